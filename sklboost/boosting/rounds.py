@@ -1,0 +1,72 @@
+"""The rounds of boosting: gradients of the loss, one tree per output, new raw scores.
+
+In: a binned matrix, targets, weights, a loss, settings. Out: a :class:`~sklboost.structs.Model`.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from sklboost.hashing import hash_key
+from sklboost.losses.base import Loss
+from sklboost.parallel import ThreadTeam
+from sklboost.structs import BinnedMatrix, Model, TreeParams
+from sklboost.tree.growing import grow_tree
+from sklboost.tree.quantization import weigh
+from sklboost.tree.workspace import allocate_workspace
+
+
+def boost(
+    team: ThreadTeam,
+    matrix: BinnedMatrix,
+    y: np.ndarray,
+    weight: np.ndarray,
+    loss: Loss,
+    params: TreeParams,
+    *,
+    start: np.ndarray,
+    n_rounds: int,
+    seed: int,
+    after_round: Callable[[int, np.ndarray], None],
+) -> Model:
+    """Train a model.
+
+    Parameters
+    ----------
+    team : ThreadTeam
+    matrix : BinnedMatrix
+    y : ndarray of float64, shape (n_samples,)
+    weight : ndarray of float64, shape (n_samples,) or (0,)
+        Positive; empty: all 1.
+    loss : Loss
+    params : TreeParams
+    start : ndarray of float64, shape (n_outputs,)
+        Raw scores before the first tree.
+    n_rounds : int
+    seed : int
+        Decides the random rounding of gradients.
+    after_round : callable
+        Called with the number of the round and the raw scores, (n_outputs, n_samples).
+    """
+    raw_score = np.repeat(start, len(y)).reshape(len(start), len(y))
+    gradient = np.empty(raw_score.shape, dtype=np.float32)
+    hessian = np.empty_like(gradient)
+    derivatives = [weigh(*pair, weight) for pair in zip(gradient, hessian, strict=True)]
+    workspace = allocate_workspace(matrix, params, team.size)
+    trees = []
+    for round_ in range(n_rounds):
+        loss.gradients(team, y, raw_score, gradient, hessian)
+        for output in range(loss.n_outputs):
+            key = hash_key(seed, round_, output)
+            team.run(
+                grow_tree, matrix, derivatives[output], key, params, workspace, raw_score[output]
+            )
+            trees.append(workspace.tree.nodes[: workspace.tree.counts[0].n_nodes].copy())
+        after_round(round_, raw_score)
+    return Model(
+        nodes=np.concatenate(trees).view(np.recarray),
+        tree_starts=np.cumsum([0, *map(len, trees)]),
+        base_score=start,
+        params=params,
+        n_features=matrix.rows.shape[1],
+    )

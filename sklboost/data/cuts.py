@@ -1,0 +1,200 @@
+"""Cut points: where the values of each feature are divided into bins.
+
+In: raw values (float32 or float64, NaN is missing) and the weights of the rows. Out:
+:class:`~sklboost.structs.BinCuts`.
+
+Every distinct value is a bin where there are at most `max_bin`; otherwise bins of about equal
+weight. With many rows a sample decides, chosen by a hash of the row number, so that the choice does
+not depend on how rows are divided among threads or machines.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sklboost.data.raw import RawMatrix
+from sklboost.hashing import mix_bits
+from sklboost.parallel import ThreadTeam, kernel, next_task, share
+from sklboost.structs import BinCuts
+
+_SAMPLE_ROWS = 200_000
+
+
+class FeatureCuts(NamedTuple):
+    """The cuts of one feature and the extreme values of its bins, as in BinCuts."""
+
+    cuts: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+
+
+@kernel
+def midpoint(below, above):
+    """Give a float64 t with ``below < t <= above``: halfway where one lies between."""
+    middle = below / 2.0 + above / 2.0  # halved first: their sum may overflow
+    return middle if below < middle <= above else above
+
+
+@kernel
+def distinct_values(ordered, weight, values, mass):
+    """List the distinct values of an increasing array and the weight of each; return how many.
+
+    Parameters
+    ----------
+    ordered : ndarray of float32 or float64, shape (n,)
+    weight : ndarray of float64, shape (n,) or (0,)
+        In the same order. Empty: all 1.
+    values, mass : ndarray of float64, shape (n,)
+        Filled from the front.
+    """
+    n_distinct = 0
+    for position in range(len(ordered)):
+        if position == 0 or ordered[position] != ordered[position - 1]:
+            values[n_distinct] = ordered[position]
+            mass[n_distinct] = 0.0
+            n_distinct += 1
+        mass[n_distinct - 1] += weight[position] if len(weight) > 0 else 1.0
+    return n_distinct
+
+
+@kernel
+def merge_values(values, mass, n_bins, lower, upper):
+    """Gather distinct values in at most `n_bins` bins of about equal weight; return how many.
+
+    A bin is closed where its weight is nearest its share of what is left, so a value heavier than a
+    share has a bin of its own and the others divide the rest evenly.
+
+    Parameters
+    ----------
+    values, mass : ndarray of float64, shape (n,)
+        Increasing distinct values and their weights.
+    n_bins : int
+    lower, upper : ndarray of float64, shape (n_bins,)
+        Filled with the smallest and largest value of each bin.
+    """
+    remaining = mass.sum()
+    filled = 0.0
+    bin_ = 0
+    lower[0] = values[0]
+    for position in range(len(values) - 1):
+        filled += mass[position]
+        bins_left = n_bins - bin_
+        if bins_left == 1:
+            break
+        values_left = len(values) - 1 - position
+        share_is_full = filled + mass[position + 1] / 2.0 > remaining / bins_left
+        if share_is_full or values_left < bins_left:
+            upper[bin_] = values[position]
+            bin_ += 1
+            lower[bin_] = values[position + 1]
+            remaining -= filled
+            filled = 0.0
+    upper[bin_] = values[-1]
+    return bin_ + 1
+
+
+def cut_feature(values: np.ndarray, weight: np.ndarray, max_bin: int, missing: bool) -> FeatureCuts:
+    """Find the cuts of one feature.
+
+    Parameters
+    ----------
+    values : ndarray of float32 or float64, shape (n,)
+        May contain NaN, which count for nothing.
+    weight : ndarray of float64, shape (n,) or (0,)
+    max_bin : int
+        At most so many distinct values become bins; otherwise there are `max_bin` bins, the one
+        for missing values counted.
+    missing : bool
+        Whether the feature has missing values.
+    """
+    if len(weight) == 0:
+        ordered = np.sort(values)
+    else:
+        order = np.argsort(values, kind="stable")
+        ordered, weight = values[order], weight[order]
+    n_present = len(ordered) - np.count_nonzero(np.isnan(ordered))  # NaN is sorted to the end
+    if n_present == 0:
+        nothing = np.zeros(1)
+        return FeatureCuts(np.empty(0), nothing, nothing)
+    distinct, mass = np.empty(n_present), np.empty(n_present)
+    n_distinct = distinct_values(ordered[:n_present], weight[:n_present], distinct, mass)
+    lower = upper = distinct[:n_distinct]
+    if n_distinct > max_bin:
+        n_bins = max(1, max_bin - int(missing))
+        lower, upper = np.empty(n_bins), np.empty(n_bins)
+        n_bins = merge_values(distinct[:n_distinct], mass[:n_distinct], n_bins, lower, upper)
+        lower, upper = lower[:n_bins], upper[:n_bins]
+    cuts = np.empty(len(lower) - 1)
+    fill_midpoints(lower, upper, cuts)
+    return FeatureCuts(cuts, lower, upper)
+
+
+@kernel
+def fill_midpoints(lower, upper, cuts):
+    """Fill the cut between each bin and the next."""
+    for bin_ in range(len(cuts)):
+        cuts[bin_] = midpoint(upper[bin_], lower[bin_ + 1])
+
+
+@kernel
+def sample_rows(n_samples, rows):
+    """List about ``len(rows)`` of the rows, chosen by a hash of their number; return how many."""
+    n_chosen = 0
+    for row in range(n_samples):
+        if n_chosen < len(rows):
+            bits = np.float64(mix_bits(np.uint64(row & 0xFFFFFFFF)))
+            rows[n_chosen] = row
+            n_chosen += bits * n_samples < _SAMPLE_ROWS * 4294967296.0
+    return n_chosen
+
+
+@kernel
+def copy_rows(team, raw, rows, sample):
+    """Fill ``sample[feature, i]`` with the value of row ``rows[i]``; each member a share."""
+    start, stop = share(team, len(rows))
+    for position in range(start, stop):
+        first = rows[position] * raw.row_step
+        for feature in range(raw.n_features):
+            sample[feature, position] = raw.values[first + feature * raw.feature_step]
+
+
+def _cut_features(team, sample, weight, max_bin, has_missing, found):
+    while (feature := next_task(team, 0)) < len(found):
+        found[feature] = cut_feature(
+            sample[feature], weight, max_bin, bool(has_missing[feature])
+        )
+
+
+def find_cuts(
+    team: ThreadTeam, raw: RawMatrix, weight: np.ndarray, max_bin: int, has_missing: np.ndarray
+) -> BinCuts:
+    """Find the cuts of every feature.
+
+    Parameters
+    ----------
+    team : ThreadTeam
+    raw : RawMatrix
+    weight : ndarray of float64, shape (n_samples,) or (0,)
+        Positive. Empty: all 1.
+    max_bin : int
+    has_missing : ndarray of int64, shape (n_features,)
+        1 where a feature has missing values, in any row.
+    """
+    rows = np.arange(raw.n_samples)
+    if raw.n_samples > _SAMPLE_ROWS:
+        # the number that the hash picks varies by its square root: 450 around 200,000
+        rows = np.empty(_SAMPLE_ROWS + 5000, dtype=np.int64)
+        rows = rows[: sample_rows(raw.n_samples, rows)]
+        weight = weight[rows] if len(weight) > 0 else weight
+    sample = np.empty((raw.n_features, len(rows)), dtype=raw.values.dtype)
+    team.run(copy_rows, raw, rows, sample)
+    found: list[FeatureCuts] = [None] * raw.n_features  # type: ignore[list-item]
+    team.run(_cut_features, sample, weight, max_bin, has_missing, found)
+    starts = np.zeros(raw.n_features + 1, dtype=np.int64)
+    np.cumsum([len(feature.cuts) for feature in found], out=starts[1:])
+    return BinCuts(
+        np.concatenate([feature.cuts for feature in found]),
+        starts,
+        np.concatenate([feature.lower for feature in found]),
+        np.concatenate([feature.upper for feature in found]),
+    )

@@ -1,0 +1,1 @@
+"""The scikit-learn face: parameters, validation, labels, weights. The only room with scikit-learn."""

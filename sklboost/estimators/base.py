@@ -1,0 +1,216 @@
+"""What the two estimators share: parameters, fit, raw scores, inspection."""
+
+import sys
+from abc import ABCMeta, abstractmethod
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from sklboost.boosting.rounds import boost
+from sklboost.boosting.settings import tree_params
+from sklboost.data.binning import bin_matrix
+from sklboost.data.raw import raw_matrix
+from sklboost.estimators.parameters import ChecksNames, check_parameters
+from sklboost.estimators.validation import TrainingData, features, training_data
+from sklboost.inspection.importances import gain_importance
+from sklboost.inspection.tables import node_table
+from sklboost.losses.base import Loss
+from sklboost.parallel import ThreadTeam, n_threads_for
+from sklboost.structs import Model
+from sklboost.tree.prediction import add_trees, find_leaves
+
+_TREE_PARAMETERS = (
+    *("learning_rate", "reg_lambda", "reg_alpha", "gamma", "min_child_weight"),
+    *("max_delta_step", "max_depth", "max_leaves", "grow_policy", "pruning"),
+)
+
+
+class BaseBooster(ChecksNames, BaseEstimator, metaclass=ABCMeta):
+    """Gradient boosted trees: everything but the loss and what its raw scores mean."""
+
+    model_: Model
+    n_features_in_: int
+    _numeric_target: bool
+    _loss: Loss
+
+    def __init__(
+        self,
+        *,
+        n_estimators: int = 100,
+        learning_rate: float = 0.3,
+        max_depth: int = 6,
+        max_leaves: int = 0,
+        grow_policy: str = "depthwise",
+        max_bin: int = 256,
+        reg_lambda: float = 1.0,
+        reg_alpha: float = 0.0,
+        gamma: float = 0.0,
+        min_child_weight: float = 1.0,
+        max_delta_step: float = 0.0,
+        pruning: str = "post",
+        base_score: float | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ):
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.max_depth = max_depth
+        self.max_leaves = max_leaves
+        self.grow_policy = grow_policy
+        self.max_bin = max_bin
+        self.reg_lambda = reg_lambda
+        self.reg_alpha = reg_alpha
+        self.gamma = gamma
+        self.min_child_weight = min_child_weight
+        self.max_delta_step = max_delta_step
+        self.pruning = pruning
+        self.base_score = base_score
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @abstractmethod
+    def _prepare(self, data: TrainingData) -> tuple[Loss, np.ndarray]:
+        """Choose the loss; give it and the targets as float64, setting what labels need."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "BaseBooster":
+        """Train on rows `X` with targets `y`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            float32 and float64 are used as they are, other numbers as float64. NaN is a missing
+            value; infinity is an ordinary one.
+        y : array-like of shape (n_samples,)
+            Targets: numbers for the regressor, labels of any kind for the classifier.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weight 2 is the row twice, weight 0 the row left out.
+
+        Returns
+        -------
+        estimator
+            Itself.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range or the data is unusable; the text says which and why.
+        """
+        check_parameters(self.get_params(deep=False))
+        data = training_data(self, X, y, sample_weight, numeric=self._numeric_target)
+        loss, target = self._prepare(data)
+        params = tree_params(**{name: getattr(self, name) for name in _TREE_PARAMETERS})
+        with ThreadTeam(n_threads_for(self.n_jobs, data.X.size)) as team:
+            matrix = bin_matrix(team, raw_matrix(data.X), data.weight, self.max_bin)
+            self.model_ = boost(
+                team,
+                matrix,
+                target,
+                data.weight,
+                loss,
+                params,
+                start=self._start(loss, target, data.weight),
+                n_rounds=self.n_estimators,
+                seed=self._seed(),
+                after_round=lambda round_, raw: self._report(loss, target, data, round_, raw),
+            )
+        self._loss = loss
+        return self
+
+    def apply(self, X: Any) -> np.ndarray:
+        """Give the leaf that each row reaches in each tree.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of int32, shape (n_samples, n_trees)
+            Numbers as in the ``Node`` column of :meth:`trees_to_dataframe`. For more than two
+            classes tree t belongs to class ``t % n_classes``.
+        """
+        check_is_fitted(self)
+        raw = raw_matrix(features(self, X))
+        leaves = np.empty((raw.n_samples, self.model_.n_trees), dtype=np.int32)
+        with ThreadTeam(n_threads_for(self.n_jobs, leaves.size)) as team:
+            team.run(find_leaves, self.model_, raw, leaves)
+        return leaves
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Average gain of each feature's splits, scaled to sum 1; shape (n_features,)."""
+        check_is_fitted(self)
+        return gain_importance(self.model_)
+
+    def trees_to_dataframe(self) -> Any:
+        """Give all nodes of all trees as a pandas DataFrame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            XGBoost's columns ``Tree, Node, ID, Feature, Split, Yes, No, Missing, Gain, Cover,
+            Category``, and ``Similarity`` and ``Output`` (the leaf weight before the learning rate)
+            of every node. For a leaf, ``Gain`` is its value, as in XGBoost.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        check_is_fitted(self)
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError("trees_to_dataframe needs pandas: pip install pandas") from error
+        return pd.DataFrame(node_table(self.model_, self._feature_names()))
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn that missing values are welcome."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def _raw_scores(self, X: Any) -> np.ndarray:
+        """Give the raw scores, shape (n_outputs, n_samples)."""
+        (raw_score,) = self._staged_raw_scores(X, self.model_.n_rounds)
+        return raw_score
+
+    def _staged_raw_scores(self, X: Any, n_rounds_at_once: int) -> Iterator[np.ndarray]:
+        """Yield the raw scores, the same array each time, after every so many rounds."""
+        model = self.model_
+        raw = raw_matrix(features(self, X))
+        raw_score = np.repeat(model.base_score, raw.n_samples).reshape(-1, raw.n_samples)
+        step = n_rounds_at_once * model.n_outputs
+        with ThreadTeam(n_threads_for(self.n_jobs, raw.n_samples * step)) as team:
+            for first in range(0, model.n_trees, step):
+                team.run(add_trees, model, raw, (first, first + step), raw_score)
+                yield raw_score
+
+    def _start(self, loss: Loss, target: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        if self.base_score is None:
+            return loss.start(target, weight)
+        return loss.raw_of(float(self.base_score))
+
+    def _seed(self) -> int:
+        # None means the same rounding each time, not a new one: the same data and parameters give
+        # the same model
+        if self.random_state is None:
+            return 0
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _report(
+        self, loss: Loss, target: np.ndarray, data: TrainingData, round_: int, raw: np.ndarray
+    ) -> None:
+        if self.verbose and (round_ + 1) % self.verbose == 0:
+            value = loss.value(target, raw, data.weight)
+            sys.stdout.write(f"round {round_ + 1} of {self.n_estimators}: loss {value:.6g}\n")
+
+    def _feature_names(self) -> list[str]:
+        names = getattr(self, "feature_names_in_", None)
+        return [f"f{i}" for i in range(self.n_features_in_)] if names is None else list(names)

@@ -1,0 +1,168 @@
+"""The classifier."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from sklboost.estimators.base import BaseBooster
+from sklboost.estimators.validation import TrainingData
+from sklboost.losses.base import Loss
+from sklboost.losses.log_loss import LogLoss
+from sklboost.losses.softmax import Softmax
+
+
+class XGBClassifierLite(ClassifierMixin, BaseBooster):
+    """Gradient boosted classification trees: log loss for two classes, softmax for more.
+
+    Parameters
+    ----------
+    n_estimators : int, default=100
+        Number of boosting rounds: trees, or for more than two classes trees per class.
+    learning_rate : float, default=0.3
+        What a tree's leaf weights are multiplied by before they are added.
+    max_depth : int, default=6
+        Most splits on the way from the root to a leaf. 0: no limit.
+    max_leaves : int, default=0
+        Most leaves of a tree. 0: no limit.
+    grow_policy : {"depthwise", "lossguide"}, default="depthwise"
+        Split level by level, or always the leaf of largest gain.
+    max_bin : int, default=256
+        A feature with more distinct values than this is cut into so many bins of about equal
+        weight. 2 to 65,535; above 256 bins take twice the memory.
+    reg_lambda : float, default=1.0
+        L2 penalty on leaf weights: similarity is ``G^2 / (H + reg_lambda)``.
+    reg_alpha : float, default=0.0
+        L1 penalty on leaf weights: moves G towards 0 by so much.
+    gamma : float, default=0.0
+        Splits of smaller gain are pruned, from the bottom up. 0 still prunes negative gains.
+    min_child_weight : float, default=1.0
+        Least cover (sum of hessians) of a child: rows for squared error, ``sum p (1 - p)`` for log
+        loss.
+    max_delta_step : float, default=0.0
+        Largest leaf weight in absolute value, before the learning rate. 0: no limit.
+    pruning : {"post", "full", "pre"}, default="post"
+        "post": grow every split of positive gain, then prune with `gamma`. "full": grow through
+        splits without gain too, so that what lies beneath can justify them. "pre": refuse a split
+        of gain below `gamma` at once, as XGBoost's ``hist`` does.
+    base_score : float, optional
+        Prediction before the first tree: a value, or for two classes the probability of
+        ``classes_[1]``. None: the best constant (mean, or shares of the classes).
+    n_jobs : int, optional
+        Most threads to use; small data uses fewer. None: as many as this process may use without
+        crowding others out, -1: all processors. The model is the same bits for any number.
+    random_state : int, RandomState instance or None, default=None
+        Decides the random rounding of gradients (beyond about 4,000 rows). None is a fixed choice:
+        the same data and parameters give the same model.
+    verbose : int, default=0
+        Write the training loss every so many rounds. 0: never.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Number of features at fit.
+    feature_names_in_ : ndarray of str, shape (n_features_in_,)
+        Names of the features, where `X` had names that are all strings.
+    classes_ : ndarray, shape (n_classes,)
+        The labels, sorted.
+    model_ : Model
+        The trees, as :class:`sklboost.structs.Model`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from sklboost import XGBClassifierLite
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = XGBClassifierLite(n_estimators=50, learning_rate=0.1, max_depth=3)
+    >>> cross_val_score(model, X, y).mean() > 0.95
+    True
+    """
+
+    _numeric_target = False
+    classes_: np.ndarray
+
+    def _prepare(self, data: TrainingData) -> tuple[Loss, np.ndarray]:
+        check_classification_targets(data.y)
+        self.classes_, codes = np.unique(data.y, return_inverse=True)
+        n_classes = len(self.classes_)
+        if n_classes == 1:
+            raise ValueError(
+                f"y has only one class, {self.classes_[0]!r}, in the rows of positive weight: "
+                "a classifier needs at least 2 classes"
+            )
+        if n_classes > 2:
+            return Softmax(n_classes), codes.astype(np.float64)
+        if self.base_score is not None and not 0.0 < self.base_score < 1.0:
+            raise ValueError(
+                f"base_score={self.base_score!r}: for two classes it is a probability, "
+                "so it must be between 0 and 1, both excluded"
+            )
+        return LogLoss(), codes.astype(np.float64)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Give the raw scores: log-odds of ``classes_[1]``, or one score a class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of float64, shape (n_samples,) or (n_samples, n_classes)
+        """
+        check_is_fitted(self)
+        raw_score = self._raw_scores(X)
+        return raw_score[0] if len(raw_score) == 1 else np.ascontiguousarray(raw_score.T)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Give the probability of each class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of float64, shape (n_samples, n_classes)
+            Columns in the order of `classes_`.
+        """
+        check_is_fitted(self)
+        return self._loss.probabilities(self._raw_scores(X))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Give the most probable class of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of the labels' dtype, shape (n_samples,)
+        """
+        check_is_fitted(self)
+        return self._labels(self._raw_scores(X))
+
+    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
+        """Yield the predicted classes after 1, 2, ... rounds.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Yields
+        ------
+        ndarray of the labels' dtype, shape (n_samples,)
+        """
+        check_is_fitted(self)
+        for raw_score in self._staged_raw_scores(X, 1):
+            yield self._labels(raw_score)
+
+    def _labels(self, raw_score: np.ndarray) -> np.ndarray:
+        if len(raw_score) == 1:
+            return self.classes_[(raw_score[0] > 0.0).astype(np.intp)]
+        return self.classes_[raw_score.argmax(axis=0)]

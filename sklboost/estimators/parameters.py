@@ -1,0 +1,109 @@
+"""The rules that parameters must keep, checked before any work.
+
+One table for both estimators. An error names the value, the rule and, for a misspelt name, the
+nearest parameter.
+"""
+
+import difflib
+import inspect
+import math
+from collections.abc import Callable, Mapping
+from numbers import Integral, Real
+from typing import Any, NamedTuple, Self
+
+
+class Rule(NamedTuple):
+    """What a value must be, in words and as a test."""
+
+    words: str
+    holds: Callable[[Any], bool]
+
+
+def _integer(least: int, most: float = math.inf) -> Rule:
+    words = f">= {least}" if most == math.inf else f"from {least} to {most}"
+    return Rule(
+        f"an integer {words}",
+        lambda value: _is_integer(value) and least <= value <= most,
+    )
+
+
+def _number(least: float, *, excluded: bool = False) -> Rule:
+    return Rule(
+        f"a finite number {'>' if excluded else '>='} {least:g}",
+        lambda value: _is_finite(value) and (value > least if excluded else value >= least),
+    )
+
+
+def _one_of(*names: str) -> Rule:
+    return Rule("one of " + ", ".join(map(repr, names)), lambda value: value in names)
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+
+
+RULES: Mapping[str, Rule] = {
+    "n_estimators": _integer(1),
+    "learning_rate": _number(0, excluded=True),
+    "max_depth": _integer(0),
+    "max_leaves": Rule(
+        "0 (no limit) or an integer >= 2",
+        lambda value: _is_integer(value) and (value == 0 or value >= 2),
+    ),
+    "grow_policy": _one_of("depthwise", "lossguide"),
+    "max_bin": _integer(2, 65_535),
+    "reg_lambda": _number(0),
+    "reg_alpha": _number(0),
+    "gamma": _number(0),
+    "min_child_weight": _number(0),
+    "max_delta_step": _number(0),
+    "pruning": _one_of("post", "full", "pre"),
+    "base_score": Rule(
+        "None or a finite number", lambda value: value is None or _is_finite(value)
+    ),
+    "n_jobs": Rule(
+        "None, a positive integer, or a negative one (-1: all processors)",
+        lambda value: value is None or (_is_integer(value) and value != 0),
+    ),
+    "verbose": Rule(
+        "an integer >= 0", lambda value: isinstance(value, Integral) and value >= 0
+    ),
+}
+
+
+def check_parameters(parameters: Mapping[str, Any]) -> None:
+    """Raise ValueError for the first parameter that breaks its rule.
+
+    Raises
+    ------
+    ValueError
+        Such as ``n_estimators=-3: it must be an integer >= 1``.
+    """
+    for name, rule in RULES.items():
+        value = parameters[name]
+        if not rule.holds(value):
+            raise ValueError(f"{name}={value!r}: it must be {rule.words}")
+
+
+class ChecksNames:
+    """Gives an estimator's constructor a helpful error for a misspelt parameter.
+
+    In ``__new__``, which sees the arguments first: ``__init__`` keeps the explicit signature that
+    scikit-learn reads the parameters from.
+    """
+
+    def __new__(cls, *arguments: Any, **parameters: Any) -> Self:
+        """Raise TypeError for an unknown parameter, naming the nearest known one."""
+        known = list(inspect.signature(cls.__init__).parameters)[1:]
+        for name in parameters:
+            if name not in known:
+                nearest = difflib.get_close_matches(name, known, n=1, cutoff=0.0)[0]
+                raise TypeError(
+                    f"{cls.__name__} has no parameter {name!r}; did you mean {nearest!r}? "
+                    f"Its parameters are {', '.join(known)}"
+                )
+        return super().__new__(cls)

@@ -1,0 +1,101 @@
+"""Checks and conversions of the data a user gives, to what the engine takes."""
+
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils.validation import validate_data
+
+# Gradients are float32: beyond these they would overflow, or vanish, without a word.
+_LARGEST_TARGET = 1e30
+_SMALLEST_SPREAD = 1e-30
+
+# NaN is a missing value and infinity an ordinary one, so neither is an error.
+_FEATURE_CHECKS: dict[str, Any] = {
+    "dtype": [np.float64, np.float32],
+    "ensure_all_finite": False,
+}
+
+
+class TrainingData(NamedTuple):
+    """Rows of positive weight only.
+
+    Attributes
+    ----------
+    X : ndarray of float32 or float64, shape (n_samples, n_features)
+    y : ndarray, shape (n_samples,)
+    weight : ndarray of float64, shape (n_samples,) or (0,)
+        Empty: all 1.
+    """
+
+    X: np.ndarray
+    y: np.ndarray
+    weight: np.ndarray
+
+
+def training_data(
+    estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any, *, numeric: bool
+) -> TrainingData:
+    """Check X, y and weights, remember the features in the estimator, drop rows of weight 0.
+
+    Raises
+    ------
+    ValueError
+        For wrong shapes or lengths, no rows, targets or weights that are NaN or infinite, negative
+        weights, weights that are all 0.
+    """
+    X, y = validate_data(estimator, X, y, y_numeric=numeric, **_FEATURE_CHECKS)
+    if sample_weight is None:
+        return TrainingData(X, y, np.empty(0))
+    weight = row_weights(sample_weight, X)
+    kept = weight > 0.0
+    if not kept.all():
+        X, y, weight = X[kept], y[kept], weight[kept]
+    return TrainingData(X, y, weight)
+
+
+def features(estimator: BaseEstimator, X: Any) -> np.ndarray:
+    """Check X at predict: the features it was fitted with, in number and names."""
+    return validate_data(estimator, X, reset=False, **_FEATURE_CHECKS)
+
+
+def row_weights(sample_weight: Any, X: np.ndarray) -> np.ndarray:
+    """Give the weights as float64, shape (n_samples,); a single number counts for every row."""
+    if isinstance(sample_weight, Real):
+        sample_weight = np.full(len(X), sample_weight)
+    weight = check_array(
+        sample_weight,
+        dtype=np.float64,
+        ensure_2d=False,
+        input_name="sample_weight",
+    )
+    if weight.ndim != 1:
+        raise ValueError(
+            f"sample_weight has shape {weight.shape}: it must be 1-D, one weight for each row"
+        )
+    check_consistent_length(weight, X)
+    if (weight < 0.0).any():
+        row = int(np.argmax(weight < 0.0))
+        raise ValueError(
+            f"sample_weight[{row}]={weight[row]:g}: weights must be >= 0 (0 leaves a row out)"
+        )
+    if not weight.any():
+        raise ValueError("sample_weight is zero for every row: at least one weight must be > 0")
+    return weight
+
+
+def check_target_range(y: np.ndarray) -> None:
+    """Raise ValueError if the targets are too large or too close together for float32 gradients."""
+    largest = float(np.abs(y).max())
+    if largest > _LARGEST_TARGET:
+        raise ValueError(
+            f"y contains {largest:g}: targets beyond {_LARGEST_TARGET:g} are not supported; "
+            "divide y by a constant"
+        )
+    spread = float(np.ptp(y))
+    if 0.0 < spread < _SMALLEST_SPREAD:
+        raise ValueError(
+            f"y varies by {spread:g} only, less than {_SMALLEST_SPREAD:g}; multiply y by a constant"
+        )

@@ -1,0 +1,1 @@
+"""What a trained model shows of itself: importances and tables of its trees."""

@@ -1,0 +1,65 @@
+"""The trees of a model as a table, one row a node."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sklboost.structs import Model
+from sklboost.tree.formulas import leaf_weight, similarity
+
+
+def node_table(model: Model, feature_names: Sequence[str]) -> dict[str, list]:
+    """Give the columns of the table, XGBoost's and two more.
+
+    Returns
+    -------
+    dict of str to list
+        ``Tree``, ``Node``, ``ID``, ``Feature`` ("Leaf" for a leaf), ``Split`` (x < this goes to
+        ``Yes``, else to ``No``), ``Missing``, ``Gain`` (for a leaf its value, as in XGBoost),
+        ``Cover``, ``Category`` (None), ``Similarity`` and ``Output`` (the leaf weight the node would
+        have, before the learning rate).
+    """
+    table: dict[str, list] = {name: [] for name in _COLUMNS}
+    for tree in range(model.n_trees):
+        start, stop = model.tree_starts[tree], model.tree_starts[tree + 1]
+        for number, node in enumerate(model.nodes[start:stop]):
+            for name, value in _node_row(model, tree, number, node, feature_names).items():
+                table[name].append(value)
+    return table
+
+
+_COLUMNS = (
+    *("Tree", "Node", "ID", "Feature", "Split", "Yes", "No", "Missing"),
+    *("Gain", "Cover", "Category", "Similarity", "Output"),
+)
+
+
+def _node_row(
+    model: Model, tree: int, number: int, node: np.record, feature_names: Sequence[str]
+) -> dict[str, object]:
+    row = {
+        "Tree": tree,
+        "Node": number,
+        "ID": f"{tree}-{number}",
+        "Feature": "Leaf",
+        "Split": np.nan,
+        "Yes": None,
+        "No": None,
+        "Missing": None,
+        "Gain": float(node.value),
+        "Cover": float(node.cover),
+        "Category": None,
+        "Similarity": float(similarity(node.gradient, node.cover, model.params)),
+        "Output": float(leaf_weight(node.gradient, node.cover, model.params)),
+    }
+    if node.left >= 0:
+        left, right = f"{tree}-{node.left}", f"{tree}-{node.right}"
+        row.update(
+            Feature=feature_names[node.feature],
+            Split=float(node.threshold),
+            Yes=left,
+            No=right,
+            Missing=left if node.default_left else right,
+            Gain=float(node.gain),
+        )
+    return row

@@ -1,0 +1,1 @@
+"""Losses: value, gradient, hessian, link and start value of each, side by side."""

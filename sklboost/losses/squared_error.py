@@ -1,0 +1,44 @@
+"""Squared error, ``(y - p)^2 / 2``: gradient ``p - y``, hessian 1, raw score = prediction."""
+
+import numpy as np
+
+from sklboost.losses.base import weighted_mean
+from sklboost.parallel import ThreadTeam, kernel, share
+
+
+@kernel
+def squared_error_gradients(team, y, raw_score, gradient, hessian):
+    """Fill gradient and hessian of this member's share of the rows."""
+    start, stop = share(team, len(y))
+    for row in range(start, stop):
+        gradient[row] = raw_score[row] - y[row]
+        hessian[row] = 1.0
+
+
+class SquaredError:
+    """Half the squared error. The best constant is the mean; the best leaf, a mean of residuals."""
+
+    n_outputs = 1
+
+    def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """Give the mean of y."""
+        return np.array([weighted_mean(y, weight)])
+
+    def raw_of(self, prediction: float) -> np.ndarray:
+        """Give the prediction itself: the link is the identity."""
+        return np.array([prediction])
+
+    def gradients(
+        self,
+        team: ThreadTeam,
+        y: np.ndarray,
+        raw_score: np.ndarray,
+        gradient: np.ndarray,
+        hessian: np.ndarray,
+    ) -> None:
+        """Fill ``p - y`` and 1."""
+        team.run(squared_error_gradients, y, raw_score[0], gradient[0], hessian[0])
+
+    def value(self, y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
+        """Give the mean of ``(y - p)^2 / 2``."""
+        return weighted_mean((y - raw_score[0]) ** 2 / 2.0, weight)

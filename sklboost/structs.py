@@ -1,0 +1,145 @@
+"""The records and groups that several rooms pass on, and nothing else.
+
+Groups of arrays are NamedTuples (flat, free in compiled loops); per-item state is NumPy records,
+made by :func:`records` so that ``item.field`` works compiled and interpreted alike.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+def records(shape: int | tuple[int, ...], dtype: np.dtype) -> np.recarray:
+    """Make an uninitialised array of records whose fields are attributes.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+        Shape of the array. Large ones cost no memory before they are written.
+    dtype : dtype
+        One of the record types of this package.
+    """
+    return np.empty(shape, dtype=dtype).view(np.recarray)
+
+
+# One node of a finished tree, saved as it is. Wide fields first, so that nothing is padded between.
+# float64 threshold: float64 features are compared without rounding. int32 links: a tree has at most
+# two nodes for each of fewer than 2^31 rows.
+NODE_DTYPE = np.dtype(
+    [
+        ("threshold", np.float64),  # x < threshold goes left
+        ("value", np.float64),  # leaf value: learning rate times leaf weight
+        ("gain", np.float64),  # of its split, 0 for a leaf
+        ("gradient", np.float64),  # G: sum of gradients of its rows
+        ("cover", np.float64),  # H: sum of hessians of its rows
+        ("feature", np.int32),
+        ("left", np.int32),  # child nodes, counted from the tree's root; -1 for a leaf
+        ("right", np.int32),
+        ("default_left", np.int32),  # 1: missing values go left
+    ],
+    align=True,
+)
+
+
+class TreeParams(NamedTuple):
+    """Read-only settings of a tree, cast once by :func:`tree_params`.
+
+    The pruning modes are data, not branches: ``grow_gain`` is the least gain with which a split is
+    grown, ``prune_gain`` the least with which pruning leaves it.
+    """
+
+    learning_rate: float
+    reg_lambda: float
+    reg_alpha: float
+    min_child_weight: float
+    max_delta_step: float  # infinite: no limit
+    grow_gain: float
+    prune_gain: float
+    max_depth: int  # at least 1; a large number: no limit
+    max_leaves: int  # likewise
+    best_first: int  # 1: lossguide, 0: depthwise
+
+
+class BinCuts(NamedTuple):
+    """How raw values become bins: bin ``b`` of a feature holds ``cuts[b-1] <= x < cuts[b]``.
+
+    Attributes
+    ----------
+    cuts : ndarray of float64, shape (n_cuts_of_all_features,)
+        Increasing within a feature.
+    starts : ndarray of int64, shape (n_features + 1,)
+        Feature f owns ``cuts[starts[f]:starts[f + 1]]``, and one bin more than that.
+    lower, upper : ndarray of float64, shape (n_cuts_of_all_features + n_features,)
+        Smallest and largest value seen in each bin (equal where a bin is one distinct value);
+        feature f's begin at ``starts[f] + f``.
+    """
+
+    cuts: np.ndarray
+    starts: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+
+
+class BinnedMatrix(NamedTuple):
+    """The training data as bins, in two layouts, and where each feature's histogram lies.
+
+    Attributes
+    ----------
+    rows : ndarray of uint8 or uint16, shape (n_samples, n_features), C order
+        Read when histograms are built: one row's bins share a cache line.
+    columns : ndarray of the same dtype, shape (n_features, n_samples), C order
+        Read when rows are routed: one feature's bins of neighbouring rows share a cache line.
+    cell_starts : ndarray of int64, shape (n_features + 1,)
+        Feature f's histogram cells are ``cell_starts[f]`` to ``cell_starts[f + 1]``, excluded.
+    has_missing : ndarray of int64, shape (n_features,)
+        1 where the last cell of a feature counts its missing values.
+    lower, upper : ndarray of float64
+        As in :class:`BinCuts`.
+    """
+
+    rows: np.ndarray
+    columns: np.ndarray
+    cell_starts: np.ndarray
+    has_missing: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+
+
+class Model(NamedTuple):
+    """Everything that prediction and inspection need.
+
+    Attributes
+    ----------
+    nodes : recarray of NODE_DTYPE, shape (n_nodes_of_all_trees,)
+        Tree after tree; the links of a node count from its tree's root.
+    tree_starts : ndarray of int64, shape (n_trees + 1,)
+        Tree t owns ``nodes[tree_starts[t]:tree_starts[t + 1]]`` and adds to output
+        ``t % n_outputs``.
+    base_score : ndarray of float64, shape (n_outputs,)
+        Raw score before the first tree.
+    params : TreeParams
+        The settings its trees were grown with.
+    n_features : int
+        Number of columns of the training data.
+    """
+
+    nodes: np.recarray
+    tree_starts: np.ndarray
+    base_score: np.ndarray
+    params: TreeParams
+    n_features: int
+
+    @property
+    def n_trees(self) -> int:
+        """Number of trees: rounds times outputs."""
+        return len(self.tree_starts) - 1
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of raw scores per row: the classes for softmax, else 1."""
+        return len(self.base_score)
+
+    @property
+    def n_rounds(self) -> int:
+        """Number of boosting rounds."""
+        return self.n_trees // self.n_outputs

@@ -1,0 +1,306 @@
+"""Which nodes are split next, and which histograms that takes: the serial steps of growth.
+
+In: the best splits of the nodes searched last. Out: the frontier, its children, and the list of
+histograms to build. One member of the team runs these, between barriers.
+
+What is split when, and which histograms are kept, changes speed and memory only: a tree's sums are
+integers, so its bits do not depend on how they were obtained.
+"""
+
+import numpy as np
+
+from sklboost.data.cuts import midpoint
+from sklboost.parallel import kernel
+from sklboost.tree.formulas import leaf_weight
+from sklboost.tree.quantization import unpack
+from sklboost.tree.splitting import can_be_split
+
+# A node is built by several threads from this many rows on; below, handing out blocks and adding up
+# the parts costs more than it saves.
+_MIN_SHARED_ROWS = 4096
+
+
+@kernel
+def take_slot(pool, counts):
+    """Take a free histogram slot; there must be one."""
+    counts.n_free -= 1
+    return pool.free_slots[counts.n_free]
+
+
+@kernel
+def release_slot(node, tree, pool):
+    """Give the node's slot back, if it has one."""
+    slot, counts = tree.growth[node].slot, tree.counts[0]
+    if slot >= 0:
+        pool.free_slots[counts.n_free] = slot
+        counts.n_free += 1
+        tree.growth[node].slot = -1
+
+
+@kernel
+def start_tree(team, search, workspace):
+    """Begin a tree: one node that owns all rows, to be built and searched."""
+    tree, pool, counts = workspace.tree, workspace.pool, workspace.tree.counts[0]
+    n_slots = len(pool.free_slots)
+    for slot in range(n_slots):
+        pool.free_slots[slot] = n_slots - 1 - slot
+    counts.n_free = n_slots
+    counts.n_nodes, counts.n_leaves = 1, 1
+    counts.first_open, counts.stop_open = 0, 0
+    counts.n_builds = 0
+    start_leaf(0, -1, tree)
+    own_rows(0, workspace.partition, tree)
+    plan_build(0, -1, tree, pool)
+    tree.searched[0] = 0
+    counts.n_searched = 1
+    arrange_tasks(team, search, workspace)
+
+
+@kernel
+def start_leaf(node, parent, tree):
+    """Fill what is known of a new node at once."""
+    tree.nodes[node].threshold = np.nan
+    tree.nodes[node].gain = 0.0
+    tree.nodes[node].feature = -1
+    tree.nodes[node].left, tree.nodes[node].right = -1, -1
+    tree.nodes[node].default_left = 0
+    growth = tree.growth[node]
+    growth.parent, growth.slot, growth.owns_rows, growth.n_rows = parent, -1, 0, 0
+    growth.depth = tree.growth[parent].depth + 1 if parent >= 0 else 0
+
+
+@kernel
+def split_threshold(split, matrix):
+    """Give the value halfway between the node's neighbours of the split; -inf: only missing left.
+
+    Rounded up to the upper neighbour where no float64 lies between, so that ``x < threshold``
+    holds for the lower one only.
+    """
+    if split.below < 0:
+        return -np.inf
+    start = matrix.cell_starts[split.feature]
+    return midpoint(matrix.upper[start + split.below], matrix.lower[start + split.bin])
+
+
+@kernel
+def split_node(node, search, tree):
+    """Make the split of `node`: two new leaves with their sums and values."""
+    counts, split = tree.counts[0], tree.splits[node]
+    left = counts.n_nodes
+    counts.n_nodes += 2
+    counts.n_leaves += 1
+    parent = tree.nodes[node]
+    parent.feature = split.feature
+    parent.threshold = split_threshold(split, search.matrix)
+    parent.default_left = split.default_left
+    parent.gain = split.gain
+    parent.left, parent.right = left, left + 1
+    tree.growth[left].packed_sum = split.left_sum
+    tree.growth[left + 1].packed_sum = tree.growth[node].packed_sum - split.left_sum
+    for child in range(left, left + 2):
+        start_leaf(child, node, tree)
+        leaf = tree.nodes[child]
+        leaf.gradient, leaf.cover = unpack(tree.growth[child].packed_sum, search.scales)
+        weight = leaf_weight(leaf.gradient, leaf.cover, search.params)
+        leaf.value = search.params.learning_rate * weight
+
+
+@kernel
+def open_searched(params, tree, pool):
+    """Put the searched nodes whose best split is worth making into the list of open nodes."""
+    counts = tree.counts[0]
+    for index in range(counts.n_searched):
+        node = tree.searched[index]
+        gain = tree.splits[node].gain
+        if gain > -np.inf and gain >= params.grow_gain:
+            tree.open_nodes[counts.stop_open] = node
+            counts.stop_open += 1
+        else:
+            release_slot(node, tree, pool)
+    counts.n_searched = 0
+
+
+@kernel
+def release_unsearched(scales, params, tree, pool):
+    """Give back the slots of nodes that were built only for their sibling's sake."""
+    for index in range(tree.counts[0].n_builds):
+        node = pool.builds[index].node
+        growth = tree.growth[node]
+        if not can_be_split(growth.packed_sum, growth.n_rows, scales, params):
+            release_slot(node, tree, pool)
+    tree.counts[0].n_builds = 0
+
+
+@kernel
+def next_open(params, tree):
+    """Give the position in ``open_nodes`` of the node to be split next.
+
+    Depthwise: the first of the level, or where `max_leaves` does not let the whole level be split,
+    the one of largest gain in it. Best first: the one of largest gain. Ties: the lower number.
+    """
+    counts = tree.counts[0]
+    first, stop = counts.first_open, counts.stop_open
+    if params.best_first == 0:
+        depth = tree.growth[tree.open_nodes[first]].depth
+        budget = params.max_leaves - counts.n_leaves
+        if budget >= stop - first:
+            return first
+        while tree.growth[tree.open_nodes[stop - 1]].depth > depth:
+            stop -= 1
+        if budget >= stop - first:
+            return first
+    best = first
+    for position in range(first + 1, stop):
+        node, best_node = tree.open_nodes[position], tree.open_nodes[best]
+        gain, best_gain = tree.splits[node].gain, tree.splits[best_node].gain
+        if gain > best_gain or (gain == best_gain and node < best_node):
+            best = position
+    return best
+
+
+@kernel
+def remove_open(position, tree):
+    """Take a node out of ``open_nodes``, leaving the others in order."""
+    counts, open_nodes = tree.counts[0], tree.open_nodes
+    for later in range(position, counts.first_open, -1):
+        open_nodes[later] = open_nodes[later - 1]
+    counts.first_open += 1
+
+
+@kernel
+def has_slots(node, n_reserved, tree, pool):
+    """Tell whether the children of `node` can have histograms; make room if it is the first."""
+    counts = tree.counts[0]
+    n_needed = 1 if tree.growth[node].slot >= 0 else 2
+    # the histograms of nodes that will be split last go first; theirs are built anew in time
+    position = counts.stop_open
+    while n_reserved == 0 and counts.n_free < n_needed and position > counts.first_open:
+        position -= 1
+        if tree.open_nodes[position] != node:
+            release_slot(tree.open_nodes[position], tree, pool)
+    return counts.n_free - n_reserved >= n_needed
+
+
+@kernel
+def choose_frontier(search, workspace):
+    """Split the nodes whose turn it is; list those whose children may be split in turn.
+
+    Children at the depth limit, or of the last split that `max_leaves` allows, are leaves for good:
+    their rows are never listed and their histograms never built.
+    """
+    tree, pool, params = workspace.tree, workspace.pool, search.params
+    counts = tree.counts[0]
+    release_unsearched(search.scales, params, tree, pool)
+    open_searched(params, tree, pool)
+    counts.n_frontier = 0
+    n_reserved = 0
+    while counts.first_open < counts.stop_open and counts.n_leaves < params.max_leaves:
+        position = next_open(params, tree)
+        node = tree.open_nodes[position]
+        depth = tree.growth[node].depth
+        is_last = depth + 1 >= params.max_depth or counts.n_leaves + 1 == params.max_leaves
+        if not is_last and not has_slots(node, n_reserved, tree, pool):
+            return
+        remove_open(position, tree)
+        split_node(node, search, tree)
+        if is_last:
+            release_slot(node, tree, pool)
+            continue
+        n_reserved += 1 if tree.growth[node].slot >= 0 else 2
+        tree.frontier[counts.n_frontier] = node
+        counts.n_frontier += 1
+        if params.best_first == 1:
+            return
+
+
+@kernel
+def own_rows(node, partition, tree):
+    """Note that `node` owns rows, and how many."""
+    n_rows = 0
+    for block in range(partition.start.shape[1]):
+        n_rows += partition.stop[node, block] - partition.start[node, block]
+    tree.growth[node].n_rows = n_rows
+    tree.growth[node].owns_rows = 1
+
+
+@kernel
+def plan_build(node, sibling, tree, pool):
+    """List a histogram to be built; with a sibling, that one takes the parent's slot."""
+    counts = tree.counts[0]
+    if sibling >= 0:
+        parent = tree.growth[node].parent
+        tree.growth[sibling].slot = tree.growth[parent].slot
+        tree.growth[parent].slot = -1
+    tree.growth[node].slot = take_slot(pool, counts)
+    build = pool.builds[counts.n_builds]
+    build.node, build.sibling = node, sibling
+    counts.n_builds += 1
+
+
+@kernel
+def plan_children(left, right, search, tree, pool):
+    """Plan the histograms of two children: of those that can be split, the fewest rows possible."""
+    growth, counts = tree.growth, tree.counts[0]
+    smaller, larger = left, right
+    if growth[right].n_rows < growth[left].n_rows:
+        smaller, larger = right, left
+    scales, params = search.scales, search.params
+    for child in range(left, left + 2):
+        if can_be_split(growth[child].packed_sum, growth[child].n_rows, scales, params):
+            tree.searched[counts.n_searched] = child
+            counts.n_searched += 1
+    parent = growth[left].parent
+    needs_smaller = can_be_split(growth[smaller].packed_sum, growth[smaller].n_rows, scales, params)
+    needs_larger = can_be_split(growth[larger].packed_sum, growth[larger].n_rows, scales, params)
+    if needs_larger and growth[parent].slot >= 0:
+        plan_build(smaller, larger, tree, pool)
+        return
+    release_slot(parent, tree, pool)
+    if needs_smaller:
+        plan_build(smaller, -1, tree, pool)
+    if needs_larger:
+        plan_build(larger, -1, tree, pool)
+
+
+@kernel
+def plan_builds(team, search, workspace):
+    """List the histograms that the frontier's children need, after their rows were divided."""
+    tree, pool, counts = workspace.tree, workspace.pool, workspace.tree.counts[0]
+    for index in range(counts.n_frontier):
+        node = tree.frontier[index]
+        left, right = tree.nodes[node].left, tree.nodes[node].right
+        tree.growth[node].owns_rows = 0
+        own_rows(left, workspace.partition, tree)
+        own_rows(right, workspace.partition, tree)
+        plan_children(left, right, search, tree, pool)
+    arrange_tasks(team, search, workspace)
+
+
+@kernel
+def arrange_tasks(team, search, workspace):
+    """Cut the coming work into tasks for the team.
+
+    Builds that are worth several threads move to the front of the list; few searched nodes are cut
+    into chunks of features.
+    """
+    tree, pool, counts = workspace.tree, workspace.pool, workspace.tree.counts[0]
+    builds = pool.builds
+    counts.n_shared = 0
+    counts.n_chunks = 1
+    if team.size == 1:
+        return
+    n_features = search.matrix.rows.shape[1]
+    counts.n_chunks = max(1, min(n_features, 4 * team.size // max(1, counts.n_searched)))
+    n_rows = 0
+    for index in range(counts.n_builds):
+        n_rows += tree.growth[builds[index].node].n_rows
+    least = max(_MIN_SHARED_ROWS, n_rows // (2 * team.size))
+    for index in range(counts.n_builds):
+        is_large = tree.growth[builds[index].node].n_rows >= least
+        if is_large and counts.n_shared < pool.partials.shape[1]:
+            node, sibling = builds[index].node, builds[index].sibling
+            builds[index] = builds[counts.n_shared]
+            builds[counts.n_shared].node = node
+            builds[counts.n_shared].sibling = sibling
+            counts.n_shared += 1
+    pool.partial_used[:, :] = 0

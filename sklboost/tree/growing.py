@@ -1,0 +1,96 @@
+"""Growing one tree: the only file that orders the kernels of a tree.
+
+In: binned rows, quantised gradients, settings. Out: ``workspace.tree`` holds the finished tree, and
+every row's raw score has its leaf value.
+
+Both growth policies are one loop: choose the nodes to be split now (a level, or the node of largest
+gain), divide their rows, build their children's histograms, find the children's best splits.
+"""
+
+import numpy as np
+
+from sklboost.parallel import assemble, barrier, kernel, reset_tasks
+from sklboost.tree.formulas import leaf_weight
+from sklboost.tree.frontier import choose_frontier, plan_builds, start_tree
+from sklboost.tree.histogram import build_histograms
+from sklboost.tree.partition import add_leaf_values, own_all_rows, route_rows
+from sklboost.tree.pruning import close_gaps, name_final_leaves, prune
+from sklboost.tree.quantization import quantize, unpack
+from sklboost.tree.splitting import Search, find_splits
+
+
+@kernel
+def sum_root(matrix, scales, params, workspace):
+    """Fill the root's sums and value: any one feature's cells hold all rows."""
+    tree, pool = workspace.tree, workspace.pool
+    histogram = pool.histograms[tree.growth[0].slot]
+    total = np.int64(0)
+    for cell in range(matrix.cell_starts[0], matrix.cell_starts[1]):
+        total += histogram[cell]
+    tree.growth[0].packed_sum = total
+    root = tree.nodes[0]
+    root.gradient, root.cover = unpack(total, scales)
+    root.value = params.learning_rate * leaf_weight(root.gradient, root.cover, params)
+
+
+@kernel
+def grow_from_root(team, search, packed, workspace):
+    """Split nodes until none is left to split; every member of the team calls it."""
+    matrix, counts = search.matrix, workspace.tree.counts[0]
+    own_all_rows(team, workspace.partition)
+    if team.rank == 0:
+        reset_tasks(team)
+        start_tree(team, search, workspace)
+    barrier(team)
+    build_histograms(team, matrix, packed, workspace)
+    if team.rank == 0:
+        sum_root(matrix, search.scales, search.params, workspace)
+    barrier(team)
+    find_splits(team, search, workspace)
+    while True:
+        if team.rank == 0:
+            reset_tasks(team)
+            choose_frontier(search, workspace)
+        barrier(team)
+        if counts.n_frontier == 0:
+            return
+        route_rows(team, matrix, workspace)
+        if team.rank == 0:
+            plan_builds(team, search, workspace)
+        barrier(team)
+        build_histograms(team, matrix, packed, workspace)
+        find_splits(team, search, workspace)
+
+
+@kernel
+def grow_tree(team, matrix, derivatives, key, params, workspace, raw_score):
+    """Grow one tree on the derivatives and add its leaf values to the raw scores.
+
+    Every member of the team calls it once; the only crossing from Python for a tree.
+
+    Parameters
+    ----------
+    team : Team
+    matrix : BinnedMatrix
+    derivatives : Derivatives
+    key : uint64
+        What random rounding depends on, below 2^32.
+    params : TreeParams
+    workspace : Workspace
+        Overwritten; the tree is in ``workspace.tree.nodes[:counts.n_nodes]``.
+    raw_score : ndarray of float64, shape (n_samples,)
+        Added to in place.
+    """
+    if not assemble(team):
+        return
+    gradients = workspace.gradients
+    quantize(team, derivatives, key, gradients)
+    search = Search(matrix, gradients.scales, params)
+    grow_from_root(team, search, gradients.packed, workspace)
+    if team.rank == 0:
+        prune(workspace.tree, params)
+        name_final_leaves(workspace.tree)
+    barrier(team)
+    add_leaf_values(team, matrix, workspace, raw_score)
+    if team.rank == 0:
+        close_gaps(workspace.tree)

@@ -1,0 +1,157 @@
+"""The row partition: which rows belong to which node.
+
+In: the splits of the frontier. Out: the rows of their children, in the other of the two lists (see
+:class:`~sklboost.tree.workspace.RowPartition`); at the end, leaf values added to the raw scores.
+"""
+
+import numpy as np
+
+from sklboost.parallel import barrier, kernel, next_task, share
+
+ROUTE_COUNTER = 0
+ADD_COUNTER = 3
+
+
+@kernel
+def own_all_rows(team, partition):
+    """Give every row to the root (node 0); each member writes its share of the list."""
+    n_samples = partition.lists.shape[1]
+    start, stop = share(team, n_samples)
+    for row in range(start, stop):
+        partition.lists[0, row] = row
+    if team.rank == 0:
+        n_blocks = partition.start.shape[1]
+        for block in range(n_blocks):
+            partition.start[0, block] = n_samples * block // n_blocks
+            partition.stop[0, block] = n_samples * (block + 1) // n_blocks
+
+
+@kernel
+def left_range(split, matrix):
+    """Describe which bins go left as ``(first, width, inside)``.
+
+    A row goes left if its bin lies in the `width` bins from `first` on, or, if `inside` is 0, if it
+    does not. The missing bin is the last one, so both default directions are one such range, and
+    routing needs one comparison.
+    """
+    if split.default_left == 0:
+        return 0, split.bin, 1
+    n_bins = matrix.cell_starts[split.feature + 1] - matrix.cell_starts[split.feature]
+    return split.bin, n_bins - 1 - split.bin, 0
+
+
+@kernel
+def divide_rows(column, source, going_left, target):
+    """Copy the rows of one node to `target`, left-going ones first; return how many those are.
+
+    Every row is written at both ends and only one end advances: no branch to mispredict. The right
+    rows come out in reverse, which no sum notices.
+
+    Parameters
+    ----------
+    column : ndarray of uint8 or uint16, shape (n_samples,)
+        Bins of the split's feature.
+    source : ndarray of uint32
+        The node's rows.
+    going_left : tuple of int
+        From :func:`left_range`.
+    target : ndarray of uint32, as long as `source`
+        Filled.
+    """
+    first, width = np.uint64(going_left[0]), np.uint64(going_left[1])
+    outside = np.uint64(1 - going_left[2])
+    left, right = np.uint64(0), np.uint64(len(source))
+    one = np.uint64(1)
+    for position in range(len(source)):
+        row = source[np.uint64(position)]
+        bin_ = np.uint64(column[np.uint64(row)])
+        inside = np.uint64(bin_ >= first) & np.uint64(bin_ < first + width)
+        goes_left = inside ^ outside
+        target[left] = row
+        target[right - one] = row
+        left += goes_left
+        right -= one - goes_left
+    return np.int64(left)
+
+
+@kernel
+def route_segment(matrix, workspace, node, block):
+    """Divide the rows that `node` owns in `block` between its children."""
+    tree, partition = workspace.tree, workspace.partition
+    start, stop = partition.start[node, block], partition.stop[node, block]
+    depth = tree.growth[node].depth
+    split = tree.splits[node]
+    n_left = divide_rows(
+        matrix.columns[split.feature],
+        partition.lists[depth % 2, start:stop],
+        left_range(split, matrix),
+        partition.lists[(depth + 1) % 2, start:stop],
+    )
+    left, right = tree.nodes[node].left, tree.nodes[node].right
+    partition.start[left, block] = start
+    partition.stop[left, block] = start + n_left
+    partition.start[right, block] = start + n_left
+    partition.stop[right, block] = stop
+
+
+@kernel
+def route_rows(team, matrix, workspace):
+    """Divide the rows of every frontier node between its children; ends when all are done."""
+    n_blocks = workspace.partition.start.shape[1]
+    n_tasks = workspace.tree.counts[0].n_frontier * n_blocks
+    task = next_task(team, ROUTE_COUNTER)
+    while task < n_tasks:
+        node = workspace.tree.frontier[task // n_blocks]
+        route_segment(matrix, workspace, node, task % n_blocks)
+        task = next_task(team, ROUTE_COUNTER)
+    barrier(team)
+
+
+@kernel
+def add_by_side(column, row_list, going_left, values, raw_score):
+    """Add ``values[1]`` to the raw scores of the rows that go left, ``values[0]`` to the others."""
+    first, stop = going_left[0], going_left[0] + going_left[1]
+    for position in range(len(row_list)):
+        row = np.uint64(row_list[np.uint64(position)])
+        bin_ = np.int64(column[row])
+        inside = (bin_ >= first) & (bin_ < stop)
+        raw_score[row] += values[0] if inside ^ (going_left[2] == 1) else values[1]
+
+
+@kernel
+def add_segment_values(matrix, workspace, node, block, raw_score):
+    """Add the leaf values of the rows that `node` owns in `block`.
+
+    The children of a split that was made last own no rows: they are told apart by bin here, which
+    saves writing their lists.
+    """
+    tree, partition = workspace.tree, workspace.partition
+    start, stop = partition.start[node, block], partition.stop[node, block]
+    row_list = partition.lists[tree.growth[node].depth % 2, start:stop]
+    left, right = tree.nodes[node].left, tree.nodes[node].right
+    if left < 0:
+        value = tree.nodes[tree.growth[node].final].value
+        for position in range(len(row_list)):
+            raw_score[np.uint64(row_list[np.uint64(position)])] += value
+        return
+    values = (tree.nodes[right].value, tree.nodes[left].value)
+    split = tree.splits[node]
+    going_left = left_range(split, matrix)
+    add_by_side(matrix.columns[split.feature], row_list, going_left, values, raw_score)
+
+
+@kernel
+def add_leaf_values(team, matrix, workspace, raw_score):
+    """Add to each row's raw score the value of the leaf it reached; ends when all are done.
+
+    ``growth.final`` must name, for a node that pruning swallowed, the leaf that swallowed it.
+    """
+    tree, n_blocks = workspace.tree, workspace.partition.start.shape[1]
+    n_tasks = tree.counts[0].n_nodes * n_blocks
+    task = next_task(team, ADD_COUNTER)
+    while task < n_tasks:
+        node = task // n_blocks
+        if tree.growth[node].owns_rows == 1:
+            add_segment_values(matrix, workspace, node, task % n_blocks, raw_score)
+        task = next_task(team, ADD_COUNTER)
+    barrier(team)

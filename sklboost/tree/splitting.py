@@ -1,0 +1,179 @@
+"""Split search: the best split of each node from its histogram.
+
+In: the histograms of the nodes in ``tree.searched``. Out: their ``tree.splits``.
+
+The one idea: go through a feature's occupied bins in order with the sums of all bins before; each
+occupied bin is a place to split. Missing values on the left are the same scan from another start
+value (Chen & Guestrin 2016, Algorithm 3). Bins that are empty in the node are passed over, so a
+split lies between two values that the node really has.
+
+Ties: only a strictly larger gain replaces, in the order of features, then bins, then missing right
+before missing left, so the first of these wins on any number of threads.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sklboost.parallel import barrier, kernel, next_task
+from sklboost.structs import BinnedMatrix, TreeParams
+from sklboost.tree.formulas import similarity, split_gain
+from sklboost.tree.quantization import hessian_of, unpack
+from sklboost.tree.workspace import SearchScratch
+
+SEARCH_COUNTER = 2
+
+
+class Search(NamedTuple):
+    """What split search reads, the same for all nodes of a tree."""
+
+    matrix: BinnedMatrix
+    scales: np.ndarray
+    params: TreeParams
+
+
+@kernel
+def list_occupied(histogram, start, stop, bins, sums):
+    """List the occupied bins of a feature and the sum of all before each; return how many.
+
+    Parameters
+    ----------
+    histogram : ndarray of int64, shape (n_cells,)
+    start, stop : int
+        The cells of the feature's values (the missing bin left out).
+    bins : ndarray of int32
+        Filled with bin numbers, counted from `start`.
+    sums : ndarray of int64
+        Filled with packed sums.
+    """
+    n_occupied = 0
+    before = np.int64(0)
+    for cell in range(start, stop):
+        content = histogram[np.uint64(cell)]
+        # written always, kept if the bin is occupied: no branch to mispredict
+        bins[np.uint64(n_occupied)] = cell - start
+        sums[np.uint64(n_occupied)] = before
+        before += content
+        n_occupied += content != 0
+    return n_occupied
+
+
+@kernel
+def compute_gains(search, total, left_start, sums, gains):
+    """Fill `gains` for splits with ``left_start + sums`` on the left; -inf where not allowed.
+
+    Allowed is a split whose children both have a positive hessian sum, at least
+    `min_child_weight`.
+    """
+    scales, params = search.scales, search.params
+    gradient, hessian = unpack(total, scales)
+    parent = similarity(gradient, hessian, params)
+    for position in range(len(sums)):
+        left = left_start + sums[position]
+        left_gradient, left_hessian = unpack(left, scales)
+        right_gradient, right_hessian = unpack(total - left, scales)
+        smaller = min(left_hessian, right_hessian)
+        gain = -np.inf
+        if smaller > 0.0 and smaller >= params.min_child_weight:
+            gain = split_gain(
+                similarity(left_gradient, left_hessian, params),
+                similarity(right_gradient, right_hessian, params),
+                parent,
+            )
+        gains[position] = gain
+
+
+@kernel
+def scan_feature(search, histogram, total, feature, scratch, best):
+    """Replace `best` if a split of `feature` has a larger gain.
+
+    Parameters
+    ----------
+    search : Search
+    histogram : ndarray of int64, shape (n_cells,)
+        The node's.
+    total : int
+        The node's packed sum.
+    feature : int
+    scratch : SearchScratch
+        One thread's rows of it.
+    best : record of SPLIT_DTYPE
+        Modified in place.
+    """
+    matrix = search.matrix
+    start, stop = matrix.cell_starts[feature], matrix.cell_starts[feature + 1]
+    missing = np.int64(0)
+    if matrix.has_missing[feature] == 1:
+        stop -= 1
+        missing = histogram[stop]
+    n_occupied = list_occupied(histogram, start, stop, scratch.bins, scratch.sums)
+    n_directions = 2 if missing != 0 else 1
+    for default_left in range(n_directions):
+        compute_gains(
+            search,
+            total,
+            missing * default_left,
+            scratch.sums[:n_occupied],
+            scratch.gains[default_left],
+        )
+    for position in range(n_occupied):
+        for default_left in range(n_directions):
+            if scratch.gains[default_left, position] > best.gain:
+                best.gain = scratch.gains[default_left, position]
+                best.left_sum = missing * default_left + scratch.sums[position]
+                best.feature = feature
+                best.bin = scratch.bins[position]
+                best.below = scratch.bins[position - 1] if position > 0 else -1
+                best.default_left = default_left
+
+
+@kernel
+def search_task(search, workspace, task, rank):
+    """Find the best split of one node among one chunk of the features."""
+    tree, scratch = workspace.tree, workspace.scratch
+    n_chunks = tree.counts[0].n_chunks
+    n_features = search.matrix.rows.shape[1]
+    node, chunk = tree.searched[task // n_chunks], task % n_chunks
+    own = SearchScratch(
+        scratch.candidates, scratch.sums[rank], scratch.bins[rank], scratch.gains[rank]
+    )
+    best = scratch.candidates[task]
+    best.gain = -np.inf
+    histogram = workspace.pool.histograms[tree.growth[node].slot]
+    total = tree.growth[node].packed_sum
+    for feature in range(
+        n_features * chunk // n_chunks, n_features * (chunk + 1) // n_chunks
+    ):
+        scan_feature(search, histogram, total, feature, own, best)
+
+
+@kernel
+def find_splits(team, search, workspace):
+    """Fill ``tree.splits`` for all nodes in ``tree.searched``; ends when all members may read them.
+
+    A task is a node, or where there are few nodes a chunk of the features of one.
+    """
+    tree, candidates = workspace.tree, workspace.scratch.candidates
+    counts = tree.counts[0]
+    n_tasks = counts.n_searched * counts.n_chunks
+    task = next_task(team, SEARCH_COUNTER)
+    while task < n_tasks:
+        search_task(search, workspace, task, team.rank)
+        task = next_task(team, SEARCH_COUNTER)
+    barrier(team)
+    if team.rank == 0:
+        for index in range(counts.n_searched):
+            node = tree.searched[index]
+            tree.splits[node] = candidates[index * counts.n_chunks]
+            for chunk in range(1, counts.n_chunks):
+                candidate = candidates[index * counts.n_chunks + chunk]
+                if candidate.gain > tree.splits[node].gain:
+                    tree.splits[node] = candidate
+    barrier(team)
+
+
+@kernel
+def can_be_split(packed_sum, n_rows, scales, params):
+    """Tell whether a node's cover leaves room for two children."""
+    _, cover = unpack(packed_sum, scales)
+    return n_rows >= 2 and hessian_of(packed_sum) >= 2 and cover >= 2.0 * params.min_child_weight

@@ -1,0 +1,225 @@
+"""The memory of a growing tree: allocated once a fit, reused for every tree.
+
+Kernels neither allocate nor free. What they write lies here, in groups that each have one owner:
+
+- :class:`GrowingTree`, the nodes and who is to be split next (``growing``),
+- :class:`RowPartition`, which rows a node owns (``partition``),
+- :class:`HistogramPool`, the histograms of the nodes still to be split (``histogram``),
+- :class:`SearchScratch`, what split search writes on the way (``splitting``).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sklboost.structs import NODE_DTYPE, BinnedMatrix, TreeParams, records
+from sklboost.tree.quantization import Gradients, allocate_gradients
+
+# Histograms kept for sibling subtraction. Beyond this, histograms are built again from the rows
+# instead: slower, and the same bits.
+_POOL_BYTES = 256 * 2**20
+# Histograms that several threads fill together, one copy a thread, before they are added up.
+_PARTIAL_BYTES = 64 * 2**20
+# Each thread's share of the rows is cut once more, so that a thread that was held up elsewhere
+# leaves work for the others.
+_BLOCKS_PER_THREAD = 2
+
+# What is known of a node only while the tree grows.
+GROWTH_DTYPE = np.dtype(
+    [
+        ("packed_sum", np.int64),  # sum of the packed gradients of its rows
+        ("n_rows", np.int64),
+        ("parent", np.int32),  # -1 for the root
+        ("depth", np.int32),  # 0 for the root
+        ("slot", np.int32),  # its histogram in the pool, -1: none
+        ("owns_rows", np.int32),  # 1: the row partition has its rows (not routed on, not closed)
+        ("final", np.int32),  # its number after pruning, or that of the leaf that swallowed it
+    ],
+    align=True,
+)
+
+# The best split found for a node.
+SPLIT_DTYPE = np.dtype(
+    [
+        ("gain", np.float64),  # -inf: no allowed split
+        ("left_sum", np.int64),  # packed sum of the left child
+        ("feature", np.int32),
+        ("bin", np.int32),  # bin < this goes left
+        ("below", np.int32),  # last occupied bin on the left, -1: only missing values there
+        ("default_left", np.int32),
+    ],
+    align=True,
+)
+
+# A histogram to be built from rows. If `sibling` is not -1, that node's slot holds the parent's
+# histogram and becomes the sibling's by subtraction.
+BUILD_DTYPE = np.dtype([("node", np.int32), ("sibling", np.int32)], align=True)
+
+COUNTS_DTYPE = np.dtype(
+    [
+        ("n_nodes", np.int64),
+        ("n_leaves", np.int64),
+        ("n_pruned", np.int64),  # splits that pruning removed
+        ("first_open", np.int64),
+        ("stop_open", np.int64),
+        ("n_frontier", np.int64),
+        ("n_searched", np.int64),
+        ("n_chunks", np.int64),  # tasks into which a node's split search is cut
+        ("n_builds", np.int64),
+        ("n_shared", np.int64),  # of these, the first so many are built by several threads
+        ("n_free", np.int64),
+    ],
+    align=True,
+)
+
+
+class GrowingTree(NamedTuple):
+    """The nodes of a tree and the state of its growth.
+
+    Attributes
+    ----------
+    nodes : recarray of NODE_DTYPE, shape (capacity,)
+    growth : recarray of GROWTH_DTYPE, shape (capacity,)
+    splits : recarray of SPLIT_DTYPE, shape (capacity,)
+    counts : recarray of COUNTS_DTYPE, shape (1,)
+    open_nodes : ndarray of int32, shape (capacity,)
+        ``open_nodes[first_open:stop_open]`` have a split that has not been made yet.
+    frontier : ndarray of int32, shape (capacity,)
+        The nodes being split now.
+    searched : ndarray of int32, shape (capacity,)
+        Their children whose best split is being looked for.
+    """
+
+    nodes: np.recarray
+    growth: np.recarray
+    splits: np.recarray
+    counts: np.recarray
+    open_nodes: np.ndarray
+    frontier: np.ndarray
+    searched: np.ndarray
+
+
+class RowPartition(NamedTuple):
+    """Which rows each node owns, block by block.
+
+    The rows are cut into fixed blocks; within block b, node k owns
+    ``lists[depth % 2, start[k, b]:stop[k, b]]``. Splitting a node writes its children's rows into
+    the same range of the other list, left ones from the front, right ones from the back::
+
+        lists[0]  | node k, block 0      | node k, block 1      |
+        lists[1]  | left -->  <-- right  | left -->  <-- right  |
+
+    so blocks are independent of one another, and nothing is copied back.
+
+    Attributes
+    ----------
+    lists : ndarray of uint32, shape (2, n_samples)
+    start, stop : ndarray of int32, shape (capacity, n_blocks)
+    """
+
+    lists: np.ndarray
+    start: np.ndarray
+    stop: np.ndarray
+
+
+class HistogramPool(NamedTuple):
+    """Histograms: one int64 a cell, the packed sum of the gradients of the rows in it.
+
+    Attributes
+    ----------
+    histograms : ndarray of int64, shape (n_slots, n_cells)
+    free_slots : ndarray of int32, shape (n_slots,)
+        A stack of ``counts.n_free`` numbers.
+    builds : recarray of BUILD_DTYPE, shape (capacity,)
+    partials : ndarray of int64, shape (n_threads, n_shared, n_cells)
+        Each thread's part of a histogram that several of them build.
+    partial_used : ndarray of int64, shape (n_threads, n_shared)
+        0 where a part has not been written (its cells are then undefined).
+    """
+
+    histograms: np.ndarray
+    free_slots: np.ndarray
+    builds: np.recarray
+    partials: np.ndarray
+    partial_used: np.ndarray
+
+
+class SearchScratch(NamedTuple):
+    """What split search writes on the way; one row a thread where the first axis is threads.
+
+    Attributes
+    ----------
+    candidates : recarray of SPLIT_DTYPE, shape (n_tasks,)
+        Best split of each task.
+    sums : ndarray of int64, shape (n_threads, n_bins)
+        Packed sum of the occupied bins before this one.
+    bins : ndarray of int32, shape (n_threads, n_bins)
+        The occupied bins.
+    gains : ndarray of float64, shape (n_threads, 2, n_bins)
+        Gain of a split before each of them, with missing values right and left.
+    """
+
+    candidates: np.recarray
+    sums: np.ndarray
+    bins: np.ndarray
+    gains: np.ndarray
+
+
+class Workspace(NamedTuple):
+    """All the memory a tree grows in."""
+
+    tree: GrowingTree
+    partition: RowPartition
+    pool: HistogramPool
+    scratch: SearchScratch
+    gradients: Gradients
+
+
+def max_nodes(n_samples: int, params: TreeParams) -> int:
+    """Give the largest number of nodes a tree can have."""
+    n_leaves = min(n_samples, params.max_leaves)
+    if params.max_depth < 31:
+        n_leaves = min(n_leaves, 2**params.max_depth)
+    return 2 * n_leaves - 1
+
+
+def allocate_workspace(matrix: BinnedMatrix, params: TreeParams, n_threads: int) -> Workspace:
+    """Make room for trees on this data, grown by a team of `n_threads`."""
+    n_samples, _ = matrix.rows.shape
+    n_cells = int(matrix.cell_starts[-1])
+    capacity = max_nodes(n_samples, params) + 2
+    n_blocks = 1 if n_threads == 1 else _BLOCKS_PER_THREAD * n_threads
+    # the most slots ever of use is one for each leaf that may still be split
+    n_slots = max(3, min(capacity // 2 + 1, _POOL_BYTES // (8 * n_cells)))
+    n_shared = max(1, min(2 * n_threads, _PARTIAL_BYTES // (8 * n_cells * n_threads)))
+    n_bins = int(np.diff(matrix.cell_starts).max())
+    return Workspace(
+        tree=GrowingTree(
+            nodes=records(capacity, NODE_DTYPE),
+            growth=records(capacity, GROWTH_DTYPE),
+            splits=records(capacity, SPLIT_DTYPE),
+            counts=records(1, COUNTS_DTYPE),
+            open_nodes=np.empty(capacity, dtype=np.int32),
+            frontier=np.empty(capacity, dtype=np.int32),
+            searched=np.empty(capacity, dtype=np.int32),
+        ),
+        partition=RowPartition(
+            lists=np.empty((2, n_samples), dtype=np.uint32),
+            start=np.empty((capacity, n_blocks), dtype=np.int32),
+            stop=np.empty((capacity, n_blocks), dtype=np.int32),
+        ),
+        pool=HistogramPool(
+            histograms=np.empty((n_slots, n_cells), dtype=np.int64),
+            free_slots=np.empty(n_slots, dtype=np.int32),
+            builds=records(capacity, BUILD_DTYPE),
+            partials=np.empty((n_threads, n_shared, n_cells), dtype=np.int64),
+            partial_used=np.zeros((n_threads, n_shared), dtype=np.int64),
+        ),
+        scratch=SearchScratch(
+            candidates=records(capacity + 8 * n_threads, SPLIT_DTYPE),
+            sums=np.empty((n_threads, n_bins), dtype=np.int64),
+            bins=np.empty((n_threads, n_bins), dtype=np.int32),
+            gains=np.empty((n_threads, 2, n_bins)),
+        ),
+        gradients=allocate_gradients(n_samples),
+    )
