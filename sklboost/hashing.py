@@ -6,7 +6,7 @@ do not depend on which thread asks, or in what order.
 
 import numpy as np
 
-from sklboost.parallel import kernel
+from sklboost.compiling import kernel
 
 
 @kernel

@@ -22,12 +22,11 @@ from typing import Any, NamedTuple
 import joblib
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
-kernel = njit(cache=True, nogil=True, error_model="numpy")
-"""The one way to compile: cached on disk, GIL released, division by zero as in NumPy."""
+from sklboost.compiling import kernel
 
 # Cells of ``Team.state``. Each has a cache line of its own (8 int64): neighbours on one line would
 # make every member's spin slow down every other member's work.
@@ -104,9 +103,7 @@ def _llvm_prefetch(typingctx, array, index):
         byte_pointer = ir.IntType(8).as_pointer()
         int32 = ir.IntType(32)
         declaration = ir.FunctionType(ir.VoidType(), [byte_pointer, int32, int32, int32])
-        function = cgutils.get_or_insert_function(
-            builder.module, declaration, "llvm.prefetch.p0"
-        )
+        function = cgutils.get_or_insert_function(builder.module, declaration, "llvm.prefetch.p0")
         # read access, keep in every cache level, data (not instructions)
         arguments = [builder.bitcast(pointer, byte_pointer), int32(0), int32(3), int32(1)]
         builder.call(function, arguments)

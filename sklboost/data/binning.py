@@ -3,11 +3,14 @@
 In: raw values and, for new data, the cuts. Out: :class:`~sklboost.structs.BinnedMatrix`.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
+from sklboost.compiling import kernel
 from sklboost.data.cuts import find_cuts
 from sklboost.data.raw import RawMatrix
-from sklboost.parallel import ThreadTeam, kernel, share
+from sklboost.parallel import ThreadTeam, share
 from sklboost.structs import BinCuts, BinnedMatrix
 
 # Rows are taken in blocks whose raw values and bins stay in the first-level caches while every
@@ -29,34 +32,75 @@ def find_missing(team, raw, has_missing):
                 has_missing[feature] = 1  # all who write here write 1
 
 
-@kernel
-def count_not_above(cuts, value):
-    """Count the cuts that are not above `value`, which is its bin: halving without a branch."""
-    first = np.uint64(0)
-    length = np.uint64(len(cuts))
-    one = np.uint64(1)
-    while length > one:
-        half = length >> one
-        first += half * np.uint64(cuts[first + half - one] <= value)
-        length -= half
-    if length == one:
-        first += np.uint64(cuts[first] <= value)
-    return np.int64(first)
+class BinScratch(NamedTuple):
+    """One block of one feature, a row a member of the team: values, and their bins.
+
+    Attributes
+    ----------
+    values : ndarray of float64, shape (n_threads, _BLOCK_ROWS)
+    bins : ndarray of int64, shape (n_threads, _BLOCK_ROWS)
+    """
+
+    values: np.ndarray
+    bins: np.ndarray
 
 
 @kernel
-def fill_bins(team, raw, cuts, matrix):
-    """Fill both layouts of `matrix` with the bins of the raw values; each member a share of rows."""
+def count_not_above(cuts, values, bins):
+    """Fill `bins` with the number of cuts that are not above each value, which is its bin.
+
+    All values are halved towards their cut in step, so that the inner loop has no branch and becomes
+    vector instructions: a tenth of the time of one search after the other.
+
+    Parameters
+    ----------
+    cuts : ndarray of float64, shape (2^k - 1,)
+        Increasing, then padded with NaN, which no value reaches.
+    values : ndarray of float64, shape (n,)
+    bins : ndarray of int64, shape (n,)
+        Filled.
+    """
+    bins[:] = 0
+    half = (len(cuts) + 1) // 2
+    while half > 0:
+        for position in range(len(values)):
+            bin_ = bins[position]
+            reached = cuts[np.uint64(bin_ + half - 1)] <= values[position]
+            bins[position] = bin_ + (half if reached else 0)
+        half //= 2
+
+
+@kernel
+def fill_bins(team, raw, cuts, scratch, matrix):
+    """Fill both layouts of `matrix` with the bins of the raw values; each member a share of rows.
+
+    `cuts` are padded, one row a feature.
+    """
     start, stop = share(team, raw.n_samples)
     for block in range(start, stop, _BLOCK_ROWS):
+        n_rows = min(_BLOCK_ROWS, stop - block)
+        values, bins = scratch.values[team.rank, :n_rows], scratch.bins[team.rank, :n_rows]
         for feature in range(raw.n_features):
-            own_cuts = cuts.cuts[cuts.starts[feature] : cuts.starts[feature + 1]]
-            missing_bin = len(own_cuts) + 1
-            for row in range(block, min(block + _BLOCK_ROWS, stop)):
-                value = raw.values[row * raw.row_step + feature * raw.feature_step]
-                bin_ = missing_bin if value != value else count_not_above(own_cuts, value)
-                matrix.columns[feature, row] = bin_
-                matrix.rows[row, feature] = bin_
+            first = block * raw.row_step + feature * raw.feature_step
+            for position in range(n_rows):
+                values[position] = raw.values[first + position * raw.row_step]
+            count_not_above(cuts[feature], values, bins)
+            last_bin = matrix.cell_starts[feature + 1] - matrix.cell_starts[feature] - 1
+            for position in range(n_rows):
+                value = values[position]
+                bin_ = last_bin if value != value else bins[position]
+                matrix.columns[feature, block + position] = bin_
+                matrix.rows[block + position, feature] = bin_
+
+
+def _padded_cuts(cuts: BinCuts) -> np.ndarray:
+    """Give the cuts of each feature, padded with NaN to one common length 2^k - 1."""
+    longest = int(np.diff(cuts.starts).max())
+    padded = np.full((len(cuts.starts) - 1, 2 ** longest.bit_length() - 1), np.nan)
+    for feature, row in enumerate(padded):
+        own = cuts.cuts[cuts.starts[feature] : cuts.starts[feature + 1]]
+        row[: len(own)] = own
+    return padded
 
 
 def _cell_values(values: np.ndarray, n_bins: np.ndarray, has_missing: np.ndarray) -> np.ndarray:
@@ -65,9 +109,7 @@ def _cell_values(values: np.ndarray, n_bins: np.ndarray, has_missing: np.ndarray
     return np.insert(values, ends[has_missing == 1], np.nan)
 
 
-def bin_matrix(
-    team: ThreadTeam, raw: RawMatrix, weight: np.ndarray, max_bin: int
-) -> BinnedMatrix:
+def bin_matrix(team: ThreadTeam, raw: RawMatrix, weight: np.ndarray, max_bin: int) -> BinnedMatrix:
     """Find the cuts of the raw values and bin them.
 
     Parameters
@@ -101,5 +143,7 @@ def apply_cuts(
         lower=_cell_values(cuts.lower, n_bins, has_missing),
         upper=_cell_values(cuts.upper, n_bins, has_missing),
     )
-    team.run(fill_bins, raw, cuts, matrix)
+    shape = (team.size, _BLOCK_ROWS)
+    scratch = BinScratch(np.empty(shape), np.empty(shape, dtype=np.int64))
+    team.run(fill_bins, raw, _padded_cuts(cuts), scratch, matrix)
     return matrix

@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklboost.compiling import kernel
 from sklboost.data.raw import RawMatrix
 from sklboost.hashing import mix_bits
-from sklboost.parallel import ThreadTeam, kernel, next_task, share
+from sklboost.parallel import ThreadTeam, next_task, share
 from sklboost.structs import BinCuts
 
 _SAMPLE_ROWS = 200_000
@@ -160,9 +161,7 @@ def copy_rows(team, raw, rows, sample):
 
 def _cut_features(team, sample, weight, max_bin, has_missing, found):
     while (feature := next_task(team, 0)) < len(found):
-        found[feature] = cut_feature(
-            sample[feature], weight, max_bin, bool(has_missing[feature])
-        )
+        found[feature] = cut_feature(sample[feature], weight, max_bin, bool(has_missing[feature]))
 
 
 def find_cuts(

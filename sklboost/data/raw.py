@@ -36,4 +36,3 @@ def raw_matrix(X: np.ndarray) -> RawMatrix:
     values = np.asarray(values).view()
     values.flags.writeable = False
     return RawMatrix(values, n_samples, n_features, row_step, feature_step)
-

@@ -62,16 +62,12 @@ RULES: Mapping[str, Rule] = {
     "min_child_weight": _number(0),
     "max_delta_step": _number(0),
     "pruning": _one_of("post", "full", "pre"),
-    "base_score": Rule(
-        "None or a finite number", lambda value: value is None or _is_finite(value)
-    ),
+    "base_score": Rule("None or a finite number", lambda value: value is None or _is_finite(value)),
     "n_jobs": Rule(
         "None, a positive integer, or a negative one (-1: all processors)",
         lambda value: value is None or (_is_integer(value) and value != 0),
     ),
-    "verbose": Rule(
-        "an integer >= 0", lambda value: isinstance(value, Integral) and value >= 0
-    ),
+    "verbose": Rule("an integer >= 0", lambda value: isinstance(value, Integral) and value >= 0),
 }
 
 

@@ -7,8 +7,10 @@ import math
 
 import numpy as np
 
+from sklboost.compiling import kernel
 from sklboost.losses.base import weighted_mean
-from sklboost.parallel import ThreadTeam, kernel, share
+from sklboost.losses.exponential import exp_of_negative
+from sklboost.parallel import ThreadTeam, share
 
 # As in XGBoost: keeps the cover of a saturated row positive.
 _MIN_HESSIAN = 1e-16
@@ -17,10 +19,13 @@ _MIN_HESSIAN = 1e-16
 @kernel
 def log_loss_gradients(team, y, raw_score, gradient, hessian):
     """Fill gradient and hessian of this member's share of the rows."""
+    # slices, so that the compiler sees that no index is negative and makes vectors of the loop
     start, stop = share(team, len(y))
-    for row in range(start, stop):
+    y, raw_score = y[start:stop], raw_score[start:stop]
+    gradient, hessian = gradient[start:stop], hessian[start:stop]
+    for row in range(len(y)):
         # e^-|z| cannot overflow; p and 1 - p both come out to full precision
-        decay = math.exp(-abs(raw_score[row]))
+        decay = exp_of_negative(-abs(raw_score[row]))
         larger, smaller = 1.0 / (1.0 + decay), decay / (1.0 + decay)
         is_positive = raw_score[row] >= 0.0
         probability = larger if is_positive else smaller

@@ -6,12 +6,12 @@ trees of a round are grown side by side, each as if it alone moved. In row k of 
 bounds it and the joint step cannot overshoot.
 """
 
-import math
-
 import numpy as np
 
+from sklboost.compiling import kernel
 from sklboost.losses.base import weighted_mean
-from sklboost.parallel import ThreadTeam, kernel, share
+from sklboost.losses.exponential import exp_of_negative
+from sklboost.parallel import ThreadTeam, share
 
 _MIN_HESSIAN = 1e-16
 
@@ -27,7 +27,7 @@ def softmax_gradients(team, y, raw_score, gradient, hessian):
             largest = max(largest, raw_score[output, row])
         total = 0.0
         for output in range(n_outputs):
-            term = math.exp(raw_score[output, row] - largest)
+            term = exp_of_negative(raw_score[output, row] - largest)
             gradient[output, row] = term  # kept here until the total is known
             total += term
         for output in range(n_outputs):

@@ -8,7 +8,7 @@ factor 1/2 of the paper is dropped and gamma is not subtracted from the gain, as
 so that the parameter ``gamma`` means the same.
 """
 
-from sklboost.parallel import kernel
+from sklboost.compiling import kernel
 
 # A gain smaller than this part of the two similarities it is the difference of is rounding error.
 # float64 sums of a handful of terms are good to about 1e-15.

@@ -10,11 +10,14 @@ integers, so its bits do not depend on how they were obtained.
 import numpy as np
 
 from sklboost.data.cuts import midpoint
-from sklboost.parallel import kernel
+from sklboost.compiling import kernel
 from sklboost.tree.formulas import leaf_weight
 from sklboost.tree.quantization import unpack
 from sklboost.tree.splitting import can_be_split
 
+# The root's number, and "no node". int64 by name: a literal would compile another version of a kernel.
+ROOT = np.int64(0)
+NOBODY = np.int64(-1)
 # A node is built by several threads from this many rows on; below, handing out blocks and adding up
 # the parts costs more than it saves.
 _MIN_SHARED_ROWS = 4096
@@ -48,10 +51,10 @@ def start_tree(team, search, workspace):
     counts.n_nodes, counts.n_leaves = 1, 1
     counts.first_open, counts.stop_open = 0, 0
     counts.n_builds = 0
-    start_leaf(0, -1, tree)
-    own_rows(0, workspace.partition, tree)
-    plan_build(0, -1, tree, pool)
-    tree.searched[0] = 0
+    start_leaf(ROOT, NOBODY, tree)
+    own_rows(ROOT, workspace.partition, tree)
+    plan_build(ROOT, NOBODY, tree, pool)
+    tree.searched[0] = ROOT
     counts.n_searched = 1
     arrange_tasks(team, search, workspace)
 
@@ -100,7 +103,7 @@ def split_node(node, search, tree):
     for child in range(left, left + 2):
         start_leaf(child, node, tree)
         leaf = tree.nodes[child]
-        leaf.gradient, leaf.cover = unpack(tree.growth[child].packed_sum, search.scales)
+        leaf.gradient, leaf.cover = unpack(tree.growth[child].packed_sum, search.steps)
         weight = leaf_weight(leaf.gradient, leaf.cover, search.params)
         leaf.value = search.params.learning_rate * weight
 
@@ -121,12 +124,12 @@ def open_searched(params, tree, pool):
 
 
 @kernel
-def release_unsearched(scales, params, tree, pool):
+def release_unsearched(steps, params, tree, pool):
     """Give back the slots of nodes that were built only for their sibling's sake."""
     for index in range(tree.counts[0].n_builds):
         node = pool.builds[index].node
         growth = tree.growth[node]
-        if not can_be_split(growth.packed_sum, growth.n_rows, scales, params):
+        if not can_be_split(growth.packed_sum, growth.n_rows, steps, params):
             release_slot(node, tree, pool)
     tree.counts[0].n_builds = 0
 
@@ -190,10 +193,10 @@ def choose_frontier(search, workspace):
     """
     tree, pool, params = workspace.tree, workspace.pool, search.params
     counts = tree.counts[0]
-    release_unsearched(search.scales, params, tree, pool)
+    release_unsearched(search.steps, params, tree, pool)
     open_searched(params, tree, pool)
     counts.n_frontier = 0
-    n_reserved = 0
+    n_reserved = np.int64(0)
     while counts.first_open < counts.stop_open and counts.n_leaves < params.max_leaves:
         position = next_open(params, tree)
         node = tree.open_nodes[position]
@@ -244,22 +247,22 @@ def plan_children(left, right, search, tree, pool):
     smaller, larger = left, right
     if growth[right].n_rows < growth[left].n_rows:
         smaller, larger = right, left
-    scales, params = search.scales, search.params
+    steps, params = search.steps, search.params
     for child in range(left, left + 2):
-        if can_be_split(growth[child].packed_sum, growth[child].n_rows, scales, params):
+        if can_be_split(growth[child].packed_sum, growth[child].n_rows, steps, params):
             tree.searched[counts.n_searched] = child
             counts.n_searched += 1
     parent = growth[left].parent
-    needs_smaller = can_be_split(growth[smaller].packed_sum, growth[smaller].n_rows, scales, params)
-    needs_larger = can_be_split(growth[larger].packed_sum, growth[larger].n_rows, scales, params)
+    needs_smaller = can_be_split(growth[smaller].packed_sum, growth[smaller].n_rows, steps, params)
+    needs_larger = can_be_split(growth[larger].packed_sum, growth[larger].n_rows, steps, params)
     if needs_larger and growth[parent].slot >= 0:
         plan_build(smaller, larger, tree, pool)
         return
     release_slot(parent, tree, pool)
     if needs_smaller:
-        plan_build(smaller, -1, tree, pool)
+        plan_build(smaller, NOBODY, tree, pool)
     if needs_larger:
-        plan_build(larger, -1, tree, pool)
+        plan_build(larger, NOBODY, tree, pool)
 
 
 @kernel
@@ -268,7 +271,7 @@ def plan_builds(team, search, workspace):
     tree, pool, counts = workspace.tree, workspace.pool, workspace.tree.counts[0]
     for index in range(counts.n_frontier):
         node = tree.frontier[index]
-        left, right = tree.nodes[node].left, tree.nodes[node].right
+        left, right = np.int64(tree.nodes[node].left), np.int64(tree.nodes[node].right)
         tree.growth[node].owns_rows = 0
         own_rows(left, workspace.partition, tree)
         own_rows(right, workspace.partition, tree)

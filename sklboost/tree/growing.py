@@ -9,7 +9,8 @@ gain), divide their rows, build their children's histograms, find the children's
 
 import numpy as np
 
-from sklboost.parallel import assemble, barrier, kernel, reset_tasks
+from sklboost.compiling import kernel
+from sklboost.parallel import assemble, barrier, reset_tasks
 from sklboost.tree.formulas import leaf_weight
 from sklboost.tree.frontier import choose_frontier, plan_builds, start_tree
 from sklboost.tree.histogram import build_histograms
@@ -20,7 +21,7 @@ from sklboost.tree.splitting import Search, find_splits
 
 
 @kernel
-def sum_root(matrix, scales, params, workspace):
+def sum_root(matrix, steps, params, workspace):
     """Fill the root's sums and value: any one feature's cells hold all rows."""
     tree, pool = workspace.tree, workspace.pool
     histogram = pool.histograms[tree.growth[0].slot]
@@ -29,7 +30,7 @@ def sum_root(matrix, scales, params, workspace):
         total += histogram[cell]
     tree.growth[0].packed_sum = total
     root = tree.nodes[0]
-    root.gradient, root.cover = unpack(total, scales)
+    root.gradient, root.cover = unpack(total, steps)
     root.value = params.learning_rate * leaf_weight(root.gradient, root.cover, params)
 
 
@@ -44,7 +45,7 @@ def grow_from_root(team, search, packed, workspace):
     barrier(team)
     build_histograms(team, matrix, packed, workspace)
     if team.rank == 0:
-        sum_root(matrix, search.scales, search.params, workspace)
+        sum_root(matrix, search.steps, search.params, workspace)
     barrier(team)
     find_splits(team, search, workspace)
     while True:
@@ -85,7 +86,7 @@ def grow_tree(team, matrix, derivatives, key, params, workspace, raw_score):
         return
     gradients = workspace.gradients
     quantize(team, derivatives, key, gradients)
-    search = Search(matrix, gradients.scales, params)
+    search = Search(matrix, (gradients.steps[0], gradients.steps[1]), params)
     grow_from_root(team, search, gradients.packed, workspace)
     if team.rank == 0:
         prune(workspace.tree, params)

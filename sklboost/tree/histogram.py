@@ -9,14 +9,15 @@ the other child is parent minus child, exactly, since the sums are integers.
 
 import numpy as np
 
-from sklboost.parallel import barrier, kernel, next_task, prefetch, share
+from sklboost.compiling import kernel
+from sklboost.parallel import barrier, next_task, prefetch, share
 
 # How many rows ahead of their use the bins of a row are fetched: the rows of a small node lie
 # scattered, and memory answers about 24 rows later.
 _PREFETCH_ROWS = 24
 # Features are taken in blocks whose cells fit the second-level cache.
 _BLOCK_CELLS = 32768
-TASK_COUNTER = 1
+_COUNTER = np.int64(1)
 
 
 @kernel
@@ -55,7 +56,7 @@ def add_segment(matrix, packed, workspace, node, block, histogram):
     start, stop = partition.start[node, block], partition.stop[node, block]
     row_list = partition.lists[tree.growth[node].depth % 2, start:stop]
     n_features = matrix.rows.shape[1]
-    first = 0
+    first = np.int64(0)
     while first < n_features and start < stop:
         last = first + 1
         limit = matrix.cell_starts[first] + _BLOCK_CELLS
@@ -84,7 +85,7 @@ def build_alone(matrix, packed, workspace, build):
     histogram[:] = 0
     for block in range(workspace.partition.start.shape[1]):
         add_segment(matrix, packed, workspace, build.node, block, histogram)
-    subtract_from_sibling(build, tree.growth, pool.histograms, 0, len(histogram))
+    subtract_from_sibling(build, tree.growth, pool.histograms, np.int64(0), len(histogram))
 
 
 @kernel
@@ -127,14 +128,14 @@ def build_histograms(team, matrix, packed, workspace):
     pool, counts = workspace.pool, workspace.tree.counts[0]
     n_shared_tasks = counts.n_shared * workspace.partition.start.shape[1]
     n_tasks = n_shared_tasks + counts.n_builds - counts.n_shared
-    task = next_task(team, TASK_COUNTER)
+    task = next_task(team, _COUNTER)
     while task < n_tasks:
         if task < n_shared_tasks:
             build_shared_part(team, matrix, packed, workspace, task)
         else:
             build = pool.builds[counts.n_shared + task - n_shared_tasks]
             build_alone(matrix, packed, workspace, build)
-        task = next_task(team, TASK_COUNTER)
+        task = next_task(team, _COUNTER)
     barrier(team)
     if counts.n_shared > 0:
         merge_parts(team, workspace)

@@ -6,10 +6,11 @@ In: the splits of the frontier. Out: the rows of their children, in the other of
 
 import numpy as np
 
-from sklboost.parallel import barrier, kernel, next_task, share
+from sklboost.compiling import kernel
+from sklboost.parallel import barrier, next_task, share
 
-ROUTE_COUNTER = 0
-ADD_COUNTER = 3
+_ROUTE_COUNTER = np.int64(0)
+_ADD_COUNTER = np.int64(3)
 
 
 @kernel
@@ -17,8 +18,9 @@ def own_all_rows(team, partition):
     """Give every row to the root (node 0); each member writes its share of the list."""
     n_samples = partition.lists.shape[1]
     start, stop = share(team, n_samples)
-    for row in range(start, stop):
-        partition.lists[0, row] = row
+    rows = partition.lists[0, start:stop]
+    for position in range(len(rows)):
+        rows[position] = start + position
     if team.rank == 0:
         n_blocks = partition.start.shape[1]
         for block in range(n_blocks):
@@ -87,7 +89,7 @@ def route_segment(matrix, workspace, node, block):
         left_range(split, matrix),
         partition.lists[(depth + 1) % 2, start:stop],
     )
-    left, right = tree.nodes[node].left, tree.nodes[node].right
+    left, right = np.int64(tree.nodes[node].left), np.int64(tree.nodes[node].right)
     partition.start[left, block] = start
     partition.stop[left, block] = start + n_left
     partition.start[right, block] = start + n_left
@@ -99,11 +101,11 @@ def route_rows(team, matrix, workspace):
     """Divide the rows of every frontier node between its children; ends when all are done."""
     n_blocks = workspace.partition.start.shape[1]
     n_tasks = workspace.tree.counts[0].n_frontier * n_blocks
-    task = next_task(team, ROUTE_COUNTER)
+    task = next_task(team, _ROUTE_COUNTER)
     while task < n_tasks:
         node = workspace.tree.frontier[task // n_blocks]
         route_segment(matrix, workspace, node, task % n_blocks)
-        task = next_task(team, ROUTE_COUNTER)
+        task = next_task(team, _ROUTE_COUNTER)
     barrier(team)
 
 
@@ -148,10 +150,10 @@ def add_leaf_values(team, matrix, workspace, raw_score):
     """
     tree, n_blocks = workspace.tree, workspace.partition.start.shape[1]
     n_tasks = tree.counts[0].n_nodes * n_blocks
-    task = next_task(team, ADD_COUNTER)
+    task = next_task(team, _ADD_COUNTER)
     while task < n_tasks:
         node = task // n_blocks
         if tree.growth[node].owns_rows == 1:
             add_segment_values(matrix, workspace, node, task % n_blocks, raw_score)
-        task = next_task(team, ADD_COUNTER)
+        task = next_task(team, _ADD_COUNTER)
     barrier(team)

@@ -9,7 +9,8 @@ and the block's values stay while the trees pass over them.
 
 import numpy as np
 
-from sklboost.parallel import kernel, next_task
+from sklboost.compiling import kernel
+from sklboost.parallel import next_task
 
 _BLOCK_ROWS = 64
 

@@ -7,7 +7,7 @@ A split is looked at only when both its children are leaves. So a split of small
 below it is worth keeping, which is the difference from refusing it at once.
 """
 
-from sklboost.parallel import kernel
+from sklboost.compiling import kernel
 
 
 @kernel

@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklboost.compiling import kernel
 from sklboost.hashing import mix_bits
-from sklboost.parallel import barrier, kernel, share
+from sklboost.parallel import barrier, share
 
 _GRADIENT_LIMIT = 2.0**31
 _HESSIAN_LIMIT = 2.0**32
@@ -51,19 +52,19 @@ class Derivatives(NamedTuple):
 
 
 class Gradients(NamedTuple):
-    """Quantised gradients: float = integer / scale.
+    """Quantised gradients: float = integer * step.
 
     Attributes
     ----------
     packed : ndarray of int64, shape (n_samples,)
-    scales : ndarray of float64, shape (2,)
+    steps : ndarray of float64, shape (2,)
         Of the gradient and of the hessian, powers of two.
     block_sums : ndarray of float64, shape (2, n_blocks)
         Scratch: sums of ``|g| w`` and ``h w`` over fixed blocks of rows.
     """
 
     packed: np.ndarray
-    scales: np.ndarray
+    steps: np.ndarray
     block_sums: np.ndarray
 
 
@@ -107,9 +108,12 @@ def hessian_of(packed):
 
 
 @kernel
-def unpack(packed, scales):
-    """Give gradient and hessian of a packed value or sum as float64, in the unit of the loss."""
-    return gradient_of(packed) / scales[0], hessian_of(packed) / scales[1]
+def unpack(packed, steps):
+    """Give gradient and hessian of a packed value or sum as float64, in the unit of the loss.
+
+    `steps` is a tuple, so that a loop holds both in registers.
+    """
+    return gradient_of(packed) * steps[0], hessian_of(packed) * steps[1]
 
 
 @kernel
@@ -138,7 +142,8 @@ def _add_blocks(derivatives, block_sums, start, stop):
     for block in range(start, stop):
         gradient_sum = 0.0
         hessian_sum = 0.0
-        for row in range(block * _BLOCK, min((block + 1) * _BLOCK, n_samples)):
+        first, last = block * _BLOCK, min((block + 1) * _BLOCK, n_samples)
+        for row in range(np.uint64(first), np.uint64(last)):
             weight = derivatives.weight[row] if weighted else 1.0
             gradient_sum += abs(np.float64(derivatives.gradient[row])) * weight
             hessian_sum += np.float64(derivatives.hessian[row]) * weight
@@ -149,15 +154,16 @@ def _add_blocks(derivatives, block_sums, start, stop):
 @kernel
 def _quantize_rows(derivatives, key, gradients, start, stop):
     """Fill ``gradients.packed`` for rows `start` to `stop`, excluded."""
-    gradient_scale = gradients.scales[0] * derivatives.unit
-    hessian_scale = gradients.scales[1] * derivatives.unit
+    gradient_scale = derivatives.unit / gradients.steps[0]
+    hessian_scale = derivatives.unit / gradients.steps[1]
     weighted = len(derivatives.weight) > 0
     at_random = derivatives.slack > _NEAREST_UP_TO
     low16 = np.uint64(0xFFFF)
-    for row in range(start, stop):
+    # unsigned rows: the compiler then leaves out the test for negative indices
+    for row in range(np.uint64(start), np.uint64(stop)):
         for_gradient, for_hessian, for_weight = 0.5, 0.5, 0.5
         if at_random:
-            bits = mix_bits((np.uint64(row) & np.uint64(0xFFFFFFFF)) ^ key)
+            bits = mix_bits((row & np.uint64(0xFFFFFFFF)) ^ key)
             for_gradient = (np.float64(bits & low16) + 0.5) / 65536.0
             for_hessian = (np.float64(bits >> np.uint64(16)) + 0.5) / 65536.0
         gradient = round_magnitude(derivatives.gradient[row] * gradient_scale, for_gradient)
@@ -176,7 +182,7 @@ def _quantize_rows(derivatives, key, gradients, start, stop):
 def quantize(team, derivatives, key, gradients):
     """Fill `gradients` from `derivatives`; every member of the team calls it.
 
-    The scales are the largest powers of two for which no sum over any set of rows can leave its 32
+    The steps are the smallest powers of two for which no sum over any set of rows can leave its 32
     bits. Rounding is stochastic (unbiased) for many rows, to nearest for few.
 
     Parameters
@@ -200,8 +206,8 @@ def quantize(team, derivatives, key, gradients):
         slack = derivatives.slack + 1.0
         gradient_scale = _largest_scale(gradient_total, _GRADIENT_LIMIT - slack)
         hessian_scale = _largest_scale(hessian_total, _HESSIAN_LIMIT - slack)
-        gradients.scales[0] = gradient_scale / derivatives.unit
-        gradients.scales[1] = hessian_scale / derivatives.unit
+        gradients.steps[0] = derivatives.unit / gradient_scale
+        gradients.steps[1] = derivatives.unit / hessian_scale
     barrier(team)
     n_samples = len(gradients.packed)
     _quantize_rows(

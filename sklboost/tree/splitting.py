@@ -15,20 +15,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklboost.parallel import barrier, kernel, next_task
+from sklboost.compiling import kernel
+from sklboost.parallel import barrier, next_task
 from sklboost.structs import BinnedMatrix, TreeParams
 from sklboost.tree.formulas import similarity, split_gain
 from sklboost.tree.quantization import hessian_of, unpack
 from sklboost.tree.workspace import SearchScratch
 
-SEARCH_COUNTER = 2
+_COUNTER = np.int64(2)
 
 
 class Search(NamedTuple):
     """What split search reads, the same for all nodes of a tree."""
 
     matrix: BinnedMatrix
-    scales: np.ndarray
+    steps: tuple[float, float]  # of quantised gradient and hessian
     params: TreeParams
 
 
@@ -65,22 +66,22 @@ def compute_gains(search, total, left_start, sums, gains):
     Allowed is a split whose children both have a positive hessian sum, at least
     `min_child_weight`.
     """
-    scales, params = search.scales, search.params
-    gradient, hessian = unpack(total, scales)
+    steps, params = search.steps, search.params
+    gradient, hessian = unpack(total, steps)
     parent = similarity(gradient, hessian, params)
     for position in range(len(sums)):
-        left = left_start + sums[position]
-        left_gradient, left_hessian = unpack(left, scales)
-        right_gradient, right_hessian = unpack(total - left, scales)
+        left = left_start + sums[np.uint64(position)]
+        left_gradient, left_hessian = unpack(left, steps)
+        right_gradient, right_hessian = unpack(total - left, steps)
+        # computed even where it is not allowed: with a branch this would not become vectors
+        gain = split_gain(
+            similarity(left_gradient, left_hessian, params),
+            similarity(right_gradient, right_hessian, params),
+            parent,
+        )
         smaller = min(left_hessian, right_hessian)
-        gain = -np.inf
-        if smaller > 0.0 and smaller >= params.min_child_weight:
-            gain = split_gain(
-                similarity(left_gradient, left_hessian, params),
-                similarity(right_gradient, right_hessian, params),
-                parent,
-            )
-        gains[position] = gain
+        is_allowed = (smaller > 0.0) & (smaller >= params.min_child_weight)
+        gains[np.uint64(position)] = gain if is_allowed else -np.inf
 
 
 @kernel
@@ -116,15 +117,20 @@ def scan_feature(search, histogram, total, feature, scratch, best):
             scratch.sums[:n_occupied],
             scratch.gains[default_left],
         )
+    gains = scratch.gains
+    best_gain, best_position, best_direction = best.gain, -1, 0
     for position in range(n_occupied):
         for default_left in range(n_directions):
-            if scratch.gains[default_left, position] > best.gain:
-                best.gain = scratch.gains[default_left, position]
-                best.left_sum = missing * default_left + scratch.sums[position]
-                best.feature = feature
-                best.bin = scratch.bins[position]
-                best.below = scratch.bins[position - 1] if position > 0 else -1
-                best.default_left = default_left
+            gain = gains[np.uint64(default_left), np.uint64(position)]
+            if gain > best_gain:
+                best_gain, best_position, best_direction = gain, position, default_left
+    if best_position >= 0:
+        best.gain = best_gain
+        best.left_sum = missing * best_direction + scratch.sums[best_position]
+        best.feature = feature
+        best.bin = scratch.bins[best_position]
+        best.below = scratch.bins[best_position - 1] if best_position > 0 else -1
+        best.default_left = best_direction
 
 
 @kernel
@@ -141,9 +147,7 @@ def search_task(search, workspace, task, rank):
     best.gain = -np.inf
     histogram = workspace.pool.histograms[tree.growth[node].slot]
     total = tree.growth[node].packed_sum
-    for feature in range(
-        n_features * chunk // n_chunks, n_features * (chunk + 1) // n_chunks
-    ):
+    for feature in range(n_features * chunk // n_chunks, n_features * (chunk + 1) // n_chunks):
         scan_feature(search, histogram, total, feature, own, best)
 
 
@@ -156,10 +160,10 @@ def find_splits(team, search, workspace):
     tree, candidates = workspace.tree, workspace.scratch.candidates
     counts = tree.counts[0]
     n_tasks = counts.n_searched * counts.n_chunks
-    task = next_task(team, SEARCH_COUNTER)
+    task = next_task(team, _COUNTER)
     while task < n_tasks:
         search_task(search, workspace, task, team.rank)
-        task = next_task(team, SEARCH_COUNTER)
+        task = next_task(team, _COUNTER)
     barrier(team)
     if team.rank == 0:
         for index in range(counts.n_searched):
@@ -173,7 +177,7 @@ def find_splits(team, search, workspace):
 
 
 @kernel
-def can_be_split(packed_sum, n_rows, scales, params):
+def can_be_split(packed_sum, n_rows, steps, params):
     """Tell whether a node's cover leaves room for two children."""
-    _, cover = unpack(packed_sum, scales)
+    _, cover = unpack(packed_sum, steps)
     return n_rows >= 2 and hessian_of(packed_sum) >= 2 and cover >= 2.0 * params.min_child_weight

@@ -24,16 +24,17 @@ _PARTIAL_BYTES = 64 * 2**20
 # leaves work for the others.
 _BLOCKS_PER_THREAD = 2
 
-# What is known of a node only while the tree grows.
+# What is known of a node only while the tree grows. Whole numbers are int64 everywhere here: a kernel
+# called with int32 in one place and int64 in another would be compiled twice.
 GROWTH_DTYPE = np.dtype(
     [
         ("packed_sum", np.int64),  # sum of the packed gradients of its rows
         ("n_rows", np.int64),
-        ("parent", np.int32),  # -1 for the root
-        ("depth", np.int32),  # 0 for the root
-        ("slot", np.int32),  # its histogram in the pool, -1: none
-        ("owns_rows", np.int32),  # 1: the row partition has its rows (not routed on, not closed)
-        ("final", np.int32),  # its number after pruning, or that of the leaf that swallowed it
+        ("parent", np.int64),  # -1 for the root
+        ("depth", np.int64),  # 0 for the root
+        ("slot", np.int64),  # its histogram in the pool, -1: none
+        ("owns_rows", np.int64),  # 1: the row partition has its rows (not routed on, not closed)
+        ("final", np.int64),  # its number after pruning, or that of the leaf that swallowed it
     ],
     align=True,
 )
@@ -43,17 +44,17 @@ SPLIT_DTYPE = np.dtype(
     [
         ("gain", np.float64),  # -inf: no allowed split
         ("left_sum", np.int64),  # packed sum of the left child
-        ("feature", np.int32),
-        ("bin", np.int32),  # bin < this goes left
-        ("below", np.int32),  # last occupied bin on the left, -1: only missing values there
-        ("default_left", np.int32),
+        ("feature", np.int64),
+        ("bin", np.int64),  # bin < this goes left
+        ("below", np.int64),  # last occupied bin on the left, -1: only missing values there
+        ("default_left", np.int64),
     ],
     align=True,
 )
 
 # A histogram to be built from rows. If `sibling` is not -1, that node's slot holds the parent's
 # histogram and becomes the sibling's by subtraction.
-BUILD_DTYPE = np.dtype([("node", np.int32), ("sibling", np.int32)], align=True)
+BUILD_DTYPE = np.dtype([("node", np.int64), ("sibling", np.int64)], align=True)
 
 COUNTS_DTYPE = np.dtype(
     [
@@ -82,11 +83,11 @@ class GrowingTree(NamedTuple):
     growth : recarray of GROWTH_DTYPE, shape (capacity,)
     splits : recarray of SPLIT_DTYPE, shape (capacity,)
     counts : recarray of COUNTS_DTYPE, shape (1,)
-    open_nodes : ndarray of int32, shape (capacity,)
+    open_nodes : ndarray of int64, shape (capacity,)
         ``open_nodes[first_open:stop_open]`` have a split that has not been made yet.
-    frontier : ndarray of int32, shape (capacity,)
+    frontier : ndarray of int64, shape (capacity,)
         The nodes being split now.
-    searched : ndarray of int32, shape (capacity,)
+    searched : ndarray of int64, shape (capacity,)
         Their children whose best split is being looked for.
     """
 
@@ -114,7 +115,7 @@ class RowPartition(NamedTuple):
     Attributes
     ----------
     lists : ndarray of uint32, shape (2, n_samples)
-    start, stop : ndarray of int32, shape (capacity, n_blocks)
+    start, stop : ndarray of int64, shape (capacity, n_blocks)
     """
 
     lists: np.ndarray
@@ -128,7 +129,7 @@ class HistogramPool(NamedTuple):
     Attributes
     ----------
     histograms : ndarray of int64, shape (n_slots, n_cells)
-    free_slots : ndarray of int32, shape (n_slots,)
+    free_slots : ndarray of int64, shape (n_slots,)
         A stack of ``counts.n_free`` numbers.
     builds : recarray of BUILD_DTYPE, shape (capacity,)
     partials : ndarray of int64, shape (n_threads, n_shared, n_cells)
@@ -153,7 +154,7 @@ class SearchScratch(NamedTuple):
         Best split of each task.
     sums : ndarray of int64, shape (n_threads, n_bins)
         Packed sum of the occupied bins before this one.
-    bins : ndarray of int32, shape (n_threads, n_bins)
+    bins : ndarray of int64, shape (n_threads, n_bins)
         The occupied bins.
     gains : ndarray of float64, shape (n_threads, 2, n_bins)
         Gain of a split before each of them, with missing values right and left.
@@ -199,18 +200,18 @@ def allocate_workspace(matrix: BinnedMatrix, params: TreeParams, n_threads: int)
             growth=records(capacity, GROWTH_DTYPE),
             splits=records(capacity, SPLIT_DTYPE),
             counts=records(1, COUNTS_DTYPE),
-            open_nodes=np.empty(capacity, dtype=np.int32),
-            frontier=np.empty(capacity, dtype=np.int32),
-            searched=np.empty(capacity, dtype=np.int32),
+            open_nodes=np.empty(capacity, dtype=np.int64),
+            frontier=np.empty(capacity, dtype=np.int64),
+            searched=np.empty(capacity, dtype=np.int64),
         ),
         partition=RowPartition(
             lists=np.empty((2, n_samples), dtype=np.uint32),
-            start=np.empty((capacity, n_blocks), dtype=np.int32),
-            stop=np.empty((capacity, n_blocks), dtype=np.int32),
+            start=np.empty((capacity, n_blocks), dtype=np.int64),
+            stop=np.empty((capacity, n_blocks), dtype=np.int64),
         ),
         pool=HistogramPool(
             histograms=np.empty((n_slots, n_cells), dtype=np.int64),
-            free_slots=np.empty(n_slots, dtype=np.int32),
+            free_slots=np.empty(n_slots, dtype=np.int64),
             builds=records(capacity, BUILD_DTYPE),
             partials=np.empty((n_threads, n_shared, n_cells), dtype=np.int64),
             partial_used=np.zeros((n_threads, n_shared), dtype=np.int64),
@@ -218,7 +219,7 @@ def allocate_workspace(matrix: BinnedMatrix, params: TreeParams, n_threads: int)
         scratch=SearchScratch(
             candidates=records(capacity + 8 * n_threads, SPLIT_DTYPE),
             sums=np.empty((n_threads, n_bins), dtype=np.int64),
-            bins=np.empty((n_threads, n_bins), dtype=np.int32),
+            bins=np.empty((n_threads, n_bins), dtype=np.int64),
             gains=np.empty((n_threads, 2, n_bins)),
         ),
         gradients=allocate_gradients(n_samples),
