@@ -1,9 +1,9 @@
 """How kernels are compiled, and where the compiled code is kept.
 
-One decorator for the whole package. numba keeps compiled code on disk but looks only at the file of
-the kernel itself when it asks whether that is still valid; the kernels that it calls may have
-changed. So the code is kept in a folder named by a hash of all sources: a new version of the package
-never runs code of an old one.
+One decorator for the whole package. numba keeps compiled code on disk but looks only at the file
+of the kernel itself when it asks whether that is still valid; the kernels that it calls may have
+changed. So the code is kept in a folder named by a hash of all sources: a new version of the
+package never runs code of an old one.
 """
 
 import hashlib

@@ -1,7 +1,7 @@
 """Random-looking bits without a state: a hash of what they are for (seed, round, row).
 
-In: small integers. Out: 32 bits as a uint64. Since nothing is drawn from a stream, the bits for a row
-do not depend on which thread asks, or in what order.
+In: small integers. Out: 32 bits as a uint64. Since nothing is drawn from a stream, the bits for a
+row do not depend on which thread asks, or in what order.
 """
 
 import numpy as np

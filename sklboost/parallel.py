@@ -4,9 +4,9 @@ In: a kernel and its arguments. Out: the same kernel run once by every member of
 its own rank, as on a GPU. Members meet at a spin barrier built on two atomic counters and share
 work through further counters.
 
-Plain Python threads and ``nogil`` kernels are used rather than a numba threading layer because those
-kill forked children (``omp``), abort on concurrent use (``workqueue``) or are missing (``tbb``). The
-threads live as long as one fit or predict, so there is nothing for a fork to break.
+Plain Python threads and ``nogil`` kernels are used rather than a numba threading layer because
+those kill forked children (``omp``), abort on concurrent use (``workqueue``) or are missing
+(``tbb``). The threads live as long as one fit or predict, so there is nothing for a fork to break.
 
 Rules for kernels that meet at a barrier: begin with ``if not assemble(team): return``; never raise,
 print or allocate afterwards, since a member that leaves early would leave the others waiting.
@@ -58,7 +58,7 @@ class Team(NamedTuple):
     state: np.ndarray
 
 
-# --- atomics: a plain Python body (used when the JIT is off) and an LLVM instruction for each ------
+# --- atomics: a plain Python body (used when the JIT is off) and an LLVM instruction for each
 
 
 def _element_pointer(context, builder, array_type, array, index):
@@ -174,7 +174,7 @@ def _compile_yield_processor():
     return lambda: _llvm_yield()
 
 
-# --- what kernels call -----------------------------------------------------------------------------
+# --- what kernels call
 
 
 @kernel
@@ -233,7 +233,7 @@ def share(team, n_items):
     return n_items * team.rank // team.size, n_items * (team.rank + 1) // team.size
 
 
-# --- what Python calls -----------------------------------------------------------------------------
+# --- what Python calls
 
 
 def default_n_threads() -> int:

@@ -23,8 +23,8 @@ def tree_params(
 ) -> TreeParams:
     """Cast the settings of a tree once and for all.
 
-    ``0`` means no limit for `max_depth`, `max_leaves` and `max_delta_step`. The pruning modes become
-    two gains: the least that is grown and the least that pruning leaves.
+    ``0`` means no limit for `max_depth`, `max_leaves` and `max_delta_step`. The pruning modes
+    become two gains: the least that is grown and the least that pruning leaves.
     """
     # "full" grows everything; the others, gains above 0; and "pre" only what gamma would leave
     smallest = float(np.nextafter(0.0, 1.0))

@@ -49,8 +49,8 @@ class BinScratch(NamedTuple):
 def count_not_above(cuts, values, bins):
     """Fill `bins` with the number of cuts that are not above each value, which is its bin.
 
-    All values are halved towards their cut in step, so that the inner loop has no branch and becomes
-    vector instructions: a tenth of the time of one search after the other.
+    The searches go in step, all values one halving at a time, so that the inner loop has no branch
+    and becomes vector instructions: a tenth of the time of one search after the other.
 
     Parameters
     ----------

@@ -8,6 +8,7 @@ weight. With many rows a sample decides, chosen by a hash of the row number, so 
 not depend on how rows are divided among threads or machines.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -32,6 +33,8 @@ class FeatureCuts(NamedTuple):
 @kernel
 def midpoint(below, above):
     """Give a float64 t with ``below < t <= above``: halfway where one lies between."""
+    if math.isinf(below) or math.isinf(above):
+        return above  # nothing lies halfway to infinity
     middle = below / 2.0 + above / 2.0  # halved first: their sum may overflow
     return middle if below < middle <= above else above
 

@@ -1,8 +1,8 @@
 """Raw feature values, whatever their layout in memory, as one kind of argument for kernels.
 
-In: a 2-D float32 or float64 array. Out: :class:`RawMatrix`, its memory as a read-only 1-D array and
-two strides, so that C order, Fortran order, writable arrays and read-only memory maps all compile to
-one version of a kernel, and nothing is copied.
+In: a 2-D float32 or float64 array. Out: :class:`RawMatrix`, its memory as a read-only 1-D array
+and two strides, so that C order, Fortran order, writable arrays and read-only memory maps all
+compile to one version of a kernel, and nothing is copied.
 """
 
 from typing import NamedTuple
@@ -27,7 +27,7 @@ class RawMatrix(NamedTuple):
 
 
 def raw_matrix(X: np.ndarray) -> RawMatrix:
-    """Describe `X` (2-D, float32 or float64); copied only if it is not contiguous in either order."""
+    """Describe `X` (2-D, float32 or float64); copied only if contiguous in neither order."""
     n_samples, n_features = X.shape
     if X.flags.f_contiguous and not X.flags.c_contiguous:
         values, row_step, feature_step = X.T.reshape(-1), 1, n_samples

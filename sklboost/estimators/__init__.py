@@ -1,1 +1,4 @@
-"""The scikit-learn face: parameters, validation, labels, weights. The only room with scikit-learn."""
+"""The scikit-learn face: parameters, validation, labels, weights.
+
+The only room that imports scikit-learn.
+"""

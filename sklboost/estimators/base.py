@@ -84,7 +84,7 @@ class BaseBooster(ChecksNames, BaseEstimator, metaclass=ABCMeta):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            float32 and float64 are used as they are, other numbers as float64. NaN is a missing
+            Numbers: float32 and float64 are used as they are, others as float64. NaN is a missing
             value; infinity is an ordinary one.
         y : array-like of shape (n_samples,)
             Targets: numbers for the regressor, labels of any kind for the classifier.

@@ -8,8 +8,11 @@ import difflib
 import inspect
 import math
 from collections.abc import Callable, Mapping
+from math import isfinite
 from numbers import Integral, Real
 from typing import Any, NamedTuple, Self
+
+import numpy as np
 
 
 class Rule(NamedTuple):
@@ -39,11 +42,13 @@ def _one_of(*names: str) -> Rule:
 
 
 def _is_integer(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)
+    # a bool is an int to Python, but max_depth=True is a mistake
+    return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
 
 
 def _is_finite(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    # np.bool_ is no Real, bool is
+    return isinstance(value, int | float | Real) and not isinstance(value, bool) and isfinite(value)
 
 
 RULES: Mapping[str, Rule] = {
@@ -52,7 +57,7 @@ RULES: Mapping[str, Rule] = {
     "max_depth": _integer(0),
     "max_leaves": Rule(
         "0 (no limit) or an integer >= 2",
-        lambda value: _is_integer(value) and (value == 0 or value >= 2),
+        lambda value: _is_integer(value) and value >= 0 and value != 1,
     ),
     "grow_policy": _one_of("depthwise", "lossguide"),
     "max_bin": _integer(2, 65_535),
@@ -67,7 +72,10 @@ RULES: Mapping[str, Rule] = {
         "None, a positive integer, or a negative one (-1: all processors)",
         lambda value: value is None or (_is_integer(value) and value != 0),
     ),
-    "verbose": Rule("an integer >= 0", lambda value: isinstance(value, Integral) and value >= 0),
+    "verbose": Rule(
+        "True, False or an integer >= 0",
+        lambda value: isinstance(value, bool) or (_is_integer(value) and value >= 0),
+    ),
 }
 
 

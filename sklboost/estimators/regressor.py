@@ -74,7 +74,7 @@ class XGBRegressorLite(RegressorMixin, BaseBooster):
     >>> from sklboost import XGBRegressorLite
     >>> X, y = load_diabetes(return_X_y=True)
     >>> model = XGBRegressorLite(n_estimators=50, learning_rate=0.1, max_depth=3)
-    >>> round(cross_val_score(model, X, y).mean(), 1)
+    >>> print(round(cross_val_score(model, X, y).mean(), 1))
     0.4
     """
 

@@ -16,8 +16,8 @@ def node_table(model: Model, feature_names: Sequence[str]) -> dict[str, list]:
     dict of str to list
         ``Tree``, ``Node``, ``ID``, ``Feature`` ("Leaf" for a leaf), ``Split`` (x < this goes to
         ``Yes``, else to ``No``), ``Missing``, ``Gain`` (for a leaf its value, as in XGBoost),
-        ``Cover``, ``Category`` (None), ``Similarity`` and ``Output`` (the leaf weight the node would
-        have, before the learning rate).
+        ``Cover``, ``Category`` (None), ``Similarity`` and ``Output`` (the leaf weight the node
+        would have, before the learning rate).
     """
     table: dict[str, list] = {name: [] for name in _COLUMNS}
     for tree in range(model.n_trees):

@@ -41,6 +41,13 @@ class Loss(Protocol):
         """Give the mean loss; no weights: all 1."""
 
 
+class ClassLoss(Loss, Protocol):
+    """The contract of a loss of class probabilities."""
+
+    def probabilities(self, raw_score: np.ndarray) -> np.ndarray:
+        """Give the probabilities of the classes, shape (n_samples, n_classes)."""
+
+
 def exact_sum(values: np.ndarray) -> float:
     """Add float64 values so that their order does not matter, as whole numbers of a fine step.
 

@@ -22,7 +22,8 @@ _SMALLEST = -700.0
 def exp_of_negative(x):
     """Give e^x for x <= 0 with a relative error below 4e-16; e^-700 for smaller x.
 
-    ``e^x = 2^k e^r`` with whole k and ``|r| <= log(2) / 2``; e^r is its Taylor series up to r^12 / 12!.
+    ``e^x = 2^k e^r`` with whole k and ``|r| <= log(2) / 2``; e^r is its Taylor series up to
+    r^12 / 12!.
     """
     x = max(x, _SMALLEST)
     k = math.floor(x * _INVERSE_LOG_2 + 0.5)

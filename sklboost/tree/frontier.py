@@ -9,13 +9,14 @@ integers, so its bits do not depend on how they were obtained.
 
 import numpy as np
 
-from sklboost.data.cuts import midpoint
 from sklboost.compiling import kernel
+from sklboost.data.cuts import midpoint
 from sklboost.tree.formulas import leaf_weight
 from sklboost.tree.quantization import unpack
 from sklboost.tree.splitting import can_be_split
 
-# The root's number, and "no node". int64 by name: a literal would compile another version of a kernel.
+# The root's number, and "no node". int64 by name: a literal would compile another version of a
+# kernel.
 ROOT = np.int64(0)
 NOBODY = np.int64(-1)
 # A node is built by several threads from this many rows on; below, handing out blocks and adding up

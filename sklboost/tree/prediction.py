@@ -7,8 +7,6 @@ Rows are taken in blocks: a tree's nodes stay in the cache while the block's row
 and the block's values stay while the trees pass over them.
 """
 
-import numpy as np
-
 from sklboost.compiling import kernel
 from sklboost.parallel import next_task
 

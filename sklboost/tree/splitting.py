@@ -73,14 +73,16 @@ def compute_gains(search, total, left_start, sums, gains):
         left = left_start + sums[np.uint64(position)]
         left_gradient, left_hessian = unpack(left, steps)
         right_gradient, right_hessian = unpack(total - left, steps)
-        # computed even where it is not allowed: with a branch this would not become vectors
-        gain = split_gain(
-            similarity(left_gradient, left_hessian, params),
-            similarity(right_gradient, right_hessian, params),
-            parent,
-        )
         smaller = min(left_hessian, right_hessian)
         is_allowed = (smaller > 0.0) & (smaller >= params.min_child_weight)
+        # The gain is computed even where it is not allowed: with a branch this would not become
+        # vector instructions. The filler then keeps 0 / 0 away.
+        filler = 0.0 if smaller > 0.0 else 1.0
+        gain = split_gain(
+            similarity(left_gradient, left_hessian + filler, params),
+            similarity(right_gradient, right_hessian + filler, params),
+            parent,
+        )
         gains[np.uint64(position)] = gain if is_allowed else -np.inf
 
 

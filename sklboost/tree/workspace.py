@@ -24,8 +24,8 @@ _PARTIAL_BYTES = 64 * 2**20
 # leaves work for the others.
 _BLOCKS_PER_THREAD = 2
 
-# What is known of a node only while the tree grows. Whole numbers are int64 everywhere here: a kernel
-# called with int32 in one place and int64 in another would be compiled twice.
+# What is known of a node only while the tree grows. Whole numbers are int64 everywhere here: a
+# kernel called with int32 in one place and int64 in another would be compiled twice.
 GROWTH_DTYPE = np.dtype(
     [
         ("packed_sum", np.int64),  # sum of the packed gradients of its rows

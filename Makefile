@@ -1,0 +1,54 @@
+# Needs make and Python >= 3.11 with pip and venv; everything else goes into .venv.
+#   make demo PYTHON=python3.13      another Python
+#   make test ARGS="-k pruning -x"   arguments for pytest (test, coverage) or the runner (bench)
+
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin/python
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help demo test coverage lint format bench docs clean
+
+help:  ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' Makefile
+
+demo: $(VENV)/.has-demo  ## real data, scores and times beside scikit-learn, a tree with its numbers
+	$(RUN) docs/examples/quickstart.py
+
+test: $(VENV)/.has-test  ## all tests
+	$(RUN) -m pytest $(ARGS)
+
+coverage: $(VENV)/.has-test  ## the tests on tiny data once more, interpreted, with coverage
+	NUMBA_DISABLE_JIT=1 $(RUN) -m pytest -m interpreted --cov $(ARGS)
+
+lint: $(VENV)/.has-lint  ## style, types, which room imports which, docstrings of the public API
+	$(RUN) -m ruff check .
+	$(RUN) -m ruff format --check .
+	$(RUN) -m mypy
+	$(VENV)/bin/lint-imports
+	$(RUN) .ci/check_docstrings.py
+
+format: $(VENV)/.has-lint  ## put the code into the form that lint asks for
+	$(RUN) -m ruff check --fix .
+	$(RUN) -m ruff format .
+
+bench: $(VENV)/.has-bench  ## the short benchmarks; benchmarks/README.md tells of the others
+	$(RUN) -m benchmarks.run --quick $(ARGS)
+
+docs: $(VENV)/.has-docs  ## run the examples of the docstrings and every script of docs/examples
+	$(RUN) -m pytest --doctest-modules sklboost
+	for script in docs/examples/*.py; do $(RUN) $$script || exit 1; done
+
+clean:  ## remove what the other targets made
+	rm -rf $(VENV) build dist .coverage .hypothesis .import_linter_cache
+	rm -rf .mypy_cache .pytest_cache .ruff_cache
+	find sklboost tests benchmarks docs -type d -name __pycache__ -exec rm -rf {} +
+
+# $(VENV)/.has-test says that the extra "test" of pyproject.toml is installed, as it stands there now.
+$(VENV)/.has-%: pyproject.toml | $(RUN)
+	$(RUN) -m pip install --quiet --disable-pip-version-check --editable ".[$*]"
+	@touch $@
+
+$(RUN):
+	$(PYTHON) -m venv $(VENV)

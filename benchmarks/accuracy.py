@@ -1,0 +1,97 @@
+"""Held-out loss of sklboost and its peers on real data, at equal settings.
+
+200 trees, learning rate 0.1, depth 6; root mean squared error for regression, log loss otherwise.
+One split is noisy (the loss moves by several per cent from split to split, the ratio of two
+libraries by some tenths of one), so each figure is a mean over seeds, every library seeing the
+same splits.
+
+Run `python -m benchmarks.accuracy`; it writes `benchmarks/results/accuracy.jsonl` and `.md`.
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+from . import datasets, environment, measure, peers
+from .accuracy_table import write_table
+
+# Large sets have a large test part: fewer splits say as much. agaricus is separable, so that its
+# loss is the regularisation alone and a ratio says nothing.
+FEWER_SEEDS = {"covertype": 1, "weather_aus": 3, "letter": 3}
+DATASETS = tuple(name for name in datasets.REAL if name != "agaricus")
+
+
+def main(arguments=None):
+    """Fit every library on every data set and split; then write the table."""
+    environment.use_numba_cache()
+    environment.sleep_when_idle()
+    options = _parse(arguments)
+    lines = options.out / "accuracy.jsonl"
+    if not options.table_only:
+        options.out.mkdir(parents=True, exist_ok=True)
+        with lines.open("a" if options.append else "w", encoding="utf-8") as file:
+            for record in _records(options):
+                print(json.dumps(record), file=file, flush=True)
+                print(*(record[key] for key in ("dataset", "seed", "variant", "test_loss")))
+    table = options.out / "accuracy.md"
+    write_table(lines, table)
+    print(table.read_text(encoding="utf-8"))
+
+
+def _records(options):
+    settings = peers.Settings(n_estimators=200, learning_rate=0.1, max_depth=6)
+    constant = environment.describe() | {"settings": settings._asdict()}
+    for name in options.datasets:
+        n_seeds = min(options.seeds, FEWER_SEEDS.get(name, options.seeds))
+        for seed in range(n_seeds):
+            dataset = datasets.load(name, seed)
+            for variant, library, equal in _variants(options.libraries, settings, dataset):
+                measured = measure.fit_and_predict(library, dataset, equal, options.threads, seed)
+                yield {
+                    "kind": "accuracy",
+                    "time": environment.now(),
+                    **constant,
+                    "dataset": name,
+                    "task": dataset.task,
+                    "n_train": len(dataset.y_train),
+                    "n_test": len(dataset.y_test),
+                    "n_features": dataset.X_train.shape[1],
+                    "seed": seed,
+                    "threads": options.threads,
+                    "library": library,
+                    "variant": variant,
+                    **measured._asdict(),
+                }
+
+
+def _variants(libraries, settings, dataset):
+    """Yield (name of the variant, library, settings).
+
+    For softmax the same learning rate is not the same step (`peers.SOFTMAX_HESSIAN`): the libraries
+    concerned are measured with both, `(same step)` taking sklboost's.
+    """
+    for library in libraries:
+        yield library, library, settings
+        if dataset.task == "multiclass" and library in peers.SOFTMAX_HESSIAN:
+            n_classes = int(dataset.y_train.max()) + 1
+            equal = peers.same_softmax_step(settings, library, n_classes)
+            yield f"{library} (same step)", library, equal
+
+
+def _parse(arguments):
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.accuracy", description=__doc__)
+    add = parser.add_argument
+    add("--datasets", nargs="+", default=list(DATASETS))
+    add("--seeds", type=int, default=5, help="splits of each data set; fewer for the large ones")
+    add("--libraries", nargs="+", default=list(peers.DEFAULT_LIBRARIES), help="or: all")
+    add("--threads", type=int, default=environment.n_cores())
+    add("--out", type=Path, default=environment.RESULTS, help="folder of the two files")
+    add("--append", action="store_true", help="add to the lines there; the latest of a kind counts")
+    add("--table-only", action="store_true", help="write the table again from the lines there")
+    options = parser.parse_args(arguments)
+    options.libraries = peers.choose(options.libraries)
+    return options
+
+
+if __name__ == "__main__":
+    main()

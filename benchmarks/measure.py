@@ -1,0 +1,55 @@
+"""One fit of one library on one data set: seconds, and the held-out loss beside them."""
+
+import gc
+import time
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+
+from . import peers
+
+
+class Measurement(NamedTuple):
+    """Seconds of a user's `fit(X, y)` and of predicting the test rows, and the test loss."""
+
+    fit_seconds: float
+    predict_seconds: float
+    test_loss: float
+
+
+def fit_and_predict(library, dataset, settings, n_threads, seed=0):
+    """Fit a new model on the train rows and predict the test rows, timing both.
+
+    The fit includes all that a user's call does: validation, binning, XGBoost's DMatrix.
+
+    Returns
+    -------
+    Measurement
+    """
+    model = peers.make_estimator(library, settings, dataset.task, n_threads, seed)
+    gc.collect()
+    with peers.thread_limit(library, n_threads), warnings.catch_warnings():
+        # LightGBM names the columns of an array, then warns that arrays have no names.
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        start = time.perf_counter()
+        model.fit(dataset.X_train, dataset.y_train)
+        fitted = time.perf_counter()
+        prediction = peers.predict(library, model, dataset.X_test, dataset.task, n_threads)
+        predicted = time.perf_counter()
+    loss = test_loss(dataset.task, dataset.y_test, prediction)
+    return Measurement(fitted - start, predicted - fitted, loss)
+
+
+def warm_up(library, dataset, settings, n_threads):
+    """Fit two trees on all rows: imports, compiles, starts threads, touches the data."""
+    fit_and_predict(library, dataset, settings._replace(n_estimators=2), n_threads)
+
+
+def test_loss(task, y, prediction):
+    """Return the root mean squared error (regression) or the mean log loss, in float64."""
+    prediction = np.asarray(prediction, dtype=np.float64)
+    if task == "regression":
+        return float(np.sqrt(np.mean((y - prediction.ravel()) ** 2)))
+    of_truth = prediction[np.arange(len(y)), y]
+    return float(-np.mean(np.log(np.clip(of_truth, 1e-15, 1.0))))

@@ -1,0 +1,243 @@
+"""The one table of equivalent parameters: the same settings, spelt for every library.
+
+Everything that makes two libraries differ in what they compute is set or explained here. No
+library stops early, subsamples, or prints. Libraries are imported when first used, so that
+start-up can be measured and a missing peer does not matter.
+"""
+
+import contextlib
+import importlib
+import importlib.util
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+
+class Settings(NamedTuple):
+    """What every library is asked for, in XGBoost's words."""
+
+    n_estimators: int = 100
+    learning_rate: float = 0.1
+    max_depth: int = 6
+    max_bin: int = 256
+    reg_lambda: float = 1.0
+    min_child_weight: float = 1.0
+
+
+class Library(NamedTuple):
+    """Where a library's two estimators are, and how it spells `Settings`."""
+
+    module: str
+    regressor: str
+    classifier: str
+    parameters: Callable  # (settings, task) -> dict
+    threads: str | None  # the constructor's parameter; None: none, the OpenMP pool is limited
+    seed: str = "random_state"
+
+
+def _sklboost(s, task):
+    return {
+        "n_estimators": s.n_estimators,
+        "learning_rate": s.learning_rate,
+        "max_depth": s.max_depth,
+        "max_leaves": 0,  # only the depth limits a tree
+        "grow_policy": "depthwise",
+        "max_bin": s.max_bin,  # of present values; missing ones have a bin of their own
+        "reg_lambda": s.reg_lambda,
+        "reg_alpha": 0.0,
+        "gamma": 0.0,
+        "min_child_weight": s.min_child_weight,
+        "pruning": "post",  # with gamma = 0: a split is made where its gain is positive, as XGBoost
+        "base_score": None,  # boosting starts from the mean / the log-odds of the prior
+        "verbose": 0,
+    }
+
+
+def _xgboost(s, task):
+    return {
+        "tree_method": "hist",
+        "n_estimators": s.n_estimators,
+        "learning_rate": s.learning_rate,
+        "max_depth": s.max_depth,
+        "max_leaves": 0,
+        "grow_policy": "depthwise",
+        "max_bin": s.max_bin,
+        "reg_lambda": s.reg_lambda,
+        "reg_alpha": 0.0,
+        "gamma": 0.0,
+        "min_child_weight": s.min_child_weight,
+        "base_score": None,  # estimated from the target since XGBoost 2
+        "verbosity": 0,
+    }
+
+
+def _lightgbm(s, task):
+    return {
+        "n_estimators": s.n_estimators,
+        "learning_rate": s.learning_rate,
+        "max_depth": s.max_depth,
+        "num_leaves": 2**s.max_depth,  # never binding: leaf-wise growth then gives depth-wise trees
+        "max_bin": min(s.max_bin, 255),  # its default; one byte a bin, that of NaN included
+        "min_data_in_bin": 1,  # its default, 3, would merge rare values that the others keep apart
+        "reg_lambda": s.reg_lambda,
+        "reg_alpha": 0.0,
+        "min_split_gain": 0.0,
+        "min_child_weight": s.min_child_weight,  # its min_sum_hessian_in_leaf
+        "min_child_samples": 0,  # its own limit on rows, which XGBoost has not, off
+        "boost_from_average": True,  # its default
+        "verbosity": -1,
+        # Left as users get them: the trial that picks row-wise or column-wise histograms, and
+        # feature bundling.
+    }
+
+
+def _lightgbm_quantized(s, task):
+    return _lightgbm(s, task) | {
+        "use_quantized_grad": True,  # gradients in a few integer levels: faster, slightly different
+        "quant_train_renew_leaf": True,  # leaf values from exact gradients, as its docs advise
+    }
+
+
+def _catboost(s, task):
+    return {
+        "iterations": s.n_estimators,
+        "learning_rate": s.learning_rate,
+        "depth": s.max_depth,
+        "grow_policy": "Depthwise",  # ordinary trees; its default, symmetric ones, is another model
+        "border_count": min(s.max_bin, 256) - 2,  # its default for 256: 254 borders, 255 bins
+        "l2_leaf_reg": s.reg_lambda,  # with unit weights its scaling of l2 is one
+        "min_data_in_leaf": _rows_of(s.min_child_weight, task),
+        "score_function": "L2",  # nearest to the gain; the default, cosine, is not
+        "random_strength": 0.0,  # no noise on the scores
+        "bootstrap_type": "No",  # no row sampling
+        "boosting_type": "Plain",  # no ordered boosting
+        "leaf_estimation_method": "Newton",
+        "leaf_estimation_iterations": 1,  # one Newton step a leaf, as everyone else
+        "boost_from_average": task != "multiclass",  # a start value; not implemented for softmax
+        "allow_writing_files": False,
+        "logging_level": "Silent",
+        # Not made equal: splits are scored with first derivatives only, min_child_weight does not
+        # exist, softmax trees are vector-valued (one tree a round, not one a class), and depthwise
+        # is less tuned in it than its symmetric trees.
+    }
+
+
+def _catboost_symmetric(s, task):
+    parameters = _catboost(s, task)
+    del parameters["min_data_in_leaf"]  # symmetric trees refuse it
+    return parameters | {"grow_policy": "SymmetricTree", "score_function": "Cosine"}
+
+
+def _hist_gb(s, task):
+    return {
+        "max_iter": s.n_estimators,
+        "learning_rate": s.learning_rate,
+        "max_depth": s.max_depth,
+        "max_leaf_nodes": None,  # its default, 31, would bind
+        "max_bins": min(s.max_bin, 255),  # its limit; the 256th is for missing values
+        "l2_regularization": s.reg_lambda,
+        "min_samples_leaf": _rows_of(s.min_child_weight, task),
+        "categorical_features": None,
+        "early_stopping": False,  # its default, "auto", stops early above 10,000 rows
+        "verbose": 0,
+        # Not made equal: min_child_weight does not exist (a child needs a hessian of 0.001), nor
+        # does the softmax hessian agree (see SOFTMAX_HESSIAN).
+    }
+
+
+def _rows_of(min_child_weight, task):
+    """Return the fewest rows whose cover can reach `min_child_weight`.
+
+    For libraries that count rows instead. A row's cover is 1 (squared error), at most 1/4 (log
+    loss) and at most about 1/4 (softmax): exact for squared error, the weakest
+    limit that min_child_weight implies otherwise.
+    """
+    rows_per_cover = {"regression": 1, "binary": 4, "multiclass": 4}[task]
+    return max(1, math.ceil(rows_per_cover * min_child_weight))
+
+
+LIBRARIES = {
+    "sklboost": Library("sklboost", "XGBRegressorLite", "XGBClassifierLite", _sklboost, "n_jobs"),
+    "xgboost": Library("xgboost", "XGBRegressor", "XGBClassifier", _xgboost, "n_jobs"),
+    "lightgbm": Library("lightgbm", "LGBMRegressor", "LGBMClassifier", _lightgbm, "n_jobs"),
+    "hist_gb": Library(
+        "sklearn.ensemble",
+        "HistGradientBoostingRegressor",
+        "HistGradientBoostingClassifier",
+        _hist_gb,
+        None,
+    ),
+    "lightgbm_quantized": Library(
+        "lightgbm", "LGBMRegressor", "LGBMClassifier", _lightgbm_quantized, "n_jobs"
+    ),
+    "catboost": Library(
+        "catboost", "CatBoostRegressor", "CatBoostClassifier", _catboost, "thread_count"
+    ),
+    "catboost_symmetric": Library(
+        "catboost", "CatBoostRegressor", "CatBoostClassifier", _catboost_symmetric, "thread_count"
+    ),
+}
+DEFAULT_LIBRARIES = ("sklboost", "xgboost", "lightgbm", "hist_gb")
+
+# The softmax hessian of a row is f * p (1 - p): f = K / (K - 1) in LightGBM and sklboost, and as
+# follows in others. The same learning rate is a longer step where f is smaller.
+SOFTMAX_HESSIAN = {"xgboost": 2.0, "hist_gb": 1.0}
+
+
+def same_softmax_step(settings, library, n_classes):
+    """Return `settings` with which `library` takes sklboost's steps for softmax.
+
+    -eta G / (f' S + lambda), S = sum p (1 - p), equals -(eta r) G / (f S + lambda r), r = f / f'.
+    """
+    ratio = SOFTMAX_HESSIAN[library] * (n_classes - 1) / n_classes
+    return settings._replace(
+        learning_rate=settings.learning_rate * ratio,
+        reg_lambda=settings.reg_lambda * ratio,
+        min_child_weight=settings.min_child_weight * ratio,
+    )
+
+
+def make_estimator(library, settings, task, n_threads, seed=0):
+    """Return an unfitted estimator of `library` for `task`, equivalent to its peers."""
+    spec = LIBRARIES[library]
+    parameters = spec.parameters(settings, task) | {spec.seed: seed}
+    if spec.threads is not None:
+        parameters[spec.threads] = n_threads
+    name = spec.regressor if task == "regression" else spec.classifier
+    return getattr(importlib.import_module(spec.module), name)(**parameters)
+
+
+def predict(library, model, X, task, n_threads):
+    """Return values (regression) or class probabilities."""
+    function = model.predict if task == "regression" else model.predict_proba
+    if library.startswith("catboost"):  # its constructor's thread_count is for fit alone
+        return function(X, thread_count=n_threads)
+    return function(X)
+
+
+def thread_limit(library, n_threads):
+    """Return the context in which to fit and predict, for libraries without a parameter."""
+    if LIBRARIES[library].threads is not None:
+        return contextlib.nullcontext()
+    from threadpoolctl import threadpool_limits
+
+    # threadpoolctl limits the OpenMP pools that are loaded, so load the library's first.
+    importlib.import_module(LIBRARIES[library].module)
+    return threadpool_limits(limits=n_threads, user_api="openmp")
+
+
+def is_installed(library):
+    """Say whether `library` can be imported, without importing it."""
+    return importlib.util.find_spec(LIBRARIES[library].module.split(".")[0]) is not None
+
+
+def choose(names):
+    """Return the installed ones of `names`, a list ("all": every library), naming the others."""
+    names = list(LIBRARIES) if list(names) == ["all"] else list(names)
+    unknown = [name for name in names if name not in LIBRARIES]
+    if unknown:
+        raise SystemExit(f"{', '.join(unknown)}: no such library; known: {', '.join(LIBRARIES)}")
+    for name in names:
+        if not is_installed(name):
+            print(f"{name} is not installed: left out")
+    return [name for name in names if is_installed(name)]
