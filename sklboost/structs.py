@@ -41,6 +41,20 @@ NODE_DTYPE = np.dtype(
 )
 
 
+# One node as prediction walks through it. A leaf leads to itself: NaN is above nothing, and a
+# missing value stays on the "left". So every row can take the same number of steps, without a
+# branch.
+ROUTE_DTYPE = np.dtype(
+    [
+        ("threshold", np.float64),  # x >= threshold goes to left + 1; NaN for a leaf
+        ("left", np.int32),  # counted from the first tree's root; the leaf itself for a leaf
+        ("feature", np.int32),
+        ("default_left", np.int64),
+    ],
+    align=True,
+)
+
+
 class TreeParams(NamedTuple):
     """Read-only settings of a tree, cast once by :func:`tree_params`.
 
@@ -115,6 +129,10 @@ class Model(NamedTuple):
     tree_starts : ndarray of int64, shape (n_trees + 1,)
         Tree t owns ``nodes[tree_starts[t]:tree_starts[t + 1]]`` and adds to output
         ``t % n_outputs``.
+    routes : recarray of ROUTE_DTYPE, shape (n_nodes_of_all_trees,)
+        The same nodes for prediction.
+    depths : ndarray of int64, shape (n_trees,)
+        Most splits on the way to a leaf of each tree.
     base_score : ndarray of float64, shape (n_outputs,)
         Raw score before the first tree.
     params : TreeParams
@@ -125,6 +143,8 @@ class Model(NamedTuple):
 
     nodes: np.recarray
     tree_starts: np.ndarray
+    routes: np.recarray
+    depths: np.ndarray
     base_score: np.ndarray
     params: TreeParams
     n_features: int

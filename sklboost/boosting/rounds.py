@@ -12,6 +12,7 @@ from sklboost.losses.base import Loss
 from sklboost.parallel import ThreadTeam
 from sklboost.structs import BinnedMatrix, Model, TreeParams
 from sklboost.tree.growing import grow_tree
+from sklboost.tree.prediction import assemble_model
 from sklboost.tree.quantization import weigh
 from sklboost.tree.workspace import allocate_workspace
 
@@ -63,10 +64,4 @@ def boost(
             )
             trees.append(workspace.tree.nodes[: workspace.tree.counts[0].n_nodes].copy())
         after_round(round_, raw_score)
-    return Model(
-        nodes=np.concatenate(trees).view(np.recarray),
-        tree_starts=np.cumsum([0, *map(len, trees)]),
-        base_score=start,
-        params=params,
-        n_features=matrix.rows.shape[1],
-    )
+    return assemble_model(trees, start, params, matrix.rows.shape[1])

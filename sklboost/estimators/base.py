@@ -21,7 +21,7 @@ from sklboost.inspection.tables import node_table
 from sklboost.losses.base import Loss
 from sklboost.parallel import ThreadTeam, n_threads_for
 from sklboost.structs import Model
-from sklboost.tree.prediction import add_trees, find_leaves
+from sklboost.tree.prediction import add_trees, allocate_scratch, find_leaves
 
 _TREE_PARAMETERS = (
     *("learning_rate", "reg_lambda", "reg_alpha", "gamma", "min_child_weight"),
@@ -139,7 +139,7 @@ class BaseBooster(ChecksNames, BaseEstimator, metaclass=ABCMeta):
         raw = raw_matrix(features(self, X))
         leaves = np.empty((raw.n_samples, self.model_.n_trees), dtype=np.int32)
         with ThreadTeam(n_threads_for(self.n_jobs, leaves.size)) as team:
-            team.run(find_leaves, self.model_, raw, leaves)
+            team.run(find_leaves, self.model_, raw, allocate_scratch(team.size), leaves)
         return leaves
 
     @property
@@ -188,8 +188,9 @@ class BaseBooster(ChecksNames, BaseEstimator, metaclass=ABCMeta):
         raw_score = np.repeat(model.base_score, raw.n_samples).reshape(-1, raw.n_samples)
         step = n_rounds_at_once * model.n_outputs
         with ThreadTeam(n_threads_for(self.n_jobs, raw.n_samples * step)) as team:
+            scratch = allocate_scratch(team.size)
             for first in range(0, model.n_trees, step):
-                team.run(add_trees, model, raw, (first, first + step), raw_score)
+                team.run(add_trees, model, raw, (first, first + step), scratch, raw_score)
                 yield raw_score
 
     def _start(self, loss: Loss, target: np.ndarray, weight: np.ndarray) -> np.ndarray:
