@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import joblib
 import numpy as np
+from joblib.parallel import ThreadingBackend, get_active_backend
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
@@ -240,8 +241,11 @@ def default_n_threads() -> int:
     """Give the number of threads this process may use without crowding others out.
 
     The smallest of the processors it may run on (affinity and cgroup quota), the limit that joblib
-    sets in its workers, and joblib's own nesting rule.
+    sets in its worker processes, and 1 in joblib's worker threads, whose number nothing tells.
     """
+    backend, _ = get_active_backend()
+    if isinstance(backend, ThreadingBackend) and backend.nesting_level > 0:
+        return 1
     limits = [joblib.cpu_count(), joblib.effective_n_jobs(-1)]
     inner_limit = os.environ.get("OMP_NUM_THREADS", "")
     if inner_limit.isdigit() and int(inner_limit) > 0:

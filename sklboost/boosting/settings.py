@@ -37,7 +37,7 @@ def tree_params(
         max_delta_step=float(max_delta_step) or np.inf,
         grow_gain=grow_gain,
         prune_gain=-np.inf if pruning == "pre" else float(gamma),
-        max_depth=int(max_depth) or _NO_LIMIT,
-        max_leaves=int(max_leaves) or _NO_LIMIT,
+        max_depth=min(int(max_depth) or _NO_LIMIT, _NO_LIMIT),
+        max_leaves=min(int(max_leaves) or _NO_LIMIT, _NO_LIMIT),
         best_first=int(grow_policy == "lossguide"),
     )

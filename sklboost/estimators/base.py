@@ -101,6 +101,17 @@ class BaseBooster(ChecksNames, BaseEstimator, metaclass=ABCMeta):
         ValueError
             If a parameter is out of range or the data is unusable; the text says which and why.
         """
+        before = self.__dict__.copy()
+        try:
+            self._fit(X, y, sample_weight)
+        except BaseException:
+            # whatever went wrong, Ctrl-C included, an earlier fit is still whole
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+        return self
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         check_parameters(self.get_params(deep=False))
         data = training_data(self, X, y, sample_weight, numeric=self._numeric_target)
         loss, target = self._prepare(data)
@@ -120,7 +131,6 @@ class BaseBooster(ChecksNames, BaseEstimator, metaclass=ABCMeta):
                 after_round=lambda round_, raw: self._report(loss, target, data, round_, raw),
             )
         self._loss = loss
-        return self
 
     def apply(self, X: Any) -> np.ndarray:
         """Give the leaf that each row reaches in each tree.

@@ -12,6 +12,9 @@ from sklearn.utils.validation import validate_data
 _LARGEST_TARGET = 1e30
 _SMALLEST_SPREAD = 1e-30
 
+# Sums of weights, and of weights times gradients, stay normal numbers within these.
+_WEIGHT_RANGE = (1e-100, 1e100)
+
 # NaN is a missing value and infinity an ordinary one, so neither is an error.
 _FEATURE_CHECKS: dict[str, Any] = {
     "dtype": [np.float64, np.float32],
@@ -80,6 +83,12 @@ def row_weights(sample_weight: Any, X: np.ndarray) -> np.ndarray:
         row = int(np.argmax(weight < 0.0))
         raise ValueError(
             f"sample_weight[{row}]={weight[row]:g}: weights must be >= 0 (0 leaves a row out)"
+        )
+    largest = float(weight.max(initial=0.0))
+    if largest > 0.0 and not _WEIGHT_RANGE[0] <= largest <= _WEIGHT_RANGE[1]:
+        raise ValueError(
+            f"the largest sample_weight is {largest:g}: it must be from {_WEIGHT_RANGE[0]:g} to "
+            f"{_WEIGHT_RANGE[1]:g}; multiply the weights by a constant"
         )
     if not weight.any():
         raise ValueError("sample_weight is zero for every row: at least one weight must be > 0")

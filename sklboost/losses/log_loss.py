@@ -42,7 +42,9 @@ class LogLoss:
 
     def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Give the log-odds of the share of ones."""
-        return self.raw_of(weighted_mean(y, weight))
+        # from both shares: a share close to 1 would round to 1
+        odds = weighted_mean(y, weight) / weighted_mean(1.0 - y, weight)
+        return np.array([math.log(odds)])
 
     def raw_of(self, prediction: float) -> np.ndarray:
         """Give the log-odds of a probability."""

@@ -202,6 +202,8 @@ def choose_frontier(search, workspace):
         position = next_open(params, tree)
         node = tree.open_nodes[position]
         depth = tree.growth[node].depth
+        if counts.n_frontier > 0 and depth > tree.growth[tree.frontier[0]].depth:
+            return  # a level is finished before the next begins: its nodes share the leaves left
         is_last = depth + 1 >= params.max_depth or counts.n_leaves + 1 == params.max_leaves
         if not is_last and not has_slots(node, n_reserved, tree, pool):
             return

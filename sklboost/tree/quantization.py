@@ -166,8 +166,11 @@ def _quantize_rows(derivatives, key, gradients, start, stop):
             bits = mix_bits((row & np.uint64(0xFFFFFFFF)) ^ key)
             for_gradient = (np.float64(bits & low16) + 0.5) / 65536.0
             for_hessian = (np.float64(bits >> np.uint64(16)) + 0.5) / 65536.0
+        # A row never counts for nothing: a bin of the histogram is empty if and only if it has no
+        # rows, and no child has a hessian of 0. The slack has room for that one step.
         gradient = round_magnitude(derivatives.gradient[row] * gradient_scale, for_gradient)
         hessian = round_magnitude(derivatives.hessian[row] * hessian_scale, for_hessian)
+        hessian = max(hessian, 1.0)
         if weighted:
             if at_random:
                 bits = mix_bits(bits ^ np.uint64(0x9E3779B9))
@@ -175,6 +178,7 @@ def _quantize_rows(derivatives, key, gradients, start, stop):
             # a whole weight leaves a whole number, which this second rounding does not change
             gradient = round_magnitude(gradient * derivatives.weight[row], for_weight)
             hessian = round_magnitude(hessian * derivatives.weight[row], for_weight)
+            hessian = max(hessian, 1.0)
         gradients.packed[row] = pack(gradient, hessian)
 
 
