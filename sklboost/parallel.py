@@ -324,22 +324,35 @@ class ThreadTeam:
         return 1 + len(self._threads)
 
     def __enter__(self) -> "ThreadTeam":
-        while self.size < self._n_threads:
-            queue: SimpleQueue[_Job | None] = SimpleQueue()
-            thread = threading.Thread(target=_serve, args=(queue, self.size), daemon=True)
-            try:
+        try:
+            while self.size < self._n_threads:
+                queue: SimpleQueue[_Job | None] = SimpleQueue()
+                thread = threading.Thread(target=_serve, args=(queue, self.size), daemon=True)
+                # listed before it starts, so that Ctrl-C during its start leaves none behind
+                self._queues.append(queue)
+                self._threads.append(thread)
                 thread.start()
-            except RuntimeError:  # the system's limit on threads
-                break
-            self._queues.append(queue)
-            self._threads.append(thread)
+        except RuntimeError:  # the system's limit on threads
+            self._queues.pop()
+            self._threads.pop()
+        except BaseException:
+            self._dissolve()
+            raise
         return self
 
     def __exit__(self, *exception: object) -> None:
+        try:
+            self._dissolve()
+        except BaseException:  # Ctrl-C while waiting for the threads to end
+            self._dissolve()
+            raise
+
+    def _dissolve(self) -> None:
         for queue in self._queues:
             queue.put(None)
         for thread in self._threads:
-            thread.join()
+            if thread.is_alive():
+                thread.join()
         self._queues.clear()
         self._threads.clear()
 
@@ -364,7 +377,7 @@ class ThreadTeam:
             # that has the whole team with it and ends by itself. Then join, so that nothing that
             # the caller frees is still written to.
             job.abort()
-            self.__exit__()
+            self._dissolve()
             raise
         if job.error is not None:
             raise job.error

@@ -61,13 +61,19 @@ def start_tree(team, search, workspace):
 
 
 @kernel
+def make_leaf(node):
+    """Fill the fields of a split with what a leaf has in them."""
+    node.threshold = np.nan
+    node.gain = 0.0
+    node.feature = -1
+    node.left, node.right = -1, -1
+    node.default_left = 0
+
+
+@kernel
 def start_leaf(node, parent, tree):
     """Fill what is known of a new node at once."""
-    tree.nodes[node].threshold = np.nan
-    tree.nodes[node].gain = 0.0
-    tree.nodes[node].feature = -1
-    tree.nodes[node].left, tree.nodes[node].right = -1, -1
-    tree.nodes[node].default_left = 0
+    make_leaf(tree.nodes[node])
     growth = tree.growth[node]
     growth.parent, growth.slot, growth.owns_rows, growth.n_rows = parent, -1, 0, 0
     growth.depth = tree.growth[parent].depth + 1 if parent >= 0 else 0

@@ -8,6 +8,7 @@ below it is worth keeping, which is the difference from refusing it at once.
 """
 
 from sklboost.compiling import kernel
+from sklboost.tree.frontier import make_leaf
 
 
 @kernel
@@ -24,9 +25,7 @@ def prune(tree, params):
         if left < 0 or nodes[left].left >= 0 or nodes[right].left >= 0:
             continue
         if nodes[node].gain < params.prune_gain:
-            nodes[node].left = -1
-            nodes[node].right = -1
-            nodes[node].gain = 0.0
+            make_leaf(nodes[node])
             counts.n_pruned += 1
             counts.n_leaves -= 1
 

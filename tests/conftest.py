@@ -1,0 +1,52 @@
+"""What all tests share: settings of libraries, scripts as processes of their own."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+ROOT = Path(__file__).parents[1]
+
+# Read when scipy is imported. Without it scikit-learn skips its checks of array API input.
+os.environ.setdefault("SCIPY_ARRAY_API", "1")
+
+settings.register_profile("default", deadline=None, print_blob=True)
+settings.register_profile("ci", deadline=None, print_blob=True, derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+
+def start_python(text: str, folder: Path) -> subprocess.Popen:
+    """Write Python text to a file in `folder` and start it as a process of its own there."""
+    path = folder / "script.py"
+    path.write_text(text, encoding="utf-8")
+    search_path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    return subprocess.Popen(
+        [sys.executable, str(path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        cwd=folder,
+        env=dict(os.environ, PYTHONUNBUFFERED="1", PYTHONPATH=search_path),
+    )
+
+
+def finish(process: subprocess.Popen, timeout: float) -> str:
+    """Wait for a process and return all that it printed; one that hangs is ended, and fails."""
+    try:
+        output, _ = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        output, _ = process.communicate()
+        pytest.fail(f"no end after {timeout} s; the process printed:\n{output}")
+    return output
+
+
+def run_python(text: str, folder: Path, timeout: float = 200) -> str:
+    """Run Python text in a process of its own and return the last line that it printed."""
+    with start_python(text, folder) as process:
+        output = finish(process, timeout)
+    assert process.returncode == 0, output
+    return output.strip().splitlines()[-1]

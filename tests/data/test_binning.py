@@ -1,0 +1,178 @@
+import math
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from sklboost.data.binning import apply_cuts, bin_matrix, count_not_above
+from sklboost.data.cuts import find_cuts
+from sklboost.data.raw import raw_matrix
+from sklboost.parallel import ThreadTeam
+from tests.data.test_raw import ORDERS
+
+NO_WEIGHT = np.empty(0)
+inf, nan = math.inf, math.nan
+
+
+def binned(X, max_bin=256, n_threads=1, weight=NO_WEIGHT):
+    with ThreadTeam(n_threads) as team:
+        return bin_matrix(team, raw_matrix(X), weight, max_bin)
+
+
+def plain_bins(X, max_bin):
+    """Bin by binary search over the cuts, a feature at a time."""
+    has_missing = np.isnan(X).any(axis=0).astype(np.int64)
+    with ThreadTeam(1) as team:
+        cuts = find_cuts(team, raw_matrix(X), NO_WEIGHT, max_bin, has_missing)
+    bins = np.empty(X.shape, dtype=int)
+    for feature in range(X.shape[1]):
+        own = cuts.cuts[cuts.starts[feature] : cuts.starts[feature + 1]]
+        bins[:, feature] = np.searchsorted(own, X[:, feature], side="right")
+        bins[np.isnan(X[:, feature]), feature] = len(own) + 1
+    return bins
+
+
+def assert_same_matrix(one, other):
+    for first, second in zip(one, other, strict=True):
+        assert first.dtype == second.dtype
+        assert_array_equal(first, second)
+
+
+def make_X(n_rows=600):
+    """Give columns of many values, few, one, none, infinite ones; missing values in some."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(n_rows, 6))
+    X[:, 1] = np.round(X[:, 1])
+    X[:, 2] = 4.0
+    X[:, 3] = nan
+    X[:, 4] = random.choice([-inf, 0.0, 1.0, inf], n_rows)
+    X[::7, 4:] = nan
+    return X
+
+
+@pytest.mark.interpreted
+def test_bins_by_hand():
+    X = np.array(
+        [[3.0, nan, 5.0, -inf], [1.0, nan, 5.0, inf], [nan, nan, 5.0, 0.0], [8.0, nan, 5.0, -0.0]]
+    )
+    matrix = binned(X)
+    assert_array_equal(matrix.rows, [[1, 1, 0, 0], [0, 1, 0, 2], [3, 1, 0, 1], [2, 1, 0, 1]])
+    assert list(matrix.cell_starts) == [0, 4, 6, 7, 10]
+    assert list(matrix.has_missing) == [1, 1, 0, 0]
+    values = [1, 3, 8, nan, 0, nan, 5, -inf, 0, inf]
+    assert_array_equal(matrix.lower, values)
+    assert_array_equal(matrix.upper, values)
+    assert matrix.rows.dtype == np.uint8
+
+
+@pytest.mark.interpreted
+def test_wide_bins_by_hand():
+    matrix = binned(np.arange(6.0)[:, np.newaxis], max_bin=2)
+    assert list(matrix.rows[:, 0]) == [0, 0, 0, 1, 1, 1]
+    assert list(matrix.lower) == [0, 3]
+    assert list(matrix.upper) == [2, 5]
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("n_cuts", [0, 1, 2, 3, 4, 7, 8])
+def test_searches_in_step_count_the_cuts_not_above(n_cuts):
+    cuts = np.arange(n_cuts, dtype=float)
+    padded = np.full(2 ** n_cuts.bit_length() - 1, nan)
+    padded[:n_cuts] = cuts
+    values = np.array([-inf, -1, -0.5, 0, 0.5, 1, 2, 2.5, 6, 6.5, 7, 100, inf])
+    bins = np.full(len(values), 99, dtype=np.int64)
+    count_not_above(padded, values, bins)
+    assert_array_equal(bins, [(cuts <= value).sum() for value in values])
+
+
+@pytest.mark.parametrize("max_bin", [2, 3, 255, 256, 257, 1000])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_bins_are_those_of_a_plain_search(max_bin, dtype):
+    X = make_X().astype(dtype)
+    matrix = binned(X, max_bin)
+    assert_array_equal(matrix.rows, plain_bins(X.astype(float), max_bin))
+    assert_array_equal(matrix.columns, matrix.rows.T)
+    assert matrix.rows.flags.c_contiguous
+    assert matrix.columns.flags.c_contiguous
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("order", ORDERS)
+def test_every_layout_gives_the_same_bins(order):
+    X = make_X(30)
+    assert_same_matrix(binned(X), binned(ORDERS[order](X)))
+    X.flags.writeable = False
+    assert_same_matrix(binned(X), binned(ORDERS[order](X)))
+
+
+@pytest.mark.parametrize("n_rows", [3, 255, 256, 257, 5000])
+def test_the_number_of_threads_changes_no_bin(n_rows):
+    X = make_X(n_rows)
+    one = binned(X, 30)
+    for n_threads in (2, 5):
+        assert_same_matrix(one, binned(X, 30, n_threads))
+        assert_same_matrix(one, binned(np.asfortranarray(X), 30, n_threads))
+
+
+@pytest.mark.parametrize(
+    ("n_values", "missing", "max_bin", "dtype", "n_cells"),
+    [
+        (256, False, 256, np.uint8, 256),
+        (255, True, 256, np.uint8, 256),
+        (256, True, 256, np.uint16, 257),  # every value still has a bin
+        (257, True, 256, np.uint8, 256),  # of which one is for missing values
+        (257, False, 256, np.uint8, 256),
+        (257, False, 257, np.uint16, 257),
+        (65_535, True, 65_535, np.uint16, 65_536),
+        (70_000, True, 65_535, np.uint16, 65_535),
+    ],
+)
+def test_width_of_the_codes(n_values, missing, max_bin, dtype, n_cells):
+    X = np.arange(n_values + 1, dtype=float)[::-1, np.newaxis] - 1
+    X[-1] = nan if missing else 0.0
+    matrix = binned(X.copy(), max_bin)
+    assert matrix.rows.dtype == matrix.columns.dtype == dtype
+    assert matrix.cell_starts[1] == n_cells
+    assert matrix.rows[:-1].min() == 0
+    assert matrix.rows[0, 0] == n_cells - 1 - missing  # the largest value
+    assert matrix.rows[-1, 0] == (n_cells - 1 if missing else 0)
+    assert len(np.unique(matrix.rows)) == n_cells
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("first", [1.7e18, 2.0**53, 1e15 + 0.125])
+def test_timestamps_and_ids_keep_every_bit(first):
+    X = first + np.arange(8)[:, np.newaxis] * np.spacing(first)
+    assert list(binned(X).rows[:, 0]) == list(range(8))
+
+
+def test_bins_and_cuts_tell_the_same_side():
+    """A row is left of a cut by its bin exactly if it is by its value."""
+    random = np.random.default_rng(0)
+    X = np.concatenate([random.normal(size=(500, 1)), np.nextafter(0.0, [[1], [-1]]), [[0.0]]])
+    with ThreadTeam(1) as team:
+        raw, has_missing = raw_matrix(X), np.zeros(1, dtype=np.int64)
+        for max_bin in (7, 1000):
+            cuts = find_cuts(team, raw, NO_WEIGHT, max_bin, has_missing)
+            bins = apply_cuts(team, raw, cuts, has_missing).columns[0]
+            for number, value in enumerate(cuts.cuts):
+                assert_array_equal(bins <= number, X[:, 0] < value)
+            assert_array_equal(cuts.lower[bins] <= X[:, 0], True)
+            assert_array_equal(X[:, 0] <= cuts.upper[bins], True)
+
+
+def test_new_values_fall_into_the_cuts_of_the_old():
+    X = np.array([[0.0], [10.0], [20.0]])
+    with ThreadTeam(1) as team:
+        no_missing = np.zeros(1, dtype=np.int64)
+        cuts = find_cuts(team, raw_matrix(X), NO_WEIGHT, 256, no_missing)
+        new = np.array([[-inf], [4.9], [5.0], [14.9], [15.0], [1e300], [inf]])
+        matrix = apply_cuts(team, raw_matrix(new), cuts, no_missing)
+    assert list(matrix.columns[0]) == [0, 0, 1, 1, 2, 2, 2]
+
+
+def test_weights_move_the_cuts():
+    X = np.arange(100.0)[:, np.newaxis]
+    weight = np.where(X[:, 0] < 10, 9.0, 1.0)
+    matrix = binned(X, 2, weight=weight)
+    assert (matrix.columns[0] == 0).sum() == 10

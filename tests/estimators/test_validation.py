@@ -1,0 +1,69 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from sklboost import XGBRegressorLite
+from sklboost.estimators.validation import check_target_range, row_weights, training_data
+
+pytestmark = pytest.mark.interpreted
+
+X = np.arange(8.0).reshape(4, 2)
+
+
+def check(y, weight=None, X=X):
+    return training_data(XGBRegressorLite(), X, y, weight, numeric=True)
+
+
+def test_no_weights_are_an_empty_array():
+    data = check([1.0, 2, 3, 4])
+    assert data.weight.shape == (0,)
+    assert np.shares_memory(data.X, X)
+
+
+def test_rows_of_weight_zero_are_dropped():
+    data = check([1.0, 2, 3, 4], [0.0, 1, 0, 2])
+    assert_array_equal(data.X, X[[1, 3]])
+    assert_array_equal(data.y, [2, 4])
+    assert_array_equal(data.weight, [1, 2])
+
+
+def test_without_such_rows_nothing_is_copied():
+    assert np.shares_memory(check([1.0, 2, 3, 4], np.ones(4)).X, X)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_floats_keep_their_width(dtype):
+    assert check([1.0, 2, 3, 4], X=X.astype(dtype)).X.dtype == dtype
+
+
+def test_one_weight_for_all():
+    assert_array_equal(row_weights(2, X), [2.0] * 4)
+    assert row_weights(np.float32(0.5), X).dtype == float
+
+
+@pytest.mark.parametrize(
+    ("weight", "words"),
+    [
+        ([1, 2, -3, 1], r"sample_weight\[2\]=-3: weights must be >= 0"),
+        ([0, 0, 0, 0], "zero for every row"),
+        ([[1, 1, 1, 1]], "must be 1-D"),
+        ([1, 2, 3], "inconsistent numbers of samples"),
+        ([1, np.nan, 1, 1], "contains NaN"),
+    ],
+)
+def test_unusable_weights(weight, words):
+    with pytest.raises(ValueError, match=words):
+        row_weights(weight, X)
+
+
+@pytest.mark.parametrize("y", [[1e30, -1e30], [0.0, 1e-30], [5.0, 5.0], [-1.0, 1.0]])
+def test_usable_targets(y):
+    check_target_range(np.array(y))
+
+
+@pytest.mark.parametrize(
+    ("y", "words"), [([0, -1.1e30], "divide y"), ([1e-40, 2e-40], "multiply y by a constant")]
+)
+def test_targets_that_float32_gradients_cannot_hold(y, words):
+    with pytest.raises(ValueError, match=words):
+        check_target_range(np.array(y))

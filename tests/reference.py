@@ -1,0 +1,254 @@
+"""The oracle: the whole booster in slow, plain NumPy float64, importing nothing of the package.
+
+Every sum is taken anew over the set of rows it speaks of, with ``math.fsum``, which rounds the
+exact sum once: the same rows give the same number in any order and for any feature, so ties between
+splits are exact here as they are in the package. No histograms, no bins, no threads, no tricks.
+"""
+
+import itertools
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+ROUNDING = 1e-12  # a gain below this part of the similarities it comes from is rounding error
+
+
+@dataclass
+class Settings:
+    """The parameters of the estimators, with their defaults."""
+
+    n_estimators: int = 100
+    learning_rate: float = 0.3
+    max_depth: int = 6
+    max_leaves: int = 0
+    grow_policy: str = "depthwise"
+    reg_lambda: float = 1.0
+    reg_alpha: float = 0.0
+    gamma: float = 0.0
+    min_child_weight: float = 1.0
+    max_delta_step: float = 0.0
+    pruning: str = "post"
+    base_score: float | None = None
+
+
+@dataclass
+class Node:
+    """A node: the rows it owns, their sums, and the split if it has one."""
+
+    rows: np.ndarray
+    depth: int
+    gradient: float
+    hessian: float
+    weight: float
+    similarity: float
+    feature: int = -1
+    threshold: float = math.nan
+    default_left: bool = False
+    gain: float = 0.0
+    children: list["Node"] = field(default_factory=list)
+
+
+# --- the formulas --------------------------------------------------------------------------------
+
+
+def soft_threshold(gradient, alpha):
+    return math.copysign(max(abs(gradient) - alpha, 0.0), gradient)
+
+
+def leaf_weight(gradient, hessian, settings):
+    weight = -soft_threshold(gradient, settings.reg_alpha) / (hessian + settings.reg_lambda)
+    limit = settings.max_delta_step or math.inf
+    return min(max(weight, -limit), limit)
+
+
+def similarity(gradient, hessian, settings):
+    weight = leaf_weight(gradient, hessian, settings)
+    threshold = soft_threshold(gradient, settings.reg_alpha)
+    return -(2.0 * threshold * weight + (hessian + settings.reg_lambda) * weight**2)
+
+
+def midpoint(low, high):
+    middle = low / 2 + high / 2  # NaN between the two infinities
+    return middle if low < middle <= high else high
+
+
+# --- losses: start value, gradients and hessians of all outputs, shape (n_outputs, n_rows) -------
+
+
+def start_score(loss, y, sample_weight, base_score):
+    mean = math.fsum(y * sample_weight) / math.fsum(sample_weight)
+    if loss == "squared_error":
+        return np.array([mean if base_score is None else base_score])
+    if loss == "log_loss":
+        p = mean if base_score is None else base_score
+        return np.array([math.log(p / (1.0 - p))])
+    classes = range(int(y.max()) + 1)
+    shares = [math.fsum(sample_weight[y == k]) / math.fsum(sample_weight) for k in classes]
+    return np.log(shares) if base_score is None else np.full(len(classes), base_score)
+
+
+def derivatives(loss, y, raw):
+    if loss == "squared_error":
+        return raw - y, np.ones_like(raw)
+    if loss == "log_loss":
+        p = 1.0 / (1.0 + np.exp(-raw))
+        return p - y, np.maximum(p * (1.0 - p), 1e-16)
+    p = np.exp(raw - raw.max(axis=0))
+    p /= p.sum(axis=0)
+    is_class = y == np.arange(len(raw))[:, np.newaxis]
+    factor = len(raw) / (len(raw) - 1.0)
+    return p - is_class, np.maximum(factor * p * (1.0 - p), 1e-16)
+
+
+# --- one tree ------------------------------------------------------------------------------------
+
+
+class Tree:
+    """A tree grown on gradients `g` and hessians `h`, weights included."""
+
+    def __init__(self, X, g, h, settings):
+        self.X, self.g, self.h, self.settings = X, g, h, settings
+        self.nodes = [self.make_node(np.arange(len(X)), depth=0)]
+        self.grow()
+        if settings.pruning != "pre":
+            self.prune(self.nodes[0])
+        kept = self.reachable(self.nodes[0])
+        self.nodes = [node for node in self.nodes if any(node is other for other in kept)]
+
+    def make_node(self, rows, depth):
+        gradient = math.fsum(self.g[rows].tolist())
+        hessian = math.fsum(self.h[rows].tolist())
+        weight = leaf_weight(gradient, hessian, self.settings)
+        node = Node(rows, depth, gradient, hessian, weight, 0.0)
+        node.similarity = similarity(gradient, hessian, self.settings)
+        return node
+
+    def candidates(self, rows):
+        """Yield (feature, threshold, default_left, goes_left) of each split there is, in order."""
+        for feature in range(self.X.shape[1]):
+            x = self.X[rows, feature]
+            is_missing = np.isnan(x)
+            values = np.unique(x[~is_missing])
+            if is_missing.any() and len(values) > 0:
+                yield feature, -math.inf, True, is_missing
+            for low, high in itertools.pairwise(values):
+                threshold = midpoint(float(low), float(high))
+                yield feature, threshold, False, x < threshold
+                if is_missing.any():
+                    yield feature, threshold, True, (x < threshold) | is_missing
+
+    def best_split(self, node):
+        """Return (gain, feature, threshold, default_left, left, right), or None if none is allowed.
+
+        A later candidate must be strictly better.
+        """
+        settings, best = self.settings, None
+        for feature, threshold, default_left, goes_left in self.candidates(node.rows):
+            left = self.make_node(node.rows[goes_left], node.depth + 1)
+            right = self.make_node(node.rows[~goes_left], node.depth + 1)
+            smaller = min(left.hessian, right.hessian)
+            if smaller <= 0 or smaller < settings.min_child_weight:
+                continue
+            gain = left.similarity + right.similarity - node.similarity
+            if abs(gain) <= ROUNDING * (left.similarity + right.similarity):
+                gain = 0.0
+            if best is None or gain > best[0]:
+                best = gain, feature, threshold, default_left, left, right
+        return best
+
+    def wanted(self, node):
+        """Return the split to grow at this node, or None if it stays a leaf."""
+        settings = self.settings
+        if settings.max_depth and node.depth >= settings.max_depth:
+            return None
+        split = self.best_split(node)
+        if split is None or settings.pruning == "full":
+            return split
+        least = settings.gamma if settings.pruning == "pre" else 0.0
+        return split if split[0] > 0 and split[0] >= least else None
+
+    def apply_split(self, node, split):
+        node.gain, node.feature, node.threshold, node.default_left = split[:4]
+        node.children = list(split[4:])
+        self.nodes += node.children
+
+    def grow(self):
+        """Split nodes in the order of the policy while the leaves do not exceed the limit."""
+        n_leaves, limit = 1, self.settings.max_leaves or math.inf
+        waiting = [(node, split) for node in self.nodes if (split := self.wanted(node))]
+        while waiting and n_leaves < limit:
+            # sorted() keeps the order of equals: the lower node number comes first
+            best_first = sorted(waiting, key=lambda pair: -pair[1][0])
+            if self.settings.grow_policy == "lossguide":
+                turn, waiting = best_first[:1], [p for p in waiting if p is not best_first[0]]
+            else:  # a whole level, or the best of it
+                budget = limit - n_leaves
+                turn = waiting if len(waiting) <= budget else best_first[: int(budget)]
+                waiting = []
+            for node, split in turn:
+                self.apply_split(node, split)
+                n_leaves += 1
+            children = [child for node, _ in turn for child in node.children]
+            waiting += [(child, split) for child in children if (split := self.wanted(child))]
+
+    def prune(self, node):
+        """Collapse, from the bottom up, every split of two leaves whose gain is below gamma."""
+        for child in node.children:
+            self.prune(child)
+        is_last = node.children and not any(child.children for child in node.children)
+        if is_last and node.gain < self.settings.gamma:
+            node.children = []
+
+    def reachable(self, node):
+        return [node] + [below for child in node.children for below in self.reachable(child)]
+
+    def number(self, node):
+        return next(i for i, other in enumerate(self.nodes) if other is node)
+
+    def leaf_of(self, x):
+        node = self.nodes[0]
+        while node.children:
+            value = x[node.feature]
+            left = node.default_left if math.isnan(value) else value < node.threshold
+            node = node.children[0 if left else 1]
+        return node
+
+
+# --- boosting ------------------------------------------------------------------------------------
+
+
+class ReferenceBooster:
+    """Trees fitted one round after the other; `loss` is squared_error, log_loss or softmax."""
+
+    def __init__(self, loss, **settings):
+        self.loss, self.settings = loss, Settings(**settings)
+
+    def fit(self, X, y, sample_weight=None):
+        X, y = np.asarray(X, dtype=float), np.asarray(y, dtype=float)
+        weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, float)
+        X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
+        self.start = start_score(self.loss, y, weight, self.settings.base_score)
+        self.trees = []
+        raw = np.repeat(self.start[:, np.newaxis], len(y), axis=1)
+        for _ in range(self.settings.n_estimators):
+            g, h = derivatives(self.loss, y, raw)
+            for output in range(len(raw)):
+                tree = Tree(X, weight * g[output], weight * h[output], self.settings)
+                self.trees.append(tree)
+                raw[output] += [self.leaf_value(tree, x) for x in X]
+        return self
+
+    def leaf_value(self, tree, x):
+        return self.settings.learning_rate * tree.leaf_of(x).weight
+
+    def raw_score(self, X):
+        """Return the raw scores, shape (n_outputs, n_rows)."""
+        raw = np.repeat(self.start[:, np.newaxis], len(X), axis=1)
+        for index, tree in enumerate(self.trees):
+            raw[index % len(raw)] += [self.leaf_value(tree, x) for x in np.asarray(X, float)]
+        return raw
+
+    def apply(self, X):
+        X = np.asarray(X, float)
+        return np.array([[tree.number(tree.leaf_of(x)) for tree in self.trees] for x in X])

@@ -1,0 +1,275 @@
+"""The rules that keep the package readable, as tests."""
+
+import ast
+import inspect
+import json
+import re
+from pathlib import Path
+
+import pytest
+from importlinter.cli import EXIT_STATUS_SUCCESS, lint_imports
+
+from sklboost import XGBClassifierLite, XGBRegressorLite
+from tests.conftest import ROOT, run_python
+
+PACKAGE = ROOT / "sklboost"
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+MOST_LINES_IN_A_FILE = 400
+MOST_LINES_IN_A_FUNCTION = 60
+MOST_ARGUMENTS_OF_A_KERNEL = 7
+
+
+def relative(path: Path) -> str:
+    return path.relative_to(PACKAGE).as_posix()
+
+
+def each_file(test):
+    return pytest.mark.parametrize("path", FILES, ids=relative)(test)
+
+
+def functions(path):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+    return [node for node in ast.walk(tree) if isinstance(node, kinds)]
+
+
+def is_kernel(function):
+    return any(isinstance(d, ast.Name) and d.id == "kernel" for d in function.decorator_list)
+
+
+def imported(path):
+    """Give the names of all modules that a file imports, wherever in it."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
+
+
+def test_the_rules_look_at_something():
+    assert len(FILES) > 15
+    assert sum(is_kernel(function) for path in FILES for function in functions(path)) > 30
+
+
+@each_file
+def test_length_of_files(path):
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= MOST_LINES_IN_A_FILE
+
+
+@each_file
+def test_length_of_functions(path):
+    for function in functions(path):
+        body = function.body
+        if ast.get_docstring(function) is not None:
+            body = body[1:]
+        n_lines = body[-1].end_lineno - body[0].lineno + 1 if body else 0
+        assert n_lines <= MOST_LINES_IN_A_FUNCTION, function.name
+
+
+@each_file
+def test_arguments_of_kernels(path):
+    for function in filter(is_kernel, functions(path)):
+        assert not function.args.vararg, function.name
+        assert not function.args.kwonlyargs, function.name
+        n_arguments = len(function.args.posonlyargs) + len(function.args.args)
+        assert n_arguments <= MOST_ARGUMENTS_OF_A_KERNEL, function.name
+
+
+@each_file
+def test_every_function_and_class_says_what_it_does(path):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    assert ast.get_docstring(tree), "the module"
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef) or (
+            isinstance(node, ast.FunctionDef) and is_kernel(node)
+        ):
+            assert ast.get_docstring(node), node.name
+
+
+@each_file
+def test_only_quantization_knows_the_bits(path):
+    if relative(path) == "tree/quantization.py":
+        return
+    shifts = [
+        node.lineno
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.LShift | ast.RShift)
+        and any(isinstance(n, ast.Constant) and n.value == 32 for n in ast.walk(node.right))
+    ]
+    assert shifts == []
+
+
+def test_quantization_is_where_the_bits_are():
+    assert ">> 32" in (PACKAGE / "tree" / "quantization.py").read_text(encoding="utf-8")
+
+
+@each_file
+def test_only_parallel_has_threads(path):
+    threads = {"threading", "_thread", "multiprocessing", "concurrent.futures"}
+    if relative(path) == "parallel.py":
+        assert "threading" in imported(path)
+    else:
+        assert not threads & imported(path)
+
+
+@each_file
+def test_one_way_to_compile(path):
+    source = path.read_text(encoding="utf-8")
+    tree = ast.parse(source)
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    names |= {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    keywords = {node.arg for node in ast.walk(tree) if isinstance(node, ast.keyword)}
+    assert not names & {"prange", "jitclass", "vectorize", "guvectorize", "objmode"}
+    assert not keywords & {"fastmath", "parallel"}
+    assert "jit" not in names
+    assert ("njit" in names) == (relative(path) == "compiling.py")
+
+
+@each_file
+def test_no_room_for_odds_and_ends(path):
+    assert not re.search(r"util|common|helper|misc", relative(path))
+
+
+@pytest.mark.parametrize("estimator", [XGBRegressorLite, XGBClassifierLite])
+def test_every_parameter_is_documented_with_its_default(estimator):
+    text = inspect.getdoc(estimator)
+    parameters = inspect.signature(estimator).parameters
+    section = text.split("Parameters\n----------\n")[1].split("\n\n")[0]
+    entries = dict(re.findall(r"^(\w+) : (.*)$", section, flags=re.MULTILINE))
+    assert list(entries) == list(parameters)  # the same order, too
+    for name, parameter in parameters.items():
+        assert parameter.kind is inspect.Parameter.KEYWORD_ONLY
+        if parameter.default is None:
+            assert re.search(r"None|optional", entries[name]), name
+        else:
+            default = re.search(r"default=(.*)$", entries[name]).group(1)
+            assert ast.literal_eval(default) == parameter.default, name
+
+
+def test_both_estimators_take_the_same_parameters():
+    first, second = (inspect.signature(e).parameters for e in (XGBRegressorLite, XGBClassifierLite))
+    assert first == second
+
+
+@pytest.mark.parametrize("estimator", [XGBRegressorLite, XGBClassifierLite])
+def test_every_public_method_is_documented(estimator):
+    for name, member in inspect.getmembers(estimator):
+        if name.startswith("_") or not getattr(member, "__module__", "").startswith("sklboost"):
+            continue
+        if callable(member):
+            text = inspect.getdoc(member)
+            assert text, name
+            for parameter in list(inspect.signature(member).parameters)[1:]:
+                assert re.search(rf"^{parameter} : ", text, flags=re.MULTILINE), (name, parameter)
+
+
+def test_imports_run_down_the_rooms(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    status = lint_imports(config_filename=str(ROOT / "pyproject.toml"), no_cache=True)
+    assert status == EXIT_STATUS_SUCCESS
+
+
+# --- one signature a kernel ----------------------------------------------------------------------
+
+FITS = """
+import importlib, json, os, pkgutil, sys
+# a cache of its own: only what is compiled now tells of the kernels that other kernels call
+os.environ["NUMBA_CACHE_DIR"] = sys.path[0]
+import numpy as np, pandas as pd
+from numba.core.dispatcher import Dispatcher
+import sklboost
+from sklboost import XGBClassifierLite, XGBRegressorLite
+
+random = np.random.default_rng(0)
+n = 20_000  # enough for a team of threads
+X = random.normal(size=(n, 6)).astype(np.float32).astype(float)
+X[::7, 2] = np.nan
+signal = np.nan_to_num(X).sum(axis=1)
+labels = (signal > 0).astype(int)
+
+def fit_all(X):
+    for estimator, y, weight, settings in [
+        (XGBRegressorLite, signal, None, dict()),
+        (XGBRegressorLite, signal.astype(np.float32), np.ones(n), dict(n_jobs=2)),
+        (XGBClassifierLite, labels, np.ones(n, dtype=int), dict(n_jobs=np.int64(2))),
+        (XGBClassifierLite, np.digitize(signal, [-1, 1]), None, dict(random_state=1)),
+        (XGBRegressorLite, np.arange(n) % 5, None, dict(
+            grow_policy="lossguide", max_depth=0, max_leaves=np.int32(8), gamma=1,
+            reg_lambda=np.float32(2), learning_rate=1, base_score=np.float32(1), max_bin=20,
+            pruning="pre", max_delta_step=3, reg_alpha=np.float64(1), min_child_weight=2)),
+    ]:
+        model = estimator(n_estimators=2, **settings).fit(X, y, sample_weight=weight)
+        model.predict(X)
+        model.apply(X)
+        list(model.staged_predict(X))
+        model.trees_to_dataframe()
+        model.feature_importances_
+
+def signatures():
+    found = {}
+    for module in pkgutil.walk_packages(sklboost.__path__, "sklboost."):
+        for name, value in vars(importlib.import_module(module.name)).items():
+            if isinstance(value, Dispatcher):
+                key = f"{value.py_func.__module__}.{value.py_func.__name__}"
+                found[key] = [str(signature) for signature in value.signatures]
+    return found
+
+memory_map = np.memmap(sys.path[0] + "/X.bin", dtype=float, mode="w+", shape=X.shape)
+memory_map[:] = X
+memory_map.flush()
+memory_map = np.memmap(sys.path[0] + "/X.bin", dtype=float, mode="r", shape=X.shape)
+
+fit_all(X)
+result = {"float64": signatures()}
+fit_all(pd.DataFrame(X))
+fit_all(X.tolist())
+fit_all(memory_map)
+fit_all(np.asfortranarray(X))
+fit_all(X[::-1])
+result["float64 in other forms"] = signatures()
+fit_all(X.astype(np.float32))
+fit_all(pd.DataFrame(X.astype(np.float32)))
+result["float32 too"] = signatures()
+print(json.dumps(result))
+"""
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory):
+    """Run the fits in a process of their own and give the signatures compiled by then."""
+    output = run_python(FITS, tmp_path_factory.mktemp("signatures"), timeout=280)
+    return json.loads(output)
+
+
+def without_literals(signatures):
+    """Give the set of signatures. To numba a constant argument has a type of its own."""
+    return {re.sub(r"Literal\[int\]\(-?\d+\)", "int64", signature) for signature in signatures}
+
+
+def without_float_widths(signatures):
+    return {re.sub(r"array\(float(32|64)", "array(float", s, flags=re.I) for s in signatures}
+
+
+def test_one_signature_a_kernel(compiled):
+    assert len(compiled["float64"]) > 30
+    for name, signatures in compiled["float64"].items():
+        assert len(without_literals(signatures)) <= 1, name
+
+
+def test_another_form_of_the_same_numbers_compiles_nothing(compiled):
+    assert compiled["float64 in other forms"] == compiled["float64"]
+
+
+def test_another_dtype_compiles_only_what_reads_the_raw_data(compiled):
+    """Two versions of a kernel differ in the width of the raw data and in nothing else."""
+    changed = 0
+    for name, signatures in compiled["float32 too"].items():
+        versions = without_literals(signatures)
+        assert len(versions) <= 2, name
+        assert len(without_float_widths(versions)) <= 1, name
+        changed += len(versions) == 2
+    assert 1 <= changed <= 12

@@ -1,0 +1,233 @@
+"""Errors: each names the value received, what is wrong, and what to do."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.exceptions import NotFittedError
+
+from sklboost import XGBClassifierLite, XGBRegressorLite
+
+pytestmark = pytest.mark.interpreted
+
+ESTIMATORS = [XGBRegressorLite, XGBClassifierLite]
+NAN, INF = float("nan"), float("inf")
+
+OUT_OF_RANGE = [
+    *[("n_estimators", value, "an integer >= 1") for value in (-3, 0, 2.5, "ten", None, True)],
+    *[("learning_rate", value, "number > 0") for value in (0, -0.1, NAN, INF, "fast")],
+    *[("max_depth", value, "an integer >= 0") for value in (-1, 2.5, None)],
+    *[("max_leaves", value, "0 .* or an integer >= 2") for value in (-1, 1, 4.0)],
+    *[("grow_policy", value, "'depthwise'.*'lossguide'") for value in ("best", None, 1)],
+    *[("max_bin", value, "from 2 to 65535") for value in (1, 65_536, 255.5)],
+    *[("reg_lambda", value, "number >= 0") for value in (-1e-3, NAN, "1")],
+    *[("reg_alpha", value, "number >= 0") for value in (-1, INF)],
+    *[("gamma", value, "number >= 0") for value in (-0.5, NAN)],
+    *[("min_child_weight", value, "number >= 0") for value in (-1, None)],
+    *[("max_delta_step", value, "number >= 0") for value in (-2, INF)],
+    *[("pruning", value, "'post'.*'full'.*'pre'") for value in ("none", False)],
+    *[("base_score", value, "finite number") for value in (NAN, INF, "mean")],
+    *[("n_jobs", value, "positive integer") for value in (0, 1.5, "all")],
+    *[("verbose", value, "integer >= 0") for value in (-1, "yes")],
+]
+
+
+@pytest.fixture
+def data():
+    random = np.random.default_rng(0)
+    return random.normal(size=(20, 3)), np.arange(20) % 2
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize(("name", "value", "rule"), OUT_OF_RANGE)
+def test_parameter_out_of_range(estimator, name, value, rule, data):
+    model = estimator(**{name: value})
+    with pytest.raises(ValueError, match=rf"^{name}={value!r}: it must be .*{rule}"):
+        model.fit(*data)
+
+
+def test_the_example_of_the_documentation(data):
+    model = XGBRegressorLite(n_estimators=-3)
+    with pytest.raises(ValueError, match=r"^n_estimators=-3: it must be an integer >= 1$"):
+        model.fit(*data)
+
+
+def test_parameters_are_checked_before_any_look_at_the_data():
+    with pytest.raises(ValueError, match="max_bin=1"):
+        XGBRegressorLite(max_bin=1).fit("no data", None)
+
+
+def test_parameters_are_not_checked_before_fit():
+    # scikit-learn's rule: the constructor only stores
+    assert XGBRegressorLite(n_estimators=-3).get_params()["n_estimators"] == -3
+
+
+def test_random_state_that_is_none(data):
+    with pytest.raises(ValueError, match="seed"):
+        XGBRegressorLite(random_state="seed").fit(*data)
+
+
+@pytest.mark.parametrize("base_score", [0, 1, 1.5, -0.2])
+def test_base_score_of_two_classes_is_a_probability(base_score, data):
+    with pytest.raises(ValueError, match=rf"^base_score={base_score}: .*probability"):
+        XGBClassifierLite(base_score=base_score).fit(*data)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize(
+    ("wrong", "nearest"),
+    [
+        ("learning_rat", "learning_rate"),
+        ("n_estimator", "n_estimators"),
+        ("lambda_", "reg_lambda"),
+        ("maxdepth", "max_depth"),
+        ("max_bins", "max_bin"),
+    ],
+)
+def test_unknown_parameter_names_the_nearest(estimator, wrong, nearest):
+    with pytest.raises(TypeError, match=rf"{wrong}.*did you mean '{nearest}'"):
+        estimator(**{wrong: 1})
+    with pytest.raises(ValueError, match=wrong):
+        estimator().set_params(**{wrong: 1})
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_positional_parameters_are_refused(estimator):
+    with pytest.raises(TypeError, match="positional"):
+        estimator(100)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_shapes(estimator, data):
+    X, y = data
+    with pytest.raises(ValueError, match="Expected 2D array, got 1D array"):
+        estimator().fit(X[:, 0], y)
+    with pytest.raises(ValueError, match="dim 3"):
+        estimator().fit(X[np.newaxis], y)
+    with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[20, 19\]"):
+        estimator().fit(X, y[:-1])
+    with pytest.raises(
+        ValueError, match=r"y should be a 1d array, got an array of shape \(20, 2\)"
+    ):
+        estimator().fit(X, np.column_stack([y, y]))
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_empty_data(estimator, data):
+    X, y = data
+    with pytest.raises(ValueError, match="0 sample"):
+        estimator().fit(X[:0], y[:0])
+    with pytest.raises(ValueError, match=r"0 feature\(s\)"):
+        estimator().fit(X[:, :0], y)
+    with pytest.raises(ValueError, match="requires y"):
+        estimator().fit(X, None)
+
+
+def test_features_that_are_not_numbers(data):
+    X, y = data
+    text = X.astype(object)
+    text[3, 1] = "blue"
+    with pytest.raises(ValueError, match="blue"):
+        XGBRegressorLite().fit(text, y)
+    with pytest.raises(ValueError, match="Complex"):
+        XGBRegressorLite().fit(X + 1j, y)
+
+
+@pytest.mark.parametrize(("value", "words"), [(NAN, "NaN"), (INF, "infinity"), (-INF, "infinity")])
+def test_targets_that_are_not_finite(value, words, data):
+    X, y = data
+    y = y.astype(float)
+    y[4] = value
+    for estimator in ESTIMATORS:
+        with pytest.raises(ValueError, match=rf"Input y contains {words}"):
+            estimator().fit(X, y)
+
+
+def test_continuous_targets_of_a_classifier(data):
+    X, y = data
+    with pytest.raises(ValueError, match="Unknown label type: continuous"):
+        XGBClassifierLite().fit(X, y + 0.25)
+
+
+def test_text_targets_of_a_regressor(data):
+    X, y = data
+    with pytest.raises(ValueError, match="could not convert string to float"):
+        XGBRegressorLite().fit(X, np.where(y, "yes", "no"))
+
+
+def test_one_class(data):
+    X, y = data
+    with pytest.raises(ValueError, match=r"only one class, .*3.*at least 2"):
+        XGBClassifierLite().fit(X, np.full(20, 3))
+    with pytest.raises(ValueError, match=r"only one class.*positive weight"):
+        XGBClassifierLite().fit(X, y, sample_weight=1.0 - y)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_weights(estimator, data):
+    X, y = data
+    weight = np.ones(20)
+    weight[7] = -2.0
+    with pytest.raises(ValueError, match=r"sample_weight\[7\]=-2: .*must be >= 0"):
+        estimator().fit(X, y, sample_weight=weight)
+    for value, words in ((NAN, "NaN"), (INF, "infinity")):
+        weight[7] = value
+        with pytest.raises(ValueError, match=rf"sample_weight contains {words}"):
+            estimator().fit(X, y, sample_weight=weight)
+    with pytest.raises(ValueError, match=r"sample_weight is zero for every row.*> 0"):
+        estimator().fit(X, y, sample_weight=np.zeros(20))
+    with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[19, 20\]"):
+        estimator().fit(X, y, sample_weight=np.ones(19))
+    with pytest.raises(ValueError, match=r"sample_weight has shape \(20, 2\).*1-D"):
+        estimator().fit(X, y, sample_weight=np.ones((20, 2)))
+
+
+def methods(model):
+    names = ["predict", "staged_predict", "apply", "predict_proba", "decision_function"]
+    return [getattr(model, name) for name in names if hasattr(model, name)]
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_wrong_features_at_predict(estimator, data):
+    X, y = data
+    for method in methods(estimator(n_estimators=1).fit(X, y)):
+        with pytest.raises(ValueError, match=r"X has 2 features.*expecting 3 features"):
+            list(method(X[:, :2]))
+        with pytest.raises(ValueError, match="Expected 2D array"):
+            list(method(X[0]))
+        with pytest.raises(ValueError, match="0 sample"):
+            list(method(X[:0]))
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_reordered_or_renamed_columns_at_predict(estimator, data):
+    X, y = data
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    for method in methods(estimator(n_estimators=1).fit(frame, y)):
+        with pytest.raises(ValueError, match="must be in the same order"):
+            list(method(frame[["b", "a", "c"]]))
+        with pytest.raises(
+            ValueError, match=r"(?s)unseen at fit time:.*\bd\b.*now missing:.*\bc\b"
+        ):
+            list(method(frame.rename(columns={"c": "d"})))
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_not_fitted(estimator, data):
+    X, _ = data
+    model = estimator()
+    for method in methods(model):
+        with pytest.raises(NotFittedError, match=r"not fitted yet.*Call 'fit'"):
+            list(method(X))
+    with pytest.raises(NotFittedError, match="not fitted"):
+        model.trees_to_dataframe()
+    with pytest.raises(NotFittedError, match="not fitted"):
+        _ = model.feature_importances_
+
+
+def test_a_failed_fit_leaves_no_half_fitted_estimator(data):
+    X, y = data
+    model = XGBRegressorLite(n_estimators=0)
+    with pytest.raises(ValueError, match="n_estimators=0"):
+        model.fit(X, y)
+    with pytest.raises(NotFittedError):
+        model.predict(X)

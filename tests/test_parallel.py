@@ -1,0 +1,354 @@
+import threading
+
+import numpy as np
+import pytest
+
+from sklboost import parallel
+from sklboost.compiling import kernel
+from sklboost.parallel import (
+    N_TASK_COUNTERS,
+    Team,
+    ThreadTeam,
+    assemble,
+    atomic_add,
+    atomic_load,
+    atomic_store,
+    barrier,
+    default_n_threads,
+    n_threads_for,
+    next_task,
+    prefetch,
+    reset_tasks,
+    share,
+    yield_processor,
+)
+
+pytestmark = pytest.mark.timeout(60)
+
+SIZES = [1, 2, 5]
+WORK = parallel._WORK_PER_THREAD
+
+
+# --- kernels of these tests ----------------------------------------------------------------------
+
+
+@kernel
+def count_to(team, n, total):
+    for _ in range(n):
+        atomic_add(total, 0, 1)
+
+
+@kernel
+def meet(team, n_rounds, places, wrong):
+    """Write the round's number, meet, and count the members whose number is another one."""
+    if not assemble(team):
+        return
+    for round_ in range(n_rounds):
+        places[8 * team.rank] = round_
+        barrier(team)
+        for rank in range(team.size):
+            if places[8 * rank] != round_:
+                atomic_add(wrong, 0, 1)
+        barrier(team)
+
+
+@kernel
+def take_tasks(team, n_tasks, counter, taken):
+    """Count in `taken` how often each task was given out; then begin again from 0."""
+    if not assemble(team):
+        return
+    for _ in range(2):
+        task = next_task(team, counter)
+        while task < n_tasks:
+            taken[task] += 1
+            task = next_task(team, counter)
+        barrier(team)
+        if team.rank == 0:
+            reset_tasks(team)
+        barrier(team)
+
+
+@kernel
+def note_rank(team, ranks):
+    if not assemble(team):
+        return
+    ranks[team.rank] += team.size
+
+
+def run(function, *arguments, size):
+    with ThreadTeam(size) as team:
+        assert team.size == size
+        team.run(function, *arguments)
+
+
+# --- one member ----------------------------------------------------------------------------------
+
+
+@pytest.mark.interpreted
+def test_atomics():
+    numbers = np.zeros(3, dtype=np.int64)
+
+    @kernel
+    def use(numbers):
+        atomic_store(numbers, 1, 5)
+        before = atomic_add(numbers, 1, 2)
+        prefetch(numbers, 2)
+        yield_processor()
+        return before, atomic_load(numbers, 1)
+
+    assert use(numbers) == (5, 7)
+    assert list(numbers) == [0, 7, 0]
+
+
+@pytest.mark.interpreted
+def test_plain_python_atomics():
+    numbers = np.zeros(2, dtype=np.int64)
+    atomic_store(numbers, 1, 5)
+    assert atomic_add(numbers, 1, 2) == 5
+    assert atomic_load(numbers, 1) == 7
+    assert numbers[0] == 0
+    assert prefetch(numbers, 0) is yield_processor() is None
+
+
+@pytest.mark.interpreted
+def test_a_team_of_one():
+    ranks, taken, wrong = np.zeros(1, int), np.zeros(7, int), np.zeros(1, int)
+    run(note_rank, ranks, size=1)
+    run(meet, 3, np.zeros(8, int), wrong, size=1)
+    run(take_tasks, 7, 0, taken, size=1)
+    assert list(ranks) == [1]
+    assert list(taken) == [2] * 7
+    assert wrong[0] == 0
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("size", [1, 2, 3, 7])
+@pytest.mark.parametrize("n_items", [0, 1, 5, 7, 100])
+def test_shares_are_neighbours_of_about_equal_size(size, n_items):
+    state = np.zeros(1, dtype=np.int64)
+    shares = [share(Team(rank, size, state), n_items) for rank in range(size)]
+    starts, stops = zip(*shares, strict=True)
+    assert starts[0] == 0
+    assert stops[-1] == n_items
+    assert starts[1:] == stops[:-1]
+    lengths = np.subtract(stops, starts)
+    assert lengths.min() >= n_items // size
+    assert lengths.max() <= -(-n_items // size)
+
+
+# --- several members -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_everybody_runs_the_kernel_once_with_a_rank_of_its_own(size):
+    ranks = np.zeros(size, dtype=np.int64)
+    with ThreadTeam(size) as team:
+        for _ in range(20):
+            team.run(note_rank, ranks)
+    assert list(ranks) == [20 * size] * size
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_atomic_additions_lose_nothing(size):
+    total = np.zeros(1, dtype=np.int64)
+    run(count_to, 100_000, total, size=size)
+    assert total[0] == 100_000 * size
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_nobody_passes_a_barrier_alone(size):
+    wrong = np.zeros(1, dtype=np.int64)
+    run(meet, 300, np.zeros(8 * size, dtype=np.int64), wrong, size=size)
+    assert wrong[0] == 0
+
+
+@pytest.mark.parametrize("counter", range(N_TASK_COUNTERS))
+@pytest.mark.parametrize("size", SIZES)
+def test_each_task_is_given_to_one_member(size, counter):
+    taken = np.zeros(20_000, dtype=np.int64)
+    run(take_tasks, len(taken), counter, taken, size=size)
+    assert (taken == 2).all()  # once in each of two rounds
+
+
+def test_task_counters_are_independent():
+    team = Team(0, 1, np.zeros(parallel._STATE_SIZE, dtype=np.int64))
+    given = [[next_task(team, c) for _ in range(c + 1)] for c in range(N_TASK_COUNTERS)]
+    assert given == [list(range(c + 1)) for c in range(N_TASK_COUNTERS)]
+    reset_tasks(team)
+    assert [next_task(team, c) for c in range(N_TASK_COUNTERS)] == [0] * N_TASK_COUNTERS
+
+
+def test_counters_have_cache_lines_of_their_own():
+    cells = [parallel._ENTERED, parallel._ABORTED, parallel._ARRIVED, parallel._GENERATION]
+    cells += [parallel._FIRST_TASK + parallel._LINE * c for c in range(N_TASK_COUNTERS)]
+    assert np.diff(cells).min() * 8 >= 64
+    assert cells[-1] < parallel._STATE_SIZE
+
+
+# --- errors --------------------------------------------------------------------------------------
+
+
+def raise_in(rank, error, team, ranks):
+    """Raise in one member before it enters the kernel, for which the others are waiting."""
+    if team.rank == rank:
+        raise error
+    note_rank(team, ranks)
+
+
+@pytest.mark.parametrize("error", [ValueError("broken"), KeyboardInterrupt()])
+@pytest.mark.parametrize(("size", "rank"), [(1, 0), (2, 0), (2, 1), (5, 0), (5, 3)])
+def test_an_error_before_the_team_has_assembled_ends_the_call(size, rank, error):
+    ranks = np.zeros(size, dtype=np.int64)
+    n_threads = threading.active_count()
+    with ThreadTeam(size) as team:
+        with pytest.raises(type(error)):
+            team.run(lambda team: raise_in(rank, error, team, ranks))
+        assert not ranks.any()  # nobody worked
+        ranks[:] = 0
+        team.run(note_rank, ranks)  # and the team, if smaller, still does
+        assert list(ranks[: team.size]) == [team.size] * team.size
+    assert threading.active_count() == n_threads
+
+
+class InterruptedQueue:
+    """A queue whose first `put` meets Ctrl-C."""
+
+    def __init__(self, queue):
+        self.queue, self.n_calls = queue, 0
+
+    def put(self, job):
+        self.n_calls += 1
+        if self.n_calls == 1:
+            raise KeyboardInterrupt
+        self.queue.put(job)
+
+
+def test_an_interrupt_while_the_work_is_handed_out():
+    n_threads = threading.active_count()
+    ranks = np.zeros(3, dtype=np.int64)
+    with ThreadTeam(3) as team:
+        team._queues[1] = InterruptedQueue(team._queues[1])
+        with pytest.raises(KeyboardInterrupt):
+            team.run(note_rank, ranks)  # the first helper has the job already
+    assert threading.active_count() == n_threads
+    assert not ranks.any()
+
+
+def test_errors_in_everybody_give_one():
+    def fail(team):
+        raise ValueError(f"member {team.rank}")
+
+    with ThreadTeam(4) as team, pytest.raises(ValueError, match="member 0"):
+        team.run(fail)
+
+
+def test_threads_end_with_the_team():
+    n_threads = threading.active_count()
+    with ThreadTeam(4) as team:
+        assert threading.active_count() == n_threads + 3
+        assert team.size == 4
+    assert threading.active_count() == n_threads
+    assert team.size == 1
+
+
+def test_threads_end_with_an_error_of_the_caller():
+    n_threads = threading.active_count()
+    with pytest.raises(ZeroDivisionError), ThreadTeam(4):
+        raise ZeroDivisionError
+    assert threading.active_count() == n_threads
+
+
+def test_a_smaller_team_where_the_system_refuses_threads(monkeypatch):
+    start = threading.Thread.start
+    n_started = []
+
+    def refuse_the_third(thread):
+        n_started.append(thread)
+        if len(n_started) == 3:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", refuse_the_third)
+    ranks = np.zeros(5, dtype=np.int64)
+    with ThreadTeam(5) as team:
+        assert team.size == 3
+        team.run(note_rank, ranks)
+    assert list(ranks) == [3, 3, 3, 0, 0]
+
+
+def test_teams_do_not_know_one_another():
+    """Several Python threads with teams of their own, at once."""
+    results = {}
+
+    def work(name):
+        places, wrong = np.zeros(24, dtype=np.int64), np.zeros(1, dtype=np.int64)
+        with ThreadTeam(3) as team:
+            for _ in range(10):
+                team.run(meet, 20, places, wrong)
+        results[name] = wrong[0]
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == dict.fromkeys(range(4), 0)
+
+
+# --- how many threads ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    """Give a function that sets what joblib and the environment say."""
+
+    def set_up(n_cpus=8, nesting=8, inner=None):
+        monkeypatch.setattr(parallel.joblib, "cpu_count", lambda: n_cpus)
+        monkeypatch.setattr(parallel.joblib, "effective_n_jobs", lambda n_jobs: nesting)
+        monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+        if inner is not None:
+            monkeypatch.setenv("OMP_NUM_THREADS", inner)
+
+    return set_up
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize(
+    ("limits", "expected"),
+    [
+        ({}, 8),
+        (dict(inner="3"), 3),
+        (dict(inner="1"), 1),
+        (dict(inner="100"), 8),
+        (dict(inner=""), 8),
+        (dict(inner="0"), 8),
+        (dict(inner="many"), 8),
+        (dict(nesting=1), 1),
+        (dict(n_cpus=4), 4),
+        (dict(n_cpus=4, nesting=3, inner="2"), 2),
+    ],
+)
+def test_default_number_of_threads(machine, limits, expected):
+    machine(**limits)
+    assert default_n_threads() == expected
+    assert n_threads_for(None, 10**9) == expected
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize(
+    ("n_jobs", "expected"), [(1, 1), (5, 5), (20, 20), (-1, 8), (-2, 7), (-8, 1), (-100, 1)]
+)
+def test_number_of_threads_that_the_user_allows(machine, n_jobs, expected):
+    machine(inner="2")  # what the user says counts for more
+    assert n_threads_for(n_jobs, 10**9) == expected
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize(
+    ("work", "expected"),
+    [(0, 1), (WORK, 1), (2 * WORK - 1, 1), (2 * WORK, 2), (5 * WORK, 5), (90 * WORK, 8)],
+)
+def test_small_work_takes_fewer_threads(machine, work, expected):
+    machine()
+    assert n_threads_for(None, work) == n_threads_for(-1, work) == expected
+    assert n_threads_for(2, work) == min(expected, 2)

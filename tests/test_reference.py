@@ -1,0 +1,304 @@
+"""The package against the slow, plain oracle of reference.py, on small random data.
+
+Same trees (nodes in the same order, same features, thresholds, directions), numbers to 1e-6.
+"""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from sklboost import XGBClassifierLite, XGBRegressorLite
+from tests.reference import ReferenceBooster
+
+pytestmark = pytest.mark.interpreted
+
+LOSSES = ["squared_error", "log_loss", "softmax"]
+PRUNING = ["post", "full", "pre"]
+GROWTH = {
+    "depthwise": dict(max_depth=3),
+    "depthwise, 5 leaves": dict(max_depth=4, max_leaves=5),
+    "depthwise, unlimited": dict(max_depth=0),
+    "lossguide": dict(grow_policy="lossguide", max_depth=3),
+    "lossguide, 5 leaves": dict(grow_policy="lossguide", max_depth=0, max_leaves=5),
+}
+REGULARISERS = {
+    "reg_lambda": 3.0,
+    "reg_alpha": 0.4,
+    "gamma": 0.8,
+    "min_child_weight": 2.5,
+    "max_delta_step": 0.25,
+}
+
+
+def make_data(seed, loss, missing=False, n_rows=30):
+    """Give X with repeated values, so with ties between splits, and targets of that loss."""
+    random = np.random.default_rng([seed, LOSSES.index(loss)])
+    X = random.integers(0, 6, (n_rows, 3)).astype(float)
+    X[:, 0] = random.normal(size=n_rows)
+    signal = X[:, 1] - X[:, 2] * (X[:, 0] > 0) + random.normal(size=n_rows)
+    if loss == "squared_error":
+        y = signal
+    elif loss == "log_loss":
+        y = (signal > np.median(signal) - 0.5).astype(int)
+    else:
+        y = np.digitize(signal, np.quantile(signal, [0.3, 0.7]))
+    if missing:
+        X[random.random(X.shape) < 0.2] = np.nan
+    return X, y
+
+
+def make_weight(seed, n_rows=30):
+    return np.random.default_rng([seed, 99]).uniform(0.5, 2.0, n_rows)
+
+
+def fit_both(loss, X, y, sample_weight=None, **settings):
+    settings = dict(n_estimators=2, min_child_weight=0.3) | settings
+    estimator = XGBRegressorLite if loss == "squared_error" else XGBClassifierLite
+    model = estimator(n_jobs=1, **settings).fit(X, y, sample_weight=sample_weight)
+    oracle = ReferenceBooster(loss, **settings).fit(X, y, sample_weight)
+    return model, oracle
+
+
+def rows_of(oracle):
+    """Give what trees_to_dataframe() should hold, as lists."""
+    table = []
+    for number, tree in enumerate(oracle.trees):
+        for node_number, node in enumerate(tree.nodes):
+            is_leaf = not node.children
+            leaf_value = oracle.settings.learning_rate * node.weight
+            yes, no = (
+                (None, None)
+                if is_leaf
+                else (f"{number}-{tree.number(child)}" for child in node.children)
+            )
+            table.append(
+                dict(
+                    Tree=number,
+                    Node=node_number,
+                    ID=f"{number}-{node_number}",
+                    Feature="Leaf" if is_leaf else f"f{node.feature}",
+                    Split=np.nan if is_leaf else node.threshold,
+                    Yes=yes,
+                    No=no,
+                    Missing=yes if node.default_left else no,
+                    Gain=leaf_value if is_leaf else node.gain,
+                    Cover=node.hessian,
+                    Similarity=node.similarity,
+                    Output=node.weight,
+                )
+            )
+    return table
+
+
+def raw_score(model, X):
+    """Give the raw scores of a model, shape (n_outputs, n_rows)."""
+    if isinstance(model, XGBRegressorLite):
+        return model.predict(X)[np.newaxis]
+    return np.atleast_2d(model.decision_function(X).T)
+
+
+def assert_same(model, oracle, X):
+    frame, expected = model.trees_to_dataframe(), rows_of(oracle)
+    for name in ("Tree", "Node", "ID", "Feature"):
+        assert list(frame[name]) == [row[name] for row in expected], name
+    for name in ("Yes", "No", "Missing"):
+        links = [link if isinstance(link, str) else None for link in frame[name]]
+        assert links == [row[name] for row in expected], name
+    thresholds = [row["Split"] for row in expected]
+    assert_allclose(frame["Split"].astype(float), thresholds, rtol=1e-15)
+    for name in ("Cover", "Output", "Similarity", "Gain"):
+        values = np.array([row[name] for row in expected])
+        # a gain is a difference of similarities, and no more precise than they are
+        scale = max(1.0, np.abs([row["Similarity"] for row in expected]).max())
+        assert_allclose(frame[name], values, rtol=1e-6, atol=1e-6 * scale, err_msg=name)
+    assert_allclose(raw_score(model, X), oracle.raw_score(X), rtol=1e-6, atol=1e-6)
+    assert_array_equal(model.apply(X), oracle.apply(X))
+
+
+def new_rows(X):
+    """Give rows the model has not seen: missing values in every feature, values out of range."""
+    rows = np.nan_to_num(X[:9]) + 0.3
+    rows[0:3] = np.where(np.eye(3), np.nan, rows[0:3])
+    rows[3], rows[4], rows[5] = np.nan, np.inf, -np.inf
+    return rows
+
+
+@pytest.mark.parametrize("growth", GROWTH)
+@pytest.mark.parametrize("pruning", PRUNING)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_growth_and_pruning(loss, pruning, growth):
+    for seed in range(2):
+        X, y = make_data(seed, loss, missing=True)
+        model, oracle = fit_both(loss, X, y, pruning=pruning, gamma=0.2, **GROWTH[growth])
+        assert_same(model, oracle, X)
+        assert_same(model, oracle, new_rows(X))
+
+
+@pytest.mark.parametrize("name", REGULARISERS)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_each_regulariser(loss, name):
+    effects = []
+    for seed in range(2):
+        X, y = make_data(seed, loss)
+        model, oracle = fit_both(loss, X, y, max_depth=3, **{name: REGULARISERS[name]})
+        assert_same(model, oracle, X)
+        plain = ReferenceBooster(loss, n_estimators=2, min_child_weight=0.3, max_depth=3)
+        effects.append(np.abs(plain.fit(X, y).raw_score(X) - oracle.raw_score(X)).max())
+    assert max(effects) > 1e-3
+
+
+@pytest.mark.parametrize("pruning", PRUNING)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_all_regularisers_at_once_with_weights_and_missing_values(loss, pruning):
+    for seed in range(3):
+        X, y = make_data(seed, loss, missing=True)
+        settings = dict(
+            reg_lambda=0.7,
+            reg_alpha=0.1,
+            gamma=0.1,
+            min_child_weight=0.8,
+            max_delta_step=1.8,  # rarely both children: the gain would then not depend on the rows
+            learning_rate=0.5,
+        )
+        weight = make_weight(seed)
+        model, oracle = fit_both(loss, X, y, weight, max_depth=3, pruning=pruning, **settings)
+        assert_same(model, oracle, X)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_no_regulariser_at_all(loss):
+    # weights, since few rows of few classes would make many gains equal in all but rounding
+    X, y = make_data(5, loss)
+    settings = dict(reg_lambda=0.0, min_child_weight=0.05, learning_rate=0.8)
+    assert_same(*fit_both(loss, X, y, make_weight(5), max_depth=2, **settings), X)
+
+
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_weights(loss, missing):
+    for seed in range(2):
+        X, y = make_data(seed, loss, missing)
+        weight = make_weight(seed)
+        weight[::4] = 0.0
+        assert_same(*fit_both(loss, X, y, weight, max_depth=3), X)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e6])
+def test_targets_of_any_magnitude(scale):
+    X, y = make_data(1, "squared_error")
+    model, oracle = fit_both("squared_error", X, scale * y, max_depth=3, gamma=0.0)
+    frame, expected = model.trees_to_dataframe(), rows_of(oracle)
+    assert list(frame["Feature"]) == [row["Feature"] for row in expected]
+    assert_allclose(model.predict(X) / scale, oracle.raw_score(X)[0] / scale, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("base_score", [0.2, 0.9])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_base_score(loss, base_score):
+    X, y = make_data(2, loss)
+    model, oracle = fit_both(loss, X, y, max_depth=3, base_score=base_score)
+    if loss == "softmax":  # the same constant for all classes, which no probability shows
+        difference = raw_score(model, X) - oracle.raw_score(X)
+        assert_allclose(difference, difference[0, 0], atol=1e-6)
+        features = [row["Feature"] for row in rows_of(oracle)]
+        assert list(model.trees_to_dataframe()["Feature"]) == features
+    else:
+        assert_same(model, oracle, X)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_probabilities(loss):
+    X, y = make_data(3, loss)
+    model, oracle = fit_both(loss, X, y, max_depth=3, n_estimators=3)
+    raw = oracle.raw_score(X)
+    if loss == "squared_error":
+        assert_allclose(model.predict(X), raw[0], rtol=1e-6)
+        return
+    if loss == "log_loss":
+        raw = np.vstack([np.zeros_like(raw), raw])
+    probabilities = (np.exp(raw) / np.exp(raw).sum(axis=0)).T
+    assert_allclose(model.predict_proba(X), probabilities, rtol=1e-5, atol=1e-7)
+    assert_array_equal(model.predict(X), probabilities.argmax(axis=1))
+
+
+def test_infinite_values_are_ordinary_values():
+    X, y = make_data(4, "squared_error", missing=True)
+    X[::5, 0], X[1::5, 0] = np.inf, -np.inf
+    X[::7, 1] = np.where(np.arange(len(X[::7])) % 2, np.inf, -np.inf)
+    assert_same(*fit_both("squared_error", X, y, max_depth=4), X)
+
+
+def test_a_feature_of_infinities_and_nan_only():
+    X = np.array([[-np.inf], [-np.inf], [np.inf], [np.inf], [np.nan]])
+    y = np.array([0.0, 1.0, 5.0, 6.0, 9.0])
+    for max_depth in (1, 2):
+        assert_same(*fit_both("squared_error", X, y, max_depth=max_depth), X)
+
+
+def test_missing_alone_goes_left():
+    X = np.array([[1.0], [2.0], [3.0], [np.nan], [np.nan]])
+    y = np.array([0.0, 0.1, 0.05, 7.0, 7.1])
+    model, oracle = fit_both("squared_error", X, y, max_depth=1)
+    top = model.trees_to_dataframe().iloc[0]
+    assert top["Split"] == -np.inf
+    assert top["Missing"] == top["Yes"]
+    assert_same(model, oracle, np.vstack([X, [[-np.inf], [np.inf]]]))
+
+
+def test_columns_that_hold_nothing_to_split():
+    X, y = make_data(6, "squared_error")
+    X = np.column_stack([np.full(30, np.nan), np.full(30, 3.0), X])
+    assert_same(*fit_both("squared_error", X, y, max_depth=3), X)
+
+
+def test_nothing_to_split_at_all():
+    X = np.column_stack([np.full(8, np.nan), np.full(8, -1.0)])
+    assert_same(*fit_both("squared_error", X, np.arange(8.0)), X)
+
+
+def test_neighbours_with_no_float_between():
+    low = 1.0
+    high = np.nextafter(low, 2.0)
+    X = np.array([[low], [low], [high], [high]])
+    model, oracle = fit_both("squared_error", X, np.array([0.0, 0.0, 1.0, 1.0]), max_depth=1)
+    assert model.trees_to_dataframe()["Split"][0] == high
+    assert_same(model, oracle, X)
+
+
+def test_values_whose_sum_overflows():
+    X = np.array([[-1.7e308], [1e308], [1.7e308], [5e-324], [0.0]])
+    assert_same(*fit_both("squared_error", X, np.array([0.0, 3.0, 9.0, 5.0, 7.0]), max_depth=3), X)
+
+
+@pytest.mark.parametrize("loss", ["squared_error", "log_loss"])
+def test_a_gain_that_is_only_rounding_error_is_no_gain(loss):
+    # two constant groups: once they are apart, every further split gains exactly nothing
+    for n_rows in range(4, 40, 3):
+        X = np.arange(float(n_rows))[:, np.newaxis]
+        y = (X[:, 0] >= n_rows // 3).astype(int)
+        start = 0.1 + n_rows / 50
+        settings = dict(reg_lambda=0.0, min_child_weight=0.0, base_score=start, n_estimators=3)
+        model, oracle = fit_both(loss, X, y, max_depth=0, **settings)
+        assert (model.trees_to_dataframe().groupby("Tree").size() <= 3).all()
+        assert_same(model, oracle, X)
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2], [2, 1, 0], [1, 2, 0]])
+def test_ties_go_to_the_lower_feature(order):
+    # one feature, a copy of it and its mirror image: every split ties with two others
+    X, y = make_data(7, "squared_error", missing=True)
+    X = np.column_stack([X[:, 1], X[:, 1], -X[:, 1]])[:, order]
+    for growth in GROWTH.values():
+        assert_same(*fit_both("squared_error", X, y, **growth), X)
+
+
+def test_ties_go_to_the_lower_position_then_to_missing_right():
+    X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    y = np.array([1.0, 0.0, 0.0, 1.0])
+    model, oracle = fit_both("squared_error", X, y, max_depth=1)
+    assert model.trees_to_dataframe()["Split"][0] == 0.5
+    assert_same(model, oracle, X)
+    # missing with the 0 or with the 1: the same two groups either way round
+    X = np.array([[0.0], [np.nan], [1.0]])
+    model, oracle = fit_both("squared_error", X, np.array([0.0, 1.0, 0.0]), max_depth=1)
+    assert_same(model, oracle, X)

@@ -1,0 +1,181 @@
+"""What the tests of this room share: data ready for the kernels, and growth that can be watched."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sklboost.boosting.settings import tree_params
+from sklboost.data.binning import bin_matrix
+from sklboost.data.raw import raw_matrix
+from sklboost.hashing import hash_key
+from sklboost.parallel import ThreadTeam, barrier, reset_tasks
+from sklboost.structs import NODE_DTYPE, records
+from sklboost.tree.frontier import choose_frontier, plan_builds, start_tree
+from sklboost.tree.growing import grow_tree, sum_root
+from sklboost.tree.histogram import build_histograms
+from sklboost.tree.partition import own_all_rows, route_rows
+from sklboost.tree.quantization import gradient_of, hessian_of, quantize, weigh
+from sklboost.tree.splitting import Search, find_splits
+from sklboost.tree.workspace import allocate_workspace
+
+NO_WEIGHT = np.empty(0)
+
+GROWTH = {
+    "depthwise": dict(max_depth=4),
+    "depthwise, 9 leaves": dict(max_depth=0, max_leaves=9),
+    "depthwise, no limit": dict(max_depth=0),
+    "lossguide": dict(grow_policy="lossguide", max_depth=4),
+    "lossguide, 9 leaves": dict(grow_policy="lossguide", max_depth=0, max_leaves=9),
+    "lossguide, no limit": dict(grow_policy="lossguide", max_depth=0),
+    "full": dict(max_depth=4, pruning="full"),
+}
+
+
+def run(function, *arguments, n_threads=1):
+    """Run a team kernel."""
+    with ThreadTeam(n_threads) as team:
+        assert team.size == n_threads
+        team.run(function, *arguments)
+
+
+def params(**changes):
+    """Give the estimators' defaults, but without lambda, least cover and learning rate."""
+    plain = dict(learning_rate=1.0, max_depth=6, max_leaves=0, grow_policy="depthwise")
+    plain |= dict(reg_lambda=0.0, reg_alpha=0.0, gamma=0.0, min_child_weight=0.0)
+    return tree_params(**(plain | dict(max_delta_step=0.0, pruning="post") | changes))
+
+
+def binned(X, max_bin=256, n_threads=1):
+    with ThreadTeam(n_threads) as team:
+        return bin_matrix(team, raw_matrix(np.asarray(X)), NO_WEIGHT, max_bin)
+
+
+def make_data(seed, n_rows, n_features=3, n_values=7):
+    """Give X with few values, so with ties, and missing ones; gradients; hessians."""
+    random = np.random.default_rng(seed)
+    X = random.integers(0, n_values, (n_rows, n_features)).astype(float)
+    X[random.random(X.shape) < 0.15] = np.nan
+    gradient = (np.nan_to_num(X[:, 0]) - 3 + random.normal(size=n_rows)).astype(np.float32)
+    return X, gradient, random.uniform(0.1, 1.0, n_rows).astype(np.float32)
+
+
+class Grown(NamedTuple):
+    """A tree: its nodes, the raw scores that it added, and the workspace it grew in."""
+
+    nodes: np.ndarray
+    raw_score: np.ndarray
+    workspace: tuple
+
+
+def grow(matrix, gradient, hessian, settings, *, n_threads=1, key=0, workspace=None):
+    """Grow one tree as boosting does."""
+    workspace = workspace or allocate_workspace(matrix, settings, n_threads)
+    raw_score = np.zeros(len(gradient))
+    derivatives = weigh(gradient, hessian, NO_WEIGHT)
+    key = hash_key(key)
+    run(*(grow_tree, matrix, derivatives, key, settings, workspace, raw_score), n_threads=n_threads)
+    nodes = workspace.tree.nodes[: workspace.tree.counts[0].n_nodes].copy()
+    return Grown(nodes, raw_score, workspace)
+
+
+def assert_same_tree(one, other):
+    """Compare bit by bit, but for the sign of NaN."""
+    assert len(one.nodes) == len(other.nodes)
+    for name in NODE_DTYPE.names:
+        np.testing.assert_array_equal(one.nodes[name], other.nodes[name], err_msg=name)
+    np.testing.assert_array_equal(one.raw_score, other.raw_score)
+
+
+def watch_growth(matrix, gradient, hessian, settings, check, n_threads=1):
+    """Grow a tree step by step, as grow_from_root does; call ``check(search, packed, workspace)``.
+
+    It is called after every time that histograms were built.
+    """
+    workspace = allocate_workspace(matrix, settings, n_threads)
+    run(quantize, weigh(gradient, hessian, NO_WEIGHT), hash_key(0), workspace.gradients)
+    steps = workspace.gradients.steps
+    search = Search(matrix, (float(steps[0]), float(steps[1])), settings)
+    packed, counts = workspace.gradients.packed, workspace.tree.counts[0]
+
+    def grow_and_check(team):
+        own_all_rows(team, workspace.partition)
+        if team.rank == 0:
+            reset_tasks(team)
+            start_tree(team, search, workspace)
+        barrier(team)
+        build_histograms(team, matrix, packed, workspace)
+        if team.rank == 0:
+            sum_root(matrix, search.steps, settings, workspace)
+            check(search, packed, workspace)
+        barrier(team)
+        find_splits(team, search, workspace)
+        while True:
+            if team.rank == 0:
+                reset_tasks(team)
+                choose_frontier(search, workspace)
+            barrier(team)
+            if counts.n_frontier == 0:
+                return
+            route_rows(team, matrix, workspace)
+            if team.rank == 0:
+                plan_builds(team, search, workspace)
+            barrier(team)
+            build_histograms(team, matrix, packed, workspace)
+            if team.rank == 0:
+                check(search, packed, workspace)
+            barrier(team)
+            find_splits(team, search, workspace)
+
+    run(grow_and_check, n_threads=n_threads)
+    return workspace
+
+
+def rows_by_splits(matrix, workspace):
+    """Give the rows of every node so far, by following its splits in plain Python."""
+    tree = workspace.tree
+    rows = {0: np.arange(len(matrix.rows))}
+    for node in range(tree.counts[0].n_nodes):
+        if (left := tree.nodes[node].left) < 0:
+            continue
+        split = tree.splits[node]
+        bins = matrix.columns[split.feature][rows[node]].astype(int)
+        goes_left = bins < split.bin
+        if matrix.has_missing[split.feature]:
+            n_cells = np.diff(matrix.cell_starts)[split.feature]
+            goes_left[bins == n_cells - 1] = split.default_left == 1
+        rows[left], rows[tree.nodes[node].right] = rows[node][goes_left], rows[node][~goes_left]
+    return rows
+
+
+def rows_in_partition(node, workspace):
+    """Give the rows that the row partition says a node owns, in its order."""
+    partition = workspace.partition
+    own = partition.lists[workspace.tree.growth[node].depth % 2]
+    ranges = zip(partition.start[node], partition.stop[node], strict=True)
+    return np.concatenate([own[start:stop] for start, stop in ranges])
+
+
+def plain_histogram(matrix, packed, rows):
+    """Give a histogram the slow way."""
+    histogram = np.zeros(matrix.cell_starts[-1], dtype=np.int64)
+    for feature, start in enumerate(matrix.cell_starts[:-1]):
+        np.add.at(histogram, start + matrix.rows[rows, feature].astype(int), packed[rows])
+    return histogram
+
+
+def plain_sums(packed, steps):
+    """Give the sums of gradient and hessian, each added up on its own."""
+    gradient = sum(int(gradient_of(value)) for value in packed)
+    hessian = sum(int(hessian_of(value)) for value in packed)
+    return gradient * steps[0], hessian * steps[1]
+
+
+def make_nodes(*nodes):
+    """Make records of nodes; what is not given is that of a leaf of value 0."""
+    table = records(len(nodes), NODE_DTYPE)
+    leaf = dict(threshold=np.nan, value=0.0, gain=0.0, gradient=0.0, cover=1.0)
+    leaf |= dict(feature=-1, left=-1, right=-1, default_left=0)
+    for record, node in zip(table, nodes, strict=True):
+        for name, value in (leaf | node).items():
+            setattr(record, name, value)
+    return table

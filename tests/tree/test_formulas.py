@@ -1,0 +1,74 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from sklboost.tree.formulas import leaf_weight, similarity, soft_threshold, split_gain
+from tests.tree.growth import params
+
+pytestmark = pytest.mark.interpreted
+
+
+def objective(weight, gradient, hessian, settings):
+    """Loss of a leaf with this output, from the second-order expansion and the two penalties."""
+    squares = (hessian + settings.reg_lambda) * weight**2 / 2
+    return gradient * weight + squares + settings.reg_alpha * np.abs(weight)
+
+
+@pytest.mark.parametrize(
+    ("gradient", "alpha", "expected"),
+    [(3.0, 1.0, 2.0), (-3.0, 1.0, -2.0), (0.5, 1.0, 0.0), (-1.0, 1.0, 0.0), (-3.0, 0.0, -3.0)],
+)
+def test_soft_threshold(gradient, alpha, expected):
+    assert soft_threshold(gradient, alpha) == expected
+
+
+@pytest.mark.parametrize(
+    ("reg_lambda", "output", "height"),
+    [(0.0, 3.5 / 3, 3.5**2 / 3), (4.0, 0.5, 1.75), (40.0, 3.5 / 43, 3.5**2 / 43)],
+)
+def test_worked_leaf_of_three_rows(reg_lambda, output, height):
+    settings = params(reg_lambda=reg_lambda)  # residuals -10.5, 6.5, 7.5
+    assert_allclose(leaf_weight(-3.5, 3.0, settings), output, rtol=1e-15)
+    assert_allclose(similarity(-3.5, 3.0, settings), height, rtol=1e-15)
+
+
+def test_penalty_and_limit_by_hand():
+    settings = params(reg_lambda=1.0, reg_alpha=2.0)  # G moves from 8 to 6, H + lambda = 3
+    assert leaf_weight(8.0, 2.0, settings) == -2.0
+    assert similarity(8.0, 2.0, settings) == 12.0
+    settings = params(reg_lambda=1.0, reg_alpha=2.0, max_delta_step=0.5)
+    assert leaf_weight(8.0, 2.0, settings) == -0.5
+    assert leaf_weight(-8.0, 2.0, settings) == 0.5
+    assert similarity(8.0, 2.0, settings) == 6.0 - 3.0 * 0.25
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_leaf_weight_is_the_best_and_similarity_twice_what_it_gains(seed):
+    random = np.random.default_rng(seed)
+    settings = params(
+        reg_lambda=random.choice([0.0, 1.5]),
+        reg_alpha=random.choice([0.0, 0.7]),
+        max_delta_step=random.choice([0.0, 0.3]),
+    )
+    gradient, hessian = random.normal(scale=2), random.uniform(0.1, 3)
+    best = leaf_weight(gradient, hessian, settings)
+    limit = settings.max_delta_step if np.isfinite(settings.max_delta_step) else abs(best) + 1
+    others = np.linspace(-limit, limit, 2001)
+    least = objective(best, gradient, hessian, settings)
+    assert abs(best) <= limit
+    assert least <= objective(others, gradient, hessian, settings).min() + 1e-15
+    assert_allclose(similarity(gradient, hessian, settings), -2 * least, atol=1e-15)
+    assert similarity(gradient, hessian, settings) >= 0.0
+
+
+def test_gain():
+    assert split_gain(4.0, 3.0, 2.0) == 5.0
+    assert split_gain(1.0, 1.0, 3.0) == -1.0  # the children may be worse than the parent
+
+
+@pytest.mark.parametrize("part", [1e-12, -1e-12])
+def test_rounding_errors_are_no_gain(part):
+    assert split_gain(1.0, 1.0, 2.0 - part) == 0.0
+    assert_allclose(split_gain(1.0, 1.0, 2.0 - 10 * part), 10 * part, rtol=1e-3)
+    assert split_gain(0.1, 0.2, 0.3) == 0.0  # 0.1 + 0.2 > 0.3
+    assert_allclose(split_gain(part, abs(part), 0.0), part + abs(part))  # small, not rounding

@@ -1,0 +1,222 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from sklboost.tree.frontier import (
+    has_slots,
+    next_open,
+    release_slot,
+    remove_open,
+    split_node,
+    split_threshold,
+    start_leaf,
+    take_slot,
+)
+from sklboost.tree.quantization import pack
+from sklboost.tree.splitting import Search
+from sklboost.tree.workspace import allocate_workspace, max_nodes
+from tests.tree.growth import binned, params
+
+pytestmark = pytest.mark.interpreted
+
+X_OF_FOUR = np.array([[1.0], [2.0], [8.0], [np.nan]])
+
+
+def make_workspace(settings=None, n_rows=40):
+    """Give a workspace in which all slots are free and no node is open."""
+    matrix = binned(np.arange(float(n_rows))[:, np.newaxis])
+    workspace = allocate_workspace(matrix, settings or params(max_depth=4), 1)
+    counts, pool = workspace.tree.counts[0], workspace.pool
+    counts.n_free = len(pool.free_slots)
+    pool.free_slots[:] = np.arange(counts.n_free)
+    counts.first_open = counts.stop_open = counts.n_frontier = 0
+    counts.n_nodes = counts.n_leaves = 1
+    workspace.tree.growth.slot[:] = -1
+    return workspace
+
+
+def open_some(workspace, *nodes):
+    """Open nodes given as (number, depth, gain)."""
+    tree, counts = workspace.tree, workspace.tree.counts[0]
+    for node, depth, gain in nodes:
+        tree.growth[node].depth = depth
+        tree.splits[node].gain = gain
+        tree.open_nodes[counts.stop_open] = node
+        counts.stop_open += 1
+
+
+# --- which node is next --------------------------------------------------------------------------
+
+LEVEL = [(3, 2, 5.0), (4, 2, 9.0), (5, 2, 9.0), (6, 2, 1.0)]
+
+
+def order_of(settings, n_leaves, *nodes):
+    """Give the nodes in the order in which they are split, each making one leaf more."""
+    workspace = make_workspace(settings)
+    tree, counts = workspace.tree, workspace.tree.counts[0]
+    open_some(workspace, *nodes)
+    counts.n_leaves = n_leaves
+    order = []
+    while counts.first_open < counts.stop_open and counts.n_leaves < settings.max_leaves:
+        position = next_open(settings, tree)
+        order.append(int(tree.open_nodes[position]))
+        remove_open(position, tree)
+        counts.n_leaves += 1
+    return order
+
+
+def test_a_level_is_split_in_order():
+    assert order_of(params(max_leaves=8), 4, *LEVEL) == [3, 4, 5, 6]
+    assert order_of(params(), 4, *LEVEL) == [3, 4, 5, 6]
+
+
+@pytest.mark.parametrize(("budget", "expected"), [(1, [4]), (2, [4, 5]), (3, [4, 5, 3])])
+def test_of_a_level_that_does_not_fit_the_largest_gains(budget, expected):
+    assert order_of(params(max_leaves=4 + budget), 4, *LEVEL) == expected
+
+
+def test_a_level_that_fits_goes_before_larger_gains_of_the_next():
+    nodes = [(3, 2, 5.0), (4, 2, 1.0), (7, 3, 99.0), (8, 3, 50.0), (9, 3, 70.0)]
+    assert order_of(params(max_leaves=6), 4, *nodes) == [3, 4]
+    assert order_of(params(max_leaves=7), 4, *nodes) == [3, 4, 7]
+    assert order_of(params(max_leaves=8), 4, *nodes) == [3, 4, 7, 9]
+
+
+def test_best_first():
+    settings = params(grow_policy="lossguide", max_leaves=8)
+    assert order_of(settings, 4, *LEVEL) == [4, 5, 3, 6]  # of equal ones the lower number
+    backwards = LEVEL[::-1]  # whatever their order in the list
+    assert order_of(settings, 4, *backwards) == [4, 5, 3, 6]
+    deeper = [*LEVEL, (9, 5, 9.5)]
+    assert order_of(settings, 4, *deeper) == [9, 4, 5, 3]
+
+
+def test_a_node_is_taken_out_and_the_others_keep_their_order():
+    workspace = make_workspace()
+    open_some(workspace, *LEVEL)
+    remove_open(2, workspace.tree)
+    counts = workspace.tree.counts[0]
+    left = workspace.tree.open_nodes[counts.first_open : counts.stop_open]
+    assert list(left) == [3, 4, 6]
+    remove_open(counts.first_open, workspace.tree)
+    left = workspace.tree.open_nodes[counts.first_open : counts.stop_open]
+    assert list(left) == [4, 6]
+
+
+# --- slots ---------------------------------------------------------------------------------------
+
+
+def test_slots_are_taken_and_given_back():
+    workspace = make_workspace()
+    tree, pool, counts = workspace.tree, workspace.pool, workspace.tree.counts[0]
+    n_slots = int(counts.n_free)
+    first, second = take_slot(pool, counts), take_slot(pool, counts)
+    assert first != second
+    assert counts.n_free == n_slots - 2
+    tree.growth[5].slot = first
+    release_slot(5, tree, pool)
+    assert tree.growth[5].slot == -1
+    release_slot(5, tree, pool)  # has none any more
+    assert counts.n_free == n_slots - 1
+    assert take_slot(pool, counts) == first
+
+
+@pytest.mark.parametrize(
+    ("n_free", "own", "n_reserved", "expected"),
+    [
+        (1, True, 0, True),  # the parent's becomes the larger child's
+        (1, False, 0, False),  # nobody else has one to give
+        (2, False, 0, True),
+        (2, False, 1, False),
+        (2, True, 1, True),
+        (2, True, 2, False),
+        (0, True, 0, False),
+    ],
+)
+def test_whether_children_can_have_histograms(n_free, own, n_reserved, expected):
+    workspace = make_workspace()
+    open_some(workspace, (3, 2, 1.0))
+    workspace.tree.growth[3].slot = 0 if own else -1
+    workspace.tree.counts[0].n_free = n_free
+    assert has_slots(3, n_reserved, workspace.tree, workspace.pool) == expected
+
+
+def test_the_last_to_be_split_give_up_their_slots():
+    workspace = make_workspace()
+    tree, counts = workspace.tree, workspace.tree.counts[0]
+    open_some(workspace, *LEVEL)
+    for slot, (node, *_) in enumerate(LEVEL):
+        tree.growth[node].slot = slot
+    counts.n_free = 0
+    assert not has_slots(4, np.int64(1), tree, workspace.pool)  # not for a second one's sake
+    assert has_slots(3, np.int64(0), tree, workspace.pool)
+    assert [int(tree.growth[node].slot) for node, *_ in LEVEL] == [0, 1, 2, -1]
+    counts.n_free = 0
+    assert has_slots(5, np.int64(0), tree, workspace.pool)
+    assert [int(tree.growth[node].slot) for node, *_ in LEVEL] == [0, -1, 2, -1]
+    assert workspace.pool.free_slots[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "limits", "expected"),
+    [
+        (1000, dict(max_depth=3), 15),
+        (5, dict(max_depth=3), 9),  # a leaf for each row
+        (1, dict(max_depth=3), 1),
+        (1000, dict(max_depth=0, max_leaves=7), 13),
+        (1000, dict(max_depth=2, max_leaves=7), 7),
+        (1000, dict(max_depth=0), 1999),
+        (1000, dict(max_depth=40), 1999),
+    ],
+)
+def test_largest_number_of_nodes(n_rows, limits, expected):
+    assert max_nodes(n_rows, params(**limits)) == expected
+
+
+# --- making a split ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("below", "bin_", "expected"),
+    [(0, 1, 1.5), (1, 2, 5.0), (0, 2, 4.5), (-1, 0, -np.inf), (-1, 1, -np.inf)],
+)
+def test_threshold_lies_between_the_neighbours_in_the_node(below, bin_, expected):
+    workspace = make_workspace()
+    split = workspace.tree.splits[0]
+    split.feature, split.below, split.bin = 0, below, bin_
+    assert split_threshold(split, binned(X_OF_FOUR)) == expected
+
+
+@pytest.mark.parametrize(("max_bin", "below", "bin_", "expected"), [(2, 0, 1, 2.5), (3, 0, 2, 2.5)])
+def test_threshold_between_bins_of_several_values(max_bin, below, bin_, expected):
+    workspace = make_workspace()
+    split = workspace.tree.splits[0]
+    split.feature, split.below, split.bin = 0, below, bin_
+    matrix = binned(np.array([[0.0], [1.0], [4.0], [5.0]]), max_bin)
+    if max_bin == 3:  # [0, 1], 4, 5 or alike: from the largest below to the smallest above
+        expected = (matrix.upper[0] + matrix.lower[2]) / 2
+    assert split_threshold(split, matrix) == expected
+
+
+def test_a_new_leaf_and_a_new_split():
+    settings = params(reg_lambda=1.0, learning_rate=0.5)
+    workspace = make_workspace(settings)
+    tree, counts = workspace.tree, workspace.tree.counts[0]
+    start_leaf(0, -1, tree)
+    assert tree.growth[0].depth == 0
+    tree.growth[0].packed_sum = pack(-12.0, 20.0)
+    split = tree.splits[0]
+    split.feature, split.below, split.bin, split.default_left = 0, 1, 2, 1
+    split.left_sum, split.gain = pack(8.0, 6.0), 7.5
+    split_node(0, Search(binned(X_OF_FOUR), (0.5, 0.5), settings), tree)
+    node = tree.nodes[0]
+    assert (node.left, node.right, node.feature, node.default_left) == (1, 2, 0, 1)
+    assert (node.threshold, node.gain) == (5.0, 7.5)
+    assert (counts.n_nodes, counts.n_leaves) == (3, 2)
+    left, right = tree.nodes[1], tree.nodes[2]
+    assert (left.gradient, left.cover, left.value) == (4.0, 3.0, -0.5)
+    assert (right.gradient, right.cover, right.value) == (-10.0, 7.0, 0.5 * 10 / 8)
+    assert_array_equal([left.left, left.right, right.left, right.right], -1)
+    assert np.isnan(left.threshold)
+    assert tree.growth[1].depth == tree.growth[2].depth == 1
+    assert tree.growth[1].parent == tree.growth[2].parent == 0

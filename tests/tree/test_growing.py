@@ -1,0 +1,189 @@
+"""Whole trees: what must not change a bit, and what the limits mean."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import sklboost.tree.workspace as workspace_module
+from sklboost.tree.workspace import allocate_workspace
+from tests.tree.growth import GROWTH, assert_same_tree, binned, grow, make_data, params
+
+
+def leaves(grown):
+    return grown.nodes[grown.nodes["left"] < 0]
+
+
+def depth_of(nodes, node=0):
+    if nodes[node]["left"] < 0:
+        return 0
+    return 1 + max(depth_of(nodes, nodes[node][side]) for side in ("left", "right"))
+
+
+def continuous(seed, n_rows, n_features):
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n_rows, n_features))
+    X[random.random(X.shape) < 0.05] = np.nan
+    gradient = (np.nan_to_num(X[:, 0]) + random.normal(size=n_rows)).astype(np.float32)
+    return X, gradient, random.uniform(0.1, 1, n_rows).astype(np.float32)
+
+
+@pytest.mark.interpreted
+def test_worked_tree():
+    X = np.array([[10.0], [20.0], [25.0], [35.0]])
+    gradient = np.array([10.5, -6.5, -7.5, 7.5], dtype=np.float32)
+    grown = grow(binned(X), gradient, np.ones_like(gradient), params(max_depth=2))
+    nodes = grown.nodes
+    assert list(nodes["left"]) == [1, -1, 3, -1, -1]
+    assert list(nodes["right"]) == [2, -1, 4, -1, -1]
+    assert_array_equal(nodes["threshold"], [15, np.nan, 30, np.nan, np.nan])
+    assert_allclose(nodes["gain"], [120.3333, 0, 140.1667, 0, 0], atol=5e-5)
+    assert_array_equal(nodes["cover"], [4, 1, 3, 2, 1])
+    assert_array_equal(nodes["value"][[1, 3, 4]], [-10.5, 7.0, -7.5])
+    assert list(grown.raw_score) == [-10.5, 7.0, 7.0, -7.5]
+
+
+@pytest.mark.parametrize("n_slots", [3, 4, 5, 8, 20])
+@pytest.mark.parametrize("limit", [{}, dict(max_leaves=23, max_depth=0), dict(max_leaves=9)])
+@pytest.mark.parametrize("growth", GROWTH)
+def test_few_histogram_slots_change_no_bit(growth, limit, n_slots, monkeypatch):
+    X, gradient, hessian = continuous(0, 400, 3)
+    matrix, settings = binned(X), params(**(GROWTH[growth] | limit))
+    expected = grow(matrix, gradient, hessian, settings)
+    n_cells = int(matrix.cell_starts[-1])
+    monkeypatch.setattr(workspace_module, "_POOL_BYTES", 8 * n_cells * n_slots)
+    workspace = allocate_workspace(matrix, settings, 1)
+    assert len(workspace.pool.histograms) <= n_slots
+    assert_same_tree(expected, grow(matrix, gradient, hessian, settings, workspace=workspace))
+
+
+@pytest.mark.parametrize("n_threads", [2, 5])
+@pytest.mark.parametrize("pool_bytes", [1, 2**28])
+@pytest.mark.parametrize("growth", GROWTH)
+def test_the_number_of_threads_changes_no_bit(growth, pool_bytes, n_threads, monkeypatch):
+    monkeypatch.setattr(workspace_module, "_POOL_BYTES", pool_bytes)
+    X, gradient, hessian = make_data(1, 9000, 4)
+    matrix, settings = binned(X), params(**(dict(min_child_weight=20.0) | GROWTH[growth]))
+    one = grow(matrix, gradient, hessian, settings)
+    assert_same_tree(one, grow(matrix, gradient, hessian, settings, n_threads=n_threads))
+    assert len(one.nodes) >= 15
+
+
+@pytest.mark.parametrize("policy", ["depthwise", "lossguide"])
+def test_without_limits_every_row_has_a_leaf(policy):
+    random = np.random.default_rng(0)
+    X, gradient = random.normal(size=(300, 2)), random.normal(size=300).astype(np.float32)
+    settings = params(max_depth=0, grow_policy=policy, pruning="full", reg_lambda=0.0)
+    grown = grow(binned(X, max_bin=1000), gradient, np.ones_like(gradient), settings)
+    assert len(leaves(grown)) == 300
+    assert_array_equal(leaves(grown)["cover"], 1.0)
+    assert_allclose(grown.raw_score, -gradient, atol=1e-6)
+
+
+def test_both_policies_give_the_same_tree_where_no_limit_cuts_it_short():
+    X, gradient, hessian = make_data(2, 300)
+    matrix = binned(X)
+    one, other = (
+        grow(matrix, gradient, hessian, params(max_depth=5, grow_policy=policy))
+        for policy in ("depthwise", "lossguide")
+    )
+    assert_array_equal(one.raw_score, other.raw_score)
+    assert sorted(one.nodes["gain"]) == sorted(other.nodes["gain"])
+
+
+def test_a_chain_as_deep_as_there_are_rows():
+    # no split has any gain, so the first position wins and takes one row off, again and again
+    n = 250
+    gradient = np.full(n, -2.0, dtype=np.float32)
+    settings = params(max_depth=0, pruning="full")
+    X = np.arange(float(n))[:, np.newaxis]
+    grown = grow(binned(X), gradient, np.ones_like(gradient), settings)
+    assert len(leaves(grown)) == n
+    assert depth_of(grown.nodes) == n - 1
+    assert_array_equal(grown.raw_score, 2.0)
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("max_depth", [1, 2, 3])
+@pytest.mark.parametrize("policy", ["depthwise", "lossguide"])
+def test_depth_is_limited(max_depth, policy):
+    X, gradient, hessian = make_data(3, 60)
+    settings = params(max_depth=max_depth, grow_policy=policy)
+    grown = grow(binned(X), gradient, hessian, settings)
+    assert depth_of(grown.nodes) == max_depth
+    assert len(leaves(grown)) == 2**max_depth
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("max_leaves", [2, 3, 5, 8])
+@pytest.mark.parametrize("policy", ["depthwise", "lossguide"])
+def test_leaves_are_limited(max_leaves, policy):
+    X, gradient, hessian = make_data(4, 60)
+    settings = params(max_depth=0, max_leaves=max_leaves, grow_policy=policy)
+    grown = grow(binned(X), gradient, hessian, settings)
+    assert len(leaves(grown)) == max_leaves
+    if policy == "depthwise":
+        assert depth_of(grown.nodes) == int(np.ceil(np.log2(max_leaves)))
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("n_rows", [1, 2, 3])
+@pytest.mark.parametrize("growth", GROWTH)
+def test_few_rows(growth, n_rows):
+    X = np.arange(float(n_rows))[:, np.newaxis]
+    gradient = np.array([1.0, -2.0, 4.0], dtype=np.float32)[:n_rows]
+    grown = grow(binned(X), gradient, np.ones_like(gradient), params(**GROWTH[growth]))
+    assert len(leaves(grown)) == n_rows
+    assert_allclose(grown.raw_score, -gradient, rtol=1e-6)
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("value", [5.0, np.nan, np.inf])
+def test_constant_features(value):
+    X, gradient = np.full((6, 3), value), np.arange(6, dtype=np.float32)
+    grown = grow(binned(X), gradient, np.ones_like(gradient), params(max_depth=3))
+    assert len(grown.nodes) == 1
+    assert_allclose(grown.raw_score, -2.5)
+    assert (grown.nodes[0]["gradient"], grown.nodes[0]["cover"]) == (15.0, 6.0)
+
+
+def test_a_row_without_weight_worth_a_step_is_still_where_prediction_puts_it():
+    """Hessians that round to nothing must not make a bin look empty."""
+    random = np.random.default_rng(0)
+    X = random.integers(0, 30, (500, 2)).astype(float)
+    X[random.random(X.shape) < 0.1] = np.nan
+    gradient = random.normal(size=500) * 10.0 ** random.uniform(-12, 3, 500)
+    hessian = 10.0 ** random.uniform(-16, 3, 500)
+    grown = grow(
+        binned(X), gradient.astype(np.float32), hessian.astype(np.float32), params(max_depth=6)
+    )
+    expected = []
+    for row in X:
+        node = 0
+        while (split := grown.nodes[node])["left"] >= 0:
+            value = row[split["feature"]]
+            left = split["default_left"] if np.isnan(value) else value < split["threshold"]
+            node = split["left"] if left else split["right"]
+        expected.append(grown.nodes[node]["value"])
+    assert_array_equal(grown.raw_score, expected)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_a_workspace_can_be_used_again_for_a_larger_and_a_smaller_tree(n_threads):
+    X, gradient, hessian = make_data(5, 500)
+    matrix, large = binned(X), params(max_depth=6)
+    small = large._replace(max_depth=2)
+    workspace = allocate_workspace(matrix, large, n_threads)
+    options = dict(n_threads=n_threads, workspace=workspace)
+    for settings in (large, small, large):
+        fresh = grow(matrix, gradient, hessian, settings)
+        assert_same_tree(fresh, grow(matrix, gradient, hessian, settings, **options))
+
+
+def test_another_key_rounds_otherwise_beyond_4096_rows():
+    for n_rows in (4096, 4097):
+        X, gradient, hessian = make_data(6, n_rows)
+        matrix, settings = binned(X), params(max_depth=2)
+        values = [grow(matrix, gradient, hessian, settings, key=k).raw_score for k in (0, 0, 1)]
+        assert_array_equal(values[0], values[1])
+        assert np.array_equal(values[0], values[2]) == (n_rows == 4096)
+        assert_allclose(values[0], values[2], rtol=1e-4)

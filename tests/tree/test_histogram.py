@@ -1,0 +1,119 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+import sklboost.tree.workspace as workspace_module
+from sklboost.structs import BinnedMatrix
+from sklboost.tree.histogram import _BLOCK_CELLS, add_rows
+from tests.tree.growth import (
+    GROWTH,
+    binned,
+    make_data,
+    params,
+    plain_histogram,
+    rows_by_splits,
+    watch_growth,
+)
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
+def test_rows_are_added_by_hand(dtype):
+    rows = np.array([[0, 1], [1, 1], [2, 0], [0, 0]], dtype=dtype)
+    nothing = np.empty(0)
+    columns = np.ascontiguousarray(rows.T)
+    starts = np.array([0, 3, 5])
+    matrix = BinnedMatrix(rows, columns, starts, np.zeros(2, int), nothing, nothing)
+    packed = np.array([1, 20, 300, 4000])
+    histogram = np.zeros(5, dtype=np.int64)
+    add_rows(matrix, packed, np.array([0, 1, 3], dtype=np.uint32), (0, 2), histogram)
+    assert list(histogram) == [4001, 20, 0, 4000, 21]
+    add_rows(matrix, packed, np.array([2], dtype=np.uint32), (1, 2), histogram)  # one feature
+    assert list(histogram) == [4001, 20, 0, 4300, 21]
+    add_rows(matrix, packed, np.empty(0, dtype=np.uint32), (0, 2), histogram)
+    assert list(histogram) == [4001, 20, 0, 4300, 21]
+
+
+def check_histograms(matrix, seen):
+    """Give a function that compares every histogram there is with a plain one."""
+
+    def check(search, packed, workspace):
+        tree, slots = workspace.tree, []
+        rows = rows_by_splits(matrix, workspace)
+        for node in range(tree.counts[0].n_nodes):
+            if (slot := tree.growth[node].slot) < 0:
+                continue
+            slots.append(slot)
+            plain = plain_histogram(matrix, packed, rows[node])
+            assert_array_equal(workspace.pool.histograms[slot], plain)
+            assert tree.growth[node].packed_sum == packed[rows[node]].sum()
+            assert tree.growth[node].n_rows == len(rows[node])
+        free = workspace.pool.free_slots[: tree.counts[0].n_free]
+        # every slot has one owner or is free: none is lost, none is given out twice
+        assert sorted([*slots, *free]) == list(range(len(workspace.pool.free_slots)))
+        searched = tree.searched[: tree.counts[0].n_searched]
+        assert all(tree.growth[node].slot >= 0 for node in searched)
+        seen.append(len(slots))
+
+    return check
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("growth", GROWTH)
+def test_every_histogram_is_that_of_its_nodes_rows(growth):
+    X, gradient, hessian = make_data(0, 60, n_features=2)
+    matrix, seen = binned(X), []
+    watch_growth(
+        matrix, gradient, hessian, params(**GROWTH[growth]), check_histograms(matrix, seen)
+    )
+    assert len(seen) >= 3
+
+
+@pytest.mark.parametrize("pool_bytes", [1, 3000])
+@pytest.mark.parametrize("growth", GROWTH)
+def test_few_slots(growth, pool_bytes, monkeypatch):
+    monkeypatch.setattr(workspace_module, "_POOL_BYTES", pool_bytes)
+    X, gradient, hessian = make_data(1, 150, n_features=4)
+    matrix, seen = binned(X), []
+    watch_growth(
+        matrix, gradient, hessian, params(**GROWTH[growth]), check_histograms(matrix, seen)
+    )
+    assert max(seen) <= (3 if pool_bytes == 1 else 11)
+
+
+@pytest.mark.parametrize("n_threads", [2, 5])
+@pytest.mark.parametrize("growth", ["depthwise", "lossguide, 9 leaves", "full"])
+@pytest.mark.parametrize("partial_bytes", [1, 2**26])
+def test_several_threads_build_the_same(growth, n_threads, partial_bytes, monkeypatch):
+    monkeypatch.setattr(workspace_module, "_PARTIAL_BYTES", partial_bytes)
+    X, gradient, hessian = make_data(2, 30_000)
+    matrix, seen = binned(X), []
+    check = check_histograms(matrix, seen)
+    watch_growth(matrix, gradient, hessian, params(**GROWTH[growth]), check, n_threads)
+    assert len(seen) >= 3
+
+
+@pytest.mark.parametrize("n_features", [1, 128, 140, 300])
+def test_more_features_than_fit_one_block(n_features):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(400, n_features))
+    matrix = binned(X)
+    assert matrix.cell_starts[-1] == 256 * n_features
+    assert (256 * n_features > _BLOCK_CELLS) == (n_features > 128)
+    gradient = random.normal(size=400).astype(np.float32)
+    settings, seen = params(max_depth=2), []
+    watch_growth(matrix, gradient, np.ones_like(gradient), settings, check_histograms(matrix, seen))
+
+
+@pytest.mark.parametrize("max_bin", [1000, 65_535])
+def test_wide_codes_and_a_feature_larger_than_a_block(max_bin):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(40_000, 3))
+    X[:, 1] = np.round(X[:, 1])
+    X[::9, 2] = np.nan
+    matrix = binned(X, max_bin)
+    assert matrix.rows.dtype == np.uint16
+    assert (matrix.cell_starts[1] > _BLOCK_CELLS) == (max_bin > 40_000)
+    gradient = random.normal(size=len(X)).astype(np.float32)
+    settings, seen = params(max_depth=3), []
+    watch_growth(matrix, gradient, np.ones_like(gradient), settings, check_histograms(matrix, seen))

@@ -1,0 +1,160 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from sklboost.data.raw import raw_matrix
+from sklboost.tree.prediction import add_trees, allocate_scratch, assemble_model, find_leaves
+from tests.data.test_raw import ORDERS
+from tests.tree.growth import binned, grow, make_data, make_nodes, params, run
+
+inf, nan = np.inf, np.nan
+
+
+def split(feature, threshold, left, default_left=0):
+    return dict(
+        feature=feature, threshold=threshold, left=left, right=left + 1, default_left=default_left
+    )
+
+
+# tree 0: x0 < 5, missing right;         left: x1 < 2, missing left
+# tree 1: missing alone goes left;       tree 2: a leaf
+TREES = [
+    [split(0, 5.0, 1), split(1, 2.0, 3, 1), dict(value=30.0), dict(value=10.0), dict(value=20.0)],
+    [split(1, -inf, 1, 1), dict(value=0.5), dict(value=0.25)],
+    [dict(value=7.0)],
+]
+
+
+def make_model(*trees, n_outputs=1):
+    tables = [make_nodes(*tree) for tree in trees]
+    return assemble_model(tables, np.zeros(n_outputs), params(), 2)
+
+
+def scores(model, X, trees=None, n_threads=1):
+    raw_score = np.zeros((model.n_outputs, len(X)))
+    trees = trees or (0, model.n_trees)
+    raw, scratch = raw_matrix(np.asarray(X)), allocate_scratch(n_threads)
+    run(add_trees, model, raw, trees, scratch, raw_score, n_threads=n_threads)
+    return raw_score
+
+
+def leaves(model, X, n_threads=1):
+    found = np.full((len(X), model.n_trees), -9, dtype=np.int32)
+    raw, scratch = raw_matrix(np.asarray(X)), allocate_scratch(n_threads)
+    run(find_leaves, model, raw, scratch, found, n_threads=n_threads)
+    return found
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize(
+    ("row", "leaf", "value"),
+    [
+        ([4.9, 1.9], 3, 10.0),
+        ([4.9, 2.0], 4, 20.0),  # a threshold goes right
+        ([5.0, 0.0], 2, 30.0),
+        ([np.nextafter(5.0, 0), 0.0], 3, 10.0),
+        ([nan, 0.0], 2, 30.0),
+        ([0.0, nan], 3, 10.0),
+        ([nan, nan], 2, 30.0),
+        ([inf, 0.0], 2, 30.0),
+        ([-inf, inf], 4, 20.0),
+        ([-inf, -inf], 3, 10.0),
+    ],
+)
+def test_the_way_of_a_row(row, leaf, value):
+    model = make_model(TREES[0])
+    X = np.array([row])
+    assert leaves(model, X)[0, 0] == leaf
+    assert scores(model, X)[0, 0] == value
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize(
+    ("value", "expected"), [(nan, 0.5), (-inf, 0.25), (inf, 0.25), (-1e308, 0.25)]
+)
+def test_only_missing_values_are_below_minus_infinity(value, expected):
+    assert scores(make_model(TREES[1]), [[0.0, value]])[0, 0] == expected
+
+
+@pytest.mark.interpreted
+def test_infinity_as_a_threshold():
+    model = make_model([split(0, inf, 1), dict(value=1.0), dict(value=2.0)])
+    assert_array_equal(scores(model, [[1e308, 0], [inf, 0], [-inf, 0]]), [[1.0, 2.0, 1.0]])
+
+
+@pytest.mark.interpreted
+def test_float32_rows_and_float64_thresholds():
+    third = np.float32(1) / np.float32(3)  # 1e-8 more than a third
+    model = make_model([split(0, 1 / 3, 1), dict(value=1.0), dict(value=2.0)])
+    X = np.array([[third, 0], [np.nextafter(third, np.float32(0)), 0]], dtype=np.float32)
+    assert_array_equal(scores(model, X), [[2.0, 1.0]])
+
+
+@pytest.mark.interpreted
+def test_trees_are_added():
+    model, X = make_model(*TREES), [[4.0, 1.0], [6.0, nan]]
+    assert_array_equal(scores(model, X), [[10 + 0.25 + 7, 30 + 0.5 + 7]])
+    assert_array_equal(scores(model, X, (1, 3)), [[0.25 + 7, 0.5 + 7]])
+    assert_array_equal(scores(model, X, (1, 1)), [[0, 0]])
+    assert_array_equal(leaves(model, X), [[3, 2, 0], [2, 1, 0]])
+
+
+@pytest.mark.interpreted
+def test_trees_take_turns_with_the_outputs():
+    model, X = make_model(*TREES, n_outputs=3), [[4.0, 1.0], [6.0, nan]]
+    assert_array_equal(scores(model, X), [[10, 30], [0.25, 0.5], [7, 7]])
+    six = make_model(*TREES, *TREES, n_outputs=3)
+    assert_array_equal(scores(six, X), [[20, 60], [0.5, 1], [14, 14]])
+    assert_array_equal(scores(six, X, (3, 6)), [[10, 30], [0.25, 0.5], [7, 7]])
+
+
+@pytest.mark.interpreted
+def test_assembled_model():
+    model = make_model(*TREES)
+    assert list(model.tree_starts) == [0, 5, 8, 9]
+    assert list(model.depths) == [2, 1, 0]
+    assert (model.n_trees, model.n_outputs, model.n_rounds) == (3, 1, 3)
+    assert make_model(*TREES, n_outputs=3).n_rounds == 1
+    assert_array_equal(model.nodes.value, [0, 0, 30, 10, 20, 0, 0.5, 0.25, 7])
+    leaves = model.nodes.left < 0
+    assert_array_equal(model.routes.left[leaves], np.flatnonzero(leaves))  # they lead to themselves
+    assert list(model.routes.left[~leaves]) == [1, 3, 6]
+
+
+@pytest.mark.interpreted
+def test_rows_stay_in_a_leaf_that_pruning_left_above_the_deepest():
+    X, gradient, hessian = make_data(1, 60)
+    settings = params(max_depth=4, pruning="full", gamma=2.0, reg_lambda=1.0)
+    grown = grow(binned(X), gradient, hessian, settings)
+    assert grown.workspace.tree.counts[0].n_pruned > 0
+    model = assemble_model([grown.nodes], np.zeros(1), settings, 3)
+    assert len(grown.nodes) < 2 ** (model.depths[0] + 1) - 1  # some leaves lie above others
+    expected = [follow(grown.nodes, row) for row in X]
+    assert_array_equal(leaves(model, X)[:, 0], expected)
+    assert_array_equal(scores(model, X)[0], grown.raw_score)
+
+
+def follow(nodes, row):
+    node = 0
+    while nodes[node]["left"] >= 0:
+        value, here = row[nodes[node]["feature"]], nodes[node]
+        left = here["default_left"] if np.isnan(value) else value < here["threshold"]
+        node = here["left"] if left else here["right"]
+    return node
+
+
+@pytest.mark.parametrize("n_rows", [1, 63, 64, 65, 500])
+@pytest.mark.parametrize("order", ORDERS)
+def test_blocks_layouts_and_threads(n_rows, order):
+    X, gradient, hessian = make_data(0, 500)
+    grown = grow(binned(X), gradient, hessian, params(max_depth=5))
+    tree = grown.nodes
+    model = assemble_model([tree], np.zeros(1), params(), 3)
+    X = ORDERS[order](X[:n_rows])
+    expected = [follow(tree, row) for row in X]
+    for n_threads in (1, 2, 5):
+        assert_array_equal(leaves(model, X, n_threads)[:, 0], expected)
+        assert_array_equal(scores(model, X, None, n_threads)[0], tree["value"][expected])
+    if n_rows == 500:  # what training added is what prediction gives
+        assert_array_equal(grown.raw_score, tree["value"][expected])
+        assert_array_equal(np.unique(expected), np.flatnonzero(tree["left"] < 0))

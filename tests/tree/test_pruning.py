@@ -1,0 +1,150 @@
+import numpy as np
+import pytest
+
+from sklboost.tree.pruning import close_gaps, name_final_leaves, prune
+from sklboost.tree.workspace import COUNTS_DTYPE, GROWTH_DTYPE, SPLIT_DTYPE, GrowingTree
+from tests.tree.growth import binned, grow, make_nodes, params
+
+pytestmark = pytest.mark.interpreted
+
+
+def make_tree(*nodes):
+    """Give a tree of (parent, gain) pairs in the order of growth; children come in pairs."""
+    n = len(nodes)
+    table = make_nodes(*[dict(gain=gain, value=float(10 + i)) for i, (_, gain) in enumerate(nodes)])
+    growth = np.zeros(n, dtype=GROWTH_DTYPE).view(np.recarray)
+    for node, (parent, _) in enumerate(nodes):
+        growth[node].parent = parent
+        if parent >= 0:
+            side = "right" if table[parent].left >= 0 else "left"
+            setattr(table[parent], side, node)
+    counts = np.zeros(1, dtype=COUNTS_DTYPE).view(np.recarray)
+    counts[0].n_nodes, counts[0].n_leaves = n, (n + 1) // 2
+    splits = np.zeros(n, dtype=SPLIT_DTYPE).view(np.recarray)
+    nothing = np.empty(0, dtype=np.int64)
+    return GrowingTree(table, growth, splits, counts, nothing, nothing, nothing)
+
+
+def pruned(gamma, *nodes):
+    tree = make_tree(*nodes)
+    prune(tree, params(gamma=gamma))
+    name_final_leaves(tree)
+    return tree
+
+
+def links(tree):
+    n_nodes = tree.counts[0].n_nodes
+    return list(zip(tree.nodes.left[:n_nodes], tree.nodes.right[:n_nodes], strict=True))
+
+
+#       0            gains: node 0 120.3, node 2 140.2
+#     1   2
+#        3 4
+WORKED = [(-1, 120.3), (0, 0.0), (0, 140.2), (2, 0.0), (2, 0.0)]
+
+
+@pytest.mark.parametrize(("gamma", "n_leaves"), [(0, 3), (130, 3), (150, 1)])
+def test_worked_example(gamma, n_leaves):
+    tree = pruned(gamma, *WORKED)
+    assert tree.counts[0].n_leaves == n_leaves
+    assert tree.counts[0].n_pruned == 3 - n_leaves
+
+
+def test_a_gain_equal_to_gamma_stays():
+    assert pruned(7.0, (-1, 7.0), (0, 0), (0, 0)).counts[0].n_pruned == 0
+    assert pruned(np.nextafter(7.0, 8.0), (-1, 7.0), (0, 0), (0, 0)).counts[0].n_pruned == 1
+
+
+def test_gamma_0_prunes_negative_gains_only():
+    assert pruned(0.0, (-1, -1e-9), (0, 0), (0, 0)).counts[0].n_pruned == 1
+    assert pruned(0.0, (-1, 0.0), (0, 0), (0, 0)).counts[0].n_pruned == 0
+
+
+def test_mode_pre_prunes_nothing():
+    tree = make_tree((-1, 1.0), (0, 0), (0, 0))
+    prune(tree, params(gamma=5.0, pruning="pre"))
+    assert tree.counts[0].n_pruned == 0
+
+
+def test_a_single_leaf():
+    tree = pruned(5.0, (-1, 0.0))
+    close_gaps(tree)
+    assert links(tree) == [(-1, -1)]
+    assert list(tree.growth.final) == [0]
+
+
+#          0
+#      1       2
+#    3   4   5   6
+#   7 8          9 10
+TWO_SIDES = [
+    (-1, 1),
+    (0, 1),
+    (0, 9),
+    (1, 1),
+    (1, 0),
+    (2, 0),
+    (2, 9),
+    (3, 0),
+    (3, 0),
+    (6, 0),
+    (6, 0),
+]
+
+
+def test_a_weak_branch_goes_from_the_bottom_up():
+    tree = pruned(5.0, *TWO_SIDES)
+    # the splits of 3 and 1 go; 0 stays for the sake of 2 and 6, although its gain is as small
+    assert list(tree.growth.final) == [0, 1, 2, 1, 1, 5, 6, 1, 1, 9, 10]
+    assert tree.counts[0].n_pruned == 2
+    assert tree.counts[0].n_leaves == 4
+    assert tree.nodes[1].gain == 0.0
+    close_gaps(tree)
+    assert links(tree) == [(1, 2), (-1, -1), (3, 4), (-1, -1), (5, 6), (-1, -1), (-1, -1)]
+    assert list(tree.nodes.value[:7]) == [10, 11, 12, 15, 16, 19, 20]
+    assert list(tree.nodes.gain[:7]) == [1, 0, 9, 0, 9, 0, 0]
+
+
+def test_without_gaps_nothing_moves():
+    tree = pruned(0.0, *TWO_SIDES)
+    before = tree.nodes.copy()
+    close_gaps(tree)
+    assert tree.counts[0].n_nodes == 11
+    for name in ("left", "right", "value", "gain"):
+        assert list(tree.nodes[name]) == list(before[name])
+
+
+def test_everything_goes():
+    tree = pruned(100.0, *TWO_SIDES)
+    assert tree.counts[0].n_pruned == 5
+    assert list(tree.growth.final) == [0] * 11
+    close_gaps(tree)
+    assert links(tree) == [(-1, -1)]
+    assert tree.nodes[0].value == 10
+
+
+def plain_prune(nodes, node, gamma):
+    """Give the nested tuples of what is left below a node."""
+    if nodes[node]["left"] < 0:
+        return nodes[node]["value"]
+    children = [plain_prune(nodes, nodes[node][side], gamma) for side in ("left", "right")]
+    if not any(isinstance(child, tuple) for child in children) and nodes[node]["gain"] < gamma:
+        return nodes[node]["value"]
+    return (nodes[node]["gain"], *children)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("gamma", [0.0, 0.3, 2.0])
+def test_pruning_of_random_trees(seed, gamma):
+    random = np.random.default_rng(seed)
+    X, gradient = random.normal(size=(50, 2)).round(1), random.normal(size=50).astype(np.float32)
+    matrix, hessian = binned(X), np.ones(50, dtype=np.float32)
+    full = params(max_depth=5, pruning="full", reg_lambda=1.0)
+    whole = grow(matrix, gradient, hessian, full._replace(prune_gain=-np.inf))
+    cut = grow(matrix, gradient, hessian, full._replace(prune_gain=gamma))
+    expected = plain_prune(whole.nodes, 0, gamma)
+    assert plain_prune(cut.nodes, 0, -np.inf) == expected
+    assert gamma < 2.0 or len(cut.nodes) < len(whole.nodes)
+    counts = cut.workspace.tree.counts[0]
+    assert len(whole.nodes) - len(cut.nodes) == 2 * counts.n_pruned
+    assert counts.n_leaves == (len(cut.nodes) + 1) // 2

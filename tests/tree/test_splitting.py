@@ -1,0 +1,258 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from sklboost.tree.quantization import pack, quantize, unpack, weigh
+from sklboost.tree.splitting import (
+    Search,
+    can_be_split,
+    compute_gains,
+    list_occupied,
+    scan_feature,
+)
+from sklboost.tree.workspace import SPLIT_DTYPE, SearchScratch, allocate_workspace
+from tests.tree.growth import (
+    NO_WEIGHT,
+    assert_same_tree,
+    binned,
+    grow,
+    make_data,
+    params,
+    plain_histogram,
+    run,
+    watch_growth,
+)
+
+inf, nan = np.inf, np.nan
+
+
+def prepare(X, gradient, hessian=None, **settings):
+    """Give (search, histogram of all rows, total) for one node that owns all rows."""
+    gradient = np.asarray(gradient, dtype=np.float32)
+    hessian = np.ones_like(gradient) if hessian is None else np.asarray(hessian, dtype=np.float32)
+    matrix = binned(np.asarray(X, dtype=float).reshape(len(gradient), -1))
+    workspace = allocate_workspace(matrix, params(max_depth=1), 1)
+    run(quantize, weigh(gradient, hessian, NO_WEIGHT), np.uint64(0), workspace.gradients)
+    steps = tuple(map(float, workspace.gradients.steps))
+    packed = workspace.gradients.packed
+    histogram = plain_histogram(matrix, packed, np.arange(len(gradient)))
+    return Search(matrix, steps, params(**settings)), histogram, packed.sum()
+
+
+def scan(search, histogram, total, feature=0, best=None):
+    """Give the best split of one feature, or the given one if none is better."""
+    if best is None:
+        best = np.zeros(1, dtype=SPLIT_DTYPE).view(np.recarray)[0]
+        best.gain, best.feature = -inf, -1
+    n_bins = int(np.diff(search.matrix.cell_starts).max())
+    candidates = np.zeros(1, dtype=SPLIT_DTYPE).view(np.recarray)
+    scratch = SearchScratch(
+        candidates,
+        np.empty(n_bins, dtype=np.int64),
+        np.empty(n_bins, dtype=np.int64),
+        np.empty((2, n_bins)),
+    )
+    scan_feature(search, histogram, total, feature, scratch, best)
+    return best
+
+
+@pytest.mark.interpreted
+def test_list_of_occupied_bins():
+    histogram = np.array([99, 0, 5, 0, 7, 2, 0, 99])
+    bins, sums = np.empty(6, dtype=np.int64), np.empty(6, dtype=np.int64)
+    assert list_occupied(histogram, 1, 7, bins, sums) == 3
+    assert list(bins[:3]) == [1, 3, 4]
+    assert list(sums[:3]) == [0, 5, 12]
+    assert list_occupied(histogram, 6, 7, bins, sums) == 0
+    assert list_occupied(histogram, 7, 7, bins, sums) == 0
+
+
+# --- the worked example: dosage 10, 20, 25, 35, residuals -10.5, 6.5, 7.5, -7.5 ------------------
+
+DOSAGE, RESIDUALS = [10.0, 20.0, 25.0, 35.0], [-10.5, 6.5, 7.5, -7.5]
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize(
+    ("reg_lambda", "gains"),
+    [(0.0, [120.3333, 4.0, 56.3333]), (1.0, [62.4875, 2.1333, 27.9875])],
+)
+def test_worked_gains(reg_lambda, gains):
+    search, histogram, total = prepare(DOSAGE, np.negative(RESIDUALS), reg_lambda=reg_lambda)
+    sums, found = np.cumsum(histogram) - histogram, np.empty(4)
+    compute_gains(search, total, np.int64(0), sums, found)
+    assert_allclose(found, [-inf, *gains], atol=5e-5)  # nothing before the first bin
+    best = scan(search, histogram, total)
+    assert_allclose(best.gain, gains[0], atol=5e-5)
+    assert (best.feature, best.bin, best.below, best.default_left) == (0, 1, 0, 0)
+    assert unpack(best.left_sum, search.steps) == (10.5, 1.0)
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize(
+    ("least", "allowed"), [(1.0, [1, 2, 3]), (1.5, [2]), (2.0, [2]), (2.1, [])]
+)
+def test_min_child_weight(least, allowed):
+    search, histogram, total = prepare(DOSAGE, np.negative(RESIDUALS), min_child_weight=least)
+    found = np.empty(4)
+    compute_gains(search, total, np.int64(0), np.cumsum(histogram) - histogram, found)
+    assert list(np.flatnonzero(found > -inf)) == allowed
+    assert scan(search, histogram, total).feature == (0 if allowed else -1)
+
+
+@pytest.mark.interpreted
+def test_children_without_hessian_are_not_allowed():
+    search, _, _ = prepare(DOSAGE, [1, -1, 1, -1])
+    histogram = [pack(1.0, 0.0), pack(-1.0, 5.0), pack(1.0, 5.0), pack(-1.0, 0.0)]
+    found = np.empty(4)
+    sums = np.cumsum(histogram) - histogram
+    compute_gains(search, np.int64(sum(histogram)), np.int64(0), sums, found)
+    assert_array_equal(found > -inf, [False, False, True, False])
+
+
+# --- ties, empty bins, missing values ------------------------------------------------------------
+
+
+@pytest.mark.interpreted
+def test_the_first_of_equal_splits_wins():
+    X = np.array([[0, 5], [1, 5], [2, 7], [3, 7]])
+    search, histogram, total = prepare(X, [0, -1, 1, 0], reg_lambda=1.0)
+    first = scan(search, histogram, total)
+    assert first.bin == 2  # 1 | -1 in the middle
+    search, histogram, total = prepare([0, 1, 2], [1, -2, 1], reg_lambda=1.0)
+    assert scan(search, histogram, total).bin == 1  # as good as bin 2
+    X = np.array([[0, 0], [1, 1]])  # two features that are equal
+    search, histogram, total = prepare(X, [1, -1])
+    best = scan(search, histogram, total)
+    gain = best.gain
+    best = scan(search, histogram, total, feature=1, best=best)
+    assert (best.feature, best.gain) == (0, gain)
+    assert scan(search, histogram, total, feature=1).gain == gain
+
+
+@pytest.mark.interpreted
+def test_missing_right_wins_a_tie():
+    # the missing row has gradient 0 and, with hessian 1 on either side of equal ones, no preference
+    search, histogram, total = prepare([0, 1, nan], [1, -1, 0])
+    best = scan(search, histogram, total)
+    assert (best.bin, best.default_left) == (1, 0)
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize(
+    ("gradient_of_missing", "bin_", "default_left"), [(5.0, 1, 1), (-5.0, 1, 0)]
+)
+def test_missing_values_go_where_they_are_alike(gradient_of_missing, bin_, default_left):
+    search, histogram, total = prepare([0, 1, nan, nan], [5, -5] + [gradient_of_missing] * 2)
+    best = scan(search, histogram, total)
+    assert (best.bin, best.default_left) == (bin_, default_left)
+    assert best.below == 0
+    expected = (15.0, 3.0) if default_left else (5.0, 1.0)
+    assert_allclose(unpack(best.left_sum, search.steps), expected, rtol=1e-7)
+
+
+@pytest.mark.interpreted
+def test_missing_values_alone():
+    search, histogram, total = prepare([0, 1, nan, nan], [1, 1, -3, -3])
+    best = scan(search, histogram, total)
+    assert (best.bin, best.below, best.default_left) == (0, -1, 1)
+    assert_allclose(unpack(best.left_sum, search.steps), (-6.0, 2.0), rtol=1e-7)
+    assert_allclose(best.gain, 36 / 2 + 4 / 2 - 16 / 4)
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("X", [[4, 4, 4], [nan, nan, nan]])
+def test_nothing_to_split(X):
+    search, histogram, total = prepare(X, [1, 2, -3])
+    assert scan(search, histogram, total).gain == -inf
+
+
+@pytest.mark.interpreted
+def test_bins_that_are_empty_in_the_node_are_passed_over():
+    search, histogram, total = prepare([0, 1, 2, 3, 4], [1, 9, 9, 9, -1])
+    for empty in (1, 2, 3):  # a node without these rows
+        total -= histogram[empty]
+        histogram[empty] = 0
+    best = scan(search, histogram, total)
+    assert (best.below, best.bin) == (0, 4)
+    assert_allclose(best.gain, 2.0)
+
+
+# --- random data ---------------------------------------------------------------------------------
+
+
+def plain_best(X, gradient, hessian, settings):
+    """Try every split of every feature with plain float64 sums."""
+    best = (-inf,)
+
+    def similarity(G, H):
+        T = np.sign(G) * max(abs(G) - settings.reg_alpha, 0)
+        return T**2 / (H + settings.reg_lambda)
+
+    for feature in range(X.shape[1]):
+        x = X[:, feature]
+        missing = np.isnan(x)
+        for value in np.unique(x[~missing]):
+            for default_left in range(1 + missing.any()):
+                left = (x < value) | (missing & bool(default_left))
+                H_left, H_right = hessian[left].sum(), hessian[~left].sum()
+                if min(H_left, H_right) < settings.min_child_weight or left.all() or not left.any():
+                    continue
+                gain = similarity(gradient[left].sum(), H_left)
+                gain += similarity(gradient[~left].sum(), H_right)
+                gain -= similarity(gradient.sum(), hessian.sum())
+                if gain > best[0] + 1e-9:
+                    best = gain, feature, value, default_left
+    return best
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("seed", range(12))
+def test_the_best_split_of_all(seed):
+    X, gradient, hessian = make_data(seed, 25)
+    settings = dict(reg_lambda=seed % 3 / 2, reg_alpha=seed % 2 / 2, min_child_weight=seed % 4)
+    search, histogram, total = prepare(X, gradient, hessian, **settings)
+    best = None
+    for feature in range(X.shape[1]):
+        best = scan(search, histogram, total, feature, best)
+    exact = gradient.astype(float), hessian.astype(float)
+    gain, feature, value, default_left = plain_best(X, *exact, search.params)
+    lower = search.matrix.lower[search.matrix.cell_starts[best.feature] + best.bin]
+    assert (best.feature, lower, best.default_left) == (feature, value, default_left)
+    assert_allclose(best.gain, gain, rtol=1e-6)
+
+
+@pytest.mark.parametrize("n_threads", [2, 5])
+@pytest.mark.parametrize("n_features", [1, 3, 40])
+def test_chunks_of_features_change_nothing(n_features, n_threads):
+    random = np.random.default_rng(0)
+    # equal features, so that all their splits are ties
+    X = np.repeat(random.integers(0, 5, (300, 1)).astype(float), n_features, axis=1)
+    gradient = random.normal(size=300).astype(np.float32)
+    matrix, hessian, settings = binned(X), np.ones_like(gradient), params(max_depth=3)
+    chunks = []
+
+    def note_chunks(search, packed, workspace):
+        chunks.append(workspace.tree.counts[0].n_chunks)
+
+    watch_growth(matrix, gradient, hessian, settings, note_chunks, n_threads)
+    assert max(chunks) == min(n_features, 4 * n_threads)
+    one = grow(matrix, gradient, hessian, settings)
+    assert_same_tree(one, grow(matrix, gradient, hessian, settings, n_threads=n_threads))
+    assert set(one.nodes["feature"]) == {0, -1}  # the first of the equal ones
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize(
+    ("hessian", "n_rows", "least", "expected"),
+    [
+        (8, 2, 0.0, True),
+        (8, 1, 0.0, False),  # a single row
+        (1, 5, 0.0, False),  # one step of hessian cannot be divided
+        (8, 5, 2.0, True),
+        (8, 5, 2.1, False),
+    ],
+)
+def test_can_be_split(hessian, n_rows, least, expected):
+    packed = pack(-3.0, float(hessian))
+    assert can_be_split(packed, n_rows, (1.0, 0.5), params(min_child_weight=least)) == expected
