@@ -33,11 +33,13 @@ def kernel(function: Callable) -> Callable:
     """Compile a function: cached on disk, without the GIL, division by zero as in NumPy.
 
     Compilation happens at the first call with arguments of new types. A folder chosen by the user
-    through ``NUMBA_CACHE_DIR`` is kept.
+    through ``NUMBA_CACHE_DIR`` is kept. Where nothing can be written, every process compiles anew.
     """
     users_folder = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = _CACHE_FOLDER  # numba has no argument for it
     try:
         return numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+    except RuntimeError:  # numba found no folder that it can write to
+        return numba.njit(nogil=True, error_model="numpy")(function)
     finally:
         numba.config.CACHE_DIR = users_folder

@@ -20,6 +20,7 @@ from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 import joblib
+import numba
 import numpy as np
 from joblib.parallel import ThreadingBackend, get_active_backend
 from llvmlite import ir
@@ -247,7 +248,7 @@ def default_n_threads() -> int:
     if isinstance(backend, ThreadingBackend) and backend.nesting_level > 0:
         return 1
     limits = [joblib.cpu_count(), joblib.effective_n_jobs(-1)]
-    inner_limit = os.environ.get("OMP_NUM_THREADS", "")
+    inner_limit = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]  # a list: by nesting
     if inner_limit.isdigit() and int(inner_limit) > 0:
         limits.append(int(inner_limit))
     return max(1, min(limits))
@@ -262,8 +263,8 @@ def n_threads_for(n_jobs: int | None, work: int) -> int:
         The most the user allows; None: :func:`default_n_threads`, -1: all processors, -2: all but
         one, ...
     work : int
-        The size of the task, in cells of the data. Below :data:`_WORK_PER_THREAD` for each, threads
-        cost more than they save.
+        The size of the task: values of the data for a fit, rows times trees for a prediction. Below
+        :data:`_WORK_PER_THREAD` for each, threads cost more than they save.
     """
     if n_jobs is None:
         limit = default_n_threads()
@@ -317,6 +318,7 @@ class ThreadTeam:
         self._n_threads = n_threads
         self._queues: list[SimpleQueue[_Job | None]] = []
         self._threads: list[threading.Thread] = []
+        self._job: _Job | None = None
 
     @property
     def size(self) -> int:
@@ -325,7 +327,8 @@ class ThreadTeam:
 
     def __enter__(self) -> "ThreadTeam":
         try:
-            while self.size < self._n_threads:
+            # interpreted, the atomics are not atomic: one member only
+            while self.size < self._n_threads and not numba.config.DISABLE_JIT:
                 queue: SimpleQueue[_Job | None] = SimpleQueue()
                 thread = threading.Thread(target=_serve, args=(queue, self.size), daemon=True)
                 # listed before it starts, so that Ctrl-C during its start leaves none behind
@@ -348,6 +351,9 @@ class ThreadTeam:
             raise
 
     def _dissolve(self) -> None:
+        # first, and again at each call: a second Ctrl-C may have come before it was done
+        if self._job is not None:
+            self._job.abort()
         for queue in self._queues:
             queue.put(None)
         for thread in self._threads:
@@ -362,10 +368,10 @@ class ThreadTeam:
         Raises
         ------
         BaseException
-            Whatever a member raised before the team had assembled, KeyboardInterrupt included. The
-            team is then dissolved: no member is still running.
+            Whatever a member raised before the team had assembled, KeyboardInterrupt included. No
+            member is still running then.
         """
-        job = _Job(function, arguments, self.size)
+        job = self._job = _Job(function, arguments, self.size)
         try:
             for queue in self._queues:
                 queue.put(job)
@@ -376,9 +382,9 @@ class ThreadTeam:
             # Ctrl-C can fall anywhere above. Whoever waits to assemble gives up; whoever is past
             # that has the whole team with it and ends by itself. Then join, so that nothing that
             # the caller frees is still written to.
-            job.abort()
             self._dissolve()
             raise
+        self._job = None
         if job.error is not None:
             raise job.error
 

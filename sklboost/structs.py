@@ -23,8 +23,8 @@ def records(shape: int | tuple[int, ...], dtype: np.dtype) -> np.recarray:
 
 
 # One node of a finished tree, saved as it is. Wide fields first, so that nothing is padded between.
-# float64 threshold: float64 features are compared without rounding. int32 links: a tree has at most
-# two nodes for each of fewer than 2^31 rows.
+# float64 threshold: float64 features are compared without rounding. int32 links: enough for 2^30
+# rows, each a leaf of its own.
 NODE_DTYPE = np.dtype(
     [
         ("threshold", np.float64),  # x < threshold goes left

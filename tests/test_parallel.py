@@ -1,5 +1,6 @@
 import threading
 
+import joblib
 import numpy as np
 import pytest
 
@@ -332,6 +333,13 @@ def test_default_number_of_threads(machine, limits, expected):
     machine(**limits)
     assert default_n_threads() == expected
     assert n_threads_for(None, 10**9) == expected
+
+
+def test_one_thread_in_each_worker_thread_of_joblib(machine):
+    machine()
+    workers = joblib.Parallel(n_jobs=2, backend="threading")
+    assert workers(joblib.delayed(default_n_threads)() for _ in range(3)) == [1, 1, 1]
+    assert default_n_threads() == 8
 
 
 @pytest.mark.interpreted

@@ -296,7 +296,7 @@ def test_an_interrupt_ends_the_process_at_once(sender, delay, tmp_path):
 
 INTERRUPTED_FROM_INSIDE = """
 def threads_end():
-    # one that was interrupted while it was being started needs a moment to see that it is not wanted
+    # one that was interrupted at its start needs a moment to see that it is not wanted
     limit = time.monotonic() + 5
     while threading.active_count() > 1 and time.monotonic() < limit:
         time.sleep(0.001)

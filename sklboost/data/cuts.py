@@ -5,7 +5,8 @@ In: raw values (float32 or float64, NaN is missing) and the weights of the rows.
 
 Every distinct value is a bin where there are at most `max_bin`; otherwise bins of about equal
 weight. With many rows a sample decides, chosen by a hash of the row number, so that the choice does
-not depend on how rows are divided among threads or machines.
+not depend on how rows are divided among threads or machines; a feature of few values in the sample
+is then looked at whole.
 """
 
 import math
@@ -14,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklboost.compiling import kernel
-from sklboost.data.raw import RawMatrix
+from sklboost.data.raw import RawMatrix, raw_column
 from sklboost.hashing import mix_bits
 from sklboost.parallel import ThreadTeam, next_task, share
 from sklboost.structs import BinCuts
@@ -162,9 +163,15 @@ def copy_rows(team, raw, rows, sample):
             sample[feature, position] = raw.values[first + feature * raw.feature_step]
 
 
-def _cut_features(team, sample, weight, max_bin, has_missing, found):
+def _cut_features(team, raw, weight, sample, sample_weight, max_bin, has_missing, found):
+    is_part = sample.shape[1] < raw.n_samples
     while (feature := next_task(team, 0)) < len(found):
-        found[feature] = cut_feature(sample[feature], weight, max_bin, bool(has_missing[feature]))
+        missing = bool(has_missing[feature])
+        cuts = cut_feature(sample[feature], sample_weight, max_bin, missing)
+        if is_part and (cuts.lower == cuts.upper).all():
+            # few values: a rare one may not be in the sample, and each is to have a bin of its own
+            cuts = cut_feature(raw_column(raw, feature), weight, max_bin, missing)
+        found[feature] = cuts
 
 
 def find_cuts(
@@ -187,11 +194,12 @@ def find_cuts(
         # the number that the hash picks varies by its square root: 450 around 200,000
         rows = np.empty(_SAMPLE_ROWS + 5000, dtype=np.int64)
         rows = rows[: sample_rows(raw.n_samples, rows)]
-        weight = weight[rows] if len(weight) > 0 else weight
+    sample_weight = weight[rows] if len(weight) > 0 else weight
     sample = np.empty((raw.n_features, len(rows)), dtype=raw.values.dtype)
     team.run(copy_rows, raw, rows, sample)
     found: list[FeatureCuts] = [None] * raw.n_features  # type: ignore[list-item]
-    team.run(_cut_features, sample, weight, max_bin, has_missing, found)
+    task = (raw, weight, sample, sample_weight, max_bin, has_missing, found)
+    team.run(_cut_features, *task)
     starts = np.zeros(raw.n_features + 1, dtype=np.int64)
     np.cumsum([len(feature.cuts) for feature in found], out=starts[1:])
     return BinCuts(

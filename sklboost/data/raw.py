@@ -36,3 +36,9 @@ def raw_matrix(X: np.ndarray) -> RawMatrix:
     values = np.asarray(values).view()
     values.flags.writeable = False
     return RawMatrix(values, n_samples, n_features, row_step, feature_step)
+
+
+def raw_column(raw: RawMatrix, feature: int) -> np.ndarray:
+    """Give a view of one feature's values, shape (n_samples,)."""
+    start = feature * raw.feature_step
+    return raw.values[start : start + (raw.n_samples - 1) * raw.row_step + 1 : raw.row_step]

@@ -106,8 +106,7 @@ class BaseBooster(ChecksNames, BaseEstimator, metaclass=ABCMeta):
             self._fit(X, y, sample_weight)
         except BaseException:
             # whatever went wrong, Ctrl-C included, an earlier fit is still whole
-            self.__dict__.clear()
-            self.__dict__.update(before)
+            self.__dict__ = before
             raise
         return self
 
@@ -197,11 +196,12 @@ class BaseBooster(ChecksNames, BaseEstimator, metaclass=ABCMeta):
         raw = raw_matrix(features(self, X))
         raw_score = np.repeat(model.base_score, raw.n_samples).reshape(-1, raw.n_samples)
         step = n_rounds_at_once * model.n_outputs
-        with ThreadTeam(n_threads_for(self.n_jobs, raw.n_samples * step)) as team:
-            scratch = allocate_scratch(team.size)
-            for first in range(0, model.n_trees, step):
-                team.run(add_trees, model, raw, (first, first + step), scratch, raw_score)
-                yield raw_score
+        for first in range(0, model.n_trees, step):
+            # a team for each step: between two, anything may happen, a fork for one
+            with ThreadTeam(n_threads_for(self.n_jobs, raw.n_samples * step)) as team:
+                trees = (first, first + step)
+                team.run(add_trees, model, raw, trees, allocate_scratch(team.size), raw_score)
+            yield raw_score
 
     def _start(self, loss: Loss, target: np.ndarray, weight: np.ndarray) -> np.ndarray:
         if self.base_score is None:

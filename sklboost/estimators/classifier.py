@@ -32,7 +32,8 @@ class XGBClassifierLite(ClassifierMixin, BaseBooster):
         Split level by level, or always the leaf of largest gain.
     max_bin : int, default=256
         A feature with more distinct values than this is cut into so many bins of about equal
-        weight. 2 to 65,535; above 256 bins take twice the memory.
+        weight, one of them for missing values. 2 to 65,535; if a feature has more than 256 (256
+        values and missing ones, for instance), the bins of all take twice the memory.
     reg_lambda : float, default=1.0
         L2 penalty on leaf weights: similarity is ``G^2 / (H + reg_lambda)``.
     reg_alpha : float, default=0.0
@@ -50,7 +51,8 @@ class XGBClassifierLite(ClassifierMixin, BaseBooster):
         of gain below `gamma` at once, as XGBoost's ``hist`` does.
     base_score : float, optional
         Prediction before the first tree: a value, or for two classes the probability of
-        ``classes_[1]``. None: the best constant (mean, or shares of the classes).
+        ``classes_[1]``. None: the best constant (mean, or shares of the classes). For more than two
+        classes a number stands for equal shares.
     n_jobs : int, optional
         Most threads to use; small data uses fewer. None: as many as this process may use without
         crowding others out, -1: all processors. The model is the same bits for any number.

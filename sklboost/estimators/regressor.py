@@ -30,7 +30,8 @@ class XGBRegressorLite(RegressorMixin, BaseBooster):
         Split level by level, or always the leaf of largest gain.
     max_bin : int, default=256
         A feature with more distinct values than this is cut into so many bins of about equal
-        weight. 2 to 65,535; above 256 bins take twice the memory.
+        weight, one of them for missing values. 2 to 65,535; if a feature has more than 256 (256
+        values and missing ones, for instance), the bins of all take twice the memory.
     reg_lambda : float, default=1.0
         L2 penalty on leaf weights: similarity is ``G^2 / (H + reg_lambda)``.
     reg_alpha : float, default=0.0

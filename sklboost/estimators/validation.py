@@ -15,6 +15,9 @@ _SMALLEST_SPREAD = 1e-30
 # Sums of weights, and of weights times gradients, stay normal numbers within these.
 _WEIGHT_RANGE = (1e-100, 1e100)
 
+# Beyond, the 32 bits of a gradient sum leave a row less than two steps.
+_MOST_ROWS = 2**29
+
 # NaN is a missing value and infinity an ordinary one, so neither is an error.
 _FEATURE_CHECKS: dict[str, Any] = {
     "dtype": [np.float64, np.float32],
@@ -50,6 +53,8 @@ def training_data(
         weights, weights that are all 0.
     """
     X, y = validate_data(estimator, X, y, y_numeric=numeric, **_FEATURE_CHECKS)
+    if len(X) > _MOST_ROWS:
+        raise ValueError(f"X has {len(X):,} rows: at most {_MOST_ROWS:,} are supported")
     if sample_weight is None:
         return TrainingData(X, y, np.empty(0))
     weight = row_weights(sample_weight, X)

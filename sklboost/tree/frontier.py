@@ -12,6 +12,7 @@ import numpy as np
 from sklboost.compiling import kernel
 from sklboost.data.cuts import midpoint
 from sklboost.tree.formulas import leaf_weight
+from sklboost.tree.open_nodes import add_open, next_open, remove_open
 from sklboost.tree.quantization import unpack
 from sklboost.tree.splitting import can_be_split
 
@@ -89,7 +90,11 @@ def split_threshold(split, matrix):
     if split.below < 0:
         return -np.inf
     start = matrix.cell_starts[split.feature]
-    return midpoint(matrix.upper[start + split.below], matrix.lower[start + split.bin])
+    below = matrix.upper[start + split.below]
+    if below == -np.inf:
+        # nothing is halfway to -inf; the cut itself holds for rows that the sample did not show
+        below = matrix.upper[start + split.bin - 1]
+    return midpoint(below, matrix.lower[start + split.bin])
 
 
 @kernel
@@ -123,8 +128,7 @@ def open_searched(params, tree, pool):
         node = tree.searched[index]
         gain = tree.splits[node].gain
         if gain > -np.inf and gain >= params.grow_gain:
-            tree.open_nodes[counts.stop_open] = node
-            counts.stop_open += 1
+            add_open(node, params, tree)
         else:
             release_slot(node, tree, pool)
     counts.n_searched = 0
@@ -139,42 +143,6 @@ def release_unsearched(steps, params, tree, pool):
         if not can_be_split(growth.packed_sum, growth.n_rows, steps, params):
             release_slot(node, tree, pool)
     tree.counts[0].n_builds = 0
-
-
-@kernel
-def next_open(params, tree):
-    """Give the position in ``open_nodes`` of the node to be split next.
-
-    Depthwise: the first of the level, or where `max_leaves` does not let the whole level be split,
-    the one of largest gain in it. Best first: the one of largest gain. Ties: the lower number.
-    """
-    counts = tree.counts[0]
-    first, stop = counts.first_open, counts.stop_open
-    if params.best_first == 0:
-        depth = tree.growth[tree.open_nodes[first]].depth
-        budget = params.max_leaves - counts.n_leaves
-        if budget >= stop - first:
-            return first
-        while tree.growth[tree.open_nodes[stop - 1]].depth > depth:
-            stop -= 1
-        if budget >= stop - first:
-            return first
-    best = first
-    for position in range(first + 1, stop):
-        node, best_node = tree.open_nodes[position], tree.open_nodes[best]
-        gain, best_gain = tree.splits[node].gain, tree.splits[best_node].gain
-        if gain > best_gain or (gain == best_gain and node < best_node):
-            best = position
-    return best
-
-
-@kernel
-def remove_open(position, tree):
-    """Take a node out of ``open_nodes``, leaving the others in order."""
-    counts, open_nodes = tree.counts[0], tree.open_nodes
-    for later in range(position, counts.first_open, -1):
-        open_nodes[later] = open_nodes[later - 1]
-    counts.first_open += 1
 
 
 @kernel
@@ -213,7 +181,7 @@ def choose_frontier(search, workspace):
         is_last = depth + 1 >= params.max_depth or counts.n_leaves + 1 == params.max_leaves
         if not is_last and not has_slots(node, n_reserved, tree, pool):
             return
-        remove_open(position, tree)
+        remove_open(position, params, tree)
         split_node(node, search, tree)
         if is_last:
             release_slot(node, tree, pool)

@@ -22,8 +22,8 @@ _HESSIAN_LIMIT = 2.0**32
 # Rows are added up in blocks of this fixed size, and the blocks in order, so that the scale does
 # not depend on which thread added which block.
 _BLOCK = 4096
-# Up to this many rows a row has at least 19 bits: rounding to nearest is then unbiased enough, and
-# a row of weight 2 gives exactly what the row twice gives.
+# Up to this many rows an average gradient has 18 bits or more: rounding to nearest is then unbiased
+# enough, and a row of weight 2 gives exactly what the row twice gives.
 _NEAREST_UP_TO = 4096.0
 
 

@@ -42,7 +42,7 @@ def list_occupied(histogram, start, stop, bins, sums):
     histogram : ndarray of int64, shape (n_cells,)
     start, stop : int
         The cells of the feature's values (the missing bin left out).
-    bins : ndarray of int32
+    bins : ndarray of int64
         Filled with bin numbers, counted from `start`.
     sums : ndarray of int64
         Filled with packed sums.

@@ -84,7 +84,8 @@ class GrowingTree(NamedTuple):
     splits : recarray of SPLIT_DTYPE, shape (capacity,)
     counts : recarray of COUNTS_DTYPE, shape (1,)
     open_nodes : ndarray of int64, shape (capacity,)
-        ``open_nodes[first_open:stop_open]`` have a split that has not been made yet.
+        ``open_nodes[first_open:stop_open]`` have a split that has not been made yet: a queue, or
+        best first a heap.
     frontier : ndarray of int64, shape (capacity,)
         The nodes being split now.
     searched : ndarray of int64, shape (capacity,)

@@ -4,14 +4,13 @@ from numpy.testing import assert_array_equal
 
 from sklboost.tree.frontier import (
     has_slots,
-    next_open,
     release_slot,
-    remove_open,
     split_node,
     split_threshold,
     start_leaf,
     take_slot,
 )
+from sklboost.tree.open_nodes import add_open
 from sklboost.tree.quantization import pack
 from sklboost.tree.splitting import Search
 from sklboost.tree.workspace import allocate_workspace, max_nodes
@@ -35,72 +34,15 @@ def make_workspace(settings=None, n_rows=40):
     return workspace
 
 
-def open_some(workspace, *nodes):
-    """Open nodes given as (number, depth, gain)."""
-    tree, counts = workspace.tree, workspace.tree.counts[0]
-    for node, depth, gain in nodes:
-        tree.growth[node].depth = depth
-        tree.splits[node].gain = gain
-        tree.open_nodes[counts.stop_open] = node
-        counts.stop_open += 1
-
-
-# --- which node is next --------------------------------------------------------------------------
-
 LEVEL = [(3, 2, 5.0), (4, 2, 9.0), (5, 2, 9.0), (6, 2, 1.0)]
 
 
-def order_of(settings, n_leaves, *nodes):
-    """Give the nodes in the order in which they are split, each making one leaf more."""
-    workspace = make_workspace(settings)
-    tree, counts = workspace.tree, workspace.tree.counts[0]
-    open_some(workspace, *nodes)
-    counts.n_leaves = n_leaves
-    order = []
-    while counts.first_open < counts.stop_open and counts.n_leaves < settings.max_leaves:
-        position = next_open(settings, tree)
-        order.append(int(tree.open_nodes[position]))
-        remove_open(position, tree)
-        counts.n_leaves += 1
-    return order
-
-
-def test_a_level_is_split_in_order():
-    assert order_of(params(max_leaves=8), 4, *LEVEL) == [3, 4, 5, 6]
-    assert order_of(params(), 4, *LEVEL) == [3, 4, 5, 6]
-
-
-@pytest.mark.parametrize(("budget", "expected"), [(1, [4]), (2, [4, 5]), (3, [4, 5, 3])])
-def test_of_a_level_that_does_not_fit_the_largest_gains(budget, expected):
-    assert order_of(params(max_leaves=4 + budget), 4, *LEVEL) == expected
-
-
-def test_a_level_that_fits_goes_before_larger_gains_of_the_next():
-    nodes = [(3, 2, 5.0), (4, 2, 1.0), (7, 3, 99.0), (8, 3, 50.0), (9, 3, 70.0)]
-    assert order_of(params(max_leaves=6), 4, *nodes) == [3, 4]
-    assert order_of(params(max_leaves=7), 4, *nodes) == [3, 4, 7]
-    assert order_of(params(max_leaves=8), 4, *nodes) == [3, 4, 7, 9]
-
-
-def test_best_first():
-    settings = params(grow_policy="lossguide", max_leaves=8)
-    assert order_of(settings, 4, *LEVEL) == [4, 5, 3, 6]  # of equal ones the lower number
-    backwards = LEVEL[::-1]  # whatever their order in the list
-    assert order_of(settings, 4, *backwards) == [4, 5, 3, 6]
-    deeper = [*LEVEL, (9, 5, 9.5)]
-    assert order_of(settings, 4, *deeper) == [9, 4, 5, 3]
-
-
-def test_a_node_is_taken_out_and_the_others_keep_their_order():
-    workspace = make_workspace()
-    open_some(workspace, *LEVEL)
-    remove_open(2, workspace.tree)
-    counts = workspace.tree.counts[0]
-    left = workspace.tree.open_nodes[counts.first_open : counts.stop_open]
-    assert list(left) == [3, 4, 6]
-    remove_open(counts.first_open, workspace.tree)
-    left = workspace.tree.open_nodes[counts.first_open : counts.stop_open]
-    assert list(left) == [4, 6]
+def open_some(workspace, settings, *nodes):
+    """Open nodes given as (number, depth, gain)."""
+    for node, depth, gain in nodes:
+        workspace.tree.growth[node].depth = depth
+        workspace.tree.splits[node].gain = gain
+        add_open(node, settings, workspace.tree)
 
 
 # --- slots ---------------------------------------------------------------------------------------
@@ -135,7 +77,7 @@ def test_slots_are_taken_and_given_back():
 )
 def test_whether_children_can_have_histograms(n_free, own, n_reserved, expected):
     workspace = make_workspace()
-    open_some(workspace, (3, 2, 1.0))
+    open_some(workspace, params(), (3, 2, 1.0))
     workspace.tree.growth[3].slot = 0 if own else -1
     workspace.tree.counts[0].n_free = n_free
     assert has_slots(3, n_reserved, workspace.tree, workspace.pool) == expected
@@ -144,7 +86,7 @@ def test_whether_children_can_have_histograms(n_free, own, n_reserved, expected)
 def test_the_last_to_be_split_give_up_their_slots():
     workspace = make_workspace()
     tree, counts = workspace.tree, workspace.tree.counts[0]
-    open_some(workspace, *LEVEL)
+    open_some(workspace, params(), *LEVEL)
     for slot, (node, *_) in enumerate(LEVEL):
         tree.growth[node].slot = slot
     counts.n_free = 0

@@ -18,6 +18,8 @@ def make_tree(*nodes):
         if parent >= 0:
             side = "right" if table[parent].left >= 0 else "left"
             setattr(table[parent], side, node)
+            table[parent].feature, table[parent].threshold = 0, 0.5
+            table[parent].default_left = 1
     counts = np.zeros(1, dtype=COUNTS_DTYPE).view(np.recarray)
     counts[0].n_nodes, counts[0].n_leaves = n, (n + 1) // 2
     splits = np.zeros(n, dtype=SPLIT_DTYPE).view(np.recarray)
@@ -98,7 +100,11 @@ def test_a_weak_branch_goes_from_the_bottom_up():
     assert list(tree.growth.final) == [0, 1, 2, 1, 1, 5, 6, 1, 1, 9, 10]
     assert tree.counts[0].n_pruned == 2
     assert tree.counts[0].n_leaves == 4
-    assert tree.nodes[1].gain == 0.0
+    for node in (1, 3):  # nothing of a split is left in them
+        leaf = tree.nodes[node]
+        assert (leaf.left, leaf.right, leaf.feature, leaf.default_left) == (-1, -1, -1, 0)
+        assert leaf.gain == 0.0
+        assert np.isnan(leaf.threshold)
     close_gaps(tree)
     assert links(tree) == [(1, 2), (-1, -1), (3, 4), (-1, -1), (5, 6), (-1, -1), (-1, -1)]
     assert list(tree.nodes.value[:7]) == [10, 11, 12, 15, 16, 19, 20]
