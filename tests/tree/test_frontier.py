@@ -129,6 +129,14 @@ def test_threshold_lies_between_the_neighbours_in_the_node(below, bin_, expected
     assert split_threshold(split, binned(X_OF_FOUR)) == expected
 
 
+@pytest.mark.parametrize(("bin_", "expected"), [(1, 1.0), (2, 4.5)])
+def test_threshold_above_minus_infinity_is_the_cut(bin_, expected):
+    """Nothing is halfway to it, and rows out of a sample may lie below what the sample shows."""
+    split = make_workspace().tree.splits[0]
+    split.feature, split.below, split.bin = 0, 0, bin_
+    assert split_threshold(split, binned(np.array([[-np.inf], [1.0], [8.0]]))) == expected
+
+
 @pytest.mark.parametrize(("max_bin", "below", "bin_", "expected"), [(2, 0, 1, 2.5), (3, 0, 2, 2.5)])
 def test_threshold_between_bins_of_several_values(max_bin, below, bin_, expected):
     workspace = make_workspace()
