@@ -133,6 +133,8 @@ class Model(NamedTuple):
         The same nodes for prediction.
     depths : ndarray of int64, shape (n_trees,)
         Most splits on the way to a leaf of each tree.
+    n_pruned : ndarray of int64, shape (n_trees,)
+        Splits that pruning removed from each tree.
     base_score : ndarray of float64, shape (n_outputs,)
         Raw score before the first tree.
     params : TreeParams
@@ -145,6 +147,7 @@ class Model(NamedTuple):
     tree_starts: np.ndarray
     routes: np.recarray
     depths: np.ndarray
+    n_pruned: np.ndarray
     base_score: np.ndarray
     params: TreeParams
     n_features: int

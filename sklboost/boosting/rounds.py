@@ -54,7 +54,7 @@ def boost(
     hessian = np.empty_like(gradient)
     derivatives = [weigh(*pair, weight) for pair in zip(gradient, hessian, strict=True)]
     workspace = allocate_workspace(matrix, params, team.size)
-    trees = []
+    trees, n_pruned = [], []
     for round_ in range(n_rounds):
         loss.gradients(team, y, raw_score, gradient, hessian)
         for output in range(loss.n_outputs):
@@ -62,6 +62,8 @@ def boost(
             team.run(
                 grow_tree, matrix, derivatives[output], key, params, workspace, raw_score[output]
             )
-            trees.append(workspace.tree.nodes[: workspace.tree.counts[0].n_nodes].copy())
+            counts = workspace.tree.counts[0]
+            trees.append(workspace.tree.nodes[: counts.n_nodes].copy())
+            n_pruned.append(int(counts.n_pruned))
         after_round(round_, raw_score)
-    return assemble_model(trees, start, params, matrix.rows.shape[1])
+    return assemble_model(trees, n_pruned, start, params, matrix.rows.shape[1])

@@ -21,7 +21,11 @@ _BLOCK_ROWS = 64
 
 
 def assemble_model(
-    trees: Sequence[np.ndarray], base_score: np.ndarray, params: TreeParams, n_features: int
+    trees: Sequence[np.ndarray],
+    n_pruned: Sequence[int],
+    base_score: np.ndarray,
+    params: TreeParams,
+    n_features: int,
 ) -> Model:
     """Put finished trees together with what prediction needs."""
     nodes = np.concatenate(trees, dtype=NODE_DTYPE).view(np.recarray)
@@ -29,7 +33,8 @@ def assemble_model(
     routes = records(len(nodes), ROUTE_DTYPE)
     depths = np.zeros(len(trees), dtype=np.int64)
     fill_routes(nodes, tree_starts, routes, depths)
-    return Model(nodes, tree_starts, routes, depths, base_score, params, n_features)
+    pruned = np.array(n_pruned, dtype=np.int64)
+    return Model(nodes, tree_starts, routes, depths, pruned, base_score, params, n_features)
 
 
 @kernel

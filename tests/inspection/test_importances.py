@@ -14,7 +14,9 @@ def split(feature, gain, left):
 
 def importance(*trees):
     tables = [make_nodes(*tree) for tree in trees]
-    return list(gain_importance(assemble_model(tables, np.zeros(1), params(), 3)))
+    return list(
+        gain_importance(assemble_model(tables, [0] * len(tables), np.zeros(1), params(), 3))
+    )
 
 
 def test_average_gain_of_each_features_splits():

@@ -27,7 +27,7 @@ TREES = [
 
 def make_model(*trees, n_outputs=1):
     tables = [make_nodes(*tree) for tree in trees]
-    return assemble_model(tables, np.zeros(n_outputs), params(), 2)
+    return assemble_model(tables, [0] * len(tables), np.zeros(n_outputs), params(), 2)
 
 
 def scores(model, X, trees=None, n_threads=1):
@@ -127,7 +127,7 @@ def test_rows_stay_in_a_leaf_that_pruning_left_above_the_deepest():
     settings = params(max_depth=4, pruning="full", gamma=2.0, reg_lambda=1.0)
     grown = grow(binned(X), gradient, hessian, settings)
     assert grown.workspace.tree.counts[0].n_pruned > 0
-    model = assemble_model([grown.nodes], np.zeros(1), settings, 3)
+    model = assemble_model([grown.nodes], [0], np.zeros(1), settings, 3)
     assert len(grown.nodes) < 2 ** (model.depths[0] + 1) - 1  # some leaves lie above others
     expected = [follow(grown.nodes, row) for row in X]
     assert_array_equal(leaves(model, X)[:, 0], expected)
@@ -149,7 +149,7 @@ def test_blocks_layouts_and_threads(n_rows, order):
     X, gradient, hessian = make_data(0, 500)
     grown = grow(binned(X), gradient, hessian, params(max_depth=5))
     tree = grown.nodes
-    model = assemble_model([tree], np.zeros(1), params(), 3)
+    model = assemble_model([tree], [0], np.zeros(1), params(), 3)
     X = ORDERS[order](X[:n_rows])
     expected = [follow(tree, row) for row in X]
     for n_threads in (1, 2, 5):
