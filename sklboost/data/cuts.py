@@ -63,11 +63,27 @@ def distinct_values(ordered, weight, values, mass):
 
 
 @kernel
+def fair_share(mass, n_bins):
+    """Give the weight of a bin if every value heavier than that has a bin of its own."""
+    share_, n_heavy = mass.sum() / n_bins, -1
+    while True:
+        light, n_heavy_before, n_heavy = 0.0, n_heavy, 0
+        for weight in mass:
+            light += 0.0 if weight > share_ else weight
+            n_heavy += weight > share_
+        # ends: each time round there are more heavy values, or it is over
+        if n_heavy <= n_heavy_before or n_heavy >= n_bins:
+            return share_
+        share_ = light / (n_bins - n_heavy)  # smaller, so perhaps more values are heavy
+
+
+@kernel
 def merge_values(values, mass, n_bins, lower, upper):
     """Gather distinct values in at most `n_bins` bins of about equal weight; return how many.
 
-    A bin is closed where its weight is nearest its share of what is left, so a value heavier than a
-    share has a bin of its own and the others divide the rest evenly.
+    Values heavier than a fair share have bins of their own (but for a few light ones before them),
+    the others divide the rest evenly: a bin is closed where its weight is nearest its share of what
+    is left.
 
     Parameters
     ----------
@@ -77,22 +93,28 @@ def merge_values(values, mass, n_bins, lower, upper):
     lower, upper : ndarray of float64, shape (n_bins,)
         Filled with the smallest and largest value of each bin.
     """
-    remaining = mass.sum()
-    filled = 0.0
+    heavy = fair_share(mass, n_bins)
+    light_left = mass[mass <= heavy].sum()
+    light_bins = n_bins - np.count_nonzero(mass > heavy)
+    filled = 0.0  # light weight in the open bin
     bin_ = 0
     lower[0] = values[0]
     for position in range(len(values) - 1):
-        filled += mass[position]
         bins_left = n_bins - bin_
         if bins_left == 1:
             break
+        is_heavy, next_is_heavy = mass[position] > heavy, mass[position + 1] > heavy
+        filled += 0.0 if is_heavy else mass[position]
+        target = light_left / max(light_bins, 1)
+        # before a heavy value a bin is closed if it is more full than not
+        reach = filled + (filled if next_is_heavy else mass[position + 1] / 2.0)
         values_left = len(values) - 1 - position
-        share_is_full = filled + mass[position + 1] / 2.0 > remaining / bins_left
-        if share_is_full or values_left < bins_left:
+        if is_heavy or reach > target or values_left < bins_left:
             upper[bin_] = values[position]
             bin_ += 1
             lower[bin_] = values[position + 1]
-            remaining -= filled
+            light_left -= filled
+            light_bins -= 0 if is_heavy else 1
             filled = 0.0
     upper[bin_] = values[-1]
     return bin_ + 1
