@@ -10,6 +10,7 @@ from sklboost.parallel import (
     N_TASK_COUNTERS,
     Team,
     ThreadTeam,
+    _Job,
     assemble,
     atomic_add,
     atomic_load,
@@ -231,6 +232,26 @@ def test_an_interrupt_while_the_work_is_handed_out():
         team._queues[1] = InterruptedQueue(team._queues[1])
         with pytest.raises(KeyboardInterrupt):
             team.run(note_rank, ranks)  # the first helper has the job already
+    assert threading.active_count() == n_threads
+    assert not ranks.any()
+
+
+def test_a_second_interrupt_while_the_first_is_handled(monkeypatch):
+    n_threads = threading.active_count()
+    calls, abort = [], _Job.abort
+
+    def interrupted_once(job):
+        calls.append(job)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        abort(job)
+
+    monkeypatch.setattr(_Job, "abort", interrupted_once)
+    ranks = np.zeros(3, dtype=np.int64)
+    with pytest.raises(KeyboardInterrupt), ThreadTeam(3) as team:  # noqa: PT012
+        team._queues[1] = InterruptedQueue(team._queues[1])
+        team.run(note_rank, ranks)
+    assert len(calls) > 1
     assert threading.active_count() == n_threads
     assert not ranks.any()
 

@@ -321,3 +321,23 @@ print("ended well")
 def test_a_process_fits_again_after_interruptions(tmp_path):
     text = COMMON + LONG_FIT + INTERRUPTED_FROM_INSIDE
     assert run_python(text, tmp_path) == "ended well"
+
+
+STAGES_IN_A_CHILD = """
+X, y = make_data()
+model = XGBRegressorLite(n_estimators=5, n_jobs=2).fit(X, y)
+stages = model.staged_predict(np.tile(X, (20, 1)))  # enough rows for two threads
+next(stages)
+if hasattr(os, "fork"):
+    child = os.fork()
+    if child == 0:
+        last = list(stages)[-1]
+        os._exit(0 if np.array_equal(last[: len(X)], model.predict(X)) else 1)
+    assert os.waitpid(child, 0)[1] == 0
+assert np.array_equal(list(stages)[-1][: len(X)], model.predict(X))
+print("ended well")
+"""
+
+
+def test_stages_begun_before_a_fork_go_on_in_the_child(tmp_path):
+    assert run_python(COMMON + STAGES_IN_A_CHILD, tmp_path) == "ended well"
