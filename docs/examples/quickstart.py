@@ -208,10 +208,15 @@ def compile_kernels(problems: list[Problem]) -> float:
     return seconds(first_use)
 
 
+def shuffled_folds(problem: Problem, n_folds: int) -> KFold | StratifiedKFold:
+    """Divide the rows at random: many files are sorted."""
+    folds = KFold if problem.task == "regression" else StratifiedKFold
+    return folds(n_folds, shuffle=True, random_state=0)
+
+
 def compare(problem: Problem) -> dict[str, object]:
     """Make a row of the table: both models, the same folds, fits timed in turn."""
-    folds = KFold if problem.task == "regression" else StratifiedKFold
-    cv = folds(N_FOLDS, shuffle=True, random_state=0)
+    cv = shuffled_folds(problem, N_FOLDS)
     models = {"sklboost": our_model(problem), "HistGB": scikit_learn_model(problem)}
     row: dict[str, object] = {
         "data": problem.name,
@@ -251,7 +256,8 @@ def search(problem: Problem) -> GridSearchCV:
             return score
 
         # One model after the other (n_jobs is left alone): each of them uses all the cores.
-        grid = GridSearchCV(our_model(problem), GRID, cv=SEARCH_FOLDS, scoring=scorer_with_bar)
+        cv = shuffled_folds(problem, SEARCH_FOLDS)
+        grid = GridSearchCV(our_model(problem), GRID, cv=cv, scoring=scorer_with_bar)
         return grid.fit(problem.X, problem.y)
 
 
@@ -266,9 +272,9 @@ def print_first_tree(problem: Problem) -> None:
     lines = tree_lines(nodes[nodes["Tree"] == 0].set_index("ID"), has_missing)
     width = max(len(text) for text, _ in lines)
     columns = ["Similarity", "Gain", "Cover", "Output"]
-    print(f"{'node':{width}}" + "".join(f"{name.lower():>12}" for name in columns))
+    print(f"{'node':{width}}" + "".join(f"{name.lower():>13}" for name in columns))
     for text, node in lines:
-        print(f"{text:{width}}" + "".join(f"{number(node, name):>12}" for name in columns))
+        print(f"{text:{width}}" + "".join(f"{number(node, name):>13}" for name in columns))
 
 
 def tree_lines(nodes: pd.DataFrame, has_missing: bool) -> list[tuple[str, pd.Series]]:
@@ -290,7 +296,8 @@ def tree_lines(nodes: pd.DataFrame, has_missing: bool) -> list[tuple[str, pd.Ser
 def number(node: pd.Series, column: str) -> str:
     if column == "Gain" and node["Feature"] == "Leaf":
         return ""  # a leaf has none: the column holds the leaf's value there, as in XGBoost
-    return f"{round(node[column], 4) + 0.0:.4f}"  # + 0.0 turns -0.0 into 0.0
+    value = round(node[column], 4) + 0.0  # + 0.0 turns -0.0 into 0.0
+    return f"{value:.4f}" if abs(value) < 1e7 else f"{value:.4e}"
 
 
 def node_text(node: pd.Series) -> str:

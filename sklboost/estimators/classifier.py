@@ -93,8 +93,9 @@ class XGBClassifierLite(ClassifierMixin, BaseBooster):
         self.classes_, codes = np.unique(data.y, return_inverse=True)
         n_classes = len(self.classes_)
         if n_classes == 1:
+            (label,) = self.classes_.tolist()
             raise ValueError(
-                f"y has only one class, {self.classes_[0]!r}, in the rows of positive weight: "
+                f"y has only one class, {label!r}, in the rows of positive weight: "
                 "a classifier needs at least 2 classes"
             )
         if n_classes > 2:
