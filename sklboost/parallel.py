@@ -39,7 +39,9 @@ _STATE_SIZE = _FIRST_TASK + _LINE * N_TASK_COUNTERS
 
 # A barrier is usually over in less time than a system call takes, so members first spin.
 _SPINS_BEFORE_YIELD = 2000
-_WORK_PER_THREAD = 50_000
+# Measured on 2 cores, 28 features, depth 6: two threads take as long as one at 280,000 values,
+# 1.3 times as long at 112,000, two thirds of the time at 2.8 million.
+_WORK_PER_THREAD = 100_000
 
 
 class Team(NamedTuple):
