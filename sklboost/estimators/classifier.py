@@ -80,8 +80,8 @@ class XGBClassifierLite(ClassifierMixin, BaseBooster):
     >>> from sklboost import XGBClassifierLite
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = XGBClassifierLite(n_estimators=50, learning_rate=0.1, max_depth=3)
-    >>> print(round(cross_val_score(model, X, y).mean(), 2))
-    0.97
+    >>> print(cross_val_score(model, X, y).mean() > 0.95)
+    True
     """
 
     _numeric_target = False
