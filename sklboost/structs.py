@@ -94,7 +94,7 @@ class BinCuts(NamedTuple):
     upper: np.ndarray
 
 
-class BinnedMatrix(NamedTuple):
+class TrainingBins(NamedTuple):
     """The training data as bins, in two layouts, and where each feature's histogram lies.
 
     Attributes

@@ -10,7 +10,7 @@ import numpy as np
 from sklboost.hashing import hash_key
 from sklboost.losses.base import Loss
 from sklboost.parallel import ThreadTeam
-from sklboost.structs import BinnedMatrix, Model, TreeParams
+from sklboost.structs import Model, TrainingBins, TreeParams
 from sklboost.tree.growing import grow_tree
 from sklboost.tree.prediction import assemble_model
 from sklboost.tree.quantization import weigh
@@ -19,7 +19,7 @@ from sklboost.tree.workspace import allocate_workspace
 
 def boost(
     team: ThreadTeam,
-    matrix: BinnedMatrix,
+    matrix: TrainingBins,
     y: np.ndarray,
     weight: np.ndarray,
     loss: Loss,
@@ -35,7 +35,7 @@ def boost(
     Parameters
     ----------
     team : ThreadTeam
-    matrix : BinnedMatrix
+    matrix : TrainingBins
     y : ndarray of float64, shape (n_samples,)
     weight : ndarray of float64, shape (n_samples,) or (0,)
         Positive; empty: all 1.

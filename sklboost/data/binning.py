@@ -1,6 +1,6 @@
 """From raw values to bins, in the two layouts of the binned matrix.
 
-In: raw values and, for new data, the cuts. Out: :class:`~sklboost.structs.BinnedMatrix`.
+In: raw values and, for new data, the cuts. Out: :class:`~sklboost.structs.TrainingBins`.
 """
 
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from sklboost.compiling import kernel
 from sklboost.data.cuts import find_cuts
 from sklboost.data.raw import RawMatrix
 from sklboost.parallel import ThreadTeam, share
-from sklboost.structs import BinCuts, BinnedMatrix
+from sklboost.structs import BinCuts, TrainingBins
 
 # Rows are taken in blocks whose raw values and bins stay in the first-level caches while every
 # feature passes over them.
@@ -109,7 +109,7 @@ def _cell_values(values: np.ndarray, n_bins: np.ndarray, has_missing: np.ndarray
     return np.insert(values, ends[has_missing == 1], np.nan)
 
 
-def bin_matrix(team: ThreadTeam, raw: RawMatrix, weight: np.ndarray, max_bin: int) -> BinnedMatrix:
+def bin_matrix(team: ThreadTeam, raw: RawMatrix, weight: np.ndarray, max_bin: int) -> TrainingBins:
     """Find the cuts of the raw values and bin them.
 
     Parameters
@@ -129,13 +129,13 @@ def bin_matrix(team: ThreadTeam, raw: RawMatrix, weight: np.ndarray, max_bin: in
 
 def apply_cuts(
     team: ThreadTeam, raw: RawMatrix, cuts: BinCuts, has_missing: np.ndarray
-) -> BinnedMatrix:
+) -> TrainingBins:
     """Bin raw values by given cuts. Codes are uint8 where all fit, else uint16."""
     n_bins = np.diff(cuts.starts) + 1
     cell_starts = np.zeros(raw.n_features + 1, dtype=np.int64)
     np.cumsum(n_bins + has_missing, out=cell_starts[1:])
     dtype = np.uint8 if np.diff(cell_starts).max() <= 256 else np.uint16
-    matrix = BinnedMatrix(
+    matrix = TrainingBins(
         rows=np.empty((raw.n_samples, raw.n_features), dtype=dtype),
         columns=np.empty((raw.n_features, raw.n_samples), dtype=dtype),
         cell_starts=cell_starts,

@@ -72,7 +72,7 @@ def grow_tree(team, matrix, derivatives, key, params, workspace, raw_score):
     Parameters
     ----------
     team : Team
-    matrix : BinnedMatrix
+    matrix : TrainingBins
     derivatives : Derivatives
     key : uint64
         What random rounding depends on, below 2^32.

@@ -26,7 +26,7 @@ def add_rows(matrix, packed, row_list, features, histogram):
 
     Parameters
     ----------
-    matrix : BinnedMatrix
+    matrix : TrainingBins
     packed : ndarray of int64, shape (n_samples,)
     row_list : ndarray of uint32
     features : tuple of int

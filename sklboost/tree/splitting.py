@@ -17,7 +17,7 @@ import numpy as np
 
 from sklboost.compiling import kernel
 from sklboost.parallel import barrier, next_task
-from sklboost.structs import BinnedMatrix, TreeParams
+from sklboost.structs import TrainingBins, TreeParams
 from sklboost.tree.formulas import similarity, split_gain
 from sklboost.tree.quantization import hessian_of, unpack
 from sklboost.tree.workspace import SearchScratch
@@ -28,7 +28,7 @@ _COUNTER = np.int64(2)
 class Search(NamedTuple):
     """What split search reads, the same for all nodes of a tree."""
 
-    matrix: BinnedMatrix
+    matrix: TrainingBins
     steps: tuple[float, float]  # of quantised gradient and hessian
     params: TreeParams
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklboost.structs import NODE_DTYPE, BinnedMatrix, TreeParams, records
+from sklboost.structs import NODE_DTYPE, TrainingBins, TreeParams, records
 from sklboost.tree.quantization import Gradients, allocate_gradients
 
 # Histograms kept for sibling subtraction. Beyond this, histograms are built again from the rows
@@ -185,7 +185,7 @@ def max_nodes(n_samples: int, params: TreeParams) -> int:
     return 2 * n_leaves - 1
 
 
-def allocate_workspace(matrix: BinnedMatrix, params: TreeParams, n_threads: int) -> Workspace:
+def allocate_workspace(matrix: TrainingBins, params: TreeParams, n_threads: int) -> Workspace:
     """Make room for trees on this data, grown by a team of `n_threads`."""
     n_samples, _ = matrix.rows.shape
     n_cells = int(matrix.cell_starts[-1])

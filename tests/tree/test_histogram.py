@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import sklboost.tree.workspace as workspace_module
-from sklboost.structs import BinnedMatrix
+from sklboost.structs import TrainingBins
 from sklboost.tree.histogram import _BLOCK_CELLS, add_rows
 from tests.tree.growth import (
     GROWTH,
@@ -23,7 +23,7 @@ def test_rows_are_added_by_hand(dtype):
     nothing = np.empty(0)
     columns = np.ascontiguousarray(rows.T)
     starts = np.array([0, 3, 5])
-    matrix = BinnedMatrix(rows, columns, starts, np.zeros(2, int), nothing, nothing)
+    matrix = TrainingBins(rows, columns, starts, np.zeros(2, int), nothing, nothing)
     packed = np.array([1, 20, 300, 4000])
     histogram = np.zeros(5, dtype=np.int64)
     add_rows(matrix, packed, np.array([0, 1, 3], dtype=np.uint32), (0, 2), histogram)
