@@ -13,7 +13,6 @@ print or allocate afterwards, since a member that leaves early would leave the o
 """
 
 import os
-import sys
 import threading
 from collections.abc import Callable
 from queue import SimpleQueue
@@ -23,12 +22,9 @@ import joblib
 import numba
 import numpy as np
 from joblib.parallel import ThreadingBackend, get_active_backend
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic, overload
 
 from sklboost.compiling import kernel
+from sklboost.instructions import atomic_add, atomic_load, atomic_store, yield_processor
 
 # Cells of ``Team.state``. Each has a cache line of its own (8 int64): neighbours on one line would
 # make every member's spin slow down every other member's work.
@@ -60,122 +56,6 @@ class Team(NamedTuple):
     rank: int
     size: int
     state: np.ndarray
-
-
-# --- atomics: a plain Python body (used when the JIT is off) and an LLVM instruction for each
-
-
-def _element_pointer(context, builder, array_type, array, index):
-    """Give the address of ``array[index]``, or of row ``index`` if the array is 2-D."""
-    struct = context.make_array(array_type)(context, builder, array)
-    zeros = [context.get_constant(types.intp, 0)] * (array_type.ndim - 1)
-    return cgutils.get_item_pointer(context, builder, array_type, struct, [index, *zeros])
-
-
-@intrinsic
-def _llvm_atomic_add(typingctx, array, index, value):
-    def codegen(context, builder, signature, args):
-        pointer = _element_pointer(context, builder, signature.args[0], args[0], args[1])
-        return builder.atomic_rmw("add", pointer, args[2], "seq_cst")
-
-    return types.int64(array, types.intp, types.int64), codegen
-
-
-@intrinsic
-def _llvm_atomic_load(typingctx, array, index):
-    def codegen(context, builder, signature, args):
-        pointer = _element_pointer(context, builder, signature.args[0], args[0], args[1])
-        return builder.load_atomic(pointer, "seq_cst", 8)
-
-    return types.int64(array, types.intp), codegen
-
-
-@intrinsic
-def _llvm_atomic_store(typingctx, array, index, value):
-    def codegen(context, builder, signature, args):
-        pointer = _element_pointer(context, builder, signature.args[0], args[0], args[1])
-        builder.store_atomic(args[2], pointer, "seq_cst", 8)
-        return context.get_dummy_value()
-
-    return types.void(array, types.intp, types.int64), codegen
-
-
-@intrinsic
-def _llvm_prefetch(typingctx, array, index):
-    def codegen(context, builder, signature, args):
-        pointer = _element_pointer(context, builder, signature.args[0], args[0], args[1])
-        byte_pointer = ir.IntType(8).as_pointer()
-        int32 = ir.IntType(32)
-        declaration = ir.FunctionType(ir.VoidType(), [byte_pointer, int32, int32, int32])
-        function = cgutils.get_or_insert_function(builder.module, declaration, "llvm.prefetch.p0")
-        # read access, keep in every cache level, data (not instructions)
-        arguments = [builder.bitcast(pointer, byte_pointer), int32(0), int32(3), int32(1)]
-        builder.call(function, arguments)
-        return context.get_dummy_value()
-
-    return types.void(array, index), codegen
-
-
-@intrinsic
-def _llvm_yield(typingctx):
-    name = "SwitchToThread" if sys.platform == "win32" else "sched_yield"
-
-    def codegen(context, builder, signature, args):
-        declaration = ir.FunctionType(ir.IntType(32), [])
-        builder.call(cgutils.get_or_insert_function(builder.module, declaration, name), [])
-        return context.get_dummy_value()
-
-    return types.void(), codegen
-
-
-def atomic_add(array, index, value):
-    """Add `value` to ``array[index]`` (int64) at once and return what was there before."""
-    before = array[index]
-    array[index] += value
-    return before
-
-
-def atomic_load(array, index):
-    """Return ``array[index]`` (int64) as the other threads last stored it."""
-    return array[index]
-
-
-def atomic_store(array, index, value):
-    """Store `value` in ``array[index]`` (int64) so that the other threads see it."""
-    array[index] = value
-
-
-def prefetch(array, index):
-    """Ask the processor to bring row `index` of `array` into its cache."""
-
-
-def yield_processor():
-    """Let another thread run on this processor."""
-
-
-@overload(atomic_add)
-def _compile_atomic_add(array, index, value):
-    return lambda array, index, value: _llvm_atomic_add(array, index, value)
-
-
-@overload(atomic_load)
-def _compile_atomic_load(array, index):
-    return lambda array, index: _llvm_atomic_load(array, index)
-
-
-@overload(atomic_store)
-def _compile_atomic_store(array, index, value):
-    return lambda array, index, value: _llvm_atomic_store(array, index, value)
-
-
-@overload(prefetch)
-def _compile_prefetch(array, index):
-    return lambda array, index: _llvm_prefetch(array, index)
-
-
-@overload(yield_processor)
-def _compile_yield_processor():
-    return lambda: _llvm_yield()
 
 
 # --- what kernels call

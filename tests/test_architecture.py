@@ -215,7 +215,9 @@ def signatures():
         for name, value in vars(importlib.import_module(module.name)).items():
             if isinstance(value, Dispatcher):
                 key = f"{value.py_func.__module__}.{value.py_func.__name__}"
-                found[key] = [str(signature) for signature in value.signatures]
+                # by kernels, and from Python
+                signatures = [*value.signatures, *value.entry.signatures]
+                found[key] = sorted({str(signature) for signature in signatures})
     return found
 
 memory_map = np.memmap(sys.path[0] + "/X.bin", dtype=float, mode="w+", shape=X.shape)

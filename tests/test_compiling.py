@@ -2,6 +2,7 @@ import os
 from pathlib import Path
 
 import numba
+import numpy as np
 import pytest
 
 from sklboost import compiling
@@ -39,12 +40,38 @@ def test_the_cache_lies_in_the_package_or_at_home(package, monkeypatch):
     assert folder.parent == package / "home" / ".cache" / "sklboost"
 
 
+@kernel
+def double(x):
+    return 2 * x
+
+
+@kernel
+def quadruple(x):
+    return double(double(x))
+
+
 @pytest.mark.interpreted
 def test_numbas_own_setting_is_put_back(monkeypatch):
     monkeypatch.setattr(numba.config, "CACHE_DIR", "of the user")
-    monkeypatch.setattr(numba, "njit", lambda **options: lambda function: function)
-    kernel(len)
+    kernel(lambda x: x)
     assert numba.config.CACHE_DIR == "of the user"
+
+
+def test_kernels_are_called_by_kernels_and_from_python():
+    assert quadruple(3) == 12
+    assert double(3.5) == 7.0
+    assert [str(s) for s in double.signatures] == ["(int64,)"]  # what quadruple calls
+    assert [str(s) for s in double.entry.signatures] == ["(float64,)"]
+    assert quadruple.signatures == []  # no kernel calls it
+
+
+def test_a_kernel_that_allocates_does_not_compile():
+    @kernel
+    def allocate(n):
+        return np.zeros(n).sum()
+
+    with pytest.raises(numba.TypingError, match="array passed into the function"):
+        allocate(3)
 
 
 def test_division_by_zero_is_that_of_numpy():

@@ -6,23 +6,26 @@ import pytest
 
 from sklboost import parallel
 from sklboost.compiling import kernel
+from sklboost.instructions import (
+    atomic_add,
+    atomic_load,
+    atomic_store,
+    prefetch,
+    trailing_zeros,
+    yield_processor,
+)
 from sklboost.parallel import (
     N_TASK_COUNTERS,
     Team,
     ThreadTeam,
     _Job,
     assemble,
-    atomic_add,
-    atomic_load,
-    atomic_store,
     barrier,
     default_n_threads,
     n_threads_for,
     next_task,
-    prefetch,
     reset_tasks,
     share,
-    yield_processor,
 )
 
 pytestmark = pytest.mark.timeout(60)
@@ -94,7 +97,7 @@ def test_atomics():
     def use(numbers):
         atomic_store(numbers, 1, 5)
         before = atomic_add(numbers, 1, 2)
-        prefetch(numbers, 2)
+        prefetch(numbers, 2, 0)
         yield_processor()
         return before, atomic_load(numbers, 1)
 
@@ -109,7 +112,19 @@ def test_plain_python_atomics():
     assert atomic_add(numbers, 1, 2) == 5
     assert atomic_load(numbers, 1) == 7
     assert numbers[0] == 0
-    assert prefetch(numbers, 0) is yield_processor() is None
+    assert prefetch(numbers, 0, 0) is yield_processor() is None
+
+
+@kernel
+def count_trailing_zeros(bits):
+    return trailing_zeros(bits)
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("count", [count_trailing_zeros, trailing_zeros])
+def test_trailing_zeros(count):
+    for bits, expected in [(1, 0), (2, 1), (12, 2), (2**63, 63), (2**64 - 1, 0)]:
+        assert count(np.uint64(bits)) == expected
 
 
 @pytest.mark.interpreted

@@ -65,7 +65,10 @@ def distinct_values(ordered, weight, values, mass):
 @kernel
 def fair_share(mass, n_bins):
     """Give the weight of a bin if every value heavier than that has a bin of its own."""
-    share_, n_heavy = mass.sum() / n_bins, -1
+    total = 0.0
+    for weight in mass:
+        total += weight
+    share_, n_heavy = total / n_bins, -1
     while True:
         light, n_heavy_before, n_heavy = 0.0, n_heavy, 0
         for weight in mass:
@@ -94,8 +97,10 @@ def merge_values(values, mass, n_bins, lower, upper):
         Filled with the smallest and largest value of each bin.
     """
     heavy = fair_share(mass, n_bins)
-    light_left = mass[mass <= heavy].sum()
-    light_bins = n_bins - np.count_nonzero(mass > heavy)
+    light_left, light_bins = 0.0, n_bins
+    for weight in mass:
+        light_left += 0.0 if weight > heavy else weight
+        light_bins -= weight > heavy
     filled = 0.0  # light weight in the open bin
     bin_ = 0
     lower[0] = values[0]

@@ -277,10 +277,10 @@ def arrange_tasks(team, search, workspace):
     least = max(_MIN_SHARED_ROWS, n_rows // (2 * team.size))
     for index in range(counts.n_builds):
         is_large = tree.growth[builds[index].node].n_rows >= least
-        if is_large and counts.n_shared < pool.partials.shape[1]:
+        if is_large and counts.n_shared < pool.accumulators.shape[1] - 1:
             node, sibling = builds[index].node, builds[index].sibling
             builds[index] = builds[counts.n_shared]
             builds[counts.n_shared].node = node
             builds[counts.n_shared].sibling = sibling
             counts.n_shared += 1
-    pool.partial_used[:, :] = 0
+    pool.accumulator_used[:, :] = 0

@@ -10,60 +10,80 @@ the other child is parent minus child, exactly, since the sums are integers.
 import numpy as np
 
 from sklboost.compiling import kernel
-from sklboost.parallel import barrier, next_task, prefetch, share
+from sklboost.instructions import prefetch
+from sklboost.parallel import barrier, next_task, share
+from sklboost.tree.workspace import NARROW_CELLS
 
 # How many rows ahead of their use the bins of a row are fetched: the rows of a small node lie
 # scattered, and memory answers about 24 rows later.
 _PREFETCH_ROWS = 24
-# Features are taken in blocks whose cells fit the second-level cache.
-_BLOCK_CELLS = 32768
+# Features are taken in blocks of about so many: their cells then fit the first two levels of cache.
+_BLOCK_FEATURES = 40
 _COUNTER = np.int64(1)
 
 
 @kernel
-def add_rows(matrix, packed, row_list, features, histogram):
+def cells_per_feature(bins, accumulator):
+    """Give the distance between two features in an accumulator, a constant for one-byte bins.
+
+    A distance known to the compiler is part of the address in the addition itself: one instruction
+    less for each of the billion updates of a fit.
+    """
+    return np.uint64(NARROW_CELLS if bins.itemsize == 1 else accumulator.shape[1])
+
+
+@kernel
+def add_rows(bins, packed, row_list, features, accumulator):
     """Add the packed gradients of the listed rows to the cells of features ``[start, stop)``.
 
     Parameters
     ----------
-    matrix : TrainingBins
+    bins : ndarray of uint8 or uint16, shape (n_samples, n_features)
     packed : ndarray of int64, shape (n_samples,)
     row_list : ndarray of uint32
     features : tuple of int
         Start and stop.
-    histogram : ndarray of int64, shape (n_cells,)
+    accumulator : ndarray of int64, shape (n_features, cells_per_feature)
         Added to in place.
     """
-    bins, cell_starts = matrix.rows, matrix.cell_starts
     # unsigned indices: the compiler then leaves out the test for negative ones
-    first_feature, stop_feature = np.uint64(features[0]), np.uint64(features[1])
+    first, stop = np.uint64(features[0]), np.uint64(features[1])
+    width = cells_per_feature(bins, accumulator)
+    cells = accumulator.reshape(-1)
     last = len(row_list) - 1
     for position in range(len(row_list)):
         row = np.uint64(row_list[np.uint64(position)])
         ahead = np.uint64(row_list[np.uint64(min(position + _PREFETCH_ROWS, last))])
-        prefetch(bins, ahead)
-        prefetch(packed, ahead)
-        value = packed[row]
-        for feature in range(first_feature, stop_feature):
-            cell = np.uint64(cell_starts[feature]) + np.uint64(bins[row, feature])
-            histogram[cell] += value
+        prefetch(bins, ahead, first)
+        prefetch(bins, ahead, stop - np.uint64(1))  # where the row goes on into another cache line
+        prefetch(packed, ahead, first)
+        value, row_bins = packed[row], bins[row]
+        for feature in range(first, stop):
+            cells[feature * width + np.uint64(row_bins[feature])] += value
 
 
 @kernel
-def add_segment(matrix, packed, workspace, node, block, histogram):
-    """Add the rows that `node` owns in `block` to `histogram`, feature block by feature block."""
+def add_segment(matrix, packed, workspace, node, block, accumulator):
+    """Add the rows that `node` owns in `block`, feature block by feature block."""
     tree, partition = workspace.tree, workspace.partition
     start, stop = partition.start[node, block], partition.stop[node, block]
     row_list = partition.lists[tree.growth[node].depth % 2, start:stop]
     n_features = matrix.rows.shape[1]
-    first = np.int64(0)
-    while first < n_features and start < stop:
-        last = first + 1
-        limit = matrix.cell_starts[first] + _BLOCK_CELLS
-        while last < n_features and matrix.cell_starts[last + 1] <= limit:
-            last += 1
-        add_rows(matrix, packed, row_list, (first, last), histogram)
-        first = last
+    n_blocks = -(-n_features // _BLOCK_FEATURES)
+    for index in range(n_blocks if start < stop else 0):
+        features = (n_features * index // n_blocks, n_features * (index + 1) // n_blocks)
+        add_rows(matrix.rows, packed, row_list, features, accumulator)
+
+
+@kernel
+def empty_accumulator(matrix, features, accumulator, histogram):
+    """Move the accumulated sums of features ``[start, stop)`` to `histogram`, added to its own."""
+    for feature in range(features[0], features[1]):
+        start, stop = matrix.cell_starts[feature], matrix.cell_starts[feature + 1]
+        cells, target = accumulator[feature], histogram[start:stop]
+        for bin_ in range(len(target)):
+            target[bin_] += cells[bin_]
+            cells[bin_] = 0
 
 
 @kernel
@@ -78,13 +98,16 @@ def subtract_from_sibling(build, growth, histograms, start, stop):
 
 
 @kernel
-def build_alone(matrix, packed, workspace, build):
+def build_alone(team, matrix, packed, workspace, build):
     """Build one histogram, and its sibling's, by one member of the team."""
     tree, pool = workspace.tree, workspace.pool
     histogram = pool.histograms[tree.growth[build.node].slot]
-    histogram[:] = 0
+    accumulator = pool.accumulators[team.rank, 0]
     for block in range(workspace.partition.start.shape[1]):
-        add_segment(matrix, packed, workspace, build.node, block, histogram)
+        add_segment(matrix, packed, workspace, build.node, block, accumulator)
+    histogram[:] = 0
+    features = (np.int64(0), np.int64(matrix.rows.shape[1]))
+    empty_accumulator(matrix, features, accumulator, histogram)
     subtract_from_sibling(build, tree.growth, pool.histograms, np.int64(0), len(histogram))
 
 
@@ -94,27 +117,25 @@ def build_shared_part(team, matrix, packed, workspace, task):
     pool = workspace.pool
     n_blocks = workspace.partition.start.shape[1]
     shared = task // n_blocks
-    part = pool.partials[team.rank, shared]
-    if pool.partial_used[team.rank, shared] == 0:
-        pool.partial_used[team.rank, shared] = 1
-        part[:] = 0
-    add_segment(matrix, packed, workspace, pool.builds[shared].node, task % n_blocks, part)
+    pool.accumulator_used[team.rank, shared + 1] = 1
+    accumulator = pool.accumulators[team.rank, shared + 1]
+    add_segment(matrix, packed, workspace, pool.builds[shared].node, task % n_blocks, accumulator)
 
 
 @kernel
-def merge_parts(team, workspace):
-    """Add up the parts of the shared histograms; each member takes a range of cells."""
+def merge_parts(team, matrix, workspace):
+    """Add up the parts of the shared histograms; each member takes a range of features."""
     tree, pool = workspace.tree, workspace.pool
-    start, stop = share(team, pool.histograms.shape[1])
+    features = share(team, matrix.rows.shape[1])
+    start, stop = matrix.cell_starts[features[0]], matrix.cell_starts[features[1]]
     for shared in range(tree.counts[0].n_shared):
         build = pool.builds[shared]
         histogram = pool.histograms[tree.growth[build.node].slot]
         histogram[start:stop] = 0
         for rank in range(team.size):
-            if pool.partial_used[rank, shared] != 0:
-                part = pool.partials[rank, shared]
-                for cell in range(start, stop):
-                    histogram[cell] += part[cell]
+            if pool.accumulator_used[rank, shared + 1] != 0:
+                accumulator = pool.accumulators[rank, shared + 1]
+                empty_accumulator(matrix, features, accumulator, histogram)
         subtract_from_sibling(build, tree.growth, pool.histograms, start, stop)
 
 
@@ -134,9 +155,9 @@ def build_histograms(team, matrix, packed, workspace):
             build_shared_part(team, matrix, packed, workspace, task)
         else:
             build = pool.builds[counts.n_shared + task - n_shared_tasks]
-            build_alone(matrix, packed, workspace, build)
+            build_alone(team, matrix, packed, workspace, build)
         task = next_task(team, _COUNTER)
     barrier(team)
     if counts.n_shared > 0:
-        merge_parts(team, workspace)
+        merge_parts(team, matrix, workspace)
         barrier(team)

@@ -7,8 +7,11 @@ In: the splits of the frontier. Out: the rows of their children, in the other of
 import numpy as np
 
 from sklboost.compiling import kernel
+from sklboost.instructions import prefetch
 from sklboost.parallel import barrier, next_task, share
 
+# How many rows ahead of their use scattered values are fetched.
+_PREFETCH_ROWS = 32
 _ROUTE_COUNTER = np.int64(0)
 _ADD_COUNTER = np.int64(3)
 
@@ -113,8 +116,12 @@ def route_rows(team, matrix, workspace):
 def add_by_side(column, row_list, going_left, values, raw_score):
     """Add ``values[1]`` to the raw scores of the rows that go left, ``values[0]`` to the others."""
     first, stop = going_left[0], going_left[0] + going_left[1]
+    last = len(row_list) - 1
     for position in range(len(row_list)):
         row = np.uint64(row_list[np.uint64(position)])
+        ahead = np.uint64(row_list[np.uint64(min(position + _PREFETCH_ROWS, last))])
+        prefetch(raw_score, ahead, ahead)
+        prefetch(column, ahead, ahead)
         bin_ = np.int64(column[row])
         inside = (bin_ >= first) & (bin_ < stop)
         raw_score[row] += values[0] if inside ^ (going_left[2] == 1) else values[1]

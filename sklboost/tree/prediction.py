@@ -32,15 +32,14 @@ def assemble_model(
     tree_starts = np.cumsum([0, *map(len, trees)])
     routes = records(len(nodes), ROUTE_DTYPE)
     depths = np.zeros(len(trees), dtype=np.int64)
-    fill_routes(nodes, tree_starts, routes, depths)
+    fill_routes(nodes, tree_starts, routes, np.zeros(len(nodes), dtype=np.int64), depths)
     pruned = np.array(n_pruned, dtype=np.int64)
     return Model(nodes, tree_starts, routes, depths, pruned, base_score, params, n_features)
 
 
 @kernel
-def fill_routes(nodes, tree_starts, routes, depths):
-    """Fill the routes and the depth of every tree from its nodes."""
-    depth = np.zeros(len(nodes), dtype=np.int64)
+def fill_routes(nodes, tree_starts, routes, depth, depths):
+    """Fill the routes and the trees' `depths` from the nodes; `depth`, of each node, is all 0."""
     for tree in range(len(depths)):
         root = tree_starts[tree]
         for position in range(root, tree_starts[tree + 1]):

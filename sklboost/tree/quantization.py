@@ -22,9 +22,12 @@ _HESSIAN_LIMIT = 2.0**32
 # Rows are added up in blocks of this fixed size, and the blocks in order, so that the scale does
 # not depend on which thread added which block.
 _BLOCK = 4096
+# Within a block, row i is added to sum i % 64: sums that do not wait for one another.
+_LANES = 64
 # Up to this many rows an average gradient has 18 bits or more: rounding to nearest is then unbiased
 # enough, and a row of weight 2 gives exactly what the row twice gives.
 _NEAREST_UP_TO = 4096.0
+_LOW16 = np.uint64(0xFFFF)
 
 
 class Derivatives(NamedTuple):
@@ -59,8 +62,8 @@ class Gradients(NamedTuple):
     packed : ndarray of int64, shape (n_samples,)
     steps : ndarray of float64, shape (2,)
         Of the gradient and of the hessian, powers of two.
-    block_sums : ndarray of float64, shape (2, n_blocks)
-        Scratch: sums of ``|g| w`` and ``h w`` over fixed blocks of rows.
+    block_sums : ndarray of float64, shape (2, n_blocks, n_lanes)
+        Scratch: sums of ``|g| w`` and ``h w`` over fixed sets of rows.
     """
 
     packed: np.ndarray
@@ -74,7 +77,7 @@ def allocate_gradients(n_samples: int) -> Gradients:
     return Gradients(
         np.empty(n_samples, dtype=np.int64),
         np.ones(2),
-        np.empty((2, n_blocks)),
+        np.empty((2, n_blocks, _LANES)),
     )
 
 
@@ -135,51 +138,77 @@ def _largest_scale(total, limit):
 
 
 @kernel
-def _add_blocks(derivatives, block_sums, start, stop):
-    """Fill the block sums `start` to `stop`, excluded."""
-    n_samples = len(derivatives.gradient)
-    weighted = len(derivatives.weight) > 0
-    for block in range(start, stop):
-        gradient_sum = 0.0
-        hessian_sum = 0.0
-        first, last = block * _BLOCK, min((block + 1) * _BLOCK, n_samples)
-        for row in range(np.uint64(first), np.uint64(last)):
-            weight = derivatives.weight[row] if weighted else 1.0
-            gradient_sum += abs(np.float64(derivatives.gradient[row])) * weight
-            hessian_sum += np.float64(derivatives.hessian[row]) * weight
-        block_sums[0, block] = gradient_sum
-        block_sums[1, block] = hessian_sum
+def _add_block(derivatives, rows, gradient_sums, hessian_sums):
+    """Fill the sums of ``|g| w`` and ``h w`` of rows ``[start, stop)``, one for each lane."""
+    gradient_sums[:] = 0.0
+    hessian_sums[:] = 0.0
+    for first in range(rows[0], rows[1], _LANES):
+        last = min(first + _LANES, rows[1])
+        gradient, hessian = derivatives.gradient[first:last], derivatives.hessian[first:last]
+        if len(derivatives.weight) == 0:
+            for lane in range(len(gradient)):
+                gradient_sums[lane] += abs(np.float64(gradient[lane]))
+                hessian_sums[lane] += np.float64(hessian[lane])
+        else:
+            weight = derivatives.weight[first:last]
+            for lane in range(len(gradient)):
+                gradient_sums[lane] += abs(np.float64(gradient[lane])) * weight[lane]
+                hessian_sums[lane] += np.float64(hessian[lane]) * weight[lane]
+
+
+@kernel
+def _round(value, bits, randomness):
+    """Round to a whole number by 16 random bits; to the nearest one if `randomness` is 0, not 1."""
+    uniform = (np.float64(bits) + 0.5) / 65536.0
+    return round_magnitude(value, 0.5 + randomness * (uniform - 0.5))
 
 
 @kernel
 def _quantize_rows(derivatives, key, gradients, start, stop):
-    """Fill ``gradients.packed`` for rows `start` to `stop`, excluded."""
+    """Fill ``gradients.packed`` for rows ``[start, stop)``."""
+    # Slices, and nearest rounding by the same formula as random: so the loop has neither a test for
+    # negative indices nor a branch, and becomes vector instructions.
+    gradient, hessian = derivatives.gradient[start:stop], derivatives.hessian[start:stop]
+    packed = gradients.packed[start:stop]
     gradient_scale = derivatives.unit / gradients.steps[0]
     hessian_scale = derivatives.unit / gradients.steps[1]
+    randomness = 1.0 if derivatives.slack > _NEAREST_UP_TO else 0.0
     weighted = len(derivatives.weight) > 0
-    at_random = derivatives.slack > _NEAREST_UP_TO
-    low16 = np.uint64(0xFFFF)
-    # unsigned rows: the compiler then leaves out the test for negative indices
-    for row in range(np.uint64(start), np.uint64(stop)):
-        for_gradient, for_hessian, for_weight = 0.5, 0.5, 0.5
-        if at_random:
-            bits = mix_bits((row & np.uint64(0xFFFFFFFF)) ^ key)
-            for_gradient = (np.float64(bits & low16) + 0.5) / 65536.0
-            for_hessian = (np.float64(bits >> np.uint64(16)) + 0.5) / 65536.0
+    for position in range(0 if weighted else len(packed)):
+        bits = mix_bits((np.uint64(start + position) & np.uint64(0xFFFFFFFF)) ^ key)
         # A row never counts for nothing: a bin of the histogram is empty if and only if it has no
         # rows, and no child has a hessian of 0. The slack has room for that one step.
-        gradient = round_magnitude(derivatives.gradient[row] * gradient_scale, for_gradient)
-        hessian = round_magnitude(derivatives.hessian[row] * hessian_scale, for_hessian)
-        hessian = max(hessian, 1.0)
-        if weighted:
-            if at_random:
-                bits = mix_bits(bits ^ np.uint64(0x9E3779B9))
-                for_weight = (np.float64(bits & low16) + 0.5) / 65536.0
-            # a whole weight leaves a whole number, which this second rounding does not change
-            gradient = round_magnitude(gradient * derivatives.weight[row], for_weight)
-            hessian = round_magnitude(hessian * derivatives.weight[row], for_weight)
-            hessian = max(hessian, 1.0)
-        gradients.packed[row] = pack(gradient, hessian)
+        packed[position] = pack(
+            _round(gradient[position] * gradient_scale, bits & _LOW16, randomness),
+            max(_round(hessian[position] * hessian_scale, bits >> np.uint64(16), randomness), 1.0),
+        )
+    weight = derivatives.weight[start:stop]
+    for position in range(len(weight)):
+        bits = mix_bits((np.uint64(start + position) & np.uint64(0xFFFFFFFF)) ^ key)
+        row_gradient = _round(gradient[position] * gradient_scale, bits & _LOW16, randomness)
+        row_hessian = _round(hessian[position] * hessian_scale, bits >> np.uint64(16), randomness)
+        # a whole weight leaves a whole number, which this second rounding does not change
+        bits = mix_bits(bits ^ np.uint64(0x9E3779B9)) & _LOW16
+        packed[position] = pack(
+            _round(row_gradient * weight[position], bits, randomness),
+            max(_round(max(row_hessian, 1.0) * weight[position], bits, randomness), 1.0),
+        )
+
+
+@kernel
+def _set_steps(derivatives, gradients):
+    """Set the steps from the sums over all blocks, added in order."""
+    sums = gradients.block_sums
+    gradient_total, hessian_total = 0.0, 0.0
+    for block in range(sums.shape[1]):
+        for lane in range(_LANES):
+            gradient_total += sums[0, block, lane]
+            hessian_total += sums[1, block, lane]
+    slack = derivatives.slack + 1.0
+    gradient_scale = _largest_scale(gradient_total, _GRADIENT_LIMIT - slack)
+    hessian_scale = _largest_scale(hessian_total, _HESSIAN_LIMIT - slack)
+    gradients.steps[0] = derivatives.unit / gradient_scale
+    gradients.steps[1] = derivatives.unit / hessian_scale
 
 
 @kernel
@@ -198,23 +227,16 @@ def quantize(team, derivatives, key, gradients):
     gradients : Gradients
         Filled.
     """
-    n_blocks = gradients.block_sums.shape[1]
+    n_blocks, n_samples = gradients.block_sums.shape[1], len(gradients.packed)
     start, stop = share(team, n_blocks)
-    _add_blocks(derivatives, gradients.block_sums, start, stop)
+    sums = gradients.block_sums
+    for block in range(start, stop):
+        rows = (block * _BLOCK, min((block + 1) * _BLOCK, n_samples))
+        _add_block(derivatives, rows, sums[0, block], sums[1, block])
     barrier(team)
     if team.rank == 0:
-        gradient_total, hessian_total = 0.0, 0.0
-        for block in range(n_blocks):
-            gradient_total += gradients.block_sums[0, block]
-            hessian_total += gradients.block_sums[1, block]
-        slack = derivatives.slack + 1.0
-        gradient_scale = _largest_scale(gradient_total, _GRADIENT_LIMIT - slack)
-        hessian_scale = _largest_scale(hessian_total, _HESSIAN_LIMIT - slack)
-        gradients.steps[0] = derivatives.unit / gradient_scale
-        gradients.steps[1] = derivatives.unit / hessian_scale
+        _set_steps(derivatives, gradients)
     barrier(team)
-    n_samples = len(gradients.packed)
-    _quantize_rows(
-        derivatives, key, gradients, min(start * _BLOCK, n_samples), min(stop * _BLOCK, n_samples)
-    )
+    start, stop = min(start * _BLOCK, n_samples), min(stop * _BLOCK, n_samples)
+    _quantize_rows(derivatives, key, gradients, start, stop)
     barrier(team)

@@ -5,7 +5,8 @@ In: the histograms of the nodes in ``tree.searched``. Out: their ``tree.splits``
 The one idea: go through a feature's occupied bins in order with the sums of all bins before; each
 occupied bin is a place to split. Missing values on the left are the same scan from another start
 value (Chen & Guestrin 2016, Algorithm 3). Bins that are empty in the node are passed over, so a
-split lies between two values that the node really has.
+split lies between two values that the node really has. A feature none of whose splits can reach the
+best gain so far is found out by a cheap bound, and only the others' gains are computed.
 
 Ties: only a strictly larger gain replaces, in the order of features, then bins, then missing right
 before missing left, so the first of these wins on any number of threads.
@@ -16,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklboost.compiling import kernel
+from sklboost.instructions import trailing_zeros
 from sklboost.parallel import barrier, next_task
 from sklboost.structs import TrainingBins, TreeParams
 from sklboost.tree.formulas import similarity, split_gain
@@ -23,6 +25,21 @@ from sklboost.tree.quantization import hessian_of, unpack
 from sklboost.tree.workspace import SearchScratch
 
 _COUNTER = np.int64(2)
+
+
+# Listing few occupied bins pays where a node has less than a quarter as many rows as bins.
+_FEW = 4
+_BIT = np.uint64(1) << np.arange(64, dtype=np.uint64)
+# Far more than rounding can change a sum of two similarities, relative to it.
+_SLACK = 1e-9
+
+
+class SearchedNode(NamedTuple):
+    """What split search knows of a node."""
+
+    packed_sum: int
+    n_rows: int
+    similarity: float
 
 
 class Search(NamedTuple):
@@ -34,45 +51,93 @@ class Search(NamedTuple):
 
 
 @kernel
-def list_occupied(histogram, start, stop, bins, sums):
+def list_many(cells, bins, sums):
     """List the occupied bins of a feature and the sum of all before each; return how many.
 
     Parameters
     ----------
-    histogram : ndarray of int64, shape (n_cells,)
-    start, stop : int
-        The cells of the feature's values (the missing bin left out).
+    cells : ndarray of int64, shape (n_bins,)
+        The feature's part of a histogram, the missing bin left out.
     bins : ndarray of int64
-        Filled with bin numbers, counted from `start`.
+        Filled with bin numbers.
     sums : ndarray of int64
         Filled with packed sums.
     """
-    n_occupied = 0
+    n_occupied = np.uint64(0)
     before = np.int64(0)
-    for cell in range(start, stop):
-        content = histogram[np.uint64(cell)]
+    for bin_ in range(len(cells)):
+        content = cells[np.uint64(bin_)]
         # written always, kept if the bin is occupied: no branch to mispredict
-        bins[np.uint64(n_occupied)] = cell - start
-        sums[np.uint64(n_occupied)] = before
+        bins[n_occupied] = bin_
+        sums[n_occupied] = before
         before += content
-        n_occupied += content != 0
-    return n_occupied
+        n_occupied += np.uint64(content != 0)
+    return np.int64(n_occupied)
 
 
 @kernel
-def compute_gains(search, total, left_start, sums, gains):
+def occupied_bits(cells):
+    """Give 64 bits, of which bit i is 1 if cell i is occupied."""
+    bits = np.uint64(0)
+    for bin_ in range(len(cells)):
+        bits |= _BIT[bin_] if cells[bin_] != 0 else np.uint64(0)
+    return bits
+
+
+@kernel
+def list_few(cells, bins, sums):
+    """Do what :func:`list_many` does, faster where few bins are occupied.
+
+    Eight cells are compared at once, then only the occupied ones are visited.
+    """
+    n_occupied = np.uint64(0)
+    before = np.int64(0)
+    for first in range(0, len(cells), 64):
+        bits = occupied_bits(cells[first : min(first + 64, len(cells))])
+        while bits != np.uint64(0):
+            bin_ = np.uint64(first) + trailing_zeros(bits)
+            bins[n_occupied] = np.int64(bin_)
+            sums[n_occupied] = before
+            before += cells[bin_]
+            n_occupied += np.uint64(1)
+            bits &= bits - np.uint64(1)
+    return np.int64(n_occupied)
+
+
+@kernel
+def may_improve(search, total, left_start, sums, least):
+    """Tell whether a split with ``left_start + sums`` on the left may have similarities of `least`.
+
+    G^2 / (H + lambda) is the similarity of a side, and more than that if an L1 penalty or a limit
+    on the leaf weight holds it back. Both sides' sum is compared with `least` multiplied out:
+    without divisions this takes a quarter of the time of the gains, and most features are done.
+    """
+    steps, params = search.steps, search.params
+    gradient, hessian = unpack(total, steps)
+    n_better = 0
+    for position in range(len(sums)):
+        left_gradient, left_hessian = unpack(left_start + sums[np.uint64(position)], steps)
+        right_gradient, right_hessian = gradient - left_gradient, hessian - left_hessian
+        left_divisor = left_hessian + params.reg_lambda
+        right_divisor = right_hessian + params.reg_lambda
+        sides = left_gradient**2 * right_divisor + right_gradient**2 * left_divisor
+        is_allowed = min(left_hessian, right_hessian) >= params.min_child_weight
+        n_better += is_allowed & (sides > least * (left_divisor * right_divisor))
+    return n_better > 0
+
+
+@kernel
+def compute_gains(search, node, left_start, sums, gains):
     """Fill `gains` for splits with ``left_start + sums`` on the left; -inf where not allowed.
 
     Allowed is a split whose children both have a positive hessian sum, at least
     `min_child_weight`.
     """
     steps, params = search.steps, search.params
-    gradient, hessian = unpack(total, steps)
-    parent = similarity(gradient, hessian, params)
     for position in range(len(sums)):
         left = left_start + sums[np.uint64(position)]
         left_gradient, left_hessian = unpack(left, steps)
-        right_gradient, right_hessian = unpack(total - left, steps)
+        right_gradient, right_hessian = unpack(node.packed_sum - left, steps)
         smaller = min(left_hessian, right_hessian)
         is_allowed = (smaller > 0.0) & (smaller >= params.min_child_weight)
         # The gain is computed even where it is not allowed: with a branch this would not become
@@ -81,22 +146,21 @@ def compute_gains(search, total, left_start, sums, gains):
         gain = split_gain(
             similarity(left_gradient, left_hessian + filler, params),
             similarity(right_gradient, right_hessian + filler, params),
-            parent,
+            node.similarity,
         )
         gains[np.uint64(position)] = gain if is_allowed else -np.inf
 
 
 @kernel
-def scan_feature(search, histogram, total, feature, scratch, best):
+def scan_feature(search, node, histogram, feature, scratch, best):
     """Replace `best` if a split of `feature` has a larger gain.
 
     Parameters
     ----------
     search : Search
+    node : SearchedNode
     histogram : ndarray of int64, shape (n_cells,)
         The node's.
-    total : int
-        The node's packed sum.
     feature : int
     scratch : SearchScratch
         One thread's rows of it.
@@ -109,17 +173,24 @@ def scan_feature(search, histogram, total, feature, scratch, best):
     if matrix.has_missing[feature] == 1:
         stop -= 1
         missing = histogram[stop]
-    n_occupied = list_occupied(histogram, start, stop, scratch.bins, scratch.sums)
+    cells = histogram[start:stop]
+    if _FEW * node.n_rows < len(cells):
+        n_occupied = list_few(cells, scratch.bins, scratch.sums)
+    else:
+        n_occupied = list_many(cells, scratch.bins, scratch.sums)
+    sums, gains = scratch.sums[:n_occupied], scratch.gains
+    # rounding must not hide a split that is better by the last bit
+    least = best.gain + node.similarity
+    least -= _SLACK * abs(least)
     n_directions = 2 if missing != 0 else 1
+    may_be_better = False
     for default_left in range(n_directions):
-        compute_gains(
-            search,
-            total,
-            missing * default_left,
-            scratch.sums[:n_occupied],
-            scratch.gains[default_left],
-        )
-    gains = scratch.gains
+        left_start = missing * default_left
+        may_be_better |= may_improve(search, node.packed_sum, left_start, sums, least)
+    if not may_be_better:
+        return
+    for default_left in range(n_directions):
+        compute_gains(search, node, missing * default_left, sums, gains[default_left])
     best_gain, best_position, best_direction = best.gain, -1, 0
     for position in range(n_occupied):
         for default_left in range(n_directions):
@@ -128,7 +199,7 @@ def scan_feature(search, histogram, total, feature, scratch, best):
                 best_gain, best_position, best_direction = gain, position, default_left
     if best_position >= 0:
         best.gain = best_gain
-        best.left_sum = missing * best_direction + scratch.sums[best_position]
+        best.left_sum = missing * best_direction + sums[best_position]
         best.feature = feature
         best.bin = scratch.bins[best_position]
         best.below = scratch.bins[best_position - 1] if best_position > 0 else -1
@@ -147,10 +218,14 @@ def search_task(search, workspace, task, rank):
     )
     best = scratch.candidates[task]
     best.gain = -np.inf
-    histogram = workspace.pool.histograms[tree.growth[node].slot]
-    total = tree.growth[node].packed_sum
+    growth = tree.growth[node]
+    histogram = workspace.pool.histograms[growth.slot]
+    gradient, hessian = unpack(growth.packed_sum, search.steps)
+    searched = SearchedNode(
+        growth.packed_sum, growth.n_rows, similarity(gradient, hessian, search.params)
+    )
     for feature in range(n_features * chunk // n_chunks, n_features * (chunk + 1) // n_chunks):
-        scan_feature(search, histogram, total, feature, own, best)
+        scan_feature(search, searched, histogram, feature, own, best)
 
 
 @kernel

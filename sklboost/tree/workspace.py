@@ -18,8 +18,11 @@ from sklboost.tree.quantization import Gradients, allocate_gradients
 # Histograms kept for sibling subtraction. Beyond this, histograms are built again from the rows
 # instead: slower, and the same bits.
 _POOL_BYTES = 256 * 2**20
-# Histograms that several threads fill together, one copy a thread, before they are added up.
-_PARTIAL_BYTES = 64 * 2**20
+# Accumulators for histograms that several threads fill together, before they are added up.
+_SHARED_BYTES = 64 * 2**20
+# Cells of a feature in an accumulator where bins are one byte. Not 256: the first cells of all
+# features would then compete for the same few places in the cache.
+NARROW_CELLS = 264
 # Each thread's share of the rows is cut once more, so that a thread that was held up elsewhere
 # leaves work for the others.
 _BLOCKS_PER_THREAD = 2
@@ -133,17 +136,19 @@ class HistogramPool(NamedTuple):
     free_slots : ndarray of int64, shape (n_slots,)
         A stack of ``counts.n_free`` numbers.
     builds : recarray of BUILD_DTYPE, shape (capacity,)
-    partials : ndarray of int64, shape (n_threads, n_shared, n_cells)
-        Each thread's part of a histogram that several of them build.
-    partial_used : ndarray of int64, shape (n_threads, n_shared)
-        0 where a part has not been written (its cells are then undefined).
+    accumulators : ndarray of int64, shape (n_threads, 1 + n_shared, n_features, n_cells_of_one)
+        Where rows are added up, all features being given the same room. Number 0 is for a
+        histogram that one thread builds alone, the others are its parts of those that several
+        build. All 0 between two builds.
+    accumulator_used : ndarray of int64, shape (n_threads, 1 + n_shared)
+        0 where nothing has been added.
     """
 
     histograms: np.ndarray
     free_slots: np.ndarray
     builds: np.recarray
-    partials: np.ndarray
-    partial_used: np.ndarray
+    accumulators: np.ndarray
+    accumulator_used: np.ndarray
 
 
 class SearchScratch(NamedTuple):
@@ -187,14 +192,15 @@ def max_nodes(n_samples: int, params: TreeParams) -> int:
 
 def allocate_workspace(matrix: TrainingBins, params: TreeParams, n_threads: int) -> Workspace:
     """Make room for trees on this data, grown by a team of `n_threads`."""
-    n_samples, _ = matrix.rows.shape
+    n_samples, n_features = matrix.rows.shape
     n_cells = int(matrix.cell_starts[-1])
     capacity = max_nodes(n_samples, params) + 2
     n_blocks = 1 if n_threads == 1 else _BLOCKS_PER_THREAD * n_threads
     # the most slots ever of use is one for each leaf that may still be split
     n_slots = max(3, min(capacity // 2 + 1, _POOL_BYTES // (8 * n_cells)))
-    n_shared = max(1, min(2 * n_threads, _PARTIAL_BYTES // (8 * n_cells * n_threads)))
     n_bins = int(np.diff(matrix.cell_starts).max())
+    width = NARROW_CELLS if matrix.rows.itemsize == 1 else n_bins
+    n_shared = max(1, min(2 * n_threads, _SHARED_BYTES // (8 * n_features * width * n_threads)))
     return Workspace(
         tree=GrowingTree(
             nodes=records(capacity, NODE_DTYPE),
@@ -214,8 +220,8 @@ def allocate_workspace(matrix: TrainingBins, params: TreeParams, n_threads: int)
             histograms=np.empty((n_slots, n_cells), dtype=np.int64),
             free_slots=np.empty(n_slots, dtype=np.int64),
             builds=records(capacity, BUILD_DTYPE),
-            partials=np.empty((n_threads, n_shared, n_cells), dtype=np.int64),
-            partial_used=np.zeros((n_threads, n_shared), dtype=np.int64),
+            accumulators=np.zeros((n_threads, 1 + n_shared, n_features, width), dtype=np.int64),
+            accumulator_used=np.zeros((n_threads, 1 + n_shared), dtype=np.int64),
         ),
         scratch=SearchScratch(
             candidates=records(capacity + 8 * n_threads, SPLIT_DTYPE),

@@ -3,8 +3,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import sklboost.tree.workspace as workspace_module
-from sklboost.structs import TrainingBins
-from sklboost.tree.histogram import _BLOCK_CELLS, add_rows
+from sklboost.tree.histogram import _BLOCK_FEATURES, add_rows
+from sklboost.tree.workspace import NARROW_CELLS
 from tests.tree.growth import (
     GROWTH,
     binned,
@@ -20,18 +20,15 @@ from tests.tree.growth import (
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
 def test_rows_are_added_by_hand(dtype):
     rows = np.array([[0, 1], [1, 1], [2, 0], [0, 0]], dtype=dtype)
-    nothing = np.empty(0)
-    columns = np.ascontiguousarray(rows.T)
-    starts = np.array([0, 3, 5])
-    matrix = TrainingBins(rows, columns, starts, np.zeros(2, int), nothing, nothing)
     packed = np.array([1, 20, 300, 4000])
-    histogram = np.zeros(5, dtype=np.int64)
-    add_rows(matrix, packed, np.array([0, 1, 3], dtype=np.uint32), (0, 2), histogram)
-    assert list(histogram) == [4001, 20, 0, 4000, 21]
-    add_rows(matrix, packed, np.array([2], dtype=np.uint32), (1, 2), histogram)  # one feature
-    assert list(histogram) == [4001, 20, 0, 4300, 21]
-    add_rows(matrix, packed, np.empty(0, dtype=np.uint32), (0, 2), histogram)
-    assert list(histogram) == [4001, 20, 0, 4300, 21]
+    sums = np.zeros((2, NARROW_CELLS if dtype == np.uint8 else 3), dtype=np.int64)
+    add_rows(rows, packed, np.array([0, 1, 3], dtype=np.uint32), (0, 2), sums)
+    assert sums[:, :3].tolist() == [[4001, 20, 0], [4000, 21, 0]]
+    add_rows(rows, packed, np.array([2], dtype=np.uint32), (1, 2), sums)  # one feature
+    assert sums[:, :3].tolist() == [[4001, 20, 0], [4300, 21, 0]]
+    add_rows(rows, packed, np.empty(0, dtype=np.uint32), (0, 2), sums)
+    assert sums[:, :3].tolist() == [[4001, 20, 0], [4300, 21, 0]]
+    assert sums[:, 3:].sum() == 0
 
 
 def check_histograms(matrix, seen):
@@ -48,6 +45,7 @@ def check_histograms(matrix, seen):
             assert_array_equal(workspace.pool.histograms[slot], plain)
             assert tree.growth[node].packed_sum == packed[rows[node]].sum()
             assert tree.growth[node].n_rows == len(rows[node])
+        assert not workspace.pool.accumulators.any()
         free = workspace.pool.free_slots[: tree.counts[0].n_free]
         # every slot has one owner or is free: none is lost, none is given out twice
         assert sorted([*slots, *free]) == list(range(len(workspace.pool.free_slots)))
@@ -83,9 +81,9 @@ def test_few_slots(growth, pool_bytes, monkeypatch):
 
 @pytest.mark.parametrize("n_threads", [2, 5])
 @pytest.mark.parametrize("growth", ["depthwise", "lossguide, 9 leaves", "full"])
-@pytest.mark.parametrize("partial_bytes", [1, 2**26])
-def test_several_threads_build_the_same(growth, n_threads, partial_bytes, monkeypatch):
-    monkeypatch.setattr(workspace_module, "_PARTIAL_BYTES", partial_bytes)
+@pytest.mark.parametrize("shared_bytes", [1, 2**26])
+def test_several_threads_build_the_same(growth, n_threads, shared_bytes, monkeypatch):
+    monkeypatch.setattr(workspace_module, "_SHARED_BYTES", shared_bytes)
     X, gradient, hessian = make_data(2, 30_000)
     matrix, seen = binned(X), []
     check = check_histograms(matrix, seen)
@@ -93,27 +91,26 @@ def test_several_threads_build_the_same(growth, n_threads, partial_bytes, monkey
     assert len(seen) >= 3
 
 
-@pytest.mark.parametrize("n_features", [1, 128, 140, 300])
+@pytest.mark.parametrize("n_features", [1, 40, 41, 130])
 def test_more_features_than_fit_one_block(n_features):
     random = np.random.default_rng(0)
     X = random.normal(size=(400, n_features))
     matrix = binned(X)
     assert matrix.cell_starts[-1] == 256 * n_features
-    assert (256 * n_features > _BLOCK_CELLS) == (n_features > 128)
+    assert (n_features > _BLOCK_FEATURES) == (n_features > 40)
     gradient = random.normal(size=400).astype(np.float32)
     settings, seen = params(max_depth=2), []
     watch_growth(matrix, gradient, np.ones_like(gradient), settings, check_histograms(matrix, seen))
 
 
 @pytest.mark.parametrize("max_bin", [1000, 65_535])
-def test_wide_codes_and_a_feature_larger_than_a_block(max_bin):
+def test_wide_codes(max_bin):
     random = np.random.default_rng(0)
     X = random.normal(size=(40_000, 3))
     X[:, 1] = np.round(X[:, 1])
     X[::9, 2] = np.nan
     matrix = binned(X, max_bin)
     assert matrix.rows.dtype == np.uint16
-    assert (matrix.cell_starts[1] > _BLOCK_CELLS) == (max_bin > 40_000)
     gradient = random.normal(size=len(X)).astype(np.float32)
     settings, seen = params(max_depth=3), []
     watch_growth(matrix, gradient, np.ones_like(gradient), settings, check_histograms(matrix, seen))

@@ -2,12 +2,16 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from sklboost.tree.formulas import similarity
 from sklboost.tree.quantization import pack, quantize, unpack, weigh
 from sklboost.tree.splitting import (
     Search,
+    SearchedNode,
     can_be_split,
     compute_gains,
-    list_occupied,
+    list_few,
+    list_many,
+    may_improve,
     scan_feature,
 )
 from sklboost.tree.workspace import SPLIT_DTYPE, SearchScratch, allocate_workspace
@@ -39,6 +43,11 @@ def prepare(X, gradient, hessian=None, **settings):
     return Search(matrix, steps, params(**settings)), histogram, packed.sum()
 
 
+def searched(search, total, n_rows=1000):
+    """Give what split search knows of a node."""
+    return SearchedNode(total, n_rows, similarity(*unpack(total, search.steps), search.params))
+
+
 def scan(search, histogram, total, feature=0, best=None):
     """Give the best split of one feature, or the given one if none is better."""
     if best is None:
@@ -52,19 +61,60 @@ def scan(search, histogram, total, feature=0, best=None):
         np.empty(n_bins, dtype=np.int64),
         np.empty((2, n_bins)),
     )
-    scan_feature(search, histogram, total, feature, scratch, best)
+    scan_feature(search, searched(search, total), histogram, feature, scratch, best)
     return best
 
 
 @pytest.mark.interpreted
-def test_list_of_occupied_bins():
-    histogram = np.array([99, 0, 5, 0, 7, 2, 0, 99])
+@pytest.mark.parametrize("list_occupied", [list_few, list_many])
+def test_list_of_occupied_bins(list_occupied):
+    cells = np.array([0, 5, 0, 7, 2, 0])
     bins, sums = np.empty(6, dtype=np.int64), np.empty(6, dtype=np.int64)
-    assert list_occupied(histogram, 1, 7, bins, sums) == 3
+    assert list_occupied(cells, bins, sums) == 3
     assert list(bins[:3]) == [1, 3, 4]
     assert list(sums[:3]) == [0, 5, 12]
-    assert list_occupied(histogram, 6, 7, bins, sums) == 0
-    assert list_occupied(histogram, 7, 7, bins, sums) == 0
+    assert list_occupied(cells[5:], bins, sums) == 0
+    assert list_occupied(cells[:0], bins, sums) == 0
+
+
+@pytest.mark.parametrize("n_bins", [1, 63, 64, 65, 256, 1000])
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 1.0])
+def test_both_ways_of_listing_agree(n_bins, share):
+    random = np.random.default_rng(n_bins)
+    occupied = random.random(n_bins) < share
+    cells = np.where(occupied, random.integers(-(2**50), 2**50, n_bins), 0)
+    for list_occupied in (list_few, list_many):
+        bins, sums = np.empty(n_bins, dtype=np.int64), np.empty(n_bins, dtype=np.int64)
+        n_occupied = list_occupied(cells, bins, sums)
+        assert_array_equal(bins[:n_occupied], np.flatnonzero(cells))
+        assert_array_equal(sums[:n_occupied], (np.cumsum(cells) - cells)[cells != 0])
+
+
+@pytest.mark.parametrize("settings", [
+    {}, dict(reg_lambda=1.0), dict(reg_alpha=3.0), dict(max_delta_step=0.1),
+    dict(reg_lambda=0.5, reg_alpha=1.0, max_delta_step=0.5, min_child_weight=3.0),
+])  # fmt: skip
+def test_the_bound_hides_no_better_split(settings):
+    random = np.random.default_rng(0)
+    n_tight = 0
+    for _ in range(300):
+        n = random.integers(2, 30)
+        gradient = random.normal(random.normal(), 1.0, n)
+        search, histogram, total = prepare(np.arange(n), gradient, **settings)
+        node = searched(search, total)
+        for left_start in (np.int64(0), histogram[-1]):  # the last bin as if it were missing values
+            sums = np.cumsum(histogram[:-1]) - histogram[:-1]
+            gains = np.empty(len(sums))
+            compute_gains(search, node, left_start, sums, gains)
+            best = gains.max()
+            if best == -inf:
+                continue
+            least = best + node.similarity
+            least -= 1e-9 * abs(least)
+            assert may_improve(search, total, left_start, sums, least)
+            n_tight += not may_improve(search, total, left_start, sums, 1.0001 * least + 1e-9)
+    # without penalties it is the gain itself; with them it may be larger
+    assert n_tight > (100 if settings in ({}, {"reg_lambda": 1.0}) else -1)
 
 
 # --- the worked example: dosage 10, 20, 25, 35, residuals -10.5, 6.5, 7.5, -7.5 ------------------
@@ -80,7 +130,7 @@ DOSAGE, RESIDUALS = [10.0, 20.0, 25.0, 35.0], [-10.5, 6.5, 7.5, -7.5]
 def test_worked_gains(reg_lambda, gains):
     search, histogram, total = prepare(DOSAGE, np.negative(RESIDUALS), reg_lambda=reg_lambda)
     sums, found = np.cumsum(histogram) - histogram, np.empty(4)
-    compute_gains(search, total, np.int64(0), sums, found)
+    compute_gains(search, searched(search, total), np.int64(0), sums, found)
     assert_allclose(found, [-inf, *gains], atol=5e-5)  # nothing before the first bin
     best = scan(search, histogram, total)
     assert_allclose(best.gain, gains[0], atol=5e-5)
@@ -95,7 +145,9 @@ def test_worked_gains(reg_lambda, gains):
 def test_min_child_weight(least, allowed):
     search, histogram, total = prepare(DOSAGE, np.negative(RESIDUALS), min_child_weight=least)
     found = np.empty(4)
-    compute_gains(search, total, np.int64(0), np.cumsum(histogram) - histogram, found)
+    compute_gains(
+        search, searched(search, total), np.int64(0), np.cumsum(histogram) - histogram, found
+    )
     assert list(np.flatnonzero(found > -inf)) == allowed
     assert scan(search, histogram, total).feature == (0 if allowed else -1)
 
@@ -106,7 +158,8 @@ def test_children_without_hessian_are_not_allowed():
     histogram = [pack(1.0, 0.0), pack(-1.0, 5.0), pack(1.0, 5.0), pack(-1.0, 0.0)]
     found = np.empty(4)
     sums = np.cumsum(histogram) - histogram
-    compute_gains(search, np.int64(sum(histogram)), np.int64(0), sums, found)
+    node = searched(search, np.int64(sum(histogram)))
+    compute_gains(search, node, np.int64(0), sums, found)
     assert_array_equal(found > -inf, [False, False, True, False])
 
 

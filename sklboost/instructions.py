@@ -1,0 +1,144 @@
+"""Instructions of the processor that NumPy and numba have no names for.
+
+Each is a plain Python function, which runs when the JIT is off, and an LLVM instruction.
+"""
+
+import sys
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic, overload
+
+
+def _element_pointer(context, builder, array_type, array, *indices):
+    """Give the address of ``array[indices]``."""
+    struct = context.make_array(array_type)(context, builder, array)
+    return cgutils.get_item_pointer(context, builder, array_type, struct, indices)
+
+
+@intrinsic
+def _llvm_trailing_zeros(typingctx, bits):
+    def codegen(context, builder, signature, args):
+        undefined_for_zero = ir.IntType(1)(1)
+        return builder.cttz(args[0], undefined_for_zero)
+
+    return types.uint64(types.uint64), codegen
+
+
+@intrinsic
+def _llvm_atomic_add(typingctx, array, index, value):
+    def codegen(context, builder, signature, args):
+        pointer = _element_pointer(context, builder, signature.args[0], args[0], args[1])
+        return builder.atomic_rmw("add", pointer, args[2], "seq_cst")
+
+    return types.int64(array, types.intp, types.int64), codegen
+
+
+@intrinsic
+def _llvm_atomic_load(typingctx, array, index):
+    def codegen(context, builder, signature, args):
+        pointer = _element_pointer(context, builder, signature.args[0], args[0], args[1])
+        return builder.load_atomic(pointer, "seq_cst", 8)
+
+    return types.int64(array, types.intp), codegen
+
+
+@intrinsic
+def _llvm_atomic_store(typingctx, array, index, value):
+    def codegen(context, builder, signature, args):
+        pointer = _element_pointer(context, builder, signature.args[0], args[0], args[1])
+        builder.store_atomic(args[2], pointer, "seq_cst", 8)
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, types.int64), codegen
+
+
+@intrinsic
+def _llvm_prefetch(typingctx, array, row, column):
+    def codegen(context, builder, signature, args):
+        indices = args[1 : 1 + array.ndim]
+        pointer = _element_pointer(context, builder, signature.args[0], args[0], *indices)
+        byte_pointer = ir.IntType(8).as_pointer()
+        int32 = ir.IntType(32)
+        declaration = ir.FunctionType(ir.VoidType(), [byte_pointer, int32, int32, int32])
+        function = cgutils.get_or_insert_function(builder.module, declaration, "llvm.prefetch.p0")
+        # read access, keep in every cache level, data (not instructions)
+        arguments = [builder.bitcast(pointer, byte_pointer), int32(0), int32(3), int32(1)]
+        builder.call(function, arguments)
+        return context.get_dummy_value()
+
+    return types.void(array, row, column), codegen
+
+
+@intrinsic
+def _llvm_yield(typingctx):
+    name = "SwitchToThread" if sys.platform == "win32" else "sched_yield"
+
+    def codegen(context, builder, signature, args):
+        declaration = ir.FunctionType(ir.IntType(32), [])
+        builder.call(cgutils.get_or_insert_function(builder.module, declaration, name), [])
+        return context.get_dummy_value()
+
+    return types.void(), codegen
+
+
+def trailing_zeros(bits):
+    """Give the position of the lowest 1 among the 64 bits of `bits` (uint64, not 0)."""
+    return np.uint64((int(bits) & -int(bits)).bit_length() - 1)
+
+
+def atomic_add(array, index, value):
+    """Add `value` to ``array[index]`` (int64) at once and return what was there before."""
+    before = array[index]
+    array[index] += value
+    return before
+
+
+def atomic_load(array, index):
+    """Return ``array[index]`` (int64) as the other threads last stored it."""
+    return array[index]
+
+
+def atomic_store(array, index, value):
+    """Store `value` in ``array[index]`` (int64) so that the other threads see it."""
+    array[index] = value
+
+
+def prefetch(array, row, column):
+    """Ask the processor to fetch an element of `array`; if that is 1-D, `column` is ignored."""
+
+
+def yield_processor():
+    """Let another thread run on this processor."""
+
+
+@overload(trailing_zeros)
+def _compile_trailing_zeros(bits):
+    return lambda bits: _llvm_trailing_zeros(bits)
+
+
+@overload(atomic_add)
+def _compile_atomic_add(array, index, value):
+    return lambda array, index, value: _llvm_atomic_add(array, index, value)
+
+
+@overload(atomic_load)
+def _compile_atomic_load(array, index):
+    return lambda array, index: _llvm_atomic_load(array, index)
+
+
+@overload(atomic_store)
+def _compile_atomic_store(array, index, value):
+    return lambda array, index, value: _llvm_atomic_store(array, index, value)
+
+
+@overload(prefetch)
+def _compile_prefetch(array, row, column):
+    return lambda array, row, column: _llvm_prefetch(array, row, column)
+
+
+@overload(yield_processor)
+def _compile_yield_processor():
+    return lambda: _llvm_yield()
