@@ -72,6 +72,51 @@ def _llvm_prefetch(typingctx, array, row, column):
     return types.void(array, row, column), codegen
 
 
+_LANES = 64
+
+
+def _lanes(builder, pointer, element, alignment):
+    """Load 64 neighbouring elements as one vector."""
+    vector = ir.VectorType(element, _LANES)
+    loaded = builder.load(builder.bitcast(pointer, vector.as_pointer()))
+    loaded.align = alignment
+    return loaded
+
+
+def _splat(builder, value):
+    """Give a vector of 64 times the same value."""
+    undefined = ir.Constant(ir.VectorType(value.type, _LANES), ir.Undefined)
+    first = builder.insert_element(undefined, value, ir.IntType(32)(0))
+    zeros = ir.Constant(ir.VectorType(ir.IntType(32), _LANES), [0] * _LANES)
+    return builder.shuffle_vector(first, undefined, zeros)
+
+
+@intrinsic
+def _llvm_at_least(typingctx, values, threshold):
+    def codegen(context, builder, signature, args):
+        data = context.make_array(values)(context, builder, args[0]).data
+        element = context.get_data_type(values.dtype)
+        lanes = _lanes(builder, data, element, values.dtype.bitwidth // 8)
+        is_at_least = builder.fcmp_ordered(">=", lanes, _splat(builder, args[1]))
+        return builder.bitcast(is_at_least, ir.IntType(64))
+
+    return types.uint64(values, values.dtype), codegen
+
+
+@intrinsic
+def _llvm_add_where(typingctx, numbers, bits, value):
+    def codegen(context, builder, signature, args):
+        data = context.make_array(numbers)(context, builder, args[0]).data
+        lanes = _lanes(builder, data, ir.IntType(8), 1)
+        chosen = builder.bitcast(args[1], ir.VectorType(ir.IntType(1), _LANES))
+        zeros = ir.Constant(lanes.type, [0] * _LANES)
+        total = builder.add(lanes, builder.select(chosen, _splat(builder, args[2]), zeros))
+        builder.store(total, builder.bitcast(data, lanes.type.as_pointer()), align=1)
+        return context.get_dummy_value()
+
+    return types.void(numbers, types.uint64, types.uint8), codegen
+
+
 @intrinsic
 def _llvm_yield(typingctx):
     name = "SwitchToThread" if sys.platform == "win32" else "sched_yield"
@@ -82,6 +127,20 @@ def _llvm_yield(typingctx):
         return context.get_dummy_value()
 
     return types.void(), codegen
+
+
+def at_least(values, threshold):
+    """Compare 64 numbers with one: bit i of the word (uint64) is 1 if ``values[i] >= threshold``.
+
+    `values` is a contiguous array of at least 64 float32 or float64, `threshold` of the same dtype.
+    """
+    return np.packbits(values[:_LANES] >= threshold, bitorder="little").view(np.uint64)[0]
+
+
+def add_where(numbers, bits, value):
+    """Add `value` to those of 64 numbers (uint8) whose bit in `bits` (uint64) is 1."""
+    bytes_ = np.array([bits], dtype=np.uint64).view(np.uint8)
+    numbers[:_LANES] += np.unpackbits(bytes_, bitorder="little") * np.uint8(value)
 
 
 def trailing_zeros(bits):
@@ -112,6 +171,16 @@ def prefetch(array, row, column):
 
 def yield_processor():
     """Let another thread run on this processor."""
+
+
+@overload(at_least)
+def _compile_at_least(values, threshold):
+    return lambda values, threshold: _llvm_at_least(values, threshold)
+
+
+@overload(add_where)
+def _compile_add_where(numbers, bits, value):
+    return lambda numbers, bits, value: _llvm_add_where(numbers, bits, value)
 
 
 @overload(trailing_zeros)

@@ -55,6 +55,48 @@ ROUTE_DTYPE = np.dtype(
 )
 
 
+# Prediction takes the first so many levels of a tree for 64 rows at once, see TreeTops.
+TOP_LEVELS = 6
+ALL_ROWS = np.uint64(0xFFFFFFFFFFFFFFFF)  # as the bits of a word
+
+# One split of the first levels.
+TOP_SPLIT_DTYPE = np.dtype(
+    [
+        ("missing_right", np.uint64),  # all bits 1: missing values go right; else 0
+        ("level", np.int32),  # 0 for the root
+        ("column", np.int32),  # of the block of rows: TreeTops.features[column] is the feature
+        ("place", np.int32),  # 1 for the root; the children of p are 2 p and 2 p + 1
+    ],
+    align=True,
+)
+
+
+class TreeTops(NamedTuple):
+    """The first levels of all trees, for many rows at once.
+
+    Attributes
+    ----------
+    splits : recarray of TOP_SPLIT_DTYPE, shape (n_splits,)
+        Tree after tree, parents before their children.
+    thresholds, thresholds32 : ndarray of float64 and of float32, shape (n_splits,)
+        x >= threshold goes right; rounded up, so that this holds for float32 values alike.
+    starts : ndarray of int64, shape (n_trees + 1,)
+        Tree t has ``splits[starts[t]:starts[t + 1]]``.
+    landings : ndarray of int32, shape (n_trees, 2**TOP_LEVELS)
+        The node that a row has come to, as a number of ``Model.routes``, by its decisions read as
+        binary digits, the first one highest, right being 1; after a leaf the digits are 0.
+    features : ndarray of int64, shape (n_columns,)
+        The features that occur.
+    """
+
+    splits: np.recarray
+    thresholds: np.ndarray
+    thresholds32: np.ndarray
+    starts: np.ndarray
+    landings: np.ndarray
+    features: np.ndarray
+
+
 class TreeParams(NamedTuple):
     """Read-only settings of a tree, cast once by :func:`tree_params`.
 
@@ -131,6 +173,10 @@ class Model(NamedTuple):
         ``t % n_outputs``.
     routes : recarray of ROUTE_DTYPE, shape (n_nodes_of_all_trees,)
         The same nodes for prediction.
+    values : ndarray of float64, shape (n_nodes_of_all_trees,)
+        Their values.
+    tops : TreeTops
+        The first levels once more.
     depths : ndarray of int64, shape (n_trees,)
         Most splits on the way to a leaf of each tree.
     n_pruned : ndarray of int64, shape (n_trees,)
@@ -146,6 +192,8 @@ class Model(NamedTuple):
     nodes: np.recarray
     tree_starts: np.ndarray
     routes: np.recarray
+    values: np.ndarray
+    tops: TreeTops
     depths: np.ndarray
     n_pruned: np.ndarray
     base_score: np.ndarray

@@ -7,6 +7,8 @@ import pytest
 from sklboost import parallel
 from sklboost.compiling import kernel
 from sklboost.instructions import (
+    add_where,
+    at_least,
     atomic_add,
     atomic_load,
     atomic_store,
@@ -125,6 +127,27 @@ def count_trailing_zeros(bits):
 def test_trailing_zeros(count):
     for bits, expected in [(1, 0), (2, 1), (12, 2), (2**63, 63), (2**64 - 1, 0)]:
         assert count(np.uint64(bits)) == expected
+
+
+@kernel
+def compare_and_add(values, threshold, numbers):
+    bits = at_least(values, threshold)
+    add_where(numbers, bits, np.uint8(3))
+    return bits
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_64_numbers_at_once(dtype):
+    random = np.random.default_rng(0)
+    values = random.normal(size=64).astype(dtype)
+    values[[0, 5, 63]] = values[7]
+    values[9] = np.nan
+    numbers = random.integers(0, 50, 64).astype(np.uint8)
+    before = numbers.copy()
+    bits = int(compare_and_add(values, values[7], numbers))
+    assert [bits >> i & 1 for i in range(64)] == [int(value >= values[7]) for value in values]
+    assert list(numbers) == [n + 3 * (v >= values[7]) for n, v in zip(before, values, strict=True)]
 
 
 @pytest.mark.interpreted

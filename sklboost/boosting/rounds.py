@@ -11,8 +11,8 @@ from sklboost.hashing import hash_key
 from sklboost.losses.base import Loss
 from sklboost.parallel import ThreadTeam
 from sklboost.structs import Model, TrainingBins, TreeParams
+from sklboost.tree.assembly import assemble_model
 from sklboost.tree.growing import grow_tree
-from sklboost.tree.prediction import assemble_model
 from sklboost.tree.quantization import weigh
 from sklboost.tree.workspace import allocate_workspace
 

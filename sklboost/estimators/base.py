@@ -21,7 +21,7 @@ from sklboost.inspection.tables import node_table
 from sklboost.losses.base import Loss
 from sklboost.parallel import ThreadTeam, n_threads_for
 from sklboost.structs import Model
-from sklboost.tree.prediction import add_trees, allocate_scratch, find_leaves
+from sklboost.tree.prediction import add_trees, find_leaves, prepare_prediction
 
 _TREE_PARAMETERS = (
     *("learning_rate", "reg_lambda", "reg_alpha", "gamma", "min_child_weight"),
@@ -148,7 +148,8 @@ class BaseBooster(ChecksNames, BaseEstimator, metaclass=ABCMeta):
         raw = raw_matrix(features(self, X))
         leaves = np.empty((raw.n_samples, self.model_.n_trees), dtype=np.int32)
         with ThreadTeam(n_threads_for(self.n_jobs, leaves.size)) as team:
-            team.run(find_leaves, self.model_, raw, allocate_scratch(team.size), leaves)
+            prepared = prepare_prediction(self.model_, raw, team.size)
+            team.run(find_leaves, self.model_, raw, prepared, leaves)
         return leaves
 
     @property
@@ -200,7 +201,8 @@ class BaseBooster(ChecksNames, BaseEstimator, metaclass=ABCMeta):
             # a team for each step: between two, anything may happen, a fork for one
             with ThreadTeam(n_threads_for(self.n_jobs, raw.n_samples * step)) as team:
                 trees = (first, first + step)
-                team.run(add_trees, model, raw, trees, allocate_scratch(team.size), raw_score)
+                prepared = prepare_prediction(model, raw, team.size)
+                team.run(add_trees, model, raw, trees, prepared, raw_score)
             yield raw_score
 
     def _start(self, loss: Loss, target: np.ndarray, weight: np.ndarray) -> np.ndarray:

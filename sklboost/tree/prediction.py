@@ -3,63 +3,123 @@
 In: a model and raw values. Out: the sum of the leaf values for each row, or the leaf each row
 reaches in each tree.
 
-The one idea: rows go down a tree in blocks, all one step at a time. A step has no branch that could
-be mispredicted, and while memory answers for one row the processor works on the next; a third of
-the time of one row after the other. A tree's nodes stay in the cache while the block passes
-through it, and the block's values while the trees pass over them.
+The one idea: 64 rows go down a tree together, as the bits of one word. A split compares one feature
+of the 64 rows with its threshold, which gives a word of decisions, and divides the word of the rows
+that came to it in two::
+
+    right = here & (values >= threshold)        left = here ^ right
+
+So each split of the first levels is visited once, not once a row. Deeper down, and for few rows,
+each row takes its own way, all rows one step at a time and without a branch to mispredict. The
+splits as words of bits come from QuickScorer (Lucchese et al. 2015), though not the order of work.
 """
 
-from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from sklboost.compiling import kernel
+from sklboost.data.raw import RawMatrix
+from sklboost.instructions import add_where, at_least
 from sklboost.parallel import next_task
-from sklboost.structs import NODE_DTYPE, ROUTE_DTYPE, Model, TreeParams, records
+from sklboost.structs import ALL_ROWS, TOP_LEVELS, Model
 
-_BLOCK_ROWS = 64
+_WORD = 64
+# A tree's splits stay in the first-level cache for so many words of rows, if the rows fit as well.
+_WORDS_PER_BLOCK = 4
+_BLOCK_VALUES = 8192
+# With fewer rows a word is too empty.
+_MIN_ROWS = 8
 
 
-def assemble_model(
-    trees: Sequence[np.ndarray],
-    n_pruned: Sequence[int],
-    base_score: np.ndarray,
-    params: TreeParams,
-    n_features: int,
-) -> Model:
-    """Put finished trees together with what prediction needs."""
-    nodes = np.concatenate(trees, dtype=NODE_DTYPE).view(np.recarray)
-    tree_starts = np.cumsum([0, *map(len, trees)])
-    routes = records(len(nodes), ROUTE_DTYPE)
-    depths = np.zeros(len(trees), dtype=np.int64)
-    fill_routes(nodes, tree_starts, routes, np.zeros(len(nodes), dtype=np.int64), depths)
-    pruned = np.array(n_pruned, dtype=np.int64)
-    return Model(nodes, tree_starts, routes, depths, pruned, base_score, params, n_features)
+class PredictionScratch(NamedTuple):
+    """What prediction writes on the way; the first axis is threads.
+
+    Attributes
+    ----------
+    columns : ndarray of the dtype of the raw values, shape (n_threads, n_columns, n_rows)
+        The values of a block of rows, feature by feature.
+    missing : ndarray of uint64, shape (n_threads, n_columns, n_words)
+        Which of them are NaN, a bit each.
+    here : ndarray of uint64, shape (n_threads, 2 * 2**TOP_LEVELS)
+        Which of 64 rows have come to each place of the tree.
+    goes_right : ndarray of uint64, shape (n_threads, TOP_LEVELS)
+        Which of them go right at each level.
+    digits : ndarray of uint8, shape (n_threads, 64)
+        The decisions of each row, as in ``TreeTops.landings``.
+    positions : ndarray of int64, shape (n_threads, n_rows)
+        The node each row has come to.
+    """
+
+    columns: np.ndarray
+    missing: np.ndarray
+    here: np.ndarray
+    goes_right: np.ndarray
+    digits: np.ndarray
+    positions: np.ndarray
+
+
+def prepare_prediction(
+    model: Model, raw: RawMatrix, n_threads: int
+) -> tuple[np.ndarray, PredictionScratch]:
+    """Give the thresholds for this kind of raw values, and scratch, for the kernels below."""
+    tops, dtype = model.tops, raw.values.dtype
+    n_columns = len(tops.features)
+    n_words = max(1, min(_WORDS_PER_BLOCK, _BLOCK_VALUES // (_WORD * max(1, n_columns))))
+    scratch = PredictionScratch(
+        # beyond the last row of the last block lie zeros, whose way nobody asks for
+        columns=np.zeros((n_threads, n_columns, n_words * _WORD), dtype=dtype),
+        missing=np.zeros((n_threads, n_columns, n_words), dtype=np.uint64),
+        here=np.empty((n_threads, 2 << TOP_LEVELS), dtype=np.uint64),
+        goes_right=np.empty((n_threads, TOP_LEVELS), dtype=np.uint64),
+        digits=np.empty((n_threads, _WORD), dtype=np.uint8),
+        positions=np.empty((n_threads, n_words * _WORD), dtype=np.int64),
+    )
+    return tops.thresholds32 if dtype == np.float32 else tops.thresholds, scratch
 
 
 @kernel
-def fill_routes(nodes, tree_starts, routes, depth, depths):
-    """Fill the routes and the trees' `depths` from the nodes; `depth`, of each node, is all 0."""
-    for tree in range(len(depths)):
-        root = tree_starts[tree]
-        for position in range(root, tree_starts[tree + 1]):
-            node, route = nodes[position], routes[position]
-            is_leaf = node.left < 0
-            route.threshold = node.threshold
-            route.feature = 0 if is_leaf else node.feature
-            route.left = position if is_leaf else root + node.left
-            route.default_left = 1 if is_leaf else node.default_left
-            if not is_leaf:  # children lie behind their parent, so this comes in time
-                depth[root + node.left] = depth[position] + 1
-                depth[root + node.right] = depth[position] + 1
-            depths[tree] = max(depths[tree], depth[position])
+def copy_block(raw, features, first_row, n_rows, columns, missing):
+    """Fill `columns` and `missing` with a block of rows."""
+    for column in range(len(features)):
+        start = first_row * raw.row_step + features[column] * raw.feature_step
+        values = columns[column]
+        n_missing = 0
+        for row in range(n_rows):
+            value = raw.values[np.uint64(start + row * raw.row_step)]
+            values[np.uint64(row)] = value
+            n_missing += value != value
+        missing[column, :] = 0
+        for row in range(n_rows if n_missing > 0 else 0):
+            is_missing = np.uint64(values[row] != values[row])
+            missing[column, row // _WORD] |= is_missing << np.uint64(row % _WORD)
 
 
 @kernel
-def walk_tree(model, tree, raw, first_row, positions):
-    """Fill `positions` with the leaves, in ``model.routes``, of the rows from `first_row` on."""
-    positions[:] = model.tree_starts[tree]
-    for _ in range(model.depths[tree]):
+def take_top(tops, thresholds, tree, scratch, word):
+    """Fill ``scratch.digits`` with the decisions of 64 rows; `scratch` is one thread's."""
+    columns = scratch.columns[:, word * _WORD : (word + 1) * _WORD]
+    here, goes_right, digits = scratch.here, scratch.goes_right, scratch.digits
+    here[1] = ALL_ROWS
+    goes_right[:] = 0
+    for index in range(np.uint64(tops.starts[tree]), np.uint64(tops.starts[tree + 1])):
+        split = tops.splits[index]
+        column, place = np.uint64(split.column), np.uint64(split.place)
+        decisions = at_least(columns[column], thresholds[index])
+        decisions |= scratch.missing[column, np.uint64(word)] & split.missing_right
+        right = here[place] & decisions
+        here[place + place] = here[place] ^ right
+        here[place + place + np.uint64(1)] = right
+        goes_right[np.uint64(split.level)] |= right
+    digits[:] = 0
+    for level in range(TOP_LEVELS):
+        add_where(digits, goes_right[level], np.uint8(1 << (TOP_LEVELS - 1 - level)))
+
+
+@kernel
+def take_steps(model, n_steps, raw, first_row, positions):
+    """Move the rows from `first_row` on so many levels down from their `positions`."""
+    for _ in range(n_steps):
         for index in range(len(positions)):
             route = model.routes[np.uint64(positions[index])]
             row = (first_row + index) * raw.row_step
@@ -69,7 +129,42 @@ def walk_tree(model, tree, raw, first_row, positions):
 
 
 @kernel
-def add_trees(team, model, raw, trees, scratch, raw_score):
+def walk_tree(model, thresholds, tree, raw, first_row, scratch):
+    """Fill ``scratch.positions`` with the leaves, in ``model.routes``, of a block of rows."""
+    positions = scratch.positions
+    n_rows = len(positions)
+    if n_rows < _MIN_ROWS:
+        positions[:] = model.tree_starts[tree]
+        take_steps(model, model.depths[tree], raw, first_row, positions)
+        return
+    landings = model.tops.landings[tree]
+    for start in range(0, n_rows, _WORD):
+        take_top(model.tops, thresholds, tree, scratch, start // _WORD)
+        part = positions[start : min(start + _WORD, n_rows)]
+        for row in range(len(part)):
+            part[row] = landings[np.uint64(scratch.digits[row])]
+    take_steps(model, model.depths[tree] - TOP_LEVELS, raw, first_row, positions)
+
+
+@kernel
+def begin_block(team, model, raw, start, scratch):
+    """Copy the rows from `start` on, as many as a block has, and give this thread's scratch."""
+    n_rows = min(scratch.positions.shape[1], raw.n_samples - start)
+    columns, missing = scratch.columns[team.rank], scratch.missing[team.rank]
+    if n_rows >= _MIN_ROWS:
+        copy_block(raw, model.tops.features, start, n_rows, columns, missing)
+    return PredictionScratch(
+        columns,
+        missing,
+        scratch.here[team.rank],
+        scratch.goes_right[team.rank],
+        scratch.digits[team.rank],
+        scratch.positions[team.rank, :n_rows],
+    )
+
+
+@kernel
+def add_trees(team, model, raw, trees, prepared, raw_score):
     """Add the leaf values of some trees to the raw scores; every member takes blocks of rows.
 
     Parameters
@@ -79,36 +174,34 @@ def add_trees(team, model, raw, trees, scratch, raw_score):
     raw : RawMatrix
     trees : tuple of int
         Start and stop.
-    scratch : ndarray of int64, shape (n_threads, _BLOCK_ROWS)
-        Overwritten.
+    prepared : tuple
+        From :func:`prepare_prediction`.
     raw_score : ndarray of float64, shape (n_outputs, n_samples)
         Added to in place, tree after tree, so in the same order for any number of threads.
     """
-    n_outputs = raw_score.shape[0]
-    start = next_task(team, 0) * _BLOCK_ROWS
+    thresholds, scratch = prepared
+    n_outputs, n_rows = raw_score.shape[0], scratch.positions.shape[1]
+    start = next_task(team, 0) * n_rows
     while start < raw.n_samples:
-        positions = scratch[team.rank, : min(_BLOCK_ROWS, raw.n_samples - start)]
+        own = begin_block(team, model, raw, start, scratch)
         for tree in range(trees[0], trees[1]):
-            walk_tree(model, tree, raw, start, positions)
-            scores = raw_score[tree % n_outputs]
-            for index in range(len(positions)):
-                scores[start + index] += model.nodes[positions[index]].value
-        start = next_task(team, 0) * _BLOCK_ROWS
+            walk_tree(model, thresholds, tree, raw, start, own)
+            scores = raw_score[tree % n_outputs, start : start + len(own.positions)]
+            for row in range(len(scores)):
+                scores[row] += model.values[np.uint64(own.positions[row])]
+        start = next_task(team, 0) * n_rows
 
 
 @kernel
-def find_leaves(team, model, raw, scratch, leaves):
+def find_leaves(team, model, raw, prepared, leaves):
     """Fill ``leaves[row, tree]`` with the number of the leaf, counted from the tree's root."""
-    start = next_task(team, 0) * _BLOCK_ROWS
+    thresholds, scratch = prepared
+    n_rows = scratch.positions.shape[1]
+    start = next_task(team, 0) * n_rows
     while start < raw.n_samples:
-        positions = scratch[team.rank, : min(_BLOCK_ROWS, raw.n_samples - start)]
+        own = begin_block(team, model, raw, start, scratch)
         for tree in range(leaves.shape[1]):
-            walk_tree(model, tree, raw, start, positions)
-            for index in range(len(positions)):
-                leaves[start + index, tree] = positions[index] - model.tree_starts[tree]
-        start = next_task(team, 0) * _BLOCK_ROWS
-
-
-def allocate_scratch(n_threads: int) -> np.ndarray:
-    """Make the scratch array of the two kernels above."""
-    return np.empty((n_threads, _BLOCK_ROWS), dtype=np.int64)
+            walk_tree(model, thresholds, tree, raw, start, own)
+            for row in range(len(own.positions)):
+                leaves[start + row, tree] = own.positions[row] - model.tree_starts[tree]
+        start = next_task(team, 0) * n_rows

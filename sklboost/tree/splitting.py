@@ -32,6 +32,8 @@ _FEW = 4
 _BIT = np.uint64(1) << np.arange(64, dtype=np.uint64)
 # Far more than rounding can change a sum of two similarities, relative to it.
 _SLACK = 1e-9
+# Less than every gain, and unlike -inf still a number when multiplied by 0.
+_NO_GAIN = -1e300
 
 
 class SearchedNode(NamedTuple):
@@ -180,7 +182,7 @@ def scan_feature(search, node, histogram, feature, scratch, best):
         n_occupied = list_many(cells, scratch.bins, scratch.sums)
     sums, gains = scratch.sums[:n_occupied], scratch.gains
     # rounding must not hide a split that is better by the last bit
-    least = best.gain + node.similarity
+    least = max(best.gain, _NO_GAIN) + node.similarity
     least -= _SLACK * abs(least)
     n_directions = 2 if missing != 0 else 1
     may_be_better = False

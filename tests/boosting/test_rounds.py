@@ -14,7 +14,7 @@ from sklboost.losses.log_loss import LogLoss
 from sklboost.losses.softmax import Softmax
 from sklboost.losses.squared_error import SquaredError
 from sklboost.parallel import ThreadTeam
-from sklboost.tree.prediction import add_trees, allocate_scratch
+from sklboost.tree.prediction import add_trees, prepare_prediction
 from tests.tree.growth import params
 
 pytestmark = pytest.mark.interpreted
@@ -72,7 +72,9 @@ def test_raw_scores_of_training_are_those_of_prediction(loss):
     with ThreadTeam(1) as team:
         for round_, stage in stages:
             trees = (round_ * loss.n_outputs, (round_ + 1) * loss.n_outputs)
-            team.run(add_trees, model, raw_matrix(X), trees, allocate_scratch(1), raw_score)
+            raw = raw_matrix(X)
+            prepared = prepare_prediction(model, raw, 1)
+            team.run(add_trees, model, raw, trees, prepared, raw_score)
             assert_array_equal(raw_score, stage)
 
 

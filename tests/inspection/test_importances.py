@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from sklboost.inspection.importances import gain_importance
-from sklboost.tree.prediction import assemble_model
+from sklboost.tree.assembly import assemble_model
 from tests.tree.growth import make_nodes, params
 
 pytestmark = pytest.mark.interpreted

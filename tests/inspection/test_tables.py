@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from sklboost.inspection.tables import node_table
-from sklboost.tree.prediction import assemble_model
+from sklboost.tree.assembly import assemble_model
 from tests.tree.growth import make_nodes, params
 
 pytestmark = pytest.mark.interpreted

@@ -3,7 +3,9 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from sklboost.data.raw import raw_matrix
-from sklboost.tree.prediction import add_trees, allocate_scratch, assemble_model, find_leaves
+from sklboost.tree import prediction
+from sklboost.tree.assembly import assemble_model
+from sklboost.tree.prediction import add_trees, find_leaves, prepare_prediction
 from tests.data.test_raw import ORDERS
 from tests.tree.growth import binned, grow, make_data, make_nodes, params, run
 
@@ -33,15 +35,17 @@ def make_model(*trees, n_outputs=1):
 def scores(model, X, trees=None, n_threads=1):
     raw_score = np.zeros((model.n_outputs, len(X)))
     trees = trees or (0, model.n_trees)
-    raw, scratch = raw_matrix(np.asarray(X)), allocate_scratch(n_threads)
-    run(add_trees, model, raw, trees, scratch, raw_score, n_threads=n_threads)
+    raw = raw_matrix(np.asarray(X))
+    prepared = prepare_prediction(model, raw, n_threads)
+    run(add_trees, model, raw, trees, prepared, raw_score, n_threads=n_threads)
     return raw_score
 
 
 def leaves(model, X, n_threads=1):
     found = np.full((len(X), model.n_trees), -9, dtype=np.int32)
-    raw, scratch = raw_matrix(np.asarray(X)), allocate_scratch(n_threads)
-    run(find_leaves, model, raw, scratch, found, n_threads=n_threads)
+    raw = raw_matrix(np.asarray(X))
+    prepared = prepare_prediction(model, raw, n_threads)
+    run(find_leaves, model, raw, prepared, found, n_threads=n_threads)
     return found
 
 
@@ -63,9 +67,10 @@ def leaves(model, X, n_threads=1):
 )
 def test_the_way_of_a_row(row, leaf, value):
     model = make_model(TREES[0])
-    X = np.array([row])
-    assert leaves(model, X)[0, 0] == leaf
-    assert scores(model, X)[0, 0] == value
+    for n_rows in (1, 20):  # step by step, and as bits of a word
+        X = np.array([row] * n_rows)
+        assert_array_equal(leaves(model, X), np.full((n_rows, 1), leaf))
+        assert_array_equal(scores(model, X), np.full((1, n_rows), value))
 
 
 @pytest.mark.interpreted
@@ -73,7 +78,8 @@ def test_the_way_of_a_row(row, leaf, value):
     ("value", "expected"), [(nan, 0.5), (-inf, 0.25), (inf, 0.25), (-1e308, 0.25)]
 )
 def test_only_missing_values_are_below_minus_infinity(value, expected):
-    assert scores(make_model(TREES[1]), [[0.0, value]])[0, 0] == expected
+    for n_rows in (1, 20):
+        assert (scores(make_model(TREES[1]), [[0.0, value]] * n_rows) == expected).all()
 
 
 @pytest.mark.interpreted
@@ -88,6 +94,17 @@ def test_float32_rows_and_float64_thresholds():
     model = make_model([split(0, 1 / 3, 1), dict(value=1.0), dict(value=2.0)])
     X = np.array([[third, 0], [np.nextafter(third, np.float32(0)), 0]], dtype=np.float32)
     assert_array_equal(scores(model, X), [[2.0, 1.0]])
+    assert_array_equal(scores(model, X.repeat(20, axis=0)), [[2.0] * 20 + [1.0] * 20])
+
+
+@pytest.mark.parametrize("threshold", [1e300, -1e300, inf, -inf, 1e-300, -1e-300, 0.0, 1 / 3])
+def test_float32_thresholds_are_rounded_up(threshold):
+    model = make_model([split(0, threshold, 1), dict(value=1.0), dict(value=2.0)])
+    near = np.float32(np.clip(threshold, -3e38, 3e38))
+    values = [near, np.nextafter(near, np.float32(inf)), np.nextafter(near, np.float32(-inf))]
+    values = np.array([*values, 0, -0.0, 1, -1, inf, -inf, 3.4e38, -3.4e38], dtype=np.float32)
+    expected = np.where(values.astype(float) >= threshold, 2.0, 1.0)
+    assert_array_equal(scores(model, np.column_stack([values, values]))[0], expected)
 
 
 @pytest.mark.interpreted
@@ -143,7 +160,7 @@ def follow(nodes, row):
     return node
 
 
-@pytest.mark.parametrize("n_rows", [1, 63, 64, 65, 500])
+@pytest.mark.parametrize("n_rows", [1, 7, 8, 63, 64, 65, 255, 257, 500])
 @pytest.mark.parametrize("order", ORDERS)
 def test_blocks_layouts_and_threads(n_rows, order):
     X, gradient, hessian = make_data(0, 500)
@@ -158,3 +175,32 @@ def test_blocks_layouts_and_threads(n_rows, order):
     if n_rows == 500:  # what training added is what prediction gives
         assert_array_equal(grown.raw_score, tree["value"][expected])
         assert_array_equal(np.unique(expected), np.flatnonzero(tree["left"] < 0))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    "settings", [dict(max_depth=1), dict(max_depth=6), dict(max_depth=7), dict(max_depth=0)]
+)
+@pytest.mark.parametrize("n_features", [2, 200])
+def test_words_of_rows_go_the_way_of_single_rows(dtype, settings, n_features):
+    X, gradient, hessian = make_data(3, 600, n_features, n_values=50)
+    X += np.random.default_rng(0).normal(size=X.shape)
+    X = X.astype(dtype)
+    grown = grow(binned(X), gradient, hessian, params(**settings))
+    model = assemble_model([grown.nodes] * 2, [0, 0], np.zeros(1), params(), n_features)
+    by_words = leaves(model, X)
+    assert_array_equal(by_words[:, 0], [follow(grown.nodes, row) for row in X])
+    assert_array_equal(by_words[:, 1], by_words[:, 0])
+    one_by_one = np.concatenate([leaves(model, X[start : start + 3]) for start in range(0, 600, 3)])
+    assert_array_equal(one_by_one, by_words)
+
+
+@pytest.mark.interpreted
+def test_only_features_of_the_first_levels_are_copied():
+    model = make_model(*TREES)
+    assert list(model.tops.features) == [0, 1]
+    assert list(make_model(TREES[1]).tops.features) == [1]
+    assert list(make_model(TREES[2]).tops.features) == []  # no split at all
+    assert_array_equal(scores(make_model(TREES[2]), np.zeros((20, 2))), [[7.0] * 20])
+    _, scratch = prepare_prediction(model, raw_matrix(np.zeros((3, 2))), 2)
+    assert scratch.columns.shape == (2, 2, prediction._WORDS_PER_BLOCK * 64)
