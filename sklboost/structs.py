@@ -141,7 +141,7 @@ class TrainingBins(NamedTuple):
 
     Attributes
     ----------
-    rows : ndarray of uint8 or uint16, shape (n_samples, n_features), C order
+    rows : ndarray of uint8 or uint16, read-only, shape (n_samples, n_features), C order
         Read when histograms are built: one row's bins share a cache line.
     columns : ndarray of the same dtype, shape (n_features, n_samples), C order
         Read when rows are routed: one feature's bins of neighbouring rows share a cache line.

@@ -1,1 +1,1 @@
-"""From what the user has to a binned matrix: cut points, then bins."""
+"""From what the user has to bins: cut points, then bins, for one fit or to be kept for many."""

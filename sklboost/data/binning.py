@@ -9,7 +9,7 @@ import numpy as np
 
 from sklboost.compiling import kernel
 from sklboost.data.cuts import find_cuts
-from sklboost.data.raw import RawMatrix
+from sklboost.data.raw import RawMatrix, read_only
 from sklboost.parallel import ThreadTeam, share
 from sklboost.structs import BinCuts, TrainingBins
 
@@ -121,29 +121,45 @@ def bin_matrix(team: ThreadTeam, raw: RawMatrix, weight: np.ndarray, max_bin: in
     max_bin : int
         2 to 65,535.
     """
-    has_missing = np.zeros(raw.n_features, dtype=np.int64)
-    team.run(find_missing, raw, has_missing)
+    has_missing = missing_features(team, raw)
     cuts = find_cuts(team, raw, weight, max_bin, has_missing)
     return apply_cuts(team, raw, cuts, has_missing)
+
+
+def missing_features(team: ThreadTeam, raw: RawMatrix) -> np.ndarray:
+    """Tell for each feature (int64) by 1 that it has missing values, by 0 that it has none."""
+    has_missing = np.zeros(raw.n_features, dtype=np.int64)
+    team.run(find_missing, raw, has_missing)
+    return has_missing
 
 
 def apply_cuts(
     team: ThreadTeam, raw: RawMatrix, cuts: BinCuts, has_missing: np.ndarray
 ) -> TrainingBins:
     """Bin raw values by given cuts. Codes are uint8 where all fit, else uint16."""
+    n_cells = np.diff(cuts.starts) + 1 + has_missing
+    dtype = np.uint8 if n_cells.max() <= 256 else np.uint16
+    rows = np.empty((raw.n_samples, raw.n_features), dtype=dtype)
+    columns = np.empty((raw.n_features, raw.n_samples), dtype=dtype)
+    matrix = lay_out_cells(rows, columns, cuts, has_missing)
+    shape = (team.size, _BLOCK_ROWS)
+    scratch = BinScratch(np.empty(shape), np.empty(shape, dtype=np.int64))
+    team.run(fill_bins, raw, _padded_cuts(cuts), scratch, matrix)
+    return matrix._replace(rows=read_only(rows))
+
+
+def lay_out_cells(
+    rows: np.ndarray, columns: np.ndarray, cuts: BinCuts, has_missing: np.ndarray
+) -> TrainingBins:
+    """Give each bin, and the missing values of a feature that has some, a histogram cell."""
     n_bins = np.diff(cuts.starts) + 1
-    cell_starts = np.zeros(raw.n_features + 1, dtype=np.int64)
+    cell_starts = np.zeros(len(cuts.starts), dtype=np.int64)
     np.cumsum(n_bins + has_missing, out=cell_starts[1:])
-    dtype = np.uint8 if np.diff(cell_starts).max() <= 256 else np.uint16
-    matrix = TrainingBins(
-        rows=np.empty((raw.n_samples, raw.n_features), dtype=dtype),
-        columns=np.empty((raw.n_features, raw.n_samples), dtype=dtype),
+    return TrainingBins(
+        rows=rows,
+        columns=columns,
         cell_starts=cell_starts,
         has_missing=has_missing,
         lower=_cell_values(cuts.lower, n_bins, has_missing),
         upper=_cell_values(cuts.upper, n_bins, has_missing),
     )
-    shape = (team.size, _BLOCK_ROWS)
-    scratch = BinScratch(np.empty(shape), np.empty(shape, dtype=np.int64))
-    team.run(fill_bins, raw, _padded_cuts(cuts), scratch, matrix)
-    return matrix

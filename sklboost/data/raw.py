@@ -33,9 +33,14 @@ def raw_matrix(X: np.ndarray) -> RawMatrix:
         values, row_step, feature_step = X.T.reshape(-1), 1, n_samples
     else:
         values, row_step, feature_step = np.ascontiguousarray(X).reshape(-1), n_features, 1
-    values = np.asarray(values).view()
-    values.flags.writeable = False
-    return RawMatrix(values, n_samples, n_features, row_step, feature_step)
+    return RawMatrix(read_only(values), n_samples, n_features, row_step, feature_step)
+
+
+def read_only(array: np.ndarray) -> np.ndarray:
+    """Give a plain, read-only view. What kernels only read has this one type, memory map or not."""
+    view = np.asarray(array).view()
+    view.flags.writeable = False
+    return view
 
 
 def raw_column(raw: RawMatrix, feature: int) -> np.ndarray:

@@ -1,0 +1,171 @@
+"""Features that were binned once, as the array-like that users pass on in place of raw values.
+
+In: bins by rows, and how they were made. Out: :class:`BinnedMatrix`, whose rows can be chosen as
+those of an array. Only the bins of the chosen rows are copied; the cuts are shared.
+"""
+
+import hashlib
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from sklboost.data.raw import read_only
+from sklboost.structs import BinCuts
+
+
+class Binning(NamedTuple):
+    """How values became bins: what all row slices of a BinnedMatrix have in common.
+
+    Attributes
+    ----------
+    cuts : BinCuts
+    has_missing : ndarray of int64, shape (n_features,)
+        1 where the bin after a feature's last is that of its missing values.
+    max_bin : int
+        As it was asked for.
+    feature_names : ndarray of str, shape (n_features,), or None
+    digest : str
+        The same for two binnings only if bins and names mean the same in both.
+    """
+
+    cuts: BinCuts
+    has_missing: np.ndarray
+    max_bin: int
+    feature_names: np.ndarray | None
+    digest: str
+
+
+def describe_binning(
+    cuts: BinCuts, has_missing: np.ndarray, max_bin: int, feature_names: np.ndarray | None
+) -> Binning:
+    """Put together how values became bins, with its digest."""
+    digest = hashlib.sha256()
+    for array in (*cuts, has_missing):
+        digest.update((array + 0).tobytes())  # -0.0 becomes 0.0, which equals it
+    digest.update(repr(None if feature_names is None else list(feature_names)).encode())
+    return Binning(cuts, has_missing, int(max_bin), feature_names, digest.hexdigest())
+
+
+class BinnedMatrix:
+    """Features binned once, to be used many times: what :func:`sklboost.bin_features` returns.
+
+    Estimators of this package take it in place of raw values. Rows are chosen as those of a NumPy
+    array: ``B[10:20]``, ``B[[3, 1, 2]]``, ``B[mask]``. It cannot be written to.
+
+    Parameters
+    ----------
+    bins : ndarray of uint8 or uint16, shape (n_samples, n_features)
+        The number of each value's bin.
+    binning : Binning
+        How the values became bins.
+
+    See Also
+    --------
+    sklboost.bin_features : Makes it.
+    """
+
+    __slots__ = ("_binning", "_bins")
+
+    def __init__(self, bins: np.ndarray, binning: Binning):
+        self._bins = read_only(np.ascontiguousarray(bins))
+        self._binning = binning
+
+    @property
+    def bins(self) -> np.ndarray:
+        """The number of each value's bin, read-only; missing values have a feature's last."""
+        return self._bins
+
+    @property
+    def binning(self) -> Binning:
+        """How the values became bins; one object for all slices of a matrix."""
+        return self._binning
+
+    @property
+    def max_bin(self) -> int:
+        """The largest number of bins that was asked for."""
+        return self._binning.max_bin
+
+    @property
+    def feature_names_in_(self) -> np.ndarray | None:
+        """Names of the features, where the raw values had names that are all strings."""
+        return self._binning.feature_names
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of features."""
+        n_samples, n_features = self._bins.shape
+        return n_samples, n_features
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions: 2."""
+        return 2
+
+    @property
+    def size(self) -> int:
+        """Number of values: rows times features."""
+        return self._bins.size
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Type of the bins: uint8 where all fit, else uint16."""
+        return self._bins.dtype
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the bins in bytes."""
+        return self._bins.nbytes
+
+    def __len__(self) -> int:
+        return len(self._bins)
+
+    def __repr__(self) -> str:
+        n_samples, n_features = self.shape
+        return (
+            f"<BinnedMatrix of {n_samples:,} rows and {n_features:,} features, "
+            f"max_bin={self.max_bin}, {self.dtype}>"
+        )
+
+    def __getitem__(self, key: Any) -> "BinnedMatrix":
+        """Choose rows: a slice of step 1 is a view, anything else a copy of their bins.
+
+        Parameters
+        ----------
+        key : slice, array-like of int or of bool
+            Also as scikit-learn writes it, ``key, ...`` or ``key, :``.
+
+        Raises
+        ------
+        TypeError
+            For one row or for columns.
+        """
+        if isinstance(key, tuple):
+            key, *others = key
+            if len(others) != 1 or not (others[0] is ... or _is_everything(others[0])):
+                raise TypeError(
+                    f"B[{key!r}, {', '.join(map(repr, others))}]: only the rows of a BinnedMatrix "
+                    "can be chosen; choose the columns before bin_features"
+                )
+        bins = self._bins[key]
+        if bins.ndim != 2:
+            raise TypeError(
+                f"B[{key!r}]: the rows of a BinnedMatrix are chosen by a slice, a list of row "
+                "numbers or a mask with one bool for each row; write B[3:4] for one row"
+            )
+        return BinnedMatrix(bins, self._binning)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
+        """Refuse: numbers of bins are not values, and whoever asks would take them for such."""
+        raise TypeError(
+            f"{self!r} cannot become an array of values, since it has only the numbers of their "
+            "bins: pass the raw values where something else than an estimator of sklboost reads "
+            "them"
+        )
+
+    def __reduce__(self) -> tuple:
+        # through the constructor, which also makes plain views of what joblib maps into memory
+        return BinnedMatrix, (self._bins, self._binning)
+
+
+def _is_everything(key: Any) -> bool:
+    return isinstance(key, slice) and key == slice(None)

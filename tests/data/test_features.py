@@ -1,0 +1,121 @@
+"""Bins made before become the same training bins, and values that stand for them."""
+
+import math
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from sklboost.data import features
+from sklboost.data.binned_matrix import BinnedMatrix, describe_binning
+from sklboost.data.binning import apply_cuts, missing_features
+from sklboost.data.cuts import find_cuts
+from sklboost.data.features import raw_blocks, training_bins
+from sklboost.data.raw import raw_matrix
+from sklboost.parallel import ThreadTeam
+from tests.data.test_binning import NO_WEIGHT, assert_same_matrix, binned, make_X
+from tests.data.test_raw import elements
+
+inf, nan = math.inf, math.nan
+
+
+def binned_matrix(X, max_bin=256):
+    with ThreadTeam(1) as team:
+        raw = raw_matrix(X)
+        has_missing = missing_features(team, raw)
+        cuts = find_cuts(team, raw, NO_WEIGHT, max_bin, has_missing)
+        bins = apply_cuts(team, raw, cuts, has_missing).rows
+    return BinnedMatrix(bins, describe_binning(cuts, has_missing, max_bin, None))
+
+
+def bins_for_training(X, max_bin=256, n_threads=1):
+    with ThreadTeam(n_threads) as team:
+        return training_bins(team, X, NO_WEIGHT, max_bin)
+
+
+def values_of(B, n_threads=1):
+    """Put the blocks of values together, and the ranges of their rows."""
+    with ThreadTeam(n_threads) as team:
+        blocks = [(rows, elements(raw)) for rows, raw in raw_blocks(team, B)]
+    return np.concatenate([values for _, values in blocks]), [rows for rows, _ in blocks]
+
+
+@pytest.mark.parametrize("n_rows", [1, 255, 257, 3000])
+@pytest.mark.parametrize("max_bin", [4, 256, 1000])
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_training_bins_are_those_of_the_raw_values(n_rows, max_bin, n_threads):
+    X = make_X(n_rows)
+    expected = binned(X, max_bin)
+    for features_ in (X, binned_matrix(X, max_bin)):
+        matrix = bins_for_training(features_, max_bin, n_threads)
+        assert_same_matrix(matrix, expected)
+        # kernels know one kind of each
+        for array, other in zip(matrix, expected, strict=True):
+            assert array.flags.writeable == other.flags.writeable
+            assert array.flags.c_contiguous
+
+
+@pytest.mark.interpreted
+def test_rows_of_a_matrix_keep_the_cells_of_all():
+    X = np.array([[1.0, nan], [2.0, 5.0], [3.0, 6.0]])
+    matrix = bins_for_training(binned_matrix(X)[1:])
+    assert_array_equal(matrix.rows, [[1, 0], [2, 1]])
+    assert_array_equal(matrix.columns, [[1, 2], [0, 1]])
+    assert list(matrix.cell_starts) == [0, 3, 6]
+    assert list(matrix.has_missing) == [0, 1]
+    assert_array_equal(matrix.lower, [1, 2, 3, 5, 6, nan])
+
+
+@pytest.mark.interpreted
+def test_raw_values_are_one_block_as_they_are():
+    X = make_X(5)
+    values, ranges = values_of(X)
+    assert_array_equal(values, X)
+    assert ranges == [slice(0, 5)]
+
+
+@pytest.mark.interpreted
+def test_values_stand_for_the_middle_of_their_bins():
+    tiny, huge = math.ulp(0.0), 1.7e308
+    X = np.array(
+        [
+            [0.0, 1.0, -inf, -inf, huge, tiny],
+            [4.0, nan, -inf, 5.0, 1.5e308, tiny],
+            [10.0, 2.0, 3.0, nan, -huge, -tiny],
+            [12.0, 5.0, inf, inf, -huge, -tiny],
+        ]
+    )
+    values, _ = values_of(binned_matrix(X, max_bin=2))
+    expected = np.array(
+        [
+            [2.0, 3.0, -inf, -inf, 1.6e308, tiny],
+            [2.0, nan, -inf, -inf, 1.6e308, tiny],
+            [11.0, 3.0, inf, nan, -huge, -tiny],
+            [11.0, 3.0, inf, -inf, -huge, -tiny],
+        ]
+    )
+    assert_array_equal(values, expected)
+
+
+@pytest.mark.parametrize("max_bin", [3, 30, 256, 1000])
+def test_a_value_lies_in_the_bin_it_stands_for(max_bin):
+    X = make_X(900)
+    B = binned_matrix(X, max_bin)
+    values, _ = values_of(B)
+    assert_array_equal(np.isnan(values), np.isnan(X))
+    with ThreadTeam(1) as team:
+        again = apply_cuts(team, raw_matrix(values), B.binning.cuts, B.binning.has_missing)
+    assert_array_equal(again.rows, B.bins)
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("n_rows", [1, 4, 5, 8, 10])
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_blocks_of_rows(n_rows, n_threads, monkeypatch):
+    X = make_X(n_rows)
+    monkeypatch.setattr(features, "_BLOCK_VALUES", 4 * 6 + 5)  # four rows, not quite five
+    values, ranges = values_of(binned_matrix(X), n_threads)
+    assert_array_equal(values, X)  # every distinct value has a bin
+    assert ranges == [slice(i, min(i + 4, n_rows)) for i in range(0, n_rows, 4)]
+    monkeypatch.setattr(features, "_BLOCK_VALUES", 1)  # less than one row
+    assert_array_equal(values_of(binned_matrix(X), n_threads)[0], X)
