@@ -1,7 +1,9 @@
 """Gradient boosting in Python that can be read, with the same model on any number of threads."""
 
+from sklboost.data.binned_matrix import BinnedMatrix
+from sklboost.estimators.bin_features import bin_features
 from sklboost.estimators.classifier import XGBClassifierLite
 from sklboost.estimators.regressor import XGBRegressorLite
 
-__all__ = ["XGBClassifierLite", "XGBRegressorLite"]
+__all__ = ["BinnedMatrix", "XGBClassifierLite", "XGBRegressorLite", "bin_features"]
 __version__ = "0.1.0"

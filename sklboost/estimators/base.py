@@ -12,8 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklboost.boosting.rounds import boost
 from sklboost.boosting.settings import tree_params
-from sklboost.data.binning import bin_matrix
-from sklboost.data.raw import raw_matrix
+from sklboost.data.features import raw_blocks, training_bins
 from sklboost.estimators.parameters import ChecksNames, check_parameters
 from sklboost.estimators.validation import TrainingData, features, training_data
 from sklboost.inspection.importances import gain_importance
@@ -36,6 +35,7 @@ class BaseBooster(ChecksNames, BaseEstimator, metaclass=ABCMeta):
     n_features_in_: int
     _numeric_target: bool
     _loss: Loss
+    _binning_digest: str | None  # of a BinnedMatrix given to fit
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class BaseBooster(ChecksNames, BaseEstimator, metaclass=ABCMeta):
         ----------
         X : array-like of shape (n_samples, n_features)
             Numbers: float32 and float64 are used as they are, others as float64. NaN is a missing
-            value; infinity is an ordinary one.
+            value; infinity is an ordinary one. Or what :func:`sklboost.bin_features` made of them.
         y : array-like of shape (n_samples,)
             Targets: numbers for the regressor, labels of any kind for the classifier.
         sample_weight : array-like of shape (n_samples,), optional
@@ -116,7 +116,7 @@ class BaseBooster(ChecksNames, BaseEstimator, metaclass=ABCMeta):
         loss, target = self._prepare(data)
         params = tree_params(**{name: getattr(self, name) for name in _TREE_PARAMETERS})
         with ThreadTeam(n_threads_for(self.n_jobs, data.X.size)) as team:
-            matrix = bin_matrix(team, raw_matrix(data.X), data.weight, self.max_bin)
+            matrix = training_bins(team, data.X, data.weight, self.max_bin)
             self.model_ = boost(
                 team,
                 matrix,
@@ -145,11 +145,12 @@ class BaseBooster(ChecksNames, BaseEstimator, metaclass=ABCMeta):
             classes tree t belongs to class ``t % n_classes``.
         """
         check_is_fitted(self)
-        raw = raw_matrix(features(self, X))
-        leaves = np.empty((raw.n_samples, self.model_.n_trees), dtype=np.int32)
+        X = features(self, X)
+        leaves = np.empty((len(X), self.model_.n_trees), dtype=np.int32)
         with ThreadTeam(n_threads_for(self.n_jobs, leaves.size)) as team:
-            prepared = prepare_prediction(self.model_, raw, team.size)
-            team.run(find_leaves, self.model_, raw, prepared, leaves)
+            for rows, raw in raw_blocks(team, X):
+                prepared = prepare_prediction(self.model_, raw, team.size)
+                team.run(find_leaves, self.model_, raw, prepared, leaves[rows])
         return leaves
 
     @property
@@ -194,15 +195,19 @@ class BaseBooster(ChecksNames, BaseEstimator, metaclass=ABCMeta):
     def _staged_raw_scores(self, X: Any, n_rounds_at_once: int) -> Iterator[np.ndarray]:
         """Yield the raw scores, the same array each time, after every so many rounds."""
         model = self.model_
-        raw = raw_matrix(features(self, X))
-        raw_score = np.repeat(model.base_score, raw.n_samples).reshape(-1, raw.n_samples)
+        X = features(self, X)
+        raw_score = np.repeat(model.base_score, len(X)).reshape(-1, len(X))
         step = n_rounds_at_once * model.n_outputs
         for first in range(0, model.n_trees, step):
             # a team for each step: between two, anything may happen, a fork for one
-            with ThreadTeam(n_threads_for(self.n_jobs, raw.n_samples * step)) as team:
+            with ThreadTeam(n_threads_for(self.n_jobs, len(X) * step)) as team:
                 trees = (first, first + step)
-                prepared = prepare_prediction(model, raw, team.size)
-                team.run(add_trees, model, raw, trees, prepared, raw_score)
+                for rows, raw in raw_blocks(team, X):
+                    prepared = prepare_prediction(model, raw, team.size)
+                    # C order, as kernels want it: a copy only of blocks of several outputs
+                    scores = np.ascontiguousarray(raw_score[:, rows])
+                    team.run(add_trees, model, raw, trees, prepared, scores)
+                    raw_score[:, rows] = scores
             yield raw_score
 
     def _start(self, loss: Loss, target: np.ndarray, weight: np.ndarray) -> np.ndarray:

@@ -80,7 +80,7 @@ RULES: Mapping[str, Rule] = {
 
 
 def check_parameters(parameters: Mapping[str, Any]) -> None:
-    """Raise ValueError for the first parameter that breaks its rule.
+    """Raise ValueError for the first of these parameters that breaks its rule.
 
     Raises
     ------
@@ -88,9 +88,8 @@ def check_parameters(parameters: Mapping[str, Any]) -> None:
         Such as ``n_estimators=-3: it must be an integer >= 1``.
     """
     for name, rule in RULES.items():
-        value = parameters[name]
-        if not rule.holds(value):
-            raise ValueError(f"{name}={value!r}: it must be {rule.words}")
+        if name in parameters and not rule.holds(parameters[name]):
+            raise ValueError(f"{name}={parameters[name]!r}: it must be {rule.words}")
 
 
 class ChecksNames:

@@ -8,6 +8,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import validate_data
 
+from sklboost.data.binned_matrix import BinnedMatrix
+
 # Gradients are float32: beyond these they would overflow, or vanish, without a word.
 _LARGEST_TARGET = 1e30
 _SMALLEST_SPREAD = 1e-30
@@ -25,18 +27,22 @@ _FEATURE_CHECKS: dict[str, Any] = {
 }
 
 
+# Bins are integers; only their shape is to be checked.
+_BIN_CHECKS: dict[str, Any] = {"dtype": None, "ensure_all_finite": False}
+
+
 class TrainingData(NamedTuple):
     """Rows of positive weight only.
 
     Attributes
     ----------
-    X : ndarray of float32 or float64, shape (n_samples, n_features)
+    X : ndarray of float32 or float64, or BinnedMatrix; shape (n_samples, n_features)
     y : ndarray, shape (n_samples,)
     weight : ndarray of float64, shape (n_samples,) or (0,)
         Empty: all 1.
     """
 
-    X: np.ndarray
+    X: np.ndarray | BinnedMatrix
     y: np.ndarray
     weight: np.ndarray
 
@@ -52,9 +58,13 @@ def training_data(
         For wrong shapes or lengths, no rows, targets or weights that are NaN or infinite, negative
         weights, weights that are all 0.
     """
-    X, y = validate_data(estimator, X, y, y_numeric=numeric, **_FEATURE_CHECKS)
-    if len(X) > _MOST_ROWS:
-        raise ValueError(f"X has {len(X):,} rows: at most {_MOST_ROWS:,} are supported")
+    if isinstance(X, BinnedMatrix):
+        _, y = validate_data(estimator, X.bins, y, y_numeric=numeric, **_BIN_CHECKS)
+        _remember_binning(estimator, X)
+    else:
+        X, y = validate_data(estimator, X, y, y_numeric=numeric, **_FEATURE_CHECKS)
+        _check_number_of_rows(X)
+        estimator._binning_digest = None
     if sample_weight is None:
         return TrainingData(X, y, np.empty(0))
     weight = row_weights(sample_weight, X)
@@ -64,9 +74,44 @@ def training_data(
     return TrainingData(X, y, weight)
 
 
-def features(estimator: BaseEstimator, X: Any) -> np.ndarray:
-    """Check X at predict: the features it was fitted with, in number and names."""
-    return validate_data(estimator, X, reset=False, **_FEATURE_CHECKS)
+def _remember_binning(estimator: BaseEstimator, X: BinnedMatrix) -> None:
+    if X.max_bin != estimator.max_bin:
+        raise ValueError(
+            f"max_bin={estimator.max_bin}, but X was binned with max_bin={X.max_bin}: set both to "
+            "the same, or pass the raw values (to search for the best max_bin, for instance)"
+        )
+    if X.feature_names_in_ is not None:
+        estimator.feature_names_in_ = X.feature_names_in_
+    estimator._binning_digest = X.binning.digest
+
+
+def features(estimator: BaseEstimator, X: Any) -> np.ndarray | BinnedMatrix:
+    """Check X at predict: the features it was fitted with, in number and names, or its bins."""
+    if not isinstance(X, BinnedMatrix):
+        X = validate_data(estimator, X, reset=False, **_FEATURE_CHECKS)
+        # what is contiguous in neither order is copied here, not again at every stage
+        return X if X.flags.forc else np.ascontiguousarray(X)
+    if X.binning.digest != estimator._binning_digest:
+        raise ValueError(
+            f"X={X!r} has other cut points or feature names than the data that this "
+            f"{type(estimator).__name__} was fitted with, or fit was given raw values: pass the "
+            "raw values, or rows of the BinnedMatrix that fit had its rows from"
+        )
+    check_array(X.bins, estimator=estimator, **_BIN_CHECKS)
+    return X
+
+
+def named_features(X: Any, function_name: str) -> tuple[np.ndarray, np.ndarray | None]:
+    """Check X as for a fit, though there is no estimator; give the features and their names."""
+    reader = BaseEstimator()
+    X = validate_data(reader, X, estimator=function_name, **_FEATURE_CHECKS)
+    _check_number_of_rows(X)
+    return X, getattr(reader, "feature_names_in_", None)
+
+
+def _check_number_of_rows(X: np.ndarray) -> None:
+    if len(X) > _MOST_ROWS:
+        raise ValueError(f"X has {len(X):,} rows: at most {_MOST_ROWS:,} are supported")
 
 
 def row_weights(sample_weight: Any, X: np.ndarray) -> np.ndarray:

@@ -1,0 +1,322 @@
+"""Estimators on features that were binned before."""
+
+import pickle
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_array_equal
+
+from sklboost import XGBClassifierLite, XGBRegressorLite, bin_features
+from sklboost.data import features
+from tests.conftest import run_python
+
+ESTIMATORS = [XGBRegressorLite, XGBClassifierLite]
+METHODS = ["predict", "predict_proba", "decision_function", "apply", "staged_predict"]
+
+
+def make_data(n_rows=700, n_classes=2):
+    """Give features of many values and few, missing and infinite ones; classes of their sum."""
+    random = np.random.default_rng(n_classes)
+    X = random.normal(size=(n_rows, 5))
+    X[:, 1] = np.round(X[:, 1], 1)
+    X[:, 4] = random.choice([-np.inf, 0.0, 1.0, np.inf], n_rows)
+    X[::7, 2] = np.nan
+    X[3::11, 4] = np.nan
+    signal = np.nan_to_num(X, posinf=2, neginf=-2).sum(axis=1) + random.normal(size=n_rows)
+    return X, np.digitize(signal, np.quantile(signal, np.arange(1, n_classes) / n_classes))
+
+
+def small(estimator, **parameters):
+    return estimator(**(dict(n_estimators=6, max_depth=4) | parameters))
+
+
+def assert_same_model(one, other):
+    assert one.model_.nodes.tobytes() == other.model_.nodes.tobytes()
+    assert_array_equal(one.model_.base_score, other.model_.base_score)
+
+
+def assert_same_predictions(model, one, other):
+    """Compare all that a model says of rows in two forms, bit for bit."""
+    for name in METHODS:
+        if hasattr(model, name):
+            pair = [getattr(model, name)(rows) for rows in (one, other)]
+            if name == "staged_predict":
+                pair = [np.stack(list(stages)) for stages in pair]
+            assert pair[0].dtype == pair[1].dtype
+            assert_array_equal(*pair)
+
+
+# --- the same model ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("max_bin", [16, 256, 1000])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_same_bits_as_from_raw_values(max_bin, weighted, dtype, order):
+    X, y = make_data(1200, n_classes=3)
+    X = np.asarray(X, dtype=dtype, order=order)
+    weight = np.random.default_rng(0).integers(0, 3, len(y)) if weighted else None
+    B = bin_features(X, max_bin, sample_weight=weight)
+    assert B.dtype == (np.uint16 if max_bin == 1000 else np.uint8)
+    for estimator in ESTIMATORS:
+        raw, model = (
+            small(estimator, max_bin=max_bin).fit(rows, y, sample_weight=weight) for rows in (X, B)
+        )
+        assert_same_model(raw, model)
+        counted = slice(None) if weight is None else weight > 0
+        assert_same_predictions(model, B[counted], X[counted])
+        assert_array_equal(model.predict(X), raw.predict(X))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_number_of_threads_changes_no_bit(n_classes):
+    X, y = make_data(50_000, n_classes)
+    one, two = (
+        small(XGBClassifierLite, n_jobs=n_jobs).fit(bin_features(X, n_jobs=n_jobs), y)
+        for n_jobs in (1, 2)
+    )
+    assert_same_model(one, two)
+    B = bin_features(X)
+    assert_array_equal(one.decision_function(B), two.decision_function(B))
+
+
+@pytest.mark.interpreted
+def test_rows_of_a_matrix_train_as_their_values_do_if_every_value_has_a_bin():
+    random = np.random.default_rng(0)
+    X = random.integers(0, 9, (80, 3)).astype(float)
+    X[::9, 1] = np.nan
+    y = np.nan_to_num(X).sum(axis=1) + random.normal(size=80)
+    B = bin_features(X)
+    rows = np.flatnonzero(X[:, 0] != 4)  # a bin is empty
+    raw = small(XGBRegressorLite).fit(X[rows], y[rows])
+    model = small(XGBRegressorLite).fit(B[rows], y[rows])
+    assert_same_model(raw, model)
+    assert_same_predictions(model, B, X)  # those left out, too
+
+
+def test_weights_at_fit_alone():
+    X, y = make_data()
+    B, weight = bin_features(X), np.arange(len(y)) % 3
+    model = small(XGBClassifierLite).fit(B, y, sample_weight=weight)
+    kept = weight > 0
+    same = small(XGBClassifierLite).fit(B[kept], y[kept], sample_weight=weight[kept])
+    assert_same_model(model, same)
+    plain = small(XGBClassifierLite).fit(B, y)
+    assert model.model_.nodes.tobytes() != plain.model_.nodes.tobytes()
+
+
+# --- prediction ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("max_bin", [2, 3, 20, 256])
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_rows_of_the_fit_are_predicted_as_their_values(estimator, max_bin, n_classes):
+    """Whatever rows a model saw: no threshold passes through a bin of theirs."""
+    X, y = make_data(n_classes=n_classes)
+    B = bin_features(X, max_bin)
+    for rows in (slice(None), slice(0, 300), np.arange(5, 700, 9)):
+        settings = dict(max_depth=0, min_child_weight=0.0, pruning="full", max_bin=max_bin)
+        model = small(estimator, **settings).fit(B[rows], y[rows])
+        assert_same_predictions(model, B[rows], X[rows])
+
+
+def test_rows_beyond_the_sample_that_the_cuts_are_chosen_from():
+    # more than 200,000 rows: bins hold values outside of what the sample showed
+    random = np.random.default_rng(0)
+    X = random.normal(size=(250_000, 1)) ** 3
+    X[::50] = random.choice([-np.inf, np.inf, np.nan], (5000, 1))
+    y = np.sin(3 * np.nan_to_num(X[:, 0], posinf=4, neginf=-4))
+    B = bin_features(X, max_bin=200)
+    cuts = B.binning.cuts
+    finite = np.isfinite(X)
+    values, bins = X[finite], B.bins[finite]
+    assert ((values < cuts.lower[bins]) | (values > cuts.upper[bins])).any()
+    model = XGBRegressorLite(n_estimators=3, max_bin=200, max_depth=0).fit(B, y)
+    assert len(np.unique(model.apply(B)[:, 0])) > 150  # many thresholds
+    assert_same_predictions(model, B, X)
+
+
+@pytest.mark.interpreted
+def test_a_bin_that_a_threshold_passes_through_goes_to_one_side():
+    X = np.array([[0.0], [1.0], [10.0], [14.0], [20.0], [21.0]])
+    y = np.array([0.0, 0.0, 9.0, 9.0, 5.0, 5.0])
+    B = bin_features(X, max_bin=3)
+    assert list(B.bins[:, 0]) == [0, 0, 1, 1, 2, 2]
+    rows = [0, 1, 4, 5]  # the threshold, halfway from 1 to 20, is in the bin left out
+    model = XGBRegressorLite(max_bin=3, n_estimators=1, min_child_weight=0).fit(B[rows], y[rows])
+    assert model.model_.nodes.threshold[0] == 10.5
+    assert list(model.apply(X)[:, 0]) == [1, 1, 1, 2, 2, 2]
+    assert list(model.apply(B)[:, 0]) == [1, 1, 2, 2, 2, 2]  # by 12, the middle of the bin
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_blocks_of_rows_are_predicted_as_all_at_once(n_classes, monkeypatch):
+    X, y = make_data(n_classes=n_classes)
+    B = bin_features(X)
+    model = small(XGBClassifierLite).fit(B, y)
+    monkeypatch.setattr(features, "_BLOCK_VALUES", 5 * 64)
+    assert_same_predictions(model, B, X)
+    assert_same_predictions(model, B[:1], X[:1])
+
+
+def test_score():
+    X, y = make_data()
+    B = bin_features(X)
+    for estimator in ESTIMATORS:
+        model = small(estimator).fit(B, y)
+        assert model.score(B, y) == model.score(X, y) > 0.4
+
+
+# --- what does not fit together ------------------------------------------------------------------
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_bins_of_other_cuts_are_refused(estimator):
+    X, y = make_data(60)
+    B, other = bin_features(X), bin_features(X[:40])
+    model = small(estimator, n_estimators=1).fit(B[:50], y[:50])
+    raw = small(estimator, n_estimators=1).fit(X, y)
+    for name in METHODS + ["score"]:
+        if not hasattr(model, name):
+            continue
+        rest = [y[:40]] if name == "score" else []
+        for fitted, rows in ((model, other), (raw, B[:40])):
+            words = rf"(?s)<BinnedMatrix of 40 rows .*{estimator.__name__}.*pass the raw values"
+            with pytest.raises(ValueError, match=words):
+                list(getattr(fitted, name)(rows, *rest))
+
+
+@pytest.mark.interpreted
+def test_the_same_features_binned_again_are_known():
+    X, y = make_data(60)
+    model = small(XGBRegressorLite).fit(bin_features(X), y)
+    assert_same_predictions(model, bin_features(np.asfortranarray(X), n_jobs=1), X)
+
+
+@pytest.mark.interpreted
+def test_fitting_again_with_raw_values_forgets_the_bins():
+    X, y = make_data(60)
+    B = bin_features(X)
+    model = small(XGBRegressorLite).fit(B, y).fit(X, y)
+    with pytest.raises(ValueError, match="pass the raw values"):
+        model.predict(B)
+
+
+@pytest.mark.interpreted
+def test_max_bin_of_both():
+    X, y = make_data(60)
+    with pytest.raises(ValueError, match=r"^max_bin=16, but X was binned with max_bin=256: "):
+        small(XGBRegressorLite, max_bin=16).fit(bin_features(X), y)
+    with pytest.raises(ValueError, match=r"^max_bin=256, but X was binned with max_bin=16: "):
+        small(XGBRegressorLite).fit(bin_features(X, 16), y)
+    small(XGBRegressorLite, max_bin=16).fit(bin_features(X, np.int64(16)), y)
+
+
+@pytest.mark.interpreted
+def test_rows_targets_and_weights_are_checked_as_for_raw_values():
+    X, y = make_data(60)
+    B = bin_features(X)
+    model = small(XGBClassifierLite)
+    with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[60, 59\]"):
+        model.fit(B, y[:-1])
+    with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[59, 60\]"):
+        model.fit(B, y, sample_weight=np.ones(59))
+    with pytest.raises(ValueError, match="requires y"):
+        model.fit(B, None)
+    with pytest.raises(ValueError, match="y contains NaN"):
+        model.fit(B, np.where(y, 1.0, np.nan))
+    with pytest.raises(ValueError, match=r"0 sample\(s\)"):
+        model.fit(B[:0], y[:0])
+    with pytest.raises(ValueError, match=r"0 sample\(s\)"):
+        model.fit(B, y).predict(B[:0])
+    with pytest.raises(ValueError, match="could not convert string to float"):
+        small(XGBRegressorLite).fit(B, np.where(y, "yes", "no"))
+
+
+@pytest.mark.interpreted
+def test_names_of_the_features():
+    X, y = make_data(60)
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    B = bin_features(frame)
+    model = small(XGBRegressorLite).fit(B, y)
+    assert model.n_features_in_ == 5
+    assert list(model.feature_names_in_) == list("abcde")
+    assert_same_predictions(model, B, frame)
+    with pytest.raises(ValueError, match="must be in the same order"):
+        model.predict(frame[list("bacde")])
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(bin_features(frame.rename(columns={"a": "f"})))
+    with pytest.raises(ValueError, match="X has 4 features"):
+        model.fit(bin_features(X), y).predict(X[:, :4])
+    assert not hasattr(model, "feature_names_in_")
+
+
+# --- copies and memory maps ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("max_bin", [256, 1000])
+def test_pickles_and_memory_maps_are_the_same_data(max_bin, tmp_path):
+    X, y = make_data(1200)
+    B = bin_features(X, max_bin)
+    model = small(XGBClassifierLite, max_bin=max_bin).fit(B, y)
+    joblib.dump(B, tmp_path / "B")
+    for other in (pickle.loads(pickle.dumps(B)), joblib.load(tmp_path / "B", mmap_mode="r")):
+        assert_same_model(small(XGBClassifierLite, max_bin=max_bin).fit(other, y), model)
+        assert_same_predictions(model, other, X)
+    again = pickle.loads(pickle.dumps(model))
+    assert_same_predictions(again, B, X)
+
+
+COMPILED = """
+import os, sys
+# a cache of its own: only what is compiled now tells of the kernels that other kernels call
+os.environ["NUMBA_CACHE_DIR"] = sys.path[0]
+import importlib, pkgutil
+import joblib, numpy as np
+from numba.core.dispatcher import Dispatcher
+import sklboost
+
+def signatures():
+    return {
+        # by kernels, and from Python
+        value.py_func.__name__: {*map(str, [*value.signatures, *value.entry.signatures])}
+        for module in pkgutil.walk_packages(sklboost.__path__, "sklboost.")
+        for value in vars(importlib.import_module(module.name)).values()
+        if isinstance(value, Dispatcher)
+    }
+
+def use(X):
+    for labels in (y, y + (signal > 1)):
+        model = sklboost.XGBClassifierLite(n_estimators=2, n_jobs=2).fit(X, labels)
+        model.predict(X)
+        model.apply(X)
+
+random = np.random.default_rng(0)
+X = random.normal(size=(60_000, 5))
+X[::7, 2] = np.nan
+signal = np.nan_to_num(X).sum(axis=1)
+y = (signal > 0).astype(int)
+use(X)
+raw = signatures()
+B = sklboost.bin_features(X)
+use(B)
+binned = signatures()
+sklboost.data.features._BLOCK_VALUES = 100_000  # a third of the rows at a time
+joblib.dump(B, "B")
+use(joblib.load("B", mmap_mode="r"))
+y, signal = y[:50_000], signal[:50_000]
+use(B[:50_000])
+use(joblib.load("B", mmap_mode="r")[:50_000])
+use(B[random.permutation(60_000)[:50_000]])
+assert signatures() == binned, "other forms of a BinnedMatrix compile nothing"
+print([name for name in binned if binned[name] != raw[name]])
+"""
+
+
+def test_bins_compile_only_what_reads_them(tmp_path):
+    assert run_python(COMPILED, tmp_path, timeout=280) == "['fill_columns', 'fill_values']"
