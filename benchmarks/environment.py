@@ -83,7 +83,8 @@ def _commit():
 def _machine():
     return {
         "cpu": _cpu_model(),
-        "cores": n_cores(),
+        "cores": n_cores(),  # that this process may use
+        "processors": os.cpu_count(),  # of the machine
         "system": platform.system(),
         "architecture": platform.machine(),
         "python": platform.python_version(),

@@ -35,6 +35,8 @@ def draw_fits(records):
         table.plot.bar(ax=axis, rot=20, logy=True, xlabel="", ylabel="seconds (log scale)")
         axis.set_title(f"Fit, {tables.threads(n_threads)}")
         axis.grid(axis="y", alpha=0.3)
+        axis.get_legend().remove()
+    figure.legend(*axis.get_legend_handles_labels(), loc="outside upper center", ncols=6)
     return figure
 
 

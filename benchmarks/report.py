@@ -49,7 +49,7 @@ def _introduction(records, files):
         [
             "# Speed\n",
             f"- from {', '.join(f'`{file.name}`' for file in files)}, commit {commits}",
-            f"- {machine['cpu']}, {machine['cores']} cores, {machine['system']}, Python "
+            f"- {machine['cpu']}, {_cores(machine)}, {machine['system']}, Python "
             f"{machine['python']}",
             "- " + ", ".join(f"{name} {version}" for name, version in versions.items()),
             "- but where a table says otherwise: "
@@ -61,6 +61,11 @@ def _introduction(records, files):
             "less precise, counts apart.",
         ]
     )
+
+
+def _cores(machine):
+    n_processors = machine.get("processors", machine["cores"])
+    return f"{machine['cores']} of {n_processors} cores"
 
 
 def _fit(records):

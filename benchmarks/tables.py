@@ -100,11 +100,11 @@ def others(records):
         return ""
     if (seconds := records["elapsed_seconds"].sum()) < LEAST_SECONDS:
         return ""
-    cores = records["machine"].iloc[0]["cores"]
-    share = 100 * records["others_cpu"].sum() / seconds / cores
+    n_processors = records["machine"].iloc[0]["processors"]
+    share = 100 * records["others_cpu"].sum() / seconds / n_processors
     text = f"Meanwhile other processes used {max(share, 0):.0f} % of the processors"
     long = records[records["elapsed_seconds"] >= LEAST_SECONDS]
     if long.empty:
         return f"{text}."
-    worst = (100 * long["others_cpu"] / long["elapsed_seconds"] / cores).max()
+    worst = (100 * long["others_cpu"] / long["elapsed_seconds"] / n_processors).max()
     return f"{text}, in the worst turn {max(worst, 0):.0f} %."
