@@ -1,6 +1,7 @@
 # Needs make and Python >= 3.11 with pip and venv; everything else goes into .venv.
 #   make demo PYTHON=python3.13      another Python
-#   make test ARGS="-k pruning -x"   arguments for pytest (test, coverage) or the runner (bench)
+#   make test ARGS="-k pruning -x"   arguments for pytest (test, coverage)
+#   make bench ARGS="fit grid"       other sets of benchmarks
 
 PYTHON ?= python3
 VENV := .venv
@@ -34,7 +35,7 @@ format: $(VENV)/.has-lint  ## put the code into the form that lint asks for
 	$(RUN) -m ruff format .
 
 bench: $(VENV)/.has-bench  ## the short benchmarks; benchmarks/README.md tells of the others
-	$(RUN) -m benchmarks.run --quick $(ARGS)
+	$(RUN) -m benchmarks.run $(ARGS)
 
 docs: $(VENV)/.has-docs  ## run the examples of the docstrings and every script of docs/examples
 	$(RUN) -m pytest --doctest-modules sklboost

@@ -23,7 +23,6 @@ DATASETS = tuple(name for name in datasets.REAL if name != "agaricus")
 
 def main(arguments=None):
     """Fit every library on every data set and split; then write the table."""
-    environment.use_numba_cache()
     environment.sleep_when_idle()
     options = _parse(arguments)
     lines = options.out / "accuracy.jsonl"

@@ -43,6 +43,10 @@ class Dataset(NamedTuple):
     y_test: np.ndarray
 
 
+class NoDataError(FileNotFoundError):
+    """The real data sets, which are not part of the repository, are not where they should be."""
+
+
 def load(name, seed=0):
     """Load the data set `name`, drawn (synthetic) or split (real) by `seed`.
 
@@ -179,7 +183,7 @@ def _loader():
     beside = Path(__file__).resolve().parents[2] / "shared" / "data"
     folder = Path(os.environ.get("SKLBOOST_DATA", beside))
     if not (folder / "load.py").is_file():
-        raise FileNotFoundError(
+        raise NoDataError(
             f"{folder}: no load.py there; set SKLBOOST_DATA to the folder of the real data sets"
         )
     spec = importlib.util.spec_from_file_location("sklboost_benchmark_data", folder / "load.py")

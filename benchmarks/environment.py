@@ -1,11 +1,9 @@
-"""What a figure depends on besides the code measured: commit, machine, versions, numba's cache."""
+"""What a figure depends on besides the code measured: commit, machine, versions, other work."""
 
 import datetime
-import hashlib
 import os
 import platform
 import subprocess
-import tempfile
 from importlib import metadata
 from pathlib import Path
 
@@ -13,19 +11,6 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 RESULTS = REPOSITORY / "benchmarks" / "results"
 PACKAGES = ("sklboost", "xgboost", "xgboost-cpu", "lightgbm", "catboost", "scikit-learn")
 PACKAGES += ("numba", "llvmlite", "numpy")
-
-
-def use_numba_cache():
-    """Point numba's cache at a folder named by the sources; call it before numba is imported.
-
-    numba stamps only the file of a kernel, not the files whose code it inlines, so a cache shared
-    by two versions of the sources could measure the older one.
-    """
-    digest = hashlib.sha256()
-    for path in sorted((REPOSITORY / "sklboost").rglob("*.py")):
-        digest.update(path.read_bytes())
-    folder = Path(tempfile.gettempdir()) / f"sklboost-benchmarks-{digest.hexdigest()[:16]}"
-    os.environ.setdefault("NUMBA_CACHE_DIR", str(folder))
 
 
 def sleep_when_idle():
@@ -37,14 +22,37 @@ def sleep_when_idle():
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 
-def busy_seconds():
-    """Return the processor seconds that all processes together have used; None if not Linux."""
+def others_seconds():
+    """Return the processor seconds used by other processes than ours since start; None: not Linux.
+
+    Ours are this process and its descendants, among them the workers of a grid search.
+    """
     try:
         first = Path("/proc/stat").read_text().split("\n", 1)[0]
     except OSError:
         return None
     user, nice, system, _idle, _iowait, irq, softirq, steal = map(int, first.split()[1:9])
-    return (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
+    busy = user + nice + system + irq + softirq + steal
+    parents, used = _processes()
+    ours = {os.getpid()}
+    while found := {pid for pid, parent in parents.items() if parent in ours} - ours:
+        ours |= found
+    return (busy - sum(used[pid] for pid in ours)) / os.sysconf("SC_CLK_TCK")
+
+
+def _processes():
+    """Return the parent and the processor ticks of every process, its ended children's included."""
+    parents, used = {}, {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            # the name, in brackets, may contain anything
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:  # it has ended since
+            continue
+        pid = int(stat.parent.name)
+        parents[pid] = int(fields[1])
+        used[pid] = sum(map(int, fields[11:15]))
+    return parents, used
 
 
 def describe():
@@ -75,7 +83,8 @@ def _commit():
 def _machine():
     return {
         "cpu": _cpu_model(),
-        "cores": n_cores(),
+        "cores": n_cores(),  # that this process may use
+        "processors": os.cpu_count(),  # of the machine
         "system": platform.system(),
         "architecture": platform.machine(),
         "python": platform.python_version(),

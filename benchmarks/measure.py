@@ -1,5 +1,6 @@
 """One fit of one library on one data set: seconds, and the held-out loss beside them."""
 
+import contextlib
 import gc
 import time
 import warnings
@@ -29,9 +30,7 @@ def fit_and_predict(library, dataset, settings, n_threads, seed=0):
     """
     model = peers.make_estimator(library, settings, dataset.task, n_threads, seed)
     gc.collect()
-    with peers.thread_limit(library, n_threads), warnings.catch_warnings():
-        # LightGBM names the columns of an array, then warns that arrays have no names.
-        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+    with quiet(library, n_threads):
         start = time.perf_counter()
         model.fit(dataset.X_train, dataset.y_train)
         fitted = time.perf_counter()
@@ -39,6 +38,24 @@ def fit_and_predict(library, dataset, settings, n_threads, seed=0):
         predicted = time.perf_counter()
     loss = test_loss(dataset.task, dataset.y_test, prediction)
     return Measurement(fitted - start, predicted - fitted, loss)
+
+
+def fit(library, dataset, settings, n_threads):
+    """Return a model fitted on the train rows."""
+    model = peers.make_estimator(library, settings, dataset.task, n_threads)
+    with quiet(library, n_threads):
+        return model.fit(dataset.X_train, dataset.y_train)
+
+
+@contextlib.contextmanager
+def quiet(library, n_threads):
+    """Limit the threads of a library without a parameter for them, and keep LightGBM quiet.
+
+    It names the columns of an array, then warns that arrays have no names.
+    """
+    with peers.thread_limit(library, n_threads), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        yield
 
 
 def warm_up(library, dataset, settings, n_threads):

@@ -18,10 +18,12 @@ class Settings(NamedTuple):
 
     n_estimators: int = 100
     learning_rate: float = 0.1
-    max_depth: int = 6
+    max_depth: int = 6  # 0: no limit, for lossguide
     max_bin: int = 256
     reg_lambda: float = 1.0
     min_child_weight: float = 1.0
+    grow_policy: str = "depthwise"  # or "lossguide": always the leaf of largest gain
+    max_leaves: int = 0  # for lossguide; 0: no limit but the depth
 
 
 class Library(NamedTuple):
@@ -40,8 +42,8 @@ def _sklboost(s, task):
         "n_estimators": s.n_estimators,
         "learning_rate": s.learning_rate,
         "max_depth": s.max_depth,
-        "max_leaves": 0,  # only the depth limits a tree
-        "grow_policy": "depthwise",
+        "max_leaves": s.max_leaves,
+        "grow_policy": s.grow_policy,
         "max_bin": s.max_bin,  # of present values; missing ones have a bin of their own
         "reg_lambda": s.reg_lambda,
         "reg_alpha": 0.0,
@@ -59,8 +61,8 @@ def _xgboost(s, task):
         "n_estimators": s.n_estimators,
         "learning_rate": s.learning_rate,
         "max_depth": s.max_depth,
-        "max_leaves": 0,
-        "grow_policy": "depthwise",
+        "max_leaves": s.max_leaves,
+        "grow_policy": s.grow_policy,
         "max_bin": s.max_bin,
         "reg_lambda": s.reg_lambda,
         "reg_alpha": 0.0,
@@ -75,8 +77,10 @@ def _lightgbm(s, task):
     return {
         "n_estimators": s.n_estimators,
         "learning_rate": s.learning_rate,
-        "max_depth": s.max_depth,
-        "num_leaves": 2**s.max_depth,  # never binding: leaf-wise growth then gives depth-wise trees
+        "max_depth": s.max_depth or -1,
+        # It grows the leaf of largest gain in any case. Where only the depth limits a tree, that
+        # gives the depth-wise tree: as many leaves as the depth has room for never bind.
+        "num_leaves": s.max_leaves or 2**s.max_depth,
         "max_bin": min(s.max_bin, 255),  # its default; one byte a bin, that of NaN included
         "min_data_in_bin": 1,  # its default, 3, would merge rare values that the others keep apart
         "reg_lambda": s.reg_lambda,
@@ -102,8 +106,7 @@ def _catboost(s, task):
     return {
         "iterations": s.n_estimators,
         "learning_rate": s.learning_rate,
-        "depth": s.max_depth,
-        "grow_policy": "Depthwise",  # ordinary trees; its default, symmetric ones, is another model
+        **_catboost_growth(s),
         "border_count": min(s.max_bin, 256) - 2,  # its default for 256: 254 borders, 255 bins
         "l2_leaf_reg": s.reg_lambda,  # with unit weights its scaling of l2 is one
         "min_data_in_leaf": _rows_of(s.min_child_weight, task),
@@ -122,7 +125,19 @@ def _catboost(s, task):
     }
 
 
+def _catboost_growth(s):
+    # Ordinary trees; its default, symmetric ones, is another model.
+    if s.grow_policy == "depthwise":
+        return {"depth": s.max_depth, "grow_policy": "Depthwise"}
+    # 16 is the deepest it can; the others have no limit where max_leaves is one.
+    return {"depth": s.max_depth or 16, "grow_policy": "Lossguide", "max_leaves": s.max_leaves}
+
+
 def _catboost_symmetric(s, task):
+    if s.grow_policy != "depthwise":
+        raise ValueError(
+            f"grow_policy={s.grow_policy!r}: catboost_symmetric grows depthwise only; leave it out"
+        )
     parameters = _catboost(s, task)
     del parameters["min_data_in_leaf"]  # symmetric trees refuse it
     return parameters | {"grow_policy": "SymmetricTree", "score_function": "Cosine"}
@@ -132,8 +147,9 @@ def _hist_gb(s, task):
     return {
         "max_iter": s.n_estimators,
         "learning_rate": s.learning_rate,
-        "max_depth": s.max_depth,
-        "max_leaf_nodes": None,  # its default, 31, would bind
+        "max_depth": s.max_depth or None,
+        # It grows the leaf of largest gain in any case, as LightGBM. Its default, 31, would bind.
+        "max_leaf_nodes": s.max_leaves or None,
         "max_bins": min(s.max_bin, 255),  # its limit; the 256th is for missing values
         "l2_regularization": s.reg_lambda,
         "min_samples_leaf": _rows_of(s.min_child_weight, task),

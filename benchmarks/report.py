@@ -1,4 +1,4 @@
-"""Turn the JSON lines of `benchmarks.run` into Markdown tables and a plot.
+"""Turn the JSON lines of `benchmarks.run` into Markdown tables, with aims and ratios, and plots.
 
 Run `python -m benchmarks.report benchmarks/results/speed-*.jsonl`.
 """
@@ -9,9 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from . import environment
-
-OURS = "sklboost"
+from . import aims, environment, plots, tables, workloads
 
 
 def main(arguments=None):
@@ -19,17 +17,12 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(prog="python -m benchmarks.report", description=__doc__)
     parser.add_argument("files", nargs="+", type=Path)
     parser.add_argument("--out", type=Path, default=environment.RESULTS / "speed.md")
-    parser.add_argument("--plot", type=Path, help="image; default: beside the report, .png")
     options = parser.parse_args(arguments)
-
     records = read(options.files)
-    sections = [_introduction(records, options.files), text(records)]
-    if "fit" in set(records["kind"]):
-        plot_file = options.plot or options.out.with_suffix(".png")
-        plot(records, plot_file)
-        sections.append(f"![Seconds to fit]({plot_file.name})")
-    options.out.write_text("\n\n".join(sections) + "\n", encoding="utf-8")
-    print(options.out.read_text(encoding="utf-8"))
+    sections = [_introduction(records, options.files), *text(records)]
+    sections += [f"![{title}]({file.name})" for title, file in plots.draw(records, options.out)]
+    options.out.write_text("\n\n".join(filter(None, sections)) + "\n", encoding="utf-8")
+    print(f"\n{options.out.read_text(encoding='utf-8')}\nwritten to {options.out}")
 
 
 def read(files):
@@ -41,118 +34,192 @@ def read(files):
 
 
 def text(records):
-    """Return the tables of `records`, Markdown."""
-    return "\n\n".join(
-        [*_fit_sections(records), *_start_section(records), *_memory_section(records)]
-    )
+    """Yield the sections of the report, Markdown."""
+    for kind, section in SECTIONS.items():
+        of_kind = records[records["kind"] == kind]
+        if not of_kind.empty:
+            yield from section(of_kind)
+            yield tables.others(of_kind)
 
 
 def _introduction(records, files):
     machine, versions = records["machine"].iloc[-1], records["versions"].iloc[-1]
-    settings = records["settings"].iloc[-1]
     commits = ", ".join(sorted({str(commit) for commit in records["commit"]}))
     return "\n".join(
         [
             "# Speed\n",
             f"- from {', '.join(f'`{file.name}`' for file in files)}, commit {commits}",
-            f"- {machine['cpu']}, {machine['cores']} cores, {machine['system']}, Python "
+            f"- {machine['cpu']}, {_cores(machine)}, {machine['system']}, Python "
             f"{machine['python']}",
             "- " + ", ".join(f"{name} {version}" for name, version in versions.items()),
-            "- " + ", ".join(f"{name} {value}" for name, value in settings.items()),
+            "- but where a table says otherwise: "
+            + ", ".join(f"{name} {value}" for name, value in tables.DEFAULTS.items()),
             "",
             "Medians; in brackets half the interquartile range, in per cent of the median. "
-            "`speed-up` is the fastest peer's median over that of sklboost.",
+            "`fastest / ours` is the median of the fastest peer over that of sklboost, beside what "
+            "it should be; bold where it falls short. LightGBM with quantised gradients, which are "
+            "less precise, counts apart.",
         ]
     )
 
 
-def _fit_sections(records):
-    fits = records[records["kind"] == "fit"]
-    for n_threads, group in fits.groupby("threads"):
-        n_threads = int(n_threads)
-        where = f"n_threads = {n_threads}"
-        yield f"## Fit, {where}, seconds\n\n" + _table(group, "fit_seconds")
-        yield f"## Predict, {where}, seconds\n\n" + _table(group, "predict_seconds")
-        yield f"## Test loss, {where}\n\n" + _table(group, "test_loss", timing=False)
-    if not fits.empty and fits["others_cpu"].notna().all():
-        seconds = (fits["fit_seconds"] + fits["predict_seconds"]).sum()
-        share = 100 * fits["others_cpu"].sum() / seconds / fits["machine"].iloc[0]["cores"]
+def _cores(machine):
+    n_processors = machine.get("processors", machine["cores"])
+    return f"{machine['cores']} of {n_processors} cores"
+
+
+def _fit(records):
+    yield "## Fit, seconds\n\n" + tables.compare(
+        records, "fit_seconds", lambda name: aims.fit_ratios(workloads.fit_aim(name))
+    )
+    yield (
+        "## Test loss\n\nRoot mean squared error for regression, mean log loss otherwise. "
+        f"`ours / best`: of {', '.join(aims.ACCURATE)}. For several classes the same learning rate "
+        "is not the same step, see `benchmarks/README.md`.\n\n"
+        + tables.losses(records, "test_loss")
+    )
+
+
+def _predict(records):
+    n_rows = int(records["n_test"].iloc[0])
+    yield f"## Predict, {n_rows:,} rows, seconds\n\n" + tables.compare(
+        records, "predict_seconds", lambda name: aims.PREDICT
+    )
+
+
+def _predict_row(records):
+    records = records.assign(microseconds=1e6 * records["row_seconds"])
+    ours = records.loc[records["library"] == aims.OURS]
+    limits = [
+        f"{tables.threads(n_threads)}: "
+        + aims.judge_limit(group["microseconds"].median(), 1e6 * aims.MAX_ROW_SECONDS)
+        for n_threads, group in ours.groupby("threads", sort=False)
+    ]
+    yield (
+        "## Predict, one row, microseconds\n\n"
+        + tables.compare(records, "microseconds", lambda name: aims.PREDICT_ROW)
+        + f"\n\nLimit, {'; '.join(limits)}."
+    )
+
+
+def _grid(records):
+    yield "## Grid search, 12 candidates x 5 folds, seconds\n\n" + tables.compare(
+        records, "search_seconds", lambda name: aims.GRID
+    )
+    yield "### Best mean log loss of the folds\n\n" + tables.losses(records, "search_loss")
+
+
+def _memory(records):
+    yield "## Peak memory of a fit above the data, MiB\n\n" + tables.compare(
+        records, "peak_mib", lambda name: aims.MEMORY
+    )
+
+
+def _start(records):
+    rows = []
+    for (library, start), group in records.groupby(["library", "start"], sort=False):
+        seconds = {
+            title: tables.spread(group[column])
+            for title, column in (
+                ("import", "import_seconds"),
+                ("first fit", "first_fit_seconds"),
+                ("second fit", "second_fit_seconds"),
+            )
+        }
+        limit = ""
+        if library == aims.OURS:
+            first = group["first_fit_seconds"].median()
+            limit = aims.judge_limit(first, aims.MAX_FIRST_FIT_SECONDS[start])
+        rows.append({"library": library, "start": start, **seconds, "limit of the first": limit})
+    yield (
+        f"## Start-up in a new process, {records['workload'].iloc[0]}, seconds\n\n"
+        "`cold`: nothing compiled on this machine yet; `cached`: in an earlier process.\n\n"
+        + tables.markdown(rows, text=("library", "start"))
+    )
+
+
+def _growth(records):
+    records = records.assign(per_row=1e6 * records["fit_seconds"] / records["n_train"])
+    for n_threads, of_threads in records.groupby("threads"):
+        rows, medians = [], []
+        for n_rows, group in of_threads.groupby("n_train"):
+            medians.append(group["per_row"].median())
+            rows.append(
+                {
+                    "rows": f"{int(n_rows):,}",
+                    "fit, seconds": tables.spread(group["fit_seconds"]),
+                    "microseconds a row": f"{medians[-1]:.3g}",
+                }
+            )
+        ratio = aims.judge_limit(max(medians) / min(medians), aims.MAX_GROWTH)
         yield (
-            f"Meanwhile other processes used {max(share, 0):.0f} % of the processors. OpenMP "
-            "libraries suffer most from them: run on a quiet machine."
+            f"## Growth of a fit with the rows, {tables.threads(n_threads)}\n\n"
+            f"{tables.markdown(rows)}\n\nSlowest row / fastest: {ratio}."
         )
 
 
-def _table(group, value, timing=True):
-    """Return a Markdown table: a row a workload, a column a library."""
-    libraries = list(dict.fromkeys(group["library"]))
-    libraries.sort(key=lambda name: name != OURS)  # stable: ours first, the rest as they were run
-    rows = [["workload", *libraries] + (["speed-up"] if timing else [])]
-    rows.append(["---"] + ["--:"] * (len(rows[0]) - 1))
-    for workload, of_workload in group.groupby("workload", sort=False):
-        values = {name: part[value] for name, part in of_workload.groupby("library")}
-        cells = [_cell(values.get(name), timing) for name in libraries]
-        rows.append([workload, *cells] + ([_speed_up(values)] if timing else []))
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+def _floor(records):
+    rows = []
+    for where, group in tables.groups(records):
+        seconds = {
+            title: tables.spread(group[column])
+            for title, column in (
+                ("one update, ns", "update_nanoseconds"),
+                ("floor, s", "floor_seconds"),
+                ("fit, s", "fit_seconds"),
+            )
+        }
+        ratio = aims.judge_limit(group["floor_ratio"].median(), aims.MAX_FLOOR_RATIO)
+        rows.append(where | seconds | {"fit / floor": ratio})
+    yield (
+        "## The floor\n\nThe histogram updates alone: rows x features x (1 + depth / 2) x trees x "
+        "the time of one update, measured beside the fit on one thread / threads.\n\n"
+        + tables.markdown(rows)
+    )
 
 
-def _cell(values, timing):
-    if values is None:
-        return ""
-    median = values.median()
-    if not timing:
-        return f"{median:.5g}"
-    spread = 50 * (values.quantile(0.75) - values.quantile(0.25)) / median
-    return f"{median:.3g} ({spread:.0f} %)"
+def _kernels(records):
+    rows = [
+        {
+            "kernel": name,
+            "per": group["unit"].iloc[0],
+            "nanoseconds": tables.spread(group["nanoseconds"]),
+        }
+        for name, group in records.groupby("kernel", sort=False)
+    ]
+    yield (
+        f"## Kernels, {records['workload'].iloc[0]}, one thread\n\n"
+        + tables.markdown(rows, text=("kernel", "per"))
+    )
 
 
-def _speed_up(values):
-    medians = {name: part.median() for name, part in values.items()}
-    ours = medians.pop(OURS, None)
-    return f"{min(medians.values()) / ours:.2f}" if ours and medians else ""
+def _phases(records):
+    for where, group in tables.groups(records):
+        medians = tables.phase_medians(group)
+        total, fit = medians.sum(), group["fit_seconds"].median()
+        rows = [
+            {"phase": name, "seconds": f"{seconds:.3g}", "share": f"{100 * seconds / total:.0f} %"}
+            for name, seconds in medians.items()
+        ]
+        yield (
+            f"## Phases of a fit, {where['workload']}, {tables.threads(where['threads'])}\n\n"
+            + tables.markdown(rows, text=("phase",))
+            + f"\n\nTogether {total:.3g} s, called one by one; a plain fit takes {fit:.3g} s."
+        )
 
 
-def _start_section(records):
-    starts = records[records["kind"] == "start"]
-    if starts.empty:
-        return
-    rows = [["library", "start", "import", "first fit", "second fit"], ["---"] * 2 + ["--:"] * 3]
-    columns = ["import_seconds", "first_fit_seconds", "second_fit_seconds"]
-    for (library, start), part in starts.groupby(["library", "start"], sort=False):
-        rows.append([library, start, *(f"{part[column].median():.3g}" for column in columns)])
-    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
-    note = "`cold`: compiled in this process; `cached`: in an earlier one."
-    workload = starts["workload"].iloc[0]
-    yield f"## Start-up in a new process, {workload}, seconds\n\n{note}\n\n{table}"
-
-
-def _memory_section(records):
-    peaks = records[records["kind"] == "memory"]
-    if not peaks.empty:
-        table = _table(peaks, "peak_mib", timing=False)
-        yield f"## Peak memory of a fit beyond the data, MiB\n\n{table}"
-
-
-def plot(records, file):
-    """Draw the median seconds to fit, one panel a number of threads, and save it to `file`."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    fits = records[records["kind"] == "fit"]
-    panels = [(int(n), group) for n, group in fits.groupby("threads")]
-    figure, axes = plt.subplots(1, len(panels), figsize=(8 * len(panels), 4.5), squeeze=False)
-    for axis, (n_threads, group) in zip(axes[0], panels, strict=True):
-        medians = group.groupby(["workload", "library"], sort=False)["fit_seconds"].median()
-        table = medians.unstack("library")
-        order = sorted(table.columns, key=lambda name: name != OURS)
-        table[order].plot.bar(ax=axis, rot=20, logy=True, xlabel="", ylabel="seconds (log scale)")
-        axis.set_title(f"Fit, n_threads = {n_threads}")
-        axis.grid(axis="y", alpha=0.3)
-    figure.tight_layout()
-    figure.savefig(file, dpi=120)
-    plt.close(figure)
+SECTIONS = {
+    "fit": _fit,
+    "predict": _predict,
+    "predict_row": _predict_row,
+    "grid": _grid,
+    "memory": _memory,
+    "start": _start,
+    "growth": _growth,
+    "floor": _floor,
+    "kernel": _kernels,
+    "phases": _phases,
+}
 
 
 if __name__ == "__main__":

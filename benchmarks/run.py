@@ -1,141 +1,131 @@
-"""Time fit and predict of sklboost and its peers, interleaved; write JSON lines.
+"""Measure sklboost and its peers; write JSON lines, then a report of them.
 
-Run `python -m benchmarks.run --quick`, then `python -m benchmarks.report <file>`.
-
-The libraries take turns within each repeat, each repeat beginning with another of them, so that a
-slow minute of the machine falls on all. One line is one fit; start-up (`"kind": "start"`) and
-memory (`"kind": "memory"`) have lines of their own.
+`python -m benchmarks.run` is the short set, `python -m benchmarks.run all` everything; the sets can
+be named one by one: `python -m benchmarks.run fit grid`.
 """
 
 import argparse
+import importlib
 import json
-import sys
-import time
 from pathlib import Path
+from typing import NamedTuple
 
-from . import datasets, environment, measure, memory, peers, report, start
+from . import datasets, environment, peers, report, workloads
+from .aims import ACCURATE, OURS, PEERS, QUANTIZED, SYMMETRIC
+from .turns import Options
 
-WORKLOADS = (
-    "binary-1000x28",
-    "binary-100000x28",
-    "binary-1000000x28",
-    "regression-100000x28",
-    "regression-1000000x28",
-    "softmax-100000x28",
-)
-QUICK_WORKLOADS = ("binary-1000x28", "binary-100000x28", "regression-100000x28")
-SMALL = 10_000  # rows; fits below take milliseconds and are repeated more often
-SMALL_REPEATS = 5
+LIBRARIES = (OURS, *PEERS, QUANTIZED)
+# Symmetric trees are another model, but the one whose predictions are known to be fast;
+# lightgbm_quantized predicts as lightgbm does.
+TO_PREDICT = (OURS, *PEERS, SYMMETRIC)
+
+
+class Set(NamedTuple):
+    """Some workloads, and the function that yields the records of each."""
+
+    measure: str  # module.function, imported when its turn comes
+    workloads: tuple[workloads.Workload, ...]
+    libraries: tuple[str, ...] = LIBRARIES
+
+
+SETS = {
+    "fit": Set("fits.measure_fits", workloads.FIT),
+    "real": Set("fits.measure_fits", workloads.REAL),
+    "predict": Set("predictions.measure_predictions", workloads.PREDICT, TO_PREDICT),
+    "grid": Set("searches.measure_searches", workloads.GRID),
+    "memory": Set("memory.measure_memory", workloads.MEMORY),
+    "start": Set("start.measure_starts", workloads.START),
+    "growth": Set("fits.measure_growth", workloads.GROWTH, (OURS,)),
+    "floor": Set("floor.measure_floor", workloads.ENGINE, (OURS,)),
+    "kernels": Set("kernels.measure_kernels", workloads.ENGINE, (OURS,)),
+    "phases": Set("phases.measure_phases", workloads.ENGINE, (OURS,)),
+}
+QUICK = [
+    Set("fits.measure_fits", workloads.QUICK_FIT, (OURS, *ACCURATE)),
+    Set("predictions.measure_predictions", workloads.QUICK_PREDICT, (OURS, *ACCURATE)),
+]
 
 
 def main(arguments=None):
-    """Run the benchmark that the command line asks for."""
-    environment.use_numba_cache()
+    """Run the sets that the command line asks for."""
     options = _parse(arguments)
-    settings = peers.Settings(
-        n_estimators=options.trees,
-        learning_rate=options.learning_rate,
-        max_depth=options.depth,
-        max_bin=options.bins,
-    )
+    sets = _chosen_sets(options.sets)
     options.out.parent.mkdir(parents=True, exist_ok=True)
-    constant = environment.describe() | {"settings": settings._asdict()}
+    constant = environment.describe()
     with options.out.open("a", encoding="utf-8") as file:
-
-        def write(kind, **fields):
-            record = {"kind": kind, "time": environment.now(), **constant, **fields}
-            print(json.dumps(record), file=file, flush=True)
-            _show(record)
-
-        if not options.no_start:
-            _starts(options, write)
-        for workload in options.workloads:
-            _workload(workload, options, settings, write)
-            if options.memory:
-                _memory(workload, options, settings, write)
-    print(f"\n{report.text(report.read([options.out]))}\n\nwritten to {options.out}")
+        for set_ in sets:
+            for record in _records(set_, options):
+                record = {"kind": record["kind"], "time": environment.now(), **constant, **record}
+                print(json.dumps(record), file=file, flush=True)
+                print(_line(record), flush=True)
+    report.main([str(options.out), "--out", str(options.out.with_suffix(".md"))])
 
 
-def _workload(name, options, settings, write):
-    """Fit every library `repeats` times on one data set, taking turns."""
-    dataset = datasets.load(name, options.seed)
-    n_train, n_features = dataset.X_train.shape
-    repeats = options.repeats * (SMALL_REPEATS if n_train <= SMALL else 1)
-    for n_threads in options.threads:
-        for library in options.libraries:
-            measure.warm_up(library, dataset, settings, n_threads)
-        for repeat in range(repeats):
-            first = repeat % len(options.libraries)
-            for library in options.libraries[first:] + options.libraries[:first]:
-                busy, own = environment.busy_seconds(), time.process_time()
-                measured = measure.fit_and_predict(library, dataset, settings, n_threads, repeat)
-                own = time.process_time() - own
-                others = None if busy is None else environment.busy_seconds() - busy - own
-                write(
-                    "fit",
-                    workload=name,
-                    task=dataset.task,
-                    n_train=n_train,
-                    n_test=len(dataset.X_test),
-                    n_features=n_features,
-                    library=library,
-                    threads=n_threads,
-                    repeat=repeat,
-                    others_cpu=others,  # processor seconds of other processes meanwhile
-                    **measured._asdict(),
-                )
+def _chosen_sets(names):
+    if names == ["quick"]:
+        return QUICK
+    return list(SETS.values()) if names == ["all"] else [SETS[name] for name in names]
 
 
-def _starts(options, write):
-    n_threads = options.threads[-1]
-    for library in options.libraries:
-        for started in start.measure_starts(library, n_threads):
-            write("start", library=library, threads=n_threads, **started)
+def _records(set_, options):
+    """Yield the records of one set, with what the command line changes in it."""
+    module, function = set_.measure.split(".")
+    measure = getattr(importlib.import_module(f"benchmarks.{module}"), function)
+    libraries = peers.choose(options.libraries or set_.libraries)
+    turns = Options(libraries, options.repeats, options.budget)
+    for workload in _chosen_workloads(set_.workloads, options):
+        try:
+            yield from measure(workload, turns)
+        except datasets.NoDataError as error:
+            print(f"{workload.name}: left out: {error}")
 
 
-def _memory(workload, options, settings, write):
-    n_threads = options.threads[-1]
-    for library in options.libraries:
-        peak = memory.measure_memory(library, workload, settings, n_threads)
-        write("memory", workload=workload, library=library, threads=n_threads, peak_mib=peak)
+def _chosen_workloads(known, options):
+    chosen = known
+    if options.workloads:
+        by_name = {workload.name: workload for workload in known}
+        chosen = [by_name.get(name, workloads.Workload(name, name)) for name in options.workloads]
+    for workload in chosen:
+        settings = workload.settings
+        if options.trees:
+            settings = settings._replace(n_estimators=options.trees)
+        threads = tuple(options.threads or workload.threads)
+        yield workload._replace(settings=settings, threads=threads)
 
 
-def _show(record):
-    """Print a record as one short line."""
-    name = record.get("start") or record.get("workload")
+def _line(record):
+    """Return a record as one short line."""
     figures = [
         f"{key} {record[key]:.4g}"
         for key in record
-        if key.endswith(("_seconds", "_loss", "_mib")) and record[key] is not None
+        if key.endswith(("_seconds", "_loss", "_mib", "_ratio", "nanoseconds"))
+        and isinstance(record[key], float)
     ]
-    where = f"{record['kind']:6} {name:22} {record['library']:20} {record['threads']} threads"
-    print(where, *figures, sep="  ", flush=True)
+    name = record.get("kernel") or f"{record['workload']} {record.get('start', '')}"
+    where = f"{record['kind']:11} {name:24} {record['library']:20} {record['threads']} threads"
+    return "  ".join([where, *figures])
 
 
 def _parse(arguments):
     parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description=__doc__)
     add = parser.add_argument
-    add("--quick", action="store_true", help="a short set of workloads, three repeats")
-    add("--workloads", nargs="+", help="names of benchmarks/datasets.py")
-    add("--repeats", type=int, help="fits of each library (default 5)")
-    add("--threads", type=int, nargs="+", default=[environment.n_cores()])
-    add("--libraries", nargs="+", default=list(peers.DEFAULT_LIBRARIES), help="or: all")
-    add("--trees", type=int, default=100)
-    add("--learning-rate", type=float, default=0.1)
-    add("--depth", type=int, default=6)
-    add("--bins", type=int, default=256)
-    add("--seed", type=int, default=0, help="of the data")
-    add("--no-start", action="store_true", help="leave out the start-up figures")
-    add("--memory", action="store_true", help="peak memory too, in processes of their own (Linux)")
+    names = ["quick", "all", *SETS]
+    add("sets", nargs="*", default=["quick"], help=f"of {', '.join(names)}", metavar="set")
+    add("--workloads", nargs="+", help="names of the sets' workloads, or of any data set")
+    add("--libraries", nargs="+", help=f"of {', '.join(peers.LIBRARIES)}, or: all")
+    add("--threads", type=int, nargs="+", help="instead of those of each workload")
+    add("--trees", type=int, help="instead of 100, to try something out")
+    add("--repeats", type=int, help="turns of each library (default 5; quick: 3)")
+    add("--budget", type=float, default=60.0, help="seconds for all turns of one library")
     add("--out", type=Path, help="file of JSON lines, appended to")
     options = parser.parse_args(arguments)
-    options.workloads = options.workloads or (QUICK_WORKLOADS if options.quick else WORKLOADS)
-    options.repeats = options.repeats or (3 if options.quick else 5)
-    options.libraries = peers.choose(options.libraries)
-    if options.out is None:
-        options.out = environment.RESULTS / f"speed-{environment.now()[:10]}.jsonl"
-    if options.memory and not sys.platform.startswith("linux"):
-        parser.error("--memory reads /proc: it works on Linux")
+    for name in options.sets:
+        if name not in names:
+            parser.error(f"{name}: no such set; known: {', '.join(names)}")
+        if name in ("quick", "all") and len(options.sets) > 1:
+            parser.error(f"{name}: stands alone, without other sets")
+    options.repeats = options.repeats or (3 if options.sets == ["quick"] else 5)
+    options.out = options.out or environment.RESULTS / f"speed-{environment.now()[:10]}.jsonl"
     return options
 
 

@@ -1,0 +1,187 @@
+"""Micro-benchmarks: nanoseconds of one update, row, cell or value of each kernel, one thread.
+
+`python -m benchmarks.kernels` measures them, and the phases of a whole fit (`phases.py`).
+"""
+
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from sklboost.boosting.settings import tree_params
+from sklboost.data.binning import apply_cuts, bin_matrix
+from sklboost.data.cuts import find_cuts
+from sklboost.data.raw import raw_matrix
+from sklboost.hashing import hash_key
+from sklboost.losses.log_loss import LogLoss
+from sklboost.parallel import ThreadTeam
+from sklboost.tree.histogram import add_rows
+from sklboost.tree.partition import add_leaf_values, divide_rows
+from sklboost.tree.prediction import add_trees, allocate_scratch
+from sklboost.tree.pruning import name_final_leaves
+from sklboost.tree.quantization import quantize, weigh
+from sklboost.tree.splitting import Search, find_splits
+from sklboost.tree.workspace import allocate_workspace
+
+from . import measure, peers
+from .aims import OURS
+from .fits import describe, load_float32
+from .phases import NO_WEIGHT, TREE_PARAMETERS, Stopwatch, grow_by_phase
+from .turns import take_turns
+
+SMALL_NODES = 64  # the rows of a "small node" are one in so many, as at depth 6
+NEARLY_EMPTY_ROWS = 30  # of a node with many empty bins
+SEARCHES = 32  # one node is searched so often in a call: one search takes microseconds
+
+
+class Kernel(NamedTuple):
+    """One kernel at work: `run` does `n_items` of what `unit` says."""
+
+    name: str
+    unit: str
+    n_items: int
+    run: Callable[[], object]
+
+
+def measure_kernels(workload, options):
+    """Yield a record for each run of each kernel; the kernels take turns."""
+    dataset, settings = load_float32(workload.dataset), workload.settings
+    facts = {"kind": "kernel", "workload": workload.name, "settings": settings._asdict()}
+    facts |= describe(dataset) | {"threads": 1}
+    with ThreadTeam(1) as team:
+        kernels = [
+            *training_kernels(team, dataset, settings),
+            *prediction_kernels(team, dataset, settings),
+        ]
+        by_name = {kernel.name: kernel for kernel in kernels}
+        for kernel in kernels:
+            kernel.run()  # compiles
+
+        def time_kernel(name, repeat):
+            start = time.perf_counter()
+            by_name[name].run()
+            seconds = time.perf_counter() - start
+            return {"nanoseconds": 1e9 * seconds / by_name[name].n_items}
+
+        for turn in take_turns(options._replace(libraries=list(by_name)), time_kernel):
+            name = turn["library"]
+            yield {**facts, **turn, "library": OURS, "kernel": name, "unit": by_name[name].unit}
+
+
+class Stage(NamedTuple):
+    """All that training kernels read and write, gradients of the first round included."""
+
+    team: ThreadTeam
+    matrix: tuple
+    params: tuple
+    derivatives: tuple
+    workspace: tuple
+
+
+def set_stage(team, dataset, settings):
+    """Bin the train rows of a data set of two classes and quantise the first round's gradients."""
+    parameters = peers.make_estimator(OURS, settings, dataset.task, 1).get_params()
+    params = tree_params(**{name: parameters[name] for name in TREE_PARAMETERS})
+    matrix = bin_matrix(team, raw_matrix(dataset.X_train), NO_WEIGHT, settings.max_bin)
+    y = dataset.y_train.astype(np.float64)
+    gradient, hessian = np.empty((2, 1, len(y)), dtype=np.float32)
+    LogLoss().gradients(team, y, np.zeros((1, len(y))), gradient, hessian)
+    derivatives = weigh(gradient[0], hessian[0], NO_WEIGHT)
+    workspace = allocate_workspace(matrix, params, team.size)
+    team.run(quantize, derivatives, hash_key(0), workspace.gradients)
+    return Stage(team, matrix, params, derivatives, workspace)
+
+
+def training_kernels(team, dataset, settings):
+    """Yield the kernels of a fit."""
+    stage = set_stage(team, dataset, settings)
+    n_rows, n_features = stage.matrix.rows.shape
+    raw, has_missing = raw_matrix(dataset.X_train), stage.matrix.has_missing
+    to_cut = (team, raw, NO_WEIGHT, settings.max_bin, has_missing)
+    to_bin = (team, raw, find_cuts(*to_cut), has_missing)
+    yield Kernel("cut points", "value", n_rows * n_features, partial(find_cuts, *to_cut))
+    yield Kernel("binning", "value", n_rows * n_features, partial(apply_cuts, *to_bin))
+
+    y, raw_score = dataset.y_train.astype(np.float64), np.zeros((1, n_rows))
+    to_derive = (team, y, raw_score, *np.empty((2, 1, n_rows), dtype=np.float32))
+    to_quantize = (quantize, stage.derivatives, hash_key(0), stage.workspace.gradients)
+    yield Kernel("log loss gradients", "row", n_rows, partial(LogLoss().gradients, *to_derive))
+    yield Kernel("quantising", "row", n_rows, partial(team.run, *to_quantize))
+
+    in_order, scattered = np.arange(n_rows, dtype=np.uint32), rows_of_small_nodes(n_rows)
+    few = in_order[:: max(1, n_rows // NEARLY_EMPTY_ROWS)]
+    yield histogram_kernel(stage, "histogram, all rows", in_order)
+    yield histogram_kernel(stage, "histogram, small nodes", scattered)
+    yield routing_kernel(stage, "routing, all rows", in_order)
+    yield routing_kernel(stage, "routing, small nodes", scattered)
+    yield search_kernel(stage, "split search, all bins", in_order)
+    yield search_kernel(stage, f"split search, {len(few)} rows", few)
+    yield leaf_value_kernel(set_stage(team, dataset, settings))
+
+
+def rows_of_small_nodes(n_rows):
+    """Return all rows as one small node after the other would list them.
+
+    Each node's rows are in order and scattered over all of the data.
+    """
+    node = np.random.default_rng(0).integers(SMALL_NODES, size=n_rows)
+    return np.argsort(node, kind="stable").astype(np.uint32)
+
+
+def histogram_kernel(stage, name, row_list):
+    """Return the kernel that adds rows to a histogram, whose cells are to fit the cache."""
+    n_features, n_cells = stage.matrix.rows.shape[1], stage.matrix.cell_starts[-1]
+    histogram = np.zeros(n_cells, dtype=np.int64)
+    packed = stage.workspace.gradients.packed
+    arguments = (stage.matrix, packed, row_list, (0, n_features), histogram)
+    return Kernel(name, "update", len(row_list) * n_features, partial(add_rows, *arguments))
+
+
+def routing_kernel(stage, name, row_list):
+    """Return the kernel that divides rows between two children, by the middle bin of a feature."""
+    half = int(stage.matrix.cell_starts[1]) // 2
+    arguments = (stage.matrix.columns[0], row_list, (0, half, 1), np.empty_like(row_list))
+    return Kernel(name, "row", len(row_list), partial(divide_rows, *arguments))
+
+
+def search_kernel(stage, name, row_list):
+    """Return the kernel that finds the best split of a node of these rows."""
+    workspace = allocate_workspace(stage.matrix, stage.params, 1)
+    packed, steps = stage.workspace.gradients.packed, stage.workspace.gradients.steps
+    n_features, n_cells = stage.matrix.rows.shape[1], int(stage.matrix.cell_starts[-1])
+    tree, histogram = workspace.tree, workspace.pool.histograms[0]
+    histogram[:] = 0
+    add_rows(stage.matrix, packed, row_list, (0, n_features), histogram)
+    tree.growth[0].slot, tree.growth[0].packed_sum = 0, packed[row_list].sum()
+    tree.counts[0].n_chunks, tree.counts[0].n_searched = 1, SEARCHES
+    tree.searched[:SEARCHES] = 0
+    search = Search(stage.matrix, (float(steps[0]), float(steps[1])), stage.params)
+    find = partial(stage.team.run, find_splits, search, workspace)
+    return Kernel(name, "cell", SEARCHES * n_cells, find)
+
+
+def leaf_value_kernel(stage):
+    """Return the kernel that adds the leaf values of a grown tree to the raw scores."""
+    grow_by_phase(Stopwatch(stage.team), stage.matrix, stage.params, stage.workspace)
+    name_final_leaves(stage.workspace.tree)
+    n_rows = stage.matrix.rows.shape[0]
+    arguments = (add_leaf_values, stage.matrix, stage.workspace, np.zeros(n_rows))
+    return Kernel("leaf values", "row", n_rows, partial(stage.team.run, *arguments))
+
+
+def prediction_kernels(team, dataset, settings):
+    """Yield the kernel of prediction, with the rows of the test part."""
+    model = measure.fit(OURS, dataset, settings, 1).model_
+    raw = raw_matrix(dataset.X_test)
+    raw_score, scratch = np.zeros((1, raw.n_samples)), allocate_scratch(1)
+    arguments = (add_trees, model, raw, (0, model.n_trees), scratch, raw_score)
+    n_items = raw.n_samples * model.n_trees
+    yield Kernel("prediction", "row and tree", n_items, partial(team.run, *arguments))
+
+
+if __name__ == "__main__":
+    from .run import main
+
+    main(["kernels", "phases"])

@@ -1,0 +1,168 @@
+"""Where the time of a fit goes: the same kernels, called one by one from Python, seconds by phase.
+
+A fit calls one kernel a tree, so nothing can be timed inside it. Here the phases of
+`sklboost/tree/growing.py` are run in the same order by the same team, and the trees are compared
+with those of a plain fit, bit by bit: if the order there changes and this one does not, it says so.
+Calling each phase from Python adds some tens of microseconds, nothing on a large data set.
+"""
+
+import time
+from functools import partial
+
+import numpy as np
+
+from sklboost.boosting.settings import tree_params
+from sklboost.data.binning import apply_cuts, find_missing
+from sklboost.data.cuts import find_cuts
+from sklboost.data.raw import raw_matrix
+from sklboost.hashing import hash_key
+from sklboost.losses.log_loss import LogLoss
+from sklboost.parallel import ThreadTeam
+from sklboost.tree.frontier import choose_frontier, plan_builds, start_tree
+from sklboost.tree.growing import sum_root
+from sklboost.tree.histogram import build_histograms
+from sklboost.tree.partition import add_leaf_values, own_all_rows, route_rows
+from sklboost.tree.pruning import close_gaps, name_final_leaves, prune
+from sklboost.tree.quantization import quantize, weigh
+from sklboost.tree.splitting import Search, find_splits
+from sklboost.tree.workspace import allocate_workspace
+
+from . import peers
+from .aims import OURS
+from .fits import describe, load_float32
+from .turns import take_turns
+
+TREE_PARAMETERS = (
+    *("learning_rate", "reg_lambda", "reg_alpha", "gamma", "min_child_weight"),
+    *("max_delta_step", "max_depth", "max_leaves", "grow_policy", "pruning"),
+)
+NO_WEIGHT = np.empty(0)
+
+
+def measure_phases(workload, options):
+    """Yield a record for each fit that was taken apart, and the seconds of a plain one beside."""
+    dataset, settings = load_float32(workload.dataset), workload.settings
+    facts = {"kind": "phases", "workload": workload.name, "settings": settings._asdict()}
+    options = options._replace(libraries=[OURS])
+    for n_threads in workload.threads:
+        compare_with_fit(dataset, settings._replace(n_estimators=2), n_threads, OURS)  # compiles
+        for turn in take_turns(options, partial(compare_with_fit, dataset, settings, n_threads)):
+            yield {**facts, **describe(dataset), "threads": n_threads, **turn}
+
+
+def compare_with_fit(dataset, settings, n_threads, library, repeat=0):
+    """Fit, then fit by phase; return the seconds of both.
+
+    Raises
+    ------
+    RuntimeError
+        If the two did not grow the same trees: the order of the phases here is out of date.
+    """
+    model = peers.make_estimator(library, settings, dataset.task, n_threads)
+    model.set_params(random_state=None)  # the seed is 0 then
+    start = time.perf_counter()
+    model.fit(dataset.X_train, dataset.y_train)
+    fit_seconds = time.perf_counter() - start
+    watch, trees = fit_by_phase(dataset, model.get_params(), n_threads)
+    nodes = np.concatenate(trees)
+    same = len(nodes) == len(model.model_.nodes)
+    if not (same and np.array_equal(nodes["value"], model.model_.nodes.value)):
+        raise RuntimeError(
+            "the fit by phase and the plain fit have different trees: "
+            "bring benchmarks/phases.py up to date with sklboost/tree/growing.py"
+        )
+    return {"fit_seconds": fit_seconds, "phase_seconds": watch.seconds}
+
+
+class Stopwatch:
+    """Seconds by phase of what a team runs."""
+
+    def __init__(self, team):
+        self.team = team
+        self.seconds = {}
+
+    def run(self, phase, kernel, *arguments):
+        """Have every member of the team call ``kernel(team, *arguments)``."""
+        return self.time(phase, self.team.run, kernel, *arguments)
+
+    def time(self, phase, function, *arguments):
+        """Call a function that needs no team, or brings its own."""
+        start = time.perf_counter()
+        result = function(*arguments)
+        elapsed = time.perf_counter() - start
+        self.seconds[phase] = self.seconds.get(phase, 0.0) + elapsed
+        return result
+
+
+def fit_by_phase(dataset, parameters, n_threads):
+    """Train on two classes as an estimator with these parameters and seed 0 does.
+
+    Returns
+    -------
+    watch : Stopwatch
+    trees : list of ndarray of NODE_DTYPE
+    """
+    params = tree_params(**{name: parameters[name] for name in TREE_PARAMETERS})
+    with ThreadTeam(n_threads) as team:
+        watch = Stopwatch(team)
+        matrix = bin_by_phase(watch, raw_matrix(dataset.X_train), parameters["max_bin"])
+        y, loss = dataset.y_train.astype(np.float64), LogLoss()
+        raw_score = np.full((1, len(y)), loss.start(y, NO_WEIGHT))
+        gradient, hessian = np.empty((2, 1, len(y)), dtype=np.float32)
+        derivatives = weigh(gradient[0], hessian[0], NO_WEIGHT)
+        workspace = watch.time("planning", allocate_workspace, matrix, params, team.size)
+        trees = []
+        for round_ in range(parameters["n_estimators"]):
+            watch.time("gradients", loss.gradients, team, y, raw_score, gradient, hessian)
+            key = hash_key(0, round_, 0)
+            watch.run("quantising", quantize, derivatives, key, workspace.gradients)
+            grow_by_phase(watch, matrix, params, workspace)
+            finish_by_phase(watch, matrix, params, workspace, raw_score[0])
+            trees.append(workspace.tree.nodes[: workspace.tree.counts[0].n_nodes].copy())
+    return watch, trees
+
+
+def bin_by_phase(watch, raw, max_bin):
+    """Return the binned matrix."""
+    team, has_missing = watch.team, np.zeros(raw.n_features, dtype=np.int64)
+    watch.run("cut points", find_missing, raw, has_missing)
+    cuts = watch.time("cut points", find_cuts, team, raw, NO_WEIGHT, max_bin, has_missing)
+    return watch.time("binning", apply_cuts, team, raw, cuts, has_missing)
+
+
+def grow_by_phase(watch, matrix, params, workspace):
+    """Grow a tree on the quantised gradients, as `grow_from_root` does."""
+    packed, steps = workspace.gradients.packed, workspace.gradients.steps
+    search = Search(matrix, (float(steps[0]), float(steps[1])), params)
+    watch.run("routing", own_all_rows, workspace.partition)
+    watch.run("planning", on_first_member(start_tree), search, workspace)
+    watch.run("root histogram", build_histograms, matrix, packed, workspace)
+    watch.time("planning", sum_root, matrix, search.steps, params, workspace)
+    watch.run("split search", find_splits, search, workspace)
+    while True:
+        watch.time("planning", choose_frontier, search, workspace)
+        if workspace.tree.counts[0].n_frontier == 0:
+            return
+        watch.run("routing", route_rows, matrix, workspace)
+        watch.run("planning", on_first_member(plan_builds), search, workspace)
+        watch.run("other histograms", build_histograms, matrix, packed, workspace)
+        watch.run("split search", find_splits, search, workspace)
+
+
+def finish_by_phase(watch, matrix, params, workspace, raw_score):
+    """Prune the tree and add its leaf values to the raw scores."""
+    tree = workspace.tree
+    watch.time("planning", prune, tree, params)
+    watch.time("planning", name_final_leaves, tree)
+    watch.run("leaf values", add_leaf_values, matrix, workspace, raw_score)
+    watch.time("planning", close_gaps, tree)
+
+
+def on_first_member(kernel):
+    """Return a function for the whole team that runs `kernel` on its first member alone."""
+
+    def run(team, *arguments):
+        if team.rank == 0:
+            kernel(team, *arguments)
+
+    return run

@@ -1,0 +1,60 @@
+"""The table of what is measured: data set, settings, threads, and the aim of each fit.
+
+A workload of a `fit` has an aim of its own (fastest peer / sklboost, see `aims.py`); those of the
+other sets share the aims of their kind.
+"""
+
+from typing import NamedTuple
+
+from .peers import Settings
+
+DEEP = Settings(max_depth=10)
+LEAFWISE = Settings(grow_policy="lossguide", max_depth=0, max_leaves=255)
+BOTH = (2, 1)
+
+
+class Workload(NamedTuple):
+    """One data set at one setting, measured with each of some numbers of threads."""
+
+    name: str
+    dataset: str  # a name of benchmarks/datasets.py
+    threads: tuple[int, ...] = (2,)
+    settings: Settings = Settings()
+    aim: float | None = None
+
+
+FIT = (
+    Workload("binary-1000x28", "binary-1000x28", BOTH, aim=3.0),
+    Workload("binary-10000x28", "binary-10000x28", BOTH, aim=3.0),
+    Workload("binary-100000x28", "binary-100000x28", BOTH, aim=3.0),
+    Workload("binary-1000000x28", "binary-1000000x28", BOTH, aim=3.0),
+    Workload("regression-100000x28", "regression-100000x28", aim=3.0),
+    Workload("softmax-100000x28", "softmax-100000x28", aim=3.0),
+    Workload("leaves255-1000000x28", "binary-1000000x28", settings=LEAFWISE, aim=2.5),
+    Workload("wide-20000x1000", "binary-20000x1000", aim=2.5),
+    Workload("depth10-200000x28", "binary-200000x28", settings=DEEP, aim=2.5),
+)
+REAL = (
+    Workload("covertype", "covertype", aim=2.5),
+    Workload("protein_casp", "protein_casp", aim=2.5),
+    Workload("adult", "adult", aim=2.5),
+)
+# 100,000 rows for training, and as many to predict.
+PREDICT = (Workload("binary-100000x28", "binary-100000x28", BOTH),)
+GRID = (Workload("binary-20000x28", "binary-20000x28"),)
+START = (Workload("binary-1000x28", "binary-1000x28"),)
+MEMORY = (Workload("binary-1000000x28", "binary-1000000x28"),)
+# The floor, the kernels and the phases of a fit.
+ENGINE = (Workload("binary-1000000x28", "binary-1000000x28", BOTH),)
+GROWTH = tuple(
+    Workload(f"binary-{n_rows}x28", f"binary-{n_rows}x28")
+    for n_rows in (100_000, 500_000, 1_000_000, 2_000_000, 5_000_000)
+)
+# The short set: what can be said in two or three minutes.
+QUICK_FIT = (FIT[0]._replace(threads=(2,)), FIT[2]._replace(threads=(2,)), FIT[4])
+QUICK_PREDICT = (PREDICT[0]._replace(threads=(2,)),)
+
+
+def fit_aim(name):
+    """Return the aim of the fit of that name, None for one that is not in the table."""
+    return next((workload.aim for workload in FIT + REAL if workload.name == name), None)
