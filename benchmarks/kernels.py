@@ -15,7 +15,8 @@ from sklboost.data.binning import apply_cuts, bin_matrix
 from sklboost.data.cuts import find_cuts
 from sklboost.data.raw import raw_matrix
 from sklboost.hashing import hash_key
-from sklboost.losses.log_loss import LogLoss
+from sklboost.losses.base import LOG_LOSS
+from sklboost.losses.gradients import fill_gradients
 from sklboost.parallel import ThreadTeam
 from sklboost.tree.histogram import add_rows
 from sklboost.tree.partition import add_leaf_values, divide_rows
@@ -87,10 +88,10 @@ def set_stage(team, dataset, settings):
     matrix = bin_matrix(team, raw_matrix(dataset.X_train), NO_WEIGHT, settings.max_bin)
     y = dataset.y_train.astype(np.float64)
     gradient, hessian = np.empty((2, 1, len(y)), dtype=np.float32)
-    LogLoss().gradients(team, y, np.zeros((1, len(y))), gradient, hessian)
+    team.run(fill_gradients, LOG_LOSS, y, np.zeros((1, len(y))), gradient, hessian)
     derivatives = weigh(gradient[0], hessian[0], NO_WEIGHT)
     workspace = allocate_workspace(matrix, params, team.size)
-    team.run(quantize, derivatives, hash_key(0), workspace.gradients)
+    team.run(quantize, derivatives, np.uint64(hash_key(0, 0, 0)), workspace.gradients)
     return Stage(team, matrix, params, derivatives, workspace)
 
 
@@ -105,9 +106,14 @@ def training_kernels(team, dataset, settings):
     yield Kernel("binning", "value", n_rows * n_features, partial(apply_cuts, *to_bin))
 
     y, raw_score = dataset.y_train.astype(np.float64), np.zeros((1, n_rows))
-    to_derive = (team, y, raw_score, *np.empty((2, 1, n_rows), dtype=np.float32))
-    to_quantize = (quantize, stage.derivatives, hash_key(0), stage.workspace.gradients)
-    yield Kernel("log loss gradients", "row", n_rows, partial(LogLoss().gradients, *to_derive))
+    to_derive = (LOG_LOSS, y, raw_score, *np.empty((2, 1, n_rows), dtype=np.float32))
+    to_quantize = (
+        quantize,
+        stage.derivatives,
+        np.uint64(hash_key(0, 0, 0)),
+        stage.workspace.gradients,
+    )
+    yield Kernel("log loss gradients", "row", n_rows, partial(team.run, fill_gradients, *to_derive))
     yield Kernel("quantising", "row", n_rows, partial(team.run, *to_quantize))
 
     in_order, scattered = np.arange(n_rows, dtype=np.uint32), rows_of_small_nodes(n_rows)

@@ -16,6 +16,8 @@ from sklboost.data.binning import apply_cuts, find_missing
 from sklboost.data.cuts import find_cuts
 from sklboost.data.raw import raw_matrix
 from sklboost.hashing import hash_key
+from sklboost.losses.base import LOG_LOSS
+from sklboost.losses.gradients import fill_gradients
 from sklboost.losses.log_loss import LogLoss
 from sklboost.parallel import ThreadTeam
 from sklboost.tree.frontier import choose_frontier, plan_builds, start_tree
@@ -113,8 +115,8 @@ def fit_by_phase(dataset, parameters, n_threads):
         workspace = watch.time("planning", allocate_workspace, matrix, params, team.size)
         trees = []
         for round_ in range(parameters["n_estimators"]):
-            watch.time("gradients", loss.gradients, team, y, raw_score, gradient, hessian)
-            key = hash_key(0, round_, 0)
+            watch.run("gradients", fill_gradients, LOG_LOSS, y, raw_score, gradient, hessian)
+            key = np.uint64(hash_key(0, round_, 0))
             watch.run("quantising", quantize, derivatives, key, workspace.gradients)
             grow_by_phase(watch, matrix, params, workspace)
             finish_by_phase(watch, matrix, params, workspace, raw_score[0])

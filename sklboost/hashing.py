@@ -24,9 +24,10 @@ def mix_bits(number):
     return number ^ (number >> np.uint64(16))
 
 
-def hash_key(*numbers: int) -> np.uint64:
-    """Mix whole numbers into one 32-bit key; every one of them, and their order, matters."""
+@kernel
+def hash_key(seed, round_, output):
+    """Mix three whole numbers into one 32-bit key; each of them, and their order, matters."""
     key = np.uint64(0)
-    for number in numbers:
-        key = np.uint64(mix_bits(key ^ np.uint64(number & 0xFFFFFFFF)) ^ np.uint64(0x9E3779B9))
+    for number in (seed, round_, output):
+        key = mix_bits(key ^ np.uint64(number & 0xFFFFFFFF)) ^ np.uint64(0x9E3779B9)
     return key

@@ -12,6 +12,7 @@ Rules for kernels that meet at a barrier: begin with ``if not assemble(team): re
 print or allocate afterwards, since a member that leaves early would leave the others waiting.
 """
 
+import math
 import os
 import threading
 from collections.abc import Callable
@@ -32,12 +33,11 @@ _LINE = 8
 _ENTERED, _ABORTED, _ARRIVED, _GENERATION, _FIRST_TASK = (_LINE * i for i in range(5))
 N_TASK_COUNTERS = 4
 _STATE_SIZE = _FIRST_TASK + _LINE * N_TASK_COUNTERS
+# Kernels keep what each member writes so many words or records apart, for the same reason.
+FAR_APART = 2 * _LINE
 
 # A barrier is usually over in less time than a system call takes, so members first spin.
 _SPINS_BEFORE_YIELD = 2000
-# Measured on 2 cores, 28 features, depth 6: two threads take as long as one at 280,000 values,
-# 1.3 times as long at 112,000, two thirds of the time at 2.8 million.
-_WORK_PER_THREAD = 100_000
 
 
 class Team(NamedTuple):
@@ -136,7 +136,7 @@ def default_n_threads() -> int:
     return max(1, min(limits))
 
 
-def n_threads_for(n_jobs: int | None, work: int) -> int:
+def n_threads_for(n_jobs: int | None, work: int, unit: int) -> int:
     """Give the number of threads for a task.
 
     Parameters
@@ -145,8 +145,11 @@ def n_threads_for(n_jobs: int | None, work: int) -> int:
         The most the user allows; None: :func:`default_n_threads`, -1: all processors, -2: all but
         one, ...
     work : int
-        The size of the task: values of the data for a fit, rows times trees for a prediction. Below
-        :data:`_WORK_PER_THREAD` for each, threads cost more than they save.
+        The size of the task.
+    unit : int
+        The work that one thread does in the time that another one costs. Each thread takes its
+        share of the work and adds its cost, so the least time is where their number is the square
+        root of the units.
     """
     if n_jobs is None:
         limit = default_n_threads()
@@ -154,7 +157,7 @@ def n_threads_for(n_jobs: int | None, work: int) -> int:
         limit = joblib.cpu_count() + 1 + n_jobs
     else:
         limit = n_jobs
-    return max(1, min(limit, work // _WORK_PER_THREAD))
+    return max(1, min(limit, math.isqrt(work // unit)))
 
 
 class _Job:

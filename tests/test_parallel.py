@@ -33,7 +33,6 @@ from sklboost.parallel import (
 pytestmark = pytest.mark.timeout(60)
 
 SIZES = [1, 2, 5]
-WORK = parallel._WORK_PER_THREAD
 
 
 # --- kernels of these tests ----------------------------------------------------------------------
@@ -391,7 +390,7 @@ def machine(monkeypatch):
 def test_default_number_of_threads(machine, limits, expected):
     machine(**limits)
     assert default_n_threads() == expected
-    assert n_threads_for(None, 10**9) == expected
+    assert n_threads_for(None, 10**9, 1000) == expected
 
 
 def test_one_thread_in_each_worker_thread_of_joblib(machine):
@@ -407,15 +406,15 @@ def test_one_thread_in_each_worker_thread_of_joblib(machine):
 )
 def test_number_of_threads_that_the_user_allows(machine, n_jobs, expected):
     machine(inner="2")  # what the user says counts for more
-    assert n_threads_for(n_jobs, 10**9) == expected
+    assert n_threads_for(n_jobs, 10**9, 1000) == expected
 
 
 @pytest.mark.interpreted
 @pytest.mark.parametrize(
     ("work", "expected"),
-    [(0, 1), (WORK, 1), (2 * WORK - 1, 1), (2 * WORK, 2), (5 * WORK, 5), (90 * WORK, 8)],
+    [(0, 1), (1000, 1), (3999, 1), (4000, 2), (9000, 3), (10**6, 8)],
 )
 def test_small_work_takes_fewer_threads(machine, work, expected):
     machine()
-    assert n_threads_for(None, work) == n_threads_for(-1, work) == expected
-    assert n_threads_for(2, work) == min(expected, 2)
+    assert n_threads_for(None, work, 1000) == n_threads_for(-1, work, 1000) == expected
+    assert n_threads_for(2, work, 1000) == min(expected, 2)

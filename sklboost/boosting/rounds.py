@@ -4,17 +4,111 @@ In: a binned matrix, targets, weights, a loss, settings. Out: a :class:`~sklboos
 """
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
+from sklboost.compiling import kernel
 from sklboost.hashing import hash_key
 from sklboost.losses.base import Loss
-from sklboost.parallel import ThreadTeam
-from sklboost.structs import Model, TrainingBins, TreeParams
+from sklboost.losses.gradients import fill_gradients
+from sklboost.parallel import ThreadTeam, assemble, barrier
+from sklboost.structs import NODE_DTYPE, Model, TrainingBins, TreeParams, records
 from sklboost.tree.assembly import assemble_model
 from sklboost.tree.growing import grow_tree
-from sklboost.tree.quantization import weigh
+from sklboost.tree.quantization import Derivatives, weigh
 from sklboost.tree.workspace import allocate_workspace
+
+# Small data: a call of a kernel takes as long as a tree of a few hundred rows, and waking a team
+# as long as one of ten thousand. So one call does many rounds, a few hundredths of a second's work.
+_VALUES_PER_CALL = 4_000_000
+_NODES_PER_CALL = 1_000_000
+
+
+class Training(NamedTuple):
+    """What all rounds share.
+
+    Attributes
+    ----------
+    matrix : TrainingBins
+    loss : int
+        ``Loss.code``.
+    y : ndarray of float64, shape (n_samples,)
+    raw_score : ndarray of float64, shape (n_outputs, n_samples)
+        Modified by each round.
+    derivatives : Derivatives
+        Of all outputs.
+    seed : int
+    """
+
+    matrix: TrainingBins
+    loss: int
+    y: np.ndarray
+    raw_score: np.ndarray
+    derivatives: Derivatives
+    seed: int
+
+
+class GrownTrees(NamedTuple):
+    """The trees of one call.
+
+    Attributes
+    ----------
+    nodes : recarray of NODE_DTYPE, shape (n_trees, capacity)
+    n_nodes, n_pruned : ndarray of int64, shape (n_trees,)
+    """
+
+    nodes: np.recarray
+    n_nodes: np.ndarray
+    n_pruned: np.ndarray
+
+
+@kernel
+def boost_rounds(team, rounds, training, params, workspace, grown):
+    """Do the rounds ``[start, stop)``; every member of the team calls it.
+
+    Parameters
+    ----------
+    team : Team
+    rounds : tuple of int
+        Start and stop.
+    training : Training
+    params : TreeParams
+    workspace : Workspace
+    grown : GrownTrees
+        Filled from the front.
+    """
+    if not assemble(team):
+        return
+    raw_score, derivatives = training.raw_score, training.derivatives
+    gradient, hessian = derivatives.gradient, derivatives.hessian
+    tree = 0
+    for round_ in range(rounds[0], rounds[1]):
+        fill_gradients(team, training.loss, training.y, raw_score, gradient, hessian)
+        barrier(team)
+        for output in range(raw_score.shape[0]):
+            own = Derivatives(
+                gradient[output],
+                hessian[output],
+                derivatives.weight,
+                derivatives.unit,
+                derivatives.slack,
+            )
+            key = hash_key(training.seed, round_, output)
+            grow_tree(team, training.matrix, own, key, params, workspace, raw_score[output])
+            if team.rank == 0:
+                store_tree(workspace.tree, grown, tree)
+            tree += 1
+
+
+@kernel
+def store_tree(growing, grown, tree):
+    """Copy a finished tree."""
+    n_nodes = growing.counts[0].n_nodes
+    for node in range(n_nodes):
+        grown.nodes[tree, node] = growing.nodes[node]
+    grown.n_nodes[tree] = n_nodes
+    grown.n_pruned[tree] = growing.counts[0].n_pruned
 
 
 def boost(
@@ -28,7 +122,7 @@ def boost(
     start: np.ndarray,
     n_rounds: int,
     seed: int,
-    after_round: Callable[[int, np.ndarray], None],
+    after_round: Callable[[int, np.ndarray], None] | None = None,
 ) -> Model:
     """Train a model.
 
@@ -46,24 +140,33 @@ def boost(
     n_rounds : int
     seed : int
         Decides the random rounding of gradients.
-    after_round : callable
+    after_round : callable, optional
         Called with the number of the round and the raw scores, (n_outputs, n_samples).
     """
-    raw_score = np.repeat(start, len(y)).reshape(len(start), len(y))
-    gradient = np.empty(raw_score.shape, dtype=np.float32)
-    hessian = np.empty_like(gradient)
-    derivatives = [weigh(*pair, weight) for pair in zip(gradient, hessian, strict=True)]
+    n_outputs = len(start)
+    raw_score = np.repeat(start, len(y)).reshape(n_outputs, len(y))
+    gradient, hessian = np.empty((2, *raw_score.shape), dtype=np.float32)
+    derivatives = weigh(gradient, hessian, weight)
+    training = Training(matrix, loss.code, y, raw_score, derivatives, seed)
     workspace = allocate_workspace(matrix, params, team.size)
+    capacity = len(workspace.tree.nodes)
+    n_at_once = 1
+    if after_round is None:
+        n_at_once = _VALUES_PER_CALL // (matrix.rows.size * n_outputs)
+        n_at_once = max(1, min(n_at_once, n_rounds, _NODES_PER_CALL // (capacity * n_outputs)))
+    n_trees = n_at_once * n_outputs
+    grown = GrownTrees(
+        records((n_trees, capacity), NODE_DTYPE),
+        np.zeros(n_trees, dtype=np.int64),
+        np.zeros(n_trees, dtype=np.int64),
+    )
     trees, n_pruned = [], []
-    for round_ in range(n_rounds):
-        loss.gradients(team, y, raw_score, gradient, hessian)
-        for output in range(loss.n_outputs):
-            key = hash_key(seed, round_, output)
-            team.run(
-                grow_tree, matrix, derivatives[output], key, params, workspace, raw_score[output]
-            )
-            counts = workspace.tree.counts[0]
-            trees.append(workspace.tree.nodes[: counts.n_nodes].copy())
-            n_pruned.append(int(counts.n_pruned))
-        after_round(round_, raw_score)
+    for first in range(0, n_rounds, n_at_once):
+        stop = min(first + n_at_once, n_rounds)
+        team.run(boost_rounds, (first, stop), training, params, workspace, grown)
+        for tree in range((stop - first) * n_outputs):
+            trees.append(grown.nodes[tree, : grown.n_nodes[tree]].copy())
+            n_pruned.append(int(grown.n_pruned[tree]))
+        if after_round is not None:
+            after_round(first, raw_score)
     return assemble_model(trees, n_pruned, start, params, matrix.rows.shape[1])

@@ -3,6 +3,7 @@
 import sys
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklboost.boosting.rounds import boost
 from sklboost.boosting.settings import tree_params
+from sklboost.data.binning import VALUES_PER_THREAD
 from sklboost.data.features import raw_blocks, training_bins
 from sklboost.estimators.parameters import ChecksNames, check_parameters
 from sklboost.estimators.validation import TrainingData, features, training_data
@@ -26,6 +28,9 @@ _TREE_PARAMETERS = (
     *("learning_rate", "reg_lambda", "reg_alpha", "gamma", "min_child_weight"),
     *("max_delta_step", "max_depth", "max_leaves", "grow_policy", "pruning"),
 )
+
+# Rows times trees that are predicted in the time it takes to start a thread, or less than that.
+_LEAVES_PER_THREAD = 250_000
 
 
 class BaseBooster(ChecksNames, BaseEstimator, metaclass=ABCMeta):
@@ -115,7 +120,7 @@ class BaseBooster(ChecksNames, BaseEstimator, metaclass=ABCMeta):
         data = training_data(self, X, y, sample_weight, numeric=self._numeric_target)
         loss, target = self._prepare(data)
         params = tree_params(**{name: getattr(self, name) for name in _TREE_PARAMETERS})
-        with ThreadTeam(n_threads_for(self.n_jobs, data.X.size)) as team:
+        with ThreadTeam(n_threads_for(self.n_jobs, data.X.size, VALUES_PER_THREAD)) as team:
             matrix = training_bins(team, data.X, data.weight, self.max_bin)
             self.model_ = boost(
                 team,
@@ -127,7 +132,7 @@ class BaseBooster(ChecksNames, BaseEstimator, metaclass=ABCMeta):
                 start=self._start(loss, target, data.weight),
                 n_rounds=self.n_estimators,
                 seed=self._seed(),
-                after_round=lambda round_, raw: self._report(loss, target, data, round_, raw),
+                after_round=partial(self._report, loss, target, data) if self.verbose else None,
             )
         self._loss = loss
 
@@ -147,7 +152,7 @@ class BaseBooster(ChecksNames, BaseEstimator, metaclass=ABCMeta):
         check_is_fitted(self)
         X = features(self, X)
         leaves = np.empty((len(X), self.model_.n_trees), dtype=np.int32)
-        with ThreadTeam(n_threads_for(self.n_jobs, leaves.size)) as team:
+        with ThreadTeam(n_threads_for(self.n_jobs, leaves.size, _LEAVES_PER_THREAD)) as team:
             for rows, raw in raw_blocks(team, X):
                 prepared = prepare_prediction(self.model_, raw, team.size)
                 team.run(find_leaves, self.model_, raw, prepared, leaves[rows])
@@ -200,7 +205,7 @@ class BaseBooster(ChecksNames, BaseEstimator, metaclass=ABCMeta):
         step = n_rounds_at_once * model.n_outputs
         for first in range(0, model.n_trees, step):
             # a team for each step: between two, anything may happen, a fork for one
-            with ThreadTeam(n_threads_for(self.n_jobs, len(X) * step)) as team:
+            with ThreadTeam(n_threads_for(self.n_jobs, len(X) * step, _LEAVES_PER_THREAD)) as team:
                 trees = (first, first + step)
                 for rows, raw in raw_blocks(team, X):
                     prepared = prepare_prediction(model, raw, team.size)
@@ -225,7 +230,7 @@ class BaseBooster(ChecksNames, BaseEstimator, metaclass=ABCMeta):
     def _report(
         self, loss: Loss, target: np.ndarray, data: TrainingData, round_: int, raw: np.ndarray
     ) -> None:
-        if self.verbose and (round_ + 1) % self.verbose == 0:
+        if (round_ + 1) % self.verbose == 0:
             value = loss.value(target, raw, data.weight)
             sys.stdout.write(f"round {round_ + 1} of {self.n_estimators}: loss {value:.6g}\n")
 

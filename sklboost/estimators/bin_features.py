@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from sklboost.data.binned_matrix import BinnedMatrix, describe_binning
-from sklboost.data.binning import apply_cuts, missing_features
+from sklboost.data.binning import VALUES_PER_THREAD, apply_cuts, missing_features
 from sklboost.data.cuts import find_cuts
 from sklboost.data.raw import raw_matrix
 from sklboost.estimators.parameters import check_parameters
@@ -83,7 +83,7 @@ def bin_features(
         kept = weight > 0.0
         # fit leaves rows of weight 0 out; here they need bins, but have no say in the cuts
         counted, weight = (X, weight) if kept.all() else (X[kept], weight[kept])
-    with ThreadTeam(n_threads_for(n_jobs, X.size)) as team:
+    with ThreadTeam(n_threads_for(n_jobs, X.size, VALUES_PER_THREAD)) as team:
         raw, raw_counted = raw_matrix(X), raw_matrix(counted)
         has_missing = missing_features(team, raw_counted)
         cuts = find_cuts(team, raw_counted, weight, max_bin, has_missing)

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from sklboost.parallel import ThreadTeam
+SQUARED_ERROR, LOG_LOSS, SOFTMAX = range(3)
 
 
 class Loss(Protocol):
@@ -15,10 +15,13 @@ class Loss(Protocol):
 
     Attributes
     ----------
+    code : int
+        By which :func:`~sklboost.losses.gradients.fill_gradients` knows it.
     n_outputs : int
         Raw scores per row, so trees per round.
     """
 
+    code: int
     n_outputs: int
 
     def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
@@ -26,16 +29,6 @@ class Loss(Protocol):
 
     def raw_of(self, prediction: float) -> np.ndarray:
         """Give the raw scores, shape (n_outputs,), that stand for this prediction."""
-
-    def gradients(
-        self,
-        team: ThreadTeam,
-        y: np.ndarray,
-        raw_score: np.ndarray,
-        gradient: np.ndarray,
-        hessian: np.ndarray,
-    ) -> None:
-        """Fill gradient and hessian (float32, shape of raw scores), without the weights."""
 
     def value(self, y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
         """Give the mean loss; no weights: all 1."""

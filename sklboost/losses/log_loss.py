@@ -8,9 +8,9 @@ import math
 import numpy as np
 
 from sklboost.compiling import kernel
-from sklboost.losses.base import weighted_mean
+from sklboost.losses.base import LOG_LOSS, weighted_mean
 from sklboost.losses.exponential import exp_of_negative
-from sklboost.parallel import ThreadTeam, share
+from sklboost.parallel import share
 
 # As in XGBoost: keeps the cover of a saturated row positive.
 _MIN_HESSIAN = 1e-16
@@ -18,7 +18,7 @@ _MIN_HESSIAN = 1e-16
 
 @kernel
 def log_loss_gradients(team, y, raw_score, gradient, hessian):
-    """Fill gradient and hessian of this member's share of the rows."""
+    """Fill ``p - y`` and ``p (1 - p)`` for this member's share of the rows."""
     # slices, so that the compiler sees that no index is negative and makes vectors of the loop
     start, stop = share(team, len(y))
     y, raw_score = y[start:stop], raw_score[start:stop]
@@ -38,6 +38,7 @@ def log_loss_gradients(team, y, raw_score, gradient, hessian):
 class LogLoss:
     """Log loss of two classes; y is 0 or 1."""
 
+    code = LOG_LOSS
     n_outputs = 1
 
     def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
@@ -49,17 +50,6 @@ class LogLoss:
     def raw_of(self, prediction: float) -> np.ndarray:
         """Give the log-odds of a probability."""
         return np.array([math.log(prediction) - math.log1p(-prediction)])
-
-    def gradients(
-        self,
-        team: ThreadTeam,
-        y: np.ndarray,
-        raw_score: np.ndarray,
-        gradient: np.ndarray,
-        hessian: np.ndarray,
-    ) -> None:
-        """Fill ``p - y`` and ``p (1 - p)``."""
-        team.run(log_loss_gradients, y, raw_score[0], gradient[0], hessian[0])
 
     def probabilities(self, raw_score: np.ndarray) -> np.ndarray:
         """Give the probabilities of both classes, shape (n_samples, 2)."""

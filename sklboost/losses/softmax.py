@@ -10,9 +10,9 @@ same; XGBoost has 2 for every K, which is shorter steps for more than two classe
 import numpy as np
 
 from sklboost.compiling import kernel
-from sklboost.losses.base import weighted_mean
+from sklboost.losses.base import SOFTMAX, weighted_mean
 from sklboost.losses.exponential import exp_of_negative
-from sklboost.parallel import ThreadTeam, share
+from sklboost.parallel import share
 
 _MIN_HESSIAN = 1e-16
 
@@ -42,6 +42,8 @@ def softmax_gradients(team, y, raw_score, gradient, hessian):
 class Softmax:
     """Log loss of `n_outputs` classes; y is 0 to ``n_outputs - 1``."""
 
+    code = SOFTMAX
+
     def __init__(self, n_outputs: int):
         self.n_outputs = n_outputs
 
@@ -53,17 +55,6 @@ class Softmax:
     def raw_of(self, prediction: float) -> np.ndarray:
         """Give the same raw score for every class: equal probabilities, whatever the number."""
         return np.full(self.n_outputs, prediction)
-
-    def gradients(
-        self,
-        team: ThreadTeam,
-        y: np.ndarray,
-        raw_score: np.ndarray,
-        gradient: np.ndarray,
-        hessian: np.ndarray,
-    ) -> None:
-        """Fill ``p_k - [y = k]`` and ``K / (K - 1) p_k (1 - p_k)``."""
-        team.run(softmax_gradients, y, raw_score, gradient, hessian)
 
     def probabilities(self, raw_score: np.ndarray) -> np.ndarray:
         """Give the probabilities of the classes, shape (n_samples, n_outputs)."""

@@ -3,13 +3,13 @@
 import numpy as np
 
 from sklboost.compiling import kernel
-from sklboost.losses.base import weighted_mean
-from sklboost.parallel import ThreadTeam, share
+from sklboost.losses.base import SQUARED_ERROR, weighted_mean
+from sklboost.parallel import share
 
 
 @kernel
 def squared_error_gradients(team, y, raw_score, gradient, hessian):
-    """Fill gradient and hessian of this member's share of the rows."""
+    """Fill ``p - y`` and 1 for this member's share of the rows."""
     # slices, so that the compiler sees that no index is negative and makes vectors of the loop
     start, stop = share(team, len(y))
     y, raw_score = y[start:stop], raw_score[start:stop]
@@ -22,6 +22,7 @@ def squared_error_gradients(team, y, raw_score, gradient, hessian):
 class SquaredError:
     """Half the squared error. The best constant is the mean; the best leaf, a mean of residuals."""
 
+    code = SQUARED_ERROR
     n_outputs = 1
 
     def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
@@ -31,17 +32,6 @@ class SquaredError:
     def raw_of(self, prediction: float) -> np.ndarray:
         """Give the prediction itself: the link is the identity."""
         return np.array([prediction])
-
-    def gradients(
-        self,
-        team: ThreadTeam,
-        y: np.ndarray,
-        raw_score: np.ndarray,
-        gradient: np.ndarray,
-        hessian: np.ndarray,
-    ) -> None:
-        """Fill ``p - y`` and 1."""
-        team.run(squared_error_gradients, y, raw_score[0], gradient[0], hessian[0])
 
     def value(self, y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
         """Give the mean of ``(y - p)^2 / 2``."""

@@ -197,8 +197,8 @@ def choose_frontier(search, workspace):
 def own_rows(node, partition, tree):
     """Note that `node` owns rows, and how many."""
     n_rows = 0
-    for block in range(partition.start.shape[1]):
-        n_rows += partition.stop[node, block] - partition.start[node, block]
+    for block in range(partition.start.shape[0]):
+        n_rows += partition.stop[block, node] - partition.start[block, node]
     tree.growth[node].n_rows = n_rows
     tree.growth[node].owns_rows = 1
 

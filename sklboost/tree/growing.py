@@ -10,7 +10,7 @@ gain), divide their rows, build their children's histograms, find the children's
 import numpy as np
 
 from sklboost.compiling import kernel
-from sklboost.parallel import assemble, barrier, reset_tasks
+from sklboost.parallel import barrier, reset_tasks
 from sklboost.tree.formulas import leaf_weight
 from sklboost.tree.frontier import choose_frontier, plan_builds, start_tree
 from sklboost.tree.histogram import build_histograms
@@ -67,7 +67,7 @@ def grow_from_root(team, search, packed, workspace):
 def grow_tree(team, matrix, derivatives, key, params, workspace, raw_score):
     """Grow one tree on the derivatives and add its leaf values to the raw scores.
 
-    Every member of the team calls it once; the only crossing from Python for a tree.
+    Every member of the team calls it.
 
     Parameters
     ----------
@@ -82,8 +82,6 @@ def grow_tree(team, matrix, derivatives, key, params, workspace, raw_score):
     raw_score : ndarray of float64, shape (n_samples,)
         Added to in place.
     """
-    if not assemble(team):
-        return
     gradients = workspace.gradients
     quantize(team, derivatives, key, gradients)
     search = Search(matrix, (gradients.steps[0], gradients.steps[1]), params)

@@ -19,6 +19,9 @@ from sklboost.tree.workspace import NARROW_CELLS
 _PREFETCH_ROWS = 24
 # Features are taken in blocks of about so many: their cells then fit the first two levels of cache.
 _BLOCK_FEATURES = 40
+# A node is small if it has less than a third as many rows as its features have bins.
+_SMALL = 3
+_PLUS, _MINUS = np.int64(1), np.int64(-1)
 _COUNTER = np.int64(1)
 
 
@@ -66,7 +69,7 @@ def add_rows(bins, packed, row_list, features, accumulator):
 def add_segment(matrix, packed, workspace, node, block, accumulator):
     """Add the rows that `node` owns in `block`, feature block by feature block."""
     tree, partition = workspace.tree, workspace.partition
-    start, stop = partition.start[node, block], partition.stop[node, block]
+    start, stop = partition.start[block, node], partition.stop[block, node]
     row_list = partition.lists[tree.growth[node].depth % 2, start:stop]
     n_features = matrix.rows.shape[1]
     n_blocks = -(-n_features // _BLOCK_FEATURES)
@@ -76,13 +79,13 @@ def add_segment(matrix, packed, workspace, node, block, accumulator):
 
 
 @kernel
-def empty_accumulator(matrix, features, accumulator, histogram):
-    """Move the accumulated sums of features ``[start, stop)`` to `histogram`, added to its own."""
+def empty_accumulator(matrix, features, accumulator, histogram, n_before):
+    """Move the sums of features ``[start, stop)`` to `histogram`; add them if others came before."""
     for feature in range(features[0], features[1]):
         start, stop = matrix.cell_starts[feature], matrix.cell_starts[feature + 1]
         cells, target = accumulator[feature], histogram[start:stop]
         for bin_ in range(len(target)):
-            target[bin_] += cells[bin_]
+            target[bin_] = cells[bin_] if n_before == 0 else target[bin_] + cells[bin_]
             cells[bin_] = 0
 
 
@@ -98,16 +101,50 @@ def subtract_from_sibling(build, growth, histograms, start, stop):
 
 
 @kernel
+def add_few_rows(matrix, packed, row_list, sign, histogram):
+    """Add the packed gradients of the listed rows, times `sign`, to a histogram itself."""
+    bins, cell_starts = matrix.rows, matrix.cell_starts
+    for position in range(len(row_list)):
+        row = np.uint64(row_list[position])
+        value, row_bins = sign * packed[row], bins[row]
+        for feature in range(np.uint64(len(row_bins))):
+            cell = np.uint64(cell_starts[feature]) + np.uint64(row_bins[feature])
+            histogram[cell] += value
+
+
+@kernel
+def build_small(matrix, packed, workspace, build):
+    """Build the histogram of few rows, and its sibling's, row by row.
+
+    Emptying an accumulator would take longer than that.
+    """
+    tree, partition, histograms = workspace.tree, workspace.partition, workspace.pool.histograms
+    node = build.node
+    rows_of_depth = partition.lists[tree.growth[node].depth % 2]
+    histogram = histograms[tree.growth[node].slot]
+    histogram[:] = 0
+    for block in range(partition.start.shape[0]):
+        row_list = rows_of_depth[partition.start[block, node] : partition.stop[block, node]]
+        add_few_rows(matrix, packed, row_list, _PLUS, histogram)
+        if build.sibling >= 0:
+            sibling = histograms[tree.growth[build.sibling].slot]
+            add_few_rows(matrix, packed, row_list, _MINUS, sibling)
+
+
+@kernel
 def build_alone(team, matrix, packed, workspace, build):
     """Build one histogram, and its sibling's, by one member of the team."""
     tree, pool = workspace.tree, workspace.pool
     histogram = pool.histograms[tree.growth[build.node].slot]
+    n_features = matrix.rows.shape[1]
+    if _SMALL * tree.growth[build.node].n_rows * n_features < len(histogram):
+        build_small(matrix, packed, workspace, build)
+        return
     accumulator = pool.accumulators[team.rank, 0]
-    for block in range(workspace.partition.start.shape[1]):
+    for block in range(workspace.partition.start.shape[0]):
         add_segment(matrix, packed, workspace, build.node, block, accumulator)
-    histogram[:] = 0
-    features = (np.int64(0), np.int64(matrix.rows.shape[1]))
-    empty_accumulator(matrix, features, accumulator, histogram)
+    features = (np.int64(0), np.int64(n_features))
+    empty_accumulator(matrix, features, accumulator, histogram, np.int64(0))
     subtract_from_sibling(build, tree.growth, pool.histograms, np.int64(0), len(histogram))
 
 
@@ -115,7 +152,7 @@ def build_alone(team, matrix, packed, workspace, build):
 def build_shared_part(team, matrix, packed, workspace, task):
     """Add one block of rows of a node that several members build to this member's part."""
     pool = workspace.pool
-    n_blocks = workspace.partition.start.shape[1]
+    n_blocks = workspace.partition.start.shape[0]
     shared = task // n_blocks
     pool.accumulator_used[team.rank, shared + 1] = 1
     accumulator = pool.accumulators[team.rank, shared + 1]
@@ -131,11 +168,12 @@ def merge_parts(team, matrix, workspace):
     for shared in range(tree.counts[0].n_shared):
         build = pool.builds[shared]
         histogram = pool.histograms[tree.growth[build.node].slot]
-        histogram[start:stop] = 0
+        n_before = np.int64(0)
         for rank in range(team.size):
             if pool.accumulator_used[rank, shared + 1] != 0:
                 accumulator = pool.accumulators[rank, shared + 1]
-                empty_accumulator(matrix, features, accumulator, histogram)
+                empty_accumulator(matrix, features, accumulator, histogram, n_before)
+                n_before += 1
         subtract_from_sibling(build, tree.growth, pool.histograms, start, stop)
 
 
@@ -147,7 +185,7 @@ def build_histograms(team, matrix, packed, workspace):
     Ends with every histogram complete for every member of the team.
     """
     pool, counts = workspace.pool, workspace.tree.counts[0]
-    n_shared_tasks = counts.n_shared * workspace.partition.start.shape[1]
+    n_shared_tasks = counts.n_shared * workspace.partition.start.shape[0]
     n_tasks = n_shared_tasks + counts.n_builds - counts.n_shared
     task = next_task(team, _COUNTER)
     while task < n_tasks:

@@ -25,10 +25,10 @@ def own_all_rows(team, partition):
     for position in range(len(rows)):
         rows[position] = start + position
     if team.rank == 0:
-        n_blocks = partition.start.shape[1]
+        n_blocks = partition.start.shape[0]
         for block in range(n_blocks):
-            partition.start[0, block] = n_samples * block // n_blocks
-            partition.stop[0, block] = n_samples * (block + 1) // n_blocks
+            partition.start[block, 0] = n_samples * block // n_blocks
+            partition.stop[block, 0] = n_samples * (block + 1) // n_blocks
 
 
 @kernel
@@ -83,7 +83,7 @@ def divide_rows(column, source, going_left, target):
 def route_segment(matrix, workspace, node, block):
     """Divide the rows that `node` owns in `block` between its children."""
     tree, partition = workspace.tree, workspace.partition
-    start, stop = partition.start[node, block], partition.stop[node, block]
+    start, stop = partition.start[block, node], partition.stop[block, node]
     depth = tree.growth[node].depth
     split = tree.splits[node]
     n_left = divide_rows(
@@ -93,22 +93,24 @@ def route_segment(matrix, workspace, node, block):
         partition.lists[(depth + 1) % 2, start:stop],
     )
     left, right = np.int64(tree.nodes[node].left), np.int64(tree.nodes[node].right)
-    partition.start[left, block] = start
-    partition.stop[left, block] = start + n_left
-    partition.start[right, block] = start + n_left
-    partition.stop[right, block] = stop
+    partition.start[block, left] = start
+    partition.stop[block, left] = start + n_left
+    partition.start[block, right] = start + n_left
+    partition.stop[block, right] = stop
 
 
 @kernel
 def route_rows(team, matrix, workspace):
-    """Divide the rows of every frontier node between its children; ends when all are done."""
-    n_blocks = workspace.partition.start.shape[1]
-    n_tasks = workspace.tree.counts[0].n_frontier * n_blocks
-    task = next_task(team, _ROUTE_COUNTER)
-    while task < n_tasks:
-        node = workspace.tree.frontier[task // n_blocks]
-        route_segment(matrix, workspace, node, task % n_blocks)
-        task = next_task(team, _ROUTE_COUNTER)
+    """Divide the rows of every frontier node between its children; ends when all are done.
+
+    A task is a block of rows, with all its nodes.
+    """
+    n_blocks = workspace.partition.start.shape[0]
+    block = next_task(team, _ROUTE_COUNTER)
+    while block < n_blocks:
+        for index in range(workspace.tree.counts[0].n_frontier):
+            route_segment(matrix, workspace, workspace.tree.frontier[index], block)
+        block = next_task(team, _ROUTE_COUNTER)
     barrier(team)
 
 
@@ -135,7 +137,7 @@ def add_segment_values(matrix, workspace, node, block, raw_score):
     saves writing their lists.
     """
     tree, partition = workspace.tree, workspace.partition
-    start, stop = partition.start[node, block], partition.stop[node, block]
+    start, stop = partition.start[block, node], partition.stop[block, node]
     row_list = partition.lists[tree.growth[node].depth % 2, start:stop]
     left, right = tree.nodes[node].left, tree.nodes[node].right
     if left < 0:
@@ -155,12 +157,11 @@ def add_leaf_values(team, matrix, workspace, raw_score):
 
     ``growth.final`` must name, for a node that pruning swallowed, the leaf that swallowed it.
     """
-    tree, n_blocks = workspace.tree, workspace.partition.start.shape[1]
-    n_tasks = tree.counts[0].n_nodes * n_blocks
-    task = next_task(team, _ADD_COUNTER)
-    while task < n_tasks:
-        node = task // n_blocks
-        if tree.growth[node].owns_rows == 1:
-            add_segment_values(matrix, workspace, node, task % n_blocks, raw_score)
-        task = next_task(team, _ADD_COUNTER)
+    tree, n_blocks = workspace.tree, workspace.partition.start.shape[0]
+    block = next_task(team, _ADD_COUNTER)
+    while block < n_blocks:
+        for node in range(tree.counts[0].n_nodes):
+            if tree.growth[node].owns_rows == 1:
+                add_segment_values(matrix, workspace, node, block, raw_score)
+        block = next_task(team, _ADD_COUNTER)
     barrier(team)

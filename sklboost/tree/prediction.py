@@ -21,7 +21,7 @@ import numpy as np
 from sklboost.compiling import kernel
 from sklboost.data.raw import RawMatrix
 from sklboost.instructions import add_where, at_least
-from sklboost.parallel import next_task
+from sklboost.parallel import FAR_APART, next_task
 from sklboost.structs import ALL_ROWS, TOP_LEVELS, Model
 
 _WORD = 64
@@ -43,9 +43,9 @@ class PredictionScratch(NamedTuple):
         Which of them are NaN, a bit each.
     here : ndarray of uint64, shape (n_threads, 2 * 2**TOP_LEVELS)
         Which of 64 rows have come to each place of the tree.
-    goes_right : ndarray of uint64, shape (n_threads, TOP_LEVELS)
+    goes_right : ndarray of uint64, shape (n_threads, TOP_LEVELS or more)
         Which of them go right at each level.
-    digits : ndarray of uint8, shape (n_threads, 64)
+    digits : ndarray of uint8, shape (n_threads, 64 or more)
         The decisions of each row, as in ``TreeTops.landings``.
     positions : ndarray of int64, shape (n_threads, n_rows)
         The node each row has come to.
@@ -71,8 +71,8 @@ def prepare_prediction(
         columns=np.zeros((n_threads, n_columns, n_words * _WORD), dtype=dtype),
         missing=np.zeros((n_threads, n_columns, n_words), dtype=np.uint64),
         here=np.empty((n_threads, 2 << TOP_LEVELS), dtype=np.uint64),
-        goes_right=np.empty((n_threads, TOP_LEVELS), dtype=np.uint64),
-        digits=np.empty((n_threads, _WORD), dtype=np.uint8),
+        goes_right=np.empty((n_threads, TOP_LEVELS + FAR_APART), dtype=np.uint64),
+        digits=np.empty((n_threads, _WORD + 8 * FAR_APART), dtype=np.uint8),
         positions=np.empty((n_threads, n_words * _WORD), dtype=np.int64),
     )
     return tops.thresholds32 if dtype == np.float32 else tops.thresholds, scratch

@@ -35,8 +35,8 @@ class Derivatives(NamedTuple):
 
     Attributes
     ----------
-    gradient, hessian : ndarray of float32, shape (n_samples,)
-        Filled anew before each tree.
+    gradient, hessian : ndarray of float32, shape (n_samples,) or (n_outputs, n_samples)
+        Filled anew before each round. A tree is grown on one output's.
     weight : ndarray of float64, shape (n_samples,) or (0,)
         In units of `unit`. Empty: every row has weight 1.
     unit : float
@@ -83,7 +83,7 @@ def allocate_gradients(n_samples: int) -> Gradients:
 
 def weigh(gradient: np.ndarray, hessian: np.ndarray, weight: np.ndarray) -> Derivatives:
     """Put a loss's two arrays together with the weights of the rows (empty: all 1)."""
-    unit, slack = 1.0, float(len(gradient))
+    unit, slack = 1.0, float(gradient.shape[-1])
     if len(weight) > 0:
         mean_weight = weight.sum() / max(len(weight), _NEAREST_UP_TO)
         unit = 2.0 ** max(0.0, np.ceil(np.log2(mean_weight)))

@@ -216,9 +216,13 @@ def search_task(search, workspace, task, rank):
     n_features = search.matrix.rows.shape[1]
     node, chunk = tree.searched[task // n_chunks], task % n_chunks
     own = SearchScratch(
-        scratch.candidates, scratch.sums[rank], scratch.bins[rank], scratch.gains[rank]
+        scratch.candidates,
+        scratch.best[rank],
+        scratch.sums[rank],
+        scratch.bins[rank],
+        scratch.gains[rank],
     )
-    best = scratch.candidates[task]
+    best = own.best[0]
     best.gain = -np.inf
     growth = tree.growth[node]
     histogram = workspace.pool.histograms[growth.slot]
@@ -228,11 +232,12 @@ def search_task(search, workspace, task, rank):
     )
     for feature in range(n_features * chunk // n_chunks, n_features * (chunk + 1) // n_chunks):
         scan_feature(search, searched, histogram, feature, own, best)
+    scratch.candidates[task] = best
 
 
 @kernel
 def find_splits(team, search, workspace):
-    """Fill ``tree.splits`` for all nodes in ``tree.searched``; ends when all members may read them.
+    """Fill ``tree.splits`` for all nodes in ``tree.searched``; ends when member 0 may read them.
 
     A task is a node, or where there are few nodes a chunk of the features of one.
     """
@@ -252,7 +257,6 @@ def find_splits(team, search, workspace):
                 candidate = candidates[index * counts.n_chunks + chunk]
                 if candidate.gain > tree.splits[node].gain:
                     tree.splits[node] = candidate
-    barrier(team)
 
 
 @kernel

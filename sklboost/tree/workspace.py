@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklboost.parallel import FAR_APART
 from sklboost.structs import NODE_DTYPE, TrainingBins, TreeParams, records
 from sklboost.tree.quantization import Gradients, allocate_gradients
 
@@ -108,7 +109,7 @@ class RowPartition(NamedTuple):
     """Which rows each node owns, block by block.
 
     The rows are cut into fixed blocks; within block b, node k owns
-    ``lists[depth % 2, start[k, b]:stop[k, b]]``. Splitting a node writes its children's rows into
+    ``lists[depth % 2, start[b, k]:stop[b, k]]``. Splitting a node writes its children's rows into
     the same range of the other list, left ones from the front, right ones from the back::
 
         lists[0]  | node k, block 0      | node k, block 1      |
@@ -119,7 +120,7 @@ class RowPartition(NamedTuple):
     Attributes
     ----------
     lists : ndarray of uint32, shape (2, n_samples)
-    start, stop : ndarray of int64, shape (capacity, n_blocks)
+    start, stop : ndarray of int64, shape (n_blocks, capacity)
     """
 
     lists: np.ndarray
@@ -158,6 +159,8 @@ class SearchScratch(NamedTuple):
     ----------
     candidates : recarray of SPLIT_DTYPE, shape (n_tasks,)
         Best split of each task.
+    best : recarray of SPLIT_DTYPE, shape (n_threads, FAR_APART)
+        The first of each row: the best split so far of the task that a thread is at.
     sums : ndarray of int64, shape (n_threads, n_bins)
         Packed sum of the occupied bins before this one.
     bins : ndarray of int64, shape (n_threads, n_bins)
@@ -167,6 +170,7 @@ class SearchScratch(NamedTuple):
     """
 
     candidates: np.recarray
+    best: np.recarray
     sums: np.ndarray
     bins: np.ndarray
     gains: np.ndarray
@@ -213,8 +217,8 @@ def allocate_workspace(matrix: TrainingBins, params: TreeParams, n_threads: int)
         ),
         partition=RowPartition(
             lists=np.empty((2, n_samples), dtype=np.uint32),
-            start=np.empty((capacity, n_blocks), dtype=np.int64),
-            stop=np.empty((capacity, n_blocks), dtype=np.int64),
+            start=np.empty((n_blocks, capacity), dtype=np.int64),
+            stop=np.empty((n_blocks, capacity), dtype=np.int64),
         ),
         pool=HistogramPool(
             histograms=np.empty((n_slots, n_cells), dtype=np.int64),
@@ -225,6 +229,7 @@ def allocate_workspace(matrix: TrainingBins, params: TreeParams, n_threads: int)
         ),
         scratch=SearchScratch(
             candidates=records(capacity + 8 * n_threads, SPLIT_DTYPE),
+            best=records((n_threads, FAR_APART), SPLIT_DTYPE),
             sums=np.empty((n_threads, n_bins), dtype=np.int64),
             bins=np.empty((n_threads, n_bins), dtype=np.int64),
             gains=np.empty((n_threads, 2, n_bins)),

@@ -9,7 +9,7 @@ from sklboost.boosting import rounds
 from sklboost.boosting.rounds import boost
 from sklboost.data.binning import bin_matrix
 from sklboost.data.raw import raw_matrix
-from sklboost.hashing import hash_key
+from sklboost.losses.gradients import fill_gradients
 from sklboost.losses.log_loss import LogLoss
 from sklboost.losses.softmax import Softmax
 from sklboost.losses.squared_error import SquaredError
@@ -33,9 +33,13 @@ def make_data(loss, n_rows=40):
     return X, np.digitize(signal, [0.0] if loss.n_outputs == 1 else [-1.5, 1.5]).astype(float)
 
 
-def train(loss, X, y, weight=NO_WEIGHT, n_rounds=4, seed=0, **changes):
+def train(loss, X, y, weight=NO_WEIGHT, n_rounds=4, seed=0, watched=True, **changes):
     """Give the model and copies of the raw scores after each round."""
     stages = []
+
+    def keep(round_, raw_score):
+        stages.append((round_, raw_score.copy()))
+
     settings = params(**(dict(max_depth=2, reg_lambda=1.0, learning_rate=0.5) | changes))
     with ThreadTeam(1) as team:
         matrix = bin_matrix(team, raw_matrix(X), weight, 256)
@@ -44,7 +48,7 @@ def train(loss, X, y, weight=NO_WEIGHT, n_rounds=4, seed=0, **changes):
             start=loss.start(y, weight),
             n_rounds=n_rounds,
             seed=seed,
-            after_round=lambda round_, raw: stages.append((round_, raw.copy())),
+            after_round=keep if watched else None,
         )
     return model, stages
 
@@ -88,7 +92,7 @@ def test_roots_hold_the_sums_of_all_rows(loss):
     for round_, (_, stage) in enumerate(stages):
         gradient, hessian = np.empty((2, *raw.shape), dtype=np.float32)
         with ThreadTeam(1) as team:
-            loss.gradients(team, y, raw, gradient, hessian)
+            team.run(fill_gradients, loss.code, y, raw, gradient, hessian)
         assert_allclose(roots[round_]["gradient"], gradient @ weight, atol=1e-5)
         assert_allclose(roots[round_]["cover"], hessian @ weight, rtol=1e-6)
         raw = stage  # what the next round's gradients come from
@@ -103,14 +107,29 @@ def test_all_trees_of_a_round_see_the_same_raw_scores():
     assert_allclose(covers, 1.5 * len(y) * shares * (1 - shares), rtol=1e-6)
 
 
-def test_every_tree_is_rounded_by_a_key_of_its_own(monkeypatch):
-    keys = []
-    monkeypatch.setattr(
-        rounds, "hash_key", lambda *numbers: keys.append(hash_key(*numbers)) or keys[-1]
-    )
+def test_every_tree_is_rounded_by_a_key_of_its_own():
+    loss = LOSSES["squared_error"]
+    X, y = make_data(loss, n_rows=5000)  # rounded at random
+    sums = []
     for seed in (3, 4):
-        train(LOSSES["softmax"], *make_data(LOSSES["softmax"]), n_rounds=2, seed=seed)
-    assert len(set(map(int, keys))) == 2 * 2 * 3  # of each seed, round and output
+        # the steps are so short that every round has the same gradients
+        model, _ = train(loss, X, y / 3, n_rounds=3, seed=seed, learning_rate=1e-30, max_depth=1)
+        sums += list(model.nodes[model.tree_starts[:-1] + 1]["gradient"])
+    assert_allclose(sums, sums[0], rtol=1e-3)
+    assert len(set(sums)) == len(sums)
+
+
+@pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
+@pytest.mark.parametrize("n_rounds_per_call", [1, 3, 4, 100])
+def test_rounds_in_one_call_are_those_one_by_one(loss, n_rounds_per_call, monkeypatch):
+    X, y = make_data(loss)
+    one_by_one, _ = train(loss, X, y, n_rounds=7)
+    values = X.size * loss.n_outputs * n_rounds_per_call
+    monkeypatch.setattr(rounds, "_VALUES_PER_CALL", values)
+    at_once, stages = train(loss, X, y, n_rounds=7, watched=False)
+    assert not stages
+    for name in ("nodes", "tree_starts", "n_pruned", "depths"):
+        assert getattr(at_once, name).tobytes() == getattr(one_by_one, name).tobytes()
 
 
 def test_seed_changes_nothing_where_rounding_is_to_nearest():

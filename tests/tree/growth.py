@@ -72,7 +72,7 @@ def grow(matrix, gradient, hessian, settings, *, n_threads=1, key=0, workspace=N
     workspace = workspace or allocate_workspace(matrix, settings, n_threads)
     raw_score = np.zeros(len(gradient))
     derivatives = weigh(gradient, hessian, NO_WEIGHT)
-    key = hash_key(key)
+    key = np.uint64(hash_key(key, 0, 0))
     run(*(grow_tree, matrix, derivatives, key, settings, workspace, raw_score), n_threads=n_threads)
     nodes = workspace.tree.nodes[: workspace.tree.counts[0].n_nodes].copy()
     return Grown(nodes, raw_score, workspace)
@@ -92,7 +92,12 @@ def watch_growth(matrix, gradient, hessian, settings, check, n_threads=1):
     It is called after every time that histograms were built.
     """
     workspace = allocate_workspace(matrix, settings, n_threads)
-    run(quantize, weigh(gradient, hessian, NO_WEIGHT), hash_key(0), workspace.gradients)
+    run(
+        quantize,
+        weigh(gradient, hessian, NO_WEIGHT),
+        np.uint64(hash_key(0, 0, 0)),
+        workspace.gradients,
+    )
     steps = workspace.gradients.steps
     search = Search(matrix, (float(steps[0]), float(steps[1])), settings)
     packed, counts = workspace.gradients.packed, workspace.tree.counts[0]
@@ -151,7 +156,7 @@ def rows_in_partition(node, workspace):
     """Give the rows that the row partition says a node owns, in its order."""
     partition = workspace.partition
     own = partition.lists[workspace.tree.growth[node].depth % 2]
-    ranges = zip(partition.start[node], partition.stop[node], strict=True)
+    ranges = zip(partition.start[:, node], partition.stop[:, node], strict=True)
     return np.concatenate([own[start:stop] for start, stop in ranges])
 
 

@@ -92,13 +92,13 @@ def test_rows_are_divided_as_a_plain_mask_does(seed):
 def test_the_root_owns_all_rows(n_rows, n_threads):
     n_blocks = 2 * n_threads
     lists = np.full((2, n_rows), 2**32 - 1, dtype=np.uint32)
-    bounds = np.full((2, 3, n_blocks), -1, dtype=np.int64)
+    bounds = np.full((2, n_blocks, 3), -1, dtype=np.int64)
     partition = RowPartition(lists, bounds[0], bounds[1])
     run(own_all_rows, partition, n_threads=n_threads)
     assert_array_equal(lists[0], np.arange(n_rows))
     assert partition.start[0, 0] == 0
-    assert_array_equal(partition.start[0, 1:], partition.stop[0, :-1])
-    assert partition.stop[0, -1] == n_rows
+    assert_array_equal(partition.start[1:, 0], partition.stop[:-1, 0])
+    assert partition.stop[-1, 0] == n_rows
 
 
 def check_rows(matrix, seen):

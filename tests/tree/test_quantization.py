@@ -26,7 +26,7 @@ def quantized(gradient, hessian=None, weight=NO_WEIGHT, *, key=0, n_threads=1, s
     if slack is not None:
         derivatives = derivatives._replace(slack=slack)
     gradients = allocate_gradients(len(gradient))
-    run(quantize, derivatives, hash_key(key), gradients, n_threads=n_threads)
+    run(quantize, derivatives, np.uint64(hash_key(key, 0, 0)), gradients, n_threads=n_threads)
     return gradients
 
 

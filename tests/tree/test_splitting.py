@@ -57,6 +57,7 @@ def scan(search, histogram, total, feature=0, best=None):
     candidates = np.zeros(1, dtype=SPLIT_DTYPE).view(np.recarray)
     scratch = SearchScratch(
         candidates,
+        candidates,
         np.empty(n_bins, dtype=np.int64),
         np.empty(n_bins, dtype=np.int64),
         np.empty((2, n_bins)),
