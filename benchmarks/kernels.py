@@ -16,11 +16,11 @@ from sklboost.data.cuts import find_cuts
 from sklboost.data.raw import raw_matrix
 from sklboost.hashing import hash_key
 from sklboost.losses.base import LOG_LOSS
-from sklboost.losses.gradients import fill_gradients
+from sklboost.losses.gradients import allocate_scratch, fill_gradients
 from sklboost.parallel import ThreadTeam
-from sklboost.tree.histogram import add_rows
+from sklboost.tree.histogram import add_rows, empty_accumulator
 from sklboost.tree.partition import add_leaf_values, divide_rows
-from sklboost.tree.prediction import add_trees, allocate_scratch
+from sklboost.tree.prediction import add_trees, prepare_prediction
 from sklboost.tree.pruning import name_final_leaves
 from sklboost.tree.quantization import quantize, weigh
 from sklboost.tree.splitting import Search, find_splits
@@ -88,7 +88,8 @@ def set_stage(team, dataset, settings):
     matrix = bin_matrix(team, raw_matrix(dataset.X_train), NO_WEIGHT, settings.max_bin)
     y = dataset.y_train.astype(np.float64)
     gradient, hessian = np.empty((2, 1, len(y)), dtype=np.float32)
-    team.run(fill_gradients, LOG_LOSS, y, np.zeros((1, len(y))), gradient, hessian)
+    scratch = allocate_scratch(team.size)
+    team.run(fill_gradients, LOG_LOSS, y, np.zeros((1, len(y))), gradient, hessian, scratch)
     derivatives = weigh(gradient[0], hessian[0], NO_WEIGHT)
     workspace = allocate_workspace(matrix, params, team.size)
     team.run(quantize, derivatives, np.uint64(hash_key(0, 0, 0)), workspace.gradients)
@@ -106,7 +107,8 @@ def training_kernels(team, dataset, settings):
     yield Kernel("binning", "value", n_rows * n_features, partial(apply_cuts, *to_bin))
 
     y, raw_score = dataset.y_train.astype(np.float64), np.zeros((1, n_rows))
-    to_derive = (LOG_LOSS, y, raw_score, *np.empty((2, 1, n_rows), dtype=np.float32))
+    gradient, hessian = np.empty((2, 1, n_rows), dtype=np.float32)
+    to_derive = (LOG_LOSS, y, raw_score, gradient, hessian, allocate_scratch(team.size))
     to_quantize = (
         quantize,
         stage.derivatives,
@@ -137,11 +139,11 @@ def rows_of_small_nodes(n_rows):
 
 
 def histogram_kernel(stage, name, row_list):
-    """Return the kernel that adds rows to a histogram, whose cells are to fit the cache."""
-    n_features, n_cells = stage.matrix.rows.shape[1], stage.matrix.cell_starts[-1]
-    histogram = np.zeros(n_cells, dtype=np.int64)
+    """Return the kernel that adds up rows, whose features are to fit one block."""
+    n_features = stage.matrix.rows.shape[1]
+    accumulator = stage.workspace.pool.accumulators[0, 0].copy()
     packed = stage.workspace.gradients.packed
-    arguments = (stage.matrix, packed, row_list, (0, n_features), histogram)
+    arguments = (stage.matrix.rows, packed, row_list, (0, n_features), accumulator)
     return Kernel(name, "update", len(row_list) * n_features, partial(add_rows, *arguments))
 
 
@@ -158,9 +160,11 @@ def search_kernel(stage, name, row_list):
     packed, steps = stage.workspace.gradients.packed, stage.workspace.gradients.steps
     n_features, n_cells = stage.matrix.rows.shape[1], int(stage.matrix.cell_starts[-1])
     tree, histogram = workspace.tree, workspace.pool.histograms[0]
-    histogram[:] = 0
-    add_rows(stage.matrix, packed, row_list, (0, n_features), histogram)
-    tree.growth[0].slot, tree.growth[0].packed_sum = 0, packed[row_list].sum()
+    features, accumulator = (0, n_features), workspace.pool.accumulators[0, 0]
+    add_rows(stage.matrix.rows, packed, row_list, features, accumulator)
+    empty_accumulator(stage.matrix, features, accumulator, histogram, 0)
+    tree.growth[0].slot, tree.growth[0].n_rows = 0, len(row_list)
+    tree.growth[0].packed_sum = packed[row_list].sum()
     tree.counts[0].n_chunks, tree.counts[0].n_searched = 1, SEARCHES
     tree.searched[:SEARCHES] = 0
     search = Search(stage.matrix, (float(steps[0]), float(steps[1])), stage.params)
@@ -181,8 +185,8 @@ def prediction_kernels(team, dataset, settings):
     """Yield the kernel of prediction, with the rows of the test part."""
     model = measure.fit(OURS, dataset, settings, 1).model_
     raw = raw_matrix(dataset.X_test)
-    raw_score, scratch = np.zeros((1, raw.n_samples)), allocate_scratch(1)
-    arguments = (add_trees, model, raw, (0, model.n_trees), scratch, raw_score)
+    raw_score, prepared = np.zeros((1, raw.n_samples)), prepare_prediction(model, raw, 1)
+    arguments = (add_trees, model, raw, (0, model.n_trees), prepared, raw_score)
     n_items = raw.n_samples * model.n_trees
     yield Kernel("prediction", "row and tree", n_items, partial(team.run, *arguments))
 

@@ -11,7 +11,7 @@ import numpy as np
 from sklboost.compiling import kernel
 from sklboost.hashing import hash_key
 from sklboost.losses.base import Loss
-from sklboost.losses.gradients import fill_gradients
+from sklboost.losses.gradients import allocate_scratch, fill_gradients
 from sklboost.parallel import ThreadTeam, assemble, barrier
 from sklboost.structs import NODE_DTYPE, Model, TrainingBins, TreeParams, records
 from sklboost.tree.assembly import assemble_model
@@ -38,6 +38,8 @@ class Training(NamedTuple):
         Modified by each round.
     derivatives : Derivatives
         Of all outputs.
+    scratch : ndarray of float64
+        Of the loss.
     seed : int
     """
 
@@ -46,6 +48,7 @@ class Training(NamedTuple):
     y: np.ndarray
     raw_score: np.ndarray
     derivatives: Derivatives
+    scratch: np.ndarray
     seed: int
 
 
@@ -84,7 +87,8 @@ def boost_rounds(team, rounds, training, params, workspace, grown):
     gradient, hessian = derivatives.gradient, derivatives.hessian
     tree = 0
     for round_ in range(rounds[0], rounds[1]):
-        fill_gradients(team, training.loss, training.y, raw_score, gradient, hessian)
+        loss, y, scratch = training.loss, training.y, training.scratch
+        fill_gradients(team, loss, y, raw_score, gradient, hessian, scratch)
         barrier(team)
         for output in range(raw_score.shape[0]):
             own = Derivatives(
@@ -147,7 +151,8 @@ def boost(
     raw_score = np.repeat(start, len(y)).reshape(n_outputs, len(y))
     gradient, hessian = np.empty((2, *raw_score.shape), dtype=np.float32)
     derivatives = weigh(gradient, hessian, weight)
-    training = Training(matrix, loss.code, y, raw_score, derivatives, seed)
+    scratch = allocate_scratch(team.size)
+    training = Training(matrix, loss.code, y, raw_score, derivatives, scratch, seed)
     workspace = allocate_workspace(matrix, params, team.size)
     capacity = len(workspace.tree.nodes)
     n_at_once = 1

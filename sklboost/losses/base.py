@@ -8,6 +8,8 @@ from typing import Protocol
 import numpy as np
 
 SQUARED_ERROR, LOG_LOSS, SOFTMAX = range(3)
+# Losses of several outputs go through the rows in blocks that stay in the first-level cache.
+BLOCK_ROWS = 256
 
 
 class Loss(Protocol):

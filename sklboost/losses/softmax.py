@@ -10,7 +10,7 @@ same; XGBoost has 2 for every K, which is shorter steps for more than two classe
 import numpy as np
 
 from sklboost.compiling import kernel
-from sklboost.losses.base import SOFTMAX, weighted_mean
+from sklboost.losses.base import BLOCK_ROWS, SOFTMAX, weighted_mean
 from sklboost.losses.exponential import exp_of_negative
 from sklboost.parallel import share
 
@@ -18,25 +18,42 @@ _MIN_HESSIAN = 1e-16
 
 
 @kernel
-def softmax_gradients(team, y, raw_score, gradient, hessian):
-    """Fill gradient and hessian of this member's share of the rows, all outputs."""
+def softmax_gradients(team, y, raw_score, gradient, hessian, scratch):
+    """Fill gradient and hessian of this member's share of the rows, all outputs.
+
+    Block by block, and within a block output by output: every inner loop runs over rows and becomes
+    vector instructions.
+    """
+    start, stop = share(team, len(y))
+    for first in range(start, stop, BLOCK_ROWS):
+        rows = (first, min(first + BLOCK_ROWS, stop))
+        _softmax_block(rows, y, raw_score, gradient, hessian, scratch[team.rank])
+
+
+@kernel
+def _softmax_block(rows, y, raw_score, gradient, hessian, scratch):
+    first, last = rows
     n_outputs = raw_score.shape[0]
     factor = n_outputs / (n_outputs - 1.0)
-    start, stop = share(team, len(y))
-    for row in range(start, stop):
-        largest = raw_score[0, row]
-        for output in range(1, n_outputs):
-            largest = max(largest, raw_score[output, row])
-        total = 0.0
-        for output in range(n_outputs):
-            term = exp_of_negative(raw_score[output, row] - largest)
-            gradient[output, row] = term  # kept here until the total is known
-            total += term
-        for output in range(n_outputs):
-            probability = gradient[output, row] / total
-            gradient[output, row] = probability - (y[row] == output)
-            curvature = factor * probability * (1.0 - probability)
-            hessian[output, row] = max(curvature, _MIN_HESSIAN)
+    targets, largest, total = y[first:last], scratch[0, : last - first], scratch[1, : last - first]
+    largest[:] = -np.inf
+    total[:] = 0.0
+    for output in range(n_outputs):
+        own_score = raw_score[output, first:last]
+        for row in range(len(targets)):
+            largest[row] = max(largest[row], own_score[row])
+    for output in range(n_outputs):
+        own_score, terms = raw_score[output, first:last], gradient[output, first:last]
+        for row in range(len(targets)):
+            term = exp_of_negative(own_score[row] - largest[row])
+            terms[row] = term  # kept here until the total is known
+            total[row] += term
+    for output in range(n_outputs):
+        own_gradient, own_hessian = gradient[output, first:last], hessian[output, first:last]
+        for row in range(len(targets)):
+            probability = own_gradient[row] / total[row]
+            own_gradient[row] = probability - (1.0 if targets[row] == output else 0.0)
+            own_hessian[row] = max(factor * probability * (1.0 - probability), _MIN_HESSIAN)
 
 
 class Softmax:

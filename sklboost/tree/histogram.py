@@ -80,7 +80,7 @@ def add_segment(matrix, packed, workspace, node, block, accumulator):
 
 @kernel
 def empty_accumulator(matrix, features, accumulator, histogram, n_before):
-    """Move the sums of features ``[start, stop)`` to `histogram`; add them if others came before."""
+    """Move the sums of features ``[start, stop)`` to `histogram`, added if others came before."""
     for feature in range(features[0], features[1]):
         start, stop = matrix.cell_starts[feature], matrix.cell_starts[feature + 1]
         cells, target = accumulator[feature], histogram[start:stop]

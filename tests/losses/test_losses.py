@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from sklboost.losses.base import exact_sum, weighted_mean
 from sklboost.losses.exponential import exp_of_negative
-from sklboost.losses.gradients import fill_gradients
+from sklboost.losses.gradients import allocate_scratch, fill_gradients
 from sklboost.losses.log_loss import LogLoss
 from sklboost.losses.softmax import Softmax
 from sklboost.losses.squared_error import SquaredError
@@ -36,7 +36,8 @@ def derivatives(loss, y, raw_score, dtype=float, n_threads=1):
     """Give gradient and hessian; in float64, so that finite differences can tell them."""
     gradient, hessian = np.full((2, *raw_score.shape), np.nan, dtype=dtype)
     with ThreadTeam(n_threads) as team:
-        team.run(fill_gradients, loss.code, y, raw_score, gradient, hessian)
+        scratch = allocate_scratch(team.size)
+        team.run(fill_gradients, loss.code, y, raw_score, gradient, hessian, scratch)
     return gradient, hessian
 
 
