@@ -4,6 +4,7 @@ from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.estimators.bin_features import bin_features
 from sklboost.estimators.classifier import XGBClassifierLite
 from sklboost.estimators.regressor import XGBRegressorLite
+from sklboost.warmup import warmup
 
-__all__ = ["BinnedMatrix", "XGBClassifierLite", "XGBRegressorLite", "bin_features"]
+__all__ = ["BinnedMatrix", "XGBClassifierLite", "XGBRegressorLite", "bin_features", "warmup"]
 __version__ = "0.1.0"

@@ -176,65 +176,27 @@ def test_imports_run_down_the_rooms(monkeypatch):
 # --- one signature a kernel ----------------------------------------------------------------------
 
 FITS = """
-import importlib, json, os, pkgutil, sys
-# a cache of its own: only what is compiled now tells of the kernels that other kernels call
+import json, os, sys
 os.environ["NUMBA_CACHE_DIR"] = sys.path[0]
 import numpy as np, pandas as pd
-from numba.core.dispatcher import Dispatcher
-import sklboost
-from sklboost import XGBClassifierLite, XGBRegressorLite
+from tests.compiled import fit_all, make_features, signatures
 
-random = np.random.default_rng(0)
-n = 20_000  # enough for a team of threads
-X = random.normal(size=(n, 6)).astype(np.float32).astype(float)
-X[::7, 2] = np.nan
-signal = np.nan_to_num(X).sum(axis=1)
-labels = (signal > 0).astype(int)
-
-def fit_all(X):
-    for estimator, y, weight, settings in [
-        (XGBRegressorLite, signal, None, dict()),
-        (XGBRegressorLite, signal.astype(np.float32), np.ones(n), dict(n_jobs=2)),
-        (XGBClassifierLite, labels, np.ones(n, dtype=int), dict(n_jobs=np.int64(2))),
-        (XGBClassifierLite, np.digitize(signal, [-1, 1]), None, dict(random_state=1)),
-        (XGBRegressorLite, np.arange(n) % 5, None, dict(
-            grow_policy="lossguide", max_depth=0, max_leaves=np.int32(8), gamma=1,
-            reg_lambda=np.float32(2), learning_rate=1, base_score=np.float32(1), max_bin=20,
-            pruning="pre", max_delta_step=3, reg_alpha=np.float64(1), min_child_weight=2)),
-    ]:
-        model = estimator(n_estimators=2, **settings).fit(X, y, sample_weight=weight)
-        model.predict(X)
-        model.apply(X)
-        list(model.staged_predict(X))
-        model.trees_to_dataframe()
-        model.feature_importances_
-
-def signatures():
-    found = {}
-    for module in pkgutil.walk_packages(sklboost.__path__, "sklboost."):
-        for name, value in vars(importlib.import_module(module.name)).items():
-            if isinstance(value, Dispatcher):
-                key = f"{value.py_func.__module__}.{value.py_func.__name__}"
-                # by kernels, and from Python
-                signatures = [*value.signatures, *value.entry.signatures]
-                found[key] = sorted({str(signature) for signature in signatures})
-    return found
-
+X = make_features()
 memory_map = np.memmap(sys.path[0] + "/X.bin", dtype=float, mode="w+", shape=X.shape)
 memory_map[:] = X
 memory_map.flush()
 memory_map = np.memmap(sys.path[0] + "/X.bin", dtype=float, mode="r", shape=X.shape)
 
-fit_all(X)
+fit_all(X, X)
 result = {"float64": signatures()}
-fit_all(pd.DataFrame(X))
-fit_all(X.tolist())
-fit_all(memory_map)
-fit_all(np.asfortranarray(X))
-fit_all(X[::-1])
+fit_all(pd.DataFrame(X), X)
+fit_all(X.tolist(), X)
+fit_all(memory_map, X)
+fit_all(np.asfortranarray(X), X)
+fit_all(X[::-1], X[::-1])
 result["float64 in other forms"] = signatures()
-fit_all(X.astype(np.float32))
-fit_all(pd.DataFrame(X.astype(np.float32)))
+fit_all(X.astype(np.float32), X)
+fit_all(pd.DataFrame(X.astype(np.float32)), X)
 result["float32 too"] = signatures()
 print(json.dumps(result))
 """

@@ -1,0 +1,95 @@
+"""Compilation ahead of time: tiny fits and predictions that together need every kernel.
+
+In: nothing. Out: all kernels on disk, in every version that a user's fit or prediction can need:
+float32 and float64 values, bins of one and of two bytes, each loss.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+
+import numba
+import numpy as np
+
+from sklboost.data.binned_matrix import BinnedMatrix
+from sklboost.estimators.bin_features import bin_features
+from sklboost.estimators.classifier import XGBClassifierLite
+from sklboost.estimators.regressor import XGBRegressorLite
+
+_BINS_OF_ONE_BYTE, _BINS_OF_TWO_BYTES = 256, 300
+# So many that a sample of them chooses the cuts.
+_MANY_ROWS = 200_001
+
+
+def warmup(verbose: bool = False) -> float:
+    """Compile everything now, so that no later fit or prediction has to wait for it.
+
+    Each function of the engine is compiled when it is first needed, and kept on disk for later
+    processes. This needs all of them: while a container image is built, at the start of a CI job or
+    in the first cell of a notebook. What is on disk already is not compiled again.
+
+    Parameters
+    ----------
+    verbose : bool, default=False
+        Print each step and its seconds.
+
+    Returns
+    -------
+    float
+        Seconds it took: about half a minute the first time, less than one where everything was on
+        disk.
+
+    See Also
+    --------
+    XGBClassifierLite, XGBRegressorLite : What is then ready.
+
+    Notes
+    -----
+    ``python -m sklboost.warmup`` does the same from a command line. The code is for this kind of
+    processor, these versions of Python and numba, and this version of the package; another one
+    compiles anew.
+
+    Examples
+    --------
+    >>> import sklboost
+    >>> seconds = sklboost.warmup()
+    """
+    begin = time.perf_counter()
+    for title, step in _steps():
+        step_begin = time.perf_counter()
+        if verbose:
+            print(f"{title} ... ", end="", flush=True)
+        step()
+        if verbose:
+            print(f"{time.perf_counter() - step_begin:.1f} s", flush=True)
+    return time.perf_counter() - begin
+
+
+def _steps() -> Iterator[tuple[str, Callable[[], object]]]:
+    """Yield titles and calls; each compiles what the ones before it did not need."""
+    if numba.config.DISABLE_JIT:
+        return
+    X = np.arange(300, dtype=np.float64)[:, np.newaxis]
+    X_single = X.astype(np.float32)
+    many = np.arange(_MANY_ROWS, dtype=np.float64)[:, np.newaxis]
+    one, two = _BINS_OF_ONE_BYTE, _BINS_OF_TWO_BYTES
+    yield "float64 features, regression", lambda: _fit_and_predict(X, one)
+    yield "float32 features", lambda: _fit_and_predict(X_single, one)
+    yield "two classes", lambda: _classify(X, 2)
+    yield "three classes", lambda: _classify(X, 3)
+    yield "bin_features", lambda: _fit_and_predict(bin_features(X, one), one)
+    yield "more than 200,000 rows", lambda: _fit_and_predict(many, one)
+    yield "more than 256 bins", lambda: _fit_and_predict(X, two)
+    yield "more than 256 bins, float32 features", lambda: _fit_and_predict(X_single, two)
+    yield "more than 256 bins, bin_features", lambda: _fit_and_predict(bin_features(X, two), two)
+
+
+def _fit_and_predict(X: np.ndarray | BinnedMatrix, max_bin: int) -> None:
+    model = XGBRegressorLite(n_estimators=1, max_depth=1, max_bin=max_bin, n_jobs=1)
+    model.fit(X, np.arange(len(X)))
+    model.predict(X)
+    model.apply(X)
+
+
+def _classify(X: np.ndarray, n_classes: int) -> None:
+    model = XGBClassifierLite(n_estimators=1, max_depth=1, n_jobs=1)
+    model.fit(X, np.arange(len(X)) % n_classes)
