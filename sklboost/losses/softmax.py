@@ -32,6 +32,7 @@ def softmax_gradients(team, y, raw_score, gradient, hessian, scratch):
 
 @kernel
 def _softmax_block(rows, y, raw_score, gradient, hessian, scratch):
+    """Do the rows ``[start, stop)``; `scratch` holds their largest raw score and sum of terms."""
     first, last = rows
     n_outputs = raw_score.shape[0]
     factor = n_outputs / (n_outputs - 1.0)
