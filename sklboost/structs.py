@@ -85,6 +85,8 @@ class TreeTops(NamedTuple):
     landings : ndarray of int32, shape (n_trees, 2**TOP_LEVELS)
         The node that a row has come to, as a number of ``Model.routes``, by its decisions read as
         binary digits, the first one highest, right being 1; after a leaf the digits are 0.
+    values : ndarray of float64, shape (n_trees, 2**TOP_LEVELS)
+        The values of these nodes.
     features : ndarray of int64, shape (n_columns,)
         The features that occur.
     """
@@ -94,6 +96,7 @@ class TreeTops(NamedTuple):
     thresholds32: np.ndarray
     starts: np.ndarray
     landings: np.ndarray
+    values: np.ndarray
     features: np.ndarray
 
 

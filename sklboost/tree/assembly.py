@@ -74,12 +74,14 @@ def _tree_tops(nodes: np.recarray, tree_starts: np.ndarray, depth: np.ndarray) -
         thresholds32=np.empty(n_splits, dtype=np.float32),
         starts=np.empty(n_trees + 1, dtype=np.int64),
         landings=np.empty((n_trees, 2**TOP_LEVELS), dtype=np.int32),
+        values=np.empty((n_trees, 2**TOP_LEVELS)),
         features=np.unique(nodes.feature[is_top]).astype(np.int64),
     )
     place = np.zeros(len(nodes), dtype=np.int64)
     fill_tops(nodes, tree_starts, depth, place, tops)
     tops.splits.column[:] = np.searchsorted(tops.features, tops.splits.column)
     tops.thresholds32[:] = _rounded_up(tops.thresholds)
+    tops.values[:] = nodes.value[tops.landings]
     return tops
 
 

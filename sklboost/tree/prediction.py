@@ -65,7 +65,8 @@ def prepare_prediction(
     """Give the thresholds for this kind of raw values, and scratch, for the kernels below."""
     tops, dtype = model.tops, raw.values.dtype
     n_columns = len(tops.features)
-    n_words = max(1, min(_WORDS_PER_BLOCK, _BLOCK_VALUES // (_WORD * max(1, n_columns))))
+    n_words = min(_WORDS_PER_BLOCK, _BLOCK_VALUES // (_WORD * max(1, n_columns)))
+    n_words = max(1, min(n_words, -(-raw.n_samples // _WORD)))
     scratch = PredictionScratch(
         # beyond the last row of the last block lie zeros, whose way nobody asks for
         columns=np.zeros((n_threads, n_columns, n_words * _WORD), dtype=dtype),
@@ -147,6 +148,17 @@ def walk_tree(model, thresholds, tree, raw, first_row, scratch):
 
 
 @kernel
+def add_top(model, thresholds, tree, scratch, scores):
+    """Add the leaf values of a tree that has no more than the first levels to a block's scores."""
+    values = model.tops.values[tree]
+    for start in range(0, len(scores), _WORD):
+        take_top(model.tops, thresholds, tree, scratch, start // _WORD)
+        part = scores[start : min(start + _WORD, len(scores))]
+        for row in range(len(part)):
+            part[row] += values[np.uint64(scratch.digits[row])]
+
+
+@kernel
 def begin_block(team, model, raw, start, scratch):
     """Copy the rows from `start` on, as many as a block has, and give this thread's scratch."""
     n_rows = min(scratch.positions.shape[1], raw.n_samples - start)
@@ -185,8 +197,11 @@ def add_trees(team, model, raw, trees, prepared, raw_score):
     while start < raw.n_samples:
         own = begin_block(team, model, raw, start, scratch)
         for tree in range(trees[0], trees[1]):
-            walk_tree(model, thresholds, tree, raw, start, own)
             scores = raw_score[tree % n_outputs, start : start + len(own.positions)]
+            if model.depths[tree] <= TOP_LEVELS and len(scores) >= _MIN_ROWS:
+                add_top(model, thresholds, tree, own, scores)
+                continue
+            walk_tree(model, thresholds, tree, raw, start, own)
             for row in range(len(scores)):
                 scores[row] += model.values[np.uint64(own.positions[row])]
         start = next_task(team, 0) * n_rows

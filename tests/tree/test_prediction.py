@@ -202,5 +202,5 @@ def test_only_features_of_the_first_levels_are_copied():
     assert list(make_model(TREES[1]).tops.features) == [1]
     assert list(make_model(TREES[2]).tops.features) == []  # no split at all
     assert_array_equal(scores(make_model(TREES[2]), np.zeros((20, 2))), [[7.0] * 20])
-    _, scratch = prepare_prediction(model, raw_matrix(np.zeros((3, 2))), 2)
+    _, scratch = prepare_prediction(model, raw_matrix(np.zeros((1000, 2))), 2)
     assert scratch.columns.shape == (2, 2, prediction._WORDS_PER_BLOCK * 64)
