@@ -151,13 +151,16 @@ def n_threads_for(n_jobs: int | None, work: int, unit: int) -> int:
         share of the work and adds its cost, so the least time is where their number is the square
         root of the units.
     """
+    n_useful = max(1, math.isqrt(work // unit))
+    if n_useful == 1:
+        return 1  # to learn the limits of this process takes longer than predicting a row
     if n_jobs is None:
         limit = default_n_threads()
     elif n_jobs < 0:
         limit = joblib.cpu_count() + 1 + n_jobs
     else:
         limit = n_jobs
-    return max(1, min(limit, math.isqrt(work // unit)))
+    return max(1, min(limit, n_useful))
 
 
 class _Job:

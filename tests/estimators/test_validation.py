@@ -1,9 +1,16 @@
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 
 from sklboost import XGBRegressorLite
-from sklboost.estimators.validation import check_target_range, row_weights, training_data
+from sklboost.estimators import validation
+from sklboost.estimators.validation import (
+    check_target_range,
+    features,
+    row_weights,
+    training_data,
+)
 
 pytestmark = pytest.mark.interpreted
 
@@ -67,3 +74,44 @@ def test_usable_targets(y):
 def test_targets_that_float32_gradients_cannot_hold(y, words):
     with pytest.raises(ValueError, match=words):
         check_target_range(np.array(y))
+
+
+PLAIN = {
+    "float64": X,
+    "float32": X.astype(np.float32),
+    "Fortran order": np.asfortranarray(X),
+    "missing and infinite": np.array([[np.nan, np.inf]]),
+}
+OTHERS = {
+    "list": X.tolist(),
+    "integers": X.astype(int),
+    "bytes in the other order": X.astype(X.dtype.newbyteorder()),
+    "rows apart": np.repeat(X, 2, axis=0)[::2, :],
+    "three features": np.zeros((4, 3)),
+    "no rows": X[:0],
+    "one dimension": X[0],
+    "complex": X.astype(complex),
+}
+
+
+@pytest.mark.parametrize("values", PLAIN.values(), ids=PLAIN)
+def test_plain_arrays_are_taken_as_they_are(values, monkeypatch):
+    estimator = XGBRegressorLite(n_estimators=1).fit(X, X[:, 0])
+    checked = validation.validate_data(estimator, values, reset=False, ensure_all_finite=False)
+    assert checked is values  # so nothing is lost
+    monkeypatch.setattr(validation, "validate_data", None)
+    assert features(estimator, values) is values
+
+
+@pytest.mark.parametrize("values", OTHERS.values(), ids=OTHERS)
+def test_all_else_is_checked(values, monkeypatch):
+    estimator = XGBRegressorLite(n_estimators=1).fit(X, X[:, 0])
+    monkeypatch.setattr(validation, "validate_data", None)
+    with pytest.raises(TypeError, match="not callable"):
+        features(estimator, values)
+
+
+def test_an_array_where_fit_had_names_is_checked():
+    estimator = XGBRegressorLite(n_estimators=1).fit(pd.DataFrame(X, columns=["a", "b"]), X[:, 0])
+    with pytest.warns(UserWarning, match="valid feature names"):
+        estimator.predict(X)
