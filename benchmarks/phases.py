@@ -134,7 +134,7 @@ def bin_by_phase(watch, raw, max_bin):
 
 
 def grow_by_phase(watch, matrix, params, workspace):
-    """Grow a tree on the quantised gradients, as `grow_from_root` does."""
+    """Grow a tree on the quantised gradients, as `grow_tree` does."""
     packed, steps = workspace.gradients.packed, workspace.gradients.steps
     search = Search(matrix, (float(steps[0]), float(steps[1])), params)
     watch.run("routing", own_all_rows, workspace.partition)

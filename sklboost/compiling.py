@@ -1,5 +1,6 @@
 """How kernels are compiled: one decorator for the whole package."""
 
+import gc
 from collections.abc import Callable
 from typing import Any
 
@@ -9,8 +10,33 @@ from numba.core.registry import CPUDispatcher
 from sklboost.caching import KernelCache
 
 # Without the GIL; division by zero as in NumPy; without reference counts, since kernels neither
-# allocate nor free: their compilation takes a sixth less, and one that allocates does not compile.
-_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
+# allocate nor free: their compilation takes a sixth less, and one that allocates does not compile;
+# without a version for C code, which nobody calls.
+_OPTIONS: dict[str, Any] = {
+    "nopython": True,
+    "nogil": True,
+    "error_model": "numpy",
+    "_nrt": False,
+    "no_cfunc_wrapper": True,
+}
+
+
+class Entry(CPUDispatcher):
+    """What a call of a kernel from Python runs."""
+
+    def compile(self, sig: Any) -> Any:
+        """Compile a version, with all kernels that it calls.
+
+        Not interrupted by garbage collection: the compiler makes half a million objects that live
+        until it is done, and looking through them again and again would be a tenth of its time.
+        """
+        was_enabled = gc.isenabled()
+        gc.disable()
+        try:
+            return super().compile(sig)
+        finally:
+            if was_enabled:
+                gc.enable()
 
 
 class Kernel(CPUDispatcher):
@@ -22,11 +48,11 @@ class Kernel(CPUDispatcher):
 
     Attributes
     ----------
-    entry : dispatcher
+    entry : Entry
         What a call from Python runs.
     """
 
-    entry: Callable
+    entry: Entry
 
     def __call__(self, *arguments: Any) -> Any:
         """Call the version for Python."""
@@ -35,11 +61,10 @@ class Kernel(CPUDispatcher):
 
 def kernel(function: Callable) -> Callable:
     """Compile a function at its first call with arguments of new types; kept on disk."""
-    entry = numba.njit(**_OPTIONS)(function)
     if numba.config.DISABLE_JIT:
-        return entry
-    no_entry = {"nopython": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    inner = Kernel(function, targetoptions=_OPTIONS | no_entry)
-    inner.entry = entry
-    entry._cache, inner._cache = KernelCache(function, "entry"), KernelCache(function, "inner")
+        return function
+    inner = Kernel(function, targetoptions=_OPTIONS | {"no_cpython_wrapper": True})
+    inner.entry = Entry(function, targetoptions=_OPTIONS)
+    inner._cache = KernelCache(function, "inner")
+    inner.entry._cache = KernelCache(function, "entry")
     return inner

@@ -35,35 +35,6 @@ def sum_root(matrix, steps, params, workspace):
 
 
 @kernel
-def grow_from_root(team, search, packed, workspace):
-    """Split nodes until none is left to split; every member of the team calls it."""
-    matrix, counts = search.matrix, workspace.tree.counts[0]
-    own_all_rows(team, workspace.partition)
-    if team.rank == 0:
-        reset_tasks(team)
-        start_tree(team, search, workspace)
-    barrier(team)
-    build_histograms(team, matrix, packed, workspace)
-    if team.rank == 0:
-        sum_root(matrix, search.steps, search.params, workspace)
-    barrier(team)
-    find_splits(team, search, workspace)
-    while True:
-        if team.rank == 0:
-            reset_tasks(team)
-            choose_frontier(search, workspace)
-        barrier(team)
-        if counts.n_frontier == 0:
-            return
-        route_rows(team, matrix, workspace)
-        if team.rank == 0:
-            plan_builds(team, search, workspace)
-        barrier(team)
-        build_histograms(team, matrix, packed, workspace)
-        find_splits(team, search, workspace)
-
-
-@kernel
 def grow_tree(team, matrix, derivatives, key, params, workspace, raw_score):
     """Grow one tree on the derivatives and add its leaf values to the raw scores.
 
@@ -82,10 +53,33 @@ def grow_tree(team, matrix, derivatives, key, params, workspace, raw_score):
     raw_score : ndarray of float64, shape (n_samples,)
         Added to in place.
     """
-    gradients = workspace.gradients
+    gradients, counts = workspace.gradients, workspace.tree.counts[0]
     quantize(team, derivatives, key, gradients)
+    packed = gradients.packed
     search = Search(matrix, (gradients.steps[0], gradients.steps[1]), params)
-    grow_from_root(team, search, gradients.packed, workspace)
+    own_all_rows(team, workspace.partition)
+    if team.rank == 0:
+        reset_tasks(team)
+        start_tree(team, search, workspace)
+    barrier(team)
+    build_histograms(team, matrix, packed, workspace)
+    if team.rank == 0:
+        sum_root(matrix, search.steps, params, workspace)
+    barrier(team)
+    find_splits(team, search, workspace)
+    while True:
+        if team.rank == 0:
+            reset_tasks(team)
+            choose_frontier(search, workspace)
+        barrier(team)
+        if counts.n_frontier == 0:
+            break
+        route_rows(team, matrix, workspace)
+        if team.rank == 0:
+            plan_builds(team, search, workspace)
+        barrier(team)
+        build_histograms(team, matrix, packed, workspace)
+        find_splits(team, search, workspace)
     if team.rank == 0:
         prune(workspace.tree, params)
         name_final_leaves(workspace.tree)

@@ -87,7 +87,7 @@ def assert_same_tree(one, other):
 
 
 def watch_growth(matrix, gradient, hessian, settings, check, n_threads=1):
-    """Grow a tree step by step, as grow_from_root does; call ``check(search, packed, workspace)``.
+    """Grow a tree step by step, as grow_tree does; call ``check(search, packed, workspace)``.
 
     It is called after every time that histograms were built.
     """
