@@ -1,6 +1,5 @@
 """How kernels are compiled: one decorator for the whole package."""
 
-import gc
 from collections.abc import Callable
 from typing import Any
 
@@ -21,24 +20,6 @@ _OPTIONS: dict[str, Any] = {
 }
 
 
-class Entry(CPUDispatcher):
-    """What a call of a kernel from Python runs."""
-
-    def compile(self, sig: Any) -> Any:
-        """Compile a version, with all kernels that it calls.
-
-        Not interrupted by garbage collection: the compiler makes half a million objects that live
-        until it is done, and looking through them again and again would be a tenth of its time.
-        """
-        was_enabled = gc.isenabled()
-        gc.disable()
-        try:
-            return super().compile(sig)
-        finally:
-            if was_enabled:
-                gc.enable()
-
-
 class Kernel(CPUDispatcher):
     """A function that is compiled apart for kernels that call it and for calls from Python.
 
@@ -48,11 +29,11 @@ class Kernel(CPUDispatcher):
 
     Attributes
     ----------
-    entry : Entry
+    entry : CPUDispatcher
         What a call from Python runs.
     """
 
-    entry: Entry
+    entry: CPUDispatcher
 
     def __call__(self, *arguments: Any) -> Any:
         """Call the version for Python."""
@@ -64,7 +45,7 @@ def kernel(function: Callable) -> Callable:
     if numba.config.DISABLE_JIT:
         return function
     inner = Kernel(function, targetoptions=_OPTIONS | {"no_cpython_wrapper": True})
-    inner.entry = Entry(function, targetoptions=_OPTIONS)
+    inner.entry = CPUDispatcher(function, targetoptions=_OPTIONS)
     inner._cache = KernelCache(function, "inner")
     inner.entry._cache = KernelCache(function, "entry")
     return inner

@@ -1,5 +1,3 @@
-import gc
-
 import numba
 import numpy as np
 import pytest
@@ -41,26 +39,6 @@ def test_division_by_zero_is_that_of_numpy():
         return a / b
 
     assert divide(1.0, 0.0) == float("inf")
-
-
-@pytest.mark.parametrize("switch", [gc.enable, gc.disable])
-def test_compilation_is_not_interrupted_by_garbage_collection(switch):
-    @kernel
-    def half(x):
-        return x / 2
-
-    collections = []
-    gc.collect()
-    gc.callbacks.append(lambda phase, info: collections.append(phase))
-    try:
-        switch()
-        half.entry.compile((numba.float64,))
-        assert gc.isenabled() == (switch is gc.enable)
-    finally:
-        gc.callbacks.pop()
-        gc.enable()
-    assert collections == []
-    assert half(3.0) == 1.5
 
 
 def test_kernels_release_the_lock_of_the_interpreter_and_keep_strict_arithmetic():
