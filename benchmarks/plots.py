@@ -2,7 +2,7 @@
 
 from . import tables
 
-MIN_LABELLED = 0.03  # of the whole bar: narrower phases have no room for a number
+MIN_LABELLED = 0.03  # of the longest bar: narrower phases have no room for a number
 
 
 def draw(records, report):
@@ -52,12 +52,13 @@ def draw_phases(records):
     figure = Figure(figsize=(10, 1.6 + 0.8 * len(bars)), layout="constrained")
     axis = figure.subplots()
     starts = dict.fromkeys(bars, 0.0)
+    longest = max(seconds.sum() for seconds in bars.values())
     phases = next(iter(bars.values())).index
     for phase, color in zip(phases, colormaps["tab20"].colors, strict=False):
         for name, seconds in bars.items():
             bar = axis.barh(name, seconds[phase], left=starts[name], color=color)
             starts[name] += seconds[phase]
-            if seconds[phase] > MIN_LABELLED * seconds.sum():
+            if seconds[phase] > MIN_LABELLED * longest:
                 axis.bar_label(bar, [f"{seconds[phase]:.2g}"], label_type="center", fontsize=8)
         bar.set_label(phase)
     axis.invert_yaxis()  # the first bar on top
