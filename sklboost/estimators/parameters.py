@@ -51,6 +51,12 @@ def _is_finite(value: Any) -> bool:
     return isinstance(value, int | float | Real) and not isinstance(value, bool) and isfinite(value)
 
 
+def _is_class_weight(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return all(_is_finite(weight) and weight > 0 for weight in value.values())
+    return value is None or (isinstance(value, str) and value == "balanced")
+
+
 RULES: Mapping[str, Rule] = {
     "n_estimators": _integer(1),
     "learning_rate": _number(0, excluded=True),
@@ -68,6 +74,13 @@ RULES: Mapping[str, Rule] = {
     "max_delta_step": _number(0),
     "pruning": _one_of("post", "full", "pre"),
     "base_score": Rule("None or a finite number", lambda value: value is None or _is_finite(value)),
+    "class_weight": Rule(
+        "None, 'balanced' or a dict that gives labels a finite number > 0 (to leave a class out, "
+        "leave its rows out)",
+        _is_class_weight,
+    ),
+    "scale_pos_weight": _number(0, excluded=True),
+    "calibrated_prior": Rule("True or False", lambda value: isinstance(value, bool | np.bool_)),
     "n_jobs": Rule(
         "None, a positive integer, or a negative one (-1: all processors)",
         lambda value: value is None or (_is_integer(value) and value != 0),

@@ -152,15 +152,20 @@ def row_weights(sample_weight: Any, X: np.ndarray) -> np.ndarray:
         raise ValueError(
             f"sample_weight[{row}]={weight[row]:g}: weights must be >= 0 (0 leaves a row out)"
         )
-    largest = float(weight.max(initial=0.0))
-    if largest > 0.0 and not _WEIGHT_RANGE[0] <= largest <= _WEIGHT_RANGE[1]:
-        raise ValueError(
-            f"the largest sample_weight is {largest:g}: it must be from {_WEIGHT_RANGE[0]:g} to "
-            f"{_WEIGHT_RANGE[1]:g}; multiply the weights by a constant"
-        )
     if not weight.any():
         raise ValueError("sample_weight is zero for every row: at least one weight must be > 0")
+    check_largest_weight(weight, "sample_weight")
     return weight
+
+
+def check_largest_weight(weight: np.ndarray, name: str) -> None:
+    """Raise ValueError if sums of these weights, times gradients, could be no normal numbers."""
+    largest = float(weight.max())
+    if not _WEIGHT_RANGE[0] <= largest <= _WEIGHT_RANGE[1]:
+        raise ValueError(
+            f"the largest {name} is {largest:g}: it must be from {_WEIGHT_RANGE[0]:g} to "
+            f"{_WEIGHT_RANGE[1]:g}; multiply the weights by a constant"
+        )
 
 
 def check_target_range(y: np.ndarray) -> None:
