@@ -7,7 +7,7 @@ nearest parameter.
 import difflib
 import inspect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from math import isfinite
 from numbers import Integral, Real
 from typing import Any, NamedTuple, Self
@@ -51,6 +51,12 @@ def _is_finite(value: Any) -> bool:
     return isinstance(value, int | float | Real) and not isinstance(value, bool) and isfinite(value)
 
 
+def _is_class_weight(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return all(_is_finite(weight) and weight > 0 for weight in value.values())
+    return value is None or (isinstance(value, str) and value == "balanced")
+
+
 RULES: Mapping[str, Rule] = {
     "n_estimators": _integer(1),
     "learning_rate": _number(0, excluded=True),
@@ -68,6 +74,13 @@ RULES: Mapping[str, Rule] = {
     "max_delta_step": _number(0),
     "pruning": _one_of("post", "full", "pre"),
     "base_score": Rule("None or a finite number", lambda value: value is None or _is_finite(value)),
+    "class_weight": Rule(
+        "None, 'balanced' or a dict that gives labels a finite number > 0 (to leave a class out, "
+        "leave its rows out)",
+        _is_class_weight,
+    ),
+    "scale_pos_weight": _number(0, excluded=True),
+    "calibrated_prior": Rule("True or False", lambda value: isinstance(value, bool | np.bool_)),
     "n_jobs": Rule(
         "None, a positive integer, or a negative one (-1: all processors)",
         lambda value: value is None or (_is_integer(value) and value != 0),
@@ -92,21 +105,54 @@ def check_parameters(parameters: Mapping[str, Any]) -> None:
             raise ValueError(f"{name}={parameters[name]!r}: it must be {rule.words}")
 
 
-class ChecksNames:
-    """Gives an estimator's constructor a helpful error for a misspelt parameter.
+class UnknownParameterError(TypeError, ValueError):
+    """A parameter that the estimator does not have.
 
-    In ``__new__``, which sees the arguments first: ``__init__`` keeps the explicit signature that
-    scikit-learn reads the parameters from.
+    Python's constructors raise TypeError for it, scikit-learn's ``set_params`` ValueError: whoever
+    catches either catches this.
+    """
+
+
+class ChecksNames:
+    """Gives an estimator a helpful error for a misspelt parameter.
+
+    The constructor's arguments are checked in ``__new__``, which sees them first: ``__init__``
+    keeps the explicit signature that scikit-learn reads the parameters from.
     """
 
     def __new__(cls, *arguments: Any, **parameters: Any) -> Self:
-        """Raise TypeError for an unknown parameter, naming the nearest known one."""
+        """Raise UnknownParameterError for an unknown parameter, naming the nearest known one."""
+        cls._check_names(parameters)
+        return super().__new__(cls)
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters.
+
+        Parameters
+        ----------
+        **params : dict
+            Names and values.
+
+        Returns
+        -------
+        estimator
+            Itself.
+
+        Raises
+        ------
+        UnknownParameterError
+            A ValueError and a TypeError, which names the nearest parameter.
+        """
+        self._check_names(params)
+        return super().set_params(**params)  # type: ignore[misc]  # of BaseEstimator
+
+    @classmethod
+    def _check_names(cls, names: Iterable[str]) -> None:
         known = list(inspect.signature(cls.__init__).parameters)[1:]
-        for name in parameters:
+        for name in names:
             if name not in known:
                 nearest = difflib.get_close_matches(name, known, n=1, cutoff=0.0)[0]
-                raise TypeError(
+                raise UnknownParameterError(
                     f"{cls.__name__} has no parameter {name!r}; did you mean {nearest!r}? "
                     f"Its parameters are {', '.join(known)}"
                 )
-        return super().__new__(cls)

@@ -9,6 +9,7 @@ from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import validate_data
 
 from sklboost.data.binned_matrix import BinnedMatrix
+from sklboost.estimators.feature_names import in_order_of_fit
 
 # Gradients are float32: beyond these they would overflow, or vanish, without a word.
 _LARGEST_TARGET = 1e30
@@ -85,17 +86,49 @@ def _remember_binning(estimator: BaseEstimator, X: BinnedMatrix) -> None:
     estimator._binning_digest = X.binning.digest
 
 
-def features(estimator: BaseEstimator, X: Any) -> np.ndarray | BinnedMatrix:
-    """Check X at predict: the features it was fitted with, in number and names, or its bins."""
+def features(estimator: BaseEstimator, X: Any, name: str = "X") -> np.ndarray | BinnedMatrix:
+    """Check features other than those of the fit: the same number and names, or the same bins.
+
+    Parameters
+    ----------
+    estimator : estimator
+        It remembers what it was fitted with.
+    X : array-like of shape (n_samples, n_features)
+        The columns of a frame may have any order.
+    name : str
+        Of the argument, for errors.
+
+    Returns
+    -------
+    ndarray of float32 or float64, or BinnedMatrix; shape (n_samples, n_features)
+
+    Raises
+    ------
+    TypeError, ValueError
+        For what is not numbers in two dimensions, no rows, other features than those of the fit.
+    """
     if _is_plain(estimator, X):
         return X
+    try:
+        return _checked_features(estimator, X)
+    except (TypeError, ValueError) as error:
+        if name == "X":  # as scikit-learn calls it
+            raise
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{name}: {error}") from error
+
+
+def _checked_features(estimator: BaseEstimator, X: Any) -> np.ndarray | BinnedMatrix:
     if not isinstance(X, BinnedMatrix):
+        fitted_names = getattr(estimator, "feature_names_in_", None)
+        if fitted_names is not None:
+            X = in_order_of_fit(X, fitted_names)
         X = validate_data(estimator, X, reset=False, **_FEATURE_CHECKS)
         # what is contiguous in neither order is copied here, not again at every stage
         return X if X.flags.forc else np.ascontiguousarray(X)
     if X.binning.digest != estimator._binning_digest:
         raise ValueError(
-            f"X={X!r} has other cut points or feature names than the data that this "
+            f"{X!r} has other cut points or feature names than the data that this "
             f"{type(estimator).__name__} was fitted with, or fit was given raw values: pass the "
             "raw values, or rows of the BinnedMatrix that fit had its rows from"
         )
@@ -152,15 +185,20 @@ def row_weights(sample_weight: Any, X: np.ndarray) -> np.ndarray:
         raise ValueError(
             f"sample_weight[{row}]={weight[row]:g}: weights must be >= 0 (0 leaves a row out)"
         )
-    largest = float(weight.max(initial=0.0))
-    if largest > 0.0 and not _WEIGHT_RANGE[0] <= largest <= _WEIGHT_RANGE[1]:
-        raise ValueError(
-            f"the largest sample_weight is {largest:g}: it must be from {_WEIGHT_RANGE[0]:g} to "
-            f"{_WEIGHT_RANGE[1]:g}; multiply the weights by a constant"
-        )
     if not weight.any():
         raise ValueError("sample_weight is zero for every row: at least one weight must be > 0")
+    check_largest_weight(weight, "sample_weight")
     return weight
+
+
+def check_largest_weight(weight: np.ndarray, name: str) -> None:
+    """Raise ValueError if sums of these weights, times gradients, could be no normal numbers."""
+    largest = float(weight.max())
+    if not _WEIGHT_RANGE[0] <= largest <= _WEIGHT_RANGE[1]:
+        raise ValueError(
+            f"the largest {name} is {largest:g}: it must be from {_WEIGHT_RANGE[0]:g} to "
+            f"{_WEIGHT_RANGE[1]:g}; multiply the weights by a constant"
+        )
 
 
 def check_target_range(y: np.ndarray) -> None:

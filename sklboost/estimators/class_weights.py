@@ -1,0 +1,133 @@
+"""Weights of classes, and what they do to probabilities.
+
+In: the user's parameters and the classes of the rows. Out: weights of the rows, and the shift of
+raw scores that undoes the weights' effect on the shares of the classes. Source: King & Zeng (2001),
+"Logistic Regression in Rare Events Data", prior correction.
+"""
+
+from collections.abc import Hashable, Mapping
+from typing import Literal
+
+import numpy as np
+
+from sklboost.estimators.validation import check_largest_weight
+
+
+def class_multipliers(
+    class_weight: Mapping[Hashable, float] | Literal["balanced"] | None,
+    scale_pos_weight: float,
+    classes: np.ndarray,
+    codes: np.ndarray,
+    weight: np.ndarray,
+) -> np.ndarray:
+    """Give what the weights of each class's rows are multiplied by.
+
+    Parameters
+    ----------
+    class_weight : dict of label to weight, "balanced" or None
+        "balanced": every class gets the same sum of weights, their mean stays 1:
+        ``sum of weights / (n_classes * sum of the class's weights)``, scikit-learn's formula.
+        A class that is not in the dict has weight 1. A label of the dict may be missing from
+        `classes`, as in a fold without a rare class, if the dict has all that are in `classes`.
+    scale_pos_weight : float
+        Multiplies the weight of ``classes[1]`` of two, on top of `class_weight`.
+    classes : ndarray, shape (n_classes,)
+        The labels.
+    codes : ndarray of int, shape (n_samples,)
+        The position of each row's label in `classes`; every class occurs.
+    weight : ndarray of float64, shape (n_samples,) or (0,)
+        Positive; empty: all 1.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_classes,)
+
+    Raises
+    ------
+    ValueError
+        If the dict has labels that are no class and leaves classes out, or `scale_pos_weight` is
+        given for more than two classes.
+    """
+    n_classes = len(classes)
+    if n_classes != 2 and scale_pos_weight != 1:
+        raise ValueError(
+            f"scale_pos_weight={scale_pos_weight!r}, but y has {n_classes} classes: it is for two "
+            "classes only; use class_weight"
+        )
+    if class_weight is None:
+        multipliers = np.ones(n_classes)
+    elif isinstance(class_weight, str):
+        totals = np.bincount(codes, weight if len(weight) else None, minlength=n_classes)
+        multipliers = totals.sum() / (n_classes * totals)
+    else:
+        multipliers = _from_dict(class_weight, classes.tolist())
+    if n_classes == 2:
+        multipliers[1] *= scale_pos_weight
+    return multipliers
+
+
+def _from_dict(class_weight: Mapping[Hashable, float], labels: list) -> np.ndarray:
+    strangers = [label for label in class_weight if label not in labels]
+    left_out = [label for label in labels if label not in class_weight]
+    # one of them alone is well meant: a fold without a rare class, a dict of the rare class only
+    if strangers and left_out:
+        raise ValueError(
+            f"class_weight={dict(class_weight)!r} has labels that are no class of y, {strangers}, "
+            f"and leaves out {left_out}: use the labels of y, {labels}"
+        )
+    return np.array([class_weight.get(label, 1.0) for label in labels], dtype=np.float64)
+
+
+def multiply_weights(
+    weight: np.ndarray, multipliers: np.ndarray, codes: np.ndarray, name: str = "sample_weight"
+) -> np.ndarray:
+    """Give the weights of the rows times those of their classes.
+
+    Parameters
+    ----------
+    weight : ndarray of float64, shape (n_samples,) or (0,)
+        Empty: all 1.
+    multipliers : ndarray of float64, shape (n_classes,)
+    codes : ndarray of int, shape (n_samples,)
+        The class of each row.
+    name : str
+        Of the argument that `weight` came from, for the error.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_samples,) or (0,)
+        `weight` itself if all multipliers are 1.
+
+    Raises
+    ------
+    ValueError
+        If the largest product is not a number that sums can be made of.
+    """
+    if (multipliers == 1.0).all():
+        return weight
+    product = multipliers[codes] * weight if len(weight) else multipliers[codes]
+    check_largest_weight(product, f"{name} times class weight")
+    return product
+
+
+def prior_shift(multipliers: np.ndarray) -> np.ndarray:
+    """Give what turns raw scores learnt under class weights into those of the unweighted classes.
+
+    Weights w multiply the odds of a class by its w: where p is the probability in the data, a model
+    learns ``w_k p_k / sum_j w_j p_j``. So raw scores are too large by ``log w_k``, and the log-odds
+    of two classes by ``log(w_1 / w_0)``.
+
+    Parameters
+    ----------
+    multipliers : ndarray of float64, shape (n_classes,)
+        From :func:`class_multipliers`.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_outputs,)
+        To be added to the raw scores. One output for two classes, else one a class.
+    """
+    logarithms = np.log(multipliers)
+    if len(multipliers) == 2:
+        return logarithms[:1] - logarithms[1:]
+    return -logarithms

@@ -1,0 +1,70 @@
+"""Columns by name: a frame is put into the order of the fit.
+
+In: anything. Out: the same, or a selection of its columns. Frames (pandas, polars, Arrow tables)
+are known by their attributes, so that none of these libraries is imported. What has no names, or
+not all of them strings, is left to scikit-learn, which warns.
+"""
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+
+def in_order_of_fit(X: Any, fitted_names: np.ndarray) -> Any:
+    """Give the columns of a frame in the order of the fit.
+
+    Parameters
+    ----------
+    X : frame or anything else
+        What is no frame, or in order already, is given back as it is.
+    fitted_names : ndarray of str, shape (n_features,)
+        The names at fit.
+
+    Returns
+    -------
+    frame or anything else
+        A selection: polars and Arrow share the values with `X`, pandas copies them.
+
+    Raises
+    ------
+    ValueError
+        If columns are missing or not of the fit; it lists them all. If columns of the same name
+        would have to be told apart.
+    """
+    names, fitted = _column_names(X), fitted_names.tolist()
+    if names is None or names == fitted or not all(isinstance(name, str) for name in names):
+        return X
+    _check_same_names(names, fitted)
+    # asked of the class: a pandas frame has its columns as attributes, and one may be "select"
+    return X.select(fitted) if hasattr(type(X), "select") else X[fitted]
+
+
+def _column_names(X: Any) -> list | None:
+    # an Arrow table has its values in `columns`
+    attribute = "column_names" if hasattr(type(X), "column_names") else "columns"
+    if not hasattr(type(X), attribute):
+        return None
+    # an array first: a pandas index takes ten times as long to go through
+    return np.asarray(getattr(X, attribute), dtype=object).tolist()
+
+
+def _check_same_names(names: list[str], fitted: list[str]) -> None:
+    unseen, missing = sorted(set(names) - set(fitted)), sorted(set(fitted) - set(names))
+    if unseen or missing:
+        # scikit-learn's words, but all of the names
+        lines = ["The feature names should match those that were passed during fit."]
+        for heading, listed in (
+            ("Feature names unseen at fit time:", unseen),
+            ("Feature names seen at fit time, yet now missing:", missing),
+        ):
+            if listed:
+                lines += [heading, *(f"- {name}" for name in listed)]
+        raise ValueError("\n".join(lines) + "\n")
+    counts = Counter(names) | Counter(fitted)
+    twice = sorted(name for name, count in counts.items() if count > 1)
+    if twice:
+        raise ValueError(
+            f"columns {twice} occur more than once, here or at fit, so that they cannot be put in "
+            "order by name: give each column a name of its own, or all of them in the order of fit"
+        )

@@ -1,0 +1,134 @@
+"""Class weights: hand-worked numbers, and the same as scikit-learn's."""
+
+import inspect
+import math
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_wine
+from sklearn.utils.class_weight import compute_class_weight
+
+from sklboost.estimators.class_weights import class_multipliers, multiply_weights, prior_shift
+from sklboost.estimators.parameters import check_parameters
+
+pytestmark = pytest.mark.interpreted
+
+NONE = np.empty(0)
+TWO, THREE = np.array(["no", "yes"]), np.array([3, 5, 9])
+
+
+def multipliers(class_weight=None, scale_pos_weight=1, classes=TWO, codes=(0, 0, 0, 1), weight=()):
+    return class_multipliers(
+        class_weight, scale_pos_weight, classes, np.array(codes), np.array(weight, dtype=float)
+    )
+
+
+def test_no_class_weights():
+    assert_array_equal(multipliers(), [1, 1])
+    assert_array_equal(multipliers(classes=THREE, codes=[0, 1, 2]), [1, 1, 1])
+
+
+def test_balanced_classes_weigh_the_same():
+    assert_allclose(multipliers("balanced"), [4 / (2 * 3), 4 / (2 * 1)])
+    # weights 1, 2, 3 of class 0 and 2 of class 1: 8 in all
+    assert_allclose(multipliers("balanced", weight=[1, 2, 3, 2]), [8 / (2 * 6), 8 / (2 * 2)])
+    assert_allclose(
+        multipliers("balanced", classes=THREE, codes=[0, 0, 0, 1, 1, 2]), [6 / 9, 6 / 6, 6 / 3]
+    )
+
+
+def test_balanced_is_what_scikit_learn_computes():
+    _, y = load_wine(return_X_y=True)
+    classes, codes = np.unique(y, return_inverse=True)
+    expected = compute_class_weight("balanced", classes=classes, y=y)
+    assert_array_equal(class_multipliers("balanced", 1, classes, codes, NONE), expected)
+    weight = np.random.default_rng(0).uniform(0.1, 3, len(y))
+    if "sample_weight" in inspect.signature(compute_class_weight).parameters:
+        expected = compute_class_weight("balanced", classes=classes, y=y, sample_weight=weight)
+    else:
+        expected = [weight.sum() / (3 * weight[y == k].sum()) for k in classes]
+    assert_allclose(class_multipliers("balanced", 1, classes, codes, weight), expected, rtol=1e-14)
+
+
+def test_weights_by_label():
+    assert_array_equal(multipliers({"yes": 5, "no": 0.5}), [0.5, 5])
+    assert_array_equal(multipliers({"yes": 5}), [1, 5])
+    assert_array_equal(multipliers({}), [1, 1])
+    assert_array_equal(multipliers({9: 2, 3: 4}, classes=THREE), [4, 1, 2])
+    assert_array_equal(multipliers({True: 3}, classes=np.array([False, True])), [1, 3])
+    huge = np.array([0, 2**63 + 1], dtype=np.uint64)
+    assert_array_equal(multipliers({2**63 + 1: 3}, classes=huge), [1, 3])
+
+
+def test_a_dict_of_all_classes_may_have_more():
+    # as in a fold that a rare class is missing from
+    assert_array_equal(multipliers({"yes": 5, "no": 2, "rare": 7}), [2, 5])
+
+
+def test_labels_that_are_no_class():
+    with pytest.raises(
+        ValueError, match=r"no class of y, \['Yes'\], and leaves out \['yes'\].*\['no', 'yes'\]"
+    ):
+        multipliers({"no": 1, "Yes": 5})
+    # 1 is not "1"
+    with pytest.raises(ValueError, match=r"no class of y, \['3', '5'\]"):
+        multipliers({"3": 1, "5": 5}, classes=THREE)
+
+
+def test_scale_pos_weight_is_for_the_second_of_two_classes():
+    assert_array_equal(multipliers(scale_pos_weight=2.5), [1, 2.5])
+    assert_array_equal(multipliers({"no": 4, "yes": 3}, 2.5), [4, 7.5])
+    assert_array_equal(multipliers(classes=THREE, codes=[0, 1, 2], scale_pos_weight=1.0), [1, 1, 1])
+    with pytest.raises(ValueError, match=r"^scale_pos_weight=2.5, but y has 3 classes: .*class_w"):
+        multipliers(classes=THREE, codes=[0, 1, 2], scale_pos_weight=2.5)
+
+
+@pytest.mark.parametrize("value", [0, -1, math.nan, math.inf, "many", None])
+def test_rules_of_the_parameters(value):
+    with pytest.raises(
+        ValueError, match=r"^class_weight=\{0: .*must be None, 'balanced' or a dict"
+    ):
+        check_parameters({"class_weight": {0: value, 1: 1}})
+    with pytest.raises(ValueError, match=r"^scale_pos_weight=.* a finite number > 0"):
+        check_parameters({"scale_pos_weight": value})
+
+
+def test_rules_of_the_other_kinds():
+    check_parameters({"class_weight": "balanced", "scale_pos_weight": 2, "calibrated_prior": True})
+    check_parameters({"class_weight": {"a": np.float32(2)}, "calibrated_prior": np.False_})
+    for value in ("equal", [1, 2], 3.0, np.ones(2)):
+        with pytest.raises(ValueError, match=r"^class_weight="):
+            check_parameters({"class_weight": value})
+    with pytest.raises(ValueError, match=r"^calibrated_prior=1: it must be True or False"):
+        check_parameters({"calibrated_prior": 1})
+
+
+def test_weights_of_rows():
+    codes = np.array([1, 0, 1])
+    assert_array_equal(multiply_weights(NONE, np.array([0.5, 4.0]), codes), [4, 0.5, 4])
+    weight = np.array([1.0, 2.0, 3.0])
+    assert_array_equal(multiply_weights(weight, np.array([0.5, 4.0]), codes), [4, 1, 12])
+    assert multiply_weights(weight, np.ones(2), codes) is weight
+    assert multiply_weights(NONE, np.ones(2), codes) is NONE
+    for extreme, words in ((1e120, r"1e\+120"), (1e-120, "1e-120")):
+        with pytest.raises(
+            ValueError, match=rf"largest sample_weight times class weight is {words}: it must"
+        ):
+            multiply_weights(NONE, np.array([extreme, extreme]), codes)
+
+
+def test_the_shift_of_two_classes_by_hand():
+    # 1 row in 5 is positive; with weight 4 it is 4 of 8: log-odds 0 instead of log(1/4)
+    (shift,) = prior_shift(np.array([1.0, 4.0]))
+    assert_allclose(math.log(4 / 4) + shift, math.log(1 / 4))
+    assert_allclose(prior_shift(np.array([2.0, 8.0])), [-math.log(4)])
+    assert_allclose(prior_shift(np.array([3.0, 1.0])), [math.log(3)])
+    assert_array_equal(prior_shift(np.ones(2)), [0])
+
+
+def test_the_shift_of_more_classes_by_hand():
+    # shares 1/6, 2/6, 3/6, weighted to 1/3 each by 2, 1 and 2/3
+    shift = prior_shift(np.array([2.0, 1.0, 2 / 3]))
+    terms = np.exp(np.log([1 / 3, 1 / 3, 1 / 3]) + shift)
+    assert_allclose(terms / terms.sum(), [1 / 6, 2 / 6, 3 / 6])

@@ -1,0 +1,133 @@
+"""Columns by name: put in order, or an error that lists what does not fit."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from numpy.testing import assert_array_equal
+
+from sklboost import XGBClassifierLite, XGBRegressorLite, bin_features
+from sklboost.estimators.feature_names import in_order_of_fit
+from sklboost.estimators.validation import features
+
+pytestmark = pytest.mark.interpreted
+
+# "select" and "columns" are attributes of a pandas frame that has such columns
+NAMES = ["select", "b", "columns", "Ä"]
+FITTED = np.array(NAMES, dtype=object)
+VALUES = np.random.default_rng(0).normal(size=(30, 4))
+FRAMES = {
+    "pandas": lambda values, names: pd.DataFrame(values, columns=names),
+    "polars": lambda values, names: pl.DataFrame(values, schema=names),
+    "pyarrow": lambda values, names: pa.table(dict(zip(names, values.T, strict=True))),
+}
+ORDER = [2, 0, 3, 1]
+
+
+@pytest.fixture(params=FRAMES)
+def frame(request):
+    return FRAMES[request.param]
+
+
+@pytest.fixture
+def model(frame):
+    return XGBRegressorLite(n_estimators=3).fit(frame(VALUES, NAMES), VALUES @ [1, 2, 4, 8])
+
+
+def moved(frame, order=ORDER):
+    return frame(VALUES[:, order], [NAMES[i] for i in order])
+
+
+def test_columns_in_another_order_are_put_right(frame, model):
+    assert list(model.feature_names_in_) == NAMES
+    assert_array_equal(model.predict(moved(frame)), model.predict(frame(VALUES, NAMES)))
+    assert_array_equal(model.apply(moved(frame)), model.apply(frame(VALUES, NAMES)))
+    one_row = frame(VALUES[:1, ORDER], [NAMES[i] for i in ORDER])
+    assert_array_equal(model.predict(one_row), model.predict(frame(VALUES[:1], NAMES)))
+    # it was no accident: the order does matter
+    with pytest.warns(UserWarning, match="valid feature names"):
+        assert not np.array_equal(model.predict(VALUES[:, ORDER]), model.predict(moved(frame)))
+
+
+@pytest.mark.parametrize("other", FRAMES)
+def test_the_kind_of_frame_may_change(other, model):
+    expected = model.predict(FRAMES["pandas"](VALUES, NAMES))
+    assert_array_equal(model.predict(moved(FRAMES[other])), expected)
+
+
+def test_the_user_s_frame_is_left_as_it_was():
+    frame = moved(FRAMES["pandas"])
+    before = frame.copy()
+    ordered = in_order_of_fit(frame, FITTED)
+    assert list(ordered) == NAMES
+    pd.testing.assert_frame_equal(frame, before)
+
+
+def test_nothing_is_selected_where_the_order_is_right(frame):
+    X = frame(VALUES, NAMES)
+    assert in_order_of_fit(X, FITTED) is X
+    assert in_order_of_fit(VALUES, FITTED) is VALUES
+
+
+def test_missing_and_unseen_columns_are_all_listed(frame):
+    names = [f"column {i:02}" for i in range(20)]
+    values = np.tile(VALUES, 5)
+    model = XGBRegressorLite(n_estimators=1).fit(frame(values, names), VALUES[:, 0])
+    missing = "Feature names seen at fit time, yet now missing:\n" + "".join(
+        f"- {name}\n" for name in names[:12]
+    )
+    unseen = "Feature names unseen at fit time:\n- new 0\n- new 1\n- new 2\n"
+    for given, expected in [
+        (names[12:], missing),
+        ([*names, "new 2", "new 0", "new 1"], unseen),
+        ([*names[:11:-1], "new 1", "new 2", "new 0"], unseen + missing),
+    ]:
+        head = "^The feature names should match those that were passed during fit.\n"
+        with pytest.raises(ValueError, match=head + re.escape(expected) + "$"):
+            model.predict(frame(np.zeros((2, len(given))), given))
+
+
+def test_columns_of_the_same_name():
+    # older versions of scikit-learn fit such frames
+    twice = pd.DataFrame(VALUES, columns=list("abbc"))
+    assert in_order_of_fit(twice, np.array(list("abbc"))) is twice
+    for fitted in ("babc", "abcc", "abc"):
+        with pytest.raises(ValueError, match=r"^columns \['b'.*\] occur more than once"):
+            in_order_of_fit(twice, np.array(list(fitted)))
+
+
+def test_names_on_one_side_only_warn_as_scikit_learn_does(frame, model):
+    expected = model.predict(frame(VALUES, NAMES))
+    with pytest.warns(UserWarning, match="X does not have valid feature names, but XGBRegressorL"):
+        assert_array_equal(model.predict(VALUES), expected)
+    unnamed = XGBRegressorLite(n_estimators=3).fit(VALUES, VALUES @ [1, 2, 4, 8])
+    with pytest.warns(UserWarning, match="X has feature names, but XGBRegressorLite was fitted wi"):
+        assert_array_equal(unnamed.predict(frame(VALUES, NAMES)), expected)
+
+
+def test_names_that_are_not_strings_are_left_to_scikit_learn():
+    named = XGBRegressorLite(n_estimators=1).fit(pd.DataFrame(VALUES, columns=NAMES), VALUES[:, 0])
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        named.predict(pd.DataFrame(VALUES))
+    with pytest.raises(TypeError, match="only supported if all input features have string names"):
+        named.predict(pd.DataFrame(VALUES, columns=["select", "b", "columns", 4]))
+
+
+def test_errors_name_the_argument():
+    frame = pd.DataFrame(VALUES, columns=NAMES)
+    model = XGBRegressorLite(n_estimators=1).fit(frame, VALUES[:, 0])
+    assert_array_equal(features(model, moved(FRAMES["pandas"]), "X_val"), VALUES)
+    with pytest.raises(ValueError, match=r"^X_val: The feature names should .*\n.*\n- c\n"):
+        features(model, frame.rename(columns={"b": "c"}), "X_val")
+    with pytest.raises(TypeError, match=r"^eval_set\[0\]: Feature names are only supported"):
+        features(model, pd.DataFrame(VALUES, columns=["select", "b", "columns", 4]), "eval_set[0]")
+    with pytest.raises(ValueError, match=r"^X_val: <BinnedMatrix of 30 rows .* other cut points"):
+        features(model, bin_features(VALUES), "X_val")
+    unnamed = XGBClassifierLite(n_estimators=1).fit(VALUES, VALUES[:, 0] > 0)
+    with pytest.raises(ValueError, match=r"^X_val: X has 2 features, but XGBClassifierLite is ex"):
+        features(unnamed, VALUES[:, :2], "X_val")
+    with pytest.raises(ValueError, match=r"^X has 2 features"):
+        features(unnamed, VALUES[:, :2])
