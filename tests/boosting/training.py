@@ -12,15 +12,16 @@ class Model:
 class FakeTraining:
     """What callbacks see of a training, and a loop that calls them as the real one does.
 
-    `evals` has the value of each round for each metric of each validation data.
+    `evals` has the value of each round for each metric of each validation data; `n_at_once` rounds
+    are done before callbacks are told of them.
     """
 
-    def __init__(self, callbacks, n_estimators=10, evals=None, n_rounds=0, losses=None):
+    def __init__(self, callbacks, n_estimators=10, evals=None, n_rounds=0, n_at_once=1):
         self.callbacks = callbacks
         self.n_estimators = n_estimators
         self.evals = evals or {}
         self.n_rounds = n_rounds
-        self.losses = losses
+        self.n_at_once = n_at_once
         self.learning_rate = 0.3
         self.learning_rates = []
         self.best_iteration = None
@@ -33,7 +34,7 @@ class FakeTraining:
 
     def training_loss(self):
         self.n_losses += 1
-        return 1 / self.n_rounds if self.losses is None else self.losses[self.n_rounds - 1]
+        return 1 / self.n_rounds
 
     def snapshot(self):
         return Model(self.n_rounds, self.callbacks)
@@ -50,18 +51,25 @@ class FakeTraining:
 
     def _do_rounds(self):
         first = self.n_rounds
-        log = {data: {metric: [] for metric in values} for data, values in self.evals.items()}
-        for epoch in range(first, self.n_estimators):
-            # all are asked, also after one said stop
-            stops = [callback.before_iteration(self, epoch, log) for callback in self.callbacks]
-            if any(stops):
+        for start in range(first, self.n_estimators, self.n_at_once):
+            log = self._evals_log(start - first)
+            if any(self._ask("before_iteration", start, log)):
                 return
-            self.learning_rates.append(self.learning_rate)
-            self.n_rounds += 1
-            self.elapsed += 1.0
-            for data, values in self.evals.items():
-                for metric in values:
-                    log[data][metric].append(values[metric][epoch - first])
-            stops = [callback.after_iteration(self, epoch, log) for callback in self.callbacks]
-            if any(stops):
-                return
+            stop = min(start + self.n_at_once, self.n_estimators)
+            self.learning_rates += (stop - start) * [self.learning_rate]
+            self.n_rounds = stop
+            self.elapsed += stop - start
+            for epoch in range(start, stop):
+                if any(self._ask("after_iteration", epoch, self._evals_log(epoch + 1 - first))):
+                    self.n_rounds = epoch + 1
+                    return
+
+    def _ask(self, method, epoch, log):
+        # a list: all are told, also after one said stop
+        return [getattr(callback, method)(self, epoch, log) for callback in self.callbacks]
+
+    def _evals_log(self, n_rounds):
+        return {
+            data: {metric: values[:n_rounds] for metric, values in of_metric.items()}
+            for data, of_metric in self.evals.items()
+        }
