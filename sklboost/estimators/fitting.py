@@ -89,11 +89,10 @@ def fit_estimator(estimator: Any, X: Any, y: Any, given: FitArguments) -> None:
         plan = _plan(estimator, task, start, rounds, clock.begin)
         training = _train(estimator, team, matrix, task, start, plan)
         clock.lap("other", training.seconds)
-        n_rounds = training.n_rounds
-        if training.best_iteration is not None:
-            n_rounds = training.best_iteration + 1
-        trees, stop_reason = training.trees(n_rounds), training.stop_reason
-        if task.everything is not None and stop_reason != "interrupted":
+        best, stop_reason = training.best_iteration, training.stop_reason
+        n_rounds = training.n_rounds if best is None else best + 1
+        trees = training.trees(n_rounds)
+        if estimator.refit and best is not None and stop_reason != "interrupted":
             rounds = range(rounds.start, n_rounds)
             new_start, again = _train_again(estimator, team, task, training, rounds)
             if again.stop_reason == "completed":
@@ -104,8 +103,8 @@ def fit_estimator(estimator: Any, X: Any, y: Any, given: FitArguments) -> None:
     _set_model(estimator, task, start.base_score, trees)
     estimator.evals_result_ = training.finished_log()
     estimator.stop_reason_ = stop_reason
-    if training.best_iteration is not None:
-        estimator.best_iteration_ = training.best_iteration
+    if best is not None:
+        estimator.best_iteration_ = best
         estimator.best_score_ = training.best_score
     clock.lap("other")
     estimator.fit_report_ = describe_fit(

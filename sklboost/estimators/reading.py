@@ -15,7 +15,12 @@ from sklboost.estimators.continuing import Continued, check_continued
 from sklboost.estimators.evaluation_sets import FitArguments, GivenSet, given_sets
 from sklboost.estimators.holdout import hold_out
 from sklboost.estimators.scoring import resolve_metrics
-from sklboost.estimators.validation import margins, training_data, validation_data
+from sklboost.estimators.validation import (
+    CheckedData,
+    check_margin_outputs,
+    training_data,
+    validation_data,
+)
 from sklboost.losses.base import Loss
 from sklboost.metrics.base import Metric
 
@@ -80,9 +85,10 @@ class FitTask(NamedTuple):
     names : list of str
         Of the validation sets.
     metrics : sequence of Metric
-    everything : Rows or None
-        The rows of the second training, where there is to be one.
+    everything : Rows
+        To be trained on once the best number of rounds is known, if that is asked for.
     continued : Continued or None
+    seed : int
     """
 
     loss: Loss
@@ -90,8 +96,9 @@ class FitTask(NamedTuple):
     validation: list[Rows]
     names: list[str]
     metrics: Sequence[Metric]
-    everything: Rows | None
+    everything: Rows
     continued: Continued | None
+    seed: int
 
 
 def read_task(
@@ -101,26 +108,21 @@ def read_task(
     data = training_data(estimator, X, y, given, numeric=estimator._numeric_target)
     check_continued(continued, estimator, data.X)
     loss = estimator._choose_loss(data.y, data.weight, continued)
-    target, weight = estimator._targets(data.y, data.weight, "y")
-    margin = margins(data.base_margin, len(target), loss.n_outputs, "base_margin")
-    rows = Rows(data.X, target, weight, margin).take(_positive(weight))
+    rows = _rows(estimator, data, loss, "y")
     sets = given_sets(given)
-    validation = [_read_set(estimator, own, loss, has_margin=len(margin) > 0) for own in sets]
+    validation = [_read_set(estimator, own, loss, rows) for own in sets]
     names = [own.name for own in sets]
     metrics = resolve_metrics(
         estimator.eval_metric, estimator._task(loss), getattr(estimator, "classes_", None)
     )
-    everything = None
-    if not validation and stops_early(estimator):
-        held_out = _hold_out(estimator, rows, data.groups)
-        names, everything = ["validation_0"], rows
-        validation, rows = [rows.take(held_out)], rows.take(~held_out)
+    seed, everything = estimator._seed(), rows
+    if stops_early(estimator) and not validation:
+        held_out = _hold_out(estimator, rows, data.groups, seed)
+        names, validation, rows = ["validation_0"], [rows.take(held_out)], rows.take(~held_out)
         _check_classes_left(estimator, rows)
-    elif estimator.refit and validation:
+    elif stops_early(estimator) and estimator.refit:
         everything = rows.join(validation[-1])
-    if not estimator.refit:
-        everything = None
-    return FitTask(loss, rows, validation, names, metrics, everything, continued)
+    return FitTask(loss, rows, validation, names, metrics, everything, continued, seed)
 
 
 def stops_early(estimator: Any) -> bool:
@@ -130,35 +132,36 @@ def stops_early(estimator: Any) -> bool:
     )
 
 
-def _positive(weight: np.ndarray) -> np.ndarray:
-    """Give the mask of the rows that count; a class may have weight 0."""
-    return weight > 0.0
+def _rows(estimator: Any, data: CheckedData, loss: Loss, name: str) -> Rows:
+    """Give checked rows with targets as the loss has them, and the weights of their classes."""
+    check_margin_outputs(data.base_margin, loss.n_outputs)
+    target, weight = estimator._targets(data.y, data.weight, name)
+    return Rows(data.X, target, weight, data.base_margin)
 
 
-def _read_set(estimator: Any, given: GivenSet, loss: Loss, *, has_margin: bool) -> Rows:
+def _read_set(estimator: Any, given: GivenSet, loss: Loss, training: Rows) -> Rows:
     """Check one validation set; its rows are weighted like those of the training."""
     data = validation_data(estimator, given, numeric=estimator._numeric_target)
-    if has_margin != (given.base_margin is not None):
-        missing, present = ("validation data", "X") if has_margin else ("X", "validation data")
+    if len(training.margin) > 0 and len(data.base_margin) == 0:
         raise ValueError(
-            f"base_margin is given for {present}, but not for {missing} ({given.argument}): "
-            "scores start from it, so both need it"
+            f"base_margin is given for X, but not for {given.argument}: scores start from it, so "
+            "pass base_margin_val, or base_margin_eval_set"
         )
-    target, weight = estimator._targets(data.y, data.weight, f"y of {given.argument}")
-    margin = margins(data.base_margin, len(target), loss.n_outputs, "base_margin of validation")
-    return Rows(data.X, target, weight, margin).take(_positive(weight))
+    if len(training.margin) == 0 and len(data.base_margin) > 0:
+        raise ValueError(f"base_margin is given for {given.argument}, but not for X")
+    return _rows(estimator, data, loss, f"y of {given.argument}")
 
 
-def _hold_out(estimator: Any, rows: Rows, groups: np.ndarray | None) -> np.ndarray:
+def _hold_out(estimator: Any, rows: Rows, groups: np.ndarray, seed: int) -> np.ndarray:
     return hold_out(
         rows.X,
         rows.y,
         rows.weight,
         fraction=estimator.validation_fraction,
         how=estimator.validation_split,
-        groups=groups,
+        groups=groups if len(groups) > 0 else None,
         stratified=not estimator._numeric_target,
-        seed=estimator._seed(),
+        seed=seed,
     )
 
 
