@@ -15,8 +15,8 @@ import numpy as np
 from sklboost.compiling import kernel
 from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.losses.base import Loss
-from sklboost.metrics.base import Metric
-from sklboost.metrics.compiled import add_losses, allocate_sums, finish_metric
+from sklboost.metrics.base import NOT_COMPILED, RoundMetric
+from sklboost.metrics.compiled import LossSums, add_losses, allocate_sums, finish_metric
 from sklboost.parallel import ThreadTeam, assemble, barrier
 from sklboost.structs import Trees
 from sklboost.tree.scoring import (
@@ -57,8 +57,8 @@ class CompiledMetrics(NamedTuple):
     codes : ndarray of int64, shape (n_metrics,)
     y, weight : ndarray of float64
         As in :class:`ValidationSet`.
-    sums : ndarray of float64
-        Scratch, from ``allocate_sums``.
+    sums : LossSums
+        Scratch.
     values : ndarray of float64, shape (n_rounds, n_metrics)
         Filled.
     """
@@ -66,7 +66,7 @@ class CompiledMetrics(NamedTuple):
     codes: np.ndarray
     y: np.ndarray
     weight: np.ndarray
-    sums: np.ndarray
+    sums: LossSums
     values: np.ndarray
 
 
@@ -109,7 +109,7 @@ class Evaluation:
     ----------
     team : ThreadTeam
     validation : sequence of ValidationSet
-    metrics : sequence of Metric
+    metrics : sequence of RoundMetric
     loss : Loss
     grown : Trees
         Where the new trees of each call are, in whole rounds from the front.
@@ -119,7 +119,7 @@ class Evaluation:
         self,
         team: ThreadTeam,
         validation: Sequence[ValidationSet],
-        metrics: Sequence[Metric],
+        metrics: Sequence[RoundMetric],
         loss: Loss,
         grown: Trees,
     ):
@@ -132,14 +132,14 @@ class Evaluation:
         n_features = validation[0].X.shape[1]
         n_rounds = len(grown.n_pruned) // loss.n_outputs
         self._new = allocate_new_trees(grown, loss.n_outputs, n_features)
-        codes = np.array([m.code for m in metrics if m.is_compiled], dtype=np.int64)
+        codes = [metric.code for metric in metrics if is_compiled(metric)]
         self._rows = [lay_out_rows(team, own.X, own.raw_score) for own in validation]
         self._compiled = [
             CompiledMetrics(
-                codes,
+                np.array(codes, dtype=np.int64),
                 own.y,
                 own.weight,
-                allocate_sums(len(own.y)),
+                allocate_sums(len(own.y), team.size),
                 np.empty((n_rounds, len(codes))),
             )
             for own in validation
@@ -151,25 +151,23 @@ class Evaluation:
         if not self._validation:
             return values
         lay_out_trees(self._new, n_rounds * self._loss.n_outputs)
-        is_compiled = np.array([metric.is_compiled for metric in self._metrics], dtype=bool)
+        compiled_ones = [is_compiled(metric) for metric in self._metrics]
         for index, own in enumerate(self._validation):
             rows, compiled = self._rows[index], self._compiled[index]
             self._team.run(
                 *(score_rounds, self._new.model, self._thresholds(rows), n_rounds, rows, compiled)
             )
-            values[:, index, is_compiled] = compiled.values[:n_rounds]
-            if not is_compiled.all():
-                values[-1, index, ~is_compiled] = self._values_of_functions(own)
+            values[:, index, compiled_ones] = compiled.values[:n_rounds]
+            for place, metric in enumerate(self._metrics):
+                if not compiled_ones[place]:
+                    values[-1, index, place] = metric.value(own.y, own.raw_score, own.weight)
         return values
 
     def _thresholds(self, rows: ScoredRows) -> np.ndarray:
         tops = self._new.model.tops
         return tops.thresholds32 if rows.raw.values.dtype == np.float32 else tops.thresholds
 
-    def _values_of_functions(self, own: ValidationSet) -> list[float]:
-        prediction = self._loss.prediction(own.raw_score)
-        return [
-            metric.function(own.y, prediction, own.weight)
-            for metric in self._metrics
-            if not metric.is_compiled
-        ]
+
+def is_compiled(metric: RoundMetric) -> bool:
+    """Tell whether rounds need not stop for this metric."""
+    return metric.code != NOT_COMPILED

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklboost.boosting.callbacks import TrainingCallback
-from sklboost.boosting.evaluation import Evaluation, ValidationSet
+from sklboost.boosting.evaluation import Evaluation, ValidationSet, is_compiled
 from sklboost.boosting.rounds import Rounds
 from sklboost.losses.base import Loss
-from sklboost.metrics.base import Metric
+from sklboost.metrics.base import RoundMetric
 from sklboost.parallel import ThreadTeam
 from sklboost.structs import TrainingBins, TreeParams, Trees
 from sklboost.tree.assembly import first_trees, join_trees
@@ -66,7 +66,7 @@ class Plan(NamedTuple):
         Seconds after which no further round begins; infinite: no limit.
     callbacks : sequence of TrainingCallback
     validation : sequence of ValidationSet
-    metrics : sequence of Metric
+    metrics : sequence of RoundMetric
     make_estimator : callable
         Makes a fitted estimator of trees, for callbacks that ask for one.
     """
@@ -77,7 +77,7 @@ class Plan(NamedTuple):
     max_time: float
     callbacks: Sequence[TrainingCallback]
     validation: Sequence[ValidationSet]
-    metrics: Sequence[Metric]
+    metrics: Sequence[RoundMetric]
     make_estimator: Callable[[Trees], Any]
 
 
@@ -212,7 +212,7 @@ class Training:
             return 1
         if not plan.validation:
             return n_rounds
-        if all(metric.is_compiled for metric in plan.metrics):
+        if all(map(is_compiled, plan.metrics)):
             return min(n_rounds, _MOST_WATCHED_ROUNDS)
         return 1
 

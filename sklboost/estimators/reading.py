@@ -22,7 +22,7 @@ from sklboost.estimators.validation import (
     validation_data,
 )
 from sklboost.losses.base import Loss
-from sklboost.metrics.base import Metric
+from sklboost.metrics.base import RoundMetric
 
 
 class Rows(NamedTuple):
@@ -84,7 +84,7 @@ class FitTask(NamedTuple):
         To be scored after every round.
     names : list of str
         Of the validation sets.
-    metrics : sequence of Metric
+    metrics : sequence of RoundMetric
     everything : Rows
         To be trained on once the best number of rounds is known, if that is asked for.
     continued : Continued or None
@@ -95,7 +95,7 @@ class FitTask(NamedTuple):
     rows: Rows
     validation: list[Rows]
     names: list[str]
-    metrics: Sequence[Metric]
+    metrics: Sequence[RoundMetric]
     everything: Rows
     continued: Continued | None
     seed: int
