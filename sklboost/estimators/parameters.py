@@ -14,6 +14,8 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from sklboost.boosting.callbacks import TrainingCallback
+
 
 class Rule(NamedTuple):
     """What a value must be, in words and as a test."""
@@ -51,6 +53,12 @@ def _is_finite(value: Any) -> bool:
     return isinstance(value, int | float | Real) and not isinstance(value, bool) and isfinite(value)
 
 
+def _are_callbacks(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(
+        isinstance(callback, TrainingCallback) for callback in value
+    )
+
+
 RULES: Mapping[str, Rule] = {
     "n_estimators": _integer(1),
     "learning_rate": _number(0, excluded=True),
@@ -71,6 +79,10 @@ RULES: Mapping[str, Rule] = {
     "n_jobs": Rule(
         "None, a positive integer, or a negative one (-1: all processors)",
         lambda value: value is None or (_is_integer(value) and value != 0),
+    ),
+    "callbacks": Rule(
+        "None or a list of objects (no classes) that inherit from sklboost.TrainingCallback",
+        lambda value: value is None or _are_callbacks(value),
     ),
     "verbose": Rule(
         "True, False or an integer >= 0",
