@@ -24,6 +24,8 @@ class TrainingState(Protocol):
 
     Attributes
     ----------
+    first_round : int
+        Rounds of the model that is continued, 0 without one.
     n_estimators : int
         Planned rounds, those of a continued model included.
     n_rounds : int
@@ -41,6 +43,9 @@ class TrainingState(Protocol):
     learning_rate: float
     best_iteration: int | None
     best_score: float | None
+
+    @property
+    def first_round(self) -> int: ...  # noqa: D102, see above
 
     @property
     def n_estimators(self) -> int: ...  # noqa: D102, see above
@@ -83,6 +88,7 @@ class TrainingCallback:
     In all methods `training` has these attributes and methods:
 
     - ``n_estimators``, ``n_rounds``: planned and finished rounds, with those of a continued model
+    - ``first_round``: rounds of the model that is continued, 0 without one
     - ``learning_rate``: of the rounds to come; may be set
     - ``elapsed``: seconds since fit began
     - ``best_iteration``, ``best_score``: None, or what :class:`EarlyStopping` found; may be set

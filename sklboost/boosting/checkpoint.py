@@ -71,7 +71,7 @@ class Checkpoint(TrainingCallback):
         return False
 
     def after_training(self, training: TrainingState) -> None:  # noqa: D102, as in TrainingCallback
-        if training.n_rounds % self.interval != 0:
+        if training.n_rounds > training.first_round and training.n_rounds % self.interval != 0:
             self._save(training)
 
     def _save(self, training: TrainingState) -> None:

@@ -14,6 +14,8 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from sklboost.boosting.callbacks import TrainingCallback
+
 
 class Rule(NamedTuple):
     """What a value must be, in words and as a test."""
@@ -59,6 +61,12 @@ def _is_class_weight(value: Any) -> bool:
 
 _FLAG = Rule("True or False", lambda value: isinstance(value, bool | np.bool_))
 
+def _are_callbacks(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(
+        isinstance(callback, TrainingCallback) for callback in value
+    )
+
+
 RULES: Mapping[str, Rule] = {
     "n_estimators": _integer(1),
     "learning_rate": _number(0, excluded=True),
@@ -101,6 +109,10 @@ RULES: Mapping[str, Rule] = {
     "n_jobs": Rule(
         "None, a positive integer, or a negative one (-1: all processors)",
         lambda value: value is None or (_is_integer(value) and value != 0),
+    ),
+    "callbacks": Rule(
+        "None or a list of objects (no classes) that inherit from sklboost.TrainingCallback",
+        lambda value: value is None or _are_callbacks(value),
     ),
     "verbose": Rule(
         "True, False or an integer >= 0",

@@ -41,23 +41,25 @@ class Progress(TrainingCallback):
 
     def __init__(self) -> None:
         self._bar: Any = None
-        self._first = 0  # rounds that were there before
         self._shown = 0
         self._latest: tuple[int, EvalsLog] = (0, {})
         self._due = 0.0
 
     def before_training(self, training: TrainingState) -> None:
         """Open the bar, if there is one."""
-        self._first = self._shown = training.n_rounds
-        self._latest = (self._first, {})
+        self._shown = training.first_round
+        self._latest = (self._shown, {})
         self._bar = _open_bar(training)
         self._due = monotonic() + self._interval
 
     def after_iteration(self, training: TrainingState, epoch: int, evals_log: EvalsLog) -> bool:
-        """Show this round if it is time to."""
+        """Show this round if it is time to.
+
+        A training loss may be that of rounds which were done together with this one, a few
+        hundredths of a second later.
+        """
         self._latest = (epoch + 1, evals_log)
-        # of rounds that were done together, the last is shown: the training loss is of that one
-        if epoch + 1 == training.n_rounds and self._is_due(training):
+        if self._is_due(training):
             before = monotonic()
             self._show(training, _last_metric(evals_log) or _training_loss(training))
             now = monotonic()
@@ -78,12 +80,13 @@ class Progress(TrainingCallback):
         return _LINE_INTERVAL if self._bar is None else _BAR_INTERVAL
 
     def _is_due(self, training: TrainingState) -> bool:
-        n_rounds = training.n_rounds
-        if n_rounds == training.n_estimators:
+        n_rounds, first, stop = training.n_rounds, training.first_round, training.n_estimators
+        if n_rounds == stop:
             return True
-        n_tenths = 10 * (n_rounds - self._first) // (training.n_estimators - self._first)
-        n_shown = 10 * (self._shown - self._first) // (training.n_estimators - self._first)
-        return monotonic() >= self._due and (self._bar is not None or n_tenths > n_shown)
+        if monotonic() < self._due:
+            return False
+        n_tenths, n_shown = (10 * (n - first) // (stop - first) for n in (n_rounds, self._shown))
+        return self._bar is not None or n_tenths > n_shown
 
     def _show(self, training: TrainingState, text: str) -> None:
         n_rounds, _ = self._latest
@@ -92,7 +95,7 @@ class Progress(TrainingCallback):
             self._bar.update(n_rounds - self._shown)
         else:
             n_left = training.n_estimators - n_rounds
-            left = training.elapsed / (n_rounds - self._first) * n_left
+            left = training.elapsed / (n_rounds - training.first_round) * n_left
             parts = [text, f"{timedelta(seconds=round(left))} left" if n_left else ""]
             _log(_round(training, n_rounds) + ", ".join(filter(None, parts)))
         self._shown = n_rounds
@@ -124,7 +127,7 @@ def _open_bar(training: TrainingState) -> Any:
 
     return Bar(
         total=training.n_estimators,
-        initial=training.n_rounds,
+        initial=training.first_round,
         unit="round",
         mininterval=0,  # when to show is decided here
         miniters=1,

@@ -55,8 +55,9 @@ def test_what_is_finished_is_saved_however_it_ends(tmp_path, error):
     assert names(tmp_path) == ["model_3.joblib", "model_4.joblib"]
 
 
-def test_nothing_is_saved_of_no_rounds(tmp_path):
-    FakeTraining([StopAt(0), Checkpoint(tmp_path)]).train()
+@pytest.mark.parametrize("n_rounds", [0, 15])
+def test_nothing_is_saved_without_a_new_round(tmp_path, n_rounds):
+    FakeTraining([StopAt(n_rounds), Checkpoint(tmp_path)], 20, n_rounds=n_rounds).train()
     assert names(tmp_path) == []
 
 

@@ -20,7 +20,7 @@ class FakeTraining:
         self.callbacks = callbacks
         self.n_estimators = n_estimators
         self.evals = evals or {}
-        self.n_rounds = n_rounds
+        self.first_round = self.n_rounds = self.n_done = n_rounds
         self.n_at_once = n_at_once
         self.learning_rate = 0.3
         self.learning_rates = []
@@ -34,7 +34,7 @@ class FakeTraining:
 
     def training_loss(self):
         self.n_losses += 1
-        return 1 / self.n_rounds
+        return 1 / self.n_done
 
     def snapshot(self):
         return Model(self.n_rounds, self.callbacks)
@@ -50,18 +50,18 @@ class FakeTraining:
         return self
 
     def _do_rounds(self):
-        first = self.n_rounds
+        first = self.first_round
         for start in range(first, self.n_estimators, self.n_at_once):
             log = self._evals_log(start - first)
             if any(self._ask("before_iteration", start, log)):
                 return
             stop = min(start + self.n_at_once, self.n_estimators)
             self.learning_rates += (stop - start) * [self.learning_rate]
-            self.n_rounds = stop
+            self.n_done = stop
             self.elapsed += stop - start
             for epoch in range(start, stop):
+                self.n_rounds = epoch + 1
                 if any(self._ask("after_iteration", epoch, self._evals_log(epoch + 1 - first))):
-                    self.n_rounds = epoch + 1
                     return
 
     def _ask(self, method, epoch, log):
