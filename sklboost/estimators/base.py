@@ -2,7 +2,7 @@
 
 import warnings
 from abc import ABCMeta, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -97,10 +97,9 @@ class BaseBooster(ChecksNames, BaseEstimator, metaclass=ABCMeta):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Give targets as the loss has them (float64), and weights times those of the classes."""
 
-    @property
     @abstractmethod
-    def _task(self) -> str:
-        """What metrics are chosen by: "regression", "binary" or "multiclass"."""
+    def _link(self, loss: Loss) -> Callable[[np.ndarray], np.ndarray]:
+        """Give what turns raw scores into predictions, or probabilities of the classes."""
 
     def fit(
         self,

@@ -1,6 +1,6 @@
 """The classifier."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -202,9 +202,8 @@ class XGBClassifierLite(ClassifierMixin, BaseBooster):
         self.scale_pos_weight = scale_pos_weight
         self.calibrated_prior = calibrated_prior
 
-    @property
-    def _task(self) -> str:
-        return "binary" if len(self.classes_) == 2 else "multiclass"
+    def _link(self, loss: ClassLoss) -> Callable[[np.ndarray], np.ndarray]:
+        return loss.probabilities
 
     def _choose_loss(
         self, y: np.ndarray, weight: np.ndarray, continued: Continued | None
@@ -258,8 +257,7 @@ class XGBClassifierLite(ClassifierMixin, BaseBooster):
         -------
         ndarray of float64, shape (n_samples,) or (n_samples, n_classes)
         """
-        raw_score = self._raw_scores(X, base_margin, iteration_range)
-        return raw_score[0] if len(raw_score) == 1 else np.ascontiguousarray(raw_score.T)
+        return _by_rows(self._raw_scores(X, base_margin, iteration_range))
 
     def predict_proba(
         self, X: Any, *, base_margin: Any = None, iteration_range: tuple[int, int] | None = None
@@ -321,7 +319,46 @@ class XGBClassifierLite(ClassifierMixin, BaseBooster):
         for raw_score in self._staged_raw_scores(X, base_margin):
             yield self._labels(raw_score)
 
+    def staged_predict_proba(self, X: Any, *, base_margin: Any = None) -> Iterator[np.ndarray]:
+        """Yield the probabilities of the classes after 1, 2, ... rounds.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        base_margin : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
+            Raw scores to start from, in place of those the model started from.
+
+        Yields
+        ------
+        ndarray of float64, shape (n_samples, n_classes)
+        """
+        for raw_score in self._staged_raw_scores(X, base_margin):
+            yield self._loss.probabilities(raw_score)
+
+    def staged_decision_function(self, X: Any, *, base_margin: Any = None) -> Iterator[np.ndarray]:
+        """Yield the raw scores after 1, 2, ... rounds.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        base_margin : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
+            Raw scores to start from, in place of those the model started from.
+
+        Yields
+        ------
+        ndarray of float64, shape (n_samples,) or (n_samples, n_classes)
+        """
+        for raw_score in self._staged_raw_scores(X, base_margin):
+            yield _by_rows(raw_score)
+
     def _labels(self, raw_score: np.ndarray) -> np.ndarray:
         if len(raw_score) == 1:
             return self.classes_[(raw_score[0] > 0.0).astype(np.intp)]
         return self.classes_[raw_score.argmax(axis=0)]
+
+
+def _by_rows(raw_score: np.ndarray) -> np.ndarray:
+    """Give a copy of the raw scores in the shape that users know."""
+    return raw_score[0].copy() if len(raw_score) == 1 else raw_score.T.copy()

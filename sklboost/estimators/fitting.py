@@ -6,6 +6,7 @@ arguments of fit. Out: the same estimator, fitted.
 
 import copy
 import time
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,8 @@ from sklboost.estimators.parameters import check_parameters
 from sklboost.estimators.progress import progress_callbacks
 from sklboost.estimators.reading import FitTask, Rows, read_task
 from sklboost.estimators.report import describe_fit
+from sklboost.estimators.scoring import resolve_metrics
+from sklboost.metrics.base import RoundMetric
 from sklboost.parallel import ThreadTeam, n_threads_for
 from sklboost.structs import TrainingBins, Trees
 from sklboost.tree.assembly import assemble_model, no_trees, trees_of
@@ -175,18 +178,33 @@ def _plan(estimator: Any, task: FitTask, start: Start, rounds: range, begin: flo
         _set_model(fitted, task, start.base_score, trees)
         return fitted
 
+    validation = [
+        ValidationSet(name, own.X, own.y, own.weight, _raw_scores(own, start, task.continued))
+        for name, own in zip(task.names, task.validation, strict=True)
+    ]
     return Plan(
         trees_before=start.trees,
         rounds=rounds,
         begin=begin,
         max_time=np.inf if estimator.max_time is None else estimator.max_time,
         callbacks=_callbacks(estimator),
-        validation=[
-            ValidationSet(name, own.X, own.y, own.weight, _raw_scores(own, start, task.continued))
-            for name, own in zip(task.names, task.validation, strict=True)
-        ],
-        metrics=task.metrics,
+        validation=validation,
+        metrics=_metrics(estimator, task, validation),
         make_estimator=make_estimator,
+    )
+
+
+def _metrics(
+    estimator: Any, task: FitTask, validation: list[ValidationSet]
+) -> Sequence[RoundMetric]:
+    if not validation:
+        return []
+    watched = validation[-1]
+    return resolve_metrics(
+        estimator.eval_metric,
+        classes=getattr(estimator, "classes_", None),
+        link=estimator._link(task.loss),
+        start=(watched.y, watched.raw_score, watched.weight),
     )
 
 

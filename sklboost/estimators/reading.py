@@ -4,7 +4,6 @@ In: an estimator and the arguments of fit. Out: a :class:`FitTask`. The estimato
 arguments decide about it: number and names of features, classes.
 """
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +13,6 @@ from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.estimators.continuing import Continued, check_continued
 from sklboost.estimators.evaluation_sets import FitArguments, GivenSet, given_sets
 from sklboost.estimators.holdout import hold_out
-from sklboost.estimators.scoring import resolve_metrics
 from sklboost.estimators.validation import (
     CheckedData,
     check_margin_outputs,
@@ -22,7 +20,6 @@ from sklboost.estimators.validation import (
     validation_data,
 )
 from sklboost.losses.base import Loss
-from sklboost.metrics.base import RoundMetric
 
 
 class Rows(NamedTuple):
@@ -84,7 +81,6 @@ class FitTask(NamedTuple):
         To be scored after every round.
     names : list of str
         Of the validation sets.
-    metrics : sequence of RoundMetric
     everything : Rows
         To be trained on once the best number of rounds is known, if that is asked for.
     continued : Continued or None
@@ -95,7 +91,6 @@ class FitTask(NamedTuple):
     rows: Rows
     validation: list[Rows]
     names: list[str]
-    metrics: Sequence[RoundMetric]
     everything: Rows
     continued: Continued | None
     seed: int
@@ -112,9 +107,6 @@ def read_task(
     sets = given_sets(given)
     validation = [_read_set(estimator, own, loss, rows) for own in sets]
     names = [own.name for own in sets]
-    metrics = resolve_metrics(
-        estimator.eval_metric, estimator._task(loss), getattr(estimator, "classes_", None)
-    )
     seed, everything = estimator._seed(), rows
     if stops_early(estimator) and not validation:
         held_out = _hold_out(estimator, rows, data.groups, seed)
@@ -122,7 +114,7 @@ def read_task(
         _check_classes_left(estimator, rows)
     elif stops_early(estimator) and estimator.refit:
         everything = rows.join(validation[-1])
-    return FitTask(loss, rows, validation, names, metrics, everything, continued, seed)
+    return FitTask(loss, rows, validation, names, everything, continued, seed)
 
 
 def stops_early(estimator: Any) -> bool:

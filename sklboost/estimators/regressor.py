@@ -1,6 +1,7 @@
 """The regressor."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -120,7 +121,8 @@ class XGBRegressorLite(RegressorMixin, BaseBooster):
 
     _numeric_target = True
 
-    _task = "regression"
+    def _link(self, loss: Loss) -> Callable[[np.ndarray], np.ndarray]:
+        return itemgetter(0)
 
     def _choose_loss(self, y: np.ndarray, weight: np.ndarray, continued: Continued | None) -> Loss:
         self._shift = np.zeros(1)
