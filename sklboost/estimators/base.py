@@ -30,6 +30,7 @@ class BaseBooster(ChecksNames, BaseEstimator, metaclass=ABCMeta):
     _shift: np.ndarray  # (n_outputs,), added to raw scores at prediction
     n_features_in_: int
     _numeric_target: bool
+    _is_shifted = False  # whether raw scores are shifted after training
     _loss: Loss
     _has_margin: bool  # scores start from the user's base_margin
     _binning_digest: str | None  # of a BinnedMatrix given to fit

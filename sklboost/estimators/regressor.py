@@ -125,7 +125,6 @@ class XGBRegressorLite(RegressorMixin, BaseBooster):
         return itemgetter(0)
 
     def _choose_loss(self, y: np.ndarray, weight: np.ndarray, continued: Continued | None) -> Loss:
-        self._shift = np.zeros(1)
         return SquaredError()
 
     def _targets(
