@@ -240,11 +240,15 @@ def row_weights(
         sample_weight = np.full(len(X), sample_weight)
     weight = check_array(sample_weight, dtype=np.float64, ensure_2d=False, input_name=name)
     if weight.ndim != 1:
-        raise ValueError(f"{name} has shape {weight.shape}: it must be 1-D, one weight for each row")
+        raise ValueError(
+            f"{name} has shape {weight.shape}: it must be 1-D, one weight for each row"
+        )
     check_consistent_length(weight, X)
     if (weight < 0.0).any():
         row = int(np.argmax(weight < 0.0))
-        raise ValueError(f"{name}[{row}]={weight[row]:g}: weights must be >= 0 (0 leaves a row out)")
+        raise ValueError(
+            f"{name}[{row}]={weight[row]:g}: weights must be >= 0 (0 leaves a row out)"
+        )
     if not weight.any():
         raise ValueError(f"{name} is zero for every row: at least one weight must be > 0")
     check_largest_weight(weight, name)
