@@ -30,7 +30,6 @@ class BaseBooster(ChecksNames, BaseEstimator, metaclass=ABCMeta):
     _shift: np.ndarray  # (n_outputs,), added to raw scores at prediction
     n_features_in_: int
     _numeric_target: bool
-    _is_shifted = False  # whether raw scores are shifted after training
     _loss: Loss
     _has_margin: bool  # scores start from the user's base_margin
     _binning_digest: str | None  # of a BinnedMatrix given to fit
@@ -99,8 +98,13 @@ class BaseBooster(ChecksNames, BaseEstimator, metaclass=ABCMeta):
         """Give targets as the loss has them (float64), and weights times those of the classes."""
 
     @abstractmethod
-    def _link(self, loss: Loss) -> Callable[[np.ndarray], np.ndarray]:
+    def _link(self, loss: Any) -> Callable[[np.ndarray], np.ndarray]:
         """Give what turns raw scores into predictions, or probabilities of the classes."""
+
+    @property
+    def _is_shifted(self) -> bool:
+        """Whether raw scores are shifted after the training, by :meth:`_calibrated_shift`."""
+        return False
 
     def fit(
         self,

@@ -203,7 +203,7 @@ class XGBClassifierLite(ClassifierMixin, BaseBooster):
         self.scale_pos_weight = scale_pos_weight
         self.calibrated_prior = calibrated_prior
 
-    def _link(self, loss: ClassLoss) -> Callable[[np.ndarray], np.ndarray]:
+    def _link(self, loss: Any) -> Callable[[np.ndarray], np.ndarray]:
         return loss.probabilities
 
     def _choose_loss(

@@ -114,7 +114,8 @@ def _weighted(data: CheckedData, sample_weight: Any, name: str) -> CheckedData:
     data, kept = data._replace(weight=weight), weight > 0.0
     if kept.all():
         return data
-    return CheckedData(*(own[kept] if len(own) > 0 else own for own in data))
+    X, *others = data
+    return CheckedData(X[kept], *(own[kept] if len(own) > 0 else own for own in others))
 
 
 def base_margins(base_margin: Any, X: Any, of: str) -> np.ndarray:
@@ -276,5 +277,6 @@ def check_target_range(y: np.ndarray, name: str) -> None:
     spread = float(np.ptp(y))
     if 0.0 < spread < _SMALLEST_SPREAD:
         raise ValueError(
-            f"{name} varies by {spread:g} only, less than {_SMALLEST_SPREAD:g}; multiply it by a constant"
+            f"{name} varies by {spread:g} only, less than {_SMALLEST_SPREAD:g}; multiply it by a "
+            "constant"
         )
