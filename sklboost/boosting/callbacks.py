@@ -8,7 +8,7 @@ many models. The names are XGBoost's (``xgboost.callback``).
 import math
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral, Real
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -109,7 +109,7 @@ class TrainingCallback:
     True
     """
 
-    every_round: ClassVar[bool] = True
+    every_round: bool = True
 
     def before_training(self, training: TrainingState) -> None:
         """Do what is to be done before the first round.
