@@ -9,8 +9,15 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_wine
 from sklearn.utils.class_weight import compute_class_weight
 
-from sklboost.estimators.class_weights import class_multipliers, multiply_weights, prior_shift
+from sklboost.estimators.class_weights import (
+    calibrate_prior,
+    class_multipliers,
+    multiply_weights,
+    prior_shift,
+)
 from sklboost.estimators.parameters import check_parameters
+from sklboost.losses.log_loss import LogLoss
+from sklboost.losses.softmax import Softmax
 
 pytestmark = pytest.mark.interpreted
 
@@ -132,3 +139,74 @@ def test_the_shift_of_more_classes_by_hand():
     shift = prior_shift(np.array([2.0, 1.0, 2 / 3]))
     terms = np.exp(np.log([1 / 3, 1 / 3, 1 / 3]) + shift)
     assert_allclose(terms / terms.sum(), [1 / 6, 2 / 6, 3 / 6])
+
+
+# --- the exact shift -----------------------------------------------------------------------------
+
+
+def test_equal_scores_are_shifted_to_the_shares():
+    # all at log-odds 1, and 1 row in 4 is positive: log(1/3) - 1
+    scores, codes = np.full((1, 4), 1.0), np.array([0, 0, 1, 0])
+    assert_allclose(
+        calibrate_prior(LogLoss(), scores, codes, NONE, np.zeros(1)), [-math.log(3) - 1]
+    )
+    # shares 1/6, 2/6, 3/6; the first class stays where it was
+    codes = np.array([0, 1, 1, 2, 2, 2])
+    shift = calibrate_prior(Softmax(3), np.zeros((3, 6)), codes, NONE, np.array([5.0, 0, 0]))
+    assert_allclose(shift, 5 + np.log([1, 2, 3]))
+
+
+def test_two_weighted_rows_by_hand():
+    # scores log 2 and -log 2, weights 1 and 2, the first is positive; with t = e^shift the mean is
+    # (2t / (1 + 2t) + 2 t / (2 + t)) / 3 = 1/3, which is 4 t^2 + t - 2 = 0
+    scores, weight = np.log([[2.0, 0.5]]), np.array([1.0, 2.0])
+    shift = calibrate_prior(LogLoss(), scores, np.array([1, 0]), weight, np.zeros(1))
+    assert_allclose(shift, [math.log((math.sqrt(33) - 1) / 8)])
+
+
+def test_scores_that_are_right_stay():
+    start = np.array([-0.25])
+    scores = np.array([[0.25, 0.25]])
+    shift = calibrate_prior(LogLoss(), scores, np.array([0, 1]), NONE, start)
+    assert_array_equal(shift, start)
+    assert shift is not start
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 30])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("scale", [0.1, 3, 15])
+def test_the_mean_probabilities_are_the_shares(n_classes, weighted, scale):
+    random = np.random.default_rng(0)
+    loss = LogLoss() if n_classes == 2 else Softmax(n_classes)
+    n = 2000
+    codes = np.minimum(random.geometric(0.3, size=n) - 1, n_classes - 1)
+    codes[:n_classes] = np.arange(n_classes)
+    scores = random.normal(scale=scale, size=(loss.n_outputs, n))
+    weight = random.exponential(size=n) if weighted else NONE
+    # from far away, too
+    for start in (np.zeros(loss.n_outputs), np.linspace(9, 30, loss.n_outputs)):
+        shift = calibrate_prior(loss, scores, codes, weight, start)
+        means = np.average(
+            loss.probabilities(scores + shift[:, np.newaxis]),
+            axis=0,
+            weights=weight if weighted else None,
+        )
+        shares = np.bincount(codes, weights=weight if weighted else None)
+        assert_allclose(means, shares / shares.sum(), atol=2e-10 * n_classes)
+
+
+def test_a_shift_of_two_softmax_scores_is_that_of_the_log_loss():
+    random = np.random.default_rng(0)
+    scores, codes = random.normal(size=(2, 50)), np.arange(50) % 5 // 4
+    both = calibrate_prior(Softmax(2), scores, codes, NONE, np.zeros(2))
+    one = calibrate_prior(LogLoss(), scores[1:] - scores[:1], codes, NONE, np.zeros(1))
+    assert_allclose(both, [0, one[0]])
+
+
+def test_scores_without_doubt_do_no_harm():
+    # no probability moves: the start is as good as anything else
+    scores, codes = np.array([[900.0, -900.0]]), np.array([1, 0])
+    assert_array_equal(calibrate_prior(LogLoss(), scores, codes, NONE, np.ones(1)), [1.0])
+    # and no shift within reason makes up for a label that is wrong
+    wrong = calibrate_prior(LogLoss(), scores, np.array([0, 0]), NONE, np.ones(1))
+    assert_array_equal(wrong, [1.0])
