@@ -134,20 +134,20 @@ class Trees(NamedTuple):
 
     Attributes
     ----------
-    nodes : recarray of NODE_DTYPE, shape (n_nodes_of_all_trees,)
+    nodes : ndarray of NODE_DTYPE, shape (n_nodes_of_all_trees,)
         The links of a node count from its tree's root.
     starts : ndarray of int64, shape (n_trees + 1,)
         Tree t owns ``nodes[starts[t]:starts[t + 1]]``.
     n_pruned : ndarray of int64, shape (n_trees,)
         Splits that pruning removed from each tree.
-    params : recarray of PARAMS_DTYPE, shape (n_trees,)
+    params : ndarray of PARAMS_DTYPE, shape (n_trees,)
         The settings each tree was grown with.
     """
 
-    nodes: np.recarray
+    nodes: np.ndarray
     starts: np.ndarray
     n_pruned: np.ndarray
-    params: np.recarray
+    params: np.ndarray
 
 
 class BinCuts(NamedTuple):

@@ -168,5 +168,5 @@ class Rounds:
             grown.nodes[: starts[-1]].copy(),
             starts,
             grown.n_pruned[:n_trees].copy(),
-            np.full(n_trees, np.array(tuple(params), PARAMS_DTYPE)).view(np.recarray),
+            np.full(n_trees, np.array(tuple(params), PARAMS_DTYPE)),
         )

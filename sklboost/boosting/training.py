@@ -192,7 +192,9 @@ class Training:
             for callback in callbacks:
                 callback.after_training(self)
         if self.n_rounds == 0:
-            raise ValueError("a callback stopped training before its first round: no model was made")
+            raise ValueError(
+                "a callback stopped training before its first round: no model was made"
+            )
 
     def trees(self, n_rounds: int) -> Trees:
         """Give the trees of the first `n_rounds` rounds, those of a continued model included."""

@@ -100,8 +100,13 @@ class BaseBooster(ChecksNames, CallbackSupportMixin, BaseEstimator, metaclass=AB
         """Give targets as the loss has them (float64), and weights times those of the classes."""
 
     @abstractmethod
-    def _link(self, loss: Loss) -> Callable[[np.ndarray], np.ndarray]:
+    def _link(self, loss: Any) -> Callable[[np.ndarray], np.ndarray]:
         """Give what turns raw scores into predictions, or probabilities of the classes."""
+
+    @property
+    def _is_shifted(self) -> bool:
+        """Whether raw scores are shifted after the training, by :meth:`_calibrated_shift`."""
+        return False
 
     @with_callbacks
     def fit(

@@ -9,6 +9,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from sklboost.estimators.base import BaseBooster
 from sklboost.estimators.class_weights import (
+    calibrate_prior,
     class_codes,
     class_multipliers,
     multiply_weights,
@@ -202,7 +203,7 @@ class XGBClassifierLite(ClassifierMixin, BaseBooster):
         self.scale_pos_weight = scale_pos_weight
         self.calibrated_prior = calibrated_prior
 
-    def _link(self, loss: ClassLoss) -> Callable[[np.ndarray], np.ndarray]:
+    def _link(self, loss: Any) -> Callable[[np.ndarray], np.ndarray]:
         return loss.probabilities
 
     def _choose_loss(
@@ -226,17 +227,25 @@ class XGBClassifierLite(ClassifierMixin, BaseBooster):
         self._multipliers = class_multipliers(
             *(self.class_weight, self.scale_pos_weight, self.classes_, codes, weight)
         )
-        loss: ClassLoss = LogLoss() if n_classes == 2 else Softmax(n_classes)
-        self._shift = np.zeros(loss.n_outputs)
-        if self.calibrated_prior:
-            self._shift = prior_shift(self._multipliers)
-        return loss
+        return LogLoss() if n_classes == 2 else Softmax(n_classes)
 
     def _targets(
         self, y: np.ndarray, weight: np.ndarray, name: str
     ) -> tuple[np.ndarray, np.ndarray]:
         codes = class_codes(self.classes_, y, name)
         return codes.astype(np.float64), multiply_weights(weight, self._multipliers, codes)
+
+    @property
+    def _is_shifted(self) -> bool:
+        return self.calibrated_prior
+
+    def _calibrated_shift(
+        self, loss: ClassLoss, raw_score: np.ndarray, y: np.ndarray, weight: np.ndarray
+    ) -> np.ndarray:
+        """Give what makes the probabilities those of the data, not of the weighted classes."""
+        codes = y.astype(np.intp)
+        own_weight = weight / self._multipliers[codes] if len(weight) > 0 else weight
+        return calibrate_prior(loss, raw_score, codes, own_weight, prior_shift(self._multipliers))
 
     def decision_function(
         self, X: Any, *, base_margin: Any = None, iteration_range: tuple[int, int] | None = None

@@ -69,9 +69,7 @@ def check_continued(continued: Continued | None, estimator: Any, X: Any) -> None
             f"X has {estimator.n_features_in_} features, but {name} was fitted with "
             f"{other.n_features_in_}: continue with the same features"
         )
-    names, other_names = (
-        list(getattr(own, "feature_names_in_", ())) for own in (estimator, other)
-    )
+    names, other_names = (list(getattr(own, "feature_names_in_", ())) for own in (estimator, other))
     if names and other_names and names != other_names:
         raise ValueError(
             f"X has the features {names}, but {name} was fitted with {other_names}: "

@@ -1,7 +1,7 @@
 """Validation data as users give it, brought to one form.
 
-In: the arguments of fit, ``X_val, y_val`` or XGBoost's ``eval_set``. Out: :class:`GivenSet` records,
-named ``validation_0``, ``validation_1``, ... as in XGBoost.
+In: the arguments of fit, ``X_val, y_val`` or XGBoost's ``eval_set``. Out: :class:`GivenSet`
+records, named ``validation_0``, ``validation_1``, ... as in XGBoost.
 """
 
 from collections.abc import Sequence
@@ -92,10 +92,8 @@ def _of_eval_set(given: FitArguments) -> list[GivenSet]:
                 f"eval_set[{index}] must be a pair (X, y), not a {type(pair).__name__}: "
                 "eval_set=[(X_val, y_val)]"
             )
-        argument = f"eval_set[{index}]"
-        sets.append(
-            GivenSet(f"validation_{index}", argument, *pair, weights[index], margins[index])
-        )
+        argument, own = f"eval_set[{index}]", (pair[0], pair[1])
+        sets.append(GivenSet(f"validation_{index}", argument, *own, weights[index], margins[index]))
     return sets
 
 

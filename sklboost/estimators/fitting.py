@@ -102,13 +102,14 @@ def fit_estimator(
         trees = training.trees(n_rounds)
         if estimator.refit and best is not None and stop_reason != "interrupted":
             rounds = range(rounds.start, n_rounds)
-            new_start, again = _train_again(estimator, team, task, training, rounds)
+            all_rows = task._replace(rows=task.everything)
+            new_start, again = _train_again(estimator, team, all_rows, training, rounds)
             if again.stop_reason == "completed":
-                start, trees = new_start, again.trees(n_rounds)
+                task, start, trees = all_rows, new_start, again.trees(n_rounds)
             else:  # not enough time: what the first training gave is whole
                 stop_reason = again.stop_reason
             clock.lap("refit")
-    _set_model(estimator, task, start.base_score, trees)
+    _set_model(estimator, task, start, trees)
     estimator.evals_result_ = training.finished_log()
     estimator.stop_reason_ = stop_reason
     if best is not None:
@@ -188,7 +189,7 @@ def _plan(
     def make_estimator(trees: Trees) -> Any:
         fitted = copy.copy(estimator)
         detach(fitted)
-        _set_model(fitted, task, start.base_score, trees)
+        _set_model(fitted, task, start, trees)
         return fitted
 
     validation = [
@@ -224,12 +225,11 @@ def _metrics(
 def _train_again(
     estimator: Any, team: ThreadTeam, task: FitTask, first: Training, rounds: range
 ) -> tuple[Start, Training]:
-    """Train once more, on all rows, for the rounds that were best.
+    """Train once more, on the rows of the task, for the rounds that were best.
 
     The learning rates are those of the first training. Nobody watches: what callbacks had to say
     they have said.
     """
-    task = task._replace(rows=task.everything)
     matrix = training_bins(team, task.rows.X, task.rows.weight, estimator.max_bin)
     start = _start(estimator, task, task.rows)
     plan = first.plan._replace(
@@ -241,9 +241,16 @@ def _train_again(
     return start, _train(estimator, team, matrix, task, start, plan)
 
 
-def _set_model(estimator: Any, task: FitTask, base_score: np.ndarray, trees: Trees) -> None:
+def _set_model(estimator: Any, task: FitTask, start: Start, trees: Trees) -> None:
     """Set the attributes that prediction needs."""
-    estimator.model_ = assemble_model(trees, base_score, task.rows.X.shape[1])
-    estimator.n_estimators_ = estimator.model_.n_rounds
+    rows = task.rows
+    model = assemble_model(trees, start.base_score, rows.X.shape[1])
+    estimator.model_ = model
+    estimator.n_estimators_ = model.n_rounds
     estimator._loss = task.loss
-    estimator._has_margin = len(task.rows.margin) > 0
+    estimator._has_margin = len(rows.margin) > 0
+    estimator._shift = np.zeros(task.loss.n_outputs)
+    if estimator._is_shifted:
+        raw_score = _raw_scores(rows, start, None)
+        add_rounds(model, rows.X, (0, model.n_rounds), raw_score, estimator.n_jobs)
+        estimator._shift = estimator._calibrated_shift(task.loss, raw_score, rows.y, rows.weight)

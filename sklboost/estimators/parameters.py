@@ -61,6 +61,7 @@ def _is_class_weight(value: Any) -> bool:
 
 _FLAG = Rule("True or False", lambda value: isinstance(value, bool | np.bool_))
 
+
 def _are_callbacks(value: Any) -> bool:
     return isinstance(value, list | tuple) and all(
         isinstance(callback, TrainingCallback) for callback in value

@@ -3,8 +3,8 @@
 In: names, scikit-learn scorers, functions, or a list of these. Out: a list of
 :class:`~sklboost.metrics.base.RoundMetric`, all called alike: ``value(y, raw_score, weight)``, with
 targets (or numbers of classes) as float64, raw scores of shape (n_outputs, n_samples), and empty
-weights for all 1. The way from raw scores to predictions, the loss's link, is inside. A metric whose
-`code` is not `NOT_COMPILED` has the same value from :mod:`sklboost.metrics.compiled`.
+weights for all 1. The way from raw scores to predictions, the loss's link, is inside. Where `code`
+is not `NOT_COMPILED`, :mod:`sklboost.metrics.compiled` has the same value for less.
 
 Which direction is better: a registered metric knows; of a scorer greater is better; a function
 named ``..._score`` is maximised and any other minimised, which is how scikit-learn names its own; a
@@ -108,8 +108,8 @@ def resolve_metrics(
     for name in names:
         if names.count(name) > 1:
             raise ValueError(
-                f"eval_metric has two metrics called {name!r}: leave one out, or give the functions "
-                "names of their own (__name__)"
+                f"eval_metric has two metrics called {name!r}: leave one out, or give functions "
+                "a __name__ of their own"
             )
     return metrics
 

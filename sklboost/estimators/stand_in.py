@@ -37,7 +37,7 @@ _NO_FEATURES = (
 class _StandIn(BaseEstimator):
     """Predictions of the validation rows."""
 
-    def __init__(self, raw_score: np.ndarray | None = None):
+    def __init__(self, raw_score: Any = None):
         self.raw_score = raw_score
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -114,7 +114,8 @@ def _weighted(data: CheckedData, sample_weight: Any, name: str) -> CheckedData:
     data, kept = data._replace(weight=weight), weight > 0.0
     if kept.all():
         return data
-    return CheckedData(*(own[kept] if len(own) > 0 else own for own in data))
+    X, *others = data
+    return CheckedData(X[kept], *(own[kept] if len(own) > 0 else own for own in others))
 
 
 def base_margins(base_margin: Any, X: Any, of: str) -> np.ndarray:
@@ -240,11 +241,15 @@ def row_weights(
         sample_weight = np.full(len(X), sample_weight)
     weight = check_array(sample_weight, dtype=np.float64, ensure_2d=False, input_name=name)
     if weight.ndim != 1:
-        raise ValueError(f"{name} has shape {weight.shape}: it must be 1-D, one weight for each row")
+        raise ValueError(
+            f"{name} has shape {weight.shape}: it must be 1-D, one weight for each row"
+        )
     check_consistent_length(weight, X)
     if (weight < 0.0).any():
         row = int(np.argmax(weight < 0.0))
-        raise ValueError(f"{name}[{row}]={weight[row]:g}: weights must be >= 0 (0 leaves a row out)")
+        raise ValueError(
+            f"{name}[{row}]={weight[row]:g}: weights must be >= 0 (0 leaves a row out)"
+        )
     if not weight.any():
         raise ValueError(f"{name} is zero for every row: at least one weight must be > 0")
     check_largest_weight(weight, name)
@@ -272,5 +277,6 @@ def check_target_range(y: np.ndarray, name: str) -> None:
     spread = float(np.ptp(y))
     if 0.0 < spread < _SMALLEST_SPREAD:
         raise ValueError(
-            f"{name} varies by {spread:g} only, less than {_SMALLEST_SPREAD:g}; multiply it by a constant"
+            f"{name} varies by {spread:g} only, less than {_SMALLEST_SPREAD:g}; multiply it by a "
+            "constant"
         )

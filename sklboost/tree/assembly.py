@@ -27,7 +27,7 @@ _LARGEST_FLOAT32 = float(np.finfo(np.float32).max)
 
 def assemble_model(trees: Trees, base_score: np.ndarray, n_features: int) -> Model:
     """Put finished trees together with what prediction needs."""
-    nodes, starts = trees.nodes, trees.starts
+    nodes, starts = trees.nodes.view(np.recarray), trees.starts
     depth = np.zeros(len(nodes), dtype=np.int64)
     routes = records(len(nodes), ROUTE_DTYPE)
     fill_routes(nodes, starts, routes, depth)
@@ -45,7 +45,7 @@ def assemble_model(trees: Trees, base_score: np.ndarray, n_features: int) -> Mod
         depths=np.maximum.reduceat(depth, starts[:-1]),
         n_pruned=trees.n_pruned,
         base_score=base_score,
-        params=trees.params,
+        params=trees.params.view(np.recarray),
         n_features=n_features,
     )
 
@@ -79,10 +79,10 @@ def join_trees(parts: Sequence[Trees]) -> Trees:
     """Put trees behind one another."""
     sizes = [np.diff(part.starts) for part in parts]
     return Trees(
-        np.concatenate([part.nodes for part in parts], dtype=NODE_DTYPE).view(np.recarray),
+        np.concatenate([part.nodes for part in parts], dtype=NODE_DTYPE),
         np.cumsum(np.concatenate([[0], *sizes]), dtype=np.int64),
         np.concatenate([part.n_pruned for part in parts]),
-        np.concatenate([part.params for part in parts], dtype=PARAMS_DTYPE).view(np.recarray),
+        np.concatenate([part.params for part in parts], dtype=PARAMS_DTYPE),
     )
 
 

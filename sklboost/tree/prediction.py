@@ -74,9 +74,7 @@ def prepare_prediction(
     return tops.thresholds32 if dtype == np.float32 else tops.thresholds, scratch
 
 
-def allocate_scratch(
-    columns: np.ndarray, missing: np.ndarray, n_threads: int
-) -> PredictionScratch:
+def allocate_scratch(columns: np.ndarray, missing: np.ndarray, n_threads: int) -> PredictionScratch:
     """Make room for all but the rows themselves."""
     return PredictionScratch(
         columns=columns,

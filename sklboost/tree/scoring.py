@@ -96,7 +96,7 @@ def allocate_new_trees(trees: Trees, n_outputs: int, n_features: int) -> NewTree
     """Make room to lay out trees that will be written to `trees`."""
     n_nodes, n_trees = len(trees.nodes), len(trees.n_pruned)
     model = Model(
-        nodes=trees.nodes,
+        nodes=trees.nodes.view(np.recarray),
         tree_starts=trees.starts,
         routes=records(n_nodes, ROUTE_DTYPE),
         values=np.empty(n_nodes),
@@ -104,7 +104,7 @@ def allocate_new_trees(trees: Trees, n_outputs: int, n_features: int) -> NewTree
         depths=np.empty(n_trees, dtype=np.int64),
         n_pruned=trees.n_pruned,
         base_score=np.zeros(n_outputs),
-        params=trees.params,
+        params=trees.params.view(np.recarray),
         n_features=n_features,
     )
     depth, place = np.empty((2, n_nodes), dtype=np.int64)

@@ -14,9 +14,7 @@ def split(feature, gain, left):
 
 def importance(*trees):
     tables = [make_nodes(*tree) for tree in trees]
-    return list(
-        gain_importance(assemble_model(as_trees(tables, params()), np.zeros(1), 3))
-    )
+    return list(gain_importance(assemble_model(as_trees(tables, params()), np.zeros(1), 3)))
 
 
 def test_average_gain_of_each_features_splits():
