@@ -182,18 +182,6 @@ def test_n_jobs(n_jobs, regression):
     assert_array_equal(small(XGBRegressorLite, n_jobs=n_jobs).fit(X, y).predict(X), expected)
 
 
-def test_verbose_writes_the_training_loss(regression, capsys):
-    small(XGBRegressorLite).fit(*regression)
-    assert capsys.readouterr().out == ""
-    small(XGBRegressorLite, n_estimators=6, verbose=2).fit(*regression)
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[:4] for line in lines] == [
-        ["round", str(n), "of", "6:"] for n in (2, 4, 6)
-    ]
-    losses = [float(line.split()[-1]) for line in lines]
-    assert sorted(losses, reverse=True) == losses
-
-
 # --- labels --------------------------------------------------------------------------------------
 
 LABELS = {

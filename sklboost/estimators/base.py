@@ -11,11 +11,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sklboost.data.binned_matrix import BinnedMatrix
+from sklboost.estimators.callback_support import CallbackSupportMixin, with_callbacks
 from sklboost.estimators.continuing import Continued
 from sklboost.estimators.evaluation_sets import FitArguments
 from sklboost.estimators.fitting import fit_estimator
 from sklboost.estimators.parameters import ChecksNames, check_iteration_range
 from sklboost.estimators.raw_scores import add_rounds, leaves
+from sklboost.estimators.sklearn_callbacks import fit_tasks
 from sklboost.estimators.validation import base_margins, check_margin_outputs, features
 from sklboost.inspection.importances import gain_importance
 from sklboost.inspection.tables import node_table
@@ -23,7 +25,7 @@ from sklboost.losses.base import Loss
 from sklboost.structs import Model
 
 
-class BaseBooster(ChecksNames, BaseEstimator, metaclass=ABCMeta):
+class BaseBooster(ChecksNames, CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):
     """Gradient boosted trees: everything but the loss and what its raw scores mean."""
 
     model_: Model
@@ -106,6 +108,7 @@ class BaseBooster(ChecksNames, BaseEstimator, metaclass=ABCMeta):
         """Whether raw scores are shifted after the training, by :meth:`_calibrated_shift`."""
         return False
 
+    @with_callbacks
     def fit(
         self,
         X: Any,
@@ -174,9 +177,12 @@ class BaseBooster(ChecksNames, BaseEstimator, metaclass=ABCMeta):
             *(eval_set, sample_weight_eval_set, base_margin_eval_set),
             *(groups, base_margin, init_model),
         )
+        tasks = fit_tasks(self, X, y, sample_weight)
         before = self.__dict__.copy()
         try:
-            fit_estimator(self, X, y, given)
+            fit_estimator(self, X, y, given, tasks)
+            for task in tasks:
+                task.finish()
         except BaseException:
             # whatever went wrong, an earlier fit is still whole
             self.__dict__ = before

@@ -17,6 +17,7 @@ from sklboost.boosting.settings import tree_params
 from sklboost.boosting.training import Plan, Problem, Replay, Training
 from sklboost.data.binning import VALUES_PER_THREAD
 from sklboost.data.features import training_bins
+from sklboost.estimators.callback_support import detach
 from sklboost.estimators.continuing import Continued, continued_model, rounds_to_do
 from sklboost.estimators.evaluation_sets import FitArguments
 from sklboost.estimators.parameters import check_parameters
@@ -67,7 +68,9 @@ class Start(NamedTuple):
     trees: Trees
 
 
-def fit_estimator(estimator: Any, X: Any, y: Any, given: FitArguments) -> None:
+def fit_estimator(
+    estimator: Any, X: Any, y: Any, given: FitArguments, listeners: Sequence[TrainingCallback]
+) -> None:
     """Fit an estimator.
 
     Parameters
@@ -76,6 +79,8 @@ def fit_estimator(estimator: Any, X: Any, y: Any, given: FitArguments) -> None:
         Gets the fitted attributes.
     X, y : array-like
     given : FitArguments
+    listeners : sequence of TrainingCallback
+        Told of the training beside `callbacks`.
     """
     clock = Clock()
     check_parameters(estimator.get_params(deep=False))
@@ -89,7 +94,7 @@ def fit_estimator(estimator: Any, X: Any, y: Any, given: FitArguments) -> None:
         clock.lap("binning")
         start = _start(estimator, task, task.rows)
         rounds = rounds_to_do(continued, estimator.n_estimators)
-        plan = _plan(estimator, task, start, rounds, clock.begin)
+        plan = _plan(estimator, task, start, rounds, clock.begin, listeners)
         training = _train(estimator, team, (matrix, cuts), task, start, plan)
         clock.lap("other", training.seconds)
         best, stop_reason = training.best_iteration, training.stop_reason
@@ -178,9 +183,17 @@ def _train(
     return training
 
 
-def _plan(estimator: Any, task: FitTask, start: Start, rounds: range, begin: float) -> Plan:
+def _plan(
+    estimator: Any,
+    task: FitTask,
+    start: Start,
+    rounds: range,
+    begin: float,
+    listeners: Sequence[TrainingCallback],
+) -> Plan:
     def make_estimator(trees: Trees) -> Any:
         fitted = copy.copy(estimator)
+        detach(fitted)
         _set_model(fitted, task, start, trees)
         return fitted
 
@@ -193,7 +206,7 @@ def _plan(estimator: Any, task: FitTask, start: Start, rounds: range, begin: flo
         rounds=rounds,
         begin=begin,
         max_time=np.inf if estimator.max_time is None else estimator.max_time,
-        callbacks=_callbacks(estimator),
+        callbacks=[*_callbacks(estimator), *listeners],
         validation=validation,
         metrics=_metrics(estimator, task, validation),
         make_estimator=make_estimator,

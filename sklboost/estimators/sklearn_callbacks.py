@@ -54,8 +54,8 @@ class FitTasks(TrainingCallback):
         self._context.call_on_fit_task_end(**self._arguments, reconstruction_attributes={})
 
 
-def fit_tasks(estimator: Any, X: Any, y: Any, sample_weight: Any) -> FitTasks | None:
-    """Give what tells scikit-learn's callbacks of a fit, None if there are none.
+def fit_tasks(estimator: Any, X: Any, y: Any, sample_weight: Any) -> list[FitTasks]:
+    """Give what tells scikit-learn's callbacks of a fit; nothing if there are none.
 
     Parameters
     ----------
@@ -65,4 +65,4 @@ def fit_tasks(estimator: Any, X: Any, y: Any, sample_weight: Any) -> FitTasks | 
         As given to fit.
     """
     context = open_context(estimator)
-    return None if context is None else FitTasks(context, estimator, X, y, sample_weight)
+    return [] if context is None else [FitTasks(context, estimator, X, y, sample_weight)]

@@ -1,0 +1,74 @@
+"""What is found of scikit-learn's callbacks, and life without them."""
+
+from importlib.util import find_spec
+
+import pytest
+from sklearn.datasets import load_diabetes
+
+from sklboost import XGBRegressorLite
+from sklboost.estimators.callback_support import detach, open_context
+from tests.conftest import run_python
+
+# Before it is hidden, what imports it: scikit-learn's own tools.
+WITHOUT = """
+import sys
+import sklearn.model_selection, sklearn.pipeline, sklearn.preprocessing
+sys.modules["sklearn.callback"] = None
+
+from sklearn.datasets import load_diabetes
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklboost import XGBRegressorLite
+from sklboost.estimators.callback_support import open_context
+
+X, y = load_diabetes(return_X_y=True)
+model = XGBRegressorLite(n_estimators=3, max_depth=2)
+assert not hasattr(model, "set_callbacks")
+assert open_context(model) is None
+pipeline = make_pipeline(StandardScaler(), model)
+search = GridSearchCV(pipeline, {"xgbregressorlite__max_depth": [1, 2]}, cv=2).fit(X, y)
+print(search.best_estimator_[-1].model_.n_rounds)
+"""
+
+
+def test_without_callbacks_of_scikit_learn(tmp_path):
+    assert run_python(WITHOUT, tmp_path) == "3"
+
+
+def test_found_where_it_is():
+    has_callbacks = find_spec("sklearn.callback") is not None
+    assert hasattr(XGBRegressorLite, "set_callbacks") == has_callbacks
+
+
+def test_a_fit_that_nobody_listens_to_opens_nothing():
+    model = XGBRegressorLite()
+    assert open_context(model) is None
+
+
+@pytest.mark.parametrize("listens", [False, True])
+def test_a_context_that_hides_its_callbacks_is_used(listens):
+    class Context:
+        if not listens:
+            _callbacks = ()
+
+    class Estimator:
+        def _init_callback_context(self, max_subtasks):
+            assert max_subtasks is None
+            return Context()
+
+    assert isinstance(open_context(Estimator()), Context) == listens
+
+
+def test_detach_takes_what_callbacks_left():
+    model = XGBRegressorLite(callbacks=[])
+    before = dict(vars(model))
+    model._skl_callbacks = model._callback_fit_ctx = model._parent_callback_ctx = object()
+    detach(model)
+    assert vars(model) == before
+
+
+def test_nothing_stays_after_a_fit():
+    X, y = load_diabetes(return_X_y=True)
+    model = XGBRegressorLite(n_estimators=2, max_depth=2).fit(X, y)
+    assert not [name for name in vars(model) if name.startswith("_") and "callback" in name]

@@ -1,0 +1,227 @@
+"""Callbacks and `verbose` in real fits."""
+
+import logging
+import re
+import signal
+import threading
+
+import joblib
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.model_selection import GridSearchCV, train_test_split
+
+from sklboost import (
+    Checkpoint,
+    EarlyStopping,
+    LearningRateScheduler,
+    TrainingCallback,
+    XGBClassifierLite,
+    XGBRegressorLite,
+)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return load_diabetes(return_X_y=True)
+
+
+@pytest.fixture(scope="module")
+def parts():
+    X, y = load_breast_cancer(return_X_y=True)
+    X, X_val, y, y_val = train_test_split(X, y, random_state=0)
+    return (X, y), dict(X_val=X_val, y_val=y_val)
+
+
+def small(**parameters):
+    return XGBRegressorLite(**(dict(n_estimators=6, max_depth=2) | parameters))
+
+
+class Recorder(TrainingCallback):
+    """Keeps what it sees; may do something at a round."""
+
+    def __init__(self, at=None, act=None):
+        self.at = at
+        self.act = act
+        self.seen = []
+
+    def before_training(self, training):
+        self.seen = [("before", training.first_round, training.n_estimators, training.n_rounds)]
+
+    def before_iteration(self, training, epoch, evals_log):
+        self.seen.append(("round", epoch, training.n_rounds, training.learning_rate))
+        return False
+
+    def after_iteration(self, training, epoch, evals_log):
+        self.seen.append((training.n_rounds, training.training_loss()))
+        return epoch == self.at and self.act()
+
+    def after_training(self, training):
+        self.seen.append(("after", training.n_rounds))
+
+
+# --- what callbacks see and do -------------------------------------------------------------------
+
+
+def test_what_a_callback_sees(data):
+    X, y = data
+    recorder = Recorder()
+    model = small(n_estimators=2, callbacks=[recorder]).fit(X, y)
+    losses = [np.mean((prediction - y) ** 2) / 2 for prediction in model.staged_predict(X)]
+    before, begin_0, end_0, begin_1, end_1, after = recorder.seen
+    assert before == ("before", 0, 2, 0)
+    assert (begin_0, begin_1) == (("round", 0, 0, 0.3), ("round", 1, 1, 0.3))
+    assert end_0 == (1, pytest.approx(losses[0]))
+    assert end_1 == (2, pytest.approx(losses[1]))
+    assert after == ("after", 2)
+
+
+def test_being_watched_changes_nothing(data):
+    X, y = data
+    watched = small(callbacks=[Recorder(), LearningRateScheduler(6 * [0.3])]).fit(X, y)
+    assert_array_equal(watched.predict(X), small().fit(X, y).predict(X))
+
+
+def test_a_callback_may_stop(data):
+    X, y = data
+    model = small(callbacks=[Recorder(at=3, act=lambda: True)]).fit(X, y)
+    assert_array_equal(model.predict(X), small(n_estimators=4).fit(X, y).predict(X))
+
+
+def test_learning_rates_are_used(data):
+    X, y = data
+    rates = [0.5, 0.1]
+    model = small(n_estimators=2, callbacks=[LearningRateScheduler(rates)]).fit(X, y)
+    first = small(n_estimators=1, learning_rate=0.5).fit(X, y)
+    both = small(n_estimators=1, learning_rate=0.1).fit(X, y, init_model=first)
+    assert_array_equal(model.predict(X), both.predict(X))
+
+
+def test_early_stopping_as_callback_and_as_parameter(parts):
+    (X, y), validation = parts
+    parameter = XGBClassifierLite(early_stopping_rounds=3).fit(X, y, **validation)
+    stop = EarlyStopping(3)
+    for _ in range(2):  # nothing sticks from one model to the next
+        model = XGBClassifierLite(callbacks=[stop]).fit(X, y, **validation)
+        assert model.best_iteration_ == parameter.best_iteration_ < 99
+        assert model.best_score_ == parameter.best_score_
+        assert_array_equal(model.predict_proba(X), parameter.predict_proba(X))
+    # no improvement counts
+    model = XGBClassifierLite(callbacks=[EarlyStopping(3, min_delta=1.0)]).fit(X, y, **validation)
+    assert model.best_iteration_ == 0
+
+
+def test_what_early_stopping_cannot_watch(parts):
+    (X, y), validation = parts
+    model = XGBClassifierLite(callbacks=[EarlyStopping(3, metric_name="auc")])
+    with pytest.raises(ValueError, match="metric_name='auc': it must be one of 'logloss'"):
+        model.fit(X, y, **validation)
+
+
+def test_go_on_from_a_checkpoint(data, tmp_path):
+    X, y = data
+    whole = small(callbacks=[Checkpoint(tmp_path, interval=2)]).fit(X, y)
+    saved = joblib.load(tmp_path / "model_4.joblib")
+    assert_array_equal(saved.predict(X), small(n_estimators=4).fit(X, y).predict(X))
+    resumed = small(n_estimators=2).fit(X, y, init_model=saved)
+    assert_array_equal(resumed.predict(X), whole.predict(X))
+
+
+def test_a_checkpoint_of_an_interrupted_fit(data, tmp_path):
+    interrupt = Recorder(at=2, act=lambda: signal.raise_signal(signal.SIGINT))
+    small(callbacks=[interrupt, Checkpoint(tmp_path)]).fit(*data)
+    assert [path.name for path in tmp_path.iterdir()] == ["model_3.joblib"]
+
+
+def test_clones_have_callbacks_of_their_own(data):
+    recorder = Recorder()
+    model = small(callbacks=[recorder])
+    clone(model).fit(*data)
+    search = GridSearchCV(model, {"max_depth": [1, 2]}, cv=2).fit(*data)
+    assert recorder.seen == []
+    assert len(search.best_estimator_.callbacks[0].seen) == 14
+    search = GridSearchCV(small(), {"callbacks": [None, [EarlyStopping(2)]]}, cv=2).fit(*data)
+    assert len(search.cv_results_["params"]) == 2
+
+
+def test_one_callback_in_two_fits_at_the_same_time(parts):
+    (X, y), validation = parts
+    stop = EarlyStopping(3)
+    models = [XGBClassifierLite(max_depth=d, callbacks=[stop], n_jobs=1) for d in (1, 3)]
+    threads = [
+        threading.Thread(target=model.fit, args=(X, y), kwargs=validation) for model in models
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for model in models:
+        alone = XGBClassifierLite(max_depth=model.max_depth, early_stopping_rounds=3)
+        assert model.best_iteration_ == alone.fit(X, y, **validation).best_iteration_
+
+
+@pytest.mark.parametrize(
+    "callbacks",
+    [EarlyStopping(2), [EarlyStopping], [None], [print], ["early_stopping"], (c for c in ()), 3],
+)
+def test_what_is_no_list_of_callbacks(data, callbacks):
+    message = "callbacks=.*: it must be None or a list of objects .* from sklboost.TrainingCallback"
+    with pytest.raises(ValueError, match=message):
+        small(callbacks=callbacks).fit(*data)
+
+
+# --- verbose -------------------------------------------------------------------------------------
+
+
+def test_lines_of_the_training_loss(data, caplog):
+    X, y = data
+    model = small(verbose=2).fit(X, y)
+    losses = [np.mean((prediction - y) ** 2) / 2 for prediction in model.staged_predict(X)]
+    assert [record.getMessage() for record in caplog.records] == [
+        f"round {i + 1} of 6: training loss {loss:.6g}" for i, loss in enumerate(losses)
+    ]
+
+
+def test_lines_of_the_metrics(parts, caplog):
+    (X, y), validation = parts
+    model = XGBClassifierLite(n_estimators=3, eval_metric=["logloss", "auc"], verbose=2)
+    model.fit(X, y, **validation)
+    of_set = model.evals_result_["validation_0"]
+    assert [record.getMessage() for record in caplog.records] == [
+        f"round {i + 1} of 3: validation_0-logloss {of_set['logloss'][i]:.6g}, "
+        f"validation_0-auc {of_set['auc'][i]:.6g}"
+        for i in range(3)
+    ]
+
+
+def test_a_bar_of_a_fit_that_stops_early(parts, capsys):
+    (X, y), validation = parts
+    model = XGBClassifierLite(verbose=1, early_stopping_rounds=3).fit(X, y, **validation)
+    n_rounds = len(model.evals_result_["validation_0"]["logloss"])
+    assert n_rounds < 100
+    shown = capsys.readouterr().err
+    assert re.search(rf" {n_rounds}/100 .*validation_0-logloss 0\.\d+\] *\n$", shown)
+
+
+def test_a_bar_of_an_interrupted_fit(data, capsys):
+    interrupt = Recorder(at=2, act=lambda: signal.raise_signal(signal.SIGINT))
+    model = small(verbose=1, callbacks=[interrupt]).fit(*data)
+    assert model.stop_reason_ == "interrupted"
+    assert capsys.readouterr().err.endswith("\n")
+
+
+def test_nothing_sticks_from_one_model_to_the_next(data, capsys, caplog):
+    before = (logging.root.level, *logging.root.handlers, logging.getLogger("sklboost").level)
+    threads = threading.enumerate()
+    small(verbose=2).fit(*data)
+    small(verbose=1).fit(*data)
+    capsys.readouterr()
+    caplog.clear()
+    small().fit(*data)
+    assert capsys.readouterr() == ("", "")
+    assert caplog.records == []
+    assert threading.enumerate() == threads
+    after = (logging.root.level, *logging.root.handlers, logging.getLogger("sklboost").level)
+    assert after == before
