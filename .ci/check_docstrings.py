@@ -35,13 +35,20 @@ def public_objects() -> Iterator[str]:
 
 
 def own_members(cls: type) -> set[str]:
-    """Name the public members that come from this package, not from scikit-learn's base classes."""
-    ours = [base for base in cls.__mro__ if base.__module__.startswith("sklboost.")]
+    """Name the public members that come from this package, not from scikit-learn's base classes.
+
+    Without those that override a method and leave its description as it is.
+    """
+    members: dict[str, object] = {}
+    for base in reversed(cls.__mro__):
+        if base.__module__.startswith("sklboost."):
+            members.update(vars(base))
     return {
         name
-        for base in ours
-        for name, member in vars(base).items()
-        if not name.startswith("_") and (callable(member) or isinstance(member, property))
+        for name, member in members.items()
+        if not name.startswith("_")
+        and (callable(member) or isinstance(member, property))
+        and (member.__doc__ or not inspect.getdoc(member))
     }
 
 

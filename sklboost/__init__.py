@@ -1,10 +1,26 @@
 """Gradient boosting in Python that can be read, with the same model on any number of threads."""
 
+from sklboost.boosting.callbacks import (
+    EarlyStopping,
+    LearningRateScheduler,
+    TrainingCallback,
+)
+from sklboost.boosting.checkpoint import Checkpoint
 from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.estimators.bin_features import bin_features
 from sklboost.estimators.classifier import XGBClassifierLite
 from sklboost.estimators.regressor import XGBRegressorLite
 from sklboost.warmup import warmup
 
-__all__ = ["BinnedMatrix", "XGBClassifierLite", "XGBRegressorLite", "bin_features", "warmup"]
+__all__ = [
+    "BinnedMatrix",
+    "Checkpoint",
+    "EarlyStopping",
+    "LearningRateScheduler",
+    "TrainingCallback",
+    "XGBClassifierLite",
+    "XGBRegressorLite",
+    "bin_features",
+    "warmup",
+]
 __version__ = "0.1.0"

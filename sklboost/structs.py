@@ -4,7 +4,7 @@ Groups of arrays are NamedTuples (flat, free in compiled loops); per-item state 
 made by :func:`records` so that ``item.field`` works compiled and interpreted alike.
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, get_type_hints
 
 import numpy as np
 
@@ -119,6 +119,37 @@ class TreeParams(NamedTuple):
     best_first: int  # 1: lossguide, 0: depthwise
 
 
+# The settings of one tree of a model, as a record with the fields of TreeParams.
+PARAMS_DTYPE = np.dtype(
+    [
+        (name, np.int64 if kind is int else np.float64)
+        for name, kind in get_type_hints(TreeParams).items()
+    ],
+    align=True,
+)
+
+
+class Trees(NamedTuple):
+    """Finished trees, one after the other.
+
+    Attributes
+    ----------
+    nodes : ndarray of NODE_DTYPE, shape (n_nodes_of_all_trees,)
+        The links of a node count from its tree's root.
+    starts : ndarray of int64, shape (n_trees + 1,)
+        Tree t owns ``nodes[starts[t]:starts[t + 1]]``.
+    n_pruned : ndarray of int64, shape (n_trees,)
+        Splits that pruning removed from each tree.
+    params : ndarray of PARAMS_DTYPE, shape (n_trees,)
+        The settings each tree was grown with.
+    """
+
+    nodes: np.ndarray
+    starts: np.ndarray
+    n_pruned: np.ndarray
+    params: np.ndarray
+
+
 class BinCuts(NamedTuple):
     """How raw values become bins: bin ``b`` of a feature holds ``cuts[b-1] <= x < cuts[b]``.
 
@@ -186,8 +217,8 @@ class Model(NamedTuple):
         Splits that pruning removed from each tree.
     base_score : ndarray of float64, shape (n_outputs,)
         Raw score before the first tree.
-    params : TreeParams
-        The settings its trees were grown with.
+    params : recarray of PARAMS_DTYPE, shape (n_trees,)
+        The settings each tree was grown with.
     n_features : int
         Number of columns of the training data.
     """
@@ -200,7 +231,7 @@ class Model(NamedTuple):
     depths: np.ndarray
     n_pruned: np.ndarray
     base_score: np.ndarray
-    params: TreeParams
+    params: np.recarray
     n_features: int
 
     @property

@@ -1,9 +1,8 @@
-"""The rounds of boosting: gradients of the loss, one tree per output, new raw scores.
+"""Rounds of boosting: gradients of the loss, one tree per output, new raw scores.
 
-In: a binned matrix, targets, weights, a loss, settings. Out: a :class:`~sklboost.structs.Model`.
+In: a binned matrix, targets, weights, a loss, settings. Out: trees.
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -13,8 +12,7 @@ from sklboost.hashing import hash_key
 from sklboost.losses.base import Loss
 from sklboost.losses.gradients import allocate_scratch, fill_gradients
 from sklboost.parallel import ThreadTeam, assemble, barrier
-from sklboost.structs import NODE_DTYPE, Model, TrainingBins, TreeParams, records
-from sklboost.tree.assembly import assemble_model
+from sklboost.structs import NODE_DTYPE, PARAMS_DTYPE, TrainingBins, TreeParams, Trees, records
 from sklboost.tree.growing import grow_tree
 from sklboost.tree.quantization import Derivatives, weigh
 from sklboost.tree.workspace import allocate_workspace
@@ -52,20 +50,6 @@ class Training(NamedTuple):
     seed: int
 
 
-class GrownTrees(NamedTuple):
-    """The trees of one call.
-
-    Attributes
-    ----------
-    nodes : recarray of NODE_DTYPE, shape (n_trees, capacity)
-    n_nodes, n_pruned : ndarray of int64, shape (n_trees,)
-    """
-
-    nodes: np.recarray
-    n_nodes: np.ndarray
-    n_pruned: np.ndarray
-
-
 @kernel
 def boost_rounds(team, rounds, training, params, workspace, grown):
     """Do the rounds ``[start, stop)``; every member of the team calls it.
@@ -78,8 +62,8 @@ def boost_rounds(team, rounds, training, params, workspace, grown):
     training : Training
     params : TreeParams
     workspace : Workspace
-    grown : GrownTrees
-        Filled from the front.
+    grown : Trees
+        Filled from the front, but for the settings.
     """
     if not assemble(team):
         return
@@ -107,28 +91,16 @@ def boost_rounds(team, rounds, training, params, workspace, grown):
 
 @kernel
 def store_tree(growing, grown, tree):
-    """Copy a finished tree."""
-    n_nodes = growing.counts[0].n_nodes
+    """Copy a finished tree behind those before it."""
+    start, n_nodes = grown.starts[tree], growing.counts[0].n_nodes
     for node in range(n_nodes):
-        grown.nodes[tree, node] = growing.nodes[node]
-    grown.n_nodes[tree] = n_nodes
+        grown.nodes[start + node] = growing.nodes[node]
+    grown.starts[tree + 1] = start + n_nodes
     grown.n_pruned[tree] = growing.counts[0].n_pruned
 
 
-def boost(
-    team: ThreadTeam,
-    matrix: TrainingBins,
-    y: np.ndarray,
-    weight: np.ndarray,
-    loss: Loss,
-    params: TreeParams,
-    *,
-    start: np.ndarray,
-    n_rounds: int,
-    seed: int,
-    after_round: Callable[[int, np.ndarray], None] | None = None,
-) -> Model:
-    """Train a model.
+class Rounds:
+    """Does rounds of boosting, some at a time, on the same data.
 
     Parameters
     ----------
@@ -138,40 +110,63 @@ def boost(
     weight : ndarray of float64, shape (n_samples,) or (0,)
         Positive; empty: all 1.
     loss : Loss
+    raw_score : ndarray of float64, shape (n_outputs, n_samples)
+        Before the first of these rounds. Modified by each round.
     params : TreeParams
-    start : ndarray of float64, shape (n_outputs,)
-        Raw scores before the first tree.
-    n_rounds : int
     seed : int
         Decides the random rounding of gradients.
-    after_round : callable, optional
-        Called with the number of the round and the raw scores, (n_outputs, n_samples).
+    most : int
+        Rounds that will be asked for at once, at most.
+
+    Attributes
+    ----------
+    n_at_once : int
+        Rounds that are worth doing in one call, at most `most`.
+    grown : Trees
+        Those of the last call, from the front.
     """
-    n_outputs = len(start)
-    raw_score = np.repeat(start, len(y)).reshape(n_outputs, len(y))
-    gradient, hessian = np.empty((2, *raw_score.shape), dtype=np.float32)
-    derivatives = weigh(gradient, hessian, weight)
-    scratch = allocate_scratch(team.size)
-    training = Training(matrix, loss.code, y, raw_score, derivatives, scratch, seed)
-    workspace = allocate_workspace(matrix, params, team.size)
-    capacity = len(workspace.tree.nodes)
-    n_at_once = 1
-    if after_round is None:
-        n_at_once = _VALUES_PER_CALL // (matrix.rows.size * n_outputs)
-        n_at_once = max(1, min(n_at_once, n_rounds, _NODES_PER_CALL // (capacity * n_outputs)))
-    n_trees = n_at_once * n_outputs
-    grown = GrownTrees(
-        records((n_trees, capacity), NODE_DTYPE),
-        np.zeros(n_trees, dtype=np.int64),
-        np.zeros(n_trees, dtype=np.int64),
-    )
-    trees, n_pruned = [], []
-    for first in range(0, n_rounds, n_at_once):
-        stop = min(first + n_at_once, n_rounds)
-        team.run(boost_rounds, (first, stop), training, params, workspace, grown)
-        for tree in range((stop - first) * n_outputs):
-            trees.append(grown.nodes[tree, : grown.n_nodes[tree]].copy())
-            n_pruned.append(int(grown.n_pruned[tree]))
-        if after_round is not None:
-            after_round(first, raw_score)
-    return assemble_model(trees, n_pruned, start, params, matrix.rows.shape[1])
+
+    def __init__(
+        self,
+        team: ThreadTeam,
+        matrix: TrainingBins,
+        y: np.ndarray,
+        weight: np.ndarray,
+        loss: Loss,
+        raw_score: np.ndarray,
+        params: TreeParams,
+        *,
+        seed: int,
+        most: int,
+    ):
+        gradient, hessian = np.empty((2, *raw_score.shape), dtype=np.float32)
+        derivatives = weigh(gradient, hessian, weight)
+        scratch = allocate_scratch(team.size)
+        self._team = team
+        self._training = Training(matrix, loss.code, y, raw_score, derivatives, scratch, seed)
+        self._workspace = allocate_workspace(matrix, params, team.size)
+        self._n_outputs = len(raw_score)
+        capacity = len(self._workspace.tree.nodes)
+        worth = _VALUES_PER_CALL // (matrix.rows.size * self._n_outputs)
+        room = _NODES_PER_CALL // (capacity * self._n_outputs)
+        self.n_at_once = max(1, min(worth, room, most))
+        n_trees = self.n_at_once * self._n_outputs
+        self.grown = Trees(
+            records(n_trees * capacity, NODE_DTYPE),
+            np.zeros(n_trees + 1, dtype=np.int64),
+            np.empty(n_trees, dtype=np.int64),
+            records(n_trees, PARAMS_DTYPE),
+        )
+
+    def run(self, start: int, stop: int, params: TreeParams) -> Trees:
+        """Do the rounds ``[start, stop)`` and give a copy of their trees."""
+        grown = self.grown
+        self._team.run(boost_rounds, (start, stop), self._training, params, self._workspace, grown)
+        n_trees = (stop - start) * self._n_outputs
+        starts = grown.starts[: n_trees + 1].copy()
+        return Trees(
+            grown.nodes[: starts[-1]].copy(),
+            starts,
+            grown.n_pruned[:n_trees].copy(),
+            np.full(n_trees, np.array(tuple(params), PARAMS_DTYPE)),
+        )

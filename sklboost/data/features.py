@@ -60,14 +60,15 @@ def fill_columns(team, rows, columns):
 def raw_blocks(team: ThreadTeam, X: np.ndarray | BinnedMatrix) -> Iterator[tuple[slice, RawMatrix]]:
     """Yield ranges of rows and their values, which the next block overwrites.
 
-    Raw values are one block, as they are; bins become float64 values a block at a time.
+    Raw values are one block, as they are; bins become float64 values some multiple of 256 rows at
+    a time.
     """
     if not isinstance(X, BinnedMatrix):
         yield slice(0, len(X)), raw_matrix(X)
         return
     cells = lay_out_cells(X.bins, X.bins.T, X.binning.cuts, X.binning.has_missing)
     cell_values = _middles(cells.lower, cells.upper)
-    n_rows = max(1, _BLOCK_VALUES // X.shape[1])
+    n_rows = max(1, _BLOCK_VALUES // X.shape[1] // _BLOCK_ROWS) * _BLOCK_ROWS
     values = np.empty((min(n_rows, len(X)), X.shape[1]))
     for start in range(0, len(X), n_rows):
         rows = slice(start, min(start + n_rows, len(X)))

@@ -1,9 +1,8 @@
 """What the two estimators share: parameters, fit, raw scores, inspection."""
 
-import sys
+import warnings
 from abc import ABCMeta, abstractmethod
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -11,35 +10,28 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from sklboost.boosting.rounds import boost
-from sklboost.boosting.settings import tree_params
-from sklboost.data.binning import VALUES_PER_THREAD
-from sklboost.data.features import raw_blocks, training_bins
-from sklboost.estimators.parameters import ChecksNames, check_parameters
-from sklboost.estimators.validation import TrainingData, features, training_data
+from sklboost.data.binned_matrix import BinnedMatrix
+from sklboost.estimators.continuing import Continued
+from sklboost.estimators.evaluation_sets import FitArguments
+from sklboost.estimators.fitting import fit_estimator
+from sklboost.estimators.parameters import ChecksNames, check_iteration_range
+from sklboost.estimators.raw_scores import add_rounds, leaves
+from sklboost.estimators.validation import base_margins, check_margin_outputs, features
 from sklboost.inspection.importances import gain_importance
 from sklboost.inspection.tables import node_table
 from sklboost.losses.base import Loss
-from sklboost.parallel import ThreadTeam, n_threads_for
 from sklboost.structs import Model
-from sklboost.tree.prediction import add_trees, find_leaves, prepare_prediction
-
-_TREE_PARAMETERS = (
-    *("learning_rate", "reg_lambda", "reg_alpha", "gamma", "min_child_weight"),
-    *("max_delta_step", "max_depth", "max_leaves", "grow_policy", "pruning"),
-)
-
-# Rows times trees that are predicted in the time it takes to start a thread, or less than that.
-_LEAVES_PER_THREAD = 250_000
 
 
 class BaseBooster(ChecksNames, BaseEstimator, metaclass=ABCMeta):
     """Gradient boosted trees: everything but the loss and what its raw scores mean."""
 
     model_: Model
+    _shift: np.ndarray  # (n_outputs,), added to raw scores at prediction
     n_features_in_: int
     _numeric_target: bool
     _loss: Loss
+    _has_margin: bool  # scores start from the user's base_margin
     _binning_digest: str | None  # of a BinnedMatrix given to fit
 
     def __init__(
@@ -58,6 +50,14 @@ class BaseBooster(ChecksNames, BaseEstimator, metaclass=ABCMeta):
         max_delta_step: float = 0.0,
         pruning: str = "post",
         base_score: float | None = None,
+        early_stopping_rounds: int | None = None,
+        validation_fraction: float = 0.1,
+        validation_split: str = "random",
+        eval_metric: Any = None,
+        refit: bool = False,
+        max_time: float | None = None,
+        callbacks: Any = None,
+        warm_start: bool = False,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -75,15 +75,54 @@ class BaseBooster(ChecksNames, BaseEstimator, metaclass=ABCMeta):
         self.max_delta_step = max_delta_step
         self.pruning = pruning
         self.base_score = base_score
+        self.early_stopping_rounds = early_stopping_rounds
+        self.validation_fraction = validation_fraction
+        self.validation_split = validation_split
+        self.eval_metric = eval_metric
+        self.refit = refit
+        self.max_time = max_time
+        self.callbacks = callbacks
+        self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
 
     @abstractmethod
-    def _prepare(self, data: TrainingData) -> tuple[Loss, np.ndarray]:
-        """Choose the loss; give it and the targets as float64, setting what labels need."""
+    def _choose_loss(self, y: np.ndarray, weight: np.ndarray, continued: Continued | None) -> Loss:
+        """Choose the loss, and remember the classes."""
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "BaseBooster":
+    @abstractmethod
+    def _targets(
+        self, y: np.ndarray, weight: np.ndarray, name: str
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Give targets as the loss has them (float64), and weights times those of the classes."""
+
+    @abstractmethod
+    def _link(self, loss: Any) -> Callable[[np.ndarray], np.ndarray]:
+        """Give what turns raw scores into predictions, or probabilities of the classes."""
+
+    @property
+    def _is_shifted(self) -> bool:
+        """Whether raw scores are shifted after the training, by :meth:`_calibrated_shift`."""
+        return False
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+        base_margin_val: Any = None,
+        eval_set: Any = None,
+        sample_weight_eval_set: Any = None,
+        base_margin_eval_set: Any = None,
+        groups: Any = None,
+        base_margin: Any = None,
+        init_model: Any = None,
+    ) -> "BaseBooster":
         """Train on rows `X` with targets `y`.
 
         Parameters
@@ -95,6 +134,27 @@ class BaseBooster(ChecksNames, BaseEstimator, metaclass=ABCMeta):
             Targets: numbers for the regressor, labels of any kind for the classifier.
         sample_weight : array-like of shape (n_samples,), optional
             Weight 2 is the row twice, weight 0 the row left out.
+        X_val : array-like of shape (n_validation_samples, n_features), optional
+            Rows that `eval_metric` is computed of after every round.
+        y_val : array-like of shape (n_validation_samples,), optional
+            Their targets.
+        sample_weight_val : array-like of shape (n_validation_samples,), optional
+            Their weights.
+        base_margin_val : array-like of shape (n_validation_samples,), optional
+            Their `base_margin`.
+        eval_set : list of (X, y), optional
+            The same for several sets of rows, as in XGBoost; early stopping watches the last.
+        sample_weight_eval_set : list of array-like or None, optional
+            Their weights.
+        base_margin_eval_set : list of array-like or None, optional
+            Their `base_margin`.
+        groups : array-like of shape (n_samples,), optional
+            Rows of the same group are held out for early stopping together, or not at all.
+        base_margin : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
+            Raw scores that training starts from instead of `base_score`. Prediction needs its own.
+        init_model : estimator, optional
+            A fitted estimator of the same class. Its trees come first, `n_estimators` rounds are
+            added to them.
 
         Returns
         -------
@@ -105,43 +165,33 @@ class BaseBooster(ChecksNames, BaseEstimator, metaclass=ABCMeta):
         ------
         ValueError
             If a parameter is out of range or the data is unusable; the text says which and why.
+        KeyboardInterrupt
+            At Ctrl-C before the first round is finished. Later, the rounds finished so far are
+            kept, and `stop_reason_` is ``"interrupted"``.
         """
+        given = FitArguments(
+            *(sample_weight, X_val, y_val, sample_weight_val, base_margin_val),
+            *(eval_set, sample_weight_eval_set, base_margin_eval_set),
+            *(groups, base_margin, init_model),
+        )
         before = self.__dict__.copy()
         try:
-            self._fit(X, y, sample_weight)
+            fit_estimator(self, X, y, given)
         except BaseException:
-            # whatever went wrong, Ctrl-C included, an earlier fit is still whole
+            # whatever went wrong, an earlier fit is still whole
             self.__dict__ = before
             raise
         return self
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
-        check_parameters(self.get_params(deep=False))
-        data = training_data(self, X, y, sample_weight, numeric=self._numeric_target)
-        loss, target = self._prepare(data)
-        params = tree_params(**{name: getattr(self, name) for name in _TREE_PARAMETERS})
-        with ThreadTeam(n_threads_for(self.n_jobs, data.X.size, VALUES_PER_THREAD)) as team:
-            matrix = training_bins(team, data.X, data.weight, self.max_bin)
-            self.model_ = boost(
-                team,
-                matrix,
-                target,
-                data.weight,
-                loss,
-                params,
-                start=self._start(loss, target, data.weight),
-                n_rounds=self.n_estimators,
-                seed=self._seed(),
-                after_round=partial(self._report, loss, target, data) if self.verbose else None,
-            )
-        self._loss = loss
-
-    def apply(self, X: Any) -> np.ndarray:
+    def apply(self, X: Any, *, iteration_range: tuple[int, int] | None = None) -> np.ndarray:
         """Give the leaf that each row reaches in each tree.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows.
+        iteration_range : tuple of int, optional
+            First round and the one after the last, ``(0, k)`` for the first k; ``(0, 0)``: all.
 
         Returns
         -------
@@ -151,12 +201,8 @@ class BaseBooster(ChecksNames, BaseEstimator, metaclass=ABCMeta):
         """
         check_is_fitted(self)
         X = features(self, X)
-        leaves = np.empty((len(X), self.model_.n_trees), dtype=np.int32)
-        with ThreadTeam(n_threads_for(self.n_jobs, leaves.size, _LEAVES_PER_THREAD)) as team:
-            for rows, raw in raw_blocks(team, X):
-                prepared = prepare_prediction(self.model_, raw, team.size)
-                team.run(find_leaves, self.model_, raw, prepared, leaves[rows])
-        return leaves
+        rounds, n_outputs = self._rounds(iteration_range), self.model_.n_outputs
+        return leaves(self.model_, X, self.n_jobs)[:, rounds[0] * n_outputs : rounds[1] * n_outputs]
 
     @property
     def feature_importances_(self) -> np.ndarray:
@@ -192,33 +238,50 @@ class BaseBooster(ChecksNames, BaseEstimator, metaclass=ABCMeta):
         tags.input_tags.allow_nan = True
         return tags
 
-    def _raw_scores(self, X: Any) -> np.ndarray:
+    def _raw_scores(
+        self, X: Any, base_margin: Any = None, iteration_range: tuple[int, int] | None = None
+    ) -> np.ndarray:
         """Give the raw scores, shape (n_outputs, n_samples)."""
-        (raw_score,) = self._staged_raw_scores(X, self.model_.n_rounds)
+        check_is_fitted(self)
+        X = features(self, X)
+        raw_score = self._start(X, base_margin)
+        add_rounds(self.model_, X, self._rounds(iteration_range), raw_score, self.n_jobs)
         return raw_score
 
-    def _staged_raw_scores(self, X: Any, n_rounds_at_once: int) -> Iterator[np.ndarray]:
-        """Yield the raw scores, the same array each time, after every so many rounds."""
-        model = self.model_
-        X = features(self, X)
-        raw_score = np.repeat(model.base_score, len(X)).reshape(-1, len(X))
-        step = n_rounds_at_once * model.n_outputs
-        for first in range(0, model.n_trees, step):
-            # a team for each step: between two, anything may happen, a fork for one
-            with ThreadTeam(n_threads_for(self.n_jobs, len(X) * step, _LEAVES_PER_THREAD)) as team:
-                trees = (first, first + step)
-                for rows, raw in raw_blocks(team, X):
-                    prepared = prepare_prediction(model, raw, team.size)
-                    # C order, as kernels want it: a copy only of blocks of several outputs
-                    scores = np.ascontiguousarray(raw_score[:, rows])
-                    team.run(add_trees, model, raw, trees, prepared, scores)
-                    raw_score[:, rows] = scores
+    def _staged_raw_scores(self, X: Any, base_margin: Any) -> Iterator[np.ndarray]:
+        """Yield the raw scores, the same array each time, after every round."""
+        check_is_fitted(self)
+        X, model = features(self, X), self.model_
+        raw_score = self._start(X, base_margin)
+        for round_ in range(model.n_rounds):
+            # a team for each stage: between two, anything may happen, a fork for one
+            add_rounds(model, X, (round_, round_ + 1), raw_score, self.n_jobs)
             yield raw_score
 
-    def _start(self, loss: Loss, target: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        if self.base_score is None:
-            return loss.start(target, weight)
-        return loss.raw_of(float(self.base_score))
+    def _start(self, X: np.ndarray | BinnedMatrix, base_margin: Any) -> np.ndarray:
+        """Give the raw scores before the first tree, shape (n_outputs, n_samples)."""
+        model = self.model_
+        if base_margin is not None:
+            margin = base_margins(base_margin, X, "")
+            check_margin_outputs(margin, model.n_outputs)
+            return margin.T.copy() + self._shift[:, np.newaxis]
+        if self._has_margin:
+            warnings.warn(
+                f"this {type(self).__name__} was fitted with base_margin, but predicts without: "
+                "its scores start from 0. Pass base_margin",
+                UserWarning,
+                stacklevel=4,
+            )
+        return np.repeat(model.base_score + self._shift, len(X)).reshape(-1, len(X))
+
+    def _rounds(self, iteration_range: tuple[int, int] | None) -> tuple[int, int]:
+        """Give the first round and the one after the last."""
+        n_rounds = self.model_.n_rounds
+        if iteration_range is None:
+            return 0, n_rounds
+        check_iteration_range(iteration_range, n_rounds)
+        first, stop = iteration_range
+        return int(first), int(stop) or n_rounds
 
     def _seed(self) -> int:
         # None means the same rounding each time, not a new one: the same data and parameters give
@@ -226,13 +289,6 @@ class BaseBooster(ChecksNames, BaseEstimator, metaclass=ABCMeta):
         if self.random_state is None:
             return 0
         return int(check_random_state(self.random_state).randint(2**31 - 1))
-
-    def _report(
-        self, loss: Loss, target: np.ndarray, data: TrainingData, round_: int, raw: np.ndarray
-    ) -> None:
-        if (round_ + 1) % self.verbose == 0:
-            value = loss.value(target, raw, data.weight)
-            sys.stdout.write(f"round {round_ + 1} of {self.n_estimators}: loss {value:.6g}\n")
 
     def _feature_names(self) -> list[str]:
         names = getattr(self, "feature_names_in_", None)

@@ -87,6 +87,23 @@ def _from_dict(class_weight: Mapping[Hashable, float], labels: list) -> np.ndarr
     return np.array([class_weight.get(label, 1.0) for label in labels], dtype=np.float64)
 
 
+def class_codes(classes: np.ndarray, y: np.ndarray, name: str) -> np.ndarray:
+    """Give the position of each label in `classes`, which are sorted.
+
+    Raises
+    ------
+    ValueError
+        If there are labels that are no class; it names them.
+    """
+    labels, codes = np.unique(y, return_inverse=True)
+    known, strangers = classes.tolist(), [own for own in labels.tolist() if own not in classes]
+    if strangers:
+        raise ValueError(
+            f"{name} has the labels {strangers}, which y does not have: the classes are {known}"
+        )
+    return np.searchsorted(classes, labels)[codes]
+
+
 def multiply_weights(
     weight: np.ndarray, multipliers: np.ndarray, codes: np.ndarray, name: str = "sample_weight"
 ) -> np.ndarray:

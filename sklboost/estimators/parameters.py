@@ -14,6 +14,8 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from sklboost.boosting.callbacks import TrainingCallback
+
 
 class Rule(NamedTuple):
     """What a value must be, in words and as a test."""
@@ -57,6 +59,15 @@ def _is_class_weight(value: Any) -> bool:
     return value is None or (isinstance(value, str) and value == "balanced")
 
 
+_FLAG = Rule("True or False", lambda value: isinstance(value, bool | np.bool_))
+
+
+def _are_callbacks(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(
+        isinstance(callback, TrainingCallback) for callback in value
+    )
+
+
 RULES: Mapping[str, Rule] = {
     "n_estimators": _integer(1),
     "learning_rate": _number(0, excluded=True),
@@ -80,10 +91,29 @@ RULES: Mapping[str, Rule] = {
         _is_class_weight,
     ),
     "scale_pos_weight": _number(0, excluded=True),
-    "calibrated_prior": Rule("True or False", lambda value: isinstance(value, bool | np.bool_)),
+    "calibrated_prior": _FLAG,
+    "early_stopping_rounds": Rule(
+        "None (no early stopping) or an integer >= 1",
+        lambda value: value is None or (_is_integer(value) and value >= 1),
+    ),
+    "validation_fraction": Rule(
+        "a number between 0 and 1, both excluded",
+        lambda value: _is_finite(value) and 0 < value < 1,
+    ),
+    "validation_split": _one_of("random", "time"),
+    "refit": _FLAG,
+    "max_time": Rule(
+        "None (no limit) or a number of seconds > 0",
+        lambda value: value is None or (_is_finite(value) and value > 0),
+    ),
+    "warm_start": _FLAG,
     "n_jobs": Rule(
         "None, a positive integer, or a negative one (-1: all processors)",
         lambda value: value is None or (_is_integer(value) and value != 0),
+    ),
+    "callbacks": Rule(
+        "None or a list of objects (no classes) that inherit from sklboost.TrainingCallback",
+        lambda value: value is None or _are_callbacks(value),
     ),
     "verbose": Rule(
         "True, False or an integer >= 0",
@@ -111,6 +141,19 @@ class UnknownParameterError(TypeError, ValueError):
     Python's constructors raise TypeError for it, scikit-learn's ``set_params`` ValueError: whoever
     catches either catches this.
     """
+
+
+def check_iteration_range(iteration_range: Any, n_rounds: int) -> None:
+    """Raise ValueError unless it is a pair of round numbers of a model with so many rounds."""
+    is_pair = isinstance(iteration_range, tuple | list) and len(iteration_range) == 2
+    if is_pair and all(map(_is_integer, iteration_range)):
+        first, stop = iteration_range
+        if 0 <= first < (stop or n_rounds) <= n_rounds:
+            return
+    raise ValueError(
+        f"iteration_range={iteration_range!r}: it must be the first round and the one after the "
+        f"last, 0 <= first < last <= {n_rounds}; a last of 0 stands for {n_rounds}, all rounds"
+    )
 
 
 class ChecksNames:

@@ -1,14 +1,15 @@
 """The regressor."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_is_fitted
 
 from sklboost.estimators.base import BaseBooster
-from sklboost.estimators.validation import TrainingData, check_target_range
+from sklboost.estimators.continuing import Continued
+from sklboost.estimators.validation import check_target_range
 from sklboost.losses.base import Loss
 from sklboost.losses.squared_error import SquaredError
 
@@ -50,6 +51,30 @@ class XGBRegressorLite(RegressorMixin, BaseBooster):
     base_score : float, optional
         Prediction before the first tree: a value, or for two classes the probability of
         ``classes_[1]``. None: the best constant (mean, or shares of the classes).
+    early_stopping_rounds : int, optional
+        Stop when the last metric of the last validation data has not improved for so many rounds,
+        and keep the rounds up to the best. Without validation data given to `fit`, part of `X` is
+        held out. None: do all rounds.
+    validation_fraction : float, default=0.1
+        Share of the rows that early stopping holds out, of their weight for "random".
+    validation_split : {"random", "time"}, default="random"
+        Which rows early stopping holds out. "random": chosen by `random_state`, for a classifier
+        the same share of every class; equal rows (in `X` and `y`), and rows of one of `groups`,
+        stay together. "time": the last ones.
+    eval_metric : str, callable or list of them, optional
+        What is computed of the validation data after every round: names of metrics (XGBoost's),
+        scikit-learn scorers or their names, functions ``(y_true, y_pred)`` or
+        ``(y_true, y_pred, sample_weight)``. None: ``"rmse"``.
+    refit : bool, default=False
+        After early stopping, train once more on all rows, those held out included, for the best
+        number of rounds.
+    max_time : float, optional
+        Seconds after which no further round is begun; the rounds so far are kept.
+    callbacks : list of TrainingCallback, optional
+        Told of every round; see :class:`sklboost.TrainingCallback`.
+    warm_start : bool, default=False
+        Whether `fit` adds rounds to those of the last `fit`, up to `n_estimators`, instead of
+        starting anew.
     n_jobs : int, optional
         Most threads to use; small data uses fewer. None: as many as this process may use without
         crowding others out, -1: all processors. The model is the same bits for any number.
@@ -57,7 +82,8 @@ class XGBRegressorLite(RegressorMixin, BaseBooster):
         Decides the random rounding of gradients (beyond about 4,000 rows). None is a fixed choice:
         the same data and parameters give the same model.
     verbose : int, default=0
-        Write the training loss every so many rounds. 0: never.
+        0: silent. 1: a progress bar (of tqdm where it is installed, else lines of text). 2: a line
+        for every round. Text goes through ``logging``.
 
     Attributes
     ----------
@@ -67,6 +93,20 @@ class XGBRegressorLite(RegressorMixin, BaseBooster):
         Names of the features, where `X` had names that are all strings.
     model_ : Model
         The trees, as :class:`sklboost.structs.Model`.
+    n_estimators_ : int
+        Rounds of the model: fewer than `n_estimators` if training stopped early, more if it
+        continued another model.
+    stop_reason_ : str
+        Why training ended: ``"completed"``, ``"early_stopping"`` (a callback of the user's
+        included), ``"max_time"`` or ``"interrupted"`` (Ctrl-C).
+    best_iteration_ : int
+        The best round, from 0, as in XGBoost; the last of the model. Only with early stopping.
+    best_score_ : float
+        The metric at that round. Only with early stopping.
+    evals_result_ : dict
+        ``{"validation_0": {"logloss": [0.61, 0.55]}}``: a value for each round done.
+    fit_report_ : FitReport
+        Time by phase, rows, bins, trees, leaves, pruned splits, constant features, threads.
 
     Examples
     --------
@@ -81,36 +121,53 @@ class XGBRegressorLite(RegressorMixin, BaseBooster):
 
     _numeric_target = True
 
-    def _prepare(self, data: TrainingData) -> tuple[Loss, np.ndarray]:
-        target = data.y.astype(np.float64)
-        check_target_range(target)
-        return SquaredError(), target
+    def _link(self, loss: Any) -> Callable[[np.ndarray], np.ndarray]:
+        return itemgetter(0)
 
-    def predict(self, X: Any) -> np.ndarray:
+    def _choose_loss(self, y: np.ndarray, weight: np.ndarray, continued: Continued | None) -> Loss:
+        return SquaredError()
+
+    def _targets(
+        self, y: np.ndarray, weight: np.ndarray, name: str
+    ) -> tuple[np.ndarray, np.ndarray]:
+        target = y.astype(np.float64)
+        check_target_range(target, name)
+        return target, weight
+
+    def predict(
+        self, X: Any, *, base_margin: Any = None, iteration_range: tuple[int, int] | None = None
+    ) -> np.ndarray:
         """Predict the target of each row.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows.
+        base_margin : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
+            Raw scores to start from, in place of those the model started from.
+        iteration_range : tuple of int, optional
+            Rounds to use: the first and the one after the last, ``(0, k)`` for the first k rounds;
+            ``(0, 0)``: all.
 
         Returns
         -------
         ndarray of float64, shape (n_samples,)
         """
-        check_is_fitted(self)
-        return self._raw_scores(X)[0]
+        return self._raw_scores(X, base_margin, iteration_range)[0]
 
-    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
+    def staged_predict(self, X: Any, *, base_margin: Any = None) -> Iterator[np.ndarray]:
         """Yield the predictions after 1, 2, ... rounds.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows.
+        base_margin : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
+            Raw scores to start from, in place of those the model started from.
 
         Yields
         ------
         ndarray of float64, shape (n_samples,)
         """
-        check_is_fitted(self)
-        for raw_score in self._staged_raw_scores(X, 1):
+        for raw_score in self._staged_raw_scores(X, base_margin):
             yield raw_score[0].copy()

@@ -5,10 +5,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from sklearn.utils.validation import validate_data
 
 from sklboost.data.binned_matrix import BinnedMatrix
+from sklboost.estimators.evaluation_sets import FitArguments, GivenSet
 from sklboost.estimators.feature_names import column_names, in_order_of_fit
 
 # Gradients are float32: beyond these they would overflow, or vanish, without a word.
@@ -32,7 +33,7 @@ _FEATURE_CHECKS: dict[str, Any] = {
 _BIN_CHECKS: dict[str, Any] = {"dtype": None, "ensure_all_finite": False}
 
 
-class TrainingData(NamedTuple):
+class CheckedData(NamedTuple):
     """Rows of positive weight only.
 
     Attributes
@@ -41,17 +42,23 @@ class TrainingData(NamedTuple):
     y : ndarray, shape (n_samples,)
     weight : ndarray of float64, shape (n_samples,) or (0,)
         Empty: all 1.
+    base_margin : ndarray of float64, shape (n_samples, n_outputs) or (0, 0)
+        Empty: not given.
+    groups : ndarray, shape (n_samples,) or (0,)
+        Empty: not given.
     """
 
     X: np.ndarray | BinnedMatrix
     y: np.ndarray
     weight: np.ndarray
+    base_margin: np.ndarray
+    groups: np.ndarray
 
 
 def training_data(
-    estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any, *, numeric: bool
-) -> TrainingData:
-    """Check X, y and weights, remember the features in the estimator, drop rows of weight 0.
+    estimator: BaseEstimator, X: Any, y: Any, given: FitArguments, *, numeric: bool
+) -> CheckedData:
+    """Check what training is to learn from, remember the features, drop rows of weight 0.
 
     Raises
     ------
@@ -69,13 +76,74 @@ def training_data(
             estimator.feature_names_in_ = names
         _check_number_of_rows(X)
         estimator._binning_digest = None
+    groups = np.empty(0)
+    if given.groups is not None:
+        groups = column_or_1d(given.groups)
+        check_consistent_length(X, groups)
+    data = CheckedData(X, y, np.empty(0), base_margins(given.base_margin, X, ""), groups)
+    return _weighted(data, given.sample_weight, "sample_weight")
+
+
+def validation_data(estimator: BaseEstimator, given: GivenSet, *, numeric: bool) -> CheckedData:
+    """Check rows that are to be scored during training; drop those of weight 0.
+
+    Raises
+    ------
+    ValueError
+        As for the training data, and for other features.
+    """
+    name = given.argument
+    X = features(estimator, given.X, name)
+    y = column_or_1d(
+        check_array(
+            given.y,
+            dtype="numeric" if numeric else None,
+            ensure_2d=False,
+            input_name=f"y of {name}",
+        )
+    )
+    check_consistent_length(X, y)
+    data = CheckedData(
+        X, y, np.empty(0), base_margins(given.base_margin, X, f" of {name}"), np.empty(0)
+    )
+    return _weighted(data, given.sample_weight, f"sample_weight of {name}")
+
+
+def _weighted(data: CheckedData, sample_weight: Any, name: str) -> CheckedData:
+    """Put the weights to the rows, without rows of weight 0."""
     if sample_weight is None:
-        return TrainingData(X, y, np.empty(0))
-    weight = row_weights(sample_weight, X)
-    kept = weight > 0.0
-    if not kept.all():
-        X, y, weight = X[kept], y[kept], weight[kept]
-    return TrainingData(X, y, weight)
+        return data
+    weight = row_weights(sample_weight, data.X, name)
+    data, kept = data._replace(weight=weight), weight > 0.0
+    if kept.all():
+        return data
+    X, *others = data
+    return CheckedData(X[kept], *(own[kept] if len(own) > 0 else own for own in others))
+
+
+def base_margins(base_margin: Any, X: Any, of: str) -> np.ndarray:
+    """Give raw scores to start from as float64, shape (n_samples, n_outputs), or empty for None."""
+    if base_margin is None:
+        return np.empty((0, 0))
+    name = f"base_margin{of}"
+    margin = check_array(base_margin, dtype=np.float64, ensure_2d=False, input_name=name)
+    if margin.ndim == 1:
+        margin = margin[:, np.newaxis]
+    if margin.ndim != 2 or len(margin) != len(X):
+        raise ValueError(
+            f"{name} has shape {np.shape(base_margin)}: it must be one raw score for each of the "
+            f"{len(X)} rows, or one for each row and class"
+        )
+    return margin
+
+
+def check_margin_outputs(margin: np.ndarray, n_outputs: int) -> None:
+    """Raise ValueError unless there is a margin for every output."""
+    if len(margin) > 0 and margin.shape[1] != n_outputs:
+        raise ValueError(
+            f"base_margin has {margin.shape[1]} column(s), but the model has {n_outputs} raw "
+            "score(s) a row: one for regression and two classes, else one for each class"
+        )
 
 
 def _remember_binning(estimator: BaseEstimator, X: BinnedMatrix) -> None:
@@ -170,29 +238,26 @@ def _check_number_of_rows(X: np.ndarray) -> None:
         raise ValueError(f"X has {len(X):,} rows: at most {_MOST_ROWS:,} are supported")
 
 
-def row_weights(sample_weight: Any, X: np.ndarray) -> np.ndarray:
+def row_weights(
+    sample_weight: Any, X: np.ndarray | BinnedMatrix, name: str = "sample_weight"
+) -> np.ndarray:
     """Give the weights as float64, shape (n_samples,); a single number counts for every row."""
     if isinstance(sample_weight, Real):
         sample_weight = np.full(len(X), sample_weight)
-    weight = check_array(
-        sample_weight,
-        dtype=np.float64,
-        ensure_2d=False,
-        input_name="sample_weight",
-    )
+    weight = check_array(sample_weight, dtype=np.float64, ensure_2d=False, input_name=name)
     if weight.ndim != 1:
         raise ValueError(
-            f"sample_weight has shape {weight.shape}: it must be 1-D, one weight for each row"
+            f"{name} has shape {weight.shape}: it must be 1-D, one weight for each row"
         )
     check_consistent_length(weight, X)
     if (weight < 0.0).any():
         row = int(np.argmax(weight < 0.0))
         raise ValueError(
-            f"sample_weight[{row}]={weight[row]:g}: weights must be >= 0 (0 leaves a row out)"
+            f"{name}[{row}]={weight[row]:g}: weights must be >= 0 (0 leaves a row out)"
         )
     if not weight.any():
-        raise ValueError("sample_weight is zero for every row: at least one weight must be > 0")
-    check_largest_weight(weight, "sample_weight")
+        raise ValueError(f"{name} is zero for every row: at least one weight must be > 0")
+    check_largest_weight(weight, name)
     return weight
 
 
@@ -206,16 +271,17 @@ def check_largest_weight(weight: np.ndarray, name: str) -> None:
         )
 
 
-def check_target_range(y: np.ndarray) -> None:
+def check_target_range(y: np.ndarray, name: str) -> None:
     """Raise ValueError if the targets are too large or too close together for float32 gradients."""
     largest = float(np.abs(y).max())
     if largest > _LARGEST_TARGET:
         raise ValueError(
-            f"y contains {largest:g}: targets beyond {_LARGEST_TARGET:g} are not supported; "
-            "divide y by a constant"
+            f"{name} contains {largest:g}: targets beyond {_LARGEST_TARGET:g} are not supported; "
+            "divide it by a constant"
         )
     spread = float(np.ptp(y))
     if 0.0 < spread < _SMALLEST_SPREAD:
         raise ValueError(
-            f"y varies by {spread:g} only, less than {_SMALLEST_SPREAD:g}; multiply y by a constant"
+            f"{name} varies by {spread:g} only, less than {_SMALLEST_SPREAD:g}; multiply it by a "
+            "constant"
         )

@@ -49,8 +49,9 @@ def _node_row(
         "Gain": float(node.value),
         "Cover": float(node.cover),
         "Category": None,
-        "Similarity": float(similarity(node.gradient, node.cover, model.params)) + 0.0,  # no -0.0
-        "Output": float(leaf_weight(node.gradient, node.cover, model.params)) + 0.0,
+        "Similarity": float(similarity(node.gradient, node.cover, model.params[tree]))
+        + 0.0,  # no -0.0
+        "Output": float(leaf_weight(node.gradient, node.cover, model.params[tree])) + 0.0,
     }
     if node.left >= 0:
         left, right = f"{tree}-{node.left}", f"{tree}-{node.right}"

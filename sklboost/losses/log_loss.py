@@ -8,8 +8,8 @@ import math
 import numpy as np
 
 from sklboost.compiling import kernel
+from sklboost.elementary import exp_of_negative
 from sklboost.losses.base import LOG_LOSS, weighted_mean
-from sklboost.losses.exponential import exp_of_negative
 from sklboost.parallel import share
 
 # As in XGBoost: keeps the cover of a saturated row positive.

@@ -10,8 +10,8 @@ same; XGBoost has 2 for every K, which is shorter steps for more than two classe
 import numpy as np
 
 from sklboost.compiling import kernel
+from sklboost.elementary import exp_of_negative
 from sklboost.losses.base import BLOCK_ROWS, SOFTMAX, weighted_mean
-from sklboost.losses.exponential import exp_of_negative
 from sklboost.parallel import share
 
 _MIN_HESSIAN = 1e-16

@@ -1,6 +1,6 @@
 """From grown trees to a model: the nodes once more, laid out for prediction.
 
-In: the nodes of each tree. Out: a :class:`~sklboost.structs.Model`.
+In: trees. Out: a :class:`~sklboost.structs.Model`.
 """
 
 from collections.abc import Sequence
@@ -11,40 +11,91 @@ from sklboost.compiling import kernel
 from sklboost.structs import (
     ALL_ROWS,
     NODE_DTYPE,
+    PARAMS_DTYPE,
     ROUTE_DTYPE,
     TOP_LEVELS,
     TOP_SPLIT_DTYPE,
     Model,
-    TreeParams,
+    Trees,
     TreeTops,
     records,
 )
 
+# Beyond, a float64 is no finite float32.
+_LARGEST_FLOAT32 = float(np.finfo(np.float32).max)
 
-def assemble_model(
-    trees: Sequence[np.ndarray],
-    n_pruned: Sequence[int],
-    base_score: np.ndarray,
-    params: TreeParams,
-    n_features: int,
-) -> Model:
+
+def assemble_model(trees: Trees, base_score: np.ndarray, n_features: int) -> Model:
     """Put finished trees together with what prediction needs."""
-    nodes = np.concatenate(trees, dtype=NODE_DTYPE).view(np.recarray)
-    tree_starts = np.cumsum([0, *map(len, trees)])
-    routes = records(len(nodes), ROUTE_DTYPE)
+    nodes, starts = trees.nodes.view(np.recarray), trees.starts
     depth = np.zeros(len(nodes), dtype=np.int64)
-    fill_routes(nodes, tree_starts, routes, depth)
+    routes = records(len(nodes), ROUTE_DTYPE)
+    fill_routes(nodes, starts, routes, depth)
+    is_top = (nodes.left >= 0) & (depth < TOP_LEVELS)
+    tops = allocate_tops(int(is_top.sum()), len(starts) - 1, np.unique(nodes.feature[is_top]))
+    fill_tops(nodes, starts, depth, np.zeros(len(nodes), dtype=np.int64), tops)
+    # prediction copies the columns of the features that occur, and no others
+    tops.splits.column[:] = np.searchsorted(tops.features, tops.splits.column)
     return Model(
         nodes=nodes,
-        tree_starts=tree_starts,
+        tree_starts=starts,
         routes=routes,
         values=nodes.value.copy(),
-        tops=_tree_tops(nodes, tree_starts, depth),
-        depths=np.maximum.reduceat(depth, tree_starts[:-1]),
-        n_pruned=np.array(n_pruned, dtype=np.int64),
+        tops=tops,
+        depths=np.maximum.reduceat(depth, starts[:-1]),
+        n_pruned=trees.n_pruned,
         base_score=base_score,
-        params=params,
+        params=trees.params.view(np.recarray),
         n_features=n_features,
+    )
+
+
+def no_trees() -> Trees:
+    """Give an empty row of trees."""
+    return Trees(
+        records(0, NODE_DTYPE),
+        np.zeros(1, dtype=np.int64),
+        np.empty(0, dtype=np.int64),
+        records(0, PARAMS_DTYPE),
+    )
+
+
+def first_trees(trees: Trees, n_trees: int) -> Trees:
+    """Give the first of some trees."""
+    return Trees(
+        trees.nodes[: trees.starts[n_trees]],
+        trees.starts[: n_trees + 1],
+        trees.n_pruned[:n_trees],
+        trees.params[:n_trees],
+    )
+
+
+def trees_of(model: Model) -> Trees:
+    """Give the trees of a model."""
+    return Trees(model.nodes, model.tree_starts, model.n_pruned, model.params)
+
+
+def join_trees(parts: Sequence[Trees]) -> Trees:
+    """Put trees behind one another."""
+    sizes = [np.diff(part.starts) for part in parts]
+    return Trees(
+        np.concatenate([part.nodes for part in parts], dtype=NODE_DTYPE),
+        np.cumsum(np.concatenate([[0], *sizes]), dtype=np.int64),
+        np.concatenate([part.n_pruned for part in parts]),
+        np.concatenate([part.params for part in parts], dtype=PARAMS_DTYPE),
+    )
+
+
+def allocate_tops(n_splits: int, n_trees: int, features: np.ndarray) -> TreeTops:
+    """Make room for the first levels of so many trees."""
+    return TreeTops(
+        splits=records(n_splits, TOP_SPLIT_DTYPE),
+        thresholds=np.empty(n_splits),
+        thresholds32=np.empty(n_splits, dtype=np.float32),
+        starts=np.empty(n_trees + 1, dtype=np.int64),
+        landings=np.empty((n_trees, 2**TOP_LEVELS), dtype=np.int32),
+        values=np.empty((n_trees, 2**TOP_LEVELS)),
+        features=features.astype(np.int64),
     )
 
 
@@ -65,26 +116,6 @@ def fill_routes(nodes, tree_starts, routes, depth):
                 depth[root + node.right] = depth[position] + 1
 
 
-def _tree_tops(nodes: np.recarray, tree_starts: np.ndarray, depth: np.ndarray) -> TreeTops:
-    is_top = (nodes.left >= 0) & (depth < TOP_LEVELS)
-    n_splits, n_trees = int(is_top.sum()), len(tree_starts) - 1
-    tops = TreeTops(
-        splits=records(n_splits, TOP_SPLIT_DTYPE),
-        thresholds=np.empty(n_splits),
-        thresholds32=np.empty(n_splits, dtype=np.float32),
-        starts=np.empty(n_trees + 1, dtype=np.int64),
-        landings=np.empty((n_trees, 2**TOP_LEVELS), dtype=np.int32),
-        values=np.empty((n_trees, 2**TOP_LEVELS)),
-        features=np.unique(nodes.feature[is_top]).astype(np.int64),
-    )
-    place = np.zeros(len(nodes), dtype=np.int64)
-    fill_tops(nodes, tree_starts, depth, place, tops)
-    tops.splits.column[:] = np.searchsorted(tops.features, tops.splits.column)
-    tops.thresholds32[:] = _rounded_up(tops.thresholds)
-    tops.values[:] = nodes.value[tops.landings]
-    return tops
-
-
 @kernel
 def fill_tops(nodes, tree_starts, depth, place, tops):
     """Fill the first levels of all trees, the features as ``splits.column``; `place` is scratch."""
@@ -101,19 +132,27 @@ def fill_tops(nodes, tree_starts, depth, place, tops):
                 width = 1 << (TOP_LEVELS - level)
                 first = place[position] * width - (1 << TOP_LEVELS)
                 tops.landings[tree, first : first + width] = position
+                tops.values[tree, first : first + width] = node.value
                 continue
             split = tops.splits[n_splits]
             split.level, split.column, split.place = level, node.feature, place[position]
             split.missing_right = ALL_ROWS if node.default_left == 0 else np.uint64(0)
             tops.thresholds[n_splits] = node.threshold
+            tops.thresholds32[n_splits] = round_up(node.threshold)
             place[root + node.left] = 2 * place[position]
             place[root + node.right] = 2 * place[position] + 1
             n_splits += 1
-    tops.starts[-1] = n_splits
+    tops.starts[len(tree_starts) - 1] = n_splits
 
 
-def _rounded_up(thresholds: np.ndarray) -> np.ndarray:
-    """Give the smallest float32 that is not below each threshold."""
-    with np.errstate(over="ignore"):  # beyond float32 lies infinity, which is right
-        nearest = thresholds.astype(np.float32)
-    return np.where(nearest < thresholds, np.nextafter(nearest, np.float32(np.inf)), nearest)
+@kernel
+def round_up(threshold):
+    """Give the smallest float32 that is not below a float64."""
+    if threshold > _LARGEST_FLOAT32:
+        return np.float32(np.inf)
+    if -np.inf < threshold < -_LARGEST_FLOAT32:
+        return np.float32(-_LARGEST_FLOAT32)
+    nearest = np.float32(threshold)
+    if np.float64(nearest) < threshold:
+        return np.nextafter(nearest, np.float32(np.inf))
+    return nearest

@@ -24,7 +24,7 @@ from sklboost.instructions import add_where, at_least
 from sklboost.parallel import FAR_APART, next_task
 from sklboost.structs import ALL_ROWS, TOP_LEVELS, Model
 
-_WORD = 64
+WORD = 64  # rows
 # A tree's splits stay in the first-level cache for so many words of rows, if the rows fit as well.
 _WORDS_PER_BLOCK = 4
 _BLOCK_VALUES = 8192
@@ -65,18 +65,25 @@ def prepare_prediction(
     """Give the thresholds for this kind of raw values, and scratch, for the kernels below."""
     tops, dtype = model.tops, raw.values.dtype
     n_columns = len(tops.features)
-    n_words = min(_WORDS_PER_BLOCK, _BLOCK_VALUES // (_WORD * max(1, n_columns)))
-    n_words = max(1, min(n_words, -(-raw.n_samples // _WORD)))
-    scratch = PredictionScratch(
-        # beyond the last row of the last block lie zeros, whose way nobody asks for
-        columns=np.zeros((n_threads, n_columns, n_words * _WORD), dtype=dtype),
-        missing=np.zeros((n_threads, n_columns, n_words), dtype=np.uint64),
+    n_words = min(_WORDS_PER_BLOCK, _BLOCK_VALUES // (WORD * max(1, n_columns)))
+    n_words = max(1, min(n_words, -(-raw.n_samples // WORD)))
+    # beyond the last row of the last block lie zeros, whose way nobody asks for
+    columns = np.zeros((n_threads, n_columns, n_words * WORD), dtype=dtype)
+    missing = np.zeros((n_threads, n_columns, n_words), dtype=np.uint64)
+    scratch = allocate_scratch(columns, missing, n_threads)
+    return tops.thresholds32 if dtype == np.float32 else tops.thresholds, scratch
+
+
+def allocate_scratch(columns: np.ndarray, missing: np.ndarray, n_threads: int) -> PredictionScratch:
+    """Make room for all but the rows themselves."""
+    return PredictionScratch(
+        columns=columns,
+        missing=missing,
         here=np.empty((n_threads, 2 << TOP_LEVELS), dtype=np.uint64),
         goes_right=np.empty((n_threads, TOP_LEVELS + FAR_APART), dtype=np.uint64),
-        digits=np.empty((n_threads, _WORD + 8 * FAR_APART), dtype=np.uint8),
-        positions=np.empty((n_threads, n_words * _WORD), dtype=np.int64),
+        digits=np.empty((n_threads, WORD + 8 * FAR_APART), dtype=np.uint8),
+        positions=np.empty((n_threads, columns.shape[2]), dtype=np.int64),
     )
-    return tops.thresholds32 if dtype == np.float32 else tops.thresholds, scratch
 
 
 @kernel
@@ -93,13 +100,13 @@ def copy_block(raw, features, first_row, n_rows, columns, missing):
         missing[column, :] = 0
         for row in range(n_rows if n_missing > 0 else 0):
             is_missing = np.uint64(values[row] != values[row])
-            missing[column, row // _WORD] |= is_missing << np.uint64(row % _WORD)
+            missing[column, row // WORD] |= is_missing << np.uint64(row % WORD)
 
 
 @kernel
 def take_top(tops, thresholds, tree, scratch, word):
     """Fill ``scratch.digits`` with the decisions of 64 rows; `scratch` is one thread's."""
-    columns = scratch.columns[:, word * _WORD : (word + 1) * _WORD]
+    columns = scratch.columns[:, word * WORD : (word + 1) * WORD]
     here, goes_right, digits = scratch.here, scratch.goes_right, scratch.digits
     here[1] = ALL_ROWS
     goes_right[:] = 0
@@ -139,9 +146,9 @@ def walk_tree(model, thresholds, tree, raw, first_row, scratch):
         take_steps(model, model.depths[tree], raw, first_row, positions)
         return
     landings = model.tops.landings[tree]
-    for start in range(0, n_rows, _WORD):
-        take_top(model.tops, thresholds, tree, scratch, start // _WORD)
-        part = positions[start : min(start + _WORD, n_rows)]
+    for start in range(0, n_rows, WORD):
+        take_top(model.tops, thresholds, tree, scratch, start // WORD)
+        part = positions[start : min(start + WORD, n_rows)]
         for row in range(len(part)):
             part[row] = landings[np.uint64(scratch.digits[row])]
     take_steps(model, model.depths[tree] - TOP_LEVELS, raw, first_row, positions)
@@ -151,11 +158,22 @@ def walk_tree(model, thresholds, tree, raw, first_row, scratch):
 def add_top(model, thresholds, tree, scratch, scores):
     """Add the leaf values of a tree that has no more than the first levels to a block's scores."""
     values = model.tops.values[tree]
-    for start in range(0, len(scores), _WORD):
-        take_top(model.tops, thresholds, tree, scratch, start // _WORD)
-        part = scores[start : min(start + _WORD, len(scores))]
+    for start in range(0, len(scores), WORD):
+        take_top(model.tops, thresholds, tree, scratch, start // WORD)
+        part = scores[start : min(start + WORD, len(scores))]
         for row in range(len(part)):
             part[row] += values[np.uint64(scratch.digits[row])]
+
+
+@kernel
+def add_tree(model, thresholds, tree, raw, first_row, scratch, scores):
+    """Add the leaf values of one tree to the raw scores of the block of rows in `scratch`."""
+    if model.depths[tree] <= TOP_LEVELS and len(scores) >= _MIN_ROWS:
+        add_top(model, thresholds, tree, scratch, scores)
+        return
+    walk_tree(model, thresholds, tree, raw, first_row, scratch)
+    for row in range(len(scores)):
+        scores[row] += model.values[np.uint64(scratch.positions[row])]
 
 
 @kernel
@@ -198,12 +216,7 @@ def add_trees(team, model, raw, trees, prepared, raw_score):
         own = begin_block(team, model, raw, start, scratch)
         for tree in range(trees[0], trees[1]):
             scores = raw_score[tree % n_outputs, start : start + len(own.positions)]
-            if model.depths[tree] <= TOP_LEVELS and len(scores) >= _MIN_ROWS:
-                add_top(model, thresholds, tree, own, scores)
-                continue
-            walk_tree(model, thresholds, tree, raw, start, own)
-            for row in range(len(scores)):
-                scores[row] += model.values[np.uint64(own.positions[row])]
+            add_tree(model, thresholds, tree, raw, start, own, scores)
         start = next_task(team, 0) * n_rows
 
 

@@ -1,12 +1,10 @@
-import re
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sklboost import XGBClassifierLite, XGBRegressorLite
 from sklboost.boosting import rounds
-from sklboost.boosting.rounds import boost
+from sklboost.boosting.callbacks import TrainingCallback
+from sklboost.boosting.training import Plan, Problem, Training
 from sklboost.data.binning import bin_matrix
 from sklboost.data.raw import raw_matrix
 from sklboost.losses.gradients import allocate_scratch, fill_gradients
@@ -14,6 +12,7 @@ from sklboost.losses.log_loss import LogLoss
 from sklboost.losses.softmax import Softmax
 from sklboost.losses.squared_error import SquaredError
 from sklboost.parallel import ThreadTeam
+from sklboost.tree.assembly import assemble_model, no_trees
 from sklboost.tree.prediction import add_trees, prepare_prediction
 from tests.tree.growth import params
 
@@ -33,24 +32,41 @@ def make_data(loss, n_rows=40):
     return X, np.digitize(signal, [0.0] if loss.n_outputs == 1 else [-1.5, 1.5]).astype(float)
 
 
+class Keep(TrainingCallback):
+    """Keeps the raw scores after each round."""
+
+    def __init__(self, raw_score):
+        self.raw_score = raw_score
+        self.stages = []
+
+    def after_iteration(self, training, epoch, evals_log):
+        self.stages.append((epoch, self.raw_score.copy()))
+        return False
+
+
 def train(loss, X, y, weight=NO_WEIGHT, n_rounds=4, seed=0, watched=True, **changes):
     """Give the model and copies of the raw scores after each round."""
-    stages = []
-
-    def keep(round_, raw_score):
-        stages.append((round_, raw_score.copy()))
-
     settings = params(**(dict(max_depth=2, reg_lambda=1.0, learning_rate=0.5) | changes))
+    start = loss.start(y, weight)
+    raw_score = np.repeat(start, len(y)).reshape(-1, len(y))
+    keep = Keep(raw_score)
+    plan = Plan(
+        trees_before=no_trees(),
+        rounds=range(n_rounds),
+        begin=0.0,
+        max_time=np.inf,
+        callbacks=[keep] if watched else [],
+        validation=[],
+        metrics=[],
+        make_estimator=None,
+    )
     with ThreadTeam(1) as team:
         matrix = bin_matrix(team, raw_matrix(X), weight, 256)
-        model = boost(
-            *(team, matrix, y, weight, loss, settings),
-            start=loss.start(y, weight),
-            n_rounds=n_rounds,
-            seed=seed,
-            after_round=keep if watched else None,
-        )
-    return model, stages
+        problem = Problem(matrix, y, weight, raw_score, loss, settings, seed)
+        training = Training(team, problem, plan)
+        training.run()
+    model = assemble_model(training.trees(n_rounds), start, X.shape[1])
+    return model, keep.stages
 
 
 @pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
@@ -145,38 +161,3 @@ def test_stumps_on_one_constant_feature_stay_at_the_mean():
     model, stages = train(LOSSES["squared_error"], X, y)
     assert list(model.depths) == [0] * 4
     assert_allclose(stages[-1][1], 2.5)
-
-
-# --- the report, through the estimators ----------------------------------------------------------
-
-LINE = re.compile(r"round (\d+) of (\d+): loss (\S+)")
-
-
-def report(capsys):
-    """Give (round, of, loss) for each line printed."""
-    lines = capsys.readouterr().out.splitlines()
-    return [LINE.fullmatch(line).groups() for line in lines]
-
-
-@pytest.mark.parametrize(
-    ("verbose", "rounds"), [(0, []), (1, "12345"), (2, "24"), (True, "12345"), (5, "5"), (9, [])]
-)
-def test_report_every_so_many_rounds(verbose, rounds, capsys):
-    X, y = make_data(LOSSES["squared_error"])
-    XGBRegressorLite(n_estimators=5, max_depth=2, n_jobs=1, verbose=verbose).fit(X, y)
-    assert [(round_, of) for round_, of, _ in report(capsys)] == [(r, "5") for r in rounds]
-
-
-@pytest.mark.parametrize("name", LOSSES)
-def test_reported_loss_is_that_of_the_predictions(name, capsys):
-    X, y = make_data(LOSSES[name])
-    weight = np.random.default_rng(1).uniform(0, 2, len(y)).round()
-    estimator = XGBRegressorLite if name == "squared_error" else XGBClassifierLite
-    model = estimator(n_estimators=3, max_depth=2, n_jobs=1, verbose=3)
-    model.fit(X, y, sample_weight=weight)
-    ((_, _, loss),) = report(capsys)
-    if name == "squared_error":
-        each = (model.predict(X) - y) ** 2 / 2
-    else:
-        each = -np.log(model.predict_proba(X)[np.arange(len(y)), y.astype(int)])
-    assert_allclose(float(loss), np.average(each, weights=weight), rtol=1e-5)

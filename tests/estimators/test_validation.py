@@ -5,6 +5,7 @@ from numpy.testing import assert_array_equal
 
 from sklboost import XGBRegressorLite
 from sklboost.estimators import validation
+from sklboost.estimators.evaluation_sets import FitArguments
 from sklboost.estimators.validation import (
     check_target_range,
     features,
@@ -18,7 +19,7 @@ X = np.arange(8.0).reshape(4, 2)
 
 
 def check(y, weight=None, X=X):
-    return training_data(XGBRegressorLite(), X, y, weight, numeric=True)
+    return training_data(XGBRegressorLite(), X, y, FitArguments(weight), numeric=True)
 
 
 def test_no_weights_are_an_empty_array():
@@ -65,7 +66,7 @@ def test_unusable_weights(weight, words):
 
 @pytest.mark.parametrize("y", [[1e30, -1e30], [0.0, 1e-30], [5.0, 5.0], [-1.0, 1.0]])
 def test_usable_targets(y):
-    check_target_range(np.array(y))
+    check_target_range(np.array(y), "y")
 
 
 @pytest.mark.parametrize(
@@ -73,7 +74,7 @@ def test_usable_targets(y):
 )
 def test_targets_that_float32_gradients_cannot_hold(y, words):
     with pytest.raises(ValueError, match=words):
-        check_target_range(np.array(y))
+        check_target_range(np.array(y), "y")
 
 
 PLAIN = {

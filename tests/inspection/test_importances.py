@@ -3,7 +3,7 @@ import pytest
 
 from sklboost.inspection.importances import gain_importance
 from sklboost.tree.assembly import assemble_model
-from tests.tree.growth import make_nodes, params
+from tests.tree.growth import as_trees, make_nodes, params
 
 pytestmark = pytest.mark.interpreted
 
@@ -14,9 +14,7 @@ def split(feature, gain, left):
 
 def importance(*trees):
     tables = [make_nodes(*tree) for tree in trees]
-    return list(
-        gain_importance(assemble_model(tables, [0] * len(tables), np.zeros(1), params(), 3))
-    )
+    return list(gain_importance(assemble_model(as_trees(tables, params()), np.zeros(1), 3)))
 
 
 def test_average_gain_of_each_features_splits():

@@ -3,7 +3,7 @@ import pytest
 
 from sklboost.inspection.tables import node_table
 from sklboost.tree.assembly import assemble_model
-from tests.tree.growth import make_nodes, params
+from tests.tree.growth import as_trees, make_nodes, params
 
 pytestmark = pytest.mark.interpreted
 
@@ -20,7 +20,7 @@ def table():
     )
     settings = params(reg_lambda=1.0, learning_rate=0.1)
     second = make_nodes(dict(gradient=-8.0, cover=3.0, value=0.2))
-    model = assemble_model([first, second], [0, 0], np.zeros(1), settings, 2)
+    model = assemble_model(as_trees([first, second], settings), np.zeros(1), 2)
     return node_table(model, ["age", "height"])
 
 

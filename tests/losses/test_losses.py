@@ -1,13 +1,10 @@
 import math
-from decimal import Decimal, localcontext
-from fractions import Fraction
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sklboost.losses.base import exact_sum, weighted_mean
-from sklboost.losses.exponential import exp_of_negative
 from sklboost.losses.gradients import allocate_scratch, fill_gradients
 from sklboost.losses.log_loss import LogLoss
 from sklboost.losses.softmax import Softmax
@@ -224,40 +221,6 @@ def test_confident_and_right_keeps_its_small_gradient():
     gradient, hessian = derivatives(LogLoss(), np.array([1.0, 0.0]), raw, dtype=np.float32)
     assert_allclose(gradient, [[-math.exp(-40), math.exp(-40)]], rtol=1e-6)
     assert_allclose(hessian, 1e-16)  # the floor, as in XGBoost
-
-
-# --- the exponential -----------------------------------------------------------------------------
-
-
-def exact_exp(x):
-    with localcontext(prec=50):
-        return Fraction(Decimal(x).exp())
-
-
-@pytest.mark.interpreted
-@pytest.mark.parametrize("scale", [1e-300, 1e-10, 1e-3, 0.3, 1.0, 30.0, 700.0])
-def test_exponential_has_a_relative_error_below_4e_16(scale):
-    for x in -np.random.default_rng(0).uniform(0, scale, 200):
-        exact = exact_exp(float(x))
-        assert abs(Fraction(float(exp_of_negative(x))) - exact) < Fraction(4e-16) * exact
-
-
-@pytest.mark.interpreted
-def test_exponential_agrees_with_the_c_library():
-    for x in np.linspace(-700.0, 0.0, 1501):
-        assert_allclose(exp_of_negative(x), math.exp(x), rtol=5e-16)
-    for k in range(1, 1000):  # where the whole part changes
-        for factor in (1 - 1e-15, 1.0, 1 + 1e-15):
-            x = -0.5 * k * math.log(2) * factor
-            assert_allclose(exp_of_negative(x), math.exp(x), rtol=5e-16)
-
-
-@pytest.mark.interpreted
-def test_exponential_at_its_ends():
-    assert exp_of_negative(0.0) == exp_of_negative(-0.0) == 1.0
-    for x in (-700.0, -701.0, -1e300, -math.inf):
-        assert_allclose(exp_of_negative(x), math.exp(-700.0), rtol=5e-16)
-    assert exp_of_negative(-5e-324) == 1.0
 
 
 # --- sums ----------------------------------------------------------------------------------------

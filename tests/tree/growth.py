@@ -9,7 +9,7 @@ from sklboost.data.binning import bin_matrix
 from sklboost.data.raw import raw_matrix
 from sklboost.hashing import hash_key
 from sklboost.parallel import ThreadTeam, barrier, reset_tasks
-from sklboost.structs import NODE_DTYPE, records
+from sklboost.structs import NODE_DTYPE, PARAMS_DTYPE, Trees, records
 from sklboost.tree.frontier import choose_frontier, plan_builds, start_tree
 from sklboost.tree.growing import grow_tree, sum_root
 from sklboost.tree.histogram import build_histograms
@@ -43,6 +43,16 @@ def params(**changes):
     plain = dict(learning_rate=1.0, max_depth=6, max_leaves=0, grow_policy="depthwise")
     plain |= dict(reg_lambda=0.0, reg_alpha=0.0, gamma=0.0, min_child_weight=0.0)
     return tree_params(**(plain | dict(max_delta_step=0.0, pruning="post") | changes))
+
+
+def as_trees(tables, settings):
+    """Put tables of nodes together as trees of the same settings, of which nothing was pruned."""
+    return Trees(
+        np.concatenate(tables, dtype=NODE_DTYPE).view(np.recarray),
+        np.cumsum([0, *map(len, tables)]),
+        np.zeros(len(tables), dtype=np.int64),
+        np.full(len(tables), np.array(tuple(settings), PARAMS_DTYPE)).view(np.recarray),
+    )
 
 
 def binned(X, max_bin=256, n_threads=1):

@@ -7,7 +7,7 @@ from sklboost.tree import prediction
 from sklboost.tree.assembly import assemble_model
 from sklboost.tree.prediction import add_trees, find_leaves, prepare_prediction
 from tests.data.test_raw import ORDERS
-from tests.tree.growth import binned, grow, make_data, make_nodes, params, run
+from tests.tree.growth import as_trees, binned, grow, make_data, make_nodes, params, run
 
 inf, nan = np.inf, np.nan
 
@@ -29,7 +29,7 @@ TREES = [
 
 def make_model(*trees, n_outputs=1):
     tables = [make_nodes(*tree) for tree in trees]
-    return assemble_model(tables, [0] * len(tables), np.zeros(n_outputs), params(), 2)
+    return assemble_model(as_trees(tables, params()), np.zeros(n_outputs), 2)
 
 
 def scores(model, X, trees=None, n_threads=1):
@@ -144,7 +144,7 @@ def test_rows_stay_in_a_leaf_that_pruning_left_above_the_deepest():
     settings = params(max_depth=4, pruning="full", gamma=2.0, reg_lambda=1.0)
     grown = grow(binned(X), gradient, hessian, settings)
     assert grown.workspace.tree.counts[0].n_pruned > 0
-    model = assemble_model([grown.nodes], [0], np.zeros(1), settings, 3)
+    model = assemble_model(as_trees([grown.nodes], settings), np.zeros(1), 3)
     assert len(grown.nodes) < 2 ** (model.depths[0] + 1) - 1  # some leaves lie above others
     expected = [follow(grown.nodes, row) for row in X]
     assert_array_equal(leaves(model, X)[:, 0], expected)
@@ -166,7 +166,7 @@ def test_blocks_layouts_and_threads(n_rows, order):
     X, gradient, hessian = make_data(0, 500)
     grown = grow(binned(X), gradient, hessian, params(max_depth=5))
     tree = grown.nodes
-    model = assemble_model([tree], [0], np.zeros(1), params(), 3)
+    model = assemble_model(as_trees([tree], params()), np.zeros(1), 3)
     X = ORDERS[order](X[:n_rows])
     expected = [follow(tree, row) for row in X]
     for n_threads in (1, 2, 5):
@@ -187,7 +187,7 @@ def test_words_of_rows_go_the_way_of_single_rows(dtype, settings, n_features):
     X += np.random.default_rng(0).normal(size=X.shape)
     X = X.astype(dtype)
     grown = grow(binned(X), gradient, hessian, params(**settings))
-    model = assemble_model([grown.nodes] * 2, [0, 0], np.zeros(1), params(), n_features)
+    model = assemble_model(as_trees([grown.nodes] * 2, params()), np.zeros(1), n_features)
     by_words = leaves(model, X)
     assert_array_equal(by_words[:, 0], [follow(grown.nodes, row) for row in X])
     assert_array_equal(by_words[:, 1], by_words[:, 0])

@@ -1,0 +1,338 @@
+"""Callbacks: what is told of every round, and may stop training.
+
+In: after each round, the state of the training and the values of the metrics so far. Out: True to
+stop. The one idea: a callback keeps nothing of a training beyond its end, so the same object serves
+many models. The names are XGBoost's (``xgboost.callback``).
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from numbers import Integral, Real
+from typing import Any, Protocol
+
+import numpy as np
+
+# {"validation_0": {"logloss": [one value a round]}}
+EvalsLog = Mapping[str, Mapping[str, Sequence[float]]]
+
+# Values, how many of them were looked at, position of the best one.
+_NOTHING_SEEN: tuple[Sequence[float], int, int] = ((), 0, -1)
+
+
+class TrainingState(Protocol):
+    """What a callback sees of a training, and what it may set.
+
+    Attributes
+    ----------
+    first_round : int
+        Rounds of the model that is continued, 0 without one.
+    n_estimators : int
+        Planned rounds, those of a continued model included.
+    n_rounds : int
+        Finished rounds, those of a continued model included.
+    learning_rate : float
+        Of the rounds to come; may be set.
+    elapsed : float
+        Seconds since fit began.
+    best_iteration : int or None
+        Number of the best round, from 0; may be set. None: nobody looked for it.
+    best_score : float or None
+        The metric at the best round; may be set.
+    """
+
+    learning_rate: float
+    best_iteration: int | None
+    best_score: float | None
+
+    @property
+    def first_round(self) -> int: ...  # noqa: D102, see above
+
+    @property
+    def n_estimators(self) -> int: ...  # noqa: D102, see above
+
+    @property
+    def n_rounds(self) -> int: ...  # noqa: D102, see above
+
+    @property
+    def elapsed(self) -> float: ...  # noqa: D102, see above
+
+    def greater_is_better(self, metric_name: str) -> bool:
+        """Tell whether more of this metric is better."""
+
+    def training_loss(self) -> float:
+        """Compute the loss of the rows trained on, after the last finished round."""
+
+    def snapshot(self) -> Any:
+        """Give the estimator as if training had ended after the last finished round."""
+
+
+class TrainingCallback:
+    """Base of all callbacks: override what you need.
+
+    Attributes
+    ----------
+    every_round : bool, default=True
+        False: :meth:`after_iteration` may be called for several rounds in a row after all of them
+        were done, which is faster on small data; rounds after the one at which it stops are
+        dropped. Such a callback must look at its arguments `epoch` and `evals_log`: `training` may
+        be ahead of them.
+
+    See Also
+    --------
+    EarlyStopping : Stops when a metric no longer improves.
+    LearningRateScheduler : Sets the learning rate of each round.
+    Checkpoint : Saves the model now and then.
+
+    Notes
+    -----
+    In all methods `training` has these attributes and methods:
+
+    - ``n_estimators``, ``n_rounds``: planned and finished rounds, with those of a continued model
+    - ``first_round``: rounds of the model that is continued, 0 without one
+    - ``learning_rate``: of the rounds to come; may be set
+    - ``elapsed``: seconds since fit began
+    - ``best_iteration``, ``best_score``: None, or what :class:`EarlyStopping` found; may be set
+    - ``greater_is_better(metric_name)``: whether more of a metric is better
+    - ``training_loss()``: the loss of the rows trained on, computed when asked
+    - ``snapshot()``: the estimator as if training had ended after the last finished round
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklboost import TrainingCallback, XGBRegressorLite
+    >>> class StopAtLoss(TrainingCallback):
+    ...     def after_iteration(self, training, epoch, evals_log):
+    ...         return training.training_loss() < 2_000
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = XGBRegressorLite(callbacks=[StopAtLoss()]).fit(X, y)
+    >>> model.model_.n_rounds < model.n_estimators
+    True
+    """
+
+    every_round: bool = True
+
+    def before_training(self, training: TrainingState) -> None:
+        """Do what is to be done before the first round.
+
+        Parameters
+        ----------
+        training : TrainingState
+            The training that begins.
+        """
+
+    def before_iteration(self, training: TrainingState, epoch: int, evals_log: EvalsLog) -> bool:
+        """Do what is to be done before a round.
+
+        Parameters
+        ----------
+        training : TrainingState
+            The training.
+        epoch : int
+            Number of the round, from 0; rounds of a continued model count.
+        evals_log : dict
+            Values of the metrics so far, ``{"validation_0": {"logloss": [0.61, 0.55]}}``. Empty
+            without validation data.
+
+        Returns
+        -------
+        bool
+            True ends the training before this round.
+        """
+        return False
+
+    def after_iteration(self, training: TrainingState, epoch: int, evals_log: EvalsLog) -> bool:
+        """Do what is to be done after a round.
+
+        Parameters
+        ----------
+        training : TrainingState
+            The training.
+        epoch : int
+            Number of the round, from 0; rounds of a continued model count.
+        evals_log : dict
+            Values of the metrics up to this round, ``{"validation_0": {"logloss": [0.61, 0.55]}}``.
+            Empty without validation data.
+
+        Returns
+        -------
+        bool
+            True ends the training after this round.
+        """
+        return False
+
+    def after_training(self, training: TrainingState) -> None:
+        """Do what is to be done after the last round, after an error or Ctrl-C too.
+
+        Parameters
+        ----------
+        training : TrainingState
+            The training that ended.
+        """
+
+
+class EarlyStopping(TrainingCallback):
+    """Stop when a metric of the validation data has not improved for so many rounds.
+
+    Also tells the training its best round and score, which prediction then uses.
+
+    Parameters
+    ----------
+    rounds : int
+        Stop when the metric has not improved in so many rounds.
+    metric_name : str, optional
+        The metric to watch. None: the last one.
+    data_name : str, optional
+        The validation data to watch, ``"validation_0"`` for one. None: the last one.
+    min_delta : float, default=0.0
+        A value must be better than the best one by more than this to count. NaN never does.
+    maximize : bool, optional
+        Whether more is better. None: as the metric says.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.model_selection import train_test_split
+    >>> from sklboost import EarlyStopping, XGBClassifierLite
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X, X_val, y, y_val = train_test_split(X, y, random_state=0)
+    >>> stop = EarlyStopping(rounds=5, min_delta=0.001)
+    >>> model = XGBClassifierLite(callbacks=[stop]).fit(X, y, X_val=X_val, y_val=y_val)
+    >>> model.best_iteration_ < model.n_estimators - 1
+    True
+    """
+
+    every_round = False
+
+    def __init__(
+        self,
+        rounds: int,
+        metric_name: str | None = None,
+        data_name: str | None = None,
+        min_delta: float = 0.0,
+        maximize: bool | None = None,
+    ):
+        check_positive_integer("rounds", rounds)
+        if not _is_finite(min_delta) or min_delta < 0:
+            raise ValueError(f"min_delta={min_delta!r}: it must be a finite number >= 0")
+        self.rounds = rounds
+        self.metric_name = metric_name
+        self.data_name = data_name
+        self.min_delta = min_delta
+        self.maximize = maximize
+        self._seen = _NOTHING_SEEN
+
+    def after_iteration(  # noqa: D102, as in TrainingCallback
+        self, training: TrainingState, epoch: int, evals_log: EvalsLog
+    ) -> bool:
+        if not evals_log:
+            raise ValueError(
+                "EarlyStopping has no validation data to watch: give fit X_val and y_val, "
+                "or an eval_set"
+            )
+        of_metric = evals_log[_chosen("data_name", self.data_name, evals_log)]
+        metric_name = _chosen("metric_name", self.metric_name, of_metric)
+        values = of_metric[metric_name]
+        maximize = self.maximize
+        if maximize is None:
+            maximize = training.greater_is_better(metric_name)
+        best = self._best(values, maximize)
+        since_best = len(values) - 1 - best
+        # values may lack the rounds of a continued model, so epochs are counted from the end
+        training.best_iteration = None if best < 0 else epoch - since_best
+        training.best_score = None if best < 0 else float(values[best])
+        return since_best >= self.rounds
+
+    def after_training(self, training: TrainingState) -> None:  # noqa: D102, as in TrainingCallback
+        self._seen = _NOTHING_SEEN
+
+    def _best(self, values: Sequence[float], maximize: bool) -> int:
+        """Give the position of the best value, -1 if all are NaN.
+
+        The first values need not be looked at again each round where they are the same list as
+        before; another one is another training, perhaps one at the same time.
+        """
+        seen, n_seen, best = self._seen
+        if seen is not values or n_seen > len(values):
+            n_seen, best = 0, -1
+        for position in range(n_seen, len(values)):
+            value = values[position]
+            if not math.isnan(value) and (
+                best < 0 or self._is_better(value, values[best], maximize)
+            ):
+                best = position
+        self._seen = values, len(values), best
+        return best
+
+    def _is_better(self, value: float, best: float, maximize: bool) -> bool:
+        if maximize:
+            return value - self.min_delta > best
+        return value + self.min_delta < best
+
+
+class LearningRateScheduler(TrainingCallback):
+    """Set the learning rate of each round.
+
+    Parameters
+    ----------
+    learning_rates : callable or array-like of shape (n_estimators,)
+        Learning rates, one for each round, those of a continued model included. Or a function that
+        takes the number of the round, from 0, and gives the learning rate.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklboost import LearningRateScheduler, XGBRegressorLite
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> smaller_and_smaller = LearningRateScheduler(lambda epoch: 0.3 * 0.97**epoch)
+    >>> model = XGBRegressorLite(callbacks=[smaller_and_smaller]).fit(X, y)
+    """
+
+    def __init__(self, learning_rates: Callable[[int], float] | Sequence[float] | np.ndarray):
+        if not callable(learning_rates):
+            for epoch, rate in enumerate(learning_rates):
+                _check_rate(rate, epoch)
+        self.learning_rates = learning_rates
+
+    def before_training(self, training: TrainingState) -> None:  # noqa: D102, as in TrainingCallback
+        if callable(self.learning_rates) or len(self.learning_rates) >= training.n_estimators:
+            return
+        raise ValueError(
+            f"learning_rates has {len(self.learning_rates)} values for {training.n_estimators} "
+            "rounds: give one for each round, or a function of the round's number"
+        )
+
+    def before_iteration(  # noqa: D102, as in TrainingCallback
+        self, training: TrainingState, epoch: int, evals_log: EvalsLog
+    ) -> bool:
+        rates = self.learning_rates
+        training.learning_rate = _check_rate(
+            rates(epoch) if callable(rates) else rates[epoch], epoch
+        )
+        return False
+
+
+def _chosen(parameter: str, name: str | None, known: Mapping[str, Any]) -> str:
+    """Give `name`, or without one the last of the known names."""
+    if name is None:
+        return list(known)[-1]
+    if name not in known:
+        raise ValueError(f"{parameter}={name!r}: it must be one of {', '.join(map(repr, known))}")
+    return name
+
+
+def _check_rate(rate: Any, epoch: int) -> float:
+    if not _is_finite(rate) or rate <= 0:
+        raise ValueError(
+            f"learning rate {rate!r} for round {epoch}: it must be a finite number > 0"
+        )
+    return float(rate)
+
+
+def check_positive_integer(parameter: str, value: Any) -> None:
+    """Raise ValueError unless the value of this parameter is an integer >= 1."""
+    if type(value) is bool or not isinstance(value, Integral) or value < 1:
+        raise ValueError(f"{parameter}={value!r}: it must be an integer >= 1")
+
+
+def _is_finite(value: Any) -> bool:
+    return type(value) is not bool and isinstance(value, Real) and math.isfinite(value)

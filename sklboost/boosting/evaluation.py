@@ -1,0 +1,173 @@
+"""Metrics of validation rows after every round.
+
+In: validation rows, laid out once, and the new trees of some rounds. Out: the value of every metric
+after each of these rounds.
+
+Metrics with a compiled form are computed in the same call that adds the trees, for many rounds at
+once. The others are Python functions, so then there is one round a call.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from sklboost.compiling import kernel
+from sklboost.data.binned_matrix import BinnedMatrix
+from sklboost.losses.base import Loss
+from sklboost.metrics.base import NOT_COMPILED, RoundMetric
+from sklboost.metrics.compiled import LossSums, add_losses, allocate_sums, finish_metric
+from sklboost.parallel import ThreadTeam, assemble, barrier
+from sklboost.structs import Trees
+from sklboost.tree.scoring import (
+    ScoredRows,
+    add_new_trees,
+    allocate_new_trees,
+    lay_out_rows,
+    lay_out_trees,
+)
+
+
+class ValidationSet(NamedTuple):
+    """Rows that metrics are computed of.
+
+    Attributes
+    ----------
+    name : str
+    X : ndarray of float32 or float64, or BinnedMatrix; shape (n_samples, n_features)
+    y : ndarray of float64, shape (n_samples,)
+        As the loss has it.
+    weight : ndarray of float64, shape (n_samples,) or (0,)
+    raw_score : ndarray of float64, shape (n_outputs, n_samples)
+        Before the first round. Modified by each round.
+    """
+
+    name: str
+    X: np.ndarray | BinnedMatrix
+    y: np.ndarray
+    weight: np.ndarray
+    raw_score: np.ndarray
+
+
+class CompiledMetrics(NamedTuple):
+    """What the kernel needs to compute metrics.
+
+    Attributes
+    ----------
+    codes : ndarray of int64, shape (n_metrics,)
+    y, weight : ndarray of float64
+        As in :class:`ValidationSet`.
+    sums : LossSums
+        Scratch.
+    values : ndarray of float64, shape (n_rounds, n_metrics)
+        Filled.
+    """
+
+    codes: np.ndarray
+    y: np.ndarray
+    weight: np.ndarray
+    sums: LossSums
+    values: np.ndarray
+
+
+@kernel
+def score_rounds(team, model, thresholds, n_rounds, rows, metrics):
+    """Add the trees of some rounds to the rows and compute the metrics after each round.
+
+    Parameters
+    ----------
+    team : Team
+    model : Model
+        The new trees, laid out.
+    thresholds : ndarray of the dtype of the rows, shape (n_splits,)
+    n_rounds : int
+    rows : ScoredRows
+        Modified.
+    metrics : CompiledMetrics
+        Modified.
+    """
+    if not assemble(team):
+        return
+    n_outputs = rows.raw_score.shape[0]
+    for round_ in range(n_rounds):
+        trees = (round_ * n_outputs, (round_ + 1) * n_outputs)
+        add_new_trees(team, model, thresholds, trees, rows)
+        barrier(team)
+        for index in range(len(metrics.codes)):
+            code = metrics.codes[index]
+            add_losses(team, code, metrics.y, rows.raw_score, metrics.weight, metrics.sums)
+            barrier(team)
+            if team.rank == 0:
+                metrics.values[round_, index] = finish_metric(code, metrics.sums)
+            barrier(team)
+
+
+class Evaluation:
+    """Scores validation rows after every round.
+
+    Parameters
+    ----------
+    team : ThreadTeam
+    validation : sequence of ValidationSet
+    metrics : sequence of RoundMetric
+    loss : Loss
+    grown : Trees
+        Where the new trees of each call are, in whole rounds from the front.
+    """
+
+    def __init__(
+        self,
+        team: ThreadTeam,
+        validation: Sequence[ValidationSet],
+        metrics: Sequence[RoundMetric],
+        loss: Loss,
+        grown: Trees,
+    ):
+        self._team = team
+        self._validation = validation
+        self._metrics = metrics
+        self._loss = loss
+        if not validation:
+            return
+        n_features = validation[0].X.shape[1]
+        n_rounds = len(grown.n_pruned) // loss.n_outputs
+        self._new = allocate_new_trees(grown, loss.n_outputs, n_features)
+        codes = [metric.code for metric in metrics if is_compiled(metric)]
+        self._rows = [lay_out_rows(team, own.X, own.raw_score) for own in validation]
+        self._compiled = [
+            CompiledMetrics(
+                np.array(codes, dtype=np.int64),
+                own.y,
+                own.weight,
+                allocate_sums(len(own.y), team.size),
+                np.empty((n_rounds, len(codes))),
+            )
+            for own in validation
+        ]
+
+    def score(self, n_rounds: int) -> np.ndarray:
+        """Score the rounds done last; give the values, shape (n_rounds, n_sets, n_metrics)."""
+        values = np.empty((n_rounds, len(self._validation), len(self._metrics)))
+        if not self._validation:
+            return values
+        lay_out_trees(self._new, n_rounds * self._loss.n_outputs)
+        compiled_ones = [is_compiled(metric) for metric in self._metrics]
+        for index, own in enumerate(self._validation):
+            rows, compiled = self._rows[index], self._compiled[index]
+            self._team.run(
+                *(score_rounds, self._new.model, self._thresholds(rows), n_rounds, rows, compiled)
+            )
+            values[:, index, compiled_ones] = compiled.values[:n_rounds]
+            for place, metric in enumerate(self._metrics):
+                if not compiled_ones[place]:
+                    values[-1, index, place] = metric.value(own.y, own.raw_score, own.weight)
+        return values
+
+    def _thresholds(self, rows: ScoredRows) -> np.ndarray:
+        tops = self._new.model.tops
+        return tops.thresholds32 if rows.raw.values.dtype == np.float32 else tops.thresholds
+
+
+def is_compiled(metric: RoundMetric) -> bool:
+    """Tell whether rounds need not stop for this metric."""
+    return metric.code != NOT_COMPILED

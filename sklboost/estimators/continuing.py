@@ -1,0 +1,120 @@
+"""The model that a fit continues: `init_model`, or with `warm_start` the estimator's own.
+
+In: the estimator and what it is given. Out: a :class:`Continued`, or None for a fresh start.
+"""
+
+import copy
+import warnings
+from typing import Any, NamedTuple
+
+from sklearn.utils.validation import check_is_fitted
+
+from sklboost.structs import Model
+
+
+class Continued(NamedTuple):
+    """What new rounds are added to.
+
+    Attributes
+    ----------
+    estimator : estimator
+        Fitted; a copy of the estimator itself as it was before for `warm_start`.
+    name : str
+        For errors.
+    is_warm_start : bool
+    """
+
+    estimator: Any
+    name: str
+    is_warm_start: bool
+
+    @property
+    def model(self) -> Model:
+        """Its trees."""
+        return self.estimator.model_
+
+
+def continued_model(estimator: Any, init_model: Any) -> Continued | None:
+    """Give what is to be continued; `init_model` goes before `warm_start`."""
+    if init_model is not None:
+        return Continued(init_model, "init_model", False)
+    if estimator.warm_start and hasattr(estimator, "model_"):
+        return Continued(copy.copy(estimator), "the model of warm_start=True", True)
+    return None
+
+
+def check_continued(continued: Continued | None, estimator: Any, X: Any) -> None:
+    """Raise ValueError unless the model to be continued fits the estimator and the data.
+
+    Raises
+    ------
+    TypeError
+        If it is another kind of estimator.
+    ValueError
+        If features or classes differ, or there are no rounds left to add.
+    sklearn.exceptions.NotFittedError
+        If it is not fitted.
+    """
+    if continued is None:
+        return
+    other, name, _ = continued
+    if type(other) is not type(estimator):
+        raise TypeError(
+            f"{name}={other!r}: it must be a fitted {type(estimator).__name__}, "
+            "whose trees the new ones are added to"
+        )
+    check_is_fitted(other)
+    if other.n_features_in_ != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {estimator.n_features_in_} features, but {name} was fitted with "
+            f"{other.n_features_in_}: continue with the same features"
+        )
+    names, other_names = (list(getattr(own, "feature_names_in_", ())) for own in (estimator, other))
+    if names and other_names and names != other_names:
+        raise ValueError(
+            f"X has the features {names}, but {name} was fitted with {other_names}: "
+            "continue with the same features, in the same order"
+        )
+
+
+def check_same_classes(continued: Continued | None, classes: list) -> None:
+    """Raise ValueError unless the labels are those that the continued model knows."""
+    if continued is None:
+        return
+    known = continued.estimator.classes_.tolist()
+    if classes != known:
+        raise ValueError(
+            f"y has the classes {classes}, but {continued.name} was fitted with {known}: "
+            "continue with the same classes, or fit anew"
+        )
+
+
+def rounds_to_do(continued: Continued | None, n_estimators: int) -> range:
+    """Give the numbers of the new rounds.
+
+    `n_estimators` counts new rounds for `init_model` and all of them for `warm_start`, as in
+    scikit-learn.
+
+    Raises
+    ------
+    ValueError
+        If `warm_start` already has more rounds than that.
+    """
+    if continued is None:
+        return range(n_estimators)
+    n_before = continued.model.n_rounds
+    if not continued.is_warm_start:
+        return range(n_before, n_before + n_estimators)
+    if n_estimators < n_before:
+        raise ValueError(
+            f"n_estimators={n_estimators}: with warm_start=True it must be at least the "
+            f"{n_before} rounds that the model already has"
+        )
+    if n_estimators == n_before:
+        warnings.warn(
+            f"n_estimators={n_estimators} is what the model already has: with warm_start=True "
+            "there is nothing to fit",
+            UserWarning,
+            stacklevel=6,
+        )
+    return range(n_before, n_estimators)

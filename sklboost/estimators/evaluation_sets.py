@@ -1,0 +1,115 @@
+"""Validation data as users give it, brought to one form.
+
+In: the arguments of fit, ``X_val, y_val`` or XGBoost's ``eval_set``. Out: :class:`GivenSet`
+records, named ``validation_0``, ``validation_1``, ... as in XGBoost.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+
+class GivenSet(NamedTuple):
+    """One set of validation rows, not checked yet.
+
+    Attributes
+    ----------
+    name : str
+        In `evals_result_`.
+    argument : str
+        Of fit that `X` is from, for errors.
+    X, y : array-like
+    sample_weight, base_margin : array-like or None
+    """
+
+    name: str
+    argument: str
+    X: Any
+    y: Any
+    sample_weight: Any
+    base_margin: Any
+
+
+class FitArguments(NamedTuple):
+    """The arguments of fit beside X and y, as they were given."""
+
+    sample_weight: Any = None
+    X_val: Any = None
+    y_val: Any = None
+    sample_weight_val: Any = None
+    base_margin_val: Any = None
+    eval_set: Any = None
+    sample_weight_eval_set: Any = None
+    base_margin_eval_set: Any = None
+    groups: Any = None
+    base_margin: Any = None
+    init_model: Any = None
+
+
+def given_sets(given: FitArguments) -> list[GivenSet]:
+    """Give the validation sets, none if none were given.
+
+    Raises
+    ------
+    ValueError
+        If both forms are given, or only half of one.
+    TypeError
+        If `eval_set` is no list of pairs.
+    """
+    if given.X_val is not None and given.eval_set is not None:
+        raise ValueError("both X_val and eval_set are given: pass validation data in one of them")
+    if given.eval_set is not None:
+        return _of_eval_set(given)
+    for name in ("sample_weight_eval_set", "base_margin_eval_set"):
+        if getattr(given, name) is not None:
+            raise ValueError(f"{name} is given without eval_set")
+    if given.X_val is None:
+        for name in ("y_val", "sample_weight_val", "base_margin_val"):
+            if getattr(given, name) is not None:
+                raise ValueError(f"{name} is given without X_val")
+        return []
+    if given.y_val is None:
+        raise ValueError("X_val is given without y_val")
+    weight, margin = given.sample_weight_val, given.base_margin_val
+    return [GivenSet("validation_0", "X_val", given.X_val, given.y_val, weight, margin)]
+
+
+def _of_eval_set(given: FitArguments) -> list[GivenSet]:
+    pairs = given.eval_set
+    if not isinstance(pairs, list | tuple):
+        raise TypeError(
+            f"eval_set is a {type(pairs).__name__}: it must be a list of pairs, "
+            "eval_set=[(X_val, y_val)]"
+        )
+    for name in ("sample_weight_val", "base_margin_val", "y_val"):
+        if getattr(given, name) is not None:
+            raise ValueError(f"{name} goes with X_val; for eval_set there is {_TWINS[name]}")
+    weights = _one_each(given.sample_weight_eval_set, len(pairs), "sample_weight_eval_set")
+    margins = _one_each(given.base_margin_eval_set, len(pairs), "base_margin_eval_set")
+    sets = []
+    for index, pair in enumerate(pairs):
+        if not isinstance(pair, list | tuple) or len(pair) != 2:
+            raise TypeError(
+                f"eval_set[{index}] must be a pair (X, y), not a {type(pair).__name__}: "
+                "eval_set=[(X_val, y_val)]"
+            )
+        argument, own = f"eval_set[{index}]", (pair[0], pair[1])
+        sets.append(GivenSet(f"validation_{index}", argument, *own, weights[index], margins[index]))
+    return sets
+
+
+_TWINS = {
+    "sample_weight_val": "sample_weight_eval_set",
+    "base_margin_val": "base_margin_eval_set",
+    "y_val": "the pair (X, y) itself",
+}
+
+
+def _one_each(given: Any, n_sets: int, name: str) -> Sequence[Any]:
+    if given is None:
+        return [None] * n_sets
+    if not isinstance(given, list | tuple) or len(given) != n_sets:
+        raise ValueError(
+            f"{name} must be a list with one entry (or None) for each of the {n_sets} pairs of "
+            "eval_set"
+        )
+    return given

@@ -1,0 +1,243 @@
+"""One fit: from the user's arguments to the fitted attributes.
+
+Read :func:`fit_estimator` first: it tells the story. In: an estimator with its parameters and the
+arguments of fit. Out: the same estimator, fitted.
+"""
+
+import copy
+import time
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklboost.boosting.callbacks import EarlyStopping, TrainingCallback
+from sklboost.boosting.evaluation import ValidationSet
+from sklboost.boosting.settings import tree_params
+from sklboost.boosting.training import Plan, Problem, Replay, Training
+from sklboost.data.binning import VALUES_PER_THREAD
+from sklboost.data.features import training_bins
+from sklboost.estimators.continuing import Continued, continued_model, rounds_to_do
+from sklboost.estimators.evaluation_sets import FitArguments
+from sklboost.estimators.parameters import check_parameters
+from sklboost.estimators.progress import progress_callbacks
+from sklboost.estimators.raw_scores import add_rounds
+from sklboost.estimators.reading import FitTask, Rows, read_task
+from sklboost.estimators.report import describe_fit
+from sklboost.estimators.scoring import resolve_metrics
+from sklboost.metrics.base import RoundMetric
+from sklboost.parallel import ThreadTeam, n_threads_for
+from sklboost.structs import TrainingBins, Trees
+from sklboost.tree.assembly import assemble_model, no_trees, trees_of
+
+TREE_PARAMETERS = (
+    *("learning_rate", "reg_lambda", "reg_alpha", "gamma", "min_child_weight"),
+    *("max_delta_step", "max_depth", "max_leaves", "grow_policy", "pruning"),
+)
+
+
+class Clock:
+    """Adds up the seconds of phases that follow one another."""
+
+    def __init__(self) -> None:
+        self.begin = self._last = time.perf_counter()
+        self.seconds: dict[str, float] = {}
+
+    def lap(self, phase: str, others: dict[str, float] | None = None) -> None:
+        """Book the time since the last call, less what `others` had of it, which is booked too."""
+        now = time.perf_counter()
+        spent = {**(others or {}), phase: now - self._last - sum((others or {}).values())}
+        for name, seconds in spent.items():
+            self.seconds[name] = self.seconds.get(name, 0.0) + seconds
+        self._last = now
+
+
+class Start(NamedTuple):
+    """Where training starts.
+
+    Attributes
+    ----------
+    base_score : ndarray of float64, shape (n_outputs,)
+        Raw score of the model before its first tree.
+    trees : Trees
+        Those of the model that is continued.
+    """
+
+    base_score: np.ndarray
+    trees: Trees
+
+
+def fit_estimator(estimator: Any, X: Any, y: Any, given: FitArguments) -> None:
+    """Fit an estimator.
+
+    Parameters
+    ----------
+    estimator : BaseBooster
+        Gets the fitted attributes.
+    X, y : array-like
+    given : FitArguments
+    """
+    clock = Clock()
+    check_parameters(estimator.get_params(deep=False))
+    continued = continued_model(estimator, given.init_model)
+    _forget_fit(estimator)
+    task = read_task(estimator, X, y, given, continued)
+    clock.lap("checks")
+    with ThreadTeam(n_threads_for(estimator.n_jobs, task.rows.X.size, VALUES_PER_THREAD)) as team:
+        n_threads = team.size
+        matrix = training_bins(team, task.rows.X, task.rows.weight, estimator.max_bin)
+        clock.lap("binning")
+        start = _start(estimator, task, task.rows)
+        rounds = rounds_to_do(continued, estimator.n_estimators)
+        plan = _plan(estimator, task, start, rounds, clock.begin)
+        training = _train(estimator, team, matrix, task, start, plan)
+        clock.lap("other", training.seconds)
+        best, stop_reason = training.best_iteration, training.stop_reason
+        n_rounds = training.n_rounds if best is None else best + 1
+        trees = training.trees(n_rounds)
+        if estimator.refit and best is not None and stop_reason != "interrupted":
+            rounds = range(rounds.start, n_rounds)
+            all_rows = task._replace(rows=task.everything)
+            new_start, again = _train_again(estimator, team, all_rows, training, rounds)
+            if again.stop_reason == "completed":
+                task, start, trees = all_rows, new_start, again.trees(n_rounds)
+            else:  # not enough time: what the first training gave is whole
+                stop_reason = again.stop_reason
+            clock.lap("refit")
+    _set_model(estimator, task, start, trees)
+    estimator.evals_result_ = training.finished_log()
+    estimator.stop_reason_ = stop_reason
+    if best is not None:
+        estimator.best_iteration_ = best
+        estimator.best_score_ = training.best_score
+    clock.lap("other")
+    estimator.fit_report_ = describe_fit(
+        estimator.model_,
+        matrix,
+        estimator._feature_names(),
+        sum(len(own.y) for own in task.validation),
+        n_threads,
+        {**clock.seconds, "total": sum(clock.seconds.values())},
+    )
+
+
+def _forget_fit(estimator: Any) -> None:
+    """Delete what an earlier fit has left, so that nothing of it is taken for this one's."""
+    for name in list(vars(estimator)):
+        if name.endswith("_") and not name.startswith("_"):
+            delattr(estimator, name)
+
+
+def _start(estimator: Any, task: FitTask, rows: Rows) -> Start:
+    if task.continued is not None:
+        model = task.continued.model
+        return Start(model.base_score, trees_of(model))
+    if len(rows.margin) > 0:
+        base_score = np.zeros(task.loss.n_outputs)
+    elif estimator.base_score is not None:
+        base_score = task.loss.raw_of(float(estimator.base_score))
+    else:
+        base_score = task.loss.start(rows.y, rows.weight)
+    return Start(base_score, no_trees())
+
+
+def _raw_scores(rows: Rows, start: Start, continued: Continued | None) -> np.ndarray:
+    """Give the raw scores of the rows before the first new round, shape (n_outputs, n_samples)."""
+    if len(rows.margin) > 0:
+        raw_score = rows.margin.T.copy()
+    else:
+        raw_score = np.repeat(start.base_score, len(rows.y)).reshape(-1, len(rows.y))
+    if continued is not None:
+        model = continued.model
+        add_rounds(model, rows.X, (0, model.n_rounds), raw_score, continued.estimator.n_jobs)
+    return raw_score
+
+
+def _callbacks(estimator: Any) -> list[TrainingCallback]:
+    callbacks = list(estimator.callbacks or ())
+    if estimator.early_stopping_rounds is not None:
+        callbacks.append(EarlyStopping(estimator.early_stopping_rounds))
+    return callbacks + progress_callbacks(estimator.verbose)
+
+
+def _train(
+    estimator: Any, team: ThreadTeam, matrix: TrainingBins, task: FitTask, start: Start, plan: Plan
+) -> Training:
+    """Train on the rows of the task; the plan says for how long and who watches."""
+    params = tree_params(**{name: getattr(estimator, name) for name in TREE_PARAMETERS})
+    rows = task.rows
+    raw_score = _raw_scores(rows, start, task.continued)
+    problem = Problem(matrix, rows.y, rows.weight, raw_score, task.loss, params, task.seed)
+    training = Training(team, problem, plan)
+    training.run()
+    return training
+
+
+def _plan(estimator: Any, task: FitTask, start: Start, rounds: range, begin: float) -> Plan:
+    def make_estimator(trees: Trees) -> Any:
+        fitted = copy.copy(estimator)
+        _set_model(fitted, task, start, trees)
+        return fitted
+
+    validation = [
+        ValidationSet(name, own.X, own.y, own.weight, _raw_scores(own, start, task.continued))
+        for name, own in zip(task.names, task.validation, strict=True)
+    ]
+    return Plan(
+        trees_before=start.trees,
+        rounds=rounds,
+        begin=begin,
+        max_time=np.inf if estimator.max_time is None else estimator.max_time,
+        callbacks=_callbacks(estimator),
+        validation=validation,
+        metrics=_metrics(estimator, task, validation),
+        make_estimator=make_estimator,
+    )
+
+
+def _metrics(
+    estimator: Any, task: FitTask, validation: list[ValidationSet]
+) -> Sequence[RoundMetric]:
+    if not validation:
+        return []
+    watched = validation[-1]
+    return resolve_metrics(
+        estimator.eval_metric,
+        classes=getattr(estimator, "classes_", None),
+        link=estimator._link(task.loss),
+        start=(watched.y, watched.raw_score, watched.weight),
+    )
+
+
+def _train_again(
+    estimator: Any, team: ThreadTeam, task: FitTask, first: Training, rounds: range
+) -> tuple[Start, Training]:
+    """Train once more, on the rows of the task, for the rounds that were best.
+
+    The learning rates are those of the first training. Nobody watches: what callbacks had to say
+    they have said.
+    """
+    matrix = training_bins(team, task.rows.X, task.rows.weight, estimator.max_bin)
+    start = _start(estimator, task, task.rows)
+    plan = first.plan._replace(
+        trees_before=start.trees,
+        rounds=rounds,
+        callbacks=[Replay(first.learning_rates)],
+        validation=[],
+    )
+    return start, _train(estimator, team, matrix, task, start, plan)
+
+
+def _set_model(estimator: Any, task: FitTask, start: Start, trees: Trees) -> None:
+    """Set the attributes that prediction needs."""
+    rows = task.rows
+    model = assemble_model(trees, start.base_score, rows.X.shape[1])
+    estimator.model_ = model
+    estimator.n_estimators_ = model.n_rounds
+    estimator._loss = task.loss
+    estimator._has_margin = len(rows.margin) > 0
+    estimator._shift = np.zeros(task.loss.n_outputs)
+    if estimator._is_shifted:
+        raw_score = _raw_scores(rows, start, None)
+        add_rounds(model, rows.X, (0, model.n_rounds), raw_score, estimator.n_jobs)
+        estimator._shift = estimator._calibrated_shift(task.loss, raw_score, rows.y, rows.weight)

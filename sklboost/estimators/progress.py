@@ -1,0 +1,166 @@
+"""What `verbose` shows while a model trains.
+
+In: `verbose`. Out: the callback that shows so much. The one idea: what a user asked for is seen
+whether or not logging is configured, and no setting of logging is touched for it.
+"""
+
+import logging
+from datetime import timedelta
+from time import monotonic
+from typing import Any
+
+from sklboost.boosting.callbacks import EvalsLog, TrainingCallback, TrainingState
+
+_LOGGER = logging.getLogger("sklboost")
+
+# Seconds between two looks of the bar, and between two lines of text.
+_BAR_INTERVAL = 0.1
+_LINE_INTERVAL = 1.0
+# What is shown may need a pass over all rows; it may take one part in so many of the time.
+_REST_AFTER_SHOWING = 50
+
+
+def progress_callbacks(verbose: int) -> list[TrainingCallback]:
+    """Give what shows the progress that `verbose` asks for.
+
+    Parameters
+    ----------
+    verbose : int
+        0: nothing. 1: a progress bar if tqdm is installed, else about ten lines of text. From 2 on:
+        a line for every round.
+    """
+    if not verbose:
+        return []
+    return [Progress() if verbose == 1 else RoundLines()]
+
+
+class Progress(TrainingCallback):
+    """Shows how far training is, what the last metric says, and how long it will take."""
+
+    every_round = False
+
+    def __init__(self) -> None:
+        self._bar: Any = None
+        self._shown = 0
+        self._latest: tuple[int, EvalsLog] = (0, {})
+        self._due = 0.0
+
+    def before_training(self, training: TrainingState) -> None:
+        """Open the bar, if there is one."""
+        self._shown = training.first_round
+        self._latest = (self._shown, {})
+        self._bar = _open_bar(training)
+        self._due = monotonic() + self._interval
+
+    def after_iteration(self, training: TrainingState, epoch: int, evals_log: EvalsLog) -> bool:
+        """Show this round if it is time to.
+
+        A training loss may be that of rounds which were done together with this one, a few
+        hundredths of a second later.
+        """
+        self._latest = (epoch + 1, evals_log)
+        if self._is_due(training):
+            before = monotonic()
+            self._show(training, _last_metric(evals_log) or _training_loss(training))
+            now = monotonic()
+            self._due = now + max(self._interval, _REST_AFTER_SHOWING * (now - before))
+        return False
+
+    def after_training(self, training: TrainingState) -> None:
+        """Show the round at which training stopped, and close the bar."""
+        n_rounds, evals_log = self._latest
+        if n_rounds > self._shown:
+            self._show(training, _last_metric(evals_log))
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+
+    @property
+    def _interval(self) -> float:
+        return _LINE_INTERVAL if self._bar is None else _BAR_INTERVAL
+
+    def _is_due(self, training: TrainingState) -> bool:
+        n_rounds, first, stop = training.n_rounds, training.first_round, training.n_estimators
+        if n_rounds == stop:
+            return True
+        if monotonic() < self._due:
+            return False
+        n_tenths, n_shown = (10 * (n - first) // (stop - first) for n in (n_rounds, self._shown))
+        return self._bar is not None or n_tenths > n_shown
+
+    def _show(self, training: TrainingState, text: str) -> None:
+        n_rounds, _ = self._latest
+        if self._bar is not None:
+            self._bar.set_postfix_str(text, refresh=False)
+            self._bar.update(n_rounds - self._shown)
+        else:
+            n_left = training.n_estimators - n_rounds
+            left = training.elapsed / (n_rounds - training.first_round) * n_left
+            parts = [text, f"{timedelta(seconds=round(left))} left" if n_left else ""]
+            _log(_round(training, n_rounds) + ", ".join(filter(None, parts)))
+        self._shown = n_rounds
+
+
+class RoundLines(TrainingCallback):
+    """Writes a line with all metrics after every round."""
+
+    def after_iteration(self, training: TrainingState, epoch: int, evals_log: EvalsLog) -> bool:
+        """Write the line of this round."""
+        metrics = [
+            _metric(data, metric, values[-1])
+            for data, of_metric in evals_log.items()
+            for metric, values in of_metric.items()
+        ]
+        _log(_round(training, epoch + 1) + (", ".join(metrics) or _training_loss(training)))
+        return False
+
+
+def _open_bar(training: TrainingState) -> Any:
+    """Give a bar of tqdm, or None where it is not installed."""
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        return None
+
+    class Bar(tqdm):
+        monitor_interval = 0  # no thread that looks after bars without news: it would stay
+
+    return Bar(
+        total=training.n_estimators,
+        initial=training.first_round,
+        unit="round",
+        mininterval=0,  # when to show is decided here
+        miniters=1,
+    )
+
+
+def _round(training: TrainingState, n_rounds: int) -> str:
+    return f"round {n_rounds} of {training.n_estimators}: "
+
+
+def _last_metric(evals_log: EvalsLog) -> str:
+    """Describe the last value of the last metric of the last validation data, if any."""
+    for data in list(evals_log)[-1:]:
+        for metric in list(evals_log[data])[-1:]:
+            return _metric(data, metric, evals_log[data][metric][-1])
+    return ""
+
+
+def _training_loss(training: TrainingState) -> str:
+    return f"training loss {training.training_loss():.6g}"
+
+
+def _metric(data: str, metric: str, value: float) -> str:
+    return f"{data}-{metric} {value:.6g}"
+
+
+def _log(text: str) -> None:
+    """Write a line to the handlers of logging, or to stderr where there are none.
+
+    The level of the logger is not asked: `verbose` was.
+    """
+    record = _LOGGER.makeRecord(_LOGGER.name, logging.INFO, __file__, 0, text, (), None)
+    if _LOGGER.hasHandlers():
+        _LOGGER.handle(record)
+    else:
+        logging.StreamHandler().handle(record)

@@ -1,0 +1,41 @@
+"""Raw scores of any rows: the trees of some rounds added to what the rows start from."""
+
+import numpy as np
+
+from sklboost.data.binned_matrix import BinnedMatrix
+from sklboost.data.features import raw_blocks
+from sklboost.parallel import ThreadTeam, n_threads_for
+from sklboost.structs import Model
+from sklboost.tree.prediction import add_trees, find_leaves, prepare_prediction
+
+# Rows times trees that are predicted in the time it takes to start a thread, or less than that.
+_LEAVES_PER_THREAD = 250_000
+
+
+def add_rounds(
+    model: Model,
+    X: np.ndarray | BinnedMatrix,
+    rounds: tuple[int, int],
+    raw_score: np.ndarray,
+    n_jobs: int | None,
+) -> None:
+    """Add the trees of rounds ``[start, stop)`` to `raw_score`, shape (n_outputs, n_samples)."""
+    trees = (rounds[0] * model.n_outputs, rounds[1] * model.n_outputs)
+    work = len(X) * (trees[1] - trees[0])
+    with ThreadTeam(n_threads_for(n_jobs, work, _LEAVES_PER_THREAD)) as team:
+        for rows, raw in raw_blocks(team, X):
+            prepared = prepare_prediction(model, raw, team.size)
+            # C order, as kernels want it: a copy only of blocks of several outputs
+            scores = np.ascontiguousarray(raw_score[:, rows])
+            team.run(add_trees, model, raw, trees, prepared, scores)
+            raw_score[:, rows] = scores
+
+
+def leaves(model: Model, X: np.ndarray | BinnedMatrix, n_jobs: int | None) -> np.ndarray:
+    """Give the leaf that each row reaches in each tree, int32, shape (n_samples, n_trees)."""
+    found = np.empty((len(X), model.n_trees), dtype=np.int32)
+    with ThreadTeam(n_threads_for(n_jobs, found.size, _LEAVES_PER_THREAD)) as team:
+        for rows, raw in raw_blocks(team, X):
+            prepared = prepare_prediction(model, raw, team.size)
+            team.run(find_leaves, model, raw, prepared, found[rows])
+    return found

@@ -1,0 +1,169 @@
+"""What a fit was asked for: the user's arguments, checked and brought to the engine's form.
+
+In: an estimator and the arguments of fit. Out: a :class:`FitTask`. The estimator gets what the
+arguments decide about it: number and names of features, classes.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklboost.boosting.callbacks import EarlyStopping
+from sklboost.data.binned_matrix import BinnedMatrix
+from sklboost.estimators.continuing import Continued, check_continued
+from sklboost.estimators.evaluation_sets import FitArguments, GivenSet, given_sets
+from sklboost.estimators.holdout import hold_out
+from sklboost.estimators.validation import (
+    CheckedData,
+    check_margin_outputs,
+    training_data,
+    validation_data,
+)
+from sklboost.losses.base import Loss
+
+
+class Rows(NamedTuple):
+    """Rows in the form that training and scoring take.
+
+    Attributes
+    ----------
+    X : ndarray of float32 or float64, or BinnedMatrix; shape (n_samples, n_features)
+    y : ndarray of float64, shape (n_samples,)
+        As the loss has it.
+    weight : ndarray of float64, shape (n_samples,) or (0,)
+        Positive, weights of classes included; empty: all 1.
+    margin : ndarray of float64, shape (n_samples, n_outputs) or (0, n_outputs)
+        The user's raw scores before the first tree. Empty: the model's own.
+    """
+
+    X: np.ndarray | BinnedMatrix
+    y: np.ndarray
+    weight: np.ndarray
+    margin: np.ndarray
+
+    def take(self, chosen: np.ndarray) -> "Rows":
+        """Choose rows by a mask; an empty one chooses all."""
+        if chosen.all():
+            return self
+        X, *others = self
+        return Rows(X[chosen], *(own[chosen] if len(own) else own for own in others))
+
+    def join(self, other: "Rows") -> "Rows":
+        """Put other rows behind these."""
+        if isinstance(self.X, BinnedMatrix) and isinstance(other.X, BinnedMatrix):
+            bins = np.concatenate([self.X.bins, other.X.bins])
+            X: np.ndarray | BinnedMatrix = BinnedMatrix(bins, self.X.binning)
+        elif isinstance(self.X, BinnedMatrix) or isinstance(other.X, BinnedMatrix):
+            raise ValueError(
+                "refit=True joins the rows of X and of the validation data: pass both as raw "
+                "values, or both as rows of one BinnedMatrix"
+            )
+        else:
+            X = np.concatenate([self.X, other.X])
+        weight = np.empty(0)
+        if len(self.weight) or len(other.weight):
+            weight = np.concatenate(
+                [own.weight if len(own.weight) else np.ones(len(own.y)) for own in (self, other)]
+            )
+        y, margin = (np.concatenate(pair) for pair in zip(self[1::2], other[1::2], strict=True))
+        return Rows(X, y, weight, margin)
+
+
+class FitTask(NamedTuple):
+    """What a fit was asked for.
+
+    Attributes
+    ----------
+    loss : Loss
+    rows : Rows
+        To be trained on.
+    validation : list of Rows
+        To be scored after every round.
+    names : list of str
+        Of the validation sets.
+    everything : Rows
+        To be trained on once the best number of rounds is known, if that is asked for.
+    continued : Continued or None
+    seed : int
+    """
+
+    loss: Loss
+    rows: Rows
+    validation: list[Rows]
+    names: list[str]
+    everything: Rows
+    continued: Continued | None
+    seed: int
+
+
+def read_task(
+    estimator: Any, X: Any, y: Any, given: FitArguments, continued: Continued | None
+) -> FitTask:
+    """Check the arguments of fit."""
+    data = training_data(estimator, X, y, given, numeric=estimator._numeric_target)
+    check_continued(continued, estimator, data.X)
+    loss = estimator._choose_loss(data.y, data.weight, continued)
+    rows = _rows(estimator, data, loss, "y")
+    sets = given_sets(given)
+    validation = [_read_set(estimator, own, loss, rows) for own in sets]
+    names = [own.name for own in sets]
+    seed, everything = estimator._seed(), rows
+    if stops_early(estimator) and not validation:
+        held_out = _hold_out(estimator, rows, data.groups, seed)
+        names, validation, rows = ["validation_0"], [rows.take(held_out)], rows.take(~held_out)
+        _check_classes_left(estimator, rows)
+    elif stops_early(estimator) and estimator.refit:
+        everything = rows.join(validation[-1])
+    return FitTask(loss, rows, validation, names, everything, continued, seed)
+
+
+def stops_early(estimator: Any) -> bool:
+    """Tell whether early stopping was asked for."""
+    return estimator.early_stopping_rounds is not None or any(
+        isinstance(callback, EarlyStopping) for callback in estimator.callbacks or ()
+    )
+
+
+def _rows(estimator: Any, data: CheckedData, loss: Loss, name: str) -> Rows:
+    """Give checked rows with targets as the loss has them, and the weights of their classes."""
+    check_margin_outputs(data.base_margin, loss.n_outputs)
+    target, weight = estimator._targets(data.y, data.weight, name)
+    return Rows(data.X, target, weight, data.base_margin)
+
+
+def _read_set(estimator: Any, given: GivenSet, loss: Loss, training: Rows) -> Rows:
+    """Check one validation set; its rows are weighted like those of the training."""
+    data = validation_data(estimator, given, numeric=estimator._numeric_target)
+    if len(training.margin) > 0 and len(data.base_margin) == 0:
+        raise ValueError(
+            f"base_margin is given for X, but not for {given.argument}: scores start from it, so "
+            "pass base_margin_val, or base_margin_eval_set"
+        )
+    if len(training.margin) == 0 and len(data.base_margin) > 0:
+        raise ValueError(f"base_margin is given for {given.argument}, but not for X")
+    return _rows(estimator, data, loss, f"y of {given.argument}")
+
+
+def _hold_out(estimator: Any, rows: Rows, groups: np.ndarray, seed: int) -> np.ndarray:
+    return hold_out(
+        rows.X,
+        rows.y,
+        rows.weight,
+        fraction=estimator.validation_fraction,
+        how=estimator.validation_split,
+        groups=groups if len(groups) > 0 else None,
+        stratified=not estimator._numeric_target,
+        seed=seed,
+    )
+
+
+def _check_classes_left(estimator: Any, rows: Rows) -> None:
+    if estimator._numeric_target:
+        return
+    left = np.bincount(rows.y.astype(np.intp), minlength=len(estimator.classes_)) > 0
+    if not left.all():
+        lost = estimator.classes_[~left].tolist()
+        raise ValueError(
+            f"validation_split={estimator.validation_split!r}: all rows of the classes {lost} are "
+            "held out for validation, so none are left to train on; pass X_val and y_val instead"
+        )

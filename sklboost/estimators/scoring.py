@@ -1,0 +1,215 @@
+"""From what users give as `eval_metric` to metrics that the rounds of boosting can call.
+
+In: names, scikit-learn scorers, functions, or a list of these. Out: a list of
+:class:`~sklboost.metrics.base.RoundMetric`, all called alike: ``value(y, raw_score, weight)``, with
+targets (or numbers of classes) as float64, raw scores of shape (n_outputs, n_samples), and empty
+weights for all 1. The way from raw scores to predictions, the loss's link, is inside. Where `code`
+is not `NOT_COMPILED`, :mod:`sklboost.metrics.compiled` has the same value for less.
+
+Which direction is better: a registered metric knows; of a scorer greater is better; a function
+named ``..._score`` is maximised and any other minimised, which is how scikit-learn names its own; a
+function that returns ``(name, value, is_higher_better)``, as LightGBM wants it, says so itself.
+"""
+
+import inspect
+import math
+from collections.abc import Callable
+from functools import partial
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.metrics import get_scorer, get_scorer_names
+
+from sklboost.estimators.stand_in import ClassifierStandIn, RegressorStandIn, ValidationRows
+from sklboost.metrics.base import NOT_COMPILED, Metric, RoundMetric
+from sklboost.metrics.registry import default_metric, find_metric, is_metric_name
+
+Link = Callable[[np.ndarray], np.ndarray]
+# Targets or numbers of classes, raw scores, weights: the arguments of RoundMetric.value.
+Rows = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+class _Outputs(NamedTuple):
+    """What turns targets and raw scores into what users know.
+
+    Attributes
+    ----------
+    classes : ndarray, shape (n_classes,), or None
+        The labels; None for regression.
+    link : callable
+        From raw scores to predictions (n_samples,), or probabilities (n_samples, n_classes).
+    """
+
+    classes: np.ndarray | None
+    link: Link
+
+    @property
+    def task(self) -> str:
+        """The name under which the registry has its metrics."""
+        if self.classes is None:
+            return "regression"
+        return "binary" if len(self.classes) == 2 else "multiclass"
+
+    def prediction(self, raw_score: np.ndarray) -> np.ndarray:
+        """Give predictions, probabilities of the second of two classes, or of all classes."""
+        prediction = self.link(raw_score)
+        return prediction[:, 1] if self.task == "binary" else prediction
+
+    def truth(self, y: np.ndarray) -> np.ndarray:
+        """Give the targets or labels as the user knows them; a copy."""
+        return np.array(y) if self.classes is None else self.classes[y.astype(np.intp)]
+
+    def estimator(self, raw_score: np.ndarray) -> RegressorStandIn | ClassifierStandIn:
+        """Make an estimator that has predicted these raw scores."""
+        if self.classes is None:
+            return RegressorStandIn(raw_score, self.link)
+        return ClassifierStandIn(raw_score, self.link, self.classes)
+
+
+def resolve_metrics(
+    eval_metric: Any, *, classes: np.ndarray | None, link: Link, start: Rows
+) -> list[RoundMetric]:
+    """Give the metrics that the user means, in the same order.
+
+    Parameters
+    ----------
+    eval_metric : None, str, callable or list of str and callable
+        None: the task's default. A name: of a metric of ours, or of a scikit-learn scorer. A
+        callable whose first parameter is named ``estimator``: a scorer, called with (estimator, X,
+        y), which sees predictions but no features. Any other: a function (y_true, y_pred), with the
+        user's labels or targets, and predictions, probabilities of ``classes_[1]``, or for more
+        than two classes of all of them. Weights are passed to what has a parameter
+        ``sample_weight``; a function without one is not weighted.
+    classes : ndarray, shape (n_classes,), or None
+        The labels, sorted; None for regression.
+    link : callable
+        From raw scores to predictions, shape (n_samples,), or to probabilities, shape (n_samples,
+        n_classes).
+    start : tuple of ndarray
+        ``(y, raw_score, weight)`` of the validation rows before the first round. Each function is
+        called with them once, so that what fails fails before the training, and a function that
+        returns ``(name, value, is_higher_better)`` tells its direction.
+
+    Raises
+    ------
+    ValueError
+        For an unknown name, which says what was possible; two metrics of one name; a function that
+        gives no number.
+    """
+    outputs = _Outputs(classes, link)
+    if eval_metric is None:
+        return [_registered(default_metric(outputs.task), outputs)]
+    chosen = list(eval_metric) if isinstance(eval_metric, list | tuple) else [eval_metric]
+    if not chosen:
+        raise ValueError("eval_metric=[] is empty: name a metric, or give None for the default")
+    metrics = [_resolve(one, outputs, start) for one in chosen]
+    names = [metric.name for metric in metrics]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(
+                f"eval_metric has two metrics called {name!r}: leave one out, or give functions "
+                "a __name__ of their own"
+            )
+    return metrics
+
+
+def _resolve(given: Any, outputs: _Outputs, start: Rows) -> RoundMetric:
+    if isinstance(given, str):
+        return _named(given, outputs)
+    if not callable(given):
+        raise ValueError(
+            f"eval_metric={given!r}: a metric must be a name, a scikit-learn scorer or a function "
+            "(y_true, y_pred) -> number"
+        )
+    if next(iter(_parameters(given)), None) == "estimator":
+        return _from_scorer(given, _name_of(given), outputs)
+    return _from_function(given, outputs, start)
+
+
+def _named(name: str, outputs: _Outputs) -> RoundMetric:
+    scorers = get_scorer_names()
+    if name in scorers and not is_metric_name(name):
+        return _from_scorer(get_scorer(name), name, outputs)
+    try:
+        return _registered(find_metric(name, outputs.task, other_names=scorers), outputs)
+    except ValueError as error:
+        raise ValueError(f"{error}; or a name of sklearn.metrics.get_scorer_names()") from None
+
+
+def _registered(metric: Metric, outputs: _Outputs) -> RoundMetric:
+    def value(y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
+        return metric.function(y, outputs.prediction(raw_score), weight)
+
+    return RoundMetric(metric.name, metric.greater_is_better, metric.code, value)
+
+
+def _from_scorer(scorer: Callable, name: str, outputs: _Outputs) -> RoundMetric:
+    takes_weight = _takes_weight(scorer)
+
+    def value(y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
+        estimator, rows = outputs.estimator(raw_score), ValidationRows(len(y))
+        weights = {"sample_weight": weight.copy()} if takes_weight and len(weight) else {}
+        try:
+            score = scorer(estimator, rows, outputs.truth(y), **weights)
+        except TypeError as error:
+            # a scorer made by make_scorer takes weights, but its function perhaps does not
+            if not weights or "sample_weight" not in str(error):
+                raise
+            raise TypeError(
+                f"eval_metric: the scorer {name!r} takes no sample_weight, and the validation rows "
+                "have weights; to go without them, give a function (estimator, X, y) that calls it"
+            ) from error
+        return _number(name, score)
+
+    return RoundMetric(name, True, NOT_COMPILED, value)
+
+
+def _from_function(function: Callable, outputs: _Outputs, start: Rows) -> RoundMetric:
+    takes_weight = _takes_weight(function)
+
+    def result(y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> Any:
+        # copies: whatever the function does to them, the training goes on undisturbed
+        prediction = np.array(outputs.prediction(raw_score))
+        weights = {"sample_weight": weight.copy()} if takes_weight and len(weight) else {}
+        return function(outputs.truth(y), prediction, **weights)
+
+    name = _name_of(function)
+    first = result(*start)
+    is_triple = isinstance(first, tuple) and len(first) == 3
+    name, greater_is_better = (
+        (str(first[0]), bool(first[2])) if is_triple else (name, name.endswith("_score"))
+    )
+
+    def value(y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
+        found = result(y, raw_score, weight)
+        return _number(name, found[1] if is_triple else found)
+
+    _number(name, first[1] if is_triple else first)
+    return RoundMetric(name, greater_is_better, NOT_COMPILED, value)
+
+
+def _number(name: str, value: Any) -> float:
+    """Give the value as a float, if it is a number."""
+    if not isinstance(value, Real) or math.isnan(value):
+        raise ValueError(
+            f"the metric {name!r} gave {value!r}: it must be one real number, and not NaN"
+        )
+    return float(value)
+
+
+def _name_of(function: Callable) -> str:
+    while isinstance(function, partial):
+        function = function.func
+    return getattr(function, "__name__", None) or repr(function)
+
+
+def _parameters(function: Callable) -> list[str]:
+    try:
+        return list(inspect.signature(function).parameters)
+    except ValueError:  # some functions written in C have no signature
+        return []
+
+
+def _takes_weight(function: Callable) -> bool:
+    return "sample_weight" in _parameters(function)

@@ -1,0 +1,1 @@
+"""Evaluation metrics: how good predictions are, as one number."""

@@ -1,0 +1,244 @@
+"""What `verbose` shows, in a training without trees and on a clock of its own."""
+
+import io
+import logging
+import sys
+import threading
+
+import pytest
+
+from sklboost import EarlyStopping, TrainingCallback
+from sklboost.estimators import progress
+from sklboost.estimators.progress import progress_callbacks
+from tests.boosting.training import FakeTraining
+
+LOSSES = [1 / (i + 1) for i in range(100)]
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock on which every round takes as long as `clock.round_takes`."""
+
+    class Clock(TrainingCallback):
+        now = 0.0
+        round_takes = 1.0
+
+        def before_iteration(self, training, epoch, evals_log):
+            self.now += self.round_takes
+
+    clock = Clock()
+    monkeypatch.setattr(progress, "monotonic", lambda: clock.now)
+    return clock
+
+
+@pytest.fixture
+def no_tqdm(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+
+
+def lines(caplog):
+    return [record.getMessage() for record in caplog.records]
+
+
+@pytest.mark.parametrize("verbose", [0, False])
+def test_silent(verbose):
+    assert progress_callbacks(verbose) == []
+
+
+# --- a line for every round ----------------------------------------------------------------------
+
+
+def test_a_line_for_every_round(caplog):
+    evals = {"validation_0": {"mae": [3, 2], "rmse": [5, 4]}, "validation_1": {"mae": [1, 0.5]}}
+    FakeTraining(progress_callbacks(2), 2, evals).train()
+    assert lines(caplog) == [
+        "round 1 of 2: validation_0-mae 3, validation_0-rmse 5, validation_1-mae 1",
+        "round 2 of 2: validation_0-mae 2, validation_0-rmse 4, validation_1-mae 0.5",
+    ]
+    assert {(record.name, record.levelname) for record in caplog.records} == {("sklboost", "INFO")}
+
+
+def test_the_training_loss_without_validation_data(caplog):
+    (callback,) = progress_callbacks(5)
+    FakeTraining([callback], 103, n_rounds=100).train()
+    assert lines(caplog) == [
+        "round 101 of 103: training loss 0.00990099",
+        "round 102 of 103: training loss 0.00980392",
+        "round 103 of 103: training loss 0.00970874",
+    ]
+    assert callback.every_round  # of rounds done together only the loss of the last is known
+
+
+# --- logging -------------------------------------------------------------------------------------
+
+
+def logging_state():
+    loggers = [logging.root, logging.getLogger("sklboost")]
+    return [(x.level, list(x.handlers), x.propagate, x.disabled) for x in loggers]
+
+
+def test_seen_without_any_logging_configured(monkeypatch, capsys):
+    monkeypatch.setattr(logging.root, "handlers", [])
+    before = logging_state()
+    FakeTraining(progress_callbacks(2), 1).train()
+    assert capsys.readouterr().err == "round 1 of 1: training loss 1\n"
+    assert logging_state() == before
+
+
+@pytest.mark.parametrize("name", [None, "sklboost"])
+def test_configured_logging_is_used(monkeypatch, capsys, name):
+    monkeypatch.setattr(logging.root, "handlers", [])
+    stream = io.StringIO()
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(logging.Formatter("%(levelname)s %(name)s %(message)s"))
+    monkeypatch.setattr(logging.getLogger(name), "handlers", [handler])
+    before = logging_state()
+    FakeTraining(progress_callbacks(2), 1).train()
+    assert stream.getvalue() == "INFO sklboost round 1 of 1: training loss 1\n"
+    assert capsys.readouterr().err == ""
+    assert logging_state() == before
+
+
+def test_a_handler_may_refuse(monkeypatch, capsys):
+    stream = io.StringIO()
+    handler = logging.StreamHandler(stream)
+    handler.setLevel(logging.WARNING)
+    monkeypatch.setattr(logging.root, "handlers", [handler])
+    FakeTraining(progress_callbacks(2), 1).train()
+    assert stream.getvalue() == capsys.readouterr().err == ""
+
+
+# --- plain text ----------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("no_tqdm")
+def test_about_ten_lines_of_text(caplog, clock):
+    evals = {"validation_0": {"mae": LOSSES, "rmse": LOSSES}}
+    FakeTraining([clock, *progress_callbacks(1)], 100, evals).train()
+    assert lines(caplog)[0] == "round 10 of 100: validation_0-rmse 0.1, 0:01:30 left"
+    assert lines(caplog)[-1] == "round 100 of 100: validation_0-rmse 0.01"
+    assert [int(line.split()[1]) for line in lines(caplog)] == list(range(10, 101, 10))
+
+
+@pytest.mark.usefixtures("no_tqdm")
+def test_at_most_one_line_a_second(caplog, clock):
+    clock.round_takes = 0.024
+    training = FakeTraining([clock, *progress_callbacks(1)], 100).train()
+    assert [int(line.split()[1]) for line in lines(caplog)] == [42, 84, 100]
+    assert training.n_losses == 3  # computed for what is shown only
+
+
+@pytest.mark.usefixtures("no_tqdm")
+def test_rounds_of_a_continued_model_take_no_time(caplog, clock):
+    FakeTraining([clock, *progress_callbacks(True)], 1010, n_rounds=1000).train()
+    assert len(lines(caplog)) == 10
+    assert lines(caplog)[0] == "round 1001 of 1010: training loss 0.000999001, 0:00:09 left"
+
+
+@pytest.mark.usefixtures("no_tqdm")
+def test_showing_takes_little_of_the_time(caplog, clock):
+    class SlowLoss(FakeTraining):
+        def training_loss(self):
+            clock.now += 1.0
+            return super().training_loss()
+
+    training = SlowLoss([clock, *progress_callbacks(1)], 1000)
+    training.train()
+    assert [int(line.split()[1]) for line in lines(caplog)][:2] == [100, 200]
+    clock.round_takes = 0.1
+    training = SlowLoss([clock, *progress_callbacks(1)], 1000)
+    training.train()
+    assert training.n_losses == 3  # 100 seconds: no more than two, and the last round
+
+
+@pytest.mark.usefixtures("no_tqdm")
+def test_rounds_done_together(caplog, clock):
+    clock.round_takes = 5.0
+    FakeTraining([clock, *progress_callbacks(1)], 12, n_at_once=5).train()
+    assert [line.split(",")[0] for line in lines(caplog)] == [
+        "round 2 of 12: training loss 0.2",  # of round 5, which is done
+        "round 6 of 12: training loss 0.1",
+        "round 11 of 12: training loss 0.0833333",
+        "round 12 of 12: training loss 0.0833333",
+    ]
+
+
+@pytest.mark.usefixtures("no_tqdm")
+@pytest.mark.parametrize("n_at_once", [1, 30])
+def test_the_round_at_which_training_stopped(caplog, clock, n_at_once):
+    clock.round_takes = 0.0
+    evals = {"validation_0": {"rmse": [*LOSSES[:50], *LOSSES[:50]]}}
+    callbacks = [clock, EarlyStopping(2), *progress_callbacks(1)]
+    FakeTraining(callbacks, 100, evals, n_at_once=n_at_once).train()
+    (line,) = lines(caplog)
+    assert line.startswith("round 52 of 100: validation_0-rmse 0.5, ")
+
+
+# --- the bar -------------------------------------------------------------------------------------
+
+
+def test_a_bar(capsys, clock):
+    evals = {"validation_0": {"mae": LOSSES, "rmse": LOSSES}}
+    FakeTraining([clock, *progress_callbacks(1)], 100, evals).train()
+    shown = capsys.readouterr().err
+    assert "20/100" in shown
+    assert "100%" in shown
+    assert "validation_0-rmse 0.01]\n" in shown
+
+
+def test_the_bar_of_a_continued_model(capsys, clock):
+    FakeTraining([clock, *progress_callbacks(1)], 100, n_rounds=60).train()
+    shown = capsys.readouterr().err
+    assert " 60/100 " in shown
+    assert " 61/100 " in shown
+    assert " 100/100 " in shown
+    assert "training loss 0.01]\n" in shown
+
+
+def test_the_bar_looks_ten_times_a_second(capsys, clock):
+    clock.round_takes = 0.026
+    training = FakeTraining([clock, *progress_callbacks(1)], 16).train()
+    assert training.n_losses == 4
+    shown = capsys.readouterr().err
+    assert [n for n in range(1, 17) if f" {n}/16 " in shown] == [4, 8, 12, 16]
+
+
+class FailAt(TrainingCallback):
+    def __init__(self, n_rounds, error):
+        self.n_rounds = n_rounds
+        self.error = error
+
+    def before_training(self, training):
+        if self.n_rounds < 0:
+            raise self.error
+
+    def after_iteration(self, training, epoch, evals_log):
+        if epoch + 1 == self.n_rounds:
+            raise self.error
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
+@pytest.mark.parametrize("n_rounds", [-1, 1, 4])
+def test_the_bar_closes_at_errors(capsys, error, n_rounds):
+    from tqdm import tqdm
+
+    callbacks = [*progress_callbacks(1), FailAt(n_rounds, error)]
+    with pytest.raises(error):
+        FakeTraining(callbacks, 10).train()
+    assert not tqdm._instances
+    shown = capsys.readouterr().err
+    assert shown.endswith("\n")
+    assert f" {max(n_rounds, 0)}/10 " in shown
+
+
+def test_a_bar_that_was_never_opened(capsys):
+    with pytest.raises(RuntimeError):
+        FakeTraining([FailAt(-1, RuntimeError), *progress_callbacks(1)]).train()
+    assert capsys.readouterr().err == ""
+
+
+def test_no_thread_stays(capsys):
+    before = threading.enumerate()
+    FakeTraining(progress_callbacks(1)).train()
+    assert threading.enumerate() == before
+    assert "10/10" in capsys.readouterr().err

@@ -1,0 +1,320 @@
+import re
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn import metrics as sklearn_metrics
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
+from sklearn.metrics import get_scorer, make_scorer
+
+from sklboost import XGBClassifierLite, XGBRegressorLite
+from sklboost.estimators.scoring import resolve_metrics
+from sklboost.losses.log_loss import LogLoss
+from sklboost.losses.softmax import Softmax
+from sklboost.metrics.base import NOT_COMPILED
+from sklboost.metrics.registry import METRICS, default_metric
+
+NO_WEIGHT = np.empty(0)
+
+
+class Case(NamedTuple):
+    """A fitted model, its rows, and the same as the rounds of boosting know it."""
+
+    task: str
+    model: XGBClassifierLite | XGBRegressorLite
+    X: np.ndarray
+    labels: np.ndarray
+    y: np.ndarray
+    raw_score: np.ndarray
+    weight: np.ndarray
+
+    @property
+    def classes(self):
+        return getattr(self.model, "classes_", None)
+
+    def link(self, raw_score):
+        if self.task == "regression":
+            return raw_score[0]
+        loss = LogLoss() if self.task == "binary" else Softmax(len(self.classes))
+        return loss.probabilities(raw_score)
+
+    def predictions(self):
+        prediction = self.link(self.raw_score)
+        return prediction[:, 1] if self.task == "binary" else prediction
+
+    def resolve(self, eval_metric, weight=NO_WEIGHT):
+        start = (self.y, np.zeros_like(self.raw_score), weight)
+        return resolve_metrics(eval_metric, classes=self.classes, link=self.link, start=start)
+
+    def value(self, eval_metric, weight=NO_WEIGHT):
+        (metric,) = self.resolve(eval_metric, weight)
+        return metric.value(self.y, self.raw_score, weight)
+
+
+def make_case(task):
+    load = dict(regression=load_diabetes, binary=load_breast_cancer, multiclass=load_wine)[task]
+    X, y = load(return_X_y=True)
+    weight = np.random.default_rng(0).exponential(size=len(y))
+    if task == "regression":
+        model = XGBRegressorLite(n_estimators=5, max_depth=2).fit(X, y)
+        return Case(task, model, X, y, y, model.predict(X)[np.newaxis], weight)
+    labels = np.array(["ham", "spam", "egg"])[y]
+    model = XGBClassifierLite(n_estimators=5, max_depth=2).fit(X, labels)
+    codes = np.searchsorted(model.classes_, labels).astype(float)
+    raw_score = np.ascontiguousarray(np.atleast_2d(model.decision_function(X).T))
+    return Case(task, model, X, labels, codes, raw_score, weight)
+
+
+@pytest.fixture(scope="module", params=METRICS)
+def case(request):
+    return make_case(request.param)
+
+
+@pytest.fixture(scope="module")
+def regression():
+    return make_case("regression")
+
+
+@pytest.fixture(scope="module")
+def binary():
+    return make_case("binary")
+
+
+# --- names of ours -------------------------------------------------------------------------------
+
+
+def test_none_is_the_default(case):
+    (metric,) = case.resolve(None)
+    assert metric.name == default_metric(case.task).name
+    assert metric.code == default_metric(case.task).code != NOT_COMPILED
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_our_names_are_metrics_of_the_predictions(case, weighted):
+    weight = case.weight if weighted else NO_WEIGHT
+    found = case.resolve([metric.name for metric in METRICS[case.task]], weight)
+    for metric, registered in zip(found, METRICS[case.task], strict=True):
+        assert metric[:3] == (registered.name, registered.greater_is_better, registered.code)
+        value = metric.value(case.y, case.raw_score, weight)
+        assert value == registered.function(case.y, case.predictions(), weight)
+
+
+# --- scorers -------------------------------------------------------------------------------------
+
+SCORERS = {
+    "regression": [
+        *("neg_mean_squared_error", "neg_median_absolute_error", "explained_variance"),
+        "neg_mean_poisson_deviance",
+    ],
+    "binary": [
+        *("accuracy", "balanced_accuracy", "roc_auc", "neg_log_loss", "matthews_corrcoef"),
+    ],
+    "multiclass": ["accuracy", "balanced_accuracy", "roc_auc_ovr", "neg_log_loss", "f1_macro"],
+}
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_scorers_see_what_the_fitted_model_would_say(case, weighted):
+    weight = case.weight if weighted else NO_WEIGHT
+    arguments = {"sample_weight": weight} if weighted else {}
+    for name in SCORERS[case.task]:
+        expected = get_scorer(name)(case.model, case.X, case.labels, **arguments)
+        (metric,) = case.resolve(name, weight)
+        assert (metric.name, metric.greater_is_better, metric.code) == (name, True, NOT_COMPILED)
+        assert metric.value(case.y, case.raw_score, weight) == expected
+        assert case.value(get_scorer(name), weight) == expected
+
+
+def test_a_scorer_of_a_label(binary):
+    scorer = make_scorer(sklearn_metrics.f1_score, pos_label="ham")
+    (metric,) = binary.resolve(scorer)
+    assert metric.name == repr(scorer)
+    value = metric.value(binary.y, binary.raw_score, NO_WEIGHT)
+    assert 0.5 < value < 1.0
+    assert value == scorer(binary.model, binary.X, binary.labels)
+
+
+def test_a_function_of_an_estimator_is_a_scorer(case):
+    def my_scorer(estimator, X, y):
+        assert len(X) == len(y)
+        assert_array_equal(y, case.labels)
+        assert_array_equal(estimator.predict(X), case.model.predict(case.X))
+        if case.task != "regression":
+            assert_array_equal(estimator.predict_proba(X), case.model.predict_proba(case.X))
+            scores = case.model.decision_function(case.X)
+            assert_array_equal(estimator.decision_function(X), scores)
+            assert_array_equal(estimator.classes_, case.classes)
+        return -7
+
+    (metric,) = case.resolve(my_scorer, case.weight)
+    assert (metric.name, metric.greater_is_better) == ("my_scorer", True)
+    assert metric.value(case.y, case.raw_score, case.weight) == -7.0
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        lambda estimator, X, y: estimator.predict(X[:5]).sum(),
+        lambda estimator, X, y: np.asarray(X).sum(),
+        lambda estimator, X, y: estimator.predict(np.zeros((3, 2))).sum(),
+    ],
+)
+def test_a_scorer_sees_no_features(case, look):
+    with pytest.raises(TypeError, match="sees the predictions of all validation rows, not their f"):
+        case.value(look)
+
+
+def test_a_scorer_whose_function_takes_no_weights(regression):
+    scorer = make_scorer(sklearn_metrics.max_error, greater_is_better=False)
+    assert regression.value(scorer) < 0.0
+    with pytest.raises(TypeError, match=r"scorer .make_scorer\(max_error.* takes no sample_we"):
+        regression.value(scorer, regression.weight)
+    assert regression.value(
+        lambda estimator, X, y: scorer(estimator, X, y), regression.weight
+    ) == regression.value(scorer)
+
+
+def test_other_type_errors_of_scorers_are_their_own(regression):
+    def broken(estimator, X, y, sample_weight=None):
+        raise TypeError("broken")
+
+    with pytest.raises(TypeError, match=r"^broken$"):
+        regression.value(broken, regression.weight)
+
+
+# --- functions -----------------------------------------------------------------------------------
+
+
+def test_functions_see_labels_and_predictions(case):
+    seen = []
+
+    def spread(y_true, y_pred):
+        seen.append((y_true, y_pred))
+        return np.float32(0.5)
+
+    (metric,) = case.resolve(spread, case.weight)
+    assert len(seen) == 1  # before the first round, so that mistakes show before the training
+    assert type(metric.value(case.y, case.raw_score, case.weight)) is float
+    y_true, y_pred = seen[1]
+    assert_array_equal(y_true, case.labels)
+    assert_array_equal(y_pred, case.predictions())
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_functions_of_scikit_learn(weighted):
+    for task, function, greater_is_better in [
+        ("regression", sklearn_metrics.mean_absolute_error, False),
+        ("regression", partial(sklearn_metrics.d2_pinball_score, alpha=0.9), True),
+        ("binary", sklearn_metrics.roc_auc_score, True),
+        ("multiclass", sklearn_metrics.log_loss, False),
+    ]:
+        case = make_case(task)
+        weight = case.weight if weighted else NO_WEIGHT
+        (metric,) = case.resolve(function, weight)
+        name = getattr(function, "__name__", "d2_pinball_score")
+        assert metric[:3] == (name, greater_is_better, NOT_COMPILED)
+        expected = function(
+            case.labels, case.predictions(), sample_weight=weight if weighted else None
+        )
+        assert metric.value(case.y, case.raw_score, weight) == expected
+
+
+def test_a_function_without_weights_is_not_weighted(regression):
+    (metric,) = regression.resolve(lambda y_true, y_pred: np.abs(y_true - y_pred).mean())
+    assert not metric.greater_is_better
+    value = metric.value(regression.y, regression.raw_score, regression.weight)
+    assert_allclose(value, regression.value("mae"))
+
+
+@pytest.mark.parametrize("is_higher_better", [False, True])
+def test_a_triple_says_its_name_and_direction(regression, is_higher_better):
+    def any_score(y_true, y_pred):
+        return "bias", (y_true - y_pred).mean(), is_higher_better
+
+    (metric,) = regression.resolve(any_score)
+    assert metric[:3] == ("bias", is_higher_better, NOT_COMPILED)
+    bias = (regression.y - regression.raw_score[0]).mean()
+    assert metric.value(regression.y, regression.raw_score, NO_WEIGHT) == bias
+
+
+def test_a_function_cannot_disturb_the_training(case):
+    def vandal(y_true, y_pred, sample_weight):
+        for array in (y_true, y_pred, sample_weight):
+            array[:] = array[::-1].copy()
+        return 1.0
+
+    before = [array.copy() for array in (case.y, case.raw_score, case.weight)]
+    case.value(vandal, case.weight)
+    for array, copy in zip((case.y, case.raw_score, case.weight), before, strict=True):
+        assert_array_equal(array, copy)
+
+
+# --- several, and errors -------------------------------------------------------------------------
+
+
+def test_several_keep_their_order(binary):
+    metrics = binary.resolve(["auc", "accuracy", sklearn_metrics.log_loss, "error@0.3", "logloss"])
+    names = [metric.name for metric in metrics]
+    assert names == ["auc", "accuracy", "log_loss", "error@0.3", "logloss"]
+    assert [metric.greater_is_better for metric in metrics] == [True, True, False, False, False]
+
+
+@pytest.mark.parametrize("given", [["auc", "auc"], [lambda y, p: 0.0, lambda y, p: 1.0]])
+def test_names_are_unique(binary, given):
+    name = given[0] if isinstance(given[0], str) else "<lambda>"
+    with pytest.raises(ValueError, match=f"two metrics called '{name}': leave one out, or give"):
+        binary.resolve(given)
+
+
+def test_a_misspelt_name(binary):
+    message = (
+        "eval_metric='acuracy' is not known; did you mean 'accuracy'? The metrics for two classes "
+        "are logloss, error, auc, aucpr, brier, error@t; or a name of "
+        "sklearn.metrics.get_scorer_names()"
+    )
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        binary.resolve("acuracy")
+
+
+def test_a_name_of_another_task(binary):
+    with pytest.raises(ValueError, match="'rmse' is a metric for regression, not for two classes"):
+        binary.resolve("rmse")
+
+
+@pytest.mark.parametrize("given", [3, {"a": "auc"}, [None], [["auc"]]])
+def test_neither_name_nor_function(binary, given):
+    with pytest.raises(ValueError, match="must be a name, a scikit-learn scorer or a function"):
+        binary.resolve(given)
+
+
+def test_an_empty_list(binary):
+    with pytest.raises(ValueError, match=r"eval_metric=\[\] is empty: name a metric, or give None"):
+        binary.resolve([])
+
+
+@pytest.mark.parametrize("bad", [None, np.nan, 1j, "0.5", np.zeros(2), np.array(0.5), (0.5, True)])
+def test_what_is_no_number(regression, bad):
+    message = rf"the metric 'odd' gave {re.escape(repr(bad))}: it must be one real number"
+
+    def odd(y_true, y_pred):
+        return bad
+
+    with pytest.raises(ValueError, match=message):  # before the first round
+        regression.resolve(odd)
+    with pytest.raises(ValueError, match=message.replace("odd", "<lambda>")):
+        regression.value(lambda estimator, X, y: bad)
+
+
+def test_a_metric_that_fails_later(regression):
+    def failing(y_true, y_pred):
+        return 1.0 if not y_pred.any() else np.nan
+
+    (metric,) = regression.resolve(failing)
+    with pytest.raises(ValueError, match="the metric 'failing' gave nan: it must be one real n"):
+        metric.value(regression.y, regression.raw_score, NO_WEIGHT)
+
+
+def test_infinity_is_a_number(regression):
+    assert regression.value(lambda y_true, y_pred: np.inf) == np.inf

@@ -1,0 +1,75 @@
+import math
+from decimal import Decimal, localcontext
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from sklboost.elementary import exp_of_negative, log_of_one_plus
+
+# --- the exponential -----------------------------------------------------------------------------
+
+
+def exact_exp(x):
+    with localcontext(prec=50):
+        return Fraction(Decimal(x).exp())
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("scale", [1e-300, 1e-10, 1e-3, 0.3, 1.0, 30.0, 700.0])
+def test_exponential_has_a_relative_error_below_4e_16(scale):
+    for x in -np.random.default_rng(0).uniform(0, scale, 200):
+        exact = exact_exp(float(x))
+        assert abs(Fraction(float(exp_of_negative(x))) - exact) < Fraction(4e-16) * exact
+
+
+@pytest.mark.interpreted
+def test_exponential_agrees_with_the_c_library():
+    for x in np.linspace(-700.0, 0.0, 1501):
+        assert_allclose(exp_of_negative(x), math.exp(x), rtol=5e-16)
+    for k in range(1, 1000):  # where the whole part changes
+        for factor in (1 - 1e-15, 1.0, 1 + 1e-15):
+            x = -0.5 * k * math.log(2) * factor
+            assert_allclose(exp_of_negative(x), math.exp(x), rtol=5e-16)
+
+
+@pytest.mark.interpreted
+def test_exponential_at_its_ends():
+    assert exp_of_negative(0.0) == exp_of_negative(-0.0) == 1.0
+    for x in (-700.0, -701.0, -1e300, -math.inf):
+        assert_allclose(exp_of_negative(x), math.exp(-700.0), rtol=5e-16)
+    assert exp_of_negative(-5e-324) == 1.0
+
+
+# --- the logarithm -------------------------------------------------------------------------------
+
+
+def exact_log_of_one_plus(x):
+    with localcontext(prec=400):  # 1 + 1e-300 has 300 digits
+        return Fraction((1 + Decimal(x)).ln())
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("scale", [1e-300, 1e-16, 1e-8, 1e-3, 0.3, 1.0, 3.0, 1e3, 1e15])
+def test_logarithm_has_a_relative_error_below_5e_16(scale):
+    for x in np.random.default_rng(0).uniform(0, scale, 100 if scale > 1e-100 else 5):
+        exact = exact_log_of_one_plus(float(x))
+        assert abs(Fraction(float(log_of_one_plus(x))) - exact) < Fraction(5e-16) * exact
+
+
+@pytest.mark.interpreted
+def test_logarithm_agrees_with_the_c_library():
+    for x in np.linspace(0.0, 2.0, 1501):
+        assert_allclose(log_of_one_plus(x), math.log1p(x), rtol=5e-16)
+    for k in range(52):  # where the whole part changes
+        for factor in (1 - 1e-15, 1.0, 1 + 1e-15):
+            x = 2.0**k * math.sqrt(2.0) * factor - 1.0
+            assert_allclose(log_of_one_plus(x), math.log1p(x), rtol=5e-16)
+
+
+@pytest.mark.interpreted
+def test_logarithm_at_its_ends():
+    assert log_of_one_plus(0.0) == log_of_one_plus(-0.0) == 0.0
+    assert log_of_one_plus(1e-307) == 1e-307
+    assert log_of_one_plus(1.0) == math.log(2.0)
