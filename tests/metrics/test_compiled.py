@@ -8,7 +8,7 @@ from sklboost.compiling import kernel
 from sklboost.losses.log_loss import LogLoss
 from sklboost.losses.softmax import Softmax
 from sklboost.metrics.base import NOT_COMPILED
-from sklboost.metrics.compiled import add_losses, allocate_sums, finish_metric, sums_of_metric
+from sklboost.metrics.compiled import LossSums, add_losses, allocate_sums, finish_metric
 from sklboost.metrics.registry import METRICS, find_metric
 from sklboost.parallel import ThreadTeam, share
 
@@ -34,8 +34,9 @@ def compiled_value(code, y, raw_score, weight=NO_WEIGHT, n_threads=1):
     with ThreadTeam(n_threads) as team:
         sums = allocate_sums(1, len(y), team.size)
         sums.blocks[:], sums.scratch[:] = np.nan, np.nan
-        team.run(add_all_losses, code, y, raw_score, weight, sums_of_metric(sums, 0))
-    return finish_metric(code, sums_of_metric(sums, 0))
+        own = LossSums(sums.blocks[0], sums.scratch)
+        team.run(add_all_losses, code, y, raw_score, weight, own)
+    return finish_metric(code, own)
 
 
 def make_data(task, n_rows, scale=1.0):
