@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sklboost.boosting.rounds import boost
@@ -16,6 +15,8 @@ from sklboost.boosting.settings import tree_params
 from sklboost.data.binning import VALUES_PER_THREAD
 from sklboost.data.features import raw_blocks, training_bins
 from sklboost.estimators.parameters import ChecksNames, check_parameters
+from sklboost.estimators.repeated_rows import repeat_rows
+from sklboost.estimators.seeds import seeds
 from sklboost.estimators.validation import TrainingData, features, training_data
 from sklboost.inspection.importances import gain_importance
 from sklboost.inspection.tables import node_table
@@ -27,6 +28,8 @@ from sklboost.tree.prediction import add_trees, find_leaves, prepare_prediction
 _TREE_PARAMETERS = (
     *("learning_rate", "reg_lambda", "reg_alpha", "gamma", "min_child_weight"),
     *("max_delta_step", "max_depth", "max_leaves", "grow_policy", "pruning"),
+    *("subsample", "sampling_method"),
+    *("colsample_bytree", "colsample_bylevel", "colsample_bynode"),
 )
 
 # Rows times trees that are predicted in the time it takes to start a thread, or less than that.
@@ -57,6 +60,11 @@ class BaseBooster(ChecksNames, BaseEstimator, metaclass=ABCMeta):
         min_child_weight: float = 1.0,
         max_delta_step: float = 0.0,
         pruning: str = "post",
+        subsample: float = 1.0,
+        sampling_method: str = "uniform",
+        colsample_bytree: float = 1.0,
+        colsample_bylevel: float = 1.0,
+        colsample_bynode: float = 1.0,
         base_score: float | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -74,6 +82,11 @@ class BaseBooster(ChecksNames, BaseEstimator, metaclass=ABCMeta):
         self.min_child_weight = min_child_weight
         self.max_delta_step = max_delta_step
         self.pruning = pruning
+        self.subsample = subsample
+        self.sampling_method = sampling_method
+        self.colsample_bytree = colsample_bytree
+        self.colsample_bylevel = colsample_bylevel
+        self.colsample_bynode = colsample_bynode
         self.base_score = base_score
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -118,8 +131,11 @@ class BaseBooster(ChecksNames, BaseEstimator, metaclass=ABCMeta):
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         check_parameters(self.get_params(deep=False))
         data = training_data(self, X, y, sample_weight, numeric=self._numeric_target)
+        if self.subsample < 1.0:
+            data = repeat_rows(data)
         loss, target = self._prepare(data)
         params = tree_params(**{name: getattr(self, name) for name in _TREE_PARAMETERS})
+        seed, sampling_seed = seeds(self.random_state, self._is_sampling())
         with ThreadTeam(n_threads_for(self.n_jobs, data.X.size, VALUES_PER_THREAD)) as team:
             matrix = training_bins(team, data.X, data.weight, self.max_bin)
             self.model_ = boost(
@@ -131,7 +147,8 @@ class BaseBooster(ChecksNames, BaseEstimator, metaclass=ABCMeta):
                 params,
                 start=self._start(loss, target, data.weight),
                 n_rounds=self.n_estimators,
-                seed=self._seed(),
+                seed=seed,
+                sampling_seed=sampling_seed,
                 after_round=partial(self._report, loss, target, data) if self.verbose else None,
             )
         self._loss = loss
@@ -220,12 +237,9 @@ class BaseBooster(ChecksNames, BaseEstimator, metaclass=ABCMeta):
             return loss.start(target, weight)
         return loss.raw_of(float(self.base_score))
 
-    def _seed(self) -> int:
-        # None means the same rounding each time, not a new one: the same data and parameters give
-        # the same model
-        if self.random_state is None:
-            return 0
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
+    def _is_sampling(self) -> bool:
+        columns = (self.colsample_bytree, self.colsample_bylevel, self.colsample_bynode)
+        return min(self.subsample, *columns) < 1.0
 
     def _report(
         self, loss: Loss, target: np.ndarray, data: TrainingData, round_: int, raw: np.ndarray

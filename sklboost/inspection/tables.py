@@ -37,6 +37,10 @@ _COLUMNS = (
 def _node_row(
     model: Model, tree: int, number: int, node: np.record, feature_names: Sequence[str]
 ) -> dict[str, object]:
+    weight, score = 0.0, 0.0  # of a leaf without rows, which sampling can leave
+    if node.cover > 0.0:
+        weight = float(leaf_weight(node.gradient, node.cover, model.params)) + 0.0  # no -0.0
+        score = float(similarity(node.gradient, node.cover, model.params)) + 0.0
     row = {
         "Tree": tree,
         "Node": number,
@@ -49,8 +53,8 @@ def _node_row(
         "Gain": float(node.value),
         "Cover": float(node.cover),
         "Category": None,
-        "Similarity": float(similarity(node.gradient, node.cover, model.params)) + 0.0,  # no -0.0
-        "Output": float(leaf_weight(node.gradient, node.cover, model.params)) + 0.0,
+        "Similarity": score,
+        "Output": weight,
     }
     if node.left >= 0:
         left, right = f"{tree}-{node.left}", f"{tree}-{node.right}"

@@ -48,6 +48,7 @@ def train(loss, X, y, weight=NO_WEIGHT, n_rounds=4, seed=0, watched=True, **chan
             start=loss.start(y, weight),
             n_rounds=n_rounds,
             seed=seed,
+            sampling_seed=seed,
             after_round=keep if watched else None,
         )
     return model, stages
