@@ -37,6 +37,8 @@ from .turns import take_turns
 TREE_PARAMETERS = (
     *("learning_rate", "reg_lambda", "reg_alpha", "gamma", "min_child_weight"),
     *("max_delta_step", "max_depth", "max_leaves", "grow_policy", "pruning"),
+    *("subsample", "sampling_method"),
+    *("colsample_bytree", "colsample_bylevel", "colsample_bynode"),
 )
 NO_WEIGHT = np.empty(0)
 

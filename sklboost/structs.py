@@ -116,6 +116,11 @@ class TreeParams(NamedTuple):
     max_delta_step: float  # infinite: no limit
     grow_gain: float
     prune_gain: float
+    subsample: float  # of the rows, for each round
+    colsample_bytree: float
+    colsample_bylevel: float
+    colsample_bynode: float
+    gradient_based: int  # 1: rows of large gradients are likelier to be drawn
     max_depth: int  # at least 1; a large number: no limit
     max_leaves: int  # likewise
     best_first: int  # 1: lossguide, 0: depthwise
@@ -187,6 +192,8 @@ class TrainingBins(NamedTuple):
         1 where the last cell of a feature counts its missing values.
     lower, upper : ndarray of float64
         As in :class:`BinCuts`.
+    is_exact : ndarray of int64, shape (n_features,)
+        1 where every distinct value of a feature has a bin of its own.
     """
 
     rows: np.ndarray
@@ -195,6 +202,7 @@ class TrainingBins(NamedTuple):
     has_missing: np.ndarray
     lower: np.ndarray
     upper: np.ndarray
+    is_exact: np.ndarray
 
 
 class Model(NamedTuple):

@@ -29,6 +29,7 @@ def fit_all(X, values, **more_settings):
     leaf_wise = dict(grow_policy="lossguide", max_depth=0, max_leaves=np.int32(8), gamma=1)
     other_types = dict(reg_lambda=np.float32(2), learning_rate=1, base_score=np.float32(1))
     limits = dict(max_delta_step=3, reg_alpha=np.float64(1), min_child_weight=2, max_bin=20)
+    by_gradient = dict(subsample=0.3, sampling_method="gradient_based", colsample_bytree=1)
     for estimator, y, weight, settings in [
         (XGBRegressorLite, signal, None, {}),
         (XGBRegressorLite, signal.astype(np.float32), np.ones(n), dict(n_jobs=2)),
@@ -36,6 +37,8 @@ def fit_all(X, values, **more_settings):
         (XGBClassifierLite, np.digitize(signal, [-1, 1]), None, dict(random_state=1)),
         (XGBRegressorLite, np.arange(n) % 5, None, leaf_wise | other_types | limits),
         (XGBRegressorLite, signal, None, dict(pruning="pre")),
+        (XGBRegressorLite, signal, None, dict(subsample=np.float32(0.5), colsample_bynode=0.5)),
+        (XGBClassifierLite, labels, np.arange(n) + 1, by_gradient | dict(random_state=1)),
     ]:
         settings = settings | more_settings
         validation = dict(X_val=X, y_val=y, sample_weight_val=weight)

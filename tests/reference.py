@@ -105,11 +105,15 @@ def derivatives(loss, y, raw):
 
 
 class Tree:
-    """A tree grown on gradients `g` and hessians `h`, weights included."""
+    """A tree grown on gradients `g` and hessians `h`, weights included.
 
-    def __init__(self, X, g, h, settings):
+    `features(number, depth)` gives those that a node may be split on; None: all.
+    """
+
+    def __init__(self, X, g, h, settings, features=None):
         self.X, self.g, self.h, self.settings = X, g, h, settings
-        self.nodes = [self.make_node(np.arange(len(X)), depth=0)]
+        self.features = features or (lambda number, depth: range(X.shape[1]))
+        self.nodes = [self.make_node(np.arange(len(X)), depth=0)]  # in the order they are made
         self.grow()
         if settings.pruning != "pre":
             self.prune(self.nodes[0])
@@ -124,9 +128,10 @@ class Tree:
         node.similarity = similarity(gradient, hessian, self.settings)
         return node
 
-    def candidates(self, rows):
+    def candidates(self, node):
         """Yield (feature, threshold, default_left, goes_left) of each split there is, in order."""
-        for feature in range(self.X.shape[1]):
+        rows = node.rows
+        for feature in self.features(self.number(node), node.depth):
             x = self.X[rows, feature]
             is_missing = np.isnan(x)
             values = np.unique(x[~is_missing])
@@ -144,7 +149,7 @@ class Tree:
         A later candidate must be strictly better.
         """
         settings, best = self.settings, None
-        for feature, threshold, default_left, goes_left in self.candidates(node.rows):
+        for feature, threshold, default_left, goes_left in self.candidates(node):
             left = self.make_node(node.rows[goes_left], node.depth + 1)
             right = self.make_node(node.rows[~goes_left], node.depth + 1)
             smaller = min(left.hessian, right.hessian)
@@ -224,17 +229,21 @@ class ReferenceBooster:
     def __init__(self, loss, **settings):
         self.loss, self.settings = loss, Settings(**settings)
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y, sample_weight=None, rows=None, features=None):
+        """Train; `rows(round)` gives a mask, `features(round, output)` what :class:`Tree` takes."""
         X, y = np.asarray(X, dtype=float), np.asarray(y, dtype=float)
         weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, float)
         X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
         self.start = start_score(self.loss, y, weight, self.settings.base_score)
         self.trees = []
         raw = np.repeat(self.start[:, np.newaxis], len(y), axis=1)
-        for _ in range(self.settings.n_estimators):
+        for round_ in range(self.settings.n_estimators):
+            drawn = np.ones(len(y), dtype=bool) if rows is None else rows(round_)
             g, h = derivatives(self.loss, y, raw)
             for output in range(len(raw)):
-                tree = Tree(X, weight * g[output], weight * h[output], self.settings)
+                own = [(weight * values[output])[drawn] for values in (g, h)]
+                chosen = features and features(round_, output)
+                tree = Tree(X[drawn], *own, self.settings, chosen)
                 self.trees.append(tree)
                 raw[output] += [self.leaf_value(tree, x) for x in X]
         return self

@@ -166,7 +166,10 @@ def test_every_public_method_is_documented(estimator):
             text = inspect.getdoc(member)
             assert text, name
             for parameter in list(inspect.signature(member).parameters)[1:]:
-                assert re.search(rf"^(\*\*)?{parameter} : ", text, flags=re.MULTILINE), (name, parameter)
+                assert re.search(rf"^(\*\*)?{parameter} : ", text, flags=re.MULTILINE), (
+                    name,
+                    parameter,
+                )
 
 
 def test_imports_run_down_the_rooms(monkeypatch):

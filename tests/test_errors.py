@@ -28,6 +28,12 @@ OUT_OF_RANGE = [
     *[("min_child_weight", value, "number >= 0") for value in (-1, None)],
     *[("max_delta_step", value, "number >= 0") for value in (-2, INF)],
     *[("pruning", value, "'post'.*'full'.*'pre'") for value in ("none", False)],
+    *[
+        (name, value, "number > 0 and <= 1")
+        for name in ("subsample", "colsample_bytree", "colsample_bylevel", "colsample_bynode")
+        for value in (0, -0.5, 1.01, NAN, "half", None, True)
+    ],
+    *[("sampling_method", value, "'uniform'.*'gradient_based'") for value in ("goss", None)],
     *[("base_score", value, "finite number") for value in (NAN, INF, "mean")],
     *[("n_jobs", value, "positive integer") for value in (0, 1.5, "all")],
     *[("verbose", value, "integer >= 0") for value in (-1, "yes")],

@@ -16,10 +16,15 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklboost import XGBClassifierLite, XGBRegressorLite
 from tests.small_models import ESTIMATORS, outputs, small
 
+COLUMNS = dict(colsample_bytree=0.7, colsample_bylevel=0.8, colsample_bynode=0.8)
 SETTINGS = [
     {},
     dict(n_estimators=5, grow_policy="lossguide", max_depth=0, max_leaves=8, n_jobs=2),
     dict(n_estimators=5, max_bin=16, pruning="full", gamma=0.1, reg_alpha=0.1, random_state=0),
+    dict(n_estimators=5, subsample=0.5, random_state=0) | COLUMNS,
+    dict(n_estimators=5, subsample=0.5, sampling_method="gradient_based", random_state=0),
+    dict(n_estimators=20, early_stopping_rounds=2, random_state=0),
+    dict(n_estimators=9, early_stopping_rounds=2, subsample=0.8, refit=True, random_state=0),
 ]
 
 

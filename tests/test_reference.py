@@ -8,7 +8,16 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sklboost import XGBClassifierLite, XGBRegressorLite
+from sklboost.estimators.seeds import seeds
+from sklboost.hashing import hash_key
+from sklboost.tree.column_sampling import (
+    allocate_column_sample,
+    choose_tree_features,
+    list_node_features,
+)
+from sklboost.tree.row_sampling import is_drawn, row_keys
 from tests.reference import ReferenceBooster
+from tests.tree.growth import params
 
 pytestmark = pytest.mark.interpreted
 
@@ -51,11 +60,13 @@ def make_weight(seed, n_rows=30):
     return np.random.default_rng([seed, 99]).uniform(0.5, 2.0, n_rows)
 
 
-def fit_both(loss, X, y, sample_weight=None, **settings):
+def fit_both(loss, X, y, sample_weight=None, sampling=None, draws=None, **settings):
+    """Fit model and oracle; `sampling` is for the model, `draws` is what comes of it."""
     settings = dict(n_estimators=2, min_child_weight=0.3) | settings
     estimator = XGBRegressorLite if loss == "squared_error" else XGBClassifierLite
-    model = estimator(n_jobs=1, **settings).fit(X, y, sample_weight=sample_weight)
-    oracle = ReferenceBooster(loss, **settings).fit(X, y, sample_weight)
+    model = estimator(n_jobs=1, **settings, **(sampling or {}))
+    model.fit(X, y, sample_weight=sample_weight)
+    oracle = ReferenceBooster(loss, **settings).fit(X, y, sample_weight, **(draws or {}))
     return model, oracle
 
 
@@ -302,3 +313,63 @@ def test_ties_go_to_the_lower_position_then_to_missing_right():
     X = np.array([[0.0], [np.nan], [1.0]])
     model, oracle = fit_both("squared_error", X, np.array([0.0, 1.0, 0.0]), max_depth=1)
     assert_same(model, oracle, X)
+
+
+# --- sampling: the oracle is told what the hashes drew -------------------------------------------
+
+
+def drawn_rows(X, y, subsample, seed):
+    """Give a function from the round to a mask of the rows drawn in it."""
+    columns = np.stack([np.unique(x, return_inverse=True)[1] for x in X.T]).astype(np.uint8)
+    keys = row_keys(columns, y.astype(float), np.empty(0))
+
+    def rows(round_):
+        key = np.uint64(hash_key(seed, round_, -1))
+        return np.array([is_drawn(row_key, key, np.float32(subsample)) for row_key in keys])
+
+    return rows
+
+
+def chosen_features(n_features, fractions, seed):
+    """Give a function from round and output to the features that a node may be split on."""
+    settings = params(**fractions)
+
+    def features(round_, output):
+        sample = allocate_column_sample(n_features, 1)
+        choose_tree_features(np.int64(hash_key(seed, round_, -2 - output)), settings, sample)
+
+        def of_node(number, depth):
+            chosen = np.empty(n_features, dtype=np.int64)
+            arguments = (np.int64(number), np.int64(depth), settings, sample, chosen)
+            return chosen[: list_node_features(*arguments)]
+
+        return of_node
+
+    return features
+
+
+@pytest.mark.parametrize("growth", GROWTH)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_sampled_rows(loss, growth):
+    for random_state in range(2):
+        X, y = make_data(random_state, loss, missing=True)
+        _, seed = seeds(random_state, True)
+        sampling = dict(subsample=0.6, random_state=random_state)
+        draws = dict(rows=drawn_rows(X, y, 0.6, seed))
+        model, oracle = fit_both(loss, X, y, None, sampling, draws, **GROWTH[growth])
+        assert_same(model, oracle, X)
+        assert 5 < draws["rows"](0).sum() < 25
+
+
+@pytest.mark.parametrize("growth", GROWTH)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_sampled_rows_and_columns(loss, growth):
+    X, y = make_data(3, loss)
+    X = np.column_stack([X, np.roll(X, 5, axis=0), np.roll(X, 9, axis=0)])
+    fractions = dict(colsample_bytree=0.8, colsample_bylevel=0.6, colsample_bynode=0.8)
+    _, seed = seeds(0, True)
+    sampling = dict(subsample=0.8, random_state=0, **fractions)
+    draws = dict(rows=drawn_rows(X, y, 0.8, seed), features=chosen_features(9, fractions, seed))
+    model, oracle = fit_both(loss, X, y, None, sampling, draws, **GROWTH[growth])
+    assert_same(model, oracle, X)
+    assert len(draws["features"](0, 0)(0, 0)) == 3

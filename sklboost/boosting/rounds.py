@@ -13,14 +13,18 @@ from sklboost.losses.base import Loss
 from sklboost.losses.gradients import allocate_scratch, fill_gradients
 from sklboost.parallel import ThreadTeam, assemble, barrier
 from sklboost.structs import NODE_DTYPE, PARAMS_DTYPE, TrainingBins, TreeParams, Trees, records
-from sklboost.tree.growing import grow_tree
+from sklboost.tree.growing import TreeKeys, grow_tree
 from sklboost.tree.quantization import Derivatives, weigh
+from sklboost.tree.row_sampling import row_keys
 from sklboost.tree.workspace import allocate_workspace
 
 # Small data: a call of a kernel takes as long as a tree of a few hundred rows, and waking a team
 # as long as one of ten thousand. So one call does many rounds, a few hundredths of a second's work.
 _VALUES_PER_CALL = 4_000_000
 _NODES_PER_CALL = 1_000_000
+# In the place of an output in a key, so that nothing is drawn by the hashes of the rounding: rows
+# once a round; features once a tree, from here downwards.
+_ROWS, _FEATURES = np.int64(-1), np.int64(-2)
 
 
 class Training(NamedTuple):
@@ -39,6 +43,9 @@ class Training(NamedTuple):
     scratch : ndarray of float64
         Of the loss.
     seed : int
+        Decides the random rounding of gradients.
+    sampling_seed : int
+        Decides which rows and features are drawn.
     """
 
     matrix: TrainingBins
@@ -48,6 +55,7 @@ class Training(NamedTuple):
     derivatives: Derivatives
     scratch: np.ndarray
     seed: int
+    sampling_seed: int
 
 
 @kernel
@@ -82,8 +90,12 @@ def boost_rounds(team, rounds, training, params, workspace, grown):
                 derivatives.unit,
                 derivatives.slack,
             )
-            key = hash_key(training.seed, round_, output)
-            grow_tree(team, training.matrix, own, key, params, workspace, raw_score[output])
+            keys = TreeKeys(
+                hash_key(training.seed, round_, output),
+                hash_key(training.sampling_seed, round_, _ROWS),
+                np.int64(hash_key(training.sampling_seed, round_, _FEATURES - output)),
+            )
+            grow_tree(team, training.matrix, own, keys, params, workspace, raw_score[output])
             if team.rank == 0:
                 store_tree(workspace.tree, grown, tree)
             tree += 1
@@ -115,6 +127,8 @@ class Rounds:
     params : TreeParams
     seed : int
         Decides the random rounding of gradients.
+    sampling_seed : int
+        Decides which rows and features are drawn.
     most : int
         Rounds that will be asked for at once, at most.
 
@@ -137,14 +151,18 @@ class Rounds:
         params: TreeParams,
         *,
         seed: int,
+        sampling_seed: int,
         most: int,
     ):
         gradient, hessian = np.empty((2, *raw_score.shape), dtype=np.float32)
         derivatives = weigh(gradient, hessian, weight)
         scratch = allocate_scratch(team.size)
         self._team = team
-        self._training = Training(matrix, loss.code, y, raw_score, derivatives, scratch, seed)
+        seeds = (seed, sampling_seed)
+        self._training = Training(matrix, loss.code, y, raw_score, derivatives, scratch, *seeds)
         self._workspace = allocate_workspace(matrix, params, team.size)
+        if params.subsample < 1.0:
+            self._workspace.row_sample.keys[:] = row_keys(matrix.columns, y, derivatives.weight)
         self._n_outputs = len(raw_score)
         capacity = len(self._workspace.tree.nodes)
         worth = _VALUES_PER_CALL // (matrix.rows.size * self._n_outputs)

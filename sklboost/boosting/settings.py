@@ -20,6 +20,11 @@ def tree_params(
     max_leaves: int,
     grow_policy: str,
     pruning: str,
+    subsample: float,
+    colsample_bytree: float,
+    colsample_bylevel: float,
+    colsample_bynode: float,
+    sampling_method: str,
 ) -> TreeParams:
     """Cast the settings of a tree once and for all.
 
@@ -37,6 +42,11 @@ def tree_params(
         max_delta_step=float(max_delta_step) or np.inf,
         grow_gain=grow_gain,
         prune_gain=-np.inf if pruning == "pre" else float(gamma),
+        subsample=float(subsample),
+        colsample_bytree=float(colsample_bytree),
+        colsample_bylevel=float(colsample_bylevel),
+        colsample_bynode=float(colsample_bynode),
+        gradient_based=int(sampling_method == "gradient_based" and subsample < 1.0),
         max_depth=min(int(max_depth) or _NO_LIMIT, _NO_LIMIT),
         max_leaves=min(int(max_leaves) or _NO_LIMIT, _NO_LIMIT),
         best_first=int(grow_policy == "lossguide"),

@@ -42,6 +42,8 @@ class Problem(NamedTuple):
     params : TreeParams
     seed : int
         Decides the random rounding of gradients.
+    sampling_seed : int
+        Decides which rows and features are drawn.
     """
 
     matrix: TrainingBins
@@ -52,6 +54,7 @@ class Problem(NamedTuple):
     loss: Loss
     params: TreeParams
     seed: int
+    sampling_seed: int
 
 
 class Plan(NamedTuple):
@@ -128,6 +131,7 @@ class Training:
             *(problem.matrix, problem.y, problem.weight, problem.loss),
             *(problem.raw_score, problem.params),
             seed=problem.seed,
+            sampling_seed=problem.sampling_seed,
             most=self._most_at_once(),
         )
         self._evaluation = Evaluation(

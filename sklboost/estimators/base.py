@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sklboost.data.binned_matrix import BinnedMatrix
@@ -51,6 +50,11 @@ class BaseBooster(ChecksNames, CallbackSupportMixin, BaseEstimator, metaclass=AB
         min_child_weight: float = 1.0,
         max_delta_step: float = 0.0,
         pruning: str = "post",
+        subsample: float = 1.0,
+        sampling_method: str = "uniform",
+        colsample_bytree: float = 1.0,
+        colsample_bylevel: float = 1.0,
+        colsample_bynode: float = 1.0,
         base_score: float | None = None,
         early_stopping_rounds: int | None = None,
         validation_fraction: float = 0.1,
@@ -76,6 +80,11 @@ class BaseBooster(ChecksNames, CallbackSupportMixin, BaseEstimator, metaclass=AB
         self.min_child_weight = min_child_weight
         self.max_delta_step = max_delta_step
         self.pruning = pruning
+        self.subsample = subsample
+        self.sampling_method = sampling_method
+        self.colsample_bytree = colsample_bytree
+        self.colsample_bylevel = colsample_bylevel
+        self.colsample_bynode = colsample_bynode
         self.base_score = base_score
         self.early_stopping_rounds = early_stopping_rounds
         self.validation_fraction = validation_fraction
@@ -102,6 +111,10 @@ class BaseBooster(ChecksNames, CallbackSupportMixin, BaseEstimator, metaclass=AB
     @abstractmethod
     def _link(self, loss: Any) -> Callable[[np.ndarray], np.ndarray]:
         """Give what turns raw scores into predictions, or probabilities of the classes."""
+
+    def _is_sampling(self) -> bool:
+        columns = (self.colsample_bytree, self.colsample_bylevel, self.colsample_bynode)
+        return min(self.subsample, *columns) < 1.0
 
     @property
     def _is_shifted(self) -> bool:
@@ -288,13 +301,6 @@ class BaseBooster(ChecksNames, CallbackSupportMixin, BaseEstimator, metaclass=AB
         check_iteration_range(iteration_range, n_rounds)
         first, stop = iteration_range
         return int(first), int(stop) or n_rounds
-
-    def _seed(self) -> int:
-        # None means the same rounding each time, not a new one: the same data and parameters give
-        # the same model
-        if self.random_state is None:
-            return 0
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _feature_names(self) -> list[str]:
         names = getattr(self, "feature_names_in_", None)

@@ -34,6 +34,8 @@ from sklboost.tree.assembly import assemble_model, no_trees, trees_of
 TREE_PARAMETERS = (
     *("learning_rate", "reg_lambda", "reg_alpha", "gamma", "min_child_weight"),
     *("max_delta_step", "max_depth", "max_leaves", "grow_policy", "pruning"),
+    *("subsample", "sampling_method"),
+    *("colsample_bytree", "colsample_bylevel", "colsample_bynode"),
 )
 
 
@@ -177,7 +179,7 @@ def _train(
     params = tree_params(**{name: getattr(estimator, name) for name in TREE_PARAMETERS})
     rows = task.rows
     raw_score = _raw_scores(rows, start, task.continued)
-    problem = Problem(*binned, rows.y, rows.weight, raw_score, task.loss, params, task.seed)
+    problem = Problem(*binned, rows.y, rows.weight, raw_score, task.loss, params, *task.seeds)
     training = Training(team, problem, plan)
     training.run()
     return training

@@ -39,6 +39,13 @@ def _number(least: float, *, excluded: bool = False) -> Rule:
     )
 
 
+def _fraction() -> Rule:
+    return Rule(
+        "a number > 0 and <= 1",
+        lambda value: _is_finite(value) and 0 < value <= 1,
+    )
+
+
 def _one_of(*names: str) -> Rule:
     return Rule("one of " + ", ".join(map(repr, names)), lambda value: value in names)
 
@@ -84,6 +91,11 @@ RULES: Mapping[str, Rule] = {
     "min_child_weight": _number(0),
     "max_delta_step": _number(0),
     "pruning": _one_of("post", "full", "pre"),
+    "subsample": _fraction(),
+    "sampling_method": _one_of("uniform", "gradient_based"),
+    "colsample_bytree": _fraction(),
+    "colsample_bylevel": _fraction(),
+    "colsample_bynode": _fraction(),
     "base_score": Rule("None or a finite number", lambda value: value is None or _is_finite(value)),
     "class_weight": Rule(
         "None, 'balanced' or a dict that gives labels a finite number > 0 (to leave a class out, "

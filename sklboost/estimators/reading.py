@@ -13,6 +13,7 @@ from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.estimators.continuing import Continued, check_continued
 from sklboost.estimators.evaluation_sets import FitArguments, GivenSet, given_sets
 from sklboost.estimators.holdout import hold_out
+from sklboost.estimators.seeds import seeds
 from sklboost.estimators.validation import (
     CheckedData,
     check_margin_outputs,
@@ -20,6 +21,7 @@ from sklboost.estimators.validation import (
     validation_data,
 )
 from sklboost.losses.base import Loss
+from sklboost.tree.quantization import FEW_ROWS
 
 
 class Rows(NamedTuple):
@@ -68,6 +70,19 @@ class Rows(NamedTuple):
         y, margin = (np.concatenate(pair) for pair in zip(self[1::2], other[1::2], strict=True))
         return Rows(X, y, weight, margin)
 
+    def repeat(self) -> "Rows":
+        """Repeat each row as often as its weight says, if that is whole and the sum is small.
+
+        Each of the repeated rows is then drawn on its own: weight 2 is the row twice also where
+        rows are drawn. Up to a sum of 4,096, as everywhere.
+        """
+        weight = self.weight
+        if len(weight) == 0 or weight.sum() > FEW_ROWS or (weight != np.floor(weight)).any():
+            return self
+        rows = np.repeat(np.arange(len(weight)), weight.astype(np.intp))
+        margin = self.margin[rows] if len(self.margin) else self.margin
+        return Rows(self.X[rows], self.y[rows], np.empty(0), margin)
+
 
 class FitTask(NamedTuple):
     """What a fit was asked for.
@@ -84,7 +99,8 @@ class FitTask(NamedTuple):
     everything : Rows
         To be trained on once the best number of rounds is known, if that is asked for.
     continued : Continued or None
-    seed : int
+    seeds : tuple of int
+        Of the rounding of gradients, and of all that is drawn.
     """
 
     loss: Loss
@@ -93,7 +109,7 @@ class FitTask(NamedTuple):
     names: list[str]
     everything: Rows
     continued: Continued | None
-    seed: int
+    seeds: tuple[int, int]
 
 
 def read_task(
@@ -107,14 +123,17 @@ def read_task(
     sets = given_sets(given)
     validation = [_read_set(estimator, own, loss, rows) for own in sets]
     names = [own.name for own in sets]
-    seed, everything = estimator._seed(), rows
-    if stops_early(estimator) and not validation:
-        held_out = _hold_out(estimator, rows, data.groups, seed)
+    everything, early = rows, stops_early(estimator)
+    own_seeds = seeds(estimator.random_state, estimator._is_sampling() or early)
+    if early and not validation:
+        held_out = _hold_out(estimator, rows, data.groups, own_seeds[1])
         names, validation, rows = ["validation_0"], [rows.take(held_out)], rows.take(~held_out)
         _check_classes_left(estimator, rows)
-    elif stops_early(estimator) and estimator.refit:
+    elif early and estimator.refit:
         everything = rows.join(validation[-1])
-    return FitTask(loss, rows, validation, names, everything, continued, seed)
+    if estimator.subsample < 1.0:
+        rows, everything = rows.repeat(), everything.repeat()
+    return FitTask(loss, rows, validation, names, everything, continued, own_seeds)
 
 
 def stops_early(estimator: Any) -> bool:

@@ -48,6 +48,21 @@ class XGBRegressorLite(RegressorMixin, BaseBooster):
         "post": grow every split of positive gain, then prune with `gamma`. "full": grow through
         splits without gain too, so that what lies beneath can justify them. "pre": refuse a split
         of gain below `gamma` at once, as XGBoost's ``hist`` does.
+    subsample : float, default=1.0
+        Part of the rows that each round's trees are grown from, drawn anew for each round: greater
+        than 0, at most 1. Each row is drawn or not by itself, so the number varies a little.
+    sampling_method : {"uniform", "gradient_based"}, default="uniform"
+        "uniform": every row is drawn with probability `subsample`. "gradient_based": with one
+        proportional to ``sqrt(g^2 + 0.1 h^2)``, at most 1, about `subsample` of the rows in all;
+        a row drawn with probability p counts 1 / p times. For each tree; as good as all rows with
+        fewer of them, 0.1 for instance.
+    colsample_bytree : float, default=1.0
+        Part of the features that a tree may split on, drawn anew for each tree: greater than 0, at
+        most 1; rounded down, at least one feature.
+    colsample_bylevel : float, default=1.0
+        Part of these that splits of one depth may be on.
+    colsample_bynode : float, default=1.0
+        Part of the latter that the split of one node may be on.
     base_score : float, optional
         Prediction before the first tree: a value, or for two classes the probability of
         ``classes_[1]``. None: the best constant (mean, or shares of the classes).
@@ -78,9 +93,10 @@ class XGBRegressorLite(RegressorMixin, BaseBooster):
     n_jobs : int, optional
         Most threads to use; small data uses fewer. None: as many as this process may use without
         crowding others out, -1: all processors. The model is the same bits for any number.
-    random_state : int, RandomState instance or None, default=None
-        Decides the random rounding of gradients (beyond about 4,000 rows). None is a fixed choice:
-        the same data and parameters give the same model.
+    random_state : int, RandomState instance, Generator or None, default=None
+        Decides which rows and features are drawn, and the random rounding of gradients (beyond
+        about 4,000 rows). None: the draws come from NumPy's global state, the rounding is fixed; so
+        the same data and parameters give the same model if nothing is drawn.
     verbose : int, default=0
         0: silent. 1: a progress bar (of tqdm where it is installed, else lines of text). 2: a line
         for every round. Text goes through ``logging``.

@@ -38,6 +38,10 @@ def _node_row(
     model: Model, tree: int, number: int, node: np.record, feature_names: Sequence[str]
 ) -> dict[str, object]:
     params = model.params_of(tree)
+    weight, score = 0.0, 0.0  # of a leaf without rows, which sampling can leave
+    if node.cover > 0.0:
+        weight = float(leaf_weight(node.gradient, node.cover, params)) + 0.0  # no -0.0
+        score = float(similarity(node.gradient, node.cover, params)) + 0.0
     row = {
         "Tree": tree,
         "Node": number,
@@ -50,8 +54,8 @@ def _node_row(
         "Gain": float(node.value),
         "Cover": float(node.cover),
         "Category": None,
-        "Similarity": float(similarity(node.gradient, node.cover, params)) + 0.0,  # no -0.0
-        "Output": float(leaf_weight(node.gradient, node.cover, params)) + 0.0,
+        "Similarity": score,
+        "Output": weight,
     }
     if node.left >= 0:
         left, right = f"{tree}-{node.left}", f"{tree}-{node.right}"

@@ -10,11 +10,11 @@ integers, so its bits do not depend on how they were obtained.
 import numpy as np
 
 from sklboost.compiling import kernel
-from sklboost.data.cuts import midpoint
 from sklboost.tree.formulas import leaf_weight
 from sklboost.tree.open_nodes import add_open, next_open, remove_open
 from sklboost.tree.quantization import unpack
 from sklboost.tree.splitting import can_be_split
+from sklboost.tree.thresholds import place_threshold
 
 # The root's number, and "no node". int64 by name: a literal would compile another version of a
 # kernel.
@@ -81,23 +81,6 @@ def start_leaf(node, parent, tree):
 
 
 @kernel
-def split_threshold(split, matrix):
-    """Give the value halfway between the node's neighbours of the split; -inf: only missing left.
-
-    Rounded up to the upper neighbour where no float64 lies between, so that ``x < threshold``
-    holds for the lower one only.
-    """
-    if split.below < 0:
-        return -np.inf
-    start = matrix.cell_starts[split.feature]
-    below = matrix.upper[start + split.below]
-    if below == -np.inf:
-        # nothing is halfway to -inf; the cut itself holds for rows that the sample did not show
-        below = matrix.upper[start + split.bin - 1]
-    return midpoint(below, matrix.lower[start + split.bin])
-
-
-@kernel
 def split_node(node, search, tree):
     """Make the split of `node`: two new leaves with their sums and values."""
     counts, split = tree.counts[0], tree.splits[node]
@@ -106,7 +89,7 @@ def split_node(node, search, tree):
     counts.n_leaves += 1
     parent = tree.nodes[node]
     parent.feature = split.feature
-    parent.threshold = split_threshold(split, search.matrix)
+    parent.threshold = place_threshold(split, search.matrix)
     parent.default_left = split.default_left
     parent.gain = split.gain
     parent.left, parent.right = left, left + 1
@@ -195,9 +178,9 @@ def choose_frontier(search, workspace):
 
 @kernel
 def own_rows(node, partition, tree):
-    """Note that `node` owns rows, and how many."""
+    """Note that `node` owns rows, and how many of them count."""
     n_rows = 0
-    for block in range(partition.start.shape[0]):
+    for block in range(partition.n_counted):
         n_rows += partition.stop[block, node] - partition.start[block, node]
     tree.growth[node].n_rows = n_rows
     tree.growth[node].owns_rows = 1

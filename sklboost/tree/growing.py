@@ -1,28 +1,52 @@
 """Growing one tree: the only file that orders the kernels of a tree.
 
-In: binned rows, quantised gradients, settings. Out: ``workspace.tree`` holds the finished tree, and
+In: binned rows, gradients, settings. Out: ``workspace.tree`` holds the finished tree, and
 every row's raw score has its leaf value.
 
 Both growth policies are one loop: choose the nodes to be split now (a level, or the node of largest
 gain), divide their rows, build their children's histograms, find the children's best splits.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from sklboost.compiling import kernel
 from sklboost.parallel import barrier, reset_tasks
+from sklboost.tree.column_sampling import choose_tree_features
 from sklboost.tree.formulas import leaf_weight
 from sklboost.tree.frontier import choose_frontier, plan_builds, start_tree
 from sklboost.tree.histogram import build_histograms
 from sklboost.tree.partition import add_leaf_values, own_all_rows, route_rows
 from sklboost.tree.pruning import close_gaps, name_final_leaves, prune
 from sklboost.tree.quantization import quantize, unpack
+from sklboost.tree.row_sampling import draw_rows
 from sklboost.tree.splitting import Search, find_splits
+
+
+class TreeKeys(NamedTuple):
+    """What the hashes of a tree begin with: all that is random in it. Each below 2^32.
+
+    Attributes
+    ----------
+    rounding : uint64
+        Of gradients.
+    rows : uint64
+        The same for all trees of a round.
+    features : int64
+    """
+
+    rounding: np.uint64
+    rows: np.uint64
+    features: np.int64
 
 
 @kernel
 def sum_root(matrix, steps, params, workspace):
-    """Fill the root's sums and value: any one feature's cells hold all rows."""
+    """Fill the root's sums and value: any one feature's cells hold all rows.
+
+    A sample may have no rows. Its tree is a leaf that adds nothing, whatever lambda is.
+    """
     tree, pool = workspace.tree, workspace.pool
     histogram = pool.histograms[tree.growth[0].slot]
     total = np.int64(0)
@@ -31,11 +55,15 @@ def sum_root(matrix, steps, params, workspace):
     tree.growth[0].packed_sum = total
     root = tree.nodes[0]
     root.gradient, root.cover = unpack(total, steps)
+    if total == 0:
+        root.value = 0.0
+        tree.counts[0].n_searched = 0
+        return
     root.value = params.learning_rate * leaf_weight(root.gradient, root.cover, params)
 
 
 @kernel
-def grow_tree(team, matrix, derivatives, key, params, workspace, raw_score):
+def grow_tree(team, matrix, derivatives, keys, params, workspace, raw_score):
     """Grow one tree on the derivatives and add its leaf values to the raw scores.
 
     Every member of the team calls it.
@@ -45,8 +73,8 @@ def grow_tree(team, matrix, derivatives, key, params, workspace, raw_score):
     team : Team
     matrix : TrainingBins
     derivatives : Derivatives
-    key : uint64
-        What random rounding depends on, below 2^32.
+        Modified in place if rows are drawn by gradients.
+    keys : TreeKeys
     params : TreeParams
     workspace : Workspace
         Overwritten; the tree is in ``workspace.tree.nodes[:counts.n_nodes]``.
@@ -54,12 +82,17 @@ def grow_tree(team, matrix, derivatives, key, params, workspace, raw_score):
         Added to in place.
     """
     gradients, counts = workspace.gradients, workspace.tree.counts[0]
-    quantize(team, derivatives, key, gradients)
+    row_sample, column_sample = workspace.row_sample, workspace.column_sample
+    if params.subsample < 1.0:
+        draw_rows(team, derivatives, keys.rows, params, row_sample, workspace.partition)
+    else:
+        own_all_rows(team, workspace.partition)
+    quantize(team, derivatives, keys.rounding, gradients)
     packed = gradients.packed
     search = Search(matrix, (gradients.steps[0], gradients.steps[1]), params)
-    own_all_rows(team, workspace.partition)
     if team.rank == 0:
         reset_tasks(team)
+        choose_tree_features(keys.features, params, column_sample)
         start_tree(team, search, workspace)
     barrier(team)
     build_histograms(team, matrix, packed, workspace)

@@ -1,7 +1,7 @@
 """Histograms: for every bin of every feature, the packed sum of the gradients of a node's rows.
 
-In: binned rows, packed gradients and the row partition. Out: the histograms of the nodes listed in
-``pool.builds``, and of their siblings by subtraction.
+In: binned rows, packed gradients and the row partition (the blocks that count). Out: the histograms
+of the nodes listed in ``pool.builds``, and of their siblings by subtraction.
 
 The one idea: one 64-bit addition for each (row, feature), and only for the smaller of two children;
 the other child is parent minus child, exactly, since the sums are integers.
@@ -123,7 +123,7 @@ def build_small(matrix, packed, workspace, build):
     rows_of_depth = partition.lists[tree.growth[node].depth % 2]
     histogram = histograms[tree.growth[node].slot]
     histogram[:] = 0
-    for block in range(partition.start.shape[0]):
+    for block in range(partition.n_counted):
         row_list = rows_of_depth[partition.start[block, node] : partition.stop[block, node]]
         add_few_rows(matrix, packed, row_list, _PLUS, histogram)
         if build.sibling >= 0:
@@ -141,7 +141,7 @@ def build_alone(team, matrix, packed, workspace, build):
         build_small(matrix, packed, workspace, build)
         return
     accumulator = pool.accumulators[team.rank, 0]
-    for block in range(workspace.partition.start.shape[0]):
+    for block in range(workspace.partition.n_counted):
         add_segment(matrix, packed, workspace, build.node, block, accumulator)
     features = (np.int64(0), np.int64(n_features))
     empty_accumulator(matrix, features, accumulator, histogram, np.int64(0))
@@ -152,7 +152,7 @@ def build_alone(team, matrix, packed, workspace, build):
 def build_shared_part(team, matrix, packed, workspace, task):
     """Add one block of rows of a node that several members build to this member's part."""
     pool = workspace.pool
-    n_blocks = workspace.partition.start.shape[0]
+    n_blocks = workspace.partition.n_counted
     shared = task // n_blocks
     pool.accumulator_used[team.rank, shared + 1] = 1
     accumulator = pool.accumulators[team.rank, shared + 1]
@@ -185,7 +185,7 @@ def build_histograms(team, matrix, packed, workspace):
     Ends with every histogram complete for every member of the team.
     """
     pool, counts = workspace.pool, workspace.tree.counts[0]
-    n_shared_tasks = counts.n_shared * workspace.partition.start.shape[0]
+    n_shared_tasks = counts.n_shared * workspace.partition.n_counted
     n_tasks = n_shared_tasks + counts.n_builds - counts.n_shared
     task = next_task(team, _COUNTER)
     while task < n_tasks:

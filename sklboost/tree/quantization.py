@@ -24,9 +24,9 @@ _HESSIAN_LIMIT = 2.0**32
 _BLOCK = 4096
 # Within a block, row i is added to sum i % 64: sums that do not wait for one another.
 _LANES = 64
-# Up to this many rows an average gradient has 18 bits or more: rounding to nearest is then unbiased
-# enough, and a row of weight 2 gives exactly what the row twice gives.
-_NEAREST_UP_TO = 4096.0
+# Up to this total weight an average gradient has 18 bits or more: rounding to nearest is then
+# unbiased enough, and a row of weight 2 gives exactly what the row twice gives.
+FEW_ROWS = 4096.0
 _LOW16 = np.uint64(0xFFFF)
 
 
@@ -85,7 +85,7 @@ def weigh(gradient: np.ndarray, hessian: np.ndarray, weight: np.ndarray) -> Deri
     """Put a loss's two arrays together with the weights of the rows (empty: all 1)."""
     unit, slack = 1.0, float(gradient.shape[-1])
     if len(weight) > 0:
-        mean_weight = weight.sum() / max(len(weight), _NEAREST_UP_TO)
+        mean_weight = weight.sum() / max(len(weight), FEW_ROWS)
         unit = 2.0 ** max(0.0, np.ceil(np.log2(mean_weight)))
         weight = weight / unit
         slack = float(weight.sum() + np.count_nonzero(weight != np.floor(weight)))
@@ -172,7 +172,7 @@ def _quantize_rows(derivatives, key, gradients, start, stop):
     packed = gradients.packed[start:stop]
     gradient_scale = derivatives.unit / gradients.steps[0]
     hessian_scale = derivatives.unit / gradients.steps[1]
-    randomness = 1.0 if derivatives.slack > _NEAREST_UP_TO else 0.0
+    randomness = 1.0 if derivatives.slack > FEW_ROWS else 0.0
     weighted = len(derivatives.weight) > 0
     for position in range(0 if weighted else len(packed)):
         bits = mix_bits((np.uint64(start + position) & np.uint64(0xFFFFFFFF)) ^ key)

@@ -20,6 +20,7 @@ from sklboost.compiling import kernel
 from sklboost.instructions import trailing_zeros
 from sklboost.parallel import barrier, next_task
 from sklboost.structs import TrainingBins, TreeParams
+from sklboost.tree.column_sampling import list_node_features
 from sklboost.tree.formulas import similarity, split_gain
 from sklboost.tree.quantization import hessian_of, unpack
 from sklboost.tree.workspace import SearchScratch
@@ -213,7 +214,6 @@ def search_task(search, workspace, task, rank):
     """Find the best split of one node among one chunk of the features."""
     tree, scratch = workspace.tree, workspace.scratch
     n_chunks = tree.counts[0].n_chunks
-    n_features = search.matrix.rows.shape[1]
     node, chunk = tree.searched[task // n_chunks], task % n_chunks
     own = SearchScratch(
         scratch.candidates,
@@ -230,8 +230,11 @@ def search_task(search, workspace, task, rank):
     searched = SearchedNode(
         growth.packed_sum, growth.n_rows, similarity(gradient, hessian, search.params)
     )
-    for feature in range(n_features * chunk // n_chunks, n_features * (chunk + 1) // n_chunks):
-        scan_feature(search, searched, histogram, feature, own, best)
+    columns = workspace.column_sample
+    features = columns.of_node[rank]
+    n_features = list_node_features(node, growth.depth, search.params, columns, features)
+    for index in range(n_features * chunk // n_chunks, n_features * (chunk + 1) // n_chunks):
+        scan_feature(search, searched, histogram, features[index], own, best)
     scratch.candidates[task] = best
 
 

@@ -5,7 +5,9 @@ Kernels neither allocate nor free. What they write lies here, in groups that eac
 - :class:`GrowingTree`, the nodes and who is to be split next (``growing``),
 - :class:`RowPartition`, which rows a node owns (``partition``),
 - :class:`HistogramPool`, the histograms of the nodes still to be split (``histogram``),
-- :class:`SearchScratch`, what split search writes on the way (``splitting``).
+- :class:`SearchScratch`, what split search writes on the way (``splitting``),
+- :class:`~sklboost.tree.row_sampling.RowSample` and
+  :class:`~sklboost.tree.column_sampling.ColumnSample`, what may be used of the data.
 """
 
 from typing import NamedTuple
@@ -14,7 +16,9 @@ import numpy as np
 
 from sklboost.parallel import FAR_APART
 from sklboost.structs import NODE_DTYPE, TrainingBins, TreeParams, records
+from sklboost.tree.column_sampling import ColumnSample, allocate_column_sample
 from sklboost.tree.quantization import Gradients, allocate_gradients
+from sklboost.tree.row_sampling import RowSample, allocate_row_sample
 
 # Histograms kept for sibling subtraction. Beyond this, histograms are built again from the rows
 # instead: slower, and the same bits.
@@ -117,15 +121,24 @@ class RowPartition(NamedTuple):
 
     so blocks are independent of one another, and nothing is copied back.
 
+    Where rows are sampled there are twice the blocks. Those from `n_counted` on have the rows that
+    were left out: they are routed with the others, get their leaf values, and count for nothing
+    else::
+
+        lists[0]  | block 0 --> <-- block n_counted | block 1 --> <-- block n_counted + 1 |
+
     Attributes
     ----------
     lists : ndarray of uint32, shape (2, n_samples)
     start, stop : ndarray of int64, shape (n_blocks, capacity)
+    n_counted : int
+        The first so many blocks have the rows from which the tree is grown.
     """
 
     lists: np.ndarray
     start: np.ndarray
     stop: np.ndarray
+    n_counted: int
 
 
 class HistogramPool(NamedTuple):
@@ -184,6 +197,8 @@ class Workspace(NamedTuple):
     pool: HistogramPool
     scratch: SearchScratch
     gradients: Gradients
+    row_sample: RowSample
+    column_sample: ColumnSample
 
 
 def max_nodes(n_samples: int, params: TreeParams) -> int:
@@ -199,7 +214,8 @@ def allocate_workspace(matrix: TrainingBins, params: TreeParams, n_threads: int)
     n_samples, n_features = matrix.rows.shape
     n_cells = int(matrix.cell_starts[-1])
     capacity = max_nodes(n_samples, params) + 2
-    n_blocks = 1 if n_threads == 1 else _BLOCKS_PER_THREAD * n_threads
+    n_counted = 1 if n_threads == 1 else _BLOCKS_PER_THREAD * n_threads
+    n_blocks = 2 * n_counted if params.subsample < 1.0 else n_counted
     # the most slots ever of use is one for each leaf that may still be split
     n_slots = max(3, min(capacity // 2 + 1, _POOL_BYTES // (8 * n_cells)))
     n_bins = int(np.diff(matrix.cell_starts).max())
@@ -219,6 +235,7 @@ def allocate_workspace(matrix: TrainingBins, params: TreeParams, n_threads: int)
             lists=np.empty((2, n_samples), dtype=np.uint32),
             start=np.empty((n_blocks, capacity), dtype=np.int64),
             stop=np.empty((n_blocks, capacity), dtype=np.int64),
+            n_counted=n_counted,
         ),
         pool=HistogramPool(
             histograms=np.empty((n_slots, n_cells), dtype=np.int64),
@@ -235,4 +252,6 @@ def allocate_workspace(matrix: TrainingBins, params: TreeParams, n_threads: int)
             gains=np.empty((n_threads, 2, n_bins)),
         ),
         gradients=allocate_gradients(n_samples),
+        row_sample=allocate_row_sample(n_samples, params, n_threads),
+        column_sample=allocate_column_sample(n_features, n_threads),
     )

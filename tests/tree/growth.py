@@ -11,7 +11,7 @@ from sklboost.hashing import hash_key
 from sklboost.parallel import ThreadTeam, barrier, reset_tasks
 from sklboost.structs import NODE_DTYPE, PARAMS_DTYPE, Trees, records
 from sklboost.tree.frontier import choose_frontier, plan_builds, start_tree
-from sklboost.tree.growing import grow_tree, sum_root
+from sklboost.tree.growing import TreeKeys, grow_tree, sum_root
 from sklboost.tree.histogram import build_histograms
 from sklboost.tree.partition import own_all_rows, route_rows
 from sklboost.tree.quantization import gradient_of, hessian_of, quantize, weigh
@@ -42,6 +42,8 @@ def params(**changes):
     """Give the estimators' defaults, but without lambda, least cover and learning rate."""
     plain = dict(learning_rate=1.0, max_depth=6, max_leaves=0, grow_policy="depthwise")
     plain |= dict(reg_lambda=0.0, reg_alpha=0.0, gamma=0.0, min_child_weight=0.0)
+    plain |= dict(subsample=1.0, sampling_method="uniform")
+    plain |= dict(colsample_bytree=1.0, colsample_bylevel=1.0, colsample_bynode=1.0)
     return tree_params(**(plain | dict(max_delta_step=0.0, pruning="post") | changes))
 
 
@@ -78,13 +80,21 @@ class Grown(NamedTuple):
     workspace: tuple
 
 
+def tree_keys(seed, round_=0):
+    """Give the keys of the first tree of a round."""
+    rounding, rows = (np.uint64(hash_key(seed, round_, output)) for output in (0, -1))
+    return TreeKeys(rounding, rows, np.int64(hash_key(seed, round_, -2)))
+
+
 def grow(matrix, gradient, hessian, settings, *, n_threads=1, key=0, workspace=None):
     """Grow one tree as boosting does."""
     workspace = workspace or allocate_workspace(matrix, settings, n_threads)
     raw_score = np.zeros(len(gradient))
     derivatives = weigh(gradient, hessian, NO_WEIGHT)
-    key = np.uint64(hash_key(key, 0, 0))
-    run(*(grow_tree, matrix, derivatives, key, settings, workspace, raw_score), n_threads=n_threads)
+    run(
+        *(grow_tree, matrix, derivatives, tree_keys(key), settings, workspace, raw_score),
+        n_threads=n_threads,
+    )
     nodes = workspace.tree.nodes[: workspace.tree.counts[0].n_nodes].copy()
     return Grown(nodes, raw_score, workspace)
 

@@ -6,7 +6,6 @@ from sklboost.tree.frontier import (
     has_slots,
     release_slot,
     split_node,
-    split_threshold,
     start_leaf,
     take_slot,
 )
@@ -116,36 +115,6 @@ def test_largest_number_of_nodes(n_rows, limits, expected):
 
 
 # --- making a split ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("below", "bin_", "expected"),
-    [(0, 1, 1.5), (1, 2, 5.0), (0, 2, 4.5), (-1, 0, -np.inf), (-1, 1, -np.inf)],
-)
-def test_threshold_lies_between_the_neighbours_in_the_node(below, bin_, expected):
-    workspace = make_workspace()
-    split = workspace.tree.splits[0]
-    split.feature, split.below, split.bin = 0, below, bin_
-    assert split_threshold(split, binned(X_OF_FOUR)) == expected
-
-
-@pytest.mark.parametrize(("bin_", "expected"), [(1, 1.0), (2, 4.5)])
-def test_threshold_above_minus_infinity_is_the_cut(bin_, expected):
-    """Nothing is halfway to it, and rows out of a sample may lie below what the sample shows."""
-    split = make_workspace().tree.splits[0]
-    split.feature, split.below, split.bin = 0, 0, bin_
-    assert split_threshold(split, binned(np.array([[-np.inf], [1.0], [8.0]]))) == expected
-
-
-@pytest.mark.parametrize(("max_bin", "below", "bin_", "expected"), [(2, 0, 1, 2.5), (3, 0, 2, 2.5)])
-def test_threshold_between_bins_of_several_values(max_bin, below, bin_, expected):
-    workspace = make_workspace()
-    split = workspace.tree.splits[0]
-    split.feature, split.below, split.bin = 0, below, bin_
-    matrix = binned(np.array([[0.0], [1.0], [4.0], [5.0]]), max_bin)
-    if max_bin == 3:  # [0, 1], 4, 5 or alike: from the largest below to the smallest above
-        expected = (matrix.upper[0] + matrix.lower[2]) / 2
-    assert split_threshold(split, matrix) == expected
 
 
 def test_a_new_leaf_and_a_new_split():

@@ -187,3 +187,19 @@ def test_another_key_rounds_otherwise_beyond_4096_rows():
         assert_array_equal(values[0], values[1])
         assert np.array_equal(values[0], values[2]) == (n_rows == 4096)
         assert_allclose(values[0], values[2], rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "growth", [dict(max_depth=5), dict(max_leaves=20, grow_policy="lossguide")]
+)
+def test_columns_drawn_by_any_number_of_threads(growth):
+    X, gradient, hessian = continuous(8, 3000, 12)
+    gradient += np.nan_to_num(X).sum(axis=1).astype(np.float32)
+    fractions = dict(colsample_bytree=0.9, colsample_bylevel=0.6, colsample_bynode=0.5)
+    matrix, settings = binned(X), params(**growth, **fractions)
+    one = grow(matrix, gradient, hessian, settings)
+    assert len(set(one.nodes["feature"])) > 4
+    for n_threads in (2, 3, 8):
+        assert_same_tree(one, grow(matrix, gradient, hessian, settings, n_threads=n_threads))
+    plain = grow(matrix, gradient, hessian, params(**growth))
+    assert np.any(plain.nodes["feature"][:5] != one.nodes["feature"][:5])

@@ -93,7 +93,7 @@ def test_the_root_owns_all_rows(n_rows, n_threads):
     n_blocks = 2 * n_threads
     lists = np.full((2, n_rows), 2**32 - 1, dtype=np.uint32)
     bounds = np.full((2, n_blocks, 3), -1, dtype=np.int64)
-    partition = RowPartition(lists, bounds[0], bounds[1])
+    partition = RowPartition(lists, bounds[0], bounds[1], n_blocks)
     run(own_all_rows, partition, n_threads=n_threads)
     assert_array_equal(lists[0], np.arange(n_rows))
     assert partition.start[0, 0] == 0

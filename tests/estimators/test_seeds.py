@@ -1,0 +1,78 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from sklboost import XGBRegressorLite
+from sklboost.estimators.seeds import seeds
+
+pytestmark = pytest.mark.interpreted
+
+
+@pytest.fixture
+def global_state():
+    """Give back NumPy's global state as it was."""
+    before = np.random.get_state()
+    yield
+    np.random.set_state(before)
+
+
+def test_a_number_gives_the_same_seeds_each_time():
+    assert seeds(3, True) == seeds(np.int64(3), True) != seeds(4, True)
+    rounding, sampling = seeds(3, True)
+    assert rounding != sampling
+    assert seeds(3, False) == (rounding, 0)
+
+
+def test_an_instance_moves_on():
+    state = np.random.RandomState(3)
+    assert seeds(state, True) == seeds(3, True)
+    assert seeds(state, True) != seeds(3, True)
+
+
+@pytest.mark.parametrize("make", [np.random.RandomState, np.random.default_rng])
+def test_an_instance_moves_no_further_than_needed(make):
+    one, two, three = make(3), make(3), make(3)
+    assert seeds(one, False)[0] == seeds(two, True)[0]
+    assert seeds(one, False)[0] == seeds(three, True)[1]
+
+
+def test_a_generator():
+    first, second = seeds(np.random.default_rng(0), True), seeds(np.random.default_rng(0), True)
+    assert first == second
+    assert all(type(seed) is int and 0 <= seed < 2**31 for seed in first)
+
+
+def test_none_is_the_global_state_for_draws_and_fixed_for_rounding(global_state):
+    np.random.seed(5)
+    first, second = seeds(None, True), seeds(None, True)
+    assert first[0] == second[0] == 0
+    assert first[1] != second[1]
+    np.random.seed(5)
+    assert seeds(None, True) == first
+    before = np.random.get_state()[2]
+    assert seeds(None, False) == (0, 0)
+    assert np.random.get_state()[2] == before
+
+
+def test_anything_else_is_an_error():
+    with pytest.raises(ValueError, match="'seed' cannot be used to seed"):
+        seeds("seed", True)
+
+
+@pytest.mark.parametrize("name", ["subsample", "colsample_bytree", "colsample_bynode"])
+def test_of_a_fit(name, global_state):
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(60, 6)), random.normal(size=60)
+
+    def predict(**settings):
+        return XGBRegressorLite(n_estimators=3, max_depth=3, **settings).fit(X, y).predict(X)
+
+    np.random.seed(0)
+    first, second = predict(**{name: 0.5}), predict(**{name: 0.5})
+    assert np.any(first != second)
+    np.random.seed(0)
+    assert_array_equal(predict(**{name: 0.5}), first)
+    generators = [np.random.default_rng(1) for _ in range(2)]
+    one, two = (predict(random_state=generator, **{name: 0.5}) for generator in generators)
+    assert_array_equal(one, two)
+    assert_array_equal(predict(), predict())  # nothing is drawn

@@ -1,0 +1,169 @@
+"""Rows and features drawn at random, seen from the estimators."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from sklboost import XGBClassifierLite, XGBRegressorLite, bin_features
+
+UNIFORM = dict(subsample=0.5)
+BY_GRADIENT = dict(subsample=0.3, sampling_method="gradient_based")
+COLUMNS = dict(colsample_bytree=0.8, colsample_bylevel=0.8, colsample_bynode=0.7)
+SAMPLING = {"uniform": UNIFORM, "gradient_based": BY_GRADIENT, "all": UNIFORM | COLUMNS}
+
+each_sampling = pytest.mark.parametrize("sampling", SAMPLING.values(), ids=SAMPLING)
+
+
+def make_data(n_rows, task="regression", n_values=6):
+    """Give few distinct rows, so many equal ones, and targets of few values."""
+    random = np.random.default_rng(0)
+    X = random.integers(0, n_values, (n_rows, 4)).astype(float)
+    X[random.random(X.shape) < 0.1] = np.nan
+    signal = np.nan_to_num(X).sum(axis=1) + 2 * random.normal(size=n_rows)
+    edges = {"regression": np.arange(-5.0, 30.0, 2.0), "binary": [9.0], "multiclass": [7.0, 11.0]}
+    return X, np.digitize(signal, edges[task])
+
+
+def fit(X, y, task="regression", sample_weight=None, **settings):
+    estimator = XGBRegressorLite if task == "regression" else XGBClassifierLite
+    plain = dict(n_estimators=4, max_depth=4, random_state=3, min_child_weight=0.1)
+    return estimator(**(plain | settings)).fit(X, y, sample_weight=sample_weight)
+
+
+def assert_same_model(one, other):
+    assert one.model_.nodes.tobytes() == other.model_.nodes.tobytes()
+    assert_array_equal(one.model_.base_score, other.model_.base_score)
+
+
+def roots(model):
+    return model.model_.nodes[model.model_.tree_starts[:-1]]
+
+
+def test_cover_of_the_root_is_the_number_of_drawn_rows():
+    X, y = make_data(2000)
+    cover = roots(fit(X, y, n_estimators=30, subsample=0.4)).cover
+    assert_array_equal(cover, np.round(cover))
+    assert len(set(cover)) > 10
+    assert cover.mean() == pytest.approx(800, abs=4 * np.sqrt(2000 * 0.24 / 30))
+    assert np.abs(cover - 800).max() < 5 * np.sqrt(2000 * 0.24)
+
+
+def test_all_trees_of_a_round_have_the_same_rows():
+    X, _ = make_data(600)
+    y = np.arange(600) % 3  # equal shares, so in the first round equal hessians of all rows
+    cover = roots(fit(X, y, "multiclass", n_estimators=1, subsample=0.4)).cover
+    assert len(set(np.round(cover, 3))) == 1
+    cover = roots(fit(X, y, "multiclass", n_estimators=1)).cover
+    assert len(set(np.round(cover, 3))) == 1
+
+
+@each_sampling
+def test_seeds_and_rounds_differ(sampling):
+    X, y = make_data(500)
+    models = [fit(X, y, random_state=seed, **sampling) for seed in (0, 0, 1)]
+    assert_same_model(models[0], models[1])
+    assert np.any(models[0].predict(X) != models[2].predict(X))
+
+
+@pytest.mark.interpreted
+@each_sampling
+@pytest.mark.parametrize("task", ["regression", "binary", "multiclass"])
+def test_order_of_the_rows(task, sampling):
+    X, y = make_data(300, task)
+    order = np.random.default_rng(1).permutation(300)
+    settings = dict(n_estimators=3, **sampling)
+    assert_same_model(fit(X, y, task, **settings), fit(X[order], y[order], task, **settings))
+
+
+@pytest.mark.interpreted
+@each_sampling
+@pytest.mark.parametrize("task", ["regression", "binary", "multiclass"])
+def test_weight_is_repetition(task, sampling):
+    X, y = make_data(150, task)
+    weight = np.random.default_rng(1).integers(0, 4, 150)
+    order = np.random.default_rng(2).permutation(weight.sum())
+    rows = np.repeat(np.arange(150), weight)[order]
+    settings = dict(n_estimators=3, **sampling)
+    weighted = fit(X, y, task, sample_weight=weight, **settings)
+    assert_same_model(weighted, fit(X[rows], y[rows], task, **settings))
+
+
+@pytest.mark.parametrize("scale", [0.25, 5000.0])
+def test_other_weights(scale):
+    X, y = make_data(500)
+    weight = scale * (1 + np.arange(500) % 2)
+    model = fit(X, y, sample_weight=weight, subsample=0.5, n_estimators=20)
+    cover = roots(model).cover / scale
+    assert cover.mean() == pytest.approx(375, abs=4 * np.sqrt(1250 * 0.25 / 20))
+    assert len(set(cover)) > 5
+
+
+def test_equal_rows_are_drawn_one_by_one():
+    # drawn all or none, a sixteenth of the targets would go missing in every other round
+    random = np.random.default_rng(0)
+    X = random.integers(0, 2, (4000, 3)).astype(float)
+    y = random.integers(0, 2, 4000)
+    cover = roots(fit(X, y, "binary", n_estimators=20, subsample=0.5, base_score=0.5)).cover
+    assert cover[0] == pytest.approx(500, abs=25)
+    assert cover.std() < 20
+
+
+@each_sampling
+@pytest.mark.parametrize("task", ["regression", "binary", "multiclass"])
+def test_number_of_threads_changes_no_bit(task, sampling):
+    X, y = make_data(60_000, task, n_values=400)
+    models = [fit(X, y, task, n_jobs=n_jobs, **sampling) for n_jobs in (1, 2, 3, 8)]
+    for model in models[1:]:
+        assert_same_model(models[0], model)
+
+
+@each_sampling
+@pytest.mark.parametrize("max_bin", [16, 256])
+def test_bins_are_as_good_as_values(sampling, max_bin):
+    X, y = make_data(2000, n_values=1000)
+    B, settings = bin_features(X, max_bin), dict(max_bin=max_bin, max_depth=8, **sampling)
+    model = fit(B, y, **settings)
+    assert_same_model(model, fit(X, y, **settings))
+    assert_array_equal(model.predict(B), model.predict(X))
+
+
+def test_gradient_based_sampling_of_everything_does_nothing():
+    X, y = make_data(500)
+    settings = dict(sampling_method="gradient_based")
+    assert_same_model(fit(X, y, **settings), fit(X, y))
+
+
+def test_gradient_based_finds_the_few_rows_that_matter():
+    random = np.random.default_rng(0)
+    X = random.uniform(size=(4000, 3))
+    signal = 100.0 * (X[:, 0] > 0.99)
+    y = signal + random.normal(size=4000)
+    errors = {}
+    for method in ("uniform", "gradient_based"):
+        settings = dict(n_estimators=20, subsample=0.05, sampling_method=method, reg_lambda=0.0)
+        models = [fit(X, y, random_state=seed, **settings) for seed in range(5)]
+        errors[method] = np.mean([np.mean((m.predict(X) - signal) ** 2) for m in models])
+    assert errors["gradient_based"] < 0.7 * errors["uniform"]
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("sampling", [UNIFORM, BY_GRADIENT], ids=["uniform", "gradient_based"])
+def test_samples_without_rows(sampling):
+    X, y = np.arange(3.0)[:, np.newaxis], np.array([1.0, 2.0, 6.0])
+    model = fit(X, y, **(sampling | dict(subsample=1e-9, reg_lambda=0.0)))
+    assert_array_equal(model.predict(X), 3.0)
+    frame = model.trees_to_dataframe()
+    assert list(frame["Feature"]) == ["Leaf"] * 4
+    assert not frame[["Gain", "Cover", "Similarity", "Output"]].to_numpy().any()
+
+
+def test_columns_share_the_importance():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(500, 5))
+    y = 10 * X[:, 0] + X[:, 1:].sum(axis=1)
+    used = [
+        set(fit(X, y, max_depth=1, n_estimators=8, **drawn).model_.nodes.feature) - {-1}
+        for drawn in ({}, dict(colsample_bynode=0.2))
+    ]
+    assert used[0] == {0}
+    assert len(used[1]) > 2

@@ -1,0 +1,141 @@
+from collections import Counter
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from sklboost.hashing import hash_key
+from sklboost.tree.column_sampling import (
+    allocate_column_sample,
+    choose_some,
+    choose_tree_features,
+    list_node_features,
+)
+from tests.tree.growth import binned, grow, params
+
+pytestmark = pytest.mark.interpreted
+
+
+def choose(n_features, fraction, seed):
+    features = np.arange(n_features)
+    n_chosen = choose_some(features, fraction, np.uint64(hash_key(seed, 0, 0)))
+    return list(features[:n_chosen])
+
+
+@pytest.mark.parametrize(
+    ("n_features", "fraction", "expected"),
+    [
+        (10, 0.5, 5),
+        (10, 0.59, 5),
+        (10, 0.6, 6),
+        (100, 0.29, 29),  # 0.29 * 100 is a little less than 29
+        (10, 0.01, 1),
+        (1, 0.5, 1),
+        (3, 1.0, 3),
+        (7, 1 / 7, 1),
+    ],
+)
+def test_exactly_so_many_and_in_order(n_features, fraction, expected):
+    for seed in range(20):
+        chosen = choose(n_features, fraction, seed)
+        assert len(chosen) == expected
+        assert chosen == sorted(set(chosen))
+        assert set(chosen) <= set(range(n_features))
+
+
+def test_every_set_is_as_likely():
+    counts = Counter(tuple(choose(5, 0.4, seed)) for seed in range(3000))
+    assert len(counts) == 10  # 5 over 2
+    assert all(abs(count - 300) < 4.5 * np.sqrt(300) for count in counts.values())
+
+
+def features_of(sample, settings, node, depth):
+    features = np.empty(len(sample.of_tree), dtype=np.int64)
+    arguments = (np.int64(node), np.int64(depth), settings, sample, features)
+    return list(features[: list_node_features(*arguments)])
+
+
+def start(n_features, key=1, **fractions):
+    settings, sample = params(**fractions), allocate_column_sample(n_features, 1)
+    choose_tree_features(np.int64(hash_key(key, 0, 0)), settings, sample)
+    return sample, settings
+
+
+def test_hierarchy():
+    given = start(40, colsample_bytree=0.5, colsample_bylevel=0.5, colsample_bynode=0.3)
+    sample, settings = given
+    of_tree = set(sample.of_tree[: sample.n_of_tree[0]])
+    assert len(of_tree) == 20
+    of_depth = []
+    for depth in range(3):
+        nodes = [features_of(sample, settings, node, depth) for node in range(40)]
+        assert {len(chosen) for chosen in nodes} == {3}
+        of_depth.append(frozenset().union(*nodes))
+        assert len(of_depth[-1]) == 10  # all nodes of a depth choose from the same
+        assert of_depth[-1] <= of_tree
+    assert len(set(of_depth)) == 3
+    assert features_of(*given, 0, 0) == features_of(*given, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "same_node", "same_depth"),
+    [
+        ("colsample_bytree", True, True),
+        ("colsample_bylevel", True, False),
+        ("colsample_bynode", False, False),
+    ],
+)
+def test_each_level_alone(name, same_node, same_depth):
+    sample, settings = start(30, **{name: 0.4})
+    first = features_of(sample, settings, 3, 2)
+    assert len(first) == 12
+    assert (features_of(sample, settings, 4, 2) == first) == same_node
+    assert (features_of(sample, settings, 4, 3) == first) == same_depth
+    other, _ = start(30, key=2, **{name: 0.4})
+    assert features_of(other, settings, 3, 2) != first
+
+
+def test_trees_do_not_inherit():
+    settings, sample = params(colsample_bytree=0.2), allocate_column_sample(30, 1)
+    chosen = set()
+    for tree in range(40):
+        choose_tree_features(np.int64(tree), settings, sample)
+        chosen.update(sample.of_tree[: sample.n_of_tree[0]])
+    assert chosen == set(range(30))
+
+
+def test_all_features_if_nothing_is_drawn():
+    assert features_of(*start(7), 5, 2) == list(range(7))
+
+
+def make_tree_data():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(3000, 12))
+    gradient = (X.sum(axis=1) + random.normal(size=3000)).astype(np.float32)
+    return X, gradient, np.ones_like(gradient)
+
+
+def test_splits_are_on_the_features_of_their_nodes():
+    X, gradient, hessian = make_tree_data()
+    X, gradient, hessian = X[:200], gradient[:200], hessian[:200]
+    fractions = dict(colsample_bytree=0.7, colsample_bylevel=0.7, colsample_bynode=0.7)
+    settings = params(max_depth=4, pruning="full", **fractions)
+    grown = grow(binned(X), gradient, hessian, settings)
+    sample, growth = grown.workspace.column_sample, grown.workspace.tree.growth
+    n_splits = 0
+    for node, split in enumerate(grown.nodes):
+        if split["left"] >= 0:
+            depth = growth[node].depth
+            assert split["feature"] in features_of(sample, settings, node, depth)
+            n_splits += 1
+    assert n_splits >= 10
+    assert len(features_of(sample, settings, 0, 0)) == 3
+
+
+def test_one_feature_at_a_time():
+    X, gradient, hessian = make_tree_data()
+    X, gradient, hessian = X[:300, :3], gradient[:300], hessian[:300]
+    grown = grow(binned(X), gradient, hessian, params(max_depth=3, colsample_bytree=0.4))
+    used = set(grown.nodes["feature"]) - {-1}
+    assert len(used) == 1
+    assert_array_equal(list(used), grown.workspace.column_sample.of_tree[:1])

@@ -1,0 +1,310 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from sklboost.tree.quantization import weigh
+from sklboost.tree.row_sampling import (
+    draw_rows,
+    find_limit,
+    magnitude_cell,
+    middle_of_cell,
+    row_keys,
+)
+from sklboost.tree.workspace import allocate_workspace
+from tests.tree.growth import (
+    NO_WEIGHT,
+    assert_same_tree,
+    binned,
+    grow,
+    make_data,
+    params,
+    rows_by_splits,
+    rows_in_partition,
+    run,
+    tree_keys,
+)
+
+BY_GRADIENT = dict(sampling_method="gradient_based")
+
+
+def sets_of_rows(partition):
+    """Give the rows that the root was given: those drawn and those left out."""
+    bounds = zip(partition.start[:, 0], partition.stop[:, 0], strict=True)
+    blocks = [partition.lists[0, start:stop] for start, stop in bounds]
+    half = len(blocks) // 2
+    return [np.concatenate(part) for part in (blocks[:half], blocks[half:])]
+
+
+def draw(n_rows, round_=0, n_threads=1, gradient=None, hessian=None, weight=NO_WEIGHT, **settings):
+    """Draw rows of a round; give (drawn, left out, gradients and hessians after, sample).
+
+    The first round's are those of the tree that :func:`grow` grows.
+    """
+    gradient = np.ones(n_rows, dtype=np.float32) if gradient is None else gradient.copy()
+    hessian = np.ones_like(gradient) if hessian is None else hessian.copy()
+    settings = params(**settings)
+    workspace = allocate_workspace(binned(np.zeros((n_rows, 1))), settings, n_threads)
+    derivatives, key = weigh(gradient, hessian, weight), tree_keys(0, round_).rows
+    partition, sample = workspace.partition, workspace.row_sample
+    run(draw_rows, derivatives, key, settings, sample, partition, n_threads=n_threads)
+    drawn, left_out = sets_of_rows(partition)
+    assert_array_equal(np.sort(np.concatenate([drawn, left_out])), np.arange(n_rows))
+    return np.sort(drawn), left_out, (gradient, hessian), sample
+
+
+# --- every row alike -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("subsample", [0.01, 0.3, 0.5, 0.99])
+def test_part_of_the_rows(subsample):
+    n_rows = 100_000
+    sizes = [len(draw(n_rows, round_, subsample=subsample)[0]) for round_ in range(5)]
+    deviation = np.sqrt(n_rows * subsample * (1 - subsample))
+    assert_allclose(sizes, n_rows * subsample, atol=4.5 * deviation)
+    assert len(set(sizes)) > 1
+
+
+def test_rounds_are_independent():
+    n_rows, part = 20_000, 0.4
+    first, second = (np.isin(np.arange(n_rows), draw(n_rows, r, subsample=part)[0]) for r in (0, 1))
+    both = np.count_nonzero(first & second)
+    assert both == pytest.approx(n_rows * part**2, abs=4.5 * np.sqrt(n_rows * part**2))
+
+
+@pytest.mark.interpreted
+def test_neighbours_are_independent():
+    n_rows = 400
+    drawn = np.isin(np.arange(n_rows), draw(n_rows, subsample=0.5)[0])
+    pairs = np.count_nonzero(drawn[1:] & drawn[:-1])
+    assert pairs == pytest.approx(100, abs=45)
+
+
+@pytest.mark.parametrize("settings", [{}, BY_GRADIENT], ids=["uniform", "gradient_based"])
+@pytest.mark.parametrize("n_threads", [2, 3, 8])
+def test_number_of_threads(n_threads, settings):
+    random = np.random.default_rng(0)
+    gradient = random.normal(size=5000).astype(np.float32)
+    settings = dict(gradient=gradient, subsample=0.3) | settings
+    one, many = (draw(5000, n_threads=n, **settings) for n in (1, n_threads))
+    assert_array_equal(one[0], many[0])
+    assert_array_equal(one[2], many[2])
+
+
+@pytest.mark.interpreted
+def test_uniform_leaves_the_derivatives_alone():
+    gradient = np.arange(50, dtype=np.float32)
+    _, _, (after, hessian), _ = draw(50, gradient=gradient, subsample=0.5)
+    assert_array_equal(after, gradient)
+    assert_array_equal(hessian, 1.0)
+
+
+# --- what rows are known by ----------------------------------------------------------------------
+
+
+def contents(keys, columns, y):
+    """Give the content of the rows in the order of their keys."""
+    return np.column_stack([*columns, y])[np.argsort(keys)]
+
+
+@pytest.mark.interpreted
+def test_keys_of_few_rows_go_by_their_content():
+    random = np.random.default_rng(0)
+    columns = random.integers(0, 3, (3, 100)).astype(np.uint8)
+    y = random.integers(0, 2, 100).astype(float)
+    keys = row_keys(columns, y, NO_WEIGHT)
+    assert keys.dtype == np.uint32
+    assert_array_equal(np.sort(keys), np.arange(100))  # equal rows, too, are told apart
+    order = random.permutation(100)
+    shuffled = row_keys(columns[:, order], y[order], NO_WEIGHT)
+    assert np.any(shuffled != keys[order])  # which of equal rows is which
+    expected = contents(keys, columns, y)
+    assert_array_equal(contents(shuffled, columns[:, order], y[order]), expected)
+    assert_array_equal(row_keys(columns, np.where(y == 0, -0.0, y), NO_WEIGHT), keys)
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("change", ["bins", "y", "weight"])
+def test_all_of_the_content_counts(change):
+    columns, y, weight = np.zeros((2, 9), dtype=np.uint8), np.zeros(9), np.ones(9)
+    parts = {"bins": columns[1], "y": y, "weight": weight}
+    parts[change][:] = np.arange(9) + 1
+    forwards = row_keys(columns, y, weight)
+    backwards = row_keys(columns[:, ::-1], y[::-1].copy(), weight[::-1].copy())
+    assert_array_equal(forwards, backwards[::-1])
+
+
+@pytest.mark.interpreted
+def test_many_rows_are_known_by_number():
+    columns = np.zeros((1, 4097), dtype=np.uint8)
+    assert_array_equal(row_keys(columns, np.zeros(4097), NO_WEIGHT), np.arange(4097))
+    y = np.arange(4096.0)[::-1].copy()
+    assert np.any(row_keys(columns[:, 1:], y, NO_WEIGHT) != np.arange(4096))
+
+
+# --- rows of large gradients ---------------------------------------------------------------------
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("magnitude", [2e-38, 1e-20, 0.1, 0.999, 1.0, 1.03, 7.0, 3e38])
+def test_cells_of_the_grid(magnitude):
+    cell = int(magnitude_cell(np.array([magnitude], dtype=np.float32).view(np.uint32)[0]))
+    assert 0 <= cell < 2**13
+    assert middle_of_cell(cell) == pytest.approx(magnitude, rel=1 / 60)
+    assert middle_of_cell(cell) < middle_of_cell(cell + 1)
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("part", [0.01, 0.1, 0.5, 0.9, 0.999])
+@pytest.mark.parametrize("tail", [0.1, 1.0, 3.0])
+def test_limit_gives_the_number_of_rows(tail, part):
+    random = np.random.default_rng(0)
+    magnitudes = np.exp(tail * random.normal(size=2000)).astype(np.float32)
+    cells = [magnitude_cell(bits) for bits in magnitudes.view(np.uint32)]
+    counts = np.array([np.bincount(half, minlength=2**13) for half in (cells[:900], cells[900:])])
+    limit = find_limit(counts, part * 2000)
+    expected_number = np.minimum(1.0, magnitudes / limit).sum()
+    assert expected_number == pytest.approx(part * 2000, rel=0.01)
+
+
+@pytest.mark.interpreted
+def test_limit_of_equal_magnitudes_and_of_far_apart_ones():
+    counts = np.zeros((1, 2**13), dtype=np.int64)
+    counts[0, 4000] = 10
+    assert find_limit(counts, 4.0) == pytest.approx(middle_of_cell(4000) / 0.4)
+    counts[0, 300] = 1000  # 1e30 times smaller: they share what the ten leave over
+    assert find_limit(counts, 510.0) == pytest.approx(middle_of_cell(300) / 0.5)
+
+
+def test_large_gradients_are_sure_and_the_others_make_up_for_those_left_out():
+    random = np.random.default_rng(1)
+    n_rows = 50_000
+    gradient = (random.normal(size=n_rows) * np.exp(random.normal(size=n_rows))).astype(np.float32)
+    hessian = random.uniform(0.1, 1.0, n_rows).astype(np.float32)
+    data = dict(gradient=gradient, hessian=hessian, subsample=0.2)
+    drawn, left_out, (after_gradient, after_hessian), sample = draw(n_rows, **data, **BY_GRADIENT)
+    magnitude = np.sqrt(gradient.astype(float) ** 2 + 0.1 * hessian.astype(float) ** 2)
+    chance = np.minimum(1.0, magnitude / sample.limit[0])
+    assert_allclose(sample.chances, chance, rtol=1e-6)
+    assert chance.sum() == pytest.approx(0.2 * n_rows, rel=0.01)
+    assert len(drawn) == pytest.approx(0.2 * n_rows, abs=4.5 * np.sqrt(0.2 * n_rows))
+    assert 100 < np.count_nonzero(chance == 1.0) < n_rows / 10
+    assert np.isin(np.flatnonzero(chance == 1.0), drawn).all()
+    assert_allclose(after_gradient[drawn], gradient[drawn] / chance[drawn], rtol=1e-5)
+    assert_allclose(after_hessian[drawn], hessian[drawn] / chance[drawn], rtol=1e-5)
+    assert not after_gradient[left_out].any()
+    assert not after_hessian[left_out].any()
+    for before, after in ((gradient, after_gradient), (hessian, after_hessian)):
+        before, after = before.astype(float), after.astype(float)
+        deviation = np.sqrt((before**2 * (1 - chance) / chance).sum())
+        assert after.sum() == pytest.approx(before.sum(), abs=4 * deviation)
+
+
+def test_weights_count_in_the_magnitude():
+    random = np.random.default_rng(2)
+    gradient = random.normal(size=3000).astype(np.float32)
+    weight = random.exponential(size=3000)
+    data = dict(gradient=gradient, weight=weight, subsample=0.3)
+    *_, sample = draw(3000, **data, **BY_GRADIENT)
+    magnitude = weight * np.sqrt(gradient.astype(float) ** 2 + 0.1)
+    assert_allclose(sample.chances, np.minimum(1.0, magnitude / sample.limit[0]), rtol=1e-6)
+    assert sample.chances.sum() == pytest.approx(900, rel=0.01)
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("scale", [0.0, 1e-45, 1e-30, 1e30])
+def test_derivatives_of_any_magnitude(scale):
+    gradient = np.full(200, scale, dtype=np.float32)
+    drawn, _, (after, _), sample = draw(
+        200, gradient=gradient, hessian=gradient, subsample=0.5, **BY_GRADIENT
+    )
+    assert_allclose(sample.chances, 0.5, rtol=0.02)
+    assert 60 < len(drawn) < 140
+    assert np.isfinite(after).all()
+
+
+@pytest.mark.interpreted
+def test_without_sampling_there_is_nothing_to_draw():
+    settings = params(subsample=1.0, **BY_GRADIENT)
+    assert settings.gradient_based == 0
+    workspace = allocate_workspace(binned(np.zeros((9, 1))), settings, 3)
+    assert len(workspace.row_sample.keys) == 0
+    assert len(workspace.partition.start) == workspace.partition.n_counted == 6
+
+
+# --- the tree ------------------------------------------------------------------------------------
+
+
+def own_value(nodes, row):
+    """Give the value of the leaf that raw values lead to."""
+    node = 0
+    while (split := nodes[node])["left"] >= 0:
+        value = row[split["feature"]]
+        left = split["default_left"] if np.isnan(value) else value < split["threshold"]
+        node = split["left"] if left else split["right"]
+    return nodes[node]["value"]
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("max_bin", [5, 256])
+@pytest.mark.parametrize("growth", [dict(max_depth=3), dict(max_depth=0, pruning="full")])
+@pytest.mark.parametrize("settings", [{}, BY_GRADIENT], ids=["uniform", "gradient_based"])
+def test_rows_left_out_go_where_their_values_lead(settings, growth, max_bin):
+    X, gradient, hessian = make_data(3, 90, n_values=40)
+    X[::11, 1] = np.inf
+    matrix = binned(X, max_bin)
+    settings = dict(subsample=0.3) | settings
+    drawn, *_ = draw(90, gradient=gradient, hessian=hessian, **settings)
+    grown = grow(matrix, gradient, hessian, params(**growth, **settings))
+    assert 12 < len(drawn) < 45
+    assert grown.workspace.tree.growth[0].n_rows == len(drawn)
+    assert_array_equal(grown.raw_score, [own_value(grown.nodes, row) for row in X])
+    if len(settings) == 1:
+        assert grown.nodes["cover"][0] == pytest.approx(hessian[drawn].sum(), rel=1e-5)
+
+
+def test_a_tree_of_drawn_rows_is_the_tree_of_these_rows_alone():
+    X, gradient, hessian = make_data(4, 3000)
+    drawn, *_ = draw(3000, subsample=0.5)
+    grown = grow(binned(X), gradient, hessian, params(subsample=0.5, max_depth=4))
+    alone = grow(binned(X[drawn]), gradient[drawn], hessian[drawn], params(max_depth=4))
+    for name in ("feature", "threshold", "left", "default_left"):
+        assert_array_equal(grown.nodes[name], alone.nodes[name])
+    assert_allclose(grown.nodes["value"], alone.nodes["value"], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("settings", [{}, BY_GRADIENT], ids=["uniform", "gradient_based"])
+@pytest.mark.parametrize("growth", [dict(max_depth=5), dict(grow_policy="lossguide", max_leaves=9)])
+def test_same_tree_by_any_number_of_threads(growth, settings):
+    X, gradient, hessian = make_data(5, 20_000)
+    matrix, settings = binned(X), params(subsample=0.4, **growth, **settings)
+    one = grow(matrix, gradient.copy(), hessian.copy(), settings)
+    for n_threads in (2, 5):
+        many = grow(matrix, gradient.copy(), hessian.copy(), settings, n_threads=n_threads)
+        assert_same_tree(one, many)
+
+
+def test_rows_of_every_node():
+    X, gradient, hessian = make_data(6, 5000)
+    matrix, settings = binned(X), params(subsample=0.4, max_depth=4, max_leaves=0)
+    workspace = grow(matrix, gradient, hessian, settings, n_threads=3).workspace
+    plain, owners = rows_by_splits(matrix, workspace), 0
+    for node in range(workspace.tree.counts[0].n_nodes):
+        if workspace.tree.growth[node].owns_rows == 1:
+            assert_array_equal(np.sort(rows_in_partition(node, workspace)), plain[node])
+            owners += 1
+    assert owners >= 5
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("growth", [{}, dict(pruning="full"), dict(grow_policy="lossguide")])
+@pytest.mark.parametrize("settings", [{}, BY_GRADIENT], ids=["uniform", "gradient_based"])
+@pytest.mark.parametrize("n_rows", [1, 3])
+def test_a_sample_without_rows_gives_a_leaf_that_adds_nothing(n_rows, settings, growth):
+    X = np.arange(float(n_rows))[:, np.newaxis]
+    gradient = np.ones(n_rows, dtype=np.float32)
+    settings = params(subsample=1e-6, **settings, **growth)
+    grown = grow(binned(X), gradient, gradient.copy(), settings)
+    assert len(grown.nodes) == 1
+    assert (grown.nodes["value"][0], grown.nodes["cover"][0]) == (0.0, 0.0)
+    assert_array_equal(grown.raw_score, 0.0)
+    assert_array_equal(gradient, 0.0 if settings.gradient_based else 1.0)
