@@ -9,7 +9,7 @@ from sklboost.losses.softmax import Softmax
 from sklboost.metrics.base import NOT_COMPILED
 from sklboost.metrics.compiled import add_losses, allocate_sums, finish_metric
 from sklboost.metrics.registry import METRICS, find_metric
-from sklboost.parallel import ThreadTeam
+from sklboost.parallel import Team, ThreadTeam
 
 NO_WEIGHT = np.empty(0)
 COMPILED = [
@@ -78,6 +78,17 @@ def test_number_of_threads_changes_no_bit(task, name, weighted):
     one = compiled_value(code, y, raw_score, weight)
     for n_threads in (2, 3, 30):
         assert compiled_value(code, y, raw_score, weight, n_threads) == one
+
+
+@pytest.mark.interpreted
+def test_members_share_the_blocks():
+    y, raw_score, _ = make_data("regression", 1024)
+    sums = allocate_sums(len(y), 2)
+    sums.blocks[:] = np.nan
+    second = Team(1, 2, np.zeros(1, dtype=np.int64))
+    add_losses(second, find_metric("rmse", "regression").code, y, raw_score, NO_WEIGHT, sums)
+    assert np.isnan(sums.blocks[:2]).all()
+    assert not np.isnan(sums.blocks[2:]).any()
 
 
 @pytest.mark.interpreted
