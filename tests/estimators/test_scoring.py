@@ -11,6 +11,7 @@ from sklearn.metrics import get_scorer, make_scorer
 
 from sklboost import XGBClassifierLite, XGBRegressorLite
 from sklboost.estimators.scoring import resolve_metrics
+from sklboost.estimators.stand_in import ClassifierStandIn, ValidationRows
 from sklboost.losses.log_loss import LogLoss
 from sklboost.losses.softmax import Softmax
 from sklboost.metrics.base import NOT_COMPILED
@@ -166,6 +167,12 @@ def test_a_scorer_sees_no_features(case, look):
         case.value(look)
 
 
+def test_class_1_is_predicted_above_0():
+    raw_score = np.array([[0.0, -0.0, 1e-30, -1e-30]])
+    estimator = ClassifierStandIn(raw_score, LogLoss().probabilities, np.array(["no", "yes"]))
+    assert_array_equal(estimator.predict(ValidationRows(4)), ["no", "no", "yes", "no"])
+
+
 def test_a_scorer_whose_function_takes_no_weights(regression):
     scorer = make_scorer(sklearn_metrics.max_error, greater_is_better=False)
     assert regression.value(scorer) < 0.0
@@ -242,7 +249,7 @@ def test_a_triple_says_its_name_and_direction(regression, is_higher_better):
 def test_a_function_cannot_disturb_the_training(case):
     def vandal(y_true, y_pred, sample_weight):
         for array in (y_true, y_pred, sample_weight):
-            array[:] = array[::-1].copy()
+            array[:] = array[0]
         return 1.0
 
     before = [array.copy() for array in (case.y, case.raw_score, case.weight)]

@@ -91,6 +91,19 @@ def test_number_of_threads_changes_no_bit(task, name, weighted):
 
 
 @pytest.mark.interpreted
+def test_a_block_has_sums_of_its_own():
+    y, raw_score, _ = make_data("regression", 1024)
+    sums = allocate_sums(2, len(y), 1)
+    sums.blocks[:] = np.nan
+    own = LossSums(sums.blocks[1], sums.scratch)
+    code = find_metric("rmse", "regression").code
+    with ThreadTeam(1) as team:
+        team.run(add_losses, code, 2, y, raw_score, NO_WEIGHT, own)
+    assert not np.isnan(sums.blocks[1, 2]).any()
+    assert np.isnan(sums.blocks).sum() == sums.blocks.size - 2
+
+
+@pytest.mark.interpreted
 def test_equal_scores_predict_the_first_class():
     code = find_metric("merror", "multiclass").code
     raw_score = np.array([[1.0, 0.0, 3.0], [1.0, 2.0, 2.0], [0.0, 2.0, 3.0]])

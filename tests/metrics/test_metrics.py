@@ -133,6 +133,13 @@ def test_areas_by_hand():
 
 
 @pytest.mark.interpreted
+def test_the_top_row_may_have_no_weight():
+    y, probability, weight = np.array([0.0, 1, 0]), np.array([0.2, 0.3, 0.9]), np.array([1.0, 1, 0])
+    for name in ("auc", "aucpr"):
+        assert find_metric(name, "binary").function(y, probability, weight) == 1.0
+
+
+@pytest.mark.interpreted
 def test_certain_and_wrong_costs_what_scikit_learn_says():
     y, probability = np.array([0.0, 1.0, 1.0]), np.array([1.0, 0.0, 1.0])
     value = find_metric("logloss", "binary").function(y, probability, NO_WEIGHT)
