@@ -91,16 +91,30 @@ def _splat(builder, value):
     return builder.shuffle_vector(first, undefined, zeros)
 
 
-@intrinsic
-def _llvm_at_least(typingctx, values, threshold):
+def _compare_lanes(operator, values):
+    """Give signature and code of a comparison of 64 elements with one."""
+
     def codegen(context, builder, signature, args):
         data = context.make_array(values)(context, builder, args[0]).data
         element = context.get_data_type(values.dtype)
         lanes = _lanes(builder, data, element, values.dtype.bitwidth // 8)
-        is_at_least = builder.fcmp_ordered(">=", lanes, _splat(builder, args[1]))
-        return builder.bitcast(is_at_least, ir.IntType(64))
+        is_float = isinstance(values.dtype, types.Float)
+        compare = builder.fcmp_ordered if is_float else builder.icmp_unsigned
+        return builder.bitcast(
+            compare(operator, lanes, _splat(builder, args[1])), ir.IntType(_LANES)
+        )
 
     return types.uint64(values, values.dtype), codegen
+
+
+@intrinsic
+def _llvm_at_least(typingctx, values, threshold):
+    return _compare_lanes(">=", values)
+
+
+@intrinsic
+def _llvm_above(typingctx, values, threshold):
+    return _compare_lanes(">", values)
 
 
 @intrinsic
@@ -132,9 +146,15 @@ def _llvm_yield(typingctx):
 def at_least(values, threshold):
     """Compare 64 numbers with one: bit i of the word (uint64) is 1 if ``values[i] >= threshold``.
 
-    `values` is a contiguous array of at least 64 float32 or float64, `threshold` of the same dtype.
+    `values` is a contiguous array of at least 64 floats or unsigned integers, `threshold` of the
+    same dtype.
     """
     return np.packbits(values[:_LANES] >= threshold, bitorder="little").view(np.uint64)[0]
+
+
+def above(values, threshold):
+    """Compare 64 numbers as :func:`at_least`: bit i is 1 if ``values[i] > threshold``."""
+    return np.packbits(values[:_LANES] > threshold, bitorder="little").view(np.uint64)[0]
 
 
 def add_where(numbers, bits, value):
@@ -176,6 +196,11 @@ def yield_processor():
 @overload(at_least)
 def _compile_at_least(values, threshold):
     return lambda values, threshold: _llvm_at_least(values, threshold)
+
+
+@overload(above)
+def _compile_above(values, threshold):
+    return lambda values, threshold: _llvm_above(values, threshold)
 
 
 @overload(add_where)

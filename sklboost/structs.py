@@ -66,6 +66,8 @@ TOP_SPLIT_DTYPE = np.dtype(
         ("level", np.int32),  # 0 for the root
         ("column", np.int32),  # of the block of rows: TreeTops.features[column] is the feature
         ("place", np.int32),  # 1 for the root; the children of p are 2 p and 2 p + 1
+        # 1: the rows are bins, and the threshold lies within the bin that it is compared with
+        ("cuts_bin", np.int32),
     ],
     align=True,
 )

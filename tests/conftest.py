@@ -1,4 +1,4 @@
-"""What all tests share: settings of libraries, scripts as processes of their own."""
+"""What all tests share: settings of libraries, data, scripts as processes of their own."""
 
 import os
 import subprocess
@@ -16,6 +16,28 @@ os.environ.setdefault("SCIPY_ARRAY_API", "1")
 settings.register_profile("default", deadline=None, print_blob=True)
 settings.register_profile("ci", deadline=None, print_blob=True, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+
+@pytest.fixture(scope="session")
+def regression():
+    return _load("diabetes")
+
+
+@pytest.fixture(scope="session")
+def binary():
+    return _load("breast_cancer")
+
+
+@pytest.fixture(scope="session")
+def multiclass():
+    return _load("iris")
+
+
+def _load(name):
+    # imported here: scikit-learn imports scipy, which must find the setting above
+    from sklearn import datasets
+
+    return getattr(datasets, f"load_{name}")(return_X_y=True)
 
 
 def start_python(text: str, folder: Path) -> subprocess.Popen:

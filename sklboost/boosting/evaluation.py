@@ -16,13 +16,20 @@ from sklboost.compiling import kernel
 from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.losses.base import Loss
 from sklboost.metrics.base import NOT_COMPILED, RoundMetric
-from sklboost.metrics.compiled import LossSums, add_losses, allocate_sums, finish_metric
-from sklboost.parallel import ThreadTeam, assemble, barrier
-from sklboost.structs import Trees
+from sklboost.metrics.compiled import (
+    LossSums,
+    add_losses,
+    allocate_sums,
+    finish_metric,
+    sums_of_metric,
+)
+from sklboost.parallel import ThreadTeam, assemble, barrier, share
+from sklboost.structs import BinCuts, Trees
 from sklboost.tree.scoring import (
     ScoredRows,
-    add_new_trees,
+    add_to_block,
     allocate_new_trees,
+    fetch_block,
     lay_out_rows,
     lay_out_trees,
 )
@@ -79,7 +86,7 @@ def score_rounds(team, model, thresholds, n_rounds, rows, metrics):
     team : Team
     model : Model
         The new trees, laid out.
-    thresholds : ndarray of the dtype of the rows, shape (n_splits,)
+    thresholds : ndarray of the dtype of the bins, shape (n_splits,)
     n_rounds : int
     rows : ScoredRows
         Modified.
@@ -89,17 +96,23 @@ def score_rounds(team, model, thresholds, n_rounds, rows, metrics):
     if not assemble(team):
         return
     n_outputs = rows.raw_score.shape[0]
+    # the same share in every round: what a member has read stays in its own cache
+    start, stop = share(team, len(rows.scratch.columns))
     for round_ in range(n_rounds):
         trees = (round_ * n_outputs, (round_ + 1) * n_outputs)
-        add_new_trees(team, model, thresholds, trees, rows)
+        for block in range(start, stop):
+            fetch_block(rows, block + 1)
+            add_to_block(team, model, thresholds, trees, rows, block)
+            for index in range(len(metrics.codes)):
+                sums = sums_of_metric(metrics.sums, index)
+                code, y, weight = metrics.codes[index], metrics.y, metrics.weight
+                add_losses(team, code, block, y, rows.raw_score, weight, sums)
         barrier(team)
-        for index in range(len(metrics.codes)):
-            code = metrics.codes[index]
-            add_losses(team, code, metrics.y, rows.raw_score, metrics.weight, metrics.sums)
-            barrier(team)
-            if team.rank == 0:
-                metrics.values[round_, index] = finish_metric(code, metrics.sums)
-            barrier(team)
+        if team.rank == 0:
+            for index in range(len(metrics.codes)):
+                sums = sums_of_metric(metrics.sums, index)
+                metrics.values[round_, index] = finish_metric(metrics.codes[index], sums)
+        barrier(team)
 
 
 class Evaluation:
@@ -113,6 +126,8 @@ class Evaluation:
     loss : Loss
     grown : Trees
         Where the new trees of each call are, in whole rounds from the front.
+    cuts : BinCuts
+        How values of the training became bins.
     """
 
     def __init__(
@@ -122,6 +137,7 @@ class Evaluation:
         metrics: Sequence[RoundMetric],
         loss: Loss,
         grown: Trees,
+        cuts: BinCuts,
     ):
         self._team = team
         self._validation = validation
@@ -133,13 +149,18 @@ class Evaluation:
         n_rounds = len(grown.n_pruned) // loss.n_outputs
         self._new = allocate_new_trees(grown, loss.n_outputs, n_features)
         codes = [metric.code for metric in metrics if is_compiled(metric)]
-        self._rows = [lay_out_rows(team, own.X, own.raw_score) for own in validation]
+        self._rows = [lay_out_rows(team, own.X, cuts, own.raw_score) for own in validation]
+        self._thresholds = [
+            np.empty(len(self._new.model.tops.splits), dtype=rows.scratch.columns.dtype)
+            for rows in self._rows
+        ]
+        self._cuts = cuts
         self._compiled = [
             CompiledMetrics(
                 np.array(codes, dtype=np.int64),
                 own.y,
                 own.weight,
-                allocate_sums(len(own.y), team.size),
+                allocate_sums(len(codes), len(own.y), team.size),
                 np.empty((n_rounds, len(codes))),
             )
             for own in validation
@@ -150,22 +171,18 @@ class Evaluation:
         values = np.empty((n_rounds, len(self._validation), len(self._metrics)))
         if not self._validation:
             return values
-        lay_out_trees(self._new, n_rounds * self._loss.n_outputs)
         compiled_ones = [is_compiled(metric) for metric in self._metrics]
         for index, own in enumerate(self._validation):
             rows, compiled = self._rows[index], self._compiled[index]
-            self._team.run(
-                *(score_rounds, self._new.model, self._thresholds(rows), n_rounds, rows, compiled)
-            )
+            thresholds = self._thresholds[index]
+            n_trees = n_rounds * self._loss.n_outputs
+            lay_out_trees(self._new, self._cuts, n_trees, thresholds)
+            self._team.run(score_rounds, self._new.model, thresholds, n_rounds, rows, compiled)
             values[:, index, compiled_ones] = compiled.values[:n_rounds]
             for place, metric in enumerate(self._metrics):
                 if not compiled_ones[place]:
                     values[-1, index, place] = metric.value(own.y, own.raw_score, own.weight)
         return values
-
-    def _thresholds(self, rows: ScoredRows) -> np.ndarray:
-        tops = self._new.model.tops
-        return tops.thresholds32 if rows.raw.values.dtype == np.float32 else tops.thresholds
 
 
 def is_compiled(metric: RoundMetric) -> bool:

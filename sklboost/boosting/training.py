@@ -15,7 +15,7 @@ from sklboost.boosting.rounds import Rounds
 from sklboost.losses.base import Loss
 from sklboost.metrics.base import RoundMetric
 from sklboost.parallel import ThreadTeam
-from sklboost.structs import TrainingBins, TreeParams, Trees
+from sklboost.structs import BinCuts, TrainingBins, TreeParams, Trees
 from sklboost.tree.assembly import first_trees, join_trees
 
 # With validation rows no more rounds than this are done at once: those after the one at which early
@@ -31,6 +31,8 @@ class Problem(NamedTuple):
     Attributes
     ----------
     matrix : TrainingBins
+    cuts : BinCuts
+        How values became its bins.
     y : ndarray of float64, shape (n_samples,)
     weight : ndarray of float64, shape (n_samples,) or (0,)
         Positive; empty: all 1.
@@ -43,6 +45,7 @@ class Problem(NamedTuple):
     """
 
     matrix: TrainingBins
+    cuts: BinCuts
     y: np.ndarray
     weight: np.ndarray
     raw_score: np.ndarray
@@ -128,7 +131,7 @@ class Training:
             most=self._most_at_once(),
         )
         self._evaluation = Evaluation(
-            team, plan.validation, plan.metrics, problem.loss, self._rounds.grown
+            team, plan.validation, plan.metrics, problem.loss, self._rounds.grown, problem.cuts
         )
         self.seconds = {"boosting": 0.0, "evaluation": 0.0}
 

@@ -113,8 +113,10 @@ def _cell_values(values: np.ndarray, n_bins: np.ndarray, has_missing: np.ndarray
     return np.insert(values, ends[has_missing == 1], np.nan)
 
 
-def bin_matrix(team: ThreadTeam, raw: RawMatrix, weight: np.ndarray, max_bin: int) -> TrainingBins:
-    """Find the cuts of the raw values and bin them.
+def bin_matrix(
+    team: ThreadTeam, raw: RawMatrix, weight: np.ndarray, max_bin: int
+) -> tuple[TrainingBins, BinCuts]:
+    """Find the cuts of the raw values and bin them; give both.
 
     Parameters
     ----------
@@ -127,7 +129,7 @@ def bin_matrix(team: ThreadTeam, raw: RawMatrix, weight: np.ndarray, max_bin: in
     """
     has_missing = missing_features(team, raw)
     cuts = find_cuts(team, raw, weight, max_bin, has_missing)
-    return apply_cuts(team, raw, cuts, has_missing)
+    return apply_cuts(team, raw, cuts, has_missing), cuts
 
 
 def missing_features(team: ThreadTeam, raw: RawMatrix) -> np.ndarray:

@@ -16,7 +16,7 @@ from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.data.binning import bin_matrix, lay_out_cells
 from sklboost.data.raw import RawMatrix, raw_matrix
 from sklboost.parallel import ThreadTeam, share
-from sklboost.structs import TrainingBins
+from sklboost.structs import BinCuts, TrainingBins
 
 # Rows are transposed in blocks that stay in the first-level cache.
 _BLOCK_ROWS = 256
@@ -26,8 +26,8 @@ _BLOCK_VALUES = 2**20
 
 def training_bins(
     team: ThreadTeam, X: np.ndarray | BinnedMatrix, weight: np.ndarray, max_bin: int
-) -> TrainingBins:
-    """Give the bins of the training rows in both layouts.
+) -> tuple[TrainingBins, BinCuts]:
+    """Give the bins of the training rows in both layouts, and how values become bins.
 
     Parameters
     ----------
@@ -44,7 +44,8 @@ def training_bins(
     team.run(fill_columns, X.bins, columns)
     # a copy: kernels know this one as writable, and here it may be a memory map
     has_missing = np.array(X.binning.has_missing)
-    return lay_out_cells(X.bins, columns, X.binning.cuts, has_missing)
+    cuts = X.binning.cuts
+    return lay_out_cells(X.bins, columns, cuts, has_missing), cuts
 
 
 @kernel
@@ -60,15 +61,14 @@ def fill_columns(team, rows, columns):
 def raw_blocks(team: ThreadTeam, X: np.ndarray | BinnedMatrix) -> Iterator[tuple[slice, RawMatrix]]:
     """Yield ranges of rows and their values, which the next block overwrites.
 
-    Raw values are one block, as they are; bins become float64 values some multiple of 256 rows at
-    a time.
+    Raw values are one block, as they are; bins become float64 values a block at a time.
     """
     if not isinstance(X, BinnedMatrix):
         yield slice(0, len(X)), raw_matrix(X)
         return
     cells = lay_out_cells(X.bins, X.bins.T, X.binning.cuts, X.binning.has_missing)
     cell_values = _middles(cells.lower, cells.upper)
-    n_rows = max(1, _BLOCK_VALUES // X.shape[1] // _BLOCK_ROWS) * _BLOCK_ROWS
+    n_rows = max(1, _BLOCK_VALUES // X.shape[1])
     values = np.empty((min(n_rows, len(X)), X.shape[1]))
     for start in range(0, len(X), n_rows):
         rows = slice(start, min(start + n_rows, len(X)))

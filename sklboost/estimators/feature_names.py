@@ -1,8 +1,9 @@
 """Columns by name: a frame is put into the order of the fit.
 
-In: anything. Out: the same, or a selection of its columns. Frames (pandas, polars, Arrow tables)
-are known by their attributes, so that none of these libraries is imported. What has no names, or
-not all of them strings, is left to scikit-learn, which warns.
+In: anything. Out: names, or a selection of columns. Frames (pandas, polars, Arrow tables) are known
+by their attributes, so that none of these libraries is imported, and whichever of them the
+installed scikit-learn knows. What has no names, or not all of them strings, is left to
+scikit-learn, which warns.
 """
 
 from collections import Counter
@@ -11,20 +12,32 @@ from typing import Any
 import numpy as np
 
 
+def column_names(X: Any) -> np.ndarray | None:
+    """Give the names of the columns as ndarray of str, dtype object; None if `X` has no such."""
+    # asked of the class: a pandas frame has its columns as attributes, whatever they are called
+    for attribute in ("column_names", "columns"):  # an Arrow table has its values in `columns`
+        if hasattr(type(X), attribute):
+            # an array first: a pandas index takes ten times as long to go through
+            names = np.asarray(getattr(X, attribute), dtype=object)
+            is_text = names.size > 0 and all(isinstance(name, str) for name in names.tolist())
+            return names if is_text else None
+    return None
+
+
 def in_order_of_fit(X: Any, fitted_names: np.ndarray) -> Any:
     """Give the columns of a frame in the order of the fit.
 
     Parameters
     ----------
     X : frame or anything else
-        What is no frame, or in order already, is given back as it is.
     fitted_names : ndarray of str, shape (n_features,)
         The names at fit.
 
     Returns
     -------
-    frame or anything else
-        A selection: polars and Arrow share the values with `X`, pandas copies them.
+    frame or None
+        `X` if it is in order, or a selection: polars and Arrow share the values with `X`, pandas
+        copies them. None if `X` has no names.
 
     Raises
     ------
@@ -32,21 +45,14 @@ def in_order_of_fit(X: Any, fitted_names: np.ndarray) -> Any:
         If columns are missing or not of the fit; it lists them all. If columns of the same name
         would have to be told apart.
     """
-    names, fitted = _column_names(X), fitted_names.tolist()
-    if names is None or names == fitted or not all(isinstance(name, str) for name in names):
+    array = column_names(X)
+    if array is None:
+        return None
+    names, fitted = array.tolist(), fitted_names.tolist()
+    if names == fitted:
         return X
     _check_same_names(names, fitted)
-    # asked of the class: a pandas frame has its columns as attributes, and one may be "select"
     return X.select(fitted) if hasattr(type(X), "select") else X[fitted]
-
-
-def _column_names(X: Any) -> list | None:
-    # an Arrow table has its values in `columns`
-    attribute = "column_names" if hasattr(type(X), "column_names") else "columns"
-    if not hasattr(type(X), attribute):
-        return None
-    # an array first: a pandas index takes ten times as long to go through
-    return np.asarray(getattr(X, attribute), dtype=object).tolist()
 
 
 def _check_same_names(names: list[str], fitted: list[str]) -> None:

@@ -28,7 +28,7 @@ from sklboost.estimators.report import describe_fit
 from sklboost.estimators.scoring import resolve_metrics
 from sklboost.metrics.base import RoundMetric
 from sklboost.parallel import ThreadTeam, n_threads_for
-from sklboost.structs import TrainingBins, Trees
+from sklboost.structs import BinCuts, TrainingBins, Trees
 from sklboost.tree.assembly import assemble_model, no_trees, trees_of
 
 TREE_PARAMETERS = (
@@ -90,12 +90,12 @@ def fit_estimator(
     clock.lap("checks")
     with ThreadTeam(n_threads_for(estimator.n_jobs, task.rows.X.size, VALUES_PER_THREAD)) as team:
         n_threads = team.size
-        matrix = training_bins(team, task.rows.X, task.rows.weight, estimator.max_bin)
+        matrix, cuts = training_bins(team, task.rows.X, task.rows.weight, estimator.max_bin)
         clock.lap("binning")
         start = _start(estimator, task, task.rows)
         rounds = rounds_to_do(continued, estimator.n_estimators)
         plan = _plan(estimator, task, start, rounds, clock.begin, listeners)
-        training = _train(estimator, team, matrix, task, start, plan)
+        training = _train(estimator, team, (matrix, cuts), task, start, plan)
         clock.lap("other", training.seconds)
         best, stop_reason = training.best_iteration, training.stop_reason
         n_rounds = training.n_rounds if best is None else best + 1
@@ -166,13 +166,18 @@ def _callbacks(estimator: Any) -> list[TrainingCallback]:
 
 
 def _train(
-    estimator: Any, team: ThreadTeam, matrix: TrainingBins, task: FitTask, start: Start, plan: Plan
+    estimator: Any,
+    team: ThreadTeam,
+    binned: tuple[TrainingBins, BinCuts],
+    task: FitTask,
+    start: Start,
+    plan: Plan,
 ) -> Training:
     """Train on the rows of the task; the plan says for how long and who watches."""
     params = tree_params(**{name: getattr(estimator, name) for name in TREE_PARAMETERS})
     rows = task.rows
     raw_score = _raw_scores(rows, start, task.continued)
-    problem = Problem(matrix, rows.y, rows.weight, raw_score, task.loss, params, task.seed)
+    problem = Problem(*binned, rows.y, rows.weight, raw_score, task.loss, params, task.seed)
     training = Training(team, problem, plan)
     training.run()
     return training
@@ -230,7 +235,7 @@ def _train_again(
     The learning rates are those of the first training. Nobody watches: what callbacks had to say
     they have said.
     """
-    matrix = training_bins(team, task.rows.X, task.rows.weight, estimator.max_bin)
+    binned = training_bins(team, task.rows.X, task.rows.weight, estimator.max_bin)
     start = _start(estimator, task, task.rows)
     plan = first.plan._replace(
         trees_before=start.trees,
@@ -238,7 +243,7 @@ def _train_again(
         callbacks=[Replay(first.learning_rates)],
         validation=[],
     )
-    return start, _train(estimator, team, matrix, task, start, plan)
+    return start, _train(estimator, team, binned, task, start, plan)
 
 
 def _set_model(estimator: Any, task: FitTask, start: Start, trees: Trees) -> None:

@@ -1,7 +1,158 @@
+"""Which rows are held out of the training to tell when to stop it.
+
+In: training rows. Out: a mask of the rows held out. "Random" means by a hash of each row's content,
+not of its number: copies of a row stay together, so that none is in training and held out at once;
+weight 2 is the row twice; and the order of the rows does not matter. Whole groups go by a hash of
+their label.
+"""
+
+import hashlib
+import math
+from typing import Any
+
 import numpy as np
 
+from sklboost.data.binned_matrix import BinnedMatrix
+from sklboost.data.row_hashes import hash_rows
 
-def hold_out(X, y, weight, *, fraction, how, groups, stratified, seed):
-    rng = np.random.default_rng(seed)
-    m = rng.random(len(y)) < fraction
-    return m
+# Shares such as 0.07 * 100 are a little more than 7 in floating point; that must not cost a row.
+_ROUNDING = 1e-12
+
+
+def hold_out(
+    X: np.ndarray | BinnedMatrix,
+    y: np.ndarray,
+    weight: np.ndarray,
+    *,
+    fraction: float,
+    how: str,
+    groups: Any,
+    stratified: bool,
+    seed: int,
+) -> np.ndarray:
+    """Choose the rows to hold out.
+
+    Random: in the order of their hashes, rows are taken until they have the fraction of the weight;
+    so many of each class if stratified. The last distinct row, of each class, is never taken.
+    Groups likewise, whole and not stratified. By time: the last rows, as many as make up the
+    fraction of the rows.
+
+    Parameters
+    ----------
+    X : ndarray of float32 or float64, or BinnedMatrix; shape (n_samples, n_features)
+    y : ndarray of float64, shape (n_samples,)
+        Targets, or numbers of classes.
+    weight : ndarray of float64, shape (n_samples,) or (0,)
+        Positive; empty: all 1.
+    fraction : float
+        Between 0 and 1.
+    how : {"random", "time"}
+    groups : array-like of shape (n_samples,), or None
+        Labels: numbers, strings, or what else its ``repr`` tells apart.
+    stratified : bool
+        Whether `y` has numbers of classes.
+    seed : int
+        Decides which rows are chosen at random.
+
+    Returns
+    -------
+    ndarray of bool, shape (n_samples,)
+        Both sides have rows, and the side of the training has all classes.
+
+    Raises
+    ------
+    ValueError
+        If that is not possible; for groups that do not fit.
+    """
+    if groups is not None:
+        mask = _whole_groups(groups, weight, len(y), fraction, how, seed)
+    elif how == "time":
+        mask = _last_rows(len(y), fraction)
+    else:
+        hashes = hash_rows(X, y, seed)
+        mask = np.zeros(len(y), dtype=bool)
+        for rows in _classes(y) if stratified else [np.arange(len(y))]:
+            mask[rows] = _first_share(
+                hashes[rows], weight[rows] if len(weight) else weight, fraction
+            )
+    if not mask.any():
+        raise ValueError(
+            f"n_samples={len(y)}: too few distinct rows to hold out a share of {fraction:g} for "
+            f"early stopping and keep one{' of each class' if stratified else ''} for training; "
+            "pass X_val and y_val, or early_stopping_rounds=None"
+        )
+    if stratified:
+        _check_classes(y, mask)
+    return mask
+
+
+def _first_share(keys: np.ndarray, weight: np.ndarray, fraction: float) -> np.ndarray:
+    """Take rows by increasing key, equal keys together, until they have the fraction of the weight.
+
+    The rows of the largest key are never taken.
+    """
+    order = np.argsort(keys)
+    ordered = keys[order]
+    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
+    weights = np.add.reduceat(weight[order] if len(weight) else np.ones(len(order)), starts)
+    until = weights.cumsum()
+    is_taken = until - weights < fraction * until[-1] * (1.0 - _ROUNDING)
+    is_taken[-1] = False
+    mask = np.empty(len(keys), dtype=bool)
+    mask[order] = np.repeat(is_taken, np.diff(starts, append=len(keys)))
+    return mask
+
+
+def _last_rows(n_rows: int, fraction: float) -> np.ndarray:
+    n_held_out = min(math.ceil(fraction * n_rows * (1.0 - _ROUNDING)), n_rows - 1)
+    return np.arange(n_rows) >= n_rows - n_held_out
+
+
+def _whole_groups(
+    groups: Any, weight: np.ndarray, n_rows: int, fraction: float, how: str, seed: int
+) -> np.ndarray:
+    if how == "time":
+        raise ValueError(
+            'groups were given, and validation_split="time" holds out the last rows whatever their '
+            'group: leave one of them out (validation_split="random" is the default)'
+        )
+    labels = np.asarray(groups)
+    if labels.shape != (n_rows,):
+        raise ValueError(
+            f"groups has shape {labels.shape}: it must have one label for each of the {n_rows} "
+            "rows of X"
+        )
+    codes: dict[Any, int] = {}
+    row_codes = np.array([codes.setdefault(label, len(codes)) for label in labels.tolist()])
+    for label in codes:
+        if label is None or label != label:
+            raise ValueError(f"groups contains {label!r}: every row needs the label of its group")
+    if len(codes) < 2:
+        raise ValueError(
+            f"groups has one label only, {next(iter(codes))!r}: groups are held out whole, so "
+            "there must be at least 2; pass X_val and y_val, or leave groups out"
+        )
+    hashes = [_hash_of_label(label, seed) for label in codes]
+    ranks = np.empty(len(codes), dtype=np.intp)
+    ranks[sorted(range(len(codes)), key=hashes.__getitem__)] = np.arange(len(codes))
+    return _first_share(ranks[row_codes], weight, fraction)
+
+
+def _hash_of_label(label: Any, seed: int) -> bytes:
+    # not hash(), which differs from one Python process to the next
+    return hashlib.blake2b(f"{seed} {label!r}".encode(), digest_size=16).digest()
+
+
+def _classes(y: np.ndarray) -> list[np.ndarray]:
+    """Give the rows of each class."""
+    order = np.argsort(y, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(y[order])) + 1)
+
+
+def _check_classes(y: np.ndarray, mask: np.ndarray) -> None:
+    lost = np.setdiff1d(y, y[~mask])
+    if len(lost):
+        raise ValueError(
+            f"all rows of classes_[{int(lost[0])}] would be held out for early stopping, and the "
+            "training needs rows of every class: pass X_val and y_val"
+        )

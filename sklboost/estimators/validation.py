@@ -10,7 +10,7 @@ from sklearn.utils.validation import validate_data
 
 from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.estimators.evaluation_sets import FitArguments, GivenSet
-from sklboost.estimators.feature_names import in_order_of_fit
+from sklboost.estimators.feature_names import column_names, in_order_of_fit
 
 # Gradients are float32: beyond these they would overflow, or vanish, without a word.
 _LARGEST_TARGET = 1e30
@@ -70,7 +70,10 @@ def training_data(
         _, y = validate_data(estimator, X.bins, y, y_numeric=numeric, **_BIN_CHECKS)
         _remember_binning(estimator, X)
     else:
+        names = column_names(X)
         X, y = validate_data(estimator, X, y, y_numeric=numeric, **_FEATURE_CHECKS)
+        if names is not None:
+            estimator.feature_names_in_ = names
         _check_number_of_rows(X)
         estimator._binning_digest = None
     groups = np.empty(0)
@@ -189,9 +192,11 @@ def features(estimator: BaseEstimator, X: Any, name: str = "X") -> np.ndarray | 
 def _checked_features(estimator: BaseEstimator, X: Any) -> np.ndarray | BinnedMatrix:
     if not isinstance(X, BinnedMatrix):
         fitted_names = getattr(estimator, "feature_names_in_", None)
-        if fitted_names is not None:
-            X = in_order_of_fit(X, fitted_names)
-        X = validate_data(estimator, X, reset=False, **_FEATURE_CHECKS)
+        ordered = None if fitted_names is None else in_order_of_fit(X, fitted_names)
+        if ordered is None:
+            X = validate_data(estimator, X, reset=False, **_FEATURE_CHECKS)
+        else:  # names and number are right; scikit-learn does not know the names of every frame
+            X = check_array(ordered, estimator=estimator, input_name="X", **_FEATURE_CHECKS)
         # what is contiguous in neither order is copied here, not again at every stage
         return X if X.flags.forc else np.ascontiguousarray(X)
     if X.binning.digest != estimator._binning_digest:
@@ -222,10 +227,10 @@ def _is_plain(estimator: BaseEstimator, X: Any) -> bool:
 
 def named_features(X: Any, function_name: str) -> tuple[np.ndarray, np.ndarray | None]:
     """Check X as for a fit, though there is no estimator; give the features and their names."""
-    reader = BaseEstimator()
-    X = validate_data(reader, X, estimator=function_name, **_FEATURE_CHECKS)
+    names = column_names(X)
+    X = validate_data(BaseEstimator(), X, estimator=function_name, **_FEATURE_CHECKS)
     _check_number_of_rows(X)
-    return X, getattr(reader, "feature_names_in_", None)
+    return X, names
 
 
 def _check_number_of_rows(X: np.ndarray) -> None:

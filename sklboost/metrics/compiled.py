@@ -13,7 +13,6 @@ import numpy as np
 from sklboost.compiling import kernel
 from sklboost.elementary import exp_of_negative, log_of_one_plus
 from sklboost.metrics.base import ERROR, LOGLOSS, MAE, MLOGLOSS, RMSE
-from sklboost.parallel import share
 
 # Small enough for the first-level cache, and a power of two, see _fold.
 _BLOCK_ROWS = 256
@@ -24,7 +23,7 @@ class LossSums(NamedTuple):
 
     Attributes
     ----------
-    blocks : ndarray of float64, shape (n_blocks, 2)
+    blocks : ndarray of float64, shape (n_blocks, 2), or (n_metrics, n_blocks, 2)
         Sum of weighted losses and of weights.
     scratch : ndarray of float64, shape (n_threads, 3, _BLOCK_ROWS)
         A block's losses, and two numbers a row for what leads to them.
@@ -34,21 +33,29 @@ class LossSums(NamedTuple):
     scratch: np.ndarray
 
 
-def allocate_sums(n_rows: int, n_threads: int) -> LossSums:
-    """Make the sums for one set of rows; each metric may use them again."""
+def allocate_sums(n_metrics: int, n_rows: int, n_threads: int) -> LossSums:
+    """Make the sums of some metrics for one set of rows."""
     n_blocks = -(-n_rows // _BLOCK_ROWS)
-    return LossSums(np.empty((n_blocks, 2)), np.empty((n_threads, 3, _BLOCK_ROWS)))
+    return LossSums(np.empty((n_metrics, n_blocks, 2)), np.empty((n_threads, 3, _BLOCK_ROWS)))
 
 
 @kernel
-def add_losses(team, code, y, raw_score, weight, sums):
-    """Fill ``sums.blocks`` for this member's share of the blocks.
+def sums_of_metric(sums, index):
+    """Give the sums of one metric."""
+    return LossSums(sums.blocks[index], sums.scratch)
+
+
+@kernel
+def add_losses(team, code, block, y, raw_score, weight, sums):
+    """Fill ``sums.blocks[block]``.
 
     Parameters
     ----------
     team : Team
     code : int
         ``Metric.code``, not `NOT_COMPILED`.
+    block : int
+        Of 256 rows.
     y : ndarray of float64, shape (n_samples,)
     raw_score : ndarray of float64, shape (n_outputs, n_samples)
     weight : ndarray of float64, shape (n_samples,) or (0,)
@@ -56,17 +63,15 @@ def add_losses(team, code, y, raw_score, weight, sums):
     sums : LossSums
     """
     scratch = sums.scratch[team.rank]
-    start, stop = share(team, len(sums.blocks))
-    for block in range(start, stop):
-        rows = (block * _BLOCK_ROWS, min((block + 1) * _BLOCK_ROWS, len(y)))
-        n_rows = rows[1] - rows[0]
-        _fill_losses(code, rows, y, raw_score, scratch)
-        total_weight = float(n_rows)
-        if len(weight) > 0:
-            _weigh(weight[rows[0] : rows[1]], scratch[0], scratch[1])
-            total_weight = _fold(scratch[1], n_rows)
-        sums.blocks[block, 0] = _fold(scratch[0], n_rows)
-        sums.blocks[block, 1] = total_weight
+    rows = (block * _BLOCK_ROWS, min((block + 1) * _BLOCK_ROWS, len(y)))
+    n_rows = rows[1] - rows[0]
+    _fill_losses(code, rows, y, raw_score, scratch)
+    total_weight = float(n_rows)
+    if len(weight) > 0:
+        _weigh(weight[rows[0] : rows[1]], scratch[0], scratch[1])
+        total_weight = _fold(scratch[1], n_rows)
+    sums.blocks[block, 0] = _fold(scratch[0], n_rows)
+    sums.blocks[block, 1] = total_weight
 
 
 @kernel

@@ -137,6 +137,7 @@ def fill_tops(nodes, tree_starts, depth, place, tops):
             split = tops.splits[n_splits]
             split.level, split.column, split.place = level, node.feature, place[position]
             split.missing_right = ALL_ROWS if node.default_left == 0 else np.uint64(0)
+            split.cuts_bin = 0
             tops.thresholds[n_splits] = node.threshold
             tops.thresholds32[n_splits] = round_up(node.threshold)
             place[root + node.left] = 2 * place[position]

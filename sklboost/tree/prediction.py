@@ -20,7 +20,7 @@ import numpy as np
 
 from sklboost.compiling import kernel
 from sklboost.data.raw import RawMatrix
-from sklboost.instructions import add_where, at_least
+from sklboost.instructions import above, add_where, at_least, trailing_zeros
 from sklboost.parallel import FAR_APART, next_task
 from sklboost.structs import ALL_ROWS, TOP_LEVELS, Model
 
@@ -38,9 +38,9 @@ class PredictionScratch(NamedTuple):
     Attributes
     ----------
     columns : ndarray of the dtype of the raw values, shape (n_threads, n_columns, n_rows)
-        The values of a block of rows, feature by feature.
+        The values of a block of rows, feature by feature; or all blocks, as bins.
     missing : ndarray of uint64, shape (n_threads, n_columns, n_words)
-        Which of them are NaN, a bit each.
+        Which of them are missing, a bit each.
     here : ndarray of uint64, shape (n_threads, 2 * 2**TOP_LEVELS)
         Which of 64 rows have come to each place of the tree.
     goes_right : ndarray of uint64, shape (n_threads, TOP_LEVELS or more)
@@ -104,8 +104,28 @@ def copy_block(raw, features, first_row, n_rows, columns, missing):
 
 
 @kernel
-def take_top(tops, thresholds, tree, scratch, word):
-    """Fill ``scratch.digits`` with the decisions of 64 rows; `scratch` is one thread's."""
+def compare_values(decisions, rows, threshold, feature, raw, first_row):
+    """Correct the decisions of some of 64 rows by their raw values; `rows` are the bits of these.
+
+    A threshold can lie within a bin, which then has rows on both sides.
+    """
+    while rows != np.uint64(0):
+        bit = trailing_zeros(rows)
+        row = np.int64(first_row + bit)
+        if row < raw.n_samples:
+            value = raw.values[row * raw.row_step + feature * raw.feature_step]
+            is_below = np.uint64(value < threshold)
+            decisions &= ~(is_below << bit)
+        rows &= rows - np.uint64(1)
+    return decisions
+
+
+@kernel
+def take_top(tops, thresholds, tree, block, scratch, word):
+    """Fill ``scratch.digits`` with the decisions of 64 rows; `scratch` is one thread's.
+
+    `block` are the raw values of all rows and the number of the block's first row.
+    """
     columns = scratch.columns[:, word * WORD : (word + 1) * WORD]
     here, goes_right, digits = scratch.here, scratch.goes_right, scratch.digits
     here[1] = ALL_ROWS
@@ -114,7 +134,14 @@ def take_top(tops, thresholds, tree, scratch, word):
         split = tops.splits[index]
         column, place = np.uint64(split.column), np.uint64(split.place)
         decisions = at_least(columns[column], thresholds[index])
-        decisions |= scratch.missing[column, np.uint64(word)] & split.missing_right
+        if split.cuts_bin == 1:
+            # those of the bins above are decided
+            in_bin = decisions & here[place] & ~above(columns[column], thresholds[index])
+            feature, first_row = tops.features[column], block[1] + word * WORD
+            threshold = tops.thresholds[index]
+            decisions = compare_values(decisions, in_bin, threshold, feature, block[0], first_row)
+        missing = scratch.missing[column, np.uint64(word)]
+        decisions = (decisions & ~missing) | (missing & split.missing_right)
         right = here[place] & decisions
         here[place + place] = here[place] ^ right
         here[place + place + np.uint64(1)] = right
@@ -147,7 +174,7 @@ def walk_tree(model, thresholds, tree, raw, first_row, scratch):
         return
     landings = model.tops.landings[tree]
     for start in range(0, n_rows, WORD):
-        take_top(model.tops, thresholds, tree, scratch, start // WORD)
+        take_top(model.tops, thresholds, tree, (raw, first_row), scratch, start // WORD)
         part = positions[start : min(start + WORD, n_rows)]
         for row in range(len(part)):
             part[row] = landings[np.uint64(scratch.digits[row])]
@@ -155,11 +182,11 @@ def walk_tree(model, thresholds, tree, raw, first_row, scratch):
 
 
 @kernel
-def add_top(model, thresholds, tree, scratch, scores):
+def add_top(model, thresholds, tree, raw, first_row, scratch, scores):
     """Add the leaf values of a tree that has no more than the first levels to a block's scores."""
     values = model.tops.values[tree]
     for start in range(0, len(scores), WORD):
-        take_top(model.tops, thresholds, tree, scratch, start // WORD)
+        take_top(model.tops, thresholds, tree, (raw, first_row), scratch, start // WORD)
         part = scores[start : min(start + WORD, len(scores))]
         for row in range(len(part)):
             part[row] += values[np.uint64(scratch.digits[row])]
@@ -169,7 +196,7 @@ def add_top(model, thresholds, tree, scratch, scores):
 def add_tree(model, thresholds, tree, raw, first_row, scratch, scores):
     """Add the leaf values of one tree to the raw scores of the block of rows in `scratch`."""
     if model.depths[tree] <= TOP_LEVELS and len(scores) >= _MIN_ROWS:
-        add_top(model, thresholds, tree, scratch, scores)
+        add_top(model, thresholds, tree, raw, first_row, scratch, scores)
         return
     walk_tree(model, thresholds, tree, raw, first_row, scratch)
     for row in range(len(scores)):

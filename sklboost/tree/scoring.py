@@ -1,9 +1,12 @@
-"""Rows that are scored again after every round: laid out once, then the new trees are added.
+"""Rows that are scored again after every round: binned once, then the new trees are added.
 
-In: raw values and, round by round, new trees. Out: raw scores, the bits that prediction gives.
+In: raw values, how values become bins, and round by round new trees. Out: raw scores, the very bits
+that prediction gives.
 
 Prediction copies a block of rows feature by feature and sends it down all trees. Here the trees
-come one at a time, and such a copy for each would be most of the work: it is made once and kept.
+come one at a time, and such a copy for each would be most of the work. So it is made once, and of
+bins: a byte a value, which the caches hold beside the training. A row's bin tells its side of a
+threshold, but for the one bin that the threshold may lie in; there the raw value is looked at.
 """
 
 from typing import NamedTuple
@@ -12,38 +15,39 @@ import numpy as np
 
 from sklboost.compiling import kernel
 from sklboost.data.binned_matrix import BinnedMatrix
+from sklboost.data.binning import apply_cuts, missing_features
 from sklboost.data.features import raw_blocks
-from sklboost.data.raw import RawMatrix, read_only
-from sklboost.parallel import ThreadTeam, share
-from sklboost.structs import ROUTE_DTYPE, TOP_LEVELS, Model, Trees, records
+from sklboost.data.raw import RawMatrix, raw_matrix
+from sklboost.instructions import prefetch
+from sklboost.parallel import ThreadTeam
+from sklboost.structs import ROUTE_DTYPE, TOP_LEVELS, BinCuts, Model, Trees, records
 from sklboost.tree.assembly import allocate_tops, fill_routes, fill_tops
-from sklboost.tree.prediction import (
-    WORD,
-    PredictionScratch,
-    add_tree,
-    allocate_scratch,
-    copy_block,
-)
+from sklboost.tree.prediction import WORD, PredictionScratch, add_tree, allocate_scratch
 
-_BLOCK_ROWS = 256  # as the blocks of values that bins become
+_BLOCK_ROWS = 256
+_LINE_BYTES = 64  # of the cache
 
 
 class ScoredRows(NamedTuple):
-    """Rows, in blocks, and their raw scores.
+    """Rows as bins, in blocks, and their raw scores.
 
     Attributes
     ----------
     raw : RawMatrix
-        The same memory as `columns`, for deep trees.
+        Their values.
     raw_score : ndarray of float64, shape (n_outputs, n_samples)
         Of all trees so far.
     scratch : PredictionScratch
-        Its `columns`, shape (n_blocks, n_features, 256), and `missing` are those of the blocks.
+        Its `columns`, uint8 or uint16 of shape (n_blocks, n_features, 256), and `missing` are those
+        of the blocks.
+    cuts : BinCuts
+        How values became bins.
     """
 
     raw: RawMatrix
     raw_score: np.ndarray
     scratch: PredictionScratch
+    cuts: BinCuts
 
 
 class NewTrees(NamedTuple):
@@ -63,33 +67,44 @@ class NewTrees(NamedTuple):
 
 
 def lay_out_rows(
-    team: ThreadTeam, X: np.ndarray | BinnedMatrix, raw_score: np.ndarray
+    team: ThreadTeam, X: np.ndarray | BinnedMatrix, cuts: BinCuts, raw_score: np.ndarray
 ) -> ScoredRows:
-    """Copy the rows feature by feature; `raw_score` is what they start from, and is modified."""
-    n_samples, n_features = X.shape
-    dtype = np.dtype(np.float64) if isinstance(X, BinnedMatrix) else X.dtype
+    """Bin rows by the cuts of the training; `raw_score`, what they start from, will be modified."""
+    if isinstance(X, BinnedMatrix):
+        # for the few values that are looked at, one from the middle of each bin
+        raw = raw_matrix(_values_of_bins(team, X))
+        bins, has_missing = X.bins.T, X.binning.has_missing
+    else:
+        raw = raw_matrix(X)
+        has_missing = missing_features(team, raw)
+        bins = apply_cuts(team, raw, cuts, has_missing).columns
+    n_features, n_samples = bins.shape
     n_blocks = -(-n_samples // _BLOCK_ROWS)
     # beyond the last row lie zeros, whose way nobody asks for
-    columns = np.zeros((n_blocks, n_features, _BLOCK_ROWS), dtype=dtype)
-    missing = np.zeros((n_blocks, n_features, _BLOCK_ROWS // WORD), dtype=np.uint64)
-    features = np.arange(n_features)
+    padded = np.zeros((n_features, n_blocks * _BLOCK_ROWS), dtype=bins.dtype)
+    padded[:, :n_samples] = bins
+    is_missing = np.zeros(padded.shape, dtype=bool)
+    for feature in np.flatnonzero(has_missing):
+        last_bin = cuts.starts[feature + 1] - cuts.starts[feature] + 1
+        is_missing[feature] = padded[feature] == last_bin
+    missing = np.packbits(is_missing, axis=1, bitorder="little").view(np.uint64)
+    scratch = allocate_scratch(
+        _in_blocks(padded, _BLOCK_ROWS), _in_blocks(missing, _BLOCK_ROWS // WORD), team.size
+    )
+    return ScoredRows(raw, raw_score, scratch, cuts)
+
+
+def _values_of_bins(team: ThreadTeam, X: BinnedMatrix) -> np.ndarray:
+    values = np.empty(X.shape)
     for rows, raw in raw_blocks(team, X):
-        blocks = slice(rows.start // _BLOCK_ROWS, -(-rows.stop // _BLOCK_ROWS))
-        team.run(fill_blocks, raw, features, columns[blocks], missing[blocks])
-    scratch = allocate_scratch(columns, missing, team.size)
-    # element (row, feature) of a block lies `feature` times 256 places behind the row's first
-    raw = RawMatrix(read_only(columns.reshape(-1)), n_samples, n_features, 1, _BLOCK_ROWS)
-    return ScoredRows(raw, raw_score, scratch)
+        values[rows] = raw.values.reshape(-1, raw.n_features)
+    return values
 
 
-@kernel
-def fill_blocks(team, raw, features, columns, missing):
-    """Fill the blocks with the rows of `raw`; each member a share of them."""
-    start, stop = share(team, len(columns))
-    for block in range(start, stop):
-        first_row = block * _BLOCK_ROWS
-        n_rows = min(_BLOCK_ROWS, raw.n_samples - first_row)
-        copy_block(raw, features, first_row, n_rows, columns[block], missing[block])
+def _in_blocks(columns: np.ndarray, width: int) -> np.ndarray:
+    """Cut (n_features, n_blocks * width) into (n_blocks, n_features, width)."""
+    blocks = columns.reshape(len(columns), -1, width)
+    return np.ascontiguousarray(blocks.transpose(1, 0, 2))
 
 
 def allocate_new_trees(trees: Trees, n_outputs: int, n_features: int) -> NewTrees:
@@ -112,8 +127,18 @@ def allocate_new_trees(trees: Trees, n_outputs: int, n_features: int) -> NewTree
 
 
 @kernel
-def lay_out_trees(new, n_trees):
-    """Lay out the first `n_trees` trees for prediction."""
+def lay_out_trees(new, cuts, n_trees, thresholds):
+    """Lay out the first `n_trees` trees for prediction from bins.
+
+    Parameters
+    ----------
+    new : NewTrees
+        Modified.
+    cuts : BinCuts
+    n_trees : int
+    thresholds : ndarray of the dtype of the bins, shape (n_splits,)
+        Filled.
+    """
     model = new.model
     starts = model.tree_starts[: n_trees + 1]
     new.depth[: starts[n_trees]] = 0
@@ -124,37 +149,57 @@ def lay_out_trees(new, n_trees):
         for position in range(starts[tree], starts[tree + 1]):
             model.values[position] = model.nodes[position].value
             model.depths[tree] = max(model.depths[tree], new.depth[position])
+    for index in range(model.tops.starts[n_trees]):
+        split, threshold = model.tops.splits[index], model.tops.thresholds[index]
+        own_cuts = cuts.cuts[cuts.starts[split.column] : cuts.starts[split.column + 1]]
+        bin_ = np.searchsorted(own_cuts, threshold, side="right")
+        # from a cut on, all values of the bin are on the right
+        split.cuts_bin = 0 if bin_ > 0 and own_cuts[bin_ - 1] == threshold else 1
+        thresholds[index] = bin_
 
 
 @kernel
-def add_new_trees(team, model, thresholds, trees, rows):
-    """Add the trees ``[start, stop)`` to the raw scores; each member takes a share of the blocks.
+def fetch_block(rows, block):
+    """Ask for the bins and raw scores of a block, so that they are there when their turn comes."""
+    if block == len(rows.scratch.columns):
+        return
+    columns, raw_score = rows.scratch.columns[block], rows.raw_score
+    for feature in range(len(columns)):
+        for place in range(0, _BLOCK_ROWS, _LINE_BYTES // columns.itemsize):
+            prefetch(columns, feature, place)
+    stop = min((block + 1) * _BLOCK_ROWS, raw_score.shape[1])
+    for output in range(len(raw_score)):
+        for row in range(block * _BLOCK_ROWS, stop, _LINE_BYTES // raw_score.itemsize):
+            prefetch(raw_score, output, row)
+
+
+@kernel
+def add_to_block(team, model, thresholds, trees, rows, block):
+    """Add the trees ``[start, stop)`` to the raw scores of one block of rows.
 
     Parameters
     ----------
     team : Team
     model : Model
         Of :class:`NewTrees`.
-    thresholds : ndarray of the dtype of the rows, shape (n_splits,)
+    thresholds : ndarray of the dtype of the bins, shape (n_splits,)
     trees : tuple of int
     rows : ScoredRows
         Modified.
+    block : int
     """
     scratch, raw_score = rows.scratch, rows.raw_score
     n_outputs, n_samples = raw_score.shape
-    start, stop = share(team, len(scratch.columns))
-    for block in range(start, stop):
-        first_row = block * _BLOCK_ROWS
-        n_rows = min(_BLOCK_ROWS, n_samples - first_row)
-        own = PredictionScratch(
-            scratch.columns[block],
-            scratch.missing[block],
-            scratch.here[team.rank],
-            scratch.goes_right[team.rank],
-            scratch.digits[team.rank],
-            scratch.positions[team.rank, :n_rows],
-        )
-        first_value = block * scratch.columns.shape[1] * _BLOCK_ROWS
-        for tree in range(trees[0], trees[1]):
-            scores = raw_score[tree % n_outputs, first_row : first_row + n_rows]
-            add_tree(model, thresholds, tree, rows.raw, first_value, own, scores)
+    first_row = block * _BLOCK_ROWS
+    n_rows = min(_BLOCK_ROWS, n_samples - first_row)
+    own = PredictionScratch(
+        scratch.columns[block],
+        scratch.missing[block],
+        scratch.here[team.rank],
+        scratch.goes_right[team.rank],
+        scratch.digits[team.rank],
+        scratch.positions[team.rank, :n_rows],
+    )
+    for tree in range(trees[0], trees[1]):
+        scores = raw_score[tree % n_outputs, first_row : first_row + n_rows]
+        add_tree(model, thresholds, tree, rows.raw, first_row, own, scores)

@@ -61,8 +61,8 @@ def train(loss, X, y, weight=NO_WEIGHT, n_rounds=4, seed=0, watched=True, **chan
         make_estimator=None,
     )
     with ThreadTeam(1) as team:
-        matrix = bin_matrix(team, raw_matrix(X), weight, 256)
-        problem = Problem(matrix, y, weight, raw_score, loss, settings, seed)
+        matrix, cuts = bin_matrix(team, raw_matrix(X), weight, 256)
+        problem = Problem(matrix, cuts, y, weight, raw_score, loss, settings, seed)
         training = Training(team, problem, plan)
         training.run()
     model = assemble_model(training.trees(n_rounds), start, X.shape[1])

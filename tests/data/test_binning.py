@@ -16,7 +16,7 @@ inf, nan = math.inf, math.nan
 
 def binned(X, max_bin=256, n_threads=1, weight=NO_WEIGHT):
     with ThreadTeam(n_threads) as team:
-        return bin_matrix(team, raw_matrix(X), weight, max_bin)
+        return bin_matrix(team, raw_matrix(X), weight, max_bin)[0]
 
 
 def plain_bins(X, max_bin):

@@ -30,7 +30,7 @@ def binned_matrix(X, max_bin=256):
 
 def bins_for_training(X, max_bin=256, n_threads=1):
     with ThreadTeam(n_threads) as team:
-        return training_bins(team, X, NO_WEIGHT, max_bin)
+        return training_bins(team, X, NO_WEIGHT, max_bin)[0]
 
 
 def values_of(B, n_threads=1):

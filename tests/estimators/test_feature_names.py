@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from sklboost import XGBClassifierLite, XGBRegressorLite, bin_features
-from sklboost.estimators.feature_names import in_order_of_fit
+from sklboost.estimators.feature_names import column_names, in_order_of_fit
 from sklboost.estimators.validation import features
 
 pytestmark = pytest.mark.interpreted
@@ -66,10 +66,20 @@ def test_the_user_s_frame_is_left_as_it_was():
     pd.testing.assert_frame_equal(frame, before)
 
 
+def test_names_of_columns(frame):
+    names = column_names(frame(VALUES, NAMES))
+    assert names.dtype == object
+    assert list(names) == NAMES
+    for other in (VALUES, VALUES.tolist(), pd.DataFrame(VALUES), pd.DataFrame(), None):
+        assert column_names(other) is None
+    two_levels = pd.MultiIndex.from_tuples([("a", "b"), ("a", "c"), ("d", "b"), ("d", "c")])
+    assert column_names(pd.DataFrame(VALUES, columns=two_levels)) is None
+
+
 def test_nothing_is_selected_where_the_order_is_right(frame):
     X = frame(VALUES, NAMES)
     assert in_order_of_fit(X, FITTED) is X
-    assert in_order_of_fit(VALUES, FITTED) is VALUES
+    assert in_order_of_fit(VALUES, FITTED) is None
 
 
 def test_missing_and_unseen_columns_are_all_listed(frame):
@@ -104,8 +114,9 @@ def test_names_on_one_side_only_warn_as_scikit_learn_does(frame, model):
     with pytest.warns(UserWarning, match="X does not have valid feature names, but XGBRegressorL"):
         assert_array_equal(model.predict(VALUES), expected)
     unnamed = XGBRegressorLite(n_estimators=3).fit(VALUES, VALUES @ [1, 2, 4, 8])
+    named = pd.DataFrame(VALUES, columns=NAMES)
     with pytest.warns(UserWarning, match="X has feature names, but XGBRegressorLite was fitted wi"):
-        assert_array_equal(unnamed.predict(frame(VALUES, NAMES)), expected)
+        assert_array_equal(unnamed.predict(named), expected)
 
 
 def test_names_that_are_not_strings_are_left_to_scikit_learn():

@@ -57,7 +57,8 @@ def as_trees(tables, settings):
 
 def binned(X, max_bin=256, n_threads=1):
     with ThreadTeam(n_threads) as team:
-        return bin_matrix(team, raw_matrix(np.asarray(X)), NO_WEIGHT, max_bin)
+        matrix, _ = bin_matrix(team, raw_matrix(np.asarray(X)), NO_WEIGHT, max_bin)
+        return matrix
 
 
 def make_data(seed, n_rows, n_features=3, n_values=7):

@@ -1,0 +1,66 @@
+"""A hash of each row's content, by which rows can be chosen at random without a random stream.
+
+In: features and targets. Out: 32 bits a row. Equal rows have the same hash, wherever in the table
+they are and whether its values are float32 or float64; so a choice by hash keeps copies together
+and does not depend on the order of the rows.
+"""
+
+import numpy as np
+
+from sklboost.compiling import kernel
+from sklboost.data.binned_matrix import BinnedMatrix
+from sklboost.hashing import hash_key, mix_bits
+
+# Values that are converted at a time: small enough for the second-level cache.
+_BLOCK_VALUES = 32_768
+
+
+def hash_rows(X: np.ndarray | BinnedMatrix, y: np.ndarray, seed: int) -> np.ndarray:
+    """Give a hash of (seed, values, target) of each row.
+
+    Parameters
+    ----------
+    X : ndarray of float32 or float64, or BinnedMatrix; shape (n_samples, n_features)
+        Values count as float64: 0.0 equals -0.0, and all NaN are one. Of a BinnedMatrix the bins
+        count.
+    y : ndarray of float64, shape (n_samples,)
+    seed : int
+
+    Returns
+    -------
+    ndarray of uint32, shape (n_samples,)
+    """
+    values = X.bins if isinstance(X, BinnedMatrix) else X
+    n_samples, n_features = values.shape
+    hashes = np.full(n_samples, hash_key(seed, 0, 0), dtype=np.uint32)
+    step = max(64, _BLOCK_VALUES // n_features)
+    for first in range(0, n_samples, step):
+        rows = slice(first, first + step)
+        mix_values(_words(values[rows].T), hashes[rows])
+        mix_values(_words(y[np.newaxis, rows]), hashes[rows])
+    return hashes
+
+
+def _words(columns: np.ndarray) -> np.ndarray:
+    """Give each value as two words; equal values as equal words. Shape (..., n_rows, 2)."""
+    values = np.array(columns, dtype=np.float64, order="C")
+    values += 0.0  # -0.0 becomes 0.0
+    values[np.isnan(values)] = np.nan
+    return values.view(np.uint32).reshape(*values.shape, 2)
+
+
+@kernel
+def mix_values(words, hashes):
+    """Mix the values of a block of rows into their hashes.
+
+    Parameters
+    ----------
+    words : ndarray of uint32, shape (n_columns, n_rows, 2)
+    hashes : ndarray of uint32, shape (n_rows,)
+        Modified; the order of the columns matters.
+    """
+    for column in range(words.shape[0]):
+        own_words = words[column]
+        for row in range(len(hashes)):
+            bits = mix_bits(np.uint64(hashes[row] ^ own_words[row, 0]))
+            hashes[row] = mix_bits(bits ^ np.uint64(own_words[row, 1]))

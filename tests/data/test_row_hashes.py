@@ -1,0 +1,97 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from sklboost import bin_features
+from sklboost.data.row_hashes import hash_rows
+
+Y = np.zeros(3)
+
+
+def make_rows(n_samples=300, n_features=5):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(n_samples, n_features)).astype(np.float32)
+    X[random.random(X.shape) < 0.1] = np.nan
+    return X, random.normal(size=n_samples)
+
+
+@pytest.mark.interpreted
+def test_equal_rows_have_equal_hashes_and_others_have_not():
+    X, y = make_rows()
+    hashes = hash_rows(np.tile(X, (2, 1)), np.tile(y, 2), 7)
+    assert hashes.dtype == np.uint32
+    assert_array_equal(hashes[:300], hashes[300:])
+    assert len(np.unique(hashes)) == 300
+
+
+@pytest.mark.interpreted
+def test_every_value_the_target_their_order_and_the_seed_matter():
+    X, y = make_rows()
+    hashes = hash_rows(X, y, 7)
+    others = [hash_rows(X, y, 8), hash_rows(X, y + 1, 7), hash_rows(X[:, ::-1], y, 7)]
+    for feature in range(X.shape[1]):
+        changed = np.nan_to_num(X)
+        changed[:, feature] += 1
+        others.append(hash_rows(changed, y, 7))
+    for other in others:
+        assert not (hashes == other).any()
+
+
+@pytest.mark.interpreted
+def test_the_form_of_the_same_values_does_not_matter():
+    X, y = make_rows()
+    hashes = hash_rows(X, y, 7)
+    wide = X.astype(np.float64)
+    frozen = X.copy()
+    frozen.flags.writeable = False
+    apart = np.repeat(wide, 2, axis=0)[::2]
+    for form in (wide, np.asfortranarray(X), np.asfortranarray(wide), frozen, apart):
+        assert_array_equal(hash_rows(form, y, 7), hashes)
+
+
+@pytest.mark.interpreted
+def test_the_order_of_the_rows_does_not_matter():
+    X, y = make_rows()
+    order = np.random.default_rng(1).permutation(len(y))
+    assert_array_equal(hash_rows(X[order], y[order], 7), hash_rows(X, y, 7)[order])
+
+
+@pytest.mark.interpreted
+def test_zeros_are_equal_and_all_missing_values():
+    zeros = hash_rows(np.array([[0.0], [-0.0], [5e-324]]), Y, 0)
+    assert zeros[0] == zeros[1] != zeros[2]
+    other_nan = np.array([0x7FF8000000000001, 0xFFF8000000000000], dtype=np.uint64).view(float)
+    missing = np.array([np.nan, *other_nan])
+    assert np.isnan(missing).all()
+    assert len(np.unique(hash_rows(missing[:, np.newaxis], Y, 0))) == 1
+    infinite = hash_rows(np.array([[np.inf], [-np.inf], [np.nan]]), Y, 0)
+    assert len(np.unique(infinite)) == 3
+
+
+def test_hashes_look_random():
+    n = 50_000
+    X = np.arange(n, dtype=float)[:, np.newaxis] // [1, 50]  # small whole numbers
+    hashes = hash_rows(X, np.zeros(n), 0)
+    assert len(np.unique(hashes)) > n - 10  # 0.3 chance meetings are to be expected
+    bits = hashes[:, np.newaxis] >> np.arange(32, dtype=np.uint32) & 1
+    assert np.abs(bits.mean(axis=0) - 0.5).max() < 5 * 0.5 / np.sqrt(n)
+    assert abs(np.corrcoef(hashes, X[:, 0])[0, 1]) < 5 / np.sqrt(n)
+
+
+@pytest.mark.parametrize("shape", [(70_000, 1), (30, 3000)])  # more than a block of rows, or wide
+def test_blocks_of_rows_do_not_matter(shape):
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=shape), random.normal(size=shape[0])
+    whole = hash_rows(X, y, 3)
+    half = len(y) // 3
+    parts = [hash_rows(X[:half], y[:half], 3), hash_rows(X[half:], y[half:], 3)]
+    assert_array_equal(np.concatenate(parts), whole)
+
+
+@pytest.mark.parametrize("max_bin", [20, 1000])
+def test_of_a_binned_matrix_the_bins_count(max_bin):
+    X, y = make_rows(2000)
+    B = bin_features(X, max_bin=max_bin)
+    hashes = hash_rows(B, y, 7)
+    assert_array_equal(hashes, hash_rows(B.bins.astype(float), y, 7))
+    assert_array_equal(hash_rows(B[100:], y[100:], 7), hashes[100:])

@@ -1,0 +1,147 @@
+"""Features of any type and container give the same model; missing values and bins."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from sklboost import XGBClassifierLite, XGBRegressorLite
+from tests.small_models import ESTIMATORS, outputs, small
+
+
+def as_kinds(X):
+    """Give the same numbers (exact in float32) in every form that estimators take."""
+    names = [f"c{i}" for i in range(X.shape[1])]
+    read_only = X.copy()
+    read_only.setflags(write=False)
+    padded = np.zeros((2 * len(X), X.shape[1] + 3))
+    padded[::2, 1:-2] = X
+    frame = pd.DataFrame(X, columns=names)
+    return {
+        "float64": X,
+        "float32": X.astype(np.float32),
+        "big-endian": X.astype(">f8"),
+        "read-only": read_only,
+        "Fortran order": np.asfortranarray(X),
+        "strided": padded[::2, 1:-2],
+        "reversed": X[::-1, ::-1].copy()[::-1, ::-1],
+        "list": X.tolist(),
+        "objects": X.astype(object),
+        "pandas": frame,
+        "pandas float32": frame.astype(np.float32),
+        "pandas nullable": frame.convert_dtypes(),
+        "polars": pl.DataFrame(X, schema=names),
+        "pyarrow": pa.table(dict(zip(names, X.T, strict=True))),
+    }
+
+
+@pytest.mark.parametrize("kind", as_kinds(np.zeros((2, 2))))
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_same_model_from_every_form_of_the_data(estimator, kind, binary):
+    X, y = binary
+    X = np.asarray(X[:, :6], dtype=np.float32).astype(float)
+    expected = small(estimator).fit(X, y)
+    data = as_kinds(X)[kind]
+    model = small(estimator).fit(data, y)
+    assert_array_equal(outputs(model, data), outputs(expected, X))
+    assert_array_equal(model.apply(data), expected.apply(X))
+    own, other = model.trees_to_dataframe(), expected.trees_to_dataframe()
+    assert_array_equal(own["Split"], other["Split"])
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.int64, bool])
+def test_integers_and_booleans(dtype, binary):
+    X, y = binary
+    X = (X[:, :5] > X[:, :5].mean(axis=0)).astype(dtype)
+    model, expected = (small(XGBClassifierLite).fit(data, y) for data in (X, X.astype(float)))
+    assert_array_equal(outputs(model, X), outputs(expected, X.astype(float)))
+
+
+def test_large_integers_and_timestamps_are_not_rounded_to_float32():
+    # neighbours that are the same number in float32
+    start = 1_700_000_000
+    X = start + np.arange(40)[:, np.newaxis]
+    assert len(np.unique(X.astype(np.float32))) == 1
+    y = (np.arange(40) % 8 < 4).astype(float)
+    model = XGBRegressorLite(n_estimators=1, learning_rate=1.0, reg_lambda=0, max_depth=0)
+    for data in (X, X.astype(float)):
+        assert_allclose(model.fit(data, y).predict(data), y)
+    assert model.trees_to_dataframe()["Split"].dropna().isin(start + np.arange(40) - 0.5).all()
+
+
+def test_float32_model_on_float64_rows():
+    # 0.1 as float32 is larger than 0.1: thresholds are between the numbers that were seen
+    X = np.array([[0.1], [0.2], [0.3], [0.4]], dtype=np.float32)
+    model = XGBRegressorLite(n_estimators=1, max_depth=0).fit(X, [0.0, 1.0, 0.0, 1.0])
+    assert_array_equal(model.predict(X), model.predict(X.astype(float)))
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_inputs_are_left_as_they_were(estimator, binary):
+    X, y = (array.copy() for array in binary)
+    weight = np.linspace(0, 1, len(y))
+    before = X.copy(), y.copy(), weight.copy()
+    outputs(small(estimator).fit(X, y, sample_weight=weight), X)
+    for array, expected in zip((X, y, weight), before, strict=True):
+        assert_array_equal(array, expected)
+
+
+def test_missing_values_are_learnt_from():
+    X = np.array([[1.0], [2.0], [np.nan], [3.0], [np.nan], [np.nan]])
+    y = np.array([0.0, 0.0, 5.0, 0.0, 5.0, 5.0])
+    model = XGBRegressorLite(n_estimators=1, learning_rate=1.0, reg_lambda=0.0).fit(X, y)
+    assert_allclose(model.predict(X), y, atol=1e-6)
+
+
+def test_missing_values_at_predict_only_go_right(regression):
+    X, y = regression
+    model = small(XGBRegressorLite, n_estimators=1, max_depth=1).fit(X, y)
+    top = model.trees_to_dataframe().iloc[0]
+    assert top["Missing"] == top["No"]
+    assert_array_equal(model.apply(np.full((1, X.shape[1]), np.nan)), [[2]])
+
+
+def leaf_covers(X, y, **parameters):
+    """Give the covers of the leaves of one tree that splits wherever there is a cut."""
+    free = dict(n_estimators=1, max_depth=0, reg_lambda=0.0, min_child_weight=0.0)
+    weight = parameters.pop("sample_weight", None)
+    model = XGBRegressorLite(**free, **parameters).fit(X, y, sample_weight=weight)
+    frame = model.trees_to_dataframe()
+    return frame.loc[frame["Feature"] == "Leaf", "Cover"].to_numpy()
+
+
+@pytest.mark.interpreted
+def test_more_values_than_bins_are_cut_into_bins_of_equal_weight():
+    x = np.exp(np.linspace(0.0, 20.0, 96))[:, np.newaxis]  # skewed: weight counts, not distance
+    y = np.arange(96.0) ** 2
+    assert_allclose(leaf_covers(x, y, max_bin=96), 1.0)
+    assert_allclose(leaf_covers(x, y, max_bin=8), 12.0, atol=1)
+    assert_allclose(leaf_covers(x, y, max_bin=2), 48.0, atol=1)
+    weight = np.where(np.arange(96) < 48, 3.0, 1.0)
+    covers = leaf_covers(x, y, max_bin=8, sample_weight=weight)
+    assert len(covers) == 8
+    assert_allclose(covers, weight.sum() / 8, atol=3)
+    # a value that is most of the weight has a bin of its own, and the others still have all theirs
+    heavy = np.where(np.arange(96) == 40, 1000.0, 1.0)
+    covers = leaf_covers(x, y, max_bin=8, sample_weight=heavy)
+    assert len(covers) == 8
+    assert 1000.0 in covers
+
+
+@pytest.mark.interpreted
+def test_missing_values_have_one_of_the_bins():
+    x = np.linspace(0.0, 1.0, 60)[:, np.newaxis]
+    x[::6] = np.nan
+    y = np.where(np.isnan(x[:, 0]), -50.0, np.arange(60.0) ** 2)
+    covers = leaf_covers(x, y, max_bin=6)
+    assert len(covers) == 6
+    assert_allclose(covers, 10.0, atol=1)
+
+
+def test_single_row_and_single_value():
+    model = XGBRegressorLite(n_estimators=3).fit([[1.0]], [4.0])
+    assert_allclose(model.predict([[1.0], [np.nan], [-9.0]]), 4.0)
+    model = XGBRegressorLite(n_estimators=3).fit(np.arange(6.0).reshape(-1, 1), np.full(6, 2.5))
+    assert_allclose(model.predict([[0.0], [100.0]]), 2.5)

@@ -1,0 +1,261 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
+
+from sklboost import bin_features
+from sklboost.estimators.holdout import hold_out
+from tests.conftest import run_python
+
+NO_WEIGHT = np.empty(0)
+
+
+def choose(X, y, weight=NO_WEIGHT, **settings):
+    defaults = dict(fraction=0.1, how="random", groups=None, stratified=False, seed=0)
+    mask = hold_out(X, y, weight, **defaults | settings)
+    assert mask.dtype == bool
+    assert mask.shape == y.shape
+    assert mask.any()
+    assert not mask.all()
+    return mask
+
+
+@pytest.fixture(scope="module", params=[load_breast_cancer, load_wine, load_diabetes])
+def case(request):
+    """Give features, targets, and whether they are classes."""
+    X, y = request.param(return_X_y=True)
+    return X, y.astype(float), request.param is not load_diabetes
+
+
+# --- at random -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fraction", [0.01, 0.1, 0.25, 0.5, 0.9])
+def test_the_fraction_is_held_out_of_every_class(case, fraction):
+    X, y, stratified = case
+    mask = choose(X, y, fraction=fraction, stratified=stratified)
+    for class_ in np.unique(y) if stratified else [None]:
+        rows = y == class_ if stratified else np.ones(len(y), dtype=bool)
+        assert mask[rows].sum() == np.ceil(fraction * rows.sum())
+
+
+@pytest.mark.interpreted
+def test_a_share_in_floating_point_costs_no_row():
+    X = np.arange(100.0)[:, np.newaxis]
+    assert 0.07 * 100 > 7
+    for how in ("random", "time"):
+        assert choose(X, X[:, 0], fraction=0.07, how=how).sum() == 7
+        assert choose(X, X[:, 0], fraction=0.0701, how=how).sum() == 8
+
+
+def test_the_order_of_the_rows_does_not_matter(case):
+    X, y, stratified = case
+    mask = choose(X, y, stratified=stratified)
+    for seed in range(5):
+        order = np.random.default_rng(seed).permutation(len(y))
+        assert_array_equal(choose(X[order], y[order], stratified=stratified), mask[order])
+
+
+@pytest.mark.parametrize("stratified", [False, True])
+def test_weight_2_is_the_row_twice(stratified):
+    random = np.random.default_rng(0)
+    for seed in range(50):
+        n = int(random.integers(5, 40))
+        X = random.integers(0, 4, size=(n, 2)).astype(float)  # rows that are the same, too
+        y = random.integers(0, 2, size=n).astype(float)
+        y[:4] = [0, 1, 0, 1]
+        X[:4, 0] = [10, 11, 12, 13]  # two distinct rows of each class
+        weight = random.integers(1, 5, n)
+        settings = dict(fraction=0.3, stratified=stratified, seed=seed)
+        mask = choose(X, y, weight.astype(float), **settings)
+        rows = random.permutation(np.repeat(np.arange(n), weight))
+        assert_array_equal(choose(X[rows], y[rows], **settings), mask[rows])
+
+
+@pytest.mark.interpreted
+def test_copies_stay_together():
+    random = np.random.default_rng(0)
+    X = random.integers(0, 3, size=(400, 3)).astype(float)
+    y = np.zeros(400)
+    mask = choose(X, y)
+    assert 0.1 <= mask.mean() < 0.15  # 27 distinct rows of about 15 copies each
+    held_out = set(map(tuple, X[mask]))
+    assert not held_out & set(map(tuple, X[~mask]))
+
+
+def test_the_seed_chooses(case):
+    X, y, stratified = case
+    masks = [choose(X, y, seed=seed, stratified=stratified) for seed in range(200)]
+    assert_array_equal(masks[3], choose(X, y, seed=3, stratified=stratified))
+    how_often = np.mean(masks, axis=0)
+    # about as often for every row
+    assert_allclose(how_often, 0.1, atol=5 * np.sqrt(0.1 * 0.9 / 200) + 0.01)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_the_form_of_the_values_does_not_matter(dtype, order):
+    X, y = load_breast_cancer(return_X_y=True)
+    X = X.astype(np.float32)
+    X[::9, 3] = np.nan
+    y = y.astype(float)
+    mask = choose(X, y, stratified=True)
+    assert_array_equal(choose(np.asarray(X, dtype=dtype, order=order), y, stratified=True), mask)
+
+
+def test_a_binned_matrix(case):
+    X, y, stratified = case
+    B = bin_features(X)
+    mask = choose(B, y, stratified=stratified)
+    assert mask.sum() == choose(X, y, stratified=stratified).sum()
+    order = np.random.default_rng(0).permutation(len(y))
+    assert_array_equal(choose(B[order], y[order], stratified=stratified), mask[order])
+
+
+def test_weights_count():
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(5000, 3)), (np.arange(5000) % 3).astype(float)
+    weight = random.exponential(size=5000)
+    mask = choose(X, y, weight, stratified=True)
+    for class_ in range(3):
+        rows = y == class_
+        taken, total = weight[rows & mask].sum(), weight[rows].sum()
+        assert 0.1 * total <= taken < 0.1 * total + weight.max()
+
+
+@pytest.mark.interpreted
+def test_the_last_distinct_row_of_a_class_is_for_training():
+    X = np.arange(6.0)[:, np.newaxis]
+    y = np.array([0.0, 0.0, 0.0, 0.0, 1.0, 2.0])
+    mask = choose(X, y, fraction=0.99, stratified=True)
+    assert mask.sum() == 3
+    assert not mask[4:].any()
+    assert choose(X, y, fraction=0.99).sum() == 5
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("how", ["random", "time"])
+def test_one_row_cannot_be_divided(how):
+    with pytest.raises(
+        ValueError, match=r"n_samples=1: too few distinct rows .* pass X_val and y_"
+    ):
+        choose(np.zeros((1, 2)), np.zeros(1), how=how)
+
+
+@pytest.mark.interpreted
+def test_copies_of_one_row_cannot_be_divided():
+    with pytest.raises(
+        ValueError, match="n_samples=9: too few distinct rows to hold out a share o"
+    ):
+        choose(np.zeros((9, 2)), np.zeros(9))
+    with pytest.raises(ValueError, match="keep one of each class for training; pass X_val and y_"):
+        choose(np.zeros((9, 2)), np.arange(9) % 2.0, stratified=True)
+
+
+# --- groups --------------------------------------------------------------------------------------
+
+LABELS = {
+    "integers": np.arange(20) * 3,
+    "negative integers": -np.arange(20),
+    "strings": np.array([f"patient {k}" for k in range(20)]),
+    "objects": np.array([f"p{k}" if k % 2 else k for k in range(20)], dtype=object),
+    "dates": np.datetime64("2020-01-01") + np.arange(20),
+}
+
+
+@pytest.mark.parametrize("kind", LABELS)
+def test_groups_are_held_out_whole(kind):
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(1000, 2)), random.normal(size=1000)
+    groups = LABELS[kind][random.integers(0, 20, size=1000)]
+    mask = choose(X, y, groups=groups)
+    assert not set(groups[mask].tolist()) & set(groups[~mask].tolist())
+    assert 0.1 <= mask.mean() < 0.2
+    if groups.dtype != object:  # a list of numbers and strings would be an array of strings
+        assert_array_equal(choose(X, y, groups=groups.tolist()), mask)
+    order = random.permutation(1000)
+    assert_array_equal(choose(X[order], y[order], groups=groups[order]), mask[order])
+    held_out = {tuple(choose(X, y, groups=groups, seed=seed)) for seed in range(9)}
+    assert len(held_out) > 5
+
+
+def test_weight_2_is_the_row_twice_in_groups():
+    random = np.random.default_rng(0)
+    for seed in range(20):
+        X, y, groups = random.normal(size=(40, 2)), np.zeros(40), random.integers(0, 6, size=40)
+        weight = random.integers(1, 5, 40)
+        mask = choose(X, y, weight.astype(float), groups=groups, seed=seed)
+        rows = np.repeat(np.arange(40), weight)
+        repeated = choose(X[rows], y[rows], groups=groups[rows], seed=seed)
+        assert_array_equal(repeated, mask[rows])
+
+
+GROUPS_IN_A_PROCESS = """
+import numpy as np
+from sklboost.estimators.holdout import hold_out
+
+groups = np.array(list("abcdefghij"))
+mask = hold_out(np.zeros((10, 1)), np.zeros(10), np.empty(0), fraction=0.3, how="random",
+                groups=groups, stratified=False, seed=1)
+print("".join(groups[mask]))
+"""
+
+
+def test_groups_are_the_same_in_every_process(tmp_path, monkeypatch):
+    found = set()
+    for seed in ("1", "2", "3"):
+        monkeypatch.setenv("PYTHONHASHSEED", seed)
+        found.add(run_python(GROUPS_IN_A_PROCESS, tmp_path))
+    assert len(found) == 1
+
+
+@pytest.mark.interpreted
+def test_one_of_two_groups_is_for_training():
+    X, y = np.arange(10.0)[:, np.newaxis], np.zeros(10)
+    for fraction in (0.01, 0.99):
+        mask = choose(X, y, groups=np.arange(10) < 5, fraction=fraction)
+        assert mask.sum() == 5
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        (["a"] * 4, "groups has one label only, 'a': .* at least 2; pass X_val and y_val"),
+        ([1, 2, 3], r"groups has shape \(3,\): it must have one label for each of the 4 rows"),
+        (np.zeros((4, 1)), r"groups has shape \(4, 1\)"),
+        ([1.0, 2.0, np.nan, 1.0], "groups contains nan: every row needs the label"),
+        (["a", "b", None, "a"], "groups contains None: every row needs the label"),
+    ],
+)
+def test_groups_that_do_not_fit(groups, message):
+    with pytest.raises(ValueError, match=message):
+        choose(np.zeros((4, 1)), np.zeros(4), groups=groups)
+
+
+# --- by time -------------------------------------------------------------------------------------
+
+
+@pytest.mark.interpreted
+def test_the_last_rows():
+    X, y = np.zeros((15, 2)), np.zeros(15)
+    for fraction, n_held_out in [(0.01, 1), (0.1, 2), (0.2, 3), (0.21, 4), (0.99, 14)]:
+        mask = choose(X, y, fraction=fraction, how="time")
+        assert_array_equal(mask, np.arange(15) >= 15 - n_held_out)
+
+
+@pytest.mark.interpreted
+def test_groups_and_time_exclude_one_another():
+    with pytest.raises(ValueError, match='groups were given, and validation_split="time"'):
+        choose(np.zeros((4, 1)), np.zeros(4), groups=[1, 1, 2, 2], how="time")
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("settings", [dict(how="time"), dict(groups=["a"] * 8 + ["b"] * 2)])
+def test_a_class_that_the_training_would_not_see(settings):
+    y = np.array([0.0] * 8 + [1.0] * 2)
+    X = np.arange(10.0)[:, np.newaxis]
+    for seed in range(4):
+        choose(X, y, fraction=0.2, seed=seed, **settings)  # targets, not classes
+        with pytest.raises(ValueError, match=r"all rows of classes_\[[01]\] would be held out for"):
+            choose(X, y, fraction=0.2, seed=seed, stratified=True, **settings)

@@ -1,0 +1,157 @@
+"""Labels of any kind, and the probabilities of their classes."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.model_selection import KFold, cross_val_predict, cross_validate
+
+from sklboost import XGBClassifierLite
+from tests.small_models import small
+
+# --- labels --------------------------------------------------------------------------------------
+
+LABELS = {
+    "text": np.array(["no", "yes"]),
+    "objects": np.array(["zebra", "ant"], dtype=object),
+    "booleans": np.array([True, False]),
+    "integers": np.array([7, -3]),
+    "unsigned": np.array([200, 3], dtype=np.uint8),
+    "whole floats": np.array([2.0, 1.0]),
+}
+
+
+@pytest.mark.parametrize("kind", LABELS)
+def test_labels_of_any_kind(kind, binary):
+    X, y = binary
+    labels = LABELS[kind][y]
+    model = small(XGBClassifierLite).fit(X, labels)
+    assert_array_equal(model.classes_, np.unique(LABELS[kind]))
+    prediction = model.predict(X)
+    assert prediction.dtype == labels.dtype
+    assert np.mean(prediction == labels) > 0.95
+    assert_array_equal(prediction, model.classes_[model.predict_proba(X).argmax(axis=1)])
+    # the sign of the scores, and the order of the columns, follow classes_
+    positive = labels == model.classes_[1]
+    assert model.decision_function(X)[positive].mean() > 1
+    assert model.predict_proba(X)[positive, 1].mean() > 0.8
+
+
+# --- the yardstick: what scikit-learn's own classifiers do ----------------------------------------
+
+PAIRS = {
+    "beyond float64": np.array([2**53, 2**53 + 1], dtype=np.uint64),
+    "beyond int64": np.array([2**63 + 1, 2**63 + 3], dtype=np.uint64),
+    "least int64": np.array([-(2**63), -(2**63) + 1]),
+    "farthest int64": np.array([-(2**63), 2**63 - 1]),
+    "float16": np.array([0, 1], dtype=np.float16),
+    "dates": np.array(["2020-01-01", "2021-01-01"], dtype="M8[D]"),
+    "empty text": np.array(["", "a"]),
+    "fractions": np.array([0.5, 1.5]),
+    "complex": np.array([1 + 0j, 2]),
+    "boolean objects": np.array([True, False], dtype=object),
+    "boolean and number": np.array([True, 2], dtype=object),
+    "text and number": np.array(["a", 2], dtype=object),
+    "text and None": np.array([None, "a"], dtype=object),
+    "beyond 64 bits": np.array([2**70, 1], dtype=object),
+}
+CONTAINERS = {
+    "list": list,
+    "column": lambda y: np.array(y)[:, np.newaxis],
+    "pandas": pd.Series,
+    "pandas string": lambda y: pd.Series(y, dtype="string"),
+    "pandas category": lambda y: pd.Series(y, dtype="category"),
+    "pandas unused category": lambda y: pd.Series(pd.Categorical(y, categories=["yes", "-", "no"])),
+    "pandas column": lambda y: pd.DataFrame({"y": y}),
+    "pandas Int64": lambda y: pd.Series(np.equal(y, "yes").astype(int), dtype="Int64"),
+    "pandas boolean": lambda y: pd.Series(np.equal(y, "yes"), dtype="boolean"),
+    "pandas missing": lambda y: pd.Series([None, *y[1:]]),
+    "pandas missing Int64": lambda y: pd.Series([None] + [1, 2] * (len(y) // 2), dtype="Int64"),
+    "polars": pl.Series,
+    "polars category": lambda y: pl.Series(y, dtype=pl.Categorical),
+    "pyarrow": pa.array,
+}
+THEIRS = HistGradientBoostingClassifier(max_iter=1, min_samples_leaf=5)
+ROWS = np.arange(41.0)[:, np.newaxis]
+SECOND = (np.arange(41) > 20).astype(int)
+
+
+def outcome(model, y):
+    """Give what a classifier made of labels, their dtype and its predictions, or why not."""
+    try:
+        model.fit(ROWS, y)
+    except (TypeError, ValueError) as error:
+        return type(error), str(error)
+    prediction = model.predict(ROWS)
+    return model.classes_.dtype, list(model.classes_), prediction.dtype, list(prediction)
+
+
+@pytest.mark.parametrize("kind", PAIRS)
+def test_the_same_labels_as_scikit_learn(kind):
+    y = PAIRS[kind][SECOND]
+    ours = outcome(small(XGBClassifierLite), y)
+    assert ours == outcome(THEIRS, y)
+    if y.dtype.kind in "iufM" and kind != "fractions":
+        assert ours[3] == list(y)  # it did learn them
+
+
+@pytest.mark.filterwarnings("ignore:A column-vector y was passed")
+@pytest.mark.parametrize("kind", CONTAINERS)
+def test_the_same_labels_as_scikit_learn_from_every_container(kind):
+    y = CONTAINERS[kind](["no" if k == 0 else "yes" for k in SECOND])
+    assert outcome(small(XGBClassifierLite), y) == outcome(THEIRS, y)
+
+
+# --- folds ---------------------------------------------------------------------------------------
+
+
+def test_folds_without_a_class(multiclass):
+    X, y = multiclass
+    names = np.array(["setosa", "versicolor", "virginica"])[y]
+    # sorted by label, and each fold holds out one class: all is wrong, nothing breaks
+    result = cross_validate(small(XGBClassifierLite), X, names, cv=KFold(3), return_estimator=True)
+    assert_array_equal(result["test_score"], 0.0)
+    assert [list(model.classes_) for model in result["estimator"]] == [
+        ["versicolor", "virginica"],
+        ["setosa", "virginica"],
+        ["setosa", "versicolor"],
+    ]
+    # the class that a fold did not see has probability 0 there
+    with pytest.warns(RuntimeWarning, match="Number of classes in training fold"):
+        probability = cross_val_predict(
+            small(XGBClassifierLite), X, names, cv=KFold(3), method="predict_proba"
+        )
+    assert_array_equal(probability[np.arange(150), y], 0.0)
+    assert_allclose(probability.sum(axis=1), 1.0)
+
+
+def test_a_class_of_one_row(binary):
+    X, y = binary
+    y = y.copy()
+    y[5] = 7
+    folds = KFold(3)
+    predicted = cross_val_predict(small(XGBClassifierLite), X, y, cv=folds)
+    assert np.mean(predicted == y) > 0.9
+    whole = small(XGBClassifierLite, n_estimators=30, min_child_weight=0).fit(X, y)
+    assert list(whole.classes_) == [0, 1, 7]
+    assert whole.predict(X[5:6]) == 7
+
+
+def test_probabilities_are_probabilities(binary, multiclass):
+    for X, y in (binary, multiclass):
+        model = small(XGBClassifierLite, n_estimators=50).fit(X, y)
+        probabilities = model.predict_proba(X)
+        assert probabilities.shape == (len(y), len(model.classes_))
+        assert_allclose(probabilities.sum(axis=1), 1.0, rtol=1e-12)
+        assert probabilities.min() >= 0
+        raw = model.decision_function(X)
+        if len(model.classes_) == 2:
+            assert raw.shape == (len(y),)
+            assert_allclose(probabilities[:, 1], 1 / (1 + np.exp(-raw)), rtol=1e-12)
+        else:
+            exponentials = np.exp(raw)
+            expected = exponentials / exponentials.sum(axis=1, keepdims=True)
+            assert_allclose(probabilities, expected, rtol=1e-12)
