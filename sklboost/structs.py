@@ -236,6 +236,10 @@ class Model(NamedTuple):
     params: np.recarray
     n_features: int
 
+    def params_of(self, tree: int) -> TreeParams:
+        """Give the settings of one tree."""
+        return TreeParams(*self.params[tree].item())
+
     @property
     def n_trees(self) -> int:
         """Number of trees: rounds times outputs."""

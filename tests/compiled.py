@@ -38,7 +38,9 @@ def fit_all(X, values, **more_settings):
         (XGBRegressorLite, signal, None, dict(pruning="pre")),
     ]:
         settings = settings | more_settings
-        model = estimator(n_estimators=2, **settings).fit(X, y, sample_weight=weight)
+        validation = dict(X_val=X, y_val=y, sample_weight_val=weight)
+        model = estimator(n_estimators=2, **settings)
+        model.fit(X, y, sample_weight=weight, **validation)
         model.predict(X)
         model.predict(X[:3])
         model.apply(X)

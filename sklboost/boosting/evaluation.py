@@ -26,7 +26,6 @@ from sklboost.metrics.compiled import (
 from sklboost.parallel import ThreadTeam, assemble, barrier, share
 from sklboost.structs import BinCuts, Trees
 from sklboost.tree.scoring import (
-    ScoredRows,
     add_to_block,
     allocate_new_trees,
     fetch_block,

@@ -288,7 +288,8 @@ class XGBClassifierLite(ClassifierMixin, BaseBooster):
         ndarray of float64, shape (n_samples, n_classes)
             Columns in the order of `classes_`.
         """
-        return self._loss.probabilities(self._raw_scores(X, base_margin, iteration_range))
+        raw_score = self._raw_scores(X, base_margin, iteration_range)
+        return self._loss.probabilities(raw_score)
 
     def predict(
         self, X: Any, *, base_margin: Any = None, iteration_range: tuple[int, int] | None = None

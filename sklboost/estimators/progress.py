@@ -157,10 +157,11 @@ def _metric(data: str, metric: str, value: float) -> str:
 def _log(text: str) -> None:
     """Write a line to the handlers of logging, or to stderr where there are none.
 
-    The level of the logger is not asked: `verbose` was.
+    The logger's level is not asked: `verbose` was. Nor is whether it is disabled, as
+    ``logging.config`` does by default to all loggers that its caller did not think of.
     """
     record = _LOGGER.makeRecord(_LOGGER.name, logging.INFO, __file__, 0, text, (), None)
-    if _LOGGER.hasHandlers():
-        _LOGGER.handle(record)
-    else:
+    if not _LOGGER.hasHandlers():
         logging.StreamHandler().handle(record)
+    elif _LOGGER.filter(record):
+        _LOGGER.callHandlers(record)

@@ -37,6 +37,7 @@ _COLUMNS = (
 def _node_row(
     model: Model, tree: int, number: int, node: np.record, feature_names: Sequence[str]
 ) -> dict[str, object]:
+    params = model.params_of(tree)
     row = {
         "Tree": tree,
         "Node": number,
@@ -49,9 +50,8 @@ def _node_row(
         "Gain": float(node.value),
         "Cover": float(node.cover),
         "Category": None,
-        "Similarity": float(similarity(node.gradient, node.cover, model.params[tree]))
-        + 0.0,  # no -0.0
-        "Output": float(leaf_weight(node.gradient, node.cover, model.params[tree])) + 0.0,
+        "Similarity": float(similarity(node.gradient, node.cover, params)) + 0.0,  # no -0.0
+        "Output": float(leaf_weight(node.gradient, node.cover, params)) + 0.0,
     }
     if node.left >= 0:
         left, right = f"{tree}-{node.left}", f"{tree}-{node.right}"

@@ -85,7 +85,8 @@ def _steps() -> Iterator[tuple[str, Callable[[], object]]]:
 
 def _fit_and_predict(X: np.ndarray | BinnedMatrix, max_bin: int) -> None:
     model = XGBRegressorLite(n_estimators=1, max_depth=1, max_bin=max_bin, n_jobs=1)
-    model.fit(X, np.arange(len(X)))
+    y = np.arange(len(X))
+    model.fit(X, y, X_val=X, y_val=y)
     model.predict(X)
     model.apply(X)
 

@@ -248,3 +248,12 @@ def test_no_thread_stays(capsys):
     FakeTraining(progress_callbacks(1)).train()
     assert threading.enumerate() == before
     assert "10/10" in capsys.readouterr().err
+
+
+def test_a_configuration_that_disables_other_loggers_does_not_silence_it(caplog):
+    logger = logging.getLogger("sklboost")
+    logger.disabled = True  # as logging.config.dictConfig leaves it
+    try:
+        test_a_line_for_every_round(caplog)
+    finally:
+        logger.disabled = False

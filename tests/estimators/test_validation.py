@@ -70,7 +70,7 @@ def test_usable_targets(y):
 
 
 @pytest.mark.parametrize(
-    ("y", "words"), [([0, -1.1e30], "divide y"), ([1e-40, 2e-40], "multiply y by a constant")]
+    ("y", "words"), [([0, -1.1e30], "divide it by"), ([1e-40, 2e-40], "multiply it by a constant")]
 )
 def test_targets_that_float32_gradients_cannot_hold(y, words):
     with pytest.raises(ValueError, match=words):

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from sklboost.compiling import kernel
 from sklboost.losses.log_loss import LogLoss
 from sklboost.losses.softmax import Softmax
 from sklboost.metrics.base import NOT_COMPILED
-from sklboost.metrics.compiled import add_losses, allocate_sums, finish_metric
+from sklboost.metrics.compiled import LossSums, add_losses, allocate_sums, finish_metric
 from sklboost.metrics.registry import METRICS, find_metric
-from sklboost.parallel import ThreadTeam
+from sklboost.parallel import ThreadTeam, share
 
 NO_WEIGHT = np.empty(0)
 COMPILED = [
@@ -21,12 +22,21 @@ COMPILED = [
 N_CLASSES = 4
 
 
+@kernel
+def add_all_losses(team, code, y, raw_score, weight, sums):
+    """Let each member do its share of the blocks."""
+    start, stop = share(team, len(sums.blocks))
+    for block in range(start, stop):
+        add_losses(team, code, block, y, raw_score, weight, sums)
+
+
 def compiled_value(code, y, raw_score, weight=NO_WEIGHT, n_threads=1):
     with ThreadTeam(n_threads) as team:
-        sums = allocate_sums(len(y), team.size)
+        sums = allocate_sums(1, len(y), team.size)
         sums.blocks[:], sums.scratch[:] = np.nan, np.nan
-        team.run(add_losses, code, y, raw_score, weight, sums)
-    return finish_metric(code, sums)
+        own = LossSums(sums.blocks[0], sums.scratch)
+        team.run(add_all_losses, code, y, raw_score, weight, own)
+    return finish_metric(code, own)
 
 
 def make_data(task, n_rows, scale=1.0):
