@@ -1,0 +1,196 @@
+"""Class weights in whole fits: they are weights of rows, and can be undone in the probabilities."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_breast_cancer, load_wine
+from sklearn.metrics import log_loss
+from sklearn.model_selection import (
+    KFold,
+    StratifiedKFold,
+    cross_val_predict,
+    cross_validate,
+    train_test_split,
+)
+
+from sklboost import XGBClassifierLite
+from tests.small_models import small
+
+NAMES = np.array(["malignant", "benign"])
+
+
+@pytest.fixture(scope="module")
+def rare():
+    """Give a real problem with one positive in ten rows."""
+    X, y = load_breast_cancer(return_X_y=True)
+    rows = np.sort(np.concatenate([np.flatnonzero(y == 1), np.flatnonzero(y == 0)[:40]]))
+    return X[rows], (y[rows] == 0).astype(int)
+
+
+def scores(X, y, sample_weight=None, **parameters):
+    return small(XGBClassifierLite, **parameters).fit(X, y, sample_weight).decision_function(X)
+
+
+def test_class_weights_are_weights_of_rows(rare):
+    X, y = rare
+    own = np.linspace(0.0, 2.0, len(y))  # one of them is 0
+    for given in (None, own):
+        weight = np.ones(len(y)) if given is None else given
+        for parameters, heavier in (
+            (dict(class_weight={1: 5}), np.where(y == 1, 5.0, 1.0)),
+            (dict(class_weight={0: 0.5, 1: 4}), np.where(y == 1, 4.0, 0.5)),
+            (dict(scale_pos_weight=8), np.where(y == 1, 8.0, 1.0)),
+            (dict(class_weight={1: 4}, scale_pos_weight=2), np.where(y == 1, 8.0, 1.0)),
+        ):
+            expected = scores(X, y, weight * heavier)
+            assert_array_equal(scores(X, y, given, **parameters), expected)
+            assert not np.array_equal(scores(X, y, given), expected)
+
+
+def test_balanced(rare):
+    X, y = rare
+    labels = NAMES[1 - y]
+    weight = len(y) / (2 * np.bincount(y))
+    assert_array_equal(
+        small(XGBClassifierLite, class_weight="balanced").fit(X, labels).decision_function(X),
+        small(XGBClassifierLite).fit(X, labels, sample_weight=weight[y]).decision_function(X),
+    )
+    # both classes count alike, so the start is even
+    model = small(XGBClassifierLite, class_weight="balanced").fit(X, y)
+    assert_allclose(model.model_.base_score, 0.0, atol=1e-12)
+
+
+def test_weights_of_three_classes():
+    X, y = load_wine(return_X_y=True)
+    names = np.array(["a", "b", "c"])[y]
+    model = small(XGBClassifierLite, class_weight={"b": 3, "a": 0.5}).fit(X, names)
+    expected = small(XGBClassifierLite).fit(X, names, np.array([0.5, 3, 1])[y])
+    assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
+
+
+def test_validation_data_is_weighted_too(rare):
+    X, y = rare
+    parts = train_test_split(X, y, random_state=0, stratify=y)
+    X_train, X_val, y_train, y_val = parts
+    weight = [np.where(own == 1, 6.0, 1.0) for own in (y_train, y_val)]
+    by_class = small(XGBClassifierLite, class_weight={1: 6}).fit(
+        X_train, y_train, X_val=X_val, y_val=y_val
+    )
+    by_row = small(XGBClassifierLite).fit(
+        X_train, y_train, weight[0], X_val=X_val, y_val=y_val, sample_weight_val=weight[1]
+    )
+    assert by_class.evals_result_ == by_row.evals_result_
+
+
+def test_errors_reach_the_user(rare):
+    X, y = rare
+    for parameters, words in (
+        (dict(class_weight={"1": 5}), r"no class of y, \['1'\].* use the labels of y, \[0, 1\]"),
+        (dict(class_weight={1: -5}), r"^class_weight=\{1: -5\}: it must be None, 'balanced' or a"),
+        (dict(class_weight="even"), r"^class_weight='even': it must be"),
+        (dict(scale_pos_weight=0), r"^scale_pos_weight=0: it must be a finite number > 0"),
+        (dict(calibrated_prior="yes"), r"^calibrated_prior='yes': it must be True or False"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            small(XGBClassifierLite, **parameters).fit(X, y)
+    three = y.copy()
+    three[:20] = 2
+    with pytest.raises(ValueError, match=r"^scale_pos_weight=3, but y has 3 classes"):
+        small(XGBClassifierLite, scale_pos_weight=3).fit(X, three)
+
+
+def test_a_fold_without_a_class_needs_no_other_dict():
+    X, y = load_wine(return_X_y=True)
+    model = small(XGBClassifierLite, class_weight={0: 1, 1: 2, 2: 3})
+    result = cross_validate(model, X, y, cv=KFold(3), return_estimator=True)
+    for fitted, (train, _) in zip(result["estimator"], KFold(3).split(X), strict=True):
+        by_hand = small(XGBClassifierLite).fit(X[train], y[train], sample_weight=1.0 + y[train])
+        assert_array_equal(fitted.predict_proba(X), by_hand.predict_proba(X))
+
+
+# --- the calibrated prior ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        dict(class_weight="balanced"),
+        dict(scale_pos_weight=20),
+        dict(class_weight={0: 3, 1: 100}, n_estimators=2),
+        dict(class_weight="balanced", base_score=0.9),
+    ],
+)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_mean_probability_is_the_base_rate(parameters, weighted, rare):
+    X, y = rare
+    weight = np.random.default_rng(0).exponential(size=len(y)) if weighted else None
+    base_rate = np.average(y, weights=weight)
+
+    def mean_probability(**more):
+        model = small(XGBClassifierLite, **(parameters | more)).fit(X, y, weight)
+        return np.average(model.predict_proba(X)[:, 1], weights=weight)
+
+    assert mean_probability() > base_rate + 0.01
+    assert_allclose(mean_probability(calibrated_prior=True), base_rate, atol=1e-8)
+
+
+def test_the_mean_probabilities_of_three_classes_are_their_shares():
+    X, y = load_wine(return_X_y=True)
+    weighted = small(XGBClassifierLite, n_estimators=2, class_weight={2: 9})
+    assert abs(weighted.fit(X, y).predict_proba(X).mean(axis=0) - np.bincount(y) / 178).max() > 0.1
+    weighted.set_params(calibrated_prior=True).fit(X, y)
+    assert_allclose(weighted.predict_proba(X).mean(axis=0), np.bincount(y) / 178, atol=1e-8)
+
+
+def test_held_out_probabilities_are_honest(rare):
+    X, y = rare
+    errors, losses = [], []
+    for calibrated in (False, True):
+        model = XGBClassifierLite(
+            n_estimators=20,
+            learning_rate=0.1,
+            max_depth=2,
+            scale_pos_weight=50,
+            calibrated_prior=calibrated,
+        )
+        folds = StratifiedKFold(5, shuffle=True, random_state=0)
+        probability = cross_val_predict(model, X, y, cv=folds, method="predict_proba")
+        errors.append(abs(probability[:, 1].mean() - y.mean()))
+        losses.append(log_loss(y, probability))
+    assert errors[0] > 0.1
+    assert errors[1] < 0.01
+    assert losses[1] < 0.6 * losses[0]
+
+
+def test_all_scores_are_shifted_by_the_same(rare):
+    X, y = rare
+    weighted, calibrated = (
+        small(XGBClassifierLite, class_weight="balanced", calibrated_prior=c).fit(X, y)
+        for c in (False, True)
+    )
+    shift = calibrated.decision_function(X) - weighted.decision_function(X)
+    assert_allclose(shift, shift[0])
+    assert shift[0] < -0.5
+    assert_array_equal(weighted.apply(X), calibrated.apply(X))
+    # a class's rows are told from the others as well as before, only the threshold has moved
+    for proba, predicted in zip(
+        calibrated.staged_predict_proba(X), calibrated.staged_predict(X), strict=True
+    ):
+        assert_array_equal(proba[:, 1] > 0.5, predicted == 1)
+    assert_array_equal(proba, calibrated.predict_proba(X))
+
+
+def test_without_class_weights_the_means_are_made_right_as_well(rare):
+    X, y = rare
+    for parameters in ({}, dict(base_score=0.5)):
+        model = small(XGBClassifierLite, calibrated_prior=True, n_estimators=3, **parameters)
+        assert_allclose(model.fit(X, y).predict_proba(X)[:, 1].mean(), y.mean(), atol=1e-8)
+
+
+def test_the_shift_is_the_same_bits_for_any_number_of_threads(rare):
+    X, y = rare
+    expected, *others = (
+        scores(X, y, class_weight="balanced", calibrated_prior=True, n_jobs=n) for n in (1, 2, 5)
+    )
+    for found in others:
+        assert_array_equal(found, expected)

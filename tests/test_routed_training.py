@@ -1,0 +1,151 @@
+"""Validation data, groups and margins, passed on to `fit` by scikit-learn's tools."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.datasets import load_diabetes
+from sklearn.metrics import mean_squared_error
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    KFold,
+    cross_validate,
+    train_test_split,
+)
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.metadata_routing import MetadataRequest
+
+from sklboost import XGBClassifierLite, XGBRegressorLite
+
+pytestmark = pytest.mark.usefixtures("routing")
+
+
+@pytest.fixture
+def routing():
+    with config_context(enable_metadata_routing=True):
+        yield
+
+
+def stopping(estimator, **parameters):
+    """Give an estimator that overfits soon, and stops when it does."""
+    early = dict(n_estimators=200, learning_rate=0.5, early_stopping_rounds=5)
+    return estimator(**(early | parameters))
+
+
+def test_early_stopping_in_a_pipeline_that_transforms_the_validation_data(binary):
+    X, y = binary
+    X_train, X_val, y_train, y_val = train_test_split(X, y, random_state=0)
+    model = stopping(XGBClassifierLite).set_fit_request(X_val=True, y_val=True)
+    pipeline = Pipeline([("scale", StandardScaler()), ("model", model)], transform_input=["X_val"])
+    pipeline.fit(X_train, y_train, X_val=X_val, y_val=y_val)
+    assert pipeline[-1].stop_reason_ == "early_stopping"
+    scaler = StandardScaler().fit(X_train)
+    by_hand = stopping(XGBClassifierLite).fit(
+        scaler.transform(X_train), y_train, X_val=scaler.transform(X_val), y_val=y_val
+    )
+    assert pipeline[-1].evals_result_ == by_hand.evals_result_
+    assert pipeline[-1].best_iteration_ == by_hand.best_iteration_
+    assert_array_equal(
+        pipeline.predict_proba(X_val), by_hand.predict_proba(scaler.transform(X_val))
+    )
+
+
+def test_transformed_validation_data_is_a_frame_where_the_training_data_is():
+    X, y = load_diabetes(return_X_y=True, as_frame=True)
+    X_train, X_val, y_train, y_val = train_test_split(X, y, random_state=0)
+    model = stopping(XGBRegressorLite).set_fit_request(X_val=True, y_val=True)
+    pipeline = Pipeline([("scale", StandardScaler()), ("model", model)], transform_input=["X_val"])
+    pipeline.set_output(transform="pandas")
+    pipeline.fit(X_train, y_train, X_val=X_val, y_val=y_val)
+    assert list(pipeline[-1].feature_names_in_) == list(X.columns)
+    # the best of the curve is what the pipeline predicts with
+    (curve,) = pipeline[-1].evals_result_["validation_0"].values()
+    best = mean_squared_error(y_val, pipeline.predict(X_val)) ** 0.5
+    assert best == pytest.approx(min(curve))
+    assert pipeline[-1].best_score_ == min(curve)
+
+
+def test_weights_of_the_validation_data(binary):
+    X, y = binary
+    X_train, X_val, y_train, y_val = train_test_split(X, y, random_state=0)
+    weight = np.where(y_val == 1, 1.0, 30.0)
+    model = stopping(XGBClassifierLite).set_fit_request(
+        X_val=True, y_val=True, sample_weight_val=True
+    )
+    validation = dict(X_val=X_val, y_val=y_val, sample_weight_val=weight)
+    pipeline = make_pipeline(model).fit(X_train, y_train, **validation)
+    by_hand = stopping(XGBClassifierLite).fit(X_train, y_train, **validation)
+    unweighted = stopping(XGBClassifierLite).fit(X_train, y_train, X_val=X_val, y_val=y_val)
+    assert pipeline[-1].evals_result_ == by_hand.evals_result_
+    assert pipeline[-1].evals_result_ != unweighted.evals_result_
+
+
+def test_groups_in_a_grid_search_choose_the_folds_and_what_is_held_out(regression):
+    X, y = regression
+    groups = np.arange(len(y)) % 40
+    model = stopping(XGBRegressorLite, random_state=0).set_fit_request(groups=True)
+    grid = {"max_depth": [1, 3]}
+    search = GridSearchCV(model, grid, cv=GroupKFold(3)).fit(X, y, groups=groups)
+    best = search.best_estimator_
+    assert best.stop_reason_ == "early_stopping"
+    assert best.n_estimators_ < 200
+    by_hand = clone(best).fit(X, y, groups=groups)
+    assert by_hand.evals_result_ == best.evals_result_
+    assert_array_equal(search.predict(X), by_hand.predict(X))
+    # without them other rows are held out
+    assert clone(best).fit(X, y).evals_result_ != best.evals_result_
+
+
+class MarginScorer:
+    """Minus the mean squared error of predictions that start from margins."""
+
+    def __call__(self, estimator, X, y, base_margin):
+        return -mean_squared_error(y, estimator.predict(X, base_margin=base_margin))
+
+    def get_metadata_routing(self):
+        request = MetadataRequest(owner="MarginScorer")
+        request.score.add_request(param="base_margin", alias=True)
+        return request
+
+
+def test_cross_validation_with_weights_and_margins(regression):
+    X, y = regression
+    weight = np.where(y > 150, 5.0, 1.0)
+    margin = 1000.0 + 2 * y
+    model = XGBRegressorLite(n_estimators=5, max_depth=2)
+    result = cross_validate(
+        clone(model).set_fit_request(sample_weight=True, base_margin=True),
+        X,
+        y,
+        cv=KFold(3),
+        params={"sample_weight": weight, "base_margin": margin},
+        scoring=MarginScorer(),
+        return_estimator=True,
+        return_indices=True,
+    )
+    for k, fitted in enumerate(result["estimator"]):
+        train, test = result["indices"]["train"][k], result["indices"]["test"][k]
+        by_hand = clone(model).fit(
+            X[train], y[train], sample_weight=weight[train], base_margin=margin[train]
+        )
+        predicted = by_hand.predict(X[test], base_margin=margin[test])
+        assert_array_equal(fitted.predict(X[test], base_margin=margin[test]), predicted)
+        assert result["test_score"][k] == -mean_squared_error(y[test], predicted)
+        # margins are worth something: the trees add to them
+        assert not np.allclose(predicted, by_hand.predict(X[test], base_margin=np.zeros(len(test))))
+
+
+def test_margins_at_fit_and_predict_of_a_pipeline(regression):
+    X, y = regression
+    margin = y + np.where(X[:, 2] > 0, 30.0, -30.0)
+    model = XGBRegressorLite(n_estimators=30, max_depth=1)
+    asking = clone(model).set_fit_request(base_margin=True).set_predict_request(base_margin=True)
+    pipeline = make_pipeline(StandardScaler(), asking).fit(X, y, base_margin=margin)
+    # the trees take away what the margin has too much
+    assert np.abs(pipeline.predict(X, base_margin=margin) - y).max() < 1
+    scaled = StandardScaler().fit_transform(X)
+    by_hand = model.fit(scaled, y, base_margin=margin).predict(scaled, base_margin=margin)
+    assert_array_equal(pipeline.predict(X, base_margin=margin), by_hand)
