@@ -4,7 +4,7 @@ In: a 2-D float array or a :class:`~sklboost.data.binned_matrix.BinnedMatrix`. O
 tree is grown from, or blocks of values that go down the trees.
 
 The one idea: for prediction a bin becomes a value again, one from its middle. No threshold of a
-tree lies within a bin that had rows in the node, so a bin goes where its values went in training.
+tree divides the values of a bin, so they all go where this one goes.
 """
 
 from collections.abc import Iterator

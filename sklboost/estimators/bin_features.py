@@ -55,10 +55,9 @@ def bin_features(
     training rows of each fold alone: pass the raw values.
 
     A model fitted on all of it is bit for bit the one fitted on `X`. It predicts raw values as
-    usual, and rows of the matrix that the rows given to ``fit`` came from. For the rows it was
-    fitted on, both give the same bits. A row that was held out may differ a little where a feature
-    has more values than bins: a threshold can pass through a bin that had no training rows in the
-    node, and then sends the whole bin to one side, but raw values to both.
+    usual, and rows of the matrix that the rows given to ``fit`` came from. Both give the same bits,
+    for rows that were held out as well (but for those of `sample_weight` 0 here, whose values the
+    cut points have not seen): no threshold divides the values of a bin.
 
     Examples
     --------

@@ -57,12 +57,14 @@ class XGBClassifierLite(ClassifierMixin, BaseBooster):
         of gain below `gamma` at once, as XGBoost's ``hist`` does.
     subsample : float, default=1.0
         Part of the rows that each round's trees are grown from, drawn anew for each round: greater
-        than 0, at most 1. Each row is drawn or not by itself, so the number varies a little.
+        than 0, at most 1. Each row is drawn or not by itself, so the number varies a little. Weight
+        2 is the row twice here, too, if the weights are whole and their sum is at most 4,096; else
+        a row is drawn whole, whatever its weight.
     sampling_method : {"uniform", "gradient_based"}, default="uniform"
         "uniform": every row is drawn with probability `subsample`. "gradient_based": with one
         proportional to ``sqrt(g^2 + 0.1 h^2)``, at most 1, about `subsample` of the rows in all;
-        a row drawn with probability p counts 1 / p times. For each tree; as good as all rows with
-        fewer of them, 0.1 for instance.
+        gradient and hessian of a row drawn with probability p count 1 / p times, for
+        `min_child_weight` too. Of use where `subsample` is small.
     colsample_bytree : float, default=1.0
         Part of the features that a tree may split on, drawn anew for each tree: greater than 0, at
         most 1; rounded down, at least one feature.
