@@ -51,10 +51,12 @@ def fit(library, dataset, settings, n_threads):
 def quiet(library, n_threads):
     """Limit the threads of a library without a parameter for them, and keep LightGBM quiet.
 
-    It names the columns of an array, then warns that arrays have no names.
+    It names the columns of an array, then warns that arrays have no names; and in version 4.7 that
+    `eval_set`, which older ones know alone, will go.
     """
     with peers.thread_limit(library, n_threads), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        warnings.filterwarnings("ignore", message="The argument 'eval_set' is deprecated")
         yield
 
 

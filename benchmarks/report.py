@@ -115,6 +115,22 @@ def _memory(records):
     )
 
 
+def _validation(records):
+    rows = []
+    for where, group in tables.groups(records):
+        added = group.groupby("library", sort=False)["added_ratio"].median()
+        cells = {name: f"{100 * value:.1f} %" for name, value in added.items()}
+        if aims.OURS in added:
+            percent = aims.judge_limit(100 * added[aims.OURS], 100 * aims.MAX_ADDED)
+            cells[aims.OURS] = f"{percent} %"
+        rows.append(where | cells)
+    yield (
+        "## Time added by scoring validation rows after every round\n\n"
+        "One row for every four of the training, the default metric; median over pairs of fits "
+        "with and without.\n\n" + tables.markdown(rows)
+    )
+
+
 def _start(records):
     rows = []
     for (library, start), group in records.groupby(["library", "start"], sort=False):
@@ -214,6 +230,7 @@ SECTIONS = {
     "predict_row": _predict_row,
     "grid": _grid,
     "memory": _memory,
+    "validation": _validation,
     "start": _start,
     "growth": _growth,
     "floor": _floor,

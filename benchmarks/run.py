@@ -34,6 +34,9 @@ SETS = {
     "predict": Set("predictions.measure_predictions", workloads.PREDICT, TO_PREDICT),
     "grid": Set("searches.measure_searches", workloads.GRID),
     "memory": Set("memory.measure_memory", workloads.MEMORY),
+    "validation": Set(
+        "validations.measure_validations", workloads.VALIDATION, (OURS, "xgboost", "lightgbm")
+    ),
     "start": Set("start.measure_starts", workloads.START),
     "growth": Set("fits.measure_growth", workloads.GROWTH, (OURS,)),
     "floor": Set("floor.measure_floor", workloads.ENGINE, (OURS,)),

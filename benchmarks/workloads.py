@@ -42,6 +42,10 @@ REAL = (
 # 100,000 rows for training, and as many to predict.
 PREDICT = (Workload("binary-100000x28", "binary-100000x28", BOTH),)
 GRID = (Workload("binary-20000x28", "binary-20000x28"),)
+# A fit with and without validation rows.
+VALIDATION = tuple(
+    Workload(f"binary-{n_rows}x28", f"binary-{n_rows}x28", BOTH) for n_rows in (10_000, 100_000)
+) + (Workload("protein_casp", "protein_casp"),)
 START = (Workload("binary-1000x28", "binary-1000x28"),)
 MEMORY = (Workload("binary-1000000x28", "binary-1000000x28"),)
 # The floor, the kernels and the phases of a fit.

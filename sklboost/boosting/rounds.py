@@ -27,7 +27,7 @@ _NODES_PER_CALL = 1_000_000
 _ROWS, _FEATURES = np.int64(-1), np.int64(-2)
 
 
-class Training(NamedTuple):
+class RoundState(NamedTuple):
     """What all rounds share.
 
     Attributes
@@ -59,7 +59,7 @@ class Training(NamedTuple):
 
 
 @kernel
-def boost_rounds(team, rounds, training, params, workspace, grown):
+def boost_rounds(team, rounds, state, params, workspace, grown):
     """Do the rounds ``[start, stop)``; every member of the team calls it.
 
     Parameters
@@ -67,7 +67,7 @@ def boost_rounds(team, rounds, training, params, workspace, grown):
     team : Team
     rounds : tuple of int
         Start and stop.
-    training : Training
+    state : RoundState
     params : TreeParams
     workspace : Workspace
     grown : Trees
@@ -75,11 +75,11 @@ def boost_rounds(team, rounds, training, params, workspace, grown):
     """
     if not assemble(team):
         return
-    raw_score, derivatives = training.raw_score, training.derivatives
+    raw_score, derivatives = state.raw_score, state.derivatives
     gradient, hessian = derivatives.gradient, derivatives.hessian
     tree = 0
     for round_ in range(rounds[0], rounds[1]):
-        loss, y, scratch = training.loss, training.y, training.scratch
+        loss, y, scratch = state.loss, state.y, state.scratch
         fill_gradients(team, loss, y, raw_score, gradient, hessian, scratch)
         barrier(team)
         for output in range(raw_score.shape[0]):
@@ -91,11 +91,11 @@ def boost_rounds(team, rounds, training, params, workspace, grown):
                 derivatives.slack,
             )
             keys = TreeKeys(
-                hash_key(training.seed, round_, output),
-                hash_key(training.sampling_seed, round_, _ROWS),
-                np.int64(hash_key(training.sampling_seed, round_, _FEATURES - output)),
+                hash_key(state.seed, round_, output),
+                hash_key(state.sampling_seed, round_, _ROWS),
+                np.int64(hash_key(state.sampling_seed, round_, _FEATURES - output)),
             )
-            grow_tree(team, training.matrix, own, keys, params, workspace, raw_score[output])
+            grow_tree(team, state.matrix, own, keys, params, workspace, raw_score[output])
             if team.rank == 0:
                 store_tree(workspace.tree, grown, tree)
             tree += 1
@@ -159,7 +159,7 @@ class Rounds:
         scratch = allocate_scratch(team.size)
         self._team = team
         seeds = (seed, sampling_seed)
-        self._training = Training(matrix, loss.code, y, raw_score, derivatives, scratch, *seeds)
+        self._state = RoundState(matrix, loss.code, y, raw_score, derivatives, scratch, *seeds)
         self._workspace = allocate_workspace(matrix, params, team.size)
         if params.subsample < 1.0:
             self._workspace.row_sample.keys[:] = row_keys(matrix.columns, y, derivatives.weight)
@@ -179,7 +179,7 @@ class Rounds:
     def run(self, start: int, stop: int, params: TreeParams) -> Trees:
         """Do the rounds ``[start, stop)`` and give a copy of their trees."""
         grown = self.grown
-        self._team.run(boost_rounds, (start, stop), self._training, params, self._workspace, grown)
+        self._team.run(boost_rounds, (start, stop), self._state, params, self._workspace, grown)
         n_trees = (stop - start) * self._n_outputs
         starts = grown.starts[: n_trees + 1].copy()
         return Trees(
