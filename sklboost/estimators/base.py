@@ -208,7 +208,6 @@ class BaseBooster(ChecksNames, CallbackSupportMixin, BaseEstimator, metaclass=AB
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows.
         iteration_range : tuple of int, optional
             First round and the one after the last, ``(0, k)`` for the first k; ``(0, 0)``: all.
 

@@ -283,7 +283,6 @@ class XGBClassifierLite(ClassifierMixin, BaseBooster):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows.
         base_margin : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
             Raw scores to start from, in place of those the model started from.
         iteration_range : tuple of int, optional
@@ -304,7 +303,6 @@ class XGBClassifierLite(ClassifierMixin, BaseBooster):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows.
         base_margin : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
             Raw scores to start from, in place of those the model started from.
         iteration_range : tuple of int, optional
@@ -327,7 +325,6 @@ class XGBClassifierLite(ClassifierMixin, BaseBooster):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows.
         base_margin : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
             Raw scores to start from, in place of those the model started from.
         iteration_range : tuple of int, optional
@@ -346,7 +343,6 @@ class XGBClassifierLite(ClassifierMixin, BaseBooster):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows.
         base_margin : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
             Raw scores to start from, in place of those the model started from.
 
@@ -363,7 +359,6 @@ class XGBClassifierLite(ClassifierMixin, BaseBooster):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows.
         base_margin : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
             Raw scores to start from, in place of those the model started from.
 
@@ -380,7 +375,6 @@ class XGBClassifierLite(ClassifierMixin, BaseBooster):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows.
         base_margin : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
             Raw scores to start from, in place of those the model started from.
 

@@ -160,7 +160,6 @@ class XGBRegressorLite(RegressorMixin, BaseBooster):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows.
         base_margin : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
             Raw scores to start from, in place of those the model started from.
         iteration_range : tuple of int, optional
@@ -179,7 +178,6 @@ class XGBRegressorLite(RegressorMixin, BaseBooster):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows.
         base_margin : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
             Raw scores to start from, in place of those the model started from.
 
