@@ -83,11 +83,11 @@ def lay_out_rows(
     # beyond the last row lie zeros, whose way nobody asks for
     padded = np.zeros((n_features, n_blocks * _BLOCK_ROWS), dtype=bins.dtype)
     padded[:, :n_samples] = bins
-    is_missing = np.zeros(padded.shape, dtype=bool)
+    missing = np.zeros((n_features, n_blocks * _BLOCK_ROWS // WORD), dtype=np.uint64)
     for feature in np.flatnonzero(has_missing):
         last_bin = cuts.starts[feature + 1] - cuts.starts[feature] + 1
-        is_missing[feature] = padded[feature] == last_bin
-    missing = np.packbits(is_missing, axis=1, bitorder="little").view(np.uint64)
+        is_missing = padded[feature] == last_bin
+        missing[feature] = np.packbits(is_missing, bitorder="little").view(np.uint64)
     scratch = allocate_scratch(
         _in_blocks(padded, _BLOCK_ROWS), _in_blocks(missing, _BLOCK_ROWS // WORD), team.size
     )
