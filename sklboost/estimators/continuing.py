@@ -115,6 +115,6 @@ def rounds_to_do(continued: Continued | None, n_estimators: int) -> range:
             f"n_estimators={n_estimators} is what the model already has: with warm_start=True "
             "there is nothing to fit",
             UserWarning,
-            stacklevel=5,
+            stacklevel=5,  # the caller of fit, which scikit-learn wraps
         )
     return range(n_before, n_estimators)

@@ -100,6 +100,23 @@ def test_configured_logging_is_used(monkeypatch, capsys, name):
     assert logging_state() == before
 
 
+def test_seen_whatever_the_level_of_the_logger(monkeypatch):
+    stream = io.StringIO()
+    monkeypatch.setattr(logging.root, "handlers", [logging.StreamHandler(stream)])
+    monkeypatch.setattr(logging.getLogger("sklboost"), "level", logging.ERROR)
+    before = logging_state()
+    FakeTraining(progress_callbacks(2), 1).train()
+    assert stream.getvalue() == "round 1 of 1: training loss 1\n"
+    assert logging_state() == before
+
+
+def test_a_filter_may_refuse(monkeypatch, capsys):
+    monkeypatch.setattr(logging.getLogger("sklboost"), "filters", [lambda record: False])
+    monkeypatch.setattr(logging.root, "handlers", [logging.StreamHandler()])
+    FakeTraining(progress_callbacks(2), 1).train()
+    assert capsys.readouterr() == ("", "")
+
+
 def test_a_handler_may_refuse(monkeypatch, capsys):
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
