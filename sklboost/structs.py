@@ -192,8 +192,6 @@ class TrainingBins(NamedTuple):
         1 where the last cell of a feature counts its missing values.
     lower, upper : ndarray of float64
         As in :class:`BinCuts`.
-    is_exact : ndarray of int64, shape (n_features,)
-        1 where every distinct value of a feature has a bin of its own.
     """
 
     rows: np.ndarray
@@ -202,7 +200,6 @@ class TrainingBins(NamedTuple):
     has_missing: np.ndarray
     lower: np.ndarray
     upper: np.ndarray
-    is_exact: np.ndarray
 
 
 class Model(NamedTuple):

@@ -13,9 +13,10 @@ from sklboost.losses.base import Loss
 from sklboost.losses.gradients import allocate_scratch, fill_gradients
 from sklboost.parallel import ThreadTeam, assemble, barrier
 from sklboost.structs import NODE_DTYPE, PARAMS_DTYPE, TrainingBins, TreeParams, Trees, records
-from sklboost.tree.growing import TreeKeys, grow_tree
+from sklboost.tree.column_sampling import ColumnSample, allocate_column_sample
+from sklboost.tree.growing import Draws, TreeKeys, grow_tree
 from sklboost.tree.quantization import Derivatives, weigh
-from sklboost.tree.row_sampling import row_keys
+from sklboost.tree.row_sampling import RowSample, allocate_row_sample, row_keys
 from sklboost.tree.workspace import allocate_workspace
 
 # Small data: a call of a kernel takes as long as a tree of a few hundred rows, and waking a team
@@ -56,6 +57,8 @@ class RoundState(NamedTuple):
     scratch: np.ndarray
     seed: int
     sampling_seed: int
+    rows: RowSample
+    columns: ColumnSample
 
 
 @kernel
@@ -95,7 +98,8 @@ def boost_rounds(team, rounds, state, params, workspace, grown):
                 hash_key(state.sampling_seed, round_, _ROWS),
                 np.int64(hash_key(state.sampling_seed, round_, _FEATURES - output)),
             )
-            grow_tree(team, state.matrix, own, keys, params, workspace, raw_score[output])
+            draws = Draws(keys, state.rows, state.columns)
+            grow_tree(team, state.matrix, own, draws, params, workspace, raw_score[output])
             if team.rank == 0:
                 store_tree(workspace.tree, grown, tree)
             tree += 1
@@ -159,10 +163,14 @@ class Rounds:
         scratch = allocate_scratch(team.size)
         self._team = team
         seeds = (seed, sampling_seed)
-        self._state = RoundState(matrix, loss.code, y, raw_score, derivatives, scratch, *seeds)
-        self._workspace = allocate_workspace(matrix, params, team.size)
+        rows = allocate_row_sample(len(y), params, team.size)
         if params.subsample < 1.0:
-            self._workspace.row_sample.keys[:] = row_keys(matrix.columns, y, derivatives.weight)
+            rows.keys[:] = row_keys(matrix.columns, y, derivatives.weight)
+        columns = allocate_column_sample(matrix.rows.shape[1], team.size)
+        self._state = RoundState(
+            *(matrix, loss.code, y, raw_score, derivatives, scratch, *seeds, rows, columns)
+        )
+        self._workspace = allocate_workspace(matrix, params, team.size)
         self._n_outputs = len(raw_score)
         capacity = len(self._workspace.tree.nodes)
         worth = _VALUES_PER_CALL // (matrix.rows.size * self._n_outputs)

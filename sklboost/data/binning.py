@@ -161,8 +161,6 @@ def lay_out_cells(
     n_bins = np.diff(cuts.starts) + 1
     cell_starts = np.zeros(len(cuts.starts), dtype=np.int64)
     np.cumsum(n_bins + has_missing, out=cell_starts[1:])
-    first_bins = cuts.starts[:-1] + np.arange(len(n_bins))
-    is_exact = np.logical_and.reduceat(cuts.lower == cuts.upper, first_bins)
     return TrainingBins(
         rows=rows,
         columns=columns,
@@ -170,5 +168,4 @@ def lay_out_cells(
         has_missing=has_missing,
         lower=_cell_values(cuts.lower, n_bins, has_missing),
         upper=_cell_values(cuts.upper, n_bins, has_missing),
-        is_exact=is_exact.astype(np.int64),
     )

@@ -13,14 +13,14 @@ import numpy as np
 
 from sklboost.compiling import kernel
 from sklboost.parallel import barrier, reset_tasks
-from sklboost.tree.column_sampling import choose_tree_features
+from sklboost.tree.column_sampling import ColumnSample, choose_tree_features
 from sklboost.tree.formulas import leaf_weight
 from sklboost.tree.frontier import choose_frontier, plan_builds, start_tree
 from sklboost.tree.histogram import build_histograms
 from sklboost.tree.partition import add_leaf_values, own_all_rows, route_rows
 from sklboost.tree.pruning import close_gaps, name_final_leaves, prune
 from sklboost.tree.quantization import quantize, unpack
-from sklboost.tree.row_sampling import draw_rows
+from sklboost.tree.row_sampling import RowSample, draw_rows
 from sklboost.tree.splitting import Search, find_splits
 
 
@@ -39,6 +39,18 @@ class TreeKeys(NamedTuple):
     rounding: np.uint64
     rows: np.uint64
     features: np.int64
+
+
+class Draws(NamedTuple):
+    """What is drawn for a tree, and by which keys.
+
+    Apart from the workspace, which many kernels are called with: each array more in it would cost
+    them all.
+    """
+
+    keys: TreeKeys
+    rows: RowSample
+    columns: ColumnSample
 
 
 @kernel
@@ -63,7 +75,7 @@ def sum_root(matrix, steps, params, workspace):
 
 
 @kernel
-def grow_tree(team, matrix, derivatives, keys, params, workspace, raw_score):
+def grow_tree(team, matrix, derivatives, draws, params, workspace, raw_score):
     """Grow one tree on the derivatives and add its leaf values to the raw scores.
 
     Every member of the team calls it.
@@ -74,7 +86,7 @@ def grow_tree(team, matrix, derivatives, keys, params, workspace, raw_score):
     matrix : TrainingBins
     derivatives : Derivatives
         Modified in place if rows are drawn by gradients.
-    keys : TreeKeys
+    draws : Draws
     params : TreeParams
     workspace : Workspace
         Overwritten; the tree is in ``workspace.tree.nodes[:counts.n_nodes]``.
@@ -82,9 +94,9 @@ def grow_tree(team, matrix, derivatives, keys, params, workspace, raw_score):
         Added to in place.
     """
     gradients, counts = workspace.gradients, workspace.tree.counts[0]
-    row_sample, column_sample = workspace.row_sample, workspace.column_sample
+    keys = draws.keys
     if params.subsample < 1.0:
-        draw_rows(team, derivatives, keys.rows, params, row_sample, workspace.partition)
+        draw_rows(team, derivatives, keys.rows, params, draws.rows, workspace.partition)
     else:
         own_all_rows(team, workspace.partition)
     quantize(team, derivatives, keys.rounding, gradients)
@@ -92,14 +104,14 @@ def grow_tree(team, matrix, derivatives, keys, params, workspace, raw_score):
     search = Search(matrix, (gradients.steps[0], gradients.steps[1]), params)
     if team.rank == 0:
         reset_tasks(team)
-        choose_tree_features(keys.features, params, column_sample)
+        choose_tree_features(keys.features, params, draws.columns)
         start_tree(team, search, workspace)
     barrier(team)
     build_histograms(team, matrix, packed, workspace)
     if team.rank == 0:
         sum_root(matrix, search.steps, params, workspace)
     barrier(team)
-    find_splits(team, search, workspace)
+    find_splits(team, search, workspace, draws.columns)
     while True:
         if team.rank == 0:
             reset_tasks(team)
@@ -112,7 +124,7 @@ def grow_tree(team, matrix, derivatives, keys, params, workspace, raw_score):
             plan_builds(team, search, workspace)
         barrier(team)
         build_histograms(team, matrix, packed, workspace)
-        find_splits(team, search, workspace)
+        find_splits(team, search, workspace, draws.columns)
     if team.rank == 0:
         prune(workspace.tree, params)
         name_final_leaves(workspace.tree)

@@ -210,7 +210,7 @@ def scan_feature(search, node, histogram, feature, scratch, best):
 
 
 @kernel
-def search_task(search, workspace, task, rank):
+def search_task(search, workspace, columns, task, rank):
     """Find the best split of one node among one chunk of the features."""
     tree, scratch = workspace.tree, workspace.scratch
     n_chunks = tree.counts[0].n_chunks
@@ -230,7 +230,6 @@ def search_task(search, workspace, task, rank):
     searched = SearchedNode(
         growth.packed_sum, growth.n_rows, similarity(gradient, hessian, search.params)
     )
-    columns = workspace.column_sample
     features = columns.of_node[rank]
     n_features = list_node_features(node, growth.depth, search.params, columns, features)
     for index in range(n_features * chunk // n_chunks, n_features * (chunk + 1) // n_chunks):
@@ -239,7 +238,7 @@ def search_task(search, workspace, task, rank):
 
 
 @kernel
-def find_splits(team, search, workspace):
+def find_splits(team, search, workspace, columns):
     """Fill ``tree.splits`` for all nodes in ``tree.searched``; ends when member 0 may read them.
 
     A task is a node, or where there are few nodes a chunk of the features of one.
@@ -249,7 +248,7 @@ def find_splits(team, search, workspace):
     n_tasks = counts.n_searched * counts.n_chunks
     task = next_task(team, _COUNTER)
     while task < n_tasks:
-        search_task(search, workspace, task, team.rank)
+        search_task(search, workspace, columns, task, team.rank)
         task = next_task(team, _COUNTER)
     barrier(team)
     if team.rank == 0:

@@ -26,6 +26,15 @@ def right_end(bin_, is_exact, lower, upper):
 
 
 @kernel
+def has_own_bins(lower, upper):
+    """Tell whether every value has a bin of its own; a feature of many values is soon found out."""
+    for bin_ in range(len(lower)):
+        if lower[bin_] != upper[bin_]:
+            return False
+    return True
+
+
+@kernel
 def first_bin_right_of(value, split, is_exact, lower, upper):
     """Give the first bin above ``split.below`` whose :func:`right_end` is not below `value`."""
     first, last = split.below + 1, split.bin
@@ -50,8 +59,9 @@ def place_threshold(split, matrix):
         split.bin = 0
         return -np.inf
     start, stop = matrix.cell_starts[split.feature], matrix.cell_starts[split.feature + 1]
+    stop -= matrix.has_missing[split.feature]
     lower, upper = matrix.lower[start:stop], matrix.upper[start:stop]
-    is_exact = matrix.is_exact[split.feature] == 1
+    is_exact = has_own_bins(lower, upper)
     below = upper[split.below]
     if below == -np.inf:
         below = upper[split.bin - 1]  # nothing is halfway to -inf

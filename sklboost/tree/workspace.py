@@ -5,9 +5,7 @@ Kernels neither allocate nor free. What they write lies here, in groups that eac
 - :class:`GrowingTree`, the nodes and who is to be split next (``growing``),
 - :class:`RowPartition`, which rows a node owns (``partition``),
 - :class:`HistogramPool`, the histograms of the nodes still to be split (``histogram``),
-- :class:`SearchScratch`, what split search writes on the way (``splitting``),
-- :class:`~sklboost.tree.row_sampling.RowSample` and
-  :class:`~sklboost.tree.column_sampling.ColumnSample`, what may be used of the data.
+- :class:`SearchScratch`, what split search writes on the way (``splitting``).
 """
 
 from typing import NamedTuple
@@ -16,9 +14,7 @@ import numpy as np
 
 from sklboost.parallel import FAR_APART
 from sklboost.structs import NODE_DTYPE, TrainingBins, TreeParams, records
-from sklboost.tree.column_sampling import ColumnSample, allocate_column_sample
 from sklboost.tree.quantization import Gradients, allocate_gradients
-from sklboost.tree.row_sampling import RowSample, allocate_row_sample
 
 # Histograms kept for sibling subtraction. Beyond this, histograms are built again from the rows
 # instead: slower, and the same bits.
@@ -197,8 +193,6 @@ class Workspace(NamedTuple):
     pool: HistogramPool
     scratch: SearchScratch
     gradients: Gradients
-    row_sample: RowSample
-    column_sample: ColumnSample
 
 
 def max_nodes(n_samples: int, params: TreeParams) -> int:
@@ -252,6 +246,4 @@ def allocate_workspace(matrix: TrainingBins, params: TreeParams, n_threads: int)
             gains=np.empty((n_threads, 2, n_bins)),
         ),
         gradients=allocate_gradients(n_samples),
-        row_sample=allocate_row_sample(n_samples, params, n_threads),
-        column_sample=allocate_column_sample(n_features, n_threads),
     )
