@@ -20,6 +20,7 @@ from sklboost.losses.base import LOG_LOSS
 from sklboost.losses.gradients import allocate_scratch, fill_gradients
 from sklboost.losses.log_loss import LogLoss
 from sklboost.parallel import ThreadTeam
+from sklboost.tree.column_sampling import allocate_column_sample
 from sklboost.tree.frontier import choose_frontier, plan_builds, start_tree
 from sklboost.tree.growing import sum_root
 from sklboost.tree.histogram import build_histograms
@@ -139,11 +140,12 @@ def grow_by_phase(watch, matrix, params, workspace):
     """Grow a tree on the quantised gradients, as `grow_tree` does."""
     packed, steps = workspace.gradients.packed, workspace.gradients.steps
     search = Search(matrix, (float(steps[0]), float(steps[1])), params)
+    columns = allocate_column_sample(matrix.rows.shape[1], watch.team.size)
     watch.run("routing", own_all_rows, workspace.partition)
     watch.run("planning", on_first_member(start_tree), search, workspace)
     watch.run("root histogram", build_histograms, matrix, packed, workspace)
     watch.time("planning", sum_root, matrix, search.steps, params, workspace)
-    watch.run("split search", find_splits, search, workspace)
+    watch.run("split search", find_splits, search, workspace, columns)
     while True:
         watch.time("planning", choose_frontier, search, workspace)
         if workspace.tree.counts[0].n_frontier == 0:
@@ -151,7 +153,7 @@ def grow_by_phase(watch, matrix, params, workspace):
         watch.run("routing", route_rows, matrix, workspace)
         watch.run("planning", on_first_member(plan_builds), search, workspace)
         watch.run("other histograms", build_histograms, matrix, packed, workspace)
-        watch.run("split search", find_splits, search, workspace)
+        watch.run("split search", find_splits, search, workspace, columns)
 
 
 def finish_by_phase(watch, matrix, params, workspace, raw_score):
