@@ -42,9 +42,23 @@ class Kernel(CPUDispatcher):
 
 def kernel(function: Callable) -> Callable:
     """Compile a function at its first call with arguments of new types; kept on disk."""
+    return _compiled(function, {})
+
+
+def inlined(function: Callable) -> Callable:
+    """Compile a kernel into the one that calls it.
+
+    For a kernel that is called in one place and often, with more arguments than there are
+    registers: LLVM's own choice changes with the size of groups that have nothing to do with it.
+    """
+    return _compiled(function, {"forceinline": True})
+
+
+def _compiled(function: Callable, options: dict[str, Any]) -> Callable:
     if numba.config.DISABLE_JIT:
         return function
-    inner = Kernel(function, targetoptions=_OPTIONS | {"no_cpython_wrapper": True})
+    options = _OPTIONS | options
+    inner = Kernel(function, targetoptions=options | {"no_cpython_wrapper": True})
     inner.entry = CPUDispatcher(function, targetoptions=_OPTIONS)
     inner._cache = KernelCache(function, "inner")
     inner.entry._cache = KernelCache(function, "entry")

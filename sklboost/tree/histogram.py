@@ -9,7 +9,7 @@ the other child is parent minus child, exactly, since the sums are integers.
 
 import numpy as np
 
-from sklboost.compiling import kernel
+from sklboost.compiling import inlined, kernel
 from sklboost.instructions import prefetch
 from sklboost.parallel import barrier, next_task, share
 from sklboost.tree.workspace import NARROW_CELLS
@@ -112,7 +112,7 @@ def add_few_rows(matrix, packed, row_list, sign, histogram):
             histogram[cell] += value
 
 
-@kernel
+@inlined
 def build_small(matrix, packed, workspace, build):
     """Build the histogram of few rows, and its sibling's, row by row.
 
@@ -131,7 +131,7 @@ def build_small(matrix, packed, workspace, build):
             add_few_rows(matrix, packed, row_list, _MINUS, sibling)
 
 
-@kernel
+@inlined
 def build_alone(team, matrix, packed, workspace, build):
     """Build one histogram, and its sibling's, by one member of the team."""
     tree, pool = workspace.tree, workspace.pool
@@ -148,7 +148,7 @@ def build_alone(team, matrix, packed, workspace, build):
     subtract_from_sibling(build, tree.growth, pool.histograms, np.int64(0), len(histogram))
 
 
-@kernel
+@inlined
 def build_shared_part(team, matrix, packed, workspace, task):
     """Add one block of rows of a node that several members build to this member's part."""
     pool = workspace.pool

@@ -6,7 +6,7 @@ In: the splits of the frontier. Out: the rows of their children, in the other of
 
 import numpy as np
 
-from sklboost.compiling import kernel
+from sklboost.compiling import inlined, kernel
 from sklboost.instructions import prefetch
 from sklboost.parallel import barrier, next_task, share
 
@@ -79,7 +79,7 @@ def divide_rows(column, source, going_left, target):
     return np.int64(left)
 
 
-@kernel
+@inlined
 def route_segment(matrix, workspace, node, block):
     """Divide the rows that `node` owns in `block` between its children."""
     tree, partition = workspace.tree, workspace.partition
@@ -129,7 +129,7 @@ def add_by_side(column, row_list, going_left, values, raw_score):
         raw_score[row] += values[0] if inside ^ (going_left[2] == 1) else values[1]
 
 
-@kernel
+@inlined
 def add_segment_values(matrix, workspace, node, block, raw_score):
     """Add the leaf values of the rows that `node` owns in `block`.
 

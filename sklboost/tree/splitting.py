@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklboost.compiling import kernel
+from sklboost.compiling import inlined, kernel
 from sklboost.instructions import trailing_zeros
 from sklboost.parallel import barrier, next_task
 from sklboost.structs import TrainingBins, TreeParams
@@ -154,7 +154,7 @@ def compute_gains(search, node, left_start, sums, gains):
         gains[np.uint64(position)] = gain if is_allowed else -np.inf
 
 
-@kernel
+@inlined
 def scan_feature(search, node, histogram, feature, scratch, best):
     """Replace `best` if a split of `feature` has a larger gain.
 
@@ -209,7 +209,7 @@ def scan_feature(search, node, histogram, feature, scratch, best):
         best.default_left = best_direction
 
 
-@kernel
+@inlined
 def search_task(search, workspace, columns, task, rank):
     """Find the best split of one node among one chunk of the features."""
     tree, scratch = workspace.tree, workspace.scratch
