@@ -18,6 +18,7 @@ from sklboost.hashing import hash_key
 from sklboost.losses.base import LOG_LOSS
 from sklboost.losses.gradients import allocate_scratch, fill_gradients
 from sklboost.parallel import ThreadTeam
+from sklboost.tree.column_sampling import allocate_column_sample
 from sklboost.tree.histogram import add_rows, empty_accumulator
 from sklboost.tree.partition import add_leaf_values, divide_rows
 from sklboost.tree.prediction import add_trees, prepare_prediction
@@ -168,7 +169,8 @@ def search_kernel(stage, name, row_list):
     tree.counts[0].n_chunks, tree.counts[0].n_searched = 1, SEARCHES
     tree.searched[:SEARCHES] = 0
     search = Search(stage.matrix, (float(steps[0]), float(steps[1])), stage.params)
-    find = partial(stage.team.run, find_splits, search, workspace)
+    columns = allocate_column_sample(stage.matrix.rows.shape[1], 1)
+    find = partial(stage.team.run, find_splits, search, workspace, columns)
     return Kernel(name, "cell", SEARCHES * n_cells, find)
 
 

@@ -47,6 +47,8 @@ class RoundState(NamedTuple):
         Decides the random rounding of gradients.
     sampling_seed : int
         Decides which rows and features are drawn.
+    rows : RowSample
+    columns : ColumnSample
     """
 
     matrix: TrainingBins

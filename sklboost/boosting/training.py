@@ -5,6 +5,7 @@ In: what is learnt from and what watches. Out: trees, the values of the metrics,
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -185,19 +186,18 @@ class Training:
 
     def run(self) -> None:
         """Do all rounds, or those up to a reason to stop."""
-        callbacks = self.plan.callbacks
-        try:
-            for callback in callbacks:
-                callback.before_training(self)
-            while not self.stop_reason:
-                self._run_some()
-        except KeyboardInterrupt:
-            if self.n_rounds == self.first_round:
-                raise
-            self.stop_reason = "interrupted"
-        finally:
-            for callback in callbacks:
-                callback.after_training(self)
+        with ExitStack() as ends:
+            for callback in reversed(self.plan.callbacks):
+                ends.callback(callback.after_training, self)  # all of them, whatever one raises
+            try:
+                for callback in self.plan.callbacks:
+                    callback.before_training(self)
+                while not self.stop_reason:
+                    self._run_some()
+            except KeyboardInterrupt:
+                if self.n_rounds == self.first_round:
+                    raise
+                self.stop_reason = "interrupted"
         if self.n_rounds == 0:
             raise ValueError(
                 "a callback stopped training before its first round: no model was made"

@@ -28,10 +28,10 @@ def right_end(bin_, is_exact, lower, upper):
 @kernel
 def has_own_bins(lower, upper):
     """Tell whether every value has a bin of its own; a feature of many values is soon found out."""
-    for bin_ in range(len(lower)):
-        if lower[bin_] != upper[bin_]:
-            return False
-    return True
+    bin_ = 0
+    while bin_ < len(lower) and lower[bin_] == upper[bin_]:
+        bin_ += 1
+    return bin_ == len(lower)
 
 
 @kernel

@@ -10,11 +10,13 @@ from sklboost.data.raw import raw_matrix
 from sklboost.hashing import hash_key
 from sklboost.parallel import ThreadTeam, barrier, reset_tasks
 from sklboost.structs import NODE_DTYPE, PARAMS_DTYPE, Trees, records
+from sklboost.tree.column_sampling import allocate_column_sample
 from sklboost.tree.frontier import choose_frontier, plan_builds, start_tree
-from sklboost.tree.growing import TreeKeys, grow_tree, sum_root
+from sklboost.tree.growing import Draws, TreeKeys, grow_tree, sum_root
 from sklboost.tree.histogram import build_histograms
 from sklboost.tree.partition import own_all_rows, route_rows
 from sklboost.tree.quantization import gradient_of, hessian_of, quantize, weigh
+from sklboost.tree.row_sampling import allocate_row_sample
 from sklboost.tree.splitting import Search, find_splits
 from sklboost.tree.workspace import allocate_workspace
 
@@ -73,11 +75,12 @@ def make_data(seed, n_rows, n_features=3, n_values=7):
 
 
 class Grown(NamedTuple):
-    """A tree: its nodes, the raw scores that it added, and the workspace it grew in."""
+    """A tree: its nodes, the raw scores it added, the workspace it grew in, what was drawn."""
 
     nodes: np.ndarray
     raw_score: np.ndarray
     workspace: tuple
+    draws: Draws
 
 
 def tree_keys(seed, round_=0):
@@ -91,12 +94,17 @@ def grow(matrix, gradient, hessian, settings, *, n_threads=1, key=0, workspace=N
     workspace = workspace or allocate_workspace(matrix, settings, n_threads)
     raw_score = np.zeros(len(gradient))
     derivatives = weigh(gradient, hessian, NO_WEIGHT)
+    draws = Draws(
+        tree_keys(key),
+        allocate_row_sample(len(gradient), settings, n_threads),
+        allocate_column_sample(matrix.rows.shape[1], n_threads),
+    )
     run(
-        *(grow_tree, matrix, derivatives, tree_keys(key), settings, workspace, raw_score),
+        *(grow_tree, matrix, derivatives, draws, settings, workspace, raw_score),
         n_threads=n_threads,
     )
     nodes = workspace.tree.nodes[: workspace.tree.counts[0].n_nodes].copy()
-    return Grown(nodes, raw_score, workspace)
+    return Grown(nodes, raw_score, workspace, draws)
 
 
 def assert_same_tree(one, other):
@@ -122,6 +130,7 @@ def watch_growth(matrix, gradient, hessian, settings, check, n_threads=1):
     steps = workspace.gradients.steps
     search = Search(matrix, (float(steps[0]), float(steps[1])), settings)
     packed, counts = workspace.gradients.packed, workspace.tree.counts[0]
+    columns = allocate_column_sample(matrix.rows.shape[1], n_threads)
 
     def grow_and_check(team):
         own_all_rows(team, workspace.partition)
@@ -134,7 +143,7 @@ def watch_growth(matrix, gradient, hessian, settings, check, n_threads=1):
             sum_root(matrix, search.steps, settings, workspace)
             check(search, packed, workspace)
         barrier(team)
-        find_splits(team, search, workspace)
+        find_splits(team, search, workspace, columns)
         while True:
             if team.rank == 0:
                 reset_tasks(team)
@@ -150,7 +159,7 @@ def watch_growth(matrix, gradient, hessian, settings, check, n_threads=1):
             if team.rank == 0:
                 check(search, packed, workspace)
             barrier(team)
-            find_splits(team, search, workspace)
+            find_splits(team, search, workspace, columns)
 
     run(grow_and_check, n_threads=n_threads)
     return workspace

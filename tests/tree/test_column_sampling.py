@@ -121,7 +121,7 @@ def test_splits_are_on_the_features_of_their_nodes():
     fractions = dict(colsample_bytree=0.7, colsample_bylevel=0.7, colsample_bynode=0.7)
     settings = params(max_depth=4, pruning="full", **fractions)
     grown = grow(binned(X), gradient, hessian, settings)
-    sample, growth = grown.workspace.column_sample, grown.workspace.tree.growth
+    sample, growth = grown.draws.columns, grown.workspace.tree.growth
     n_splits = 0
     for node, split in enumerate(grown.nodes):
         if split["left"] >= 0:
@@ -138,4 +138,4 @@ def test_one_feature_at_a_time():
     grown = grow(binned(X), gradient, hessian, params(max_depth=3, colsample_bytree=0.4))
     used = set(grown.nodes["feature"]) - {-1}
     assert len(used) == 1
-    assert_array_equal(list(used), grown.workspace.column_sample.of_tree[:1])
+    assert_array_equal(list(used), grown.draws.columns.of_tree[:1])

@@ -4,6 +4,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from sklboost.tree.quantization import weigh
 from sklboost.tree.row_sampling import (
+    allocate_row_sample,
     draw_rows,
     find_limit,
     magnitude_cell,
@@ -45,7 +46,8 @@ def draw(n_rows, round_=0, n_threads=1, gradient=None, hessian=None, weight=NO_W
     settings = params(**settings)
     workspace = allocate_workspace(binned(np.zeros((n_rows, 1))), settings, n_threads)
     derivatives, key = weigh(gradient, hessian, weight), tree_keys(0, round_).rows
-    partition, sample = workspace.partition, workspace.row_sample
+    partition = workspace.partition
+    sample = allocate_row_sample(n_rows, settings, n_threads)
     run(draw_rows, derivatives, key, settings, sample, partition, n_threads=n_threads)
     drawn, left_out = sets_of_rows(partition)
     assert_array_equal(np.sort(np.concatenate([drawn, left_out])), np.arange(n_rows))
@@ -227,7 +229,7 @@ def test_without_sampling_there_is_nothing_to_draw():
     settings = params(subsample=1.0, **BY_GRADIENT)
     assert settings.gradient_based == 0
     workspace = allocate_workspace(binned(np.zeros((9, 1))), settings, 3)
-    assert len(workspace.row_sample.keys) == 0
+    assert len(allocate_row_sample(9, settings, 3).keys) == 0
     assert len(workspace.partition.start) == workspace.partition.n_counted == 6
 
 
