@@ -239,7 +239,5 @@ def test_rates_are_replayed():
 
 @pytest.mark.parametrize("value", [0.0, -0.1, np.inf, np.nan])
 def test_rates_out_of_range(value):
-    with pytest.raises(
-        ValueError, match=rf"^learning_rate={value!r}: it must be a finite number > 0"
-    ):
+    with pytest.raises(ValueError, match=rf"^learning_rate={value!r}: it must be a finite"):
         run(Act("before_iteration", 0, set_rate(value)))

@@ -156,8 +156,6 @@ def test_a_fit_as_in_xgboost(task):
     common = dict(n_estimators=200, max_depth=2, learning_rate=0.1, early_stopping_rounds=10)
     peer_class = getattr(xgboost, estimator.__name__.removesuffix("Lite"))
     peer = peer_class(**common, tree_method="exact", n_jobs=1)
-    if task != "regression":
-        common |= dict(min_child_weight=0.5) if task == "multiclass" else {}
     model = estimator(**common).fit(*train, eval_set=[train, valid])
     peer.fit(*train, eval_set=[train, valid], verbose=False)
     own, theirs = model.evals_result_, peer.evals_result()
@@ -170,12 +168,6 @@ def test_a_fit_as_in_xgboost(task):
 
 
 # --- rows held out -------------------------------------------------------------------------------
-
-
-def held_out(model, X, y, **arguments):
-    """Find out by the report and a second fit which rows were held out: those with no influence."""
-    own = clone(model).fit(X, y, **arguments)
-    return own.fit_report_.n_samples, own.fit_report_.n_validation_samples
 
 
 @pytest.mark.parametrize("task", TASKS)
