@@ -7,6 +7,7 @@ import copy
 import warnings
 from typing import Any, NamedTuple
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sklboost.structs import Model
@@ -86,6 +87,15 @@ def check_same_classes(continued: Continued | None, classes: list) -> None:
         raise ValueError(
             f"y has the classes {classes}, but {continued.name} was fitted with {known}: "
             "continue with the same classes, or fit anew"
+        )
+
+
+def check_margin_given(continued: Continued | None, margin: np.ndarray) -> None:
+    """Raise ValueError if the continued model's scores start from margins, and there are none."""
+    if continued is not None and continued.estimator._has_margin and len(margin) == 0:
+        raise ValueError(
+            f"{continued.name} was fitted with base_margin, and its scores start from it: pass it "
+            "here, too"
         )
 
 

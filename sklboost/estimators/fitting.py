@@ -70,6 +70,25 @@ class Start(NamedTuple):
     trees: Trees
 
 
+class Trained(NamedTuple):
+    """What a training came to.
+
+    Attributes
+    ----------
+    task : FitTask
+    start : Start
+    trees : Trees
+        Those of the start included.
+    matrix : TrainingBins
+        That the new ones were grown on.
+    """
+
+    task: FitTask
+    start: Start
+    trees: Trees
+    matrix: TrainingBins
+
+
 def fit_estimator(
     estimator: Any, X: Any, y: Any, given: FitArguments, listeners: Sequence[TrainingCallback]
 ) -> None:
@@ -101,17 +120,12 @@ def fit_estimator(
         clock.lap("other", training.seconds)
         best, stop_reason = training.best_iteration, training.stop_reason
         n_rounds = training.n_rounds if best is None else best + 1
-        trees = training.trees(n_rounds)
+        trained = Trained(task, start, training.trees(n_rounds), matrix)
         if estimator.refit and best is not None and stop_reason != "interrupted":
             rounds = range(rounds.start, n_rounds)
-            all_rows = task._replace(rows=task.everything)
-            new_start, again = _train_again(estimator, team, all_rows, training, rounds)
-            if again.stop_reason == "completed":
-                task, start, trees = all_rows, new_start, again.trees(n_rounds)
-            else:  # not enough time: what the first training gave is whole
-                stop_reason = again.stop_reason
+            trained, stop_reason = _train_again(estimator, team, trained, training, rounds)
             clock.lap("refit")
-    _set_model(estimator, task, start, trees)
+    _set_model(estimator, trained.task, trained.start, trained.trees)
     estimator.evals_result_ = training.finished_log()
     estimator.stop_reason_ = stop_reason
     if best is not None:
@@ -120,7 +134,7 @@ def fit_estimator(
     clock.lap("other")
     estimator.fit_report_ = describe_fit(
         estimator.model_,
-        matrix,
+        trained.matrix,
         estimator._feature_names(),
         sum(len(own.y) for own in task.validation),
         n_threads,
@@ -230,22 +244,30 @@ def _metrics(
 
 
 def _train_again(
-    estimator: Any, team: ThreadTeam, task: FitTask, first: Training, rounds: range
-) -> tuple[Start, Training]:
-    """Train once more, on the rows of the task, for the rounds that were best.
+    estimator: Any, team: ThreadTeam, trained: Trained, first: Training, rounds: range
+) -> tuple[Trained, str]:
+    """Train once more, on all rows, for the rounds that were best; give the reason to stop, too.
 
     The learning rates are those of the first training. Nobody watches: what callbacks had to say
-    they have said.
+    they have said. If time is up before all rounds are done, or at Ctrl-C, what the first training
+    came to is whole, and stays.
     """
-    binned = training_bins(team, task.rows.X, task.rows.weight, estimator.max_bin)
-    start = _start(estimator, task, task.rows)
-    plan = first.plan._replace(
-        trees_before=start.trees,
-        rounds=rounds,
-        callbacks=[Replay(first.learning_rates)],
-        validation=[],
-    )
-    return start, _train(estimator, team, binned, task, start, plan)
+    task = trained.task._replace(rows=trained.task.everything)
+    try:
+        binned = training_bins(team, task.rows.X, task.rows.weight, estimator.max_bin)
+        start = _start(estimator, task, task.rows)
+        plan = first.plan._replace(
+            trees_before=start.trees,
+            rounds=rounds,
+            callbacks=[Replay(first.learning_rates)],
+            validation=[],
+        )
+        again = _train(estimator, team, binned, task, start, plan)
+    except KeyboardInterrupt:
+        return trained, "interrupted"
+    if again.stop_reason != "completed":
+        return trained, again.stop_reason
+    return Trained(task, start, again.trees(rounds.stop), binned[0]), first.stop_reason
 
 
 def _set_model(estimator: Any, task: FitTask, start: Start, trees: Trees) -> None:

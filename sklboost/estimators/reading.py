@@ -10,7 +10,7 @@ import numpy as np
 
 from sklboost.boosting.callbacks import EarlyStopping
 from sklboost.data.binned_matrix import BinnedMatrix
-from sklboost.estimators.continuing import Continued, check_continued
+from sklboost.estimators.continuing import Continued, check_continued, check_margin_given
 from sklboost.estimators.evaluation_sets import FitArguments, GivenSet, given_sets
 from sklboost.estimators.holdout import hold_out
 from sklboost.estimators.seeds import seeds
@@ -120,6 +120,7 @@ def read_task(
     check_continued(continued, estimator, data.X)
     loss = estimator._choose_loss(data.y, data.weight, continued)
     rows = _rows(estimator, data, loss, "y")
+    check_margin_given(continued, rows.margin)
     sets = given_sets(given)
     validation = [_read_set(estimator, own, loss, rows) for own in sets]
     names = [own.name for own in sets]

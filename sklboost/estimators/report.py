@@ -69,14 +69,16 @@ def describe_fit(
     seconds: dict[str, float],
 ) -> FitReport:
     """Put the report of a finished fit together."""
-    n_cells = np.diff(matrix.cell_starts)
+    # one value and missing ones are two bins; so are missing ones alone
+    few = np.flatnonzero(np.diff(matrix.cell_starts) <= 2)
+    constant = [i for i in few if (matrix.columns[i] == matrix.columns[i, 0]).all()]
     return FitReport(
         seconds=seconds,
         n_samples=len(matrix.rows),
         n_validation_samples=n_validation_samples,
         n_features=model.n_features,
         n_bins=int(matrix.cell_starts[-1]),
-        constant_features=[feature_names[i] for i in np.flatnonzero(n_cells == 1)],
+        constant_features=[feature_names[i] for i in constant],
         n_rounds=model.n_rounds,
         n_trees=model.n_trees,
         n_leaves=int((model.nodes.left < 0).sum()),

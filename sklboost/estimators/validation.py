@@ -76,10 +76,12 @@ def training_data(
             estimator.feature_names_in_ = names
         _check_number_of_rows(X)
         estimator._binning_digest = None
-    groups = np.empty(0)
-    if given.groups is not None:
-        groups = column_or_1d(given.groups)
-        check_consistent_length(X, groups)
+    groups = np.empty(0) if given.groups is None else np.asarray(given.groups)
+    if given.groups is not None and groups.shape != (len(X),):
+        raise ValueError(
+            f"groups has shape {groups.shape}: it must be 1-D, one label for each of the {len(X)} "
+            "rows of X"
+        )
     data = CheckedData(X, y, np.empty(0), base_margins(given.base_margin, X, ""), groups)
     return _weighted(data, given.sample_weight, "sample_weight")
 
@@ -102,7 +104,8 @@ def validation_data(estimator: BaseEstimator, given: GivenSet, *, numeric: bool)
             input_name=f"y of {name}",
         )
     )
-    check_consistent_length(X, y)
+    if len(y) != len(X):
+        raise ValueError(f"{name} has {len(X)} rows, but its y has {len(y)}: pass one for each")
     data = CheckedData(
         X, y, np.empty(0), base_margins(given.base_margin, X, f" of {name}"), np.empty(0)
     )
@@ -126,7 +129,9 @@ def base_margins(base_margin: Any, X: Any, of: str) -> np.ndarray:
     if base_margin is None:
         return np.empty((0, 0))
     name = f"base_margin{of}"
-    margin = check_array(base_margin, dtype=np.float64, ensure_2d=False, input_name=name)
+    margin = check_array(
+        base_margin, dtype=np.float64, ensure_2d=False, allow_nd=True, input_name=name
+    )
     if margin.ndim == 1:
         margin = margin[:, np.newaxis]
     if margin.ndim != 2 or len(margin) != len(X):

@@ -1,0 +1,223 @@
+"""The value of every metric after every round is the metric of what the model then predicts."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn import metrics
+from sklearn.base import is_classifier
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
+
+from sklboost import TrainingCallback, XGBClassifierLite, XGBRegressorLite, bin_features
+from sklboost.boosting import training
+
+NAN, INF = np.nan, np.inf
+
+
+def log_loss(y, probability, weight):
+    return metrics.log_loss(y, probability, sample_weight=weight, labels=np.unique(y))
+
+
+def share_of_errors(y, probability, weight):
+    return 1 - metrics.accuracy_score(y, probability.argmax(axis=1), sample_weight=weight)
+
+
+def root_mean_squared_error(y, prediction, weight):
+    return metrics.mean_squared_error(y, prediction, sample_weight=weight) ** 0.5
+
+
+def mean_absolute_error(y, prediction, weight):
+    return metrics.mean_absolute_error(y, prediction, sample_weight=weight)
+
+
+def auc(y, probability, weight):
+    return metrics.roc_auc_score(y, probability[:, 1], sample_weight=weight)
+
+
+BY_HAND = {
+    "rmse": root_mean_squared_error,
+    "mae": mean_absolute_error,
+    "logloss": log_loss,
+    "error": share_of_errors,
+    "auc": auc,
+    "mlogloss": log_loss,
+    "merror": share_of_errors,
+}
+
+TASKS = {
+    "regression": (XGBRegressorLite, load_diabetes, ["mae", "rmse"]),
+    "binary": (XGBClassifierLite, load_breast_cancer, ["error", "auc", "logloss"]),
+    "multiclass": (XGBClassifierLite, load_wine, ["merror", "mlogloss"]),
+}
+
+
+class Watch(TrainingCallback):
+    """Sees every round, so that rounds are done one by one."""
+
+
+def check_against_predictions(model, sets, weights=None, margins=None):
+    """Compare `evals_result_` with the metrics of staged predictions."""
+    staged = model.staged_predict_proba if is_classifier(model) else model.staged_predict
+    for index, (X, y) in enumerate(sets):
+        weight = weights[index] if weights else None
+        margin = margins[index] if margins else None
+        stages = list(staged(X, base_margin=margin))
+        own = model.evals_result_[f"validation_{index}"]
+        for name, values in own.items():
+            expected = [BY_HAND[name](y, stage, weight) for stage in stages]
+            assert_allclose(values, expected, rtol=1e-12, atol=1e-14, err_msg=name)
+        assert len(set(values)) > 1  # of the last metric, a loss
+
+
+def parts(load, dtype=np.float64, n_train=100):
+    X, y = load(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(y))
+    X, y = X[order].astype(dtype), y[order]
+    return (X[:n_train], y[:n_train]), (X[n_train:], y[n_train:])
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("max_bin", [4, 256, 300])
+def test_every_round_several_sets_and_metrics(task, dtype, max_bin):
+    estimator, load, names = TASKS[task]
+    train, valid = parts(load, dtype)
+    model = estimator(n_estimators=20, max_depth=3, max_bin=max_bin, eval_metric=names)
+    model.fit(*train, eval_set=[train, valid])
+    assert [list(own) for own in model.evals_result_.values()] == [names, names]
+    assert {len(values) for own in model.evals_result_.values() for values in own.values()} == {20}
+    check_against_predictions(model, [train, valid])
+
+
+@pytest.mark.parametrize("max_depth", range(1, 10))
+def test_every_depth(max_depth):
+    train, valid = parts(load_diabetes, n_train=300)
+    model = XGBRegressorLite(n_estimators=5, max_depth=max_depth)
+    check_against_predictions(model.fit(*train, eval_set=[valid, train]), [valid, train])
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_values_that_the_training_had_not(task):
+    estimator, load, _ = TASKS[task]
+    (X, y), (X_val, y_val) = parts(load)
+    X, X_val = X.copy(), X_val.copy()
+    random = np.random.default_rng(0)
+    X[:, 2] = 1.0
+    X[::4, 3] = NAN
+    X[::7, 4] = INF
+    for value in (NAN, INF, -INF, 1e300, -1e300):
+        X_val[random.random(X_val.shape) < 0.08] = value
+    model = estimator(n_estimators=12, max_depth=7).fit(X, y, eval_set=[(X, y), (X_val, y_val)])
+    check_against_predictions(model, [(X, y), (X_val, y_val)])
+
+
+@pytest.mark.parametrize("n_rows", [2, 7, 8, 64, 257])
+def test_sets_of_any_size(n_rows):
+    train, (X_val, y_val) = parts(load_breast_cancer, n_train=200)
+    # both classes among the first rows, for the logarithmic loss of scikit-learn
+    order = np.argsort(np.r_[0, np.abs(np.diff(y_val))], kind="stable")[::-1]
+    rows = np.r_[np.flatnonzero(y_val == 0)[:1], np.flatnonzero(y_val == 1)[:1], order][:n_rows]
+    valid = X_val[rows], y_val[rows]
+    model = XGBClassifierLite(n_estimators=9, max_depth=4).fit(*train, eval_set=[valid])
+    check_against_predictions(model, [valid])
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_weights(task):
+    estimator, load, names = TASKS[task]
+    train, valid = parts(load)
+    random = np.random.default_rng(0)
+    weights = [random.uniform(0.1, 3.0, len(y)) for _, y in (train, valid)]
+    model = estimator(n_estimators=10, max_depth=3, eval_metric=names)
+    model.fit(*train, eval_set=[train, valid], sample_weight_eval_set=weights)
+    check_against_predictions(model, [train, valid], weights)
+    twice = estimator(n_estimators=10, max_depth=3, eval_metric=names)
+    whole = np.arange(len(valid[1])) % 3
+    rows = np.repeat(np.arange(len(whole)), whole)
+    one = model.fit(*train, X_val=valid[0], y_val=valid[1], sample_weight_val=whole).evals_result_
+    other = twice.fit(*train, X_val=valid[0][rows], y_val=valid[1][rows]).evals_result_
+    for name in names:
+        assert_allclose(one["validation_0"][name], other["validation_0"][name], rtol=1e-12)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_base_margins(task):
+    estimator, load, names = TASKS[task]
+    train, valid = parts(load)
+    n_outputs = 3 if task == "multiclass" else 1
+    random = np.random.default_rng(0)
+    margins = [random.normal(size=(len(y), n_outputs)) for _, y in (train, valid)]
+    model = estimator(n_estimators=10, max_depth=3, eval_metric=names)
+    model.fit(*train, base_margin=margins[0], eval_set=[train, valid], base_margin_eval_set=margins)
+    check_against_predictions(model, [train, valid], margins=margins)
+
+
+@pytest.mark.parametrize("max_bin", [32, 300])
+def test_bins_and_raw_values_of_the_same_rows(max_bin):
+    X, y = load_diabetes(return_X_y=True)
+    X = X.copy()
+    X[::5, 2] = NAN
+    binned = bin_features(X, max_bin=max_bin)
+    train, valid = slice(0, 300), slice(300, None)
+    model = XGBRegressorLite(n_estimators=10, max_depth=7, max_bin=max_bin)
+    model.fit(binned[train], y[train], eval_set=[(binned[valid], y[valid]), (X[valid], y[valid])])
+    check_against_predictions(model, [(binned[valid], y[valid]), (X[valid], y[valid])])
+    assert model.evals_result_["validation_0"] == model.evals_result_["validation_1"]
+
+
+def maximum_error(y_true, y_pred):
+    return np.abs(y_true - y_pred).max()
+
+
+def test_functions_and_compiled_metrics_side_by_side():
+    train, valid = parts(load_diabetes)
+    model = XGBRegressorLite(n_estimators=18, max_depth=3)
+    model.set_params(eval_metric=["rmse", maximum_error, "neg_mean_absolute_error", "mae"])
+    own = model.fit(*train, eval_set=[train, valid]).evals_result_
+    alone = XGBRegressorLite(n_estimators=18, max_depth=3, eval_metric=["rmse", "mae"])
+    by_kernel = alone.fit(*train, eval_set=[train, valid]).evals_result_
+    for index, (X, y) in enumerate([train, valid]):
+        values, name = own[f"validation_{index}"], f"validation_{index}"
+        stages = list(model.staged_predict(X))
+        assert_allclose(values["maximum_error"], [maximum_error(y, stage) for stage in stages])
+        assert values["rmse"] == by_kernel[name]["rmse"]
+        assert values["mae"] == by_kernel[name]["mae"]
+        assert_allclose(values["neg_mean_absolute_error"], -np.array(values["mae"]), rtol=1e-12)
+
+
+# --- the same bits -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_number_of_threads_changes_no_bit(task):
+    estimator, load, names = TASKS[task]
+    X, y = load(return_X_y=True)
+    n_copies = 600_000 // X.size  # enough work for eight threads
+    X, y = np.tile(X, (n_copies, 1)), np.tile(y, n_copies)
+    X = X + np.random.default_rng(0).normal(scale=1e-3, size=X.shape) * X.std(axis=0)
+    weight = np.random.default_rng(1).uniform(0.5, 2.0, len(y))
+    results = []
+    for n_jobs in (1, 2, 3, 8):
+        model = estimator(n_estimators=3, n_jobs=n_jobs, eval_metric=names)
+        model.fit(X, y, X_val=X[: 3 * len(X) // 4], y_val=y[: 3 * len(y) // 4])
+        weighted = estimator(n_estimators=3, n_jobs=n_jobs, eval_metric=names)
+        weighted.fit(X, y, X_val=X, y_val=y, sample_weight_val=weight)
+        results.append((model.evals_result_, weighted.evals_result_))
+        if n_jobs > 1:
+            assert model.fit_report_.n_threads == n_jobs
+    assert results[1:] == results[:1] * 3
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("most", [1, 2, 7, 100])
+def test_rounds_a_call_change_no_bit(task, most, monkeypatch):
+    estimator, load, names = TASKS[task]
+    train, valid = parts(load)
+
+    def evals_result(**parameters):
+        model = estimator(n_estimators=23, max_depth=3, eval_metric=names, **parameters)
+        return model.fit(*train, eval_set=[train, valid]).evals_result_
+
+    expected = evals_result()
+    assert evals_result(callbacks=[Watch()]) == expected
+    monkeypatch.setattr(training, "_MOST_WATCHED_ROUNDS", most)
+    assert evals_result() == expected

@@ -1,0 +1,243 @@
+"""The loop over rounds: how many at once, what stops it, what is kept."""
+
+import time
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from sklboost.boosting.callbacks import TrainingCallback
+from sklboost.boosting.evaluation import ValidationSet
+from sklboost.boosting.training import Plan, Problem, Replay, Training
+from sklboost.data.binning import bin_matrix
+from sklboost.data.raw import raw_matrix
+from sklboost.losses.squared_error import SquaredError
+from sklboost.metrics.base import NOT_COMPILED, RMSE, RoundMetric
+from sklboost.parallel import ThreadTeam
+from sklboost.tree.assembly import no_trees
+from tests.tree.growth import params
+
+pytestmark = pytest.mark.interpreted
+
+NO_WEIGHT = np.empty(0)
+X = np.arange(8.0)[:, np.newaxis]
+Y = np.array([1.0, 1, 1, 1, 5, 5, 5, 5])
+
+
+def rmse(y, raw_score, weight):
+    return float(np.sqrt(np.mean((y - raw_score[0]) ** 2)))
+
+
+COMPILED = RoundMetric("rmse", False, RMSE, rmse)
+FUNCTION = RoundMetric("function", False, NOT_COMPILED, rmse)
+
+
+class Act(TrainingCallback):
+    """Notes all calls; does something at one of them."""
+
+    def __init__(self, method=None, at=None, act=None, every_round=True):
+        self.wanted = (method, at)
+        self.act = act
+        self.every_round = every_round
+        self.calls = []
+
+    def _call(self, training, method, epoch=None):
+        self.calls.append((method, epoch, training.n_rounds))
+        return (method, epoch) == self.wanted and self.act(training)
+
+    def before_training(self, training):
+        self._call(training, "before_training")
+
+    def before_iteration(self, training, epoch, evals_log):
+        return self._call(training, "before_iteration", epoch)
+
+    def after_iteration(self, training, epoch, evals_log):
+        return self._call(training, "after_iteration", epoch)
+
+    def after_training(self, training):
+        self._call(training, "after_training")
+
+
+def make_training(*callbacks, metrics=(), max_time=np.inf, n_rounds=20, **changes):
+    """Rows 0 to 7 with targets 1 and 5: the one split halves the error each round."""
+    settings = params(**(dict(max_depth=1, learning_rate=0.5) | changes))
+    raw_score = np.zeros((1, 8))
+    validation = [ValidationSet("own", X, Y, NO_WEIGHT, np.zeros((1, 8)))] if metrics else []
+    plan = Plan(
+        trees_before=no_trees(),
+        rounds=range(n_rounds),
+        begin=time.perf_counter(),
+        max_time=max_time,
+        callbacks=callbacks,
+        validation=validation,
+        metrics=metrics,
+        make_estimator=lambda trees: len(trees.n_pruned),
+    )
+    team = ThreadTeam(1)
+    matrix, cuts = bin_matrix(team, raw_matrix(X), NO_WEIGHT, 256)
+    problem = Problem(matrix, cuts, Y, NO_WEIGHT, raw_score, SquaredError(), settings, 0, 0)
+    return Training(team, problem, plan)
+
+
+def run(*callbacks, **settings):
+    training = make_training(*callbacks, **settings)
+    training.run()
+    return training
+
+
+def halves(n_rounds):
+    """The error by hand: sqrt of the mean of 1 and 25 at first, then half as large each round."""
+    return np.sqrt(13.0) * 0.5 ** np.arange(1, n_rounds + 1)
+
+
+# --- a round or many at once ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("metrics", "every_round", "n_at_once"),
+    [
+        ([], False, 20),
+        ([COMPILED], False, 16),
+        ([COMPILED, FUNCTION], False, 1),
+        ([], True, 1),
+        ([COMPILED], True, 1),
+    ],
+)
+def test_rounds_at_once(metrics, every_round, n_at_once):
+    watch = Act(every_round=every_round)
+    training = run(watch, metrics=metrics)
+    starts = [epoch for method, epoch, _ in watch.calls if method == "before_iteration"]
+    assert starts == list(range(0, 20, n_at_once))
+    after = [call[1:] for call in watch.calls if call[0] == "after_iteration"]
+    assert after == [(epoch, epoch + 1) for epoch in range(20)]
+    assert watch.calls[0] == ("before_training", None, 0)
+    assert watch.calls[-1] == ("after_training", None, 20)
+    assert (training.stop_reason, training.n_rounds) == ("completed", 20)
+    if metrics:
+        for values in training.evals_log["own"].values():
+            assert_allclose(values, halves(20), rtol=1e-5)
+
+
+def test_metrics_are_those_of_raw_scores_that_prediction_gives():
+    training = run(metrics=[COMPILED, FUNCTION], n_rounds=6)
+    own = training.evals_log["own"]
+    assert_allclose(own["rmse"], own["function"], rtol=1e-12)
+    assert training.training_loss() == pytest.approx(own["rmse"][-1] ** 2 / 2, rel=1e-9)
+
+
+# --- ends ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("every_round", [True, False])
+@pytest.mark.parametrize(
+    ("method", "at", "n_rounds"), [("after_iteration", 4, 5), ("before_iteration", 16, 16)]
+)
+def test_a_callback_ends_it(every_round, method, at, n_rounds):
+    act = Act(method, at, lambda training: True, every_round)
+    training = run(act, metrics=[COMPILED])
+    assert (training.stop_reason, training.n_rounds) == ("early_stopping", n_rounds)
+    assert len(training.learning_rates) == n_rounds
+    assert len(training.evals_log["own"]["rmse"]) == n_rounds
+    assert training.snapshot() == n_rounds
+    whole = run(n_rounds=n_rounds).trees(n_rounds)
+    for own, expected in zip(training.trees(n_rounds), whole, strict=True):
+        assert own.tobytes() == expected.tobytes()
+
+
+def test_all_callbacks_are_told_of_a_round_at_which_one_stops():
+    first, second = Act("after_iteration", 2, lambda training: True), Act()
+    run(first, second)
+    assert ("after_iteration", 2, 3) in second.calls
+    assert second.calls[-1][0] == "after_training"
+
+
+def test_stopped_before_its_first_round():
+    with pytest.raises(ValueError, match="a callback stopped training before its first round"):
+        run(Act("before_iteration", 0, lambda training: True))
+
+
+def interrupt(training):
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("every_round", [True, False])
+def test_an_interrupt_keeps_the_finished_rounds(every_round):
+    act = Act("after_iteration", 6, interrupt, every_round)
+    training = run(act, metrics=[COMPILED])
+    assert (training.stop_reason, training.n_rounds) == ("interrupted", 7)
+    assert len(training.finished_log()["own"]["rmse"]) == 7
+    assert act.calls[-1] == ("after_training", None, 7)
+    assert len(training.trees(7).n_pruned) == 7
+
+
+def test_an_interrupt_in_a_metric_drops_its_round():
+    n_calls = []
+
+    def value(y, raw_score, weight):
+        n_calls.append(1)
+        if len(n_calls) == 4:
+            raise KeyboardInterrupt
+        return rmse(y, raw_score, weight)
+
+    training = run(metrics=[RoundMetric("own", False, NOT_COMPILED, value), COMPILED])
+    assert (training.stop_reason, training.n_rounds) == ("interrupted", 3)
+    assert [len(values) for values in training.finished_log()["own"].values()] == [3, 3]
+
+
+@pytest.mark.parametrize("at", [("before_training", None), ("before_iteration", 0)])
+def test_an_interrupt_before_the_first_round_is_raised(at):
+    act, other = Act(*at, interrupt), Act()
+    with pytest.raises(KeyboardInterrupt):
+        run(act, other)
+    assert other.calls[-1][0] == "after_training"
+
+
+def test_an_error_is_raised_and_all_are_told_of_the_end():
+    def fail(training):
+        raise RuntimeError("no")
+
+    act, other = Act("after_iteration", 3, fail), Act()
+    with pytest.raises(RuntimeError, match="no"):
+        run(act, other)
+    assert act.calls[-1] == other.calls[-1] == ("after_training", None, 4)
+
+
+def test_time_is_up_after_one_round_at_least():
+    assert run(Act(), max_time=1e-9).n_rounds == 1
+    slow = Act("after_iteration", 2, lambda training: time.sleep(0.5))
+    training = run(slow, max_time=0.5)
+    assert training.stop_reason == "max_time"
+    assert 1 <= training.n_rounds <= 3
+
+
+# --- learning rates ------------------------------------------------------------------------------
+
+
+def set_rate(value):
+    def act(training):
+        training.learning_rate = value
+
+    return act
+
+
+def test_the_learning_rate_of_the_rounds_to_come():
+    training = run(Act("before_iteration", 2, set_rate(1.0)), metrics=[COMPILED], n_rounds=3)
+    assert training.learning_rates == [0.5, 0.5, 1.0]
+    assert_allclose(training.evals_log["own"]["rmse"][:2], halves(2), rtol=1e-5)
+    assert training.evals_log["own"]["rmse"][2] == pytest.approx(0.0, abs=1e-6)
+    assert training.trees(3).params["learning_rate"].tolist() == [0.5, 0.5, 1.0]
+
+
+def test_rates_are_replayed():
+    rates = [0.5, 0.25, 0.125, 1.0]
+    training = run(Replay(rates), n_rounds=4)
+    assert training.learning_rates == rates
+    one_by_one, at_once = Replay(rates), Replay([0.25] * 4)
+    assert (one_by_one.every_round, at_once.every_round) == (True, False)
+    assert run(at_once, n_rounds=4).learning_rates == [0.25] * 4
+
+
+@pytest.mark.parametrize("value", [0.0, -0.1, np.inf, np.nan])
+def test_rates_out_of_range(value):
+    with pytest.raises(ValueError, match=rf"^learning_rate={value!r}: it must be a finite"):
+        run(Act("before_iteration", 0, set_rate(value)))

@@ -1,0 +1,318 @@
+"""Training in several goes is training in one go, bit for bit."""
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone, is_classifier
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris
+from sklearn.exceptions import NotFittedError
+
+from sklboost import XGBClassifierLite, XGBRegressorLite, bin_features
+from tests.small_models import outputs
+
+TASKS = {
+    "regression": (XGBRegressorLite, load_diabetes),
+    "binary": (XGBClassifierLite, load_breast_cancer),
+    "softmax": (XGBClassifierLite, load_iris),
+}
+SETTINGS = {
+    "plain": {},
+    "rows drawn": dict(subsample=0.6, random_state=3),
+    "by gradient": dict(subsample=0.4, sampling_method="gradient_based", random_state=3),
+    "features drawn": dict(
+        colsample_bytree=0.7, colsample_bylevel=0.8, colsample_bynode=0.9, random_state=3
+    ),
+    "lossguide": dict(grow_policy="lossguide", max_leaves=7, max_depth=0, gamma=0.1),
+}
+
+
+@pytest.fixture(scope="module")
+def data():
+    return load_diabetes(return_X_y=True)
+
+
+def make(estimator, **parameters):
+    return estimator(**(dict(n_estimators=9, max_depth=3) | parameters))
+
+
+def check_same_model(one, other):
+    for name in ("nodes", "tree_starts", "base_score", "n_pruned"):
+        assert getattr(one.model_, name).tobytes() == getattr(other.model_, name).tobytes()
+    assert one.n_estimators_ == other.n_estimators_
+
+
+def in_goes(model, X, y, goes, **arguments):
+    """Fit in several goes, by `init_model` and by `warm_start`; give both models."""
+    continued, warm, total = None, clone(model).set_params(warm_start=True), 0
+    for n_rounds in goes:
+        total += n_rounds
+        own = clone(model).set_params(n_estimators=n_rounds)
+        continued = own.fit(X, y, init_model=continued, **arguments)
+        warm.set_params(n_estimators=total).fit(X, y, **arguments)
+    return continued, warm
+
+
+# --- bit for bit ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
+@pytest.mark.parametrize("goes", [(4, 5), (1, 6, 2)])
+def test_in_one_go_and_in_several(task, settings, goes):
+    estimator, load = TASKS[task]
+    X, y = load(return_X_y=True)
+    model = make(estimator, **settings)
+    whole = clone(model).fit(X, y)
+    for own in in_goes(model, X, y, goes):
+        check_same_model(own, whole)
+        assert_array_equal(outputs(own, X), outputs(whole, X))
+        assert_array_equal(own.apply(X), whole.apply(X))
+        assert own.trees_to_dataframe().equals(whole.trees_to_dataframe())
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("settings", [{}, dict(subsample=0.5, random_state=0)], ids=str)
+def test_weights_and_margins(task, settings):
+    estimator, load = TASKS[task]
+    X, y = load(return_X_y=True)
+    random = np.random.default_rng(0)
+    weight = random.integers(0, 4, len(y)) / (1 if settings else 2)
+    margin = random.normal(size=(len(y), 3 if task == "softmax" else 1))
+    for arguments in (dict(sample_weight=weight), dict(base_margin=margin)):
+        model = make(estimator, **settings)
+        whole = clone(model).fit(X, y, **arguments)
+        for own in in_goes(model, X, y, (4, 5), **arguments):
+            check_same_model(own, whole)
+
+
+@pytest.mark.parametrize("max_bin", [40, 300])
+def test_bins(data, max_bin):
+    X, y = data
+    binned = bin_features(X, max_bin=max_bin)
+    model = make(XGBRegressorLite, max_bin=max_bin, max_depth=7)
+    whole = clone(model).fit(binned, y)
+    for own in in_goes(model, binned, y, (4, 5)):
+        check_same_model(own, whole)
+    first = make(XGBRegressorLite, max_bin=max_bin, max_depth=7, n_estimators=4).fit(X, y)
+    mixed = make(XGBRegressorLite, max_bin=max_bin, max_depth=7, n_estimators=5)
+    check_same_model(mixed.fit(binned, y, init_model=first), whole)
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("settings", [{}, dict(subsample=0.5, colsample_bynode=0.5)], ids=str)
+def test_many_rows_and_other_numbers_of_threads(task, settings):
+    estimator, _ = TASKS[task]
+    random = np.random.default_rng(0)
+    X = random.normal(size=(30_000, 7))  # gradients are rounded at random beyond 4,096
+    X[::9, 0] = np.nan
+    y = X[:, 1] * X[:, 2] + random.normal(size=len(X))
+    if task != "regression":
+        y = np.digitize(y, [0.0] if task == "binary" else [-0.5, 0.5])
+    settings = settings | dict(random_state=5)
+    whole = make(estimator, n_estimators=4, **settings, n_jobs=1).fit(X, y)
+    first = make(estimator, n_estimators=1, **settings, n_jobs=2).fit(X, y)
+    first = pickle.loads(pickle.dumps(first))
+    model = make(estimator, n_estimators=3, **settings, n_jobs=3)
+    model.fit(X, y, init_model=first)
+    check_same_model(model, whole)
+    assert model.fit_report_.n_threads == 3
+
+
+def test_a_model_that_is_continued_stays_as_it_was(data):
+    X, y = data
+    first = make(XGBRegressorLite).fit(X, y)
+    before, nodes = first.predict(X), first.model_.nodes.tobytes()
+    make(XGBRegressorLite, learning_rate=1.0).fit(X, y, init_model=first)
+    assert first.model_.nodes.tobytes() == nodes
+    assert_array_equal(first.predict(X), before)
+
+
+def test_without_warm_start_a_fit_starts_anew(data):
+    X, y = data
+    model = make(XGBRegressorLite).fit(X, y)
+    check_same_model(
+        model.set_params(n_estimators=4).fit(X, y), make(XGBRegressorLite, n_estimators=4).fit(X, y)
+    )
+
+
+def test_init_model_goes_before_warm_start(data):
+    X, y = data
+    first = make(XGBRegressorLite, n_estimators=2).fit(X, y)
+    model = make(XGBRegressorLite, warm_start=True, n_estimators=7).fit(X, y)
+    model.fit(X, y, init_model=first)
+    assert model.n_estimators_ == 9
+
+
+# --- other settings, other data ------------------------------------------------------------------
+
+
+def check_outputs_are_values(model):
+    """Check that Output times the learning rate is the value, tree by tree."""
+    frame = model.trees_to_dataframe()
+    leaves = frame[frame["Feature"] == "Leaf"]
+    rates = model.model_.params["learning_rate"][leaves["Tree"]]
+    assert_allclose(leaves["Output"] * rates, leaves["Gain"], rtol=1e-12)
+    return rates
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_parameters_changed_in_between(task):
+    estimator, load = TASKS[task]
+    X, y = load(return_X_y=True)
+    first = make(estimator, n_estimators=2, learning_rate=0.5, reg_lambda=1.0, reg_alpha=0.0)
+    first.fit(X, y)
+    model = make(estimator, n_estimators=3, learning_rate=0.1, reg_lambda=4.0, reg_alpha=0.5)
+    model.set_params(max_depth=2, max_bin=12, gamma=0.2, max_delta_step=1.0)
+    model.fit(X, y, init_model=first)
+    assert set(check_outputs_are_values(model)) == {0.5, 0.1}
+    n_trees = first.model_.n_trees
+    frame, own = first.trees_to_dataframe(), model.trees_to_dataframe()
+    assert own[own["Tree"] < n_trees].equals(frame)
+    # what came first is the margin of the rest, but for the start
+    margin = first.predict(X) if task == "regression" else first.decision_function(X)
+    rest = clone(model).fit(X, y, base_margin=margin)
+    of_rest = rest.trees_to_dataframe()
+    columns = ["Node", "Feature", "Split", "Gain", "Cover", "Output"]
+    new = own[own["Tree"] >= n_trees].reset_index()
+    assert new[columns].equals(of_rest[columns])
+    assert new["Tree"].min() == n_trees
+
+
+def test_other_rows_continue_from_what_the_model_predicts_of_them(data):
+    X, y = data
+    first = make(XGBRegressorLite).fit(X[:200], y[:200])
+    model = make(XGBRegressorLite, n_estimators=1, max_depth=1, learning_rate=1.0, reg_lambda=0.0)
+    model.fit(X[200:], y[200:], init_model=first)
+    residual = y[200:] - first.predict(X[200:])
+    leaf = model.apply(X[200:])[:, -1]
+    for number in np.unique(leaf):
+        step = model.predict(X[200:]) - first.predict(X[200:])
+        assert_allclose(step[leaf == number], residual[leaf == number].mean(), rtol=1e-6)
+
+
+def test_validation_goes_on(data):
+    X, y = data
+    valid = dict(X_val=X[300:], y_val=y[300:])
+    whole = make(XGBRegressorLite).fit(X[:300], y[:300], **valid).evals_result_
+    first = make(XGBRegressorLite, n_estimators=4).fit(X[:300], y[:300])
+    model = make(XGBRegressorLite, n_estimators=5).fit(X[:300], y[:300], init_model=first, **valid)
+    assert model.evals_result_["validation_0"]["rmse"] == whole["validation_0"]["rmse"][4:]
+
+
+def test_early_stopping_goes_on(data):
+    X, y = data
+    valid = dict(X_val=X[300:], y_val=y[300:])
+    settings = dict(early_stopping_rounds=5, n_estimators=60)
+    whole = make(XGBRegressorLite, **settings).fit(X[:300], y[:300], **valid)
+    assert 3 < whole.best_iteration_ < 50
+    first = make(XGBRegressorLite, n_estimators=2).fit(X[:300], y[:300])
+    model = make(XGBRegressorLite, **settings)
+    model.fit(X[:300], y[:300], init_model=first, **valid)
+    assert model.best_iteration_ == whole.best_iteration_
+    check_same_model(model, whole)
+
+
+# --- slices and stages ---------------------------------------------------------------------------
+
+
+def raw(model, X, **arguments):
+    method = model.decision_function if is_classifier(model) else model.predict
+    return method(X, **arguments)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_slices_and_stages_sum_up(task):
+    estimator, load = TASKS[task]
+    X, y = load(return_X_y=True)
+    model = make(estimator, base_score=0.0 if task != "binary" else 0.5).fit(X, y)
+    whole = raw(model, X)
+    parts = [raw(model, X, iteration_range=own) for own in ((0, 2), (2, 3), (3, 9))]
+    assert_allclose(sum(parts), whole, rtol=1e-12, atol=1e-12)
+    assert_array_equal(raw(model, X, iteration_range=(0, 0)), whole)
+    assert_array_equal(raw(model, X, iteration_range=(0, 9)), whole)
+    n_outputs = model.model_.n_outputs
+    leaves = model.apply(X, iteration_range=(2, 5))
+    assert_array_equal(leaves, model.apply(X)[:, 2 * n_outputs : 5 * n_outputs])
+    names = ["staged_predict"]
+    if is_classifier(model):
+        names += ["staged_predict_proba", "staged_decision_function"]
+    for name in names:
+        stages = list(getattr(model, name)(X))
+        assert len(stages) == 9
+        for n_rounds, stage in enumerate(stages, start=1):
+            method = getattr(model, name.removeprefix("staged_"))
+            assert_array_equal(stage, method(X, iteration_range=(0, n_rounds)))
+            shorter = make(estimator, n_estimators=n_rounds, base_score=model.base_score)
+            if n_rounds == 4:
+                method = getattr(shorter.fit(X, y), name.removeprefix("staged_"))
+                assert_array_equal(stage, method(X))
+
+
+@pytest.mark.parametrize(
+    "wrong", [(3, 2), (2, 2), (0, 10), (-1, 3), (9, 0), 3, (1, 2, 3), (0.0, 2), "02", (True, 3)]
+)
+def test_ranges_that_the_model_has_not(data, wrong):
+    model = make(XGBRegressorLite).fit(*data)
+    with pytest.raises(ValueError, match=r"^iteration_range=.*0 <= first < last <= 9; a last of 0"):
+        model.predict(data[0], iteration_range=wrong)
+
+
+# --- errors --------------------------------------------------------------------------------------
+
+
+def test_other_estimators_cannot_be_continued(data):
+    X, y = data
+    labels = (y > 100).astype(int)
+    classifier = make(XGBClassifierLite).fit(X, labels)
+    for wrong in (classifier, "a file", XGBRegressorLite):
+        with pytest.raises(TypeError, match=r"^init_model=.*must be a fitted XGBRegressorLite"):
+            make(XGBRegressorLite).fit(X, y, init_model=wrong)
+    with pytest.raises(NotFittedError):
+        make(XGBRegressorLite).fit(X, y, init_model=make(XGBRegressorLite))
+
+
+@pytest.mark.parametrize("is_warm", [True, False])
+def test_other_features_and_classes(is_warm):
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    model = make(XGBClassifierLite, warm_start=is_warm).fit(X, y)
+    before = model.model_
+    own = model if is_warm else make(XGBClassifierLite)
+    arguments = {} if is_warm else dict(init_model=model)
+    own.set_params(n_estimators=20)
+    name = "the model of warm_start=True" if is_warm else "init_model"
+    with pytest.raises(ValueError, match=f"^X has 3 features, but {name} was fitted with 4"):
+        own.fit(X.iloc[:, :3], y, **arguments)
+    with pytest.raises(ValueError, match=f"^X has the features .*, but {name} was fitted with"):
+        own.fit(X.rename(columns={"petal width (cm)": "width"}), y, **arguments)
+    with pytest.raises(ValueError, match=rf"classes \[0, 1\], but {name} was .* \[0, 1, 2\]: cont"):
+        own.fit(X[y < 2], y[y < 2], **arguments)
+    assert model.model_ is before
+
+
+def test_number_of_rounds_of_a_warm_start(data):
+    X, y = data
+    model = make(XGBRegressorLite, warm_start=True).fit(X, y)
+    with pytest.raises(ValueError, match=r"^n_estimators=8: .* at least the 9 rounds"):
+        model.set_params(n_estimators=8).fit(X, y)
+    before = model.predict(X)
+    with pytest.warns(UserWarning, match="n_estimators=9 is what the model already has"):
+        model.set_params(n_estimators=9).fit(X, y)
+    assert_array_equal(model.predict(X), before)
+    assert (model.n_estimators_, model.stop_reason_) == (9, "completed")
+
+
+def test_margins_of_the_continued_model_are_asked_for_again(data):
+    X, y = data
+    first = make(XGBRegressorLite).fit(X, y, base_margin=y / 2)
+    with pytest.raises(ValueError, match=r"^init_model was fitted with base_margin.*pass it"):
+        make(XGBRegressorLite).fit(X, y, init_model=first)
+
+
+def test_digits_in_goes():
+    X, y = load_digits(return_X_y=True)
+    model = make(XGBClassifierLite, n_estimators=4, subsample=0.5, random_state=0)
+    whole = clone(model).fit(X, y)
+    for own in in_goes(model, X, y, (1, 3)):
+        check_same_model(own, whole)

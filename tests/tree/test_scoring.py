@@ -1,0 +1,151 @@
+"""Rows scored from bins get the bits that prediction from raw values gives."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from sklboost import XGBClassifierLite, XGBRegressorLite, bin_features
+from sklboost.compiling import kernel
+from sklboost.data.binning import bin_matrix
+from sklboost.data.raw import raw_matrix
+from sklboost.parallel import ThreadTeam, assemble
+from sklboost.tree.assembly import trees_of
+from sklboost.tree.scoring import (
+    add_to_block,
+    allocate_new_trees,
+    fetch_block,
+    lay_out_rows,
+    lay_out_trees,
+)
+from tests.tree.growth import as_trees, make_nodes, params
+from tests.tree.test_prediction import TREES, make_model, scores
+
+inf, nan = np.inf, np.nan
+NO_WEIGHT = np.empty(0)
+
+
+@kernel
+def add_all(team, model, thresholds, n_trees, rows):
+    if not assemble(team):
+        return
+    if team.rank == 0:
+        for block in range(len(rows.scratch.columns)):
+            fetch_block(rows, block + 1)
+            add_to_block(team, model, thresholds, (0, n_trees), rows, block)
+
+
+def score(trees, n_outputs, cuts, X):
+    """Give the raw scores of rows, which start from 0."""
+    raw_score = np.zeros((n_outputs, len(X)))
+    new = allocate_new_trees(trees, n_outputs, X.shape[1])
+    with ThreadTeam(1) as team:
+        rows = lay_out_rows(team, X, cuts, raw_score)
+        dtype = rows.scratch.columns.dtype
+        thresholds = np.empty(len(new.model.tops.splits), dtype=dtype)
+        n_trees = len(trees.n_pruned)
+        lay_out_trees(new, cuts, n_trees, thresholds)
+        team.run(add_all, new.model, thresholds, n_trees, rows)
+    return raw_score, dtype
+
+
+def cuts_of(X, max_bin=256):
+    with ThreadTeam(1) as team:
+        return bin_matrix(team, raw_matrix(X), NO_WEIGHT, max_bin)[1]
+
+
+def make_rows(n_rows, seed=0):
+    """Values within and far beyond those of :func:`make_training`, missing and infinite ones."""
+    random = np.random.default_rng(seed)
+    X = random.normal(scale=3.0, size=(n_rows, 4))
+    X[random.random(X.shape) < 0.1] = nan
+    X[random.random(X.shape) < 0.05] = inf
+    X[random.random(X.shape) < 0.05] = -inf
+    return X
+
+
+def make_training():
+    """One feature has missing values, one is constant, and others have infinite ones."""
+    X = np.random.default_rng(1).normal(size=(700, 4))
+    X[::5, 0] = nan
+    X[::9, 1] = inf
+    X[::11, 1] = -inf
+    X[:, 3] = 2.0
+    return X, np.nan_to_num(X[:, 0]) + np.sign(X[:, 1]) * X[:, 2]
+
+
+@pytest.mark.interpreted
+def test_the_way_of_each_value():
+    # two features with cuts at 2, 4, 6: the thresholds 5 and 2 of tree 0 are within a bin and a cut
+    cuts = cuts_of(np.repeat([[1.0], [3.0], [5.0], [7.0]], 2, axis=1))
+    assert_array_equal(cuts.cuts, [2, 4, 6, 2, 4, 6])
+    values = [-inf, 1.9, 2.0, np.nextafter(5.0, 0), 5.0, 5.5, 100.0, inf, nan]
+    X = np.array([(first, second) for first in values for second in values])
+    own, _ = score(as_trees([make_nodes(*TREES[0])], params()), 1, cuts, X)
+    left = X[:, 0] < 5.0
+    below = (X[:, 1] < 2.0) | np.isnan(X[:, 1])
+    assert_array_equal(own[0], np.where(left, np.where(below, 10.0, 20.0), 30.0))
+    for n_rows in (1, 7):  # too few for a word of bits
+        few, _ = score(as_trees([make_nodes(*TREES[0])], params()), 1, cuts, X[-n_rows:])
+        assert_array_equal(few, own[:, -n_rows:])
+
+
+@pytest.mark.interpreted
+def test_trees_are_added_in_order_and_outputs_take_turns():
+    cuts = cuts_of(np.arange(10.0).repeat(2).reshape(10, 2))
+    trees = as_trees([make_nodes(*tree) for tree in TREES], params())
+    X = np.array([[4.9, 1.9], [5.0, nan], [nan, inf]] * 5)
+    for n_outputs in (1, 3):
+        own, _ = score(trees, n_outputs, cuts, X)
+        assert_array_equal(own, scores(make_model(*TREES, n_outputs=n_outputs), X))
+
+
+@pytest.mark.parametrize("n_rows", [1, 7, 8, 63, 64, 65, 256, 257, 600])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_bits_of_prediction_for_any_number_of_rows(n_rows, dtype):
+    X, y = make_training()
+    model = XGBRegressorLite(n_estimators=6, max_depth=8, base_score=0.0).fit(X, y)
+    rows = make_rows(n_rows).astype(dtype)
+    own, _ = score(trees_of(model.model_), 1, cuts_of(X), rows)
+    assert_array_equal(own[0], model.predict(rows))
+
+
+@pytest.mark.parametrize("max_depth", range(1, 10))
+@pytest.mark.parametrize(("max_bin", "dtype"), [(8, np.uint8), (256, np.uint8), (600, np.uint16)])
+def test_bits_of_prediction_for_any_depth_and_bins(max_depth, max_bin, dtype):
+    X, y = make_training()
+    X = X[:, [0, 1, 3, 2]] if max_depth % 2 else X
+    model = XGBRegressorLite(n_estimators=4, max_depth=max_depth, max_bin=max_bin, base_score=0.0)
+    model.fit(X, y)
+    rows = make_rows(300)
+    own, own_dtype = score(trees_of(model.model_), 1, cuts_of(X, max_bin), rows)
+    assert_array_equal(own[0], model.predict(rows))
+    if max_bin != 256:
+        assert own_dtype == dtype
+
+
+def test_missing_values_where_bins_are_full():
+    # 256 values: the bin of a missing one, of which the training had none, is number 256
+    X = np.arange(256.0)[:, np.newaxis]
+    model = XGBRegressorLite(n_estimators=5, base_score=0.0).fit(X, np.sin(X[:, 0]))
+    for rows, dtype in ((X, np.uint8), (np.vstack([X, [[nan]], [[256.0]]]), np.uint16)):
+        own, own_dtype = score(trees_of(model.model_), 1, cuts_of(X), rows)
+        assert_array_equal(own[0], model.predict(rows))
+        assert own_dtype == dtype
+
+
+def test_bits_of_prediction_for_several_outputs(multiclass):
+    X, y = multiclass
+    model = XGBClassifierLite(n_estimators=5, base_score=0.0).fit(X, y)
+    own, _ = score(trees_of(model.model_), 3, cuts_of(X), X)
+    assert_array_equal(own.T, model.decision_function(X))
+
+
+@pytest.mark.parametrize("max_bin", [16, 600])
+def test_rows_that_are_bins(max_bin):
+    X, y = make_training()
+    binned = bin_features(X, max_bin=max_bin)
+    model = XGBRegressorLite(n_estimators=4, max_depth=7, max_bin=max_bin, base_score=0.0)
+    model.fit(binned[:500], y[:500])
+    own, _ = score(trees_of(model.model_), 1, binned.binning.cuts, binned)
+    assert_array_equal(own[0], model.predict(binned))
+    assert_array_equal(own[0], model.predict(X))
