@@ -184,6 +184,6 @@ def _check_classes_left(estimator: Any, rows: Rows) -> None:
     if not left.all():
         lost = estimator.classes_[~left].tolist()
         raise ValueError(
-            f"validation_split={estimator.validation_split!r}: all rows of the classes {lost} are "
-            "held out for validation, so none are left to train on; pass X_val and y_val instead"
+            f"all rows of the classes {lost} are held out for early stopping, so none are left to "
+            "train on: pass X_val and y_val instead"
         )

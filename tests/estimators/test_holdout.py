@@ -248,14 +248,3 @@ def test_the_last_rows():
 def test_groups_and_time_exclude_one_another():
     with pytest.raises(ValueError, match='groups were given, and validation_split="time"'):
         choose(np.zeros((4, 1)), np.zeros(4), groups=[1, 1, 2, 2], how="time")
-
-
-@pytest.mark.interpreted
-@pytest.mark.parametrize("settings", [dict(how="time"), dict(groups=["a"] * 8 + ["b"] * 2)])
-def test_a_class_that_the_training_would_not_see(settings):
-    y = np.array([0.0] * 8 + [1.0] * 2)
-    X = np.arange(10.0)[:, np.newaxis]
-    for seed in range(4):
-        choose(X, y, fraction=0.2, seed=seed, **settings)  # targets, not classes
-        with pytest.raises(ValueError, match=r"all rows of classes_\[[01]\] would be held out for"):
-            choose(X, y, fraction=0.2, seed=seed, stratified=True, **settings)

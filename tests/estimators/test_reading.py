@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from sklboost import bin_features
+from sklboost import XGBClassifierLite, bin_features
 from sklboost.estimators.reading import Rows
 
 X = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0]])
@@ -61,3 +61,15 @@ def test_joined_rows():
     assert_array_equal(rows(X=B).join(rows(X=B)).X.bins, B.bins[[0, 1, 2, 3] * 2])
     with pytest.raises(ValueError, match="both as raw values, or both as rows of one"):
         rows(X=B).join(rows())
+
+
+@pytest.mark.parametrize(
+    ("settings", "groups"), [(dict(validation_split="time"), None), ({}, ["a"] * 4 + ["b"] * 4)]
+)
+def test_a_class_that_the_training_would_not_see(settings, groups):
+    X, y = np.arange(8.0)[:, np.newaxis], ["no"] * 4 + ["yes"] * 4
+    model = XGBClassifierLite(
+        early_stopping_rounds=1, validation_fraction=0.5, random_state=0, **settings
+    )
+    with pytest.raises(ValueError, match=r"classes \['(no|yes)'\] are held out.*pass X_val"):
+        model.fit(X, y, groups=groups)
