@@ -19,13 +19,13 @@ from sklboost.data.binning import VALUES_PER_THREAD
 from sklboost.data.features import training_bins
 from sklboost.estimators.callback_support import detach
 from sklboost.estimators.continuing import Continued, continued_model, rounds_to_do
+from sklboost.estimators.eval_metric import resolve_metrics
 from sklboost.estimators.evaluation_sets import FitArguments
 from sklboost.estimators.parameters import check_parameters
 from sklboost.estimators.progress import progress_callbacks
 from sklboost.estimators.raw_scores import add_rounds
 from sklboost.estimators.reading import FitTask, Rows, read_task
 from sklboost.estimators.report import describe_fit
-from sklboost.estimators.scoring import resolve_metrics
 from sklboost.metrics.base import RoundMetric
 from sklboost.parallel import ThreadTeam, n_threads_for
 from sklboost.structs import BinCuts, TrainingBins, Trees

@@ -10,7 +10,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 from sklearn.metrics import get_scorer, make_scorer
 
 from sklboost import XGBClassifierLite, XGBRegressorLite
-from sklboost.estimators.scoring import resolve_metrics
+from sklboost.estimators.eval_metric import resolve_metrics
 from sklboost.estimators.stand_in import ClassifierStandIn, ValidationRows
 from sklboost.losses.log_loss import LogLoss
 from sklboost.losses.softmax import Softmax
