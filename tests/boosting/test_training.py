@@ -184,6 +184,21 @@ def test_an_interrupt_in_a_metric_drops_its_round():
     assert [len(values) for values in training.finished_log()["own"].values()] == [3, 3]
 
 
+def test_an_interrupt_between_the_values_of_a_round_and_its_end_drops_them():
+    training = make_training(metrics=[COMPILED])
+    record = training._record
+
+    def record_and_interrupt(values):
+        record(values)
+        if training.n_rounds == 4:
+            raise KeyboardInterrupt
+
+    training._record = record_and_interrupt
+    training.run()
+    assert training.n_rounds == 4
+    assert len(training.finished_log()["own"]["rmse"]) == 4
+
+
 @pytest.mark.parametrize("at", [("before_training", None), ("before_iteration", 0)])
 def test_an_interrupt_before_the_first_round_is_raised(at):
     act, other = Act(*at, interrupt), Act()
