@@ -121,7 +121,9 @@ def fit_estimator(
         best, stop_reason = training.best_iteration, training.stop_reason
         n_rounds = training.n_rounds if best is None else best + 1
         trained = Trained(task, start, training.trees(n_rounds), matrix)
-        if estimator.refit and best is not None and stop_reason != "interrupted":
+        # neither when the time is up, nor after Ctrl-C
+        has_time = stop_reason in ("completed", "early_stopping")
+        if estimator.refit and best is not None and has_time:
             rounds = range(rounds.start, n_rounds)
             trained, stop_reason = _train_again(estimator, team, trained, training, rounds)
             clock.lap("refit")

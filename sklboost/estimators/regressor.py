@@ -83,8 +83,8 @@ class XGBRegressorLite(RegressorMixin, BaseBooster):
         scikit-learn scorers or their names, functions ``(y_true, y_pred)`` or
         ``(y_true, y_pred, sample_weight)``. None: ``"rmse"``.
     refit : bool, default=False
-        After early stopping, train once more on all rows, those held out included, for the best
-        number of rounds.
+        After early stopping, train once more on all rows, with those held out or of the last
+        validation data, for the best number of rounds.
     max_time : float, optional
         Seconds after which no further round is begun; the rounds so far are kept.
     callbacks : list of TrainingCallback, optional
