@@ -289,6 +289,11 @@ class LearningRateScheduler(TrainingCallback):
 
     def __init__(self, learning_rates: Callable[[int], float] | Sequence[float] | np.ndarray):
         if not callable(learning_rates):
+            if np.ndim(learning_rates) != 1:
+                raise ValueError(
+                    f"learning_rates={learning_rates!r}: it must be a function of the round's "
+                    "number, or a list of one learning rate for each round"
+                )
             for epoch, rate in enumerate(learning_rates):
                 _check_rate(rate, epoch)
         self.learning_rates = learning_rates

@@ -1,8 +1,8 @@
 """A hash of each row's content, by which rows can be chosen at random without a random stream.
 
 In: features and targets. Out: 32 bits a row. Equal rows have the same hash, wherever in the table
-they are and whether its values are float32 or float64; so a choice by hash keeps copies together
-and does not depend on the order of the rows.
+they are and whether its values are float32 or float64; so a choice by hash does not depend on the
+order of the rows.
 """
 
 import numpy as np
@@ -39,6 +39,24 @@ def hash_rows(X: np.ndarray | BinnedMatrix, y: np.ndarray, seed: int) -> np.ndar
         mix_values(_words(values[rows].T), hashes[rows])
         mix_values(_words(y[np.newaxis, rows]), hashes[rows])
     return hashes
+
+
+def tell_copies_apart(hashes: np.ndarray, weight: np.ndarray) -> None:
+    """Mix into each hash how many equal ones come before it, so that copies are chosen one by one.
+
+    Parameters
+    ----------
+    hashes : ndarray of uint32, shape (n_samples,)
+        Modified.
+    weight : ndarray of float64, shape (n_samples,) or (0,)
+        Copies are counted from the lightest on, whatever their order. Empty: all 1.
+    """
+    order = np.lexsort((weight, hashes)) if len(weight) else np.argsort(hashes)
+    ordered, places = hashes[order], np.arange(len(hashes))
+    is_first = np.r_[True, ordered[1:] != ordered[:-1]]
+    number = np.empty(len(hashes))
+    number[order] = places - np.maximum.accumulate(np.where(is_first, places, 0))
+    mix_values(_words(number[np.newaxis]), hashes)
 
 
 def _words(columns: np.ndarray) -> np.ndarray:

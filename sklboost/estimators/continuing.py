@@ -19,7 +19,7 @@ class Continued(NamedTuple):
     Attributes
     ----------
     estimator : estimator
-        Fitted; a copy of the estimator itself as it was before for `warm_start`.
+        Fitted; a shallow copy, as it was before this fit.
     name : str
         For errors.
     is_warm_start : bool
@@ -38,7 +38,8 @@ class Continued(NamedTuple):
 def continued_model(estimator: Any, init_model: Any) -> Continued | None:
     """Give what is to be continued; `init_model` goes before `warm_start`."""
     if init_model is not None:
-        return Continued(init_model, "init_model", False)
+        # a copy: it may be the estimator itself, which fit is about to empty
+        return Continued(copy.copy(init_model), "init_model", False)
     if estimator.warm_start and hasattr(estimator, "model_"):
         return Continued(copy.copy(estimator), "the model of warm_start=True", True)
     return None

@@ -95,7 +95,7 @@ def resolve_metrics(
     ------
     ValueError
         For an unknown name, which says what was possible; two metrics of one name; a function that
-        gives no number.
+        gives no number, or of classes cannot take probabilities.
     """
     outputs = _Outputs(classes, link)
     if eval_metric is None:
@@ -175,7 +175,7 @@ def _from_function(function: Callable, outputs: _Outputs, start: Rows) -> RoundM
         return function(outputs.truth(y), prediction, **weights)
 
     name = _name_of(function)
-    first = result(*start)
+    first = _first_result(result, name, outputs, start)
     is_triple = isinstance(first, tuple) and len(first) == 3
     name, greater_is_better = (
         (str(first[0]), bool(first[2])) if is_triple else (name, name.endswith("_score"))
@@ -187,6 +187,20 @@ def _from_function(function: Callable, outputs: _Outputs, start: Rows) -> RoundM
 
     _number(name, first[1] if is_triple else first)
     return RoundMetric(name, greater_is_better, NOT_COMPILED, value)
+
+
+def _first_result(result: Callable, name: str, outputs: _Outputs, start: Rows) -> Any:
+    try:
+        return result(*start)
+    except ValueError as error:
+        if outputs.classes is None:
+            raise
+        # f1_score for one; scikit-learn speaks of continuous targets, which the user has none of
+        raise ValueError(
+            f"eval_metric: the function {name!r} failed on probabilities, which it is given for "
+            f"y_pred: {error}. If it needs predicted labels, give make_scorer({name}), or the name "
+            "of a scikit-learn scorer"
+        ) from error
 
 
 def _number(name: str, value: Any) -> float:

@@ -1,9 +1,10 @@
 """Which rows are held out of the training to tell when to stop it.
 
 In: training rows. Out: a mask of the rows held out. "Random" means by a hash of each row's content,
-not of its number: copies of a row stay together, so that none is in training and held out at once;
-weight 2 is the row twice; and the order of the rows does not matter. Whole groups go by a hash of
-their label.
+not of its number, so that the order of the rows does not matter. Equal rows are held out or not
+each on its own: where there are few distinct ones, holding all copies of one out would leave, for
+the same features, one answer to the training and another one to the validation. Whole groups go by
+a hash of their label.
 """
 
 import hashlib
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from sklboost.data.binned_matrix import BinnedMatrix
-from sklboost.data.row_hashes import hash_rows
+from sklboost.data.row_hashes import hash_rows, tell_copies_apart
 
 # Shares such as 0.07 * 100 are a little more than 7 in floating point; that must not cost a row.
 _ROUNDING = 1e-12
@@ -33,7 +34,7 @@ def hold_out(
     """Choose the rows to hold out.
 
     Random: in the order of their hashes, rows are taken until they have the fraction of the weight;
-    so many of each class if stratified. The last distinct row, of each class, is never taken.
+    so many of each class if stratified. The last row, of each class, is never taken.
     Groups likewise, whole and not stratified. By time: the last rows, as many as make up the
     fraction of the rows.
 
@@ -70,6 +71,7 @@ def hold_out(
         mask = _last_rows(len(y), fraction)
     else:
         hashes = hash_rows(X, y, seed)
+        tell_copies_apart(hashes, weight)
         mask = np.zeros(len(y), dtype=bool)
         for rows in _classes(y) if stratified else [np.arange(len(y))]:
             mask[rows] = _first_share(
@@ -77,7 +79,7 @@ def hold_out(
             )
     if not mask.any():
         raise ValueError(
-            f"n_samples={len(y)}: too few distinct rows to hold out a share of {fraction:g} for "
+            f"n_samples={len(y)}: too few rows to hold out a share of {fraction:g} for "
             f"early stopping and keep one{' of each class' if stratified else ''} for training; "
             "pass X_val and y_val, or early_stopping_rounds=None"
         )

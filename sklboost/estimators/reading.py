@@ -73,8 +73,8 @@ class Rows(NamedTuple):
     def repeat(self) -> "Rows":
         """Repeat each row as often as its weight says, if that is whole and the sum is small.
 
-        Each of the repeated rows is then drawn on its own: weight 2 is the row twice also where
-        rows are drawn. Up to a sum of 4,096, as everywhere.
+        Each of the repeated rows is then drawn, or held out, on its own: weight 2 is the row twice
+        there, too. Up to a sum of 4,096, as everywhere.
         """
         weight = self.weight
         if len(weight) == 0 or weight.sum() > FEW_ROWS or (weight != np.floor(weight)).any():
@@ -127,6 +127,8 @@ def read_task(
     everything, early = rows, stops_early(estimator)
     own_seeds = seeds(estimator.random_state, estimator._is_sampling() or early)
     if early and not validation:
+        if estimator.validation_split == "random" and len(data.groups) == 0:
+            rows = rows.repeat()
         held_out = _hold_out(estimator, rows, data.groups, own_seeds[1])
         names, validation, rows = ["validation_0"], [rows.take(held_out)], rows.take(~held_out)
         _check_classes_left(estimator, rows)

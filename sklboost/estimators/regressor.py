@@ -76,8 +76,8 @@ class XGBRegressorLite(RegressorMixin, BaseBooster):
         Share of the rows that early stopping holds out, of their weight for "random".
     validation_split : {"random", "time"}, default="random"
         Which rows early stopping holds out. "random": chosen by `random_state`, for a classifier
-        the same share of every class; equal rows (in `X` and `y`), and rows of one of `groups`,
-        stay together. "time": the last ones.
+        the same share of every class, or whole `groups`. Weight 2 is the row twice under the same
+        conditions as for `subsample`. "time": the last ones.
     eval_metric : str, callable or list of them, optional
         What is computed of the validation data after every round: names of metrics (XGBoost's),
         scikit-learn scorers or their names, functions ``(y_true, y_pred)`` or

@@ -175,6 +175,14 @@ def test_learning_rates_of_a_continued_model():
     assert training.learning_rates == [0.3]
 
 
+@pytest.mark.parametrize("rates", [0.1, None, [[0.1, 0.2]]])
+def test_learning_rates_must_be_a_function_or_a_list(rates):
+    with pytest.raises(
+        ValueError, match=r"^learning_rates=.*function of the round's number, or a l"
+    ):
+        LearningRateScheduler(rates)
+
+
 def test_too_few_learning_rates():
     training = FakeTraining([LearningRateScheduler([0.5, 0.4])], 3)
     message = "learning_rates has 2 values for 3 rounds: give one for each round, or a function"

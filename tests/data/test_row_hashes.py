@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from sklboost import bin_features
-from sklboost.data.row_hashes import hash_rows
+from sklboost.data.row_hashes import hash_rows, tell_copies_apart
 
 Y = np.zeros(3)
 
@@ -95,3 +95,23 @@ def test_of_a_binned_matrix_the_bins_count(max_bin):
     hashes = hash_rows(B, y, 7)
     assert_array_equal(hashes, hash_rows(B.bins.astype(float), y, 7))
     assert_array_equal(hash_rows(B[100:], y[100:], 7), hashes[100:])
+
+
+@pytest.mark.interpreted
+def test_copies_are_told_apart_whatever_their_order():
+    copied = np.array([7, 5, 7, 7, 9], dtype=np.uint32)
+    hashes = copied.copy()
+    tell_copies_apart(hashes, np.empty(0))
+    assert len(set(hashes.tolist())) == 5
+    turned = copied[::-1].copy()
+    tell_copies_apart(turned, np.empty(0))
+    assert set(turned.tolist()) == set(hashes.tolist())
+
+
+@pytest.mark.interpreted
+def test_copies_are_counted_from_the_lightest_on():
+    weight = np.array([3.0, 1.0, 2.0])
+    hashes, turned = np.full(3, 7, dtype=np.uint32), np.full(3, 7, dtype=np.uint32)
+    tell_copies_apart(hashes, weight)
+    tell_copies_apart(turned, weight[::-1])
+    assert_array_equal(turned, hashes[::-1])

@@ -137,6 +137,13 @@ def test_without_warm_start_a_fit_starts_anew(data):
     )
 
 
+def test_an_estimator_may_continue_itself(data):
+    X, y = data
+    whole = make(XGBRegressorLite, n_estimators=18).fit(X, y)
+    model = make(XGBRegressorLite).fit(X, y)
+    check_same_model(model.fit(X, y, init_model=model), whole)
+
+
 def test_init_model_goes_before_warm_start(data):
     X, y = data
     first = make(XGBRegressorLite, n_estimators=2).fit(X, y)

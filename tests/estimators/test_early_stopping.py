@@ -242,6 +242,19 @@ def test_weight_2_is_the_row_twice_in_a_fit_that_holds_rows_out():
         assert_allclose(weighted.predict(X), repeated.predict(X), rtol=1e-7)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_with_many_copies_stop_no_earlier_than_others(seed):
+    # eight distinct rows: were their copies kept together, the training would see the one answer
+    # only and the validation the other, and the first round would be the best
+    random = np.random.default_rng(seed)
+    X = random.integers(0, 2, (4000, 3)).astype(float)
+    probability = 1 / (1 + np.exp(-(X @ [1.5, -1.0, 2.0] - 1.0)))
+    y = random.random(4000) < probability
+    model = XGBClassifierLite(early_stopping_rounds=5, random_state=seed).fit(X, y)
+    assert model.best_iteration_ > 2
+    assert_allclose(model.predict_proba(X)[:, 1], probability, atol=0.1)
+
+
 # --- refit ---------------------------------------------------------------------------------------
 
 

@@ -228,6 +228,14 @@ def test_functions_of_scikit_learn(weighted):
         assert metric.value(case.y, case.raw_score, weight) == expected
 
 
+def test_a_function_of_labels_is_told_to_be_a_scorer(binary):
+    message = r"'f1_score' failed on probabilities.*continuous.*give make_scorer\(f1_score\)"
+    with pytest.raises(ValueError, match=message):
+        binary.resolve(sklearn_metrics.f1_score)
+    (metric,) = binary.resolve(sklearn_metrics.make_scorer(sklearn_metrics.accuracy_score))
+    assert metric.value(binary.y, binary.raw_score, NO_WEIGHT) > 0.8
+
+
 def test_a_function_without_weights_is_not_weighted(regression):
     (metric,) = regression.resolve(lambda y_true, y_pred: np.abs(y_true - y_pred).mean())
     assert not metric.greater_is_better

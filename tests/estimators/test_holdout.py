@@ -56,31 +56,31 @@ def test_the_order_of_the_rows_does_not_matter(case):
         assert_array_equal(choose(X[order], y[order], stratified=stratified), mask[order])
 
 
-@pytest.mark.parametrize("stratified", [False, True])
-def test_weight_2_is_the_row_twice(stratified):
-    random = np.random.default_rng(0)
-    for seed in range(50):
-        n = int(random.integers(5, 40))
-        X = random.integers(0, 4, size=(n, 2)).astype(float)  # rows that are the same, too
-        y = random.integers(0, 2, size=n).astype(float)
-        y[:4] = [0, 1, 0, 1]
-        X[:4, 0] = [10, 11, 12, 13]  # two distinct rows of each class
-        weight = random.integers(1, 5, n)
-        settings = dict(fraction=0.3, stratified=stratified, seed=seed)
-        mask = choose(X, y, weight.astype(float), **settings)
-        rows = random.permutation(np.repeat(np.arange(n), weight))
-        assert_array_equal(choose(X[rows], y[rows], **settings), mask[rows])
-
-
 @pytest.mark.interpreted
-def test_copies_stay_together():
+def test_copies_are_chosen_each_on_its_own():
     random = np.random.default_rng(0)
-    X = random.integers(0, 3, size=(400, 3)).astype(float)
-    y = np.zeros(400)
-    mask = choose(X, y)
-    assert 0.1 <= mask.mean() < 0.15  # 27 distinct rows of about 15 copies each
-    held_out = set(map(tuple, X[mask]))
-    assert not held_out & set(map(tuple, X[~mask]))
+    X = random.integers(0, 2, size=(1000, 2)).astype(float)
+    y = random.integers(0, 2, size=1000).astype(float)
+    mask = choose(X, y, fraction=0.2, stratified=True)
+    assert mask.sum() == sum(np.ceil(0.2 * (y == class_).sum()) for class_ in (0, 1))
+    for row in np.unique(np.c_[X, y], axis=0):  # 8 distinct rows of about 125 copies each
+        assert 0.1 < mask[(np.c_[X, y] == row).all(axis=1)].mean() < 0.3
+
+
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_the_order_of_copies_does_not_matter(is_weighted):
+    random = np.random.default_rng(0)
+    X = random.integers(0, 4, size=(300, 2)).astype(float)
+    y = random.integers(0, 2, size=300).astype(float)
+    weight = random.exponential(size=300) if is_weighted else NO_WEIGHT
+
+    def held_out(order):
+        own = weight[order] if is_weighted else NO_WEIGHT
+        mask = choose(X[order], y[order], own, fraction=0.3, stratified=True)
+        table = np.c_[X[order], y[order], own if is_weighted else y[order]][mask]
+        return table[np.lexsort(table.T)]
+
+    assert_array_equal(held_out(np.arange(300)), held_out(random.permutation(300)))
 
 
 def test_the_seed_chooses(case):
@@ -124,7 +124,7 @@ def test_weights_count():
 
 
 @pytest.mark.interpreted
-def test_the_last_distinct_row_of_a_class_is_for_training():
+def test_the_last_row_of_a_class_is_for_training():
     X = np.arange(6.0)[:, np.newaxis]
     y = np.array([0.0, 0.0, 0.0, 0.0, 1.0, 2.0])
     mask = choose(X, y, fraction=0.99, stratified=True)
@@ -136,20 +136,8 @@ def test_the_last_distinct_row_of_a_class_is_for_training():
 @pytest.mark.interpreted
 @pytest.mark.parametrize("how", ["random", "time"])
 def test_one_row_cannot_be_divided(how):
-    with pytest.raises(
-        ValueError, match=r"n_samples=1: too few distinct rows .* pass X_val and y_"
-    ):
+    with pytest.raises(ValueError, match=r"n_samples=1: too few rows .* pass X_val and y_"):
         choose(np.zeros((1, 2)), np.zeros(1), how=how)
-
-
-@pytest.mark.interpreted
-def test_copies_of_one_row_cannot_be_divided():
-    with pytest.raises(
-        ValueError, match="n_samples=9: too few distinct rows to hold out a share o"
-    ):
-        choose(np.zeros((9, 2)), np.zeros(9))
-    with pytest.raises(ValueError, match="keep one of each class for training; pass X_val and y_"):
-        choose(np.zeros((9, 2)), np.arange(9) % 2.0, stratified=True)
 
 
 # --- groups --------------------------------------------------------------------------------------
