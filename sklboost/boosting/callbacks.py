@@ -111,6 +111,10 @@ class TrainingCallback:
 
     every_round: bool = True
 
+    def __repr__(self) -> str:
+        given = (f"{name}={value!r}" for name, value in vars(self).items() if name[0] != "_")
+        return f"{type(self).__name__}({', '.join(given)})"
+
     def before_training(self, training: TrainingState) -> None:
         """Do what is to be done before the first round.
 

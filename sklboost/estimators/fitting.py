@@ -234,15 +234,21 @@ def _plan(
 def _metrics(
     estimator: Any, task: FitTask, validation: list[ValidationSet]
 ) -> Sequence[RoundMetric]:
+    given = estimator.eval_metric
     if not validation:
-        return []
-    watched = validation[-1]
-    return resolve_metrics(
-        estimator.eval_metric,
+        # nothing to compute them of, but a misspelt name is a mistake all the same
+        one_or_more = given if isinstance(given, list | tuple) else [given]
+        given = [name for name in one_or_more if isinstance(name, str)] or None
+    start = (np.empty(0), np.empty((task.loss.n_outputs, 0)), np.empty(0))
+    if validation:
+        start = (validation[-1].y, validation[-1].raw_score, validation[-1].weight)
+    metrics = resolve_metrics(
+        given,
         classes=getattr(estimator, "classes_", None),
         link=estimator._link(task.loss),
-        start=(watched.y, watched.raw_score, watched.weight),
+        start=start,
     )
+    return metrics if validation else []
 
 
 def _train_again(

@@ -67,8 +67,8 @@ class Rows(NamedTuple):
             weight = np.concatenate(
                 [own.weight if len(own.weight) else np.ones(len(own.y)) for own in (self, other)]
             )
-        y, margin = (np.concatenate(pair) for pair in zip(self[1::2], other[1::2], strict=True))
-        return Rows(X, y, weight, margin)
+        y = np.concatenate([self.y, other.y])
+        return Rows(X, y, weight, np.concatenate([self.margin, other.margin]))
 
     def repeat(self) -> "Rows":
         """Repeat each row as often as its weight says, if that is whole and the sum is small.

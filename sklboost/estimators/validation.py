@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_array, check_consistent_length, column_or_1d
+from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.validation import validate_data
 
 from sklboost.data.binned_matrix import BinnedMatrix
@@ -254,7 +254,10 @@ def row_weights(
         raise ValueError(
             f"{name} has shape {weight.shape}: it must be 1-D, one weight for each row"
         )
-    check_consistent_length(weight, X)
+    if len(weight) != len(X):
+        raise ValueError(
+            f"{name} and X have inconsistent numbers of samples: [{len(weight)}, {len(X)}]"
+        )
     if (weight < 0.0).any():
         row = int(np.argmax(weight < 0.0))
         raise ValueError(

@@ -200,3 +200,10 @@ def test_bad_learning_rates(rate):
     with pytest.raises(ValueError, match=message):
         training.train()
     assert training.n_rounds == 1
+
+
+def test_a_callback_shows_what_it_was_given():
+    text = (
+        "EarlyStopping(rounds=3, metric_name='auc', data_name=None, min_delta=0.0, maximize=None)"
+    )
+    assert repr(EarlyStopping(3, "auc")) == text

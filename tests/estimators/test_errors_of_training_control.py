@@ -196,3 +196,10 @@ def test_groups_and_the_last_rows():
     fails('groups were given, and validation_split="time"', settings=settings, groups=Y)
     settings = dict(early_stopping_rounds=2)
     fails("groups has one label only, 7", settings=settings, groups=np.full(20, 7))
+
+
+def test_a_misspelt_metric_is_an_error_without_validation_data_too():
+    X, y = np.arange(8.0)[:, np.newaxis], [0, 1] * 4
+    with pytest.raises(ValueError, match="acuracy"):
+        XGBClassifierLite(eval_metric=["logloss", "acuracy"]).fit(X, y)
+    XGBClassifierLite(n_estimators=1, eval_metric=["logloss", lambda y, p: 1 / 0]).fit(X, y)
