@@ -203,7 +203,5 @@ def test_bad_learning_rates(rate):
 
 
 def test_a_callback_shows_what_it_was_given():
-    text = (
-        "EarlyStopping(rounds=3, metric_name='auc', data_name=None, min_delta=0.0, maximize=None)"
-    )
-    assert repr(EarlyStopping(3, "auc")) == text
+    text = "rounds=3, metric_name='auc', data_name=None, min_delta=0.0, maximize=None"
+    assert repr(EarlyStopping(3, "auc")) == f"EarlyStopping({text})"
