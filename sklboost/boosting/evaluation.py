@@ -94,24 +94,25 @@ def score_rounds(team, model, thresholds, n_rounds, rows, metrics):
     """
     if not assemble(team):
         return
-    n_outputs = rows.raw_score.shape[0]
-    # the same share in every round: what a member has read stays in its own cache
+    n_outputs, n_metrics = rows.raw_score.shape[0], len(metrics.codes)
     start, stop = share(team, len(rows.scratch.columns))
-    for round_ in range(n_rounds):
-        trees = (round_ * n_outputs, (round_ + 1) * n_outputs)
-        for block in range(start, stop):
-            fetch_block(rows, block + 1)
+    # block by block, and all rounds of a block: the training has filled the caches with its own
+    # data, and to fetch the rows again takes longer than to score them
+    for block in range(start, stop):
+        fetch_block(rows, block + 1)
+        for round_ in range(n_rounds):
+            trees = (round_ * n_outputs, (round_ + 1) * n_outputs)
             add_to_block(team, model, thresholds, trees, rows, block)
-            for index in range(len(metrics.codes)):
-                sums = sums_of_metric(metrics.sums, index)
+            for index in range(n_metrics):
+                sums = sums_of_metric(metrics.sums, round_ * n_metrics + index)
                 code, y, weight = metrics.codes[index], metrics.y, metrics.weight
                 add_losses(team, code, block, y, rows.raw_score, weight, sums)
-        barrier(team)
-        if team.rank == 0:
-            for index in range(len(metrics.codes)):
-                sums = sums_of_metric(metrics.sums, index)
+    barrier(team)
+    if team.rank == 0:
+        for round_ in range(n_rounds):
+            for index in range(n_metrics):
+                sums = sums_of_metric(metrics.sums, round_ * n_metrics + index)
                 metrics.values[round_, index] = finish_metric(metrics.codes[index], sums)
-        barrier(team)
 
 
 class Evaluation:
@@ -159,7 +160,7 @@ class Evaluation:
                 np.array(codes, dtype=np.int64),
                 own.y,
                 own.weight,
-                allocate_sums(len(codes), len(own.y), team.size),
+                allocate_sums(n_rounds * len(codes), len(own.y), team.size),
                 np.empty((n_rounds, len(codes))),
             )
             for own in validation

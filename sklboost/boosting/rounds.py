@@ -135,13 +135,13 @@ class Rounds:
         Decides the random rounding of gradients.
     sampling_seed : int
         Decides which rows and features are drawn.
-    most : int
-        Rounds that will be asked for at once, at most.
+    at_once : tuple of int
+        The least and the most rounds that may be done in one call.
 
     Attributes
     ----------
     n_at_once : int
-        Rounds that are worth doing in one call, at most `most`.
+        Rounds that are worth doing in one call, within these limits.
     grown : Trees
         Those of the last call, from the front.
     """
@@ -158,7 +158,7 @@ class Rounds:
         *,
         seed: int,
         sampling_seed: int,
-        most: int,
+        at_once: tuple[int, int],
     ):
         gradient, hessian = np.empty((2, *raw_score.shape), dtype=np.float32)
         derivatives = weigh(gradient, hessian, weight)
@@ -177,7 +177,8 @@ class Rounds:
         capacity = len(self._workspace.tree.nodes)
         worth = _VALUES_PER_CALL // (matrix.rows.size * self._n_outputs)
         room = _NODES_PER_CALL // (capacity * self._n_outputs)
-        self.n_at_once = max(1, min(worth, room, most))
+        least, most = at_once
+        self.n_at_once = max(1, min(max(worth, least), room, most))
         n_trees = self.n_at_once * self._n_outputs
         self.grown = Trees(
             records(n_trees * capacity, NODE_DTYPE),

@@ -19,9 +19,11 @@ from sklboost.parallel import ThreadTeam
 from sklboost.structs import BinCuts, TrainingBins, TreeParams, Trees
 from sklboost.tree.assembly import first_trees, join_trees
 
-# With validation rows no more rounds than this are done at once: those after the one at which early
-# stopping stops are for nothing.
-_MOST_WATCHED_ROUNDS = 16
+# With validation rows no more rounds than the most are done at once: those after the one at which
+# early stopping stops are for nothing. Nor fewer than the least, unless they take long: it takes
+# longer to fetch the rows than to score them, so several rounds score them together.
+_MOST_WATCHED_ROUNDS, _LEAST_WATCHED_ROUNDS = 16, 4
+_LONG_VALUES = 120_000_000
 
 EvalsLog = dict[str, dict[str, list[float]]]
 
@@ -133,7 +135,7 @@ class Training:
             *(problem.raw_score, problem.params),
             seed=problem.seed,
             sampling_seed=problem.sampling_seed,
-            most=self._most_at_once(),
+            at_once=self._at_once(),
         )
         self._evaluation = Evaluation(
             team, plan.validation, plan.metrics, problem.loss, self._rounds.grown, problem.cuts
@@ -215,15 +217,18 @@ class Training:
             for name, own in self.evals_log.items()
         }
 
-    def _most_at_once(self) -> int:
+    def _at_once(self) -> tuple[int, int]:
+        """Give the least and the most rounds that may be done in one call."""
         plan, n_rounds = self.plan, len(self.plan.rounds)
         if any(callback.every_round for callback in plan.callbacks):
-            return 1
+            return 1, 1
         if not plan.validation:
-            return n_rounds
-        if all(map(is_compiled, plan.metrics)):
-            return min(n_rounds, _MOST_WATCHED_ROUNDS)
-        return 1
+            return 1, n_rounds
+        if not all(map(is_compiled, plan.metrics)):
+            return 1, 1
+        values_of_round = self._problem.matrix.rows.size * self._problem.loss.n_outputs
+        least = max(1, min(_LEAST_WATCHED_ROUNDS, _LONG_VALUES // values_of_round, n_rounds))
+        return least, min(n_rounds, _MOST_WATCHED_ROUNDS)
 
     def _run_some(self) -> None:
         """Do some rounds and all that comes with them, or find a reason to stop."""

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from sklboost.boosting import rounds as rounds_module
+from sklboost.boosting import training as training_module
 from sklboost.boosting.callbacks import TrainingCallback
 from sklboost.boosting.evaluation import ValidationSet
 from sklboost.boosting.training import Plan, Problem, Replay, Training
@@ -116,6 +118,19 @@ def test_rounds_at_once(metrics, every_round, n_at_once):
     if metrics:
         for values in training.evals_log["own"].values():
             assert_allclose(values, halves(20), rtol=1e-5)
+
+
+@pytest.mark.parametrize(("long_values", "n_at_once"), [(10**9, 4), (1, 1)])
+def test_large_rounds_are_scored_some_together_unless_they_take_long(
+    long_values, n_at_once, monkeypatch
+):
+    monkeypatch.setattr(rounds_module, "_VALUES_PER_CALL", 1)
+    monkeypatch.setattr(training_module, "_LONG_VALUES", long_values)
+    watch = Act(every_round=False)
+    one = run(watch, metrics=[COMPILED])
+    starts = [epoch for method, epoch, _ in watch.calls if method == "before_iteration"]
+    assert starts == list(range(0, 20, n_at_once))
+    assert_allclose(one.evals_log["own"]["rmse"], halves(20), rtol=1e-5)
 
 
 def test_metrics_are_those_of_raw_scores_that_prediction_gives():
