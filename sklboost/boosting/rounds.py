@@ -19,10 +19,12 @@ from sklboost.tree.quantization import Derivatives, weigh
 from sklboost.tree.row_sampling import RowSample, allocate_row_sample, row_keys
 from sklboost.tree.workspace import allocate_workspace
 
-# Small data: a call of a kernel takes as long as a tree of a few hundred rows, and waking a team
-# as long as one of ten thousand. So one call does many rounds, a few hundredths of a second's work.
-_VALUES_PER_CALL = 4_000_000
+# A call of a kernel takes as long as a tree of a few hundred rows, waking a team as long as one of
+# ten thousand, and what Python does in between leaves the caches cold. So one call does many rounds,
+# a few hundredths of a second's work: 100,000 x 28 takes 0.93 of the time of a call a round.
+_VALUES_PER_CALL = 40_000_000
 _NODES_PER_CALL = 1_000_000
+_ROUNDS_PER_CALL = 200
 # In the place of an output in a key, so that nothing is drawn by the hashes of the rounding: rows
 # once a round; features once a tree, from here downwards.
 _ROWS, _FEATURES = np.int64(-1), np.int64(-2)
@@ -178,7 +180,7 @@ class Rounds:
         worth = _VALUES_PER_CALL // (matrix.rows.size * self._n_outputs)
         room = _NODES_PER_CALL // (capacity * self._n_outputs)
         least, most = at_once
-        self.n_at_once = max(1, min(max(worth, least), room, most))
+        self.n_at_once = max(1, min(max(worth, least), room, most, _ROUNDS_PER_CALL))
         n_trees = self.n_at_once * self._n_outputs
         self.grown = Trees(
             records(n_trees * capacity, NODE_DTYPE),

@@ -22,7 +22,7 @@ from sklboost.tree.assembly import first_trees, join_trees
 # With validation rows no more rounds than the most are done at once: those after the one at which
 # early stopping stops are for nothing. Nor fewer than the least, unless they take long: it takes
 # longer to fetch the rows than to score them, so several rounds score them together.
-_MOST_WATCHED_ROUNDS, _LEAST_WATCHED_ROUNDS = 16, 4
+_MOST_WATCHED_ROUNDS, _LEAST_WATCHED_ROUNDS = 8, 4
 _LONG_VALUES = 120_000_000
 
 EvalsLog = dict[str, dict[str, list[float]]]

@@ -99,7 +99,7 @@ def halves(n_rounds):
     ("metrics", "every_round", "n_at_once"),
     [
         ([], False, 20),
-        ([COMPILED], False, 16),
+        ([COMPILED], False, 8),
         ([COMPILED, FUNCTION], False, 1),
         ([], True, 1),
         ([COMPILED], True, 1),
