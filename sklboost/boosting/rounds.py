@@ -20,8 +20,8 @@ from sklboost.tree.row_sampling import RowSample, allocate_row_sample, row_keys
 from sklboost.tree.workspace import allocate_workspace
 
 # A call of a kernel takes as long as a tree of a few hundred rows, waking a team as long as one of
-# ten thousand, and what Python does in between leaves the caches cold. So one call does many rounds,
-# a few hundredths of a second's work: 100,000 x 28 takes 0.93 of the time of a call a round.
+# ten thousand, and what Python does in between leaves the caches cold. So one call does many, a few
+# hundredths of a second's work: 100,000 x 28 takes 0.93 of the time of a call a round.
 _VALUES_PER_CALL = 40_000_000
 _NODES_PER_CALL = 1_000_000
 _ROUNDS_PER_CALL = 200
