@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklboost.boosting.callbacks import TrainingCallback
+from sklboost.boosting.callbacks import EarlyStopping, TrainingCallback
 from sklboost.boosting.evaluation import Evaluation, ValidationSet, is_compiled
 from sklboost.boosting.rounds import Rounds
 from sklboost.losses.base import Loss
@@ -19,10 +19,12 @@ from sklboost.parallel import ThreadTeam
 from sklboost.structs import BinCuts, TrainingBins, TreeParams, Trees
 from sklboost.tree.assembly import first_trees, join_trees
 
-# With validation rows no more rounds than the most are done at once: those after the one at which
-# early stopping stops are for nothing. Nor fewer than the least, unless they take long: it takes
-# longer to fetch the rows than to score them, so several rounds score them together.
-_MOST_WATCHED_ROUNDS, _LEAST_WATCHED_ROUNDS = 8, 4
+# With early stopping no more rounds than this are done at once: those after the one at which it
+# stops are for nothing.
+_MOST_STOPPABLE_ROUNDS = 16
+# With validation rows at least so many, unless they take long: it takes longer to fetch the rows
+# than to score them, so several rounds score them together.
+_LEAST_WATCHED_ROUNDS = 4
 _LONG_VALUES = 120_000_000
 
 EvalsLog = dict[str, dict[str, list[float]]]
@@ -228,7 +230,8 @@ class Training:
             return 1, 1
         values_of_round = self._problem.matrix.rows.size * self._problem.loss.n_outputs
         least = max(1, min(_LEAST_WATCHED_ROUNDS, _LONG_VALUES // values_of_round, n_rounds))
-        return least, min(n_rounds, _MOST_WATCHED_ROUNDS)
+        may_stop = any(isinstance(callback, EarlyStopping) for callback in plan.callbacks)
+        return least, min(n_rounds, _MOST_STOPPABLE_ROUNDS) if may_stop else n_rounds
 
     def _run_some(self) -> None:
         """Do some rounds and all that comes with them, or find a reason to stop."""

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 from sklboost.boosting import rounds as rounds_module
 from sklboost.boosting import training as training_module
-from sklboost.boosting.callbacks import TrainingCallback
+from sklboost.boosting.callbacks import EarlyStopping, TrainingCallback
 from sklboost.boosting.evaluation import ValidationSet
 from sklboost.boosting.training import Plan, Problem, Replay, Training
 from sklboost.data.binning import bin_matrix
@@ -99,7 +99,7 @@ def halves(n_rounds):
     ("metrics", "every_round", "n_at_once"),
     [
         ([], False, 20),
-        ([COMPILED], False, 8),
+        ([COMPILED], False, 20),
         ([COMPILED, FUNCTION], False, 1),
         ([], True, 1),
         ([COMPILED], True, 1),
@@ -118,6 +118,13 @@ def test_rounds_at_once(metrics, every_round, n_at_once):
     if metrics:
         for values in training.evals_log["own"].values():
             assert_allclose(values, halves(20), rtol=1e-5)
+
+
+def test_rounds_that_early_stopping_may_drop():
+    watch = Act(every_round=False)
+    run(watch, EarlyStopping(30), metrics=[COMPILED])
+    starts = [epoch for method, epoch, _ in watch.calls if method == "before_iteration"]
+    assert starts == [0, 16]
 
 
 @pytest.mark.parametrize(("long_values", "n_at_once"), [(10**9, 4), (1, 1)])
