@@ -156,7 +156,7 @@ def test_metrics_are_those_of_raw_scores_that_prediction_gives():
 )
 def test_a_callback_ends_it(every_round, method, at, n_rounds):
     act = Act(method, at, lambda training: True, every_round)
-    training = run(act, metrics=[COMPILED])
+    training = run(act, EarlyStopping(30), metrics=[COMPILED])  # 16 rounds at once
     assert (training.stop_reason, training.n_rounds) == ("early_stopping", n_rounds)
     assert len(training.learning_rates) == n_rounds
     assert len(training.evals_log["own"]["rmse"]) == n_rounds
