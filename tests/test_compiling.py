@@ -2,6 +2,7 @@ import numba
 import numpy as np
 import pytest
 
+from sklboost import caching
 from sklboost.compiling import kernel
 from sklboost.hashing import mix_bits
 
@@ -16,7 +17,9 @@ def quadruple(x):
     return double(double(x))
 
 
-def test_kernels_are_called_by_kernels_and_from_python():
+def test_kernels_are_called_by_kernels_and_from_python(monkeypatch, tmp_path):
+    # not what an earlier run has left on disk: then nothing need be compiled
+    monkeypatch.setattr(caching, "_FOLDERS", [tmp_path])
     assert quadruple(3) == 12
     assert double(3.5) == 7.0
     assert [str(s) for s in double.signatures] == ["(int64,)"]  # what quadruple calls
