@@ -14,6 +14,7 @@ from sklboost.boosting.settings import tree_params
 from sklboost.data.binning import apply_cuts, bin_matrix
 from sklboost.data.cuts import find_cuts
 from sklboost.data.raw import raw_matrix
+from sklboost.estimators.fitting import TREE_PARAMETERS
 from sklboost.hashing import hash_key
 from sklboost.losses.base import LOG_LOSS
 from sklboost.losses.gradients import allocate_scratch, fill_gradients
@@ -30,7 +31,7 @@ from sklboost.tree.workspace import allocate_workspace
 from . import measure, peers
 from .aims import OURS
 from .fits import describe, load_float32
-from .phases import NO_WEIGHT, TREE_PARAMETERS, Stopwatch, grow_by_phase
+from .phases import NO_WEIGHT, Stopwatch, grow_by_phase
 from .turns import take_turns
 
 SMALL_NODES = 64  # the rows of a "small node" are one in so many, as at depth 6

@@ -15,6 +15,7 @@ from sklboost.boosting.settings import tree_params
 from sklboost.data.binning import apply_cuts, find_missing
 from sklboost.data.cuts import find_cuts
 from sklboost.data.raw import raw_matrix
+from sklboost.estimators.fitting import TREE_PARAMETERS
 from sklboost.hashing import hash_key
 from sklboost.losses.base import LOG_LOSS
 from sklboost.losses.gradients import allocate_scratch, fill_gradients
@@ -35,12 +36,6 @@ from .aims import OURS
 from .fits import describe, load_float32
 from .turns import take_turns
 
-TREE_PARAMETERS = (
-    *("learning_rate", "reg_lambda", "reg_alpha", "gamma", "min_child_weight"),
-    *("max_delta_step", "max_depth", "max_leaves", "grow_policy", "pruning"),
-    *("subsample", "sampling_method"),
-    *("colsample_bytree", "colsample_bylevel", "colsample_bynode"),
-)
 NO_WEIGHT = np.empty(0)
 
 

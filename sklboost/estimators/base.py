@@ -14,17 +14,24 @@ from sklboost.estimators.callback_support import CallbackSupportMixin, with_call
 from sklboost.estimators.continuing import Continued
 from sklboost.estimators.evaluation_sets import FitArguments
 from sklboost.estimators.fitting import fit_estimator
-from sklboost.estimators.parameters import ChecksNames, check_iteration_range
-from sklboost.estimators.raw_scores import add_rounds, leaves
+from sklboost.estimators.parameters.groups import Parameters
+from sklboost.estimators.parameters.names import ChecksNames
+from sklboost.estimators.raw_scores import add_rounds, leaves, starting_scores
 from sklboost.estimators.sklearn_callbacks import fit_tasks
-from sklboost.estimators.validation import base_margins, check_margin_outputs, features
+from sklboost.estimators.validation import (
+    base_margins,
+    check_iteration_range,
+    check_margin_outputs,
+    features,
+)
 from sklboost.inspection.importances import gain_importance
 from sklboost.inspection.tables import node_table
 from sklboost.losses.base import Loss
 from sklboost.structs import Model
 
 
-class BaseBooster(ChecksNames, CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):
+# ChecksNames behind Parameters: the signature is that of the first class with __init__ or __new__
+class BaseBooster(CallbackSupportMixin, Parameters, ChecksNames, BaseEstimator, metaclass=ABCMeta):
     """Gradient boosted trees: everything but the loss and what its raw scores mean."""
 
     model_: Model
@@ -34,69 +41,6 @@ class BaseBooster(ChecksNames, CallbackSupportMixin, BaseEstimator, metaclass=AB
     _loss: Loss
     _has_margin: bool  # scores start from the user's base_margin
     _binning_digest: str | None  # of a BinnedMatrix given to fit
-
-    def __init__(
-        self,
-        *,
-        n_estimators: int = 100,
-        learning_rate: float = 0.3,
-        max_depth: int = 6,
-        max_leaves: int = 0,
-        grow_policy: str = "depthwise",
-        max_bin: int = 256,
-        reg_lambda: float = 1.0,
-        reg_alpha: float = 0.0,
-        gamma: float = 0.0,
-        min_child_weight: float = 1.0,
-        max_delta_step: float = 0.0,
-        pruning: str = "post",
-        subsample: float = 1.0,
-        sampling_method: str = "uniform",
-        colsample_bytree: float = 1.0,
-        colsample_bylevel: float = 1.0,
-        colsample_bynode: float = 1.0,
-        base_score: float | None = None,
-        early_stopping_rounds: int | None = None,
-        validation_fraction: float = 0.1,
-        validation_split: str = "random",
-        eval_metric: Any = None,
-        refit: bool = False,
-        max_time: float | None = None,
-        callbacks: Any = None,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ):
-        self.n_estimators = n_estimators
-        self.learning_rate = learning_rate
-        self.max_depth = max_depth
-        self.max_leaves = max_leaves
-        self.grow_policy = grow_policy
-        self.max_bin = max_bin
-        self.reg_lambda = reg_lambda
-        self.reg_alpha = reg_alpha
-        self.gamma = gamma
-        self.min_child_weight = min_child_weight
-        self.max_delta_step = max_delta_step
-        self.pruning = pruning
-        self.subsample = subsample
-        self.sampling_method = sampling_method
-        self.colsample_bytree = colsample_bytree
-        self.colsample_bylevel = colsample_bylevel
-        self.colsample_bynode = colsample_bynode
-        self.base_score = base_score
-        self.early_stopping_rounds = early_stopping_rounds
-        self.validation_fraction = validation_fraction
-        self.validation_split = validation_split
-        self.eval_metric = eval_metric
-        self.refit = refit
-        self.max_time = max_time
-        self.callbacks = callbacks
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
 
     @abstractmethod
     def _choose_loss(self, y: np.ndarray, weight: np.ndarray, continued: Continued | None) -> Loss:
@@ -279,18 +223,16 @@ class BaseBooster(ChecksNames, CallbackSupportMixin, BaseEstimator, metaclass=AB
     def _start(self, X: np.ndarray | BinnedMatrix, base_margin: Any) -> np.ndarray:
         """Give the raw scores before the first tree, shape (n_outputs, n_samples)."""
         model = self.model_
-        if base_margin is not None:
-            margin = base_margins(base_margin, X, "")
-            check_margin_outputs(margin, model.n_outputs)
-            return margin.T.copy() + self._shift[:, np.newaxis]
-        if self._has_margin:
+        margin = base_margins(base_margin, X, "")
+        check_margin_outputs(margin, model.n_outputs)
+        if self._has_margin and len(margin) == 0:
             warnings.warn(
                 f"this {type(self).__name__} was fitted with base_margin, but predicts without: "
                 "its scores start from 0. Pass base_margin",
                 UserWarning,
                 stacklevel=4,
             )
-        return np.repeat(model.base_score + self._shift, len(X)).reshape(-1, len(X))
+        return starting_scores(model.base_score, margin, len(X)) + self._shift[:, np.newaxis]
 
     def _rounds(self, iteration_range: tuple[int, int] | None) -> tuple[int, int]:
         """Give the first round and the one after the last."""

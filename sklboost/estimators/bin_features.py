@@ -8,7 +8,9 @@ from sklboost.data.binned_matrix import BinnedMatrix, describe_binning
 from sklboost.data.binning import VALUES_PER_THREAD, apply_cuts, missing_features
 from sklboost.data.cuts import find_cuts
 from sklboost.data.raw import raw_matrix
-from sklboost.estimators.parameters import check_parameters
+from sklboost.estimators.parameters.about import check_parameters
+from sklboost.estimators.parameters.training import TrainingParameters
+from sklboost.estimators.parameters.trees import TreeParameters
 from sklboost.estimators.validation import named_features, row_weights
 from sklboost.parallel import ThreadTeam, n_threads_for
 
@@ -73,7 +75,8 @@ def bin_features(
     >>> search.predict(X[:3]).shape
     (3,)
     """
-    check_parameters({"max_bin": max_bin, "n_jobs": n_jobs})
+    check_parameters(TreeParameters, {"max_bin": max_bin})
+    check_parameters(TrainingParameters, {"n_jobs": n_jobs})
     X, feature_names = named_features(X, "bin_features")
     if sample_weight is None:
         counted, weight = X, np.empty(0)

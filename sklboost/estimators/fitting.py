@@ -21,9 +21,11 @@ from sklboost.estimators.callback_support import detach
 from sklboost.estimators.continuing import Continued, continued_model, rounds_to_do
 from sklboost.estimators.eval_metric import resolve_metrics
 from sklboost.estimators.evaluation_sets import FitArguments
-from sklboost.estimators.parameters import check_parameters
+from sklboost.estimators.parameters.about import check_parameters, names_of
+from sklboost.estimators.parameters.sampling import SamplingParameters
+from sklboost.estimators.parameters.trees import TreeParameters
 from sklboost.estimators.progress import progress_callbacks
-from sklboost.estimators.raw_scores import add_rounds
+from sklboost.estimators.raw_scores import add_rounds, starting_scores
 from sklboost.estimators.reading import FitTask, Rows, read_task
 from sklboost.estimators.report import describe_fit
 from sklboost.metrics.base import RoundMetric
@@ -32,10 +34,9 @@ from sklboost.structs import BinCuts, TrainingBins, Trees
 from sklboost.tree.assembly import assemble_model, no_trees, trees_of
 
 TREE_PARAMETERS = (
-    *("learning_rate", "reg_lambda", "reg_alpha", "gamma", "min_child_weight"),
-    *("max_delta_step", "max_depth", "max_leaves", "grow_policy", "pruning"),
-    *("subsample", "sampling_method"),
-    *("colsample_bytree", "colsample_bylevel", "colsample_bynode"),
+    "learning_rate",
+    *(name for name in names_of(TreeParameters) if name != "max_bin"),
+    *names_of(SamplingParameters),
 )
 
 
@@ -104,7 +105,7 @@ def fit_estimator(
         Told of the training beside `callbacks`.
     """
     clock = Clock()
-    check_parameters(estimator.get_params(deep=False))
+    check_parameters(type(estimator), estimator.get_params(deep=False))
     continued = continued_model(estimator, given.init_model)
     _forget_fit(estimator)
     task = read_task(estimator, X, y, given, continued)
@@ -166,10 +167,7 @@ def _start(estimator: Any, task: FitTask, rows: Rows) -> Start:
 
 def _raw_scores(rows: Rows, start: Start, continued: Continued | None) -> np.ndarray:
     """Give the raw scores of the rows before the first new round, shape (n_outputs, n_samples)."""
-    if len(rows.margin) > 0:
-        raw_score = rows.margin.T.copy()
-    else:
-        raw_score = np.repeat(start.base_score, len(rows.y)).reshape(-1, len(rows.y))
+    raw_score = starting_scores(start.base_score, rows.margin, len(rows.y))
     if continued is not None:
         model = continued.model
         add_rounds(model, rows.X, (0, model.n_rounds), raw_score, continued.estimator.n_jobs)

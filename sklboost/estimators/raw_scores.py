@@ -12,6 +12,21 @@ from sklboost.tree.prediction import add_trees, find_leaves, prepare_prediction
 _LEAVES_PER_THREAD = 250_000
 
 
+def starting_scores(base_score: np.ndarray, margin: np.ndarray, n_samples: int) -> np.ndarray:
+    """Give the raw scores before the first tree, shape (n_outputs, n_samples).
+
+    Parameters
+    ----------
+    base_score : ndarray of float64, shape (n_outputs,)
+    margin : ndarray of float64, shape (n_samples, n_outputs) or (0, n_outputs)
+        The user's scores, which go first; empty: not given.
+    n_samples : int
+    """
+    if len(margin) > 0:
+        return margin.T.copy()
+    return np.repeat(base_score, n_samples).reshape(-1, n_samples)
+
+
 def add_rounds(
     model: Model,
     X: np.ndarray | BinnedMatrix,

@@ -11,6 +11,7 @@ from sklearn.utils.validation import validate_data
 from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.estimators.evaluation_sets import FitArguments, GivenSet
 from sklboost.estimators.feature_names import column_names, in_order_of_fit
+from sklboost.estimators.parameters.rules import is_integer
 
 # Gradients are float32: beyond these they would overflow, or vanish, without a word.
 _LARGEST_TARGET = 1e30
@@ -293,3 +294,16 @@ def check_target_range(y: np.ndarray, name: str) -> None:
             f"{name} varies by {spread:g} only, less than {_SMALLEST_SPREAD:g}; multiply it by a "
             "constant"
         )
+
+
+def check_iteration_range(iteration_range: Any, n_rounds: int) -> None:
+    """Raise ValueError unless it is a pair of round numbers of a model with so many rounds."""
+    is_pair = isinstance(iteration_range, tuple | list) and len(iteration_range) == 2
+    if is_pair and all(map(is_integer, iteration_range)):
+        first, stop = iteration_range
+        if 0 <= first < (stop or n_rounds) <= n_rounds:
+            return
+    raise ValueError(
+        f"iteration_range={iteration_range!r}: it must be the first round and the one after the "
+        f"last, 0 <= first < last <= {n_rounds}; a last of 0 stands for {n_rounds}, all rounds"
+    )

@@ -1,0 +1,67 @@
+"""What is known of each parameter beside its name, type and default: its rule and its text.
+
+A parameter is a field of a dataclass in one of the files beside this; the estimators inherit from
+these classes, and so have a constructor with all of them. Rule and text are the field's metadata:
+from them come the checks of ``fit`` and the documentation.
+"""
+
+import inspect
+import textwrap
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, fields
+from typing import Any
+
+from sklboost.estimators.parameters.rules import Rule
+
+
+def about(rule: Rule, text: str) -> Mapping[str, Any]:
+    """Give the metadata of a parameter's field."""
+    return {"rule": rule, "text": text}
+
+
+def names_of(group: type) -> list[str]:
+    """Give the names of the parameters of a dataclass."""
+    return [own.name for own in fields(group)]
+
+
+def check_parameters(group: type, values: Mapping[str, Any]) -> None:
+    """Raise ValueError for the first of these values that breaks the rule of its parameter.
+
+    Parameters
+    ----------
+    group : type
+        A dataclass that has these parameters.
+    values : mapping of str to object
+        By name; not all need be given.
+
+    Raises
+    ------
+    ValueError
+        Such as ``n_estimators=-3: it must be an integer >= 1``.
+    """
+    for own in fields(group):
+        rule = own.metadata["rule"]
+        if own.name in values and not rule.holds(values[own.name]):
+            raise ValueError(f"{own.name}={values[own.name]!r}: it must be {rule.words}")
+
+
+def documented(estimator: type) -> type:
+    """Decorate an estimator: write its parameters into its docstring, before the attributes."""
+    if estimator.__doc__ is None:  # python -OO
+        return estimator
+    summary, rest = estimator.__doc__.split("    Attributes\n", maxsplit=1)
+    lines = ["Parameters", "----------"]
+    for own in fields(estimator):
+        lines.append(f"{own.name} : {own.metadata['rule'].kind}, {_default(own)}")
+        lines.append(textwrap.indent(inspect.cleandoc(own.metadata["text"]), "    "))
+    section = textwrap.indent("\n".join(lines), "    ")
+    estimator.__doc__ = f"{summary}{section}\n\n    Attributes\n{rest}"
+    return estimator
+
+
+def _default(parameter: Field) -> str:
+    assert parameter.default is not MISSING  # scikit-learn wants a default for all
+    if parameter.default is None:
+        return "optional"
+    quoted = isinstance(parameter.default, str)
+    return f'default="{parameter.default}"' if quoted else f"default={parameter.default!r}"

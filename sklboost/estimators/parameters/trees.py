@@ -1,0 +1,113 @@
+"""How each tree is grown and pruned."""
+
+from dataclasses import dataclass, field
+
+from sklboost.estimators.parameters.about import about
+from sklboost.estimators.parameters.rules import Rule, integer, is_integer, number, one_of
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class TreeParameters:
+    """How each tree is grown and pruned."""
+
+    max_depth: int = field(
+        default=6,
+        metadata=about(
+            integer(0),
+            """
+            Most splits on the way from the root to a leaf. 0: no limit.
+            """,
+        ),
+    )
+    max_leaves: int = field(
+        default=0,
+        metadata=about(
+            Rule(
+                "int",
+                "0 (no limit) or an integer >= 2",
+                lambda value: is_integer(value) and value >= 0 and value != 1,
+            ),
+            """
+            Most leaves of a tree. 0: no limit.
+            """,
+        ),
+    )
+    grow_policy: str = field(
+        default="depthwise",
+        metadata=about(
+            one_of("depthwise", "lossguide"),
+            """
+            Split level by level, or always the leaf of largest gain.
+            """,
+        ),
+    )
+    max_bin: int = field(
+        default=256,
+        metadata=about(
+            integer(2, 65_535),
+            """
+            A feature with more distinct values than this is cut into so many bins of about
+            equal weight, one of them for missing values. 2 to 65,535; if a feature has more
+            than 256 (256 values and missing ones, for instance), the bins of all take twice the
+            memory.
+            """,
+        ),
+    )
+    reg_lambda: float = field(
+        default=1.0,
+        metadata=about(
+            number(0),
+            """
+            L2 penalty on leaf weights: similarity is ``G^2 / (H + reg_lambda)``.
+            """,
+        ),
+    )
+    reg_alpha: float = field(
+        default=0.0,
+        metadata=about(
+            number(0),
+            """
+            L1 penalty on leaf weights: moves G towards 0 by so much.
+            """,
+        ),
+    )
+    gamma: float = field(
+        default=0.0,
+        metadata=about(
+            number(0),
+            """
+            Splits of smaller gain are pruned, from the bottom up. 0 still prunes negative
+            gains.
+            """,
+        ),
+    )
+    min_child_weight: float = field(
+        default=1.0,
+        metadata=about(
+            number(0),
+            """
+            Least cover (sum of hessians) of a child: rows for squared error, ``sum p (1 - p)``
+            for log loss.
+            """,
+        ),
+    )
+    max_delta_step: float = field(
+        default=0.0,
+        metadata=about(
+            number(0),
+            """
+            Largest leaf weight in absolute value, before the learning rate. 0: no limit.
+            """,
+        ),
+    )
+    pruning: str = field(
+        default="post",
+        metadata=about(
+            one_of("post", "full", "pre"),
+            """
+            "post": grow every split of positive gain, then prune with `gamma`. "full": grow
+            through splits without gain too, so that what lies beneath can justify them. "pre":
+            refuse a split of gain below `gamma` at once, as XGBoost's ``hist`` does.
+            """,
+        ),
+    )
