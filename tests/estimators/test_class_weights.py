@@ -15,7 +15,8 @@ from sklboost.estimators.class_weights import (
     multiply_weights,
     prior_shift,
 )
-from sklboost.estimators.parameters import check_parameters
+from sklboost.estimators.parameters.about import check_parameters
+from sklboost.estimators.parameters.classes import ClassParameters
 from sklboost.losses.log_loss import LogLoss
 from sklboost.losses.softmax import Softmax
 
@@ -96,19 +97,24 @@ def test_rules_of_the_parameters(value):
     with pytest.raises(
         ValueError, match=r"^class_weight=\{0: .*must be None, 'balanced' or a dict"
     ):
-        check_parameters({"class_weight": {0: value, 1: 1}})
+        check_parameters(ClassParameters, {"class_weight": {0: value, 1: 1}})
     with pytest.raises(ValueError, match=r"^scale_pos_weight=.* a finite number > 0"):
-        check_parameters({"scale_pos_weight": value})
+        check_parameters(ClassParameters, {"scale_pos_weight": value})
 
 
 def test_rules_of_the_other_kinds():
-    check_parameters({"class_weight": "balanced", "scale_pos_weight": 2, "calibrated_prior": True})
-    check_parameters({"class_weight": {"a": np.float32(2)}, "calibrated_prior": np.False_})
+    check_parameters(
+        ClassParameters,
+        {"class_weight": "balanced", "scale_pos_weight": 2, "calibrated_prior": True},
+    )
+    check_parameters(
+        ClassParameters, {"class_weight": {"a": np.float32(2)}, "calibrated_prior": np.False_}
+    )
     for value in ("equal", [1, 2], 3.0, np.ones(2)):
         with pytest.raises(ValueError, match=r"^class_weight="):
-            check_parameters({"class_weight": value})
+            check_parameters(ClassParameters, {"class_weight": value})
     with pytest.raises(ValueError, match=r"^calibrated_prior=1: it must be True or False"):
-        check_parameters({"calibrated_prior": 1})
+        check_parameters(ClassParameters, {"calibrated_prior": 1})
 
 
 def test_weights_of_rows():
