@@ -8,8 +8,10 @@ from sklboost.boosting.callbacks import (
 from sklboost.boosting.checkpoint import Checkpoint
 from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.estimators.bin_features import bin_features
+from sklboost.estimators.check_loss import check_loss
 from sklboost.estimators.classifier import XGBClassifierLite
 from sklboost.estimators.regressor import XGBRegressorLite
+from sklboost.losses.base import Loss
 from sklboost.warmup import warmup
 
 __all__ = [
@@ -17,10 +19,12 @@ __all__ = [
     "Checkpoint",
     "EarlyStopping",
     "LearningRateScheduler",
+    "Loss",
     "TrainingCallback",
     "XGBClassifierLite",
     "XGBRegressorLite",
     "bin_features",
+    "check_loss",
     "warmup",
 ]
 __version__ = "0.1.0"

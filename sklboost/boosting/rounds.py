@@ -9,13 +9,15 @@ import numpy as np
 
 from sklboost.compiling import kernel
 from sklboost.hashing import hash_key
+from sklboost.losses.asking import FaultyRowError, ask_derivatives, check_hessians, explain_fault
 from sklboost.losses.base import Loss
+from sklboost.losses.blocks import NO_FAULT
 from sklboost.losses.gradients import (
-    NO_FAULT,
     CompiledLoss,
     allocate_scratch,
     compile_loss,
     fill_gradients,
+    has_fault,
 )
 from sklboost.parallel import ThreadTeam, assemble, barrier
 from sklboost.structs import NODE_DTYPE, PARAMS_DTYPE, TrainingBins, TreeParams, Trees, records
@@ -100,6 +102,10 @@ def boost_rounds(team, rounds, state, params, workspace, grown):
             fill_gradients(team, state.loss, y, raw_score, gradient, hessian, scratch)
         fill_residuals(team, y, raw_score, state.renewal)
         barrier(team)
+        if has_fault(state.loss):  # every member sees the same
+            if team.rank == 0:
+                state.loss.faulty_round[0] = round_
+            return
         for output in range(raw_score.shape[0]):
             own = Derivatives(
                 gradient[output],
@@ -179,6 +185,7 @@ class Rounds:
         derivatives = weigh(gradient, hessian, weight)
         scratch = allocate_scratch(team.size)
         self._team = team
+        self._weight = weight
         seeds = (seed, sampling_seed)
         n_samples = y.shape[1]
         rows = allocate_row_sample(n_samples, params, team.size)
@@ -211,17 +218,19 @@ class Rounds:
 
         Raises
         ------
-        ValueError
-            If the loss gave a gradient or hessian that is no number; the rounds then are worthless.
+        FaultyRowError
+            If the loss gave derivatives that no tree can be grown on.
         """
         state, grown = self._state, self.grown
-        if state.loss.is_compiled == 0:
-            both = self._loss.gradients(state.y, state.raw_score)
-            state.derivatives.gradient[:], state.derivatives.hessian[:] = both
-        self._team.run(boost_rounds, (start, stop), state, params, self._workspace, grown)
-        faults = state.loss.faults[state.loss.faults != NO_FAULT]
-        if len(faults) > 0:
-            self._loss.explain_fault(int(faults.min()))
+        try:
+            self._derive(state)
+            self._team.run(boost_rounds, (start, stop), state, params, self._workspace, grown)
+            if (state.loss.faults != NO_FAULT).any():
+                start = int(state.loss.faulty_round[0])
+                explain_fault(self._loss, state.y, state.raw_score)
+        except FaultyRowError as fault:
+            fault.round_ = start
+            raise
         n_trees = (stop - start) * self._n_outputs
         starts = grown.starts[: n_trees + 1].copy()
         return Trees(
@@ -230,3 +239,11 @@ class Rounds:
             grown.n_pruned[:n_trees].copy(),
             np.full(n_trees, np.array(tuple(params), PARAMS_DTYPE)),
         )
+
+    def _derive(self, state: RoundState) -> None:
+        """Ask a loss that is not compiled for the derivatives of the next round."""
+        if state.loss.is_compiled == 1:
+            check_hessians(self._loss, state.y, state.raw_score)
+            return
+        both = ask_derivatives(self._loss, state.y, state.raw_score, self._weight)
+        state.derivatives.gradient[:], state.derivatives.hessian[:] = both

@@ -1,7 +1,7 @@
 """The classifier."""
 
 from collections.abc import Callable, Iterator
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -18,8 +18,8 @@ from sklboost.estimators.class_weights import (
 from sklboost.estimators.continuing import Continued, check_same_classes
 from sklboost.estimators.parameters.about import documented
 from sklboost.estimators.parameters.groups import ClassifierParameters
-from sklboost.losses.base import ClassLoss, by_rows
-from sklboost.losses.registry import find_objective
+from sklboost.losses.base import Loss, by_rows
+from sklboost.losses.registry import make_loss
 
 
 @documented
@@ -64,14 +64,11 @@ class XGBClassifierLite(ClassifierMixin, ClassifierParameters, BaseBooster):
 
     _numeric_target = False
     classes_: np.ndarray
-    _loss: ClassLoss
 
     def _link(self, loss: Any) -> Callable[[np.ndarray], np.ndarray]:
         return loss.probabilities
 
-    def _choose_loss(
-        self, y: np.ndarray, weight: np.ndarray, continued: Continued | None
-    ) -> ClassLoss:
+    def _choose_loss(self, y: np.ndarray, weight: np.ndarray, continued: Continued | None) -> Loss:
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         check_same_classes(continued, self.classes_.tolist())
@@ -91,7 +88,7 @@ class XGBClassifierLite(ClassifierMixin, ClassifierParameters, BaseBooster):
             *(self.class_weight, self.scale_pos_weight, self.classes_, codes, weight)
         )
         task, size = ("binary", 1) if n_classes == 2 else ("multiclass", n_classes)
-        return cast(ClassLoss, find_objective(self.objective, task).make(size, vars(self)))
+        return make_loss(self.objective, task, size, vars(self))
 
     def _targets(
         self, y: np.ndarray, weight: np.ndarray, name: str
@@ -104,7 +101,7 @@ class XGBClassifierLite(ClassifierMixin, ClassifierParameters, BaseBooster):
         return self.calibrated_prior
 
     def _calibrated_shift(
-        self, loss: ClassLoss, raw_score: np.ndarray, y: np.ndarray, weight: np.ndarray
+        self, loss: Loss, raw_score: np.ndarray, y: np.ndarray, weight: np.ndarray
     ) -> np.ndarray:
         """Give what makes the probabilities those of the data, not of the weighted classes."""
         codes = y.astype(np.intp)

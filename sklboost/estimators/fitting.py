@@ -28,6 +28,7 @@ from sklboost.estimators.progress import progress_callbacks
 from sklboost.estimators.raw_scores import add_rounds, starting_scores
 from sklboost.estimators.reading import FitTask, Rows, read_task
 from sklboost.estimators.report import describe_fit
+from sklboost.losses.asking import FaultyRowError
 from sklboost.metrics.base import NOT_COMPILED, RoundMetric
 from sklboost.parallel import ThreadTeam, n_threads_for
 from sklboost.structs import BinCuts, TrainingBins, Trees
@@ -197,7 +198,11 @@ def _train(
     params = params._replace(max_delta_step=float(step))
     problem = Problem(*binned, rows.targets, rows.weight, raw_score, task.loss, params, *task.seeds)
     training = Training(team, problem, plan)
-    training.run()
+    try:
+        training.run()
+    except FaultyRowError as fault:
+        fault.where = rows.words_for(fault.row)
+        raise
     return training
 
 

@@ -11,7 +11,7 @@ from sklboost.estimators.continuing import Continued
 from sklboost.estimators.parameters.about import documented
 from sklboost.estimators.validation import check_target_range
 from sklboost.losses.base import Loss
-from sklboost.losses.registry import find_objective
+from sklboost.losses.registry import make_loss
 
 
 @documented
@@ -58,7 +58,7 @@ class XGBRegressorLite(RegressorMixin, BaseBooster):
         return loss.predictions
 
     def _choose_loss(self, y: np.ndarray, weight: np.ndarray, continued: Continued | None) -> Loss:
-        return find_objective(self.objective, "regression").make(1, vars(self))
+        return make_loss(self.objective, "regression", 1, vars(self))
 
     def _targets(
         self, y: np.ndarray, weight: np.ndarray, name: str

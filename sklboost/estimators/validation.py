@@ -47,6 +47,8 @@ class CheckedData(NamedTuple):
         Empty: not given.
     groups : ndarray, shape (n_samples,) or (0,)
         Empty: not given.
+    numbers : ndarray of int, shape (n_samples,)
+        Of the rows in the user's data.
     """
 
     X: np.ndarray | BinnedMatrix
@@ -54,6 +56,7 @@ class CheckedData(NamedTuple):
     weight: np.ndarray
     base_margin: np.ndarray
     groups: np.ndarray
+    numbers: np.ndarray
 
 
 def training_data(
@@ -83,7 +86,9 @@ def training_data(
             f"groups has shape {groups.shape}: it must be 1-D, one label for each of the {len(X)} "
             "rows of X"
         )
-    data = CheckedData(X, y, np.empty(0), base_margins(given.base_margin, X, ""), groups)
+    data = CheckedData(
+        X, y, np.empty(0), base_margins(given.base_margin, X, ""), groups, np.arange(len(X))
+    )
     return _weighted(data, given.sample_weight, "sample_weight")
 
 
@@ -108,7 +113,12 @@ def validation_data(estimator: BaseEstimator, given: GivenSet, *, numeric: bool)
     if len(y) != len(X):
         raise ValueError(f"{name} has {len(X)} rows, but its y has {len(y)}: pass one for each")
     data = CheckedData(
-        X, y, np.empty(0), base_margins(given.base_margin, X, f" of {name}"), np.empty(0)
+        X,
+        y,
+        np.empty(0),
+        base_margins(given.base_margin, X, f" of {name}"),
+        np.empty(0),
+        np.arange(len(X)),
     )
     return _weighted(data, given.sample_weight, f"sample_weight of {name}")
 

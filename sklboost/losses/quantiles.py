@@ -21,6 +21,7 @@ class QuantileError(RowLoss):
 
     name = "reg:quantileerror"
     parameter = "quantile_alpha"
+    hessian_is_bound = True
 
     def __init__(self, n_targets: int = 1, parameters: tuple[float, ...] = (0.5,)):
         super().__init__(n_targets, tuple(sorted(parameters)))

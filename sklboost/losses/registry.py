@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from sklboost.losses.base import Loss
+from sklboost.losses.custom import FunctionLoss, check_loss_fits
 from sklboost.losses.log_loss import LogisticRegression, LogLoss
 from sklboost.losses.quantiles import AbsoluteError, QuantileError
 from sklboost.losses.softmax import Softmax
@@ -70,6 +71,26 @@ TASK_WORDS = {
     "binary": "two classes",
     "multiclass": "more than two classes",
 }
+
+
+def make_loss(objective: Any, task: str, size: int, parameters: Mapping[str, Any]) -> Loss:
+    """Make the loss of what an estimator was given as `objective`.
+
+    Parameters
+    ----------
+    objective : None, str, callable or Loss
+    task : {"regression", "binary", "multiclass"}
+    size : int
+        The number of targets, for more than two classes that of classes.
+    parameters : mapping of str to object
+        Those of the estimator.
+    """
+    if isinstance(objective, Loss):
+        check_loss_fits(objective, task, size)
+        return objective
+    if callable(objective):
+        return FunctionLoss(objective, task, size)
+    return find_objective(objective, task).make(size, parameters)
 
 
 def find_objective(name: str | None, task: str) -> Objective:
