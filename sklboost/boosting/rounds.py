@@ -245,5 +245,5 @@ class Rounds:
         if state.loss.is_compiled == 1:
             check_hessians(self._loss, state.y, state.raw_score)
             return
-        both = ask_derivatives(self._loss, state.y, state.raw_score, self._weight)
-        state.derivatives.gradient[:], state.derivatives.hessian[:] = both
+        derivatives = (state.derivatives.gradient, state.derivatives.hessian)
+        ask_derivatives(self._loss, state.y, state.raw_score, self._weight, derivatives)

@@ -9,14 +9,18 @@ from typing import Any
 
 import numpy as np
 
+from sklboost.compiling import kernel
 from sklboost.losses.base import Loss
-from sklboost.losses.blocks import LARGEST, LEAST_HESSIAN
+from sklboost.losses.blocks import LARGEST, LEAST_HESSIAN, NO_FAULT, are_usable, limited
 
 _RULES = {
     "gradient": "gradients must be finite numbers: look for a logarithm of 0 or a division by it",
     "hessian": "hessians must be finite numbers >= 0: where the second derivative is negative, "
     "return a bound above it, or a small positive number",
 }
+
+
+_ALL_ARE_0 = -3
 
 
 class FaultyRowError(ValueError):
@@ -50,9 +54,22 @@ class FaultyRowError(ValueError):
 
 
 def ask_derivatives(
-    loss: Loss, y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Give gradient and hessian of the rows, not weighted, shape (n_outputs, n_samples).
+    loss: Loss,
+    y: np.ndarray,
+    raw_score: np.ndarray,
+    weight: np.ndarray,
+    derivatives: tuple[np.ndarray, np.ndarray],
+) -> None:
+    """Fill gradient and hessian of the rows, not weighted.
+
+    Parameters
+    ----------
+    loss : Loss
+    y : ndarray of float64, shape (n_targets, n_samples)
+    raw_score : ndarray of float64, shape (n_outputs, n_samples)
+    weight : ndarray of float64, shape (n_samples,) or (0,)
+    derivatives : tuple of ndarray of float32 or float64, shape (n_outputs, n_samples)
+        Filled.
 
     Raises
     ------
@@ -64,24 +81,56 @@ def ask_derivatives(
         If a gradient is no finite number, or a hessian none >= 0.
     """
     extra: tuple = (weight,) if loss.takes_weight else ()
-    result = loss.gradients(y, raw_score, *extra)
-    gradient, hessian = read_pair(loss.name, result, raw_score.shape)
-    unknown = np.isnan(y)
-    if unknown.any():  # these have no say
-        unknown = unknown[np.arange(len(raw_score)) % len(y)]
-        gradient, hessian = np.where(unknown, 0.0, gradient), np.where(unknown, 0.0, hessian)
-    are_good = np.isfinite(gradient) & (hessian >= 0.0) & (hessian < np.inf)
-    if not are_good.all():
-        row = int(np.argmin(are_good.all(axis=0)))
-        output = int(np.argmin(are_good[:, row]))
-        both = float(gradient[output, row]), float(hessian[output, row])
-        _check_row(loss, (y, raw_score), (output, row), both)
-    if gradient.any() and not hessian.any():
+    given = read_pair(loss.name, loss.gradients(y, raw_score, *extra), raw_score.shape)
+    own_weight = weight if loss.takes_weight else np.empty(0)
+    fault = _take_derivatives(y, given, own_weight, derivatives)
+    if fault == _ALL_ARE_0:
         raise ValueError(_no_hessians(loss))
-    if loss.takes_weight and len(weight) > 0:
-        # they are multiplied by the weights later: so weight 2 is the row twice here, too
-        gradient, hessian = gradient / weight, hessian / weight
-    return gradient.clip(-LARGEST, LARGEST), hessian.clip(LEAST_HESSIAN, LARGEST)
+    if fault != NO_FAULT:
+        gradient, hessian = given
+        for output in range(len(raw_score)):
+            both = float(gradient[output, fault]), float(hessian[output, fault])
+            _check_row(loss, (y, raw_score), (output, fault), both)
+
+
+@kernel
+def _take_derivatives(y, given, weight, derivatives):
+    """Fill derivatives with what a loss gave, checked, and divided by the weights it has in it.
+
+    They are multiplied by the weights later; so weight 2 is the row twice here, too.
+
+    Parameters
+    ----------
+    y : ndarray of float64, shape (n_targets, n_samples)
+    given : tuple of ndarray of float64, shape (n_outputs, n_samples)
+    weight : ndarray of float64, shape (n_samples,) or (0,)
+        Empty: not in it.
+    derivatives : tuple of ndarray of float32 or float64, shape (n_outputs, n_samples)
+        Filled.
+
+    Returns
+    -------
+    int
+        The first row whose derivatives are not usable; ``_ALL_ARE_0`` if hessians are and gradients
+        are not; else ``NO_FAULT``.
+    """
+    fault, n_moving, n_hessians = NO_FAULT, 0, 0
+    for output in range(given[0].shape[0]):
+        target = y[output % y.shape[0]]
+        first, second = given[0][output], given[1][output]
+        gradient, hessian = derivatives[0][output], derivatives[1][output]
+        for row in range(len(target)):
+            is_known = target[row] == target[row]
+            if is_known and not are_usable(first[row], second[row]):
+                fault = row if fault == NO_FAULT else min(fault, row)
+            n_moving += is_known and first[row] != 0.0
+            n_hessians += is_known and second[row] != 0.0
+            unit = weight[row] if len(weight) > 0 else 1.0
+            gradient[row] = limited(first[row] / unit, -LARGEST) if is_known else 0.0
+            hessian[row] = limited(second[row] / unit, LEAST_HESSIAN) if is_known else 0.0
+    if fault == NO_FAULT and n_moving > 0 and n_hessians == 0:
+        return _ALL_ARE_0
+    return fault
 
 
 def read_pair(name: str, result: Any, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
@@ -112,7 +161,7 @@ def _read_array(name: str, kind: str, values: Any, shape: tuple[int, ...]) -> np
             f"objective={name} returned a {kind} of shape {array.shape}: it must have the shape of "
             f"the raw scores, {shape}"
         )
-    return array.astype(np.float64, copy=False)
+    return np.require(array, np.float64, ["C", "W"])  # as the kernel was compiled for
 
 
 def explain_fault(loss: Loss, y: np.ndarray, raw_score: np.ndarray) -> None:

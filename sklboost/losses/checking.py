@@ -43,15 +43,17 @@ def compare_derivatives(
         If a derivative is off.
     """
 
-    def gradients(scores: np.ndarray) -> np.ndarray:
-        return ask_derivatives(loss, y, scores, _NO_WEIGHT)[0]
+    def derivatives(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        both = np.empty_like(scores), np.empty_like(scores)
+        ask_derivatives(loss, y, scores, _NO_WEIGHT, both)
+        return both
 
-    gradient, hessian = ask_derivatives(loss, y, raw_score, _NO_WEIGHT)
+    gradient, hessian = derivatives(raw_score)
     if values is not None:
         numeric, error = _differences(values, raw_score)
         off = _excess(gradient - numeric, gradient, numeric, tolerance, error)
         _report(loss, "gradient", (y, raw_score), (gradient, numeric, off))
-    numeric, error = _differences(gradients, raw_score)
+    numeric, error = _differences(lambda scores: derivatives(scores)[0], raw_score)
     difference = hessian - numeric
     if loss.hessian_is_bound:
         difference = np.minimum(difference, 0.0)
@@ -63,14 +65,14 @@ def values_by_rows(loss: Loss, y: np.ndarray) -> _OfScores | None:
     """Give the function that computes the loss of each row, None for a loss without value."""
     if type(loss).value is Loss.value:
         return None
-    # these give the mean over outputs
-    factor = loss.n_outputs if isinstance(loss, RowLoss) else 1
+    n_summed = np.ones(y.shape[1])
+    if isinstance(loss, RowLoss):  # these give the mean over all outputs with a known target
+        n_summed = np.count_nonzero(~np.isnan(y), axis=0) * (loss.n_outputs / len(y))
 
     def values(raw_score: np.ndarray) -> np.ndarray:
         rows = [slice(row, row + 1) for row in range(y.shape[1])]
-        return np.array(
-            [factor * loss.value(y[:, row], raw_score[:, row], _NO_WEIGHT) for row in rows]
-        )
+        means = [loss.value(y[:, row], raw_score[:, row], _NO_WEIGHT) for row in rows]
+        return n_summed * np.array(means)
 
     return values
 

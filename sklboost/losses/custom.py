@@ -18,7 +18,12 @@ from sklboost.losses.base import Loss, by_rows
 from sklboost.losses.blocks import users_block
 
 # What raw scores of a function's are; as for the default objective of the task.
-_LINKS = {"regression": "identity", "binary": "logit", "multiclass": "softmax"}
+_LINKS = {
+    "regression": "identity",
+    "binary": "logit",
+    "multilabel": "logit",
+    "multiclass": "softmax",
+}
 _ROW = (numba.float64, numba.float64)
 
 
@@ -76,7 +81,7 @@ class FunctionLoss(Loss):
             weights = {"sample_weight": np.ones(len(truth))}
         shape = prediction.shape
         both = read_pair(self.name, self.function(truth, prediction, **weights), shape)
-        gradient, hessian = (np.ascontiguousarray(np.atleast_2d(own.T)) for own in both)
+        gradient, hessian = (np.atleast_2d(own.T) for own in both)
         return gradient, hessian
 
 
