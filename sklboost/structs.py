@@ -116,6 +116,7 @@ class TreeParams(NamedTuple):
     max_delta_step: float  # infinite: no limit
     grow_gain: float
     prune_gain: float
+    ccp_alpha: float  # least gain of a branch, per split and unit of the root's cover
     subsample: float  # of the rows, for each round
     colsample_bytree: float
     colsample_bylevel: float
