@@ -26,6 +26,7 @@ def tree_params(
     colsample_bylevel: float,
     colsample_bynode: float,
     sampling_method: str,
+    num_parallel_tree: int,
 ) -> TreeParams:
     """Cast the settings of a tree once and for all.
 
@@ -52,4 +53,5 @@ def tree_params(
         max_depth=min(int(max_depth) or _NO_LIMIT, _NO_LIMIT),
         max_leaves=min(int(max_leaves) or _NO_LIMIT, _NO_LIMIT),
         best_first=int(grow_policy == "lossguide"),
+        num_parallel_tree=int(num_parallel_tree),
     )

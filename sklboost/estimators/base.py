@@ -11,6 +11,7 @@ from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from sklboost.data.binned_matrix import BinnedMatrix
+from sklboost.estimators.boosters import drops_rounds
 from sklboost.estimators.callback_support import CallbackSupportMixin, with_callbacks
 from sklboost.estimators.continuing import Continued
 from sklboost.estimators.evaluation_sets import FitArguments
@@ -60,7 +61,16 @@ class BaseBooster(CallbackSupportMixin, Parameters, ChecksNames, BaseEstimator, 
 
     def _is_sampling(self) -> bool:
         columns = (self.colsample_bytree, self.colsample_bylevel, self.colsample_bynode)
-        return min(self.subsample, *columns) < 1.0
+        return min(self.subsample, *columns) < 1.0 or drops_rounds(self)
+
+    @property
+    def _rounds_and_trees(self) -> tuple[int, int]:
+        """How many rounds to do, and how many trees each of them adds to an output."""
+        return self.n_estimators, self.num_parallel_tree
+
+    def _n_estimators_of(self, model: Model) -> int:
+        """Count what `n_estimators` counts."""
+        return model.n_rounds
 
     @property
     def _is_shifted(self) -> bool:
@@ -165,8 +175,8 @@ class BaseBooster(CallbackSupportMixin, Parameters, ChecksNames, BaseEstimator, 
         """
         check_is_fitted(self)
         X = features(self, X)
-        rounds, n_outputs = self._rounds(iteration_range), self.model_.n_outputs
-        return leaves(self.model_, X, self.n_jobs)[:, rounds[0] * n_outputs : rounds[1] * n_outputs]
+        first, stop = (r * self.model_.trees_per_round for r in self._rounds(iteration_range))
+        return leaves(self.model_, X, self.n_jobs)[:, first:stop]
 
     @property
     def feature_importances_(self) -> np.ndarray:

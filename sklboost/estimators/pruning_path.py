@@ -20,6 +20,8 @@ from sklboost.losses.squared_error import SquaredError
 _ONE_TREE = {
     "n_estimators": 1,
     "learning_rate": 1.0,
+    "num_parallel_tree": 1,
+    "booster": "gbtree",
     "ccp_alpha": 0.0,
     "subsample": 1.0,
     "early_stopping_rounds": None,

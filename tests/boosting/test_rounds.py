@@ -62,7 +62,7 @@ def train(loss, X, y, weight=NO_WEIGHT, n_rounds=4, seed=0, watched=True, **chan
     )
     with ThreadTeam(1) as team:
         matrix, cuts = bin_matrix(team, raw_matrix(X), weight, 256)
-        problem = Problem(matrix, cuts, y, weight, raw_score, loss, settings, seed, seed)
+        problem = Problem(matrix, cuts, y, weight, raw_score, loss, settings, seed, seed, X, None)
         training = Training(team, problem, plan)
         training.run()
     model = assemble_model(training.trees(n_rounds), start, X.shape[1])
