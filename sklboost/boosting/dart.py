@@ -14,6 +14,7 @@ Source: Rashmi & Gilad-Bachrach (2015), "DART: Dropouts meet Multiple Additive R
 https://xgboost.readthedocs.io/en/stable/tutorials/dart.html.
 """
 
+import functools
 import time
 from typing import NamedTuple
 
@@ -120,12 +121,11 @@ def rescaling(dropped: np.ndarray, learning_rate: float, dropout: Dropout) -> Re
     return Rescaling(dropped, n_dropped / room, 1.0 / room)
 
 
-def scale_trees(trees: Trees, weight: float) -> Trees:
-    """Multiply leaf values, and the learning rate that is in them."""
-    nodes, params = trees.nodes.copy(), trees.params.copy()
-    nodes["value"] *= weight
-    params["learning_rate"] *= weight
-    return trees._replace(nodes=nodes, params=params)
+def rescale(weights: np.ndarray, change: Rescaling) -> np.ndarray:
+    """Give the weights after a round, its own included, from those before."""
+    after = np.append(weights, change.new_weight)
+    after[change.dropped] *= change.factor
+    return after
 
 
 class Dart(TreeBooster):
@@ -165,7 +165,7 @@ class Dart(TreeBooster):
         self._grown.append(join_trees(list(self._rounds.run(start, stop, params))))
         learning_rate = params.learning_rate * params.num_parallel_tree
         self._history.append(rescaling(dropped, learning_rate, self._dropout))
-        after = self._weights = self.weights(stop)
+        after = self._weights = rescale(before, self._history[-1])
         changed = np.append(dropped, start)
         # of the training rows' scores the dropped rounds are out, and the new one is in
         out = np.append(np.zeros(len(dropped)), 1.0)
@@ -178,20 +178,17 @@ class Dart(TreeBooster):
         self._book("evaluation", begin)
         return values
 
-    def weights(self, n_rounds: int) -> np.ndarray:
-        """Give the weights of the first rounds, as they were when there were only these."""
-        weights = np.empty(n_rounds)
-        for round_, (dropped, factor, new_weight) in enumerate(self._history[:n_rounds]):
-            weights[dropped] *= factor
-            weights[round_] = new_weight
-        return weights
-
     def trees(self, n_rounds: int) -> Trees:  # noqa: D102
-        return self._scaled(np.arange(n_rounds), self.weights(n_rounds))
+        weights = functools.reduce(rescale, self._history[:n_rounds], np.empty(0))
+        return self._scaled(np.arange(n_rounds), weights)
 
     def _scaled(self, rounds: np.ndarray, weights: np.ndarray) -> Trees:
-        parts = zip(rounds, weights, strict=True)
-        return join_trees([scale_trees(self._grown[round_], weight) for round_, weight in parts])
+        """Give the trees of some rounds, the leaf values of each round times its weight."""
+        trees = join_trees([no_trees(), *(self._grown[round_] for round_ in rounds)])
+        of_trees = np.repeat(weights, self._trees_per_round)
+        trees.nodes["value"] *= np.repeat(of_trees, np.diff(trees.starts))
+        trees.params["learning_rate"] *= of_trees  # which is in the leaf values
+        return trees
 
     def _add(self, scorer: Evaluation, rounds: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Add so many times the trees of some rounds to the rows; give the metrics."""
