@@ -40,7 +40,7 @@ class Problem(NamedTuple):
     matrix : TrainingBins
     cuts : BinCuts
         How values became its bins.
-    y : ndarray of float64, shape (n_samples,)
+    y : ndarray of float64, shape (n_targets, n_samples)
     weight : ndarray of float64, shape (n_samples,) or (0,)
         Positive; empty: all 1.
     raw_score : ndarray of float64, shape (n_outputs, n_samples)
@@ -231,8 +231,8 @@ class Training:
         trees_per_round = problem.params.trees_per_round(loss.n_outputs)
         if problem.dropout is None:
             return TreeBooster(rounds, evaluation, plan.trees_before, trees_per_round)
-        # trees are taken out of their scores and put back
-        rows = ValidationSet("", problem.X, problem.y, problem.weight, problem.raw_score)
+        # trees are taken out of their scores and put back; no metrics, so no targets
+        rows = ValidationSet("", problem.X, np.empty(0), np.empty(0), problem.raw_score)
         training_rows = Evaluation(team, [rows], [], loss, rounds.grown, cuts)
         scorers = (evaluation, training_rows)
         return Dart(rounds, scorers, trees_per_round, problem.dropout, problem.sampling_seed)
@@ -240,9 +240,9 @@ class Training:
     def _at_once(self) -> tuple[int, int]:
         """Give the least and the most rounds that may be done in one call."""
         plan, n_rounds = self.plan, len(self.plan.rounds)
-        if self._problem.dropout is not None:
-            return 1, 1
-        if any(callback.every_round for callback in plan.callbacks):
+        # a loss in Python is asked for its gradients
+        is_asked = self._problem.loss.block is None or self._problem.dropout is not None
+        if is_asked or any(callback.every_round for callback in plan.callbacks):
             return 1, 1
         if not plan.validation:
             return 1, n_rounds

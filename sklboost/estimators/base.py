@@ -210,7 +210,8 @@ class BaseBooster(CallbackSupportMixin, Parameters, ChecksNames, BaseEstimator, 
         Raises
         ------
         ValueError
-            For more than two classes, which have a tree each, and as `fit` does.
+            If there are several outputs (more than two classes), which have a tree each, and as
+            `fit` does.
 
         Examples
         --------

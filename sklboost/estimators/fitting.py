@@ -29,7 +29,7 @@ from sklboost.estimators.progress import progress_callbacks
 from sklboost.estimators.raw_scores import add_rounds, starting_scores
 from sklboost.estimators.reading import FitTask, Rows, read_task
 from sklboost.estimators.report import describe_fit
-from sklboost.metrics.base import RoundMetric
+from sklboost.metrics.base import NOT_COMPILED, RoundMetric
 from sklboost.parallel import ThreadTeam, n_threads_for
 from sklboost.structs import BinCuts, TrainingBins, Trees
 from sklboost.tree.assembly import assemble_model, no_trees, trees_of
@@ -108,9 +108,9 @@ def fit_estimator(
     clock = Clock()
     check_parameters(type(estimator), estimator.get_params(deep=False))
     continued = continued_model(estimator, given.init_model)
-    check_booster(estimator, continued)
     _forget_fit(estimator)
     task = read_task(estimator, X, y, given, continued)
+    check_booster(estimator, continued)
     clock.lap("checks")
     with ThreadTeam(n_threads_for(estimator.n_jobs, task.rows.X.size, VALUES_PER_THREAD)) as team:
         n_threads = team.size
@@ -163,7 +163,7 @@ def _start(estimator: Any, task: FitTask, rows: Rows) -> Start:
     elif estimator.base_score is not None:
         base_score = task.loss.raw_of(float(estimator.base_score))
     else:
-        base_score = task.loss.start(rows.y, rows.weight)
+        base_score = task.loss.start(rows.targets, rows.weight)
     return Start(base_score, no_trees())
 
 
@@ -198,8 +198,10 @@ def _train(
     )
     rows = task.rows
     raw_score = _raw_scores(rows, start, task.continued)
+    step = min(params.max_delta_step, task.loss.largest_step)
+    params = params._replace(max_delta_step=float(step))
     problem = Problem(
-        *(*binned, rows.y, rows.weight, raw_score, task.loss, params, *task.seeds),
+        *(*binned, rows.targets, rows.weight, raw_score, task.loss, params, *task.seeds),
         X=rows.X,
         dropout=dropout_of(estimator),
     )
@@ -255,6 +257,10 @@ def _metrics(
         link=estimator._link(task.loss),
         start=start,
     )
+    links = ("identity",) if estimator._numeric_target else ("logit", "softmax")
+    is_plain = task.loss.link in links and not (estimator._numeric_target and len(start[1]) > 1)
+    if not is_plain:  # compiled metrics take raw scores for predictions, or for log-odds
+        metrics = [metric._replace(code=NOT_COMPILED) for metric in metrics]
     return metrics if validation else []
 
 

@@ -12,9 +12,6 @@ from sklboost.estimators.evaluation_sets import FitArguments
 from sklboost.estimators.raw_scores import leaves
 from sklboost.estimators.reading import read_task
 from sklboost.inspection.cost_complexity import pruning_path
-from sklboost.losses.base import Loss
-from sklboost.losses.log_loss import LogLoss
-from sklboost.losses.squared_error import SquaredError
 
 # One whole tree of all rows, and nobody watches.
 _ONE_TREE = {
@@ -38,23 +35,15 @@ def path_of_first_tree(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Bu
     task = read_task(grown, X, y, FitArguments(sample_weight), None)
     if task.loss.n_outputs > 1:
         raise ValueError(
-            f"cost_complexity_pruning_path prunes one tree, but y has {task.loss.n_outputs} "
-            "classes, with a tree for each: use two classes, or "
-            "sklearn.multiclass.OneVsRestClassifier"
+            f"cost_complexity_pruning_path prunes one tree, but {task.loss.name} has a tree for "
+            f"each of {task.loss.n_outputs} outputs here: ask for one at a time (several classes: "
+            "sklearn.multiclass.OneVsRestClassifier)"
         )
     model = grown.fit(X, y, sample_weight).model_
     rows = task.rows
-    weight = rows.weight if len(rows.weight) > 0 else np.ones(len(rows.y))
-    gradient, hessian = _derivatives(task.loss, rows.y, float(model.base_score[0]))
+    weight = rows.weight if len(rows.weight) > 0 else 1.0
+    start = np.repeat(model.base_score[:, np.newaxis], len(rows.y), axis=1)
+    ((gradient,), (hessian,)) = task.loss.gradients(rows.targets, start)
     (leaf,) = leaves(model, rows.X, grown.n_jobs).T
     path = pruning_path(model.nodes, leaf, weight * gradient, weight * hessian, model.params_of(0))
     return Bunch(ccp_alphas=path.alphas, impurities=path.impurities)
-
-
-def _derivatives(loss: Loss, y: np.ndarray, start: float) -> tuple[np.ndarray, np.ndarray | float]:
-    """Give gradients and hessians at the start: as float64, which training does without."""
-    if isinstance(loss, SquaredError):
-        return start - y, 1.0
-    assert isinstance(loss, LogLoss)
-    (other, share), *_ = loss.probabilities(np.array([[start]]))
-    return share - y, share * other

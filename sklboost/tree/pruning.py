@@ -51,7 +51,7 @@ def prune_weakest_links(tree, params):
 
 @kernel
 def name_final_leaves(tree):
-    """Set ``growth.final`` to the node itself, or to the leaf that swallowed it.
+    """Set ``growth.final`` to the node itself, or to the leaf that swallowed it; and ``values``.
 
     Also counts the splits that pruning took, and the leaves that it left.
     """
@@ -68,6 +68,14 @@ def name_final_leaves(tree):
             make_leaf(nodes[node])  # a split that went with the branch of one above
     counts.n_pruned = (counts.n_nodes - n_kept) // 2
     counts.n_leaves = (n_kept + 1) // 2
+    set_values(tree)
+
+
+@kernel
+def set_values(tree):
+    """Set ``tree.values`` to what rows that reached a node get."""
+    for node in range(tree.counts[0].n_nodes):
+        tree.values[node] = tree.nodes[tree.growth[node].final].value
 
 
 @kernel

@@ -122,6 +122,17 @@ def test_values_after_each_round_are_those_of_the_model_then(task, changes, requ
     assert model.model_.params.learning_rate[0] < keep.taken[0][0].model_.params.learning_rate[0]
 
 
+def test_leaves_that_are_medians(regression):
+    X, y, X_val, y_val = halves(regression)
+    settings = dict(objective="reg:absoluteerror", eval_metric="rmse", num_parallel_tree=2)
+    model = make("regression", **settings).fit(X, y, eval_set=[(X, y), (X_val, y_val)])
+    for own, (rows, targets) in zip(
+        model.evals_result_.values(), [(X, y), (X_val, y_val)], strict=True
+    ):
+        last = root_mean_squared_error(targets, model.predict(rows))
+        assert_allclose(own["rmse"][-1], last, rtol=1e-9)
+
+
 @pytest.mark.parametrize("task", ORACLE_TASKS)
 def test_early_stopping_gives_the_model_as_it_was_at_its_best(task, request):
     X, y, X_val, y_val = halves(request.getfixturevalue(task))

@@ -69,6 +69,14 @@ def test_trees_of_several_classes_lie_output_by_output(multiclass):
     assert_allclose(forest.decision_function(X), raw, rtol=1e-12)
 
 
+def test_leaves_that_are_medians(regression):
+    X, y = regression
+    forest = XGBRFRegressorLite(objective="reg:absoluteerror", n_estimators=4, subsample=1)
+    leaves = forest.set_params(random_state=0).fit(X, y).apply(X)
+    trees = [[np.median(y[leaf == own]) for own in leaf] for leaf in leaves.T]
+    assert_allclose(forest.predict(X), np.mean(trees, axis=0), rtol=1e-12)
+
+
 def test_many_trees_are_better_than_one(regression, binary):
     for forest, (X, y) in zip(FORESTS, (regression, binary), strict=True):
         train, test = np.arange(len(y)) % 3 > 0, np.arange(len(y)) % 3 == 0

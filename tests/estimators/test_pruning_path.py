@@ -126,7 +126,7 @@ def test_only_the_tree_is_asked_for(regression):
 
 
 def test_several_classes_have_several_trees(multiclass):
-    with pytest.raises(ValueError, match=r"y has 3 classes.*OneVsRestClassifier"):
+    with pytest.raises(ValueError, match=r"tree for each of 3 outputs.*OneVsRestClassifier"):
         XGBClassifierLite().cost_complexity_pruning_path(*multiclass)
 
 
