@@ -193,7 +193,8 @@ def _train(
     params = tree_params(**{name: getattr(estimator, name) for name in TREE_PARAMETERS})
     rows = task.rows
     raw_score = _raw_scores(rows, start, task.continued)
-    problem = Problem(*binned, rows.y, rows.weight, raw_score, task.loss, params, *task.seeds)
+    learnt_from = (rows.y, rows.weight, raw_score)
+    problem = Problem(*binned, *learnt_from, task.loss, params, task.rules, *task.seeds)
     training = Training(team, problem, plan)
     training.run()
     return training

@@ -10,7 +10,7 @@ integers, so its bits do not depend on how they were obtained.
 import numpy as np
 
 from sklboost.compiling import kernel
-from sklboost.tree.formulas import leaf_weight
+from sklboost.tree.formulas import Inherited, child_weight
 from sklboost.tree.open_nodes import add_open, next_open, remove_open
 from sklboost.tree.quantization import unpack
 from sklboost.tree.splitting import can_be_split
@@ -78,6 +78,18 @@ def start_leaf(node, parent, tree):
     growth = tree.growth[node]
     growth.parent, growth.slot, growth.owns_rows, growth.n_rows = parent, -1, 0, 0
     growth.depth = tree.growth[parent].depth + 1 if parent >= 0 else 0
+    growth.lower = tree.growth[parent].lower if parent >= 0 else -np.inf
+    growth.upper = tree.growth[parent].upper if parent >= 0 else np.inf
+
+
+@kernel
+def narrow_bounds(below, above, growth):
+    """Keep all leaf weights under the node `below` from being larger than those under `above`.
+
+    The bound is halfway between the weights of the two, as in XGBoost: each keeps its own.
+    """
+    middle = 0.5 * (growth[below].weight + growth[above].weight)
+    growth[below].upper, growth[above].lower = middle, middle
 
 
 @kernel
@@ -95,12 +107,21 @@ def split_node(node, search, tree):
     parent.left, parent.right = left, left + 1
     tree.growth[left].packed_sum = split.left_sum
     tree.growth[left + 1].packed_sum = tree.growth[node].packed_sum - split.left_sum
+    growth = tree.growth[node]
+    inherited = Inherited(growth.weight, growth.lower, growth.upper)
     for child in range(left, left + 2):
         start_leaf(child, node, tree)
         leaf = tree.nodes[child]
         leaf.gradient, leaf.cover = unpack(tree.growth[child].packed_sum, search.steps)
-        weight = leaf_weight(leaf.gradient, leaf.cover, search.params)
+        weight = child_weight(leaf.gradient, leaf.cover, inherited, search.params)
+        tree.growth[child].weight = weight
         leaf.value = search.params.learning_rate * weight
+    # where only missing values go left, nothing is below or above
+    sign = search.rules.signs[split.feature] if split.below >= 0 else 0
+    if sign > 0:
+        narrow_bounds(left, left + 1, tree.growth)
+    elif sign < 0:
+        narrow_bounds(left + 1, left, tree.growth)
 
 
 @kernel
