@@ -40,7 +40,9 @@ GROWTH = st.fixed_dictionaries(
         n_jobs=st.sampled_from([1, 2]),
     )
 )
-TASKS = st.sampled_from(["regression", "binary", "multiclass"])
+TASKS = st.sampled_from(
+    ["regression", "reg:absoluteerror", "reg:quantileerror", "binary", "multiclass"]
+)
 
 
 def make_data(seed, task):
@@ -51,21 +53,17 @@ def make_data(seed, task):
     X[:, 0] += random.normal(size=n_rows)
     y = np.sin(X[:, 0]) + X[:, 1] * X[:, 2] - (X[:, 3] - 2) ** 2 + random.normal(size=n_rows)
     X[random.random(X.shape) < random.choice([0.0, 0.3])] = np.nan
-    if task != "regression":
+    if task in ("binary", "multiclass"):
         y = np.digitize(y, np.quantile(y, [0.5] if task == "binary" else [0.3, 0.7]))
     return X, y, random.exponential(size=n_rows) if random.random() < 0.5 else None
 
 
 def fit(task, X, y, sample_weight=None, **parameters):
-    estimator = XGBRegressorLite if task == "regression" else XGBClassifierLite
+    estimator = XGBClassifierLite if task in ("binary", "multiclass") else XGBRegressorLite
+    if task.startswith("reg:"):
+        parameters["objective"] = task
     model = estimator(**(dict(n_estimators=3, random_state=0) | parameters))
     return model.fit(X, y, sample_weight=sample_weight)
-
-
-def raw_scores(model, X):
-    """Give the raw scores, shape (n_rows, n_outputs)."""
-    own = model.predict if isinstance(model, XGBRegressorLite) else model.decision_function
-    return own(X).reshape(len(X), -1)
 
 
 @settings(max_examples=150, deadline=None)
@@ -83,7 +81,7 @@ def test_no_violation_is_found(seed, task, signs, growth):
         for row in rows:
             moved = np.repeat(row[np.newaxis], len(values), axis=0)
             moved[:, feature] = values
-            assert (signs[feature] * np.diff(raw_scores(model, moved), axis=0) >= 0.0).all()
+            assert (signs[feature] * np.diff(model._raw_scores(moved), axis=1) >= 0.0).all()
 
 
 def paths(model):
@@ -126,6 +124,21 @@ def test_groups_are_made_use_of():
     model = fit("regression", X, y, interaction_constraints=[[0, 1, 2]], n_estimators=20)
     assert {frozenset({0, 1, 2}), frozenset({3})} <= paths(model)
     assert max(map(len, paths(fit("regression", X, y, interaction_constraints="pairwise")))) == 2
+
+
+@pytest.mark.parametrize("objective", ["reg:squarederror", "reg:absoluteerror"])
+def test_a_true_constraint_costs_little(objective):
+    # with renewed leaves too, whose weights are of quite another size than those of gradients
+    random = np.random.default_rng(0)
+    X = random.uniform(size=(2000, 2))
+    y = 1000.0 * (X[:, 0] ** 3 - X[:, 1]) + random.normal(scale=50.0, size=2000)
+    train, test = slice(0, 1000), slice(1000, 2000)
+    error = {}
+    for signs in (None, (1, -1)):
+        model = XGBRegressorLite(n_estimators=40, objective=objective, monotone_constraints=signs)
+        prediction = model.fit(X[train], y[train]).predict(X[test])
+        error[signs] = np.abs(prediction - y[test]).mean()
+    assert error[1, -1] < 1.05 * error[None] < 70.0
 
 
 def test_missing_values_may_go_beyond_all_others():

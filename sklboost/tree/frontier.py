@@ -11,6 +11,7 @@ import numpy as np
 
 from sklboost.compiling import kernel
 from sklboost.tree.formulas import Inherited, child_weight
+from sklboost.tree.monotone import narrow_bounds
 from sklboost.tree.open_nodes import add_open, next_open, remove_open
 from sklboost.tree.quantization import unpack
 from sklboost.tree.splitting import can_be_split
@@ -78,18 +79,7 @@ def start_leaf(node, parent, tree):
     growth = tree.growth[node]
     growth.parent, growth.slot, growth.owns_rows, growth.n_rows = parent, -1, 0, 0
     growth.depth = tree.growth[parent].depth + 1 if parent >= 0 else 0
-    growth.lower = tree.growth[parent].lower if parent >= 0 else -np.inf
-    growth.upper = tree.growth[parent].upper if parent >= 0 else np.inf
-
-
-@kernel
-def narrow_bounds(below, above, growth):
-    """Keep all leaf weights under the node `below` from being larger than those under `above`.
-
-    The bound is halfway between the weights of the two, as in XGBoost: each keeps its own.
-    """
-    middle = 0.5 * (growth[below].weight + growth[above].weight)
-    growth[below].upper, growth[above].lower = middle, middle
+    growth.lower, growth.upper = -np.inf, np.inf
 
 
 @kernel
@@ -116,12 +106,7 @@ def split_node(node, search, tree):
         weight = child_weight(leaf.gradient, leaf.cover, inherited, search.params)
         tree.growth[child].weight = weight
         leaf.value = search.params.learning_rate * weight
-    # where only missing values go left, nothing is below or above
-    sign = search.rules.signs[split.feature] if split.below >= 0 else 0
-    if sign > 0:
-        narrow_bounds(left, left + 1, tree.growth)
-    elif sign < 0:
-        narrow_bounds(left + 1, left, tree.growth)
+    narrow_bounds(node, tree, search.rules)
 
 
 @kernel
