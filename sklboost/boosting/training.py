@@ -19,7 +19,7 @@ from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.losses.base import Loss
 from sklboost.metrics.base import RoundMetric
 from sklboost.parallel import ThreadTeam
-from sklboost.structs import BinCuts, TrainingBins, TreeParams, Trees
+from sklboost.structs import BinCuts, FeatureRules, TrainingBins, TreeParams, Trees
 
 # With early stopping no more rounds than this are done at once: those after the one at which it
 # stops are for nothing.
@@ -47,6 +47,7 @@ class Problem(NamedTuple):
         Before the first round. Modified.
     loss : Loss
     params : TreeParams
+    rules : FeatureRules
     seed : int
         Decides the random rounding of gradients.
     sampling_seed : int
@@ -64,6 +65,7 @@ class Problem(NamedTuple):
     raw_score: np.ndarray
     loss: Loss
     params: TreeParams
+    rules: FeatureRules
     seed: int
     sampling_seed: int
     X: np.ndarray | BinnedMatrix
@@ -221,7 +223,7 @@ class Training:
         rounds = Rounds(
             team,
             *(problem.matrix, problem.y, problem.weight, problem.loss),
-            *(problem.raw_score, problem.params),
+            *(problem.raw_score, problem.params, problem.rules),
             seed=problem.seed,
             sampling_seed=problem.sampling_seed,
             at_once=self._at_once(),

@@ -200,8 +200,9 @@ def _train(
     raw_score = _raw_scores(rows, start, task.continued)
     step = min(params.max_delta_step, task.loss.largest_step)
     params = params._replace(max_delta_step=float(step))
+    learnt_from = (rows.targets, rows.weight, raw_score)
     problem = Problem(
-        *(*binned, rows.targets, rows.weight, raw_score, task.loss, params, *task.seeds),
+        *(*binned, *learnt_from, task.loss, params, task.rules, *task.seeds),
         X=rows.X,
         dropout=dropout_of(estimator),
     )
