@@ -10,6 +10,7 @@ from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.estimators.bin_features import bin_features
 from sklboost.estimators.check_loss import check_loss
 from sklboost.estimators.classifier import XGBClassifierLite
+from sklboost.estimators.forests import XGBRFClassifierLite, XGBRFRegressorLite
 from sklboost.estimators.regressor import XGBRegressorLite
 from sklboost.losses.base import Loss
 from sklboost.warmup import warmup
@@ -22,6 +23,8 @@ __all__ = [
     "Loss",
     "TrainingCallback",
     "XGBClassifierLite",
+    "XGBRFClassifierLite",
+    "XGBRFRegressorLite",
     "XGBRegressorLite",
     "bin_features",
     "check_loss",

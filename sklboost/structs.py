@@ -116,14 +116,44 @@ class TreeParams(NamedTuple):
     max_delta_step: float  # infinite: no limit
     grow_gain: float
     prune_gain: float
-    subsample: float  # of the rows, for each round
+    ccp_alpha: float  # least gain of a branch, per split and unit of the root's cover
+    subsample: float  # of the rows, for each turn of a round
     colsample_bytree: float
     colsample_bylevel: float
     colsample_bynode: float
     gradient_based: int  # 1: rows of large gradients are likelier to be drawn
+    path_smooth: float  # 0: a leaf does not lean on its parent
+    extra_trees: int  # 1: one random threshold for each feature of a node
     max_depth: int  # at least 1; a large number: no limit
     max_leaves: int  # likewise
     best_first: int  # 1: lossguide, 0: depthwise
+    num_parallel_tree: int  # trees that a round adds to each output
+
+    def trees_per_round(self, n_outputs: int) -> int:
+        """Give the number of trees that a round adds."""
+        return self.num_parallel_tree * n_outputs
+
+
+class FeatureRules(NamedTuple):
+    """What the user has laid down for single features, the same for all trees of a fit.
+
+    Attributes
+    ----------
+    signs : ndarray of int64, shape (n_features,)
+        1: leaf weights do not fall where the feature rises, -1: they do not rise, 0: free.
+    groups : ndarray of uint64, shape (n_features, n_words) or (0, 0)
+        As sets of bits, the groups that each feature belongs to; the features of a path belong to
+        one group. A feature of no group is alone on its paths. Empty: no such rule.
+    most_together : int
+        Different features that a path may have.
+    weights : ndarray of float64, shape (n_features,) or (0,)
+        How likely each is drawn, positive; empty: all alike.
+    """
+
+    signs: np.ndarray
+    groups: np.ndarray
+    most_together: int
+    weights: np.ndarray
 
 
 # The settings of one tree of a model, as a record with the fields of TreeParams.
@@ -247,7 +277,7 @@ class Model(NamedTuple):
 
     @property
     def n_trees(self) -> int:
-        """Number of trees: rounds times outputs."""
+        """Number of trees: rounds times the trees of a round."""
         return len(self.tree_starts) - 1
 
     @property
@@ -256,6 +286,11 @@ class Model(NamedTuple):
         return len(self.base_score)
 
     @property
+    def trees_per_round(self) -> int:
+        """Trees that a round has, the same in all rounds."""
+        return self.params_of(0).trees_per_round(self.n_outputs)
+
+    @property
     def n_rounds(self) -> int:
         """Number of boosting rounds."""
-        return self.n_trees // self.n_outputs
+        return self.n_trees // self.trees_per_round

@@ -1,8 +1,13 @@
 """Rounds of boosting: gradients of the loss, one tree per output, new raw scores.
 
 In: a binned matrix, targets, weights, a loss, settings. Out: trees.
+
+A round has `num_parallel_tree` turns. In each, every output has a tree of its own draws; the
+gradients are those from before the first. With one turn a round this is plain boosting, and with
+one round of many turns a random forest.
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +25,15 @@ from sklboost.losses.gradients import (
     has_fault,
 )
 from sklboost.parallel import ThreadTeam, assemble, barrier
-from sklboost.structs import NODE_DTYPE, PARAMS_DTYPE, TrainingBins, TreeParams, Trees, records
+from sklboost.structs import (
+    NODE_DTYPE,
+    PARAMS_DTYPE,
+    FeatureRules,
+    TrainingBins,
+    TreeParams,
+    Trees,
+    records,
+)
 from sklboost.tree.column_sampling import ColumnSample, allocate_column_sample
 from sklboost.tree.growing import Draws, Scores, TreeKeys, grow_tree
 from sklboost.tree.quantization import Derivatives, weigh
@@ -35,7 +48,7 @@ _VALUES_PER_CALL = 40_000_000
 _NODES_PER_CALL = 1_000_000
 _ROUNDS_PER_CALL = 200
 # In the place of an output in a key, so that nothing is drawn by the hashes of the rounding: rows
-# once a round; features once a tree, from here downwards.
+# once a turn; features once a tree, from here downwards.
 _ROWS, _FEATURES = np.int64(-1), np.int64(-2)
 
 
@@ -77,14 +90,14 @@ class RoundState(NamedTuple):
 
 
 @kernel
-def boost_rounds(team, rounds, state, params, workspace, grown):
-    """Do the rounds ``[start, stop)``; every member of the team calls it.
+def boost_rounds(team, turns, state, params, workspace, grown):
+    """Do the turns ``[start, stop)``; every member of the team calls it.
 
     Parameters
     ----------
     team : Team
-    rounds : tuple of int
-        Start and stop.
+    turns : tuple of int
+        Start and stop, those of all rounds before included.
     state : RoundState
     params : TreeParams
     workspace : Workspace
@@ -96,16 +109,17 @@ def boost_rounds(team, rounds, state, params, workspace, grown):
     raw_score, derivatives = state.raw_score, state.derivatives
     gradient, hessian = derivatives.gradient, derivatives.hessian
     tree = 0
-    for round_ in range(rounds[0], rounds[1]):
-        y, scratch = state.y, state.scratch
-        if state.loss.is_compiled == 1:
-            fill_gradients(team, state.loss, y, raw_score, gradient, hessian, scratch)
-        fill_residuals(team, y, raw_score, state.renewal)
-        barrier(team)
-        if has_fault(state.loss):  # every member sees the same
-            if team.rank == 0:
-                state.loss.faulty_round[0] = round_
-            return
+    for turn in range(turns[0], turns[1]):
+        if turn % params.num_parallel_tree == 0:
+            y, scratch = state.y, state.scratch
+            if state.loss.is_compiled == 1:
+                fill_gradients(team, state.loss, y, raw_score, gradient, hessian, scratch)
+            fill_residuals(team, y, raw_score, state.renewal)
+            barrier(team)
+            if has_fault(state.loss):  # every member sees the same
+                if team.rank == 0:
+                    state.loss.faulty_turn[0] = turn
+                return
         for output in range(raw_score.shape[0]):
             own = Derivatives(
                 gradient[output],
@@ -115,9 +129,9 @@ def boost_rounds(team, rounds, state, params, workspace, grown):
                 derivatives.slack,
             )
             keys = TreeKeys(
-                hash_key(state.seed, round_, output),
-                hash_key(state.sampling_seed, round_, _ROWS),
-                np.int64(hash_key(state.sampling_seed, round_, _FEATURES - output)),
+                hash_key(state.seed, turn, output),
+                hash_key(state.sampling_seed, turn, _ROWS),
+                np.int64(hash_key(state.sampling_seed, turn, _FEATURES - output)),
             )
             draws = Draws(keys, state.rows, state.columns)
             scores = Scores(raw_score[output], renewal_of(state.renewal, output))
@@ -151,6 +165,7 @@ class Rounds:
     raw_score : ndarray of float64, shape (n_outputs, n_samples)
         Before the first of these rounds. Modified by each round.
     params : TreeParams
+    rules : FeatureRules
     seed : int
         Decides the random rounding of gradients.
     sampling_seed : int
@@ -175,6 +190,7 @@ class Rounds:
         loss: Loss,
         raw_score: np.ndarray,
         params: TreeParams,
+        rules: FeatureRules,
         *,
         seed: int,
         sampling_seed: int,
@@ -191,9 +207,10 @@ class Rounds:
         rows = allocate_row_sample(n_samples, params, team.size)
         if params.subsample < 1.0:
             rows.keys[:] = row_keys(matrix.columns, y, derivatives.weight)
-        columns = allocate_column_sample(matrix.rows.shape[1], team.size)
+        columns = allocate_column_sample(rules, team.size)
         self._workspace = allocate_workspace(matrix, params, team.size)
         self._n_outputs = len(raw_score)
+        self._turns_per_round = params.num_parallel_tree
         capacity = len(self._workspace.tree.nodes)
         renewal = allocate_renewal(loss.renewal, n_samples, capacity, team.size)
         compiled = compile_loss(loss, team.size)
@@ -203,9 +220,11 @@ class Rounds:
         )
         worth = _VALUES_PER_CALL // (matrix.rows.size * self._n_outputs)
         room = _NODES_PER_CALL // (capacity * self._n_outputs)
-        least, most = at_once
-        self.n_at_once = max(1, min(max(worth, least), room, most, _ROUNDS_PER_CALL))
-        n_trees = self.n_at_once * self._n_outputs
+        # rounds of several turns one by one, in as many calls as it takes
+        least, most = at_once if self._turns_per_round == 1 else (1, self._turns_per_round)
+        self._turns_at_once = max(1, min(max(worth, least), room, most, _ROUNDS_PER_CALL))
+        self.n_at_once = self._turns_at_once if self._turns_per_round == 1 else 1
+        n_trees = self._turns_at_once * self._n_outputs
         self.grown = Trees(
             records(n_trees * capacity, NODE_DTYPE),
             np.zeros(n_trees + 1, dtype=np.int64),
@@ -213,24 +232,40 @@ class Rounds:
             records(n_trees, PARAMS_DTYPE),
         )
 
-    def run(self, start: int, stop: int, params: TreeParams) -> Trees:
-        """Do the rounds ``[start, stop)`` and give a copy of their trees.
+    def run(self, start: int, stop: int, params: TreeParams) -> Iterator[Trees]:
+        """Do the rounds ``[start, stop)``, at most `n_at_once`; yield a copy of each call's trees.
+
+        One call, unless a round has so many trees that it takes several.
 
         Raises
         ------
         FaultyRowError
             If the loss gave derivatives that no tree can be grown on.
         """
-        state, grown = self._state, self.grown
+        begin, last = start * self._turns_per_round, stop * self._turns_per_round
+        self._state.loss.faulty_turn[0] = begin
         try:
-            self._derive(state)
-            self._team.run(boost_rounds, (start, stop), state, params, self._workspace, grown)
-            if (state.loss.faults != NO_FAULT).any():
-                start = int(state.loss.faulty_round[0])
-                explain_fault(self._loss, state.y, state.raw_score)
+            self._derive()
+            for first in range(begin, last, self._turns_at_once):
+                yield self._take_turns(first, min(first + self._turns_at_once, last), params)
         except FaultyRowError as fault:
-            fault.round_ = start
+            fault.round_ = int(self._state.loss.faulty_turn[0]) // self._turns_per_round
             raise
+
+    def _derive(self) -> None:
+        """Ask a loss that is not compiled for the derivatives of the next round."""
+        state = self._state
+        if state.loss.is_compiled == 1:
+            check_hessians(self._loss, state.y, state.raw_score)
+            return
+        derivatives = (state.derivatives.gradient, state.derivatives.hessian)
+        ask_derivatives(self._loss, state.y, state.raw_score, self._weight, derivatives)
+
+    def _take_turns(self, start: int, stop: int, params: TreeParams) -> Trees:
+        state, grown = self._state, self.grown
+        self._team.run(boost_rounds, (start, stop), state, params, self._workspace, grown)
+        if (state.loss.faults != NO_FAULT).any():
+            explain_fault(self._loss, state.y, state.raw_score)
         n_trees = (stop - start) * self._n_outputs
         starts = grown.starts[: n_trees + 1].copy()
         return Trees(
@@ -239,11 +274,3 @@ class Rounds:
             grown.n_pruned[:n_trees].copy(),
             np.full(n_trees, np.array(tuple(params), PARAMS_DTYPE)),
         )
-
-    def _derive(self, state: RoundState) -> None:
-        """Ask a loss that is not compiled for the derivatives of the next round."""
-        if state.loss.is_compiled == 1:
-            check_hessians(self._loss, state.y, state.raw_score)
-            return
-        derivatives = (state.derivatives.gradient, state.derivatives.hessian)
-        ask_derivatives(self._loss, state.y, state.raw_score, self._weight, derivatives)

@@ -16,6 +16,7 @@ from sklboost.compiling import compiled_result, is_compiled_by_user
 from sklboost.losses.asking import read_pair
 from sklboost.losses.base import Loss, by_rows
 from sklboost.losses.blocks import users_block
+from sklboost.losses.links import PREDICTIONS
 
 # What raw scores of a function's are; as for the default objective of the task.
 _LINKS = {
@@ -86,20 +87,33 @@ class FunctionLoss(Loss):
 
 
 def check_loss_fits(loss: Loss, task: str, n_outputs: int) -> None:
-    """Raise ValueError if a user's loss has not the outputs and the link that a task needs."""
-    if task == "regression":
-        return
-    if loss.n_outputs != n_outputs:
-        n_classes = 2 if task == "binary" else n_outputs
+    """Raise ValueError if a user's loss has not the outputs and the link that a task needs.
+
+    Parameters
+    ----------
+    loss : Loss
+    task : str
+    n_outputs : int
+        That are needed; for regression the number of targets, each of which may have several.
+    """
+    is_regression = task == "regression"
+    if loss.n_outputs % n_outputs != 0 or (not is_regression and loss.n_outputs != n_outputs):
         raise ValueError(
-            f"objective={loss.name} has n_outputs={loss.n_outputs}, but y has {n_classes} classes: "
-            f"set n_outputs={n_outputs} (1 for two classes, else one for each)"
+            f"objective={loss.name} has n_outputs={loss.n_outputs}: y needs {n_outputs} (one for "
+            "regression and two classes, one for each class of more, one for each target)"
         )
-    own_way = type(loss).probabilities is not Loss.probabilities
-    if loss.link != _LINKS[task] and not own_way:
+    method = "predictions" if is_regression else "probabilities"
+    is_own = getattr(type(loss), method) is not getattr(Loss, method)
+    links = list(PREDICTIONS) if is_regression else [_LINKS[task]]
+    if is_own and loss.link != "other":
         raise ValueError(
-            f"objective={loss.name} has link={loss.link!r}, of which no probabilities come: set "
-            f"link={_LINKS[task]!r}, or write a method probabilities(raw_score)"
+            f"objective={loss.name} has a method {method} of its own and link={loss.link!r}, by "
+            "which metrics would read raw scores otherwise: set link='other'"
+        )
+    if not is_own and loss.link not in links:
+        raise ValueError(
+            f"objective={loss.name} has link={loss.link!r}: set it to "
+            f"{' or '.join(map(repr, links))}, or write a method {method}(raw_score)"
         )
 
 

@@ -33,25 +33,25 @@ class CompiledLoss(NamedTuple):
     parameters : ndarray of float64, shape (n_outputs,)
     faults : ndarray of int64, shape (n_threads,)
         What the blocks said that each member called, if it was not :data:`NO_FAULT`.
-    faulty_round : ndarray of int64, shape (1,)
-        The round in which that was.
+    faulty_turn : ndarray of int64, shape (1,)
+        The turn in which that was.
     """
 
     is_compiled: int
     address: Any
     parameters: np.ndarray
     faults: np.ndarray
-    faulty_round: np.ndarray
+    faulty_turn: np.ndarray
 
 
 def compile_loss(loss: Loss, n_threads: int) -> CompiledLoss:
     """Compile the block of a loss, if it has one."""
     address = 0 if loss.block is None else address_of(loss.block, LOSS_TYPES)
     faults = np.full(n_threads, NO_FAULT)
-    faulty_round = np.zeros(1, dtype=np.int64)
+    faulty_turn = np.zeros(1, dtype=np.int64)
     # one for each output, also where a loss of a user's has none
     parameters = np.resize(loss.parameters, max(len(loss.parameters), loss.n_outputs))
-    return CompiledLoss(int(loss.block is not None), address, parameters, faults, faulty_round)
+    return CompiledLoss(int(loss.block is not None), address, parameters, faults, faulty_turn)
 
 
 def allocate_scratch(n_threads: int) -> np.ndarray:

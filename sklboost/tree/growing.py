@@ -18,7 +18,7 @@ from sklboost.tree.formulas import leaf_weight
 from sklboost.tree.frontier import choose_frontier, plan_builds, start_tree
 from sklboost.tree.histogram import build_histograms
 from sklboost.tree.partition import add_leaf_values, own_all_rows, route_rows
-from sklboost.tree.pruning import close_gaps, name_final_leaves, prune
+from sklboost.tree.pruning import close_gaps, name_final_leaves, prune, prune_weakest_links
 from sklboost.tree.quantization import quantize, unpack
 from sklboost.tree.renewal import Renewal, renew_leaves
 from sklboost.tree.row_sampling import RowSample, draw_rows
@@ -83,11 +83,13 @@ def sum_root(matrix, steps, params, workspace):
     tree.growth[0].packed_sum = total
     root = tree.nodes[0]
     root.gradient, root.cover = unpack(total, steps)
+    weight = 0.0
     if total == 0:
-        root.value = 0.0
         tree.counts[0].n_searched = 0
-        return
-    root.value = params.learning_rate * leaf_weight(root.gradient, root.cover, params)
+    else:
+        weight = leaf_weight(root.gradient, root.cover, params)
+    tree.growth[0].weight = weight
+    root.value = params.learning_rate * weight
 
 
 @kernel
@@ -117,7 +119,8 @@ def grow_tree(team, matrix, derivatives, draws, params, workspace, scores):
         own_all_rows(team, workspace.partition)
     quantize(team, derivatives, keys.rounding, gradients)
     packed = gradients.packed
-    search = Search(matrix, (gradients.steps[0], gradients.steps[1]), params)
+    steps = gradients.steps[0], gradients.steps[1]
+    search = Search(matrix, steps, params, draws.columns.rules)
     if team.rank == 0:
         reset_tasks(team)
         choose_tree_features(keys.features, params, draws.columns)
@@ -143,10 +146,13 @@ def grow_tree(team, matrix, derivatives, draws, params, workspace, scores):
         find_splits(team, search, workspace, draws.columns)
     if team.rank == 0:
         prune(workspace.tree, params)
+        if params.ccp_alpha > 0.0:
+            prune_weakest_links(workspace.tree, params)
         name_final_leaves(workspace.tree)
     barrier(team)
     if len(scores.renewal.leaf) > 0:
-        renew_leaves(team, matrix, derivatives, scores.renewal, params, workspace)
+        rules = draws.columns.rules
+        renew_leaves(team, matrix, derivatives, scores.renewal, rules, params, workspace)
     add_leaf_values(team, matrix, workspace, scores.raw_score)
     if team.rank == 0:
         close_gaps(workspace.tree)

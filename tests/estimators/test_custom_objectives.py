@@ -263,11 +263,18 @@ def test_a_class_is_no_loss_and_links_must_fit():
         ValueError, match=r"objective=<class .*Poisson'>: .* an object \(no class\)"
     ):
         XGBRegressorLite(objective=Poisson).fit(X, y)
-    with pytest.raises(ValueError, match=r"Poisson has link='log', .* set link='logit'"):
+    with pytest.raises(ValueError, match=r"Poisson has link='log': set it to 'logit', or write"):
         XGBClassifierLite(objective=Poisson()).fit(X, y)
     X, y = load_wine(return_X_y=True)
-    with pytest.raises(ValueError, match=r"n_outputs=1, but y has 3 classes: set n_outputs=3"):
+    with pytest.raises(ValueError, match=r"n_outputs=1: y needs 3 \(one for"):
         XGBClassifierLite(objective=LogLossOfRows()).fit(X, y)
+    for changes, text in [
+        (dict(link="power"), r"link='power': set it to 'identity' or 'log' or 'logit'"),
+        (dict(link="other"), r"or write a method predictions\(raw_score\)"),
+        (dict(predictions=lambda self, raw: raw[0] ** 2), "set link='other'"),
+    ]:
+        with pytest.raises(ValueError, match=text):
+            XGBRegressorLite(objective=type("Mine", (SquaredErrorOfArrays,), changes)()).fit(X, y)
     with pytest.raises(NotImplementedError, match="Nothing needs a method gradients"):
         XGBRegressorLite(objective=type("Nothing", (Loss,), {})()).fit(X, y)
 
