@@ -9,6 +9,7 @@ from sklearn.base import RegressorMixin
 from sklboost.estimators.base import BaseBooster
 from sklboost.estimators.continuing import Continued
 from sklboost.estimators.parameters.about import documented
+from sklboost.estimators.several_targets import check_columns
 from sklboost.estimators.validation import check_target_range
 from sklboost.losses.base import Loss
 from sklboost.losses.registry import find_objective
@@ -53,16 +54,19 @@ class XGBRegressorLite(RegressorMixin, BaseBooster):
     """
 
     _numeric_target = True
+    _task = "regression"
 
     def _link(self, loss: Any) -> Callable[[np.ndarray], np.ndarray]:
         return loss.predictions
 
     def _choose_loss(self, y: np.ndarray, weight: np.ndarray, continued: Continued | None) -> Loss:
-        return find_objective(self.objective, "regression").make(1, vars(self))
+        self._n_targets = 1 if y.ndim == 1 else y.shape[1]
+        return find_objective(self.objective, "regression").make(self._n_targets, vars(self))
 
     def _targets(
         self, y: np.ndarray, weight: np.ndarray, name: str
     ) -> tuple[np.ndarray, np.ndarray]:
+        check_columns(y, self._n_targets, name)
         target = y.astype(np.float64)
         check_target_range(target, name)
         return target, weight
@@ -83,9 +87,12 @@ class XGBRegressorLite(RegressorMixin, BaseBooster):
 
         Returns
         -------
-        ndarray of float64, shape (n_samples,)
+        ndarray of float64, shape (n_samples,) or (n_samples, n_outputs)
+            A column for each target. With several levels of a quantile one for each level and
+            target: all targets of the lowest level, then those of the next.
         """
-        return self._loss.predictions(self._raw_scores(X, base_margin, iteration_range))
+        raw_score = self._raw_scores(X, base_margin, iteration_range)
+        return self._loss.predictions(raw_score)
 
     def staged_predict(self, X: Any, *, base_margin: Any = None) -> Iterator[np.ndarray]:
         """Yield the predictions after 1, 2, ... rounds.
@@ -98,7 +105,7 @@ class XGBRegressorLite(RegressorMixin, BaseBooster):
 
         Yields
         ------
-        ndarray of float64, shape (n_samples,)
+        ndarray of float64, shape (n_samples,) or (n_samples, n_outputs)
         """
         for raw_score in self._staged_raw_scores(X, base_margin):
             yield self._loss.predictions(raw_score)
