@@ -17,6 +17,7 @@ from sklboost.estimators.continuing import (
     check_same_outputs,
 )
 from sklboost.estimators.evaluation_sets import FitArguments, GivenSet, given_sets
+from sklboost.estimators.feature_rules import read_feature_rules
 from sklboost.estimators.holdout import hold_out
 from sklboost.estimators.seeds import seeds
 from sklboost.estimators.several_targets import check_known
@@ -27,6 +28,7 @@ from sklboost.estimators.validation import (
     validation_data,
 )
 from sklboost.losses.base import Loss
+from sklboost.structs import FeatureRules
 from sklboost.tree.quantization import FEW_ROWS
 
 
@@ -110,6 +112,7 @@ class FitTask(NamedTuple):
     everything : Rows
         To be trained on once the best number of rounds is known, if that is asked for.
     continued : Continued or None
+    rules : FeatureRules
     seeds : tuple of int
         Of the rounding of gradients, and of all that is drawn.
     """
@@ -120,6 +123,7 @@ class FitTask(NamedTuple):
     names: list[str]
     everything: Rows
     continued: Continued | None
+    rules: FeatureRules
     seeds: tuple[int, int]
 
 
@@ -129,6 +133,7 @@ def read_task(
     """Check the arguments of fit."""
     data = training_data(estimator, X, y, given, numeric=estimator._numeric_target)
     check_continued(continued, estimator, data.X)
+    rules = read_feature_rules(estimator)
     loss = estimator._choose_loss(data.y, data.weight, continued)
     check_same_outputs(continued, estimator, loss)
     rows = _rows(estimator, data, loss, "y")
@@ -148,7 +153,7 @@ def read_task(
         everything = rows.join(validation[-1])
     if estimator.subsample < 1.0:
         rows, everything = rows.repeat(), everything.repeat()
-    return FitTask(loss, rows, validation, names, everything, continued, own_seeds)
+    return FitTask(loss, rows, validation, names, everything, continued, rules, own_seeds)
 
 
 def stops_early(estimator: Any) -> bool:
