@@ -246,6 +246,7 @@ def _metrics(
         start = (validation[-1].y, validation[-1].raw_score, validation[-1].weight)
     metrics = resolve_metrics(
         given,
+        task=estimator._task,
         classes=getattr(estimator, "classes_", None),
         loss=task.loss,
         link=estimator._link(task.loss),
