@@ -75,6 +75,18 @@ def log_odds_of_probability(probability):
 
 
 @inlined
+def log_odds_of_mean(mean):
+    """Give the log-odds of a mean that is a probability; of any other, NaN."""
+    return log_odds_of_probability(mean) if abs(mean - 0.5) <= 0.5 else np.nan
+
+
+@inlined
+def log_odds_of_log(z):
+    """Give the log-odds of e^z if that is a probability; of any other, NaN."""
+    return log_odds_of_probability(exp_of_negative(z)) if z <= 0.0 else np.nan
+
+
+@inlined
 def probability_of_margin(z):
     """Give 1 above 0, else 0."""
     return 1.0 if z > 0.0 else 0.0
@@ -92,7 +104,8 @@ _CHANGES = {
     (LOG_ODDS, PROBABILITY): probability_of_log_odds,
     (LOG_ODDS, LOG): log_of_log_odds,
     (MEAN, LOG): log_of_mean,
-    (MEAN, LOG_ODDS): log_odds_of_probability,
+    (MEAN, LOG_ODDS): log_odds_of_mean,
+    (LOG, LOG_ODDS): log_odds_of_log,
     (PROBABILITY, LOG): log_of_probability,
     (PROBABILITY, LOG_ODDS): log_odds_of_probability,
     (MARGIN, PROBABILITY): probability_of_margin,
