@@ -250,6 +250,12 @@ class XGBClassifierLite(ClassifierMixin, ClassifierParameters, BaseBooster):
         for raw_score in self._staged_raw_scores(X, base_margin):
             yield by_rows(raw_score)
 
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn that a row may have several labels."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
+
     def _labels(self, raw_score: np.ndarray) -> np.ndarray:
         if self._indicator_dtype is not None:
             return (raw_score.T > 0.0).astype(self._indicator_dtype, order="C")

@@ -17,7 +17,7 @@ def has_columns(y: Any) -> bool:
     One column is one target in another form, which scikit-learn takes with a warning.
     """
     try:
-        shape = np.shape(y)
+        shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
     except ValueError:  # rows of different lengths: scikit-learn finds the words for it
         return False
     return len(shape) > 1 and shape[1] != 1

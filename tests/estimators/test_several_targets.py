@@ -23,6 +23,7 @@ from sklboost import (
     LearningRateScheduler,
     TrainingCallback,
     XGBRegressorLite,
+    XGBRFRegressorLite,
     bin_features,
 )
 from tests.small_models import small
@@ -464,3 +465,15 @@ def test_a_metric_of_one_prediction_for_each_target():
     levels = dict(objective="reg:quantileerror", quantile_alpha=[0.1, 0.9])
     with pytest.raises(ValueError, match="one prediction for each target"):
         small(XGBRegressorLite, eval_metric="r2", **levels).fit(X, Y, X_val=X, y_val=Y)
+
+
+@pytest.mark.parametrize(
+    "settings", [dict(booster="dart", rate_drop=0.5), dict(num_parallel_tree=3)]
+)
+def test_other_boosters(settings):
+    model = small(XGBRegressorLite, random_state=0, **settings).fit(X, Y, X_val=X, y_val=Y)
+    assert model.predict(X).shape == Y.shape
+    assert model.score(X, Y) > 0.5
+    error = np.sqrt(np.mean((model.predict(X) - Y) ** 2))
+    assert_allclose(model.evals_result_["validation_0"]["rmse"][-1], error)
+    assert XGBRFRegressorLite(n_estimators=10, random_state=0).fit(X, GAPS).score(X, GAPS) > 0.4

@@ -81,7 +81,7 @@ def test_round_magnitude(value, uniform, expected):
 def test_only_a_row_without_derivatives_counts_for_nothing(weight):
     gradient, hessian = np.zeros(5000), np.full(5000, 1e-16)
     hessian[1::2], gradient[1] = 0.0, 1e-30  # hessians of 0: targets that are not known, but one
-    hessian[0] = 1e6  # all others are far below a step
+    gradient[0] = hessian[0] = 1e6  # all others are far below a step
     packed = quantized(gradient, hessian, weight).packed
     assert (packed[2::2] == 1).all()
     assert packed[1] == 1
