@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from sklboost.losses.base import Loss
-from sklboost.losses.log_loss import LogLoss
+from sklboost.losses.log_loss import LogisticRegression, LogLoss
 from sklboost.losses.quantiles import AbsoluteError, QuantileError
 from sklboost.losses.softmax import Softmax
 from sklboost.losses.squared_error import SquaredError
@@ -57,7 +57,7 @@ OBJECTIVES: dict[str, tuple[Objective, ...]] = {
         _of_rows(SquaredError, "squared_error", "regression", "l2", "mse", "reg:linear"),
         _of_rows(AbsoluteError, "absolute_error", "regression_l1", "l1", "mae"),
         _of_rows(QuantileError, "quantile"),
-        _of_rows(LogLoss, "reg:logistic", "cross_entropy", "xentropy"),
+        _of_rows(LogisticRegression, "binary:logistic", "cross_entropy", "xentropy"),
     ),
     "binary": (_of_rows(LogLoss, "log_loss", "binary", "multi:softprob", "multi:softmax"),),
     "multiclass": (
