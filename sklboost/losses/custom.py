@@ -32,15 +32,15 @@ class FunctionLoss(Loss):
     """The loss of a function ``(y_true, y_pred[, sample_weight]) -> (gradient, hessian)``.
 
     The function gets copies, shape (n_samples,), or (n_samples, n_outputs) for more than two
-    classes, where the result must have this shape, too; `y_pred` are raw scores. Nothing is known
-    of its values, so training starts from 0.
+    classes, or several targets or labels, where the result must have this shape, too; `y_pred` are
+    raw scores. Nothing is known of its values, so training starts from 0.
 
     Parameters
     ----------
     function : callable
         Or one that numba has compiled for the two numbers of a row: then it is the
         `row_derivatives`.
-    task : {"regression", "binary", "multiclass"}
+    task : {"regression", "binary", "multilabel", "multiclass"}
     n_outputs : int
 
     Raises
@@ -100,9 +100,9 @@ def check_loss_fits(loss: Loss, task: str, n_outputs: int) -> None:
     if loss.n_outputs % n_outputs != 0 or (not is_regression and loss.n_outputs != n_outputs):
         raise ValueError(
             f"objective={loss.name} has n_outputs={loss.n_outputs}: y needs {n_outputs} (one for "
-            "regression and two classes, one for each class of more, one for each target)"
+            "regression and two classes, one for each target, label, or class of more)"
         )
-    method = "predictions" if is_regression else "probabilities"
+    method = "probabilities" if task in ("binary", "multiclass") else "predictions"
     is_own = getattr(type(loss), method) is not getattr(Loss, method)
     links = list(PREDICTIONS) if is_regression else [_LINKS[task]]
     if is_own and loss.link != "other":

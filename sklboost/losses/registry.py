@@ -61,6 +61,7 @@ OBJECTIVES: dict[str, tuple[Objective, ...]] = {
         _of_rows(LogisticRegression, "binary:logistic", "cross_entropy", "xentropy"),
     ),
     "binary": (_of_rows(LogLoss, "log_loss", "binary", "multi:softprob", "multi:softmax"),),
+    "multilabel": (_of_rows(LogLoss, "log_loss", "binary"),),
     "multiclass": (
         _of_classes(Softmax, "multi:softmax", "log_loss", "multiclass", "binary:logistic"),
     ),
@@ -69,6 +70,7 @@ OBJECTIVES: dict[str, tuple[Objective, ...]] = {
 TASK_WORDS = {
     "regression": "regression",
     "binary": "two classes",
+    "multilabel": "several labels",
     "multiclass": "more than two classes",
 }
 
@@ -79,9 +81,9 @@ def make_loss(objective: Any, task: str, size: int, parameters: Mapping[str, Any
     Parameters
     ----------
     objective : None, str, callable or Loss
-    task : {"regression", "binary", "multiclass"}
+    task : {"regression", "binary", "multilabel", "multiclass"}
     size : int
-        The number of targets, for more than two classes that of classes.
+        The number of targets or labels, for more than two classes that of classes.
     parameters : mapping of str to object
         Those of the estimator.
     """

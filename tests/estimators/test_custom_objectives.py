@@ -118,6 +118,27 @@ def test_softmax_of_ones_own():
     assert_array_equal(own.predict(X), labels)
 
 
+@pytest.mark.parametrize("objective", [squared_error, squared_error_of_row])
+def test_several_targets_not_all_known(objective):
+    X, y = data(XGBRegressorLite)
+    targets = np.column_stack([y, X[:, 2], X[:, 3]])
+    targets[::3, 1] = np.nan
+    own, builtin = fit_both(XGBRegressorLite, objective, X, targets, n_estimators=5)
+    check_same_bits(own, builtin)
+    assert own.predict(X).shape == targets.shape
+
+
+@pytest.mark.parametrize("objective", [log_loss, log_loss_of_row])
+def test_several_labels(objective):
+    X, y = data(XGBClassifierLite)
+    labels = np.column_stack([y, X[:, 0] > 14])
+    own, builtin = fit_both(XGBClassifierLite, objective, X, labels, n_estimators=5)
+    check_same_bits(own, builtin)
+    assert_array_equal(own.predict_proba(X), builtin.predict_proba(X))
+    with pytest.raises(ValueError, match=r"n_outputs=1: y needs 2 \(one for"):
+        XGBClassifierLite(objective=LogLossOfRows()).fit(X, labels)
+
+
 # --- what the function is given ------------------------------------------------------------------
 
 
