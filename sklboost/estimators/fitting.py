@@ -38,6 +38,8 @@ TREE_PARAMETERS = (
     *(name for name in names_of(TreeParameters) if name != "max_bin"),
     *names_of(SamplingParameters),
 )
+# Counted in rows, so in the unit of the loss's hessians.
+_PER_ROW = ("reg_lambda", "reg_alpha", "gamma", "min_child_weight")
 
 
 class Clock:
@@ -190,8 +192,9 @@ def _train(
     plan: Plan,
 ) -> Training:
     """Train on the rows of the task; the plan says for how long and who watches."""
-    params = tree_params(**{name: getattr(estimator, name) for name in TREE_PARAMETERS})
-    rows = task.rows
+    rows, settings = task.rows, {name: getattr(estimator, name) for name in TREE_PARAMETERS}
+    unit = task.loss.unit(rows.targets, rows.weight)
+    params = tree_params(**settings | {name: unit * settings[name] for name in _PER_ROW})
     raw_score = _raw_scores(rows, start, task.continued)
     step = min(params.max_delta_step, task.loss.largest_step)
     params = params._replace(max_delta_step=float(step))
