@@ -39,7 +39,7 @@ TREE_PARAMETERS = (
     *names_of(SamplingParameters),
 )
 # Counted in rows, so in the unit of the loss's hessians.
-_PER_ROW = ("reg_lambda", "reg_alpha", "gamma", "min_child_weight")
+_PER_ROW = ("reg_lambda", "reg_alpha", "gamma", "min_child_weight", "path_smooth")
 
 
 class Clock:
@@ -198,7 +198,8 @@ def _train(
     raw_score = _raw_scores(rows, start, task.continued)
     step = min(params.max_delta_step, task.loss.largest_step)
     params = params._replace(max_delta_step=float(step))
-    problem = Problem(*binned, rows.targets, rows.weight, raw_score, task.loss, params, *task.seeds)
+    learnt_from = (rows.targets, rows.weight, raw_score)
+    problem = Problem(*binned, *learnt_from, task.loss, params, task.rules, *task.seeds)
     training = Training(team, problem, plan)
     training.run()
     return training

@@ -72,6 +72,12 @@ class LogLoss(RowLoss, ClassLoss):
         check_within(y, name, self.name, 0.0, 1.0)
 
 
+class LogisticRegression(LogLoss):
+    """Log loss of targets that are probabilities, as a regression."""
+
+    name = "reg:logistic"
+
+
 def _probabilities(raw_score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Give the probability of the likelier class and of the other."""
     decay = np.exp(-np.abs(raw_score))

@@ -12,7 +12,7 @@ from sklboost.losses.counts import Gamma, Poisson, Tweedie
 from sklboost.losses.expectile import ExpectileError
 from sklboost.losses.focal import FocalLoss
 from sklboost.losses.hinge import HingeLoss
-from sklboost.losses.log_loss import LogLoss
+from sklboost.losses.log_loss import LogisticRegression, LogLoss
 from sklboost.losses.one_vs_rest import OneVsRest
 from sklboost.losses.percentage import AbsolutePercentageError
 from sklboost.losses.quantiles import AbsoluteError, QuantileError
@@ -75,7 +75,7 @@ OBJECTIVES: dict[str, tuple[Objective, ...]] = {
         _of_rows(Poisson, "poisson"),
         _of_rows(Gamma, "gamma"),
         _of_rows(Tweedie, "tweedie"),
-        _of_rows(LogLoss, "reg:logistic", "cross_entropy", "xentropy"),
+        _of_rows(LogisticRegression, "binary:logistic", "cross_entropy", "xentropy"),
     ),
     "binary": (
         _of_rows(

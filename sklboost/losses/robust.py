@@ -12,11 +12,14 @@ Fair        c^2 (abs(r)/c - log(1 + abs(r)/c))      1 / (1 + abs(r)/c)
 =========== ======================================= ==================
 
 The second derivative goes to 0 where the residual is large, so that Newton's steps would have no
-end. In its place stands the weight of iteratively reweighted least squares, ``g / r``. The parabola
-with this curvature lies above the loss everywhere, since the weight falls with ``abs(r)``: no step
-to its minimum makes the loss larger. Sources: Huber (1964), "Robust estimation of a location
-parameter"; Holland & Welsch (1977), "Robust regression using iteratively reweighted least-squares";
-Huber & Ronchetti (2009), "Robust statistics", section 7.8 (why the parabola is above).
+end. The weight of iteratively reweighted least squares, ``g / r``, is the other extreme: the
+parabola with this curvature lies above the loss everywhere, since the weight falls with ``abs(r)``,
+so steps are safe, but short. Twice as far as to its minimum a parabola is as high as at the start;
+so up to that step the loss does not grow. The hessian here is the second derivative, but at least a
+quarter of the weight. Steps then are 4 times those of the weight at most, and with a learning rate
+up to 1/2 on the safe side. Sources: Huber (1964), "Robust estimation of a location parameter";
+Holland & Welsch (1977), "Robust regression using iteratively reweighted least-squares"; Huber &
+Ronchetti (2009), "Robust statistics", section 7.8 (why the parabola is above).
 """
 
 import math
@@ -33,10 +36,12 @@ from sklboost.losses.rows import RowLoss
 _LOG_2 = 0.6931471805599453
 # tanh(r) / r is its series below: r^4 is less than rounding there, and nothing is divided by 0
 _SMALL = 1e-4
+# Of the weight, which the hessian is at least.
+_SHARE = 0.25
 
 
 class _RobustLoss(RowLoss):
-    """What these losses share: gradients that stay small, and weights for hessians."""
+    """What these losses share: hessians that are no less than a share of the weight ``g / r``."""
 
     hessian_is_bound = True
 
@@ -47,7 +52,7 @@ class _RobustLoss(RowLoss):
         return find_constants(self, targets, weight, medians)
 
     def unit(self, y: np.ndarray, weight: np.ndarray) -> float:
-        """Give the mean weight of the rows at the start: tiny, if their residuals are large."""
+        """Give the mean hessian of the rows at the start: tiny, if their residuals are large."""
         targets = np.atleast_2d(y)
         start = self.start(y, weight)[:, np.newaxis]
         _, hessian = self.gradients(targets, np.repeat(start, targets.shape[1], axis=1))
@@ -63,10 +68,10 @@ class Huber(_RobustLoss):
     @staticmethod
     @kernel
     def derivatives(y, p, slope):
-        """Give the residual within ``+-slope``, and ``slope / |r|``, at most 1."""
-        size = max(abs(p - y), slope)
-        weight = slope / size
-        return weight * (p - y), weight
+        """Give the residual within ``+-slope``; 1 up to there, then a share of the weight."""
+        size = abs(p - y)
+        weight = slope / max(size, slope)
+        return weight * (p - y), max(1.0 if size <= slope else 0.0, _SHARE * weight)
 
     @staticmethod
     @kernel
@@ -86,10 +91,10 @@ class PseudoHuber(_RobustLoss):
     @staticmethod
     @kernel
     def derivatives(y, p, slope):
-        """Give ``r / sqrt(1 + (r/d)^2)``, and the same over r."""
+        """Give ``r w`` and ``w^3`` with ``w = 1 / sqrt(1 + (r/d)^2)``."""
         share = (p - y) / slope
         weight = 1.0 / math.sqrt(1.0 + share * share)
-        return weight * (p - y), weight
+        return weight * (p - y), weight * max(weight * weight, _SHARE)
 
     @staticmethod
     @kernel
@@ -107,12 +112,13 @@ class LogCosh(_RobustLoss):
     @staticmethod
     @kernel
     def derivatives(y, p, parameter):
-        """Give ``tanh(r)``, and the same over r."""
+        """Give ``tanh(r)`` and ``1 - tanh(r)^2``."""
         size = abs(p - y)
         decay = exp_of_negative(-2.0 * size)
         large = (1.0 - decay) / ((1.0 + decay) * max(size, _SMALL))
         weight = large if size > _SMALL else 1.0 - size * size / 3.0
-        return weight * (p - y), weight
+        bend = 4.0 * decay / ((1.0 + decay) * (1.0 + decay))
+        return weight * (p - y), max(bend, _SHARE * weight)
 
     @staticmethod
     @kernel
@@ -131,9 +137,9 @@ class Fair(_RobustLoss):
     @staticmethod
     @kernel
     def derivatives(y, p, scale):
-        """Give ``r / (1 + |r|/c)``, and the same over r."""
+        """Give ``r w`` and ``w^2`` with ``w = 1 / (1 + |r|/c)``."""
         weight = scale / (scale + abs(p - y))
-        return weight * (p - y), weight
+        return weight * (p - y), weight * max(weight, _SHARE)
 
     @staticmethod
     @kernel
