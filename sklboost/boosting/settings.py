@@ -22,6 +22,7 @@ def tree_params(
     max_leaves: int,
     grow_policy: str,
     pruning: str,
+    ccp_alpha: float,
     subsample: float,
     colsample_bytree: float,
     colsample_bylevel: float,
@@ -29,6 +30,7 @@ def tree_params(
     sampling_method: str,
     path_smooth: float,
     extra_trees: bool,
+    num_parallel_tree: int,
 ) -> TreeParams:
     """Cast the settings of a tree once and for all.
 
@@ -46,6 +48,7 @@ def tree_params(
         max_delta_step=float(max_delta_step) or np.inf,
         grow_gain=grow_gain,
         prune_gain=-np.inf if pruning == "pre" else float(gamma),
+        ccp_alpha=float(ccp_alpha),
         subsample=float(subsample),
         colsample_bytree=float(colsample_bytree),
         colsample_bylevel=float(colsample_bylevel),
@@ -56,6 +59,7 @@ def tree_params(
         max_depth=min(int(max_depth) or _NO_LIMIT, _NO_LIMIT),
         max_leaves=min(int(max_leaves) or _NO_LIMIT, _NO_LIMIT),
         best_first=int(grow_policy == "lossguide"),
+        num_parallel_tree=int(num_parallel_tree),
     )
 
 

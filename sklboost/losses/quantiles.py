@@ -39,6 +39,8 @@ class QuantileError(OrderedLevels):
     def __init__(self, n_targets: int = 1, parameters: tuple[float, ...] = (0.5,)):
         super().__init__(n_targets, parameters)
         self.renewal = self.parameters
+        if len(parameters) > 1:
+            self.link = "other"  # they are put in order
 
     @staticmethod
     @kernel
