@@ -193,11 +193,7 @@ CASES = (
         ("adult", "bank_marketing"),
         {"focal_gamma": FOCUS},
         # its loss has weights for the classes, of which half for each halves the loss
-        {
-            "catboost": _catboost(
-                f"Focal:focal_alpha=0.5;focal_gamma={FOCUS}", l2_leaf_reg=0.5
-            )
-        },
+        {"catboost": _catboost(f"Focal:focal_alpha=0.5;focal_gamma={FOCUS}", l2_leaf_reg=0.5)},
     ),
     LossCase(
         "binary:hinge",

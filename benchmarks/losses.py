@@ -31,7 +31,14 @@ def main(arguments=None):
         with lines.open("a" if options.append else "w", encoding="utf-8") as file:
             for record in _records(options):
                 print(json.dumps(record), file=file, flush=True)
-                shown = ("objective", "dataset", "seed", "library", "test_loss", "seconds_per_round")
+                shown = (
+                    "objective",
+                    "dataset",
+                    "seed",
+                    "library",
+                    "test_loss",
+                    "seconds_per_round",
+                )
                 print(*(record[key] for key in shown), flush=True)
     table = options.out / "losses.md"
     write_table(lines, table)
@@ -78,7 +85,9 @@ def _fit(library, changes, case, dataset, settings, n_threads):
     if spec.threads is not None:
         parameters[spec.threads] = n_threads
     # what is changed to None is left out: the library's own default
-    parameters = {k: v for k, v in (parameters | changes).items() if k not in changes or v is not None}
+    parameters = {
+        k: v for k, v in (parameters | changes).items() if k not in changes or v is not None
+    }
     is_regression = dataset.task == "regression"
     estimator = getattr(
         importlib.import_module(spec.module), spec.regressor if is_regression else spec.classifier
@@ -118,7 +127,7 @@ def _predict(library, model, X, is_regression):
 
 
 def _has_log_link(model):
-    """Tell whether it is CatBoost's Tweedie, whose `predict` gives logarithms unless told not to."""
+    """Tell whether it is a loss of CatBoost's whose `predict` may give logarithms."""
     loss = model.get_params().get("loss_function") or ""
     return loss.startswith(("Tweedie", "Poisson"))
 

@@ -91,7 +91,13 @@ class XGBClassifierLite(ClassifierMixin, ClassifierParameters, BaseBooster):
             *(self.class_weight, self.scale_pos_weight, self.classes_, codes, weight)
         )
         task, size = ("binary", 1) if n_classes == 2 else ("multiclass", n_classes)
-        return cast(ClassLoss, find_objective(self.objective, task).make(size, vars(self)))
+        loss = cast(ClassLoss, find_objective(self.objective, task).make(size, vars(self)))
+        if self.calibrated_prior and loss.link not in ("logit", "softmax"):
+            raise ValueError(
+                f"calibrated_prior=True: objective={loss.name!r} has no probabilities that a shift "
+                "of the raw scores would correct; choose 'binary:logistic' or 'multi:softprob'"
+            )
+        return loss
 
     def _targets(
         self, y: np.ndarray, weight: np.ndarray, name: str

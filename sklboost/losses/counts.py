@@ -17,7 +17,7 @@ examples in R", chapters 10 to 12.
 
 import numpy as np
 
-from sklboost.compiling import kernel
+from sklboost.compiling import inlined, kernel
 from sklboost.elementary import exp
 from sklboost.losses.rows import RowLoss
 from sklboost.losses.squared_error import known_means
@@ -122,7 +122,7 @@ class Tweedie(_LogLinkLoss):
         check_within(y, name, self.name, 0.0, excluded=bool((self.parameters == 2.0).any()))
 
 
-@kernel
+@inlined
 def power_term(exponent, z):
     """Give ``(e^(b z) - 1) / b``, or its limit z for an exponent b of 0."""
     divisor = exponent if exponent != 0.0 else 1.0

@@ -9,8 +9,6 @@ Several levels in one model have an output each; a row's predictions are put in 
 quantiles: this loss, too, can only become smaller by it.
 """
 
-import numpy as np
-
 from sklboost.compiling import kernel
 from sklboost.losses.quantiles import OrderedLevels
 

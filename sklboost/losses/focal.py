@@ -18,7 +18,7 @@ asks which class it is, and not how sure that is.
 
 import numpy as np
 
-from sklboost.compiling import kernel
+from sklboost.compiling import inlined, kernel
 from sklboost.elementary import exp_of_negative, log_of_one_plus
 from sklboost.losses.log_loss import LogLoss
 from sklboost.losses.minimum import find_constants
@@ -62,7 +62,7 @@ class FocalLoss(LogLoss):
         check_labels(y, name, self.name)
 
 
-@kernel
+@inlined
 def chances(margin):
     """Give p, q = 1 - p and the logarithms of both for log-odds of p; none is rounded to 1 or 0."""
     decay = exp_of_negative(-abs(margin))

@@ -8,7 +8,7 @@ loss is not convex, so that it has to put a number in the place of negative seco
 import numpy as np
 
 from sklboost.compiling import kernel
-from sklboost.elementary import log
+from sklboost.elementary import log_of_one_plus
 from sklboost.losses.base import by_rows
 from sklboost.losses.rows import RowLoss
 from sklboost.losses.squared_error import known_means
@@ -27,13 +27,13 @@ class SquaredLogError(RowLoss):
     @kernel
     def derivatives(y, z, parameter):
         """Give ``z - log(1 + y)`` and 1."""
-        return z - log(1.0 + y), 1.0
+        return z - log_of_one_plus(y), 1.0
 
     @staticmethod
     @kernel
     def row_value(y, z, parameter):
         """Give ``(z - log(1 + y))^2 / 2``."""
-        return 0.5 * (z - log(1.0 + y)) ** 2
+        return 0.5 * (z - log_of_one_plus(y)) ** 2
 
     def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Give the means of ``log(1 + y)``."""

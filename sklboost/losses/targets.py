@@ -51,9 +51,7 @@ def check_labels(y: np.ndarray, name: str, objective: str) -> None:
         )
 
 
-def check_base_score(
-    prediction: float, objective: str, least: float, most: float = np.inf
-) -> None:
+def check_base_score(prediction: float, objective: str, least: float, most: float = np.inf) -> None:
     """Raise ValueError unless a prediction lies between two numbers, both excluded."""
     if least < prediction < most:
         return

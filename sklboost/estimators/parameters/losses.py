@@ -75,7 +75,9 @@ class LossParameters:
     tweedie_variance_power: float = field(
         default=1.5,
         metadata=about(
-            Rule("float", "a number from 1 to 2", lambda value: is_finite(value) and 1 <= value <= 2),
+            Rule(
+                "float", "a number from 1 to 2", lambda value: is_finite(value) and 1 <= value <= 2
+            ),
             """
             Of ``objective="reg:tweedie"``: the variance of targets is in proportion to this power
             of their mean. 1 is Poisson, 2 gamma.
