@@ -42,8 +42,8 @@ class ValidationSet(NamedTuple):
     ----------
     name : str
     X : ndarray of float32 or float64, or BinnedMatrix; shape (n_samples, n_features)
-    y : ndarray of float64, shape (n_samples,)
-        As the loss has it.
+    y : ndarray of float64, shape (n_samples,) or (n_samples, n_targets)
+        As the loss has it; NaN of several targets: not known.
     weight : ndarray of float64, shape (n_samples,) or (0,)
     raw_score : ndarray of float64, shape (n_outputs, n_samples)
         Before the first round. Modified by each round.

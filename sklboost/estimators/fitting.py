@@ -29,6 +29,7 @@ from sklboost.estimators.progress import progress_callbacks
 from sklboost.estimators.raw_scores import add_rounds, starting_scores
 from sklboost.estimators.reading import FitTask, Rows, read_task
 from sklboost.estimators.report import describe_fit
+from sklboost.estimators.start_scores import raw_base_score
 from sklboost.metrics.base import RoundMetric
 from sklboost.parallel import ThreadTeam, n_threads_for
 from sklboost.structs import BinCuts, TrainingBins, Trees
@@ -163,7 +164,7 @@ def _start(estimator: Any, task: FitTask, rows: Rows) -> Start:
     if len(rows.margin) > 0:
         base_score = np.zeros(task.loss.n_outputs)
     elif estimator.base_score is not None:
-        base_score = task.loss.raw_of(float(estimator.base_score))
+        base_score = raw_base_score(estimator.base_score, task.loss, len(rows.targets))
     else:
         base_score = task.loss.start(rows.targets, rows.weight)
     return Start(base_score, no_trees())
@@ -255,6 +256,7 @@ def _metrics(
         start = (validation[-1].y, validation[-1].raw_score, validation[-1].weight)
     metrics = resolve_metrics(
         given,
+        task=estimator._task,
         classes=getattr(estimator, "classes_", None),
         loss=task.loss,
         link=estimator._link(task.loss),
