@@ -14,6 +14,7 @@ import numpy as np
 
 from sklboost.compiling import kernel
 from sklboost.data.binned_matrix import BinnedMatrix
+from sklboost.data.raw import RawMatrix
 from sklboost.losses.base import Loss
 from sklboost.metrics.base import NOT_COMPILED, RoundMetric
 from sklboost.metrics.compiled import (
@@ -25,6 +26,9 @@ from sklboost.metrics.compiled import (
 )
 from sklboost.parallel import ThreadTeam, assemble, barrier, share
 from sklboost.structs import BinCuts, Trees
+from sklboost.tree.assembly import assemble_model
+from sklboost.tree.linear_prediction import add_linear_trees
+from sklboost.tree.prediction import prepare_prediction
 from sklboost.tree.scoring import (
     add_to_block,
     allocate_new_trees,
@@ -77,7 +81,7 @@ class CompiledMetrics(NamedTuple):
 
 
 @kernel
-def score_rounds(team, model, thresholds, n_rounds, rows, metrics):
+def score_rounds(team, model, thresholds, rounds, rows, metrics):
     """Add the trees of some rounds to the rows and compute the metrics after each round.
 
     Parameters
@@ -86,7 +90,8 @@ def score_rounds(team, model, thresholds, n_rounds, rows, metrics):
     model : Model
         The new trees, laid out.
     thresholds : ndarray of the dtype of the bins, shape (n_splits,)
-    n_rounds : int
+    rounds : tuple of int
+        How many, and how many trees each has; 0: the rows have them already.
     rows : ScoredRows
         Modified.
     metrics : CompiledMetrics
@@ -94,14 +99,14 @@ def score_rounds(team, model, thresholds, n_rounds, rows, metrics):
     """
     if not assemble(team):
         return
-    n_outputs, n_metrics = rows.raw_score.shape[0], len(metrics.codes)
+    (n_rounds, n_trees), n_metrics = rounds, len(metrics.codes)
     start, stop = share(team, len(rows.scratch.columns))
     # block by block, and all rounds of a block: the training has filled the caches with its own
     # data, and to fetch the rows again takes longer than to score them
     for block in range(start, stop):
         fetch_block(rows, block + 1)
         for round_ in range(n_rounds):
-            trees = (round_ * n_outputs, (round_ + 1) * n_outputs)
+            trees = (round_ * n_trees, (round_ + 1) * n_trees)
             add_to_block(team, model, thresholds, trees, rows, block)
             for index in range(n_metrics):
                 sums = sums_of_metric(metrics.sums, round_ * n_metrics + index)
@@ -166,8 +171,13 @@ class Evaluation:
             for own in validation
         ]
 
-    def score(self, n_rounds: int) -> np.ndarray:
-        """Score the rounds done last; give the values, shape (n_rounds, n_sets, n_metrics)."""
+    def score(self, n_rounds: int, trees: Trees) -> np.ndarray:
+        """Score the rounds done last, and `trees` if these are linear.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_rounds, n_sets, n_metrics)
+        """
         values = np.empty((n_rounds, len(self._validation), len(self._metrics)))
         if not self._validation:
             return values
@@ -175,14 +185,29 @@ class Evaluation:
         for index, own in enumerate(self._validation):
             rows, compiled = self._rows[index], self._compiled[index]
             thresholds = self._thresholds[index]
-            n_trees = n_rounds * self._loss.n_outputs
-            lay_out_trees(self._new, self._cuts, n_trees, thresholds)
-            self._team.run(score_rounds, self._new.model, thresholds, n_rounds, rows, compiled)
+            if trees.linear is None:
+                n_trees = self._loss.n_outputs
+                lay_out_trees(self._new, self._cuts, n_rounds * n_trees, thresholds)
+            else:
+                n_trees = 0
+                add_to_raw_scores(self._team, trees, rows.raw, rows.raw_score)
+            rounds = (n_rounds, n_trees)
+            self._team.run(score_rounds, self._new.model, thresholds, rounds, rows, compiled)
             values[:, index, compiled_ones] = compiled.values[:n_rounds]
             for place, metric in enumerate(self._metrics):
                 if not compiled_ones[place]:
                     values[-1, index, place] = metric.value(own.y, own.raw_score, own.weight)
         return values
+
+
+def add_to_raw_scores(
+    team: ThreadTeam, trees: Trees, raw: RawMatrix, raw_score: np.ndarray
+) -> None:
+    """Add trees with linear leaves as prediction does: they need the values, not the bins."""
+    model = assemble_model(trees, np.zeros(len(raw_score)), raw.n_features)
+    prepared = prepare_prediction(model, raw, team.size)
+    own = (model.linear, raw, (0, model.n_trees), prepared, raw_score)
+    team.run(add_linear_trees, model.constant, *own)
 
 
 def is_compiled(metric: RoundMetric) -> bool:

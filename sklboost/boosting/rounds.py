@@ -8,15 +8,17 @@ from typing import NamedTuple
 import numpy as np
 
 from sklboost.compiling import kernel
+from sklboost.data.raw import RawMatrix
 from sklboost.hashing import hash_key
 from sklboost.losses.base import Loss
 from sklboost.losses.gradients import allocate_scratch, fill_gradients
-from sklboost.parallel import ThreadTeam, assemble, barrier
+from sklboost.parallel import ThreadTeam, assemble, barrier, share
 from sklboost.structs import NODE_DTYPE, PARAMS_DTYPE, TrainingBins, TreeParams, Trees, records
 from sklboost.tree.column_sampling import ColumnSample, allocate_column_sample
 from sklboost.tree.growing import Draws, TreeKeys, grow_tree
+from sklboost.tree.linear_leaves import fit_linear_leaves
 from sklboost.tree.quantization import Derivatives, weigh
-from sklboost.tree.row_sampling import RowSample, allocate_row_sample, row_keys
+from sklboost.tree.row_sampling import RowSample, allocate_row_sample, is_drawn, row_keys
 from sklboost.tree.workspace import allocate_workspace
 
 # A call of a kernel takes as long as a tree of a few hundred rows, waking a team as long as one of
@@ -119,6 +121,16 @@ def store_tree(growing, grown, tree):
     grown.n_pruned[tree] = growing.counts[0].n_pruned
 
 
+@kernel
+def leave_out(team, round_, state):
+    """Set the hessians of the rows that were not drawn to 0, as gradient-based sampling does."""
+    key = hash_key(state.sampling_seed, round_, _ROWS)
+    start, stop = share(team, len(state.y))
+    for row in range(start, stop):
+        if not is_drawn(state.rows.keys[row], key, state.rows.chances[0]):
+            state.derivatives.hessian[:, row] = 0.0
+
+
 class Rounds:
     """Does rounds of boosting, some at a time, on the same data.
 
@@ -138,7 +150,9 @@ class Rounds:
     sampling_seed : int
         Decides which rows and features are drawn.
     at_once : tuple of int
-        The least and the most rounds that may be done in one call.
+        The least and the most rounds that may be done in one call; 1 for linear leaves.
+    raw : RawMatrix or None
+        The values of the rows, for linear leaves. None: leaves are constant.
 
     Attributes
     ----------
@@ -161,11 +175,12 @@ class Rounds:
         seed: int,
         sampling_seed: int,
         at_once: tuple[int, int],
+        raw: RawMatrix | None = None,
     ):
         gradient, hessian = np.empty((2, *raw_score.shape), dtype=np.float32)
         derivatives = weigh(gradient, hessian, weight)
         scratch = allocate_scratch(team.size)
-        self._team = team
+        self._team, self._raw = team, raw
         seeds = (seed, sampling_seed)
         rows = allocate_row_sample(len(y), params, team.size)
         if params.subsample < 1.0:
@@ -195,9 +210,19 @@ class Rounds:
         self._team.run(boost_rounds, (start, stop), self._state, params, self._workspace, grown)
         n_trees = (stop - start) * self._n_outputs
         starts = grown.starts[: n_trees + 1].copy()
-        return Trees(
+        trees = Trees(
             grown.nodes[: starts[-1]].copy(),
             starts,
             grown.n_pruned[:n_trees].copy(),
             np.full(n_trees, np.array(tuple(params), PARAMS_DTYPE)),
         )
+        return trees if self._raw is None else self._with_lines(start, trees, self._raw, params)
+
+    def _with_lines(self, round_: int, trees: Trees, raw: RawMatrix, params: TreeParams) -> Trees:
+        """Make the leaves of one round's trees linear."""
+        team, state = self._team, self._state
+        if params.subsample < 1.0 and params.gradient_based == 0:
+            team.run(leave_out, round_, state)
+        derivatives, raw_score = state.derivatives, state.raw_score
+        linear = fit_linear_leaves(team, trees, raw, derivatives, params, raw_score)
+        return trees._replace(linear=linear)

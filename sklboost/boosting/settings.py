@@ -25,6 +25,8 @@ def tree_params(
     colsample_bylevel: float,
     colsample_bynode: float,
     sampling_method: str,
+    linear_tree: bool,
+    linear_lambda: float,
 ) -> TreeParams:
     """Cast the settings of a tree once and for all.
 
@@ -50,4 +52,6 @@ def tree_params(
         max_depth=min(int(max_depth) or _NO_LIMIT, _NO_LIMIT),
         max_leaves=min(int(max_leaves) or _NO_LIMIT, _NO_LIMIT),
         best_first=int(grow_policy == "lossguide"),
+        linear_tree=int(linear_tree),
+        linear_lambda=float(linear_lambda),
     )

@@ -13,6 +13,7 @@ import numpy as np
 from sklboost.boosting.callbacks import EarlyStopping, TrainingCallback
 from sklboost.boosting.evaluation import Evaluation, ValidationSet, is_compiled
 from sklboost.boosting.rounds import Rounds
+from sklboost.data.raw import RawMatrix
 from sklboost.losses.base import Loss
 from sklboost.metrics.base import RoundMetric
 from sklboost.parallel import ThreadTeam
@@ -49,6 +50,8 @@ class Problem(NamedTuple):
         Decides the random rounding of gradients.
     sampling_seed : int
         Decides which rows and features are drawn.
+    raw : RawMatrix or None
+        The values of the rows, for linear leaves. None: leaves are constant.
     """
 
     matrix: TrainingBins
@@ -60,6 +63,7 @@ class Problem(NamedTuple):
     params: TreeParams
     seed: int
     sampling_seed: int
+    raw: RawMatrix | None = None
 
 
 class Plan(NamedTuple):
@@ -138,6 +142,7 @@ class Training:
             seed=problem.seed,
             sampling_seed=problem.sampling_seed,
             at_once=self._at_once(),
+            raw=problem.raw,
         )
         self._evaluation = Evaluation(
             team, plan.validation, plan.metrics, problem.loss, self._rounds.grown, problem.cuts
@@ -222,7 +227,8 @@ class Training:
     def _at_once(self) -> tuple[int, int]:
         """Give the least and the most rounds that may be done in one call."""
         plan, n_rounds = self.plan, len(self.plan.rounds)
-        if any(callback.every_round for callback in plan.callbacks):
+        is_linear = self._problem.raw is not None
+        if is_linear or any(callback.every_round for callback in plan.callbacks):
             return 1, 1
         if not plan.validation:
             return 1, n_rounds
@@ -247,9 +253,10 @@ class Training:
         begin = time.perf_counter()
         stop = min(first + self._rounds.n_at_once, plan.rounds.stop)
         params = self._problem.params._replace(learning_rate=self._learning_rate)
-        self._parts.append(self._rounds.run(first, stop, params))
+        trees = self._rounds.run(first, stop, params)
+        self._parts.append(trees)
         middle = time.perf_counter()
-        values = self._evaluation.score(stop - first)
+        values = self._evaluation.score(stop - first, trees)
         self.seconds["boosting"] += middle - begin
         self.seconds["evaluation"] += time.perf_counter() - middle
         for round_ in range(first, stop):

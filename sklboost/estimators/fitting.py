@@ -17,6 +17,7 @@ from sklboost.boosting.settings import tree_params
 from sklboost.boosting.training import Plan, Problem, Replay, Training
 from sklboost.data.binning import VALUES_PER_THREAD
 from sklboost.data.features import training_bins
+from sklboost.data.raw import raw_matrix
 from sklboost.estimators.callback_support import detach
 from sklboost.estimators.continuing import Continued, continued_model, rounds_to_do
 from sklboost.estimators.eval_metric import resolve_metrics
@@ -193,7 +194,9 @@ def _train(
     params = tree_params(**{name: getattr(estimator, name) for name in TREE_PARAMETERS})
     rows = task.rows
     raw_score = _raw_scores(rows, start, task.continued)
-    problem = Problem(*binned, rows.y, rows.weight, raw_score, task.loss, params, *task.seeds)
+    raw = raw_matrix(rows.X) if estimator.linear_tree else None
+    learnt_from = (*binned, rows.y, rows.weight, raw_score)
+    problem = Problem(*learnt_from, task.loss, params, *task.seeds, raw)
     training = Training(team, problem, plan)
     training.run()
     return training

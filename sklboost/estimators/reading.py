@@ -16,6 +16,7 @@ from sklboost.estimators.holdout import hold_out
 from sklboost.estimators.seeds import seeds
 from sklboost.estimators.validation import (
     CheckedData,
+    check_has_values,
     check_margin_outputs,
     training_data,
     validation_data,
@@ -117,6 +118,8 @@ def read_task(
 ) -> FitTask:
     """Check the arguments of fit."""
     data = training_data(estimator, X, y, given, numeric=estimator._numeric_target)
+    if estimator.linear_tree:
+        check_has_values(data.X)
     check_continued(continued, estimator, data.X)
     loss = estimator._choose_loss(data.y, data.weight, continued)
     rows = _rows(estimator, data, loss, "y")

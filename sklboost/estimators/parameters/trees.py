@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from sklboost.estimators.parameters.about import about
-from sklboost.estimators.parameters.rules import Rule, integer, is_integer, number, one_of
+from sklboost.estimators.parameters.rules import FLAG, Rule, integer, is_integer, number, one_of
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -108,6 +108,26 @@ class TreeParameters:
             "post": grow every split of positive gain, then prune with `gamma`. "full": grow
             through splits without gain too, so that what lies beneath can justify them. "pre":
             refuse a split of gain below `gamma` at once, as XGBoost's ``hist`` does.
+            """,
+        ),
+    )
+    linear_tree: bool = field(
+        default=False,
+        metadata=about(
+            FLAG,
+            """
+            Whether leaves are linear functions of the features on the way to them, as in
+            LightGBM, instead of constants: better for smooth targets, slower to train.
+            """,
+        ),
+    )
+    linear_lambda: float = field(
+        default=1.0,
+        metadata=about(
+            number(0),
+            """
+            L2 penalty on the slopes of linear leaves, each times its feature's standard
+            deviation in the leaf: like `reg_lambda`, an amount of cover.
             """,
         ),
     )
