@@ -143,8 +143,6 @@ LINEAR_TERM_DTYPE = np.dtype(
     [
         ("slope", np.float64),  # learning rate included
         ("centre", np.float64),  # mean of its rows, weighted by their hessians
-        ("lower", np.float64),  # smallest and largest value of its rows; beyond, it is constant
-        ("upper", np.float64),
         ("feature", np.int64),
     ],
     align=True,
@@ -156,9 +154,10 @@ class LinearLeaves(NamedTuple):
 
     A row in node k gets, beside ``nodes[k].value``::
 
-        shifts[k] + sum of slope * (min(max(x[feature], lower), upper) - centre)
+        shifts[k] + sum of slope * (x[feature] - centre)
 
-    over the terms of k; or nothing, if one of these x is missing or infinite.
+    over the terms of k, but no less and no more than its limits; or nothing, if one of these x is
+    missing or infinite.
 
     Attributes
     ----------
@@ -166,11 +165,14 @@ class LinearLeaves(NamedTuple):
         Node k has ``terms[starts[k]:starts[k + 1]]``.
     shifts : ndarray of float64, shape (n_nodes_of_all_trees,)
         0 unless some of the leaf's rows have missing or infinite values.
+    limits : ndarray of float64, shape (n_nodes_of_all_trees, 2)
+        The least and the most that one of the leaf's own rows gets.
     terms : recarray of LINEAR_TERM_DTYPE, shape (n_terms,)
     """
 
     starts: np.ndarray
     shifts: np.ndarray
+    limits: np.ndarray
     terms: np.recarray
 
 

@@ -95,7 +95,8 @@ def join_trees(parts: Sequence[Trees]) -> Trees:
 def first_linear(linear: LinearLeaves, n_nodes: int) -> LinearLeaves:
     """Give the linear leaves among the first nodes."""
     starts = linear.starts[: n_nodes + 1]
-    return LinearLeaves(starts, linear.shifts[:n_nodes], linear.terms[: starts[-1]])
+    own = (linear.shifts[:n_nodes], linear.limits[:n_nodes], linear.terms[: starts[-1]])
+    return LinearLeaves(starts, *own)
 
 
 def join_linear(parts: Sequence[tuple[LinearLeaves | None, int]]) -> LinearLeaves | None:
@@ -107,13 +108,15 @@ def join_linear(parts: Sequence[tuple[LinearLeaves | None, int]]) -> LinearLeave
     return LinearLeaves(
         np.cumsum(np.concatenate([[0], *counts]), dtype=np.int64),
         np.concatenate([linear.shifts for linear in whole]),
+        np.concatenate([linear.limits for linear in whole]),
         np.concatenate([linear.terms for linear in whole]).view(np.recarray),
     )
 
 
 def _constant_leaves(n_nodes: int) -> LinearLeaves:
     starts = np.zeros(n_nodes + 1, dtype=np.int64)
-    return LinearLeaves(starts, np.zeros(n_nodes), records(0, LINEAR_TERM_DTYPE))
+    limits = np.zeros((n_nodes, 2))
+    return LinearLeaves(starts, np.zeros(n_nodes), limits, records(0, LINEAR_TERM_DTYPE))
 
 
 def allocate_tops(n_splits: int, n_trees: int, features: np.ndarray) -> TreeTops:

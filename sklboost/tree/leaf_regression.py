@@ -4,16 +4,18 @@ In: the leaf's rows, raw values, derivatives. Out: slopes, and the range in whic
 
 A leaf minimises over its rows the same loss that the tree was grown for,
 
-    sum of g f(x) + h f(x)^2 / 2  +  reg_lambda w^2 / 2  +  linear_lambda / 2 sum (slope_j d_j)^2
+    sum of g f(x) + h f(x)^2 / 2  +  reg_lambda w^2 / 2  +  linear_lambda / 2 sum (slope_j r_j)^2
 
 over functions ``f(x) = w + sum of slope_j (x_j - centre_j)``. The centre is the mean of the rows,
 weighted by h, so that w is the leaf weight that there was, and the slopes solve a system of their
-own. d_j is the feature's standard deviation within the leaf: its unit does not matter, and
-`linear_lambda`, like `reg_lambda`, is an amount of hessian that speaks for no change.
+own. r_j is the largest distance from the centre. So the unit of a feature does not matter, and as
+`reg_lambda` does for w, `linear_lambda` limits what a single row of tiny hessian can do.
+
+Beyond its rows a line says nothing: a leaf gives no row more, or less, than one of its own.
 
 Source: Shi, Li & Li (2019), "Gradient Boosting With Piece-Wise Linear Regression Trees", and
 LightGBM's `linear_tree`, whose rule for missing values this is: a row that misses one of the leaf's
-features gets the constant. New are d_j, and that a line ends where the leaf's rows end.
+features gets the constant. New are r_j and the limits.
 """
 
 import math
@@ -25,6 +27,7 @@ from sklboost.compiling import kernel
 from sklboost.data.raw import RawMatrix
 from sklboost.structs import TreeParams
 from sklboost.tree.formulas import leaf_weight
+from sklboost.tree.linear_prediction import linear_part
 from sklboost.tree.quantization import Derivatives
 
 # A feature of whose variance the features before it leave less than this part is one of them in
@@ -56,19 +59,40 @@ class LeafScratch(NamedTuple):
     Attributes
     ----------
     kept : ndarray of int64, shape (n_threads, most_terms or more)
-        Numbers of the terms that vary.
+        Numbers of the terms that vary. The others follow their order.
+    lower, upper : ndarray of float64, shape (n_threads, most_terms or more)
+        The smallest and the largest value.
+    reach : ndarray of float64, shape (n_threads, most_terms or more)
+        The largest distance from the centre.
     values : ndarray of float64, shape (n_threads, most_terms or more)
-        Of one row, centred and scaled.
+        Of one row: distances from the centre as parts of the reach.
     target, slopes : ndarray of float64, shape (n_threads, most_terms or more)
     matrix : ndarray of float64, shape (n_threads, most_terms or more, most_terms)
         Lower triangle: sums of products, then their Cholesky factor.
     """
 
     kept: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    reach: np.ndarray
     values: np.ndarray
     target: np.ndarray
     slopes: np.ndarray
     matrix: np.ndarray
+
+
+class Sums(NamedTuple):
+    """Of the rows that have all values.
+
+    Attributes
+    ----------
+    gradient, hessian : float
+    n_rows : int
+    """
+
+    gradient: float
+    hessian: float
+    n_rows: int
 
 
 @kernel
@@ -87,24 +111,20 @@ def weighted(derivatives, row):
 
 
 @kernel
-def measure_ranges(raw, order, terms, kept):
-    """Fill the terms' smallest and largest finite value; give how many terms are to be `kept`.
+def keep_varying(raw, order, terms, own):
+    """Fill ``own.kept`` with the terms that can have a slope, and their ranges; give their number.
 
-    A feature without two values, or whose range is no finite number, can have no slope.
+    A feature without two finite values cannot, nor one whose range is no finite number.
     """
-    for term in terms:
-        term.lower, term.upper = np.inf, -np.inf
-        term.slope, term.centre = 0.0, 0.0
-    for row in order:
-        for term in terms:
-            value = value_at(raw, np.int64(row), term.feature)
-            if abs(value) < np.inf:
-                term.lower = min(term.lower, value)
-                term.upper = max(term.upper, value)
     n_kept = 0
     for index in range(len(terms)):
-        if 0.0 < terms[index].upper - terms[index].lower < np.inf:
-            kept[n_kept] = index
+        lower, upper = np.inf, -np.inf
+        for row in order:
+            value = value_at(raw, np.int64(row), terms[index].feature)
+            if abs(value) < np.inf:
+                lower, upper = min(lower, value), max(upper, value)
+        if 0.0 < upper - lower < np.inf:
+            own.kept[n_kept], own.lower[n_kept], own.upper[n_kept] = index, lower, upper
             n_kept += 1
     return n_kept
 
@@ -119,28 +139,30 @@ def is_complete(raw, row, terms, kept):
 
 
 @kernel
-def find_centres(task, order, terms, kept):
-    """Fill the centres; give G and H of the complete rows, and how many those are."""
-    gradient, hessian, n_complete = 0.0, 0.0, 0
+def find_centres(task, order, terms, kept, own):
+    """Fill the centres of the kept terms and ``own.reach``; give the sums of the complete rows."""
+    gradient, hessian, n_rows = 0.0, 0.0, 0
+    means = own.values
+    means[:] = 0.0
     for number in order:
         row = np.int64(number)
         if is_complete(task.raw, row, terms, kept):
             g, h = weighted(task.derivatives, row)
-            gradient, hessian, n_complete = gradient + g, hessian + h, n_complete + 1
-            for index in kept:
-                term = terms[index]
+            gradient, hessian, n_rows = gradient + g, hessian + h, n_rows + 1
+            for place in range(len(kept)):
                 # from the smallest value on: terms of one sign lose no digits
-                term.centre += h * (value_at(task.raw, row, term.feature) - term.lower)
-    for index in kept:
-        term = terms[index]
-        if n_complete > 0:
-            term.centre = term.lower + term.centre / hessian
-    return gradient, hessian, n_complete
+                value = value_at(task.raw, row, terms[kept[place]].feature)
+                means[place] += h * (value - own.lower[place])
+    for place in range(len(kept)):
+        centre = own.lower[place] + means[place] / max(hessian, 1e-300)
+        terms[kept[place]].centre = centre
+        own.reach[place] = max(own.upper[place] - centre, centre - own.lower[place])
+    return Sums(gradient, hessian, n_rows)
 
 
 @kernel
 def add_products(task, order, terms, kept, own):
-    """Fill matrix and target of the slopes, in units of one over the feature's range."""
+    """Fill matrix and target of the system that the slopes solve, per reach; no penalty yet."""
     own.matrix[: len(kept)] = 0.0
     own.target[: len(kept)] = 0.0
     for number in order:
@@ -150,8 +172,8 @@ def add_products(task, order, terms, kept, own):
         g, h = weighted(task.derivatives, row)
         for place in range(len(kept)):
             term = terms[kept[place]]
-            value = value_at(task.raw, row, term.feature) - term.centre
-            own.values[place] = value / (term.upper - term.lower)
+            distance = value_at(task.raw, row, term.feature) - term.centre
+            own.values[place] = distance / own.reach[place]
         for place in range(len(kept)):
             value = own.values[place]
             own.target[place] -= g * value
@@ -160,23 +182,23 @@ def add_products(task, order, terms, kept, own):
 
 
 @kernel
-def solve(matrix, ridge, target, slopes):
-    """Fill `slopes` with the solution of ``(A + ridge * diagonal of A) slopes = target``.
+def solve(matrix, penalty, target, slopes):
+    """Fill `slopes` with the solution of ``(A + penalty * identity) slopes = target``.
 
     By a Cholesky factor, which overwrites the lower triangle of A. A feature that the ones before
     it determine gets slope 0.
 
     Parameters
     ----------
-    matrix : ndarray of float64, shape (n, n) or more columns
+    matrix : ndarray of float64, shape (n, n) or larger
         Lower triangle of A, symmetric and not negative. Overwritten.
-    ridge : float
-    target, slopes : ndarray of float64, shape (n,)
+    penalty : float
+    target, slopes : ndarray of float64, shape (n,) and for `target` or longer
     """
     n_slopes = len(slopes)
     for row in range(n_slopes):
+        matrix[row, row] += penalty
         diagonal = matrix[row, row]
-        matrix[row, row] *= 1.0 + ridge
         for column in range(row + 1):
             total = matrix[row, column]
             for before in range(column):
@@ -200,25 +222,21 @@ def solve(matrix, ridge, target, slopes):
 
 
 @kernel
-def allowed_part(weight, params, terms, kept, slopes):
-    """Give the part of the slopes, at most 1, with which the leaf keeps within `max_delta_step`.
-
-    Whatever the row: the line ends where the leaf's rows end. 0 if a slope is not a number.
-    """
-    reach = 0.0
-    for place in range(len(kept)):
-        term = terms[kept[place]]
-        width = max(term.upper - term.centre, term.centre - term.lower)
-        reach += abs(slopes[place]) * width / (term.upper - term.lower)
-    if not reach < np.inf:
-        return 0.0
-    room = params.max_delta_step - abs(weight)
-    return 1.0 if reach <= room else room / reach
+def set_limits(task, leaf, order, linear):
+    """Set the limits of a leaf to what its rows get, and to `max_delta_step`."""
+    value, params, limits = task.nodes[leaf].value, task.params, linear.limits[leaf]
+    limits[0], limits[1] = -np.inf, np.inf
+    least, most = 0.0, 0.0
+    for row in order:
+        part = linear_part(linear, leaf, task.raw, np.int64(row))
+        least, most = min(least, part), max(most, part)
+    largest = params.learning_rate * params.max_delta_step
+    limits[0], limits[1] = max(least, -largest - value), min(most, largest - value)
 
 
 @kernel
 def fit_leaf(task, leaf, order, own, linear):
-    """Fill the terms and the shift of one leaf.
+    """Fill slopes, centres, shift and limits of one leaf.
 
     Parameters
     ----------
@@ -232,19 +250,24 @@ def fit_leaf(task, leaf, order, own, linear):
     """
     params = task.params
     terms = linear.terms[linear.starts[leaf] : linear.starts[leaf + 1]]
-    kept = own.kept[: measure_ranges(task.raw, order, terms, own.kept)]
-    gradient, hessian, n_complete = find_centres(task, order, terms, kept)
-    if len(kept) == 0 or n_complete == 0:
+    for term in terms:
+        term.slope, term.centre = 0.0, 0.0
+    kept = own.kept[: keep_varying(task.raw, order, terms, own)]
+    sums = find_centres(task, order, terms, kept, own)
+    if len(kept) == 0 or sums.n_rows == 0 or sums.hessian < params.min_child_weight:
         return
     add_products(task, order, terms, kept, own)
     slopes = own.slopes[: len(kept)]
-    solve(own.matrix, params.linear_lambda / hessian, own.target, slopes)
-    weight = leaf_weight(gradient, hessian, params)
-    factor = params.learning_rate * allowed_part(weight, params, terms, kept, slopes)
-    if not factor > 0.0:
-        return
+    solve(own.matrix, params.linear_lambda, own.target, slopes)
     for place in range(len(kept)):
-        term = terms[kept[place]]
-        term.slope = factor * slopes[place] / (term.upper - term.lower)
-        if term.slope != 0.0 and n_complete < len(order):
-            linear.shifts[leaf] = params.learning_rate * weight - task.nodes[leaf].value
+        if not abs(slopes[place]) / own.reach[place] < np.inf:
+            return
+    is_linear = False
+    for place in range(len(kept)):
+        slope = params.learning_rate * slopes[place] / own.reach[place]
+        terms[kept[place]].slope = slope
+        is_linear = is_linear or slope != 0.0
+    if is_linear and sums.n_rows < len(order):
+        weight = leaf_weight(sums.gradient, sums.hessian, params)
+        linear.shifts[leaf] = params.learning_rate * weight - task.nodes[leaf].value
+    set_limits(task, leaf, order, linear)

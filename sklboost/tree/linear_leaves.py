@@ -79,8 +79,9 @@ def _fit_tree(team: ThreadTeam, task: LeafTask, raw_score: np.ndarray) -> Linear
     parents, depths = np.empty((2, n_nodes), dtype=np.int64)
     find_parents(task.nodes, parents, depths)
     n_terms = int(depths[task.nodes.left < 0].sum())  # or fewer
-    starts = np.empty(n_nodes + 1, dtype=np.int64)
-    linear = LinearLeaves(starts, np.zeros(n_nodes), records(n_terms, LINEAR_TERM_DTYPE))
+    starts, limits = np.empty(n_nodes + 1, dtype=np.int64), np.zeros((n_nodes, 2))
+    terms = records(n_terms, LINEAR_TERM_DTYPE)
+    linear = LinearLeaves(starts, np.zeros(n_nodes), limits, terms)
     list_features(task.nodes, parents, linear)
     rows = LeafRows(
         np.empty(n_samples, dtype=np.int32),
@@ -90,7 +91,7 @@ def _fit_tree(team: ThreadTeam, task: LeafTask, raw_score: np.ndarray) -> Linear
     most = int(np.diff(starts).max())
     wide = (team.size, most + FAR_APART)
     scratch = LeafScratch(
-        np.empty(wide, dtype=np.int64), *np.empty((3, *wide)), np.empty((*wide, most))
+        np.empty(wide, dtype=np.int64), *np.empty((6, *wide)), np.empty((*wide, most))
     )
     team.run(fit_leaves, task, rows, scratch, linear)
     linear = _without_flat_terms(linear)
@@ -103,7 +104,7 @@ def _without_flat_terms(linear: LinearLeaves) -> LinearLeaves:
     terms = linear.terms[: linear.starts[-1]]
     is_kept = terms.slope != 0.0
     n_kept_before = np.concatenate([[0], np.cumsum(is_kept)])
-    return LinearLeaves(n_kept_before[linear.starts], linear.shifts, terms[is_kept])
+    return linear._replace(starts=n_kept_before[linear.starts], terms=terms[is_kept])
 
 
 @kernel
@@ -183,6 +184,9 @@ def fit_leaves(team, task, rows, scratch, linear):
     barrier(team)
     own = LeafScratch(
         scratch.kept[team.rank],
+        scratch.lower[team.rank],
+        scratch.upper[team.rank],
+        scratch.reach[team.rank],
         scratch.values[team.rank],
         scratch.target[team.rank],
         scratch.slopes[team.rank],

@@ -22,8 +22,8 @@ def linear_part(linear, leaf, raw, row):
         value = np.float64(raw.values[first + term.feature * raw.feature_step])
         if not abs(value) < np.inf:
             return 0.0
-        total += term.slope * (min(max(value, term.lower), term.upper) - term.centre)
-    return total
+        total += term.slope * (value - term.centre)
+    return min(max(total, linear.limits[leaf, 0]), linear.limits[leaf, 1])
 
 
 @kernel
