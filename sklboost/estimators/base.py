@@ -180,7 +180,9 @@ class BaseBooster(CallbackSupportMixin, Parameters, ChecksNames, BaseEstimator, 
         pandas.DataFrame
             XGBoost's columns ``Tree, Node, ID, Feature, Split, Yes, No, Missing, Gain, Cover,
             Category``, and ``Similarity`` and ``Output`` (the leaf weight before the learning rate)
-            of every node. For a leaf, ``Gain`` is its value, as in XGBoost.
+            of every node. For a leaf, ``Gain`` is its value, as in XGBoost. With linear leaves
+            also ``Shift, Slopes, Centres, Least, Most``: the leaf adds ``Shift`` and the sum of
+            ``slope * (x - centre)`` to its value, no less than ``Least`` and no more than ``Most``.
 
         Raises
         ------

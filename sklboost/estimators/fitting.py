@@ -15,6 +15,7 @@ from sklboost.boosting.callbacks import EarlyStopping, TrainingCallback
 from sklboost.boosting.evaluation import ValidationSet
 from sklboost.boosting.settings import tree_params
 from sklboost.boosting.training import Plan, Problem, Replay, Training
+from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.data.binning import VALUES_PER_THREAD
 from sklboost.data.features import training_bins
 from sklboost.data.raw import raw_matrix
@@ -194,7 +195,9 @@ def _train(
     params = tree_params(**{name: getattr(estimator, name) for name in TREE_PARAMETERS})
     rows = task.rows
     raw_score = _raw_scores(rows, start, task.continued)
-    raw = raw_matrix(rows.X) if estimator.linear_tree else None
+    raw = None
+    if estimator.linear_tree and not isinstance(rows.X, BinnedMatrix):  # which was refused
+        raw = raw_matrix(rows.X)
     learnt_from = (*binned, rows.y, rows.weight, raw_score)
     problem = Problem(*learnt_from, task.loss, params, *task.seeds, raw)
     training = Training(team, problem, plan)

@@ -95,8 +95,8 @@ def join_trees(parts: Sequence[Trees]) -> Trees:
 def first_linear(linear: LinearLeaves, n_nodes: int) -> LinearLeaves:
     """Give the linear leaves among the first nodes."""
     starts = linear.starts[: n_nodes + 1]
-    own = (linear.shifts[:n_nodes], linear.limits[:n_nodes], linear.terms[: starts[-1]])
-    return LinearLeaves(starts, *own)
+    terms = linear.terms[: starts[-1]].view(np.recarray)
+    return LinearLeaves(starts, linear.shifts[:n_nodes], linear.limits[:n_nodes], terms)
 
 
 def join_linear(parts: Sequence[tuple[LinearLeaves | None, int]]) -> LinearLeaves | None:

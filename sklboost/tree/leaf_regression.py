@@ -33,6 +33,8 @@ from sklboost.tree.quantization import Derivatives
 # A feature of whose variance the features before it leave less than this part is one of them in
 # other words. float64 sums of squares are good to about 1e-15.
 _LEAST_PIVOT = 1e-10
+# A mean square distance from the centre, as part of the reach's square, that is rounding error.
+_LEAST_SQUARE = 1e-14
 
 
 class LeafTask(NamedTuple):
@@ -132,10 +134,10 @@ def keep_varying(raw, order, terms, own):
 @kernel
 def is_complete(raw, row, terms, kept):
     """Tell whether a row has a finite value of each kept feature."""
+    whole = True
     for index in kept:
-        if not abs(value_at(raw, row, terms[index].feature)) < np.inf:
-            return False
-    return True
+        whole &= abs(value_at(raw, row, terms[index].feature)) < np.inf
+    return whole
 
 
 @kernel
@@ -182,21 +184,22 @@ def add_products(task, order, terms, kept, own):
 
 
 @kernel
-def solve(matrix, penalty, target, slopes):
+def solve(matrix, penalty, least, target, slopes):
     """Fill `slopes` with the solution of ``(A + penalty * identity) slopes = target``.
 
     By a Cholesky factor, which overwrites the lower triangle of A. A feature that the ones before
-    it determine gets slope 0.
+    it determine gets slope 0 and pivot 0, and so does one whose diagonal in A is not above `least`.
 
     Parameters
     ----------
     matrix : ndarray of float64, shape (n, n) or larger
         Lower triangle of A, symmetric and not negative. Overwritten.
-    penalty : float
+    penalty, least : float
     target, slopes : ndarray of float64, shape (n,) and for `target` or longer
     """
     n_slopes = len(slopes)
     for row in range(n_slopes):
+        varies = matrix[row, row] > least
         matrix[row, row] += penalty
         diagonal = matrix[row, row]
         for column in range(row + 1):
@@ -207,7 +210,7 @@ def solve(matrix, penalty, target, slopes):
                 pivot = matrix[column, column]
                 matrix[row, column] = total / pivot if pivot > 0.0 else 0.0
             else:
-                is_new = total > _LEAST_PIVOT * diagonal
+                is_new = varies and total > _LEAST_PIVOT * diagonal
                 matrix[row, row] = math.sqrt(total) if is_new else 0.0
     for row in range(n_slopes):
         total = target[row]
@@ -222,21 +225,10 @@ def solve(matrix, penalty, target, slopes):
 
 
 @kernel
-def set_limits(task, leaf, order, linear):
-    """Set the limits of a leaf to what its rows get, and to `max_delta_step`."""
-    value, params, limits = task.nodes[leaf].value, task.params, linear.limits[leaf]
-    limits[0], limits[1] = -np.inf, np.inf
-    least, most = 0.0, 0.0
-    for row in order:
-        part = linear_part(linear, leaf, task.raw, np.int64(row))
-        least, most = min(least, part), max(most, part)
-    largest = params.learning_rate * params.max_delta_step
-    limits[0], limits[1] = max(least, -largest - value), min(most, largest - value)
-
-
-@kernel
 def fit_leaf(task, leaf, order, own, linear):
-    """Fill slopes, centres, shift and limits of one leaf.
+    """Fill slopes, centres and shift of one leaf.
+
+    What has no slope yet, and does not get one, is no term of the leaf: its values may be missing.
 
     Parameters
     ----------
@@ -250,24 +242,39 @@ def fit_leaf(task, leaf, order, own, linear):
     """
     params = task.params
     terms = linear.terms[linear.starts[leaf] : linear.starts[leaf + 1]]
-    for term in terms:
-        term.slope, term.centre = 0.0, 0.0
     kept = own.kept[: keep_varying(task.raw, order, terms, own)]
     sums = find_centres(task, order, terms, kept, own)
     if len(kept) == 0 or sums.n_rows == 0 or sums.hessian < params.min_child_weight:
         return
     add_products(task, order, terms, kept, own)
     slopes = own.slopes[: len(kept)]
-    solve(own.matrix, params.linear_lambda, own.target, slopes)
+    least = _LEAST_SQUARE * sums.hessian
+    solve(own.matrix, params.linear_lambda, least, own.target, slopes)
     for place in range(len(kept)):
         if not abs(slopes[place]) / own.reach[place] < np.inf:
             return
     is_linear = False
     for place in range(len(kept)):
-        slope = params.learning_rate * slopes[place] / own.reach[place]
-        terms[kept[place]].slope = slope
-        is_linear = is_linear or slope != 0.0
+        if own.matrix[place, place] > 0.0:
+            # pivots decide, not slopes: a slope of 0 may be 1e-17 elsewhere, and the shift is large
+            terms[kept[place]].slope = params.learning_rate * slopes[place] / own.reach[place]
+            is_linear = True
     if is_linear and sums.n_rows < len(order):
         weight = leaf_weight(sums.gradient, sums.hessian, params)
         linear.shifts[leaf] = params.learning_rate * weight - task.nodes[leaf].value
-    set_limits(task, leaf, order, linear)
+
+
+@kernel
+def set_limits(task, leaf, order, linear):
+    """Set the limits of a leaf to what its rows get, and to `max_delta_step`.
+
+    When the terms without slope are gone: a row may miss their features.
+    """
+    value, params, limits = task.nodes[leaf].value, task.params, linear.limits[leaf]
+    limits[0], limits[1] = -np.inf, np.inf
+    least, most = 0.0, 0.0
+    for row in order:
+        part = linear_part(linear, leaf, task.raw, np.int64(row))
+        least, most = min(least, part), max(most, part)
+    largest = params.learning_rate * params.max_delta_step
+    limits[0], limits[1] = max(least, -largest - value), min(most, largest - value)

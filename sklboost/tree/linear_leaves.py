@@ -17,7 +17,7 @@ from sklboost.data.raw import RawMatrix
 from sklboost.parallel import FAR_APART, ThreadTeam, assemble, barrier, next_task, share
 from sklboost.structs import LINEAR_TERM_DTYPE, LinearLeaves, TreeParams, Trees, records
 from sklboost.tree.assembly import join_linear
-from sklboost.tree.leaf_regression import LeafScratch, LeafTask, fit_leaf
+from sklboost.tree.leaf_regression import LeafScratch, LeafTask, fit_leaf, set_limits
 from sklboost.tree.linear_prediction import add_linear_parts
 from sklboost.tree.quantization import Derivatives
 
@@ -63,7 +63,7 @@ def fit_linear_leaves(
     """
     parts = []
     for output in range(len(raw_score)):
-        nodes = trees.nodes[trees.starts[output] : trees.starts[output + 1]]
+        nodes = trees.nodes[trees.starts[output] : trees.starts[output + 1]].view(np.recarray)
         own = derivatives._replace(
             gradient=derivatives.gradient[output], hessian=derivatives.hessian[output]
         )
@@ -78,7 +78,8 @@ def _fit_tree(team: ThreadTeam, task: LeafTask, raw_score: np.ndarray) -> Linear
     n_nodes, n_samples = len(task.nodes), len(raw_score)
     parents, depths = np.empty((2, n_nodes), dtype=np.int64)
     find_parents(task.nodes, parents, depths)
-    n_terms = int(depths[task.nodes.left < 0].sum())  # or fewer
+    most_terms = np.minimum(depths, task.raw.n_features)  # each feature once
+    n_terms = int(most_terms[task.nodes.left < 0].sum())
     starts, limits = np.empty(n_nodes + 1, dtype=np.int64), np.zeros((n_nodes, 2))
     terms = records(n_terms, LINEAR_TERM_DTYPE)
     linear = LinearLeaves(starts, np.zeros(n_nodes), limits, terms)
@@ -90,19 +91,19 @@ def _fit_tree(team: ThreadTeam, task: LeafTask, raw_score: np.ndarray) -> Linear
     )
     most = int(np.diff(starts).max())
     wide = (team.size, most + FAR_APART)
-    scratch = LeafScratch(
-        np.empty(wide, dtype=np.int64), *np.empty((6, *wide)), np.empty((*wide, most))
-    )
+    kept, matrix = np.empty(wide, dtype=np.int64), np.empty((*wide, most))
+    lower, upper, reach, values, target, slopes = np.empty((6, *wide))
+    scratch = LeafScratch(kept, lower, upper, reach, values, target, slopes, matrix)
     team.run(fit_leaves, task, rows, scratch, linear)
-    linear = _without_flat_terms(linear)
-    team.run(add_linear_parts, linear, rows.leaf_of, task.raw, raw_score)
+    linear = _without_empty_terms(linear)
+    team.run(add_lines, task, rows, linear, raw_score)
     return linear
 
 
-def _without_flat_terms(linear: LinearLeaves) -> LinearLeaves:
-    """Drop the terms of slope 0."""
-    terms = linear.terms[: linear.starts[-1]]
-    is_kept = terms.slope != 0.0
+def _without_empty_terms(linear: LinearLeaves) -> LinearLeaves:
+    """Drop the terms that got no slope."""
+    terms = linear.terms[: linear.starts[-1]].view(np.recarray)
+    is_kept = ~np.isnan(terms.slope)
     n_kept_before = np.concatenate([[0], np.cumsum(is_kept)])
     return linear._replace(starts=n_kept_before[linear.starts], terms=terms[is_kept])
 
@@ -119,7 +120,7 @@ def find_parents(nodes, parents, depths):
 
 @kernel
 def list_features(nodes, parents, linear):
-    """Fill ``linear.starts`` and the features of each leaf's path, every one once."""
+    """Fill ``linear.starts``, and for each leaf its path's features, once each, without slope."""
     n_terms = 0
     for leaf in range(len(nodes)):
         linear.starts[leaf] = n_terms
@@ -131,7 +132,8 @@ def list_features(nodes, parents, linear):
             for term in linear.terms[linear.starts[leaf] : n_terms]:
                 is_new = is_new and term.feature != nodes[node].feature
             if is_new:
-                linear.terms[n_terms].feature = nodes[node].feature
+                term = linear.terms[n_terms]
+                term.feature, term.slope, term.centre = nodes[node].feature, np.nan, 0.0
                 n_terms += 1
             node = parents[node]
     linear.starts[len(nodes)] = n_terms
@@ -198,3 +200,18 @@ def fit_leaves(team, task, rows, scratch, linear):
         if linear.starts[leaf] < linear.starts[leaf + 1] and len(order) > 0:
             fit_leaf(task, leaf, order, own, linear)
         leaf = next_task(team, 0)
+
+
+@kernel
+def add_lines(team, task, rows, linear, raw_score):
+    """Set the limits of the linear leaves and add what they give each row to the raw scores."""
+    if not assemble(team):
+        return
+    leaf = next_task(team, 0)
+    while leaf < len(task.nodes):
+        if linear.starts[leaf] < linear.starts[leaf + 1]:
+            order = rows.order[rows.starts[leaf] : rows.starts[leaf + 1]]
+            set_limits(task, leaf, order, linear)
+        leaf = next_task(team, 0)
+    barrier(team)
+    add_linear_parts(team, linear, rows.leaf_of, task.raw, raw_score)

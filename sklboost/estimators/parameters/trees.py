@@ -117,7 +117,8 @@ class TreeParameters:
             FLAG,
             """
             Whether leaves are linear functions of the features on the way to them, as in
-            LightGBM, instead of constants: better for smooth targets, slower to train.
+            LightGBM, instead of constants: better for smooth targets, slower. Rows without a
+            finite value of one of these features get the constant.
             """,
         ),
     )
@@ -126,8 +127,8 @@ class TreeParameters:
         metadata=about(
             number(0),
             """
-            L2 penalty on the slopes of linear leaves, each times its feature's standard
-            deviation in the leaf: like `reg_lambda`, an amount of cover.
+            L2 penalty on the slopes of linear leaves, each times the largest distance of its
+            feature from the leaf's mean: like `reg_lambda`, it is measured in cover.
             """,
         ),
     )
