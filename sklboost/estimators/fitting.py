@@ -30,7 +30,7 @@ from sklboost.estimators.progress import progress_callbacks
 from sklboost.estimators.raw_scores import add_rounds, starting_scores
 from sklboost.estimators.reading import FitTask, Rows, read_task
 from sklboost.estimators.report import describe_fit
-from sklboost.metrics.base import RoundMetric
+from sklboost.metrics.base import NOT_COMPILED, RoundMetric
 from sklboost.parallel import ThreadTeam, n_threads_for
 from sklboost.structs import BinCuts, TrainingBins, Trees
 from sklboost.tree.assembly import assemble_model, no_trees, trees_of
@@ -163,7 +163,7 @@ def _start(estimator: Any, task: FitTask, rows: Rows) -> Start:
     elif estimator.base_score is not None:
         base_score = task.loss.raw_of(float(estimator.base_score))
     else:
-        base_score = task.loss.start(rows.y, rows.weight)
+        base_score = task.loss.start(rows.targets, rows.weight)
     return Start(base_score, no_trees())
 
 
@@ -195,10 +195,12 @@ def _train(
     params = tree_params(**{name: getattr(estimator, name) for name in TREE_PARAMETERS})
     rows = task.rows
     raw_score = _raw_scores(rows, start, task.continued)
+    step = min(params.max_delta_step, task.loss.largest_step)
+    params = params._replace(max_delta_step=float(step))
     raw = None
     if estimator.linear_tree and not isinstance(rows.X, BinnedMatrix):  # which was refused
         raw = raw_matrix(rows.X)
-    learnt_from = (*binned, rows.y, rows.weight, raw_score)
+    learnt_from = (*binned, rows.targets, rows.weight, raw_score)
     problem = Problem(*learnt_from, task.loss, params, *task.seeds, raw)
     training = Training(team, problem, plan)
     training.run()
@@ -252,6 +254,10 @@ def _metrics(
         link=estimator._link(task.loss),
         start=start,
     )
+    links = ("identity",) if estimator._numeric_target else ("logit", "softmax")
+    is_plain = task.loss.link in links and not (estimator._numeric_target and len(start[1]) > 1)
+    if not is_plain:  # compiled metrics take raw scores for predictions, or for log-odds
+        metrics = [metric._replace(code=NOT_COMPILED) for metric in metrics]
     return metrics if validation else []
 
 

@@ -44,6 +44,11 @@ class Rows(NamedTuple):
     weight: np.ndarray
     margin: np.ndarray
 
+    @property
+    def targets(self) -> np.ndarray:
+        """Targets as losses take them, shape (n_targets, n_samples)."""
+        return np.ascontiguousarray(self.y.reshape(len(self.y), -1).T)
+
     def take(self, chosen: np.ndarray) -> "Rows":
         """Choose rows by a mask; an empty one chooses all."""
         if chosen.all():
@@ -118,10 +123,10 @@ def read_task(
 ) -> FitTask:
     """Check the arguments of fit."""
     data = training_data(estimator, X, y, given, numeric=estimator._numeric_target)
-    if estimator.linear_tree:
-        check_has_values(data.X)
     check_continued(continued, estimator, data.X)
     loss = estimator._choose_loss(data.y, data.weight, continued)
+    if estimator.linear_tree:
+        _check_linear(data.X, loss)
     rows = _rows(estimator, data, loss, "y")
     check_margin_given(continued, rows.margin)
     sets = given_sets(given)
@@ -142,6 +147,16 @@ def read_task(
     return FitTask(loss, rows, validation, names, everything, continued, own_seeds)
 
 
+def _check_linear(X: np.ndarray | BinnedMatrix, loss: Loss) -> None:
+    """Raise ValueError unless leaves can be linear for these features and this loss."""
+    check_has_values(X)
+    if len(loss.renewal) > 0:
+        raise ValueError(
+            f"linear_tree=True, but the leaves of objective={loss.name!r} are quantiles of "
+            "residuals, and no regression gives those: set linear_tree=False, or another objective"
+        )
+
+
 def stops_early(estimator: Any) -> bool:
     """Tell whether early stopping was asked for."""
     return estimator.early_stopping_rounds is not None or any(
@@ -153,6 +168,7 @@ def _rows(estimator: Any, data: CheckedData, loss: Loss, name: str) -> Rows:
     """Give checked rows with targets as the loss has them, and the weights of their classes."""
     check_margin_outputs(data.base_margin, loss.n_outputs)
     target, weight = estimator._targets(data.y, data.weight, name)
+    loss.check_targets(target, name)
     return Rows(data.X, target, weight, data.base_margin)
 
 

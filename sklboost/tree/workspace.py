@@ -94,6 +94,8 @@ class GrowingTree(NamedTuple):
         The nodes being split now.
     searched : ndarray of int64, shape (capacity,)
         Their children whose best split is being looked for.
+    values : ndarray of float64, shape (capacity,)
+        What is added for the rows of a node in the end.
     """
 
     nodes: np.recarray
@@ -103,6 +105,7 @@ class GrowingTree(NamedTuple):
     open_nodes: np.ndarray
     frontier: np.ndarray
     searched: np.ndarray
+    values: np.ndarray
 
 
 class RowPartition(NamedTuple):
@@ -224,6 +227,7 @@ def allocate_workspace(matrix: TrainingBins, params: TreeParams, n_threads: int)
             open_nodes=np.empty(capacity, dtype=np.int64),
             frontier=np.empty(capacity, dtype=np.int64),
             searched=np.empty(capacity, dtype=np.int64),
+            values=np.empty(capacity),
         ),
         partition=RowPartition(
             lists=np.empty((2, n_samples), dtype=np.uint32),

@@ -24,7 +24,9 @@ def make_tree(*nodes):
     counts[0].n_nodes, counts[0].n_leaves = n, (n + 1) // 2
     splits = np.zeros(n, dtype=SPLIT_DTYPE).view(np.recarray)
     nothing = np.empty(0, dtype=np.int64)
-    return GrowingTree(table, growth, splits, counts, nothing, nothing, nothing)
+    return GrowingTree(
+        table, growth, splits, counts, nothing, nothing, nothing, np.empty(len(table))
+    )
 
 
 def pruned(gamma, *nodes):
