@@ -33,6 +33,8 @@ from sklboost.tree.quantization import Derivatives
 # A feature of whose variance the features before it leave less than this part is one of them in
 # other words. float64 sums of squares are good to about 1e-15.
 _LEAST_PIVOT = 1e-10
+# Products of values below this, hessians and weights are finite.
+_LARGEST_VALUE = 1e150
 # A mean square distance from the centre, as part of the reach's square, that is rounding error.
 _LEAST_SQUARE = 1e-14
 
@@ -116,7 +118,7 @@ def weighted(derivatives, row):
 def keep_varying(raw, order, terms, own):
     """Fill ``own.kept`` with the terms that can have a slope, and their ranges; give their number.
 
-    A feature without two finite values cannot, nor one whose range is no finite number.
+    A feature without two finite values cannot, nor one whose sums might overflow.
     """
     n_kept = 0
     for index in range(len(terms)):
@@ -125,7 +127,7 @@ def keep_varying(raw, order, terms, own):
             value = value_at(raw, np.int64(row), terms[index].feature)
             if abs(value) < np.inf:
                 lower, upper = min(lower, value), max(upper, value)
-        if 0.0 < upper - lower < np.inf:
+        if lower < upper and max(-lower, upper) < _LARGEST_VALUE:
             own.kept[n_kept], own.lower[n_kept], own.upper[n_kept] = index, lower, upper
             n_kept += 1
     return n_kept
