@@ -31,7 +31,7 @@ class Settings:
     pruning: str = "post"
     base_score: float | None = None
     linear_tree: bool = False
-    linear_lambda: float = 1.0
+    linear_lambda: float = 10.0
 
 
 @dataclass

@@ -123,7 +123,7 @@ class TreeParameters:
         ),
     )
     linear_lambda: float = field(
-        default=1.0,
+        default=10.0,
         metadata=about(
             number(0),
             """
