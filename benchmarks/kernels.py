@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklboost.boosting.settings import tree_params
+from sklboost.boosting.settings import feature_rules, tree_params
 from sklboost.data.binning import apply_cuts, bin_matrix
 from sklboost.data.cuts import find_cuts
 from sklboost.data.raw import raw_matrix
@@ -20,11 +20,12 @@ from sklboost.losses.gradients import allocate_scratch, compile_loss, fill_gradi
 from sklboost.losses.log_loss import LogLoss
 from sklboost.parallel import ThreadTeam
 from sklboost.tree.column_sampling import allocate_column_sample
+from sklboost.tree.formulas import leaf_weight
 from sklboost.tree.histogram import add_rows, empty_accumulator
 from sklboost.tree.partition import add_leaf_values, divide_rows
 from sklboost.tree.prediction import add_trees, prepare_prediction
 from sklboost.tree.pruning import name_final_leaves
-from sklboost.tree.quantization import quantize, weigh
+from sklboost.tree.quantization import quantize, unpack, weigh
 from sklboost.tree.splitting import Search, find_splits
 from sklboost.tree.workspace import allocate_workspace
 
@@ -170,8 +171,12 @@ def search_kernel(stage, name, row_list):
     tree.growth[0].packed_sum = packed[row_list].sum()
     tree.counts[0].n_chunks, tree.counts[0].n_searched = 1, SEARCHES
     tree.searched[:SEARCHES] = 0
-    search = Search(stage.matrix, (float(steps[0]), float(steps[1])), stage.params)
-    columns = allocate_column_sample(stage.matrix.rows.shape[1], 1)
+    steps, rules = (float(steps[0]), float(steps[1])), feature_rules(n_features)
+    total = unpack(tree.growth[0].packed_sum, steps)
+    tree.growth[0].weight = leaf_weight(*total, stage.params)
+    tree.growth[0].lower, tree.growth[0].upper = -np.inf, np.inf
+    search = Search(stage.matrix, steps, stage.params, rules)
+    columns = allocate_column_sample(rules, 1)
     find = partial(stage.team.run, find_splits, search, workspace, columns)
     return Kernel(name, "cell", SEARCHES * n_cells, find)
 

@@ -19,7 +19,15 @@ from sklboost.losses.gradients import (
     fill_gradients,
 )
 from sklboost.parallel import ThreadTeam, assemble, barrier, share
-from sklboost.structs import NODE_DTYPE, PARAMS_DTYPE, TrainingBins, TreeParams, Trees, records
+from sklboost.structs import (
+    NODE_DTYPE,
+    PARAMS_DTYPE,
+    FeatureRules,
+    TrainingBins,
+    TreeParams,
+    Trees,
+    records,
+)
 from sklboost.tree.column_sampling import ColumnSample, allocate_column_sample
 from sklboost.tree.growing import Draws, Scores, TreeKeys, grow_tree
 from sklboost.tree.linear_leaves import fit_linear_leaves
@@ -157,6 +165,7 @@ class Rounds:
     raw_score : ndarray of float64, shape (n_outputs, n_samples)
         Before the first of these rounds. Modified by each round.
     params : TreeParams
+    rules : FeatureRules
     seed : int
         Decides the random rounding of gradients.
     sampling_seed : int
@@ -183,6 +192,7 @@ class Rounds:
         loss: Loss,
         raw_score: np.ndarray,
         params: TreeParams,
+        rules: FeatureRules,
         *,
         seed: int,
         sampling_seed: int,
@@ -199,7 +209,7 @@ class Rounds:
         rows = allocate_row_sample(n_samples, params, team.size)
         if params.subsample < 1.0:
             rows.keys[:] = row_keys(matrix.columns, y, derivatives.weight)
-        columns = allocate_column_sample(matrix.rows.shape[1], team.size)
+        columns = allocate_column_sample(rules, team.size)
         self._workspace = allocate_workspace(matrix, params, team.size)
         self._n_outputs = len(raw_score)
         capacity = len(self._workspace.tree.nodes)

@@ -200,8 +200,8 @@ def _train(
     raw = None
     if estimator.linear_tree and not isinstance(rows.X, BinnedMatrix):  # which was refused
         raw = raw_matrix(rows.X)
-    learnt_from = (*binned, rows.targets, rows.weight, raw_score)
-    problem = Problem(*learnt_from, task.loss, params, *task.seeds, raw)
+    learnt_from = (rows.targets, rows.weight, raw_score)
+    problem = Problem(*binned, *learnt_from, task.loss, params, task.rules, *task.seeds, raw)
     training = Training(team, problem, plan)
     training.run()
     return training

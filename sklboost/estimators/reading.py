@@ -12,6 +12,7 @@ from sklboost.boosting.callbacks import EarlyStopping
 from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.estimators.continuing import Continued, check_continued, check_margin_given
 from sklboost.estimators.evaluation_sets import FitArguments, GivenSet, given_sets
+from sklboost.estimators.feature_rules import read_feature_rules
 from sklboost.estimators.holdout import hold_out
 from sklboost.estimators.seeds import seeds
 from sklboost.estimators.validation import (
@@ -22,6 +23,7 @@ from sklboost.estimators.validation import (
     validation_data,
 )
 from sklboost.losses.base import Loss
+from sklboost.structs import FeatureRules
 from sklboost.tree.quantization import FEW_ROWS
 
 
@@ -105,6 +107,7 @@ class FitTask(NamedTuple):
     everything : Rows
         To be trained on once the best number of rounds is known, if that is asked for.
     continued : Continued or None
+    rules : FeatureRules
     seeds : tuple of int
         Of the rounding of gradients, and of all that is drawn.
     """
@@ -115,6 +118,7 @@ class FitTask(NamedTuple):
     names: list[str]
     everything: Rows
     continued: Continued | None
+    rules: FeatureRules
     seeds: tuple[int, int]
 
 
@@ -124,9 +128,10 @@ def read_task(
     """Check the arguments of fit."""
     data = training_data(estimator, X, y, given, numeric=estimator._numeric_target)
     check_continued(continued, estimator, data.X)
+    rules = read_feature_rules(estimator)
     loss = estimator._choose_loss(data.y, data.weight, continued)
     if estimator.linear_tree:
-        _check_linear(data.X, loss)
+        _check_linear(data.X, loss, rules)
     rows = _rows(estimator, data, loss, "y")
     check_margin_given(continued, rows.margin)
     sets = given_sets(given)
@@ -144,12 +149,17 @@ def read_task(
         everything = rows.join(validation[-1])
     if estimator.subsample < 1.0:
         rows, everything = rows.repeat(), everything.repeat()
-    return FitTask(loss, rows, validation, names, everything, continued, own_seeds)
+    return FitTask(loss, rows, validation, names, everything, continued, rules, own_seeds)
 
 
-def _check_linear(X: np.ndarray | BinnedMatrix, loss: Loss) -> None:
-    """Raise ValueError unless leaves can be linear for these features and this loss."""
+def _check_linear(X: np.ndarray | BinnedMatrix, loss: Loss, rules: FeatureRules) -> None:
+    """Raise ValueError unless leaves can be linear for such features, this loss, these rules."""
     check_has_values(X)
+    if rules.signs.any():
+        raise ValueError(
+            "linear_tree=True does not go with monotone_constraints, which linear leaves would not "
+            "keep: set linear_tree=False, or monotone_constraints=None"
+        )
     if len(loss.renewal) > 0:
         raise ValueError(
             f"linear_tree=True, but the leaves of objective={loss.name!r} are quantiles of "

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from sklboost.structs import LinearLeaves, Model
-from sklboost.tree.formulas import leaf_weight, similarity
+from sklboost.tree.formulas import leaf_weight, similarity_at
 
 
 def node_table(model: Model, feature_names: Sequence[str]) -> dict[str, list]:
@@ -16,10 +16,11 @@ def node_table(model: Model, feature_names: Sequence[str]) -> dict[str, list]:
     dict of str to list
         ``Tree``, ``Node``, ``ID``, ``Feature`` ("Leaf" for a leaf), ``Split`` (x < this goes to
         ``Yes``, else to ``No``), ``Missing``, ``Gain`` (for a leaf its value, as in XGBoost),
-        ``Cover``, ``Category`` (None), ``Similarity`` and ``Output`` (the leaf weight the node
-        would have, before the learning rate). With linear leaves also what these add to their value
-        for values x, None for other nodes: ``Shift``, ``Slopes`` and ``Centres`` (dicts by name),
-        ``Least`` and ``Most``. It is ``Shift + sum of slope * (x - centre)``, within the last two.
+        ``Cover``, ``Category`` (None), ``Similarity`` and ``Output`` (the leaf weight the node has
+        or would have, before the learning rate). With linear leaves also what these add to their
+        value for values x, None for other nodes: ``Shift``, ``Slopes`` and ``Centres`` (dicts by
+        name), ``Least`` and ``Most``. It is ``Shift + sum of slope * (x - centre)``, within the
+        last two.
     """
     columns = _COLUMNS if model.linear is None else _COLUMNS + _LINEAR_COLUMNS
     table: dict[str, list] = {name: [] for name in columns}
@@ -61,8 +62,11 @@ def _node_row(
     params = model.params_of(tree)
     weight, score = 0.0, 0.0  # of a leaf without rows, which sampling can leave
     if node.cover > 0.0:
-        weight = float(leaf_weight(node.gradient, node.cover, params)) + 0.0  # no -0.0
-        score = float(similarity(node.gradient, node.cover, params)) + 0.0
+        weight = leaf_weight(node.gradient, node.cover, params)
+        if params.learning_rate * weight != node.value:  # a constraint or the parent held it back
+            weight = node.value / params.learning_rate
+        score = float(similarity_at(node.gradient, node.cover, weight, params)) + 0.0
+        weight = float(weight) + 0.0  # no -0.0
     row = {
         "Tree": tree,
         "Node": number,

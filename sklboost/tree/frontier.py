@@ -10,7 +10,8 @@ integers, so its bits do not depend on how they were obtained.
 import numpy as np
 
 from sklboost.compiling import kernel
-from sklboost.tree.formulas import leaf_weight
+from sklboost.tree.formulas import Inherited, child_weight
+from sklboost.tree.monotone import narrow_bounds
 from sklboost.tree.open_nodes import add_open, next_open, remove_open
 from sklboost.tree.quantization import unpack
 from sklboost.tree.splitting import can_be_split
@@ -78,6 +79,7 @@ def start_leaf(node, parent, tree):
     growth = tree.growth[node]
     growth.parent, growth.slot, growth.owns_rows, growth.n_rows = parent, -1, 0, 0
     growth.depth = tree.growth[parent].depth + 1 if parent >= 0 else 0
+    growth.lower, growth.upper = -np.inf, np.inf
 
 
 @kernel
@@ -95,12 +97,16 @@ def split_node(node, search, tree):
     parent.left, parent.right = left, left + 1
     tree.growth[left].packed_sum = split.left_sum
     tree.growth[left + 1].packed_sum = tree.growth[node].packed_sum - split.left_sum
+    growth = tree.growth[node]
+    inherited = Inherited(growth.weight, growth.lower, growth.upper)
     for child in range(left, left + 2):
         start_leaf(child, node, tree)
         leaf = tree.nodes[child]
         leaf.gradient, leaf.cover = unpack(tree.growth[child].packed_sum, search.steps)
-        weight = leaf_weight(leaf.gradient, leaf.cover, search.params)
+        weight = child_weight(leaf.gradient, leaf.cover, inherited, search.params)
+        tree.growth[child].weight = weight
         leaf.value = search.params.learning_rate * weight
+    narrow_bounds(node, tree, search.rules)
 
 
 @kernel

@@ -83,11 +83,13 @@ def sum_root(matrix, steps, params, workspace):
     tree.growth[0].packed_sum = total
     root = tree.nodes[0]
     root.gradient, root.cover = unpack(total, steps)
+    weight = 0.0
     if total == 0:
-        root.value = 0.0
         tree.counts[0].n_searched = 0
-        return
-    root.value = params.learning_rate * leaf_weight(root.gradient, root.cover, params)
+    else:
+        weight = leaf_weight(root.gradient, root.cover, params)
+    tree.growth[0].weight = weight
+    root.value = params.learning_rate * weight
 
 
 @kernel
@@ -117,7 +119,8 @@ def grow_tree(team, matrix, derivatives, draws, params, workspace, scores):
         own_all_rows(team, workspace.partition)
     quantize(team, derivatives, keys.rounding, gradients)
     packed = gradients.packed
-    search = Search(matrix, (gradients.steps[0], gradients.steps[1]), params)
+    steps = gradients.steps[0], gradients.steps[1]
+    search = Search(matrix, steps, params, draws.columns.rules)
     if team.rank == 0:
         reset_tasks(team)
         choose_tree_features(keys.features, params, draws.columns)
@@ -146,7 +149,8 @@ def grow_tree(team, matrix, derivatives, draws, params, workspace, scores):
         name_final_leaves(workspace.tree)
     barrier(team)
     if len(scores.renewal.leaf) > 0:
-        renew_leaves(team, matrix, derivatives, scores.renewal, params, workspace)
+        rules = draws.columns.rules
+        renew_leaves(team, matrix, derivatives, scores.renewal, rules, params, workspace)
     add_leaf_values(team, matrix, workspace, scores.raw_score)
     if team.rank == 0:
         close_gaps(workspace.tree)

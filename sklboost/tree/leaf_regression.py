@@ -262,8 +262,10 @@ def fit_leaf(task, leaf, order, own, linear):
             terms[kept[place]].slope = params.learning_rate * slopes[place] / own.reach[place]
             is_linear = True
     if is_linear and sums.n_rows < len(order):
+        # from the leaf's own weight, which the value may not be: path_smooth moves it
         weight = leaf_weight(sums.gradient, sums.hessian, params)
-        linear.shifts[leaf] = params.learning_rate * weight - task.nodes[leaf].value
+        weight -= leaf_weight(task.nodes[leaf].gradient, task.nodes[leaf].cover, params)
+        linear.shifts[leaf] = params.learning_rate * weight
 
 
 @kernel

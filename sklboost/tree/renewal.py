@@ -17,6 +17,7 @@ import numpy as np
 
 from sklboost.compiling import kernel
 from sklboost.parallel import barrier, next_task, reset_tasks, share
+from sklboost.tree.monotone import order_renewed_leaves
 from sklboost.tree.partition import add_values
 from sklboost.tree.pruning import set_values
 
@@ -86,7 +87,7 @@ def renewal_of(renewal, output):
 
 
 @kernel
-def renew_leaves(team, matrix, derivatives, renewal, params, workspace):
+def renew_leaves(team, matrix, derivatives, renewal, rules, params, workspace):
     """Give every leaf the value that its rows' residuals say; every member of the team calls it.
 
     A leaf keeps its value if none of its rows has a residual and a weight.
@@ -99,6 +100,8 @@ def renew_leaves(team, matrix, derivatives, renewal, params, workspace):
         Rows count with weight times hessian.
     renewal : Renewal
         Of one output.
+    rules : FeatureRules
+        Monotone constraints hold for the new values, too.
     params : TreeParams
     workspace : Workspace
         The values of the leaves of ``workspace.tree`` are changed.
@@ -130,10 +133,11 @@ def renew_leaves(team, matrix, derivatives, renewal, params, workspace):
         if total > 0.0:
             middle = select_quantile(values, weights, renewal.level * total)
             step = min(max(middle, -params.max_delta_step), params.max_delta_step)
-            tree.nodes[leaf].value = params.learning_rate * step
+            tree.growth[leaf].weight = step
         leaf = next_task(team, _SELECT_COUNTER)
     barrier(team)
     if team.rank == 0:
+        order_renewed_leaves(tree, rules, params)
         set_values(tree)
         reset_tasks(team)
     barrier(team)

@@ -17,11 +17,12 @@ from typing import NamedTuple
 import numpy as np
 
 from sklboost.compiling import inlined, kernel
+from sklboost.hashing import hash_key, mix_bits
 from sklboost.instructions import trailing_zeros
 from sklboost.parallel import barrier, next_task
-from sklboost.structs import TrainingBins, TreeParams
+from sklboost.structs import FeatureRules, TrainingBins, TreeParams
 from sklboost.tree.column_sampling import list_node_features
-from sklboost.tree.formulas import similarity, split_gain
+from sklboost.tree.formulas import Inherited, child_weight, similarity_at, split_gain
 from sklboost.tree.quantization import hessian_of, unpack
 from sklboost.tree.workspace import SearchScratch
 
@@ -35,6 +36,9 @@ _BIT = np.uint64(1) << np.arange(64, dtype=np.uint64)
 _SLACK = 1e-9
 # Less than every gain, and unlike -inf still a number when multiplied by 0.
 _NO_GAIN = -1e300
+# In a key: what is drawn are thresholds, not features.
+_THRESHOLDS = np.int64(3)
+_TWO_32 = 2.0**32
 
 
 class SearchedNode(NamedTuple):
@@ -43,6 +47,8 @@ class SearchedNode(NamedTuple):
     packed_sum: int
     n_rows: int
     similarity: float
+    inherited: Inherited  # by its children
+    key: int  # of its random thresholds
 
 
 class Search(NamedTuple):
@@ -51,6 +57,7 @@ class Search(NamedTuple):
     matrix: TrainingBins
     steps: tuple[float, float]  # of quantised gradient and hessian
     params: TreeParams
+    rules: FeatureRules
 
 
 @kernel
@@ -111,8 +118,8 @@ def list_few(cells, bins, sums):
 def may_improve(search, total, left_start, sums, least):
     """Tell whether a split with ``left_start + sums`` on the left may have similarities of `least`.
 
-    G^2 / (H + lambda) is the similarity of a side, and more than that if an L1 penalty or a limit
-    on the leaf weight holds it back. Both sides' sum is compared with `least` multiplied out:
+    G^2 / (H + lambda) is the similarity of a side, and more than that if a penalty, a bound or the
+    parent holds the leaf weight back. Both sides' sum is compared with `least` multiplied out:
     without divisions this takes a quarter of the time of the gains, and most features are done.
     """
     steps, params = search.steps, search.params
@@ -130,15 +137,16 @@ def may_improve(search, total, left_start, sums, least):
 
 
 @kernel
-def compute_gains(search, node, left_start, sums, gains):
+def compute_gains(search, node, sign, left_start, sums, gains):
     """Fill `gains` for splits with ``left_start + sums`` on the left; -inf where not allowed.
 
-    Allowed is a split whose children both have a positive hessian sum, at least
-    `min_child_weight`.
+    Allowed is a split whose children both have a positive hessian sum, at least `min_child_weight`,
+    and whose leaf weights are in the order that `sign` asks for.
     """
     steps, params = search.steps, search.params
     for position in range(len(sums)):
-        left = left_start + sums[np.uint64(position)]
+        before = sums[np.uint64(position)]
+        left = left_start + before
         left_gradient, left_hessian = unpack(left, steps)
         right_gradient, right_hessian = unpack(node.packed_sum - left, steps)
         smaller = min(left_hessian, right_hessian)
@@ -146,12 +154,25 @@ def compute_gains(search, node, left_start, sums, gains):
         # The gain is computed even where it is not allowed: with a branch this would not become
         # vector instructions. The filler then keeps 0 / 0 away.
         filler = 0.0 if smaller > 0.0 else 1.0
+        left_hessian += filler
+        right_hessian += filler
+        left_weight = child_weight(left_gradient, left_hessian, node.inherited, params)
+        right_weight = child_weight(right_gradient, right_hessian, node.inherited, params)
         gain = split_gain(
-            similarity(left_gradient, left_hessian + filler, params),
-            similarity(right_gradient, right_hessian + filler, params),
+            similarity_at(left_gradient, left_hessian, left_weight, params),
+            similarity_at(right_gradient, right_hessian, right_weight, params),
             node.similarity,
         )
+        # missing values alone are neither below nor above the others
+        is_allowed &= (sign * (right_weight - left_weight) >= 0.0) | (before == 0)
         gains[np.uint64(position)] = gain if is_allowed else -np.inf
+
+
+@kernel
+def draw_place(feature, node, first, stop):
+    """Draw one of the places ``[first, stop)`` at which a feature may be split in a node."""
+    bits = mix_bits(np.uint64(feature) ^ node.key)
+    return first + np.int64(np.float64(bits) / _TWO_32 * (stop - first))
 
 
 @inlined
@@ -181,7 +202,12 @@ def scan_feature(search, node, histogram, feature, scratch, best):
         n_occupied = list_few(cells, scratch.bins, scratch.sums)
     else:
         n_occupied = list_many(cells, scratch.bins, scratch.sums)
-    sums, gains = scratch.sums[:n_occupied], scratch.gains
+    first = np.int64(0)  # the first place, and the one after the last
+    stop = np.int64(n_occupied)
+    if search.params.extra_trees == 1:
+        first = draw_place(feature, node, np.int64(missing == 0), stop)
+        stop = min(first + 1, stop)
+    sums, gains = scratch.sums[first:stop], scratch.gains
     # rounding must not hide a split that is better by the last bit
     least = max(best.gain, _NO_GAIN) + node.similarity
     least -= _SLACK * abs(least)
@@ -192,20 +218,22 @@ def scan_feature(search, node, histogram, feature, scratch, best):
         may_be_better |= may_improve(search, node.packed_sum, left_start, sums, least)
     if not may_be_better:
         return
+    sign = search.rules.signs[feature]
     for default_left in range(n_directions):
-        compute_gains(search, node, missing * default_left, sums, gains[default_left])
+        compute_gains(search, node, sign, missing * default_left, sums, gains[default_left])
     best_gain, best_position, best_direction = best.gain, -1, 0
-    for position in range(n_occupied):
+    for position in range(stop - first):
         for default_left in range(n_directions):
             gain = gains[np.uint64(default_left), np.uint64(position)]
             if gain > best_gain:
                 best_gain, best_position, best_direction = gain, position, default_left
     if best_position >= 0:
+        place = first + best_position
         best.gain = best_gain
         best.left_sum = missing * best_direction + sums[best_position]
         best.feature = feature
-        best.bin = scratch.bins[best_position]
-        best.below = scratch.bins[best_position - 1] if best_position > 0 else -1
+        best.bin = scratch.bins[place]
+        best.below = scratch.bins[place - 1] if place > 0 else -1
         best.default_left = best_direction
 
 
@@ -228,10 +256,14 @@ def search_task(search, workspace, columns, task, rank):
     histogram = workspace.pool.histograms[growth.slot]
     gradient, hessian = unpack(growth.packed_sum, search.steps)
     searched = SearchedNode(
-        growth.packed_sum, growth.n_rows, similarity(gradient, hessian, search.params)
+        growth.packed_sum,
+        growth.n_rows,
+        similarity_at(gradient, hessian, growth.weight, search.params),
+        Inherited(growth.weight, growth.lower, growth.upper),
+        hash_key(columns.key[0], _THRESHOLDS, node),
     )
     features = columns.of_node[rank]
-    n_features = list_node_features(node, growth.depth, search.params, columns, features)
+    n_features = list_node_features(node, rank, tree, search.params, columns)
     for index in range(n_features * chunk // n_chunks, n_features * (chunk + 1) // n_chunks):
         scan_feature(search, searched, histogram, features[index], own, best)
     scratch.candidates[task] = best

@@ -32,6 +32,9 @@ _BLOCKS_PER_THREAD = 2
 # kernel called with int32 in one place and int64 in another would be compiled twice.
 GROWTH_DTYPE = np.dtype(
     [
+        ("weight", np.float64),  # its leaf weight, should it be a leaf
+        ("lower", np.float64),  # the least leaf weight that monotone constraints leave it, ...
+        ("upper", np.float64),  # ... and the largest; infinite without
         ("packed_sum", np.int64),  # sum of the packed gradients of its rows
         ("n_rows", np.int64),
         ("parent", np.int64),  # -1 for the root

@@ -169,8 +169,9 @@ def test_table_gives_predictions(task):
         dict(subsample=0.6, random_state=3),
         dict(subsample=0.4, sampling_method="gradient_based", random_state=3),
         dict(grow_policy="lossguide", max_leaves=7, max_depth=0, gamma=0.1, max_delta_step=0.8),
+        dict(path_smooth=5.0, extra_trees=True, interaction_constraints=[[0, 1], [1, 2, 3]]),
     ],
-    ids=["plain", "rows drawn", "by gradient", "lossguide"],
+    ids=["plain", "rows drawn", "by gradient", "lossguide", "features"],
 )
 @each_task
 def test_several_goes_are_one_go(task, settings):
@@ -301,6 +302,15 @@ def test_quantiles_are_no_regressions(objective):
     words = f"linear_tree=True, but the leaves of objective='{objective}' are quantiles"
     with pytest.raises(ValueError, match=words):
         model.fit(X, y)
+
+
+def test_monotone_constraints_are_refused():
+    model, X, y = make("regression", monotone_constraints={2: 1})
+    with pytest.raises(ValueError, match="linear_tree=True does not go with monotone_constraints"):
+        model.fit(X, y)
+    model.set_params(monotone_constraints={2: 0}).fit(X, y)
+    with pytest.raises(ValueError, match="verify_monotone compares constant leaves"):
+        model.verify_monotone({2: 1})
 
 
 def test_bins_have_no_values():

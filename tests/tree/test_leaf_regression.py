@@ -61,7 +61,7 @@ NODES = (
     dict(feature=0, threshold=inf, left=1, right=2, default_left=1),
     dict(feature=1, threshold=inf, left=3, right=4, default_left=1),
     dict(value=7.0),
-    dict(value=0.5),
+    dict(value=0.5, gradient=-2.0, cover=4.0),
     dict(value=-3.0),
 )
 LEAF = 3
@@ -155,11 +155,11 @@ def test_missing_and_infinite_values_get_the_constant():
 def test_the_shift_is_the_constant_of_complete_rows():
     X = np.vstack([X4, [[nan, 5.0], [nan, 5.0]]])
     linear, raw_score = fit(X, [4.0, 2.0, 0.0, -2.0, -8.0, -8.0], learning_rate=0.5)
-    # complete rows: G = 4, H = 4; the leaf's value is 0.5
-    assert_allclose(linear.shifts[LEAF], 0.5 * (-4.0 / 4.0) - 0.5)
+    # complete rows: G = 4, H = 4; the leaf, as the node has it: G = -2, H = 4
+    assert_allclose(linear.shifts[LEAF], 0.5 * (-4.0 / 4.0 - 2.0 / 4.0))
     assert_allclose(raw_score[:4], linear.shifts[LEAF] + np.array([-1.5, -0.5, 0.5, 1.5]))
     assert_array_equal(raw_score[4:], 0.0)
-    assert_allclose(linear.limits[LEAF], [-2.5, 0.5])
+    assert_allclose(linear.limits[LEAF], [-2.25, 0.75])
 
 
 def test_max_delta_step_holds_for_values_and_lines_together():

@@ -111,6 +111,27 @@ class TreeParameters:
             """,
         ),
     )
+    path_smooth: float = field(
+        default=0.0,
+        metadata=about(
+            number(0),
+            """
+            Leaf weights lean on those of their parents: ``s w + (1 - s) w_parent`` with
+            ``s = H / (H + path_smooth)``, as LightGBM's, but with the cover H where LightGBM has
+            the number of rows. 0: they stand alone.
+            """,
+        ),
+    )
+    extra_trees: bool = field(
+        default=False,
+        metadata=about(
+            FLAG,
+            """
+            Look at one random threshold of each feature in a node instead of all: rougher trees
+            that vary more, as in LightGBM.
+            """,
+        ),
+    )
     linear_tree: bool = field(
         default=False,
         metadata=about(
