@@ -80,7 +80,7 @@ def _losses(dataset, options):
     else:
         own, peer = sklboost.XGBClassifierLite, lightgbm.LGBMClassifier
     common = SETTINGS | dict(n_jobs=options.threads)
-    linear = dict(linear_tree=True, linear_lambda=10.0)
+    linear = dict(linear_tree=True, linear_lambda=1.0)
     variants = (
         own(**common),
         own(**common, **linear),

@@ -34,7 +34,7 @@ class Settings:
     interaction_constraints: list | None = None
     base_score: float | None = None
     linear_tree: bool = False
-    linear_lambda: float = 10.0
+    linear_lambda: float = 1.0
 
 
 @dataclass

@@ -59,7 +59,7 @@ def test_a_straight_line_needs_one_leaf_a_side():
     assert_allclose(model.predict([[-9.0], [9.0]]), y[[0, -1]], rtol=1e-6)  # no further
 
 
-@pytest.mark.parametrize(("n_rows", "most"), [(300, 0.95), (5000, 0.75)])
+@pytest.mark.parametrize(("n_rows", "most"), [(300, 0.97), (5000, 0.75)])
 def test_smooth_targets_are_met_better(n_rows, most):
     random = np.random.default_rng(0)
     X = random.normal(size=(2 * n_rows, 4))
@@ -169,7 +169,9 @@ def test_table_gives_predictions(task):
         dict(subsample=0.6, random_state=3),
         dict(subsample=0.4, sampling_method="gradient_based", random_state=3),
         dict(grow_policy="lossguide", max_leaves=7, max_depth=0, gamma=0.1, max_delta_step=0.8),
-        dict(path_smooth=5.0, extra_trees=True, interaction_constraints=[[0, 1], [1, 2, 3]]),
+        dict(
+            path_smooth=5.0, extra_trees=True, interaction_constraints=[[0, 1, 2]], random_state=3
+        ),
     ],
     ids=["plain", "rows drawn", "by gradient", "lossguide", "features"],
 )

@@ -144,7 +144,7 @@ class TreeParameters:
         ),
     )
     linear_lambda: float = field(
-        default=10.0,
+        default=1.0,
         metadata=about(
             number(0),
             """
