@@ -116,7 +116,8 @@ class TreeParams(NamedTuple):
     max_delta_step: float  # infinite: no limit
     grow_gain: float
     prune_gain: float
-    subsample: float  # of the rows, for each round
+    ccp_alpha: float  # least gain of a branch, per split and unit of the root's cover
+    subsample: float  # of the rows, for each turn of a round
     colsample_bytree: float
     colsample_bylevel: float
     colsample_bynode: float
@@ -128,6 +129,11 @@ class TreeParams(NamedTuple):
     best_first: int  # 1: lossguide, 0: depthwise
     linear_tree: int  # 1: its leaves are linear
     linear_lambda: float
+    num_parallel_tree: int  # trees that a round adds to each output
+
+    def trees_per_round(self, n_outputs: int) -> int:
+        """Give the number of trees that a round adds."""
+        return self.num_parallel_tree * n_outputs
 
 
 class FeatureRules(NamedTuple):
@@ -322,7 +328,7 @@ class Model(NamedTuple):
 
     @property
     def n_trees(self) -> int:
-        """Number of trees: rounds times outputs."""
+        """Number of trees: rounds times the trees of a round."""
         return len(self.tree_starts) - 1
 
     @property
@@ -331,6 +337,11 @@ class Model(NamedTuple):
         return len(self.base_score)
 
     @property
+    def trees_per_round(self) -> int:
+        """Trees that a round has, the same in all rounds."""
+        return self.params_of(0).trees_per_round(self.n_outputs)
+
+    @property
     def n_rounds(self) -> int:
         """Number of boosting rounds."""
-        return self.n_trees // self.n_outputs
+        return self.n_trees // self.trees_per_round

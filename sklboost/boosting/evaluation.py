@@ -8,21 +8,21 @@ once. The others are Python functions, so then there is one round a call.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 
 from sklboost.compiling import kernel
 from sklboost.data.binned_matrix import BinnedMatrix
-from sklboost.data.raw import RawMatrix
 from sklboost.losses.base import Loss
-from sklboost.metrics.base import NOT_COMPILED, RoundMetric
+from sklboost.metrics.base import RoundMetric, as_rows
 from sklboost.metrics.compiled import (
     LossSums,
+    MeanLosses,
     add_losses,
     allocate_sums,
     finish_metric,
-    sums_of_metric,
+    mean_losses,
 )
 from sklboost.parallel import ThreadTeam, assemble, barrier, share
 from sklboost.structs import BinCuts, Trees
@@ -45,8 +45,8 @@ class ValidationSet(NamedTuple):
     ----------
     name : str
     X : ndarray of float32 or float64, or BinnedMatrix; shape (n_samples, n_features)
-    y : ndarray of float64, shape (n_samples,)
-        As the loss has it.
+    y : ndarray of float64, shape (n_samples,) or (n_samples, n_targets)
+        As the loss has it; NaN of several targets: not known.
     weight : ndarray of float64, shape (n_samples,) or (0,)
     raw_score : ndarray of float64, shape (n_outputs, n_samples)
         Before the first round. Modified by each round.
@@ -64,16 +64,17 @@ class CompiledMetrics(NamedTuple):
 
     Attributes
     ----------
-    codes : ndarray of int64, shape (n_metrics,)
-    y, weight : ndarray of float64
-        As in :class:`ValidationSet`.
+    losses : MeanLosses
+        What the metrics are means of.
+    y : ndarray of float64, shape (n_targets, n_samples)
+    weight : ndarray of float64, shape (n_samples,) or (0,)
     sums : LossSums
         Scratch.
     values : ndarray of float64, shape (n_rounds, n_metrics)
         Filled.
     """
 
-    codes: np.ndarray
+    losses: MeanLosses
     y: np.ndarray
     weight: np.ndarray
     sums: LossSums
@@ -99,8 +100,9 @@ def score_rounds(team, model, thresholds, rounds, rows, metrics):
     """
     if not assemble(team):
         return
-    (n_rounds, n_trees), n_metrics = rounds, len(metrics.codes)
+    (n_rounds, n_trees), n_metrics = rounds, len(metrics.losses.addresses)
     start, stop = share(team, len(rows.scratch.columns))
+    scored, scratch = (metrics.y, rows.raw_score, metrics.weight), metrics.sums.scratch[team.rank]
     # block by block, and all rounds of a block: the training has filled the caches with its own
     # data, and to fetch the rows again takes longer than to score them
     for block in range(start, stop):
@@ -109,15 +111,15 @@ def score_rounds(team, model, thresholds, rounds, rows, metrics):
             trees = (round_ * n_trees, (round_ + 1) * n_trees)
             add_to_block(team, model, thresholds, trees, rows, block)
             for index in range(n_metrics):
-                sums = sums_of_metric(metrics.sums, round_ * n_metrics + index)
-                code, y, weight = metrics.codes[index], metrics.y, metrics.weight
-                add_losses(team, code, block, y, rows.raw_score, weight, sums)
+                sums = metrics.sums.blocks[round_ * n_metrics + index]
+                add_losses(metrics.losses, index, block, scored, scratch, sums)
     barrier(team)
     if team.rank == 0:
         for round_ in range(n_rounds):
             for index in range(n_metrics):
-                sums = sums_of_metric(metrics.sums, round_ * n_metrics + index)
-                metrics.values[round_, index] = finish_metric(metrics.codes[index], sums)
+                sums = metrics.sums.blocks[round_ * n_metrics + index]
+                is_root = metrics.losses.are_roots[index]
+                metrics.values[round_, index] = finish_metric(is_root, sums)
 
 
 class Evaluation:
@@ -147,36 +149,51 @@ class Evaluation:
         self._team = team
         self._validation = validation
         self._metrics = metrics
-        self._loss = loss
+        self._n_outputs = loss.n_outputs
+        self._cuts = cuts
         if not validation:
             return
-        n_features = validation[0].X.shape[1]
         n_rounds = len(grown.n_pruned) // loss.n_outputs
-        self._new = allocate_new_trees(grown, loss.n_outputs, n_features)
-        codes = [metric.code for metric in metrics if is_compiled(metric)]
+        means = [metric.mean_loss for metric in metrics if metric.mean_loss is not None]
+        losses = mean_losses(means, loss.n_outputs)
         self._rows = [lay_out_rows(team, own.X, cuts, own.raw_score) for own in validation]
-        self._thresholds = [
-            np.empty(len(self._new.model.tops.splits), dtype=rows.scratch.columns.dtype)
-            for rows in self._rows
-        ]
-        self._cuts = cuts
+        self.look_at(grown)
         self._compiled = [
             CompiledMetrics(
-                np.array(codes, dtype=np.int64),
-                own.y,
+                losses,
+                as_rows(own.y),
                 own.weight,
-                allocate_sums(n_rounds * len(codes), len(own.y), team.size),
-                np.empty((n_rounds, len(codes))),
+                allocate_sums(n_rounds * len(means), own.raw_score.shape[1], team.size),
+                np.empty((n_rounds, len(means))),
             )
             for own in validation
         ]
 
-    def score(self, n_rounds: int, trees: Trees) -> np.ndarray:
-        """Score the rounds done last, and `trees` if these are linear.
+    def look_at(self, grown: Trees) -> None:
+        """Take the new trees from another place."""
+        if not self._validation:
+            return
+        n_features = self._validation[0].X.shape[1]
+        self._new = allocate_new_trees(grown, self._n_outputs, n_features)
+        n_splits = len(self._new.model.tops.splits)
+        self._thresholds = [
+            np.empty(n_splits, dtype=rows.scratch.columns.dtype) for rows in self._rows
+        ]
 
-        Returns
-        -------
-        ndarray of float64, shape (n_rounds, n_sets, n_metrics)
+    def add_linear(self, trees: Trees) -> None:
+        """Add trees with linear leaves as prediction does: they need the values, not the bins."""
+        for index, own in enumerate(self._validation):
+            raw = self._rows[index].raw
+            model = assemble_model(trees, np.zeros(self._n_outputs), raw.n_features)
+            prepared = prepare_prediction(model, raw, self._team.size)
+            arguments = (model.linear, raw, (0, model.n_trees), prepared, own.raw_score)
+            self._team.run(add_linear_trees, model.constant, *arguments)
+
+    def score(self, n_rounds: int, n_trees: int, *, ends_round: bool = True) -> np.ndarray:
+        """Add new trees to the rows; give the metrics, shape (n_rounds, n_sets, n_metrics).
+
+        `n_trees` in all, none if the rows have them already. Unless they end a round, the values
+        are of no use.
         """
         values = np.empty((n_rounds, len(self._validation), len(self._metrics)))
         if not self._validation:
@@ -185,31 +202,28 @@ class Evaluation:
         for index, own in enumerate(self._validation):
             rows, compiled = self._rows[index], self._compiled[index]
             thresholds = self._thresholds[index]
-            if trees.linear is None:
-                n_trees = self._loss.n_outputs
-                lay_out_trees(self._new, self._cuts, n_rounds * n_trees, thresholds)
-            else:
-                n_trees = 0
-                add_to_raw_scores(self._team, trees, rows.raw, rows.raw_score)
-            rounds = (n_rounds, n_trees)
+            lay_out_trees(self._new, self._cuts, n_trees, thresholds)
+            rounds = (n_rounds, n_trees // n_rounds)
             self._team.run(score_rounds, self._new.model, thresholds, rounds, rows, compiled)
             values[:, index, compiled_ones] = compiled.values[:n_rounds]
-            for place, metric in enumerate(self._metrics):
+            for place, metric in enumerate(self._metrics if ends_round else ()):
                 if not compiled_ones[place]:
                     values[-1, index, place] = metric.value(own.y, own.raw_score, own.weight)
+                elif np.isnan(values[:, index, place]).any():
+                    _raise_domain_error(metric, own)
         return values
 
 
-def add_to_raw_scores(
-    team: ThreadTeam, trees: Trees, raw: RawMatrix, raw_score: np.ndarray
-) -> None:
-    """Add trees with linear leaves as prediction does: they need the values, not the bins."""
-    model = assemble_model(trees, np.zeros(len(raw_score)), raw.n_features)
-    prepared = prepare_prediction(model, raw, team.size)
-    own = (model.linear, raw, (0, model.n_trees), prepared, raw_score)
-    team.run(add_linear_trees, model.constant, *own)
+def _raise_domain_error(metric: RoundMetric, own: ValidationSet) -> NoReturn:
+    """Say which row a compiled metric is not defined for."""
+    metric.value(own.y, own.raw_score, own.weight)
+    # rounds after the one where it happened have moved the row back
+    raise ValueError(
+        f"the metric {metric.name!r} is not a number: in one of the last rounds a prediction was "
+        "outside what it is defined for; choose another eval_metric"
+    )
 
 
 def is_compiled(metric: RoundMetric) -> bool:
     """Tell whether rounds need not stop for this metric."""
-    return metric.code != NOT_COMPILED
+    return metric.mean_loss is not None

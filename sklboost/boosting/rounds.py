@@ -1,8 +1,13 @@
 """Rounds of boosting: gradients of the loss, one tree per output, new raw scores.
 
 In: a binned matrix, targets, weights, a loss, settings. Out: trees.
+
+A round has `num_parallel_tree` turns. In each, every output has a tree of its own draws; the
+gradients are those from before the first. With one turn a round this is plain boosting, and with
+one round of many turns a random forest.
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -43,7 +48,7 @@ _VALUES_PER_CALL = 40_000_000
 _NODES_PER_CALL = 1_000_000
 _ROUNDS_PER_CALL = 200
 # In the place of an output in a key, so that nothing is drawn by the hashes of the rounding: rows
-# once a round; features once a tree, from here downwards.
+# once a turn; features once a tree, from here downwards.
 _ROWS, _FEATURES = np.int64(-1), np.int64(-2)
 
 
@@ -85,14 +90,14 @@ class RoundState(NamedTuple):
 
 
 @kernel
-def boost_rounds(team, rounds, state, params, workspace, grown):
-    """Do the rounds ``[start, stop)``; every member of the team calls it.
+def boost_rounds(team, turns, state, params, workspace, grown):
+    """Do the turns ``[start, stop)``; every member of the team calls it.
 
     Parameters
     ----------
     team : Team
-    rounds : tuple of int
-        Start and stop.
+    turns : tuple of int
+        Start and stop, those of all rounds before included.
     state : RoundState
     params : TreeParams
     workspace : Workspace
@@ -104,12 +109,13 @@ def boost_rounds(team, rounds, state, params, workspace, grown):
     raw_score, derivatives = state.raw_score, state.derivatives
     gradient, hessian = derivatives.gradient, derivatives.hessian
     tree = 0
-    for round_ in range(rounds[0], rounds[1]):
-        y, scratch = state.y, state.scratch
-        if state.loss.is_compiled == 1:
-            fill_gradients(team, state.loss, y, raw_score, gradient, hessian, scratch)
-        fill_residuals(team, y, raw_score, state.renewal)
-        barrier(team)
+    for turn in range(turns[0], turns[1]):
+        if turn % params.num_parallel_tree == 0:
+            y, scratch = state.y, state.scratch
+            if state.loss.is_compiled == 1:
+                fill_gradients(team, state.loss, y, raw_score, gradient, hessian, scratch)
+            fill_residuals(team, y, raw_score, state.renewal)
+            barrier(team)
         for output in range(raw_score.shape[0]):
             own = Derivatives(
                 gradient[output],
@@ -119,9 +125,9 @@ def boost_rounds(team, rounds, state, params, workspace, grown):
                 derivatives.slack,
             )
             keys = TreeKeys(
-                hash_key(state.seed, round_, output),
-                hash_key(state.sampling_seed, round_, _ROWS),
-                np.int64(hash_key(state.sampling_seed, round_, _FEATURES - output)),
+                hash_key(state.seed, turn, output),
+                hash_key(state.sampling_seed, turn, _ROWS),
+                np.int64(hash_key(state.sampling_seed, turn, _FEATURES - output)),
             )
             draws = Draws(keys, state.rows, state.columns)
             scores = Scores(raw_score[output], renewal_of(state.renewal, output))
@@ -142,13 +148,13 @@ def store_tree(growing, grown, tree):
 
 
 @kernel
-def leave_out(team, round_, state):
+def leave_out(team, turn, state, hessian):
     """Set the hessians of the rows that were not drawn to 0, as gradient-based sampling does."""
-    key = hash_key(state.sampling_seed, round_, _ROWS)
+    key = hash_key(state.sampling_seed, turn, _ROWS)
     start, stop = share(team, state.y.shape[1])
     for row in range(start, stop):
         if not is_drawn(state.rows.keys[row], key, state.rows.chances[0]):
-            state.derivatives.hessian[:, row] = 0.0
+            hessian[:, row] = 0.0
 
 
 class Rounds:
@@ -171,9 +177,9 @@ class Rounds:
     sampling_seed : int
         Decides which rows and features are drawn.
     at_once : tuple of int
-        The least and the most rounds that may be done in one call; 1 for linear leaves.
+        The least and the most rounds that may be done in one call.
     raw : RawMatrix or None
-        The values of the rows, for linear leaves. None: leaves are constant.
+        The values of the rows, for linear leaves, one turn a call. None: leaves are constant.
 
     Attributes
     ----------
@@ -212,6 +218,7 @@ class Rounds:
         columns = allocate_column_sample(rules, team.size)
         self._workspace = allocate_workspace(matrix, params, team.size)
         self._n_outputs = len(raw_score)
+        self._turns_per_round = params.num_parallel_tree
         capacity = len(self._workspace.tree.nodes)
         renewal = allocate_renewal(loss.renewal, n_samples, capacity, team.size)
         compiled = compile_loss(loss, team.size)
@@ -221,9 +228,13 @@ class Rounds:
         )
         worth = _VALUES_PER_CALL // (matrix.rows.size * self._n_outputs)
         room = _NODES_PER_CALL // (capacity * self._n_outputs)
-        least, most = at_once
-        self.n_at_once = max(1, min(max(worth, least), room, most, _ROUNDS_PER_CALL))
-        n_trees = self.n_at_once * self._n_outputs
+        # rounds of several turns one by one, in as many calls as it takes
+        least, most = at_once if self._turns_per_round == 1 else (1, self._turns_per_round)
+        if raw is not None:
+            least, most = 1, 1
+        self._turns_at_once = max(1, min(max(worth, least), room, most, _ROUNDS_PER_CALL))
+        self.n_at_once = self._turns_at_once if self._turns_per_round == 1 else 1
+        n_trees = self._turns_at_once * self._n_outputs
         self.grown = Trees(
             records(n_trees * capacity, NODE_DTYPE),
             np.zeros(n_trees + 1, dtype=np.int64),
@@ -231,18 +242,26 @@ class Rounds:
             records(n_trees, PARAMS_DTYPE),
         )
 
-    def run(self, start: int, stop: int, params: TreeParams) -> Trees:
-        """Do the rounds ``[start, stop)`` and give a copy of their trees.
+    def run(self, start: int, stop: int, params: TreeParams) -> Iterator[Trees]:
+        """Do the rounds ``[start, stop)``, at most `n_at_once`; yield a copy of each call's trees.
+
+        One call, unless a round has so many trees that it takes several.
 
         Raises
         ------
         ValueError
             If the loss gave a gradient or hessian that is no number; the rounds then are worthless.
         """
-        state, grown = self._state, self.grown
+        state = self._state
         if state.loss.is_compiled == 0:
             both = self._loss.gradients(state.y, state.raw_score)
             state.derivatives.gradient[:], state.derivatives.hessian[:] = both
+        last = stop * self._turns_per_round
+        for first in range(start * self._turns_per_round, last, self._turns_at_once):
+            yield self._take_turns(first, min(first + self._turns_at_once, last), params)
+
+    def _take_turns(self, start: int, stop: int, params: TreeParams) -> Trees:
+        state, grown = self._state, self.grown
         self._team.run(boost_rounds, (start, stop), state, params, self._workspace, grown)
         faults = state.loss.faults[state.loss.faults != NO_FAULT]
         if len(faults) > 0:
@@ -257,11 +276,12 @@ class Rounds:
         )
         return trees if self._raw is None else self._with_lines(start, trees, self._raw, params)
 
-    def _with_lines(self, round_: int, trees: Trees, raw: RawMatrix, params: TreeParams) -> Trees:
-        """Make the leaves of one round's trees linear."""
-        team, state = self._team, self._state
+    def _with_lines(self, turn: int, trees: Trees, raw: RawMatrix, params: TreeParams) -> Trees:
+        """Make the leaves of one turn's trees linear."""
+        team, state, derivatives = self._team, self._state, self._state.derivatives
         if params.subsample < 1.0 and params.gradient_based == 0:
-            team.run(leave_out, round_, state)
-        derivatives, raw_score = state.derivatives, state.raw_score
-        linear = fit_linear_leaves(team, trees, raw, derivatives, params, raw_score)
+            # a copy: the turns of a round share the derivatives
+            derivatives = derivatives._replace(hessian=derivatives.hessian.copy())
+            team.run(leave_out, turn, state, derivatives.hessian)
+        linear = fit_linear_leaves(team, trees, raw, derivatives, params, state.raw_score)
         return trees._replace(linear=linear)

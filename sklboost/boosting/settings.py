@@ -22,6 +22,7 @@ def tree_params(
     max_leaves: int,
     grow_policy: str,
     pruning: str,
+    ccp_alpha: float,
     subsample: float,
     colsample_bytree: float,
     colsample_bylevel: float,
@@ -31,6 +32,7 @@ def tree_params(
     extra_trees: bool,
     linear_tree: bool,
     linear_lambda: float,
+    num_parallel_tree: int,
 ) -> TreeParams:
     """Cast the settings of a tree once and for all.
 
@@ -48,6 +50,7 @@ def tree_params(
         max_delta_step=float(max_delta_step) or np.inf,
         grow_gain=grow_gain,
         prune_gain=-np.inf if pruning == "pre" else float(gamma),
+        ccp_alpha=float(ccp_alpha),
         subsample=float(subsample),
         colsample_bytree=float(colsample_bytree),
         colsample_bylevel=float(colsample_bylevel),
@@ -60,6 +63,7 @@ def tree_params(
         best_first=int(grow_policy == "lossguide"),
         linear_tree=int(linear_tree),
         linear_lambda=float(linear_lambda),
+        num_parallel_tree=int(num_parallel_tree),
     )
 
 

@@ -15,10 +15,9 @@ from sklboost.boosting.callbacks import EarlyStopping, TrainingCallback
 from sklboost.boosting.evaluation import ValidationSet
 from sklboost.boosting.settings import tree_params
 from sklboost.boosting.training import Plan, Problem, Replay, Training
-from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.data.binning import VALUES_PER_THREAD
 from sklboost.data.features import training_bins
-from sklboost.data.raw import raw_matrix
+from sklboost.estimators.boosters import check_booster, dropout_of
 from sklboost.estimators.callback_support import detach
 from sklboost.estimators.continuing import Continued, continued_model, rounds_to_do
 from sklboost.estimators.eval_metric import resolve_metrics
@@ -30,7 +29,8 @@ from sklboost.estimators.progress import progress_callbacks
 from sklboost.estimators.raw_scores import add_rounds, starting_scores
 from sklboost.estimators.reading import FitTask, Rows, read_task
 from sklboost.estimators.report import describe_fit
-from sklboost.metrics.base import NOT_COMPILED, RoundMetric
+from sklboost.estimators.start_scores import raw_base_score
+from sklboost.metrics.base import RoundMetric
 from sklboost.parallel import ThreadTeam, n_threads_for
 from sklboost.structs import BinCuts, TrainingBins, Trees
 from sklboost.tree.assembly import assemble_model, no_trees, trees_of
@@ -111,13 +111,14 @@ def fit_estimator(
     continued = continued_model(estimator, given.init_model)
     _forget_fit(estimator)
     task = read_task(estimator, X, y, given, continued)
+    check_booster(estimator, continued)
     clock.lap("checks")
     with ThreadTeam(n_threads_for(estimator.n_jobs, task.rows.X.size, VALUES_PER_THREAD)) as team:
         n_threads = team.size
         matrix, cuts = training_bins(team, task.rows.X, task.rows.weight, estimator.max_bin)
         clock.lap("binning")
         start = _start(estimator, task, task.rows)
-        rounds = rounds_to_do(continued, estimator.n_estimators)
+        rounds = rounds_to_do(continued, estimator._rounds_and_trees[0])
         plan = _plan(estimator, task, start, rounds, clock.begin, listeners)
         training = _train(estimator, team, (matrix, cuts), task, start, plan)
         clock.lap("other", training.seconds)
@@ -161,7 +162,7 @@ def _start(estimator: Any, task: FitTask, rows: Rows) -> Start:
     if len(rows.margin) > 0:
         base_score = np.zeros(task.loss.n_outputs)
     elif estimator.base_score is not None:
-        base_score = task.loss.raw_of(float(estimator.base_score))
+        base_score = raw_base_score(estimator.base_score, task.loss, len(rows.targets))
     else:
         base_score = task.loss.start(rows.targets, rows.weight)
     return Start(base_score, no_trees())
@@ -192,16 +193,20 @@ def _train(
     plan: Plan,
 ) -> Training:
     """Train on the rows of the task; the plan says for how long and who watches."""
-    params = tree_params(**{name: getattr(estimator, name) for name in TREE_PARAMETERS})
+    params = tree_params(
+        **{name: getattr(estimator, name) for name in TREE_PARAMETERS},
+        num_parallel_tree=estimator._rounds_and_trees[1],
+    )
     rows = task.rows
     raw_score = _raw_scores(rows, start, task.continued)
     step = min(params.max_delta_step, task.loss.largest_step)
     params = params._replace(max_delta_step=float(step))
-    raw = None
-    if estimator.linear_tree and not isinstance(rows.X, BinnedMatrix):  # which was refused
-        raw = raw_matrix(rows.X)
     learnt_from = (rows.targets, rows.weight, raw_score)
-    problem = Problem(*binned, *learnt_from, task.loss, params, task.rules, *task.seeds, raw)
+    problem = Problem(
+        *(*binned, *learnt_from, task.loss, params, task.rules, *task.seeds),
+        X=rows.X,
+        dropout=dropout_of(estimator),
+    )
     training = Training(team, problem, plan)
     training.run()
     return training
@@ -250,14 +255,12 @@ def _metrics(
         start = (validation[-1].y, validation[-1].raw_score, validation[-1].weight)
     metrics = resolve_metrics(
         given,
+        task=estimator._task,
         classes=getattr(estimator, "classes_", None),
+        loss=task.loss,
         link=estimator._link(task.loss),
         start=start,
     )
-    links = ("identity",) if estimator._numeric_target else ("logit", "softmax")
-    is_plain = task.loss.link in links and not (estimator._numeric_target and len(start[1]) > 1)
-    if not is_plain:  # compiled metrics take raw scores for predictions, or for log-odds
-        metrics = [metric._replace(code=NOT_COMPILED) for metric in metrics]
     return metrics if validation else []
 
 
@@ -293,7 +296,7 @@ def _set_model(estimator: Any, task: FitTask, start: Start, trees: Trees) -> Non
     rows = task.rows
     model = assemble_model(trees, start.base_score, rows.X.shape[1])
     estimator.model_ = model
-    estimator.n_estimators_ = model.n_rounds
+    estimator.n_estimators_ = estimator._n_estimators_of(model)
     estimator._loss = task.loss
     estimator._has_margin = len(rows.margin) > 0
     estimator._shift = np.zeros(task.loss.n_outputs)

@@ -60,6 +60,7 @@ OBJECTIVES: dict[str, tuple[Objective, ...]] = {
         _of_rows(LogisticRegression, "binary:logistic", "cross_entropy", "xentropy"),
     ),
     "binary": (_of_rows(LogLoss, "log_loss", "binary", "multi:softprob", "multi:softmax"),),
+    "multilabel": (_of_rows(LogLoss, "log_loss", "binary"),),
     "multiclass": (
         _of_classes(Softmax, "multi:softmax", "log_loss", "multiclass", "binary:logistic"),
     ),
@@ -68,6 +69,7 @@ OBJECTIVES: dict[str, tuple[Objective, ...]] = {
 TASK_WORDS = {
     "regression": "regression",
     "binary": "two classes",
+    "multilabel": "several labels",
     "multiclass": "more than two classes",
 }
 

@@ -18,7 +18,7 @@ from sklboost.tree.formulas import leaf_weight
 from sklboost.tree.frontier import choose_frontier, plan_builds, start_tree
 from sklboost.tree.histogram import build_histograms
 from sklboost.tree.partition import add_leaf_values, own_all_rows, route_rows
-from sklboost.tree.pruning import close_gaps, name_final_leaves, prune
+from sklboost.tree.pruning import close_gaps, name_final_leaves, prune, prune_weakest_links
 from sklboost.tree.quantization import quantize, unpack
 from sklboost.tree.renewal import Renewal, renew_leaves
 from sklboost.tree.row_sampling import RowSample, draw_rows
@@ -146,6 +146,8 @@ def grow_tree(team, matrix, derivatives, draws, params, workspace, scores):
         find_splits(team, search, workspace, draws.columns)
     if team.rank == 0:
         prune(workspace.tree, params)
+        if params.ccp_alpha > 0.0:
+            prune_weakest_links(workspace.tree, params)
         name_final_leaves(workspace.tree)
     barrier(team)
     if len(scores.renewal.leaf) > 0:

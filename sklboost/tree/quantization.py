@@ -174,24 +174,28 @@ def _quantize_rows(derivatives, key, gradients, start, stop):
     hessian_scale = derivatives.unit / gradients.steps[1]
     randomness = 1.0 if derivatives.slack > FEW_ROWS else 0.0
     weighted = len(derivatives.weight) > 0
+    # A row never counts for nothing: a bin of the histogram is empty if and only if it has no rows,
+    # and no child has a hessian of 0. The slack has room for that one step. The exception is a row
+    # whose target is not known: both are 0, and for this tree it is as if it were not there.
     for position in range(0 if weighted else len(packed)):
         bits = mix_bits((np.uint64(start + position) & np.uint64(0xFFFFFFFF)) ^ key)
-        # A row never counts for nothing: a bin of the histogram is empty if and only if it has no
-        # rows, and no child has a hessian of 0. The slack has room for that one step.
+        least = 1.0 if (gradient[position] != 0.0) | (hessian[position] != 0.0) else 0.0
+        row_hessian = _round(hessian[position] * hessian_scale, bits >> np.uint64(16), randomness)
         packed[position] = pack(
             _round(gradient[position] * gradient_scale, bits & _LOW16, randomness),
-            max(_round(hessian[position] * hessian_scale, bits >> np.uint64(16), randomness), 1.0),
+            max(row_hessian, least),
         )
     weight = derivatives.weight[start:stop]
     for position in range(len(weight)):
         bits = mix_bits((np.uint64(start + position) & np.uint64(0xFFFFFFFF)) ^ key)
         row_gradient = _round(gradient[position] * gradient_scale, bits & _LOW16, randomness)
         row_hessian = _round(hessian[position] * hessian_scale, bits >> np.uint64(16), randomness)
+        least = 1.0 if (gradient[position] != 0.0) | (hessian[position] != 0.0) else 0.0
         # a whole weight leaves a whole number, which this second rounding does not change
         bits = mix_bits(bits ^ np.uint64(0x9E3779B9)) & _LOW16
         packed[position] = pack(
             _round(row_gradient * weight[position], bits, randomness),
-            max(_round(max(row_hessian, 1.0) * weight[position], bits, randomness), 1.0),
+            max(_round(max(row_hessian, least) * weight[position], bits, randomness), least),
         )
 
 

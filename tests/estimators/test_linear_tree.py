@@ -306,6 +306,41 @@ def test_quantiles_are_no_regressions(objective):
         model.fit(X, y)
 
 
+def test_parallel_trees():
+    settings = dict(num_parallel_tree=4, subsample=0.6, random_state=0, n_estimators=2)
+    model, X, y = make("regression", **settings)
+    model.fit(X, y, X_val=X, y_val=y)
+    predicted = [np.sqrt(np.mean((y - stage) ** 2)) for stage in model.staged_predict(X)]
+    assert_allclose(model.evals_result_["validation_0"]["rmse"], predicted, rtol=1e-12)
+    # the turns of a round share its gradients, those of the first round also with a longer model
+    one = clone(model).set_params(n_estimators=1).fit(X, y)
+    n_terms = len(one.model_.linear.terms)
+    assert one.model_.linear.terms.tobytes() == model.model_.linear.terms[:n_terms].tobytes()
+    # the first tree is that of a model of such trees alone, but for its share of the step
+    alone = clone(model).set_params(n_estimators=1, num_parallel_tree=1).fit(X, y)
+    n_alone = len(alone.model_.linear.terms)
+    slopes = one.model_.linear.terms.slope[:n_alone]
+    assert_allclose(4 * slopes, alone.model_.linear.terms.slope, rtol=1e-9)
+
+
+def test_dart_is_refused():
+    model, X, y = make("regression", booster="dart")
+    with pytest.raises(ValueError, match="linear_tree=True does not go with booster='dart'"):
+        model.fit(X, y)
+
+
+def test_several_targets():
+    model, X, y = make("regression")
+    targets = np.column_stack([y, -2.0 * y, np.where(np.arange(len(y)) % 3 == 0, nan, y)])
+    both = clone(model).fit(X, targets)
+    first = clone(model).fit(X, y)
+    assert_allclose(both.predict(X)[:, 0], first.predict(X), rtol=1e-9)
+    assert_allclose(both.predict(X)[:, 1], -2.0 * first.predict(X), rtol=1e-6)
+    known = ~np.isnan(targets[:, 2])
+    third = clone(model).fit(X[known], y[known])
+    assert_allclose(both.predict(X)[:, 2], third.predict(X), rtol=1e-6, atol=1e-3)
+
+
 def test_monotone_constraints_are_refused():
     model, X, y = make("regression", monotone_constraints={2: 1})
     with pytest.raises(ValueError, match="linear_tree=True does not go with monotone_constraints"):
