@@ -47,13 +47,13 @@ class Loss:
     largest_step : float
         The most that a leaf weight may be, in absolute value: a limit for losses whose parabola is
         soon far from the loss itself. Infinite: none.
+    hessian_is_bound : bool
+        Whether what is given for the hessian is not the second derivative but at least as much,
+        because that is 0 or less in places or falls so fast that Newton's steps would have no end.
     renewal : ndarray of float64, shape (n_outputs,) or (0,)
         Where the hessian says nothing, leaf weights are renewed after the tree is grown: the
         quantile of this level of ``y - raw score`` in each leaf, rows weighted with hessians.
         Empty: they are not.
-    hessian_is_bound : bool
-        Whether the hessian is on purpose larger than the second derivative, so that steps are
-        shorter: :func:`~sklboost.check_loss` then asks only that it is not smaller.
 
     See Also
     --------
@@ -87,8 +87,8 @@ class Loss:
     block: Any = None
     link = "identity"
     largest_step = np.inf
-    renewal = np.empty(0)
     hessian_is_bound = False
+    renewal = np.empty(0)
 
     def __init_subclass__(cls) -> None:
         """Name a class that has no name, and make the block of a compiled function of rows."""
@@ -159,6 +159,23 @@ class Loss:
         """
         return np.zeros(self.n_outputs)
 
+    def unit(self, y: np.ndarray, weight: np.ndarray) -> float:
+        """Give the hessian of a typical row, where it depends on the unit of the targets; else 1.
+
+        Whatever is compared with sums of hessians or derived from them (`reg_lambda`, `reg_alpha`,
+        `gamma`, `min_child_weight`) is counted in it, as if the loss were divided by it.
+
+        Parameters
+        ----------
+        y : ndarray of float64, shape (n_targets, n_samples)
+        weight : ndarray of float64, shape (n_samples,) or (0,)
+
+        Returns
+        -------
+        float
+        """
+        return 1.0
+
     def raw_of(self, prediction: float) -> np.ndarray:
         """Give the raw scores that stand for a prediction, as `base_score` is.
 
@@ -169,6 +186,11 @@ class Loss:
         Returns
         -------
         ndarray of float64, shape (n_outputs,)
+
+        Raises
+        ------
+        ValueError
+            If the loss has no such prediction.
         """
         return np.full(self.n_outputs, raw_score_of(self.link, prediction))
 

@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+_LARGEST = 700.0  # e^700 is 1e304
+
 
 def chances(log_odds: np.ndarray) -> np.ndarray:
     """Give ``1 / (1 + e^-z)``, written so that nothing overflows or cancels."""
@@ -21,9 +23,8 @@ def shares(logarithms: np.ndarray) -> np.ndarray:
 
 
 def exponentials(logarithms: np.ndarray) -> np.ndarray:
-    """Give ``e^z``; infinity where that is too large for a float64."""
-    with np.errstate(over="ignore"):
-        return np.exp(logarithms)
+    """Give ``e^z``; where that leaves the range of numbers, one at its end."""
+    return np.exp(np.clip(logarithms, -_LARGEST, _LARGEST))
 
 
 PREDICTIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
