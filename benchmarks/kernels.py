@@ -20,13 +20,14 @@ from sklboost.losses.base import LOG_LOSS
 from sklboost.losses.gradients import allocate_scratch, fill_gradients
 from sklboost.parallel import ThreadTeam
 from sklboost.tree.column_sampling import allocate_column_sample
+from sklboost.tree.frontier import ROOT, weigh_leaf
 from sklboost.tree.histogram import add_rows, empty_accumulator
 from sklboost.tree.partition import add_leaf_values, divide_rows
 from sklboost.tree.prediction import add_trees, prepare_prediction
 from sklboost.tree.pruning import name_final_leaves
 from sklboost.tree.quantization import quantize, weigh
 from sklboost.tree.splitting import Search, find_splits
-from sklboost.tree.workspace import allocate_workspace
+from sklboost.tree.workspace import OWN, allocate_workspace
 
 from . import measure, peers
 from .aims import OURS
@@ -92,8 +93,8 @@ def set_stage(team, dataset, settings):
     gradient, hessian = np.empty((2, 1, len(y)), dtype=np.float32)
     scratch = allocate_scratch(team.size)
     team.run(fill_gradients, LOG_LOSS, y, np.zeros((1, len(y))), gradient, hessian, scratch)
-    derivatives = weigh(gradient[0], hessian[0], NO_WEIGHT)
-    workspace = allocate_workspace(matrix, params, team.size)
+    derivatives = weigh(gradient, hessian, NO_WEIGHT)
+    workspace = allocate_workspace(matrix, params, 1, team.size)
     team.run(quantize, derivatives, np.uint64(hash_key(0, 0, 0)), workspace.gradients)
     return Stage(team, matrix, params, derivatives, workspace)
 
@@ -144,8 +145,8 @@ def histogram_kernel(stage, name, row_list):
     """Return the kernel that adds up rows, whose features are to fit one block."""
     n_features = stage.matrix.rows.shape[1]
     accumulator = stage.workspace.pool.accumulators[0, 0].copy()
-    packed = stage.workspace.gradients.packed
-    arguments = (stage.matrix.rows, packed, row_list, (0, n_features), accumulator)
+    packed = stage.workspace.gradients.packed[0]
+    arguments = (stage.matrix.rows, packed, row_list, (0, n_features), accumulator, (0,))
     return Kernel(name, "update", len(row_list) * n_features, partial(add_rows, *arguments))
 
 
@@ -158,18 +159,19 @@ def routing_kernel(stage, name, row_list):
 
 def search_kernel(stage, name, row_list):
     """Return the kernel that finds the best split of a node of these rows."""
-    workspace = allocate_workspace(stage.matrix, stage.params, 1)
-    packed, steps = stage.workspace.gradients.packed, stage.workspace.gradients.steps
+    workspace = allocate_workspace(stage.matrix, stage.params, 1, 1)
+    packed = stage.workspace.gradients.packed[0]
     n_features, n_cells = stage.matrix.rows.shape[1], int(stage.matrix.cell_starts[-1])
-    tree, histogram = workspace.tree, workspace.pool.histograms[0]
+    tree, histogram = workspace.tree, workspace.pool.histograms[0, 0]
     features, accumulator = (0, n_features), workspace.pool.accumulators[0, 0]
-    add_rows(stage.matrix.rows, packed, row_list, features, accumulator)
+    add_rows(stage.matrix.rows, packed, row_list, features, accumulator, (0,))
     empty_accumulator(stage.matrix, features, accumulator, histogram, 0)
     tree.growth[0].slot, tree.growth[0].n_rows = 0, len(row_list)
-    tree.growth[0].packed_sum = packed[row_list].sum()
+    tree.sums[0, OWN, 0] = packed[row_list].sum()
     tree.counts[0].n_chunks, tree.counts[0].n_searched = 1, SEARCHES
     tree.searched[:SEARCHES] = 0
-    search = Search(stage.matrix, (float(steps[0]), float(steps[1])), stage.params)
+    search = Search(stage.matrix, stage.workspace.gradients.steps, stage.params)
+    weigh_leaf(ROOT, search, tree)
     columns = allocate_column_sample(stage.matrix.rows.shape[1], 1)
     find = partial(stage.team.run, find_splits, search, workspace, columns)
     return Kernel(name, "cell", SEARCHES * n_cells, find)
@@ -180,7 +182,7 @@ def leaf_value_kernel(stage):
     grow_by_phase(Stopwatch(stage.team), stage.matrix, stage.params, stage.workspace)
     name_final_leaves(stage.workspace.tree)
     n_rows = stage.matrix.rows.shape[0]
-    arguments = (add_leaf_values, stage.matrix, stage.workspace, np.zeros(n_rows))
+    arguments = (add_leaf_values, stage.matrix, stage.workspace, np.zeros((1, n_rows)))
     return Kernel("leaf values", "row", n_rows, partial(stage.team.run, *arguments))
 
 

@@ -23,6 +23,8 @@ def records(shape: int | tuple[int, ...], dtype: np.dtype) -> np.recarray:
 
 
 # One node of a finished tree, saved as it is. Wide fields first, so that nothing is padded between.
+# In a vector tree value and gradient are those of the first output, and the cover is the mean of
+# all outputs'.
 # float64 threshold: float64 features are compared without rounding. int32 links: enough for 2^30
 # rows, each a leaf of its own.
 NODE_DTYPE = np.dtype(
@@ -36,6 +38,17 @@ NODE_DTYPE = np.dtype(
         ("left", np.int32),  # child nodes, counted from the tree's root; -1 for a leaf
         ("right", np.int32),
         ("default_left", np.int32),  # 1: missing values go left
+    ],
+    align=True,
+)
+
+
+# What a node of a vector tree, whose leaves have a value for each output, has of one of them.
+OUTPUT_DTYPE = np.dtype(
+    [
+        ("value", np.float64),  # as in NODE_DTYPE
+        ("gradient", np.float64),
+        ("hessian", np.float64),  # sum of hessians of its rows
     ],
     align=True,
 )
@@ -87,7 +100,7 @@ class TreeTops(NamedTuple):
     landings : ndarray of int32, shape (n_trees, 2**TOP_LEVELS)
         The node that a row has come to, as a number of ``Model.routes``, by its decisions read as
         binary digits, the first one highest, right being 1; after a leaf the digits are 0.
-    values : ndarray of float64, shape (n_trees, 2**TOP_LEVELS)
+    values : ndarray of float64, shape (n_trees, n_tree_outputs, 2**TOP_LEVELS)
         The values of these nodes.
     features : ndarray of int64, shape (n_columns,)
         The features that occur.
@@ -124,6 +137,15 @@ class TreeParams(NamedTuple):
     max_depth: int  # at least 1; a large number: no limit
     max_leaves: int  # likewise
     best_first: int  # 1: lossguide, 0: depthwise
+    multi_output: int  # 1: one tree a round, with a value for each output in its leaves
+
+    def trees_per_round(self, n_outputs: int) -> int:
+        """Give the number of trees that a round adds."""
+        return 1 if self.multi_output == 1 else n_outputs
+
+    def n_tree_outputs(self, n_outputs: int) -> int:
+        """Give the number of outputs that one tree has values for."""
+        return n_outputs if self.multi_output == 1 else 1
 
 
 # The settings of one tree of a model, as a record with the fields of TreeParams.
@@ -149,12 +171,15 @@ class Trees(NamedTuple):
         Splits that pruning removed from each tree.
     params : ndarray of PARAMS_DTYPE, shape (n_trees,)
         The settings each tree was grown with.
+    outputs : ndarray of OUTPUT_DTYPE, shape (n_nodes_of_all_trees, n_tree_outputs or 0)
+        Of vector trees; others have all they need in `nodes`.
     """
 
     nodes: np.ndarray
     starts: np.ndarray
     n_pruned: np.ndarray
     params: np.ndarray
+    outputs: np.ndarray
 
 
 class BinCuts(NamedTuple):
@@ -211,10 +236,10 @@ class Model(NamedTuple):
         Tree after tree; the links of a node count from its tree's root.
     tree_starts : ndarray of int64, shape (n_trees + 1,)
         Tree t owns ``nodes[tree_starts[t]:tree_starts[t + 1]]`` and adds to output
-        ``t % n_outputs``.
+        ``t % n_outputs``, a vector tree to all of them.
     routes : recarray of ROUTE_DTYPE, shape (n_nodes_of_all_trees,)
         The same nodes for prediction.
-    values : ndarray of float64, shape (n_nodes_of_all_trees,)
+    values : ndarray of float64, shape (n_tree_outputs, n_nodes_of_all_trees)
         Their values.
     tops : TreeTops
         The first levels once more.
@@ -228,6 +253,8 @@ class Model(NamedTuple):
         The settings each tree was grown with.
     n_features : int
         Number of columns of the training data.
+    outputs : recarray of OUTPUT_DTYPE, shape (n_nodes_of_all_trees, n_tree_outputs or 0)
+        What nodes of vector trees have of each output.
     """
 
     nodes: np.recarray
@@ -240,6 +267,7 @@ class Model(NamedTuple):
     base_score: np.ndarray
     params: np.recarray
     n_features: int
+    outputs: np.recarray
 
     def params_of(self, tree: int) -> TreeParams:
         """Give the settings of one tree."""
@@ -247,7 +275,7 @@ class Model(NamedTuple):
 
     @property
     def n_trees(self) -> int:
-        """Number of trees: rounds times outputs."""
+        """Number of trees: rounds times the trees of a round."""
         return len(self.tree_starts) - 1
 
     @property
@@ -256,6 +284,11 @@ class Model(NamedTuple):
         return len(self.base_score)
 
     @property
+    def trees_per_round(self) -> int:
+        """Trees that a round has: one for each output, or one with a value for each."""
+        return self.params_of(0).trees_per_round(self.n_outputs)
+
+    @property
     def n_rounds(self) -> int:
         """Number of boosting rounds."""
-        return self.n_trees // self.n_outputs
+        return self.n_trees // self.trees_per_round

@@ -94,14 +94,15 @@ def score_rounds(team, model, thresholds, n_rounds, rows, metrics):
     """
     if not assemble(team):
         return
-    n_outputs, n_metrics = rows.raw_score.shape[0], len(metrics.codes)
+    n_metrics = len(metrics.codes)
+    trees_per_round = rows.raw_score.shape[0] // len(model.values)
     start, stop = share(team, len(rows.scratch.columns))
     # block by block, and all rounds of a block: the training has filled the caches with its own
     # data, and to fetch the rows again takes longer than to score them
     for block in range(start, stop):
         fetch_block(rows, block + 1)
         for round_ in range(n_rounds):
-            trees = (round_ * n_outputs, (round_ + 1) * n_outputs)
+            trees = (round_ * trees_per_round, (round_ + 1) * trees_per_round)
             add_to_block(team, model, thresholds, trees, rows, block)
             for index in range(n_metrics):
                 sums = sums_of_metric(metrics.sums, round_ * n_metrics + index)
@@ -142,12 +143,12 @@ class Evaluation:
         self._team = team
         self._validation = validation
         self._metrics = metrics
-        self._loss = loss
         if not validation:
             return
         n_features = validation[0].X.shape[1]
-        n_rounds = len(grown.n_pruned) // loss.n_outputs
         self._new = allocate_new_trees(grown, loss.n_outputs, n_features)
+        self._trees_per_round = loss.n_outputs // len(self._new.model.values)
+        n_rounds = len(grown.n_pruned) // self._trees_per_round
         codes = [metric.code for metric in metrics if is_compiled(metric)]
         self._rows = [lay_out_rows(team, own.X, cuts, own.raw_score) for own in validation]
         self._thresholds = [
@@ -175,7 +176,7 @@ class Evaluation:
         for index, own in enumerate(self._validation):
             rows, compiled = self._rows[index], self._compiled[index]
             thresholds = self._thresholds[index]
-            n_trees = n_rounds * self._loss.n_outputs
+            n_trees = n_rounds * self._trees_per_round
             lay_out_trees(self._new, self._cuts, n_trees, thresholds)
             self._team.run(score_rounds, self._new.model, thresholds, n_rounds, rows, compiled)
             values[:, index, compiled_ones] = compiled.values[:n_rounds]

@@ -1,4 +1,4 @@
-"""Rounds of boosting: gradients of the loss, one tree per output, new raw scores.
+"""Rounds of boosting: gradients of the loss, one tree per output or for all, new raw scores.
 
 In: a binned matrix, targets, weights, a loss, settings. Out: trees.
 """
@@ -12,7 +12,15 @@ from sklboost.hashing import hash_key
 from sklboost.losses.base import Loss
 from sklboost.losses.gradients import allocate_scratch, fill_gradients
 from sklboost.parallel import ThreadTeam, assemble, barrier
-from sklboost.structs import NODE_DTYPE, PARAMS_DTYPE, TrainingBins, TreeParams, Trees, records
+from sklboost.structs import (
+    NODE_DTYPE,
+    OUTPUT_DTYPE,
+    PARAMS_DTYPE,
+    TrainingBins,
+    TreeParams,
+    Trees,
+    records,
+)
 from sklboost.tree.column_sampling import ColumnSample, allocate_column_sample
 from sklboost.tree.growing import Draws, TreeKeys, grow_tree
 from sklboost.tree.quantization import Derivatives, weigh
@@ -89,10 +97,12 @@ def boost_rounds(team, rounds, state, params, workspace, grown):
         loss, y, scratch = state.loss, state.y, state.scratch
         fill_gradients(team, loss, y, raw_score, gradient, hessian, scratch)
         barrier(team)
-        for output in range(raw_score.shape[0]):
+        n_tree_outputs = len(workspace.gradients.packed)
+        for output in range(0, len(raw_score), n_tree_outputs):
+            stop = output + n_tree_outputs
             own = Derivatives(
-                gradient[output],
-                hessian[output],
+                gradient[output:stop],
+                hessian[output:stop],
                 derivatives.weight,
                 derivatives.unit,
                 derivatives.slack,
@@ -103,7 +113,8 @@ def boost_rounds(team, rounds, state, params, workspace, grown):
                 np.int64(hash_key(state.sampling_seed, round_, _FEATURES - output)),
             )
             draws = Draws(keys, state.rows, state.columns)
-            grow_tree(team, state.matrix, own, draws, params, workspace, raw_score[output])
+            own_score = raw_score[output:stop]
+            grow_tree(team, state.matrix, own, draws, params, workspace, own_score)
             if team.rank == 0:
                 store_tree(workspace.tree, grown, tree)
             tree += 1
@@ -115,6 +126,8 @@ def store_tree(growing, grown, tree):
     start, n_nodes = grown.starts[tree], growing.counts[0].n_nodes
     for node in range(n_nodes):
         grown.nodes[start + node] = growing.nodes[node]
+        for output in range(grown.outputs.shape[1]):
+            grown.outputs[start + node, output] = growing.outputs[node, output]
     grown.starts[tree + 1] = start + n_nodes
     grown.n_pruned[tree] = growing.counts[0].n_pruned
 
@@ -174,30 +187,34 @@ class Rounds:
         self._state = RoundState(
             *(matrix, loss.code, y, raw_score, derivatives, scratch, *seeds, rows, columns)
         )
-        self._workspace = allocate_workspace(matrix, params, team.size)
-        self._n_outputs = len(raw_score)
+        n_outputs, n_tree_outputs = len(raw_score), params.n_tree_outputs(len(raw_score))
+        self._workspace = allocate_workspace(matrix, params, n_tree_outputs, team.size)
+        self._trees_per_round = params.trees_per_round(n_outputs)
         capacity = len(self._workspace.tree.nodes)
-        worth = _VALUES_PER_CALL // (matrix.rows.size * self._n_outputs)
-        room = _NODES_PER_CALL // (capacity * self._n_outputs)
+        worth = _VALUES_PER_CALL // (matrix.rows.size * n_outputs)
+        room = _NODES_PER_CALL // (capacity * n_outputs)
         least, most = at_once
         self.n_at_once = max(1, min(max(worth, least), room, most, _ROUNDS_PER_CALL))
-        n_trees = self.n_at_once * self._n_outputs
+        n_trees = self.n_at_once * self._trees_per_round
+        n_nodes = n_trees * capacity
         self.grown = Trees(
-            records(n_trees * capacity, NODE_DTYPE),
+            records(n_nodes, NODE_DTYPE),
             np.zeros(n_trees + 1, dtype=np.int64),
             np.empty(n_trees, dtype=np.int64),
             records(n_trees, PARAMS_DTYPE),
+            records((n_nodes, n_tree_outputs if n_tree_outputs > 1 else 0), OUTPUT_DTYPE),
         )
 
     def run(self, start: int, stop: int, params: TreeParams) -> Trees:
         """Do the rounds ``[start, stop)`` and give a copy of their trees."""
         grown = self.grown
         self._team.run(boost_rounds, (start, stop), self._state, params, self._workspace, grown)
-        n_trees = (stop - start) * self._n_outputs
+        n_trees = (stop - start) * self._trees_per_round
         starts = grown.starts[: n_trees + 1].copy()
         return Trees(
             grown.nodes[: starts[-1]].copy(),
             starts,
             grown.n_pruned[:n_trees].copy(),
             np.full(n_trees, np.array(tuple(params), PARAMS_DTYPE)),
+            grown.outputs[: starts[-1]].copy(),
         )

@@ -25,6 +25,7 @@ def tree_params(
     colsample_bylevel: float,
     colsample_bynode: float,
     sampling_method: str,
+    multi_strategy: str,
 ) -> TreeParams:
     """Cast the settings of a tree once and for all.
 
@@ -50,4 +51,5 @@ def tree_params(
         max_depth=min(int(max_depth) or _NO_LIMIT, _NO_LIMIT),
         max_leaves=min(int(max_leaves) or _NO_LIMIT, _NO_LIMIT),
         best_first=int(grow_policy == "lossguide"),
+        multi_output=int(multi_strategy == "multi_output_tree"),
     )

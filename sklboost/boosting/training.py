@@ -209,7 +209,9 @@ class Training:
 
     def trees(self, n_rounds: int) -> Trees:
         """Give the trees of the first `n_rounds` rounds, those of a continued model included."""
-        return first_trees(join_trees(self._parts), n_rounds * self._problem.loss.n_outputs)
+        problem = self._problem
+        n_trees = n_rounds * problem.params.trees_per_round(problem.loss.n_outputs)
+        return first_trees(join_trees(self._parts), n_trees)
 
     def finished_log(self) -> EvalsLog:
         """Give `evals_log` without what an interrupt left behind the last finished round."""

@@ -163,8 +163,8 @@ class BaseBooster(CallbackSupportMixin, Parameters, ChecksNames, BaseEstimator, 
         """
         check_is_fitted(self)
         X = features(self, X)
-        rounds, n_outputs = self._rounds(iteration_range), self.model_.n_outputs
-        return leaves(self.model_, X, self.n_jobs)[:, rounds[0] * n_outputs : rounds[1] * n_outputs]
+        rounds, n_trees = self._rounds(iteration_range), self.model_.trees_per_round
+        return leaves(self.model_, X, self.n_jobs)[:, rounds[0] * n_trees : rounds[1] * n_trees]
 
     @property
     def feature_importances_(self) -> np.ndarray:

@@ -35,7 +35,7 @@ def add_rounds(
     n_jobs: int | None,
 ) -> None:
     """Add the trees of rounds ``[start, stop)`` to `raw_score`, shape (n_outputs, n_samples)."""
-    trees = (rounds[0] * model.n_outputs, rounds[1] * model.n_outputs)
+    trees = (rounds[0] * model.trees_per_round, rounds[1] * model.trees_per_round)
     work = len(X) * (trees[1] - trees[0])
     with ThreadTeam(n_threads_for(n_jobs, work, _LEAVES_PER_THREAD)) as team:
         for rows, raw in raw_blocks(team, X):

@@ -17,7 +17,8 @@ def node_table(model: Model, feature_names: Sequence[str]) -> dict[str, list]:
         ``Tree``, ``Node``, ``ID``, ``Feature`` ("Leaf" for a leaf), ``Split`` (x < this goes to
         ``Yes``, else to ``No``), ``Missing``, ``Gain`` (for a leaf its value, as in XGBoost),
         ``Cover``, ``Category`` (None), ``Similarity`` and ``Output`` (the leaf weight the node
-        would have, before the learning rate).
+        would have, before the learning rate). In a vector tree a leaf's ``Gain`` and every node's
+        ``Output`` are lists, with a number for each output.
     """
     table: dict[str, list] = {name: [] for name in _COLUMNS}
     for tree in range(model.n_trees):
@@ -38,11 +39,13 @@ def _node_row(
     model: Model, tree: int, number: int, node: np.record, feature_names: Sequence[str]
 ) -> dict[str, object]:
     params = model.params_of(tree)
-    weight, score = 0.0, 0.0  # of a leaf without rows, which sampling can leave
+    outputs = model.outputs[model.tree_starts[tree] + number]
+    sums = [(own.gradient, own.hessian) for own in outputs] or [(node.gradient, node.cover)]
+    weights, score = [0.0] * len(sums), 0.0  # of a leaf without rows, which sampling can leave
     if node.cover > 0.0:
-        weight = float(leaf_weight(node.gradient, node.cover, params)) + 0.0  # no -0.0
-        score = float(similarity(node.gradient, node.cover, params)) + 0.0
-    row = {
+        weights = [float(leaf_weight(*own, params)) + 0.0 for own in sums]  # no -0.0
+        score = sum(float(similarity(*own, params)) for own in sums) + 0.0
+    row: dict[str, object] = {
         "Tree": tree,
         "Node": number,
         "ID": f"{tree}-{number}",
@@ -51,11 +54,11 @@ def _node_row(
         "Yes": None,
         "No": None,
         "Missing": None,
-        "Gain": float(node.value),
+        "Gain": outputs.value.tolist() if len(outputs) > 0 else float(node.value),
         "Cover": float(node.cover),
         "Category": None,
         "Similarity": score,
-        "Output": weight,
+        "Output": weights if len(outputs) > 0 else weights[0],
     }
     if node.left >= 0:
         left, right = f"{tree}-{node.left}", f"{tree}-{node.right}"

@@ -130,8 +130,8 @@ def add_by_side(column, row_list, going_left, values, raw_score):
 
 
 @inlined
-def add_segment_values(matrix, workspace, node, block, raw_score):
-    """Add the leaf values of the rows that `node` owns in `block`.
+def add_segment_values(matrix, workspace, node, block, output, raw_score):
+    """Add the leaf values, of one output, of the rows that `node` owns in `block`.
 
     The children of a split that was made last own no rows: they are told apart by bin here, which
     saves writing their lists.
@@ -141,11 +141,11 @@ def add_segment_values(matrix, workspace, node, block, raw_score):
     row_list = partition.lists[tree.growth[node].depth % 2, start:stop]
     left, right = tree.nodes[node].left, tree.nodes[node].right
     if left < 0:
-        value = tree.nodes[tree.growth[node].final].value
+        value = tree.outputs[tree.growth[node].final, output].value
         for position in range(len(row_list)):
             raw_score[np.uint64(row_list[np.uint64(position)])] += value
         return
-    values = (tree.nodes[right].value, tree.nodes[left].value)
+    values = (tree.outputs[right, output].value, tree.outputs[left, output].value)
     split = tree.splits[node]
     going_left = left_range(split, matrix)
     add_by_side(matrix.columns[split.feature], row_list, going_left, values, raw_score)
@@ -160,8 +160,10 @@ def add_leaf_values(team, matrix, workspace, raw_score):
     tree, n_blocks = workspace.tree, workspace.partition.start.shape[0]
     block = next_task(team, _ADD_COUNTER)
     while block < n_blocks:
-        for node in range(tree.counts[0].n_nodes):
-            if tree.growth[node].owns_rows == 1:
-                add_segment_values(matrix, workspace, node, block, raw_score)
+        for output in range(len(raw_score)):
+            own_score = raw_score[output]
+            for node in range(tree.counts[0].n_nodes):
+                if tree.growth[node].owns_rows == 1:
+                    add_segment_values(matrix, workspace, node, block, output, own_score)
         block = next_task(team, _ADD_COUNTER)
     barrier(team)

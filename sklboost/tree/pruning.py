@@ -53,6 +53,8 @@ def close_gaps(tree):
             # forwards: n_kept <= node, so nothing unread is overwritten, and a parent, which comes
             # before its children, learns here where they go
             nodes[n_kept] = nodes[node]
+            for output in range(tree.outputs.shape[1]):
+                tree.outputs[n_kept, output] = tree.outputs[node, output]
             parent = growth[node].parent
             if parent >= 0:
                 moved_parent = growth[parent].final

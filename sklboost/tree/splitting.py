@@ -8,6 +8,10 @@ value (Chen & Guestrin 2016, Algorithm 3). Bins that are empty in the node are p
 split lies between two values that the node really has. A feature none of whose splits can reach the
 best gain so far is found out by a cheap bound, and only the others' gains are computed.
 
+In a tree of several outputs the similarity of a node is the sum of its outputs' similarities, and
+its cover the mean of their hessian sums, so that min_child_weight means what it means for one. (In
+XGBoost an output whose own sum is less than that gets the leaf weight 0, and no split is refused.)
+
 Ties: only a strictly larger gain replaces, in the order of features, then bins, then missing right
 before missing left, so the first of these wins on any number of threads.
 """
@@ -22,8 +26,9 @@ from sklboost.parallel import barrier, next_task
 from sklboost.structs import TrainingBins, TreeParams
 from sklboost.tree.column_sampling import list_node_features
 from sklboost.tree.formulas import similarity, split_gain
-from sklboost.tree.quantization import hessian_of, unpack
-from sklboost.tree.workspace import SearchScratch
+from sklboost.tree.histogram import sum_cells
+from sklboost.tree.quantization import steps_of, unpack
+from sklboost.tree.workspace import LEFT, OWN, SearchScratch
 
 _COUNTER = np.int64(2)
 
@@ -40,16 +45,17 @@ _NO_GAIN = -1e300
 class SearchedNode(NamedTuple):
     """What split search knows of a node."""
 
-    packed_sum: int
+    sums: np.ndarray  # packed, of each output
     n_rows: int
-    similarity: float
+    similarity: float  # of all outputs together
+    hessian: float  # likewise
 
 
 class Search(NamedTuple):
     """What split search reads, the same for all nodes of a tree."""
 
     matrix: TrainingBins
-    steps: tuple[float, float]  # of quantised gradient and hessian
+    steps: np.ndarray  # as in Gradients
     params: TreeParams
 
 
@@ -108,14 +114,35 @@ def list_few(cells, bins, sums):
 
 
 @kernel
+def list_sums(numbers, n_lanes, lane, bins, sums):
+    """Fill `sums` as :func:`list_many` does, for one of several outputs.
+
+    Parameters
+    ----------
+    numbers : ndarray of int64, shape (n_bins * n_lanes,)
+        The feature's part of a bundle's histogram.
+    n_lanes, lane : int
+    bins : ndarray of int64
+        Those that are known to be occupied.
+    sums : ndarray of int64
+        Filled.
+    """
+    before = np.int64(0)
+    for position in range(len(bins)):
+        sums[np.uint64(position)] = before
+        before += numbers[np.uint64(bins[np.uint64(position)] * n_lanes + lane)]
+
+
+@kernel
 def may_improve(search, total, left_start, sums, least):
     """Tell whether a split with ``left_start + sums`` on the left may have similarities of `least`.
 
     G^2 / (H + lambda) is the similarity of a side, and more than that if an L1 penalty or a limit
     on the leaf weight holds it back. Both sides' sum is compared with `least` multiplied out:
     without divisions this takes a quarter of the time of the gains, and most features are done.
+    For one output; the sum over several cannot be multiplied out so cheaply.
     """
-    steps, params = search.steps, search.params
+    steps, params = steps_of(search.steps, 0), search.params
     gradient, hessian = unpack(total, steps)
     n_better = 0
     for position in range(len(sums)):
@@ -130,27 +157,49 @@ def may_improve(search, total, left_start, sums, least):
 
 
 @kernel
-def compute_gains(search, node, left_start, sums, gains):
-    """Fill `gains` for splits with ``left_start + sums`` on the left; -inf where not allowed.
+def similarities(left, total, steps, params):
+    """Give the similarities of both sides, and the hessian sums of the left and the smaller one.
 
-    Allowed is a split whose children both have a positive hessian sum, at least
-    `min_child_weight`.
+    They are computed even if one side is empty: with a branch the loops that call this would not
+    become vector instructions. The filler then keeps 0 / 0 away.
     """
-    steps, params = search.steps, search.params
+    left_gradient, left_hessian = unpack(left, steps)
+    right_gradient, right_hessian = unpack(total - left, steps)
+    smaller = min(left_hessian, right_hessian)
+    filler = 0.0 if smaller > 0.0 else 1.0
+    left_similarity = similarity(left_gradient, left_hessian + filler, params)
+    right_similarity = similarity(right_gradient, right_hessian + filler, params)
+    return left_similarity + right_similarity, left_hessian, smaller
+
+
+@kernel
+def add_output(search, total, output, left_start, sums, others):
+    """Add what an output after the first contributes to splits to `others` of SearchScratch."""
+    steps, both, hessians = steps_of(search.steps, output), others[0], others[1]
     for position in range(len(sums)):
         left = left_start + sums[np.uint64(position)]
-        left_gradient, left_hessian = unpack(left, steps)
-        right_gradient, right_hessian = unpack(node.packed_sum - left, steps)
-        smaller = min(left_hessian, right_hessian)
-        is_allowed = (smaller > 0.0) & (smaller >= params.min_child_weight)
-        # The gain is computed even where it is not allowed: with a branch this would not become
-        # vector instructions. The filler then keeps 0 / 0 away.
-        filler = 0.0 if smaller > 0.0 else 1.0
-        gain = split_gain(
-            similarity(left_gradient, left_hessian + filler, params),
-            similarity(right_gradient, right_hessian + filler, params),
-            node.similarity,
-        )
+        own, left_hessian, _ = similarities(left, total, steps, search.params)
+        both[np.uint64(position)] += own
+        hessians[np.uint64(position)] += left_hessian
+
+
+@kernel
+def compute_gains(search, node, left_start, sums, others, gains):
+    """Fill `gains` for splits with ``left_start + sums`` on the left; -inf where not allowed.
+
+    Allowed is a split whose children both have rows and a cover of at least `min_child_weight`.
+    Here `left_start` and `sums` are those of the first output; `others` has the sums over the rest.
+    """
+    steps, total, n_outputs = steps_of(search.steps, 0), node.sums[0], len(node.sums)
+    least_hessian = search.params.min_child_weight * n_outputs  # of all outputs together
+    both, hessians = others[0], others[1]
+    for position in range(len(sums)):
+        left = left_start + sums[np.uint64(position)]
+        own, left_hessian, smaller = similarities(left, total, steps, search.params)
+        left_hessian += hessians[np.uint64(position)]
+        smaller_hessian = min(left_hessian, node.hessian - left_hessian)
+        gain = split_gain(own + both[np.uint64(position)], 0.0, node.similarity)
+        is_allowed = (smaller > 0.0) & (smaller_hessian >= least_hessian)
         gains[np.uint64(position)] = gain if is_allowed else -np.inf
 
 
@@ -162,7 +211,7 @@ def scan_feature(search, node, histogram, feature, scratch, best):
     ----------
     search : Search
     node : SearchedNode
-    histogram : ndarray of int64, shape (n_cells,)
+    histogram : ndarray of int64, shape (n_bundles, n_cells * n_lanes)
         The node's.
     feature : int
     scratch : SearchScratch
@@ -172,28 +221,47 @@ def scan_feature(search, node, histogram, feature, scratch, best):
     """
     matrix = search.matrix
     start, stop = matrix.cell_starts[feature], matrix.cell_starts[feature + 1]
+    n_outputs, n_lanes = len(scratch.sums), histogram.shape[1] // matrix.cell_starts[-1]
     missing = np.int64(0)
     if matrix.has_missing[feature] == 1:
         stop -= 1
-        missing = histogram[stop]
-    cells = histogram[start:stop]
+        missing = histogram[0, stop * n_lanes]
+    cells, first_sums = histogram[0, start:stop], scratch.sums[0]
+    if n_outputs > 1:
+        cells = scratch.cells[: stop - start]
+        for bin_ in range(len(cells)):
+            cells[np.uint64(bin_)] = histogram[0, (start + bin_) * n_lanes]
     if _FEW * node.n_rows < len(cells):
-        n_occupied = list_few(cells, scratch.bins, scratch.sums)
+        n_occupied = list_few(cells, scratch.bins, first_sums)
     else:
-        n_occupied = list_many(cells, scratch.bins, scratch.sums)
-    sums, gains = scratch.sums[:n_occupied], scratch.gains
+        n_occupied = list_many(cells, scratch.bins, first_sums)
+    sums, gains = first_sums[:n_occupied], scratch.gains
     # rounding must not hide a split that is better by the last bit
     least = max(best.gain, _NO_GAIN) + node.similarity
     least -= _SLACK * abs(least)
     n_directions = 2 if missing != 0 else 1
-    may_be_better = False
-    for default_left in range(n_directions):
+    # with several outputs the bound would take the very divisions that it saves
+    may_be_better = n_outputs > 1
+    for default_left in range(n_directions if n_outputs == 1 else 0):
         left_start = missing * default_left
-        may_be_better |= may_improve(search, node.packed_sum, left_start, sums, least)
+        may_be_better |= may_improve(search, node.sums[0], left_start, sums, least)
     if not may_be_better:
         return
+    for output in range(1, n_outputs):
+        numbers = histogram[output // n_lanes, start * n_lanes : stop * n_lanes]
+        occupied, own_sums = scratch.bins[:n_occupied], scratch.sums[output]
+        list_sums(numbers, n_lanes, output % n_lanes, occupied, own_sums)
     for default_left in range(n_directions):
-        compute_gains(search, node, missing * default_left, sums, gains[default_left])
+        if n_outputs > 1:
+            scratch.others[:, :n_occupied] = 0.0
+        for output in range(1, n_outputs):
+            left_start = np.int64(0)
+            if default_left == 1:
+                left_start = sum_cells(matrix, histogram, output, stop, stop + 1)
+            own_sums = scratch.sums[output, :n_occupied]
+            add_output(search, node.sums[output], output, left_start, own_sums, scratch.others)
+        left_start = missing * default_left
+        compute_gains(search, node, left_start, sums, scratch.others, gains[default_left])
     best_gain, best_position, best_direction = best.gain, -1, 0
     for position in range(n_occupied):
         for default_left in range(n_directions):
@@ -209,6 +277,18 @@ def scan_feature(search, node, histogram, feature, scratch, best):
         best.default_left = best_direction
 
 
+@kernel
+def describe_node(node, params, tree):
+    """Give the :class:`SearchedNode` of a node whose sums are known."""
+    outputs = tree.outputs[node]
+    own_similarity, hessian = 0.0, 0.0
+    for output in range(len(outputs)):
+        own = outputs[output]
+        own_similarity += similarity(own.gradient, own.hessian, params)
+        hessian += own.hessian
+    return SearchedNode(tree.sums[node, OWN], tree.growth[node].n_rows, own_similarity, hessian)
+
+
 @inlined
 def search_task(search, workspace, columns, task, rank):
     """Find the best split of one node among one chunk of the features."""
@@ -218,18 +298,17 @@ def search_task(search, workspace, columns, task, rank):
     own = SearchScratch(
         scratch.candidates,
         scratch.best[rank],
+        scratch.cells[rank],
         scratch.sums[rank],
         scratch.bins[rank],
         scratch.gains[rank],
+        scratch.others[rank],
     )
     best = own.best[0]
     best.gain = -np.inf
     growth = tree.growth[node]
     histogram = workspace.pool.histograms[growth.slot]
-    gradient, hessian = unpack(growth.packed_sum, search.steps)
-    searched = SearchedNode(
-        growth.packed_sum, growth.n_rows, similarity(gradient, hessian, search.params)
-    )
+    searched = describe_node(node, search.params, tree)
     features = columns.of_node[rank]
     n_features = list_node_features(node, growth.depth, search.params, columns, features)
     for index in range(n_features * chunk // n_chunks, n_features * (chunk + 1) // n_chunks):
@@ -259,10 +338,24 @@ def find_splits(team, search, workspace, columns):
                 candidate = candidates[index * counts.n_chunks + chunk]
                 if candidate.gain > tree.splits[node].gain:
                     tree.splits[node] = candidate
+            sum_left_rows(node, search.matrix, workspace)
 
 
 @kernel
-def can_be_split(packed_sum, n_rows, steps, params):
-    """Tell whether a node's cover leaves room for two children."""
-    _, cover = unpack(packed_sum, steps)
-    return n_rows >= 2 and hessian_of(packed_sum) >= 2 and cover >= 2.0 * params.min_child_weight
+def sum_left_rows(node, matrix, workspace):
+    """Fill the sums of the left child of a node's best split, if there is one."""
+    tree, split = workspace.tree, workspace.tree.splits[node]
+    tree.sums[node, LEFT, 0] = split.left_sum
+    histogram = workspace.pool.histograms[tree.growth[node].slot]
+    for output in range(1, tree.sums.shape[2] if split.gain > -np.inf else 0):
+        start, stop = matrix.cell_starts[split.feature], matrix.cell_starts[split.feature + 1]
+        left_sum = sum_cells(matrix, histogram, output, start, start + split.bin)
+        if split.default_left == 1:
+            left_sum += sum_cells(matrix, histogram, output, stop - 1, stop)
+        tree.sums[node, LEFT, output] = left_sum
+
+
+@kernel
+def can_be_split(node, params, tree):
+    """Tell whether a node's rows and cover leave room for two children."""
+    return tree.growth[node].n_rows >= 2 and tree.nodes[node].cover >= 2.0 * params.min_child_weight

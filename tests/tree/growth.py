@@ -9,7 +9,7 @@ from sklboost.data.binning import bin_matrix
 from sklboost.data.raw import raw_matrix
 from sklboost.hashing import hash_key
 from sklboost.parallel import ThreadTeam, barrier, reset_tasks
-from sklboost.structs import NODE_DTYPE, PARAMS_DTYPE, Trees, records
+from sklboost.structs import NODE_DTYPE, OUTPUT_DTYPE, PARAMS_DTYPE, Trees, records
 from sklboost.tree.column_sampling import allocate_column_sample
 from sklboost.tree.frontier import choose_frontier, plan_builds, start_tree
 from sklboost.tree.growing import Draws, TreeKeys, grow_tree, sum_root
@@ -46,6 +46,7 @@ def params(**changes):
     plain |= dict(reg_lambda=0.0, reg_alpha=0.0, gamma=0.0, min_child_weight=0.0)
     plain |= dict(subsample=1.0, sampling_method="uniform")
     plain |= dict(colsample_bytree=1.0, colsample_bylevel=1.0, colsample_bynode=1.0)
+    plain |= dict(multi_strategy="one_output_per_tree")
     return tree_params(**(plain | dict(max_delta_step=0.0, pruning="post") | changes))
 
 
@@ -56,6 +57,7 @@ def as_trees(tables, settings):
         np.cumsum([0, *map(len, tables)]),
         np.zeros(len(tables), dtype=np.int64),
         np.full(len(tables), np.array(tuple(settings), PARAMS_DTYPE)).view(np.recarray),
+        records((sum(map(len, tables)), 0), OUTPUT_DTYPE),
     )
 
 
@@ -75,12 +77,16 @@ def make_data(seed, n_rows, n_features=3, n_values=7):
 
 
 class Grown(NamedTuple):
-    """A tree: its nodes, the raw scores it added, the workspace it grew in, what was drawn."""
+    """A tree: its nodes, the raw scores it added, the workspace it grew in, what was drawn.
+
+    And what its nodes have of each output.
+    """
 
     nodes: np.ndarray
     raw_score: np.ndarray
     workspace: tuple
     draws: Draws
+    outputs: np.ndarray
 
 
 def tree_keys(seed, round_=0):
@@ -90,21 +96,25 @@ def tree_keys(seed, round_=0):
 
 
 def grow(matrix, gradient, hessian, settings, *, n_threads=1, key=0, workspace=None):
-    """Grow one tree as boosting does."""
-    workspace = workspace or allocate_workspace(matrix, settings, n_threads)
-    raw_score = np.zeros(len(gradient))
+    """Grow one tree as boosting does; of several outputs if gradients are 2-D."""
+    shape = gradient.shape
+    gradient, hessian = np.atleast_2d(gradient, hessian)
+    n_outputs, n_rows = gradient.shape
+    workspace = workspace or allocate_workspace(matrix, settings, n_outputs, n_threads)
+    raw_score = np.zeros((n_outputs, n_rows))
     derivatives = weigh(gradient, hessian, NO_WEIGHT)
     draws = Draws(
         tree_keys(key),
-        allocate_row_sample(len(gradient), settings, n_threads),
+        allocate_row_sample(n_rows, settings, n_threads),
         allocate_column_sample(matrix.rows.shape[1], n_threads),
     )
     run(
         *(grow_tree, matrix, derivatives, draws, settings, workspace, raw_score),
         n_threads=n_threads,
     )
-    nodes = workspace.tree.nodes[: workspace.tree.counts[0].n_nodes].copy()
-    return Grown(nodes, raw_score, workspace, draws)
+    n_nodes = workspace.tree.counts[0].n_nodes
+    nodes, outputs = workspace.tree.nodes[:n_nodes].copy(), workspace.tree.outputs[:n_nodes].copy()
+    return Grown(nodes, raw_score.reshape(shape), workspace, draws, outputs)
 
 
 def assert_same_tree(one, other):
@@ -120,16 +130,17 @@ def watch_growth(matrix, gradient, hessian, settings, check, n_threads=1):
 
     It is called after every time that histograms were built.
     """
-    workspace = allocate_workspace(matrix, settings, n_threads)
+    gradient, hessian = np.atleast_2d(gradient, hessian)
+    workspace = allocate_workspace(matrix, settings, len(gradient), n_threads)
     run(
         quantize,
         weigh(gradient, hessian, NO_WEIGHT),
         np.uint64(hash_key(0, 0, 0)),
         workspace.gradients,
     )
-    steps = workspace.gradients.steps
-    search = Search(matrix, (float(steps[0]), float(steps[1])), settings)
+    search = Search(matrix, workspace.gradients.steps, settings)
     packed, counts = workspace.gradients.packed, workspace.tree.counts[0]
+    bundles = workspace.gradients.bundles
     columns = allocate_column_sample(matrix.rows.shape[1], n_threads)
 
     def grow_and_check(team):
@@ -138,9 +149,9 @@ def watch_growth(matrix, gradient, hessian, settings, check, n_threads=1):
             reset_tasks(team)
             start_tree(team, search, workspace)
         barrier(team)
-        build_histograms(team, matrix, packed, workspace)
+        build_histograms(team, matrix, bundles, workspace)
         if team.rank == 0:
-            sum_root(matrix, search.steps, settings, workspace)
+            sum_root(search, workspace)
             check(search, packed, workspace)
         barrier(team)
         find_splits(team, search, workspace, columns)
@@ -155,7 +166,7 @@ def watch_growth(matrix, gradient, hessian, settings, check, n_threads=1):
             if team.rank == 0:
                 plan_builds(team, search, workspace)
             barrier(team)
-            build_histograms(team, matrix, packed, workspace)
+            build_histograms(team, matrix, bundles, workspace)
             if team.rank == 0:
                 check(search, packed, workspace)
             barrier(team)

@@ -12,7 +12,7 @@ from sklboost.tree.frontier import (
 from sklboost.tree.open_nodes import add_open
 from sklboost.tree.quantization import pack
 from sklboost.tree.splitting import Search
-from sklboost.tree.workspace import allocate_workspace, max_nodes
+from sklboost.tree.workspace import LEFT, OWN, allocate_workspace, max_nodes
 from tests.tree.growth import binned, params
 
 pytestmark = pytest.mark.interpreted
@@ -23,7 +23,7 @@ X_OF_FOUR = np.array([[1.0], [2.0], [8.0], [np.nan]])
 def make_workspace(settings=None, n_rows=40):
     """Give a workspace in which all slots are free and no node is open."""
     matrix = binned(np.arange(float(n_rows))[:, np.newaxis])
-    workspace = allocate_workspace(matrix, settings or params(max_depth=4), 1)
+    workspace = allocate_workspace(matrix, settings or params(max_depth=4), 1, 1)
     counts, pool = workspace.tree.counts[0], workspace.pool
     counts.n_free = len(pool.free_slots)
     pool.free_slots[:] = np.arange(counts.n_free)
@@ -123,11 +123,11 @@ def test_a_new_leaf_and_a_new_split():
     tree, counts = workspace.tree, workspace.tree.counts[0]
     start_leaf(0, -1, tree)
     assert tree.growth[0].depth == 0
-    tree.growth[0].packed_sum = pack(-12.0, 20.0)
+    tree.sums[0, OWN, 0], tree.sums[0, LEFT, 0] = pack(-12.0, 20.0), pack(8.0, 6.0)
     split = tree.splits[0]
     split.feature, split.below, split.bin, split.default_left = 0, 1, 2, 1
-    split.left_sum, split.gain = pack(8.0, 6.0), 7.5
-    split_node(0, Search(binned(X_OF_FOUR), (0.5, 0.5), settings), tree)
+    split.gain = 7.5
+    split_node(0, Search(binned(X_OF_FOUR), np.array([[0.5, 0.5]]), settings), tree)
     node = tree.nodes[0]
     assert (node.left, node.right, node.feature, node.default_left) == (1, 2, 0, 1)
     assert (node.threshold, node.gain) == (5.0, 7.5)

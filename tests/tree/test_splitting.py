@@ -35,17 +35,26 @@ def prepare(X, gradient, hessian=None, **settings):
     gradient = np.asarray(gradient, dtype=np.float32)
     hessian = np.ones_like(gradient) if hessian is None else np.asarray(hessian, dtype=np.float32)
     matrix = binned(np.asarray(X, dtype=float).reshape(len(gradient), -1))
-    workspace = allocate_workspace(matrix, params(max_depth=1), 1)
-    run(quantize, weigh(gradient, hessian, NO_WEIGHT), np.uint64(0), workspace.gradients)
-    steps = tuple(map(float, workspace.gradients.steps))
-    packed = workspace.gradients.packed
+    workspace = allocate_workspace(matrix, params(max_depth=1), 1, 1)
+    derivatives = weigh(*np.atleast_2d(gradient, hessian), NO_WEIGHT)
+    run(quantize, derivatives, np.uint64(0), workspace.gradients)
+    packed, steps = workspace.gradients.packed[0], workspace.gradients.steps
     histogram = plain_histogram(matrix, packed, np.arange(len(gradient)))
     return Search(matrix, steps, params(**settings)), histogram, packed.sum()
 
 
 def searched(search, total, n_rows=1000):
     """Give what split search knows of a node."""
-    return SearchedNode(total, n_rows, similarity(*unpack(total, search.steps), search.params))
+    gradient, hessian = unpack(total, search.steps[0])
+    own = similarity(gradient, hessian, search.params)
+    return SearchedNode(np.array([total]), n_rows, own, hessian)
+
+
+def gains_of(search, node, left_start, sums):
+    """Give the gains of all splits, with one output."""
+    gains, others = np.empty(len(sums)), np.zeros((2, len(sums)))
+    compute_gains(search, node, left_start, sums, others, gains)
+    return gains
 
 
 def scan(search, histogram, total, feature=0, best=None):
@@ -58,11 +67,14 @@ def scan(search, histogram, total, feature=0, best=None):
     scratch = SearchScratch(
         candidates,
         candidates,
-        np.empty(n_bins, dtype=np.int64),
+        np.empty(0, dtype=np.int64),
+        np.empty((1, n_bins), dtype=np.int64),
         np.empty(n_bins, dtype=np.int64),
         np.empty((2, n_bins)),
+        np.zeros((2, n_bins)),
     )
-    scan_feature(search, searched(search, total), histogram, feature, scratch, best)
+    histograms = histogram[np.newaxis]
+    scan_feature(search, searched(search, total), histograms, feature, scratch, best)
     return best
 
 
@@ -105,9 +117,7 @@ def test_the_bound_hides_no_better_split(settings):
         node = searched(search, total)
         for left_start in (np.int64(0), histogram[-1]):  # the last bin as if it were missing values
             sums = np.cumsum(histogram[:-1]) - histogram[:-1]
-            gains = np.empty(len(sums))
-            compute_gains(search, node, left_start, sums, gains)
-            best = gains.max()
+            best = gains_of(search, node, left_start, sums).max()
             if best == -inf:
                 continue
             least = best + node.similarity
@@ -130,13 +140,13 @@ DOSAGE, RESIDUALS = [10.0, 20.0, 25.0, 35.0], [-10.5, 6.5, 7.5, -7.5]
 )
 def test_worked_gains(reg_lambda, gains):
     search, histogram, total = prepare(DOSAGE, np.negative(RESIDUALS), reg_lambda=reg_lambda)
-    sums, found = np.cumsum(histogram) - histogram, np.empty(4)
-    compute_gains(search, searched(search, total), np.int64(0), sums, found)
+    sums = np.cumsum(histogram) - histogram
+    found = gains_of(search, searched(search, total), np.int64(0), sums)
     assert_allclose(found, [-inf, *gains], atol=5e-5)  # nothing before the first bin
     best = scan(search, histogram, total)
     assert_allclose(best.gain, gains[0], atol=5e-5)
     assert (best.feature, best.bin, best.below, best.default_left) == (0, 1, 0, 0)
-    assert unpack(best.left_sum, search.steps) == (10.5, 1.0)
+    assert unpack(best.left_sum, search.steps[0]) == (10.5, 1.0)
 
 
 @pytest.mark.interpreted
@@ -145,10 +155,8 @@ def test_worked_gains(reg_lambda, gains):
 )
 def test_min_child_weight(least, allowed):
     search, histogram, total = prepare(DOSAGE, np.negative(RESIDUALS), min_child_weight=least)
-    found = np.empty(4)
-    compute_gains(
-        search, searched(search, total), np.int64(0), np.cumsum(histogram) - histogram, found
-    )
+    sums = np.cumsum(histogram) - histogram
+    found = gains_of(search, searched(search, total), np.int64(0), sums)
     assert list(np.flatnonzero(found > -inf)) == allowed
     assert scan(search, histogram, total).feature == (0 if allowed else -1)
 
@@ -157,10 +165,9 @@ def test_min_child_weight(least, allowed):
 def test_children_without_hessian_are_not_allowed():
     search, _, _ = prepare(DOSAGE, [1, -1, 1, -1])
     histogram = [pack(1.0, 0.0), pack(-1.0, 5.0), pack(1.0, 5.0), pack(-1.0, 0.0)]
-    found = np.empty(4)
     sums = np.cumsum(histogram) - histogram
     node = searched(search, np.int64(sum(histogram)))
-    compute_gains(search, node, np.int64(0), sums, found)
+    found = gains_of(search, node, np.int64(0), sums)
     assert_array_equal(found > -inf, [False, False, True, False])
 
 
@@ -202,7 +209,7 @@ def test_missing_values_go_where_they_are_alike(gradient_of_missing, bin_, defau
     assert (best.bin, best.default_left) == (bin_, default_left)
     assert best.below == 0
     expected = (15.0, 3.0) if default_left else (5.0, 1.0)
-    assert_allclose(unpack(best.left_sum, search.steps), expected, rtol=1e-7)
+    assert_allclose(unpack(best.left_sum, search.steps[0]), expected, rtol=1e-7)
 
 
 @pytest.mark.interpreted
@@ -210,7 +217,7 @@ def test_missing_values_alone():
     search, histogram, total = prepare([0, 1, nan, nan], [1, 1, -3, -3])
     best = scan(search, histogram, total)
     assert (best.bin, best.below, best.default_left) == (0, -1, 1)
-    assert_allclose(unpack(best.left_sum, search.steps), (-6.0, 2.0), rtol=1e-7)
+    assert_allclose(unpack(best.left_sum, search.steps[0]), (-6.0, 2.0), rtol=1e-7)
     assert_allclose(best.gain, 36 / 2 + 4 / 2 - 16 / 4)
 
 
@@ -298,15 +305,16 @@ def test_chunks_of_features_change_nothing(n_features, n_threads):
 
 @pytest.mark.interpreted
 @pytest.mark.parametrize(
-    ("hessian", "n_rows", "least", "expected"),
+    ("cover", "n_rows", "least", "expected"),
     [
-        (8, 2, 0.0, True),
-        (8, 1, 0.0, False),  # a single row
-        (1, 5, 0.0, False),  # one step of hessian cannot be divided
-        (8, 5, 2.0, True),
-        (8, 5, 2.1, False),
+        (4.0, 2, 0.0, True),
+        (4.0, 1, 0.0, False),  # a single row
+        (4.0, 5, 2.0, True),
+        (4.0, 5, 2.1, False),
     ],
 )
-def test_can_be_split(hessian, n_rows, least, expected):
-    packed = pack(-3.0, float(hessian))
-    assert can_be_split(packed, n_rows, (1.0, 0.5), params(min_child_weight=least)) == expected
+def test_can_be_split(cover, n_rows, least, expected):
+    settings = params(min_child_weight=least, max_depth=1)
+    tree = allocate_workspace(binned(np.zeros((9, 1))), settings, 1, 1).tree
+    tree.nodes[0].cover, tree.growth[0].n_rows = cover, n_rows
+    assert can_be_split(0, settings, tree) == expected
