@@ -42,7 +42,33 @@ class Kernel(CPUDispatcher):
 
 def kernel(function: Callable) -> Callable:
     """Compile a function at its first call with arguments of new types; kept on disk."""
-    return _compiled(function, {})
+    return _compiled(function, {}, "")
+
+
+def made_kernel(function: Callable, name: str | None) -> Callable:
+    """Compile a function that was made around another one, as a loop around a row's formula.
+
+    Parameters
+    ----------
+    function : callable
+    name : str or None
+        Tells its code on disk from that of the same loop around others. None: nothing is kept,
+        since what it is made around may not be what it was.
+    """
+    return _compiled(function, {}, name)
+
+
+def address_of(kernel: Callable, types: tuple) -> Any:
+    """Give where the code of a kernel for arguments of these types begins.
+
+    It can be called there by kernels that were compiled without knowing it. As long as it is
+    called, the kernel must live. Where nothing is compiled, the function itself is given.
+    """
+    if numba.config.DISABLE_JIT:
+        return kernel
+    kernel.compile(types)  # type: ignore[attr-defined]
+    compiled = kernel.overloads[types]  # type: ignore[attr-defined]
+    return compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
 
 
 def inlined(function: Callable) -> Callable:
@@ -51,15 +77,16 @@ def inlined(function: Callable) -> Callable:
     For a kernel that is called in one place and often, with more arguments than there are
     registers: LLVM's own choice changes with the size of groups that have nothing to do with it.
     """
-    return _compiled(function, {"forceinline": True})
+    return _compiled(function, {"forceinline": True}, "")
 
 
-def _compiled(function: Callable, options: dict[str, Any]) -> Callable:
+def _compiled(function: Callable, options: dict[str, Any], name: str | None) -> Callable:
     if numba.config.DISABLE_JIT:
         return function
     options = _OPTIONS | options
     inner = Kernel(function, targetoptions=options | {"no_cpython_wrapper": True})
     inner.entry = CPUDispatcher(function, targetoptions=_OPTIONS)
-    inner._cache = KernelCache(function, "inner")
-    inner.entry._cache = KernelCache(function, "entry")
+    if name is not None:
+        inner._cache = KernelCache(function, f"inner{name}")
+        inner.entry._cache = KernelCache(function, f"entry{name}")
     return inner

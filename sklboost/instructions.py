@@ -72,6 +72,28 @@ def _llvm_prefetch(typingctx, array, row, column):
     return types.void(array, row, column), codegen
 
 
+_MATRIX, _DERIVATIVES = types.Array(types.float64, 2, "C"), types.Array(types.float32, 2, "C")
+# Of what call_loss passes on: rows, y, raw_score, parameters, gradient, hessian, scratch.
+LOSS_TYPES = (
+    *(types.UniTuple(types.int64, 2), _MATRIX, _MATRIX, types.Array(types.float64, 1, "C")),
+    *(_DERIVATIVES, _DERIVATIVES, _MATRIX),
+)
+
+
+@intrinsic
+def _llvm_call(typingctx, address, rows, y, raw_score, parameters, gradient, hessian, scratch):
+    def codegen(context, builder, signature, args):
+        types_ = signature.args[1:]
+        function = context.call_conv.get_function_type(types.int64, types_)
+        pointer = builder.inttoptr(args[0], function.as_pointer())
+        status, result = context.call_conv.call_function(
+            builder, pointer, types.int64, types_, args[1:]
+        )
+        return builder.select(status.is_ok, result, ir.Constant(result.type, -2))
+
+    return types.int64(types.int64, *LOSS_TYPES), codegen
+
+
 _LANES = 64
 
 
@@ -251,6 +273,17 @@ def prefetch(array, row, column):
     """Ask the processor to fetch an element of `array`; if that is 1-D, `column` is ignored."""
 
 
+def call_loss(address, rows, y, raw_score, parameters, gradient, hessian, scratch):
+    """Call the code of a loss at `address`, see :mod:`sklboost.losses.gradients`.
+
+    Returns
+    -------
+    int
+        What it returns, or -2 if it raised an exception.
+    """
+    return address(rows, y, raw_score, parameters, gradient, hessian, scratch)
+
+
 def yield_processor():
     """Let another thread run on this processor."""
 
@@ -303,6 +336,13 @@ def _compile_atomic_store(array, index, value):
 @overload(prefetch)
 def _compile_prefetch(array, row, column):
     return lambda array, row, column: _llvm_prefetch(array, row, column)
+
+
+@overload(call_loss)
+def _compile_call_loss(address, rows, y, raw_score, parameters, gradient, hessian, scratch):
+    return lambda address, rows, y, raw_score, parameters, gradient, hessian, scratch: _llvm_call(
+        address, rows, y, raw_score, parameters, gradient, hessian, scratch
+    )
 
 
 @overload(yield_processor)

@@ -321,7 +321,7 @@ def test_ties_go_to_the_lower_position_then_to_missing_right():
 def drawn_rows(X, y, subsample, seed):
     """Give a function from the round to a mask of the rows drawn in it."""
     columns = np.stack([np.unique(x, return_inverse=True)[1] for x in X.T]).astype(np.uint8)
-    keys = row_keys(columns, y.astype(float), np.empty(0))
+    keys = row_keys(columns, y.astype(float)[np.newaxis], np.empty(0))
 
     def rows(round_):
         key = np.uint64(hash_key(seed, round_, -1))

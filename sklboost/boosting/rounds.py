@@ -10,7 +10,13 @@ import numpy as np
 from sklboost.compiling import kernel
 from sklboost.hashing import hash_key
 from sklboost.losses.base import Loss
-from sklboost.losses.gradients import allocate_scratch, fill_gradients
+from sklboost.losses.gradients import (
+    NO_FAULT,
+    CompiledLoss,
+    allocate_scratch,
+    compile_loss,
+    fill_gradients,
+)
 from sklboost.parallel import ThreadTeam, assemble, barrier
 from sklboost.structs import (
     NODE_DTYPE,
@@ -22,8 +28,9 @@ from sklboost.structs import (
     records,
 )
 from sklboost.tree.column_sampling import ColumnSample, allocate_column_sample
-from sklboost.tree.growing import Draws, TreeKeys, grow_tree
+from sklboost.tree.growing import Draws, Scores, TreeKeys, grow_tree
 from sklboost.tree.quantization import Derivatives, weigh
+from sklboost.tree.renewal import Renewal, allocate_renewal, fill_residuals, renewal_of
 from sklboost.tree.row_sampling import RowSample, allocate_row_sample, row_keys
 from sklboost.tree.workspace import allocate_workspace
 
@@ -44,9 +51,8 @@ class RoundState(NamedTuple):
     Attributes
     ----------
     matrix : TrainingBins
-    loss : int
-        ``Loss.code``.
-    y : ndarray of float64, shape (n_samples,)
+    loss : CompiledLoss
+    y : ndarray of float64, shape (n_targets, n_samples)
     raw_score : ndarray of float64, shape (n_outputs, n_samples)
         Modified by each round.
     derivatives : Derivatives
@@ -59,10 +65,12 @@ class RoundState(NamedTuple):
         Decides which rows and features are drawn.
     rows : RowSample
     columns : ColumnSample
+    renewal : Renewal
+        Of all outputs; empty: leaves are not renewed.
     """
 
     matrix: TrainingBins
-    loss: int
+    loss: CompiledLoss
     y: np.ndarray
     raw_score: np.ndarray
     derivatives: Derivatives
@@ -71,6 +79,7 @@ class RoundState(NamedTuple):
     sampling_seed: int
     rows: RowSample
     columns: ColumnSample
+    renewal: Renewal
 
 
 @kernel
@@ -94,8 +103,10 @@ def boost_rounds(team, rounds, state, params, workspace, grown):
     gradient, hessian = derivatives.gradient, derivatives.hessian
     tree = 0
     for round_ in range(rounds[0], rounds[1]):
-        loss, y, scratch = state.loss, state.y, state.scratch
-        fill_gradients(team, loss, y, raw_score, gradient, hessian, scratch)
+        y, scratch = state.y, state.scratch
+        if state.loss.is_compiled == 1:
+            fill_gradients(team, state.loss, y, raw_score, gradient, hessian, scratch)
+        fill_residuals(team, y, raw_score, state.renewal)
         barrier(team)
         n_tree_outputs = len(workspace.gradients.packed)
         for output in range(0, len(raw_score), n_tree_outputs):
@@ -113,8 +124,8 @@ def boost_rounds(team, rounds, state, params, workspace, grown):
                 np.int64(hash_key(state.sampling_seed, round_, _FEATURES - output)),
             )
             draws = Draws(keys, state.rows, state.columns)
-            own_score = raw_score[output:stop]
-            grow_tree(team, state.matrix, own, draws, params, workspace, own_score)
+            scores = Scores(raw_score[output:stop], renewal_of(state.renewal, output, stop))
+            grow_tree(team, state.matrix, own, draws, params, workspace, scores)
             if team.rank == 0:
                 store_tree(workspace.tree, grown, tree)
             tree += 1
@@ -139,7 +150,7 @@ class Rounds:
     ----------
     team : ThreadTeam
     matrix : TrainingBins
-    y : ndarray of float64, shape (n_samples,)
+    y : ndarray of float64, shape (n_targets, n_samples), or (n_samples,) for one target
     weight : ndarray of float64, shape (n_samples,) or (0,)
         Positive; empty: all 1.
     loss : Loss
@@ -175,22 +186,27 @@ class Rounds:
         sampling_seed: int,
         at_once: tuple[int, int],
     ):
+        y = np.ascontiguousarray(np.atleast_2d(y))
         gradient, hessian = np.empty((2, *raw_score.shape), dtype=np.float32)
         derivatives = weigh(gradient, hessian, weight)
         scratch = allocate_scratch(team.size)
         self._team = team
         seeds = (seed, sampling_seed)
-        rows = allocate_row_sample(len(y), params, team.size)
+        n_samples = y.shape[1]
+        rows = allocate_row_sample(n_samples, params, team.size)
         if params.subsample < 1.0:
             rows.keys[:] = row_keys(matrix.columns, y, derivatives.weight)
         columns = allocate_column_sample(matrix.rows.shape[1], team.size)
-        self._state = RoundState(
-            *(matrix, loss.code, y, raw_score, derivatives, scratch, *seeds, rows, columns)
-        )
         n_outputs, n_tree_outputs = len(raw_score), params.n_tree_outputs(len(raw_score))
         self._workspace = allocate_workspace(matrix, params, n_tree_outputs, team.size)
         self._trees_per_round = params.trees_per_round(n_outputs)
         capacity = len(self._workspace.tree.nodes)
+        renewal = allocate_renewal(loss.renewal, n_samples, capacity, team.size)
+        compiled = compile_loss(loss, team.size)
+        self._loss = loss  # as long as it lives, its code does
+        self._state = RoundState(
+            *(matrix, compiled, y, raw_score, derivatives, scratch, *seeds, rows, columns, renewal)
+        )
         worth = _VALUES_PER_CALL // (matrix.rows.size * n_outputs)
         room = _NODES_PER_CALL // (capacity * n_outputs)
         least, most = at_once
@@ -206,9 +222,21 @@ class Rounds:
         )
 
     def run(self, start: int, stop: int, params: TreeParams) -> Trees:
-        """Do the rounds ``[start, stop)`` and give a copy of their trees."""
-        grown = self.grown
-        self._team.run(boost_rounds, (start, stop), self._state, params, self._workspace, grown)
+        """Do the rounds ``[start, stop)`` and give a copy of their trees.
+
+        Raises
+        ------
+        ValueError
+            If the loss gave a gradient or hessian that is no number; the rounds then are worthless.
+        """
+        state, grown = self._state, self.grown
+        if state.loss.is_compiled == 0:
+            both = self._loss.gradients(state.y, state.raw_score)
+            state.derivatives.gradient[:], state.derivatives.hessian[:] = both
+        self._team.run(boost_rounds, (start, stop), state, params, self._workspace, grown)
+        faults = state.loss.faults[state.loss.faults != NO_FAULT]
+        if len(faults) > 0:
+            self._loss.explain_fault(int(faults.min()))
         n_trees = (stop - start) * self._trees_per_round
         starts = grown.starts[: n_trees + 1].copy()
         return Trees(

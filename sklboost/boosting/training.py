@@ -38,7 +38,7 @@ class Problem(NamedTuple):
     matrix : TrainingBins
     cuts : BinCuts
         How values became its bins.
-    y : ndarray of float64, shape (n_samples,)
+    y : ndarray of float64, shape (n_targets, n_samples)
     weight : ndarray of float64, shape (n_samples,) or (0,)
         Positive; empty: all 1.
     raw_score : ndarray of float64, shape (n_outputs, n_samples)
@@ -224,7 +224,8 @@ class Training:
     def _at_once(self) -> tuple[int, int]:
         """Give the least and the most rounds that may be done in one call."""
         plan, n_rounds = self.plan, len(self.plan.rounds)
-        if any(callback.every_round for callback in plan.callbacks):
+        is_asked = self._problem.loss.block is None  # in Python, for its gradients
+        if is_asked or any(callback.every_round for callback in plan.callbacks):
             return 1, 1
         if not plan.validation:
             return 1, n_rounds

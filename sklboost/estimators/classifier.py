@@ -1,7 +1,7 @@
 """The classifier."""
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -18,9 +18,8 @@ from sklboost.estimators.class_weights import (
 from sklboost.estimators.continuing import Continued, check_same_classes
 from sklboost.estimators.parameters.about import documented
 from sklboost.estimators.parameters.groups import ClassifierParameters
-from sklboost.losses.base import ClassLoss
-from sklboost.losses.log_loss import LogLoss
-from sklboost.losses.softmax import Softmax
+from sklboost.losses.base import ClassLoss, by_rows
+from sklboost.losses.registry import find_objective
 
 
 @documented
@@ -91,7 +90,8 @@ class XGBClassifierLite(ClassifierMixin, ClassifierParameters, BaseBooster):
         self._multipliers = class_multipliers(
             *(self.class_weight, self.scale_pos_weight, self.classes_, codes, weight)
         )
-        return LogLoss() if n_classes == 2 else Softmax(n_classes)
+        task, size = ("binary", 1) if n_classes == 2 else ("multiclass", n_classes)
+        return cast(ClassLoss, find_objective(self.objective, task).make(size, vars(self)))
 
     def _targets(
         self, y: np.ndarray, weight: np.ndarray, name: str
@@ -129,7 +129,7 @@ class XGBClassifierLite(ClassifierMixin, ClassifierParameters, BaseBooster):
         -------
         ndarray of float64, shape (n_samples,) or (n_samples, n_classes)
         """
-        return _by_rows(self._raw_scores(X, base_margin, iteration_range))
+        return by_rows(self._raw_scores(X, base_margin, iteration_range))
 
     def predict_proba(
         self, X: Any, *, base_margin: Any = None, iteration_range: tuple[int, int] | None = None
@@ -219,14 +219,9 @@ class XGBClassifierLite(ClassifierMixin, ClassifierParameters, BaseBooster):
         ndarray of float64, shape (n_samples,) or (n_samples, n_classes)
         """
         for raw_score in self._staged_raw_scores(X, base_margin):
-            yield _by_rows(raw_score)
+            yield by_rows(raw_score)
 
     def _labels(self, raw_score: np.ndarray) -> np.ndarray:
         if len(raw_score) == 1:
             return self.classes_[(raw_score[0] > 0.0).astype(np.intp)]
         return self.classes_[raw_score.argmax(axis=0)]
-
-
-def _by_rows(raw_score: np.ndarray) -> np.ndarray:
-    """Give a copy of the raw scores in the shape that users know."""
-    return raw_score[0].copy() if len(raw_score) == 1 else raw_score.T.copy()

@@ -28,7 +28,7 @@ from sklboost.estimators.progress import progress_callbacks
 from sklboost.estimators.raw_scores import add_rounds, starting_scores
 from sklboost.estimators.reading import FitTask, Rows, read_task
 from sklboost.estimators.report import describe_fit
-from sklboost.metrics.base import RoundMetric
+from sklboost.metrics.base import NOT_COMPILED, RoundMetric
 from sklboost.parallel import ThreadTeam, n_threads_for
 from sklboost.structs import BinCuts, TrainingBins, Trees
 from sklboost.tree.assembly import assemble_model, no_trees, trees_of
@@ -161,7 +161,7 @@ def _start(estimator: Any, task: FitTask, rows: Rows) -> Start:
     elif estimator.base_score is not None:
         base_score = task.loss.raw_of(float(estimator.base_score))
     else:
-        base_score = task.loss.start(rows.y, rows.weight)
+        base_score = task.loss.start(rows.targets, rows.weight)
     return Start(base_score, no_trees())
 
 
@@ -193,7 +193,9 @@ def _train(
     params = tree_params(**{name: getattr(estimator, name) for name in TREE_PARAMETERS})
     rows = task.rows
     raw_score = _raw_scores(rows, start, task.continued)
-    problem = Problem(*binned, rows.y, rows.weight, raw_score, task.loss, params, *task.seeds)
+    step = min(params.max_delta_step, task.loss.largest_step)
+    params = params._replace(max_delta_step=float(step))
+    problem = Problem(*binned, rows.targets, rows.weight, raw_score, task.loss, params, *task.seeds)
     training = Training(team, problem, plan)
     training.run()
     return training
@@ -246,6 +248,10 @@ def _metrics(
         link=estimator._link(task.loss),
         start=start,
     )
+    links = ("identity",) if estimator._numeric_target else ("logit", "softmax")
+    is_plain = task.loss.link in links and not (estimator._numeric_target and len(start[1]) > 1)
+    if not is_plain:  # compiled metrics take raw scores for predictions, or for log-odds
+        metrics = [metric._replace(code=NOT_COMPILED) for metric in metrics]
     return metrics if validation else []
 
 

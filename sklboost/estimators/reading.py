@@ -43,6 +43,11 @@ class Rows(NamedTuple):
     weight: np.ndarray
     margin: np.ndarray
 
+    @property
+    def targets(self) -> np.ndarray:
+        """Targets as losses take them, shape (n_targets, n_samples)."""
+        return np.ascontiguousarray(self.y.reshape(len(self.y), -1).T)
+
     def take(self, chosen: np.ndarray) -> "Rows":
         """Choose rows by a mask; an empty one chooses all."""
         if chosen.all():
@@ -150,6 +155,7 @@ def _rows(estimator: Any, data: CheckedData, loss: Loss, name: str) -> Rows:
     """Give checked rows with targets as the loss has them, and the weights of their classes."""
     check_margin_outputs(data.base_margin, loss.n_outputs)
     target, weight = estimator._targets(data.y, data.weight, name)
+    loss.check_targets(target, name)
     return Rows(data.X, target, weight, data.base_margin)
 
 

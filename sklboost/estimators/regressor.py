@@ -1,7 +1,6 @@
 """The regressor."""
 
 from collections.abc import Callable, Iterator
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -12,12 +11,12 @@ from sklboost.estimators.continuing import Continued
 from sklboost.estimators.parameters.about import documented
 from sklboost.estimators.validation import check_target_range
 from sklboost.losses.base import Loss
-from sklboost.losses.squared_error import SquaredError
+from sklboost.losses.registry import find_objective
 
 
 @documented
 class XGBRegressorLite(RegressorMixin, BaseBooster):
-    """Gradient boosted regression trees, squared error.
+    """Gradient boosted regression trees.
 
     Attributes
     ----------
@@ -56,10 +55,10 @@ class XGBRegressorLite(RegressorMixin, BaseBooster):
     _numeric_target = True
 
     def _link(self, loss: Any) -> Callable[[np.ndarray], np.ndarray]:
-        return itemgetter(0)
+        return loss.predictions
 
     def _choose_loss(self, y: np.ndarray, weight: np.ndarray, continued: Continued | None) -> Loss:
-        return SquaredError()
+        return find_objective(self.objective, "regression").make(1, vars(self))
 
     def _targets(
         self, y: np.ndarray, weight: np.ndarray, name: str
@@ -86,7 +85,7 @@ class XGBRegressorLite(RegressorMixin, BaseBooster):
         -------
         ndarray of float64, shape (n_samples,)
         """
-        return self._raw_scores(X, base_margin, iteration_range)[0]
+        return self._loss.predictions(self._raw_scores(X, base_margin, iteration_range))
 
     def staged_predict(self, X: Any, *, base_margin: Any = None) -> Iterator[np.ndarray]:
         """Yield the predictions after 1, 2, ... rounds.
@@ -102,4 +101,4 @@ class XGBRegressorLite(RegressorMixin, BaseBooster):
         ndarray of float64, shape (n_samples,)
         """
         for raw_score in self._staged_raw_scores(X, base_margin):
-            yield raw_score[0].copy()
+            yield self._loss.predictions(raw_score)

@@ -1,15 +1,52 @@
-"""The gradients of every loss behind one kernel, so that rounds of boosting need not leave it.
+"""The gradients of any loss behind one kernel, so that rounds of boosting need not leave it.
 
-In: the loss's code, targets and raw scores. Out: gradient and hessian of each row, not weighted.
+In: where the loss's code is, targets and raw scores. Out: gradient and hessian of each row, not
+weighted.
+
+The one idea: the rounds do not know the loss they are compiled with. They call its *block*, a
+kernel ``block(rows, y, raw_score, parameters, gradient, hessian, scratch)`` that fills both for the
+rows ``[start, stop)``, by its address. It gives the number of the first row whose derivatives are
+no numbers, or -1. So the rounds are compiled once for all losses, each loss apart, and a loss that
+a user has written in numba runs like one of ours.
 """
+
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklboost.compiling import kernel
-from sklboost.losses.base import BLOCK_ROWS, LOG_LOSS, SQUARED_ERROR
-from sklboost.losses.log_loss import log_loss_gradients
-from sklboost.losses.softmax import softmax_gradients
-from sklboost.losses.squared_error import squared_error_gradients
+from sklboost.compiling import address_of, kernel
+from sklboost.instructions import LOSS_TYPES, call_loss
+from sklboost.losses.base import BLOCK_ROWS, Loss
+from sklboost.parallel import share
+
+NO_FAULT = -1
+
+
+class CompiledLoss(NamedTuple):
+    """What rounds know of a loss.
+
+    Attributes
+    ----------
+    is_compiled : int
+        0: somebody else fills the derivatives before each round.
+    address : int
+        Of its block.
+    parameters : ndarray of float64, shape (n_outputs,)
+    faults : ndarray of int64, shape (n_threads,)
+        What the blocks said that each member called, if it was not :data:`NO_FAULT`.
+    """
+
+    is_compiled: int
+    address: Any
+    parameters: np.ndarray
+    faults: np.ndarray
+
+
+def compile_loss(loss: Loss, n_threads: int) -> CompiledLoss:
+    """Compile the block of a loss, if it has one."""
+    address = 0 if loss.block is None else address_of(loss.block, LOSS_TYPES)
+    faults = np.full(n_threads, NO_FAULT)
+    return CompiledLoss(int(loss.block is not None), address, loss.parameters, faults)
 
 
 def allocate_scratch(n_threads: int) -> np.ndarray:
@@ -24,18 +61,21 @@ def fill_gradients(team, loss, y, raw_score, gradient, hessian, scratch):
     Parameters
     ----------
     team : Team
-    loss : int
-        ``Loss.code``.
-    y : ndarray of float64, shape (n_samples,)
+    loss : CompiledLoss
+    y : ndarray of float64, shape (n_targets, n_samples)
     raw_score : ndarray of float64, shape (n_outputs, n_samples)
     gradient, hessian : ndarray of float32, shape (n_outputs, n_samples)
         Filled.
     scratch : ndarray of float64
         From :func:`allocate_scratch`.
     """
-    if loss == SQUARED_ERROR:
-        squared_error_gradients(team, y, raw_score[0], gradient[0], hessian[0])
-    elif loss == LOG_LOSS:
-        log_loss_gradients(team, y, raw_score[0], gradient[0], hessian[0])
-    else:
-        softmax_gradients(team, y, raw_score, gradient, hessian, scratch)
+    start, stop = share(team, y.shape[1])
+    rows = (np.int64(start), np.int64(stop))
+    fault = call_loss(
+        loss.address, rows, y, raw_score, loss.parameters, gradient, hessian, scratch[team.rank]
+    )
+    if fault != NO_FAULT:
+        # no sum must be made of these; the caller is told after the round
+        gradient[:, start:stop] = 0.0
+        hessian[:, start:stop] = 1.0
+        loss.faults[team.rank] = fault

@@ -1,65 +1,83 @@
 """Log loss of two classes, in log-odds z: ``-y z + log(1 + e^z)``, with p = 1 / (1 + e^-z).
 
-Gradient ``p - y``, hessian ``p (1 - p)``.
+Gradient ``p - y``, hessian ``p (1 - p)``. A target may be a probability, too. With several targets,
+each is a label that a row has or has not.
 """
-
-import math
 
 import numpy as np
 
 from sklboost.compiling import kernel
-from sklboost.elementary import exp_of_negative
-from sklboost.losses.base import LOG_LOSS, weighted_mean
-from sklboost.parallel import share
+from sklboost.elementary import exp_of_negative, log_of_one_plus
+from sklboost.losses.base import ClassLoss
+from sklboost.losses.rows import RowLoss
+from sklboost.losses.squared_error import known_means
+from sklboost.losses.targets import check_within
 
-# As in XGBoost: keeps the cover of a saturated row positive.
-_MIN_HESSIAN = 1e-16
+# Of start values in log-odds: where all targets are 0, or 1, the best constant is infinite.
+_LARGEST_START = 16.0
 
 
-@kernel
-def log_loss_gradients(team, y, raw_score, gradient, hessian):
-    """Fill ``p - y`` and ``p (1 - p)`` for this member's share of the rows."""
-    # slices, so that the compiler sees that no index is negative and makes vectors of the loop
-    start, stop = share(team, len(y))
-    y, raw_score = y[start:stop], raw_score[start:stop]
-    gradient, hessian = gradient[start:stop], hessian[start:stop]
-    for row in range(len(y)):
+class LogLoss(RowLoss, ClassLoss):
+    """Log loss of two classes; y is 0 or 1, or from 0 to 1."""
+
+    name = "binary:logistic"
+    link = "logit"
+
+    @staticmethod
+    @kernel
+    def derivatives(y, z, parameter):
+        """Give ``p - y`` and ``p (1 - p)``."""
         # e^-|z| cannot overflow; p and 1 - p both come out to full precision
-        decay = exp_of_negative(-abs(raw_score[row]))
+        decay = exp_of_negative(-abs(z))
         larger, smaller = 1.0 / (1.0 + decay), decay / (1.0 + decay)
-        is_positive = raw_score[row] >= 0.0
+        is_positive = z >= 0.0
         probability = larger if is_positive else smaller
         complement = smaller if is_positive else larger
-        # y is 0 or 1; written so, a saturated row's gradient is a tiny number and not 0
-        gradient[row] = probability * (1.0 - y[row]) - complement * y[row]
-        hessian[row] = max(larger * smaller, _MIN_HESSIAN)
+        # written so, a saturated row's gradient is a tiny number and not 0
+        return probability * (1.0 - y) - complement * y, larger * smaller
 
-
-class LogLoss:
-    """Log loss of two classes; y is 0 or 1."""
-
-    code = LOG_LOSS
-    n_outputs = 1
+    @staticmethod
+    @kernel
+    def row_value(y, z, parameter):
+        """Give ``-y z + log(1 + e^z)``, written so that nothing overflows or cancels."""
+        return max(z, 0.0) - y * z + log_of_one_plus(exp_of_negative(-abs(z)))
 
     def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """Give the log-odds of the share of ones."""
-        # from both shares: a share close to 1 would round to 1
-        odds = weighted_mean(y, weight) / weighted_mean(1.0 - y, weight)
-        return np.array([math.log(odds)])
+        """Give the log-odds of the mean target."""
+        # from both means: one close to 1 would round to 1
+        with np.errstate(divide="ignore"):
+            log_odds = np.log(known_means(y, weight)) - np.log(known_means(1.0 - y, weight))
+        return np.clip(log_odds, -_LARGEST_START, _LARGEST_START)
 
     def raw_of(self, prediction: float) -> np.ndarray:
         """Give the log-odds of a probability."""
-        return np.array([math.log(prediction) - math.log1p(-prediction)])
+        return np.full(self.n_outputs, np.log(prediction) - np.log1p(-prediction))
+
+    def predictions(self, raw_score: np.ndarray) -> np.ndarray:
+        """Give the probabilities of 1, shape (n_samples,) or (n_samples, n_outputs)."""
+        chances = np.where(raw_score >= 0.0, *_probabilities(raw_score))
+        return chances[0] if len(chances) == 1 else np.ascontiguousarray(chances.T)
 
     def probabilities(self, raw_score: np.ndarray) -> np.ndarray:
         """Give the probabilities of both classes, shape (n_samples, 2)."""
-        decay = np.exp(-np.abs(raw_score[0]))
-        larger, smaller = 1.0 / (1.0 + decay), decay / (1.0 + decay)
+        larger, smaller = _probabilities(raw_score[0])
         is_positive = raw_score[0] >= 0.0
         return np.column_stack(
             [np.where(is_positive, smaller, larger), np.where(is_positive, larger, smaller)]
         )
 
-    def value(self, y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
-        """Give the mean of ``-log`` of the probability of what happened."""
-        return weighted_mean(np.logaddexp(0.0, raw_score[0]) - y * raw_score[0], weight)
+    def check_targets(self, y: np.ndarray, name: str) -> None:
+        """Raise ValueError for a target outside of 0 to 1."""
+        check_within(y, name, self.name, 0.0, 1.0)
+
+
+class LogisticRegression(LogLoss):
+    """Log loss of targets that are probabilities, as a regression."""
+
+    name = "reg:logistic"
+
+
+def _probabilities(raw_score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Give the probability of the likelier class and of the other."""
+    decay = np.exp(-np.abs(raw_score))
+    return 1.0 / (1.0 + decay), decay / (1.0 + decay)

@@ -11,27 +11,27 @@ import numpy as np
 
 from sklboost.compiling import kernel
 from sklboost.elementary import exp_of_negative
-from sklboost.losses.base import BLOCK_ROWS, SOFTMAX, weighted_mean
-from sklboost.parallel import share
+from sklboost.losses.base import BLOCK_ROWS, ClassLoss, weighted_mean
+from sklboost.losses.gradients import NO_FAULT
 
 _MIN_HESSIAN = 1e-16
 
 
 @kernel
-def softmax_gradients(team, y, raw_score, gradient, hessian, scratch):
-    """Fill gradient and hessian of this member's share of the rows, all outputs.
+def softmax_block(rows, y, raw_score, parameters, gradient, hessian, scratch):
+    """Fill gradient and hessian of the rows ``[start, stop)``, all outputs.
 
     Block by block, and within a block output by output: every inner loop runs over rows and becomes
     vector instructions.
     """
-    start, stop = share(team, len(y))
-    for first in range(start, stop, BLOCK_ROWS):
-        rows = (first, min(first + BLOCK_ROWS, stop))
-        _softmax_block(rows, y, raw_score, gradient, hessian, scratch[team.rank])
+    for first in range(rows[0], rows[1], BLOCK_ROWS):
+        some = (first, min(first + BLOCK_ROWS, rows[1]))
+        _softmax_rows(some, y[0], raw_score, gradient, hessian, scratch)
+    return NO_FAULT
 
 
 @kernel
-def _softmax_block(rows, y, raw_score, gradient, hessian, scratch):
+def _softmax_rows(rows, y, raw_score, gradient, hessian, scratch):
     """Do the rows ``[start, stop)``; `scratch` holds their largest raw score and sum of terms."""
     first, last = rows
     n_outputs = raw_score.shape[0]
@@ -57,22 +57,34 @@ def _softmax_block(rows, y, raw_score, gradient, hessian, scratch):
             own_hessian[row] = max(factor * probability * (1.0 - probability), _MIN_HESSIAN)
 
 
-class Softmax:
+class Softmax(ClassLoss):
     """Log loss of `n_outputs` classes; y is 0 to ``n_outputs - 1``."""
 
-    code = SOFTMAX
+    name = "multi:softprob"
+    link = "softmax"
+    block = staticmethod(softmax_block)
 
     def __init__(self, n_outputs: int):
         self.n_outputs = n_outputs
+        self.parameters = np.zeros(n_outputs)
+
+    def gradients(self, y: np.ndarray, raw_score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Give gradient and hessian of each output."""
+        gradient, hessian = np.empty((2, *raw_score.shape))
+        rows, scratch = (0, raw_score.shape[1]), np.empty((2, BLOCK_ROWS))
+        targets = np.atleast_2d(y)
+        self.block(rows, targets, raw_score, self.parameters, gradient, hessian, scratch)
+        return gradient, hessian
 
     def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Give the logarithms of the shares of the classes."""
-        shares = [weighted_mean((y == k).astype(float), weight) for k in range(self.n_outputs)]
+        codes = np.atleast_2d(y)[0]
+        shares = [weighted_mean((codes == k).astype(float), weight) for k in range(self.n_outputs)]
         return np.log(shares)
 
-    def raw_of(self, prediction: float) -> np.ndarray:
-        """Give the same raw score for every class: equal probabilities, whatever the number."""
-        return np.full(self.n_outputs, prediction)
+    def predictions(self, raw_score: np.ndarray) -> np.ndarray:
+        """Give the probabilities of the classes, shape (n_samples, n_outputs)."""
+        return self.probabilities(raw_score)
 
     def probabilities(self, raw_score: np.ndarray) -> np.ndarray:
         """Give the probabilities of the classes, shape (n_samples, n_outputs)."""
@@ -81,7 +93,8 @@ class Softmax:
 
     def value(self, y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
         """Give the mean of ``-log`` of the probability of what happened."""
+        codes = np.atleast_2d(y)[:1].astype(np.intp)
         largest = raw_score.max(axis=0)
         log_total = np.log(np.exp(raw_score - largest).sum(axis=0)) + largest
-        own = np.take_along_axis(raw_score, y.astype(np.intp)[np.newaxis], axis=0)[0]
+        own = np.take_along_axis(raw_score, codes, axis=0)[0]
         return weighted_mean(log_total - own, weight)

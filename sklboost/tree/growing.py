@@ -19,6 +19,7 @@ from sklboost.tree.histogram import build_histograms, sum_cells
 from sklboost.tree.partition import add_leaf_values, own_all_rows, route_rows
 from sklboost.tree.pruning import close_gaps, name_final_leaves, prune
 from sklboost.tree.quantization import quantize
+from sklboost.tree.renewal import Renewal, renew_leaves
 from sklboost.tree.row_sampling import RowSample, draw_rows
 from sklboost.tree.splitting import Search, find_splits
 from sklboost.tree.workspace import OWN
@@ -53,6 +54,21 @@ class Draws(NamedTuple):
     columns: ColumnSample
 
 
+class Scores(NamedTuple):
+    """What a tree is to change, and how.
+
+    Attributes
+    ----------
+    raw_score : ndarray of float64, shape (n_outputs, n_samples)
+        Of one output, or of all that the tree has values for. Leaf values are added to it.
+    renewal : Renewal
+        What these are renewed from; empty: they stay.
+    """
+
+    raw_score: np.ndarray
+    renewal: Renewal
+
+
 @kernel
 def sum_root(search, workspace):
     """Fill the root's sums and value: any one feature's cells hold all rows.
@@ -73,7 +89,7 @@ def sum_root(search, workspace):
 
 
 @kernel
-def grow_tree(team, matrix, derivatives, draws, params, workspace, raw_score):
+def grow_tree(team, matrix, derivatives, draws, params, workspace, scores):
     """Grow one tree on the derivatives and add its leaf values to the raw scores.
 
     Every member of the team calls it.
@@ -88,8 +104,8 @@ def grow_tree(team, matrix, derivatives, draws, params, workspace, raw_score):
     params : TreeParams
     workspace : Workspace
         Overwritten; the tree is in ``workspace.tree.nodes[:counts.n_nodes]``, and `outputs`.
-    raw_score : ndarray of float64, shape (n_outputs, n_samples)
-        Added to in place. Of one output, or of all that the tree has values for.
+    scores : Scores
+        Added to in place.
     """
     gradients, counts = workspace.gradients, workspace.tree.counts[0]
     keys = draws.keys
@@ -127,6 +143,8 @@ def grow_tree(team, matrix, derivatives, draws, params, workspace, raw_score):
         prune(workspace.tree, params)
         name_final_leaves(workspace.tree)
     barrier(team)
-    add_leaf_values(team, matrix, workspace, raw_score)
+    if scores.renewal.leaf.shape[1] > 0:
+        renew_leaves(team, matrix, derivatives, scores.renewal, params, workspace)
+    add_leaf_values(team, matrix, workspace, scores.raw_score)
     if team.rank == 0:
         close_gaps(workspace.tree)

@@ -130,8 +130,8 @@ def add_by_side(column, row_list, going_left, values, raw_score):
 
 
 @inlined
-def add_segment_values(matrix, workspace, node, block, output, raw_score):
-    """Add the leaf values, of one output, of the rows that `node` owns in `block`.
+def add_segment_values(matrix, workspace, node, block, values, target):
+    """Add `values`, one a node, of the rows that `node` owns in `block`.
 
     The children of a split that was made last own no rows: they are told apart by bin here, which
     saves writing their lists.
@@ -141,29 +141,35 @@ def add_segment_values(matrix, workspace, node, block, output, raw_score):
     row_list = partition.lists[tree.growth[node].depth % 2, start:stop]
     left, right = tree.nodes[node].left, tree.nodes[node].right
     if left < 0:
-        value = tree.outputs[tree.growth[node].final, output].value
+        value = values[node]
         for position in range(len(row_list)):
-            raw_score[np.uint64(row_list[np.uint64(position)])] += value
+            target[np.uint64(row_list[np.uint64(position)])] += value
         return
-    values = (tree.outputs[right, output].value, tree.outputs[left, output].value)
+    sides = (values[right], values[left])
     split = tree.splits[node]
     going_left = left_range(split, matrix)
-    add_by_side(matrix.columns[split.feature], row_list, going_left, values, raw_score)
+    add_by_side(matrix.columns[split.feature], row_list, going_left, sides, target)
+
+
+@kernel
+def add_values(team, matrix, workspace, n_blocks, target):
+    """Add to each row of the first blocks what ``tree.values`` says; ends when all are done.
+
+    `target` has shape (n_outputs, n_samples), or fewer outputs, of which `values` are then used.
+    """
+    tree = workspace.tree
+    block = next_task(team, _ADD_COUNTER)
+    while block < n_blocks:
+        for output in range(len(target)):
+            values, own_target = tree.values[output], target[output]
+            for node in range(tree.counts[0].n_nodes):
+                if tree.growth[node].owns_rows == 1:
+                    add_segment_values(matrix, workspace, node, block, values, own_target)
+        block = next_task(team, _ADD_COUNTER)
+    barrier(team)
 
 
 @kernel
 def add_leaf_values(team, matrix, workspace, raw_score):
-    """Add to each row's raw score the value of the leaf it reached; ends when all are done.
-
-    ``growth.final`` must name, for a node that pruning swallowed, the leaf that swallowed it.
-    """
-    tree, n_blocks = workspace.tree, workspace.partition.start.shape[0]
-    block = next_task(team, _ADD_COUNTER)
-    while block < n_blocks:
-        for output in range(len(raw_score)):
-            own_score = raw_score[output]
-            for node in range(tree.counts[0].n_nodes):
-                if tree.growth[node].owns_rows == 1:
-                    add_segment_values(matrix, workspace, node, block, output, own_score)
-        block = next_task(team, _ADD_COUNTER)
-    barrier(team)
+    """Add to each row's raw score the value of the leaf it reached; ends when all are done."""
+    add_values(team, matrix, workspace, workspace.partition.start.shape[0], raw_score)

@@ -32,7 +32,7 @@ def prune(tree, params):
 
 @kernel
 def name_final_leaves(tree):
-    """Set ``growth.final`` to the node itself, or to the leaf that swallowed it."""
+    """Set ``growth.final`` to the node itself, or to the leaf that swallowed it; and ``values``."""
     nodes, growth = tree.nodes, tree.growth
     growth[0].final = 0
     for node in range(1, tree.counts[0].n_nodes):
@@ -41,6 +41,15 @@ def name_final_leaves(tree):
             growth[node].final = node
         else:
             growth[node].final = growth[parent].final
+    set_values(tree)
+
+
+@kernel
+def set_values(tree):
+    """Set ``tree.values`` to what rows that reached a node get."""
+    for output in range(tree.values.shape[0]):
+        for node in range(tree.counts[0].n_nodes):
+            tree.values[output, node] = tree.outputs[tree.growth[node].final, output].value
 
 
 @kernel

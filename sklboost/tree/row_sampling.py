@@ -81,19 +81,20 @@ def row_keys(columns: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarr
     ----------
     columns : ndarray of uint8 or uint16, shape (n_features, n_samples)
         Bins.
-    y : ndarray of float64, shape (n_samples,)
+    y : ndarray of float64, shape (n_targets, n_samples)
     weight : ndarray of float64, shape (n_samples,) or (0,)
     """
-    keys = np.arange(len(y), dtype=np.uint32)
-    if len(y) > FEW_ROWS:
+    n_samples = y.shape[1]
+    keys = np.arange(n_samples, dtype=np.uint32)
+    if n_samples > FEW_ROWS:
         return keys
-    content = np.zeros(len(y), dtype=np.uint64)
-    numbers = [(y + 0.0).view(np.uint64)]  # -0.0 becomes 0.0, which equals it
+    content = np.zeros(n_samples, dtype=np.uint64)
+    numbers = [*(y + 0.0).view(np.uint64)]  # -0.0 becomes 0.0, which equals it
     if len(weight) > 0:
         numbers.append(weight.view(np.uint64))
     for column in (*columns, *numbers):
         content = content * _FACTOR + column  # modulo 2^64
-    keys[np.argsort(content, kind="stable")] = np.arange(len(y))
+    keys[np.argsort(content, kind="stable")] = np.arange(n_samples)
     return keys
 
 

@@ -100,6 +100,8 @@ class GrowingTree(NamedTuple):
         The nodes being split now.
     searched : ndarray of int64, shape (capacity,)
         Their children whose best split is being looked for.
+    values : ndarray of float64, shape (n_outputs, capacity)
+        What is added for the rows of a node in the end.
     """
 
     nodes: np.recarray
@@ -111,6 +113,7 @@ class GrowingTree(NamedTuple):
     open_nodes: np.ndarray
     frontier: np.ndarray
     searched: np.ndarray
+    values: np.ndarray
 
 
 class RowPartition(NamedTuple):
@@ -248,6 +251,7 @@ def allocate_workspace(
             open_nodes=np.empty(capacity, dtype=np.int64),
             frontier=np.empty(capacity, dtype=np.int64),
             searched=np.empty(capacity, dtype=np.int64),
+            values=np.empty((n_outputs, capacity)),
         ),
         partition=RowPartition(
             lists=np.empty((2, n_samples), dtype=np.uint32),

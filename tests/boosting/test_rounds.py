@@ -7,7 +7,7 @@ from sklboost.boosting.callbacks import TrainingCallback
 from sklboost.boosting.training import Plan, Problem, Training
 from sklboost.data.binning import bin_matrix
 from sklboost.data.raw import raw_matrix
-from sklboost.losses.gradients import allocate_scratch, fill_gradients
+from sklboost.losses.gradients import allocate_scratch, compile_loss, fill_gradients
 from sklboost.losses.log_loss import LogLoss
 from sklboost.losses.softmax import Softmax
 from sklboost.losses.squared_error import SquaredError
@@ -108,8 +108,8 @@ def test_roots_hold_the_sums_of_all_rows(loss):
     for round_, (_, stage) in enumerate(stages):
         gradient, hessian = np.empty((2, *raw.shape), dtype=np.float32)
         with ThreadTeam(1) as team:
-            scratch = allocate_scratch(team.size)
-        team.run(fill_gradients, loss.code, y, raw, gradient, hessian, scratch)
+            scratch, compiled = allocate_scratch(team.size), compile_loss(loss, team.size)
+        team.run(fill_gradients, compiled, y[np.newaxis], raw, gradient, hessian, scratch)
         assert_allclose(roots[round_]["gradient"], gradient @ weight, atol=1e-5)
         assert_allclose(roots[round_]["cover"], hessian @ weight, rtol=1e-6)
         raw = stage  # what the next round's gradients come from

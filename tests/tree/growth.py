@@ -12,10 +12,11 @@ from sklboost.parallel import ThreadTeam, barrier, reset_tasks
 from sklboost.structs import NODE_DTYPE, OUTPUT_DTYPE, PARAMS_DTYPE, Trees, records
 from sklboost.tree.column_sampling import allocate_column_sample
 from sklboost.tree.frontier import choose_frontier, plan_builds, start_tree
-from sklboost.tree.growing import Draws, TreeKeys, grow_tree, sum_root
+from sklboost.tree.growing import Draws, Scores, TreeKeys, grow_tree, sum_root
 from sklboost.tree.histogram import build_histograms
 from sklboost.tree.partition import own_all_rows, route_rows
 from sklboost.tree.quantization import gradient_of, hessian_of, quantize, weigh
+from sklboost.tree.renewal import allocate_renewal
 from sklboost.tree.row_sampling import allocate_row_sample
 from sklboost.tree.splitting import Search, find_splits
 from sklboost.tree.workspace import allocate_workspace
@@ -102,6 +103,7 @@ def grow(matrix, gradient, hessian, settings, *, n_threads=1, key=0, workspace=N
     n_outputs, n_rows = gradient.shape
     workspace = workspace or allocate_workspace(matrix, settings, n_outputs, n_threads)
     raw_score = np.zeros((n_outputs, n_rows))
+    no_renewal = allocate_renewal(np.empty(0), n_rows, 0, n_threads)
     derivatives = weigh(gradient, hessian, NO_WEIGHT)
     draws = Draws(
         tree_keys(key),
@@ -109,7 +111,8 @@ def grow(matrix, gradient, hessian, settings, *, n_threads=1, key=0, workspace=N
         allocate_column_sample(matrix.rows.shape[1], n_threads),
     )
     run(
-        *(grow_tree, matrix, derivatives, draws, settings, workspace, raw_score),
+        *(grow_tree, matrix, derivatives, draws, settings, workspace),
+        Scores(raw_score, no_renewal),
         n_threads=n_threads,
     )
     n_nodes = workspace.tree.counts[0].n_nodes

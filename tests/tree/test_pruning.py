@@ -27,8 +27,10 @@ def make_tree(*nodes):
     nothing = np.empty(0, dtype=np.int64)
     outputs = np.zeros((n, 1), dtype=OUTPUT_DTYPE).view(np.recarray)
     outputs.value[:, 0] = table.value
-    sums = np.empty((n, 2, 1), dtype=np.int64)
-    return GrowingTree(table, growth, splits, outputs, sums, counts, nothing, nothing, nothing)
+    sums, values = np.empty((n, 2, 1), dtype=np.int64), np.empty((1, n))
+    return GrowingTree(
+        *(table, growth, splits, outputs, sums, counts, nothing, nothing, nothing, values)
+    )
 
 
 def pruned(gamma, *nodes):

@@ -114,15 +114,15 @@ def test_keys_of_few_rows_go_by_their_content():
     random = np.random.default_rng(0)
     columns = random.integers(0, 3, (3, 100)).astype(np.uint8)
     y = random.integers(0, 2, 100).astype(float)
-    keys = row_keys(columns, y, NO_WEIGHT)
+    keys = row_keys(columns, y[np.newaxis], NO_WEIGHT)
     assert keys.dtype == np.uint32
     assert_array_equal(np.sort(keys), np.arange(100))  # equal rows, too, are told apart
     order = random.permutation(100)
-    shuffled = row_keys(columns[:, order], y[order], NO_WEIGHT)
+    shuffled = row_keys(columns[:, order], y[np.newaxis, order], NO_WEIGHT)
     assert np.any(shuffled != keys[order])  # which of equal rows is which
     expected = contents(keys, columns, y)
     assert_array_equal(contents(shuffled, columns[:, order], y[order]), expected)
-    assert_array_equal(row_keys(columns, np.where(y == 0, -0.0, y), NO_WEIGHT), keys)
+    assert_array_equal(row_keys(columns, np.where(y == 0, -0.0, y)[np.newaxis], NO_WEIGHT), keys)
 
 
 @pytest.mark.interpreted
@@ -131,16 +131,16 @@ def test_all_of_the_content_counts(change):
     columns, y, weight = np.zeros((2, 9), dtype=np.uint8), np.zeros(9), np.ones(9)
     parts = {"bins": columns[1], "y": y, "weight": weight}
     parts[change][:] = np.arange(9) + 1
-    forwards = row_keys(columns, y, weight)
-    backwards = row_keys(columns[:, ::-1], y[::-1].copy(), weight[::-1].copy())
+    forwards = row_keys(columns, y[np.newaxis], weight)
+    backwards = row_keys(columns[:, ::-1], y[np.newaxis, ::-1].copy(), weight[::-1].copy())
     assert_array_equal(forwards, backwards[::-1])
 
 
 @pytest.mark.interpreted
 def test_many_rows_are_known_by_number():
     columns = np.zeros((1, 4097), dtype=np.uint8)
-    assert_array_equal(row_keys(columns, np.zeros(4097), NO_WEIGHT), np.arange(4097))
-    y = np.arange(4096.0)[::-1].copy()
+    assert_array_equal(row_keys(columns, np.zeros((1, 4097)), NO_WEIGHT), np.arange(4097))
+    y = np.arange(4096.0)[np.newaxis, ::-1].copy()
     assert np.any(row_keys(columns[:, 1:], y, NO_WEIGHT) != np.arange(4096))
 
 

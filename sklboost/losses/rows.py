@@ -1,0 +1,118 @@
+"""Losses that are a formula for one raw score of one row, which is most of them.
+
+In: two formulas, the loss itself and its derivatives, in plain arithmetic. Out: all that boosting
+asks of a loss. What such a loss adds is its formulas, its link and which targets it takes.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from sklboost.compiling import kernel, made_kernel
+from sklboost.losses.base import Loss, weighted_mean
+from sklboost.losses.gradients import NO_FAULT
+from sklboost.losses.minimum import find_constants
+
+# Derivatives are float32 and sums of them must be numbers; and no cover is 0, as in XGBoost.
+_LARGEST, _LEAST_HESSIAN = 1e37, 1e-16
+
+
+@kernel
+def limited(derivative, least):
+    """Keep a derivative between `least` and the largest that sums can be made of."""
+    return min(max(derivative, least), _LARGEST)
+
+
+def gradient_block(formula: Callable, name: str | None) -> Callable:
+    """Make the block of a loss from the formula of its derivatives.
+
+    Parameters
+    ----------
+    formula : kernel
+        ``formula(target, raw_score, parameter) -> (gradient, hessian)``, all float64.
+    name : str or None
+        As in :func:`~sklboost.compiling.made_kernel`.
+    """
+
+    def fill_block(rows, y, raw_score, parameters, gradient, hessian, scratch):
+        for output in range(raw_score.shape[0]):
+            # slices, so that the compiler sees that no index is negative and makes vectors of
+            # the loop
+            target = y[output % y.shape[0], rows[0] : rows[1]]
+            score = raw_score[output, rows[0] : rows[1]]
+            own_gradient = gradient[output, rows[0] : rows[1]]
+            own_hessian = hessian[output, rows[0] : rows[1]]
+            parameter = parameters[output]
+            for row in range(len(target)):
+                first, second = formula(target[row], score[row], parameter)
+                # a target that is not known has no say; it is NaN, which equals nothing
+                is_known = target[row] == target[row]
+                own_gradient[row] = limited(first, -_LARGEST) if is_known else 0.0
+                own_hessian[row] = limited(second, _LEAST_HESSIAN) if is_known else 0.0
+        return NO_FAULT
+
+    return made_kernel(fill_block, name)
+
+
+def value_block(formula: Callable, name: str | None) -> Callable:
+    """Make a kernel that fills the loss of every row from the formula of one."""
+
+    def fill_values(y, raw_score, parameters, values):
+        for output in range(raw_score.shape[0]):
+            target, score = y[output % y.shape[0]], raw_score[output]
+            for row in range(len(target)):
+                values[output, row] = formula(target[row], score[row], parameters[output])
+
+    return made_kernel(fill_values, name)
+
+
+class RowLoss(Loss):
+    """A loss whose outputs each depend on their own raw score only.
+
+    A subclass has `derivatives` and `row_value`, kernels of ``(target, raw_score, parameter)``.
+    With several targets there is an output, or several of different parameters, for each.
+
+    Parameters
+    ----------
+    n_targets : int
+    parameters : tuple of float
+        One for each output of a target.
+    """
+
+    parameter = ""  # of the estimator, of which there can be several values: an output for each
+    derivatives: Callable
+    row_value: Callable
+    _fill_values: Callable
+
+    def __init_subclass__(cls) -> None:
+        """Make the kernels of a loss that has formulas of its own."""
+        name = f"{cls.__module__}.{cls.__qualname__}"
+        if "derivatives" in vars(cls):
+            cls.block = staticmethod(gradient_block(cls.derivatives, name))
+        if "row_value" in vars(cls):
+            cls._fill_values = staticmethod(value_block(cls.row_value, name))
+
+    def __init__(self, n_targets: int = 1, parameters: tuple[float, ...] = (0.0,)):
+        self.n_outputs = n_targets * len(parameters)
+        # output o has target o % n_targets
+        self.parameters = np.repeat(np.array(parameters, dtype=np.float64), n_targets)
+
+    def gradients(self, y: np.ndarray, raw_score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Give gradient and hessian of each output."""
+        gradient, hessian = np.empty((2, *raw_score.shape))
+        rows, scratch = (0, raw_score.shape[1]), np.empty((0, 0))
+        targets = np.atleast_2d(y)
+        self.block(rows, targets, raw_score, self.parameters, gradient, hessian, scratch)
+        return gradient, hessian
+
+    def value(self, y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
+        """Give the mean loss of the known targets, over all outputs."""
+        values = np.empty(raw_score.shape)
+        self._fill_values(np.atleast_2d(y), raw_score, self.parameters, values)
+        is_known = ~np.isnan(values)
+        weights = np.broadcast_to(weight if len(weight) else 1.0, values.shape)
+        return weighted_mean(values[is_known], weights[is_known])
+
+    def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """Give the constants at which the mean gradients are 0, by Newton's method."""
+        return find_constants(self, np.atleast_2d(y), weight)

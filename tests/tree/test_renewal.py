@@ -1,0 +1,149 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from sklboost import XGBRegressorLite
+from sklboost.losses.quantiles import weighted_quantile
+from sklboost.tree.renewal import divide_values, middle_of_three, nearest, select_quantile
+
+# --- selection -----------------------------------------------------------------------------------
+
+
+def selected(values, weights, level):
+    values, weights = np.array(values, dtype=float), np.array(weights, dtype=float)
+    return select_quantile(values, weights, level * weights.sum())
+
+
+@pytest.mark.interpreted
+def test_hand_worked_quantiles():
+    assert selected([3], [1], 0.5) == 3
+    assert selected([3, 1], [1, 1], 0.5) == 2  # the median of an even number
+    assert selected([3, 1, 2], [1, 1, 1], 0.5) == 2
+    assert selected([3, 1, 2], [5, 1, 1], 0.5) == 3
+    assert selected([1, 2], [1, 3], 0.25) == 1.5  # exactly a quarter lies below
+    assert selected([1, 2], [1, 3], 0.26) == 2
+    assert selected([1, 2], [1, 3], 0.24) == 1
+    assert selected([7, 7, 7], [1, 2, 3], 0.9) == 7
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("seed", range(30))
+def test_selection_is_the_averaged_inverse_of_the_distribution(seed):
+    random = np.random.default_rng(seed)
+    n = int(random.integers(1, 60))
+    values = random.integers(0, random.integers(1, 40) + 1, n).astype(float)  # many are equal
+    weights = random.integers(1, 4, n)
+    level = random.choice([0.1, 0.25, 0.5, 0.75, 0.9, random.uniform(0.01, 0.99)])
+    repeated = np.repeat(values, weights)
+    expected = np.quantile(repeated, level, method="averaged_inverted_cdf")
+    ones = np.ones(len(repeated))
+    assert_allclose(selected(values, weights, level), expected)
+    assert_allclose(selected(repeated, ones, level), expected)
+    # the start value of the losses is the same quantile
+    assert_allclose(weighted_quantile(values, weights.astype(float), level), expected)
+
+
+@pytest.mark.interpreted
+def test_division_moves_weights_with_their_values():
+    values, weights = np.array([5.0, 1, 3, 3, 9, 0]), np.array([50.0, 10, 30, 31, 90, 0])
+    start, stop = divide_values(values, weights, 0, 6, 3.0)
+    assert (start, stop) == (2, 4)
+    assert set(values[:2]) == {0.0, 1.0}
+    assert_array_equal(values[2:4], [3, 3])
+    assert_array_equal(weights // 10, values)
+
+
+@pytest.mark.interpreted
+def test_neighbours_and_middle():
+    values = np.array([1.0, 4, 2, 4, 8])
+    assert nearest(values, 4.0, 1.0) == 8
+    assert nearest(values, 4.0, -1.0) == 2
+    assert nearest(values, 8.0, 1.0) == 8
+    for three in [(1, 2, 3), (3, 1, 2), (2, 3, 1), (3, 2, 1)]:
+        assert middle_of_three(*map(float, three)) == 2
+    assert middle_of_three(2.0, 2.0, 1.0) == 2
+
+
+# --- leaves --------------------------------------------------------------------------------------
+
+
+def make_data(n=600, seed=0):
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n, 4))
+    X[::9, 1] = np.nan
+    y = X[:, 0] ** 2 + np.nan_to_num(X[:, 1]) + random.standard_t(2, n)
+    return X, y, random.integers(1, 4, n).astype(float)
+
+
+SETTINGS = {
+    "depthwise": {},
+    "lossguide": dict(grow_policy="lossguide", max_leaves=7, max_depth=0),
+    "pruned": dict(gamma=5.0, pruning="post"),
+    "stump": dict(max_depth=1),
+    "limited": dict(max_delta_step=0.3),
+}
+
+
+@pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("level", [0.5, 0.9])
+def test_leaves_hold_the_quantiles_of_their_residuals(settings, weighted, level):
+    X, y, weight = make_data()
+    model = XGBRegressorLite(
+        objective="reg:quantileerror",
+        quantile_alpha=level,
+        n_estimators=3,
+        learning_rate=0.7,
+        **{"max_depth": 3} | settings,
+    ).fit(X, y, weight if weighted else None)
+    leaves = model.apply(X)
+    before = np.full(len(y), model.model_.base_score[0])
+    assert before[0] == weighted_quantile(y, weight if weighted else np.empty(0), level)
+    limit = settings.get("max_delta_step", np.inf)
+    for round_, stage in enumerate(model.staged_predict(X)):
+        for leaf in np.unique(leaves[:, round_]):
+            own = leaves[:, round_] == leaf
+            own_weight = weight[own] if weighted else np.empty(0)
+            step = np.clip(weighted_quantile((y - before)[own], own_weight, level), -limit, limit)
+            assert_allclose(stage[own] - before[own], 0.7 * step, atol=1e-12)
+        before = stage
+
+
+def test_rows_that_were_not_drawn_have_no_say():
+    X, y, _ = make_data(5000)
+    model = XGBRegressorLite(
+        objective="reg:absoluteerror", n_estimators=1, max_depth=1, subsample=0.5, random_state=0
+    ).fit(X, y)
+    leaves, steps = model.apply(X)[:, 0], model.predict(X) - model.model_.base_score[0]
+    for leaf in np.unique(leaves):
+        own = leaves == leaf
+        everybody = 0.3 * np.median(y[own] - model.model_.base_score[0])
+        assert steps[own][0] != everybody  # of half of them
+        assert abs(steps[own][0] - everybody) < 0.1
+
+
+@pytest.mark.parametrize("subsample", [1.0, 0.7])
+def test_threads_change_no_bit(subsample):
+    X, y, weight = make_data(30_000)
+    models = [
+        XGBRegressorLite(
+            objective="reg:quantileerror",
+            quantile_alpha=[0.2, 0.8],
+            n_estimators=3,
+            subsample=subsample,
+            random_state=0,
+            n_jobs=n_jobs,
+        ).fit(X, y, weight / 3)
+        for n_jobs in (1, 2, 3)
+    ]
+    for other in models[1:]:
+        assert_array_equal(other.predict(X), models[0].predict(X))
+
+
+def test_weight_2_is_the_row_twice():
+    X, y, weight = make_data()
+    settings = dict(objective="reg:absoluteerror", n_estimators=5, max_depth=4)
+    weighted = XGBRegressorLite(**settings).fit(X, y, weight)
+    rows = np.repeat(np.arange(len(y)), weight.astype(int))
+    repeated = XGBRegressorLite(**settings).fit(X[rows], y[rows])
+    assert_allclose(weighted.predict(X), repeated.predict(X), rtol=1e-7)
