@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklboost.boosting.settings import tree_params
+from sklboost.boosting.settings import feature_rules, tree_params
 from sklboost.data.binning import apply_cuts, bin_matrix
 from sklboost.data.cuts import find_cuts
 from sklboost.data.raw import raw_matrix
@@ -20,7 +20,7 @@ from sklboost.losses.gradients import allocate_scratch, compile_loss, fill_gradi
 from sklboost.losses.log_loss import LogLoss
 from sklboost.parallel import ThreadTeam
 from sklboost.tree.column_sampling import allocate_column_sample
-from sklboost.tree.frontier import ROOT, weigh_leaf
+from sklboost.tree.frontier import ROOT, start_leaf, weigh_leaf
 from sklboost.tree.histogram import add_rows, empty_accumulator
 from sklboost.tree.partition import add_leaf_values, divide_rows
 from sklboost.tree.prediction import add_trees, prepare_prediction
@@ -167,13 +167,15 @@ def search_kernel(stage, name, row_list):
     features, accumulator = (0, n_features), workspace.pool.accumulators[0, 0]
     add_rows(stage.matrix.rows, packed, row_list, features, accumulator, (0,))
     empty_accumulator(stage.matrix, features, accumulator, histogram, 0)
-    tree.growth[0].slot, tree.growth[0].n_rows = 0, len(row_list)
     tree.sums[0, OWN, 0] = packed[row_list].sum()
     tree.counts[0].n_chunks, tree.counts[0].n_searched = 1, SEARCHES
     tree.searched[:SEARCHES] = 0
-    search = Search(stage.matrix, stage.workspace.gradients.steps, stage.params)
+    rules = feature_rules(n_features)
+    search = Search(stage.matrix, stage.workspace.gradients.steps, stage.params, rules)
+    start_leaf(ROOT, -1, tree)
     weigh_leaf(ROOT, search, tree)
-    columns = allocate_column_sample(stage.matrix.rows.shape[1], 1)
+    tree.growth[0].slot, tree.growth[0].n_rows = 0, len(row_list)
+    columns = allocate_column_sample(rules, 1)
     find = partial(stage.team.run, find_splits, search, workspace, columns)
     return Kernel(name, "cell", SEARCHES * n_cells, find)
 

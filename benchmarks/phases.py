@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from sklboost.boosting.settings import tree_params
+from sklboost.boosting.settings import feature_rules, tree_params
 from sklboost.data.binning import apply_cuts, find_missing
 from sklboost.data.cuts import find_cuts
 from sklboost.data.raw import raw_matrix
@@ -133,8 +133,9 @@ def bin_by_phase(watch, raw, max_bin):
 def grow_by_phase(watch, matrix, params, workspace):
     """Grow a tree on the quantised gradients, as `grow_tree` does."""
     packed = workspace.gradients.bundles
-    search = Search(matrix, workspace.gradients.steps, params)
-    columns = allocate_column_sample(matrix.rows.shape[1], watch.team.size)
+    rules = feature_rules(matrix.rows.shape[1])
+    search = Search(matrix, workspace.gradients.steps, params, rules)
+    columns = allocate_column_sample(rules, watch.team.size)
     watch.run("routing", own_all_rows, workspace.partition)
     watch.run("planning", on_first_member(start_tree), search, workspace)
     watch.run("root histogram", build_histograms, matrix, packed, workspace)

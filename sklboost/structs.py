@@ -134,6 +134,8 @@ class TreeParams(NamedTuple):
     colsample_bylevel: float
     colsample_bynode: float
     gradient_based: int  # 1: rows of large gradients are likelier to be drawn
+    path_smooth: float  # 0: a leaf does not lean on its parent
+    extra_trees: int  # 1: one random threshold for each feature of a node
     max_depth: int  # at least 1; a large number: no limit
     max_leaves: int  # likewise
     best_first: int  # 1: lossguide, 0: depthwise
@@ -146,6 +148,28 @@ class TreeParams(NamedTuple):
     def n_tree_outputs(self, n_outputs: int) -> int:
         """Give the number of outputs that one tree has values for."""
         return n_outputs if self.multi_output == 1 else 1
+
+
+class FeatureRules(NamedTuple):
+    """What the user has laid down for single features, the same for all trees of a fit.
+
+    Attributes
+    ----------
+    signs : ndarray of int64, shape (n_features,)
+        1: leaf weights do not fall where the feature rises, -1: they do not rise, 0: free.
+    groups : ndarray of uint64, shape (n_features, n_words) or (0, 0)
+        As sets of bits, the groups that each feature belongs to; the features of a path belong to
+        one group. A feature of no group is alone on its paths. Empty: no such rule.
+    most_together : int
+        Different features that a path may have.
+    weights : ndarray of float64, shape (n_features,) or (0,)
+        How likely each is drawn, positive; empty: all alike.
+    """
+
+    signs: np.ndarray
+    groups: np.ndarray
+    most_together: int
+    weights: np.ndarray
 
 
 # The settings of one tree of a model, as a record with the fields of TreeParams.

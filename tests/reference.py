@@ -29,6 +29,9 @@ class Settings:
     min_child_weight: float = 1.0
     max_delta_step: float = 0.0
     pruning: str = "post"
+    path_smooth: float = 0.0
+    monotone_constraints: tuple = ()
+    interaction_constraints: list | None = None
     base_score: float | None = None
 
 
@@ -42,6 +45,9 @@ class Node:
     hessian: float
     weight: float
     similarity: float
+    lower: float = -math.inf  # bounds of the leaf weights beneath
+    upper: float = math.inf
+    path: frozenset = frozenset()  # features of the splits above
     feature: int = -1
     threshold: float = math.nan
     default_left: bool = False
@@ -62,10 +68,9 @@ def leaf_weight(gradient, hessian, settings):
     return min(max(weight, -limit), limit)
 
 
-def similarity(gradient, hessian, settings):
-    weight = leaf_weight(gradient, hessian, settings)
-    threshold = soft_threshold(gradient, settings.reg_alpha)
-    return -(2.0 * threshold * weight + (hessian + settings.reg_lambda) * weight**2)
+def similarity(gradient, hessian, weight, settings):
+    squares = (hessian + settings.reg_lambda) * weight**2
+    return -(2.0 * gradient * weight + squares + 2.0 * settings.reg_alpha * abs(weight))
 
 
 def midpoint(low, high):
@@ -120,18 +125,37 @@ class Tree:
         kept = self.reachable(self.nodes[0])
         self.nodes = [node for node in self.nodes if any(node is other for other in kept)]
 
-    def make_node(self, rows, depth):
+    def make_node(self, rows, depth, parent=None):
         gradient = math.fsum(self.g[rows].tolist())
         hessian = math.fsum(self.h[rows].tolist())
-        weight = leaf_weight(gradient, hessian, self.settings)
+        weight = leaf_weight(gradient, hessian, self.settings) if hessian > 0 else 0.0
         node = Node(rows, depth, gradient, hessian, weight, 0.0)
-        node.similarity = similarity(gradient, hessian, self.settings)
+        if parent is not None:
+            if smoothing := self.settings.path_smooth:
+                node.weight = (weight * hessian + parent.weight * smoothing) / (hessian + smoothing)
+            node.lower, node.upper = parent.lower, parent.upper
+            node.weight = min(max(node.weight, node.lower), node.upper)
+        node.similarity = similarity(gradient, hessian, node.weight, self.settings)
         return node
+
+    def allowed(self, node):
+        """Return the features that may follow on the path: one group must have them all."""
+        groups = self.settings.interaction_constraints
+        if groups is None or node.depth == 0:
+            return set(range(self.X.shape[1]))
+        return node.path.union(*(group for group in map(set, groups) if node.path <= group))
+
+    def sign(self, feature, threshold):
+        """Return the monotone constraint of a split; missing values alone have no order."""
+        signs = self.settings.monotone_constraints
+        return signs[feature] if signs and threshold > -math.inf else 0
 
     def candidates(self, node):
         """Yield (feature, threshold, default_left, goes_left) of each split there is, in order."""
         rows = node.rows
         for feature in self.features(self.number(node), node.depth):
+            if feature not in self.allowed(node):
+                continue
             x = self.X[rows, feature]
             is_missing = np.isnan(x)
             values = np.unique(x[~is_missing])
@@ -150,13 +174,15 @@ class Tree:
         """
         settings, best = self.settings, None
         for feature, threshold, default_left, goes_left in self.candidates(node):
-            left = self.make_node(node.rows[goes_left], node.depth + 1)
-            right = self.make_node(node.rows[~goes_left], node.depth + 1)
+            left = self.make_node(node.rows[goes_left], node.depth + 1, node)
+            right = self.make_node(node.rows[~goes_left], node.depth + 1, node)
             smaller = min(left.hessian, right.hessian)
             if smaller <= 0 or smaller < settings.min_child_weight:
                 continue
+            if self.sign(feature, threshold) * (right.weight - left.weight) < 0:
+                continue
             gain = left.similarity + right.similarity - node.similarity
-            if abs(gain) <= ROUNDING * (left.similarity + right.similarity):
+            if abs(gain) <= ROUNDING * (abs(left.similarity) + abs(right.similarity)):
                 gain = 0.0
             if best is None or gain > best[0]:
                 best = gain, feature, threshold, default_left, left, right
@@ -175,7 +201,12 @@ class Tree:
 
     def apply_split(self, node, split):
         node.gain, node.feature, node.threshold, node.default_left = split[:4]
-        node.children = list(split[4:])
+        node.children = left, right = list(split[4:])
+        left.path = right.path = node.path | {node.feature}
+        sign = self.sign(node.feature, node.threshold)
+        if sign != 0:
+            below, above = (left, right) if sign > 0 else (right, left)
+            below.upper = above.lower = (left.weight + right.weight) / 2
         self.nodes += node.children
 
     def grow(self):

@@ -8,16 +8,16 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sklboost import XGBClassifierLite, XGBRegressorLite
+from sklboost.boosting.settings import feature_rules
 from sklboost.estimators.seeds import seeds
 from sklboost.hashing import hash_key
 from sklboost.tree.column_sampling import (
     allocate_column_sample,
     choose_tree_features,
-    list_node_features,
 )
 from sklboost.tree.row_sampling import is_drawn, row_keys
 from tests.reference import ReferenceBooster
-from tests.tree.growth import params
+from tests.tree.growth import features_of_node, params
 
 pytestmark = pytest.mark.interpreted
 
@@ -318,6 +318,41 @@ def test_ties_go_to_the_lower_position_then_to_missing_right():
 # --- sampling: the oracle is told what the hashes drew -------------------------------------------
 
 
+# --- what is laid down for single features, and the parent's weight -------------------------------
+
+HELD = {
+    "rising": dict(monotone_constraints=(0, 1, 0)),
+    "rising and falling": dict(monotone_constraints=(-1, 1, 1), reg_alpha=0.3),
+    "against the data": dict(monotone_constraints=(0, -1, 1), max_delta_step=0.6),
+    "smoothed": dict(path_smooth=2.0),
+    "smoothed and falling": dict(path_smooth=5.0, monotone_constraints=(-1, -1, -1)),
+    "apart": dict(interaction_constraints=[[0, 1]]),
+    "overlapping": dict(interaction_constraints=[[0, 1], [1, 2]], monotone_constraints=(1, 0, 0)),
+    "alone": dict(interaction_constraints=[]),
+}
+
+
+@pytest.mark.parametrize("growth", GROWTH)
+@pytest.mark.parametrize("held", HELD)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_constraints_and_smoothing(loss, held, growth):
+    X, y = make_data(5, loss, missing=True)
+    settings, weight = HELD[held] | GROWTH[growth], make_weight(5)
+    model, oracle = fit_both(loss, X, y, weight, **settings)
+    assert_same(model, oracle, X)
+    free, _ = fit_both(loss, X, y, weight, **GROWTH[growth])
+    assert np.any(raw_score(free, X) != raw_score(model, X))
+
+
+@pytest.mark.parametrize("pruning", PRUNING)
+@pytest.mark.parametrize("held", HELD)
+def test_constraints_and_pruning(held, pruning):
+    X, y = make_data(6, "squared_error", missing=True)
+    settings = HELD[held] | dict(pruning=pruning, gamma=1.0, max_depth=4)
+    model, oracle = fit_both("squared_error", X, y, make_weight(6), **settings)
+    assert_same(model, oracle, X)
+
+
 def drawn_rows(X, y, subsample, seed):
     """Give a function from the round to a mask of the rows drawn in it."""
     columns = np.stack([np.unique(x, return_inverse=True)[1] for x in X.T]).astype(np.uint8)
@@ -335,13 +370,11 @@ def chosen_features(n_features, fractions, seed):
     settings = params(**fractions)
 
     def features(round_, output):
-        sample = allocate_column_sample(n_features, 1)
+        sample = allocate_column_sample(feature_rules(n_features), 1)
         choose_tree_features(np.int64(hash_key(seed, round_, -2 - output)), settings, sample)
 
         def of_node(number, depth):
-            chosen = np.empty(n_features, dtype=np.int64)
-            arguments = (np.int64(number), np.int64(depth), settings, sample, chosen)
-            return chosen[: list_node_features(*arguments)]
+            return features_of_node(sample, settings, number, depth)
 
         return of_node
 

@@ -22,6 +22,7 @@ from sklboost.structs import (
     NODE_DTYPE,
     OUTPUT_DTYPE,
     PARAMS_DTYPE,
+    FeatureRules,
     TrainingBins,
     TreeParams,
     Trees,
@@ -138,7 +139,8 @@ def store_tree(growing, grown, tree):
     for node in range(n_nodes):
         grown.nodes[start + node] = growing.nodes[node]
         for output in range(grown.outputs.shape[1]):
-            grown.outputs[start + node, output] = growing.outputs[node, output]
+            own, kept = growing.outputs[node, output], grown.outputs[start + node, output]
+            kept.value, kept.gradient, kept.hessian = own.value, own.gradient, own.hessian
     grown.starts[tree + 1] = start + n_nodes
     grown.n_pruned[tree] = growing.counts[0].n_pruned
 
@@ -157,6 +159,7 @@ class Rounds:
     raw_score : ndarray of float64, shape (n_outputs, n_samples)
         Before the first of these rounds. Modified by each round.
     params : TreeParams
+    rules : FeatureRules
     seed : int
         Decides the random rounding of gradients.
     sampling_seed : int
@@ -181,6 +184,7 @@ class Rounds:
         loss: Loss,
         raw_score: np.ndarray,
         params: TreeParams,
+        rules: FeatureRules,
         *,
         seed: int,
         sampling_seed: int,
@@ -196,7 +200,7 @@ class Rounds:
         rows = allocate_row_sample(n_samples, params, team.size)
         if params.subsample < 1.0:
             rows.keys[:] = row_keys(matrix.columns, y, derivatives.weight)
-        columns = allocate_column_sample(matrix.rows.shape[1], team.size)
+        columns = allocate_column_sample(rules, team.size)
         n_outputs, n_tree_outputs = len(raw_score), params.n_tree_outputs(len(raw_score))
         self._workspace = allocate_workspace(matrix, params, n_tree_outputs, team.size)
         self._trees_per_round = params.trees_per_round(n_outputs)

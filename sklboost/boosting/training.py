@@ -16,7 +16,7 @@ from sklboost.boosting.rounds import Rounds
 from sklboost.losses.base import Loss
 from sklboost.metrics.base import RoundMetric
 from sklboost.parallel import ThreadTeam
-from sklboost.structs import BinCuts, TrainingBins, TreeParams, Trees
+from sklboost.structs import BinCuts, FeatureRules, TrainingBins, TreeParams, Trees
 from sklboost.tree.assembly import first_trees, join_trees
 
 # With early stopping no more rounds than this are done at once: those after the one at which it
@@ -45,6 +45,7 @@ class Problem(NamedTuple):
         Before the first round. Modified.
     loss : Loss
     params : TreeParams
+    rules : FeatureRules
     seed : int
         Decides the random rounding of gradients.
     sampling_seed : int
@@ -58,6 +59,7 @@ class Problem(NamedTuple):
     raw_score: np.ndarray
     loss: Loss
     params: TreeParams
+    rules: FeatureRules
     seed: int
     sampling_seed: int
 
@@ -134,7 +136,7 @@ class Training:
         self._rounds = Rounds(
             team,
             *(problem.matrix, problem.y, problem.weight, problem.loss),
-            *(problem.raw_score, problem.params),
+            *(problem.raw_score, problem.params, problem.rules),
             seed=problem.seed,
             sampling_seed=problem.sampling_seed,
             at_once=self._at_once(),

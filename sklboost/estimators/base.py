@@ -13,6 +13,7 @@ from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.estimators.callback_support import CallbackSupportMixin, with_callbacks
 from sklboost.estimators.continuing import Continued
 from sklboost.estimators.evaluation_sets import FitArguments
+from sklboost.estimators.feature_rules import read_signs
 from sklboost.estimators.fitting import fit_estimator
 from sklboost.estimators.parameters.groups import Parameters
 from sklboost.estimators.parameters.names import ChecksNames
@@ -25,6 +26,7 @@ from sklboost.estimators.validation import (
     features,
 )
 from sklboost.inspection.importances import gain_importance
+from sklboost.inspection.monotone import MonotoneReport, prove_monotone
 from sklboost.inspection.tables import node_table
 from sklboost.losses.base import Loss
 from sklboost.structs import Model
@@ -58,7 +60,7 @@ class BaseBooster(CallbackSupportMixin, Parameters, ChecksNames, BaseEstimator, 
 
     def _is_sampling(self) -> bool:
         columns = (self.colsample_bytree, self.colsample_bylevel, self.colsample_bynode)
-        return min(self.subsample, *columns) < 1.0
+        return min(self.subsample, *columns) < 1.0 or self.extra_trees
 
     @property
     def _is_shifted(self) -> bool:
@@ -193,6 +195,32 @@ class BaseBooster(CallbackSupportMixin, Parameters, ChecksNames, BaseEstimator, 
         except ImportError as error:
             raise ImportError("trees_to_dataframe needs pandas: pip install pandas") from error
         return pd.DataFrame(node_table(self.model_, self._feature_names()))
+
+    def verify_monotone(self, constraints: Any = None) -> MonotoneReport:
+        """Prove on the finished trees that raw scores are monotone in some features.
+
+        Each tree is checked by itself, exactly: it passes if and only if it is monotone. Where all
+        pass, so is their sum. Trees that fail may still make up for one another.
+
+        Parameters
+        ----------
+        constraints : dict or array-like, optional
+            As `monotone_constraints`, which it is when not given. The model need not have been
+            trained with them.
+
+        Returns
+        -------
+        MonotoneReport
+            ``report.holds`` is True or False; printed, it says where.
+
+        Raises
+        ------
+        ValueError
+            If there are no constraints.
+        """
+        check_is_fitted(self)
+        signs = read_signs(self, constraints)
+        return prove_monotone(self.model_, signs, self._feature_names())
 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn that missing values are welcome."""

@@ -195,7 +195,8 @@ def _train(
     raw_score = _raw_scores(rows, start, task.continued)
     step = min(params.max_delta_step, task.loss.largest_step)
     params = params._replace(max_delta_step=float(step))
-    problem = Problem(*binned, rows.targets, rows.weight, raw_score, task.loss, params, *task.seeds)
+    learnt_from = (rows.targets, rows.weight, raw_score)
+    problem = Problem(*binned, *learnt_from, task.loss, params, task.rules, *task.seeds)
     training = Training(team, problem, plan)
     training.run()
     return training

@@ -12,6 +12,7 @@ from sklboost.boosting.callbacks import EarlyStopping
 from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.estimators.continuing import Continued, check_continued, check_margin_given
 from sklboost.estimators.evaluation_sets import FitArguments, GivenSet, given_sets
+from sklboost.estimators.feature_rules import read_feature_rules
 from sklboost.estimators.holdout import hold_out
 from sklboost.estimators.seeds import seeds
 from sklboost.estimators.validation import (
@@ -21,6 +22,7 @@ from sklboost.estimators.validation import (
     validation_data,
 )
 from sklboost.losses.base import Loss
+from sklboost.structs import FeatureRules
 from sklboost.tree.quantization import FEW_ROWS
 
 
@@ -104,6 +106,7 @@ class FitTask(NamedTuple):
     everything : Rows
         To be trained on once the best number of rounds is known, if that is asked for.
     continued : Continued or None
+    rules : FeatureRules
     seeds : tuple of int
         Of the rounding of gradients, and of all that is drawn.
     """
@@ -114,6 +117,7 @@ class FitTask(NamedTuple):
     names: list[str]
     everything: Rows
     continued: Continued | None
+    rules: FeatureRules
     seeds: tuple[int, int]
 
 
@@ -123,6 +127,7 @@ def read_task(
     """Check the arguments of fit."""
     data = training_data(estimator, X, y, given, numeric=estimator._numeric_target)
     check_continued(continued, estimator, data.X)
+    rules = read_feature_rules(estimator)
     loss = estimator._choose_loss(data.y, data.weight, continued)
     rows = _rows(estimator, data, loss, "y")
     check_margin_given(continued, rows.margin)
@@ -141,7 +146,7 @@ def read_task(
         everything = rows.join(validation[-1])
     if estimator.subsample < 1.0:
         rows, everything = rows.repeat(), everything.repeat()
-    return FitTask(loss, rows, validation, names, everything, continued, own_seeds)
+    return FitTask(loss, rows, validation, names, everything, continued, rules, own_seeds)
 
 
 def stops_early(estimator: Any) -> bool:

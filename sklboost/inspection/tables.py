@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sklboost.structs import Model
-from sklboost.tree.formulas import leaf_weight, similarity
+from sklboost.structs import Model, TreeParams
+from sklboost.tree.formulas import leaf_weight, similarity_at
 
 
 def node_table(model: Model, feature_names: Sequence[str]) -> dict[str, list]:
@@ -16,9 +16,9 @@ def node_table(model: Model, feature_names: Sequence[str]) -> dict[str, list]:
     dict of str to list
         ``Tree``, ``Node``, ``ID``, ``Feature`` ("Leaf" for a leaf), ``Split`` (x < this goes to
         ``Yes``, else to ``No``), ``Missing``, ``Gain`` (for a leaf its value, as in XGBoost),
-        ``Cover``, ``Category`` (None), ``Similarity`` and ``Output`` (the leaf weight the node
-        would have, before the learning rate). In a vector tree a leaf's ``Gain`` and every node's
-        ``Output`` are lists, with a number for each output.
+        ``Cover``, ``Category`` (None), ``Similarity`` and ``Output`` (the leaf weight the node has
+        or would have, before the learning rate). In a vector tree a leaf's ``Gain`` and every
+        node's ``Output`` are lists, with a number for each output.
     """
     table: dict[str, list] = {name: [] for name in _COLUMNS}
     for tree in range(model.n_trees):
@@ -35,16 +35,25 @@ _COLUMNS = (
 )
 
 
+def _weight(value: float, gradient: float, hessian: float, params: TreeParams) -> float:
+    weight = leaf_weight(gradient, hessian, params)
+    if params.learning_rate * weight != value:  # a constraint or the parent held it back
+        weight = value / params.learning_rate
+    return weight
+
+
 def _node_row(
     model: Model, tree: int, number: int, node: np.record, feature_names: Sequence[str]
 ) -> dict[str, object]:
     params = model.params_of(tree)
     outputs = model.outputs[model.tree_starts[tree] + number]
-    sums = [(own.gradient, own.hessian) for own in outputs] or [(node.gradient, node.cover)]
+    sums: list[tuple] = outputs.tolist() or [(node.value, node.gradient, node.cover)]
     weights, score = [0.0] * len(sums), 0.0  # of a leaf without rows, which sampling can leave
     if node.cover > 0.0:
-        weights = [float(leaf_weight(*own, params)) + 0.0 for own in sums]  # no -0.0
-        score = sum(float(similarity(*own, params)) for own in sums) + 0.0
+        weights = [_weight(value, g, h, params) for value, g, h in sums]
+        pairs = zip(sums, weights, strict=True)
+        score = sum(similarity_at(g, h, weight, params) for (_, g, h), weight in pairs) + 0.0
+        weights = [float(weight) + 0.0 for weight in weights]  # no -0.0
     row: dict[str, object] = {
         "Tree": tree,
         "Node": number,
@@ -57,7 +66,7 @@ def _node_row(
         "Gain": outputs.value.tolist() if len(outputs) > 0 else float(node.value),
         "Cover": float(node.cover),
         "Category": None,
-        "Similarity": score,
+        "Similarity": float(score),
         "Output": weights if len(outputs) > 0 else weights[0],
     }
     if node.left >= 0:

@@ -8,11 +8,36 @@ factor 1/2 of the paper is dropped and gamma is not subtracted from the gain, as
 so that the parameter ``gamma`` means the same.
 """
 
+import math
+from typing import NamedTuple
+
 from sklboost.compiling import kernel
 
 # A gain smaller than this part of the two similarities it is the difference of is rounding error.
 # float64 sums of a handful of terms are good to about 1e-15.
 _GAIN_PRECISION = 1e-12
+
+
+class Inherited(NamedTuple):
+    """What a node passes on to its children.
+
+    Attributes
+    ----------
+    weight : float
+        Its own leaf weight, which the children's lean on.
+    lower, upper : float
+        The least and the largest leaf weight that monotone constraints leave below it.
+    """
+
+    weight: float
+    lower: float
+    upper: float
+
+
+@kernel
+def inherited_from(node):
+    """Give what a node, a record that has the fields of :class:`Inherited`, passes on."""
+    return Inherited(node.weight, node.lower, node.upper)
 
 
 @kernel
@@ -33,19 +58,49 @@ def leaf_weight(gradient, hessian, params):
 
 
 @kernel
-def similarity(gradient, hessian, params):
-    """Give twice the loss a leaf removes (eq. 6): ``G^2 / (H + lambda)`` when nothing clips it.
+def clip_to_bounds(weight, lower, upper):
+    """Move a leaf weight to the nearest one between its node's bounds."""
+    return min(max(weight, lower), upper)
 
-    Written as ``-(2 G w + (H + lambda) w^2)`` it also holds for a weight that `max_delta_step`
-    clipped.
+
+@kernel
+def smooth(weight, hessian, parent_weight, path_smooth):
+    """Let a leaf weight lean on that of the parent, the more the smaller H is.
+
+    ``s w + (1 - s) w_parent`` with ``s = H / (H + path_smooth)``: LightGBM's formula, with H where
+    LightGBM has the number of rows. With squared error and no weights the two are one.
     """
+    share = hessian / (hessian + path_smooth)
+    smoothed = share * weight + (1.0 - share) * parent_weight
+    return smoothed if path_smooth > 0.0 else weight
+
+
+@kernel
+def child_weight(gradient, hessian, inherited, params):
+    """Give the leaf weight of a child: the best one, smoothed, then within the bounds."""
     weight = leaf_weight(gradient, hessian, params)
-    threshold = soft_threshold(gradient, params.reg_alpha)
-    return -(2.0 * threshold + (hessian + params.reg_lambda) * weight) * weight
+    weight = smooth(weight, hessian, inherited.weight, params.path_smooth)
+    return clip_to_bounds(weight, inherited.lower, inherited.upper)
+
+
+@kernel
+def similarity_at(gradient, hessian, weight, params):
+    """Give twice the loss that a leaf of a given weight removes; less than 0 if it adds to it.
+
+    ``-(2 G w + (H + lambda) w^2 + 2 alpha |w|)``, whatever has set the weight.
+    """
+    penalised = gradient + math.copysign(params.reg_alpha, weight)
+    return -(2.0 * penalised + (hessian + params.reg_lambda) * weight) * weight
+
+
+@kernel
+def similarity(gradient, hessian, params):
+    """Give twice the loss a leaf removes (eq. 6): ``G^2 / (H + lambda)`` when nothing clips it."""
+    return similarity_at(gradient, hessian, leaf_weight(gradient, hessian, params), params)
 
 
 @kernel
 def split_gain(left, right, parent):
     """Give the gain of a split from the three similarities (eq. 7); rounding errors count as 0."""
     gain = left + right - parent
-    return gain if abs(gain) > _GAIN_PRECISION * (left + right) else 0.0
+    return gain if abs(gain) > _GAIN_PRECISION * (abs(left) + abs(right)) else 0.0

@@ -10,7 +10,8 @@ integers, so its bits do not depend on how they were obtained.
 import numpy as np
 
 from sklboost.compiling import kernel
-from sklboost.tree.formulas import leaf_weight
+from sklboost.tree.formulas import child_weight, inherited_from, leaf_weight
+from sklboost.tree.monotone import narrow_bounds
 from sklboost.tree.open_nodes import add_open, next_open, remove_open
 from sklboost.tree.quantization import steps_of, unpack
 from sklboost.tree.splitting import can_be_split
@@ -79,18 +80,31 @@ def start_leaf(node, parent, tree):
     growth = tree.growth[node]
     growth.parent, growth.slot, growth.owns_rows, growth.n_rows = parent, -1, 0, 0
     growth.depth = tree.growth[parent].depth + 1 if parent >= 0 else 0
+    for output in range(tree.outputs.shape[1]):
+        own = tree.outputs[node, output]
+        own.lower, own.upper = -np.inf, np.inf
 
 
 @kernel
 def weigh_leaf(node, search, tree):
-    """Fill gradient, cover and value of a node from its packed sums."""
-    outputs, params = tree.outputs[node], search.params
+    """Fill gradient, cover, weight and value of a node from its packed sums.
+
+    A node without rows, which only the root of a sample may be, gets the weight 0.
+    """
+    outputs, parent, params = tree.outputs[node], tree.growth[node].parent, search.params
     total_cover = 0.0
     for output in range(len(outputs)):
         own, steps = outputs[output], steps_of(search.steps, output)
         own.gradient, own.hessian = unpack(tree.sums[node, OWN, output], steps)
-        own.value = params.learning_rate * leaf_weight(own.gradient, own.hessian, params)
         total_cover += own.hessian
+        if own.hessian == 0.0:
+            own.weight = 0.0
+        elif parent < 0:
+            own.weight = leaf_weight(own.gradient, own.hessian, params)
+        else:
+            inherited = inherited_from(tree.outputs[parent, output])
+            own.weight = child_weight(own.gradient, own.hessian, inherited, params)
+        own.value = params.learning_rate * own.weight
     leaf = tree.nodes[node]
     leaf.gradient, leaf.value = outputs[0].gradient, outputs[0].value
     leaf.cover = total_cover / len(outputs)
@@ -116,6 +130,7 @@ def split_node(node, search, tree):
     for child in range(left, left + 2):
         start_leaf(child, node, tree)
         weigh_leaf(child, search, tree)
+    narrow_bounds(node, tree, search.rules)
 
 
 @kernel

@@ -82,9 +82,6 @@ def sum_root(search, workspace):
         tree.sums[ROOT, OWN, output] = sum_cells(matrix, histogram, output, start, stop)
     weigh_leaf(ROOT, search, tree)
     if tree.growth[ROOT].n_rows == 0:
-        tree.nodes[ROOT].value = 0.0
-        for output in range(tree.sums.shape[2]):
-            tree.outputs[ROOT, output].value = 0.0
         tree.counts[0].n_searched = 0
 
 
@@ -115,7 +112,7 @@ def grow_tree(team, matrix, derivatives, draws, params, workspace, scores):
         own_all_rows(team, workspace.partition)
     quantize(team, derivatives, keys.rounding, gradients)
     bundles = gradients.bundles
-    search = Search(matrix, gradients.steps, params)
+    search = Search(matrix, gradients.steps, params, draws.columns.rules)
     if team.rank == 0:
         reset_tasks(team)
         choose_tree_features(keys.features, params, draws.columns)
@@ -144,7 +141,8 @@ def grow_tree(team, matrix, derivatives, draws, params, workspace, scores):
         name_final_leaves(workspace.tree)
     barrier(team)
     if scores.renewal.leaf.shape[1] > 0:
-        renew_leaves(team, matrix, derivatives, scores.renewal, params, workspace)
+        rules = draws.columns.rules
+        renew_leaves(team, matrix, derivatives, scores.renewal, rules, params, workspace)
     add_leaf_values(team, matrix, workspace, scores.raw_score)
     if team.rank == 0:
         close_gaps(workspace.tree)

@@ -17,6 +17,7 @@ import numpy as np
 
 from sklboost.compiling import kernel
 from sklboost.parallel import barrier, next_task, reset_tasks, share
+from sklboost.tree.monotone import order_renewed_leaves
 from sklboost.tree.partition import add_values
 from sklboost.tree.pruning import set_values
 
@@ -86,7 +87,7 @@ def renewal_of(renewal, first, stop):
 
 
 @kernel
-def renew_leaves(team, matrix, derivatives, renewal, params, workspace):
+def renew_leaves(team, matrix, derivatives, renewal, rules, params, workspace):
     """Give every leaf the value that its rows' residuals say; every member of the team calls it.
 
     A leaf keeps its value if none of its rows has a residual and a weight.
@@ -99,17 +100,23 @@ def renew_leaves(team, matrix, derivatives, renewal, params, workspace):
         Rows count with weight times hessian.
     renewal : Renewal
         Of as many outputs as the tree has.
+    rules : FeatureRules
+        Monotone constraints hold for the new values, too.
     params : TreeParams
     workspace : Workspace
         The values of the leaves of ``workspace.tree`` are changed.
     """
     for output in range(len(renewal.residual)):
         renew_output(team, matrix, derivatives, output, renewal, params, workspace)
+    if team.rank == 0:
+        order_renewed_leaves(workspace.tree, rules, params)
+        set_values(workspace.tree)
+    barrier(team)
 
 
 @kernel
 def renew_output(team, matrix, derivatives, output, renewal, params, workspace):
-    """Renew the values of one output; every member of the team calls it."""
+    """Renew the leaf weights of one output; every member of the team calls it."""
     tree, residual = workspace.tree, renewal.residual[output]
     n_nodes = tree.counts[0].n_nodes
     start, stop = share(team, len(residual))
@@ -138,12 +145,10 @@ def renew_output(team, matrix, derivatives, output, renewal, params, workspace):
         if total > 0.0:
             middle = select_quantile(values, weights, renewal.level[output] * total)
             step = min(max(middle, -params.max_delta_step), params.max_delta_step)
-            tree.outputs[leaf, output].value = params.learning_rate * step
-            tree.nodes[leaf].value = tree.outputs[leaf, 0].value
+            tree.outputs[leaf, output].weight = step
         leaf = next_task(team, _SELECT_COUNTER)
     barrier(team)
     if team.rank == 0:
-        set_values(tree)
         reset_tasks(team)
     barrier(team)
 

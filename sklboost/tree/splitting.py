@@ -21,11 +21,12 @@ from typing import NamedTuple
 import numpy as np
 
 from sklboost.compiling import inlined, kernel
+from sklboost.hashing import hash_key, mix_bits
 from sklboost.instructions import trailing_zeros
 from sklboost.parallel import barrier, next_task
-from sklboost.structs import TrainingBins, TreeParams
+from sklboost.structs import FeatureRules, TrainingBins, TreeParams
 from sklboost.tree.column_sampling import list_node_features
-from sklboost.tree.formulas import similarity, split_gain
+from sklboost.tree.formulas import child_weight, inherited_from, similarity_at, split_gain
 from sklboost.tree.histogram import sum_cells
 from sklboost.tree.quantization import steps_of, unpack
 from sklboost.tree.workspace import LEFT, OWN, SearchScratch
@@ -40,6 +41,9 @@ _BIT = np.uint64(1) << np.arange(64, dtype=np.uint64)
 _SLACK = 1e-9
 # Less than every gain, and unlike -inf still a number when multiplied by 0.
 _NO_GAIN = -1e300
+# In a key: what is drawn are thresholds, not features.
+_THRESHOLDS = np.int64(3)
+_TWO_32 = 2.0**32
 
 
 class SearchedNode(NamedTuple):
@@ -49,6 +53,8 @@ class SearchedNode(NamedTuple):
     n_rows: int
     similarity: float  # of all outputs together
     hessian: float  # likewise
+    outputs: np.recarray  # as in GrowingTree: what its children inherit
+    key: int  # of its random thresholds
 
 
 class Search(NamedTuple):
@@ -57,6 +63,7 @@ class Search(NamedTuple):
     matrix: TrainingBins
     steps: np.ndarray  # as in Gradients
     params: TreeParams
+    rules: FeatureRules
 
 
 @kernel
@@ -137,8 +144,8 @@ def list_sums(numbers, n_lanes, lane, bins, sums):
 def may_improve(search, total, left_start, sums, least):
     """Tell whether a split with ``left_start + sums`` on the left may have similarities of `least`.
 
-    G^2 / (H + lambda) is the similarity of a side, and more than that if an L1 penalty or a limit
-    on the leaf weight holds it back. Both sides' sum is compared with `least` multiplied out:
+    G^2 / (H + lambda) is the similarity of a side, and more than that if a penalty, a bound or the
+    parent holds the leaf weight back. Both sides' sum is compared with `least` multiplied out:
     without divisions this takes a quarter of the time of the gains, and most features are done.
     For one output; the sum over several cannot be multiplied out so cheaply.
     """
@@ -157,50 +164,115 @@ def may_improve(search, total, left_start, sums, least):
 
 
 @kernel
-def similarities(left, total, steps, params):
-    """Give the similarities of both sides, and the hessian sums of the left and the smaller one.
+def weigh_sides(left, total, steps, inherited, params):
+    """Give similarity, leaf weight and hessian sum of the left side, then those of the right.
 
     They are computed even if one side is empty: with a branch the loops that call this would not
     become vector instructions. The filler then keeps 0 / 0 away.
     """
     left_gradient, left_hessian = unpack(left, steps)
     right_gradient, right_hessian = unpack(total - left, steps)
-    smaller = min(left_hessian, right_hessian)
-    filler = 0.0 if smaller > 0.0 else 1.0
-    left_similarity = similarity(left_gradient, left_hessian + filler, params)
-    right_similarity = similarity(right_gradient, right_hessian + filler, params)
-    return left_similarity + right_similarity, left_hessian, smaller
+    filler = 0.0 if min(left_hessian, right_hessian) > 0.0 else 1.0
+    left_divisor, right_divisor = left_hessian + filler, right_hessian + filler
+    left_weight = child_weight(left_gradient, left_divisor, inherited, params)
+    right_weight = child_weight(right_gradient, right_divisor, inherited, params)
+    return (
+        similarity_at(left_gradient, left_divisor, left_weight, params),
+        left_weight,
+        left_hessian,
+        similarity_at(right_gradient, right_divisor, right_weight, params),
+        right_weight,
+        right_hessian,
+    )
 
 
 @kernel
-def add_output(search, total, output, left_start, sums, others):
-    """Add what an output after the first contributes to splits to `others` of SearchScratch."""
-    steps, both, hessians = steps_of(search.steps, output), others[0], others[1]
+def add_output(search, node, output, sign, left_start, sums, others):
+    """Add to ``SearchScratch.others`` what an output after the first contributes to splits.
+
+    Its similarities are -inf where its leaf weights are not in the order that `sign` asks for.
+    """
+    steps, inherited = steps_of(search.steps, output), inherited_from(node.outputs[output])
+    total, similarities, hessians = node.sums[output], others[0], others[1]
     for position in range(len(sums)):
-        left = left_start + sums[np.uint64(position)]
-        own, left_hessian, _ = similarities(left, total, steps, search.params)
-        both[np.uint64(position)] += own
+        before = sums[np.uint64(position)]
+        left, left_weight, left_hessian, right, right_weight, _ = weigh_sides(
+            left_start + before, total, steps, inherited, search.params
+        )
+        is_allowed = (sign * (right_weight - left_weight) >= 0.0) | (before == 0)
+        similarities[np.uint64(position)] += left + right if is_allowed else -np.inf
         hessians[np.uint64(position)] += left_hessian
 
 
 @kernel
-def compute_gains(search, node, left_start, sums, others, gains):
+def compute_gains(search, node, sign, left_start, sums, others, gains):
     """Fill `gains` for splits with ``left_start + sums`` on the left; -inf where not allowed.
 
-    Allowed is a split whose children both have rows and a cover of at least `min_child_weight`.
-    Here `left_start` and `sums` are those of the first output; `others` has the sums over the rest.
+    Allowed is a split whose children both have rows and a cover of at least `min_child_weight`, and
+    leaf weights in the order that `sign` asks for.
+
+    Parameters
+    ----------
+    search : Search
+    node : SearchedNode
+    sign : int
+        Of the feature.
+    left_start : int
+    sums : ndarray of int64
+        Both are those of the first output.
+    others : ndarray of float64, shape (2, n_bins)
+        The sums over the other outputs, as in SearchScratch.
+    gains : ndarray of float64
+        Filled.
     """
-    steps, total, n_outputs = steps_of(search.steps, 0), node.sums[0], len(node.sums)
-    least_hessian = search.params.min_child_weight * n_outputs  # of all outputs together
-    both, hessians = others[0], others[1]
+    steps, inherited = steps_of(search.steps, 0), inherited_from(node.outputs[0])
+    total, similarities, hessians = node.sums[0], others[0], others[1]
+    least_hessian = search.params.min_child_weight * len(node.sums)  # of all outputs together
     for position in range(len(sums)):
-        left = left_start + sums[np.uint64(position)]
-        own, left_hessian, smaller = similarities(left, total, steps, search.params)
-        left_hessian += hessians[np.uint64(position)]
-        smaller_hessian = min(left_hessian, node.hessian - left_hessian)
-        gain = split_gain(own + both[np.uint64(position)], 0.0, node.similarity)
-        is_allowed = (smaller > 0.0) & (smaller_hessian >= least_hessian)
+        before, others_similarity = sums[np.uint64(position)], similarities[np.uint64(position)]
+        left, left_weight, left_hessian, right, right_weight, right_hessian = weigh_sides(
+            left_start + before, total, steps, inherited, search.params
+        )
+        gain = split_gain(left + others_similarity, right, node.similarity)
+        left_total = left_hessian + hessians[np.uint64(position)]
+        is_allowed = min(left_hessian, right_hessian) > 0.0
+        is_allowed &= min(left_total, node.hessian - left_total) >= least_hessian
+        # missing values alone are neither below nor above the others
+        is_allowed &= (sign * (right_weight - left_weight) >= 0.0) | (before == 0)
+        is_allowed &= others_similarity > -np.inf
         gains[np.uint64(position)] = gain if is_allowed else -np.inf
+
+
+@kernel
+def list_others(histogram, cells, n_lanes, n_occupied, scratch):
+    """Fill ``scratch.sums`` of the outputs after the first, of the feature in these cells."""
+    occupied = scratch.bins[:n_occupied]
+    for output in range(1, len(scratch.sums)):
+        numbers = histogram[output // n_lanes, cells[0] * n_lanes : cells[1] * n_lanes]
+        list_sums(numbers, n_lanes, output % n_lanes, occupied, scratch.sums[output])
+
+
+@kernel
+def add_others(search, node, histogram, sign, missing_cell, places, scratch):
+    """Fill ``scratch.others`` for splits at the places ``[first, last)`` of a feature.
+
+    The rows of `missing_cell` go left, too, unless it is -1.
+    """
+    first, last = places
+    scratch.others[:, : last - first] = 0.0
+    for output in range(1, len(scratch.sums)):
+        left_start = np.int64(0)
+        if missing_cell >= 0:
+            left_start = sum_cells(search.matrix, histogram, output, missing_cell, missing_cell + 1)
+        sums = scratch.sums[output, first:last]
+        add_output(search, node, output, sign, left_start, sums, scratch.others)
+
+
+@kernel
+def draw_place(feature, node, first, stop):
+    """Draw one of the places ``[first, stop)`` at which a feature may be split in a node."""
+    bits = mix_bits(np.uint64(feature) ^ node.key)
+    return first + np.int64(np.float64(bits) / _TWO_32 * (stop - first))
 
 
 @inlined
@@ -235,7 +307,11 @@ def scan_feature(search, node, histogram, feature, scratch, best):
         n_occupied = list_few(cells, scratch.bins, first_sums)
     else:
         n_occupied = list_many(cells, scratch.bins, first_sums)
-    sums, gains = first_sums[:n_occupied], scratch.gains
+    first, last = np.int64(0), np.int64(n_occupied)  # the first place, one after the last
+    if search.params.extra_trees == 1:
+        first = draw_place(feature, node, np.int64(missing == 0), last)
+        last = min(first + 1, last)
+    sums, gains = first_sums[first:last], scratch.gains
     # rounding must not hide a split that is better by the last bit
     least = max(best.gain, _NO_GAIN) + node.similarity
     least -= _SLACK * abs(least)
@@ -247,46 +323,43 @@ def scan_feature(search, node, histogram, feature, scratch, best):
         may_be_better |= may_improve(search, node.sums[0], left_start, sums, least)
     if not may_be_better:
         return
-    for output in range(1, n_outputs):
-        numbers = histogram[output // n_lanes, start * n_lanes : stop * n_lanes]
-        occupied, own_sums = scratch.bins[:n_occupied], scratch.sums[output]
-        list_sums(numbers, n_lanes, output % n_lanes, occupied, own_sums)
+    if n_outputs > 1:
+        list_others(histogram, (start, stop), n_lanes, n_occupied, scratch)
+    sign = search.rules.signs[feature]
     for default_left in range(n_directions):
         if n_outputs > 1:
-            scratch.others[:, :n_occupied] = 0.0
-        for output in range(1, n_outputs):
-            left_start = np.int64(0)
-            if default_left == 1:
-                left_start = sum_cells(matrix, histogram, output, stop, stop + 1)
-            own_sums = scratch.sums[output, :n_occupied]
-            add_output(search, node.sums[output], output, left_start, own_sums, scratch.others)
-        left_start = missing * default_left
-        compute_gains(search, node, left_start, sums, scratch.others, gains[default_left])
+            missing_cell = stop if default_left == 1 else np.int64(-1)
+            add_others(search, node, histogram, sign, missing_cell, (first, last), scratch)
+        left_start, own_gains = missing * default_left, gains[default_left]
+        compute_gains(search, node, sign, left_start, sums, scratch.others, own_gains)
     best_gain, best_position, best_direction = best.gain, -1, 0
-    for position in range(n_occupied):
+    for position in range(last - first):
         for default_left in range(n_directions):
             gain = gains[np.uint64(default_left), np.uint64(position)]
             if gain > best_gain:
                 best_gain, best_position, best_direction = gain, position, default_left
     if best_position >= 0:
+        place = first + best_position
         best.gain = best_gain
         best.left_sum = missing * best_direction + sums[best_position]
         best.feature = feature
-        best.bin = scratch.bins[best_position]
-        best.below = scratch.bins[best_position - 1] if best_position > 0 else -1
+        best.bin = scratch.bins[place]
+        best.below = scratch.bins[place - 1] if place > 0 else -1
         best.default_left = best_direction
 
 
 @kernel
-def describe_node(node, params, tree):
-    """Give the :class:`SearchedNode` of a node whose sums are known."""
+def describe_node(node, params, key, tree):
+    """Give the :class:`SearchedNode` of a node whose sums are known; `key` is the tree's."""
     outputs = tree.outputs[node]
-    own_similarity, hessian = 0.0, 0.0
+    similarity, hessian = 0.0, 0.0
     for output in range(len(outputs)):
         own = outputs[output]
-        own_similarity += similarity(own.gradient, own.hessian, params)
+        similarity += similarity_at(own.gradient, own.hessian, own.weight, params)
         hessian += own.hessian
-    return SearchedNode(tree.sums[node, OWN], tree.growth[node].n_rows, own_similarity, hessian)
+    sums, n_rows = tree.sums[node, OWN], tree.growth[node].n_rows
+    own_key = hash_key(key, _THRESHOLDS, node)
+    return SearchedNode(sums, n_rows, similarity, hessian, outputs, own_key)
 
 
 @inlined
@@ -308,9 +381,9 @@ def search_task(search, workspace, columns, task, rank):
     best.gain = -np.inf
     growth = tree.growth[node]
     histogram = workspace.pool.histograms[growth.slot]
-    searched = describe_node(node, search.params, tree)
+    searched = describe_node(node, search.params, columns.key[0], tree)
     features = columns.of_node[rank]
-    n_features = list_node_features(node, growth.depth, search.params, columns, features)
+    n_features = list_node_features(node, rank, tree, search.params, columns)
     for index in range(n_features * chunk // n_chunks, n_features * (chunk + 1) // n_chunks):
         scan_feature(search, searched, histogram, features[index], own, best)
     scratch.candidates[task] = best

@@ -45,6 +45,17 @@ GROWTH_DTYPE = np.dtype(
     align=True,
 )
 
+# What is known of a node and one output while the tree grows.
+GROWING_OUTPUT_DTYPE = np.dtype(
+    [
+        *((name, OUTPUT_DTYPE[name]) for name in OUTPUT_DTYPE.names or ()),
+        ("weight", np.float64),  # its leaf weight, should it be a leaf
+        ("lower", np.float64),  # the least leaf weight that monotone constraints leave it, ...
+        ("upper", np.float64),  # ... and the largest; infinite without
+    ],
+    align=True,
+)
+
 # The best split found for a node.
 SPLIT_DTYPE = np.dtype(
     [
@@ -88,7 +99,7 @@ class GrowingTree(NamedTuple):
     nodes : recarray of NODE_DTYPE, shape (capacity,)
     growth : recarray of GROWTH_DTYPE, shape (capacity,)
     splits : recarray of SPLIT_DTYPE, shape (capacity,)
-    outputs : recarray of OUTPUT_DTYPE, shape (capacity, n_outputs)
+    outputs : recarray of GROWING_OUTPUT_DTYPE, shape (capacity, n_outputs)
         What the nodes have of each output that the tree is grown for.
     sums : ndarray of int64, shape (capacity, 2, n_outputs)
         Packed sum of the rows of a node, and of those that its best split sends left.
@@ -245,7 +256,7 @@ def allocate_workspace(
             nodes=records(capacity, NODE_DTYPE),
             growth=records(capacity, GROWTH_DTYPE),
             splits=records(capacity, SPLIT_DTYPE),
-            outputs=records((capacity, n_outputs), OUTPUT_DTYPE),
+            outputs=records((capacity, n_outputs), GROWING_OUTPUT_DTYPE),
             sums=np.empty((capacity, 2, n_outputs), dtype=np.int64),
             counts=records(1, COUNTS_DTYPE),
             open_nodes=np.empty(capacity, dtype=np.int64),

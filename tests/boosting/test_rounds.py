@@ -4,6 +4,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from sklboost.boosting import rounds
 from sklboost.boosting.callbacks import TrainingCallback
+from sklboost.boosting.settings import feature_rules
 from sklboost.boosting.training import Plan, Problem, Training
 from sklboost.data.binning import bin_matrix
 from sklboost.data.raw import raw_matrix
@@ -62,7 +63,8 @@ def train(loss, X, y, weight=NO_WEIGHT, n_rounds=4, seed=0, watched=True, **chan
     )
     with ThreadTeam(1) as team:
         matrix, cuts = bin_matrix(team, raw_matrix(X), weight, 256)
-        problem = Problem(matrix, cuts, y, weight, raw_score, loss, settings, seed, seed)
+        rules = feature_rules(X.shape[1])
+        problem = Problem(matrix, cuts, y, weight, raw_score, loss, settings, rules, seed, seed)
         training = Training(team, problem, plan)
         training.run()
     model = assemble_model(training.trees(n_rounds), start, X.shape[1])

@@ -11,7 +11,7 @@ PLAIN = dict(learning_rate=0.3, reg_lambda=1.0, reg_alpha=0.0, gamma=0.0, min_ch
 PLAIN |= dict(max_delta_step=0.0, max_depth=6, max_leaves=0, grow_policy="depthwise")
 PLAIN |= dict(pruning="post", subsample=1.0, sampling_method="uniform")
 PLAIN |= dict(colsample_bytree=1.0, colsample_bylevel=1.0, colsample_bynode=1.0)
-PLAIN |= dict(multi_strategy="one_output_per_tree")
+PLAIN |= dict(path_smooth=0.0, extra_trees=False, multi_strategy="one_output_per_tree")
 
 
 def make(**changes):

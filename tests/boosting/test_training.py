@@ -10,6 +10,7 @@ from sklboost.boosting import rounds as rounds_module
 from sklboost.boosting import training as training_module
 from sklboost.boosting.callbacks import EarlyStopping, TrainingCallback
 from sklboost.boosting.evaluation import ValidationSet
+from sklboost.boosting.settings import feature_rules
 from sklboost.boosting.training import Plan, Problem, Replay, Training
 from sklboost.data.binning import bin_matrix
 from sklboost.data.raw import raw_matrix
@@ -77,7 +78,10 @@ def make_training(*callbacks, metrics=(), max_time=np.inf, n_rounds=20, **change
     )
     team = ThreadTeam(1)
     matrix, cuts = bin_matrix(team, raw_matrix(X), NO_WEIGHT, 256)
-    problem = Problem(matrix, cuts, Y, NO_WEIGHT, raw_score, SquaredError(), settings, 0, 0)
+    rules = feature_rules(X.shape[1])
+    problem = Problem(
+        *(matrix, cuts, Y, NO_WEIGHT, raw_score, SquaredError(), settings, rules, 0, 0)
+    )
     return Training(team, problem, plan)
 
 

@@ -11,6 +11,7 @@ pytestmark = pytest.mark.interpreted
 @pytest.fixture
 def table():
     root = dict(feature=1, threshold=2.5, left=1, right=2, gain=7.0, gradient=6.0, cover=5.0)
+    root |= dict(value=0.1 * -1.0)
     first = make_nodes(
         root,
         dict(gradient=4.0, cover=1.0, value=-0.2),
@@ -43,5 +44,6 @@ def test_splits(table):
 def test_numbers(table):
     assert table["Gain"] == [7.0, -0.2, 3.0, 1.0, 2.0, 0.2]  # of a leaf its value
     assert table["Cover"] == [5.0, 1.0, 5.0, 1.0, 1.0, 3.0]
-    assert table["Similarity"] == [6.0, 8.0, 6.0, 0.0, 0.0, 16.0]
-    assert table["Output"] == [-1.0, -2.0, -1.0, 0.0, 0.0, 2.0]
+    # the fourth and the fifth were not free: their sums ask for a weight of 0
+    assert table["Similarity"] == [6.0, 8.0, 6.0, -200.0, -800.0, 16.0]
+    assert table["Output"] == [-1.0, -2.0, -1.0, 10.0, 20.0, 2.0]

@@ -4,13 +4,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklboost.boosting.settings import tree_params
+from sklboost.boosting.settings import feature_rules, tree_params
 from sklboost.data.binning import bin_matrix
 from sklboost.data.raw import raw_matrix
 from sklboost.hashing import hash_key
 from sklboost.parallel import ThreadTeam, barrier, reset_tasks
 from sklboost.structs import NODE_DTYPE, OUTPUT_DTYPE, PARAMS_DTYPE, Trees, records
-from sklboost.tree.column_sampling import allocate_column_sample
+from sklboost.tree.column_sampling import allocate_column_sample, list_node_features
 from sklboost.tree.frontier import choose_frontier, plan_builds, start_tree
 from sklboost.tree.growing import Draws, Scores, TreeKeys, grow_tree, sum_root
 from sklboost.tree.histogram import build_histograms
@@ -19,7 +19,14 @@ from sklboost.tree.quantization import gradient_of, hessian_of, quantize, weigh
 from sklboost.tree.renewal import allocate_renewal
 from sklboost.tree.row_sampling import allocate_row_sample
 from sklboost.tree.splitting import Search, find_splits
-from sklboost.tree.workspace import allocate_workspace
+from sklboost.tree.workspace import (
+    COUNTS_DTYPE,
+    GROWING_OUTPUT_DTYPE,
+    GROWTH_DTYPE,
+    SPLIT_DTYPE,
+    GrowingTree,
+    allocate_workspace,
+)
 
 NO_WEIGHT = np.empty(0)
 
@@ -45,7 +52,7 @@ def params(**changes):
     """Give the estimators' defaults, but without lambda, least cover and learning rate."""
     plain = dict(learning_rate=1.0, max_depth=6, max_leaves=0, grow_policy="depthwise")
     plain |= dict(reg_lambda=0.0, reg_alpha=0.0, gamma=0.0, min_child_weight=0.0)
-    plain |= dict(subsample=1.0, sampling_method="uniform")
+    plain |= dict(subsample=1.0, sampling_method="uniform", path_smooth=0.0, extra_trees=False)
     plain |= dict(colsample_bytree=1.0, colsample_bylevel=1.0, colsample_bynode=1.0)
     plain |= dict(multi_strategy="one_output_per_tree")
     return tree_params(**(plain | dict(max_delta_step=0.0, pruning="post") | changes))
@@ -96,7 +103,7 @@ def tree_keys(seed, round_=0):
     return TreeKeys(rounding, rows, np.int64(hash_key(seed, round_, -2)))
 
 
-def grow(matrix, gradient, hessian, settings, *, n_threads=1, key=0, workspace=None):
+def grow(matrix, gradient, hessian, settings, *, n_threads=1, key=0, workspace=None, rules=None):
     """Grow one tree as boosting does; of several outputs if gradients are 2-D."""
     shape = gradient.shape
     gradient, hessian = np.atleast_2d(gradient, hessian)
@@ -108,7 +115,7 @@ def grow(matrix, gradient, hessian, settings, *, n_threads=1, key=0, workspace=N
     draws = Draws(
         tree_keys(key),
         allocate_row_sample(n_rows, settings, n_threads),
-        allocate_column_sample(matrix.rows.shape[1], n_threads),
+        allocate_column_sample(rules or feature_rules(matrix.rows.shape[1]), n_threads),
     )
     run(
         *(grow_tree, matrix, derivatives, draws, settings, workspace),
@@ -118,6 +125,18 @@ def grow(matrix, gradient, hessian, settings, *, n_threads=1, key=0, workspace=N
     n_nodes = workspace.tree.counts[0].n_nodes
     nodes, outputs = workspace.tree.nodes[:n_nodes].copy(), workspace.tree.outputs[:n_nodes].copy()
     return Grown(nodes, raw_score.reshape(shape), workspace, draws, outputs)
+
+
+def features_of_node(sample, settings, node, depth):
+    """List the features that a node may be split on, as far as it takes its depth alone."""
+    nodes, growth = records(node + 1, NODE_DTYPE), records(node + 1, GROWTH_DTYPE)
+    growth[node].depth = depth
+    none, splits = np.empty(0, dtype=np.int64), records(0, SPLIT_DTYPE)
+    counts, outputs = records(1, COUNTS_DTYPE), records((0, 1), GROWING_OUTPUT_DTYPE)
+    sums, values = np.empty((0, 2, 1), dtype=np.int64), np.empty((1, 0))
+    tree = GrowingTree(nodes, growth, splits, outputs, sums, counts, none, none, none, values)
+    n_features = list_node_features(np.int64(node), 0, tree, settings, sample)
+    return list(sample.of_node[0, :n_features])
 
 
 def assert_same_tree(one, other):
@@ -141,10 +160,11 @@ def watch_growth(matrix, gradient, hessian, settings, check, n_threads=1):
         np.uint64(hash_key(0, 0, 0)),
         workspace.gradients,
     )
-    search = Search(matrix, workspace.gradients.steps, settings)
+    rules = feature_rules(matrix.rows.shape[1])
+    search = Search(matrix, workspace.gradients.steps, settings, rules)
     packed, counts = workspace.gradients.packed, workspace.tree.counts[0]
     bundles = workspace.gradients.bundles
-    columns = allocate_column_sample(matrix.rows.shape[1], n_threads)
+    columns = allocate_column_sample(rules, n_threads)
 
     def grow_and_check(team):
         own_all_rows(team, workspace.partition)

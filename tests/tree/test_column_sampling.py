@@ -4,21 +4,24 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from sklboost.boosting.settings import feature_rules
 from sklboost.hashing import hash_key
 from sklboost.tree.column_sampling import (
     allocate_column_sample,
     choose_some,
     choose_tree_features,
-    list_node_features,
+    nth_smallest,
 )
-from tests.tree.growth import binned, grow, params
+from tests.tree.growth import binned, features_of_node, grow, params
 
 pytestmark = pytest.mark.interpreted
 
 
-def choose(n_features, fraction, seed):
+def choose(n_features, fraction, seed, weights=None):
     features = np.arange(n_features)
-    n_chosen = choose_some(features, fraction, np.uint64(hash_key(seed, 0, 0)))
+    own_weights = np.array([] if weights is None else weights, dtype=float)
+    key = np.uint64(hash_key(seed, 0, 0))
+    n_chosen = choose_some(features, fraction, key, own_weights, np.empty(n_features))
     return list(features[:n_chosen])
 
 
@@ -43,20 +46,60 @@ def test_exactly_so_many_and_in_order(n_features, fraction, expected):
         assert set(chosen) <= set(range(n_features))
 
 
+@pytest.mark.parametrize("seed", range(30))
+def test_nth_smallest(seed):
+    random = np.random.default_rng(seed)
+    values = random.integers(0, 1 + seed, random.integers(1, 20)).astype(float)  # with ties
+    for n in range(len(values)):
+        assert nth_smallest(values.copy(), n) == np.sort(values)[n]
+
+
+@pytest.mark.parametrize("fraction", [0.01, 0.3, 0.5, 1.0])
+def test_exactly_so_many_by_weight(fraction):
+    weights = [1e-9, 1.0, 1.0, 5.0, 1e9, 2.0, 1e-300, 3.0, 1.0, 1e300]
+    for seed in range(50):
+        chosen = choose(10, fraction, seed, weights)
+        assert len(chosen) == max(1, int(fraction * 10))
+        assert chosen == sorted(set(chosen))
+
+
+def test_of_one_each_is_drawn_in_proportion_to_its_weight():
+    counts = Counter(choose(3, 0.4, seed, [1.0, 2.0, 3.0])[0] for seed in range(3000))
+    for feature, expected in enumerate([500, 1000, 1500]):
+        assert abs(counts[feature] - expected) < 4.5 * np.sqrt(expected)
+
+
+def test_of_two_one_is_drawn_after_the_other():
+    counts = Counter(tuple(choose(3, 0.7, seed, [1.0, 2.0, 3.0])) for seed in range(3000))
+    # first 1 of weight 6, then the other of what is left: 1/6 * 2/5 + 2/6 * 1/4, and so on
+    for pair, chance in {(0, 1): 3 / 20, (0, 2): 4 / 15, (1, 2): 7 / 12}.items():
+        assert abs(counts[pair] - 3000 * chance) < 4.5 * np.sqrt(3000 * chance)
+
+
+def test_equal_weights_are_none():
+    assert len(feature_rules(3, weights=[7.0, 7.0, 7.0]).weights) == 0
+    counts = Counter(tuple(choose(5, 0.4, seed, [3.0] * 5)) for seed in range(3000))
+    assert len(counts) == 10
+    assert all(abs(count - 300) < 4.5 * np.sqrt(300) for count in counts.values())
+
+
+@pytest.mark.parametrize("name", ["colsample_bytree", "colsample_bylevel", "colsample_bynode"])
+def test_weights_in_each_draw(name):
+    settings = params(**{name: 0.1})
+    sample = allocate_column_sample(feature_rules(10, weights=[1e9] + [1.0] * 9), 1)
+    for tree in range(20):
+        choose_tree_features(np.int64(hash_key(tree, 0, 0)), settings, sample)
+        assert features_of_node(sample, settings, 3, 2) == [0]
+
+
 def test_every_set_is_as_likely():
     counts = Counter(tuple(choose(5, 0.4, seed)) for seed in range(3000))
     assert len(counts) == 10  # 5 over 2
     assert all(abs(count - 300) < 4.5 * np.sqrt(300) for count in counts.values())
 
 
-def features_of(sample, settings, node, depth):
-    features = np.empty(len(sample.of_tree), dtype=np.int64)
-    arguments = (np.int64(node), np.int64(depth), settings, sample, features)
-    return list(features[: list_node_features(*arguments)])
-
-
 def start(n_features, key=1, **fractions):
-    settings, sample = params(**fractions), allocate_column_sample(n_features, 1)
+    settings, sample = params(**fractions), allocate_column_sample(feature_rules(n_features), 1)
     choose_tree_features(np.int64(hash_key(key, 0, 0)), settings, sample)
     return sample, settings
 
@@ -68,13 +111,13 @@ def test_hierarchy():
     assert len(of_tree) == 20
     of_depth = []
     for depth in range(3):
-        nodes = [features_of(sample, settings, node, depth) for node in range(40)]
+        nodes = [features_of_node(sample, settings, node, depth) for node in range(40)]
         assert {len(chosen) for chosen in nodes} == {3}
         of_depth.append(frozenset().union(*nodes))
         assert len(of_depth[-1]) == 10  # all nodes of a depth choose from the same
         assert of_depth[-1] <= of_tree
     assert len(set(of_depth)) == 3
-    assert features_of(*given, 0, 0) == features_of(*given, 0, 0)
+    assert features_of_node(*given, 0, 0) == features_of_node(*given, 0, 0)
 
 
 @pytest.mark.parametrize(
@@ -87,16 +130,16 @@ def test_hierarchy():
 )
 def test_each_level_alone(name, same_node, same_depth):
     sample, settings = start(30, **{name: 0.4})
-    first = features_of(sample, settings, 3, 2)
+    first = features_of_node(sample, settings, 3, 2)
     assert len(first) == 12
-    assert (features_of(sample, settings, 4, 2) == first) == same_node
-    assert (features_of(sample, settings, 4, 3) == first) == same_depth
+    assert (features_of_node(sample, settings, 4, 2) == first) == same_node
+    assert (features_of_node(sample, settings, 4, 3) == first) == same_depth
     other, _ = start(30, key=2, **{name: 0.4})
-    assert features_of(other, settings, 3, 2) != first
+    assert features_of_node(other, settings, 3, 2) != first
 
 
 def test_trees_do_not_inherit():
-    settings, sample = params(colsample_bytree=0.2), allocate_column_sample(30, 1)
+    settings, sample = params(colsample_bytree=0.2), allocate_column_sample(feature_rules(30), 1)
     chosen = set()
     for tree in range(40):
         choose_tree_features(np.int64(tree), settings, sample)
@@ -105,7 +148,7 @@ def test_trees_do_not_inherit():
 
 
 def test_all_features_if_nothing_is_drawn():
-    assert features_of(*start(7), 5, 2) == list(range(7))
+    assert features_of_node(*start(7), 5, 2) == list(range(7))
 
 
 def make_tree_data():
@@ -126,10 +169,10 @@ def test_splits_are_on_the_features_of_their_nodes():
     for node, split in enumerate(grown.nodes):
         if split["left"] >= 0:
             depth = growth[node].depth
-            assert split["feature"] in features_of(sample, settings, node, depth)
+            assert split["feature"] in features_of_node(sample, settings, node, depth)
             n_splits += 1
     assert n_splits >= 10
-    assert len(features_of(sample, settings, 0, 0)) == 3
+    assert len(features_of_node(sample, settings, 0, 0)) == 3
 
 
 def test_one_feature_at_a_time():

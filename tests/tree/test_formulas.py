@@ -2,7 +2,17 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from sklboost.tree.formulas import leaf_weight, similarity, soft_threshold, split_gain
+from sklboost.tree.formulas import (
+    Inherited,
+    child_weight,
+    clip_to_bounds,
+    leaf_weight,
+    similarity,
+    similarity_at,
+    smooth,
+    soft_threshold,
+    split_gain,
+)
 from tests.tree.growth import params
 
 pytestmark = pytest.mark.interpreted
@@ -61,6 +71,37 @@ def test_leaf_weight_is_the_best_and_similarity_twice_what_it_gains(seed):
     assert similarity(gradient, hessian, settings) >= 0.0
 
 
+@pytest.mark.parametrize(
+    ("weight", "expected"), [(0.5, 0.5), (-3.0, -1.0), (7.0, 2.0), (-1.0, -1.0), (2.0, 2.0)]
+)
+def test_bounds(weight, expected):
+    assert clip_to_bounds(weight, -1.0, 2.0) == expected
+    assert clip_to_bounds(weight, -np.inf, np.inf) == weight
+
+
+def test_a_weight_leans_on_its_parents():
+    # 6 of 6 + 2: three quarters are its own
+    assert smooth(4.0, 6.0, 0.0, 2.0) == 3.0
+    assert smooth(4.0, 6.0, 8.0, 2.0) == 5.0
+    assert smooth(0.1, 0.3, 1e300, 0.0) == 0.1  # to the last bit
+
+
+def test_weight_of_a_child():
+    settings = params(reg_lambda=1.0, path_smooth=5.0)  # alone -G / (H + lambda) = 2
+    free, bound = Inherited(-1.0, -np.inf, np.inf), Inherited(-1.0, -np.inf, -0.25)
+    assert child_weight(-12.0, 5.0, free, settings) == 0.5
+    assert child_weight(-12.0, 5.0, bound, settings) == -0.25
+
+
+@pytest.mark.parametrize("weight", [-2.0, -0.3, 0.0, 0.4, 5.0])
+@pytest.mark.parametrize("alpha", [0.0, 0.7])
+def test_similarity_of_any_weight(weight, alpha):
+    settings = params(reg_lambda=1.5, reg_alpha=alpha)
+    removed = -2 * objective(weight, 1.2, 2.0, settings)
+    assert_allclose(similarity_at(1.2, 2.0, weight, settings), removed, atol=1e-15)
+    assert similarity_at(1.2, 2.0, weight, settings) <= similarity(1.2, 2.0, settings)
+
+
 def test_gain():
     assert split_gain(4.0, 3.0, 2.0) == 5.0
     assert split_gain(1.0, 1.0, 3.0) == -1.0  # the children may be worse than the parent
@@ -71,4 +112,5 @@ def test_rounding_errors_are_no_gain(part):
     assert split_gain(1.0, 1.0, 2.0 - part) == 0.0
     assert_allclose(split_gain(1.0, 1.0, 2.0 - 10 * part), 10 * part, rtol=1e-3)
     assert split_gain(0.1, 0.2, 0.3) == 0.0  # 0.1 + 0.2 > 0.3
+    assert split_gain(-1.0, 1.0, part) == 0.0  # a bound can make a similarity negative
     assert_allclose(split_gain(part, abs(part), 0.0), part + abs(part))  # small, not rounding

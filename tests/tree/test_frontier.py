@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from sklboost.boosting.settings import feature_rules
 from sklboost.tree.frontier import (
     has_slots,
     release_slot,
@@ -17,6 +18,7 @@ from tests.tree.growth import binned, params
 
 pytestmark = pytest.mark.interpreted
 
+STEPS = np.array([[0.5, 0.5]])
 X_OF_FOUR = np.array([[1.0], [2.0], [8.0], [np.nan]])
 
 
@@ -117,6 +119,48 @@ def test_largest_number_of_nodes(n_rows, limits, expected):
 # --- making a split ------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("sign", "below", "bounds"),
+    [
+        (0, 1, ((-3.0, 9.0), (-3.0, 9.0))),
+        (1, 1, ((-3.0, 0.125), (0.125, 9.0))),
+        (1, -1, ((-3.0, 9.0), (-3.0, 9.0))),  # missing values alone
+    ],
+)
+def test_bounds_of_new_leaves(sign, below, bounds):
+    settings = params(reg_lambda=1.0)
+    tree = make_workspace(settings).tree
+    start_leaf(0, -1, tree)
+    root = tree.outputs[0, 0]
+    assert (root.lower, root.upper) == (-np.inf, np.inf)
+    root.lower, root.upper, root.weight, tree.sums[0, OWN, 0] = -3.0, 9.0, 0.0, pack(-12.0, 20.0)
+    split = tree.splits[0]
+    split.feature, split.below, split.bin, split.default_left = 0, below, below + 1, 1
+    tree.sums[0, LEFT, 0], split.gain = pack(8.0, 6.0), 7.5
+    rules = feature_rules(1, signs=[sign])
+    split_node(0, Search(binned(X_OF_FOUR), STEPS, settings, rules), tree)
+    left, right = tree.outputs[1, 0], tree.outputs[2, 0]
+    assert (left.weight, right.weight) == (-1.0, 1.25)
+    assert ((left.lower, left.upper), (right.lower, right.upper)) == bounds
+
+
+def test_bounds_of_falling_leaves_that_are_clipped():
+    settings = params(reg_lambda=1.0)
+    tree = make_workspace(settings).tree
+    start_leaf(0, -1, tree)
+    root = tree.outputs[0, 0]
+    root.lower, root.upper, root.weight, tree.sums[0, OWN, 0] = -0.5, 1.0, 0.0, pack(12.0, 20.0)
+    split = tree.splits[0]
+    split.feature, split.below, split.bin, split.default_left = 0, 1, 2, 0
+    tree.sums[0, LEFT, 0], split.gain = pack(-8.0, 6.0), 7.5
+    rules = feature_rules(1, signs=[-1])
+    split_node(0, Search(binned(X_OF_FOUR), STEPS, settings, rules), tree)
+    left, right = tree.outputs[1, 0], tree.outputs[2, 0]
+    assert (left.weight, right.weight) == (1.0, -0.5)  # not clipped: 1 and -1.25
+    assert (left.lower, left.upper, right.lower, right.upper) == (0.25, 1.0, -0.5, 0.25)
+    assert tree.nodes[2].value == -0.5
+
+
 def test_a_new_leaf_and_a_new_split():
     settings = params(reg_lambda=1.0, learning_rate=0.5)
     workspace = make_workspace(settings)
@@ -127,7 +171,8 @@ def test_a_new_leaf_and_a_new_split():
     split = tree.splits[0]
     split.feature, split.below, split.bin, split.default_left = 0, 1, 2, 1
     split.gain = 7.5
-    split_node(0, Search(binned(X_OF_FOUR), np.array([[0.5, 0.5]]), settings), tree)
+    search = Search(binned(X_OF_FOUR), STEPS, settings, feature_rules(1))
+    split_node(0, search, tree)
     node = tree.nodes[0]
     assert (node.left, node.right, node.feature, node.default_left) == (1, 2, 0, 1)
     assert (node.threshold, node.gain) == (5.0, 7.5)

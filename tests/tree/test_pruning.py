@@ -1,9 +1,14 @@
 import numpy as np
 import pytest
 
-from sklboost.structs import OUTPUT_DTYPE
 from sklboost.tree.pruning import close_gaps, name_final_leaves, prune
-from sklboost.tree.workspace import COUNTS_DTYPE, GROWTH_DTYPE, SPLIT_DTYPE, GrowingTree
+from sklboost.tree.workspace import (
+    COUNTS_DTYPE,
+    GROWING_OUTPUT_DTYPE,
+    GROWTH_DTYPE,
+    SPLIT_DTYPE,
+    GrowingTree,
+)
 from tests.tree.growth import binned, grow, make_nodes, params
 
 pytestmark = pytest.mark.interpreted
@@ -25,7 +30,7 @@ def make_tree(*nodes):
     counts[0].n_nodes, counts[0].n_leaves = n, (n + 1) // 2
     splits = np.zeros(n, dtype=SPLIT_DTYPE).view(np.recarray)
     nothing = np.empty(0, dtype=np.int64)
-    outputs = np.zeros((n, 1), dtype=OUTPUT_DTYPE).view(np.recarray)
+    outputs = np.zeros((n, 1), dtype=GROWING_OUTPUT_DTYPE).view(np.recarray)
     outputs.value[:, 0] = table.value
     sums, values = np.empty((n, 2, 1), dtype=np.int64), np.empty((1, n))
     return GrowingTree(

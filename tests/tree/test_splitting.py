@@ -2,7 +2,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sklboost.tree.formulas import similarity
+from sklboost.boosting.settings import feature_rules
+from sklboost.hashing import hash_key
+from sklboost.tree.formulas import (
+    clip_to_bounds,
+    leaf_weight,
+    similarity_at,
+)
 from sklboost.tree.quantization import pack, quantize, unpack, weigh
 from sklboost.tree.splitting import (
     Search,
@@ -14,7 +20,12 @@ from sklboost.tree.splitting import (
     may_improve,
     scan_feature,
 )
-from sklboost.tree.workspace import SPLIT_DTYPE, SearchScratch, allocate_workspace
+from sklboost.tree.workspace import (
+    GROWING_OUTPUT_DTYPE,
+    SPLIT_DTYPE,
+    SearchScratch,
+    allocate_workspace,
+)
 from tests.tree.growth import (
     NO_WEIGHT,
     assert_same_tree,
@@ -30,7 +41,7 @@ from tests.tree.growth import (
 inf, nan = np.inf, np.nan
 
 
-def prepare(X, gradient, hessian=None, **settings):
+def prepare(X, gradient, hessian=None, signs=None, **settings):
     """Give (search, histogram of all rows, total) for one node that owns all rows."""
     gradient = np.asarray(gradient, dtype=np.float32)
     hessian = np.ones_like(gradient) if hessian is None else np.asarray(hessian, dtype=np.float32)
@@ -40,24 +51,29 @@ def prepare(X, gradient, hessian=None, **settings):
     run(quantize, derivatives, np.uint64(0), workspace.gradients)
     packed, steps = workspace.gradients.packed[0], workspace.gradients.steps
     histogram = plain_histogram(matrix, packed, np.arange(len(gradient)))
-    return Search(matrix, steps, params(**settings)), histogram, packed.sum()
+    rules = feature_rules(matrix.rows.shape[1], signs=signs)
+    return Search(matrix, steps, params(**settings), rules), histogram, packed.sum()
 
 
-def searched(search, total, n_rows=1000):
-    """Give what split search knows of a node."""
-    gradient, hessian = unpack(total, search.steps[0])
-    own = similarity(gradient, hessian, search.params)
-    return SearchedNode(np.array([total]), n_rows, own, hessian)
+def searched(search, total, n_rows=1000, bounds=(-inf, inf), key=0):
+    """Give what split search knows of a node that is a root, but for its bounds."""
+    sums = unpack(total, search.steps[0])
+    weight = clip_to_bounds(leaf_weight(*sums, search.params), *bounds)
+    own_similarity = similarity_at(*sums, weight, search.params)
+    outputs = np.zeros(1, dtype=GROWING_OUTPUT_DTYPE).view(np.recarray)
+    outputs[0].weight, (outputs[0].lower, outputs[0].upper) = weight, bounds
+    totals = np.array([total])
+    return SearchedNode(totals, n_rows, own_similarity, sums[1], outputs, np.uint64(key))
 
 
-def gains_of(search, node, left_start, sums):
+def gains_of(search, node, left_start, sums, sign=0):
     """Give the gains of all splits, with one output."""
     gains, others = np.empty(len(sums)), np.zeros((2, len(sums)))
-    compute_gains(search, node, left_start, sums, others, gains)
+    compute_gains(search, node, np.int64(sign), left_start, sums, others, gains)
     return gains
 
 
-def scan(search, histogram, total, feature=0, best=None):
+def scan(search, histogram, total, feature=0, best=None, key=0):
     """Give the best split of one feature, or the given one if none is better."""
     if best is None:
         best = np.zeros(1, dtype=SPLIT_DTYPE).view(np.recarray)[0]
@@ -73,8 +89,8 @@ def scan(search, histogram, total, feature=0, best=None):
         np.empty((2, n_bins)),
         np.zeros((2, n_bins)),
     )
-    histograms = histogram[np.newaxis]
-    scan_feature(search, searched(search, total), histograms, feature, scratch, best)
+    node, histograms = searched(search, total, key=key), histogram[np.newaxis]
+    scan_feature(search, node, histograms, feature, scratch, best)
     return best
 
 
@@ -106,18 +122,21 @@ def test_both_ways_of_listing_agree(n_bins, share):
 @pytest.mark.parametrize("settings", [
     {}, dict(reg_lambda=1.0), dict(reg_alpha=3.0), dict(max_delta_step=0.1),
     dict(reg_lambda=0.5, reg_alpha=1.0, max_delta_step=0.5, min_child_weight=3.0),
+    dict(path_smooth=3.0), dict(reg_lambda=0.5, reg_alpha=0.5, path_smooth=1.0),
 ])  # fmt: skip
-def test_the_bound_hides_no_better_split(settings):
+@pytest.mark.parametrize("sign", [0, 1])
+def test_the_bound_hides_no_better_split(settings, sign):
     random = np.random.default_rng(0)
     n_tight = 0
     for _ in range(300):
         n = random.integers(2, 30)
         gradient = random.normal(random.normal(), 1.0, n)
         search, histogram, total = prepare(np.arange(n), gradient, **settings)
-        node = searched(search, total)
+        bounds = sorted(random.normal(size=2)) if sign else (-inf, inf)
+        node = searched(search, total, bounds=bounds)
         for left_start in (np.int64(0), histogram[-1]):  # the last bin as if it were missing values
             sums = np.cumsum(histogram[:-1]) - histogram[:-1]
-            best = gains_of(search, node, left_start, sums).max()
+            best = gains_of(search, node, left_start, sums, sign).max()
             if best == -inf:
                 continue
             least = best + node.similarity
@@ -125,7 +144,7 @@ def test_the_bound_hides_no_better_split(settings):
             assert may_improve(search, total, left_start, sums, least)
             n_tight += not may_improve(search, total, left_start, sums, 1.0001 * least + 1e-9)
     # without penalties it is the gain itself; with them it may be larger
-    assert n_tight > (100 if settings in ({}, {"reg_lambda": 1.0}) else -1)
+    assert n_tight > (100 if settings in ({}, {"reg_lambda": 1.0}) and not sign else -1)
 
 
 # --- the worked example: dosage 10, 20, 25, 35, residuals -10.5, 6.5, 7.5, -7.5 ------------------
@@ -169,6 +188,83 @@ def test_children_without_hessian_are_not_allowed():
     node = searched(search, np.int64(sum(histogram)))
     found = gains_of(search, node, np.int64(0), sums)
     assert_array_equal(found > -inf, [False, False, True, False])
+
+
+# --- order and bounds of the leaf weights, random thresholds ------------------------------------
+
+
+def gains_of_dosage(sign=0, bounds=(-inf, inf)):
+    search, histogram, total = prepare(DOSAGE, np.negative(RESIDUALS))
+    sums, node = np.cumsum(histogram) - histogram, searched(search, total, bounds=bounds)
+    return gains_of(search, node, np.int64(0), sums, sign)
+
+
+@pytest.mark.interpreted
+def test_only_splits_in_order():
+    # weights left and right: -10.5 and 2.17, -2 and 0, 1.17 and -7.5
+    assert_array_equal(gains_of_dosage(1) > -inf, [False, True, True, False])
+    assert_array_equal(gains_of_dosage(-1) > -inf, [False, False, False, True])
+    free = gains_of_dosage(0)
+    for sign in (1, -1):
+        allowed = gains_of_dosage(sign) > -inf
+        assert_array_equal(gains_of_dosage(sign)[allowed], free[allowed])
+
+
+@pytest.mark.interpreted
+def test_gains_of_bounded_weights():
+    # at 15: weights -10.5 and 13 / 6 become -3 and 1; that of the node is -1, as without bounds
+    gain = (2 * 10.5 * 3 - 3**2) + (2 * 6.5 * 1 - 3 * 1**2) - 4
+    assert_allclose(gains_of_dosage(0, (-3.0, 1.0))[1], gain)
+    # both sides at the bound: no order is broken, nothing is gained
+    assert_allclose(gains_of_dosage(1, (-1.0, -1.0))[1:], 0.0, atol=1e-9)
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("sign", [0, 1, -1])
+def test_missing_values_alone_have_no_order(sign):
+    search, histogram, total = prepare([0, 1, nan, nan], [1, 1, -3, -3], signs=[sign])
+    best = scan(search, histogram, total)
+    assert (best.bin, best.below, best.default_left) == (0, -1, 1)
+
+
+@pytest.mark.interpreted
+def test_constraint_of_the_feature_at_hand():
+    X = np.array([[0, 3], [1, 2], [2, 1], [3, 0]])
+    search, histogram, total = prepare(X, [3, 1, -1, -3], signs=[-1, -1])  # weights rise with f0
+    assert scan(search, histogram, total, feature=0).feature == -1
+    assert scan(search, histogram, total, feature=1).bin == 2
+
+
+@pytest.mark.interpreted
+def test_one_random_threshold():
+    X, gradient = np.arange(8.0), np.array([5, 1, 1, 1, -1, -1, -1, -5])
+    search, histogram, total = prepare(X, gradient, extra_trees=True)
+    best = np.zeros(1, dtype=SPLIT_DTYPE).view(np.recarray)[0]
+    bins = []
+    for key in range(700):
+        best.gain = -inf
+        scan(search, histogram, total, best=best, key=hash_key(key, 0, 0))
+        bins.append(int(best.bin))
+        assert best.below == best.bin - 1
+        left = gradient[: best.bin].sum()
+        assert_allclose(best.gain, left**2 / best.bin + left**2 / (8 - best.bin), rtol=1e-6)
+    counts = np.bincount(bins, minlength=8)
+    assert counts[0] == 0
+    assert np.abs(counts[1:] - 100).max() < 45  # 4.5 standard deviations
+
+
+@pytest.mark.interpreted
+def test_random_thresholds_and_missing_values():
+    X, gradient = [0, 1, 2, nan, nan], [3, 0, -3, -4, -4]
+    search, histogram, total = prepare(X, gradient, extra_trees=True)
+    found = set()
+    for key in range(60):
+        best = scan(search, histogram, total, key=hash_key(key, 0, 0))
+        found.add((int(best.bin), int(best.default_left)))
+    assert found == {(0, 1), (1, 0), (2, 0)}  # missing alone is one of the places
+    for X in ([1, 1, 1], [nan, nan, nan]):
+        search, histogram, total = prepare(X, [1, 2, -3], extra_trees=True)
+        assert scan(search, histogram, total).gain == -inf
 
 
 # --- ties, empty bins, missing values ------------------------------------------------------------

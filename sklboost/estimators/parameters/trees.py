@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from sklboost.estimators.parameters.about import about
-from sklboost.estimators.parameters.rules import Rule, integer, is_integer, number, one_of
+from sklboost.estimators.parameters.rules import FLAG, Rule, integer, is_integer, number, one_of
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -108,6 +108,27 @@ class TreeParameters:
             "post": grow every split of positive gain, then prune with `gamma`. "full": grow
             through splits without gain too, so that what lies beneath can justify them. "pre":
             refuse a split of gain below `gamma` at once, as XGBoost's ``hist`` does.
+            """,
+        ),
+    )
+    path_smooth: float = field(
+        default=0.0,
+        metadata=about(
+            number(0),
+            """
+            Leaf weights lean on those of their parents: ``s w + (1 - s) w_parent`` with
+            ``s = H / (H + path_smooth)``, as LightGBM's, but with the cover H where LightGBM has
+            the number of rows. 0: they stand alone.
+            """,
+        ),
+    )
+    extra_trees: bool = field(
+        default=False,
+        metadata=about(
+            FLAG,
+            """
+            Look at one random threshold of each feature in a node instead of all: rougher trees
+            that vary more, as in LightGBM.
             """,
         ),
     )

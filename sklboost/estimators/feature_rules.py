@@ -1,0 +1,120 @@
+"""What the user laid down for single features, from names to numbers.
+
+In: parameters that speak of features by name or number, and the names of the training data. Out:
+one number a feature, in their order. Errors name the feature that does not exist.
+"""
+
+import difflib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sklboost.boosting.settings import feature_rules
+from sklboost.estimators.parameters.about import check_parameters
+from sklboost.estimators.parameters.features import FeatureParameters
+from sklboost.estimators.parameters.rules import is_integer
+from sklboost.structs import FeatureRules
+
+
+def read_feature_rules(estimator: Any) -> FeatureRules:
+    """Read the parameters of an estimator that knows its features."""
+    names = estimator._feature_names()
+    signs, weights = estimator.monotone_constraints, estimator.feature_weights
+    return feature_rules(
+        len(names),
+        signs=None if signs is None else by_feature("monotone_constraints", signs, names, 0),
+        groups=_groups(estimator.interaction_constraints, names),
+        weights=None if weights is None else by_feature("feature_weights", weights, names, 1.0),
+    )
+
+
+def read_signs(estimator: Any, constraints: Any) -> dict[int, int]:
+    """Give the features that are to be monotone by number, 1: rising, -1: falling.
+
+    Parameters
+    ----------
+    estimator : BaseBooster
+        Fitted.
+    constraints : dict or sequence, or None
+        None: those of the estimator.
+
+    Raises
+    ------
+    ValueError
+        If they are no monotone constraints, or none.
+    """
+    if constraints is None:
+        constraints = estimator.monotone_constraints
+    constraints = {} if constraints is None else constraints
+    check_parameters(FeatureParameters, {"monotone_constraints": constraints})
+    signs = by_feature("monotone_constraints", constraints, estimator._feature_names(), 0)
+    asked = {number: int(sign) for number, sign in enumerate(signs) if sign != 0}
+    if not asked:
+        raise ValueError(
+            "no feature is constrained, so there is nothing to prove: name the features and their "
+            "signs, such as verify_monotone({'age': 1})"
+        )
+    return asked
+
+
+def by_feature(parameter: str, value: Any, names: Sequence[str], default: Any) -> list:
+    """Give one value for each feature.
+
+    Parameters
+    ----------
+    parameter : str
+        For the errors.
+    value : dict or sequence
+        A dict gives values by name or number; the features it leaves out have `default`.
+    names : sequence of str
+        Of the features.
+    default : object
+
+    Raises
+    ------
+    ValueError
+        If there is no such feature, or if a sequence has not one value for each.
+    """
+    if not isinstance(value, Mapping):
+        values = list(value)
+        if len(values) != len(names):
+            raise ValueError(
+                f"{parameter} has {len(values)} values, but X has {len(names)} features: give one "
+                "for each, or a dict by name"
+            )
+        return values
+    values = [default] * len(names)
+    given: dict[int, Any] = {}
+    for key, own in value.items():
+        number = _number_of(key, parameter, names)
+        if number in given:
+            raise ValueError(
+                f"{parameter} has feature {number} twice, as {given[number]!r} and as {key!r}"
+            )
+        given[number] = key
+        values[number] = own
+    return values
+
+
+def _groups(value: Any, names: Sequence[str]) -> list[list[int]] | str | None:
+    if value is None or isinstance(value, str):
+        return value
+    parameter = "interaction_constraints"
+    return [[_number_of(key, parameter, names) for key in group] for group in value]
+
+
+def _number_of(key: Any, parameter: str, names: Sequence[str]) -> int:
+    """Give the number of the feature that `key` names."""
+    if is_integer(key):
+        if 0 <= key < len(names):
+            return int(key)
+        raise ValueError(
+            f"{parameter} has feature {key}, but X has the features 0 to {len(names) - 1}"
+        )
+    if not isinstance(key, str):
+        raise ValueError(f"{parameter} has {key!r}: it must be the name or number of a feature")
+    if key not in names:
+        nearest = difflib.get_close_matches(key, names, n=1, cutoff=0.0)[0]
+        raise ValueError(f"{parameter} has {key!r}, but X has no such feature: {nearest!r}?")
+    if names.count(key) > 1:
+        raise ValueError(f"{parameter} has {key!r}, which several features are called: use numbers")
+    return names.index(key)

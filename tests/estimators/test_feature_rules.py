@@ -1,0 +1,173 @@
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from sklboost import XGBClassifierLite, XGBRegressorLite
+from sklboost.estimators.feature_rules import by_feature
+
+random = np.random.default_rng(0)
+X = random.normal(size=(120, 3))
+Y = X[:, 0] * X[:, 1] + np.sin(3 * X[:, 2]) + random.normal(size=120)
+FRAME = pd.DataFrame(X, columns=["age", "debt", "income"])
+
+
+def fit(data=FRAME, **parameters):
+    return XGBRegressorLite(n_estimators=3, n_jobs=1, random_state=0, **parameters).fit(data, Y)
+
+
+def assert_same_model(one, other):
+    for name in one.model_.nodes.dtype.names:
+        assert_array_equal(one.model_.nodes[name], other.model_.nodes[name])
+
+
+@pytest.mark.parametrize(
+    "constraints",
+    [
+        {"age": 1, "income": -1},
+        {0: 1, 2: -1},
+        {"age": 1, 2: -1, "debt": 0},
+        (1, 0, -1),
+        np.array([1, 0, -1], dtype=np.int8),
+        [1.0, 0.0, -1.0],
+    ],
+    ids=repr,
+)
+def test_ways_to_write_monotone_constraints(constraints):
+    assert_same_model(fit(monotone_constraints=constraints), fit(monotone_constraints=[1, 0, -1]))
+
+
+def test_unnamed_features_have_xgboosts_names():
+    assert_same_model(fit(X, monotone_constraints={"f1": 1}), fit(monotone_constraints=[0, 1, 0]))
+
+
+@pytest.mark.parametrize(
+    "groups", [[["age", "debt"], ["income"]], [(0, 1)], ({1, 0}, {2}), [["debt", 0]]], ids=repr
+)
+def test_ways_to_write_interaction_constraints(groups):
+    model = fit(interaction_constraints=groups)
+    assert_same_model(model, fit(interaction_constraints=[[0, 1]]))
+
+
+def test_no_interactions_are_no_groups():
+    one, other = fit(interaction_constraints="no_interactions"), fit(interaction_constraints=[])
+    assert_same_model(one, other)
+
+
+@pytest.mark.parametrize("weights", [{"debt": 9.0}, [1, 9, 1], np.array([1.0, 9.0, 1.0])], ids=repr)
+def test_ways_to_write_feature_weights(weights):
+    drawn = dict(colsample_bynode=0.4)
+    assert_same_model(fit(feature_weights=weights, **drawn), fit(feature_weights={1: 9}, **drawn))
+
+
+def test_what_lays_down_nothing_changes_nothing():
+    free = fit(colsample_bynode=0.7)
+    for nothing in (
+        dict(monotone_constraints={}),
+        dict(monotone_constraints=[0, 0, 0]),
+        dict(interaction_constraints=[[0, 1, 2]]),
+        dict(feature_weights=[2.5, 2.5, 2.5]),
+        dict(feature_weights={}),
+    ):
+        assert_same_model(fit(colsample_bynode=0.7, **nothing), free)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        (dict(monotone_constraints={"agee": 1}), "'agee', but X has no such feature: 'age'?"),
+        (dict(monotone_constraints={3: 1}), "feature 3, but X has the features 0 to 2"),
+        (dict(monotone_constraints={-1: 1}), "feature -1, but X has the features 0 to 2"),
+        (dict(monotone_constraints={0.5: 1}), "0.5: it must be the name or number of a feature"),
+        (dict(monotone_constraints={True: 1}), "True: it must be the name or number"),
+        (dict(monotone_constraints={"age": 1, 0: -1}), "feature 0 twice, as 'age' and as 0"),
+        (dict(monotone_constraints=[1, 0]), "monotone_constraints has 2 values, but X has 3 feat"),
+        (dict(monotone_constraints={"age": 2}), "monotone_constraints={'age': 2}: it must be"),
+        (dict(monotone_constraints=[1, 0, 0.5]), "it must be None, a dict of names or numbers"),
+        (dict(monotone_constraints=[True, 0, 0]), "it must be"),
+        (dict(monotone_constraints=[np.nan, 0, 0]), "it must be"),
+        (dict(monotone_constraints="(1,0,-1)"), "monotone_constraints='(1,0,-1)': it must be"),
+        (dict(monotone_constraints=1), "it must be"),
+        (
+            dict(interaction_constraints=[["age", "dept"]]),
+            "'dept', but X has no such feature: 'de",
+        ),
+        (dict(interaction_constraints=[[0, 7]]), "feature 7, but X has the features 0 to 2"),
+        (dict(interaction_constraints=["age", "debt"]), "it must be None, 'pairwise', 'no_inter"),
+        (dict(interaction_constraints="pairs"), "interaction_constraints='pairs': it must be"),
+        (dict(interaction_constraints=[0, 1]), "it must be"),
+        (dict(feature_weights=[1, 2]), "feature_weights has 2 values, but X has 3 features"),
+        (dict(feature_weights=[1, 2, 0]), "feature_weights=[1, 2, 0]: it must be"),
+        (dict(feature_weights={"age": np.inf}), "it must be"),
+        (dict(path_smooth=-1.0), "path_smooth=-1.0: it must be a finite number >= 0"),
+        (dict(extra_trees=1), "extra_trees=1: it must be True or False"),
+    ],
+    ids=repr,
+)
+def test_errors(parameters, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        fit(**parameters)
+
+
+def test_a_name_that_several_features_have():
+    # some versions of scikit-learn refuse such frames, others do not
+    names = ["a", "a", "b"]
+    with pytest.raises(ValueError, match="'a', which several features are called: use numbers"):
+        by_feature("monotone_constraints", {"a": 1}, names, 0)
+    assert by_feature("monotone_constraints", {0: 1, "b": -1}, names, 0) == [1, 0, -1]
+
+
+def test_clone_keeps_constraints():
+    model = XGBRegressorLite(monotone_constraints=np.array([1, 0, 0]), feature_weights=[1, 2, 3])
+    assert_array_equal(clone(model).monotone_constraints, [1, 0, 0])
+
+
+# --- verify_monotone -----------------------------------------------------------------------------
+
+
+def test_proof_of_a_constrained_model():
+    report = fit(monotone_constraints={"age": 1, 2: -1}).verify_monotone()
+    assert report.holds
+    assert {name: own.sign for name, own in report.features.items()} == {"age": 1, "income": -1}
+    assert all(own.n_trees == 3 for own in report.features.values())
+
+
+def test_proof_of_any_model():
+    model = fit()
+    report = model.verify_monotone({"age": 1})
+    assert list(report.features) == ["age"]
+    assert not report.holds
+    assert "age (+1): not in 3 of 3 trees" in repr(report)
+    assert model.verify_monotone(np.array([1, 0, 0])) == report
+
+
+@pytest.mark.parametrize("constraints", [None, {}, [0, 0, 0], {"age": 0}])
+def test_nothing_to_prove(constraints):
+    with pytest.raises(ValueError, match="no feature is constrained"):
+        fit().verify_monotone(constraints)
+
+
+def test_what_cannot_be_proved():
+    with pytest.raises(ValueError, match="'agee'"):
+        fit().verify_monotone({"agee": 1})
+    with pytest.raises(ValueError, match="it must be"):
+        fit().verify_monotone({"age": 3})
+    with pytest.raises(NotFittedError):
+        XGBClassifierLite().verify_monotone({0: 1})
+
+
+def test_a_continued_model_is_not_constrained_backwards():
+    first = fit()
+    again = XGBRegressorLite(n_estimators=2, monotone_constraints=[1, 0, 0])
+    proof = again.fit(FRAME, Y, init_model=first).verify_monotone().features["age"]
+    assert proof.n_trees == 5
+    assert {own.tree for own in proof.violations} == {0, 1, 2}
+
+
+def test_refit_is_constrained_too():
+    model = fit(early_stopping_rounds=2, refit=True, monotone_constraints=[1, -1, 1])
+    assert model.verify_monotone().holds
