@@ -87,7 +87,8 @@ class Stage(NamedTuple):
 def set_stage(team, dataset, settings):
     """Bin the train rows of a data set of two classes and quantise the first round's gradients."""
     parameters = peers.make_estimator(OURS, settings, dataset.task, 1).get_params()
-    params = tree_params(**{name: parameters[name] for name in TREE_PARAMETERS})
+    own = {name: parameters[name] for name in TREE_PARAMETERS}
+    params = tree_params(**own, num_parallel_tree=1)
     matrix, _ = bin_matrix(team, raw_matrix(dataset.X_train), NO_WEIGHT, settings.max_bin)
     y = dataset.y_train.astype(np.float64)
     gradient, hessian = np.empty((2, 1, len(y)), dtype=np.float32)

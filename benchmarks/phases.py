@@ -101,7 +101,8 @@ def fit_by_phase(dataset, parameters, n_threads):
     watch : Stopwatch
     trees : list of ndarray of NODE_DTYPE
     """
-    params = tree_params(**{name: parameters[name] for name in TREE_PARAMETERS})
+    own = {name: parameters[name] for name in TREE_PARAMETERS}
+    params = tree_params(**own, num_parallel_tree=1)
     with ThreadTeam(n_threads) as team:
         watch = Stopwatch(team)
         matrix = bin_by_phase(watch, raw_matrix(dataset.X_train), parameters["max_bin"])

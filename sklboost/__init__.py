@@ -9,6 +9,7 @@ from sklboost.boosting.checkpoint import Checkpoint
 from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.estimators.bin_features import bin_features
 from sklboost.estimators.classifier import XGBClassifierLite
+from sklboost.estimators.forests import XGBRFClassifierLite, XGBRFRegressorLite
 from sklboost.estimators.regressor import XGBRegressorLite
 from sklboost.warmup import warmup
 
@@ -19,6 +20,8 @@ __all__ = [
     "LearningRateScheduler",
     "TrainingCallback",
     "XGBClassifierLite",
+    "XGBRFClassifierLite",
+    "XGBRFRegressorLite",
     "XGBRegressorLite",
     "bin_features",
     "warmup",

@@ -129,7 +129,8 @@ class TreeParams(NamedTuple):
     max_delta_step: float  # infinite: no limit
     grow_gain: float
     prune_gain: float
-    subsample: float  # of the rows, for each round
+    ccp_alpha: float  # least gain of a branch, per split and unit of the root's cover
+    subsample: float  # of the rows, for each turn of a round
     colsample_bytree: float
     colsample_bylevel: float
     colsample_bynode: float
@@ -139,15 +140,16 @@ class TreeParams(NamedTuple):
     max_depth: int  # at least 1; a large number: no limit
     max_leaves: int  # likewise
     best_first: int  # 1: lossguide, 0: depthwise
-    multi_output: int  # 1: one tree a round, with a value for each output in its leaves
-
-    def trees_per_round(self, n_outputs: int) -> int:
-        """Give the number of trees that a round adds."""
-        return 1 if self.multi_output == 1 else n_outputs
+    multi_output: int  # 1: trees have a value for each output in their leaves
+    num_parallel_tree: int  # trees that a round adds to each output
 
     def n_tree_outputs(self, n_outputs: int) -> int:
         """Give the number of outputs that one tree has values for."""
         return n_outputs if self.multi_output == 1 else 1
+
+    def trees_per_round(self, n_outputs: int) -> int:
+        """Give the number of trees that a round adds."""
+        return self.num_parallel_tree * n_outputs // self.n_tree_outputs(n_outputs)
 
 
 class FeatureRules(NamedTuple):
@@ -309,7 +311,7 @@ class Model(NamedTuple):
 
     @property
     def trees_per_round(self) -> int:
-        """Trees that a round has: one for each output, or one with a value for each."""
+        """Trees that a round has, the same in all rounds."""
         return self.params_of(0).trees_per_round(self.n_outputs)
 
     @property

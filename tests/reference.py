@@ -26,6 +26,7 @@ class Settings:
     reg_lambda: float = 1.0
     reg_alpha: float = 0.0
     gamma: float = 0.0
+    ccp_alpha: float = 0.0
     min_child_weight: float = 1.0
     max_delta_step: float = 0.0
     pruning: str = "post"
@@ -122,6 +123,8 @@ class Tree:
         self.grow()
         if settings.pruning != "pre":
             self.prune(self.nodes[0])
+        if settings.ccp_alpha > 0:
+            self.prune_weakest_links(self.nodes[0])
         kept = self.reachable(self.nodes[0])
         self.nodes = [node for node in self.nodes if any(node is other for other in kept)]
 
@@ -235,6 +238,16 @@ class Tree:
         is_last = node.children and not any(child.children for child in node.children)
         if is_last and node.gain < self.settings.gamma:
             node.children = []
+
+    def prune_weakest_links(self, node):
+        """Collapse branches that gain no more than alpha a split; return what a branch is worth."""
+        if not node.children:
+            return 0.0
+        alpha = self.settings.ccp_alpha * self.nodes[0].hessian
+        worth = node.gain - alpha + sum(self.prune_weakest_links(own) for own in node.children)
+        if worth <= 0:
+            node.children = []
+        return max(worth, 0.0)
 
     def reachable(self, node):
         return [node] + [below for child in node.children for below in self.reachable(child)]

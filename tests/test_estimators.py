@@ -13,7 +13,12 @@ from sklearn.metrics import log_loss, r2_score
 from sklearn.model_selection import train_test_split
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sklboost import XGBClassifierLite, XGBRegressorLite
+from sklboost import (
+    XGBClassifierLite,
+    XGBRegressorLite,
+    XGBRFClassifierLite,
+    XGBRFRegressorLite,
+)
 from tests.small_models import ESTIMATORS, outputs, small
 
 COLUMNS = dict(colsample_bytree=0.7, colsample_bylevel=0.8, colsample_bynode=0.8)
@@ -25,10 +30,14 @@ SETTINGS = [
     dict(n_estimators=5, subsample=0.5, sampling_method="gradient_based", random_state=0),
     dict(n_estimators=20, early_stopping_rounds=2, random_state=0),
     dict(n_estimators=9, early_stopping_rounds=2, subsample=0.8, refit=True, random_state=0),
+    dict(n_estimators=5, booster="dart", rate_drop=0.3, num_parallel_tree=2, random_state=0),
 ]
+FORESTS = [XGBRFRegressorLite(), XGBRFClassifierLite(), XGBRFRegressorLite(max_depth=0)]
 
 
-@parametrize_with_checks([estimator(**given) for estimator in ESTIMATORS for given in SETTINGS])
+@parametrize_with_checks(
+    [estimator(**given) for estimator in ESTIMATORS for given in SETTINGS] + FORESTS
+)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 

@@ -34,6 +34,7 @@ REGULARISERS = {
     "reg_lambda": 3.0,
     "reg_alpha": 0.4,
     "gamma": 0.8,
+    "ccp_alpha": 0.3,
     "min_child_weight": 2.5,
     "max_delta_step": 0.25,
 }

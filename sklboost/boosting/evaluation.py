@@ -77,7 +77,7 @@ class CompiledMetrics(NamedTuple):
 
 
 @kernel
-def score_rounds(team, model, thresholds, n_rounds, rows, metrics):
+def score_rounds(team, model, thresholds, n_trees, rows, metrics):
     """Add the trees of some rounds to the rows and compute the metrics after each round.
 
     Parameters
@@ -86,7 +86,8 @@ def score_rounds(team, model, thresholds, n_rounds, rows, metrics):
     model : Model
         The new trees, laid out.
     thresholds : ndarray of the dtype of the bins, shape (n_splits,)
-    n_rounds : int
+    n_trees : tuple of int
+        Of each round, and of all rounds.
     rows : ScoredRows
         Modified.
     metrics : CompiledMetrics
@@ -95,7 +96,7 @@ def score_rounds(team, model, thresholds, n_rounds, rows, metrics):
     if not assemble(team):
         return
     n_metrics = len(metrics.codes)
-    trees_per_round = rows.raw_score.shape[0] // len(model.values)
+    trees_per_round, n_rounds = n_trees[0], n_trees[1] // n_trees[0]
     start, stop = share(team, len(rows.scratch.columns))
     # block by block, and all rounds of a block: the training has filled the caches with its own
     # data, and to fetch the rows again takes longer than to score them
@@ -143,19 +144,15 @@ class Evaluation:
         self._team = team
         self._validation = validation
         self._metrics = metrics
+        self._n_outputs = loss.n_outputs
+        self._cuts = cuts
         if not validation:
             return
-        n_features = validation[0].X.shape[1]
-        self._new = allocate_new_trees(grown, loss.n_outputs, n_features)
-        self._trees_per_round = loss.n_outputs // len(self._new.model.values)
-        n_rounds = len(grown.n_pruned) // self._trees_per_round
+        # a round has at least one tree for each output, or one for all
+        n_rounds = len(grown.n_pruned) * max(1, grown.outputs.shape[1]) // loss.n_outputs
         codes = [metric.code for metric in metrics if is_compiled(metric)]
         self._rows = [lay_out_rows(team, own.X, cuts, own.raw_score) for own in validation]
-        self._thresholds = [
-            np.empty(len(self._new.model.tops.splits), dtype=rows.scratch.columns.dtype)
-            for rows in self._rows
-        ]
-        self._cuts = cuts
+        self.look_at(grown)
         self._compiled = [
             CompiledMetrics(
                 np.array(codes, dtype=np.int64),
@@ -167,8 +164,22 @@ class Evaluation:
             for own in validation
         ]
 
-    def score(self, n_rounds: int) -> np.ndarray:
-        """Score the rounds done last; give the values, shape (n_rounds, n_sets, n_metrics)."""
+    def look_at(self, grown: Trees) -> None:
+        """Take the new trees from another place."""
+        if not self._validation:
+            return
+        n_features = self._validation[0].X.shape[1]
+        self._new = allocate_new_trees(grown, self._n_outputs, n_features)
+        n_splits = len(self._new.model.tops.splits)
+        self._thresholds = [
+            np.empty(n_splits, dtype=rows.scratch.columns.dtype) for rows in self._rows
+        ]
+
+    def score(self, n_rounds: int, n_trees: int, *, ends_round: bool = True) -> np.ndarray:
+        """Add new trees to the rows; give the metrics, shape (n_rounds, n_sets, n_metrics).
+
+        `n_trees` in all. Unless they end a round, the values are of no use.
+        """
         values = np.empty((n_rounds, len(self._validation), len(self._metrics)))
         if not self._validation:
             return values
@@ -176,12 +187,12 @@ class Evaluation:
         for index, own in enumerate(self._validation):
             rows, compiled = self._rows[index], self._compiled[index]
             thresholds = self._thresholds[index]
-            n_trees = n_rounds * self._trees_per_round
             lay_out_trees(self._new, self._cuts, n_trees, thresholds)
-            self._team.run(score_rounds, self._new.model, thresholds, n_rounds, rows, compiled)
+            counts = (n_trees // n_rounds, n_trees)
+            self._team.run(score_rounds, self._new.model, thresholds, counts, rows, compiled)
             values[:, index, compiled_ones] = compiled.values[:n_rounds]
             for place, metric in enumerate(self._metrics):
-                if not compiled_ones[place]:
+                if ends_round and not compiled_ones[place]:
                     values[-1, index, place] = metric.value(own.y, own.raw_score, own.weight)
         return values
 

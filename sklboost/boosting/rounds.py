@@ -1,8 +1,13 @@
 """Rounds of boosting: gradients of the loss, one tree per output or for all, new raw scores.
 
 In: a binned matrix, targets, weights, a loss, settings. Out: trees.
+
+A round has `num_parallel_tree` turns. In each, every output has a tree of its own draws; the
+gradients are those from before the first. With one turn a round this is plain boosting, and with
+one round of many turns a random forest.
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -42,7 +47,7 @@ _VALUES_PER_CALL = 40_000_000
 _NODES_PER_CALL = 1_000_000
 _ROUNDS_PER_CALL = 200
 # In the place of an output in a key, so that nothing is drawn by the hashes of the rounding: rows
-# once a round; features once a tree, from here downwards.
+# once a turn; features once a tree, from here downwards.
 _ROWS, _FEATURES = np.int64(-1), np.int64(-2)
 
 
@@ -84,14 +89,14 @@ class RoundState(NamedTuple):
 
 
 @kernel
-def boost_rounds(team, rounds, state, params, workspace, grown):
-    """Do the rounds ``[start, stop)``; every member of the team calls it.
+def boost_rounds(team, turns, state, params, workspace, grown):
+    """Do the turns ``[start, stop)``; every member of the team calls it.
 
     Parameters
     ----------
     team : Team
-    rounds : tuple of int
-        Start and stop.
+    turns : tuple of int
+        Start and stop, those of all rounds before included.
     state : RoundState
     params : TreeParams
     workspace : Workspace
@@ -103,13 +108,14 @@ def boost_rounds(team, rounds, state, params, workspace, grown):
     raw_score, derivatives = state.raw_score, state.derivatives
     gradient, hessian = derivatives.gradient, derivatives.hessian
     tree = 0
-    for round_ in range(rounds[0], rounds[1]):
-        y, scratch = state.y, state.scratch
-        if state.loss.is_compiled == 1:
-            fill_gradients(team, state.loss, y, raw_score, gradient, hessian, scratch)
-        fill_residuals(team, y, raw_score, state.renewal)
-        barrier(team)
-        n_tree_outputs = len(workspace.gradients.packed)
+    n_tree_outputs = len(workspace.gradients.packed)
+    for turn in range(turns[0], turns[1]):
+        if turn % params.num_parallel_tree == 0:
+            y, scratch = state.y, state.scratch
+            if state.loss.is_compiled == 1:
+                fill_gradients(team, state.loss, y, raw_score, gradient, hessian, scratch)
+            fill_residuals(team, y, raw_score, state.renewal)
+            barrier(team)
         for output in range(0, len(raw_score), n_tree_outputs):
             stop = output + n_tree_outputs
             own = Derivatives(
@@ -120,9 +126,9 @@ def boost_rounds(team, rounds, state, params, workspace, grown):
                 derivatives.slack,
             )
             keys = TreeKeys(
-                hash_key(state.seed, round_, output),
-                hash_key(state.sampling_seed, round_, _ROWS),
-                np.int64(hash_key(state.sampling_seed, round_, _FEATURES - output)),
+                hash_key(state.seed, turn, output),
+                hash_key(state.sampling_seed, turn, _ROWS),
+                np.int64(hash_key(state.sampling_seed, turn, _FEATURES - output)),
             )
             draws = Draws(keys, state.rows, state.columns)
             scores = Scores(raw_score[output:stop], renewal_of(state.renewal, output, stop))
@@ -203,7 +209,8 @@ class Rounds:
         columns = allocate_column_sample(rules, team.size)
         n_outputs, n_tree_outputs = len(raw_score), params.n_tree_outputs(len(raw_score))
         self._workspace = allocate_workspace(matrix, params, n_tree_outputs, team.size)
-        self._trees_per_round = params.trees_per_round(n_outputs)
+        self._turns_per_round = params.num_parallel_tree
+        self._trees_per_turn = n_outputs // n_tree_outputs
         capacity = len(self._workspace.tree.nodes)
         renewal = allocate_renewal(loss.renewal, n_samples, capacity, team.size)
         compiled = compile_loss(loss, team.size)
@@ -213,9 +220,11 @@ class Rounds:
         )
         worth = _VALUES_PER_CALL // (matrix.rows.size * n_outputs)
         room = _NODES_PER_CALL // (capacity * n_outputs)
-        least, most = at_once
-        self.n_at_once = max(1, min(max(worth, least), room, most, _ROUNDS_PER_CALL))
-        n_trees = self.n_at_once * self._trees_per_round
+        # rounds of several turns one by one, in as many calls as it takes
+        least, most = at_once if self._turns_per_round == 1 else (1, self._turns_per_round)
+        self._turns_at_once = max(1, min(max(worth, least), room, most, _ROUNDS_PER_CALL))
+        self.n_at_once = self._turns_at_once if self._turns_per_round == 1 else 1
+        n_trees = self._turns_at_once * self._trees_per_turn
         n_nodes = n_trees * capacity
         self.grown = Trees(
             records(n_nodes, NODE_DTYPE),
@@ -225,23 +234,31 @@ class Rounds:
             records((n_nodes, n_tree_outputs if n_tree_outputs > 1 else 0), OUTPUT_DTYPE),
         )
 
-    def run(self, start: int, stop: int, params: TreeParams) -> Trees:
-        """Do the rounds ``[start, stop)`` and give a copy of their trees.
+    def run(self, start: int, stop: int, params: TreeParams) -> Iterator[Trees]:
+        """Do the rounds ``[start, stop)``, at most `n_at_once`; yield a copy of each call's trees.
+
+        One call, unless a round has so many trees that it takes several.
 
         Raises
         ------
         ValueError
             If the loss gave a gradient or hessian that is no number; the rounds then are worthless.
         """
-        state, grown = self._state, self.grown
+        state = self._state
         if state.loss.is_compiled == 0:
             both = self._loss.gradients(state.y, state.raw_score)
             state.derivatives.gradient[:], state.derivatives.hessian[:] = both
+        last = stop * self._turns_per_round
+        for first in range(start * self._turns_per_round, last, self._turns_at_once):
+            yield self._take_turns(first, min(first + self._turns_at_once, last), params)
+
+    def _take_turns(self, start: int, stop: int, params: TreeParams) -> Trees:
+        state, grown = self._state, self.grown
         self._team.run(boost_rounds, (start, stop), state, params, self._workspace, grown)
         faults = state.loss.faults[state.loss.faults != NO_FAULT]
         if len(faults) > 0:
             self._loss.explain_fault(int(faults.min()))
-        n_trees = (stop - start) * self._trees_per_round
+        n_trees = (stop - start) * self._trees_per_turn
         starts = grown.starts[: n_trees + 1].copy()
         return Trees(
             grown.nodes[: starts[-1]].copy(),

@@ -22,6 +22,7 @@ def tree_params(
     max_leaves: int,
     grow_policy: str,
     pruning: str,
+    ccp_alpha: float,
     subsample: float,
     colsample_bytree: float,
     colsample_bylevel: float,
@@ -30,6 +31,7 @@ def tree_params(
     path_smooth: float,
     extra_trees: bool,
     multi_strategy: str,
+    num_parallel_tree: int,
 ) -> TreeParams:
     """Cast the settings of a tree once and for all.
 
@@ -47,6 +49,7 @@ def tree_params(
         max_delta_step=float(max_delta_step) or np.inf,
         grow_gain=grow_gain,
         prune_gain=-np.inf if pruning == "pre" else float(gamma),
+        ccp_alpha=float(ccp_alpha),
         subsample=float(subsample),
         colsample_bytree=float(colsample_bytree),
         colsample_bylevel=float(colsample_bylevel),
@@ -58,6 +61,7 @@ def tree_params(
         max_leaves=min(int(max_leaves) or _NO_LIMIT, _NO_LIMIT),
         best_first=int(grow_policy == "lossguide"),
         multi_output=int(multi_strategy == "multi_output_tree"),
+        num_parallel_tree=int(num_parallel_tree),
     )
 
 

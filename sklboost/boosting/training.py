@@ -11,13 +11,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklboost.boosting.callbacks import EarlyStopping, TrainingCallback
+from sklboost.boosting.dart import Dart, Dropout
 from sklboost.boosting.evaluation import Evaluation, ValidationSet, is_compiled
 from sklboost.boosting.rounds import Rounds
+from sklboost.boosting.tree_booster import TreeBooster
+from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.losses.base import Loss
 from sklboost.metrics.base import RoundMetric
 from sklboost.parallel import ThreadTeam
 from sklboost.structs import BinCuts, FeatureRules, TrainingBins, TreeParams, Trees
-from sklboost.tree.assembly import first_trees, join_trees
 
 # With early stopping no more rounds than this are done at once: those after the one at which it
 # stops are for nothing.
@@ -50,6 +52,10 @@ class Problem(NamedTuple):
         Decides the random rounding of gradients.
     sampling_seed : int
         Decides which rows and features are drawn.
+    X : ndarray of float32 or float64, or BinnedMatrix; shape (n_samples, n_features)
+        What the matrix was made of.
+    dropout : Dropout or None
+        For ``booster="dart"``.
     """
 
     matrix: TrainingBins
@@ -62,6 +68,8 @@ class Problem(NamedTuple):
     rules: FeatureRules
     seed: int
     sampling_seed: int
+    X: np.ndarray | BinnedMatrix
+    dropout: Dropout | None
 
 
 class Plan(NamedTuple):
@@ -123,7 +131,6 @@ class Training:
     def __init__(self, team: ThreadTeam, problem: Problem, plan: Plan):
         self._problem = problem
         self.plan = plan
-        self._parts = [plan.trees_before]
         self._learning_rate = problem.params.learning_rate
         self.learning_rates: list[float] = []
         self.n_rounds = plan.rounds.start
@@ -133,18 +140,8 @@ class Training:
         self.evals_log: EvalsLog = {
             own.name: {metric.name: [] for metric in plan.metrics} for own in plan.validation
         }
-        self._rounds = Rounds(
-            team,
-            *(problem.matrix, problem.y, problem.weight, problem.loss),
-            *(problem.raw_score, problem.params, problem.rules),
-            seed=problem.seed,
-            sampling_seed=problem.sampling_seed,
-            at_once=self._at_once(),
-        )
-        self._evaluation = Evaluation(
-            team, plan.validation, plan.metrics, problem.loss, self._rounds.grown, problem.cuts
-        )
-        self.seconds = {"boosting": 0.0, "evaluation": 0.0}
+        self._booster = self._make_booster(team)
+        self.seconds = self._booster.seconds
 
     # --- what callbacks see
 
@@ -211,9 +208,7 @@ class Training:
 
     def trees(self, n_rounds: int) -> Trees:
         """Give the trees of the first `n_rounds` rounds, those of a continued model included."""
-        problem = self._problem
-        n_trees = n_rounds * problem.params.trees_per_round(problem.loss.n_outputs)
-        return first_trees(join_trees(self._parts), n_trees)
+        return self._booster.trees(n_rounds)
 
     def finished_log(self) -> EvalsLog:
         """Give `evals_log` without what an interrupt left behind the last finished round."""
@@ -223,10 +218,32 @@ class Training:
             for name, own in self.evals_log.items()
         }
 
+    def _make_booster(self, team: ThreadTeam) -> TreeBooster:
+        problem, plan = self._problem, self.plan
+        rounds = Rounds(
+            team,
+            *(problem.matrix, problem.y, problem.weight, problem.loss),
+            *(problem.raw_score, problem.params, problem.rules),
+            seed=problem.seed,
+            sampling_seed=problem.sampling_seed,
+            at_once=self._at_once(),
+        )
+        loss, cuts = problem.loss, problem.cuts
+        evaluation = Evaluation(team, plan.validation, plan.metrics, loss, rounds.grown, cuts)
+        trees_per_round = problem.params.trees_per_round(loss.n_outputs)
+        if problem.dropout is None:
+            return TreeBooster(rounds, evaluation, plan.trees_before, trees_per_round)
+        # trees are taken out of their scores and put back; no metrics, so no targets
+        rows = ValidationSet("", problem.X, np.empty(0), np.empty(0), problem.raw_score)
+        training_rows = Evaluation(team, [rows], [], loss, rounds.grown, cuts)
+        scorers = (evaluation, training_rows)
+        return Dart(rounds, scorers, trees_per_round, problem.dropout, problem.sampling_seed)
+
     def _at_once(self) -> tuple[int, int]:
         """Give the least and the most rounds that may be done in one call."""
         plan, n_rounds = self.plan, len(self.plan.rounds)
-        is_asked = self._problem.loss.block is None  # in Python, for its gradients
+        # a loss in Python is asked for its gradients
+        is_asked = self._problem.loss.block is None or self._problem.dropout is not None
         if is_asked or any(callback.every_round for callback in plan.callbacks):
             return 1, 1
         if not plan.validation:
@@ -249,14 +266,11 @@ class Training:
             return
         if self._any_stops("before_iteration", first):
             return
-        begin = time.perf_counter()
-        stop = min(first + self._rounds.n_at_once, plan.rounds.stop)
-        params = self._problem.params._replace(learning_rate=self._learning_rate)
-        self._parts.append(self._rounds.run(first, stop, params))
-        middle = time.perf_counter()
-        values = self._evaluation.score(stop - first)
-        self.seconds["boosting"] += middle - begin
-        self.seconds["evaluation"] += time.perf_counter() - middle
+        stop = min(first + self._booster.n_at_once, plan.rounds.stop)
+        params = self._problem.params
+        # the trees of a round share it
+        params = params._replace(learning_rate=self._learning_rate / params.num_parallel_tree)
+        values = self._booster.advance(first, stop, params)
         for round_ in range(first, stop):
             self._record(values[round_ - first])
             self.n_rounds = round_ + 1  # from here on the round is kept, whatever happens

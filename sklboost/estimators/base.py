@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from sklboost.data.binned_matrix import BinnedMatrix
+from sklboost.estimators.boosters import drops_rounds
 from sklboost.estimators.callback_support import CallbackSupportMixin, with_callbacks
 from sklboost.estimators.continuing import Continued
 from sklboost.estimators.evaluation_sets import FitArguments
@@ -17,6 +19,7 @@ from sklboost.estimators.feature_rules import read_signs
 from sklboost.estimators.fitting import fit_estimator
 from sklboost.estimators.parameters.groups import Parameters
 from sklboost.estimators.parameters.names import ChecksNames
+from sklboost.estimators.pruning_path import path_of_first_tree
 from sklboost.estimators.raw_scores import add_rounds, leaves, starting_scores
 from sklboost.estimators.sklearn_callbacks import fit_tasks
 from sklboost.estimators.validation import (
@@ -60,7 +63,16 @@ class BaseBooster(CallbackSupportMixin, Parameters, ChecksNames, BaseEstimator, 
 
     def _is_sampling(self) -> bool:
         columns = (self.colsample_bytree, self.colsample_bylevel, self.colsample_bynode)
-        return min(self.subsample, *columns) < 1.0 or self.extra_trees
+        return min(self.subsample, *columns) < 1.0 or self.extra_trees or drops_rounds(self)
+
+    @property
+    def _rounds_and_trees(self) -> tuple[int, int]:
+        """How many rounds to do, and how many trees each of them adds to an output."""
+        return self.n_estimators, self.num_parallel_tree
+
+    def _n_estimators_of(self, model: Model) -> int:
+        """Count what `n_estimators` counts."""
+        return model.n_rounds
 
     @property
     def _is_shifted(self) -> bool:
@@ -165,14 +177,57 @@ class BaseBooster(CallbackSupportMixin, Parameters, ChecksNames, BaseEstimator, 
         """
         check_is_fitted(self)
         X = features(self, X)
-        rounds, n_trees = self._rounds(iteration_range), self.model_.trees_per_round
-        return leaves(self.model_, X, self.n_jobs)[:, rounds[0] * n_trees : rounds[1] * n_trees]
+        first, stop = (r * self.model_.trees_per_round for r in self._rounds(iteration_range))
+        return leaves(self.model_, X, self.n_jobs)[:, first:stop]
 
     @property
     def feature_importances_(self) -> np.ndarray:
         """Average gain of each feature's splits, scaled to sum 1; shape (n_features,)."""
         check_is_fitted(self)
         return gain_importance(self.model_)
+
+    def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
+        """Give the nested subtrees that pruning the first tree goes through, weakest link first.
+
+        A tree is grown anew, the first that `fit` would grow, with `learning_rate` 1, all rows and
+        no `ccp_alpha`. For squared error and ``reg_lambda=0`` it is a regression tree (CART), and
+        this is what scikit-learn's ``DecisionTreeRegressor`` gives for the same tree. For two
+        classes and ``reg_lambda=0`` impurities are those of its ``DecisionTreeClassifier`` (Gini)
+        divided by ``2 (p (1 - p))^2``, p being the share of ``classes_[1]``. With `reg_lambda`, the
+        penalty on leaf weights counts as impurity; constraints on leaf weights do not.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        sklearn.utils.Bunch
+            ``ccp_alphas``: from 0, the whole tree, to the last, its root alone, the least
+            `ccp_alpha` that leaves each subtree. ``impurities``: of all its leaves together, for
+            squared error the mean squared error. Both ndarrays of float64, shape (n_subtrees,).
+
+        Raises
+        ------
+        ValueError
+            If there are several outputs (more than two classes), which have a tree each, and as
+            `fit` does.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from sklboost import XGBRegressorLite
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> one_tree = dict(n_estimators=1, learning_rate=1, reg_lambda=0)
+        >>> path = XGBRegressorLite(**one_tree).cost_complexity_pruning_path(X, y)
+        >>> alpha = (path.ccp_alphas[-4] * path.ccp_alphas[-3]) ** 0.5
+        >>> pruned = XGBRegressorLite(ccp_alpha=alpha, **one_tree).fit(X, y)
+        >>> bool(abs(((pruned.predict(X) - y) ** 2).mean() / path.impurities[-4] - 1) < 1e-6)
+        True
+        """
+        return path_of_first_tree(self, X, y, sample_weight)
 
     def trees_to_dataframe(self) -> Any:
         """Give all nodes of all trees as a pandas DataFrame.

@@ -17,6 +17,7 @@ from sklboost.boosting.settings import tree_params
 from sklboost.boosting.training import Plan, Problem, Replay, Training
 from sklboost.data.binning import VALUES_PER_THREAD
 from sklboost.data.features import training_bins
+from sklboost.estimators.boosters import check_booster, dropout_of
 from sklboost.estimators.callback_support import detach
 from sklboost.estimators.continuing import Continued, continued_model, rounds_to_do
 from sklboost.estimators.eval_metric import resolve_metrics
@@ -109,13 +110,14 @@ def fit_estimator(
     continued = continued_model(estimator, given.init_model)
     _forget_fit(estimator)
     task = read_task(estimator, X, y, given, continued)
+    check_booster(estimator, continued)
     clock.lap("checks")
     with ThreadTeam(n_threads_for(estimator.n_jobs, task.rows.X.size, VALUES_PER_THREAD)) as team:
         n_threads = team.size
         matrix, cuts = training_bins(team, task.rows.X, task.rows.weight, estimator.max_bin)
         clock.lap("binning")
         start = _start(estimator, task, task.rows)
-        rounds = rounds_to_do(continued, estimator.n_estimators)
+        rounds = rounds_to_do(continued, estimator._rounds_and_trees[0])
         plan = _plan(estimator, task, start, rounds, clock.begin, listeners)
         training = _train(estimator, team, (matrix, cuts), task, start, plan)
         clock.lap("other", training.seconds)
@@ -190,13 +192,20 @@ def _train(
     plan: Plan,
 ) -> Training:
     """Train on the rows of the task; the plan says for how long and who watches."""
-    params = tree_params(**{name: getattr(estimator, name) for name in TREE_PARAMETERS})
+    params = tree_params(
+        **{name: getattr(estimator, name) for name in TREE_PARAMETERS},
+        num_parallel_tree=estimator._rounds_and_trees[1],
+    )
     rows = task.rows
     raw_score = _raw_scores(rows, start, task.continued)
     step = min(params.max_delta_step, task.loss.largest_step)
     params = params._replace(max_delta_step=float(step))
     learnt_from = (rows.targets, rows.weight, raw_score)
-    problem = Problem(*binned, *learnt_from, task.loss, params, task.rules, *task.seeds)
+    problem = Problem(
+        *(*binned, *learnt_from, task.loss, params, task.rules, *task.seeds),
+        X=rows.X,
+        dropout=dropout_of(estimator),
+    )
     training = Training(team, problem, plan)
     training.run()
     return training
@@ -288,7 +297,7 @@ def _set_model(estimator: Any, task: FitTask, start: Start, trees: Trees) -> Non
     rows = task.rows
     model = assemble_model(trees, start.base_score, rows.X.shape[1])
     estimator.model_ = model
-    estimator.n_estimators_ = model.n_rounds
+    estimator.n_estimators_ = estimator._n_estimators_of(model)
     estimator._loss = task.loss
     estimator._has_margin = len(rows.margin) > 0
     estimator._shift = np.zeros(task.loss.n_outputs)

@@ -17,7 +17,7 @@ from sklboost.tree.column_sampling import ColumnSample, choose_tree_features
 from sklboost.tree.frontier import ROOT, choose_frontier, plan_builds, start_tree, weigh_leaf
 from sklboost.tree.histogram import build_histograms, sum_cells
 from sklboost.tree.partition import add_leaf_values, own_all_rows, route_rows
-from sklboost.tree.pruning import close_gaps, name_final_leaves, prune
+from sklboost.tree.pruning import close_gaps, name_final_leaves, prune, prune_weakest_links
 from sklboost.tree.quantization import quantize
 from sklboost.tree.renewal import Renewal, renew_leaves
 from sklboost.tree.row_sampling import RowSample, draw_rows
@@ -138,6 +138,8 @@ def grow_tree(team, matrix, derivatives, draws, params, workspace, scores):
         find_splits(team, search, workspace, draws.columns)
     if team.rank == 0:
         prune(workspace.tree, params)
+        if params.ccp_alpha > 0.0:
+            prune_weakest_links(workspace.tree, params)
         name_final_leaves(workspace.tree)
     barrier(team)
     if scores.renewal.leaf.shape[1] > 0:

@@ -33,7 +33,7 @@ def open_groups_of(node, tree, rules, open_groups):
     n_together = 0
     ancestor = tree.growth[node].parent
     while ancestor >= 0:
-        feature = tree.nodes[ancestor].feature
+        feature = np.int64(tree.nodes[ancestor].feature)
         for word in range(len(open_groups)):
             open_groups[word] &= rules.groups[feature, word]
         n_together += 0 if is_on_path(feature, ancestor, tree) else 1

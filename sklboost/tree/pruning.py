@@ -3,8 +3,9 @@
 In: a grown tree. Out: the same with collapsed nodes marked as leaves, and for every node the number
 of the leaf that swallowed it.
 
-A split is looked at only when both its children are leaves. So a split of small gain stays if one
-below it is worth keeping, which is the difference from refusing it at once.
+Gamma looks at a split only when both its children are leaves. So a split of small gain stays if one
+below it is worth keeping, which is the difference from refusing it at once. Cost-complexity pruning
+looks at the gain of a whole branch: it may go although each of its last splits gains enough.
 """
 
 from sklboost.compiling import kernel
@@ -15,32 +16,58 @@ from sklboost.tree.frontier import make_leaf
 def prune(tree, params):
     """Collapse every split of two leaves whose gain is below ``params.prune_gain``.
 
-    Sets ``counts.n_pruned``. Children have larger numbers than their parent, so one pass down the
-    numbers meets them first.
+    Children have larger numbers than their parent, so one pass down the numbers meets them first.
     """
-    nodes, counts = tree.nodes, tree.counts[0]
-    counts.n_pruned = 0
-    for node in range(counts.n_nodes - 1, -1, -1):
+    nodes = tree.nodes
+    for node in range(tree.counts[0].n_nodes - 1, -1, -1):
         left, right = nodes[node].left, nodes[node].right
         if left < 0 or nodes[left].left >= 0 or nodes[right].left >= 0:
             continue
         if nodes[node].gain < params.prune_gain:
             make_leaf(nodes[node])
-            counts.n_pruned += 1
-            counts.n_leaves -= 1
+
+
+@kernel
+def prune_weakest_links(tree, params):
+    """Leave the smallest subtree of the least cost, a leaf costing alpha.
+
+    A branch is worth the gain of its splits, less alpha for each; one that is worth nothing goes.
+    From the bottom up this is the subtree that collapsing the weakest link again and again ends
+    with (Breiman et al. 1984, theorem 3.10). Alpha is ``params.ccp_alpha`` times the root's cover:
+    times the number of rows for squared error, where gain is what the sum of squared errors loses.
+    """
+    nodes, growth = tree.nodes, tree.growth
+    alpha = params.ccp_alpha * nodes[0].cover
+    for node in range(tree.counts[0].n_nodes - 1, -1, -1):
+        growth[node].worth = 0.0
+        left, right = nodes[node].left, nodes[node].right
+        if left < 0:
+            continue
+        growth[node].worth = nodes[node].gain - alpha + growth[left].worth + growth[right].worth
+        if growth[node].worth <= 0.0:
+            growth[node].worth = 0.0
+            make_leaf(nodes[node])
 
 
 @kernel
 def name_final_leaves(tree):
-    """Set ``growth.final`` to the node itself, or to the leaf that swallowed it; and ``values``."""
-    nodes, growth = tree.nodes, tree.growth
+    """Set ``growth.final`` to the node itself, or to the leaf that swallowed it; and ``values``.
+
+    Also counts the splits that pruning took, and the leaves that it left.
+    """
+    nodes, growth, counts = tree.nodes, tree.growth, tree.counts[0]
     growth[0].final = 0
-    for node in range(1, tree.counts[0].n_nodes):
+    n_kept = 1
+    for node in range(1, counts.n_nodes):
         parent = growth[node].parent
         if growth[parent].final == parent and nodes[parent].left >= 0:
             growth[node].final = node
+            n_kept += 1
         else:
             growth[node].final = growth[parent].final
+            make_leaf(nodes[node])  # a split that went with the branch of one above
+    counts.n_pruned = (counts.n_nodes - n_kept) // 2
+    counts.n_leaves = (n_kept + 1) // 2
     set_values(tree)
 
 

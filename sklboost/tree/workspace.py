@@ -41,6 +41,7 @@ GROWTH_DTYPE = np.dtype(
         ("slot", np.int64),  # its histogram in the pool, -1: none
         ("owns_rows", np.int64),  # 1: the row partition has its rows (not routed on, not closed)
         ("final", np.int64),  # its number after pruning, or that of the leaf that swallowed it
+        ("worth", np.float64),  # what its branch gains beyond ccp_alpha for each split
     ],
     align=True,
 )

@@ -63,8 +63,9 @@ def train(loss, X, y, weight=NO_WEIGHT, n_rounds=4, seed=0, watched=True, **chan
     )
     with ThreadTeam(1) as team:
         matrix, cuts = bin_matrix(team, raw_matrix(X), weight, 256)
-        rules = feature_rules(X.shape[1])
-        problem = Problem(matrix, cuts, y, weight, raw_score, loss, settings, rules, seed, seed)
+        rules, seeds = feature_rules(X.shape[1]), (seed, seed)
+        learnt = (matrix, cuts, y, weight, raw_score, loss, settings, rules)
+        problem = Problem(*learnt, *seeds, X, None)
         training = Training(team, problem, plan)
         training.run()
     model = assemble_model(training.trees(n_rounds), start, X.shape[1])

@@ -10,6 +10,7 @@ pytestmark = pytest.mark.interpreted
 PLAIN = dict(learning_rate=0.3, reg_lambda=1.0, reg_alpha=0.0, gamma=0.0, min_child_weight=1.0)
 PLAIN |= dict(max_delta_step=0.0, max_depth=6, max_leaves=0, grow_policy="depthwise")
 PLAIN |= dict(pruning="post", subsample=1.0, sampling_method="uniform")
+PLAIN |= dict(ccp_alpha=0.0, num_parallel_tree=1)
 PLAIN |= dict(colsample_bytree=1.0, colsample_bylevel=1.0, colsample_bynode=1.0)
 PLAIN |= dict(path_smooth=0.0, extra_trees=False, multi_strategy="one_output_per_tree")
 
@@ -58,10 +59,12 @@ def test_every_number_has_one_type():
         reg_lambda=np.float32(2),
         reg_alpha=np.int64(1),
         gamma=1,
+        ccp_alpha=0,
         min_child_weight=True,
         max_delta_step=np.float64(1),
         max_depth=np.int8(3),
         max_leaves=np.uint16(9),
+        num_parallel_tree=np.int32(2),
     )
     assert [type(value) for value in strange] == [type(value) for value in make()]
     assert {type(value) for value in strange} == {int, float}

@@ -79,9 +79,8 @@ def make_training(*callbacks, metrics=(), max_time=np.inf, n_rounds=20, **change
     team = ThreadTeam(1)
     matrix, cuts = bin_matrix(team, raw_matrix(X), NO_WEIGHT, 256)
     rules = feature_rules(X.shape[1])
-    problem = Problem(
-        *(matrix, cuts, Y, NO_WEIGHT, raw_score, SquaredError(), settings, rules, 0, 0)
-    )
+    learnt = (matrix, cuts, Y, NO_WEIGHT, raw_score, SquaredError(), settings, rules)
+    problem = Problem(*learnt, 0, 0, X, None)
     return Training(team, problem, plan)
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sklboost.tree.pruning import close_gaps, name_final_leaves, prune
+from sklboost.tree.pruning import close_gaps, name_final_leaves, prune, prune_weakest_links
 from sklboost.tree.workspace import (
     COUNTS_DTYPE,
     GROWING_OUTPUT_DTYPE,
@@ -166,3 +166,58 @@ def test_pruning_of_random_trees(seed, gamma):
     counts = cut.workspace.tree.counts[0]
     assert len(whole.nodes) - len(cut.nodes) == 2 * counts.n_pruned
     assert counts.n_leaves == (len(cut.nodes) + 1) // 2
+
+
+# --- cost-complexity pruning
+
+
+def test_a_branch_goes_though_its_last_split_gains_enough():
+    # the worked example: 120.3 and 140.2 are 130.25 a split, of 4 rows
+    tree = make_tree(*WORKED)
+    tree.nodes[0].cover = 4.0
+    prune_weakest_links(tree, params(ccp_alpha=32.5))
+    name_final_leaves(tree)
+    assert tree.counts[0].n_pruned == 0
+    prune_weakest_links(tree, params(ccp_alpha=32.6))
+    name_final_leaves(tree)
+    assert (tree.counts[0].n_pruned, tree.counts[0].n_leaves) == (2, 1)
+
+
+def test_a_branch_worth_nothing_goes():
+    tree = make_tree((-1, 4.0), (0, 0), (0, 0))
+    tree.nodes[0].cover = 8.0
+    prune_weakest_links(tree, params(ccp_alpha=0.5))
+    name_final_leaves(tree)
+    assert tree.counts[0].n_leaves == 1
+
+
+def cheapest(nodes, node, alpha):
+    """Give the least cost of a subtree, and its leaves; of equal ones the smaller."""
+    if nodes[node].left < 0:
+        return 0.0, [node]
+    kept, leaves = -nodes[node].gain + alpha, []
+    for side in (nodes[node].left, nodes[node].right):
+        cost, below = cheapest(nodes, side, alpha)
+        kept, leaves = kept + cost, leaves + below
+    return (kept, leaves) if kept < 0.0 else (0.0, [node])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_least_cost_of_all_subtrees(seed):
+    random = np.random.default_rng(seed)
+    X, gradient = random.normal(size=(60, 2)).round(1), random.normal(size=60).astype(np.float32)
+    matrix, hessian = binned(X), np.ones(60, dtype=np.float32)
+    settings = params(max_depth=6)
+    whole, n_leaves = grow(matrix, gradient, hessian, settings), []
+    for alpha in (0.005, 0.01, 0.015, 0.02, 0.5):
+        cut = grow(matrix, gradient, hessian, settings._replace(ccp_alpha=alpha))
+        _, leaves = cheapest(whole.nodes.view(np.recarray), 0, alpha * 60)
+        is_leaf = cut.nodes["left"] < 0
+        assert sorted(cut.nodes["value"][is_leaf]) == sorted(whole.nodes["value"][leaves])
+        # rows have the values of these leaves
+        assert sorted(set(cut.raw_score)) == sorted(set(whole.nodes["value"][leaves]))
+        counts = cut.workspace.tree.counts[0]
+        assert len(whole.nodes) - len(cut.nodes) == 2 * counts.n_pruned
+        assert counts.n_leaves == is_leaf.sum()
+        n_leaves.append(is_leaf.sum())
+    assert n_leaves[0] > n_leaves[2] > n_leaves[-1] == 1

@@ -8,7 +8,7 @@ from them come the checks of ``fit`` and the documentation.
 import inspect
 import textwrap
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, fields
+from dataclasses import MISSING, Field, field, fields
 from typing import Any
 
 from sklboost.estimators.parameters.rules import Rule
@@ -17,6 +17,16 @@ from sklboost.estimators.parameters.rules import Rule
 def about(rule: Rule, text: str) -> Mapping[str, Any]:
     """Give the metadata of a parameter's field."""
     return {"rule": rule, "text": text}
+
+
+def redeclared(group: type, name: str, **changes: Any) -> Any:
+    """Declare a parameter of `group` once more, for a subclass.
+
+    Its `default`, `rule` and `text` are those of the group, unless given.
+    """
+    known = group.__dataclass_fields__[name]  # type: ignore[attr-defined]
+    own = {"default": known.default, **known.metadata, **changes}
+    return field(default=own["default"], metadata=about(own["rule"], own["text"]))
 
 
 def names_of(group: type) -> list[str]:

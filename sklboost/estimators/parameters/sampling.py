@@ -15,10 +15,11 @@ class SamplingParameters:
         metadata=about(
             fraction(),
             """
-            Part of the rows that each round's trees are grown from, drawn anew for each round:
-            greater than 0, at most 1. Each row is drawn or not by itself, so the number varies
-            a little. Weight 2 is the row twice here, too, if the weights are whole and their
-            sum is at most 4,096; else a row is drawn whole, whatever its weight.
+            Part of the rows that each round's trees are grown from, drawn anew for each round
+            (for each of `num_parallel_tree`): greater than 0, at most 1. Each row is drawn or
+            not by itself, so the number varies a little. Weight 2 is the row twice here, too,
+            if the weights are whole and their sum is at most 4,096; else a row is drawn whole,
+            whatever its weight.
             """,
         ),
     )

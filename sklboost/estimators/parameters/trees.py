@@ -111,6 +111,18 @@ class TreeParameters:
             """,
         ),
     )
+    ccp_alpha: float = field(
+        default=0.0,
+        metadata=about(
+            number(0),
+            """
+            Cost of a leaf in minimal cost-complexity pruning, scikit-learn's: a branch goes if its
+            splits gain less than this each, on average, for each unit of the root's cover (each
+            row, for squared error). `gamma` looks at one split after the other and does not
+            grow with the data. See :meth:`cost_complexity_pruning_path`. 0: no such pruning.
+            """,
+        ),
+    )
     path_smooth: float = field(
         default=0.0,
         metadata=about(
