@@ -74,8 +74,9 @@ def address_of(kernel: Callable, types: tuple) -> Any:
 def inlined(function: Callable) -> Callable:
     """Compile a kernel into the one that calls it.
 
-    For a kernel that is called in one place and often, with more arguments than there are
-    registers: LLVM's own choice changes with the size of groups that have nothing to do with it.
+    For a kernel that is called often, and in one place with more arguments than there are
+    registers: LLVM's own choice changes with the size of groups that have nothing to do with it. Or
+    within a loop over rows, which would not become vector instructions with a call in it.
     """
     return _compiled(function, {"forceinline": True}, "")
 

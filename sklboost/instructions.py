@@ -78,20 +78,32 @@ LOSS_TYPES = (
     *(types.UniTuple(types.int64, 2), _MATRIX, _MATRIX, types.Array(types.float64, 1, "C")),
     *(_DERIVATIVES, _DERIVATIVES, _MATRIX),
 )
+# Of what call_metric passes on: rows, output, y, raw_score, parameters, scratch.
+METRIC_TYPES = (
+    *(types.UniTuple(types.int64, 2), types.int64, _MATRIX, _MATRIX),
+    *(types.Array(types.float64, 1, "C"), _MATRIX),
+)
+
+
+def _call_address(context, builder, signature, args):
+    """Call the address that is the first argument, with the others."""
+    types_ = signature.args[1:]
+    function = context.call_conv.get_function_type(types.int64, types_)
+    pointer = builder.inttoptr(args[0], function.as_pointer())
+    status, result = context.call_conv.call_function(
+        builder, pointer, types.int64, types_, args[1:]
+    )
+    return builder.select(status.is_ok, result, ir.Constant(result.type, -2))
 
 
 @intrinsic
 def _llvm_call(typingctx, address, rows, y, raw_score, parameters, gradient, hessian, scratch):
-    def codegen(context, builder, signature, args):
-        types_ = signature.args[1:]
-        function = context.call_conv.get_function_type(types.int64, types_)
-        pointer = builder.inttoptr(args[0], function.as_pointer())
-        status, result = context.call_conv.call_function(
-            builder, pointer, types.int64, types_, args[1:]
-        )
-        return builder.select(status.is_ok, result, ir.Constant(result.type, -2))
+    return types.int64(types.int64, *LOSS_TYPES), _call_address
 
-    return types.int64(types.int64, *LOSS_TYPES), codegen
+
+@intrinsic
+def _llvm_call_metric(typingctx, address, rows, output, y, raw_score, parameters, scratch):
+    return types.int64(types.int64, *METRIC_TYPES), _call_address
 
 
 _LANES = 64
@@ -284,6 +296,17 @@ def call_loss(address, rows, y, raw_score, parameters, gradient, hessian, scratc
     return address(rows, y, raw_score, parameters, gradient, hessian, scratch)
 
 
+def call_metric(address, rows, output, y, raw_score, parameters, scratch):
+    """Call the code of a metric at `address`, see :mod:`sklboost.metrics.blocks`.
+
+    Returns
+    -------
+    int
+        What it returns, or -2 if it raised an exception.
+    """
+    return address(rows, output, y, raw_score, parameters, scratch)
+
+
 def yield_processor():
     """Let another thread run on this processor."""
 
@@ -342,6 +365,13 @@ def _compile_prefetch(array, row, column):
 def _compile_call_loss(address, rows, y, raw_score, parameters, gradient, hessian, scratch):
     return lambda address, rows, y, raw_score, parameters, gradient, hessian, scratch: _llvm_call(
         address, rows, y, raw_score, parameters, gradient, hessian, scratch
+    )
+
+
+@overload(call_metric)
+def _compile_call_metric(address, rows, output, y, raw_score, parameters, scratch):
+    return lambda address, rows, output, y, raw_score, parameters, scratch: _llvm_call_metric(
+        address, rows, output, y, raw_score, parameters, scratch
     )
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from sklboost.elementary import exp_of_negative, log_of_one_plus
+from sklboost.elementary import exp_of_negative, log_of_factorial, log_of_one_plus
 
 # --- the exponential -----------------------------------------------------------------------------
 
@@ -73,3 +73,23 @@ def test_logarithm_at_its_ends():
     assert log_of_one_plus(0.0) == log_of_one_plus(-0.0) == 0.0
     assert log_of_one_plus(1e-307) == 1e-307
     assert log_of_one_plus(1.0) == math.log(2.0)
+
+
+@pytest.mark.interpreted
+def test_logarithm_of_one_plus_a_negative_number():
+    for x in -(np.random.default_rng(0).uniform(0.0, 1.0, 200) ** 3):
+        exact = exact_log_of_one_plus(float(x))
+        assert abs(Fraction(float(log_of_one_plus(x))) - exact) < Fraction(5e-16) * abs(exact)
+    assert_allclose(log_of_one_plus(-1.0 + 2.0**-53), math.log(2.0**-53), rtol=5e-16)
+
+
+# --- the factorial -------------------------------------------------------------------------------
+
+
+@pytest.mark.interpreted
+def test_logarithm_of_factorials():
+    for x in [*range(100), *np.geomspace(1e-9, 1e9, 200)]:
+        value, exact = float(log_of_factorial(float(x))), math.lgamma(x + 1.0)
+        assert abs(value - exact) < max(2e-14, 2e-15 * exact)
+    for x in (1e20, 1e40, 1e100, 1e299):
+        assert_allclose(log_of_factorial(x), x * (math.log(x) - 1.0), rtol=1e-14)

@@ -8,20 +8,21 @@ once. The others are Python functions, so then there is one round a call.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 
 from sklboost.compiling import kernel
 from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.losses.base import Loss
-from sklboost.metrics.base import NOT_COMPILED, RoundMetric
+from sklboost.metrics.base import RoundMetric, as_rows
 from sklboost.metrics.compiled import (
     LossSums,
+    MeanLosses,
     add_losses,
     allocate_sums,
     finish_metric,
-    sums_of_metric,
+    mean_losses,
 )
 from sklboost.parallel import ThreadTeam, assemble, barrier, share
 from sklboost.structs import BinCuts, Trees
@@ -60,16 +61,17 @@ class CompiledMetrics(NamedTuple):
 
     Attributes
     ----------
-    codes : ndarray of int64, shape (n_metrics,)
-    y, weight : ndarray of float64
-        As in :class:`ValidationSet`.
+    losses : MeanLosses
+        What the metrics are means of.
+    y : ndarray of float64, shape (n_targets, n_samples)
+    weight : ndarray of float64, shape (n_samples,) or (0,)
     sums : LossSums
         Scratch.
     values : ndarray of float64, shape (n_rounds, n_metrics)
         Filled.
     """
 
-    codes: np.ndarray
+    losses: MeanLosses
     y: np.ndarray
     weight: np.ndarray
     sums: LossSums
@@ -95,9 +97,10 @@ def score_rounds(team, model, thresholds, n_trees, rows, metrics):
     """
     if not assemble(team):
         return
-    n_metrics = len(metrics.codes)
+    n_metrics = len(metrics.losses.addresses)
     trees_per_round, n_rounds = n_trees[0], n_trees[1] // n_trees[0]
     start, stop = share(team, len(rows.scratch.columns))
+    scored, scratch = (metrics.y, rows.raw_score, metrics.weight), metrics.sums.scratch[team.rank]
     # block by block, and all rounds of a block: the training has filled the caches with its own
     # data, and to fetch the rows again takes longer than to score them
     for block in range(start, stop):
@@ -106,15 +109,15 @@ def score_rounds(team, model, thresholds, n_trees, rows, metrics):
             trees = (round_ * trees_per_round, (round_ + 1) * trees_per_round)
             add_to_block(team, model, thresholds, trees, rows, block)
             for index in range(n_metrics):
-                sums = sums_of_metric(metrics.sums, round_ * n_metrics + index)
-                code, y, weight = metrics.codes[index], metrics.y, metrics.weight
-                add_losses(team, code, block, y, rows.raw_score, weight, sums)
+                sums = metrics.sums.blocks[round_ * n_metrics + index]
+                add_losses(metrics.losses, index, block, scored, scratch, sums)
     barrier(team)
     if team.rank == 0:
         for round_ in range(n_rounds):
             for index in range(n_metrics):
-                sums = sums_of_metric(metrics.sums, round_ * n_metrics + index)
-                metrics.values[round_, index] = finish_metric(metrics.codes[index], sums)
+                sums = metrics.sums.blocks[round_ * n_metrics + index]
+                is_root = metrics.losses.are_roots[index]
+                metrics.values[round_, index] = finish_metric(is_root, sums)
 
 
 class Evaluation:
@@ -150,16 +153,17 @@ class Evaluation:
             return
         # a round has at least one tree for each output, or one for all
         n_rounds = len(grown.n_pruned) * max(1, grown.outputs.shape[1]) // loss.n_outputs
-        codes = [metric.code for metric in metrics if is_compiled(metric)]
+        means = [metric.mean_loss for metric in metrics if metric.mean_loss is not None]
+        losses = mean_losses(means, loss.n_outputs)
         self._rows = [lay_out_rows(team, own.X, cuts, own.raw_score) for own in validation]
         self.look_at(grown)
         self._compiled = [
             CompiledMetrics(
-                np.array(codes, dtype=np.int64),
-                own.y,
+                losses,
+                as_rows(own.y),
                 own.weight,
-                allocate_sums(n_rounds * len(codes), len(own.y), team.size),
-                np.empty((n_rounds, len(codes))),
+                allocate_sums(n_rounds * len(means), own.raw_score.shape[1], team.size),
+                np.empty((n_rounds, len(means))),
             )
             for own in validation
         ]
@@ -191,12 +195,24 @@ class Evaluation:
             counts = (n_trees // n_rounds, n_trees)
             self._team.run(score_rounds, self._new.model, thresholds, counts, rows, compiled)
             values[:, index, compiled_ones] = compiled.values[:n_rounds]
-            for place, metric in enumerate(self._metrics):
-                if ends_round and not compiled_ones[place]:
+            for place, metric in enumerate(self._metrics if ends_round else ()):
+                if not compiled_ones[place]:
                     values[-1, index, place] = metric.value(own.y, own.raw_score, own.weight)
+                elif np.isnan(values[:, index, place]).any():
+                    _raise_domain_error(metric, own)
         return values
+
+
+def _raise_domain_error(metric: RoundMetric, own: ValidationSet) -> NoReturn:
+    """Say which row a compiled metric is not defined for."""
+    metric.value(own.y, own.raw_score, own.weight)
+    # rounds after the one where it happened have moved the row back
+    raise ValueError(
+        f"the metric {metric.name!r} is not a number: in one of the last rounds a prediction was "
+        "outside what it is defined for; choose another eval_metric"
+    )
 
 
 def is_compiled(metric: RoundMetric) -> bool:
     """Tell whether rounds need not stop for this metric."""
-    return metric.code != NOT_COMPILED
+    return metric.mean_loss is not None

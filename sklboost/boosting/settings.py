@@ -8,6 +8,8 @@ from sklboost.structs import FeatureRules, TreeParams
 
 # Beyond any tree that memory could hold: "no limit" without a second code path.
 _NO_LIMIT = 2**31
+# Values of `multi_strategy`, by ``TreeParams.multi_output``.
+STRATEGIES = ("one_output_per_tree", "multi_output_tree")
 
 
 def tree_params(
@@ -60,7 +62,7 @@ def tree_params(
         max_depth=min(int(max_depth) or _NO_LIMIT, _NO_LIMIT),
         max_leaves=min(int(max_leaves) or _NO_LIMIT, _NO_LIMIT),
         best_first=int(grow_policy == "lossguide"),
-        multi_output=int(multi_strategy == "multi_output_tree"),
+        multi_output=STRATEGIES.index(multi_strategy),
         num_parallel_tree=int(num_parallel_tree),
     )
 

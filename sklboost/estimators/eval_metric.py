@@ -3,8 +3,8 @@
 In: names, scikit-learn scorers, functions, or a list of these. Out: a list of
 :class:`~sklboost.metrics.base.RoundMetric`, all called alike: ``value(y, raw_score, weight)``, with
 targets (or numbers of classes) as float64, raw scores of shape (n_outputs, n_samples), and empty
-weights for all 1. The way from raw scores to predictions, the loss's link, is inside. Where `code`
-is not `NOT_COMPILED`, :mod:`sklboost.metrics.compiled` has the same value for less.
+weights for all 1. The way from raw scores to predictions, the loss's link, is inside. What is a
+mean of losses is also computed by :mod:`sklboost.metrics.compiled`, for less.
 
 Which direction is better: a registered metric knows; of a scorer greater is better; a function
 named ``..._score`` is maximised and any other minimised, which is how scikit-learn names its own; a
@@ -22,8 +22,10 @@ import numpy as np
 from sklearn.metrics import get_scorer, get_scorer_names
 
 from sklboost.estimators.stand_in import ClassifierStandIn, RegressorStandIn, ValidationRows
-from sklboost.metrics.base import NOT_COMPILED, Metric, RoundMetric
-from sklboost.metrics.registry import default_metric, find_metric, is_metric_name
+from sklboost.losses.base import Loss
+from sklboost.metrics.base import Metric, RoundMetric
+from sklboost.metrics.finding import default_metric, find_metric, is_metric_name
+from sklboost.metrics.scales import SCALE_OF_LINK
 
 Link = Callable[[np.ndarray], np.ndarray]
 # Targets or numbers of classes, raw scores, weights: the arguments of RoundMetric.value.
@@ -37,11 +39,14 @@ class _Outputs(NamedTuple):
     ----------
     classes : ndarray, shape (n_classes,), or None
         The labels; None for regression.
+    loss : Loss
+        Of the training.
     link : callable
         From raw scores to predictions (n_samples,), or probabilities (n_samples, n_classes).
     """
 
     classes: np.ndarray | None
+    loss: Loss
     link: Link
 
     @property
@@ -50,6 +55,12 @@ class _Outputs(NamedTuple):
         if self.classes is None:
             return "regression"
         return "binary" if len(self.classes) == 2 else "multiclass"
+
+    @property
+    def parameters(self) -> dict[str, np.ndarray]:
+        """The parameter of the loss, if it has one, by name."""
+        name = getattr(self.loss, "parameter", "")
+        return {name: self.loss.parameters} if name else {}
 
     def prediction(self, raw_score: np.ndarray) -> np.ndarray:
         """Give predictions, probabilities of the second of two classes, or of all classes."""
@@ -68,14 +79,14 @@ class _Outputs(NamedTuple):
 
 
 def resolve_metrics(
-    eval_metric: Any, *, classes: np.ndarray | None, link: Link, start: Rows
+    eval_metric: Any, *, classes: np.ndarray | None, loss: Loss, link: Link, start: Rows
 ) -> list[RoundMetric]:
     """Give the metrics that the user means, in the same order.
 
     Parameters
     ----------
     eval_metric : None, str, callable or list of str and callable
-        None: the task's default. A name: of a metric of ours, or of a scikit-learn scorer. A
+        None: the loss's default. A name: of a metric of ours, or of a scikit-learn scorer. A
         callable whose first parameter is named ``estimator``: a scorer, called with (estimator, X,
         y), which sees predictions but no features. Any other: a function (y_true, y_pred), with the
         user's labels or targets, and predictions, probabilities of ``classes_[1]``, or for more
@@ -83,6 +94,9 @@ def resolve_metrics(
         ``sample_weight``; a function without one is not weighted.
     classes : ndarray, shape (n_classes,), or None
         The labels, sorted; None for regression.
+    loss : Loss
+        Of the training: decides the default, the parameters of metrics that name none, and what raw
+        scores are.
     link : callable
         From raw scores to predictions, shape (n_samples,), or to probabilities, shape (n_samples,
         n_classes).
@@ -97,9 +111,10 @@ def resolve_metrics(
         For an unknown name, which says what was possible; two metrics of one name; a function that
         gives no number, or of classes cannot take probabilities.
     """
-    outputs = _Outputs(classes, link)
+    outputs = _Outputs(classes, loss, link)
     if eval_metric is None:
-        return [_registered(default_metric(outputs.task), outputs)]
+        default = default_metric(outputs.task, loss.name, outputs.parameters)
+        return [_registered(default, outputs, start)]
     chosen = list(eval_metric) if isinstance(eval_metric, list | tuple) else [eval_metric]
     if not chosen:
         raise ValueError("eval_metric=[] is empty: name a metric, or give None for the default")
@@ -116,7 +131,7 @@ def resolve_metrics(
 
 def _resolve(given: Any, outputs: _Outputs, start: Rows) -> RoundMetric:
     if isinstance(given, str):
-        return _named(given, outputs)
+        return _named(given, outputs, start)
     if not callable(given):
         raise ValueError(
             f"eval_metric={given!r}: a metric must be a name, a scikit-learn scorer or a function "
@@ -127,21 +142,27 @@ def _resolve(given: Any, outputs: _Outputs, start: Rows) -> RoundMetric:
     return _from_function(given, outputs, start)
 
 
-def _named(name: str, outputs: _Outputs) -> RoundMetric:
+def _named(name: str, outputs: _Outputs, start: Rows) -> RoundMetric:
     scorers = get_scorer_names()
     if name in scorers and not is_metric_name(name):
         return _from_scorer(get_scorer(name), name, outputs)
     try:
-        return _registered(find_metric(name, outputs.task, other_names=scorers), outputs)
+        metric = find_metric(name, outputs.task, outputs.parameters, scorers)
     except ValueError as error:
         raise ValueError(f"{error}; or a name of sklearn.metrics.get_scorer_names()") from None
+    return _registered(metric, outputs, start)
 
 
-def _registered(metric: Metric, outputs: _Outputs) -> RoundMetric:
+def _registered(metric: Metric, outputs: _Outputs, start: Rows) -> RoundMetric:
     def value(y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
         return metric.function(y, outputs.prediction(raw_score), weight)
 
-    return RoundMetric(metric.name, metric.greater_is_better, metric.code, value)
+    mean_loss = metric.mean_loss
+    if mean_loss is not None:
+        mean_loss.formula.targets.check(metric.name, "target", start[0])
+        scale = SCALE_OF_LINK.get(outputs.loss.link)
+        mean_loss = mean_loss._replace(scale=scale) if scale is not None else None
+    return RoundMetric(metric.name, metric.greater_is_better, mean_loss, value)
 
 
 def _from_scorer(scorer: Callable, name: str, outputs: _Outputs) -> RoundMetric:
@@ -162,7 +183,7 @@ def _from_scorer(scorer: Callable, name: str, outputs: _Outputs) -> RoundMetric:
             ) from error
         return _number(name, score)
 
-    return RoundMetric(name, True, NOT_COMPILED, value)
+    return RoundMetric(name, True, None, value)
 
 
 def _from_function(function: Callable, outputs: _Outputs, start: Rows) -> RoundMetric:
@@ -186,7 +207,7 @@ def _from_function(function: Callable, outputs: _Outputs, start: Rows) -> RoundM
         return _number(name, found[1] if is_triple else found)
 
     _number(name, first[1] if is_triple else first)
-    return RoundMetric(name, greater_is_better, NOT_COMPILED, value)
+    return RoundMetric(name, greater_is_better, None, value)
 
 
 def _first_result(result: Callable, name: str, outputs: _Outputs, start: Rows) -> Any:

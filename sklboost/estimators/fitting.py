@@ -29,7 +29,7 @@ from sklboost.estimators.progress import progress_callbacks
 from sklboost.estimators.raw_scores import add_rounds, starting_scores
 from sklboost.estimators.reading import FitTask, Rows, read_task
 from sklboost.estimators.report import describe_fit
-from sklboost.metrics.base import NOT_COMPILED, RoundMetric
+from sklboost.metrics.base import RoundMetric
 from sklboost.parallel import ThreadTeam, n_threads_for
 from sklboost.structs import BinCuts, TrainingBins, Trees
 from sklboost.tree.assembly import assemble_model, no_trees, trees_of
@@ -255,13 +255,10 @@ def _metrics(
     metrics = resolve_metrics(
         given,
         classes=getattr(estimator, "classes_", None),
+        loss=task.loss,
         link=estimator._link(task.loss),
         start=start,
     )
-    links = ("identity",) if estimator._numeric_target else ("logit", "softmax")
-    is_plain = task.loss.link in links and not (estimator._numeric_target and len(start[1]) > 1)
-    if not is_plain:  # compiled metrics take raw scores for predictions, or for log-odds
-        metrics = [metric._replace(code=NOT_COMPILED) for metric in metrics]
     return metrics if validation else []
 
 

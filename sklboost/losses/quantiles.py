@@ -26,6 +26,8 @@ class QuantileError(RowLoss):
         super().__init__(n_targets, tuple(sorted(parameters)))
         self._n_levels = len(parameters)
         self.renewal = self.parameters
+        if len(parameters) > 1:
+            self.link = "other"  # they are put in order
 
     @staticmethod
     @kernel

@@ -1,21 +1,82 @@
-"""The metrics wanted after every round, compiled: the rounds need not leave their kernel for them.
+"""Metrics that are means of a loss of a row, compiled: rounds need not leave their kernel for them.
 
-In: a metric's code, targets, raw scores, weights. Out: its value. The rows are cut into blocks of
-fixed size; each block's sum is one number, and the sums are added in order. So the value does not
-depend on how many threads there are.
+In: metrics by the address of their code, targets, raw scores, weights. Out: their values. The rows
+are cut into blocks of fixed size; each block's sum is one number, and the sums are added in order.
+So the value does not depend on how many threads there are. With several outputs the mean is over
+all of them; a target of NaN is not known, and not counted.
 """
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
+import numba
 import numpy as np
 
 from sklboost.compiling import kernel
-from sklboost.elementary import exp_of_negative, log_of_one_plus
-from sklboost.metrics.base import ERROR, LOGLOSS, MAE, MLOGLOSS, RMSE
+from sklboost.instructions import call_metric
+from sklboost.metrics.blocks import address_of_losses
+from sklboost.metrics.formulas import Formula
 
 # Small enough for the first-level cache, and a power of two, see _fold.
-_BLOCK_ROWS = 256
+BLOCK_ROWS = 256
+# Rows of scratch: a block's losses; two for what leads to them; weights.
+_WEIGHTS = 3
+
+
+class MeanLoss(NamedTuple):
+    """A metric that is the mean of a formula's losses, or the root of one.
+
+    Attributes
+    ----------
+    formula : Formula
+    is_root : bool
+    parameters : tuple of float
+        Of the formula: one for all outputs, or one for each.
+    scale : str
+        Of the predictions or raw scores that it is computed of, see
+        :mod:`sklboost.metrics.scales`.
+    """
+
+    formula: Formula
+    is_root: bool
+    parameters: tuple[float, ...]
+    scale: str
+
+
+class MeanLosses(NamedTuple):
+    """Some metrics as kernels know them.
+
+    Attributes
+    ----------
+    addresses : ndarray of int64, shape (n_metrics,)
+        Of their blocks; the blocks themselves where nothing is compiled.
+    are_roots : ndarray of bool, shape (n_metrics,)
+        Whether the root of the mean is taken.
+    n_sums : ndarray of int64, shape (n_metrics,)
+        How many outputs have losses of their own: all, or of classes only the first.
+    parameters : ndarray of float64, shape (n_metrics, n_outputs)
+    """
+
+    addresses: np.ndarray
+    are_roots: np.ndarray
+    n_sums: np.ndarray
+    parameters: np.ndarray
+
+
+def mean_losses(metrics: Sequence[MeanLoss], n_outputs: int) -> MeanLosses:
+    """Give metrics the form that kernels know."""
+    parameters = np.empty((len(metrics), n_outputs))
+    for own, metric in zip(parameters, metrics, strict=True):
+        own[:] = metric.parameters
+    addresses = [address_of_losses(metric.formula, metric.scale) for metric in metrics]
+    n_sums = [1 if metric.formula.is_of_classes else n_outputs for metric in metrics]
+    return MeanLosses(
+        np.array(addresses, dtype=object if numba.config.DISABLE_JIT else np.int64),
+        np.array([metric.is_root for metric in metrics], dtype=np.bool_),
+        np.array(n_sums, dtype=np.int64),
+        parameters,
+    )
 
 
 class LossSums(NamedTuple):
@@ -23,65 +84,64 @@ class LossSums(NamedTuple):
 
     Attributes
     ----------
-    blocks : ndarray of float64, shape (n_blocks, 2), or (n_metrics, n_blocks, 2)
-        Sum of weighted losses and of weights.
-    scratch : ndarray of float64, shape (n_threads, 3, _BLOCK_ROWS)
-        A block's losses, and two numbers a row for what leads to them.
+    blocks : ndarray of float64, shape (n_values, n_blocks, 2)
+        For each metric (and round): sum of weighted losses and of weights.
+    scratch : ndarray of float64, shape (n_threads, 4, BLOCK_ROWS)
+        For losses, what leads to them, and weights.
     """
 
     blocks: np.ndarray
     scratch: np.ndarray
 
 
-def allocate_sums(n_metrics: int, n_rows: int, n_threads: int) -> LossSums:
+def allocate_sums(n_values: int, n_rows: int, n_threads: int) -> LossSums:
     """Make the sums of some metrics for one set of rows."""
-    n_blocks = -(-n_rows // _BLOCK_ROWS)
-    return LossSums(np.empty((n_metrics, n_blocks, 2)), np.empty((n_threads, 3, _BLOCK_ROWS)))
+    n_blocks = -(-n_rows // BLOCK_ROWS)
+    scratch = np.empty((n_threads, _WEIGHTS + 1, BLOCK_ROWS))
+    return LossSums(np.empty((n_values, n_blocks, 2)), scratch)
 
 
 @kernel
-def sums_of_metric(sums, index):
-    """Give the sums of one metric."""
-    return LossSums(sums.blocks[index], sums.scratch)
-
-
-@kernel
-def add_losses(team, code, block, y, raw_score, weight, sums):
-    """Fill ``sums.blocks[block]``.
+def add_losses(metrics, index, block, rows, scratch, sums):
+    """Fill ``sums[block]``.
 
     Parameters
     ----------
-    team : Team
-    code : int
-        ``Metric.code``, not `NOT_COMPILED`.
+    metrics : MeanLosses
+    index : int
+        Of the metric.
     block : int
         Of 256 rows.
-    y : ndarray of float64, shape (n_samples,)
-    raw_score : ndarray of float64, shape (n_outputs, n_samples)
-    weight : ndarray of float64, shape (n_samples,) or (0,)
-        Empty: all 1.
-    sums : LossSums
+    rows : tuple of ndarray of float64
+        Targets, shape (1 or n_outputs, n_samples); raw scores, shape (n_outputs, n_samples);
+        weights, shape (n_samples,) or (0,), which is all 1.
+    scratch : ndarray of float64, shape (4, BLOCK_ROWS)
+        This member's own.
+    sums : ndarray of float64, shape (n_blocks, 2)
     """
-    scratch = sums.scratch[team.rank]
-    rows = (block * _BLOCK_ROWS, min((block + 1) * _BLOCK_ROWS, len(y)))
-    n_rows = rows[1] - rows[0]
-    _fill_losses(code, rows, y, raw_score, scratch)
-    total_weight = float(n_rows)
-    if len(weight) > 0:
-        _weigh(weight[rows[0] : rows[1]], scratch[0], scratch[1])
-        total_weight = _fold(scratch[1], n_rows)
-    sums.blocks[block, 0] = _fold(scratch[0], n_rows)
-    sums.blocks[block, 1] = total_weight
+    y, raw_score, weight = rows
+    start, stop = block * BLOCK_ROWS, min((block + 1) * BLOCK_ROWS, y.shape[1])
+    address, parameters = metrics.addresses[index], metrics.parameters[index]
+    losses, weights = scratch[0], scratch[_WEIGHTS]
+    total, total_weight = 0.0, 0.0
+    for output in range(metrics.n_sums[index]):
+        call_metric(address, (start, stop), output, y, raw_score, parameters, scratch)
+        targets = y[output % y.shape[0], start:stop]
+        total_weight += _weigh(targets, weight[start:stop], losses, weights)
+        total += _fold(losses, stop - start)
+    sums[block, 0] = total
+    sums[block, 1] = total_weight
 
 
 @kernel
-def finish_metric(code, sums):
+def finish_metric(is_root, sums):
     """Give the metric's value, from the sums of all members: a barrier must be between.
 
     Parameters
     ----------
-    code : int
-    sums : LossSums
+    is_root : bool
+        As in :class:`MeanLosses`.
+    sums : ndarray of float64, shape (n_blocks, 2)
 
     Returns
     -------
@@ -89,96 +149,39 @@ def finish_metric(code, sums):
         The same on every member that asks.
     """
     total, total_weight = 0.0, 0.0
-    for block in range(len(sums.blocks)):
-        total += sums.blocks[block, 0]
-        total_weight += sums.blocks[block, 1]
+    for block in range(len(sums)):
+        total += sums[block, 0]
+        total_weight += sums[block, 1]
     mean = total / total_weight
-    return math.sqrt(mean) if code == RMSE else mean
+    return math.sqrt(mean) if is_root else mean
 
 
 @kernel
-def _fill_losses(code, rows, y, raw_score, scratch):
-    """Fill ``scratch[0]`` with the losses of the rows ``[start, stop)``, not weighted."""
-    start, stop = rows
-    targets, losses = y[start:stop], scratch[0, : stop - start]
-    score = raw_score[0, start:stop]
-    if code == RMSE:
-        for row in range(len(targets)):
-            losses[row] = (targets[row] - score[row]) ** 2
-    elif code == MAE:
-        for row in range(len(targets)):
-            losses[row] = abs(targets[row] - score[row])
-    elif code == LOGLOSS:
-        _fill_log_losses(targets, score, losses)
-    elif code == ERROR:
-        for row in range(len(targets)):
-            # class 1 is predicted above 0; y is 0 or 1
-            losses[row] = 1.0 - targets[row] if score[row] > 0.0 else targets[row]
-    elif code == MLOGLOSS:
-        _fill_softmax_losses(rows, y, raw_score, scratch)
-    else:
-        _fill_class_errors(rows, y, raw_score, scratch)
+def mean_of_rows(metrics, rows, scratch, sums):
+    """Give the value of the first metric; arguments as those of :func:`add_losses`."""
+    for block in range(len(sums)):
+        add_losses(metrics, 0, block, rows, scratch, sums)
+    return finish_metric(metrics.are_roots[0], sums)
 
 
 @kernel
-def _fill_log_losses(y, score, losses):
-    """Fill ``-y z + log(1 + e^z)``, written so that nothing overflows or cancels."""
-    # two loops: in one the processor waits for one row's logarithm before the next row's
+def _weigh(y, weight, losses, weights):
+    """Multiply the losses of a block by the weights; targets that are not known have none.
+
+    Gives the sum of weights. `weights` is scratch.
+    """
+    if len(weight) == 0:
+        n_known = 0
+        for row in range(len(y)):
+            is_known = y[row] == y[row]
+            losses[row] = losses[row] if is_known else 0.0
+            n_known += is_known
+        return float(n_known)
     for row in range(len(y)):
-        losses[row] = exp_of_negative(-abs(score[row]))
-    for row in range(len(y)):
-        losses[row] = max(score[row], 0.0) - y[row] * score[row] + log_of_one_plus(losses[row])
-
-
-@kernel
-def _fill_softmax_losses(rows, y, raw_score, scratch):
-    """Fill ``log(sum of e^z_k) - z_y``, output by output as the gradients of softmax."""
-    start, stop = rows
-    n_rows = stop - start
-    targets, losses = y[start:stop], scratch[0, :n_rows]
-    largest, others = scratch[1, :n_rows], scratch[2, :n_rows]
-    largest[:] = -np.inf
-    for output in range(raw_score.shape[0]):
-        own_score = raw_score[output, start:stop]
-        for row in range(len(targets)):
-            largest[row] = max(largest[row], own_score[row])
-    others[:] = -1.0  # the largest has the term 1: what is left is the sum of the others' terms
-    losses[:] = 0.0
-    for output in range(raw_score.shape[0]):
-        own_score, number = raw_score[output, start:stop], float(output)
-        for row in range(len(targets)):
-            below = largest[row] - own_score[row]
-            others[row] += exp_of_negative(-below)
-            losses[row] += below if targets[row] == number else 0.0
-    for row in range(len(targets)):
-        losses[row] += log_of_one_plus(max(others[row], 0.0))
-
-
-@kernel
-def _fill_class_errors(rows, y, raw_score, scratch):
-    """Fill 1 where the class of largest raw score, the first of equals, is another, else 0."""
-    start, stop = rows
-    n_rows = stop - start
-    targets, losses = y[start:stop], scratch[0, :n_rows]
-    largest, best = scratch[1, :n_rows], scratch[2, :n_rows]
-    largest[:] = -np.inf
-    for output in range(raw_score.shape[0]):
-        own_score, number = raw_score[output, start:stop], float(output)
-        for row in range(len(targets)):
-            # read before it is known whether it is needed: a vector of rows, not a branch for each
-            own, top, class_ = own_score[row], largest[row], best[row]
-            best[row] = number if own > top else class_
-            largest[row] = max(own, top)
-    for row in range(len(targets)):
-        losses[row] = 0.0 if best[row] == targets[row] else 1.0
-
-
-@kernel
-def _weigh(weight, losses, weights):
-    """Multiply the losses of a block by the rows' weights, and copy these for :func:`_fold`."""
-    for row in range(len(weight)):
-        losses[row] *= weight[row]
-        weights[row] = weight[row]
+        is_known = y[row] == y[row]
+        weights[row] = weight[row] if is_known else 0.0
+        losses[row] = losses[row] * weight[row] if is_known else 0.0
+    return _fold(weights, len(y))
 
 
 @kernel
@@ -186,10 +189,10 @@ def _fold(values, n_values):
     """Give the sum of the first values of a block, adding halves until one value is left.
 
     Halves are added by vector instructions, one running sum would not be; and eight roundings are
-    less than 256. `values`, shape (_BLOCK_ROWS,), is overwritten.
+    less than 256. `values`, shape (BLOCK_ROWS,), is overwritten.
     """
     values[n_values:] = 0.0
-    half = _BLOCK_ROWS // 2
+    half = BLOCK_ROWS // 2
     while half > 0:
         lower, upper = values[:half], values[half : 2 * half]
         for row in range(len(lower)):

@@ -1,117 +1,133 @@
 """All metrics, by XGBoost's names.
 
-To add one: a function ``(y, prediction, weight) -> float`` in one of the files beside this, and a
-line in :data:`METRICS`.
+To add one that is a mean of a loss of a row: a formula, see :mod:`sklboost.metrics.formulas`, and a
+line in :data:`METRICS`. Any other: a function ``(y, prediction, weight) -> float`` and a line.
 """
 
-import difflib
-from collections.abc import Collection
-from functools import partial
+from typing import NamedTuple
 
-from sklboost.metrics import classification, ranking, regression
-from sklboost.metrics.base import ERROR, LOGLOSS, MAE, MERROR, MLOGLOSS, RMSE, Metric
+from sklboost.metrics import formulas, ranking
+from sklboost.metrics.base import Function, Metric, mean_metric
+from sklboost.metrics.compiled import MeanLoss
+from sklboost.metrics.formulas import Formula
+from sklboost.metrics.parameters import (
+    EXPECTILE_ALPHA,
+    FAIR_C,
+    HUBER_DELTA,
+    HUBER_SLOPE,
+    QUANTILE_ALPHA,
+    THRESHOLD,
+    VARIANCE_POWER,
+    VARIANCE_POWER_BETWEEN,
+    Parameter,
+)
+from sklboost.metrics.r2 import r2
+from sklboost.metrics.scales import MEAN, PROBABILITY
 
-# The first of each task is its default.
-METRICS: dict[str, tuple[Metric, ...]] = {
-    "regression": (
-        Metric("rmse", False, regression.rmse, RMSE),
-        Metric("rmsle", False, regression.rmsle),
-        Metric("mae", False, regression.mean_absolute_error, MAE),
-        Metric("mape", False, regression.mean_absolute_percentage_error),
-        Metric("r2", True, regression.r2),
-    ),
-    "binary": (
-        Metric("logloss", False, classification.logloss, LOGLOSS),
-        Metric("error", False, classification.error, ERROR),
-        Metric("auc", True, ranking.auc),
-        Metric("aucpr", True, ranking.aucpr),
-        Metric("brier", False, classification.brier),
-    ),
-    "multiclass": (
-        Metric("mlogloss", False, classification.mlogloss, MLOGLOSS),
-        Metric("merror", False, classification.merror, MERROR),
-        Metric("auc", True, ranking.multiclass_auc),
-    ),
+# The scale of the predictions that users see.
+SCALES = {
+    "regression": MEAN,
+    "binary": PROBABILITY,
+    "multiclass": PROBABILITY,
+    "multilabel": PROBABILITY,
 }
-# A family with a parameter: error@0.3 predicts class 1 above a probability of 0.3.
-_ERROR_AT = "error@"
 
 TASK_WORDS = {
     "regression": "regression",
     "binary": "two classes",
     "multiclass": "more than two classes",
+    "multilabel": "several labels",
 }
 
 
-def default_metric(task: str) -> Metric:
-    """Give the metric of a task whose user names none."""
-    return METRICS[task][0]
+class Entry(NamedTuple):
+    """A metric, or a family of metrics with a parameter.
 
-
-def metric_names(task: str) -> list[str]:
-    """Name the metrics of a task; ``error@t`` stands for any threshold t."""
-    names = [metric.name for metric in METRICS[task]]
-    return [*names, f"{_ERROR_AT}t"] if task == "binary" else names
-
-
-def is_metric_name(name: str) -> bool:
-    """Tell whether a task has a metric of this name."""
-    return any(_named(name, task) for task in METRICS)
-
-
-def find_metric(name: str, task: str, other_names: Collection[str] = ()) -> Metric:
-    """Give the metric of this name.
-
-    Parameters
+    Attributes
     ----------
     name : str
-    task : {"regression", "binary", "multiclass"}
-    other_names : collection of str
-        What else could have been meant.
-
-    Raises
-    ------
-    ValueError
-        If the task has no such metric; the text lists its metrics, and names the task that has it
-        or the nearest name.
+        XGBoost's, without parameter.
+    of : Formula or callable
+        The loss whose mean it is: the smaller the better. Or of what is no mean the function, as in
+        :class:`~sklboost.metrics.base.Metric`: the greater the better.
+    is_root : bool
+        Whether it is the root of the mean.
+    parameter : Parameter or None
+        Which the formula has; ``name@value`` gives a value.
     """
-    metric = _named(name, task)
-    if metric is not None:
-        return metric
-    known = ", ".join(metric_names(task))
-    tasks = [words for other, words in TASK_WORDS.items() if _named(name, other)]
-    if tasks:
-        raise ValueError(
-            f"eval_metric={name!r} is a metric for {' and '.join(tasks)}, not for "
-            f"{TASK_WORDS[task]}: choose one of {known}"
-        )
-    candidates = [*metric_names(task), *other_names]
-    nearest = difflib.get_close_matches(name, candidates, n=1, cutoff=0.0)[0]
-    raise ValueError(
-        f"eval_metric={name!r} is not known; did you mean {nearest!r}? The metrics for "
-        f"{TASK_WORDS[task]} are {known}"
-    )
+
+    name: str
+    of: Formula | Function
+    is_root: bool = False
+    parameter: Parameter | None = None
+
+    @property
+    def needs_value(self) -> bool:
+        """Whether there is no metric without a value behind the name."""
+        return self.parameter is not None and not self.parameter.key
+
+    @property
+    def title(self) -> str:
+        """The name, with the parameter if it needs a value."""
+        if self.parameter is None or not self.needs_value:
+            return self.name
+        return f"{self.name}@{self.parameter.symbol}"
+
+    @property
+    def greater_is_better(self) -> bool:
+        """The direction."""
+        return not isinstance(self.of, Formula)
+
+    def metric(self, name: str, task: str, parameters: tuple[float, ...]) -> Metric:
+        """Make the metric of this name; `parameters` as in ``MeanLoss``."""
+        if not isinstance(self.of, Formula):
+            return Metric(name, True, self.of)
+        return mean_metric(name, MeanLoss(self.of, self.is_root, parameters, SCALES[task]))
 
 
-def _named(name: str, task: str) -> Metric | None:
-    for metric in METRICS[task]:
-        if metric.name == name:
-            return metric
-    if task == "binary" and name.startswith(_ERROR_AT):
-        threshold = _threshold(name)
-        return Metric(name, False, partial(classification.error, threshold=threshold))
-    return None
-
-
-def _threshold(name: str) -> float:
-    text = name.removeprefix(_ERROR_AT)
-    try:
-        threshold = float(text)
-    except ValueError:
-        threshold = -1.0
-    if not 0.0 <= threshold <= 1.0:
-        raise ValueError(
-            f"eval_metric={name!r}: after the @ there must be a probability from 0 to 1, such as "
-            f"{_ERROR_AT}0.3"
-        )
-    return threshold
+_ERROR = Entry("error", formulas.WRONG_SIDE)
+_ERROR_AT = Entry("error", formulas.WRONG_SIDE_OF_PROBABILITY, parameter=THRESHOLD)
+_BINARY = (
+    Entry("logloss", formulas.LOG_LOSS),
+    _ERROR,
+    _ERROR_AT,
+    Entry("auc", ranking.auc),
+    Entry("aucpr", ranking.aucpr),
+    Entry("brier", formulas.SQUARED_PROBABILITY_ERROR),
+    Entry("kullback_leibler", formulas.DIVERGENCE),
+)
+# The first of each task is its default.
+METRICS: dict[str, tuple[Entry, ...]] = {
+    "regression": (
+        Entry("rmse", formulas.SQUARED_ERROR, is_root=True),
+        Entry("mse", formulas.SQUARED_ERROR),
+        Entry("rmsle", formulas.SQUARED_LOG_ERROR, is_root=True),
+        Entry("mae", formulas.ABSOLUTE_ERROR),
+        Entry("mape", formulas.PERCENTAGE_ERROR),
+        Entry("mphe", formulas.PSEUDO_HUBER_ERROR, parameter=HUBER_SLOPE),
+        Entry("huber", formulas.HUBER_ERROR, parameter=HUBER_DELTA),
+        Entry("fair", formulas.FAIR_ERROR, parameter=FAIR_C),
+        Entry("logcosh", formulas.LOG_COSH_ERROR),
+        Entry("quantile", formulas.PINBALL_ERROR, parameter=QUANTILE_ALPHA),
+        Entry("expectile", formulas.EXPECTILE_ERROR, parameter=EXPECTILE_ALPHA),
+        Entry("poisson-nloglik", formulas.POISSON),
+        Entry("poisson-deviance", formulas.POISSON_DEVIANCE),
+        Entry("gamma-nloglik", formulas.GAMMA),
+        Entry("gamma-deviance", formulas.GAMMA_DEVIANCE),
+        Entry("tweedie-nloglik", formulas.TWEEDIE, parameter=VARIANCE_POWER),
+        Entry("tweedie-deviance", formulas.TWEEDIE_DEVIANCE, parameter=VARIANCE_POWER_BETWEEN),
+        # of targets that are probabilities
+        Entry("logloss", formulas.LOG_LOSS),
+        Entry("kullback_leibler", formulas.DIVERGENCE),
+        Entry("r2", r2),
+    ),
+    "binary": _BINARY,
+    "multiclass": (
+        Entry("mlogloss", formulas.SOFTMAX),
+        Entry("merror", formulas.CLASS_ERROR),
+        Entry("auc", ranking.multiclass_auc),
+        Entry("auc_mu", ranking.auc_mu),
+        Entry("brier", formulas.SQUARED_CLASS_ERROR),
+    ),
+    "multilabel": _BINARY,
+}

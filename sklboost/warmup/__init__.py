@@ -14,8 +14,14 @@ from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.estimators.bin_features import bin_features
 from sklboost.estimators.classifier import XGBClassifierLite
 from sklboost.estimators.regressor import XGBRegressorLite
+from sklboost.metrics.blocks import address_of_losses
+from sklboost.metrics.formulas import Formula
+from sklboost.metrics.registry import METRICS
+from sklboost.metrics.scales import LOG, LOG_ODDS, MEAN
 
 _BINS_OF_ONE_BYTE, _BINS_OF_TWO_BYTES = 256, 300
+# Of raw scores, as far as the losses have them.
+_SCALES = {"regression": (MEAN, LOG), "binary": (LOG_ODDS,), "multiclass": (LOG,)}
 # So many that a sample of them chooses the cuts.
 _MANY_ROWS = 200_001
 
@@ -76,11 +82,20 @@ def _steps() -> Iterator[tuple[str, Callable[[], object]]]:
     yield "float32 features", lambda: _fit_and_predict(X_single, one)
     yield "two classes", lambda: _classify(X, 2)
     yield "three classes", lambda: _classify(X, 3)
+    yield "metrics", _compile_metrics
     yield "bin_features", lambda: _fit_and_predict(bin_features(X, one), one)
     yield "more than 200,000 rows", lambda: _fit_and_predict(many, one)
     yield "more than 256 bins", lambda: _fit_and_predict(X, two)
     yield "more than 256 bins, float32 features", lambda: _fit_and_predict(X_single, two)
     yield "more than 256 bins, bin_features", lambda: _fit_and_predict(bin_features(X, two), two)
+
+
+def _compile_metrics() -> None:
+    for task, scales in _SCALES.items():
+        for entry in METRICS[task]:
+            for scale in scales:
+                if isinstance(entry.of, Formula):
+                    address_of_losses(entry.of, scale)
 
 
 def _fit_and_predict(X: np.ndarray | BinnedMatrix, max_bin: int) -> None:
@@ -93,4 +108,5 @@ def _fit_and_predict(X: np.ndarray | BinnedMatrix, max_bin: int) -> None:
 
 def _classify(X: np.ndarray, n_classes: int) -> None:
     model = XGBClassifierLite(n_estimators=1, max_depth=1, n_jobs=1)
-    model.fit(X, np.arange(len(X)) % n_classes)
+    y = np.arange(len(X)) % n_classes
+    model.fit(X, y, X_val=X, y_val=y)

@@ -9,6 +9,8 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 
 from sklboost import TrainingCallback, XGBClassifierLite, XGBRegressorLite, bin_features
 from sklboost.boosting import rounds, training
+from sklboost.metrics.finding import find_metric
+from sklboost.metrics.registry import METRICS
 
 NAN, INF = np.nan, np.inf
 
@@ -166,6 +168,39 @@ def test_bins_and_raw_values_of_the_same_rows(max_bin):
 
 def maximum_error(y_true, y_pred):
     return np.abs(y_true - y_pred).max()
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_every_compiled_metric(task):
+    estimator, load, _ = TASKS[task]
+    train, (X_val, y_val) = parts(load)
+    names = [
+        f"{entry.name}@0.3" if entry.parameter and entry.parameter.default is None else entry.name
+        for entry in METRICS[task]
+        if not entry.greater_is_better
+        # the targets are no probabilities
+        and not (task == "regression" and entry.name in ("logloss", "kullback_leibler"))
+    ]
+    model = estimator(n_estimators=6, max_depth=3, eval_metric=names)
+    own = model.fit(*train, X_val=X_val, y_val=y_val).evals_result_["validation_0"]
+    for round_ in range(6):
+        last = round_ + 1
+        if task == "regression":
+            prediction = model.predict(X_val, iteration_range=(0, last))
+        else:
+            prediction = model.predict_proba(X_val, iteration_range=(0, last))
+            prediction = prediction[:, 1] if task == "binary" else prediction
+        for name in names:
+            expected = find_metric(name, task).function(y_val * 1.0, prediction, np.empty(0))
+            assert_allclose(own[name][round_], expected, rtol=1e-12, err_msg=name)
+
+
+def test_a_prediction_outside_the_domain_of_a_metric_says_which():
+    X = np.arange(40.0)[:, np.newaxis]
+    y = np.where(X[:, 0] < 20, -5.0, 5.0)
+    model = XGBRegressorLite(n_estimators=30, learning_rate=1.0, eval_metric="gamma-deviance")
+    with pytest.raises(ValueError, match=r"gamma-deviance of a prediction of -\S+ in row 1: "):
+        model.fit(X, y, X_val=X[[30, 10, 31]], y_val=np.ones(3))
 
 
 def test_functions_and_compiled_metrics_side_by_side():

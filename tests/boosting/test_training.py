@@ -15,7 +15,8 @@ from sklboost.boosting.training import Plan, Problem, Replay, Training
 from sklboost.data.binning import bin_matrix
 from sklboost.data.raw import raw_matrix
 from sklboost.losses.squared_error import SquaredError
-from sklboost.metrics.base import NOT_COMPILED, RMSE, RoundMetric
+from sklboost.metrics.base import RoundMetric
+from sklboost.metrics.finding import find_metric
 from sklboost.parallel import ThreadTeam
 from sklboost.tree.assembly import no_trees
 from tests.tree.growth import params
@@ -31,8 +32,8 @@ def rmse(y, raw_score, weight):
     return float(np.sqrt(np.mean((y - raw_score[0]) ** 2)))
 
 
-COMPILED = RoundMetric("rmse", False, RMSE, rmse)
-FUNCTION = RoundMetric("function", False, NOT_COMPILED, rmse)
+COMPILED = RoundMetric("rmse", False, find_metric("rmse", "regression").mean_loss, rmse)
+FUNCTION = RoundMetric("function", False, None, rmse)
 
 
 class Act(TrainingCallback):
@@ -204,7 +205,7 @@ def test_an_interrupt_in_a_metric_drops_its_round():
             raise KeyboardInterrupt
         return rmse(y, raw_score, weight)
 
-    training = run(metrics=[RoundMetric("own", False, NOT_COMPILED, value), COMPILED])
+    training = run(metrics=[RoundMetric("own", False, None, value), COMPILED])
     assert (training.stop_reason, training.n_rounds) == ("interrupted", 3)
     assert [len(values) for values in training.finished_log()["own"].values()] == [3, 3]
 

@@ -13,9 +13,11 @@ from sklboost import XGBClassifierLite, XGBRegressorLite
 from sklboost.estimators.eval_metric import resolve_metrics
 from sklboost.estimators.stand_in import ClassifierStandIn, ValidationRows
 from sklboost.losses.log_loss import LogLoss
+from sklboost.losses.quantiles import AbsoluteError, QuantileError
 from sklboost.losses.softmax import Softmax
-from sklboost.metrics.base import NOT_COMPILED
-from sklboost.metrics.registry import METRICS, default_metric
+from sklboost.losses.squared_error import SquaredError
+from sklboost.metrics.finding import default_metric, find_metric
+from sklboost.metrics.registry import METRICS
 
 NO_WEIGHT = np.empty(0)
 
@@ -35,11 +37,16 @@ class Case(NamedTuple):
     def classes(self):
         return getattr(self.model, "classes_", None)
 
+    @property
+    def loss(self):
+        own = {"regression": SquaredError, "binary": LogLoss}
+        return Softmax(len(self.classes)) if self.task == "multiclass" else own[self.task]()
+
     def link(self, raw_score):
-        if self.task == "regression":
-            return raw_score[0]
-        loss = LogLoss() if self.task == "binary" else Softmax(len(self.classes))
-        return loss.probabilities(raw_score)
+        loss = self.loss
+        return (
+            loss.predictions(raw_score) if self.classes is None else loss.probabilities(raw_score)
+        )
 
     def predictions(self):
         prediction = self.link(self.raw_score)
@@ -47,7 +54,8 @@ class Case(NamedTuple):
 
     def resolve(self, eval_metric, weight=NO_WEIGHT):
         start = (self.y, np.zeros_like(self.raw_score), weight)
-        return resolve_metrics(eval_metric, classes=self.classes, link=self.link, start=start)
+        own = {"classes": self.classes, "loss": self.loss, "link": self.link}
+        return resolve_metrics(eval_metric, **own, start=start)
 
     def value(self, eval_metric, weight=NO_WEIGHT):
         (metric,) = self.resolve(eval_metric, weight)
@@ -68,7 +76,7 @@ def make_case(task):
     return Case(task, model, X, labels, codes, raw_score, weight)
 
 
-@pytest.fixture(scope="module", params=METRICS)
+@pytest.fixture(scope="module", params=["regression", "binary", "multiclass"])
 def case(request):
     return make_case(request.param)
 
@@ -89,17 +97,64 @@ def binary():
 def test_none_is_the_default(case):
     (metric,) = case.resolve(None)
     assert metric.name == default_metric(case.task).name
-    assert metric.code == default_metric(case.task).code != NOT_COMPILED
+    assert metric.mean_loss.formula is default_metric(case.task).mean_loss.formula
 
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_our_names_are_metrics_of_the_predictions(case, weighted):
     weight = case.weight if weighted else NO_WEIGHT
-    found = case.resolve([metric.name for metric in METRICS[case.task]], weight)
-    for metric, registered in zip(found, METRICS[case.task], strict=True):
-        assert metric[:3] == (registered.name, registered.greater_is_better, registered.code)
+    names = [with_parameter(entry) for entry in METRICS[case.task]]
+    if case.task == "regression":
+        names = [name for name in names if name not in ("logloss", "kullback_leibler")]
+    scale = {"regression": "identity", "binary": "logit", "multiclass": "log"}[case.task]
+    for metric, name in zip(case.resolve(names, weight), names, strict=True):
+        registered = find_metric(name, case.task)
+        assert metric[:2] == registered[:2] == (name, registered.greater_is_better)
+        if registered.mean_loss is None:
+            assert metric.mean_loss is None
+        else:
+            assert metric.mean_loss == registered.mean_loss._replace(scale=scale)
         value = metric.value(case.y, case.raw_score, weight)
         assert value == registered.function(case.y, case.predictions(), weight)
+
+
+def test_a_loss_decides_its_metric_and_parameters(regression):
+    def resolve(eval_metric, loss):
+        start = (regression.y, np.zeros((loss.n_outputs, len(regression.y))), NO_WEIGHT)
+        own = {"classes": None, "loss": loss, "link": loss.predictions}
+        (metric,) = resolve_metrics(eval_metric, **own, start=start)
+        return metric
+
+    assert resolve(None, AbsoluteError()).name == "mae"
+    one = resolve(None, QuantileError(1, (0.8,)))
+    assert (one.name, one.mean_loss.parameters) == ("quantile", (0.8,))
+    assert resolve("quantile@0.3", QuantileError(1, (0.8,))).mean_loss.parameters == (0.3,)
+    with pytest.raises(ValueError, match="'quantile' needs a level"):
+        resolve("quantile", AbsoluteError())
+    # predictions of several levels are put in order
+    levels = [0.9, 0.2]
+    several = resolve(None, QuantileError(1, tuple(levels)))
+    assert several.mean_loss is None
+    raw_score = np.random.default_rng(0).normal(100.0, 50.0, size=(2, len(regression.y)))
+    low, high = np.sort(raw_score, axis=0)
+    expected = [
+        sklearn_metrics.mean_pinball_loss(regression.y, own, alpha=alpha)
+        for own, alpha in ((low, 0.2), (high, 0.9))
+    ]
+    assert_allclose(several.value(regression.y, raw_score, NO_WEIGHT), np.mean(expected))
+
+
+def with_parameter(entry):
+    """Give a name that needs nothing of the training loss."""
+    levels = entry.name in ("quantile", "expectile")
+    return f"{entry.name}@0.3" if levels else entry.title.replace("@t", "@0.3")
+
+
+def test_a_target_outside_the_domain_of_a_metric_fails_before_the_training():
+    X, y = np.zeros((20, 1)), np.r_[np.ones(19), -3.0]
+    model = XGBRegressorLite(eval_metric="poisson-deviance")
+    with pytest.raises(ValueError, match="poisson-deviance of a target of -3 in row 19"):
+        model.fit(X, y, X_val=X, y_val=y)
 
 
 # --- scorers -------------------------------------------------------------------------------------
@@ -123,7 +178,7 @@ def test_scorers_see_what_the_fitted_model_would_say(case, weighted):
     for name in SCORERS[case.task]:
         expected = get_scorer(name)(case.model, case.X, case.labels, **arguments)
         (metric,) = case.resolve(name, weight)
-        assert (metric.name, metric.greater_is_better, metric.code) == (name, True, NOT_COMPILED)
+        assert (metric.name, metric.greater_is_better, metric.mean_loss) == (name, True, None)
         assert metric.value(case.y, case.raw_score, weight) == expected
         assert case.value(get_scorer(name), weight) == expected
 
@@ -221,7 +276,7 @@ def test_functions_of_scikit_learn(weighted):
         weight = case.weight if weighted else NO_WEIGHT
         (metric,) = case.resolve(function, weight)
         name = getattr(function, "__name__", "d2_pinball_score")
-        assert metric[:3] == (name, greater_is_better, NOT_COMPILED)
+        assert metric[:3] == (name, greater_is_better, None)
         expected = function(
             case.labels, case.predictions(), sample_weight=weight if weighted else None
         )
@@ -249,7 +304,7 @@ def test_a_triple_says_its_name_and_direction(regression, is_higher_better):
         return "bias", (y_true - y_pred).mean(), is_higher_better
 
     (metric,) = regression.resolve(any_score)
-    assert metric[:3] == ("bias", is_higher_better, NOT_COMPILED)
+    assert metric[:3] == ("bias", is_higher_better, None)
     bias = (regression.y - regression.raw_score[0]).mean()
     assert metric.value(regression.y, regression.raw_score, NO_WEIGHT) == bias
 
@@ -286,7 +341,7 @@ def test_names_are_unique(binary, given):
 def test_a_misspelt_name(binary):
     message = (
         "eval_metric='acuracy' is not known; did you mean 'accuracy'? The metrics for two classes "
-        "are logloss, error, auc, aucpr, brier, error@t; or a name of "
+        "are logloss, error, error@t, auc, aucpr, brier, kullback_leibler; or a name of "
         "sklearn.metrics.get_scorer_names()"
     )
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):

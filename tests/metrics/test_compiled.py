@@ -1,4 +1,4 @@
-"""The compiled forms give the values of the functions, for any number of threads."""
+"""Of raw scores, compiled metrics give what they give of predictions, for any number of threads."""
 
 import numpy as np
 import pytest
@@ -7,116 +7,231 @@ from numpy.testing import assert_allclose
 from sklboost.compiling import kernel
 from sklboost.losses.log_loss import LogLoss
 from sklboost.losses.softmax import Softmax
-from sklboost.metrics.base import NOT_COMPILED
-from sklboost.metrics.compiled import LossSums, add_losses, allocate_sums, finish_metric
-from sklboost.metrics.registry import METRICS, find_metric
+from sklboost.metrics.compiled import add_losses, allocate_sums, finish_metric, mean_losses
+from sklboost.metrics.finding import find_metric
+from sklboost.metrics.registry import METRICS
+from sklboost.metrics.scales import LOG, LOG_ODDS, MARGIN, MEAN
 from sklboost.parallel import ThreadTeam, share
 
 NO_WEIGHT = np.empty(0)
+PARAMETERS = {"quantile_alpha": [0.3], "expectile_alpha": [0.3]}
+# The scales of raw scores that a task can have.
+SCALES = {
+    "regression": (MEAN, LOG, LOG_ODDS),
+    "binary": (LOG_ODDS, MARGIN),
+    "multiclass": (LOG, LOG_ODDS),
+    "multilabel": (LOG_ODDS,),
+}
 COMPILED = [
-    (task, metric.name)
-    for task, metrics in METRICS.items()
-    for metric in metrics
-    if metric.code != NOT_COMPILED
+    (task, scale, entry.title.replace("@t", "@0.3"))
+    for task, entries in METRICS.items()
+    for scale in SCALES[task]
+    for entry in entries
+    if not entry.greater_is_better
+    # log-odds are those of probabilities, and a mean is mostly none
+    and not (task == "regression" and entry.of.reads == LOG_ODDS and scale != LOG_ODDS)
 ]
-N_CLASSES = 4
+N_CLASSES, N_LABELS = 4, 3
 
 
 @kernel
-def add_all_losses(team, code, y, raw_score, weight, sums):
+def add_all_losses(team, metrics, rows, sums):
     """Let each member do its share of the blocks."""
-    start, stop = share(team, len(sums.blocks))
+    start, stop = share(team, sums.blocks.shape[1])
     for block in range(start, stop):
-        add_losses(team, code, block, y, raw_score, weight, sums)
+        add_losses(metrics, 0, block, rows, sums.scratch[team.rank], sums.blocks[0])
 
 
-def compiled_value(code, y, raw_score, weight=NO_WEIGHT, n_threads=1):
+def round_metric(name, task, scale, parameters=PARAMETERS):
+    return find_metric(name, task, parameters).mean_loss._replace(scale=scale)
+
+
+def compiled_value(metric, y, raw_score, weight=NO_WEIGHT, n_threads=1):
+    rows = (np.atleast_2d(y), raw_score, weight)
+    metrics = mean_losses([metric], len(raw_score))
     with ThreadTeam(n_threads) as team:
-        sums = allocate_sums(1, len(y), team.size)
+        sums = allocate_sums(1, raw_score.shape[1], team.size)
         sums.blocks[:], sums.scratch[:] = np.nan, np.nan
-        own = LossSums(sums.blocks[0], sums.scratch)
-        team.run(add_all_losses, code, y, raw_score, weight, own)
-    return finish_metric(code, own)
+        team.run(add_all_losses, metrics, rows, sums)
+    return finish_metric(metrics.are_roots[0], sums.blocks[0])
 
 
-def make_data(task, n_rows, scale=1.0):
+def predict(task, scale, raw_score):
+    """Give what users see of raw scores."""
+    if scale == MARGIN:
+        prediction = 1.0 * (raw_score > 0)
+    elif task == "multiclass" and scale == LOG:
+        prediction = Softmax(len(raw_score)).probabilities(raw_score).T
+    else:
+        change = {MEAN: np.array, LOG: np.exp, LOG_ODDS: lambda z: 1 / (1 + np.exp(-z))}
+        prediction = change[scale](raw_score)
+    if task == "multiclass" and scale == LOG_ODDS:
+        prediction = prediction / prediction.sum(axis=0)
+    return prediction[0] if len(prediction) == 1 else prediction.T
+
+
+def make_data(task, scale, n_rows):
     random = np.random.default_rng(n_rows)
-    n_outputs = N_CLASSES if task == "multiclass" else 1
-    raw_score = np.round(random.normal(scale=scale, size=(n_outputs, n_rows)), 1)
+    n_outputs = {"multiclass": N_CLASSES, "multilabel": N_LABELS}.get(task, 1)
+    raw_score = np.round(random.normal(size=(n_outputs, n_rows)), 1)
     if task == "regression":
-        return random.normal(size=n_rows), raw_score, raw_score[0]
-    y = random.integers(0, max(2, n_outputs), n_rows).astype(float)
-    if task == "binary":
-        return y, raw_score, LogLoss().probabilities(raw_score)[:, 1]
-    return y, raw_score, Softmax(n_outputs).probabilities(raw_score)
-
-
-def test_the_common_ones_are_compiled():
-    names = {"rmse", "mae", "logloss", "error", "mlogloss", "merror"}
-    assert {name for _, name in COMPILED} == names
+        # all metrics of means are defined for positive ones
+        raw_score = np.abs(raw_score) + 0.1
+        return random.uniform(0.1, 1.0, n_rows), raw_score
+    if task == "multilabel":
+        return random.integers(0, 2, (N_LABELS, n_rows)).astype(float), raw_score
+    return random.integers(0, max(2, n_outputs), n_rows).astype(float), raw_score
 
 
 @pytest.mark.interpreted
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("n_rows", [1, 7, 255, 256, 257, 600])
-@pytest.mark.parametrize(("task", "name"), COMPILED)
-def test_equals_the_function_of_predictions(task, name, n_rows, weighted):
-    metric = find_metric(name, task)
-    y, raw_score, prediction = make_data(task, n_rows)
+@pytest.mark.parametrize("n_rows", [1, 257, 600])
+@pytest.mark.parametrize(("task", "scale", "name"), COMPILED)
+def test_equals_the_function_of_predictions(task, scale, name, n_rows, weighted):
+    y, raw_score = make_data(task, scale, n_rows)
     weight = np.random.default_rng(0).exponential(size=n_rows) if weighted else NO_WEIGHT
-    value = compiled_value(metric.code, y, raw_score, weight)
-    assert_allclose(value, metric.function(y, prediction, weight), rtol=1e-13)
+    value = compiled_value(round_metric(name, task, scale), y, raw_score, weight)
+    function = find_metric(name, task, PARAMETERS).function
+    prediction = predict(task, scale, raw_score)
+    assert_allclose(value, function(y.T, prediction, weight), rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("n_rows", [7, 255, 256, 512, 513])
+def test_any_number_of_rows(n_rows):
+    y, raw_score = make_data("regression", MEAN, n_rows)
+    value = compiled_value(round_metric("mse", "regression", MEAN), y, raw_score)
+    assert_allclose(value, np.mean((y - raw_score[0]) ** 2), rtol=1e-14)
 
 
 @pytest.mark.interpreted
 @pytest.mark.parametrize("scale", [1e-9, 1.0, 100.0, 1e5])
 @pytest.mark.parametrize(("loss", "name"), [(LogLoss(), "logloss"), (Softmax(4), "mlogloss")])
 def test_log_losses_are_the_losses_of_training(loss, name, scale):
-    task = "binary" if name == "logloss" else "multiclass"
-    y, raw_score, _ = make_data(task, 500)
+    task, own_scale = ("binary", LOG_ODDS) if name == "logloss" else ("multiclass", LOG)
+    y, raw_score = make_data(task, own_scale, 500)
     raw_score *= scale
-    value = compiled_value(find_metric(name, task).code, y, raw_score)
+    value = compiled_value(round_metric(name, task, own_scale), y, raw_score)
     assert_allclose(value, loss.value(y, raw_score, NO_WEIGHT), rtol=1e-13)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize(("task", "name"), COMPILED)
-def test_number_of_threads_changes_no_bit(task, name, weighted):
-    code = find_metric(name, task).code
-    y, raw_score, _ = make_data(task, 5000)
+@pytest.mark.parametrize(
+    ("task", "scale", "name"),
+    [
+        ("regression", LOG, "tweedie-nloglik"),
+        ("regression", MEAN, "rmse"),
+        ("multiclass", LOG, "mlogloss"),
+        ("multilabel", LOG_ODDS, "logloss"),
+    ],
+)
+def test_number_of_threads_changes_no_bit(task, scale, name, weighted):
+    metric = round_metric(name, task, scale)
+    y, raw_score = make_data(task, scale, 5000)
     weight = np.random.default_rng(0).exponential(size=5000) if weighted else NO_WEIGHT
-    one = compiled_value(code, y, raw_score, weight)
+    one = compiled_value(metric, y, raw_score, weight)
     for n_threads in (2, 3, 30):
-        assert compiled_value(code, y, raw_score, weight, n_threads) == one
+        assert compiled_value(metric, y, raw_score, weight, n_threads) == one
 
 
 @pytest.mark.interpreted
 def test_a_block_has_sums_of_its_own():
-    y, raw_score, _ = make_data("regression", 1024)
+    y, raw_score = make_data("regression", MEAN, 1024)
     sums = allocate_sums(2, len(y), 1)
     sums.blocks[:] = np.nan
-    own = LossSums(sums.blocks[1], sums.scratch)
-    code = find_metric("rmse", "regression").code
-    with ThreadTeam(1) as team:
-        team.run(add_losses, code, 2, y, raw_score, NO_WEIGHT, own)
-    assert not np.isnan(sums.blocks[1, 2]).any()
+    metrics = mean_losses([round_metric(name, "regression", MEAN) for name in ("mae", "rmse")], 1)
+    rows = (y[np.newaxis], raw_score, NO_WEIGHT)
+    add_losses(metrics, 1, 2, rows, sums.scratch[0], sums.blocks[1])
+    squares = (y - raw_score[0])[512:768] ** 2
+    assert_allclose(sums.blocks[1, 2], [squares.sum(), 256], rtol=1e-14)
     assert np.isnan(sums.blocks).sum() == sums.blocks.size - 2
 
 
 @pytest.mark.interpreted
 def test_equal_scores_predict_the_first_class():
-    code = find_metric("merror", "multiclass").code
+    metric = round_metric("merror", "multiclass", LOG)
     raw_score = np.array([[1.0, 0.0, 3.0], [1.0, 2.0, 2.0], [0.0, 2.0, 3.0]])
-    assert compiled_value(code, np.array([0.0, 1.0, 0.0]), raw_score) == 0.0
-    assert compiled_value(code, np.array([1.0, 2.0, 2.0]), raw_score) == 1.0
+    assert compiled_value(metric, np.array([0.0, 1.0, 0.0]), raw_score) == 0.0
+    assert compiled_value(metric, np.array([1.0, 2.0, 2.0]), raw_score) == 1.0
     # two classes: class 1 is predicted above 0, as XGBClassifierLite.predict does
-    code = find_metric("error", "binary").code
-    assert compiled_value(code, np.zeros(3), np.array([[0.0, -0.0, -1.0]])) == 0.0
-    assert compiled_value(code, np.ones(3), np.array([[0.0, -0.0, 1e-30]])) == 2 / 3
+    metric = round_metric("error", "binary", LOG_ODDS)
+    assert compiled_value(metric, np.zeros(3), np.array([[0.0, -0.0, -1.0]])) == 0.0
+    assert compiled_value(metric, np.ones(3), np.array([[0.0, -0.0, 1e-30]])) == 2 / 3
 
 
 @pytest.mark.interpreted
 def test_confident_rows_keep_their_small_loss():
-    code = find_metric("logloss", "binary").code
-    value = compiled_value(code, np.array([1.0, 0.0]), np.array([[50.0, -50.0]]))
+    metric = round_metric("logloss", "binary", LOG_ODDS)
+    value = compiled_value(metric, np.array([1.0, 0.0]), np.array([[50.0, -50.0]]))
     assert_allclose(value, np.exp(-50.0), rtol=1e-14)
+
+
+# --- several outputs -----------------------------------------------------------------------------
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("weighted", [False, True])
+def test_several_targets_are_entries_of_one_mean(weighted):
+    random = np.random.default_rng(0)
+    y, raw_score = random.normal(size=(2, 3, 300))
+    weight = random.exponential(size=300) if weighted else NO_WEIGHT
+    weights = np.broadcast_to(weight, y.shape) if weighted else None
+    value = compiled_value(round_metric("rmse", "regression", MEAN), y, raw_score, weight)
+    expected = np.sqrt(np.average((y - raw_score) ** 2, weights=weights))
+    assert_allclose(value, expected, rtol=1e-13)
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("name", "task", "scale"), [
+    ("rmse", "regression", MEAN),
+    ("poisson-nloglik", "regression", LOG),
+    ("logloss", "multilabel", LOG_ODDS),
+])  # fmt: skip
+def test_targets_that_are_not_known_do_not_count(name, task, scale, weighted):
+    random = np.random.default_rng(0)
+    y, raw_score = random.integers(0, 2, (2, 300)).astype(float), random.normal(size=(2, 300))
+    y[random.random(y.shape) < 0.3] = np.nan
+    weight = random.exponential(size=300) if weighted else np.ones(300)
+    metric = round_metric(name, task, scale)
+    value = compiled_value(metric, y, raw_score, weight if weighted else NO_WEIGHT)
+    known = ~np.isnan(y)
+    flat = y[known], raw_score[known][np.newaxis], np.tile(weight, (2, 1))[known]
+    assert_allclose(value, compiled_value(metric, *flat), rtol=1e-13)
+
+
+@pytest.mark.interpreted
+def test_levels_have_an_output_each_and_the_same_target():
+    random = np.random.default_rng(0)
+    y, raw_score = random.normal(size=300), random.normal(size=(3, 300))
+    levels = [0.1, 0.5, 0.9]
+    metric = round_metric("quantile", "regression", MEAN, {"quantile_alpha": levels})
+    each = [
+        compiled_value(round_metric(f"quantile@{level}", "regression", MEAN), y, own[np.newaxis])
+        for level, own in zip(levels, raw_score, strict=True)
+    ]
+    assert_allclose(compiled_value(metric, y, raw_score), np.mean(each), rtol=1e-13)
+
+
+# --- at the ends ---------------------------------------------------------------------------------
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize(("task", "scale", "name"), COMPILED)
+def test_extreme_raw_scores_give_numbers(task, scale, name):
+    y, raw_score = make_data(task, scale, 300)
+    signs = np.array([1.0]) if (task, scale) == ("regression", MEAN) else np.array([1.0, -1.0])
+    for size in (1e-300, 40.0, 1e4, 1e100):
+        extreme = np.ascontiguousarray(np.abs(raw_score) * size * np.resize(signs, 300))
+        assert np.isfinite(compiled_value(round_metric(name, task, scale), y, extreme))
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize(
+    ("name", "prediction"), [("rmsle", -1.0), ("poisson-nloglik", 0.0), ("gamma-deviance", -3.0)]
+)
+def test_outside_the_domain_there_is_no_number(name, prediction):
+    y, raw_score = make_data("regression", MEAN, 300)
+    metric = round_metric(name, "regression", MEAN)
+    assert np.isfinite(compiled_value(metric, y, raw_score))
+    raw_score[0, 299] = prediction
+    assert np.isnan(compiled_value(metric, y, raw_score))

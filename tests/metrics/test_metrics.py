@@ -5,10 +5,12 @@ from functools import partial
 
 import numpy as np
 import pytest
+import scipy
 from numpy.testing import assert_allclose
 from sklearn import metrics as sklearn_metrics
 
-from sklboost.metrics.registry import METRICS, find_metric
+from sklboost.metrics.finding import find_metric
+from sklboost.metrics.registry import METRICS
 
 NO_WEIGHT = np.empty(0)
 CLASSES = {"binary": 2, "multiclass": 4}
@@ -22,12 +24,86 @@ def multiclass_zero_one_loss(y, probability, sample_weight=None):
     return sklearn_metrics.zero_one_loss(y, probability.argmax(axis=1), sample_weight=sample_weight)
 
 
-# What scikit-learn says, as f(y, prediction, sample_weight=None).
+def mean_of(function):
+    """Give the weighted mean of what a function of targets and predictions gives for each row."""
+
+    def value(y, prediction, sample_weight=None):
+        return float(np.average(function(y, prediction), weights=sample_weight))
+
+    return value
+
+
+def poisson_likelihood(y, mean):
+    return -scipy.stats.poisson.logpmf(y, mean)
+
+
+def gamma_likelihood(y, mean):
+    # of shape 1, which is all that the metric counts
+    return -scipy.stats.expon.logpdf(y, scale=mean)
+
+
+def huber(y, prediction, delta=0.9):
+    return scipy.special.huber(delta, y - prediction)
+
+
+def pseudo_huber(y, prediction, delta=1.0):
+    return scipy.special.pseudo_huber(delta, y - prediction)
+
+
+def fair(y, prediction, c=1.0):
+    ratio = np.abs(y - prediction) / c
+    return c * c * (ratio - np.log1p(ratio))
+
+
+def expectile(y, prediction, level=0.3):
+    return np.where(y > prediction, level, 1 - level) * (y - prediction) ** 2
+
+
+def tweedie(y, mean, power=1.5):
+    return -y * mean ** (1 - power) / (1 - power) + mean ** (2 - power) / (2 - power)
+
+
+def log_loss_of_labels(y, probability, sample_weight=None):
+    return np.mean(
+        [
+            sklearn_metrics.log_loss(*rows, sample_weight=sample_weight)
+            for rows in zip(y.T, probability.T, strict=True)
+        ]
+    )
+
+
+def brier_of_labels(y, probability, sample_weight=None):
+    return sklearn_metrics.mean_squared_error(y, probability, sample_weight=sample_weight)
+
+
+def error_of_labels(y, probability, sample_weight=None, threshold=0.5):
+    return sklearn_metrics.hamming_loss(y, probability > threshold, sample_weight=sample_weight)
+
+
+# What scikit-learn or scipy says, as f(y, prediction, sample_weight=None).
 EQUALS = {
     ("regression", "rmse"): sklearn_metrics.root_mean_squared_error,
+    ("regression", "mse"): sklearn_metrics.mean_squared_error,
     ("regression", "rmsle"): sklearn_metrics.root_mean_squared_log_error,
     ("regression", "mae"): sklearn_metrics.mean_absolute_error,
     ("regression", "mape"): sklearn_metrics.mean_absolute_percentage_error,
+    ("regression", "mphe"): mean_of(pseudo_huber),
+    ("regression", "mphe@2.5"): mean_of(partial(pseudo_huber, delta=2.5)),
+    ("regression", "huber"): mean_of(huber),
+    ("regression", "huber@0.4"): mean_of(partial(huber, delta=0.4)),
+    ("regression", "fair"): mean_of(fair),
+    ("regression", "fair@0.3"): mean_of(partial(fair, c=0.3)),
+    ("regression", "logcosh"): mean_of(lambda y, p: np.log(np.cosh(y - p))),
+    ("regression", "quantile@0.2"): partial(sklearn_metrics.mean_pinball_loss, alpha=0.2),
+    ("regression", "expectile@0.3"): mean_of(expectile),
+    ("regression", "poisson-deviance"): sklearn_metrics.mean_poisson_deviance,
+    ("regression", "gamma-nloglik"): mean_of(gamma_likelihood),
+    ("regression", "gamma-deviance"): sklearn_metrics.mean_gamma_deviance,
+    ("regression", "tweedie-nloglik"): mean_of(tweedie),
+    ("regression", "tweedie-nloglik@1.1"): mean_of(partial(tweedie, power=1.1)),
+    ("regression", "tweedie-deviance@1.8"): partial(
+        sklearn_metrics.mean_tweedie_deviance, power=1.8
+    ),
     ("regression", "r2"): sklearn_metrics.r2_score,
     ("binary", "logloss"): sklearn_metrics.log_loss,
     ("binary", "error"): zero_one_loss,
@@ -35,19 +111,38 @@ EQUALS = {
     ("binary", "auc"): sklearn_metrics.roc_auc_score,
     ("binary", "aucpr"): sklearn_metrics.average_precision_score,
     ("binary", "brier"): sklearn_metrics.brier_score_loss,
+    ("binary", "kullback_leibler"): sklearn_metrics.log_loss,
     ("multiclass", "mlogloss"): sklearn_metrics.log_loss,
     ("multiclass", "merror"): multiclass_zero_one_loss,
     ("multiclass", "auc"): partial(
         sklearn_metrics.roc_auc_score, multi_class="ovr", average="weighted"
     ),
+    ("multiclass", "brier"): sklearn_metrics.brier_score_loss,
+    ("multilabel", "logloss"): log_loss_of_labels,
+    ("multilabel", "error"): error_of_labels,
+    ("multilabel", "error@0.3"): partial(error_of_labels, threshold=0.3),
+    ("multilabel", "auc"): sklearn_metrics.roc_auc_score,
+    ("multilabel", "aucpr"): sklearn_metrics.average_precision_score,
+    ("multilabel", "brier"): brier_of_labels,
+    ("multilabel", "kullback_leibler"): log_loss_of_labels,
 }
+# Elsewhere: of counts; of more than one area.
+OTHERS = {
+    *(("regression", "poisson-nloglik"), ("multiclass", "auc_mu")),
+    *(("regression", "logloss"), ("regression", "kullback_leibler")),
+}
+# What a perfect prediction does not make 0.
+WITH_CONSTANT = {"gamma-nloglik", "tweedie-nloglik"}
 
 
 def make_data(task, random, n_rows=200):
     """Give targets and predictions that have something to do with each other, and ties."""
     if task == "regression":
-        y = np.round(random.exponential(size=n_rows), 1)
+        y = np.round(random.exponential(size=n_rows), 1) + 0.1
         return y, np.round(y + random.exponential(size=n_rows), 1)
+    if task == "multilabel":
+        labels = [make_data("binary", random, n_rows) for _ in range(3)]
+        return tuple(np.column_stack(columns) for columns in zip(*labels, strict=True))
     n_classes = CLASSES[task]
     y = random.permutation(np.arange(n_rows) % n_classes).astype(float)
     scores = np.round(random.gamma(1.0, size=(n_rows, n_classes)), 1) + 0.05
@@ -59,14 +154,15 @@ def make_data(task, random, n_rows=200):
 
 
 def test_every_metric_has_its_equal():
-    names = {(task, metric.name) for task, metrics in METRICS.items() for metric in metrics}
-    assert names == set(EQUALS) - {("binary", "error@0.3")}
+    names = {(task, entry.name) for task, entries in METRICS.items() for entry in entries}
+    tested = {(task, name.partition("@")[0]) for task, name in {*EQUALS, *OTHERS}}
+    assert names == tested
 
 
 @pytest.mark.interpreted
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(("task", "name"), EQUALS)
-def test_equals_scikit_learn(task, name, weighted):
+def test_equals_scikit_learn_or_scipy(task, name, weighted):
     for seed in range(5):
         random = np.random.default_rng(seed)
         y, prediction = make_data(task, random)
@@ -84,7 +180,7 @@ def test_weight_2_is_the_row_twice_and_weight_0_none(task, name):
     y, prediction = make_data(task, random)
     weight = random.integers(0, 4, len(y))
     function = find_metric(name, task).function
-    repeated = np.repeat(y, weight), np.repeat(prediction, weight, axis=0)
+    repeated = np.repeat(y, weight, axis=0), np.repeat(prediction, weight, axis=0)
     assert_allclose(
         function(y, prediction, weight.astype(float)), function(*repeated, NO_WEIGHT), rtol=1e-13
     )
@@ -98,7 +194,8 @@ def test_better_predictions_are_better(task, name):
     metric = find_metric(name, task)
     best = np.eye(CLASSES["multiclass"])[y.astype(int)] if task == "multiclass" else y
     perfect = metric.function(y, best, NO_WEIGHT)
-    assert_allclose(perfect, 1.0 if metric.greater_is_better else 0.0, atol=1e-15)
+    if name.partition("@")[0] not in WITH_CONSTANT:
+        assert_allclose(perfect, 1.0 if metric.greater_is_better else 0.0, atol=1e-15)
     middle = metric.function(y, (best + prediction) / 2, NO_WEIGHT)
     worse = metric.function(y, prediction, NO_WEIGHT)
     assert middle > worse if metric.greater_is_better else middle < worse
@@ -164,11 +261,114 @@ def test_mape_of_a_target_of_0_is_large_and_finite():
 @pytest.mark.interpreted
 @pytest.mark.parametrize(
     ("y", "prediction", "message"),
-    [([-1.0, 1.0], [1.0, 1.0], "a target of -1:"), ([1.0], [-2.5], "a prediction of -2.5:")],
+    [
+        ([0.0, -1.0], [1.0, 1.0], "a target of -1 in row 1: it needs targets above -1"),
+        ([1.0], [-2.5], "a prediction of -2.5 in row 0: it needs predictions above -1"),
+    ],
 )
 def test_rmsle_needs_numbers_above_minus_1(y, prediction, message):
-    with pytest.raises(ValueError, match=f"rmsle of {message}.*fit log1p"):
+    with pytest.raises(ValueError, match=f"rmsle of {message}; choose another .* or fit log1p"):
         find_metric("rmsle", "regression").function(np.array(y), np.array(prediction), NO_WEIGHT)
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize(
+    ("name", "least"),
+    [
+        ("poisson-nloglik", 0.0),
+        ("poisson-deviance", 0.0),
+        ("tweedie-nloglik", 0.0),
+        ("tweedie-deviance", 0.0),
+        ("gamma-nloglik", 1e-300),
+        ("gamma-deviance", 1e-280),
+    ],
+)
+def test_likelihoods_have_a_domain(name, least):
+    function = find_metric(name, "regression").function
+    one = np.ones((3, 2))
+    y = one.copy()
+    y[1, 1] = least
+    assert np.isfinite(function(y, one, NO_WEIGHT))
+    y[1, 1] = -least
+    if least == 0.0:
+        y[1, 1] = -5e-324
+    with pytest.raises(ValueError, match=rf"{name} of a target of -\S+ in row 1: .*leave these"):
+        function(y, one, NO_WEIGHT)
+    for bad in (0.0, -0.5):
+        with pytest.raises(ValueError, match=f"a prediction of {bad:g} in row 2.*'count:poisson'"):
+            function(one, np.where(np.arange(6).reshape(3, 2) == 5, bad, one), NO_WEIGHT)
+
+
+@pytest.mark.interpreted
+def test_poisson_likelihood_of_counts():
+    random = np.random.default_rng(0)
+    mean = random.exponential(10.0, 300)
+    y, weight = random.poisson(mean).astype(float), random.exponential(size=300)
+    function = find_metric("poisson-nloglik", "regression").function
+    expected = np.average(poisson_likelihood(y, mean), weights=weight)
+    assert_allclose(function(y, mean, weight), expected, rtol=1e-13)
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize(("power", "name"), [(1.0, "poisson"), (2.0, "gamma")])
+def test_tweedie_at_its_ends_is_poisson_or_gamma(power, name):
+    random = np.random.default_rng(0)
+    y, one, other = random.exponential(size=(3, 50)) + 0.1
+
+    def difference(name):
+        function = find_metric(name, "regression").function
+        return function(y, one, NO_WEIGHT) - function(y, other, NO_WEIGHT)
+
+    assert_allclose(
+        difference(f"tweedie-nloglik@{power}"), difference(f"{name}-nloglik"), rtol=1e-12
+    )
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("task", ["binary", "regression"])
+def test_a_target_may_be_a_share(task):
+    y, probability = np.array([0.3, 0.9, 0.0, 1.0]), np.array([0.4, 0.8, 0.1, 0.7])
+    expected = scipy.stats.entropy(np.stack([y, 1 - y]), np.stack([probability, 1 - probability]))
+    divergence = find_metric("kullback_leibler", task).function(y, probability, NO_WEIGHT)
+    assert_allclose(divergence, expected.mean(), rtol=1e-13)
+    logloss = find_metric("cross_entropy", task).function(y, probability, NO_WEIGHT)
+    entropy = scipy.special.entr(y) + scipy.special.entr(1 - y)
+    assert_allclose(logloss, (expected + entropy).mean(), rtol=1e-13)
+    area = find_metric("auc", "binary").function(y, probability, NO_WEIGHT)
+    twice, weight = np.repeat([0.0, 1.0], 4), np.r_[1 - y, y]
+    expected = sklearn_metrics.roc_auc_score(
+        twice, np.tile(probability, 2), sample_weight=np.maximum(weight, 1e-300)
+    )
+    assert_allclose(area, expected, rtol=1e-13)
+
+
+@pytest.mark.interpreted
+def test_log_loss_is_of_shares():
+    function = find_metric("logloss", "regression").function
+    inside, outside = np.array([0.0, 1.0]), np.array([0.5, 1.01])
+    assert function(inside, inside, NO_WEIGHT) < 1e-15
+    with pytest.raises(
+        ValueError, match=r"a target of 1.01 in row 1: it needs targets from 0 to 1"
+    ):
+        function(outside, inside, NO_WEIGHT)
+    with pytest.raises(ValueError, match=r"a prediction of 1.01 in row 1: .* 'reg:logistic'"):
+        function(inside, outside, NO_WEIGHT)
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("size", [1e-12, 1e-3, 1e3, 1e100])
+def test_sizes_of_errors(size):
+    """The formulas lose no digits of small errors, and large ones are no infinity."""
+    y, prediction = np.array([size]), np.array([0.0])
+    values = {
+        name: find_metric(name, "regression").function(y, prediction, NO_WEIGHT)
+        for name in ("mphe", "huber", "fair", "logcosh")
+    }
+    if size < 1:
+        assert_allclose(list(values.values()), size**2 / 2, rtol=max(size, 1e-3))
+    else:
+        expected = [size - 1, 0.9 * (size - 0.45), size - np.log1p(size), size - np.log(2)]
+        assert_allclose(list(values.values()), expected, rtol=1e-3)
 
 
 @pytest.mark.interpreted
@@ -179,7 +379,7 @@ def test_auc_needs_two_classes(task, prediction):
     auc = find_metric("auc", task).function
     y = np.array([1.0, 0.0])
     assert auc(y, np.asarray(prediction), np.ones(2)) in (0.0, 1.0)
-    with pytest.raises(ValueError, match=r"auc needs .* two classes or more, and there is 1;"):
+    with pytest.raises(ValueError, match=r"auc needs .* two classes or more, and there are none;"):
         auc(y, np.asarray(prediction), np.array([1.0, 0.0]))
 
 

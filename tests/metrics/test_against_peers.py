@@ -1,0 +1,190 @@
+"""The values are those that XGBoost and LightGBM print for the same predictions."""
+
+import lightgbm
+import numpy as np
+import pytest
+import xgboost
+from numpy.testing import assert_allclose
+
+from sklboost.metrics.finding import find_metric
+
+NO_WEIGHT = np.empty(0)
+N_ROWS = 300
+# Their predictions, and XGBoost's targets, are float32.
+FLOAT32 = 2e-6
+
+
+def make_weight(weighted):
+    return np.random.default_rng(9).exponential(size=N_ROWS) if weighted else NO_WEIGHT
+
+
+def make_scores(y, n_columns, scale=1.0):
+    """Give raw scores that have something to do with the targets, float32 in float64."""
+    random = np.random.default_rng(1)
+    scores = scale * random.normal(size=(N_ROWS, n_columns)) + 0.3 * y.reshape(N_ROWS, -1)
+    return scores.astype(np.float32).astype(np.float64)
+
+
+def check(name, task, y, prediction, weight, theirs, rtol=FLOAT32, **parameters):
+    value = find_metric(name, task, parameters).function(y, prediction, weight)
+    assert_allclose(value, theirs, rtol=rtol)
+
+
+# --- XGBoost -------------------------------------------------------------------------------------
+
+
+def xgboost_value(name, y, raw_score, weight, **parameters):
+    """Let XGBoost take `raw_score` for what was predicted before a round that changes nothing."""
+    rows = xgboost.DMatrix(
+        np.zeros((N_ROWS, 1)), y, weight=weight if len(weight) else None, base_margin=raw_score
+    )
+    results = {}
+    xgboost.train(
+        {"eval_metric": name, "learning_rate": 0.0, "verbosity": 0, "base_score": 0.5} | parameters,
+        *(rows, 1),
+        evals=[(rows, "rows")],
+        evals_result=results,
+        verbose_eval=False,
+    )
+    ((values,),) = (own.values() for own in results.values())
+    return values[0]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n_targets", [1, 3])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("rmse", "rmsle", "mae", "mape", "mphe", "poisson-nloglik", "gamma-nloglik"),
+        *("gamma-deviance", "tweedie-nloglik@1.3", "tweedie-nloglik@1.8"),
+    ],
+)
+def test_xgboost_regression(name, n_targets, weighted):
+    random = np.random.default_rng(0)
+    y = random.poisson(3.0, (N_ROWS, n_targets)).astype(float) + 1.0
+    prediction = 0.1 + np.abs(make_scores(y, n_targets)).astype(np.float32)
+    weight = make_weight(weighted)
+    slope = {"huber_slope": 0.7}
+    theirs = xgboost_value(name, y, prediction, weight, **slope)
+    # it adds 1e-6 to what it divides
+    rtol = 1e-5 if name == "gamma-deviance" else FLOAT32
+    check(name, "regression", y, prediction.astype(float), weight, theirs, rtol, **slope)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("levels", [[0.3], [0.1, 0.5, 0.9]])
+def test_xgboost_quantiles(levels, weighted):
+    y = np.random.default_rng(0).normal(size=N_ROWS).astype(np.float32).astype(float)
+    prediction, weight = make_scores(y, len(levels)), make_weight(weighted)
+    parameters = {"quantile_alpha": levels}
+    objective = {"objective": "reg:quantileerror"}
+    theirs = xgboost_value("quantile", y, prediction, weight, **parameters, **objective)
+    check("quantile", "regression", y, prediction, weight, theirs, **parameters)
+
+
+# of several labels XGBoost has no area for each
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("name", "n_labels"),
+    [("auc", 1), *((name, n) for name in ("logloss", "error", "error@0.3") for n in (1, 3))],
+)
+def test_xgboost_labels(name, n_labels, weighted):
+    y = np.random.default_rng(0).integers(0, 2, (N_ROWS, n_labels)).astype(float)
+    raw_score, weight = make_scores(y, n_labels), make_weight(weighted)
+    theirs = xgboost_value(name, y, raw_score, weight, objective="binary:logistic")
+    probability = 1 / (1 + np.exp(-raw_score))
+    task = "binary" if n_labels == 1 else "multilabel"
+    check(name, task, np.squeeze(y), np.squeeze(probability), weight, theirs)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", ["mlogloss", "merror", "auc"])
+def test_xgboost_classes(name, weighted):
+    y = np.random.default_rng(0).integers(0, 4, N_ROWS).astype(float)
+    raw_score, weight = make_scores(y, 4), make_weight(weighted)
+    theirs = xgboost_value(name, y, raw_score, weight, objective="multi:softprob", num_class=4)
+    probability = np.exp(raw_score) / np.exp(raw_score).sum(axis=1, keepdims=True)
+    check(name, "multiclass", y, probability, weight, theirs)
+
+
+# --- LightGBM ------------------------------------------------------------------------------------
+
+
+def lightgbm_value(name, y, raw_score, weight, **parameters):
+    rows = lightgbm.Dataset(
+        np.zeros((N_ROWS, 1)),
+        *(y, None, weight if len(weight) else None),
+        init_score=raw_score.ravel(order="F"),
+    )
+    results = {}
+    lightgbm.train(
+        {"metric": name, "learning_rate": 1e-300, "verbose": -1, "min_data_in_leaf": 1}
+        | parameters,
+        *(rows, 1),
+        valid_sets=[rows],
+        callbacks=[lightgbm.record_evaluation(results)],
+    )
+    ((values,),) = (own.values() for own in results.values())
+    return values[0]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        *(("l1", {}), ("l2", {}), ("rmse", {}), ("fair@1", {}), ("huber", {}), ("gamma", {})),
+        *(("huber@0.4", {"alpha": 0.4}), ("fair@2.5", {"fair_c": 2.5})),
+        *(("quantile@0.3", {"alpha": 0.3}), ("tweedie@1.2", {"tweedie_variance_power": 1.2})),
+    ],
+)
+def test_lightgbm_regression(name, parameters, weighted):
+    y = np.random.default_rng(0).exponential(size=N_ROWS).astype(np.float32).astype(float) + 0.1
+    prediction, weight = 0.1 + np.abs(make_scores(y, 1)), make_weight(weighted)
+    own = {"objective": "regression"} | parameters
+    theirs = lightgbm_value(name.partition("@")[0], y, prediction, weight, **own)
+    check(name, "regression", y, prediction, weight, theirs)
+
+
+def test_lightgbm_leaves_out_what_depends_on_counts_only():
+    y = np.random.default_rng(0).poisson(3.0, N_ROWS).astype(float)
+    one, other = 0.1 + np.abs(make_scores(y, 2)).T
+
+    def ours(prediction):
+        return find_metric("poisson", "regression").function(y, prediction, NO_WEIGHT)
+
+    def theirs(prediction):
+        return lightgbm_value("poisson", y, prediction, NO_WEIGHT, objective="regression")
+
+    assert_allclose(ours(one) - ours(other), theirs(one) - theirs(other), rtol=FLOAT32)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    "name", ["binary_logloss", "binary_error", "cross_entropy", "kullback_leibler", "auc"]
+)
+def test_lightgbm_two_classes(name, weighted):
+    y = np.random.default_rng(0).integers(0, 2, N_ROWS).astype(float)
+    raw_score, weight = make_scores(y, 1)[:, 0], make_weight(weighted)
+    theirs = lightgbm_value(
+        name, y, raw_score, weight, objective="binary", boost_from_average=False
+    )
+    check(name, "binary", y, 1 / (1 + np.exp(-raw_score)), weight, theirs)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", ["cross_entropy", "kullback_leibler"])
+def test_lightgbm_shares(name, weighted):
+    y = np.random.default_rng(0).uniform(size=N_ROWS).astype(np.float32).astype(float)
+    raw_score, weight = make_scores(y, 1)[:, 0], make_weight(weighted)
+    theirs = lightgbm_value(name, y, raw_score, weight, objective="cross_entropy")
+    check(name, "binary", y, 1 / (1 + np.exp(-raw_score)), weight, theirs)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", ["multi_logloss", "multi_error", "auc_mu"])
+def test_lightgbm_classes(name, weighted):
+    y = np.random.default_rng(0).integers(0, 4, N_ROWS).astype(float)
+    raw_score, weight = make_scores(y, 4), make_weight(weighted)
+    theirs = lightgbm_value(name, y, raw_score, weight, objective="multiclass", num_class=4)
+    probability = np.exp(raw_score) / np.exp(raw_score).sum(axis=1, keepdims=True)
+    check(name, "multiclass", y, probability, weight, theirs)

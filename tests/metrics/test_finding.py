@@ -1,0 +1,204 @@
+import re
+
+import numpy as np
+import pytest
+from sklearn.metrics import get_scorer_names
+
+from sklboost.metrics.aliases import ALIASES, names_for
+from sklboost.metrics.finding import default_metric, find_metric, is_metric_name, metric_names
+from sklboost.metrics.registry import METRICS
+
+pytestmark = pytest.mark.interpreted
+
+# What a training loss would pass on.
+PARAMETERS = {
+    "huber_slope": 2.0,
+    "fair_c": 3.0,
+    "quantile_alpha": [0.1, 0.9],
+    "expectile_alpha": 0.2,
+    "tweedie_variance_power": 1.3,
+}
+
+
+def parameters_of(name, task, parameters=PARAMETERS):
+    return find_metric(name, task, parameters).mean_loss.parameters
+
+
+# --- defaults ------------------------------------------------------------------------------------
+
+
+def test_defaults():
+    defaults = {task: default_metric(task).name for task in METRICS}
+    assert defaults == {
+        "regression": "rmse",
+        "binary": "logloss",
+        "multiclass": "mlogloss",
+        "multilabel": "logloss",
+    }
+
+
+@pytest.mark.parametrize(
+    ("objective", "name", "parameters"),
+    [
+        ("reg:squarederror", "rmse", (0.0,)),
+        ("reg:squaredlogerror", "rmsle", (0.0,)),
+        ("reg:absoluteerror", "mae", (0.0,)),
+        ("reg:pseudohubererror", "mphe", (2.0,)),
+        ("reg:quantileerror", "quantile", (0.1, 0.9)),
+        ("reg:expectileerror", "expectile", (0.2,)),
+        ("reg:gamma", "gamma-nloglik", (0.0,)),
+        ("reg:tweedie", "tweedie-nloglik@1.3", (1.3,)),
+        ("count:poisson", "poisson-nloglik", (0.0,)),
+        ("an objective of one's own", "rmse", (0.0,)),
+    ],
+)
+def test_every_objective_has_its_metric(objective, name, parameters):
+    metric = default_metric("regression", objective, PARAMETERS)
+    assert metric.name == name
+    assert metric.mean_loss.parameters == parameters
+
+
+def test_objectives_of_classes():
+    assert default_metric("binary", "binary:logistic").name == "logloss"
+    assert default_metric("binary", "binary:hinge").name == "error"
+    assert default_metric("multiclass", "multi:softprob").name == "mlogloss"
+
+
+# --- names ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("task", METRICS)
+def test_every_metric_is_found_by_its_name(task):
+    for entry in METRICS[task]:
+        name = entry.title.replace("@t", "@0.25")
+        metric = find_metric(name, task, PARAMETERS)
+        assert metric.name == name
+        assert metric.greater_is_better is entry.greater_is_better
+        assert is_metric_name(name)
+        if not entry.greater_is_better:
+            assert metric.mean_loss.formula is entry.of
+
+
+def test_names_of_a_task_are_different():
+    for task in METRICS:
+        assert len(set(metric_names(task))) == len(metric_names(task))
+
+
+def test_another_name_is_the_same_metric_under_that_name():
+    for name, ours in ALIASES.items():
+        tasks = [task for task in METRICS if set(ours) & set(metric_names(task))]
+        assert tasks, name
+        for task in tasks:
+            metric = find_metric(name, task, PARAMETERS)
+            (own,) = set(ours) & set(metric_names(task))
+            expected = find_metric(own, task, PARAMETERS)
+            assert metric.name == name
+            if expected.mean_loss is None:
+                assert metric.function is expected.function
+            else:
+                assert metric.mean_loss == expected.mean_loss
+    assert parameters_of("mean_pinball_loss@0.7", "regression") == (0.7,)
+    assert names_for("rmse") == ("rmse",)
+
+
+def test_other_names_take_nothing_away():
+    ours = {entry.name for entries in METRICS.values() for entry in entries}
+    assert not ours & set(ALIASES)
+    assert not set(get_scorer_names()) & set(ALIASES)
+
+
+# --- parameters ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "default", "of_loss"),
+    [
+        ("mphe", (1.0,), (2.0,)),
+        ("huber", (0.9,), (2.0,)),
+        ("fair", (1.0,), (3.0,)),
+        ("tweedie-nloglik", (1.5,), (1.3,)),
+        ("tweedie-deviance", (1.5,), (1.3,)),
+    ],
+)
+def test_a_parameter_is_the_names_or_the_losss_or_a_default(name, default, of_loss):
+    assert parameters_of(name, "regression", {}) == default
+    assert parameters_of(name, "regression") == of_loss
+    assert parameters_of(f"{name}@1.25", "regression") == (1.25,)
+
+
+def test_levels_have_no_default():
+    assert parameters_of("quantile", "regression") == (0.1, 0.9)
+    assert parameters_of("quantile", "regression", {"quantile_alpha": np.float64(0.4)}) == (0.4,)
+    assert parameters_of("expectile@0.3", "regression", {}) == (0.3,)
+    message = (
+        "eval_metric='quantile' needs a level above 0 and below 1, and the objective has none: "
+        "give quantile@0.9"
+    )
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        find_metric("quantile", "regression")
+
+
+def test_a_losss_parameter_that_the_metric_cannot_take():
+    power = {"tweedie_variance_power": 2.0}
+    assert parameters_of("tweedie-nloglik", "regression", power) == (2.0,)
+    with pytest.raises(
+        ValueError, match="with tweedie_variance_power=2: it needs a variance power"
+    ):
+        find_metric("tweedie-deviance", "regression", power)
+
+
+def test_error_has_a_threshold_only_behind_the_name():
+    assert parameters_of("error", "binary") == (0.0,)
+    assert parameters_of("error@0.25", "binary") == (0.25,)
+    assert find_metric("error@0.25", "binary").mean_loss.formula.reads == "probability"
+    assert not is_metric_name("rmse@2")
+
+
+@pytest.mark.parametrize("name", ["error@", "error@x", "error@1.5", "error@-0.1", "error@nan"])
+def test_a_threshold_is_a_probability(name):
+    with pytest.raises(ValueError, match=f"{name}.*a probability from 0 to 1, such as error@0.3"):
+        find_metric(name, "binary")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("mphe@0", "a number above 0, such as mphe@1"),
+        ("fair@inf", "a number above 0, such as fair@1"),
+        ("quantile@1", "a level above 0 and below 1, such as quantile@0.9"),
+        ("tweedie-nloglik@2.5", "a variance power from 1 to 2, such as tweedie-nloglik@1.5"),
+    ],
+)
+def test_a_parameter_has_a_range(name, words):
+    with pytest.raises(
+        ValueError, match=f"eval_metric='{name}': after the @ there must be {words}"
+    ):
+        find_metric(name, "regression")
+
+
+# --- names that are wrong ------------------------------------------------------------------------
+
+
+def test_a_name_of_another_task_says_so():
+    message = (
+        "eval_metric='mlogloss' is a metric for more than two classes, not for two classes: choose "
+        "one of logloss, error, error@t, auc, aucpr, brier, kullback_leibler"
+    )
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        find_metric("mlogloss", "binary")
+    with pytest.raises(
+        ValueError, match="two classes and more than two classes and several labels"
+    ):
+        find_metric("auc", "regression")
+    with pytest.raises(ValueError, match="two classes and several labels, not for more than two"):
+        find_metric("error@0.3", "multiclass")
+
+
+def test_an_unknown_name_gets_the_nearest():
+    with pytest.raises(
+        ValueError, match=r"'rsme' is not known; did you mean 'rmse'\? The metrics "
+    ):
+        find_metric("rsme", "regression")
+    with pytest.raises(ValueError, match="did you mean 'accuracy'"):
+        find_metric("acuracy", "binary", other_names=["accuracy"])
+    assert not is_metric_name("rsme")
