@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import sklboost.tree.workspace as workspace_module
+from sklboost.boosting.settings import feature_rules
 from sklboost.structs import NODE_DTYPE
 from sklboost.tree.quantization import LANES, aligned_zeros, allocate_gradients, quantize, weigh
 from sklboost.tree.workspace import allocate_workspace
@@ -33,6 +34,7 @@ SETTINGS = {
     "gamma": dict(max_depth=3, gamma=9.0),
     "min_child_weight": dict(max_depth=3, min_child_weight=4.0),
     "max_delta_step": dict(max_depth=3, max_delta_step=0.4),
+    "path_smooth": dict(max_depth=3, path_smooth=5.0),
     "full": dict(max_depth=3, pruning="full", gamma=4.0),
 }
 
@@ -56,12 +58,21 @@ def make_outputs(seed, n_rows, n_outputs, n_features=3):
 class VectorTree(reference.Tree):
     """The oracle's tree, with sums, similarities and leaf weights of each output."""
 
-    def make_node(self, rows, depth):
+    def make_node(self, rows, depth, parent=None):
+        settings, infinite = self.settings, np.full(len(self.g), np.inf)
         gradient, hessian = self.g[:, rows].sum(axis=1), self.h[:, rows].sum(axis=1)
         pairs = list(zip(gradient.tolist(), hessian.tolist(), strict=True))
-        weight = np.array([reference.leaf_weight(g, h, self.settings) for g, h in pairs])
-        total = sum(reference.similarity(g, h, self.settings) for g, h in pairs)
-        return reference.Node(rows, depth, gradient, hessian.mean(), weight, total)
+        weight = np.array([reference.leaf_weight(g, h, settings) for g, h in pairs])
+        lower, upper = -infinite, infinite
+        if parent is not None:
+            smoothing, lower, upper = settings.path_smooth, parent.lower, parent.upper
+            weight = (weight * hessian + parent.weight * smoothing) / (hessian + smoothing)
+            weight = np.clip(weight, lower, upper)
+        similarities = [
+            reference.similarity(g, h, w, settings) for (g, h), w in zip(pairs, weight, strict=True)
+        ]
+        mean = hessian.mean()
+        return reference.Node(rows, depth, gradient, mean, weight, sum(similarities), lower, upper)
 
 
 def plain_tree(X, gradient, hessian, settings):
@@ -92,6 +103,20 @@ def test_the_tree_of_the_oracle(name, seed, n_outputs):
         assert (node["value"], node["gradient"]) == (outputs["value"][0], outputs["gradient"][0])
     expected = np.array([plain.leaf_of(x).weight for x in X]).T
     assert_allclose(grown.raw_score, expected, atol=1e-5)
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("seed", range(4))
+def test_the_tree_of_the_oracle_with_constraints(seed):
+    X, gradient, hessian = make_outputs(seed, 40, 2)
+    gradient[1] += gradient[0]  # both outputs can rise with the same feature
+    signs, settings = [-1, 1, 0], dict(max_depth=4, reg_lambda=1.0)
+    rules = feature_rules(3, signs=signs)
+    grown = grow(binned(X), gradient, hessian, params(**settings), rules=rules)
+    plain = plain_tree(X, gradient, hessian, settings | dict(monotone_constraints=signs))
+    assert_array_equal(grown.nodes["feature"], [own.feature for own in plain.nodes])
+    assert_allclose(grown.outputs["value"], [own.weight for own in plain.nodes], atol=1e-5)
+    assert len(plain.nodes) > 5
 
 
 @pytest.mark.interpreted
