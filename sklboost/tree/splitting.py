@@ -22,12 +22,12 @@ import numpy as np
 
 from sklboost.compiling import inlined, kernel
 from sklboost.hashing import hash_key, mix_bits
-from sklboost.instructions import trailing_zeros
 from sklboost.parallel import barrier, next_task
 from sklboost.structs import FeatureRules, TrainingBins, TreeParams
 from sklboost.tree.column_sampling import list_node_features
 from sklboost.tree.formulas import child_weight, inherited_from, similarity_at, split_gain
 from sklboost.tree.histogram import sum_cells
+from sklboost.tree.occupied_bins import list_few, list_many, list_sums
 from sklboost.tree.quantization import steps_of, unpack
 from sklboost.tree.workspace import LEFT, OWN, SearchScratch
 
@@ -36,7 +36,6 @@ _COUNTER = np.int64(2)
 
 # Listing few occupied bins pays where a node has less than a quarter as many rows as bins.
 _FEW = 4
-_BIT = np.uint64(1) << np.arange(64, dtype=np.uint64)
 # Far more than rounding can change a sum of two similarities, relative to it.
 _SLACK = 1e-9
 # Less than every gain, and unlike -inf still a number when multiplied by 0.
@@ -64,80 +63,6 @@ class Search(NamedTuple):
     steps: np.ndarray  # as in Gradients
     params: TreeParams
     rules: FeatureRules
-
-
-@kernel
-def list_many(cells, bins, sums):
-    """List the occupied bins of a feature and the sum of all before each; return how many.
-
-    Parameters
-    ----------
-    cells : ndarray of int64, shape (n_bins,)
-        The feature's part of a histogram, the missing bin left out.
-    bins : ndarray of int64
-        Filled with bin numbers.
-    sums : ndarray of int64
-        Filled with packed sums.
-    """
-    n_occupied = np.uint64(0)
-    before = np.int64(0)
-    for bin_ in range(len(cells)):
-        content = cells[np.uint64(bin_)]
-        # written always, kept if the bin is occupied: no branch to mispredict
-        bins[n_occupied] = bin_
-        sums[n_occupied] = before
-        before += content
-        n_occupied += np.uint64(content != 0)
-    return np.int64(n_occupied)
-
-
-@kernel
-def occupied_bits(cells):
-    """Give 64 bits, of which bit i is 1 if cell i is occupied."""
-    bits = np.uint64(0)
-    for bin_ in range(len(cells)):
-        bits |= _BIT[bin_] if cells[bin_] != 0 else np.uint64(0)
-    return bits
-
-
-@kernel
-def list_few(cells, bins, sums):
-    """Do what :func:`list_many` does, faster where few bins are occupied.
-
-    Eight cells are compared at once, then only the occupied ones are visited.
-    """
-    n_occupied = np.uint64(0)
-    before = np.int64(0)
-    for first in range(0, len(cells), 64):
-        bits = occupied_bits(cells[first : min(first + 64, len(cells))])
-        while bits != np.uint64(0):
-            bin_ = np.uint64(first) + trailing_zeros(bits)
-            bins[n_occupied] = np.int64(bin_)
-            sums[n_occupied] = before
-            before += cells[bin_]
-            n_occupied += np.uint64(1)
-            bits &= bits - np.uint64(1)
-    return np.int64(n_occupied)
-
-
-@kernel
-def list_sums(numbers, n_lanes, lane, bins, sums):
-    """Fill `sums` as :func:`list_many` does, for one of several outputs.
-
-    Parameters
-    ----------
-    numbers : ndarray of int64, shape (n_bins * n_lanes,)
-        The feature's part of a bundle's histogram.
-    n_lanes, lane : int
-    bins : ndarray of int64
-        Those that are known to be occupied.
-    sums : ndarray of int64
-        Filled.
-    """
-    before = np.int64(0)
-    for position in range(len(bins)):
-        sums[np.uint64(position)] = before
-        before += numbers[np.uint64(bins[np.uint64(position)] * n_lanes + lane)]
 
 
 @kernel
