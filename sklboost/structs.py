@@ -140,6 +140,8 @@ class TreeParams(NamedTuple):
     max_depth: int  # at least 1; a large number: no limit
     max_leaves: int  # likewise
     best_first: int  # 1: lossguide, 0: depthwise
+    linear_tree: int  # 1: its leaves are linear
+    linear_lambda: float
     multi_output: int  # 1: trees have a value for each output in their leaves
     num_parallel_tree: int  # trees that a round adds to each output
 
@@ -184,6 +186,44 @@ PARAMS_DTYPE = np.dtype(
 )
 
 
+# One feature of a linear leaf.
+LINEAR_TERM_DTYPE = np.dtype(
+    [
+        ("slope", np.float64),  # learning rate included
+        ("centre", np.float64),  # mean of its rows, weighted by their hessians
+        ("feature", np.int64),
+    ],
+    align=True,
+)
+
+
+class LinearLeaves(NamedTuple):
+    """What linear leaves add to their values, in the order of the nodes of all trees.
+
+    A row in node k gets, beside ``nodes[k].value``::
+
+        shifts[k] + sum of slope * (x[feature] - centre)
+
+    over the terms of k, but no less and no more than its limits; or nothing, if one of these x is
+    missing or infinite.
+
+    Attributes
+    ----------
+    starts : ndarray of int64, shape (n_nodes_of_all_trees + 1,)
+        Node k has ``terms[starts[k]:starts[k + 1]]``.
+    shifts : ndarray of float64, shape (n_nodes_of_all_trees,)
+        0 unless some of the leaf's rows have missing or infinite values.
+    limits : ndarray of float64, shape (n_nodes_of_all_trees, 2)
+        The least and the most that one of the leaf's own rows gets.
+    terms : recarray of LINEAR_TERM_DTYPE, shape (n_terms,)
+    """
+
+    starts: np.ndarray
+    shifts: np.ndarray
+    limits: np.ndarray
+    terms: np.recarray
+
+
 class Trees(NamedTuple):
     """Finished trees, one after the other.
 
@@ -199,6 +239,8 @@ class Trees(NamedTuple):
         The settings each tree was grown with.
     outputs : ndarray of OUTPUT_DTYPE, shape (n_nodes_of_all_trees, n_tree_outputs or 0)
         Of vector trees; others have all they need in `nodes`.
+    linear : LinearLeaves or None
+        None: all leaves are constant.
     """
 
     nodes: np.ndarray
@@ -206,6 +248,7 @@ class Trees(NamedTuple):
     n_pruned: np.ndarray
     params: np.ndarray
     outputs: np.ndarray
+    linear: LinearLeaves | None = None
 
 
 class BinCuts(NamedTuple):
@@ -281,6 +324,8 @@ class Model(NamedTuple):
         Number of columns of the training data.
     outputs : recarray of OUTPUT_DTYPE, shape (n_nodes_of_all_trees, n_tree_outputs or 0)
         What nodes of vector trees have of each output.
+    linear : LinearLeaves or None
+        None: all leaves are constant.
     """
 
     nodes: np.recarray
@@ -294,6 +339,12 @@ class Model(NamedTuple):
     params: np.recarray
     n_features: int
     outputs: np.recarray
+    linear: LinearLeaves | None = None
+
+    @property
+    def constant(self) -> "Model":
+        """The same with constant leaves: what kernels take, apart from its linear leaves."""
+        return self if self.linear is None else self._replace(linear=None)
 
     def params_of(self, tree: int) -> TreeParams:
         """Give the settings of one tree."""

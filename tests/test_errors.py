@@ -143,10 +143,10 @@ def test_shapes(estimator, data):
         estimator().fit(X[np.newaxis], y)
     with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[20, 19\]"):
         estimator().fit(X, y[:-1])
-    with pytest.raises(
-        ValueError, match=r"y should be a 1d array, got an array of shape \(20, 2\)"
-    ):
-        estimator().fit(X, np.column_stack([y, y]))
+    with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[20, 19\]"):
+        estimator().fit(X, np.column_stack([y, y])[:-1])
+    with pytest.raises(ValueError, match="dim 3"):
+        estimator().fit(X, np.stack([np.column_stack([y, y])] * 2))
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)

@@ -23,7 +23,7 @@ def hash_rows(X: np.ndarray | BinnedMatrix, y: np.ndarray, seed: int) -> np.ndar
     X : ndarray of float32 or float64, or BinnedMatrix; shape (n_samples, n_features)
         Values count as float64: 0.0 equals -0.0, and all NaN are one. Of a BinnedMatrix the bins
         count.
-    y : ndarray of float64, shape (n_samples,)
+    y : ndarray of float64, shape (n_samples,) or (n_samples, n_targets)
     seed : int
 
     Returns
@@ -34,10 +34,11 @@ def hash_rows(X: np.ndarray | BinnedMatrix, y: np.ndarray, seed: int) -> np.ndar
     n_samples, n_features = values.shape
     hashes = np.full(n_samples, hash_key(seed, 0, 0), dtype=np.uint32)
     step = max(64, _BLOCK_VALUES // n_features)
+    targets = y.reshape(n_samples, -1)
     for first in range(0, n_samples, step):
         rows = slice(first, first + step)
         mix_values(_words(values[rows].T), hashes[rows])
-        mix_values(_words(y[np.newaxis, rows]), hashes[rows])
+        mix_values(_words(targets[rows].T), hashes[rows])
     return hashes
 
 

@@ -47,6 +47,11 @@ class BaseBooster(CallbackSupportMixin, Parameters, ChecksNames, BaseEstimator, 
     _has_margin: bool  # scores start from the user's base_margin
     _binning_digest: str | None  # of a BinnedMatrix given to fit
 
+    @property
+    @abstractmethod
+    def _task(self) -> str:
+        """What is learnt, by the name under which objectives and metrics are registered."""
+
     @abstractmethod
     def _choose_loss(self, y: np.ndarray, weight: np.ndarray, continued: Continued | None) -> Loss:
         """Choose the loss, and remember the classes."""
@@ -104,13 +109,15 @@ class BaseBooster(CallbackSupportMixin, Parameters, ChecksNames, BaseEstimator, 
         X : array-like of shape (n_samples, n_features)
             Numbers: float32 and float64 are used as they are, others as float64. NaN is a missing
             value; infinity is an ordinary one. Or what :func:`sklboost.bin_features` made of them.
-        y : array-like of shape (n_samples,)
-            Targets: numbers for the regressor, labels of any kind for the classifier.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets: numbers for the regressor, labels of any kind for the classifier. In several
+            columns: numbers, or for the classifier labels that a row has (1) or has not (0); NaN
+            there is a value that is not known, and only that column does without the row.
         sample_weight : array-like of shape (n_samples,), optional
             Weight 2 is the row twice, weight 0 the row left out.
         X_val : array-like of shape (n_validation_samples, n_features), optional
             Rows that `eval_metric` is computed of after every round.
-        y_val : array-like of shape (n_validation_samples,), optional
+        y_val : array-like of shape (n_validation_samples,) or like `y`, optional
             Their targets.
         sample_weight_val : array-like of shape (n_validation_samples,), optional
             Their weights.
@@ -172,8 +179,8 @@ class BaseBooster(CallbackSupportMixin, Parameters, ChecksNames, BaseEstimator, 
         Returns
         -------
         ndarray of int32, shape (n_samples, n_trees)
-            Numbers as in the ``Node`` column of :meth:`trees_to_dataframe`. For more than two
-            classes tree t belongs to class ``t % n_classes``.
+            Numbers as in the ``Node`` column of :meth:`trees_to_dataframe`. For several targets,
+            labels or more than two classes tree t belongs to number ``t % n_outputs`` of them.
         """
         check_is_fitted(self)
         X = features(self, X)
@@ -237,7 +244,9 @@ class BaseBooster(CallbackSupportMixin, Parameters, ChecksNames, BaseEstimator, 
         pandas.DataFrame
             XGBoost's columns ``Tree, Node, ID, Feature, Split, Yes, No, Missing, Gain, Cover,
             Category``, and ``Similarity`` and ``Output`` (the leaf weight before the learning rate)
-            of every node. For a leaf, ``Gain`` is its value, as in XGBoost.
+            of every node. For a leaf, ``Gain`` is its value, as in XGBoost. With linear leaves
+            also ``Shift, Slopes, Centres, Least, Most``: the leaf adds ``Shift`` and the sum of
+            ``slope * (x - centre)`` to its value, no less than ``Least`` and no more than ``Most``.
 
         Raises
         ------
@@ -271,16 +280,22 @@ class BaseBooster(CallbackSupportMixin, Parameters, ChecksNames, BaseEstimator, 
         Raises
         ------
         ValueError
-            If there are no constraints.
+            If there are no constraints, or if leaves are linear.
         """
         check_is_fitted(self)
+        if self.model_.linear is not None:
+            raise ValueError(
+                "verify_monotone compares constant leaves, and this model has linear ones: fit "
+                "with linear_tree=False"
+            )
         signs = read_signs(self, constraints)
         return prove_monotone(self.model_, signs, self._feature_names())
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn that missing values are welcome."""
+        """Tell scikit-learn that missing values are welcome, and several targets."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.target_tags.multi_output = True
         return tags
 
     def _raw_scores(

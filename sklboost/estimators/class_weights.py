@@ -6,7 +6,7 @@ raw scores that undoes the weights' effect on the shares of the classes. Source:
 """
 
 from collections.abc import Hashable, Mapping
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -73,6 +73,18 @@ def class_multipliers(
     if n_classes == 2:
         multipliers[1] *= scale_pos_weight
     return multipliers
+
+
+def refuse_class_weights(parameters: Mapping[str, Any], n_labels: int) -> None:
+    """Raise ValueError if several labels a row are to be weighted: a row has one weight only."""
+    defaults = {"class_weight": None, "scale_pos_weight": 1, "calibrated_prior": False}
+    for name, default in defaults.items():
+        if parameters[name] != default:
+            raise ValueError(
+                f"{name}={parameters[name]!r}, but y has {n_labels} labels, and a row of several "
+                "labels has one weight: fit a model for each label, with "
+                "sklearn.multioutput.MultiOutputClassifier, or weight the rows with sample_weight"
+            )
 
 
 def _from_dict(class_weight: Mapping[Hashable, float], labels: list) -> np.ndarray:

@@ -5,7 +5,6 @@ from typing import Any, cast
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
 
 from sklboost.estimators.base import BaseBooster
 from sklboost.estimators.class_weights import (
@@ -14,10 +13,14 @@ from sklboost.estimators.class_weights import (
     class_multipliers,
     multiply_weights,
     prior_shift,
+    refuse_class_weights,
 )
 from sklboost.estimators.continuing import Continued, check_same_classes
+from sklboost.estimators.labels import check_labels, read_indicator
 from sklboost.estimators.parameters.about import documented
 from sklboost.estimators.parameters.groups import ClassifierParameters
+from sklboost.estimators.several_targets import check_columns
+from sklboost.estimators.start_scores import check_prior
 from sklboost.losses.base import ClassLoss, by_rows
 from sklboost.losses.registry import find_objective
 
@@ -26,6 +29,8 @@ from sklboost.losses.registry import find_objective
 class XGBClassifierLite(ClassifierMixin, ClassifierParameters, BaseBooster):
     """Gradient boosted classification trees: log loss for two classes, softmax for more.
 
+    Or several labels, each of which a row has or has not: `y` has a column of 0 and 1 for each.
+
     Attributes
     ----------
     n_features_in_ : int
@@ -33,7 +38,7 @@ class XGBClassifierLite(ClassifierMixin, ClassifierParameters, BaseBooster):
     feature_names_in_ : ndarray of str, shape (n_features_in_,)
         Names of the features, where `X` had names that are all strings.
     classes_ : ndarray, shape (n_classes,)
-        The labels, sorted.
+        The labels, sorted. Where `y` has several columns, their numbers.
     model_ : Model
         The trees, as :class:`sklboost.structs.Model`.
     n_estimators_ : int
@@ -65,37 +70,65 @@ class XGBClassifierLite(ClassifierMixin, ClassifierParameters, BaseBooster):
     _numeric_target = False
     classes_: np.ndarray
     _loss: ClassLoss
+    _indicator_dtype: np.dtype | None  # of y in several columns; None: one label a row
+
+    @property
+    def _task(self) -> str:
+        if self._indicator_dtype is not None:
+            return "multilabel"
+        return "binary" if len(self.classes_) == 2 else "multiclass"
 
     def _link(self, loss: Any) -> Callable[[np.ndarray], np.ndarray]:
-        return loss.probabilities
+        return loss.predictions if self._task == "multilabel" else loss.probabilities
 
     def _choose_loss(
         self, y: np.ndarray, weight: np.ndarray, continued: Continued | None
     ) -> ClassLoss:
-        check_classification_targets(y)
+        if y.ndim == 2:
+            self._choose_labels(y)
+        else:
+            self._choose_classes(y, weight, continued)
+        if self._task != "multiclass":
+            check_prior(self.base_score)
+        size = 1 if self._task == "binary" else len(self.classes_)
+        loss = cast(ClassLoss, find_objective(self.objective, self._task).make(size, vars(self)))
+        if self.calibrated_prior and loss.link not in ("logit", "softmax"):
+            raise ValueError(
+                f"calibrated_prior=True: objective={loss.name!r} has no probabilities that a shift "
+                "of the raw scores would correct; choose 'binary:logistic' or 'multi:softprob'"
+            )
+        return loss
+
+    def _choose_classes(
+        self, y: np.ndarray, weight: np.ndarray, continued: Continued | None
+    ) -> None:
+        check_labels(y)
+        self._indicator_dtype = None
         self.classes_, codes = np.unique(y, return_inverse=True)
         check_same_classes(continued, self.classes_.tolist())
-        n_classes = len(self.classes_)
-        if n_classes == 1:
+        if len(self.classes_) == 1:
             (label,) = self.classes_.tolist()
             raise ValueError(
                 f"y has only one class, {label!r}, in the rows of positive weight: "
                 "a classifier needs at least 2 classes"
             )
-        if n_classes == 2 and self.base_score is not None and not 0.0 < self.base_score < 1.0:
-            raise ValueError(
-                f"base_score={self.base_score!r}: for two classes it is a probability, "
-                "so it must be between 0 and 1, both excluded"
-            )
         self._multipliers = class_multipliers(
             *(self.class_weight, self.scale_pos_weight, self.classes_, codes, weight)
         )
-        task, size = ("binary", 1) if n_classes == 2 else ("multiclass", n_classes)
-        return cast(ClassLoss, find_objective(self.objective, task).make(size, vars(self)))
+
+    def _choose_labels(self, y: np.ndarray) -> None:
+        read_indicator(y, "y")
+        refuse_class_weights(self.get_params(deep=False), y.shape[1])
+        self._indicator_dtype = y.dtype if y.dtype.kind in "biuf" else np.dtype(np.float64)
+        self.classes_ = np.arange(y.shape[1])  # as of scikit-learn's MLPClassifier
 
     def _targets(
         self, y: np.ndarray, weight: np.ndarray, name: str
     ) -> tuple[np.ndarray, np.ndarray]:
+        if self._task == "multilabel":
+            check_columns(y, len(self.classes_), name)
+            return read_indicator(y, name), weight
+        check_columns(y, 1, name)
         codes = class_codes(self.classes_, y, name)
         return codes.astype(np.float64), multiply_weights(weight, self._multipliers, codes)
 
@@ -114,7 +147,7 @@ class XGBClassifierLite(ClassifierMixin, ClassifierParameters, BaseBooster):
     def decision_function(
         self, X: Any, *, base_margin: Any = None, iteration_range: tuple[int, int] | None = None
     ) -> np.ndarray:
-        """Give the raw scores: log-odds of ``classes_[1]``, or one score a class.
+        """Give the raw scores: log-odds of ``classes_[1]``, or one score a class or label.
 
         Parameters
         ----------
@@ -148,10 +181,11 @@ class XGBClassifierLite(ClassifierMixin, ClassifierParameters, BaseBooster):
         Returns
         -------
         ndarray of float64, shape (n_samples, n_classes)
-            Columns in the order of `classes_`.
+            Columns in the order of `classes_`. Of several labels, each with a probability of its
+            own, shape (n_samples, n_labels).
         """
         raw_score = self._raw_scores(X, base_margin, iteration_range)
-        return self._loss.probabilities(raw_score)
+        return self._link(self._loss)(raw_score)
 
     def predict(
         self, X: Any, *, base_margin: Any = None, iteration_range: tuple[int, int] | None = None
@@ -170,6 +204,7 @@ class XGBClassifierLite(ClassifierMixin, ClassifierParameters, BaseBooster):
         Returns
         -------
         ndarray of the labels' dtype, shape (n_samples,)
+            Several labels: 1 where one is likelier than not, else 0; shape (n_samples, n_labels).
         """
         return self._labels(self._raw_scores(X, base_margin, iteration_range))
 
@@ -203,7 +238,7 @@ class XGBClassifierLite(ClassifierMixin, ClassifierParameters, BaseBooster):
         ndarray of float64, shape (n_samples, n_classes)
         """
         for raw_score in self._staged_raw_scores(X, base_margin):
-            yield self._loss.probabilities(raw_score)
+            yield self._link(self._loss)(raw_score)
 
     def staged_decision_function(self, X: Any, *, base_margin: Any = None) -> Iterator[np.ndarray]:
         """Yield the raw scores after 1, 2, ... rounds.
@@ -221,7 +256,15 @@ class XGBClassifierLite(ClassifierMixin, ClassifierParameters, BaseBooster):
         for raw_score in self._staged_raw_scores(X, base_margin):
             yield by_rows(raw_score)
 
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn that a row may have several labels."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
+
     def _labels(self, raw_score: np.ndarray) -> np.ndarray:
+        if self._indicator_dtype is not None:
+            return (raw_score.T > 0.0).astype(self._indicator_dtype, order="C")
         if len(raw_score) == 1:
             return self.classes_[(raw_score[0] > 0.0).astype(np.intp)]
         return self.classes_[raw_score.argmax(axis=0)]

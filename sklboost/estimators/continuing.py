@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from sklboost.losses.base import Loss
+from sklboost.losses.registry import TASK_WORDS
 from sklboost.structs import Model
 
 
@@ -88,6 +90,20 @@ def check_same_classes(continued: Continued | None, classes: list) -> None:
         raise ValueError(
             f"y has the classes {classes}, but {continued.name} was fitted with {known}: "
             "continue with the same classes, or fit anew"
+        )
+
+
+def check_same_outputs(continued: Continued | None, estimator: Any, loss: Loss) -> None:
+    """Raise ValueError unless the continued model has the same kind and number of outputs."""
+    if continued is None:
+        return
+    other = continued.estimator
+    theirs, ours = (other._task, other._loss.n_outputs), (estimator._task, loss.n_outputs)
+    if theirs != ours:
+        words = (f"{TASK_WORDS[task]} with {n} raw score(s) a row" for task, n in (ours, theirs))
+        raise ValueError(
+            f"this fit is for {next(words)}, but {continued.name} for {next(words)}: continue with "
+            "the same targets, and the same number of levels of a quantile"
         )
 
 

@@ -21,7 +21,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.metrics import get_scorer, get_scorer_names
 
-from sklboost.estimators.stand_in import ClassifierStandIn, RegressorStandIn, ValidationRows
+from sklboost.estimators.stand_in import (
+    ClassifierStandIn,
+    LabelsStandIn,
+    RegressorStandIn,
+    StandIn,
+    ValidationRows,
+)
 from sklboost.losses.base import Loss
 from sklboost.metrics.base import Metric, RoundMetric
 from sklboost.metrics.finding import default_metric, find_metric, is_metric_name
@@ -37,6 +43,8 @@ class _Outputs(NamedTuple):
 
     Attributes
     ----------
+    task : str
+        The name under which the registry has its metrics.
     classes : ndarray, shape (n_classes,), or None
         The labels; None for regression.
     loss : Loss
@@ -45,16 +53,10 @@ class _Outputs(NamedTuple):
         From raw scores to predictions (n_samples,), or probabilities (n_samples, n_classes).
     """
 
+    task: str
     classes: np.ndarray | None
     loss: Loss
     link: Link
-
-    @property
-    def task(self) -> str:
-        """The name under which the registry has its metrics."""
-        if self.classes is None:
-            return "regression"
-        return "binary" if len(self.classes) == 2 else "multiclass"
 
     @property
     def parameters(self) -> dict[str, np.ndarray]:
@@ -69,17 +71,27 @@ class _Outputs(NamedTuple):
 
     def truth(self, y: np.ndarray) -> np.ndarray:
         """Give the targets or labels as the user knows them; a copy."""
-        return np.array(y) if self.classes is None else self.classes[y.astype(np.intp)]
+        if self.classes is None or self.task == "multilabel":
+            return np.array(y)
+        return self.classes[y.astype(np.intp)]
 
-    def estimator(self, raw_score: np.ndarray) -> RegressorStandIn | ClassifierStandIn:
+    def estimator(self, raw_score: np.ndarray) -> StandIn:
         """Make an estimator that has predicted these raw scores."""
-        if self.classes is None:
+        if self.task == "regression":
             return RegressorStandIn(raw_score, self.link)
+        if self.task == "multilabel":
+            return LabelsStandIn(raw_score, self.link)
         return ClassifierStandIn(raw_score, self.link, self.classes)
 
 
 def resolve_metrics(
-    eval_metric: Any, *, classes: np.ndarray | None, loss: Loss, link: Link, start: Rows
+    eval_metric: Any,
+    *,
+    task: str,
+    classes: np.ndarray | None,
+    loss: Loss,
+    link: Link,
+    start: Rows,
 ) -> list[RoundMetric]:
     """Give the metrics that the user means, in the same order.
 
@@ -90,8 +102,10 @@ def resolve_metrics(
         callable whose first parameter is named ``estimator``: a scorer, called with (estimator, X,
         y), which sees predictions but no features. Any other: a function (y_true, y_pred), with the
         user's labels or targets, and predictions, probabilities of ``classes_[1]``, or for more
-        than two classes of all of them. Weights are passed to what has a parameter
-        ``sample_weight``; a function without one is not weighted.
+        than two classes, or several labels, of all of them. Weights are passed to what has a
+        parameter ``sample_weight``; a function without one is not weighted.
+    task : str
+        ``"regression"``, ``"binary"``, ``"multiclass"`` or ``"multilabel"``.
     classes : ndarray, shape (n_classes,), or None
         The labels, sorted; None for regression.
     loss : Loss
@@ -111,7 +125,7 @@ def resolve_metrics(
         For an unknown name, which says what was possible; two metrics of one name; a function that
         gives no number, or of classes cannot take probabilities.
     """
-    outputs = _Outputs(classes, loss, link)
+    outputs = _Outputs(task, classes, loss, link)
     if eval_metric is None:
         default = default_metric(outputs.task, loss.name, outputs.parameters)
         return [_registered(default, outputs, start)]
@@ -214,7 +228,7 @@ def _first_result(result: Callable, name: str, outputs: _Outputs, start: Rows) -
     try:
         return result(*start)
     except ValueError as error:
-        if outputs.classes is None:
+        if outputs.task == "regression":
             raise
         # f1_score for one; scikit-learn speaks of continuous targets, which the user has none of
         raise ValueError(

@@ -29,6 +29,7 @@ from sklboost.estimators.progress import progress_callbacks
 from sklboost.estimators.raw_scores import add_rounds, starting_scores
 from sklboost.estimators.reading import FitTask, Rows, read_task
 from sklboost.estimators.report import describe_fit
+from sklboost.estimators.start_scores import raw_base_score
 from sklboost.metrics.base import RoundMetric
 from sklboost.parallel import ThreadTeam, n_threads_for
 from sklboost.structs import BinCuts, TrainingBins, Trees
@@ -39,6 +40,8 @@ TREE_PARAMETERS = (
     *(name for name in names_of(TreeParameters) if name != "max_bin"),
     *names_of(SamplingParameters),
 )
+# Counted in rows, so in the unit of the loss's hessians.
+_PER_ROW = ("reg_lambda", "reg_alpha", "gamma", "min_child_weight", "path_smooth")
 
 
 class Clock:
@@ -161,7 +164,7 @@ def _start(estimator: Any, task: FitTask, rows: Rows) -> Start:
     if len(rows.margin) > 0:
         base_score = np.zeros(task.loss.n_outputs)
     elif estimator.base_score is not None:
-        base_score = task.loss.raw_of(float(estimator.base_score))
+        base_score = raw_base_score(estimator.base_score, task.loss, len(rows.targets))
     else:
         base_score = task.loss.start(rows.targets, rows.weight)
     return Start(base_score, no_trees())
@@ -192,11 +195,10 @@ def _train(
     plan: Plan,
 ) -> Training:
     """Train on the rows of the task; the plan says for how long and who watches."""
-    params = tree_params(
-        **{name: getattr(estimator, name) for name in TREE_PARAMETERS},
-        num_parallel_tree=estimator._rounds_and_trees[1],
-    )
-    rows = task.rows
+    rows, settings = task.rows, {name: getattr(estimator, name) for name in TREE_PARAMETERS}
+    unit = task.loss.unit(rows.targets, rows.weight)
+    settings |= {name: unit * settings[name] for name in _PER_ROW}
+    params = tree_params(**settings, num_parallel_tree=estimator._rounds_and_trees[1])
     raw_score = _raw_scores(rows, start, task.continued)
     step = min(params.max_delta_step, task.loss.largest_step)
     params = params._replace(max_delta_step=float(step))
@@ -254,6 +256,7 @@ def _metrics(
         start = (validation[-1].y, validation[-1].raw_score, validation[-1].weight)
     metrics = resolve_metrics(
         given,
+        task=estimator._task,
         classes=getattr(estimator, "classes_", None),
         loss=task.loss,
         link=estimator._link(task.loss),

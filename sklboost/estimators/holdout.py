@@ -41,7 +41,7 @@ def hold_out(
     Parameters
     ----------
     X : ndarray of float32 or float64, or BinnedMatrix; shape (n_samples, n_features)
-    y : ndarray of float64, shape (n_samples,)
+    y : ndarray of float64, shape (n_samples,) or (n_samples, n_targets)
         Targets, or numbers of classes.
     weight : ndarray of float64, shape (n_samples,) or (0,)
         Positive; empty: all 1.

@@ -10,13 +10,20 @@ import numpy as np
 
 from sklboost.boosting.callbacks import EarlyStopping
 from sklboost.data.binned_matrix import BinnedMatrix
-from sklboost.estimators.continuing import Continued, check_continued, check_margin_given
+from sklboost.estimators.continuing import (
+    Continued,
+    check_continued,
+    check_margin_given,
+    check_same_outputs,
+)
 from sklboost.estimators.evaluation_sets import FitArguments, GivenSet, given_sets
 from sklboost.estimators.feature_rules import read_feature_rules
 from sklboost.estimators.holdout import hold_out
 from sklboost.estimators.seeds import seeds
+from sklboost.estimators.several_targets import check_known
 from sklboost.estimators.validation import (
     CheckedData,
+    check_has_values,
     check_margin_outputs,
     training_data,
     validation_data,
@@ -32,8 +39,8 @@ class Rows(NamedTuple):
     Attributes
     ----------
     X : ndarray of float32 or float64, or BinnedMatrix; shape (n_samples, n_features)
-    y : ndarray of float64, shape (n_samples,)
-        As the loss has it.
+    y : ndarray of float64, shape (n_samples,) or (n_samples, n_targets)
+        As the loss has it; NaN of several targets: not known.
     weight : ndarray of float64, shape (n_samples,) or (0,)
         Positive, weights of classes included; empty: all 1.
     margin : ndarray of float64, shape (n_samples, n_outputs) or (0, n_outputs)
@@ -129,6 +136,9 @@ def read_task(
     check_continued(continued, estimator, data.X)
     rules = read_feature_rules(estimator)
     loss = estimator._choose_loss(data.y, data.weight, continued)
+    if estimator.linear_tree:
+        _check_linear(data.X, loss, rules)
+    check_same_outputs(continued, estimator, loss)
     rows = _rows(estimator, data, loss, "y")
     check_margin_given(continued, rows.margin)
     sets = given_sets(given)
@@ -141,12 +151,27 @@ def read_task(
             rows = rows.repeat()
         held_out = _hold_out(estimator, rows, data.groups, own_seeds[1])
         names, validation, rows = ["validation_0"], [rows.take(held_out)], rows.take(~held_out)
-        _check_classes_left(estimator, rows)
+        _check_left(estimator, rows)
     elif early and estimator.refit:
         everything = rows.join(validation[-1])
     if estimator.subsample < 1.0:
         rows, everything = rows.repeat(), everything.repeat()
     return FitTask(loss, rows, validation, names, everything, continued, rules, own_seeds)
+
+
+def _check_linear(X: np.ndarray | BinnedMatrix, loss: Loss, rules: FeatureRules) -> None:
+    """Raise ValueError unless leaves can be linear for such features, this loss, these rules."""
+    check_has_values(X)
+    if rules.signs.any():
+        raise ValueError(
+            "linear_tree=True does not go with monotone_constraints, which linear leaves would not "
+            "keep: set linear_tree=False, or monotone_constraints=None"
+        )
+    if len(loss.renewal) > 0:
+        raise ValueError(
+            f"linear_tree=True, but the leaves of objective={loss.name!r} are quantiles of "
+            "residuals, and no regression gives those: set linear_tree=False, or another objective"
+        )
 
 
 def stops_early(estimator: Any) -> bool:
@@ -185,13 +210,23 @@ def _hold_out(estimator: Any, rows: Rows, groups: np.ndarray, seed: int) -> np.n
         fraction=estimator.validation_fraction,
         how=estimator.validation_split,
         groups=groups if len(groups) > 0 else None,
-        stratified=not estimator._numeric_target,
+        stratified=_is_of_classes(estimator, rows),
         seed=seed,
     )
 
 
-def _check_classes_left(estimator: Any, rows: Rows) -> None:
-    if estimator._numeric_target:
+def _is_of_classes(estimator: Any, rows: Rows) -> bool:
+    """Tell whether targets are numbers of classes."""
+    return rows.y.ndim == 1 and not estimator._numeric_target
+
+
+def _check_left(estimator: Any, rows: Rows) -> None:
+    check_known(
+        rows.y,
+        "all rows that are not held out for early stopping: pass X_val and y_val, or leave this "
+        "target out",
+    )
+    if not _is_of_classes(estimator, rows):
         return
     left = np.bincount(rows.y.astype(np.intp), minlength=len(estimator.classes_)) > 0
     if not left.all():

@@ -5,13 +5,16 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
+from sklearn.utils import check_consistent_length
 
 from sklboost.estimators.base import BaseBooster
 from sklboost.estimators.continuing import Continued
 from sklboost.estimators.parameters.about import documented
-from sklboost.estimators.validation import check_target_range
+from sklboost.estimators.several_targets import check_columns, has_columns, read_columns
+from sklboost.estimators.validation import check_target_range, row_weights
 from sklboost.losses.base import Loss
 from sklboost.losses.registry import find_objective
+from sklboost.metrics.r2 import r2
 
 
 @documented
@@ -53,16 +56,19 @@ class XGBRegressorLite(RegressorMixin, BaseBooster):
     """
 
     _numeric_target = True
+    _task = "regression"
 
     def _link(self, loss: Any) -> Callable[[np.ndarray], np.ndarray]:
         return loss.predictions
 
     def _choose_loss(self, y: np.ndarray, weight: np.ndarray, continued: Continued | None) -> Loss:
-        return find_objective(self.objective, "regression").make(1, vars(self))
+        self._n_targets = 1 if y.ndim == 1 else y.shape[1]
+        return find_objective(self.objective, "regression").make(self._n_targets, vars(self))
 
     def _targets(
         self, y: np.ndarray, weight: np.ndarray, name: str
     ) -> tuple[np.ndarray, np.ndarray]:
+        check_columns(y, self._n_targets, name)
         target = y.astype(np.float64)
         check_target_range(target, name)
         return target, weight
@@ -83,9 +89,35 @@ class XGBRegressorLite(RegressorMixin, BaseBooster):
 
         Returns
         -------
-        ndarray of float64, shape (n_samples,)
+        ndarray of float64, shape (n_samples,) or (n_samples, n_outputs)
+            A column for each target. With several levels of a quantile one for each level and
+            target: all targets of the lowest level, then those of the next.
         """
-        return self._loss.predictions(self._raw_scores(X, base_margin, iteration_range))
+        raw_score = self._raw_scores(X, base_margin, iteration_range)
+        return self._loss.predictions(raw_score)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Give R², the share of the variance that is explained.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets. Of several ones NaN is a value that is not known.
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        float
+            Of several targets the mean of theirs, each from its known values.
+        """
+        if not has_columns(y):
+            return super().score(X, y, sample_weight)
+        y, prediction = read_columns(y, "y", numeric=True), self.predict(X)
+        check_columns(y, self._n_targets, "y")
+        check_consistent_length(prediction, y)
+        weight = np.empty(0) if sample_weight is None else row_weights(sample_weight, prediction)
+        return r2(y, prediction, weight)
 
     def staged_predict(self, X: Any, *, base_margin: Any = None) -> Iterator[np.ndarray]:
         """Yield the predictions after 1, 2, ... rounds.
@@ -98,7 +130,7 @@ class XGBRegressorLite(RegressorMixin, BaseBooster):
 
         Yields
         ------
-        ndarray of float64, shape (n_samples,)
+        ndarray of float64, shape (n_samples,) or (n_samples, n_outputs)
         """
         for raw_score in self._staged_raw_scores(X, base_margin):
             yield self._loss.predictions(raw_score)

@@ -34,7 +34,7 @@ _NO_FEATURES = (
 )
 
 
-class _StandIn(BaseEstimator):
+class StandIn(BaseEstimator):
     """Predictions of the validation rows."""
 
     def __init__(self, raw_score: Any = None):
@@ -49,14 +49,14 @@ class _StandIn(BaseEstimator):
         return self.raw_score
 
 
-class RegressorStandIn(RegressorMixin, _StandIn):
+class RegressorStandIn(RegressorMixin, StandIn):
     """A regressor that has predicted the validation rows.
 
     Parameters
     ----------
-    raw_score : ndarray of float64, shape (1, n_samples)
+    raw_score : ndarray of float64, shape (n_outputs, n_samples)
     link : callable
-        From raw scores to predictions, shape (n_samples,).
+        From raw scores to predictions, shape (n_samples,) or (n_samples, n_outputs).
     """
 
     def __init__(self, raw_score: Any = None, link: Any = None):
@@ -64,11 +64,11 @@ class RegressorStandIn(RegressorMixin, _StandIn):
         self.link = link
 
     def predict(self, X: Any) -> np.ndarray:
-        """Give the predictions, shape (n_samples,)."""
+        """Give the predictions, shape (n_samples,) or (n_samples, n_outputs)."""
         return np.array(self.link(self._raw_scores(X)))
 
 
-class ClassifierStandIn(ClassifierMixin, _StandIn):
+class ClassifierStandIn(ClassifierMixin, StandIn):
     """A classifier that has predicted the validation rows.
 
     Parameters
@@ -105,3 +105,35 @@ class ClassifierStandIn(ClassifierMixin, _StandIn):
         if len(raw_score) == 1:
             return self.classes[(raw_score[0] > 0.0).astype(np.intp)]
         return self.classes[raw_score.argmax(axis=0)]
+
+
+class LabelsStandIn(ClassifierMixin, StandIn):
+    """A classifier of several labels that has predicted the validation rows.
+
+    Parameters
+    ----------
+    raw_score : ndarray of float64, shape (n_labels, n_samples)
+    link : callable
+        From raw scores to probabilities, shape (n_samples, n_labels).
+    """
+
+    def __init__(self, raw_score: Any = None, link: Any = None):
+        super().__init__(raw_score)
+        self.link = link
+
+    @property
+    def classes_(self) -> list[np.ndarray]:
+        """0 and 1 for each label; from a list of arrays scorers see that there are several."""
+        return [np.arange(2) for _ in self.raw_score]
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Give the raw scores, shape (n_samples, n_labels)."""
+        return np.array(self._raw_scores(X).T)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Give the probability of each label, shape (n_samples, n_labels)."""
+        return self.link(self._raw_scores(X))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Give 1 where a label is likelier than not, else 0; shape (n_samples, n_labels)."""
+        return (self._raw_scores(X).T > 0.0).astype(np.int64)

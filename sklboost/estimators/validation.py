@@ -5,13 +5,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_array, column_or_1d
+from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from sklearn.utils.validation import validate_data
 
 from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.estimators.evaluation_sets import FitArguments, GivenSet
 from sklboost.estimators.feature_names import column_names, in_order_of_fit
 from sklboost.estimators.parameters.rules import is_integer
+from sklboost.estimators.several_targets import (
+    check_known,
+    has_columns,
+    known_rows,
+    read_columns,
+)
 
 # Gradients are float32: beyond these they would overflow, or vanish, without a word.
 _LARGEST_TARGET = 1e30
@@ -35,12 +41,13 @@ _BIN_CHECKS: dict[str, Any] = {"dtype": None, "ensure_all_finite": False}
 
 
 class CheckedData(NamedTuple):
-    """Rows of positive weight only.
+    """Rows of positive weight, and of known targets, only.
 
     Attributes
     ----------
     X : ndarray of float32 or float64, or BinnedMatrix; shape (n_samples, n_features)
-    y : ndarray, shape (n_samples,)
+    y : ndarray, shape (n_samples,) or (n_samples, n_targets)
+        Of several targets, float64 or labels of any kind; NaN: not known.
     weight : ndarray of float64, shape (n_samples,) or (0,)
         Empty: all 1.
     base_margin : ndarray of float64, shape (n_samples, n_outputs) or (0, 0)
@@ -65,14 +72,14 @@ def training_data(
     ------
     ValueError
         For wrong shapes or lengths, no rows, targets or weights that are NaN or infinite, negative
-        weights, weights that are all 0.
+        weights, weights that are all 0, a column of targets none of which is known.
     """
     if isinstance(X, BinnedMatrix):
-        _, y = validate_data(estimator, X.bins, y, y_numeric=numeric, **_BIN_CHECKS)
+        _, y = _with_targets(estimator, X.bins, y, numeric, _BIN_CHECKS)
         _remember_binning(estimator, X)
     else:
         names = column_names(X)
-        X, y = validate_data(estimator, X, y, y_numeric=numeric, **_FEATURE_CHECKS)
+        X, y = _with_targets(estimator, X, y, numeric, _FEATURE_CHECKS)
         if names is not None:
             estimator.feature_names_in_ = names
         _check_number_of_rows(X)
@@ -84,11 +91,25 @@ def training_data(
             "rows of X"
         )
     data = CheckedData(X, y, np.empty(0), base_margins(given.base_margin, X, ""), groups)
-    return _weighted(data, given.sample_weight, "sample_weight")
+    data = _used(data, given.sample_weight, "sample_weight")
+    check_known(data.y, "every row of positive weight: leave this target out")
+    return data
+
+
+def _with_targets(
+    estimator: BaseEstimator, X: Any, y: Any, numeric: bool, checks: dict[str, Any]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Check features and targets, and remember number and names of the features."""
+    if not has_columns(y):
+        return validate_data(estimator, X, y, y_numeric=numeric, **checks)
+    X = validate_data(estimator, X, **checks)
+    y = read_columns(y, "y", numeric=numeric)
+    check_consistent_length(X, y)
+    return X, y
 
 
 def validation_data(estimator: BaseEstimator, given: GivenSet, *, numeric: bool) -> CheckedData:
-    """Check rows that are to be scored during training; drop those of weight 0.
+    """Check rows that are to be scored during training; drop those of weight 0, or no target.
 
     Raises
     ------
@@ -97,28 +118,29 @@ def validation_data(estimator: BaseEstimator, given: GivenSet, *, numeric: bool)
     """
     name = given.argument
     X = features(estimator, given.X, name)
-    y = column_or_1d(
-        check_array(
-            given.y,
-            dtype="numeric" if numeric else None,
-            ensure_2d=False,
-            input_name=f"y of {name}",
-        )
-    )
+    if has_columns(given.y):
+        y = read_columns(given.y, f"y of {name}", numeric=numeric)
+    else:
+        kind = "numeric" if numeric else None
+        y = check_array(given.y, dtype=kind, ensure_2d=False, input_name=f"y of {name}")
+        y = column_or_1d(y)
     if len(y) != len(X):
         raise ValueError(f"{name} has {len(X)} rows, but its y has {len(y)}: pass one for each")
     data = CheckedData(
         X, y, np.empty(0), base_margins(given.base_margin, X, f" of {name}"), np.empty(0)
     )
-    return _weighted(data, given.sample_weight, f"sample_weight of {name}")
+    data = _used(data, given.sample_weight, f"sample_weight of {name}")
+    if len(data.y) == 0:
+        raise ValueError(f"y of {name} is NaN, not known, in every row of positive weight")
+    return data
 
 
-def _weighted(data: CheckedData, sample_weight: Any, name: str) -> CheckedData:
-    """Put the weights to the rows, without rows of weight 0."""
-    if sample_weight is None:
-        return data
-    weight = row_weights(sample_weight, data.X, name)
-    data, kept = data._replace(weight=weight), weight > 0.0
+def _used(data: CheckedData, sample_weight: Any, name: str) -> CheckedData:
+    """Put the weights to the rows; leave out rows of weight 0, and those of no known target."""
+    kept = known_rows(data.y)
+    if sample_weight is not None:
+        data = data._replace(weight=row_weights(sample_weight, data.X, name))
+        kept &= data.weight > 0.0
     if kept.all():
         return data
     X, *others = data
@@ -138,7 +160,7 @@ def base_margins(base_margin: Any, X: Any, of: str) -> np.ndarray:
     if margin.ndim != 2 or len(margin) != len(X):
         raise ValueError(
             f"{name} has shape {np.shape(base_margin)}: it must be one raw score for each of the "
-            f"{len(X)} rows, or one for each row and class"
+            f"{len(X)} rows, or one for each row and class or target"
         )
     return margin
 
@@ -148,7 +170,7 @@ def check_margin_outputs(margin: np.ndarray, n_outputs: int) -> None:
     if len(margin) > 0 and margin.shape[1] != n_outputs:
         raise ValueError(
             f"base_margin has {margin.shape[1]} column(s), but the model has {n_outputs} raw "
-            "score(s) a row: one for regression and two classes, else one for each class"
+            "score(s) a row: one for each target, or label, or class of more than two"
         )
 
 
@@ -231,6 +253,15 @@ def _is_plain(estimator: BaseEstimator, X: Any) -> bool:
     )
 
 
+def check_has_values(X: np.ndarray | BinnedMatrix) -> None:
+    """Raise ValueError for a BinnedMatrix: leaves that are linear in the values need the values."""
+    if isinstance(X, BinnedMatrix):
+        raise ValueError(
+            f"{X!r} has no values, only the numbers of their bins, and linear leaves (linear_tree="
+            "True) multiply values: pass the raw values"
+        )
+
+
 def named_features(X: Any, function_name: str) -> tuple[np.ndarray, np.ndarray | None]:
     """Check X as for a fit, though there is no estimator; give the features and their names."""
     names = column_names(X)
@@ -281,14 +312,22 @@ def check_largest_weight(weight: np.ndarray, name: str) -> None:
 
 
 def check_target_range(y: np.ndarray, name: str) -> None:
-    """Raise ValueError if the targets are too large or too close together for float32 gradients."""
-    largest = float(np.abs(y).max())
+    """Raise ValueError if the targets are too large or too close together for float32 gradients.
+
+    Of several targets, shape (n_samples, n_targets), each is looked at; NaN is let pass.
+    """
+    for number, column in enumerate(np.atleast_2d(y.T)):
+        _check_range(column[~np.isnan(column)], name if y.ndim == 1 else f"{name}[:, {number}]")
+
+
+def _check_range(y: np.ndarray, name: str) -> None:
+    largest = float(np.abs(y).max(initial=0.0))
     if largest > _LARGEST_TARGET:
         raise ValueError(
             f"{name} contains {largest:g}: targets beyond {_LARGEST_TARGET:g} are not supported; "
             "divide it by a constant"
         )
-    spread = float(np.ptp(y))
+    spread = float(np.ptp(y)) if len(y) else 0.0
     if 0.0 < spread < _SMALLEST_SPREAD:
         raise ValueError(
             f"{name} varies by {spread:g} only, less than {_SMALLEST_SPREAD:g}; multiply it by a "

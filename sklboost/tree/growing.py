@@ -81,7 +81,7 @@ def sum_root(search, workspace):
     for output in range(tree.sums.shape[2]):
         tree.sums[ROOT, OWN, output] = sum_cells(matrix, histogram, output, start, stop)
     weigh_leaf(ROOT, search, tree)
-    if tree.growth[ROOT].n_rows == 0:
+    if tree.nodes[ROOT].cover == 0.0:
         tree.counts[0].n_searched = 0
 
 

@@ -195,8 +195,9 @@ def _round(value, bits, randomness):
 
 
 @kernel
-def _quantize_rows(derivatives, key, gradients, start, stop):
-    """Fill ``gradients.packed`` for rows ``[start, stop)``."""
+def _quantize_rows(derivatives, key, gradients, floor, rows):
+    """Fill ``gradients.packed`` for rows ``[start, stop)``; hessians are at least `floor`."""
+    start, stop = rows
     # Slices, and nearest rounding by the same formula as random: so the loop has neither a test for
     # negative indices nor a branch, and becomes vector instructions.
     gradient, hessian = derivatives.gradient[start:stop], derivatives.hessian[start:stop]
@@ -205,24 +206,29 @@ def _quantize_rows(derivatives, key, gradients, start, stop):
     hessian_scale = derivatives.unit / gradients.steps[1]
     randomness = 1.0 if derivatives.slack > FEW_ROWS else 0.0
     weighted = len(derivatives.weight) > 0
+    # A row never counts for nothing: a bin of the histogram is empty if and only if it has no rows,
+    # and no child has a hessian of 0. The slack has room for that one step. The exception is a row
+    # whose target is not known: both are 0, and for this tree it is as if it were not there; unless
+    # the tree has other outputs, for which it is.
     for position in range(0 if weighted else len(packed)):
         bits = mix_bits((np.uint64(start + position) & np.uint64(0xFFFFFFFF)) ^ key)
-        # A row never counts for nothing: a bin of the histogram is empty if and only if it has no
-        # rows, and no child has a hessian of 0. The slack has room for that one step.
+        least = 1.0 if (gradient[position] != 0.0) | (hessian[position] != 0.0) else floor
+        row_hessian = _round(hessian[position] * hessian_scale, bits >> np.uint64(16), randomness)
         packed[position] = pack(
             _round(gradient[position] * gradient_scale, bits & _LOW16, randomness),
-            max(_round(hessian[position] * hessian_scale, bits >> np.uint64(16), randomness), 1.0),
+            max(row_hessian, least),
         )
     weight = derivatives.weight[start:stop]
     for position in range(len(weight)):
         bits = mix_bits((np.uint64(start + position) & np.uint64(0xFFFFFFFF)) ^ key)
         row_gradient = _round(gradient[position] * gradient_scale, bits & _LOW16, randomness)
         row_hessian = _round(hessian[position] * hessian_scale, bits >> np.uint64(16), randomness)
+        least = 1.0 if (gradient[position] != 0.0) | (hessian[position] != 0.0) else floor
         # a whole weight leaves a whole number, which this second rounding does not change
         bits = mix_bits(bits ^ np.uint64(0x9E3779B9)) & _LOW16
         packed[position] = pack(
             _round(row_gradient * weight[position], bits, randomness),
-            max(_round(max(row_hessian, 1.0) * weight[position], bits, randomness), 1.0),
+            max(_round(max(row_hessian, least) * weight[position], bits, randomness), least),
         )
 
 
@@ -258,6 +264,7 @@ def quantize(team, derivatives, key, gradients):
     gradients : Gradients
         Filled.
     """
+    floor = 1.0 if len(gradients.packed) > 1 else 0.0
     for output in range(len(gradients.packed)):
         own = Derivatives(
             derivatives.gradient[output],
@@ -273,7 +280,7 @@ def quantize(team, derivatives, key, gradients):
             gradients.block_sums,
         )
         # errors of the outputs must not add up: each has roundings of its own
-        _quantize_output(team, own, key ^ mix_bits(np.uint64(output)), filled)
+        _quantize_output(team, own, key ^ mix_bits(np.uint64(output)), filled, floor)
     if len(gradients.packed) > 1:
         _lay_side_by_side(gradients, share(team, gradients.packed.shape[1]))
         barrier(team)
@@ -291,7 +298,7 @@ def _lay_side_by_side(gradients, rows):
 
 
 @kernel
-def _quantize_output(team, derivatives, key, gradients):
+def _quantize_output(team, derivatives, key, gradients, floor):
     """Quantise the derivatives of one output; ends when all rows are done."""
     n_blocks, n_samples = gradients.block_sums.shape[1], len(gradients.packed)
     start, stop = share(team, n_blocks)
@@ -304,5 +311,5 @@ def _quantize_output(team, derivatives, key, gradients):
         _set_steps(derivatives, gradients)
     barrier(team)
     start, stop = min(start * _BLOCK, n_samples), min(stop * _BLOCK, n_samples)
-    _quantize_rows(derivatives, key, gradients, start, stop)
+    _quantize_rows(derivatives, key, gradients, floor, (start, stop))
     barrier(team)

@@ -89,7 +89,8 @@ def row_keys(columns: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarr
     if n_samples > FEW_ROWS:
         return keys
     content = np.zeros(n_samples, dtype=np.uint64)
-    numbers = [*(y + 0.0).view(np.uint64)]  # -0.0 becomes 0.0, which equals it
+    # -0.0 becomes 0.0, which equals it; all NaN, which are targets not known, the same
+    numbers = [*np.where(np.isnan(y), np.nan, y + 0.0).view(np.uint64)]
     if len(weight) > 0:
         numbers.append(weight.view(np.uint64))
     for column in (*columns, *numbers):

@@ -54,7 +54,7 @@ class Case(NamedTuple):
 
     def resolve(self, eval_metric, weight=NO_WEIGHT):
         start = (self.y, np.zeros_like(self.raw_score), weight)
-        own = {"classes": self.classes, "loss": self.loss, "link": self.link}
+        own = {"task": self.task, "classes": self.classes, "loss": self.loss, "link": self.link}
         return resolve_metrics(eval_metric, **own, start=start)
 
     def value(self, eval_metric, weight=NO_WEIGHT):
@@ -121,7 +121,7 @@ def test_our_names_are_metrics_of_the_predictions(case, weighted):
 def test_a_loss_decides_its_metric_and_parameters(regression):
     def resolve(eval_metric, loss):
         start = (regression.y, np.zeros((loss.n_outputs, len(regression.y))), NO_WEIGHT)
-        own = {"classes": None, "loss": loss, "link": loss.predictions}
+        own = {"task": "regression", "classes": None, "loss": loss, "link": loss.predictions}
         (metric,) = resolve_metrics(eval_metric, **own, start=start)
         return metric
 

@@ -194,6 +194,13 @@ def test_quantiles_of_one_tree_are_renewed_each():
         assert_allclose(model.predict([[value]])[0], expected, rtol=1e-6)
 
 
+def test_leaves_are_constants():
+    X, y = make_data()
+    message = "linear_tree=True does not go with multi_strategy='multi_output_tree'"
+    with pytest.raises(ValueError, match=message):
+        vector(linear_tree=True).fit(X, y)
+
+
 def test_a_forest_of_vector_trees():
     X, y = make_data()
     forest = XGBRFClassifierLite(n_estimators=12, multi_strategy="multi_output_tree").fit(X, y)

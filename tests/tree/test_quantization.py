@@ -78,6 +78,18 @@ def test_round_magnitude(value, uniform, expected):
 
 
 @pytest.mark.interpreted
+@pytest.mark.parametrize("weight", [NO_WEIGHT, np.full(5000, 0.3)], ids=["all 1", "weights"])
+def test_only_a_row_without_derivatives_counts_for_nothing(weight):
+    gradient, hessian = np.zeros(5000), np.full(5000, 1e-16)
+    hessian[1::2], gradient[1] = 0.0, 1e-30  # hessians of 0: targets that are not known, but one
+    gradient[0] = hessian[0] = 1e6  # all others are far below a step
+    packed = quantized(gradient, hessian, weight).packed
+    assert (packed[2::2] == 1).all()
+    assert packed[1] == 1
+    assert (packed[3::2] == 0).all()
+
+
+@pytest.mark.interpreted
 def test_worked_scales_of_three_rows():
     gradients = quantized([-10.5, 6.5, 7.5])
     # 24.5 * 2^26 is below 2^31 - 4, and 24.5 * 2^27 is not; 3 * 2^30 is below 2^32 - 4

@@ -173,6 +173,20 @@ def test_an_output_without_gradients_changes_nothing_but_the_mean_cover():
     assert_array_equal(both.raw_score, [one.raw_score, nothing])
 
 
+def test_a_row_without_a_target_counts_for_the_others():
+    # of the first output only half is known, in rows of their own bins
+    X, gradient, hessian = make_outputs(5, 400, 2)
+    X[:, 0] = np.arange(400) // 4
+    unknown = X[:, 0] % 2 == 0
+    gradient[0, unknown] = hessian[0, unknown] = 0.0
+    settings = dict(max_depth=4, reg_lambda=1.0)
+    grown = grow(binned(X), gradient, hessian, params(**settings))
+    plain = plain_tree(X, gradient, hessian, settings)
+    assert_array_equal(grown.nodes["feature"], [own.feature for own in plain.nodes])
+    assert_array_equal(grown.nodes["threshold"][:1], plain.nodes[0].threshold)
+    assert_allclose(grown.outputs["value"], [own.weight for own in plain.nodes], atol=1e-5)
+
+
 @given(
     seed=st.integers(0, 10**6),
     n_outputs=st.integers(2, 6),

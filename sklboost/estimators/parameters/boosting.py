@@ -1,6 +1,9 @@
 """How many rounds of boosting, how far each goes, and where they start."""
 
 from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
 
 from sklboost.estimators.parameters.about import about
 from sklboost.estimators.parameters.rules import FLAG, Rule, integer, is_finite, number, one_of
@@ -8,6 +11,11 @@ from sklboost.estimators.parameters.rules import FLAG, Rule, integer, is_finite,
 _PROBABILITY = Rule(
     "float", "a number from 0 to 1", lambda value: is_finite(value) and 0 <= value <= 1
 )
+
+
+def _are_finite(value: Any) -> bool:
+    values = value if isinstance(value, list | tuple | np.ndarray) else [value]
+    return np.ndim(values) == 1 and all(map(is_finite, values))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -19,7 +27,8 @@ class BoostingParameters:
         metadata=about(
             integer(1),
             """
-            Number of boosting rounds: trees, or for more than two classes trees per class.
+            Number of boosting rounds: trees, or for more than two classes, several labels or
+            several targets trees of each.
             """,
         ),
     )
@@ -32,16 +41,19 @@ class BoostingParameters:
             """,
         ),
     )
-    base_score: float | None = field(
+    base_score: Any = field(
         default=None,
         metadata=about(
             Rule(
-                "float", "None or a finite number", lambda value: value is None or is_finite(value)
+                "float or list of float",
+                "None, a finite number, or a list of such numbers",
+                lambda value: value is None or _are_finite(value),
             ),
             """
             Prediction before the first tree: a value, or for two classes the probability of
             ``classes_[1]``. None: the best constant (mean, or shares of the classes). For more
-            than two classes a number stands for equal shares.
+            than two classes a number stands for equal shares. For several targets or labels one
+            number, or a list of one for each.
             """,
         ),
     )

@@ -1,0 +1,479 @@
+"""Several targets in one model: as good as a loop, missing values, everything around a fit."""
+
+import copy
+import pickle
+
+import joblib
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import xgboost
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_linnerud
+from sklearn.exceptions import DataConversionWarning
+from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_error
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.multioutput import MultiOutputRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from sklboost import (
+    Checkpoint,
+    LearningRateScheduler,
+    TrainingCallback,
+    XGBRegressorLite,
+    XGBRFRegressorLite,
+    bin_features,
+)
+from tests.small_models import small
+
+N_TARGETS = 3
+
+
+def make_data(n_samples=300, n_features=5):
+    """Give features on a grid of 50 values, and three targets of different size and shape."""
+    random = np.random.default_rng(0)
+    X = np.round(random.uniform(0, 49, size=(n_samples, n_features)))
+    noise = random.normal(size=(n_samples, N_TARGETS))
+    smooth = X[:, 0] + X[:, 1] ** 2 / 50
+    targets = np.column_stack([smooth, np.sin(X[:, 2] / 10), 300 * (X[:, 3] > 20)])
+    return X, targets + noise * [1.0, 0.1, 30.0]
+
+
+X, Y = make_data()
+WEIGHT = np.random.default_rng(1).integers(1, 4, size=len(X)) * 0.75
+IS_UNKNOWN = np.random.default_rng(2).random(Y.shape) < [0.1, 0.5, 0.8]
+GAPS = np.where(IS_UNKNOWN, np.nan, Y)  # some rows have no target at all
+
+
+# --- as a loop -----------------------------------------------------------------------------------
+
+SETTINGS = {
+    "defaults": {},
+    "lossguide": dict(grow_policy="lossguide", max_depth=0, max_leaves=6),
+    "full pruning": dict(pruning="full", gamma=1.0, reg_alpha=0.2),
+    "absolute error": dict(objective="reg:absoluteerror"),
+    "one quantile": dict(objective="reg:quantileerror", quantile_alpha=0.8),
+    "one start": dict(base_score=2.5),
+}
+
+
+@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["all 1", "weights"])
+@pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
+def test_the_same_bits_as_a_loop(settings, weight):
+    model = small(XGBRegressorLite, **settings)
+    together = copy.copy(model).fit(X, Y, sample_weight=weight)
+    alone = [copy.copy(model).fit(X, y, sample_weight=weight) for y in Y.T]
+    assert_array_equal(together.predict(X), np.column_stack([one.predict(X) for one in alone]))
+    for stage, *stages in zip(
+        together.staged_predict(X), *(one.staged_predict(X) for one in alone), strict=True
+    ):
+        assert_array_equal(stage, np.column_stack(stages))
+    leaves = together.apply(X)
+    assert leaves.shape == (len(X), 8 * N_TARGETS)
+    trees = together.trees_to_dataframe()
+    for target, one in enumerate(alone):
+        assert_array_equal(leaves[:, target::N_TARGETS], one.apply(X))
+        own = trees[trees["Tree"] % N_TARGETS == target].reset_index()
+        columns = ["Feature", "Split", "Gain", "Cover", "Output"]
+        pd.testing.assert_frame_equal(own[columns], one.trees_to_dataframe()[columns])
+
+
+def test_probabilities_as_a_loop():
+    shares = 1 / (1 + np.exp(-(Y - Y.mean(axis=0)) / Y.std(axis=0)))
+    model = small(XGBRegressorLite, objective="reg:logistic", base_score=[0.3, 0.5, 0.9])
+    together = copy.copy(model).fit(X, shares).predict(X)
+    for target, start in enumerate(model.base_score):
+        alone = small(XGBRegressorLite, objective="reg:logistic", base_score=start)
+        assert_array_equal(together[:, target], alone.fit(X, shares[:, target]).predict(X))
+    assert together.min() > 0
+    assert together.max() < 1
+
+
+def test_levels_of_several_targets():
+    levels, parameters = [0.9, 0.1], dict(objective="reg:quantileerror")
+    prediction = small(XGBRegressorLite, quantile_alpha=levels, **parameters).fit(X, Y).predict(X)
+    assert prediction.shape == (len(X), 2 * N_TARGETS)
+    for place, level in enumerate(sorted(levels)):
+        for target, y in enumerate(Y.T):
+            alone = small(XGBRegressorLite, quantile_alpha=levels, **parameters).fit(X, y)
+            own = prediction[:, place * N_TARGETS + target]
+            assert_array_equal(own, alone.predict(X)[:, place])
+            assert abs(np.mean(y <= own) - level) < 0.1
+
+
+def test_start_scores_and_margins():
+    given = [1.0, -2.0, 300.0]
+    model = small(XGBRegressorLite, base_score=given).fit(X, Y)
+    assert_array_equal(model.model_.base_score, given)
+    margin = np.random.default_rng(0).normal(size=Y.shape)
+    model = small(XGBRegressorLite).fit(X, Y, base_margin=margin)
+    alone = [
+        small(XGBRegressorLite).fit(X, y, base_margin=own)
+        for y, own in zip(Y.T, margin.T, strict=True)
+    ]
+    expected = [one.predict(X, base_margin=own) for one, own in zip(alone, margin.T, strict=True)]
+    assert_array_equal(model.predict(X, base_margin=margin), np.column_stack(expected))
+
+
+@pytest.mark.parametrize("method", ["uniform", "gradient_based"])
+def test_samples_are_the_same_on_any_number_of_threads(method):
+    X, y = make_data(30_000)
+    y[np.random.default_rng(0).random(y.shape) < 0.3] = np.nan
+    parameters = dict(n_estimators=3, subsample=0.5, colsample_bytree=0.8, random_state=0)
+    one, three = (
+        XGBRegressorLite(**parameters, sampling_method=method, n_jobs=n).fit(X, y) for n in (1, 3)
+    )
+    assert one.model_.nodes.tobytes() == three.model_.nodes.tobytes()
+    assert one.score(X, y) > 0.5
+
+
+@pytest.mark.parametrize("parameters", [{}, dict(learning_rate=0.1, max_depth=3, reg_lambda=5.0)])
+def test_xgboost_with_two_targets(parameters):
+    common = dict(n_estimators=20, base_score=10.0, n_jobs=1) | parameters
+    own = XGBRegressorLite(**common).fit(X, Y[:, :2])
+    peer = xgboost.XGBRegressor(tree_method="exact", **common).fit(X, Y[:, :2])
+    assert_allclose(own.predict(X), peer.predict(X), rtol=1e-4, atol=1e-4)
+
+
+# --- forms of y ----------------------------------------------------------------------------------
+
+
+def test_one_column_is_one_target():
+    model = small(XGBRegressorLite).fit(X, Y[:, 0])
+    for column in (Y[:, :1], pd.DataFrame(Y[:, :1], columns=["y"])):
+        with pytest.warns(DataConversionWarning, match="column-vector"):
+            other = small(XGBRegressorLite).fit(X, column)
+        assert_array_equal(other.predict(X), model.predict(X))
+
+
+FORMS = {
+    "list": lambda y: y.tolist(),
+    "list of arrays": list,
+    "Fortran order": np.asfortranarray,
+    "pandas": lambda y: pd.DataFrame(y, columns=["a", "b", "c"]),
+    "pandas Float64": lambda y: pd.DataFrame(y).astype("Float64"),
+    "polars": lambda y: pl.DataFrame(y, schema=["a", "b", "c"]),
+    "objects": lambda y: np.where(np.isnan(y), None, y),
+}
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_containers(form):
+    expected = small(XGBRegressorLite).fit(X, GAPS, X_val=X, y_val=GAPS)
+    model = small(XGBRegressorLite).fit(X, form(GAPS), X_val=X, y_val=form(GAPS))
+    assert_array_equal(model.predict(X), expected.predict(X))
+    assert model.evals_result_ == expected.evals_result_
+    assert model.score(X, form(GAPS)) == expected.score(X, GAPS)
+
+
+def test_float32_and_whole_numbers():
+    for dtype in (np.float32, np.int16):
+        targets = Y.astype(dtype)
+        expected = small(XGBRegressorLite).fit(X, targets.astype(float)).predict(X)
+        prediction = small(XGBRegressorLite).fit(X, targets).predict(X)
+        assert prediction.dtype == float
+        assert prediction.flags.c_contiguous
+        assert_array_equal(prediction, expected)
+
+
+# --- targets that are not known ------------------------------------------------------------------
+
+FEW_GAPS = {
+    "defaults": {},
+    "absolute error": dict(objective="reg:absoluteerror"),
+    "lossguide": dict(grow_policy="lossguide", max_depth=0, max_leaves=6),
+    "small leaves": dict(min_child_weight=0, reg_lambda=0, max_depth=12),
+    "large leaves": dict(min_child_weight=20, max_depth=12),
+}
+
+
+@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["all 1", "weights"])
+@pytest.mark.parametrize("settings", FEW_GAPS.values(), ids=FEW_GAPS)
+def test_each_target_is_learnt_from_its_known_rows(settings, weight):
+    features = X.copy()
+    features[::7, 0] = np.nan  # the bin of missing values has rows of unknown targets, too
+    bins, model = bin_features(features), small(XGBRegressorLite, **settings)
+    together = copy.copy(model).fit(bins, GAPS, sample_weight=weight)
+    for target, y in enumerate(GAPS.T):
+        known = ~np.isnan(y)
+        own_weight = None if weight is None else weight[known]
+        alone = copy.copy(model).fit(bins[known], y[known], sample_weight=own_weight)
+        assert_allclose(together.predict(bins)[:, target], alone.predict(bins), rtol=1e-7)
+        leaves = together.trees_to_dataframe().query(f"Tree % 3 == {target} and Feature == 'Leaf'")
+        expected = alone.trees_to_dataframe().query("Feature == 'Leaf'")
+        assert_allclose(leaves["Cover"], expected["Cover"], rtol=1e-7)
+
+
+def test_covers_count_known_rows():
+    trees = small(XGBRegressorLite).fit(X, GAPS).trees_to_dataframe()
+    covers = trees[trees["Feature"] == "Leaf"].groupby("Tree")["Cover"].sum()
+    assert_allclose(covers, np.tile((~IS_UNKNOWN).sum(axis=0), 8))
+
+
+def test_a_row_without_any_target_is_left_out():
+    some = ~np.isnan(GAPS).all(axis=1)
+    assert 0 < some.sum() < len(X)
+    model = small(XGBRegressorLite, early_stopping_rounds=3, random_state=0)
+    expected, groups = copy.copy(model), np.arange(len(X)) % 7
+    model.fit(X, GAPS, groups=groups, sample_weight=WEIGHT)
+    expected.fit(X[some], GAPS[some], groups=groups[some], sample_weight=WEIGHT[some])
+    assert_array_equal(model.predict(X), expected.predict(X))
+    assert model.fit_report_.n_samples == expected.fit_report_.n_samples
+
+
+def test_whatever_nan_it_is():
+    other = GAPS.copy()
+    other[np.isnan(GAPS)] = np.copysign(np.nan, -1)
+    model, expected = (
+        small(XGBRegressorLite, subsample=0.5, early_stopping_rounds=2, random_state=0).fit(X, y)
+        for y in (other, GAPS)
+    )
+    assert_array_equal(model.predict(X), expected.predict(X))
+
+
+def test_weight_two_is_the_row_twice():
+    weight = 1 + np.arange(len(X)) % 2
+    rows = np.repeat(np.arange(len(X)), weight)
+    for settings in ({}, dict(early_stopping_rounds=3, subsample=0.8, random_state=0)):
+        weighted = small(XGBRegressorLite, **settings).fit(X, GAPS, sample_weight=weight)
+        repeated = small(XGBRegressorLite, **settings).fit(X[rows], GAPS[rows])
+        assert_allclose(weighted.predict(X), repeated.predict(X), rtol=1e-7)
+
+
+def test_draws_without_a_known_row():
+    targets = np.column_stack([Y[:, 0], np.full(len(Y), np.nan)])
+    targets[0, 1] = 7.0
+    model = XGBRegressorLite(n_estimators=10, subsample=0.3, reg_lambda=0, random_state=0)
+    assert_array_equal(model.fit(X, targets).predict(X)[:, 1], 7.0)
+
+
+def test_score_of_known_targets():
+    model = small(XGBRegressorLite).fit(X, Y)
+    prediction = model.predict(X)
+    assert_allclose(model.score(X, Y, WEIGHT), r2_score(Y, prediction, sample_weight=WEIGHT))
+    known = ~np.isnan(GAPS)
+    scores = [
+        r2_score(Y[rows, k], prediction[rows, k], sample_weight=WEIGHT[rows])
+        for k, rows in enumerate(known.T)
+    ]
+    assert_allclose(model.score(X, GAPS, WEIGHT), np.mean(scores))
+    assert model.score(X, Y) > 0.8
+
+
+# --- validation ----------------------------------------------------------------------------------
+
+
+def test_early_stopping_and_metrics():
+    names = ["mae", "rmse"]
+    model = XGBRegressorLite(learning_rate=0.5, early_stopping_rounds=3, eval_metric=names)
+    model.fit(X[:200], Y[:200], X_val=X[200:], y_val=Y[200:], sample_weight_val=WEIGHT[200:])
+    assert model.stop_reason_ == "early_stopping"
+    log, rounds = model.evals_result_["validation_0"], model.best_iteration_ + 1
+    assert model.n_estimators_ == rounds
+    weight = np.repeat(WEIGHT[200:], N_TARGETS)
+    for prediction, mae, rmse in zip(model.staged_predict(X[200:]), *log.values(), strict=False):
+        errors = Y[200:].ravel(), prediction.ravel()
+        assert_allclose(mae, mean_absolute_error(*errors, sample_weight=weight))
+        assert_allclose(rmse, root_mean_squared_error(*errors, sample_weight=weight))
+    assert model.best_score_ == min(log["rmse"]) == log["rmse"][rounds - 1]
+
+
+def test_metrics_of_known_targets():
+    metrics = ["rmse", "r2", lambda y_true, y_pred: np.nanmax(np.abs(y_true - y_pred))]
+    model = small(XGBRegressorLite, eval_metric=metrics)
+    validation = GAPS[200:].copy()
+    validation[:, 2] = np.nan  # none is known here
+    model.fit(X[:200], GAPS[:200], eval_set=[(X, GAPS), (X[200:], validation)])
+    for own_X, own_y, log in zip(
+        (X, X[200:]), (GAPS, validation), model.evals_result_.values(), strict=True
+    ):
+        error = own_y - model.predict(own_X)
+        assert_allclose(log["rmse"][-1], np.sqrt(np.nanmean(error**2)))
+        assert_allclose(log["<lambda>"][-1], np.nanmax(np.abs(error)))
+        scores = [
+            1 - np.nanmean(e**2) / np.nanvar(y)
+            for e, y in zip(error.T, own_y.T, strict=True)
+            if (~np.isnan(y)).any()
+        ]
+        assert_allclose(log["r2"][-1], np.mean(scores))
+
+
+def test_scorers_of_scikit_learn():
+    model = small(XGBRegressorLite, eval_metric=["r2", "neg_mean_absolute_error"])
+    model.fit(X, Y, X_val=X, y_val=Y)
+    log = model.evals_result_["validation_0"]
+    assert_allclose(log["r2"][-1], r2_score(Y, model.predict(X)))
+    assert_allclose(log["neg_mean_absolute_error"][-1], -mean_absolute_error(Y, model.predict(X)))
+
+
+@pytest.mark.parametrize("how", ["random", "time", "groups"])
+def test_rows_held_out(how):
+    groups = np.arange(len(X)) // 10 if how == "groups" else None
+    split = "time" if how == "time" else "random"
+    model = XGBRegressorLite(
+        early_stopping_rounds=3, validation_split=split, refit=True, random_state=0
+    ).fit(X, GAPS, groups=groups)
+    assert model.best_iteration_ + 1 == model.n_estimators_
+    some = ~np.isnan(GAPS).all(axis=1)
+    expected = XGBRegressorLite(n_estimators=model.n_estimators_, random_state=0)
+    assert_array_equal(model.predict(X), expected.fit(X[some], GAPS[some]).predict(X))
+
+
+def test_rows_held_out_in_any_order():
+    order = np.random.default_rng(0).permutation(len(X))
+    model, shuffled = (
+        small(XGBRegressorLite, early_stopping_rounds=2, random_state=0).fit(X[rows], GAPS[rows])
+        for rows in (slice(None), order)
+    )
+    assert_array_equal(model.predict(X), shuffled.predict(X))
+
+
+# --- around a fit --------------------------------------------------------------------------------
+
+
+def test_continuing():
+    whole = small(XGBRegressorLite, n_estimators=8).fit(X, GAPS)
+    first = small(XGBRegressorLite, n_estimators=5).fit(X, GAPS)
+    more = small(XGBRegressorLite, n_estimators=3).fit(X, GAPS, init_model=first)
+    warm = small(XGBRegressorLite, n_estimators=5, warm_start=True).fit(X, GAPS)
+    warm.set_params(n_estimators=8).fit(X, GAPS)
+    for model in (more, warm):
+        assert_array_equal(model.predict(X), whole.predict(X))
+    assert_array_equal(whole.predict(X, iteration_range=(0, 5)), first.predict(X))
+
+
+def test_callbacks_see_all_targets(tmp_path):
+    class Watch(TrainingCallback):
+        def after_iteration(self, training, epoch, evals_log):
+            shapes.append(training.snapshot().predict(X).shape)
+            losses.append(training.training_loss())
+            return epoch == 3
+
+    shapes, losses = [], []
+    schedule = LearningRateScheduler(lambda epoch: 0.3 * 0.5**epoch)
+    callbacks = [Watch(), schedule, Checkpoint(tmp_path, interval=2)]
+    model = small(XGBRegressorLite, callbacks=callbacks).fit(X, GAPS)
+    assert shapes == [Y.shape] * 4
+    error = (GAPS - model.predict(X)) ** 2 / 2
+    assert_allclose(losses[-1], np.nanmean(error))
+    saved = joblib.load(tmp_path / "model_2.joblib")
+    assert_array_equal(saved.predict(X), model.predict(X, iteration_range=(0, 2)))
+
+
+def test_in_the_tools_of_scikit_learn():
+    X, y = load_linnerud(return_X_y=True)
+    model = XGBRegressorLite(n_estimators=10, max_depth=2)
+    pipeline = make_pipeline(StandardScaler(), model)
+    scores = cross_val_score(pipeline, X, y, cv=4)
+    loop = cross_val_score(make_pipeline(StandardScaler(), MultiOutputRegressor(model)), X, y, cv=4)
+    assert_allclose(scores, loop)
+    search = GridSearchCV(model, {"max_depth": [1, 2]}, cv=3).fit(X, y)
+    assert search.predict(X).shape == y.shape
+    copied = pickle.loads(pickle.dumps(search.best_estimator_))
+    assert_array_equal(copied.predict(X), search.predict(X))
+    importances = copied.feature_importances_
+    assert importances.shape == (3,)
+    assert_allclose(importances.sum(), 1)
+
+
+def test_cross_validation_with_gaps():
+    assert min(cross_val_score(small(XGBRegressorLite, n_estimators=30), X, GAPS)) > 0.3
+
+
+# --- errors --------------------------------------------------------------------------------------
+
+NO_COLUMN = np.column_stack([Y[:, 0], np.full(len(Y), np.nan)])
+
+
+@pytest.mark.parametrize(
+    ("y", "words"),
+    [
+        (NO_COLUMN, r"^y\[:, 1\] is NaN, not known, in every row of positive weight"),
+        (np.where(np.arange(3) == 1, np.inf, Y), "y contains infinity"),
+        (Y * [1, 1e31, 1], r"^y\[:, 1\] contains .*divide it by"),
+        (Y[:, :0], r"0 feature\(s\)"),
+        (Y[:5], "inconsistent numbers of samples"),
+        (Y.astype(str), "could not convert string to float|dtype"),
+        (Y[np.newaxis], "dim 3"),
+        ([[1.0, 2.0], [3.0]] * 150, "inhomogeneous|sequence"),
+    ],
+)
+def test_unusable_targets(y, words):
+    if isinstance(y, np.ndarray) and y.dtype.kind == "U":
+        y = np.char.add(y, "x")
+    with pytest.raises(ValueError, match=words):
+        small(XGBRegressorLite).fit(X, y)
+
+
+def test_nan_is_an_error_where_there_is_one_target():
+    with pytest.raises(ValueError, match="y contains NaN"):
+        small(XGBRegressorLite).fit(X, GAPS[:, 0])
+    with (
+        pytest.raises(ValueError, match="y contains NaN"),
+        pytest.warns(DataConversionWarning),
+    ):
+        small(XGBRegressorLite).fit(X, GAPS[:, :1])
+
+
+def test_a_target_that_is_all_held_out():
+    targets = Y.copy()
+    targets[:-20, 2] = np.nan
+    model = XGBRegressorLite(early_stopping_rounds=3, validation_split="time")
+    with pytest.raises(ValueError, match=r"^y\[:, 2\] is NaN.* not held out for early stopping"):
+        model.fit(X, targets)
+
+
+def test_validation_targets_that_do_not_fit():
+    model = small(XGBRegressorLite)
+    with pytest.raises(
+        ValueError, match=r"^y of X_val has shape \(300, 2\), but y of the fit has 3"
+    ):
+        model.fit(X, Y, X_val=X, y_val=Y[:, :2])
+    with pytest.raises(ValueError, match=r"^y of eval_set\[0\] has shape \(300,\), but y"):
+        model.fit(X, Y, eval_set=[(X, Y[:, 0])])
+    with pytest.raises(
+        ValueError, match=r"^y of X_val has shape \(300, 3\), but y of the fit has 1"
+    ):
+        model.fit(X, Y[:, 0], X_val=X, y_val=Y)
+    with pytest.raises(ValueError, match=r"^y of X_val is NaN, not known, in every row"):
+        model.fit(X, Y, X_val=X[:5], y_val=np.full((5, 3), np.nan))
+    with pytest.raises(ValueError, match=r"y has shape .* 3 target"):
+        model.fit(X, Y).score(X, Y[:, :2])
+
+
+def test_numbers_of_starts_and_margins():
+    for given in ([1.0, 2.0], [], [1.0] * 4):
+        with pytest.raises(ValueError, match=r"y has 3 target.* a list of one for each"):
+            small(XGBRegressorLite, base_score=given).fit(X, Y)
+    with pytest.raises(ValueError, match="y has 1 target"):
+        small(XGBRegressorLite, base_score=[1.0, 2.0]).fit(X, Y[:, 0])
+    with pytest.raises(ValueError, match="no prediction of objective='reg:logistic'"):
+        small(XGBRegressorLite, base_score=2.0, objective="reg:logistic").fit(X, Y > 0)
+    with pytest.raises(ValueError, match=r"2 column.* 3 raw score"):
+        small(XGBRegressorLite).fit(X, Y, base_margin=Y[:, :2])
+
+
+def test_another_number_of_targets_cannot_continue():
+    first = small(XGBRegressorLite).fit(X, Y)
+    with pytest.raises(ValueError, match=r"2 raw score.* init_model for .* 3 raw score"):
+        small(XGBRegressorLite).fit(X, Y[:, :2], init_model=first)
+
+
+def test_a_metric_of_one_prediction_for_each_target():
+    levels = dict(objective="reg:quantileerror", quantile_alpha=[0.1, 0.9])
+    with pytest.raises(ValueError, match="one prediction for each target"):
+        small(XGBRegressorLite, eval_metric="r2", **levels).fit(X, Y, X_val=X, y_val=Y)
+
+
+@pytest.mark.parametrize(
+    "settings", [dict(booster="dart", rate_drop=0.5), dict(num_parallel_tree=3)]
+)
+def test_other_boosters(settings):
+    model = small(XGBRegressorLite, random_state=0, **settings).fit(X, Y, X_val=X, y_val=Y)
+    assert model.predict(X).shape == Y.shape
+    assert model.score(X, Y) > 0.5
+    error = np.sqrt(np.mean((model.predict(X) - Y) ** 2))
+    assert_allclose(model.evals_result_["validation_0"]["rmse"][-1], error)
+    assert XGBRFRegressorLite(n_estimators=10, random_state=0).fit(X, GAPS).score(X, GAPS) > 0.4
