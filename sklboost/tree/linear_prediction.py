@@ -72,6 +72,6 @@ def add_linear_trees(team, model, linear, raw, trees, prepared, raw_score):
             scores = raw_score[tree % n_outputs, start : start + len(own.positions)]
             for index in range(len(scores)):
                 leaf = own.positions[index]
-                scores[index] += model.values[leaf]
+                scores[index] += model.values[0, leaf]
                 scores[index] += linear_part(linear, leaf, raw, start + index)
         start = next_task(team, 0) * n_rows
