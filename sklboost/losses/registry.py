@@ -86,7 +86,11 @@ OBJECTIVES: dict[str, tuple[Objective, ...]] = {
         _of_rows(FocalLoss, "focal"),
         _of_rows(HingeLoss, "hinge"),
     ),
-    "multilabel": (_of_rows(LogLoss, "log_loss", "binary"),),
+    "multilabel": (
+        _of_rows(LogLoss, "log_loss", "binary"),
+        _of_rows(FocalLoss, "focal"),
+        _of_rows(HingeLoss, "hinge"),
+    ),
     "multiclass": (
         _of_classes(Softmax, "multi:softmax", "log_loss", "multiclass", "binary:logistic"),
         _of_classes(OneVsRest, "multiclassova", "multiclass_ova", "ova", "ovr"),
