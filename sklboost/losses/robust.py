@@ -56,7 +56,9 @@ class _RobustLoss(RowLoss):
         targets = np.atleast_2d(y)
         start = self.start(y, weight)[:, np.newaxis]
         _, hessian = self.gradients(targets, np.repeat(start, targets.shape[1], axis=1))
-        return float(np.mean([weighted_mean(own, weight) for own in hessian]))
+        is_known = ~np.isnan(targets)
+        weights = np.broadcast_to(weight if len(weight) else 1.0, targets.shape)
+        return weighted_mean(hessian[is_known], weights[is_known])
 
 
 class Huber(_RobustLoss):
