@@ -140,11 +140,11 @@ def _observed(latent):
 
 
 def _real(name, seed):
-    raw = _loader().load(name)
-    X = _numeric(raw["X"], raw["cat"])
+    raw = loader().load(name)
+    X = numeric(raw["X"], raw["cat"])
     y = np.asarray(raw["y"])
     if "test" in raw:  # several seeds need several splits: ours replaces the published one
-        X = np.concatenate([X, _numeric(raw["test"][0], raw["cat"], like=raw["X"])])
+        X = np.concatenate([X, numeric(raw["test"][0], raw["cat"], like=raw["X"])])
         y = np.concatenate([y, np.asarray(raw["test"][1])])
 
     y = y.astype(np.float64) if raw["task"] == "regression" else _codes(y)
@@ -153,7 +153,7 @@ def _real(name, seed):
     return Dataset(name, raw["task"], X[train], y[train], X[test], y[test])
 
 
-def _numeric(X, categorical, like=None):
+def numeric(X, categorical, like=None):
     """Return X as float64: categories as ordinal codes, missing values as NaN.
 
     float64 is what a user's table holds. Codes are the ranks of the sorted categories of `like`
@@ -179,7 +179,7 @@ def _codes(y):
     return np.unique(y, return_inverse=True)[1]
 
 
-def _loader():
+def loader():
     beside = Path(__file__).resolve().parents[2] / "shared" / "data"
     folder = Path(os.environ.get("SKLBOOST_DATA", beside))
     if not (folder / "load.py").is_file():

@@ -55,6 +55,9 @@ def made_kernel(function: Callable, name: str | None) -> Callable:
         Tells its code on disk from that of the same loop around others. None: nothing is kept,
         since what it is made around may not be what it was.
     """
+    # Compiled code is found by its symbol, which has the function's name and a number that counts
+    # in each process anew. Two of one name, from files written by two processes, could be one.
+    function.__qualname__ = f"{function.__qualname__} around {name}"
     return _compiled(function, {}, name)
 
 

@@ -127,6 +127,8 @@ class TreeParams(NamedTuple):
     max_depth: int  # at least 1; a large number: no limit
     max_leaves: int  # likewise
     best_first: int  # 1: lossguide, 0: depthwise
+    linear_tree: int  # 1: its leaves are linear
+    linear_lambda: float
     num_parallel_tree: int  # trees that a round adds to each output
 
     def trees_per_round(self, n_outputs: int) -> int:
@@ -166,6 +168,44 @@ PARAMS_DTYPE = np.dtype(
 )
 
 
+# One feature of a linear leaf.
+LINEAR_TERM_DTYPE = np.dtype(
+    [
+        ("slope", np.float64),  # learning rate included
+        ("centre", np.float64),  # mean of its rows, weighted by their hessians
+        ("feature", np.int64),
+    ],
+    align=True,
+)
+
+
+class LinearLeaves(NamedTuple):
+    """What linear leaves add to their values, in the order of the nodes of all trees.
+
+    A row in node k gets, beside ``nodes[k].value``::
+
+        shifts[k] + sum of slope * (x[feature] - centre)
+
+    over the terms of k, but no less and no more than its limits; or nothing, if one of these x is
+    missing or infinite.
+
+    Attributes
+    ----------
+    starts : ndarray of int64, shape (n_nodes_of_all_trees + 1,)
+        Node k has ``terms[starts[k]:starts[k + 1]]``.
+    shifts : ndarray of float64, shape (n_nodes_of_all_trees,)
+        0 unless some of the leaf's rows have missing or infinite values.
+    limits : ndarray of float64, shape (n_nodes_of_all_trees, 2)
+        The least and the most that one of the leaf's own rows gets.
+    terms : recarray of LINEAR_TERM_DTYPE, shape (n_terms,)
+    """
+
+    starts: np.ndarray
+    shifts: np.ndarray
+    limits: np.ndarray
+    terms: np.recarray
+
+
 class Trees(NamedTuple):
     """Finished trees, one after the other.
 
@@ -179,12 +219,15 @@ class Trees(NamedTuple):
         Splits that pruning removed from each tree.
     params : ndarray of PARAMS_DTYPE, shape (n_trees,)
         The settings each tree was grown with.
+    linear : LinearLeaves or None
+        None: all leaves are constant.
     """
 
     nodes: np.ndarray
     starts: np.ndarray
     n_pruned: np.ndarray
     params: np.ndarray
+    linear: LinearLeaves | None = None
 
 
 class BinCuts(NamedTuple):
@@ -258,6 +301,8 @@ class Model(NamedTuple):
         The settings each tree was grown with.
     n_features : int
         Number of columns of the training data.
+    linear : LinearLeaves or None
+        None: all leaves are constant.
     """
 
     nodes: np.recarray
@@ -270,6 +315,12 @@ class Model(NamedTuple):
     base_score: np.ndarray
     params: np.recarray
     n_features: int
+    linear: LinearLeaves | None = None
+
+    @property
+    def constant(self) -> "Model":
+        """The same with constant leaves: what kernels take, apart from its linear leaves."""
+        return self if self.linear is None else self._replace(linear=None)
 
     def params_of(self, tree: int) -> TreeParams:
         """Give the settings of one tree."""

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklboost.compiling import kernel
+from sklboost.data.raw import RawMatrix
 from sklboost.hashing import hash_key
 from sklboost.losses.base import Loss
 from sklboost.losses.gradients import (
@@ -22,7 +23,7 @@ from sklboost.losses.gradients import (
     compile_loss,
     fill_gradients,
 )
-from sklboost.parallel import ThreadTeam, assemble, barrier
+from sklboost.parallel import ThreadTeam, assemble, barrier, share
 from sklboost.structs import (
     NODE_DTYPE,
     PARAMS_DTYPE,
@@ -34,9 +35,10 @@ from sklboost.structs import (
 )
 from sklboost.tree.column_sampling import ColumnSample, allocate_column_sample
 from sklboost.tree.growing import Draws, Scores, TreeKeys, grow_tree
+from sklboost.tree.linear_leaves import fit_linear_leaves
 from sklboost.tree.quantization import Derivatives, weigh
 from sklboost.tree.renewal import Renewal, allocate_renewal, fill_residuals, renewal_of
-from sklboost.tree.row_sampling import RowSample, allocate_row_sample, row_keys
+from sklboost.tree.row_sampling import RowSample, allocate_row_sample, is_drawn, row_keys
 from sklboost.tree.workspace import allocate_workspace
 
 # A call of a kernel takes as long as a tree of a few hundred rows, waking a team as long as one of
@@ -145,6 +147,16 @@ def store_tree(growing, grown, tree):
     grown.n_pruned[tree] = growing.counts[0].n_pruned
 
 
+@kernel
+def leave_out(team, turn, state, hessian):
+    """Set the hessians of the rows that were not drawn to 0, as gradient-based sampling does."""
+    key = hash_key(state.sampling_seed, turn, _ROWS)
+    start, stop = share(team, state.y.shape[1])
+    for row in range(start, stop):
+        if not is_drawn(state.rows.keys[row], key, state.rows.chances[0]):
+            hessian[:, row] = 0.0
+
+
 class Rounds:
     """Does rounds of boosting, some at a time, on the same data.
 
@@ -166,6 +178,8 @@ class Rounds:
         Decides which rows and features are drawn.
     at_once : tuple of int
         The least and the most rounds that may be done in one call.
+    raw : RawMatrix or None
+        The values of the rows, for linear leaves, one turn a call. None: leaves are constant.
 
     Attributes
     ----------
@@ -189,12 +203,13 @@ class Rounds:
         seed: int,
         sampling_seed: int,
         at_once: tuple[int, int],
+        raw: RawMatrix | None = None,
     ):
         y = np.ascontiguousarray(np.atleast_2d(y))
         gradient, hessian = np.empty((2, *raw_score.shape), dtype=np.float32)
         derivatives = weigh(gradient, hessian, weight)
         scratch = allocate_scratch(team.size)
-        self._team = team
+        self._team, self._raw = team, raw
         seeds = (seed, sampling_seed)
         n_samples = y.shape[1]
         rows = allocate_row_sample(n_samples, params, team.size)
@@ -215,6 +230,8 @@ class Rounds:
         room = _NODES_PER_CALL // (capacity * self._n_outputs)
         # rounds of several turns one by one, in as many calls as it takes
         least, most = at_once if self._turns_per_round == 1 else (1, self._turns_per_round)
+        if raw is not None:
+            least, most = 1, 1
         self._turns_at_once = max(1, min(max(worth, least), room, most, _ROUNDS_PER_CALL))
         self.n_at_once = self._turns_at_once if self._turns_per_round == 1 else 1
         n_trees = self._turns_at_once * self._n_outputs
@@ -251,9 +268,20 @@ class Rounds:
             self._loss.explain_fault(int(faults.min()))
         n_trees = (stop - start) * self._n_outputs
         starts = grown.starts[: n_trees + 1].copy()
-        return Trees(
+        trees = Trees(
             grown.nodes[: starts[-1]].copy(),
             starts,
             grown.n_pruned[:n_trees].copy(),
             np.full(n_trees, np.array(tuple(params), PARAMS_DTYPE)),
         )
+        return trees if self._raw is None else self._with_lines(start, trees, self._raw, params)
+
+    def _with_lines(self, turn: int, trees: Trees, raw: RawMatrix, params: TreeParams) -> Trees:
+        """Make the leaves of one turn's trees linear."""
+        team, state, derivatives = self._team, self._state, self._state.derivatives
+        if params.subsample < 1.0 and params.gradient_based == 0:
+            # a copy: the turns of a round share the derivatives
+            derivatives = derivatives._replace(hessian=derivatives.hessian.copy())
+            team.run(leave_out, turn, state, derivatives.hessian)
+        linear = fit_linear_leaves(team, trees, raw, derivatives, params, state.raw_score)
+        return trees._replace(linear=linear)

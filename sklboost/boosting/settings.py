@@ -30,6 +30,8 @@ def tree_params(
     sampling_method: str,
     path_smooth: float,
     extra_trees: bool,
+    linear_tree: bool,
+    linear_lambda: float,
     num_parallel_tree: int,
 ) -> TreeParams:
     """Cast the settings of a tree once and for all.
@@ -59,6 +61,8 @@ def tree_params(
         max_depth=min(int(max_depth) or _NO_LIMIT, _NO_LIMIT),
         max_leaves=min(int(max_leaves) or _NO_LIMIT, _NO_LIMIT),
         best_first=int(grow_policy == "lossguide"),
+        linear_tree=int(linear_tree),
+        linear_lambda=float(linear_lambda),
         num_parallel_tree=int(num_parallel_tree),
     )
 

@@ -43,6 +43,11 @@ def check_booster(estimator: Any, continued: Continued | None) -> None:
             "gradients, which the trees of a round share; use sampling_method='uniform', or "
             "num_parallel_tree=1"
         )
+    if estimator.booster == "dart" and estimator.linear_tree:
+        raise ValueError(
+            "linear_tree=True does not go with booster='dart', which scales constant leaves only: "
+            "set linear_tree=False, or booster='gbtree'"
+        )
     if continued is None:
         return
     if estimator.booster == "dart":

@@ -91,7 +91,13 @@ class XGBClassifierLite(ClassifierMixin, ClassifierParameters, BaseBooster):
         if self._task != "multiclass":
             check_prior(self.base_score)
         size = 1 if self._task == "binary" else len(self.classes_)
-        return cast(ClassLoss, find_objective(self.objective, self._task).make(size, vars(self)))
+        loss = cast(ClassLoss, find_objective(self.objective, self._task).make(size, vars(self)))
+        if self.calibrated_prior and loss.link not in ("logit", "softmax"):
+            raise ValueError(
+                f"calibrated_prior=True: objective={loss.name!r} has no probabilities that a shift "
+                "of the raw scores would correct; choose 'binary:logistic' or 'multi:softprob'"
+            )
+        return loss
 
     def _choose_classes(
         self, y: np.ndarray, weight: np.ndarray, continued: Continued | None

@@ -40,6 +40,8 @@ TREE_PARAMETERS = (
     *(name for name in names_of(TreeParameters) if name != "max_bin"),
     *names_of(SamplingParameters),
 )
+# Counted in rows, so in the unit of the loss's hessians.
+_PER_ROW = ("reg_lambda", "reg_alpha", "gamma", "min_child_weight", "path_smooth")
 
 
 class Clock:
@@ -193,11 +195,10 @@ def _train(
     plan: Plan,
 ) -> Training:
     """Train on the rows of the task; the plan says for how long and who watches."""
-    params = tree_params(
-        **{name: getattr(estimator, name) for name in TREE_PARAMETERS},
-        num_parallel_tree=estimator._rounds_and_trees[1],
-    )
-    rows = task.rows
+    rows, settings = task.rows, {name: getattr(estimator, name) for name in TREE_PARAMETERS}
+    unit = task.loss.unit(rows.targets, rows.weight)
+    settings |= {name: unit * settings[name] for name in _PER_ROW}
+    params = tree_params(**settings, num_parallel_tree=estimator._rounds_and_trees[1])
     raw_score = _raw_scores(rows, start, task.continued)
     step = min(params.max_delta_step, task.loss.largest_step)
     params = params._replace(max_delta_step=float(step))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sklboost.structs import Model
+from sklboost.structs import LinearLeaves, Model
 from sklboost.tree.formulas import leaf_weight, similarity_at
 
 
@@ -17,14 +17,22 @@ def node_table(model: Model, feature_names: Sequence[str]) -> dict[str, list]:
         ``Tree``, ``Node``, ``ID``, ``Feature`` ("Leaf" for a leaf), ``Split`` (x < this goes to
         ``Yes``, else to ``No``), ``Missing``, ``Gain`` (for a leaf its value, as in XGBoost),
         ``Cover``, ``Category`` (None), ``Similarity`` and ``Output`` (the leaf weight the node has
-        or would have, before the learning rate).
+        or would have, before the learning rate). With linear leaves also what these add to their
+        value for values x, None for other nodes: ``Shift``, ``Slopes`` and ``Centres`` (dicts by
+        name), ``Least`` and ``Most``. It is ``Shift + sum of slope * (x - centre)``, within the
+        last two.
     """
-    table: dict[str, list] = {name: [] for name in _COLUMNS}
+    columns = _COLUMNS if model.linear is None else _COLUMNS + _LINEAR_COLUMNS
+    table: dict[str, list] = {name: [] for name in columns}
     for tree in range(model.n_trees):
         start, stop = model.tree_starts[tree], model.tree_starts[tree + 1]
         for number, node in enumerate(model.nodes[start:stop]):
             for name, value in _node_row(model, tree, number, node, feature_names).items():
                 table[name].append(value)
+            if model.linear is not None:
+                line = _line(model.linear, start + number, node.left < 0, feature_names)
+                for name, value in zip(_LINEAR_COLUMNS, line, strict=True):
+                    table[name].append(value)
     return table
 
 
@@ -32,6 +40,20 @@ _COLUMNS = (
     *("Tree", "Node", "ID", "Feature", "Split", "Yes", "No", "Missing"),
     *("Gain", "Cover", "Category", "Similarity", "Output"),
 )
+_LINEAR_COLUMNS = ("Shift", "Slopes", "Centres", "Least", "Most")
+
+
+def _line(
+    linear: LinearLeaves, position: int, is_leaf: bool, feature_names: Sequence[str]
+) -> tuple[object, ...]:
+    if not is_leaf:
+        return (None,) * len(_LINEAR_COLUMNS)
+    terms = linear.terms[linear.starts[position] : linear.starts[position + 1]].view(np.recarray)
+    names = [feature_names[feature] for feature in terms.feature]
+    slopes = dict(zip(names, terms.slope.tolist(), strict=True))
+    centres = dict(zip(names, terms.centre.tolist(), strict=True))
+    least, most = linear.limits[position].tolist()
+    return float(linear.shifts[position]), slopes, centres, least, most
 
 
 def _node_row(

@@ -35,6 +35,9 @@ class Loss:
     largest_step : float
         The most that a leaf weight may be, in absolute value: a limit for losses whose parabola is
         soon far from the loss itself. Infinite: none.
+    hessian_is_bound : bool
+        Whether what is given for the hessian is not the second derivative but at least as much,
+        because that is 0 or less in places or falls so fast that Newton's steps would have no end.
     renewal : ndarray of float64, shape (n_outputs,) or (0,)
         Where the hessian says nothing, leaf weights are renewed after the tree is grown: the
         quantile of this level of ``y - raw score`` in each leaf, rows weighted with hessians.
@@ -47,6 +50,7 @@ class Loss:
     block: Any = None
     link = "identity"
     largest_step = np.inf
+    hessian_is_bound = False
     renewal = np.empty(0)
 
     def gradients(self, y: np.ndarray, raw_score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -63,8 +67,22 @@ class Loss:
         """Give the constant raw scores of least loss, shape (n_outputs,); 0 if not known."""
         return np.zeros(self.n_outputs)
 
+    def unit(self, y: np.ndarray, weight: np.ndarray) -> float:
+        """Give the hessian of a typical row, where it depends on the unit of the targets; else 1.
+
+        Whatever is compared with sums of hessians or derived from them (`reg_lambda`, `reg_alpha`,
+        `gamma`, `min_child_weight`) is counted in it, as if the loss were divided by it.
+        """
+        return 1.0
+
     def raw_of(self, prediction: float) -> np.ndarray:
-        """Give the raw scores, shape (n_outputs,), that stand for this prediction."""
+        """Give the raw scores, shape (n_outputs,), that stand for this prediction.
+
+        Raises
+        ------
+        ValueError
+            If the loss has no such prediction.
+        """
         return np.full(self.n_outputs, prediction)
 
     def predictions(self, raw_score: np.ndarray) -> np.ndarray:

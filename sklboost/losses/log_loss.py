@@ -11,7 +11,7 @@ from sklboost.elementary import exp_of_negative, log_of_one_plus
 from sklboost.losses.base import ClassLoss
 from sklboost.losses.rows import RowLoss
 from sklboost.losses.squared_error import known_means
-from sklboost.losses.targets import check_within
+from sklboost.losses.targets import check_base_score, check_within
 
 # Of start values in log-odds: where all targets are 0, or 1, the best constant is infinite.
 _LARGEST_START = 16.0
@@ -51,6 +51,7 @@ class LogLoss(RowLoss, ClassLoss):
 
     def raw_of(self, prediction: float) -> np.ndarray:
         """Give the log-odds of a probability."""
+        check_base_score(prediction, self.name, 0.0, 1.0)
         return np.full(self.n_outputs, np.log(prediction) - np.log1p(-prediction))
 
     def predictions(self, raw_score: np.ndarray) -> np.ndarray:

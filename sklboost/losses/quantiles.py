@@ -16,15 +16,28 @@ from sklboost.losses.base import by_rows
 from sklboost.losses.rows import RowLoss
 
 
-class QuantileError(RowLoss):
-    """The loss of quantiles; one output for each level, from the lowest to the highest."""
-
-    name = "reg:quantileerror"
-    parameter = "quantile_alpha"
+class OrderedLevels(RowLoss):
+    """A loss of one level or several: an output for each, predictions from lowest to highest."""
 
     def __init__(self, n_targets: int = 1, parameters: tuple[float, ...] = (0.5,)):
         super().__init__(n_targets, tuple(sorted(parameters)))
         self._n_levels = len(parameters)
+
+    def predictions(self, raw_score: np.ndarray) -> np.ndarray:
+        """Give them in order, shape (n_samples,) or (n_samples, n_levels * n_targets)."""
+        levels = raw_score.reshape(self._n_levels, -1, raw_score.shape[1])
+        return by_rows(np.sort(levels, axis=0).reshape(raw_score.shape))
+
+
+class QuantileError(OrderedLevels):
+    """The loss of quantiles; one output for each level, from the lowest to the highest."""
+
+    name = "reg:quantileerror"
+    parameter = "quantile_alpha"
+    hessian_is_bound = True
+
+    def __init__(self, n_targets: int = 1, parameters: tuple[float, ...] = (0.5,)):
+        super().__init__(n_targets, parameters)
         self.renewal = self.parameters
         if len(parameters) > 1:
             self.link = "other"  # they are put in order
@@ -51,11 +64,6 @@ class QuantileError(RowLoss):
                 for output, level in enumerate(self.parameters)
             ]
         )
-
-    def predictions(self, raw_score: np.ndarray) -> np.ndarray:
-        """Give quantiles in order, shape (n_samples,) or (n_samples, n_levels * n_targets)."""
-        levels = raw_score.reshape(self._n_levels, -1, raw_score.shape[1])
-        return by_rows(np.sort(levels, axis=0).reshape(raw_score.shape))
 
 
 class AbsoluteError(QuantileError):

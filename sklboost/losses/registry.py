@@ -8,10 +8,18 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from sklboost.losses.base import Loss
+from sklboost.losses.counts import Gamma, Poisson, Tweedie
+from sklboost.losses.expectile import ExpectileError
+from sklboost.losses.focal import FocalLoss
+from sklboost.losses.hinge import HingeLoss
 from sklboost.losses.log_loss import LogisticRegression, LogLoss
+from sklboost.losses.one_vs_rest import OneVsRest
+from sklboost.losses.percentage import AbsolutePercentageError
 from sklboost.losses.quantiles import AbsoluteError, QuantileError
+from sklboost.losses.robust import Fair, Huber, LogCosh, PseudoHuber
 from sklboost.losses.softmax import Softmax
 from sklboost.losses.squared_error import SquaredError
+from sklboost.losses.squared_log_error import SquaredLogError
 
 
 class Objective(NamedTuple):
@@ -57,12 +65,35 @@ OBJECTIVES: dict[str, tuple[Objective, ...]] = {
         _of_rows(SquaredError, "squared_error", "regression", "l2", "mse", "reg:linear"),
         _of_rows(AbsoluteError, "absolute_error", "regression_l1", "l1", "mae"),
         _of_rows(QuantileError, "quantile"),
+        _of_rows(ExpectileError, "expectile"),
+        _of_rows(Huber, "huber"),
+        _of_rows(PseudoHuber, "pseudo_huber"),
+        _of_rows(LogCosh, "logcosh"),
+        _of_rows(Fair, "fair"),
+        _of_rows(AbsolutePercentageError, "mape", "mean_absolute_percentage_error"),
+        _of_rows(SquaredLogError, "msle", "squared_log_error"),
+        _of_rows(Poisson, "poisson"),
+        _of_rows(Gamma, "gamma"),
+        _of_rows(Tweedie, "tweedie"),
         _of_rows(LogisticRegression, "binary:logistic", "cross_entropy", "xentropy"),
     ),
-    "binary": (_of_rows(LogLoss, "log_loss", "binary", "multi:softprob", "multi:softmax"),),
-    "multilabel": (_of_rows(LogLoss, "log_loss", "binary"),),
+    "binary": (
+        _of_rows(
+            LogLoss,
+            *("log_loss", "binary", "multi:softprob", "multi:softmax"),
+            *("multi:onevsrest", "multiclassova"),
+        ),
+        _of_rows(FocalLoss, "focal"),
+        _of_rows(HingeLoss, "hinge"),
+    ),
+    "multilabel": (
+        _of_rows(LogLoss, "log_loss", "binary"),
+        _of_rows(FocalLoss, "focal"),
+        _of_rows(HingeLoss, "hinge"),
+    ),
     "multiclass": (
         _of_classes(Softmax, "multi:softmax", "log_loss", "multiclass", "binary:logistic"),
+        _of_classes(OneVsRest, "multiclassova", "multiclass_ova", "ova", "ovr"),
     ),
 }
 

@@ -62,6 +62,7 @@ class Softmax(ClassLoss):
 
     name = "multi:softprob"
     link = "softmax"
+    hessian_is_bound = True
     block = staticmethod(softmax_block)
 
     def __init__(self, n_outputs: int):

@@ -1,4 +1,4 @@
-"""Which targets a loss is defined for."""
+"""Which targets and which predictions a loss is defined for."""
 
 import numpy as np
 
@@ -36,4 +36,27 @@ def check_within(
     raise ValueError(
         f"{name}[{position}]={y[place]:g}: objective={objective!r} needs targets {words}; choose "
         "another objective, or transform the targets"
+    )
+
+
+def check_labels(y: np.ndarray, name: str, objective: str) -> None:
+    """Raise ValueError for the first target that is neither 0 nor 1; NaN is let pass."""
+    is_other = ~np.isnan(y) & (y != 0.0) & (y != 1.0)
+    if is_other.any():
+        place = np.unravel_index(np.argmax(is_other), y.shape)
+        position = ", ".join(str(int(index)) for index in place)
+        raise ValueError(
+            f"{name}[{position}]={y[place]:g}: objective={objective!r} needs targets 0 and 1; for "
+            "probabilities choose 'binary:logistic'"
+        )
+
+
+def check_base_score(prediction: float, objective: str, least: float, most: float = np.inf) -> None:
+    """Raise ValueError unless a prediction lies between two numbers, both excluded."""
+    if least < prediction < most:
+        return
+    words = f"> {least:g}" if most == np.inf else f"between {least:g} and {most:g}, both excluded"
+    raise ValueError(
+        f"base_score={prediction:g}: it is a prediction, and those of objective={objective!r} are "
+        f"{words}; give such a number, or None for the best constant"
     )

@@ -10,11 +10,13 @@ import numpy as np
 from sklboost.compiling import kernel
 from sklboost.structs import (
     ALL_ROWS,
+    LINEAR_TERM_DTYPE,
     NODE_DTYPE,
     PARAMS_DTYPE,
     ROUTE_DTYPE,
     TOP_LEVELS,
     TOP_SPLIT_DTYPE,
+    LinearLeaves,
     Model,
     Trees,
     TreeTops,
@@ -47,6 +49,7 @@ def assemble_model(trees: Trees, base_score: np.ndarray, n_features: int) -> Mod
         base_score=base_score,
         params=trees.params.view(np.recarray),
         n_features=n_features,
+        linear=trees.linear,
     )
 
 
@@ -62,17 +65,19 @@ def no_trees() -> Trees:
 
 def first_trees(trees: Trees, n_trees: int) -> Trees:
     """Give the first of some trees."""
+    n_nodes = int(trees.starts[n_trees])
     return Trees(
-        trees.nodes[: trees.starts[n_trees]],
+        trees.nodes[:n_nodes],
         trees.starts[: n_trees + 1],
         trees.n_pruned[:n_trees],
         trees.params[:n_trees],
+        None if trees.linear is None else first_linear(trees.linear, n_nodes),
     )
 
 
 def trees_of(model: Model) -> Trees:
     """Give the trees of a model."""
-    return Trees(model.nodes, model.tree_starts, model.n_pruned, model.params)
+    return Trees(model.nodes, model.tree_starts, model.n_pruned, model.params, model.linear)
 
 
 def join_trees(parts: Sequence[Trees]) -> Trees:
@@ -83,7 +88,35 @@ def join_trees(parts: Sequence[Trees]) -> Trees:
         np.cumsum(np.concatenate([[0], *sizes]), dtype=np.int64),
         np.concatenate([part.n_pruned for part in parts]),
         np.concatenate([part.params for part in parts], dtype=PARAMS_DTYPE),
+        join_linear([(part.linear, len(part.nodes)) for part in parts]),
     )
+
+
+def first_linear(linear: LinearLeaves, n_nodes: int) -> LinearLeaves:
+    """Give the linear leaves among the first nodes."""
+    starts = linear.starts[: n_nodes + 1]
+    terms = linear.terms[: starts[-1]].view(np.recarray)
+    return LinearLeaves(starts, linear.shifts[:n_nodes], linear.limits[:n_nodes], terms)
+
+
+def join_linear(parts: Sequence[tuple[LinearLeaves | None, int]]) -> LinearLeaves | None:
+    """Put linear leaves behind one another, given with their numbers of nodes; None if all are."""
+    if all(linear is None for linear, _ in parts):
+        return None
+    whole = [linear or _constant_leaves(n_nodes) for linear, n_nodes in parts]
+    counts = [np.diff(linear.starts) for linear in whole]
+    return LinearLeaves(
+        np.cumsum(np.concatenate([[0], *counts]), dtype=np.int64),
+        np.concatenate([linear.shifts for linear in whole]),
+        np.concatenate([linear.limits for linear in whole]),
+        np.concatenate([linear.terms for linear in whole]).view(np.recarray),
+    )
+
+
+def _constant_leaves(n_nodes: int) -> LinearLeaves:
+    starts = np.zeros(n_nodes + 1, dtype=np.int64)
+    limits = np.zeros((n_nodes, 2))
+    return LinearLeaves(starts, np.zeros(n_nodes), limits, records(0, LINEAR_TERM_DTYPE))
 
 
 def allocate_tops(n_splits: int, n_trees: int, features: np.ndarray) -> TreeTops:

@@ -54,6 +54,7 @@ def params(**changes):
     plain |= dict(subsample=1.0, sampling_method="uniform", path_smooth=0.0, extra_trees=False)
     plain |= dict(ccp_alpha=0.0, num_parallel_tree=1)
     plain |= dict(colsample_bytree=1.0, colsample_bylevel=1.0, colsample_bynode=1.0)
+    plain |= dict(linear_tree=False, linear_lambda=0.0)
     return tree_params(**(plain | dict(max_delta_step=0.0, pruning="post") | changes))
 
 

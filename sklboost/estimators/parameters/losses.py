@@ -4,12 +4,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sklboost.estimators.parameters.about import about
-from sklboost.estimators.parameters.rules import Rule, is_finite
+from sklboost.estimators.parameters.rules import Rule, is_finite, number
 
 
 def _are_levels(value: Any) -> bool:
     values = value if isinstance(value, list | tuple) else [value]
     return len(values) > 0 and all(is_finite(one) and 0 < one < 1 for one in values)
+
+
+_LEVELS = Rule(
+    "float or list of float",
+    "a number between 0 and 1, both excluded, or a list of such numbers",
+    _are_levels,
+)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -29,14 +36,61 @@ class LossParameters:
     quantile_alpha: Any = field(
         default=0.5,
         metadata=about(
-            Rule(
-                "float or list of float",
-                "a number between 0 and 1, both excluded, or a list of such numbers",
-                _are_levels,
-            ),
+            _LEVELS,
             """
             Level of ``objective="reg:quantileerror"``. Of several levels each is a column of the
             predictions, from the lowest to the highest.
+            """,
+        ),
+    )
+    expectile_alpha: Any = field(
+        default=0.5,
+        metadata=about(
+            _LEVELS,
+            """
+            Level of ``objective="reg:expectileerror"``, or several, as for `quantile_alpha`. 0.5 is
+            squared error.
+            """,
+        ),
+    )
+    huber_slope: float = field(
+        default=1.0,
+        metadata=about(
+            number(0, excluded=True),
+            """
+            Of ``objective="reg:huber"`` and ``"reg:pseudohubererror"``: the residual, in the unit
+            of the target, at which squared error turns into absolute error.
+            """,
+        ),
+    )
+    fair_c: float = field(
+        default=1.0,
+        metadata=about(
+            number(0, excluded=True),
+            """
+            The same of ``objective="reg:fair"``.
+            """,
+        ),
+    )
+    tweedie_variance_power: float = field(
+        default=1.5,
+        metadata=about(
+            Rule(
+                "float", "a number from 1 to 2", lambda value: is_finite(value) and 1 <= value <= 2
+            ),
+            """
+            Of ``objective="reg:tweedie"``: the variance of targets is in proportion to this power
+            of their mean. 1 is Poisson, 2 gamma.
+            """,
+        ),
+    )
+    focal_gamma: float = field(
+        default=2.0,
+        metadata=about(
+            number(0),
+            """
+            Of ``objective="binary:focal"``: how much less rows count that are predicted well. 0 is
+            log loss.
             """,
         ),
     )

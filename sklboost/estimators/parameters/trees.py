@@ -144,3 +144,24 @@ class TreeParameters:
             """,
         ),
     )
+    linear_tree: bool = field(
+        default=False,
+        metadata=about(
+            FLAG,
+            """
+            Whether leaves are linear functions of the features on the way to them, as in
+            LightGBM, instead of constants: better for smooth targets, slower. Rows without a
+            finite value of one of these features get the constant.
+            """,
+        ),
+    )
+    linear_lambda: float = field(
+        default=1.0,
+        metadata=about(
+            number(0),
+            """
+            L2 penalty on the slopes of linear leaves, each times the largest distance of its
+            feature from the leaf's mean: like `reg_lambda`, it is measured in cover.
+            """,
+        ),
+    )
