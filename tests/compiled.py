@@ -37,6 +37,8 @@ def fit_all(X, values, **more_settings):
         (XGBClassifierLite, labels, np.ones(n, dtype=int), dict(n_jobs=np.int64(2))),
         (XGBClassifierLite, np.digitize(signal, [-1, 1]), None, dict(random_state=1)),
         (XGBClassifierLite, np.digitize(signal, [-1, 1]), None, vector_trees),
+        (XGBRegressorLite, values[:, 1:4], None, {}),
+        (XGBClassifierLite, np.asfortranarray(values[:, 1:4] > 0), np.ones(n), {}),
         (XGBRegressorLite, np.arange(n) % 5, None, leaf_wise | other_types | limits),
         (XGBRegressorLite, signal, None, dict(pruning="pre")),
         (XGBRegressorLite, signal, None, dict(subsample=np.float32(0.5), colsample_bynode=0.5)),

@@ -41,7 +41,7 @@ def add_linear_parts(team, linear, leaf_of, raw, raw_score):
     """
     start, stop = share(team, len(leaf_of))
     for row in range(start, stop):
-        raw_score[row] += linear_part(linear, leaf_of[row], raw, row)
+        raw_score[row] += linear_part(linear, np.int64(leaf_of[row]), raw, row)
 
 
 @kernel
