@@ -226,7 +226,7 @@ class Tree:
             smaller = min(left.hessian, right.hessian)
             if smaller <= 0 or smaller < settings.min_child_weight:
                 continue
-            if self.sign(feature, threshold) * (right.weight - left.weight) < 0:
+            if np.any(self.sign(feature, threshold) * (right.weight - left.weight) < 0):
                 continue
             gain = left.similarity + right.similarity - node.similarity
             if abs(gain) <= ROUNDING * (abs(left.similarity) + abs(right.similarity)):

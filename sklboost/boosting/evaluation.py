@@ -153,7 +153,8 @@ class Evaluation:
         self._cuts = cuts
         if not validation:
             return
-        n_rounds = len(grown.n_pruned) // loss.n_outputs
+        # a round has at least one tree for each output, or one for all
+        n_rounds = len(grown.n_pruned) * max(1, grown.outputs.shape[1]) // loss.n_outputs
         means = [metric.mean_loss for metric in metrics if metric.mean_loss is not None]
         losses = mean_losses(means, loss.n_outputs)
         self._rows = [lay_out_rows(team, own.X, cuts, own.raw_score) for own in validation]

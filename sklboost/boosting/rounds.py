@@ -1,4 +1,4 @@
-"""Rounds of boosting: gradients of the loss, one tree per output, new raw scores.
+"""Rounds of boosting: gradients of the loss, one tree per output or for all, new raw scores.
 
 In: a binned matrix, targets, weights, a loss, settings. Out: trees.
 
@@ -26,6 +26,7 @@ from sklboost.losses.gradients import (
 from sklboost.parallel import ThreadTeam, assemble, barrier, share
 from sklboost.structs import (
     NODE_DTYPE,
+    OUTPUT_DTYPE,
     PARAMS_DTYPE,
     FeatureRules,
     TrainingBins,
@@ -109,6 +110,7 @@ def boost_rounds(team, turns, state, params, workspace, grown):
     raw_score, derivatives = state.raw_score, state.derivatives
     gradient, hessian = derivatives.gradient, derivatives.hessian
     tree = 0
+    n_tree_outputs = len(workspace.gradients.packed)
     for turn in range(turns[0], turns[1]):
         if turn % params.num_parallel_tree == 0:
             y, scratch = state.y, state.scratch
@@ -116,10 +118,11 @@ def boost_rounds(team, turns, state, params, workspace, grown):
                 fill_gradients(team, state.loss, y, raw_score, gradient, hessian, scratch)
             fill_residuals(team, y, raw_score, state.renewal)
             barrier(team)
-        for output in range(raw_score.shape[0]):
+        for output in range(0, len(raw_score), n_tree_outputs):
+            stop = output + n_tree_outputs
             own = Derivatives(
-                gradient[output],
-                hessian[output],
+                gradient[output:stop],
+                hessian[output:stop],
                 derivatives.weight,
                 derivatives.unit,
                 derivatives.slack,
@@ -130,7 +133,7 @@ def boost_rounds(team, turns, state, params, workspace, grown):
                 np.int64(hash_key(state.sampling_seed, turn, _FEATURES - output)),
             )
             draws = Draws(keys, state.rows, state.columns)
-            scores = Scores(raw_score[output], renewal_of(state.renewal, output))
+            scores = Scores(raw_score[output:stop], renewal_of(state.renewal, output, stop))
             grow_tree(team, state.matrix, own, draws, params, workspace, scores)
             if team.rank == 0:
                 store_tree(workspace.tree, grown, tree)
@@ -143,6 +146,9 @@ def store_tree(growing, grown, tree):
     start, n_nodes = grown.starts[tree], growing.counts[0].n_nodes
     for node in range(n_nodes):
         grown.nodes[start + node] = growing.nodes[node]
+        for output in range(grown.outputs.shape[1]):
+            own, kept = growing.outputs[node, output], grown.outputs[start + node, output]
+            kept.value, kept.gradient, kept.hessian = own.value, own.gradient, own.hessian
     grown.starts[tree + 1] = start + n_nodes
     grown.n_pruned[tree] = growing.counts[0].n_pruned
 
@@ -216,9 +222,10 @@ class Rounds:
         if params.subsample < 1.0:
             rows.keys[:] = row_keys(matrix.columns, y, derivatives.weight)
         columns = allocate_column_sample(rules, team.size)
-        self._workspace = allocate_workspace(matrix, params, team.size)
-        self._n_outputs = len(raw_score)
+        n_outputs, n_tree_outputs = len(raw_score), params.n_tree_outputs(len(raw_score))
+        self._workspace = allocate_workspace(matrix, params, n_tree_outputs, team.size)
         self._turns_per_round = params.num_parallel_tree
+        self._trees_per_turn = n_outputs // n_tree_outputs
         capacity = len(self._workspace.tree.nodes)
         renewal = allocate_renewal(loss.renewal, n_samples, capacity, team.size)
         compiled = compile_loss(loss, team.size)
@@ -226,20 +233,22 @@ class Rounds:
         self._state = RoundState(
             *(matrix, compiled, y, raw_score, derivatives, scratch, *seeds, rows, columns, renewal)
         )
-        worth = _VALUES_PER_CALL // (matrix.rows.size * self._n_outputs)
-        room = _NODES_PER_CALL // (capacity * self._n_outputs)
+        worth = _VALUES_PER_CALL // (matrix.rows.size * n_outputs)
+        room = _NODES_PER_CALL // (capacity * n_outputs)
         # rounds of several turns one by one, in as many calls as it takes
         least, most = at_once if self._turns_per_round == 1 else (1, self._turns_per_round)
         if raw is not None:
             least, most = 1, 1
         self._turns_at_once = max(1, min(max(worth, least), room, most, _ROUNDS_PER_CALL))
         self.n_at_once = self._turns_at_once if self._turns_per_round == 1 else 1
-        n_trees = self._turns_at_once * self._n_outputs
+        n_trees = self._turns_at_once * self._trees_per_turn
+        n_nodes = n_trees * capacity
         self.grown = Trees(
-            records(n_trees * capacity, NODE_DTYPE),
+            records(n_nodes, NODE_DTYPE),
             np.zeros(n_trees + 1, dtype=np.int64),
             np.empty(n_trees, dtype=np.int64),
             records(n_trees, PARAMS_DTYPE),
+            records((n_nodes, n_tree_outputs if n_tree_outputs > 1 else 0), OUTPUT_DTYPE),
         )
 
     def run(self, start: int, stop: int, params: TreeParams) -> Iterator[Trees]:
@@ -266,13 +275,14 @@ class Rounds:
         faults = state.loss.faults[state.loss.faults != NO_FAULT]
         if len(faults) > 0:
             self._loss.explain_fault(int(faults.min()))
-        n_trees = (stop - start) * self._n_outputs
+        n_trees = (stop - start) * self._trees_per_turn
         starts = grown.starts[: n_trees + 1].copy()
         trees = Trees(
             grown.nodes[: starts[-1]].copy(),
             starts,
             grown.n_pruned[:n_trees].copy(),
             np.full(n_trees, np.array(tuple(params), PARAMS_DTYPE)),
+            grown.outputs[: starts[-1]].copy(),
         )
         return trees if self._raw is None else self._with_lines(start, trees, self._raw, params)
 

@@ -41,7 +41,7 @@ def add_linear_parts(team, linear, leaf_of, raw, raw_score):
     """
     start, stop = share(team, len(leaf_of))
     for row in range(start, stop):
-        raw_score[row] += linear_part(linear, leaf_of[row], raw, row)
+        raw_score[row] += linear_part(linear, np.int64(leaf_of[row]), raw, row)
 
 
 @kernel
@@ -72,6 +72,6 @@ def add_linear_trees(team, model, linear, raw, trees, prepared, raw_score):
             scores = raw_score[tree % n_outputs, start : start + len(own.positions)]
             for index in range(len(scores)):
                 leaf = own.positions[index]
-                scores[index] += model.values[leaf]
+                scores[index] += model.values[0, leaf]
                 scores[index] += linear_part(linear, leaf, raw, start + index)
         start = next_task(team, 0) * n_rows

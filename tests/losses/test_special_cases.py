@@ -76,10 +76,9 @@ def test_values_by_hand():
 
 
 @pytest.mark.interpreted
-@pytest.mark.parametrize(
-    "loss", [Huber(), PseudoHuber(), LogCosh(), Fair()], ids=lambda own: own.name
-)
-def test_robust_hessians_are_a_quarter_of_the_weight_at_least(loss):
+@pytest.mark.parametrize("kind", [Huber, PseudoHuber, LogCosh, Fair])
+def test_robust_hessians_are_a_quarter_of_the_weight_at_least(kind):
+    loss = kind(1, (1.0,))
     residual = np.array([[1e-9, 1e-4, 0.3, 1.0, 5.0, 1e3, 1e9]])
     gradient, hessian = loss.gradients(np.zeros(residual.shape[1]), residual)
     weight = gradient / residual
@@ -112,8 +111,9 @@ def predictions(X, y, objective, weight=None, **parameters):
 def test_fits_of_special_cases(regression):
     X, y = regression
     squared = predictions(X, y, "reg:squarederror")
-    assert_array_equal(predictions(X, y, "reg:expectileerror"), squared)
-    assert_array_equal(predictions(X, y, "reg:huber", huber_slope=1e9), squared)
+    # but for the last bit of the start, which is found, not computed
+    assert_allclose(predictions(X, y, "reg:expectileerror"), squared, rtol=1e-12)
+    assert_allclose(predictions(X, y, "reg:huber", huber_slope=1e9), squared, rtol=1e-12)
     assert_allclose(
         predictions(X, y, "reg:squaredlogerror"),
         np.expm1(predictions(X, np.log1p(y), "reg:squarederror")),

@@ -165,3 +165,14 @@ class TreeParameters:
             """,
         ),
     )
+    multi_strategy: str = field(
+        default="one_output_per_tree",
+        metadata=about(
+            one_of("one_output_per_tree", "multi_output_tree"),
+            """
+            What is grown where there are several raw scores a row. "one_output_per_tree": a tree
+            for each. "multi_output_tree": one tree a round with a value for each in its leaves;
+            gains are summed over them, and the cover is the mean of theirs.
+            """,
+        ),
+    )
