@@ -20,14 +20,14 @@ from sklboost.losses.gradients import allocate_scratch, compile_loss, fill_gradi
 from sklboost.losses.log_loss import LogLoss
 from sklboost.parallel import ThreadTeam
 from sklboost.tree.column_sampling import allocate_column_sample
-from sklboost.tree.formulas import leaf_weight
+from sklboost.tree.frontier import ROOT, start_leaf, weigh_leaf
 from sklboost.tree.histogram import add_rows, empty_accumulator
 from sklboost.tree.partition import add_leaf_values, divide_rows
 from sklboost.tree.prediction import add_trees, prepare_prediction
 from sklboost.tree.pruning import name_final_leaves
-from sklboost.tree.quantization import quantize, unpack, weigh
+from sklboost.tree.quantization import quantize, weigh
 from sklboost.tree.splitting import Search, find_splits
-from sklboost.tree.workspace import allocate_workspace
+from sklboost.tree.workspace import OWN, allocate_workspace
 
 from . import measure, peers
 from .aims import OURS
@@ -94,8 +94,8 @@ def set_stage(team, dataset, settings):
     gradient, hessian = np.empty((2, 1, len(y)), dtype=np.float32)
     to_derive = (np.zeros((1, len(y))), gradient, hessian, allocate_scratch(team.size))
     team.run(fill_gradients, compile_loss(LogLoss(), team.size), y[np.newaxis], *to_derive)
-    derivatives = weigh(gradient[0], hessian[0], NO_WEIGHT)
-    workspace = allocate_workspace(matrix, params, team.size)
+    derivatives = weigh(gradient, hessian, NO_WEIGHT)
+    workspace = allocate_workspace(matrix, params, 1, team.size)
     team.run(quantize, derivatives, np.uint64(hash_key(0, 0, 0)), workspace.gradients)
     return Stage(team, matrix, params, derivatives, workspace)
 
@@ -147,8 +147,8 @@ def histogram_kernel(stage, name, row_list):
     """Return the kernel that adds up rows, whose features are to fit one block."""
     n_features = stage.matrix.rows.shape[1]
     accumulator = stage.workspace.pool.accumulators[0, 0].copy()
-    packed = stage.workspace.gradients.packed
-    arguments = (stage.matrix.rows, packed, row_list, (0, n_features), accumulator)
+    packed = stage.workspace.gradients.packed[0]
+    arguments = (stage.matrix.rows, packed, row_list, (0, n_features), accumulator, (0,))
     return Kernel(name, "update", len(row_list) * n_features, partial(add_rows, *arguments))
 
 
@@ -161,22 +161,21 @@ def routing_kernel(stage, name, row_list):
 
 def search_kernel(stage, name, row_list):
     """Return the kernel that finds the best split of a node of these rows."""
-    workspace = allocate_workspace(stage.matrix, stage.params, 1)
-    packed, steps = stage.workspace.gradients.packed, stage.workspace.gradients.steps
+    workspace = allocate_workspace(stage.matrix, stage.params, 1, 1)
+    packed = stage.workspace.gradients.packed[0]
     n_features, n_cells = stage.matrix.rows.shape[1], int(stage.matrix.cell_starts[-1])
-    tree, histogram = workspace.tree, workspace.pool.histograms[0]
+    tree, histogram = workspace.tree, workspace.pool.histograms[0, 0]
     features, accumulator = (0, n_features), workspace.pool.accumulators[0, 0]
-    add_rows(stage.matrix.rows, packed, row_list, features, accumulator)
+    add_rows(stage.matrix.rows, packed, row_list, features, accumulator, (0,))
     empty_accumulator(stage.matrix, features, accumulator, histogram, 0)
-    tree.growth[0].slot, tree.growth[0].n_rows = 0, len(row_list)
-    tree.growth[0].packed_sum = packed[row_list].sum()
+    tree.sums[0, OWN, 0] = packed[row_list].sum()
     tree.counts[0].n_chunks, tree.counts[0].n_searched = 1, SEARCHES
     tree.searched[:SEARCHES] = 0
-    steps, rules = (float(steps[0]), float(steps[1])), feature_rules(n_features)
-    total = unpack(tree.growth[0].packed_sum, steps)
-    tree.growth[0].weight = leaf_weight(*total, stage.params)
-    tree.growth[0].lower, tree.growth[0].upper = -np.inf, np.inf
-    search = Search(stage.matrix, steps, stage.params, rules)
+    rules = feature_rules(n_features)
+    search = Search(stage.matrix, stage.workspace.gradients.steps, stage.params, rules)
+    start_leaf(ROOT, -1, tree)
+    weigh_leaf(ROOT, search, tree)
+    tree.growth[0].slot, tree.growth[0].n_rows = 0, len(row_list)
     columns = allocate_column_sample(rules, 1)
     find = partial(stage.team.run, find_splits, search, workspace, columns)
     return Kernel(name, "cell", SEARCHES * n_cells, find)
@@ -187,7 +186,7 @@ def leaf_value_kernel(stage):
     grow_by_phase(Stopwatch(stage.team), stage.matrix, stage.params, stage.workspace)
     name_final_leaves(stage.workspace.tree)
     n_rows = stage.matrix.rows.shape[0]
-    arguments = (add_leaf_values, stage.matrix, stage.workspace, np.zeros(n_rows))
+    arguments = (add_leaf_values, stage.matrix, stage.workspace, np.zeros((1, n_rows)))
     return Kernel("leaf values", "row", n_rows, partial(stage.team.run, *arguments))
 
 

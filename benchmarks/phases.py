@@ -109,8 +109,8 @@ def fit_by_phase(dataset, parameters, n_threads):
         y, loss = dataset.y_train.astype(np.float64), LogLoss()
         raw_score = np.full((1, len(y)), loss.start(y, NO_WEIGHT))
         gradient, hessian = np.empty((2, 1, len(y)), dtype=np.float32)
-        derivatives = weigh(gradient[0], hessian[0], NO_WEIGHT)
-        workspace = watch.time("planning", allocate_workspace, matrix, params, team.size)
+        derivatives = weigh(gradient, hessian, NO_WEIGHT)
+        workspace = watch.time("planning", allocate_workspace, matrix, params, 1, team.size)
         scratch, compiled, trees = allocate_scratch(team.size), compile_loss(loss, team.size), []
         for round_ in range(parameters["n_estimators"]):
             to_derive = (compiled, y[np.newaxis], raw_score, gradient, hessian, scratch)
@@ -118,7 +118,7 @@ def fit_by_phase(dataset, parameters, n_threads):
             key = np.uint64(hash_key(0, round_, 0))
             watch.run("quantising", quantize, derivatives, key, workspace.gradients)
             grow_by_phase(watch, matrix, params, workspace)
-            finish_by_phase(watch, matrix, params, workspace, raw_score[0])
+            finish_by_phase(watch, matrix, params, workspace, raw_score)
             trees.append(workspace.tree.nodes[: workspace.tree.counts[0].n_nodes].copy())
     return watch, trees
 
@@ -133,14 +133,14 @@ def bin_by_phase(watch, raw, max_bin):
 
 def grow_by_phase(watch, matrix, params, workspace):
     """Grow a tree on the quantised gradients, as `grow_tree` does."""
-    packed, steps = workspace.gradients.packed, workspace.gradients.steps
+    packed = workspace.gradients.bundles
     rules = feature_rules(matrix.rows.shape[1])
-    search = Search(matrix, (float(steps[0]), float(steps[1])), params, rules)
+    search = Search(matrix, workspace.gradients.steps, params, rules)
     columns = allocate_column_sample(rules, watch.team.size)
     watch.run("routing", own_all_rows, workspace.partition)
     watch.run("planning", on_first_member(start_tree), search, workspace)
     watch.run("root histogram", build_histograms, matrix, packed, workspace)
-    watch.time("planning", sum_root, matrix, search.steps, params, workspace)
+    watch.time("planning", sum_root, search, workspace)
     watch.run("split search", find_splits, search, workspace, columns)
     while True:
         watch.time("planning", choose_frontier, search, workspace)

@@ -165,6 +165,54 @@ def _llvm_add_where(typingctx, numbers, bits, value):
     return types.void(numbers, types.uint64, types.uint8), codegen
 
 
+def _vector_pointer(context, builder, array_type, array, index, n_lanes):
+    """Give the address of the vector of int64 that begins at ``array[index]``, and its type.
+
+    A vector of one is the number itself: its address can be part of the instruction that uses it.
+    """
+    word = ir.IntType(64)
+    kind = word if n_lanes == 1 else ir.VectorType(word, n_lanes)
+    pointer = _element_pointer(context, builder, array_type, array, index)
+    return builder.bitcast(pointer, kind.as_pointer()), kind
+
+
+@intrinsic
+def _llvm_load_lanes(typingctx, values, start, lanes):
+    def codegen(context, builder, signature, args):
+        array_type, n_lanes = signature.args[0], len(lanes)
+        pointer, _ = _vector_pointer(context, builder, array_type, args[0], args[1], n_lanes)
+        loaded = builder.load(pointer)
+        loaded.align = 8
+        parts = [loaded]
+        if n_lanes > 1:
+            parts = [builder.extract_element(loaded, ir.IntType(32)(i)) for i in range(n_lanes)]
+        return context.make_tuple(builder, signature.return_type, parts)
+
+    return types.UniTuple(types.int64, len(lanes))(values, types.uint64, lanes), codegen
+
+
+@intrinsic
+def _llvm_add_lanes(typingctx, cells, place, values, sign):
+    def codegen(context, builder, signature, args):
+        array_type, n_lanes = signature.args[0], len(values)
+        pointer, kind = _vector_pointer(context, builder, array_type, args[0], args[1], n_lanes)
+        added = builder.mul(builder.extract_value(args[2], 0), args[3])
+        if n_lanes > 1:
+            # the compiler sees that this is the vector that was loaded
+            added, signs = ir.Constant(kind, ir.Undefined), ir.Constant(kind, ir.Undefined)
+            for i in map(ir.IntType(32), range(n_lanes)):
+                value = builder.extract_value(args[2], i.constant)
+                added = builder.insert_element(added, value, i)
+                signs = builder.insert_element(signs, args[3], i)
+            added = builder.mul(added, signs)
+        before = builder.load(pointer)
+        before.align = 8
+        builder.store(builder.add(before, added), pointer, align=8)
+        return context.get_dummy_value()
+
+    return types.void(cells, types.uint64, values, types.int64), codegen
+
+
 @intrinsic
 def _llvm_yield(typingctx):
     name = "SwitchToThread" if sys.platform == "win32" else "sched_yield"
@@ -195,6 +243,20 @@ def add_where(numbers, bits, value):
     """Add `value` to those of 64 numbers (uint8) whose bit in `bits` (uint64) is 1."""
     bytes_ = np.array([bits], dtype=np.uint64).view(np.uint8)
     numbers[:_LANES] += np.unpackbits(bytes_, bitorder="little") * np.uint8(value)
+
+
+def load_lanes(values, start, lanes):
+    """Give a tuple of the neighbouring int64 from ``values[start]`` on, as many as `lanes` has.
+
+    `lanes` is a tuple of any whole numbers; what counts is its length, which the compiler knows.
+    """
+    return tuple(values[start + np.uint64(lane)] for lane in range(len(lanes)))
+
+
+def add_lanes(cells, place, values, sign):
+    """Add each of a tuple of int64, times `sign`, to ``cells[place]`` and the cells behind it."""
+    for lane, value in enumerate(values):
+        cells[place + np.uint64(lane)] += sign * value
 
 
 def trailing_zeros(bits):
@@ -262,6 +324,16 @@ def _compile_above(values, threshold):
 @overload(add_where)
 def _compile_add_where(numbers, bits, value):
     return lambda numbers, bits, value: _llvm_add_where(numbers, bits, value)
+
+
+@overload(load_lanes)
+def _compile_load_lanes(values, start, lanes):
+    return lambda values, start, lanes: _llvm_load_lanes(values, start, lanes)
+
+
+@overload(add_lanes)
+def _compile_add_lanes(cells, place, values, sign):
+    return lambda cells, place, values, sign: _llvm_add_lanes(cells, place, values, sign)
 
 
 @overload(trailing_zeros)

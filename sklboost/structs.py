@@ -23,6 +23,8 @@ def records(shape: int | tuple[int, ...], dtype: np.dtype) -> np.recarray:
 
 
 # One node of a finished tree, saved as it is. Wide fields first, so that nothing is padded between.
+# In a vector tree value and gradient are those of the first output, and the cover is the mean of
+# all outputs'.
 # float64 threshold: float64 features are compared without rounding. int32 links: enough for 2^30
 # rows, each a leaf of its own.
 NODE_DTYPE = np.dtype(
@@ -36,6 +38,17 @@ NODE_DTYPE = np.dtype(
         ("left", np.int32),  # child nodes, counted from the tree's root; -1 for a leaf
         ("right", np.int32),
         ("default_left", np.int32),  # 1: missing values go left
+    ],
+    align=True,
+)
+
+
+# What a node of a vector tree, whose leaves have a value for each output, has of one of them.
+OUTPUT_DTYPE = np.dtype(
+    [
+        ("value", np.float64),  # as in NODE_DTYPE
+        ("gradient", np.float64),
+        ("hessian", np.float64),  # sum of hessians of its rows
     ],
     align=True,
 )
@@ -87,7 +100,7 @@ class TreeTops(NamedTuple):
     landings : ndarray of int32, shape (n_trees, 2**TOP_LEVELS)
         The node that a row has come to, as a number of ``Model.routes``, by its decisions read as
         binary digits, the first one highest, right being 1; after a leaf the digits are 0.
-    values : ndarray of float64, shape (n_trees, 2**TOP_LEVELS)
+    values : ndarray of float64, shape (n_trees, n_tree_outputs, 2**TOP_LEVELS)
         The values of these nodes.
     features : ndarray of int64, shape (n_columns,)
         The features that occur.
@@ -127,11 +140,18 @@ class TreeParams(NamedTuple):
     max_depth: int  # at least 1; a large number: no limit
     max_leaves: int  # likewise
     best_first: int  # 1: lossguide, 0: depthwise
+    linear_tree: int  # 1: its leaves are linear
+    linear_lambda: float
+    multi_output: int  # 1: trees have a value for each output in their leaves
     num_parallel_tree: int  # trees that a round adds to each output
+
+    def n_tree_outputs(self, n_outputs: int) -> int:
+        """Give the number of outputs that one tree has values for."""
+        return n_outputs if self.multi_output == 1 else 1
 
     def trees_per_round(self, n_outputs: int) -> int:
         """Give the number of trees that a round adds."""
-        return self.num_parallel_tree * n_outputs
+        return self.num_parallel_tree * n_outputs // self.n_tree_outputs(n_outputs)
 
 
 class FeatureRules(NamedTuple):
@@ -166,6 +186,44 @@ PARAMS_DTYPE = np.dtype(
 )
 
 
+# One feature of a linear leaf.
+LINEAR_TERM_DTYPE = np.dtype(
+    [
+        ("slope", np.float64),  # learning rate included
+        ("centre", np.float64),  # mean of its rows, weighted by their hessians
+        ("feature", np.int64),
+    ],
+    align=True,
+)
+
+
+class LinearLeaves(NamedTuple):
+    """What linear leaves add to their values, in the order of the nodes of all trees.
+
+    A row in node k gets, beside ``nodes[k].value``::
+
+        shifts[k] + sum of slope * (x[feature] - centre)
+
+    over the terms of k, but no less and no more than its limits; or nothing, if one of these x is
+    missing or infinite.
+
+    Attributes
+    ----------
+    starts : ndarray of int64, shape (n_nodes_of_all_trees + 1,)
+        Node k has ``terms[starts[k]:starts[k + 1]]``.
+    shifts : ndarray of float64, shape (n_nodes_of_all_trees,)
+        0 unless some of the leaf's rows have missing or infinite values.
+    limits : ndarray of float64, shape (n_nodes_of_all_trees, 2)
+        The least and the most that one of the leaf's own rows gets.
+    terms : recarray of LINEAR_TERM_DTYPE, shape (n_terms,)
+    """
+
+    starts: np.ndarray
+    shifts: np.ndarray
+    limits: np.ndarray
+    terms: np.recarray
+
+
 class Trees(NamedTuple):
     """Finished trees, one after the other.
 
@@ -179,12 +237,18 @@ class Trees(NamedTuple):
         Splits that pruning removed from each tree.
     params : ndarray of PARAMS_DTYPE, shape (n_trees,)
         The settings each tree was grown with.
+    outputs : ndarray of OUTPUT_DTYPE, shape (n_nodes_of_all_trees, n_tree_outputs or 0)
+        Of vector trees; others have all they need in `nodes`.
+    linear : LinearLeaves or None
+        None: all leaves are constant.
     """
 
     nodes: np.ndarray
     starts: np.ndarray
     n_pruned: np.ndarray
     params: np.ndarray
+    outputs: np.ndarray
+    linear: LinearLeaves | None = None
 
 
 class BinCuts(NamedTuple):
@@ -241,10 +305,10 @@ class Model(NamedTuple):
         Tree after tree; the links of a node count from its tree's root.
     tree_starts : ndarray of int64, shape (n_trees + 1,)
         Tree t owns ``nodes[tree_starts[t]:tree_starts[t + 1]]`` and adds to output
-        ``t % n_outputs``.
+        ``t % n_outputs``, a vector tree to all of them.
     routes : recarray of ROUTE_DTYPE, shape (n_nodes_of_all_trees,)
         The same nodes for prediction.
-    values : ndarray of float64, shape (n_nodes_of_all_trees,)
+    values : ndarray of float64, shape (n_tree_outputs, n_nodes_of_all_trees)
         Their values.
     tops : TreeTops
         The first levels once more.
@@ -258,6 +322,10 @@ class Model(NamedTuple):
         The settings each tree was grown with.
     n_features : int
         Number of columns of the training data.
+    outputs : recarray of OUTPUT_DTYPE, shape (n_nodes_of_all_trees, n_tree_outputs or 0)
+        What nodes of vector trees have of each output.
+    linear : LinearLeaves or None
+        None: all leaves are constant.
     """
 
     nodes: np.recarray
@@ -270,6 +338,13 @@ class Model(NamedTuple):
     base_score: np.ndarray
     params: np.recarray
     n_features: int
+    outputs: np.recarray
+    linear: LinearLeaves | None = None
+
+    @property
+    def constant(self) -> "Model":
+        """The same with constant leaves: what kernels take, apart from its linear leaves."""
+        return self if self.linear is None else self._replace(linear=None)
 
     def params_of(self, tree: int) -> TreeParams:
         """Give the settings of one tree."""

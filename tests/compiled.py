@@ -30,11 +30,15 @@ def fit_all(X, values, **more_settings):
     other_types = dict(reg_lambda=np.float32(2), learning_rate=1, base_score=np.float32(1))
     limits = dict(max_delta_step=3, reg_alpha=np.float64(1), min_child_weight=2, max_bin=20)
     by_gradient = dict(subsample=0.3, sampling_method="gradient_based", colsample_bytree=1)
+    vector_trees = dict(multi_strategy="multi_output_tree")
     for estimator, y, weight, settings in [
         (XGBRegressorLite, signal, None, {}),
         (XGBRegressorLite, signal.astype(np.float32), np.ones(n), dict(n_jobs=2)),
         (XGBClassifierLite, labels, np.ones(n, dtype=int), dict(n_jobs=np.int64(2))),
         (XGBClassifierLite, np.digitize(signal, [-1, 1]), None, dict(random_state=1)),
+        (XGBClassifierLite, np.digitize(signal, [-1, 1]), None, vector_trees),
+        (XGBRegressorLite, values[:, 1:4], None, {}),
+        (XGBClassifierLite, np.asfortranarray(values[:, 1:4] > 0), np.ones(n), {}),
         (XGBRegressorLite, np.arange(n) % 5, None, leaf_wise | other_types | limits),
         (XGBRegressorLite, signal, None, dict(pruning="pre")),
         (XGBRegressorLite, signal, None, dict(subsample=np.float32(0.5), colsample_bynode=0.5)),

@@ -34,6 +34,8 @@ class Settings:
     monotone_constraints: tuple = ()
     interaction_constraints: list | None = None
     base_score: float | None = None
+    linear_tree: bool = False
+    linear_lambda: float = 1.0
 
 
 @dataclass
@@ -54,6 +56,46 @@ class Node:
     default_left: bool = False
     gain: float = 0.0
     children: list["Node"] = field(default_factory=list)
+    line: "Line | None" = None
+
+    def output(self, x):
+        return self.weight if self.line is None else self.line.output(x)
+
+
+class Line:
+    """The ridge regression of a leaf: weight and slopes as one system; no reg_alpha."""
+
+    def __init__(self, node, X, g, h, features, settings):
+        X = np.where(np.isfinite(X[node.rows]), X[node.rows], np.nan)
+        g, h = g[node.rows], h[node.rows]
+        self.constant, self.least, self.most = node.weight, -math.inf, math.inf
+        self.features = [f for f in sorted(features) if np.isfinite(X[:, f]).any()]
+        self.features = [f for f in self.features if np.nanmin(X[:, f]) < np.nanmax(X[:, f])]
+        whole = ~np.isnan(X[:, self.features]).any(axis=1)
+        # what varies, but not in the rows that have all values, gets slope 0, and is not asked
+        self.features = [f for f in self.features if len(np.unique(X[whole, f])) > 1]
+        if not self.features or h[whole].sum() < settings.min_child_weight:
+            self.features = []
+            return
+        own = X[:, self.features]
+        self.centre = np.average(own[whole], axis=0, weights=h[whole])
+        self.reach = np.nanmax(np.abs(own - self.centre), axis=0)
+        design = np.array([self.design(x) for x in own[whole]])
+        penalty = np.diag([settings.reg_lambda] + [settings.linear_lambda] * len(self.features))
+        matrix = design.T @ (h[whole, np.newaxis] * design) + penalty
+        self.solution = np.linalg.solve(matrix, -design.T @ g[whole])
+        outputs, limit = [self.output(x) for x in X], settings.max_delta_step or math.inf
+        self.least = max(min(node.weight, *outputs), -limit)
+        self.most = min(max(node.weight, *outputs), limit)
+
+    def design(self, x):
+        return np.array([1.0, *((x - self.centre) / self.reach)])
+
+    def output(self, x):
+        if not self.features or not np.isfinite(x[self.features]).all():
+            return self.constant
+        value = self.design(x[self.features]) @ self.solution
+        return min(max(value, self.least), self.most)
 
 
 # --- the formulas --------------------------------------------------------------------------------
@@ -127,6 +169,8 @@ class Tree:
             self.prune_weakest_links(self.nodes[0])
         kept = self.reachable(self.nodes[0])
         self.nodes = [node for node in self.nodes if any(node is other for other in kept)]
+        if settings.linear_tree:
+            self.fit_lines(self.nodes[0], set())
 
     def make_node(self, rows, depth, parent=None):
         gradient = math.fsum(self.g[rows].tolist())
@@ -182,7 +226,7 @@ class Tree:
             smaller = min(left.hessian, right.hessian)
             if smaller <= 0 or smaller < settings.min_child_weight:
                 continue
-            if self.sign(feature, threshold) * (right.weight - left.weight) < 0:
+            if np.any(self.sign(feature, threshold) * (right.weight - left.weight) < 0):
                 continue
             gain = left.similarity + right.similarity - node.similarity
             if abs(gain) <= ROUNDING * (abs(left.similarity) + abs(right.similarity)):
@@ -252,6 +296,13 @@ class Tree:
     def reachable(self, node):
         return [node] + [below for child in node.children for below in self.reachable(child)]
 
+    def fit_lines(self, node, features):
+        """Give each leaf below the node a line on the features of its path."""
+        if not node.children:
+            node.line = Line(node, self.X, self.g, self.h, features, self.settings)
+        for child in node.children:
+            self.fit_lines(child, features | {node.feature})
+
     def number(self, node):
         return next(i for i, other in enumerate(self.nodes) if other is node)
 
@@ -293,7 +344,7 @@ class ReferenceBooster:
         return self
 
     def leaf_value(self, tree, x):
-        return self.settings.learning_rate * tree.leaf_of(x).weight
+        return self.settings.learning_rate * tree.leaf_of(x).output(x)
 
     def raw_score(self, X):
         """Return the raw scores, shape (n_outputs, n_rows)."""

@@ -233,6 +233,32 @@ def test_probabilities(loss):
     assert_array_equal(model.predict(X), probabilities.argmax(axis=1))
 
 
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_linear_leaves(loss, missing):
+    # numbers of the slopes come from single gradients, which are float32
+    effects = []
+    for seed in range(4):
+        X, y = make_data(seed, loss, missing)
+        X[::9, 0] = np.inf if missing else X[::9, 0]
+        settings = dict(linear_tree=True, linear_lambda=0.5 + seed, learning_rate=0.5)
+        settings |= dict(max_depth=2 + seed, min_child_weight=1.0, gamma=0.2, n_estimators=3)
+        model, oracle = fit_both(loss, X, y, make_weight(seed) if seed else None, **settings)
+        assert_same(model, oracle, X)
+        assert_same(model, oracle, new_rows(X))
+        plain = ReferenceBooster(loss, **(settings | dict(linear_tree=False)))
+        effects.append(np.abs(plain.fit(X, y).raw_score(X) - oracle.raw_score(X)).max())
+    assert max(effects) > 0.1
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_linear_leaves_within_max_delta_step(loss):
+    X, y = make_data(1, loss)
+    settings = dict(linear_tree=True, linear_lambda=0.1, max_depth=2, max_delta_step=0.4)
+    settings |= dict(reg_lambda=200.0)  # so that no weight is limited, but lines are
+    assert_same(*fit_both(loss, X, y, **settings), X)
+
+
 def test_infinite_values_are_ordinary_values():
     X, y = make_data(4, "squared_error", missing=True)
     X[::5, 0], X[1::5, 0] = np.inf, -np.inf
@@ -393,6 +419,18 @@ def test_sampled_rows(loss, growth):
         model, oracle = fit_both(loss, X, y, None, sampling, draws, **GROWTH[growth])
         assert_same(model, oracle, X)
         assert 5 < draws["rows"](0).sum() < 25
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_linear_leaves_of_sampled_rows(loss):
+    for random_state in range(2):
+        X, y = make_data(random_state, loss, missing=True)
+        _, seed = seeds(random_state, True)
+        sampling = dict(subsample=0.6, random_state=random_state)
+        draws = dict(rows=drawn_rows(X, y, 0.6, seed))
+        settings = dict(linear_tree=True, max_depth=2)
+        model, oracle = fit_both(loss, X, y, None, sampling, draws, **settings)
+        assert_same(model, oracle, X)
 
 
 @pytest.mark.parametrize("growth", GROWTH)

@@ -186,7 +186,9 @@ class Dart(TreeBooster):
         """Give the trees of some rounds, the leaf values of each round times its weight."""
         trees = join_trees([no_trees(), *(self._grown[round_] for round_ in rounds)])
         of_trees = np.repeat(weights, self._trees_per_round)
-        trees.nodes["value"] *= np.repeat(of_trees, np.diff(trees.starts))
+        of_nodes = np.repeat(of_trees, np.diff(trees.starts))
+        trees.nodes["value"] *= of_nodes
+        trees.outputs["value"] *= of_nodes[:, np.newaxis]
         trees.params["learning_rate"] *= of_trees  # which is in the leaf values
         return trees
 

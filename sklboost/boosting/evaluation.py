@@ -26,6 +26,9 @@ from sklboost.metrics.compiled import (
 )
 from sklboost.parallel import ThreadTeam, assemble, barrier, share
 from sklboost.structs import BinCuts, Trees
+from sklboost.tree.assembly import assemble_model
+from sklboost.tree.linear_prediction import add_linear_trees
+from sklboost.tree.prediction import prepare_prediction
 from sklboost.tree.scoring import (
     add_to_block,
     allocate_new_trees,
@@ -79,7 +82,7 @@ class CompiledMetrics(NamedTuple):
 
 
 @kernel
-def score_rounds(team, model, thresholds, n_trees, rows, metrics):
+def score_rounds(team, model, thresholds, rounds, rows, metrics):
     """Add the trees of some rounds to the rows and compute the metrics after each round.
 
     Parameters
@@ -88,8 +91,8 @@ def score_rounds(team, model, thresholds, n_trees, rows, metrics):
     model : Model
         The new trees, laid out.
     thresholds : ndarray of the dtype of the bins, shape (n_splits,)
-    n_trees : tuple of int
-        Of each round, and of all rounds.
+    rounds : tuple of int
+        How many, and how many trees each has; 0: the rows have them already.
     rows : ScoredRows
         Modified.
     metrics : CompiledMetrics
@@ -97,8 +100,7 @@ def score_rounds(team, model, thresholds, n_trees, rows, metrics):
     """
     if not assemble(team):
         return
-    n_metrics = len(metrics.losses.addresses)
-    trees_per_round, n_rounds = n_trees[0], n_trees[1] // n_trees[0]
+    (n_rounds, n_trees), n_metrics = rounds, len(metrics.losses.addresses)
     start, stop = share(team, len(rows.scratch.columns))
     scored, scratch = (metrics.y, rows.raw_score, metrics.weight), metrics.sums.scratch[team.rank]
     # block by block, and all rounds of a block: the training has filled the caches with its own
@@ -106,7 +108,7 @@ def score_rounds(team, model, thresholds, n_trees, rows, metrics):
     for block in range(start, stop):
         fetch_block(rows, block + 1)
         for round_ in range(n_rounds):
-            trees = (round_ * trees_per_round, (round_ + 1) * trees_per_round)
+            trees = (round_ * n_trees, (round_ + 1) * n_trees)
             add_to_block(team, model, thresholds, trees, rows, block)
             for index in range(n_metrics):
                 sums = metrics.sums.blocks[round_ * n_metrics + index]
@@ -151,7 +153,8 @@ class Evaluation:
         self._cuts = cuts
         if not validation:
             return
-        n_rounds = len(grown.n_pruned) // loss.n_outputs
+        # a round has at least one tree for each output, or one for all
+        n_rounds = len(grown.n_pruned) * max(1, grown.outputs.shape[1]) // loss.n_outputs
         means = [metric.mean_loss for metric in metrics if metric.mean_loss is not None]
         losses = mean_losses(means, loss.n_outputs)
         self._rows = [lay_out_rows(team, own.X, cuts, own.raw_score) for own in validation]
@@ -178,10 +181,20 @@ class Evaluation:
             np.empty(n_splits, dtype=rows.scratch.columns.dtype) for rows in self._rows
         ]
 
+    def add_linear(self, trees: Trees) -> None:
+        """Add trees with linear leaves as prediction does: they need the values, not the bins."""
+        for index, own in enumerate(self._validation):
+            raw = self._rows[index].raw
+            model = assemble_model(trees, np.zeros(self._n_outputs), raw.n_features)
+            prepared = prepare_prediction(model, raw, self._team.size)
+            arguments = (model.linear, raw, (0, model.n_trees), prepared, own.raw_score)
+            self._team.run(add_linear_trees, model.constant, *arguments)
+
     def score(self, n_rounds: int, n_trees: int, *, ends_round: bool = True) -> np.ndarray:
         """Add new trees to the rows; give the metrics, shape (n_rounds, n_sets, n_metrics).
 
-        `n_trees` in all. Unless they end a round, the values are of no use.
+        `n_trees` in all, none if the rows have them already. Unless they end a round, the values
+        are of no use.
         """
         values = np.empty((n_rounds, len(self._validation), len(self._metrics)))
         if not self._validation:
@@ -191,8 +204,8 @@ class Evaluation:
             rows, compiled = self._rows[index], self._compiled[index]
             thresholds = self._thresholds[index]
             lay_out_trees(self._new, self._cuts, n_trees, thresholds)
-            counts = (n_trees // n_rounds, n_trees)
-            self._team.run(score_rounds, self._new.model, thresholds, counts, rows, compiled)
+            rounds = (n_rounds, n_trees // n_rounds)
+            self._team.run(score_rounds, self._new.model, thresholds, rounds, rows, compiled)
             values[:, index, compiled_ones] = compiled.values[:n_rounds]
             for place, metric in enumerate(self._metrics if ends_round else ()):
                 if not compiled_ones[place]:

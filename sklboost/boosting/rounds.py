@@ -1,4 +1,4 @@
-"""Rounds of boosting: gradients of the loss, one tree per output, new raw scores.
+"""Rounds of boosting: gradients of the loss, one tree per output or for all, new raw scores.
 
 In: a binned matrix, targets, weights, a loss, settings. Out: trees.
 
@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklboost.compiling import kernel
+from sklboost.data.raw import RawMatrix
 from sklboost.hashing import hash_key
 from sklboost.losses.base import Loss
 from sklboost.losses.gradients import (
@@ -22,9 +23,10 @@ from sklboost.losses.gradients import (
     compile_loss,
     fill_gradients,
 )
-from sklboost.parallel import ThreadTeam, assemble, barrier
+from sklboost.parallel import ThreadTeam, assemble, barrier, share
 from sklboost.structs import (
     NODE_DTYPE,
+    OUTPUT_DTYPE,
     PARAMS_DTYPE,
     FeatureRules,
     TrainingBins,
@@ -34,9 +36,10 @@ from sklboost.structs import (
 )
 from sklboost.tree.column_sampling import ColumnSample, allocate_column_sample
 from sklboost.tree.growing import Draws, Scores, TreeKeys, grow_tree
+from sklboost.tree.linear_leaves import fit_linear_leaves
 from sklboost.tree.quantization import Derivatives, weigh
 from sklboost.tree.renewal import Renewal, allocate_renewal, fill_residuals, renewal_of
-from sklboost.tree.row_sampling import RowSample, allocate_row_sample, row_keys
+from sklboost.tree.row_sampling import RowSample, allocate_row_sample, is_drawn, row_keys
 from sklboost.tree.workspace import allocate_workspace
 
 # A call of a kernel takes as long as a tree of a few hundred rows, waking a team as long as one of
@@ -107,6 +110,7 @@ def boost_rounds(team, turns, state, params, workspace, grown):
     raw_score, derivatives = state.raw_score, state.derivatives
     gradient, hessian = derivatives.gradient, derivatives.hessian
     tree = 0
+    n_tree_outputs = len(workspace.gradients.packed)
     for turn in range(turns[0], turns[1]):
         if turn % params.num_parallel_tree == 0:
             y, scratch = state.y, state.scratch
@@ -114,10 +118,11 @@ def boost_rounds(team, turns, state, params, workspace, grown):
                 fill_gradients(team, state.loss, y, raw_score, gradient, hessian, scratch)
             fill_residuals(team, y, raw_score, state.renewal)
             barrier(team)
-        for output in range(raw_score.shape[0]):
+        for output in range(0, len(raw_score), n_tree_outputs):
+            stop = output + n_tree_outputs
             own = Derivatives(
-                gradient[output],
-                hessian[output],
+                gradient[output:stop],
+                hessian[output:stop],
                 derivatives.weight,
                 derivatives.unit,
                 derivatives.slack,
@@ -128,7 +133,7 @@ def boost_rounds(team, turns, state, params, workspace, grown):
                 np.int64(hash_key(state.sampling_seed, turn, _FEATURES - output)),
             )
             draws = Draws(keys, state.rows, state.columns)
-            scores = Scores(raw_score[output], renewal_of(state.renewal, output))
+            scores = Scores(raw_score[output:stop], renewal_of(state.renewal, output, stop))
             grow_tree(team, state.matrix, own, draws, params, workspace, scores)
             if team.rank == 0:
                 store_tree(workspace.tree, grown, tree)
@@ -141,8 +146,21 @@ def store_tree(growing, grown, tree):
     start, n_nodes = grown.starts[tree], growing.counts[0].n_nodes
     for node in range(n_nodes):
         grown.nodes[start + node] = growing.nodes[node]
+        for output in range(grown.outputs.shape[1]):
+            own, kept = growing.outputs[node, output], grown.outputs[start + node, output]
+            kept.value, kept.gradient, kept.hessian = own.value, own.gradient, own.hessian
     grown.starts[tree + 1] = start + n_nodes
     grown.n_pruned[tree] = growing.counts[0].n_pruned
+
+
+@kernel
+def leave_out(team, turn, state, hessian):
+    """Set the hessians of the rows that were not drawn to 0, as gradient-based sampling does."""
+    key = hash_key(state.sampling_seed, turn, _ROWS)
+    start, stop = share(team, state.y.shape[1])
+    for row in range(start, stop):
+        if not is_drawn(state.rows.keys[row], key, state.rows.chances[0]):
+            hessian[:, row] = 0.0
 
 
 class Rounds:
@@ -166,6 +184,8 @@ class Rounds:
         Decides which rows and features are drawn.
     at_once : tuple of int
         The least and the most rounds that may be done in one call.
+    raw : RawMatrix or None
+        The values of the rows, for linear leaves, one turn a call. None: leaves are constant.
 
     Attributes
     ----------
@@ -189,21 +209,23 @@ class Rounds:
         seed: int,
         sampling_seed: int,
         at_once: tuple[int, int],
+        raw: RawMatrix | None = None,
     ):
         y = np.ascontiguousarray(np.atleast_2d(y))
         gradient, hessian = np.empty((2, *raw_score.shape), dtype=np.float32)
         derivatives = weigh(gradient, hessian, weight)
         scratch = allocate_scratch(team.size)
-        self._team = team
+        self._team, self._raw = team, raw
         seeds = (seed, sampling_seed)
         n_samples = y.shape[1]
         rows = allocate_row_sample(n_samples, params, team.size)
         if params.subsample < 1.0:
             rows.keys[:] = row_keys(matrix.columns, y, derivatives.weight)
         columns = allocate_column_sample(rules, team.size)
-        self._workspace = allocate_workspace(matrix, params, team.size)
-        self._n_outputs = len(raw_score)
+        n_outputs, n_tree_outputs = len(raw_score), params.n_tree_outputs(len(raw_score))
+        self._workspace = allocate_workspace(matrix, params, n_tree_outputs, team.size)
         self._turns_per_round = params.num_parallel_tree
+        self._trees_per_turn = n_outputs // n_tree_outputs
         capacity = len(self._workspace.tree.nodes)
         renewal = allocate_renewal(loss.renewal, n_samples, capacity, team.size)
         compiled = compile_loss(loss, team.size)
@@ -211,18 +233,22 @@ class Rounds:
         self._state = RoundState(
             *(matrix, compiled, y, raw_score, derivatives, scratch, *seeds, rows, columns, renewal)
         )
-        worth = _VALUES_PER_CALL // (matrix.rows.size * self._n_outputs)
-        room = _NODES_PER_CALL // (capacity * self._n_outputs)
+        worth = _VALUES_PER_CALL // (matrix.rows.size * n_outputs)
+        room = _NODES_PER_CALL // (capacity * n_outputs)
         # rounds of several turns one by one, in as many calls as it takes
         least, most = at_once if self._turns_per_round == 1 else (1, self._turns_per_round)
+        if raw is not None:
+            least, most = 1, 1
         self._turns_at_once = max(1, min(max(worth, least), room, most, _ROUNDS_PER_CALL))
         self.n_at_once = self._turns_at_once if self._turns_per_round == 1 else 1
-        n_trees = self._turns_at_once * self._n_outputs
+        n_trees = self._turns_at_once * self._trees_per_turn
+        n_nodes = n_trees * capacity
         self.grown = Trees(
-            records(n_trees * capacity, NODE_DTYPE),
+            records(n_nodes, NODE_DTYPE),
             np.zeros(n_trees + 1, dtype=np.int64),
             np.empty(n_trees, dtype=np.int64),
             records(n_trees, PARAMS_DTYPE),
+            records((n_nodes, n_tree_outputs if n_tree_outputs > 1 else 0), OUTPUT_DTYPE),
         )
 
     def run(self, start: int, stop: int, params: TreeParams) -> Iterator[Trees]:
@@ -249,11 +275,23 @@ class Rounds:
         faults = state.loss.faults[state.loss.faults != NO_FAULT]
         if len(faults) > 0:
             self._loss.explain_fault(int(faults.min()))
-        n_trees = (stop - start) * self._n_outputs
+        n_trees = (stop - start) * self._trees_per_turn
         starts = grown.starts[: n_trees + 1].copy()
-        return Trees(
+        trees = Trees(
             grown.nodes[: starts[-1]].copy(),
             starts,
             grown.n_pruned[:n_trees].copy(),
             np.full(n_trees, np.array(tuple(params), PARAMS_DTYPE)),
+            grown.outputs[: starts[-1]].copy(),
         )
+        return trees if self._raw is None else self._with_lines(start, trees, self._raw, params)
+
+    def _with_lines(self, turn: int, trees: Trees, raw: RawMatrix, params: TreeParams) -> Trees:
+        """Make the leaves of one turn's trees linear."""
+        team, state, derivatives = self._team, self._state, self._state.derivatives
+        if params.subsample < 1.0 and params.gradient_based == 0:
+            # a copy: the turns of a round share the derivatives
+            derivatives = derivatives._replace(hessian=derivatives.hessian.copy())
+            team.run(leave_out, turn, state, derivatives.hessian)
+        linear = fit_linear_leaves(team, trees, raw, derivatives, params, state.raw_score)
+        return trees._replace(linear=linear)

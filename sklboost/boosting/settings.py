@@ -8,6 +8,8 @@ from sklboost.structs import FeatureRules, TreeParams
 
 # Beyond any tree that memory could hold: "no limit" without a second code path.
 _NO_LIMIT = 2**31
+# Values of `multi_strategy`, by ``TreeParams.multi_output``.
+STRATEGIES = ("one_output_per_tree", "multi_output_tree")
 
 
 def tree_params(
@@ -30,6 +32,9 @@ def tree_params(
     sampling_method: str,
     path_smooth: float,
     extra_trees: bool,
+    linear_tree: bool,
+    linear_lambda: float,
+    multi_strategy: str,
     num_parallel_tree: int,
 ) -> TreeParams:
     """Cast the settings of a tree once and for all.
@@ -59,6 +64,9 @@ def tree_params(
         max_depth=min(int(max_depth) or _NO_LIMIT, _NO_LIMIT),
         max_leaves=min(int(max_leaves) or _NO_LIMIT, _NO_LIMIT),
         best_first=int(grow_policy == "lossguide"),
+        linear_tree=int(linear_tree),
+        linear_lambda=float(linear_lambda),
+        multi_output=STRATEGIES.index(multi_strategy),
         num_parallel_tree=int(num_parallel_tree),
     )
 

@@ -16,6 +16,7 @@ from sklboost.boosting.evaluation import Evaluation, ValidationSet, is_compiled
 from sklboost.boosting.rounds import Rounds
 from sklboost.boosting.tree_booster import TreeBooster
 from sklboost.data.binned_matrix import BinnedMatrix
+from sklboost.data.raw import raw_matrix
 from sklboost.losses.base import Loss
 from sklboost.metrics.base import RoundMetric
 from sklboost.parallel import ThreadTeam
@@ -219,7 +220,9 @@ class Training:
         }
 
     def _make_booster(self, team: ThreadTeam) -> TreeBooster:
-        problem, plan = self._problem, self.plan
+        problem, plan, raw = self._problem, self.plan, None
+        if problem.params.linear_tree == 1 and not isinstance(problem.X, BinnedMatrix):
+            raw = raw_matrix(problem.X)
         rounds = Rounds(
             team,
             *(problem.matrix, problem.y, problem.weight, problem.loss),
@@ -227,6 +230,7 @@ class Training:
             seed=problem.seed,
             sampling_seed=problem.sampling_seed,
             at_once=self._at_once(),
+            raw=raw,
         )
         loss, cuts = problem.loss, problem.cuts
         evaluation = Evaluation(team, plan.validation, plan.metrics, loss, rounds.grown, cuts)
@@ -244,7 +248,8 @@ class Training:
         plan, n_rounds = self.plan, len(self.plan.rounds)
         # a loss in Python is asked for its gradients
         is_asked = self._problem.loss.block is None or self._problem.dropout is not None
-        if is_asked or any(callback.every_round for callback in plan.callbacks):
+        is_linear = self._problem.params.linear_tree == 1
+        if is_linear or is_asked or any(callback.every_round for callback in plan.callbacks):
             return 1, 1
         if not plan.validation:
             return 1, n_rounds

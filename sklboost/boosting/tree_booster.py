@@ -49,9 +49,13 @@ class TreeBooster:
         begin = time.perf_counter()
         for trees in self._rounds.run(start, stop, params):
             self._parts.append(trees)
-            n_left -= len(trees.n_pruned)
+            n_new = len(trees.n_pruned)
+            n_left -= n_new
             begin = self._book("boosting", begin)
-            values = self._evaluation.score(n_rounds, len(trees.n_pruned), ends_round=n_left == 0)
+            if trees.linear is not None:
+                self._evaluation.add_linear(trees)
+                n_new = 0
+            values = self._evaluation.score(n_rounds, n_new, ends_round=n_left == 0)
             begin = self._book("evaluation", begin)
         return values
 

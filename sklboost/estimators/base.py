@@ -244,7 +244,9 @@ class BaseBooster(CallbackSupportMixin, Parameters, ChecksNames, BaseEstimator, 
         pandas.DataFrame
             XGBoost's columns ``Tree, Node, ID, Feature, Split, Yes, No, Missing, Gain, Cover,
             Category``, and ``Similarity`` and ``Output`` (the leaf weight before the learning rate)
-            of every node. For a leaf, ``Gain`` is its value, as in XGBoost.
+            of every node. For a leaf, ``Gain`` is its value, as in XGBoost. With linear leaves
+            also ``Shift, Slopes, Centres, Least, Most``: the leaf adds ``Shift`` and the sum of
+            ``slope * (x - centre)`` to its value, no less than ``Least`` and no more than ``Most``.
 
         Raises
         ------
@@ -278,9 +280,14 @@ class BaseBooster(CallbackSupportMixin, Parameters, ChecksNames, BaseEstimator, 
         Raises
         ------
         ValueError
-            If there are no constraints.
+            If there are no constraints, or if leaves are linear.
         """
         check_is_fitted(self)
+        if self.model_.linear is not None:
+            raise ValueError(
+                "verify_monotone compares constant leaves, and this model has linear ones: fit "
+                "with linear_tree=False"
+            )
         signs = read_signs(self, constraints)
         return prove_monotone(self.model_, signs, self._feature_names())
 

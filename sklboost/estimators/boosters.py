@@ -6,6 +6,7 @@ In: an estimator and the model it continues. Out: the settings of dropout, or er
 from typing import Any
 
 from sklboost.boosting.dart import Dropout
+from sklboost.boosting.settings import STRATEGIES
 from sklboost.estimators.continuing import Continued
 
 
@@ -34,7 +35,8 @@ def check_booster(estimator: Any, continued: Continued | None) -> None:
     ------
     ValueError
         If ``booster="dart"`` is to continue a model, a round is to have more trees or fewer than
-        those of the continued model, or its trees share gradients that one would reweigh.
+        those of the continued model or trees of another kind, or its trees share gradients that one
+        would reweigh.
     """
     _, n_parallel = estimator._rounds_and_trees
     if n_parallel > 1 and estimator.sampling_method == "gradient_based":
@@ -42,6 +44,16 @@ def check_booster(estimator: Any, continued: Continued | None) -> None:
             f"sampling_method='gradient_based' with {n_parallel} parallel trees: it reweighs the "
             "gradients, which the trees of a round share; use sampling_method='uniform', or "
             "num_parallel_tree=1"
+        )
+    if estimator.linear_tree and estimator.multi_strategy == "multi_output_tree":
+        raise ValueError(
+            "linear_tree=True does not go with multi_strategy='multi_output_tree', whose leaves "
+            "are constant: set linear_tree=False, or multi_strategy='one_output_per_tree'"
+        )
+    if estimator.booster == "dart" and estimator.linear_tree:
+        raise ValueError(
+            "linear_tree=True does not go with booster='dart', which scales constant leaves only: "
+            "set linear_tree=False, or booster='gbtree'"
         )
     if continued is None:
         return
@@ -55,4 +67,10 @@ def check_booster(estimator: Any, continued: Continued | None) -> None:
         raise ValueError(
             f"a round would have {n_parallel} parallel trees, but those of {continued.name} have "
             f"{before}: continue with num_parallel_tree={before}"
+        )
+    strategy = STRATEGIES[continued.model.params_of(0).multi_output]
+    if continued.model.n_outputs > 1 and strategy != estimator.multi_strategy:
+        raise ValueError(
+            f"multi_strategy={estimator.multi_strategy!r}, but {continued.name} was fitted with "
+            f"{strategy!r}: continue with the same"
         )

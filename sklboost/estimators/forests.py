@@ -19,7 +19,7 @@ class ForestMixin(ForestParameters):
         return 1, self.n_estimators
 
     def _n_estimators_of(self, model: Model) -> int:
-        return model.n_trees // model.n_outputs
+        return model.params_of(0).num_parallel_tree
 
 
 @documented

@@ -4,8 +4,10 @@ import numpy as np
 
 from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.data.features import raw_blocks
+from sklboost.estimators.validation import check_has_values
 from sklboost.parallel import ThreadTeam, n_threads_for
 from sklboost.structs import Model
+from sklboost.tree.linear_prediction import add_linear_trees
 from sklboost.tree.prediction import add_trees, find_leaves, prepare_prediction
 
 # Rows times trees that are predicted in the time it takes to start a thread, or less than that.
@@ -35,6 +37,8 @@ def add_rounds(
     n_jobs: int | None,
 ) -> None:
     """Add the trees of rounds ``[start, stop)`` to `raw_score`, shape (n_outputs, n_samples)."""
+    if model.linear is not None:
+        check_has_values(X)
     trees = (rounds[0] * model.trees_per_round, rounds[1] * model.trees_per_round)
     work = len(X) * (trees[1] - trees[0])
     with ThreadTeam(n_threads_for(n_jobs, work, _LEAVES_PER_THREAD)) as team:
@@ -42,7 +46,11 @@ def add_rounds(
             prepared = prepare_prediction(model, raw, team.size)
             # C order, as kernels want it: a copy only of blocks of several outputs
             scores = np.ascontiguousarray(raw_score[:, rows])
-            team.run(add_trees, model, raw, trees, prepared, scores)
+            if model.linear is None:
+                team.run(add_trees, model, raw, trees, prepared, scores)
+            else:
+                own = (model.linear, raw, trees, prepared, scores)
+                team.run(add_linear_trees, model.constant, *own)
             raw_score[:, rows] = scores
 
 
@@ -52,5 +60,5 @@ def leaves(model: Model, X: np.ndarray | BinnedMatrix, n_jobs: int | None) -> np
     with ThreadTeam(n_threads_for(n_jobs, found.size, _LEAVES_PER_THREAD)) as team:
         for rows, raw in raw_blocks(team, X):
             prepared = prepare_prediction(model, raw, team.size)
-            team.run(find_leaves, model, raw, prepared, found[rows])
+            team.run(find_leaves, model.constant, raw, prepared, found[rows])
     return found

@@ -23,6 +23,7 @@ from sklboost.estimators.seeds import seeds
 from sklboost.estimators.several_targets import check_known
 from sklboost.estimators.validation import (
     CheckedData,
+    check_has_values,
     check_margin_outputs,
     training_data,
     validation_data,
@@ -135,6 +136,8 @@ def read_task(
     check_continued(continued, estimator, data.X)
     rules = read_feature_rules(estimator)
     loss = estimator._choose_loss(data.y, data.weight, continued)
+    if estimator.linear_tree:
+        _check_linear(data.X, loss, rules)
     check_same_outputs(continued, estimator, loss)
     rows = _rows(estimator, data, loss, "y")
     check_margin_given(continued, rows.margin)
@@ -154,6 +157,21 @@ def read_task(
     if estimator.subsample < 1.0:
         rows, everything = rows.repeat(), everything.repeat()
     return FitTask(loss, rows, validation, names, everything, continued, rules, own_seeds)
+
+
+def _check_linear(X: np.ndarray | BinnedMatrix, loss: Loss, rules: FeatureRules) -> None:
+    """Raise ValueError unless leaves can be linear for such features, this loss, these rules."""
+    check_has_values(X)
+    if rules.signs.any():
+        raise ValueError(
+            "linear_tree=True does not go with monotone_constraints, which linear leaves would not "
+            "keep: set linear_tree=False, or monotone_constraints=None"
+        )
+    if len(loss.renewal) > 0:
+        raise ValueError(
+            f"linear_tree=True, but the leaves of objective={loss.name!r} are quantiles of "
+            "residuals, and no regression gives those: set linear_tree=False, or another objective"
+        )
 
 
 def stops_early(estimator: Any) -> bool:

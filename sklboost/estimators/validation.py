@@ -253,6 +253,15 @@ def _is_plain(estimator: BaseEstimator, X: Any) -> bool:
     )
 
 
+def check_has_values(X: np.ndarray | BinnedMatrix) -> None:
+    """Raise ValueError for a BinnedMatrix: leaves that are linear in the values need the values."""
+    if isinstance(X, BinnedMatrix):
+        raise ValueError(
+            f"{X!r} has no values, only the numbers of their bins, and linear leaves (linear_tree="
+            "True) multiply values: pass the raw values"
+        )
+
+
 def named_features(X: Any, function_name: str) -> tuple[np.ndarray, np.ndarray | None]:
     """Check X as for a fit, though there is no estimator; give the features and their names."""
     names = column_names(X)

@@ -114,9 +114,12 @@ def prove_monotone(model: Model, signs: Mapping[int, int], names: Sequence[str])
     for tree in range(model.n_trees):
         nodes = model.nodes[starts[tree] : starts[tree + 1]].view(np.recarray)
         ways = _ways(nodes)
+        values = model.values[:, starts[tree] : starts[tree + 1]]
         for feature, sign in signs.items():
-            worst = _worst_pair(nodes, ways, feature, sign)
-            if worst is not None:
+            pairs = [_worst_pair(nodes, own, ways, feature, sign) for own in values]
+            wrong = [pair for pair in pairs if pair is not None]
+            if wrong:
+                worst = max(wrong, key=lambda pair: abs(pair[2]))
                 violations[feature].append(Violation(tree, *worst))
     proofs = {}
     for feature, sign in signs.items():
@@ -168,13 +171,13 @@ def _ways(nodes: np.recarray) -> _Ways:
 
 
 def _worst_pair(
-    nodes: np.recarray, ways: _Ways, feature: int, sign: int
+    nodes: np.recarray, values: np.ndarray, ways: _Ways, feature: int, sign: int
 ) -> tuple[int, int, float] | None:
-    """Find, of the pairs of leaves in the wrong order, one whose values differ the most.
+    """Find, of the pairs of leaves in the wrong order, one whose `values` differ the most.
 
     Gives the leaf of the smaller feature values, that of the larger ones, and the step in value.
     """
-    values, worst = nodes.value, None
+    worst = None
     own = int(np.searchsorted(ways.features, feature))
     if own == len(ways.features) or ways.features[own] != feature:
         return None

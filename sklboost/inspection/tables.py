@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sklboost.structs import Model
+from sklboost.structs import LinearLeaves, Model, TreeParams
 from sklboost.tree.formulas import leaf_weight, similarity_at
 
 
@@ -17,14 +17,23 @@ def node_table(model: Model, feature_names: Sequence[str]) -> dict[str, list]:
         ``Tree``, ``Node``, ``ID``, ``Feature`` ("Leaf" for a leaf), ``Split`` (x < this goes to
         ``Yes``, else to ``No``), ``Missing``, ``Gain`` (for a leaf its value, as in XGBoost),
         ``Cover``, ``Category`` (None), ``Similarity`` and ``Output`` (the leaf weight the node has
-        or would have, before the learning rate).
+        or would have, before the learning rate). In a vector tree a leaf's ``Gain`` and every
+        node's ``Output`` are lists, with a number for each output. With linear leaves also what
+        these add to their value for values x, None for other nodes: ``Shift``, ``Slopes`` and
+        ``Centres`` (dicts by name), ``Least`` and ``Most``. It is ``Shift + sum of slope * (x -
+        centre)``, within the last two.
     """
-    table: dict[str, list] = {name: [] for name in _COLUMNS}
+    columns = _COLUMNS if model.linear is None else _COLUMNS + _LINEAR_COLUMNS
+    table: dict[str, list] = {name: [] for name in columns}
     for tree in range(model.n_trees):
         start, stop = model.tree_starts[tree], model.tree_starts[tree + 1]
         for number, node in enumerate(model.nodes[start:stop]):
             for name, value in _node_row(model, tree, number, node, feature_names).items():
                 table[name].append(value)
+            if model.linear is not None:
+                line = _line(model.linear, start + number, node.left < 0, feature_names)
+                for name, value in zip(_LINEAR_COLUMNS, line, strict=True):
+                    table[name].append(value)
     return table
 
 
@@ -32,20 +41,42 @@ _COLUMNS = (
     *("Tree", "Node", "ID", "Feature", "Split", "Yes", "No", "Missing"),
     *("Gain", "Cover", "Category", "Similarity", "Output"),
 )
+_LINEAR_COLUMNS = ("Shift", "Slopes", "Centres", "Least", "Most")
+
+
+def _line(
+    linear: LinearLeaves, position: int, is_leaf: bool, feature_names: Sequence[str]
+) -> tuple[object, ...]:
+    if not is_leaf:
+        return (None,) * len(_LINEAR_COLUMNS)
+    terms = linear.terms[linear.starts[position] : linear.starts[position + 1]].view(np.recarray)
+    names = [feature_names[feature] for feature in terms.feature]
+    slopes = dict(zip(names, terms.slope.tolist(), strict=True))
+    centres = dict(zip(names, terms.centre.tolist(), strict=True))
+    least, most = linear.limits[position].tolist()
+    return float(linear.shifts[position]), slopes, centres, least, most
+
+
+def _weight(value: float, gradient: float, hessian: float, params: TreeParams) -> float:
+    weight = leaf_weight(gradient, hessian, params)
+    if params.learning_rate * weight != value:  # a constraint or the parent held it back
+        weight = value / params.learning_rate
+    return weight
 
 
 def _node_row(
     model: Model, tree: int, number: int, node: np.record, feature_names: Sequence[str]
 ) -> dict[str, object]:
     params = model.params_of(tree)
-    weight, score = 0.0, 0.0  # of a leaf without rows, which sampling can leave
+    outputs = model.outputs[model.tree_starts[tree] + number]
+    sums: list[tuple] = outputs.tolist() or [(node.value, node.gradient, node.cover)]
+    weights, score = [0.0] * len(sums), 0.0  # of a leaf without rows, which sampling can leave
     if node.cover > 0.0:
-        weight = leaf_weight(node.gradient, node.cover, params)
-        if params.learning_rate * weight != node.value:  # a constraint or the parent held it back
-            weight = node.value / params.learning_rate
-        score = float(similarity_at(node.gradient, node.cover, weight, params)) + 0.0
-        weight = float(weight) + 0.0  # no -0.0
-    row = {
+        weights = [_weight(value, g, h, params) for value, g, h in sums]
+        pairs = zip(sums, weights, strict=True)
+        score = sum(similarity_at(g, h, weight, params) for (_, g, h), weight in pairs) + 0.0
+        weights = [float(weight) + 0.0 for weight in weights]  # no -0.0
+    row: dict[str, object] = {
         "Tree": tree,
         "Node": number,
         "ID": f"{tree}-{number}",
@@ -54,11 +85,11 @@ def _node_row(
         "Yes": None,
         "No": None,
         "Missing": None,
-        "Gain": float(node.value),
+        "Gain": outputs.value.tolist() if len(outputs) > 0 else float(node.value),
         "Cover": float(node.cover),
         "Category": None,
-        "Similarity": score,
-        "Output": weight,
+        "Similarity": float(score),
+        "Output": weights if len(outputs) > 0 else weights[0],
     }
     if node.left >= 0:
         left, right = f"{tree}-{node.left}", f"{tree}-{node.right}"

@@ -74,7 +74,7 @@ def mean_metric(name: str, mean_loss: MeanLoss) -> Metric:
         metrics = mean_losses([mean_loss], len(scores))
         sums = allocate_sums(1, len(y), 1)
         rows = (targets, scores, weight)
-        return mean_of_rows(metrics, rows, sums.scratch[0], sums.blocks[0])
+        return float(mean_of_rows(metrics, rows, sums.scratch[0], sums.blocks[0]))
 
     return Metric(name, False, function, mean_loss)
 

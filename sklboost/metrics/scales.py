@@ -39,7 +39,7 @@ def unchanged(prediction):
 @inlined
 def mean_of_log(z):
     """Give e^z, with z brought to within 340 of 0."""
-    return exp(min(max(z, -_MOST_LOG), _MOST_LOG))
+    return exp(min(_MOST_LOG, max(-_MOST_LOG, z)))
 
 
 @inlined

@@ -10,11 +10,14 @@ import numpy as np
 from sklboost.compiling import kernel
 from sklboost.structs import (
     ALL_ROWS,
+    LINEAR_TERM_DTYPE,
     NODE_DTYPE,
+    OUTPUT_DTYPE,
     PARAMS_DTYPE,
     ROUTE_DTYPE,
     TOP_LEVELS,
     TOP_SPLIT_DTYPE,
+    LinearLeaves,
     Model,
     Trees,
     TreeTops,
@@ -32,21 +35,27 @@ def assemble_model(trees: Trees, base_score: np.ndarray, n_features: int) -> Mod
     routes = records(len(nodes), ROUTE_DTYPE)
     fill_routes(nodes, starts, routes, depth)
     is_top = (nodes.left >= 0) & (depth < TOP_LEVELS)
-    tops = allocate_tops(int(is_top.sum()), len(starts) - 1, np.unique(nodes.feature[is_top]))
-    fill_tops(nodes, starts, depth, np.zeros(len(nodes), dtype=np.int64), tops)
+    outputs = trees.outputs.view(np.recarray)
+    values = np.empty((max(1, outputs.shape[1]), len(nodes)))
+    fill_values(nodes, outputs, values)
+    features = np.unique(nodes.feature[is_top])
+    tops = allocate_tops(int(is_top.sum()), len(starts) - 1, len(values), features)
+    fill_tops(nodes, starts, values, depth, np.zeros(len(nodes), dtype=np.int64), tops)
     # prediction copies the columns of the features that occur, and no others
     tops.splits.column[:] = np.searchsorted(tops.features, tops.splits.column)
     return Model(
         nodes=nodes,
         tree_starts=starts,
         routes=routes,
-        values=nodes.value.copy(),
+        values=values,
         tops=tops,
         depths=np.maximum.reduceat(depth, starts[:-1]),
         n_pruned=trees.n_pruned,
         base_score=base_score,
         params=trees.params.view(np.recarray),
         n_features=n_features,
+        outputs=outputs,
+        linear=trees.linear,
     )
 
 
@@ -57,44 +66,85 @@ def no_trees() -> Trees:
         np.zeros(1, dtype=np.int64),
         np.empty(0, dtype=np.int64),
         records(0, PARAMS_DTYPE),
+        records((0, 0), OUTPUT_DTYPE),
     )
 
 
 def first_trees(trees: Trees, n_trees: int) -> Trees:
     """Give the first of some trees."""
+    n_nodes = int(trees.starts[n_trees])
     return Trees(
-        trees.nodes[: trees.starts[n_trees]],
+        trees.nodes[:n_nodes],
         trees.starts[: n_trees + 1],
         trees.n_pruned[:n_trees],
         trees.params[:n_trees],
+        trees.outputs[:n_nodes],
+        None if trees.linear is None else first_linear(trees.linear, n_nodes),
     )
 
 
 def trees_of(model: Model) -> Trees:
     """Give the trees of a model."""
-    return Trees(model.nodes, model.tree_starts, model.n_pruned, model.params)
+    return Trees(
+        *(model.nodes, model.tree_starts, model.n_pruned, model.params),
+        *(model.outputs, model.linear),
+    )
 
 
 def join_trees(parts: Sequence[Trees]) -> Trees:
-    """Put trees behind one another."""
+    """Put trees behind one another; all that are not empty have values for as many outputs."""
     sizes = [np.diff(part.starts) for part in parts]
     return Trees(
         np.concatenate([part.nodes for part in parts], dtype=NODE_DTYPE),
         np.cumsum(np.concatenate([[0], *sizes]), dtype=np.int64),
         np.concatenate([part.n_pruned for part in parts]),
         np.concatenate([part.params for part in parts], dtype=PARAMS_DTYPE),
+        # an empty row of trees does not know for how many outputs it has values
+        np.concatenate(
+            [part.outputs for part in parts if len(part.nodes) > 0] or [parts[0].outputs]
+        ),
+        join_linear([(part.linear, len(part.nodes)) for part in parts]),
     )
 
 
-def allocate_tops(n_splits: int, n_trees: int, features: np.ndarray) -> TreeTops:
-    """Make room for the first levels of so many trees."""
+def first_linear(linear: LinearLeaves, n_nodes: int) -> LinearLeaves:
+    """Give the linear leaves among the first nodes."""
+    starts = linear.starts[: n_nodes + 1]
+    terms = linear.terms[: starts[-1]].view(np.recarray)
+    return LinearLeaves(starts, linear.shifts[:n_nodes], linear.limits[:n_nodes], terms)
+
+
+def join_linear(parts: Sequence[tuple[LinearLeaves | None, int]]) -> LinearLeaves | None:
+    """Put linear leaves behind one another, given with their numbers of nodes; None if all are."""
+    if all(linear is None for linear, _ in parts):
+        return None
+    whole = [linear or _constant_leaves(n_nodes) for linear, n_nodes in parts]
+    counts = [np.diff(linear.starts) for linear in whole]
+    return LinearLeaves(
+        np.cumsum(np.concatenate([[0], *counts]), dtype=np.int64),
+        np.concatenate([linear.shifts for linear in whole]),
+        np.concatenate([linear.limits for linear in whole]),
+        np.concatenate([linear.terms for linear in whole]).view(np.recarray),
+    )
+
+
+def _constant_leaves(n_nodes: int) -> LinearLeaves:
+    starts = np.zeros(n_nodes + 1, dtype=np.int64)
+    limits = np.zeros((n_nodes, 2))
+    return LinearLeaves(starts, np.zeros(n_nodes), limits, records(0, LINEAR_TERM_DTYPE))
+
+
+def allocate_tops(
+    n_splits: int, n_trees: int, n_tree_outputs: int, features: np.ndarray
+) -> TreeTops:
+    """Make room for the first levels of so many trees, each with values for so many outputs."""
     return TreeTops(
         splits=records(n_splits, TOP_SPLIT_DTYPE),
         thresholds=np.empty(n_splits),
         thresholds32=np.empty(n_splits, dtype=np.float32),
         starts=np.empty(n_trees + 1, dtype=np.int64),
         landings=np.empty((n_trees, 2**TOP_LEVELS), dtype=np.int32),
-        values=np.empty((n_trees, 2**TOP_LEVELS)),
+        values=np.empty((n_trees, n_tree_outputs, 2**TOP_LEVELS)),
         features=features.astype(np.int64),
     )
 
@@ -117,7 +167,16 @@ def fill_routes(nodes, tree_starts, routes, depth):
 
 
 @kernel
-def fill_tops(nodes, tree_starts, depth, place, tops):
+def fill_values(nodes, outputs, values):
+    """Fill ``values[output, node]``; `outputs` is empty unless the trees have several."""
+    for position in range(len(nodes)):
+        values[0, position] = nodes[position].value
+        for output in range(1, outputs.shape[1]):
+            values[output, position] = outputs[position, output].value
+
+
+@kernel
+def fill_tops(nodes, tree_starts, values, depth, place, tops):
     """Fill the first levels of all trees, the features as ``splits.column``; `place` is scratch."""
     n_splits = 0
     for tree in range(len(tree_starts) - 1):
@@ -132,7 +191,8 @@ def fill_tops(nodes, tree_starts, depth, place, tops):
                 width = 1 << (TOP_LEVELS - level)
                 first = place[position] * width - (1 << TOP_LEVELS)
                 tops.landings[tree, first : first + width] = position
-                tops.values[tree, first : first + width] = node.value
+                for output in range(len(values)):
+                    tops.values[tree, output, first : first + width] = values[output, position]
                 continue
             split = tops.splits[n_splits]
             split.level, split.column, split.place = level, node.feature, place[position]

@@ -35,6 +35,12 @@ class Inherited(NamedTuple):
 
 
 @kernel
+def inherited_from(node):
+    """Give what a node, a record that has the fields of :class:`Inherited`, passes on."""
+    return Inherited(node.weight, node.lower, node.upper)
+
+
+@kernel
 def soft_threshold(gradient, reg_alpha):
     """Move G towards 0 by alpha, and not beyond: the effect of an L1 penalty on the leaf weight."""
     # one of the two terms is always 0; without a branch the compiler can vectorise

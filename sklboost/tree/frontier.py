@@ -10,12 +10,13 @@ integers, so its bits do not depend on how they were obtained.
 import numpy as np
 
 from sklboost.compiling import kernel
-from sklboost.tree.formulas import Inherited, child_weight
+from sklboost.tree.formulas import child_weight, inherited_from, leaf_weight
 from sklboost.tree.monotone import narrow_bounds
 from sklboost.tree.open_nodes import add_open, next_open, remove_open
-from sklboost.tree.quantization import unpack
+from sklboost.tree.quantization import steps_of, unpack
 from sklboost.tree.splitting import can_be_split
 from sklboost.tree.thresholds import place_threshold
+from sklboost.tree.workspace import LEFT, OWN
 
 # The root's number, and "no node". int64 by name: a literal would compile another version of a
 # kernel.
@@ -79,7 +80,34 @@ def start_leaf(node, parent, tree):
     growth = tree.growth[node]
     growth.parent, growth.slot, growth.owns_rows, growth.n_rows = parent, -1, 0, 0
     growth.depth = tree.growth[parent].depth + 1 if parent >= 0 else 0
-    growth.lower, growth.upper = -np.inf, np.inf
+    for output in range(tree.outputs.shape[1]):
+        own = tree.outputs[node, output]
+        own.lower, own.upper = -np.inf, np.inf
+
+
+@kernel
+def weigh_leaf(node, search, tree):
+    """Fill gradient, cover, weight and value of a node from its packed sums.
+
+    A node without rows, which only the root of a sample may be, gets the weight 0.
+    """
+    outputs, parent, params = tree.outputs[node], tree.growth[node].parent, search.params
+    total_cover = 0.0
+    for output in range(len(outputs)):
+        own, steps = outputs[output], steps_of(search.steps, output)
+        own.gradient, own.hessian = unpack(tree.sums[node, OWN, output], steps)
+        total_cover += own.hessian
+        if own.hessian == 0.0:
+            own.weight = 0.0
+        elif parent < 0:
+            own.weight = leaf_weight(own.gradient, own.hessian, params)
+        else:
+            inherited = inherited_from(tree.outputs[parent, output])
+            own.weight = child_weight(own.gradient, own.hessian, inherited, params)
+        own.value = params.learning_rate * own.weight
+    leaf = tree.nodes[node]
+    leaf.gradient, leaf.value = outputs[0].gradient, outputs[0].value
+    leaf.cover = total_cover / len(outputs)
 
 
 @kernel
@@ -95,17 +123,13 @@ def split_node(node, search, tree):
     parent.default_left = split.default_left
     parent.gain = split.gain
     parent.left, parent.right = left, left + 1
-    tree.growth[left].packed_sum = split.left_sum
-    tree.growth[left + 1].packed_sum = tree.growth[node].packed_sum - split.left_sum
-    growth = tree.growth[node]
-    inherited = Inherited(growth.weight, growth.lower, growth.upper)
+    for output in range(tree.sums.shape[2]):
+        left_sum = tree.sums[node, LEFT, output]
+        tree.sums[left, OWN, output] = left_sum
+        tree.sums[left + 1, OWN, output] = tree.sums[node, OWN, output] - left_sum
     for child in range(left, left + 2):
         start_leaf(child, node, tree)
-        leaf = tree.nodes[child]
-        leaf.gradient, leaf.cover = unpack(tree.growth[child].packed_sum, search.steps)
-        weight = child_weight(leaf.gradient, leaf.cover, inherited, search.params)
-        tree.growth[child].weight = weight
-        leaf.value = search.params.learning_rate * weight
+        weigh_leaf(child, search, tree)
     narrow_bounds(node, tree, search.rules)
 
 
@@ -124,12 +148,11 @@ def open_searched(params, tree, pool):
 
 
 @kernel
-def release_unsearched(steps, params, tree, pool):
+def release_unsearched(params, tree, pool):
     """Give back the slots of nodes that were built only for their sibling's sake."""
     for index in range(tree.counts[0].n_builds):
         node = pool.builds[index].node
-        growth = tree.growth[node]
-        if not can_be_split(growth.packed_sum, growth.n_rows, steps, params):
+        if not can_be_split(node, params, tree):
             release_slot(node, tree, pool)
     tree.counts[0].n_builds = 0
 
@@ -157,7 +180,7 @@ def choose_frontier(search, workspace):
     """
     tree, pool, params = workspace.tree, workspace.pool, search.params
     counts = tree.counts[0]
-    release_unsearched(search.steps, params, tree, pool)
+    release_unsearched(params, tree, pool)
     open_searched(params, tree, pool)
     counts.n_frontier = 0
     n_reserved = np.int64(0)
@@ -207,20 +230,19 @@ def plan_build(node, sibling, tree, pool):
 
 
 @kernel
-def plan_children(left, right, search, tree, pool):
+def plan_children(left, right, params, tree, pool):
     """Plan the histograms of two children: of those that can be split, the fewest rows possible."""
     growth, counts = tree.growth, tree.counts[0]
     smaller, larger = left, right
     if growth[right].n_rows < growth[left].n_rows:
         smaller, larger = right, left
-    steps, params = search.steps, search.params
     for child in range(left, left + 2):
-        if can_be_split(growth[child].packed_sum, growth[child].n_rows, steps, params):
+        if can_be_split(child, params, tree):
             tree.searched[counts.n_searched] = child
             counts.n_searched += 1
     parent = growth[left].parent
-    needs_smaller = can_be_split(growth[smaller].packed_sum, growth[smaller].n_rows, steps, params)
-    needs_larger = can_be_split(growth[larger].packed_sum, growth[larger].n_rows, steps, params)
+    needs_smaller = can_be_split(smaller, params, tree)
+    needs_larger = can_be_split(larger, params, tree)
     if needs_larger and growth[parent].slot >= 0:
         plan_build(smaller, larger, tree, pool)
         return
@@ -241,7 +263,7 @@ def plan_builds(team, search, workspace):
         tree.growth[node].owns_rows = 0
         own_rows(left, workspace.partition, tree)
         own_rows(right, workspace.partition, tree)
-        plan_children(left, right, search, tree, pool)
+        plan_children(left, right, search.params, tree, pool)
     arrange_tasks(team, search, workspace)
 
 
@@ -264,9 +286,10 @@ def arrange_tasks(team, search, workspace):
     for index in range(counts.n_builds):
         n_rows += tree.growth[builds[index].node].n_rows
     least = max(_MIN_SHARED_ROWS, n_rows // (2 * team.size))
+    most_shared = (pool.accumulators.shape[1] - 1) // pool.histograms.shape[1]
     for index in range(counts.n_builds):
         is_large = tree.growth[builds[index].node].n_rows >= least
-        if is_large and counts.n_shared < pool.accumulators.shape[1] - 1:
+        if is_large and counts.n_shared < most_shared:
             node, sibling = builds[index].node, builds[index].sibling
             builds[index] = builds[counts.n_shared]
             builds[counts.n_shared].node = node

@@ -14,15 +14,15 @@ import numpy as np
 from sklboost.compiling import kernel
 from sklboost.parallel import barrier, reset_tasks
 from sklboost.tree.column_sampling import ColumnSample, choose_tree_features
-from sklboost.tree.formulas import leaf_weight
-from sklboost.tree.frontier import choose_frontier, plan_builds, start_tree
-from sklboost.tree.histogram import build_histograms
+from sklboost.tree.frontier import ROOT, choose_frontier, plan_builds, start_tree, weigh_leaf
+from sklboost.tree.histogram import build_histograms, sum_cells
 from sklboost.tree.partition import add_leaf_values, own_all_rows, route_rows
 from sklboost.tree.pruning import close_gaps, name_final_leaves, prune, prune_weakest_links
-from sklboost.tree.quantization import quantize, unpack
+from sklboost.tree.quantization import quantize
 from sklboost.tree.renewal import Renewal, renew_leaves
 from sklboost.tree.row_sampling import RowSample, draw_rows
 from sklboost.tree.splitting import Search, find_splits
+from sklboost.tree.workspace import OWN
 
 
 class TreeKeys(NamedTuple):
@@ -59,8 +59,8 @@ class Scores(NamedTuple):
 
     Attributes
     ----------
-    raw_score : ndarray of float64, shape (n_samples,)
-        Leaf values are added to it.
+    raw_score : ndarray of float64, shape (n_outputs, n_samples)
+        Of one output, or of all that the tree has values for. Leaf values are added to it.
     renewal : Renewal
         What these are renewed from; empty: they stay.
     """
@@ -70,26 +70,19 @@ class Scores(NamedTuple):
 
 
 @kernel
-def sum_root(matrix, steps, params, workspace):
+def sum_root(search, workspace):
     """Fill the root's sums and value: any one feature's cells hold all rows.
 
     A sample may have no rows. Its tree is a leaf that adds nothing, whatever lambda is.
     """
-    tree, pool = workspace.tree, workspace.pool
-    histogram = pool.histograms[tree.growth[0].slot]
-    total = np.int64(0)
-    for cell in range(matrix.cell_starts[0], matrix.cell_starts[1]):
-        total += histogram[cell]
-    tree.growth[0].packed_sum = total
-    root = tree.nodes[0]
-    root.gradient, root.cover = unpack(total, steps)
-    weight = 0.0
-    if total == 0:
+    tree, matrix = workspace.tree, search.matrix
+    histogram = workspace.pool.histograms[tree.growth[ROOT].slot]
+    start, stop = matrix.cell_starts[0], matrix.cell_starts[1]
+    for output in range(tree.sums.shape[2]):
+        tree.sums[ROOT, OWN, output] = sum_cells(matrix, histogram, output, start, stop)
+    weigh_leaf(ROOT, search, tree)
+    if tree.nodes[ROOT].cover == 0.0:
         tree.counts[0].n_searched = 0
-    else:
-        weight = leaf_weight(root.gradient, root.cover, params)
-    tree.growth[0].weight = weight
-    root.value = params.learning_rate * weight
 
 
 @kernel
@@ -107,7 +100,7 @@ def grow_tree(team, matrix, derivatives, draws, params, workspace, scores):
     draws : Draws
     params : TreeParams
     workspace : Workspace
-        Overwritten; the tree is in ``workspace.tree.nodes[:counts.n_nodes]``.
+        Overwritten; the tree is in ``workspace.tree.nodes[:counts.n_nodes]``, and `outputs`.
     scores : Scores
         Added to in place.
     """
@@ -118,17 +111,16 @@ def grow_tree(team, matrix, derivatives, draws, params, workspace, scores):
     else:
         own_all_rows(team, workspace.partition)
     quantize(team, derivatives, keys.rounding, gradients)
-    packed = gradients.packed
-    steps = gradients.steps[0], gradients.steps[1]
-    search = Search(matrix, steps, params, draws.columns.rules)
+    bundles = gradients.bundles
+    search = Search(matrix, gradients.steps, params, draws.columns.rules)
     if team.rank == 0:
         reset_tasks(team)
         choose_tree_features(keys.features, params, draws.columns)
         start_tree(team, search, workspace)
     barrier(team)
-    build_histograms(team, matrix, packed, workspace)
+    build_histograms(team, matrix, bundles, workspace)
     if team.rank == 0:
-        sum_root(matrix, search.steps, params, workspace)
+        sum_root(search, workspace)
     barrier(team)
     find_splits(team, search, workspace, draws.columns)
     while True:
@@ -142,7 +134,7 @@ def grow_tree(team, matrix, derivatives, draws, params, workspace, scores):
         if team.rank == 0:
             plan_builds(team, search, workspace)
         barrier(team)
-        build_histograms(team, matrix, packed, workspace)
+        build_histograms(team, matrix, bundles, workspace)
         find_splits(team, search, workspace, draws.columns)
     if team.rank == 0:
         prune(workspace.tree, params)
@@ -150,7 +142,7 @@ def grow_tree(team, matrix, derivatives, draws, params, workspace, scores):
             prune_weakest_links(workspace.tree, params)
         name_final_leaves(workspace.tree)
     barrier(team)
-    if len(scores.renewal.leaf) > 0:
+    if scores.renewal.leaf.shape[1] > 0:
         rules = draws.columns.rules
         renew_leaves(team, matrix, derivatives, scores.renewal, rules, params, workspace)
     add_leaf_values(team, matrix, workspace, scores.raw_score)

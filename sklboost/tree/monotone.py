@@ -16,16 +16,22 @@ from sklboost.tree.formulas import clip_to_bounds
 @kernel
 def narrow_bounds(node, tree, rules):
     """Set the bounds of the two children of a node, whose weights are known."""
-    growth, split = tree.growth, tree.nodes[node]
+    outputs, split = tree.outputs, tree.nodes[node]
     left, right = np.int64(split.left), np.int64(split.right)
-    for child in range(left, right + 1):
-        growth[child].lower, growth[child].upper = growth[node].lower, growth[node].upper
     # where only missing values go left, nothing is below or above
     sign = rules.signs[split.feature] if split.threshold > -np.inf else 0
-    if sign != 0:
-        below, above = (left, right) if sign > 0 else (right, left)
-        middle = 0.5 * (growth[below].weight + growth[above].weight)
-        growth[below].upper, growth[above].lower = middle, middle
+    below, above = (left, right) if sign > 0 else (right, left)
+    for output in range(outputs.shape[1]):
+        own, lesser, greater = (
+            outputs[node, output],
+            outputs[below, output],
+            outputs[above, output],
+        )
+        lesser.lower, lesser.upper = own.lower, own.upper
+        greater.lower, greater.upper = own.lower, own.upper
+        if sign != 0:
+            middle = 0.5 * (lesser.weight + greater.weight)
+            lesser.upper, greater.lower = middle, middle
 
 
 @kernel
@@ -39,25 +45,39 @@ def order_renewed_leaves(tree, rules, params):
     Parameters
     ----------
     tree : GrowingTree
-        Pruned; ``growth.weight`` of its leaves is what they were renewed to. Modified.
+        Pruned; ``outputs.weight`` of its leaves is what they were renewed to. Modified.
     rules : FeatureRules
     params : TreeParams
     """
-    nodes, growth = tree.nodes, tree.growth
+    nodes, growth, outputs = tree.nodes, tree.growth, tree.outputs
     for node in range(tree.counts[0].n_nodes - 1, -1, -1):
-        left, right = nodes[node].left, nodes[node].right
-        if left >= 0:
-            total = nodes[left].cover * growth[left].weight
-            total += nodes[right].cover * growth[right].weight
-            growth[node].weight = total / (nodes[left].cover + nodes[right].cover)
+        if nodes[node].left >= 0:
+            for output in range(outputs.shape[1]):
+                average_children(node, output, tree)
     for node in range(tree.counts[0].n_nodes):
         if growth[node].final != node:
             continue  # pruned
-        own, left = growth[node], nodes[node].left
+        left = nodes[node].left
+        for output in range(outputs.shape[1]):
+            own = outputs[node, output]
+            if left < 0:
+                own.weight = clip_to_bounds(own.weight, own.lower, own.upper)
+                own.value = params.learning_rate * own.weight
+                continue
+            for child in range(left, left + 2):
+                below = outputs[child, output]
+                below.weight = clip_to_bounds(below.weight, own.lower, own.upper)
         if left < 0:
-            own.weight = clip_to_bounds(own.weight, own.lower, own.upper)
-            nodes[node].value = params.learning_rate * own.weight
-            continue
-        for child in range(left, left + 2):
-            growth[child].weight = clip_to_bounds(growth[child].weight, own.lower, own.upper)
-        narrow_bounds(node, tree, rules)
+            nodes[node].value = outputs[node, 0].value
+        else:
+            narrow_bounds(node, tree, rules)
+
+
+@kernel
+def average_children(node, output, tree):
+    """Give a node the mean weight of its children, by their covers."""
+    left, right = tree.nodes[node].left, tree.nodes[node].right
+    left_cover, right_cover = tree.nodes[left].cover, tree.nodes[right].cover
+    total = left_cover * tree.outputs[left, output].weight
+    total += right_cover * tree.outputs[right, output].weight
+    tree.outputs[node, output].weight = total / (left_cover + right_cover)

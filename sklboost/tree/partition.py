@@ -130,8 +130,8 @@ def add_by_side(column, row_list, going_left, values, raw_score):
 
 
 @inlined
-def add_segment_values(matrix, workspace, node, block, target):
-    """Add ``tree.values`` of the rows that `node` owns in `block`.
+def add_segment_values(matrix, workspace, node, block, values, target):
+    """Add `values`, one a node, of the rows that `node` owns in `block`.
 
     The children of a split that was made last own no rows: they are told apart by bin here, which
     saves writing their lists.
@@ -141,25 +141,30 @@ def add_segment_values(matrix, workspace, node, block, target):
     row_list = partition.lists[tree.growth[node].depth % 2, start:stop]
     left, right = tree.nodes[node].left, tree.nodes[node].right
     if left < 0:
-        value = tree.values[node]
+        value = values[node]
         for position in range(len(row_list)):
             target[np.uint64(row_list[np.uint64(position)])] += value
         return
-    values = (tree.values[right], tree.values[left])
+    sides = (values[right], values[left])
     split = tree.splits[node]
     going_left = left_range(split, matrix)
-    add_by_side(matrix.columns[split.feature], row_list, going_left, values, target)
+    add_by_side(matrix.columns[split.feature], row_list, going_left, sides, target)
 
 
 @kernel
 def add_values(team, matrix, workspace, n_blocks, target):
-    """Add to each row of the first blocks what ``tree.values`` says; ends when all are done."""
+    """Add to each row of the first blocks what ``tree.values`` says; ends when all are done.
+
+    `target` has shape (n_outputs, n_samples), or fewer outputs, of which `values` are then used.
+    """
     tree = workspace.tree
     block = next_task(team, _ADD_COUNTER)
     while block < n_blocks:
-        for node in range(tree.counts[0].n_nodes):
-            if tree.growth[node].owns_rows == 1:
-                add_segment_values(matrix, workspace, node, block, target)
+        for output in range(len(target)):
+            values, own_target = tree.values[output], target[output]
+            for node in range(tree.counts[0].n_nodes):
+                if tree.growth[node].owns_rows == 1:
+                    add_segment_values(matrix, workspace, node, block, values, own_target)
         block = next_task(team, _ADD_COUNTER)
     barrier(team)
 

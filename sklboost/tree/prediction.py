@@ -182,25 +182,48 @@ def walk_tree(model, thresholds, tree, raw, first_row, scratch):
 
 
 @kernel
-def add_top(model, thresholds, tree, raw, first_row, scratch, scores):
-    """Add the leaf values of a tree that has no more than the first levels to a block's scores."""
-    values = model.tops.values[tree]
-    for start in range(0, len(scores), WORD):
-        take_top(model.tops, thresholds, tree, (raw, first_row), scratch, start // WORD)
-        part = scores[start : min(start + WORD, len(scores))]
-        for row in range(len(part)):
-            part[row] += values[np.uint64(scratch.digits[row])]
+def first_output(model, tree, raw_score):
+    """Give the first of the outputs that a tree adds to, as many as it has values for."""
+    n_tree_outputs = len(model.values)
+    return tree * n_tree_outputs % len(raw_score)
 
 
 @kernel
-def add_tree(model, thresholds, tree, raw, first_row, scratch, scores):
-    """Add the leaf values of one tree to the raw scores of the block of rows in `scratch`."""
-    if model.depths[tree] <= TOP_LEVELS and len(scores) >= _MIN_ROWS:
-        add_top(model, thresholds, tree, raw, first_row, scratch, scores)
+def add_top(model, thresholds, tree, raw, first_row, scratch, raw_score):
+    """Add the leaf values of a tree that has no more than the first levels to a block's scores."""
+    values, n_rows = model.tops.values[tree], len(scratch.positions)
+    first = first_output(model, tree, raw_score)
+    for start in range(0, n_rows, WORD):
+        take_top(model.tops, thresholds, tree, (raw, first_row), scratch, start // WORD)
+        stop = min(start + WORD, n_rows)
+        for output in range(len(values)):
+            part, own = (
+                raw_score[first + output, first_row + start : first_row + stop],
+                values[output],
+            )
+            for row in range(len(part)):
+                part[row] += own[np.uint64(scratch.digits[row])]
+
+
+@kernel
+def add_tree(model, thresholds, tree, raw, first_row, scratch, raw_score):
+    """Add the leaf values of one tree to the raw scores of the block of rows in `scratch`.
+
+    The block begins at `first_row` of `raw_score`, which has shape (n_outputs, n_samples).
+    """
+    n_rows = len(scratch.positions)
+    if model.depths[tree] <= TOP_LEVELS and n_rows >= _MIN_ROWS:
+        add_top(model, thresholds, tree, raw, first_row, scratch, raw_score)
         return
     walk_tree(model, thresholds, tree, raw, first_row, scratch)
-    for row in range(len(scores)):
-        scores[row] += model.values[np.uint64(scratch.positions[row])]
+    first = first_output(model, tree, raw_score)
+    for output in range(len(model.values)):
+        scores, own = (
+            raw_score[first + output, first_row : first_row + n_rows],
+            model.values[output],
+        )
+        for row in range(n_rows):
+            scores[row] += own[np.uint64(scratch.positions[row])]
 
 
 @kernel
@@ -237,13 +260,12 @@ def add_trees(team, model, raw, trees, prepared, raw_score):
         Added to in place, tree after tree, so in the same order for any number of threads.
     """
     thresholds, scratch = prepared
-    n_outputs, n_rows = raw_score.shape[0], scratch.positions.shape[1]
+    n_rows = scratch.positions.shape[1]
     start = next_task(team, 0) * n_rows
     while start < raw.n_samples:
         own = begin_block(team, model, raw, start, scratch)
         for tree in range(trees[0], trees[1]):
-            scores = raw_score[tree % n_outputs, start : start + len(own.positions)]
-            add_tree(model, thresholds, tree, raw, start, own, scores)
+            add_tree(model, thresholds, tree, raw, start, own, raw_score)
         start = next_task(team, 0) * n_rows
 
 

@@ -74,8 +74,9 @@ def name_final_leaves(tree):
 @kernel
 def set_values(tree):
     """Set ``tree.values`` to what rows that reached a node get."""
-    for node in range(tree.counts[0].n_nodes):
-        tree.values[node] = tree.nodes[tree.growth[node].final].value
+    for output in range(tree.values.shape[0]):
+        for node in range(tree.counts[0].n_nodes):
+            tree.values[output, node] = tree.outputs[tree.growth[node].final, output].value
 
 
 @kernel
@@ -88,6 +89,8 @@ def close_gaps(tree):
             # forwards: n_kept <= node, so nothing unread is overwritten, and a parent, which comes
             # before its children, learns here where they go
             nodes[n_kept] = nodes[node]
+            for output in range(tree.outputs.shape[1]):
+                tree.outputs[n_kept, output] = tree.outputs[node, output]
             parent = growth[node].parent
             if parent >= 0:
                 moved_parent = growth[parent].final

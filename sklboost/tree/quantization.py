@@ -28,6 +28,9 @@ _LANES = 64
 # unbiased enough, and a row of weight 2 gives exactly what the row twice gives.
 FEW_ROWS = 4096.0
 _LOW16 = np.uint64(0xFFFF)
+# Of several outputs, so many lie side by side: one vector instruction adds them to a histogram.
+LANES = 4
+_LINE = 8  # int64 of a cache line
 
 
 class Derivatives(NamedTuple):
@@ -35,8 +38,9 @@ class Derivatives(NamedTuple):
 
     Attributes
     ----------
-    gradient, hessian : ndarray of float32, shape (n_samples,) or (n_outputs, n_samples)
-        Filled anew before each round. A tree is grown on one output's.
+    gradient, hessian : ndarray of float32, shape (n_outputs, n_samples)
+        Filled anew before each round. A tree is grown on one output's or, if its leaves have a
+        value for each output, on all.
     weight : ndarray of float64, shape (n_samples,) or (0,)
         In units of `unit`. Empty: every row has weight 1.
     unit : float
@@ -59,24 +63,45 @@ class Gradients(NamedTuple):
 
     Attributes
     ----------
-    packed : ndarray of int64, shape (n_samples,)
-    steps : ndarray of float64, shape (2,)
+    packed : ndarray of int64, shape (n_outputs, n_samples)
+    bundles : ndarray of int64, shape (n_bundles, n_samples * n_lanes)
+        The same once more, as histograms are built from it. One output: `packed` itself, with one
+        lane. Several: four lanes a row, which are outputs 4 b to 4 b + 3 in bundle b, or 0 where
+        there is no such output::
+
+            row 0: 0 1 2 3 | row 1: 0 1 2 3 | ...        row 0: 4 - - - | row 1: 4 - - - | ...
+    steps : ndarray of float64, shape (n_outputs, 2)
         Of the gradient and of the hessian, powers of two.
     block_sums : ndarray of float64, shape (2, n_blocks, n_lanes)
         Scratch: sums of ``|g| w`` and ``h w`` over fixed sets of rows.
     """
 
     packed: np.ndarray
+    bundles: np.ndarray
     steps: np.ndarray
     block_sums: np.ndarray
 
 
-def allocate_gradients(n_samples: int) -> Gradients:
-    """Make room for the gradients of `n_samples` rows."""
+def aligned_zeros(shape: tuple[int, ...]) -> np.ndarray:
+    """Make an array of int64 that begins where a cache line begins.
+
+    So no bundle of lanes lies on two lines; scattered ones would take more than twice the time.
+    """
+    n_numbers = math.prod(shape)
+    memory = np.zeros(n_numbers + _LINE, dtype=np.int64)
+    start = -memory.ctypes.data // memory.itemsize % _LINE
+    return memory[start : start + n_numbers].reshape(shape)
+
+
+def allocate_gradients(n_outputs: int, n_samples: int) -> Gradients:
+    """Make room for the gradients that one tree is grown on."""
     n_blocks = -(-n_samples // _BLOCK)
+    packed = np.empty((n_outputs, n_samples), dtype=np.int64)
+    n_bundles = -(-n_outputs // LANES)
     return Gradients(
-        np.empty(n_samples, dtype=np.int64),
-        np.ones(2),
+        packed,
+        packed if n_outputs == 1 else aligned_zeros((n_bundles, n_samples * LANES)),
+        np.ones((n_outputs, 2)),
         np.empty((2, n_blocks, _LANES)),
     )
 
@@ -117,6 +142,12 @@ def unpack(packed, steps):
     `steps` is a tuple, so that a loop holds both in registers.
     """
     return gradient_of(packed) * steps[0], hessian_of(packed) * steps[1]
+
+
+@kernel
+def steps_of(steps, output):
+    """Give the steps of one output as :func:`unpack` wants them."""
+    return steps[output, 0], steps[output, 1]
 
 
 @kernel
@@ -164,8 +195,9 @@ def _round(value, bits, randomness):
 
 
 @kernel
-def _quantize_rows(derivatives, key, gradients, start, stop):
-    """Fill ``gradients.packed`` for rows ``[start, stop)``."""
+def _quantize_rows(derivatives, key, gradients, floor, rows):
+    """Fill ``gradients.packed`` for rows ``[start, stop)``; hessians are at least `floor`."""
+    start, stop = rows
     # Slices, and nearest rounding by the same formula as random: so the loop has neither a test for
     # negative indices nor a branch, and becomes vector instructions.
     gradient, hessian = derivatives.gradient[start:stop], derivatives.hessian[start:stop]
@@ -176,10 +208,11 @@ def _quantize_rows(derivatives, key, gradients, start, stop):
     weighted = len(derivatives.weight) > 0
     # A row never counts for nothing: a bin of the histogram is empty if and only if it has no rows,
     # and no child has a hessian of 0. The slack has room for that one step. The exception is a row
-    # whose target is not known: both are 0, and for this tree it is as if it were not there.
+    # whose target is not known: both are 0, and for this tree it is as if it were not there; unless
+    # the tree has other outputs, for which it is.
     for position in range(0 if weighted else len(packed)):
         bits = mix_bits((np.uint64(start + position) & np.uint64(0xFFFFFFFF)) ^ key)
-        least = 1.0 if (gradient[position] != 0.0) | (hessian[position] != 0.0) else 0.0
+        least = 1.0 if (gradient[position] != 0.0) | (hessian[position] != 0.0) else floor
         row_hessian = _round(hessian[position] * hessian_scale, bits >> np.uint64(16), randomness)
         packed[position] = pack(
             _round(gradient[position] * gradient_scale, bits & _LOW16, randomness),
@@ -190,7 +223,7 @@ def _quantize_rows(derivatives, key, gradients, start, stop):
         bits = mix_bits((np.uint64(start + position) & np.uint64(0xFFFFFFFF)) ^ key)
         row_gradient = _round(gradient[position] * gradient_scale, bits & _LOW16, randomness)
         row_hessian = _round(hessian[position] * hessian_scale, bits >> np.uint64(16), randomness)
-        least = 1.0 if (gradient[position] != 0.0) | (hessian[position] != 0.0) else 0.0
+        least = 1.0 if (gradient[position] != 0.0) | (hessian[position] != 0.0) else floor
         # a whole weight leaves a whole number, which this second rounding does not change
         bits = mix_bits(bits ^ np.uint64(0x9E3779B9)) & _LOW16
         packed[position] = pack(
@@ -217,7 +250,7 @@ def _set_steps(derivatives, gradients):
 
 @kernel
 def quantize(team, derivatives, key, gradients):
-    """Fill `gradients` from `derivatives`; every member of the team calls it.
+    """Fill `gradients` from `derivatives`, output by output; every member of the team calls it.
 
     The steps are the smallest powers of two for which no sum over any set of rows can leave its 32
     bits. Rounding is stochastic (unbiased) for many rows, to nearest for few.
@@ -231,6 +264,42 @@ def quantize(team, derivatives, key, gradients):
     gradients : Gradients
         Filled.
     """
+    floor = 1.0 if len(gradients.packed) > 1 else 0.0
+    for output in range(len(gradients.packed)):
+        own = Derivatives(
+            derivatives.gradient[output],
+            derivatives.hessian[output],
+            derivatives.weight,
+            derivatives.unit,
+            derivatives.slack,
+        )
+        filled = Gradients(
+            gradients.packed[output],
+            gradients.bundles,
+            gradients.steps[output],
+            gradients.block_sums,
+        )
+        # errors of the outputs must not add up: each has roundings of its own
+        _quantize_output(team, own, key ^ mix_bits(np.uint64(output)), filled, floor)
+    if len(gradients.packed) > 1:
+        _lay_side_by_side(gradients, share(team, gradients.packed.shape[1]))
+        barrier(team)
+
+
+@kernel
+def _lay_side_by_side(gradients, rows):
+    """Fill ``gradients.bundles`` for rows ``[start, stop)``, several outputs given."""
+    for index in range(len(gradients.bundles)):
+        bundle, packed = gradients.bundles[index], gradients.packed[LANES * index :]
+        n_lanes = np.uint64(min(LANES, len(packed)))
+        for row in range(rows[0], rows[1]):
+            for lane in range(n_lanes):
+                bundle[np.uint64(row * LANES) + lane] = packed[lane, np.uint64(row)]
+
+
+@kernel
+def _quantize_output(team, derivatives, key, gradients, floor):
+    """Quantise the derivatives of one output; ends when all rows are done."""
     n_blocks, n_samples = gradients.block_sums.shape[1], len(gradients.packed)
     start, stop = share(team, n_blocks)
     sums = gradients.block_sums
@@ -242,5 +311,5 @@ def quantize(team, derivatives, key, gradients):
         _set_steps(derivatives, gradients)
     barrier(team)
     start, stop = min(start * _BLOCK, n_samples), min(stop * _BLOCK, n_samples)
-    _quantize_rows(derivatives, key, gradients, start, stop)
+    _quantize_rows(derivatives, key, gradients, floor, (start, stop))
     barrier(team)

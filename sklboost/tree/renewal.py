@@ -29,11 +29,11 @@ class Renewal(NamedTuple):
 
     Attributes
     ----------
-    residual : ndarray of float64, shape (n_samples,) or (n_outputs, n_samples)
+    residual : ndarray of float64, shape (n_outputs, n_samples)
         Target minus raw score; NaN: not known.
-    level : float or ndarray of float64, shape (n_outputs,)
+    level : ndarray of float64, shape (n_outputs,)
         Of the quantile, between 0 and 1.
-    leaf : ndarray of float64, shape (n_samples,)
+    leaf : ndarray of float64, shape (1, n_samples)
         The leaf of each row, plus 1; 0 for rows that were not drawn.
     counts : ndarray of int64, shape (n_threads, capacity + 1)
         Rows of each leaf in each thread's share; then where these begin.
@@ -53,9 +53,9 @@ def allocate_renewal(levels: np.ndarray, n_samples: int, capacity: int, n_thread
     """Make room for the renewal of trees of at most so many nodes; no levels: none."""
     n_rows = n_samples if len(levels) else 0
     return Renewal(
-        residual=np.empty((max(1, len(levels)), n_rows)),
-        level=levels if len(levels) else np.zeros(1),
-        leaf=np.empty(n_rows),
+        residual=np.empty((len(levels), n_rows)),
+        level=levels,
+        leaf=np.empty((1, n_rows)),
         counts=np.empty((n_threads, capacity + 1 if n_rows else 0), dtype=np.int64),
         values=np.empty(n_rows),
         weights=np.empty(n_rows),
@@ -74,11 +74,11 @@ def fill_residuals(team, y, raw_score, renewal):
 
 
 @kernel
-def renewal_of(renewal, output):
-    """Give what the leaves of one output's tree are renewed from."""
+def renewal_of(renewal, first, stop):
+    """Give what the leaves of a tree for the outputs ``[first, stop)`` are renewed from."""
     return Renewal(
-        renewal.residual[output % renewal.residual.shape[0]],
-        renewal.level[output % len(renewal.level)],
+        renewal.residual[first:stop],
+        renewal.level[first:stop],
         renewal.leaf,
         renewal.counts,
         renewal.values,
@@ -99,29 +99,41 @@ def renew_leaves(team, matrix, derivatives, renewal, rules, params, workspace):
     derivatives : Derivatives
         Rows count with weight times hessian.
     renewal : Renewal
-        Of one output.
+        Of as many outputs as the tree has.
     rules : FeatureRules
         Monotone constraints hold for the new values, too.
     params : TreeParams
     workspace : Workspace
         The values of the leaves of ``workspace.tree`` are changed.
     """
-    tree = workspace.tree
+    for output in range(len(renewal.residual)):
+        renew_output(team, matrix, derivatives, output, renewal, params, workspace)
+    if team.rank == 0:
+        order_renewed_leaves(workspace.tree, rules, params)
+        set_values(workspace.tree)
+    barrier(team)
+
+
+@kernel
+def renew_output(team, matrix, derivatives, output, renewal, params, workspace):
+    """Renew the leaf weights of one output; every member of the team calls it."""
+    tree, residual = workspace.tree, renewal.residual[output]
     n_nodes = tree.counts[0].n_nodes
-    start, stop = share(team, len(renewal.leaf))
-    renewal.leaf[start:stop] = 0.0
+    start, stop = share(team, len(residual))
+    renewal.leaf[0, start:stop] = 0.0
     if team.rank == 0:
         for node in range(n_nodes):
-            tree.values[node] = tree.growth[node].final + 1
+            tree.values[0, node] = tree.growth[node].final + 1
     barrier(team)
     add_values(team, matrix, workspace, workspace.partition.n_counted, renewal.leaf)
-    count_rows(renewal, (start, stop), n_nodes, renewal.counts[team.rank])
+    leaf_of_row = renewal.leaf[0]
+    count_rows(residual, leaf_of_row, (start, stop), n_nodes, renewal.counts[team.rank])
     barrier(team)
     if team.rank == 0:
         reset_tasks(team)
         begin_stretches(renewal.counts, n_nodes)
     barrier(team)
-    arrange_rows(derivatives, renewal, (start, stop), renewal.counts[team.rank])
+    arrange_rows(derivatives, output, renewal, (start, stop), renewal.counts[team.rank])
     barrier(team)
     # each place in `counts` has moved on to the end of its stretch
     ends = renewal.counts[team.size - 1]
@@ -131,26 +143,24 @@ def renew_leaves(team, matrix, derivatives, renewal, rules, params, workspace):
         values, weights = renewal.values[first:last], renewal.weights[first:last]
         total = total_of(weights, 0, len(weights))
         if total > 0.0:
-            middle = select_quantile(values, weights, renewal.level * total)
+            middle = select_quantile(values, weights, renewal.level[output] * total)
             step = min(max(middle, -params.max_delta_step), params.max_delta_step)
-            tree.growth[leaf].weight = step
+            tree.outputs[leaf, output].weight = step
         leaf = next_task(team, _SELECT_COUNTER)
     barrier(team)
     if team.rank == 0:
-        order_renewed_leaves(tree, rules, params)
-        set_values(tree)
         reset_tasks(team)
     barrier(team)
 
 
 @kernel
-def count_rows(renewal, rows, n_nodes, counts):
+def count_rows(residual, leaf, rows, n_nodes, counts):
     """Count the rows ``[start, stop)`` of each leaf; number 0 are those of none, or not known."""
     counts[: n_nodes + 1] = 0
     for row in range(rows[0], rows[1]):
-        if renewal.residual[row] != renewal.residual[row]:
-            renewal.leaf[row] = 0.0
-        counts[np.int64(renewal.leaf[row])] += 1
+        if residual[row] != residual[row]:
+            leaf[row] = 0.0
+        counts[np.int64(leaf[row])] += 1
 
 
 @kernel
@@ -165,17 +175,18 @@ def begin_stretches(counts, n_nodes):
 
 
 @kernel
-def arrange_rows(derivatives, renewal, rows, places):
+def arrange_rows(derivatives, output, renewal, rows, places):
     """Copy residuals and weights of rows ``[start, stop)`` to where their leaves have them."""
-    weight = derivatives.weight
+    hessian, weight = derivatives.hessian[output], derivatives.weight
+    residual, leaf_of_row = renewal.residual[output], renewal.leaf[0]
     for row in range(rows[0], rows[1]):
-        leaf = np.int64(renewal.leaf[row])
+        leaf = np.int64(leaf_of_row[row])
         place = places[leaf]
         places[leaf] = place + 1
-        row_weight = np.float64(derivatives.hessian[row])
+        row_weight = np.float64(hessian[row])
         if len(weight) > 0:
             row_weight *= weight[row]
-        renewal.values[place] = renewal.residual[row]
+        renewal.values[place] = residual[row]
         renewal.weights[place] = row_weight
 
 

@@ -143,6 +143,8 @@ def middle_of_cell(cell):
 def measure_rows(derivatives, rows, chances, counts):
     """Fill `chances` with ``sqrt(g^2 + lambda h^2)``, weights included, and count them in the grid.
 
+    Of several outputs all squares are added up.
+
     Parameters
     ----------
     derivatives : Derivatives
@@ -154,12 +156,16 @@ def measure_rows(derivatives, rows, chances, counts):
         Filled.
     """
     start, stop = rows
-    gradient, hessian = derivatives.gradient[start:stop], derivatives.hessian[start:stop]
     weight = derivatives.weight[start:stop]
-    for position in range(len(chances)):
-        g, h = np.float64(gradient[position]), np.float64(hessian[position])
-        magnitude = math.sqrt(g * g + _HESSIAN_SHARE * h * h)
-        chances[position] = min(max(magnitude, _SMALLEST), _LARGEST)
+    chances[:] = 0.0
+    for output in range(len(derivatives.gradient)):
+        gradient = derivatives.gradient[output, start:stop]
+        hessian = derivatives.hessian[output, start:stop]
+        for position in range(len(chances)):
+            g, h = np.float64(gradient[position]), np.float64(hessian[position])
+            before = np.float64(chances[position])  # the length of the vector so far
+            magnitude = math.sqrt(before * before + g * g + _HESSIAN_SHARE * h * h)
+            chances[position] = min(max(magnitude, _SMALLEST), _LARGEST)
     for position in range(len(weight)):
         magnitude = np.float64(chances[position]) * weight[position]
         chances[position] = min(max(magnitude, _SMALLEST), _LARGEST)
@@ -206,14 +212,17 @@ def compensate_rows(derivatives, rows, sample, key):
     Those of the others become 0, so that they have no say in the steps of quantisation.
     """
     start, stop = rows
-    gradient, hessian = derivatives.gradient[start:stop], derivatives.hessian[start:stop]
     keys, chances = sample.keys[start:stop], sample.chances[start:stop]
-    for position in range(len(keys)):
-        chance = np.float32(min(1.0, chances[position] / sample.limit[0]))
-        factor = 1.0 / chance if is_drawn(keys[position], key, chance) else 0.0
-        chances[position] = chance
-        gradient[position] *= factor
-        hessian[position] *= factor
+    for position in range(len(chances)):
+        chances[position] = min(1.0, chances[position] / sample.limit[0])
+    for output in range(len(derivatives.gradient)):
+        gradient = derivatives.gradient[output, start:stop]
+        hessian = derivatives.hessian[output, start:stop]
+        for position in range(len(keys)):
+            chance = chances[position]
+            factor = 1.0 / chance if is_drawn(keys[position], key, chance) else 0.0
+            gradient[position] *= factor
+            hessian[position] *= factor
 
 
 @kernel

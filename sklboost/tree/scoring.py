@@ -21,7 +21,7 @@ from sklboost.data.raw import RawMatrix, raw_matrix
 from sklboost.instructions import prefetch
 from sklboost.parallel import ThreadTeam
 from sklboost.structs import ROUTE_DTYPE, TOP_LEVELS, BinCuts, Model, Trees, records
-from sklboost.tree.assembly import allocate_tops, fill_routes, fill_tops
+from sklboost.tree.assembly import allocate_tops, fill_routes, fill_tops, fill_values
 from sklboost.tree.prediction import WORD, PredictionScratch, add_tree, allocate_scratch
 
 _BLOCK_ROWS = 256
@@ -110,17 +110,20 @@ def _in_blocks(columns: np.ndarray, width: int) -> np.ndarray:
 def allocate_new_trees(trees: Trees, n_outputs: int, n_features: int) -> NewTrees:
     """Make room to lay out trees that will be written to `trees`."""
     n_nodes, n_trees = len(trees.nodes), len(trees.n_pruned)
+    n_tree_outputs = max(1, trees.outputs.shape[1])
+    n_splits = n_trees * (2**TOP_LEVELS - 1)
     model = Model(
         nodes=trees.nodes.view(np.recarray),
         tree_starts=trees.starts,
         routes=records(n_nodes, ROUTE_DTYPE),
-        values=np.empty(n_nodes),
-        tops=allocate_tops(n_trees * (2**TOP_LEVELS - 1), n_trees, np.arange(n_features)),
+        values=np.empty((n_tree_outputs, n_nodes)),
+        tops=allocate_tops(n_splits, n_trees, n_tree_outputs, np.arange(n_features)),
         depths=np.empty(n_trees, dtype=np.int64),
         n_pruned=trees.n_pruned,
         base_score=np.zeros(n_outputs),
         params=trees.params.view(np.recarray),
         n_features=n_features,
+        outputs=trees.outputs.view(np.recarray),
     )
     depth, place = np.empty((2, n_nodes), dtype=np.int64)
     return NewTrees(model, depth, place)
@@ -141,13 +144,14 @@ def lay_out_trees(new, cuts, n_trees, thresholds):
     """
     model = new.model
     starts = model.tree_starts[: n_trees + 1]
-    new.depth[: starts[n_trees]] = 0
+    n_nodes = starts[n_trees]
+    new.depth[:n_nodes] = 0
     fill_routes(model.nodes, starts, model.routes, new.depth)
-    fill_tops(model.nodes, starts, new.depth, new.place, model.tops)
+    fill_values(model.nodes[:n_nodes], model.outputs, model.values)
+    fill_tops(model.nodes, starts, model.values, new.depth, new.place, model.tops)
     for tree in range(n_trees):
         model.depths[tree] = 0
         for position in range(starts[tree], starts[tree + 1]):
-            model.values[position] = model.nodes[position].value
             model.depths[tree] = max(model.depths[tree], new.depth[position])
     for index in range(model.tops.starts[n_trees]):
         split, threshold = model.tops.splits[index], model.tops.thresholds[index]
@@ -189,9 +193,8 @@ def add_to_block(team, model, thresholds, trees, rows, block):
     block : int
     """
     scratch, raw_score = rows.scratch, rows.raw_score
-    n_outputs, n_samples = raw_score.shape
     first_row = block * _BLOCK_ROWS
-    n_rows = min(_BLOCK_ROWS, n_samples - first_row)
+    n_rows = min(_BLOCK_ROWS, raw_score.shape[1] - first_row)
     own = PredictionScratch(
         scratch.columns[block],
         scratch.missing[block],
@@ -201,5 +204,4 @@ def add_to_block(team, model, thresholds, trees, rows, block):
         scratch.positions[team.rank, :n_rows],
     )
     for tree in range(trees[0], trees[1]):
-        scores = raw_score[tree % n_outputs, first_row : first_row + n_rows]
-        add_tree(model, thresholds, tree, rows.raw, first_row, own, scores)
+        add_tree(model, thresholds, tree, rows.raw, first_row, own, raw_score)

@@ -8,6 +8,10 @@ value (Chen & Guestrin 2016, Algorithm 3). Bins that are empty in the node are p
 split lies between two values that the node really has. A feature none of whose splits can reach the
 best gain so far is found out by a cheap bound, and only the others' gains are computed.
 
+In a tree of several outputs the similarity of a node is the sum of its outputs' similarities, and
+its cover the mean of their hessian sums, so that min_child_weight means what it means for one. (In
+XGBoost an output whose own sum is less than that gets the leaf weight 0, and no split is refused.)
+
 Ties: only a strictly larger gain replaces, in the order of features, then bins, then missing right
 before missing left, so the first of these wins on any number of threads.
 """
@@ -18,20 +22,20 @@ import numpy as np
 
 from sklboost.compiling import inlined, kernel
 from sklboost.hashing import hash_key, mix_bits
-from sklboost.instructions import trailing_zeros
 from sklboost.parallel import barrier, next_task
 from sklboost.structs import FeatureRules, TrainingBins, TreeParams
 from sklboost.tree.column_sampling import list_node_features
-from sklboost.tree.formulas import Inherited, child_weight, similarity_at, split_gain
-from sklboost.tree.quantization import hessian_of, unpack
-from sklboost.tree.workspace import SearchScratch
+from sklboost.tree.formulas import child_weight, inherited_from, similarity_at, split_gain
+from sklboost.tree.histogram import sum_cells
+from sklboost.tree.occupied_bins import list_few, list_many, list_sums
+from sklboost.tree.quantization import steps_of, unpack
+from sklboost.tree.workspace import LEFT, OWN, SearchScratch
 
 _COUNTER = np.int64(2)
 
 
 # Listing few occupied bins pays where a node has less than a quarter as many rows as bins.
 _FEW = 4
-_BIT = np.uint64(1) << np.arange(64, dtype=np.uint64)
 # Far more than rounding can change a sum of two similarities, relative to it.
 _SLACK = 1e-9
 # Less than every gain, and unlike -inf still a number when multiplied by 0.
@@ -44,10 +48,11 @@ _TWO_32 = 2.0**32
 class SearchedNode(NamedTuple):
     """What split search knows of a node."""
 
-    packed_sum: int
+    sums: np.ndarray  # packed, of each output
     n_rows: int
-    similarity: float
-    inherited: Inherited  # by its children
+    similarity: float  # of all outputs together
+    hessian: float  # likewise
+    outputs: np.recarray  # as in GrowingTree: what its children inherit
     key: int  # of its random thresholds
 
 
@@ -55,63 +60,9 @@ class Search(NamedTuple):
     """What split search reads, the same for all nodes of a tree."""
 
     matrix: TrainingBins
-    steps: tuple[float, float]  # of quantised gradient and hessian
+    steps: np.ndarray  # as in Gradients
     params: TreeParams
     rules: FeatureRules
-
-
-@kernel
-def list_many(cells, bins, sums):
-    """List the occupied bins of a feature and the sum of all before each; return how many.
-
-    Parameters
-    ----------
-    cells : ndarray of int64, shape (n_bins,)
-        The feature's part of a histogram, the missing bin left out.
-    bins : ndarray of int64
-        Filled with bin numbers.
-    sums : ndarray of int64
-        Filled with packed sums.
-    """
-    n_occupied = np.uint64(0)
-    before = np.int64(0)
-    for bin_ in range(len(cells)):
-        content = cells[np.uint64(bin_)]
-        # written always, kept if the bin is occupied: no branch to mispredict
-        bins[n_occupied] = bin_
-        sums[n_occupied] = before
-        before += content
-        n_occupied += np.uint64(content != 0)
-    return np.int64(n_occupied)
-
-
-@kernel
-def occupied_bits(cells):
-    """Give 64 bits, of which bit i is 1 if cell i is occupied."""
-    bits = np.uint64(0)
-    for bin_ in range(len(cells)):
-        bits |= _BIT[bin_] if cells[bin_] != 0 else np.uint64(0)
-    return bits
-
-
-@kernel
-def list_few(cells, bins, sums):
-    """Do what :func:`list_many` does, faster where few bins are occupied.
-
-    Eight cells are compared at once, then only the occupied ones are visited.
-    """
-    n_occupied = np.uint64(0)
-    before = np.int64(0)
-    for first in range(0, len(cells), 64):
-        bits = occupied_bits(cells[first : min(first + 64, len(cells))])
-        while bits != np.uint64(0):
-            bin_ = np.uint64(first) + trailing_zeros(bits)
-            bins[n_occupied] = np.int64(bin_)
-            sums[n_occupied] = before
-            before += cells[bin_]
-            n_occupied += np.uint64(1)
-            bits &= bits - np.uint64(1)
-    return np.int64(n_occupied)
 
 
 @kernel
@@ -121,8 +72,9 @@ def may_improve(search, total, left_start, sums, least):
     G^2 / (H + lambda) is the similarity of a side, and more than that if a penalty, a bound or the
     parent holds the leaf weight back. Both sides' sum is compared with `least` multiplied out:
     without divisions this takes a quarter of the time of the gains, and most features are done.
+    For one output; the sum over several cannot be multiplied out so cheaply.
     """
-    steps, params = search.steps, search.params
+    steps, params = steps_of(search.steps, 0), search.params
     gradient, hessian = unpack(total, steps)
     n_better = 0
     for position in range(len(sums)):
@@ -137,35 +89,108 @@ def may_improve(search, total, left_start, sums, least):
 
 
 @kernel
-def compute_gains(search, node, sign, left_start, sums, gains):
-    """Fill `gains` for splits with ``left_start + sums`` on the left; -inf where not allowed.
+def weigh_sides(left, total, steps, inherited, params):
+    """Give similarity, leaf weight and hessian sum of the left side, then those of the right.
 
-    Allowed is a split whose children both have a positive hessian sum, at least `min_child_weight`,
-    and whose leaf weights are in the order that `sign` asks for.
+    They are computed even if one side is empty: with a branch the loops that call this would not
+    become vector instructions. The filler then keeps 0 / 0 away.
     """
-    steps, params = search.steps, search.params
+    left_gradient, left_hessian = unpack(left, steps)
+    right_gradient, right_hessian = unpack(total - left, steps)
+    filler = 0.0 if min(left_hessian, right_hessian) > 0.0 else 1.0
+    left_divisor, right_divisor = left_hessian + filler, right_hessian + filler
+    left_weight = child_weight(left_gradient, left_divisor, inherited, params)
+    right_weight = child_weight(right_gradient, right_divisor, inherited, params)
+    return (
+        similarity_at(left_gradient, left_divisor, left_weight, params),
+        left_weight,
+        left_hessian,
+        similarity_at(right_gradient, right_divisor, right_weight, params),
+        right_weight,
+        right_hessian,
+    )
+
+
+@kernel
+def add_output(search, node, output, sign, left_start, sums, others):
+    """Add to ``SearchScratch.others`` what an output after the first contributes to splits.
+
+    Its similarities are -inf where its leaf weights are not in the order that `sign` asks for.
+    """
+    steps, inherited = steps_of(search.steps, output), inherited_from(node.outputs[output])
+    total, similarities, hessians = node.sums[output], others[0], others[1]
     for position in range(len(sums)):
         before = sums[np.uint64(position)]
-        left = left_start + before
-        left_gradient, left_hessian = unpack(left, steps)
-        right_gradient, right_hessian = unpack(node.packed_sum - left, steps)
-        smaller = min(left_hessian, right_hessian)
-        is_allowed = (smaller > 0.0) & (smaller >= params.min_child_weight)
-        # The gain is computed even where it is not allowed: with a branch this would not become
-        # vector instructions. The filler then keeps 0 / 0 away.
-        filler = 0.0 if smaller > 0.0 else 1.0
-        left_hessian += filler
-        right_hessian += filler
-        left_weight = child_weight(left_gradient, left_hessian, node.inherited, params)
-        right_weight = child_weight(right_gradient, right_hessian, node.inherited, params)
-        gain = split_gain(
-            similarity_at(left_gradient, left_hessian, left_weight, params),
-            similarity_at(right_gradient, right_hessian, right_weight, params),
-            node.similarity,
+        left, left_weight, left_hessian, right, right_weight, _ = weigh_sides(
+            left_start + before, total, steps, inherited, search.params
         )
+        is_allowed = (sign * (right_weight - left_weight) >= 0.0) | (before == 0)
+        similarities[np.uint64(position)] += left + right if is_allowed else -np.inf
+        hessians[np.uint64(position)] += left_hessian
+
+
+@kernel
+def compute_gains(search, node, sign, left_start, sums, others, gains):
+    """Fill `gains` for splits with ``left_start + sums`` on the left; -inf where not allowed.
+
+    Allowed is a split whose children both have rows and a cover of at least `min_child_weight`, and
+    leaf weights in the order that `sign` asks for.
+
+    Parameters
+    ----------
+    search : Search
+    node : SearchedNode
+    sign : int
+        Of the feature.
+    left_start : int
+    sums : ndarray of int64
+        Both are those of the first output.
+    others : ndarray of float64, shape (2, n_bins)
+        The sums over the other outputs, as in SearchScratch.
+    gains : ndarray of float64
+        Filled.
+    """
+    steps, inherited = steps_of(search.steps, 0), inherited_from(node.outputs[0])
+    total, similarities, hessians = node.sums[0], others[0], others[1]
+    least_hessian = search.params.min_child_weight * len(node.sums)  # of all outputs together
+    for position in range(len(sums)):
+        before, others_similarity = sums[np.uint64(position)], similarities[np.uint64(position)]
+        left, left_weight, left_hessian, right, right_weight, right_hessian = weigh_sides(
+            left_start + before, total, steps, inherited, search.params
+        )
+        gain = split_gain(left + others_similarity, right, node.similarity)
+        left_total = left_hessian + hessians[np.uint64(position)]
+        is_allowed = min(left_hessian, right_hessian) > 0.0
+        is_allowed &= min(left_total, node.hessian - left_total) >= least_hessian
         # missing values alone are neither below nor above the others
         is_allowed &= (sign * (right_weight - left_weight) >= 0.0) | (before == 0)
+        is_allowed &= others_similarity > -np.inf
         gains[np.uint64(position)] = gain if is_allowed else -np.inf
+
+
+@kernel
+def list_others(histogram, cells, n_lanes, n_occupied, scratch):
+    """Fill ``scratch.sums`` of the outputs after the first, of the feature in these cells."""
+    occupied = scratch.bins[:n_occupied]
+    for output in range(1, len(scratch.sums)):
+        numbers = histogram[output // n_lanes, cells[0] * n_lanes : cells[1] * n_lanes]
+        list_sums(numbers, n_lanes, output % n_lanes, occupied, scratch.sums[output])
+
+
+@kernel
+def add_others(search, node, histogram, sign, missing_cell, places, scratch):
+    """Fill ``scratch.others`` for splits at the places ``[first, last)`` of a feature.
+
+    The rows of `missing_cell` go left, too, unless it is -1.
+    """
+    first, last = places
+    scratch.others[:, : last - first] = 0.0
+    for output in range(1, len(scratch.sums)):
+        left_start = np.int64(0)
+        if missing_cell >= 0:
+            left_start = sum_cells(search.matrix, histogram, output, missing_cell, missing_cell + 1)
+        sums = scratch.sums[output, first:last]
+        add_output(search, node, output, sign, left_start, sums, scratch.others)
 
 
 @kernel
@@ -183,7 +208,7 @@ def scan_feature(search, node, histogram, feature, scratch, best):
     ----------
     search : Search
     node : SearchedNode
-    histogram : ndarray of int64, shape (n_cells,)
+    histogram : ndarray of int64, shape (n_bundles, n_cells * n_lanes)
         The node's.
     feature : int
     scratch : SearchScratch
@@ -193,36 +218,47 @@ def scan_feature(search, node, histogram, feature, scratch, best):
     """
     matrix = search.matrix
     start, stop = matrix.cell_starts[feature], matrix.cell_starts[feature + 1]
+    n_outputs, n_lanes = len(scratch.sums), histogram.shape[1] // matrix.cell_starts[-1]
     missing = np.int64(0)
     if matrix.has_missing[feature] == 1:
         stop -= 1
-        missing = histogram[stop]
-    cells = histogram[start:stop]
+        missing = histogram[0, stop * n_lanes]
+    cells, first_sums = histogram[0, start:stop], scratch.sums[0]
+    if n_outputs > 1:
+        cells = scratch.cells[: stop - start]
+        for bin_ in range(len(cells)):
+            cells[np.uint64(bin_)] = histogram[0, (start + bin_) * n_lanes]
     if _FEW * node.n_rows < len(cells):
-        n_occupied = list_few(cells, scratch.bins, scratch.sums)
+        n_occupied = list_few(cells, scratch.bins, first_sums)
     else:
-        n_occupied = list_many(cells, scratch.bins, scratch.sums)
-    first = np.int64(0)  # the first place, and the one after the last
-    stop = np.int64(n_occupied)
+        n_occupied = list_many(cells, scratch.bins, first_sums)
+    first, last = np.int64(0), np.int64(n_occupied)  # the first place, one after the last
     if search.params.extra_trees == 1:
-        first = draw_place(feature, node, np.int64(missing == 0), stop)
-        stop = min(first + 1, stop)
-    sums, gains = scratch.sums[first:stop], scratch.gains
+        first = draw_place(feature, node, np.int64(missing == 0), last)
+        last = min(first + 1, last)
+    sums, gains = first_sums[first:last], scratch.gains
     # rounding must not hide a split that is better by the last bit
     least = max(best.gain, _NO_GAIN) + node.similarity
     least -= _SLACK * abs(least)
     n_directions = 2 if missing != 0 else 1
-    may_be_better = False
-    for default_left in range(n_directions):
+    # with several outputs the bound would take the very divisions that it saves
+    may_be_better = n_outputs > 1
+    for default_left in range(n_directions if n_outputs == 1 else 0):
         left_start = missing * default_left
-        may_be_better |= may_improve(search, node.packed_sum, left_start, sums, least)
+        may_be_better |= may_improve(search, node.sums[0], left_start, sums, least)
     if not may_be_better:
         return
+    if n_outputs > 1:
+        list_others(histogram, (start, stop), n_lanes, n_occupied, scratch)
     sign = search.rules.signs[feature]
     for default_left in range(n_directions):
-        compute_gains(search, node, sign, missing * default_left, sums, gains[default_left])
+        if n_outputs > 1:
+            missing_cell = stop if default_left == 1 else np.int64(-1)
+            add_others(search, node, histogram, sign, missing_cell, (first, last), scratch)
+        left_start, own_gains = missing * default_left, gains[default_left]
+        compute_gains(search, node, sign, left_start, sums, scratch.others, own_gains)
     best_gain, best_position, best_direction = best.gain, -1, 0
-    for position in range(stop - first):
+    for position in range(last - first):
         for default_left in range(n_directions):
             gain = gains[np.uint64(default_left), np.uint64(position)]
             if gain > best_gain:
@@ -237,6 +273,20 @@ def scan_feature(search, node, histogram, feature, scratch, best):
         best.default_left = best_direction
 
 
+@kernel
+def describe_node(node, params, key, tree):
+    """Give the :class:`SearchedNode` of a node whose sums are known; `key` is the tree's."""
+    outputs = tree.outputs[node]
+    similarity, hessian = 0.0, 0.0
+    for output in range(len(outputs)):
+        own = outputs[output]
+        similarity += similarity_at(own.gradient, own.hessian, own.weight, params)
+        hessian += own.hessian
+    sums, n_rows = tree.sums[node, OWN], tree.growth[node].n_rows
+    own_key = hash_key(key, _THRESHOLDS, node)
+    return SearchedNode(sums, n_rows, similarity, hessian, outputs, own_key)
+
+
 @inlined
 def search_task(search, workspace, columns, task, rank):
     """Find the best split of one node among one chunk of the features."""
@@ -246,22 +296,17 @@ def search_task(search, workspace, columns, task, rank):
     own = SearchScratch(
         scratch.candidates,
         scratch.best[rank],
+        scratch.cells[rank],
         scratch.sums[rank],
         scratch.bins[rank],
         scratch.gains[rank],
+        scratch.others[rank],
     )
     best = own.best[0]
     best.gain = -np.inf
     growth = tree.growth[node]
     histogram = workspace.pool.histograms[growth.slot]
-    gradient, hessian = unpack(growth.packed_sum, search.steps)
-    searched = SearchedNode(
-        growth.packed_sum,
-        growth.n_rows,
-        similarity_at(gradient, hessian, growth.weight, search.params),
-        Inherited(growth.weight, growth.lower, growth.upper),
-        hash_key(columns.key[0], _THRESHOLDS, node),
-    )
+    searched = describe_node(node, search.params, columns.key[0], tree)
     features = columns.of_node[rank]
     n_features = list_node_features(node, rank, tree, search.params, columns)
     for index in range(n_features * chunk // n_chunks, n_features * (chunk + 1) // n_chunks):
@@ -291,10 +336,24 @@ def find_splits(team, search, workspace, columns):
                 candidate = candidates[index * counts.n_chunks + chunk]
                 if candidate.gain > tree.splits[node].gain:
                     tree.splits[node] = candidate
+            sum_left_rows(node, search.matrix, workspace)
 
 
 @kernel
-def can_be_split(packed_sum, n_rows, steps, params):
-    """Tell whether a node's cover leaves room for two children."""
-    _, cover = unpack(packed_sum, steps)
-    return n_rows >= 2 and hessian_of(packed_sum) >= 2 and cover >= 2.0 * params.min_child_weight
+def sum_left_rows(node, matrix, workspace):
+    """Fill the sums of the left child of a node's best split, if there is one."""
+    tree, split = workspace.tree, workspace.tree.splits[node]
+    tree.sums[node, LEFT, 0] = split.left_sum
+    histogram = workspace.pool.histograms[tree.growth[node].slot]
+    for output in range(1, tree.sums.shape[2] if split.gain > -np.inf else 0):
+        start, stop = matrix.cell_starts[split.feature], matrix.cell_starts[split.feature + 1]
+        left_sum = sum_cells(matrix, histogram, output, start, start + split.bin)
+        if split.default_left == 1:
+            left_sum += sum_cells(matrix, histogram, output, stop - 1, stop)
+        tree.sums[node, LEFT, output] = left_sum
+
+
+@kernel
+def can_be_split(node, params, tree):
+    """Tell whether a node's rows and cover leave room for two children."""
+    return tree.growth[node].n_rows >= 2 and tree.nodes[node].cover >= 2.0 * params.min_child_weight

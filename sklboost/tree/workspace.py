@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from sklboost.parallel import FAR_APART
-from sklboost.structs import NODE_DTYPE, TrainingBins, TreeParams, records
-from sklboost.tree.quantization import Gradients, allocate_gradients
+from sklboost.structs import NODE_DTYPE, OUTPUT_DTYPE, TrainingBins, TreeParams, records
+from sklboost.tree.quantization import Gradients, aligned_zeros, allocate_gradients
 
 # Histograms kept for sibling subtraction. Beyond this, histograms are built again from the rows
 # instead: slower, and the same bits.
@@ -28,14 +28,13 @@ NARROW_CELLS = 264
 # leaves work for the others.
 _BLOCKS_PER_THREAD = 2
 
+# Places in ``GrowingTree.sums``.
+OWN, LEFT = 0, 1
+
 # What is known of a node only while the tree grows. Whole numbers are int64 everywhere here: a
 # kernel called with int32 in one place and int64 in another would be compiled twice.
 GROWTH_DTYPE = np.dtype(
     [
-        ("weight", np.float64),  # its leaf weight, should it be a leaf
-        ("lower", np.float64),  # the least leaf weight that monotone constraints leave it, ...
-        ("upper", np.float64),  # ... and the largest; infinite without
-        ("packed_sum", np.int64),  # sum of the packed gradients of its rows
         ("n_rows", np.int64),
         ("parent", np.int64),  # -1 for the root
         ("depth", np.int64),  # 0 for the root
@@ -47,11 +46,22 @@ GROWTH_DTYPE = np.dtype(
     align=True,
 )
 
+# What is known of a node and one output while the tree grows.
+GROWING_OUTPUT_DTYPE = np.dtype(
+    [
+        *((name, OUTPUT_DTYPE[name]) for name in OUTPUT_DTYPE.names or ()),
+        ("weight", np.float64),  # its leaf weight, should it be a leaf
+        ("lower", np.float64),  # the least leaf weight that monotone constraints leave it, ...
+        ("upper", np.float64),  # ... and the largest; infinite without
+    ],
+    align=True,
+)
+
 # The best split found for a node.
 SPLIT_DTYPE = np.dtype(
     [
         ("gain", np.float64),  # -inf: no allowed split
-        ("left_sum", np.int64),  # packed sum of the left child
+        ("left_sum", np.int64),  # packed sum of the left child, of the first output
         ("feature", np.int64),
         ("bin", np.int64),  # bin < this goes left
         ("below", np.int64),  # last occupied bin on the left, -1: only missing values there
@@ -90,6 +100,10 @@ class GrowingTree(NamedTuple):
     nodes : recarray of NODE_DTYPE, shape (capacity,)
     growth : recarray of GROWTH_DTYPE, shape (capacity,)
     splits : recarray of SPLIT_DTYPE, shape (capacity,)
+    outputs : recarray of GROWING_OUTPUT_DTYPE, shape (capacity, n_outputs)
+        What the nodes have of each output that the tree is grown for.
+    sums : ndarray of int64, shape (capacity, 2, n_outputs)
+        Packed sum of the rows of a node, and of those that its best split sends left.
     counts : recarray of COUNTS_DTYPE, shape (1,)
     open_nodes : ndarray of int64, shape (capacity,)
         ``open_nodes[first_open:stop_open]`` have a split that has not been made yet: a queue, or
@@ -98,13 +112,15 @@ class GrowingTree(NamedTuple):
         The nodes being split now.
     searched : ndarray of int64, shape (capacity,)
         Their children whose best split is being looked for.
-    values : ndarray of float64, shape (capacity,)
+    values : ndarray of float64, shape (n_outputs, capacity)
         What is added for the rows of a node in the end.
     """
 
     nodes: np.recarray
     growth: np.recarray
     splits: np.recarray
+    outputs: np.recarray
+    sums: np.ndarray
     counts: np.recarray
     open_nodes: np.ndarray
     frontier: np.ndarray
@@ -147,16 +163,18 @@ class RowPartition(NamedTuple):
 class HistogramPool(NamedTuple):
     """Histograms: one int64 a cell, the packed sum of the gradients of the rows in it.
 
+    In trees of several outputs a cell has four, side by side, as in ``Gradients.bundles``.
+
     Attributes
     ----------
-    histograms : ndarray of int64, shape (n_slots, n_cells)
+    histograms : ndarray of int64, shape (n_slots, n_bundles, n_cells * n_lanes)
     free_slots : ndarray of int64, shape (n_slots,)
         A stack of ``counts.n_free`` numbers.
     builds : recarray of BUILD_DTYPE, shape (capacity,)
-    accumulators : ndarray of int64, shape (n_threads, 1 + n_shared, n_features, n_cells_of_one)
+    accumulators : ndarray of int64, shape (n_threads, 1 + n_shared, n_features, n_numbers_of_one)
         Where rows are added up, all features being given the same room. Number 0 is for a
         histogram that one thread builds alone, the others are its parts of those that several
-        build. All 0 between two builds.
+        build: all bundles of the first shared node, then of the next. All 0 between two builds.
     accumulator_used : ndarray of int64, shape (n_threads, 1 + n_shared)
         0 where nothing has been added.
     """
@@ -177,19 +195,26 @@ class SearchScratch(NamedTuple):
         Best split of each task.
     best : recarray of SPLIT_DTYPE, shape (n_threads, FAR_APART)
         The first of each row: the best split so far of the task that a thread is at.
-    sums : ndarray of int64, shape (n_threads, n_bins)
+    cells : ndarray of int64, shape (n_threads, n_bins)
+        A feature's part of the histogram of the first output, where there are several.
+    sums : ndarray of int64, shape (n_threads, n_outputs, n_bins)
         Packed sum of the occupied bins before this one.
     bins : ndarray of int64, shape (n_threads, n_bins)
         The occupied bins.
     gains : ndarray of float64, shape (n_threads, 2, n_bins)
         Gain of a split before each of them, with missing values right and left.
+    others : ndarray of float64, shape (n_threads, 2, n_bins)
+        What the outputs after the first contribute to such a split: similarities of both sides, and
+        the left side's hessians. All 0 where there are none.
     """
 
     candidates: np.recarray
     best: np.recarray
+    cells: np.ndarray
     sums: np.ndarray
     bins: np.ndarray
     gains: np.ndarray
+    others: np.ndarray
 
 
 class Workspace(NamedTuple):
@@ -210,28 +235,35 @@ def max_nodes(n_samples: int, params: TreeParams) -> int:
     return 2 * n_leaves - 1
 
 
-def allocate_workspace(matrix: TrainingBins, params: TreeParams, n_threads: int) -> Workspace:
-    """Make room for trees on this data, grown by a team of `n_threads`."""
+def allocate_workspace(
+    matrix: TrainingBins, params: TreeParams, n_outputs: int, n_threads: int
+) -> Workspace:
+    """Make room for trees on this data, of so many outputs each, grown by a team of `n_threads`."""
     n_samples, n_features = matrix.rows.shape
-    n_cells = int(matrix.cell_starts[-1])
+    gradients = allocate_gradients(n_outputs, n_samples)
+    n_bundles, n_lanes = len(gradients.bundles), gradients.bundles.shape[1] // n_samples
+    n_numbers = int(matrix.cell_starts[-1]) * n_lanes
     capacity = max_nodes(n_samples, params) + 2
     n_counted = 1 if n_threads == 1 else _BLOCKS_PER_THREAD * n_threads
     n_blocks = 2 * n_counted if params.subsample < 1.0 else n_counted
     # the most slots ever of use is one for each leaf that may still be split
-    n_slots = max(3, min(capacity // 2 + 1, _POOL_BYTES // (8 * n_cells)))
+    n_slots = max(3, min(capacity // 2 + 1, _POOL_BYTES // (8 * n_numbers * n_bundles)))
     n_bins = int(np.diff(matrix.cell_starts).max())
-    width = NARROW_CELLS if matrix.rows.itemsize == 1 else n_bins
-    n_shared = max(1, min(2 * n_threads, _SHARED_BYTES // (8 * n_features * width * n_threads)))
+    width = (NARROW_CELLS if matrix.rows.itemsize == 1 else n_bins) * n_lanes
+    part_bytes = 8 * n_features * width * n_bundles
+    n_shared = n_bundles * max(1, min(2 * n_threads, _SHARED_BYTES // (part_bytes * n_threads)))
     return Workspace(
         tree=GrowingTree(
             nodes=records(capacity, NODE_DTYPE),
             growth=records(capacity, GROWTH_DTYPE),
             splits=records(capacity, SPLIT_DTYPE),
+            outputs=records((capacity, n_outputs), GROWING_OUTPUT_DTYPE),
+            sums=np.empty((capacity, 2, n_outputs), dtype=np.int64),
             counts=records(1, COUNTS_DTYPE),
             open_nodes=np.empty(capacity, dtype=np.int64),
             frontier=np.empty(capacity, dtype=np.int64),
             searched=np.empty(capacity, dtype=np.int64),
-            values=np.empty(capacity),
+            values=np.empty((n_outputs, capacity)),
         ),
         partition=RowPartition(
             lists=np.empty((2, n_samples), dtype=np.uint32),
@@ -240,18 +272,20 @@ def allocate_workspace(matrix: TrainingBins, params: TreeParams, n_threads: int)
             n_counted=n_counted,
         ),
         pool=HistogramPool(
-            histograms=np.empty((n_slots, n_cells), dtype=np.int64),
+            histograms=aligned_zeros((n_slots, n_bundles, n_numbers)),
             free_slots=np.empty(n_slots, dtype=np.int64),
             builds=records(capacity, BUILD_DTYPE),
-            accumulators=np.zeros((n_threads, 1 + n_shared, n_features, width), dtype=np.int64),
+            accumulators=aligned_zeros((n_threads, 1 + n_shared, n_features, width)),
             accumulator_used=np.zeros((n_threads, 1 + n_shared), dtype=np.int64),
         ),
         scratch=SearchScratch(
             candidates=records(capacity + 8 * n_threads, SPLIT_DTYPE),
             best=records((n_threads, FAR_APART), SPLIT_DTYPE),
-            sums=np.empty((n_threads, n_bins), dtype=np.int64),
+            cells=np.empty((n_threads, n_bins if n_outputs > 1 else 0), dtype=np.int64),
+            sums=np.empty((n_threads, n_outputs, n_bins), dtype=np.int64),
             bins=np.empty((n_threads, n_bins), dtype=np.int64),
             gains=np.empty((n_threads, 2, n_bins)),
+            others=np.zeros((n_threads, 2, n_bins)),
         ),
-        gradients=allocate_gradients(n_samples),
+        gradients=gradients,
     )

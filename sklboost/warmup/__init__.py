@@ -6,6 +6,7 @@ float32 and float64 values, bins of one and of two bytes, each loss.
 
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numba
 import numpy as np
@@ -82,6 +83,9 @@ def _steps() -> Iterator[tuple[str, Callable[[], object]]]:
     yield "float32 features", lambda: _fit_and_predict(X_single, one)
     yield "two classes", lambda: _classify(X, 2)
     yield "three classes", lambda: _classify(X, 3)
+    linear = dict(linear_tree=True, subsample=0.5)
+    yield "linear leaves", lambda: _fit_and_predict(X, one, **linear)
+    yield "linear leaves, float32 features", lambda: _fit_and_predict(X_single, one, **linear)
     yield "metrics", _compile_metrics
     yield "bin_features", lambda: _fit_and_predict(bin_features(X, one), one)
     yield "more than 200,000 rows", lambda: _fit_and_predict(many, one)
@@ -98,8 +102,9 @@ def _compile_metrics() -> None:
                     address_of_losses(entry.of, scale)
 
 
-def _fit_and_predict(X: np.ndarray | BinnedMatrix, max_bin: int) -> None:
-    model = XGBRegressorLite(n_estimators=1, max_depth=1, max_bin=max_bin, n_jobs=1)
+def _fit_and_predict(X: np.ndarray | BinnedMatrix, max_bin: int, **changes: Any) -> None:
+    settings = dict(n_estimators=1, max_depth=1, max_bin=max_bin, n_jobs=1) | changes
+    model = XGBRegressorLite(**settings)
     y = np.arange(len(X))
     model.fit(X, y, X_val=X, y_val=y)
     model.predict(X)

@@ -12,7 +12,8 @@ PLAIN |= dict(max_delta_step=0.0, max_depth=6, max_leaves=0, grow_policy="depthw
 PLAIN |= dict(pruning="post", subsample=1.0, sampling_method="uniform")
 PLAIN |= dict(ccp_alpha=0.0, num_parallel_tree=1)
 PLAIN |= dict(colsample_bytree=1.0, colsample_bylevel=1.0, colsample_bynode=1.0)
-PLAIN |= dict(path_smooth=0.0, extra_trees=False)
+PLAIN |= dict(path_smooth=0.0, extra_trees=False, linear_tree=False, linear_lambda=1.0)
+PLAIN |= dict(multi_strategy="one_output_per_tree")
 
 
 def make(**changes):

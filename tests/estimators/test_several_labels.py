@@ -37,7 +37,14 @@ GAPS = np.where(IS_UNKNOWN, np.nan, Y)
 
 @pytest.mark.parametrize("weight", [None, WEIGHT], ids=["all 1", "weights"])
 @pytest.mark.parametrize(
-    "settings", [{}, dict(base_score=0.3), dict(objective="log_loss", min_child_weight=0)]
+    "settings",
+    [
+        {},
+        dict(base_score=0.3),
+        dict(objective="log_loss", min_child_weight=0),
+        dict(objective="binary:focal", focal_gamma=1.5, base_score=0.4),
+        dict(objective="hinge"),
+    ],
 )
 def test_the_same_bits_as_a_loop(settings, weight):
     model = small(XGBClassifierLite, **settings)

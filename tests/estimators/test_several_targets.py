@@ -449,7 +449,7 @@ def test_numbers_of_starts_and_margins():
             small(XGBRegressorLite, base_score=given).fit(X, Y)
     with pytest.raises(ValueError, match="y has 1 target"):
         small(XGBRegressorLite, base_score=[1.0, 2.0]).fit(X, Y[:, 0])
-    with pytest.raises(ValueError, match="no prediction of objective='reg:logistic'"):
+    with pytest.raises(ValueError, match="those of objective='reg:logistic' are between 0 and 1"):
         small(XGBRegressorLite, base_score=2.0, objective="reg:logistic").fit(X, Y > 0)
     with pytest.raises(ValueError, match=r"2 column.* 3 raw score"):
         small(XGBRegressorLite).fit(X, Y, base_margin=Y[:, :2])

@@ -9,7 +9,7 @@ from sklboost.data.binning import bin_matrix
 from sklboost.data.raw import raw_matrix
 from sklboost.hashing import hash_key
 from sklboost.parallel import ThreadTeam, barrier, reset_tasks
-from sklboost.structs import NODE_DTYPE, PARAMS_DTYPE, Trees, records
+from sklboost.structs import NODE_DTYPE, OUTPUT_DTYPE, PARAMS_DTYPE, Trees, records
 from sklboost.tree.column_sampling import allocate_column_sample, list_node_features
 from sklboost.tree.frontier import choose_frontier, plan_builds, start_tree
 from sklboost.tree.growing import Draws, Scores, TreeKeys, grow_tree, sum_root
@@ -21,6 +21,7 @@ from sklboost.tree.row_sampling import allocate_row_sample
 from sklboost.tree.splitting import Search, find_splits
 from sklboost.tree.workspace import (
     COUNTS_DTYPE,
+    GROWING_OUTPUT_DTYPE,
     GROWTH_DTYPE,
     SPLIT_DTYPE,
     GrowingTree,
@@ -54,6 +55,7 @@ def params(**changes):
     plain |= dict(subsample=1.0, sampling_method="uniform", path_smooth=0.0, extra_trees=False)
     plain |= dict(ccp_alpha=0.0, num_parallel_tree=1)
     plain |= dict(colsample_bytree=1.0, colsample_bylevel=1.0, colsample_bynode=1.0)
+    plain |= dict(linear_tree=False, linear_lambda=0.0, multi_strategy="one_output_per_tree")
     return tree_params(**(plain | dict(max_delta_step=0.0, pruning="post") | changes))
 
 
@@ -64,6 +66,7 @@ def as_trees(tables, settings):
         np.cumsum([0, *map(len, tables)]),
         np.zeros(len(tables), dtype=np.int64),
         np.full(len(tables), np.array(tuple(settings), PARAMS_DTYPE)).view(np.recarray),
+        records((sum(map(len, tables)), 0), OUTPUT_DTYPE),
     )
 
 
@@ -83,12 +86,16 @@ def make_data(seed, n_rows, n_features=3, n_values=7):
 
 
 class Grown(NamedTuple):
-    """A tree: its nodes, the raw scores it added, the workspace it grew in, what was drawn."""
+    """A tree: its nodes, the raw scores it added, the workspace it grew in, what was drawn.
+
+    And what its nodes have of each output.
+    """
 
     nodes: np.ndarray
     raw_score: np.ndarray
     workspace: tuple
     draws: Draws
+    outputs: np.ndarray
 
 
 def tree_keys(seed, round_=0):
@@ -98,15 +105,17 @@ def tree_keys(seed, round_=0):
 
 
 def grow(matrix, gradient, hessian, settings, *, n_threads=1, key=0, workspace=None, rules=None):
-    """Grow one tree as boosting does."""
-    workspace = workspace or allocate_workspace(matrix, settings, n_threads)
-    raw_score = np.zeros(len(gradient))
-    no_renewal = allocate_renewal(np.empty(0), len(gradient), 0, n_threads)
-    no_renewal = no_renewal._replace(residual=no_renewal.residual[0], level=0.5)
+    """Grow one tree as boosting does; of several outputs if gradients are 2-D."""
+    shape = gradient.shape
+    gradient, hessian = np.atleast_2d(gradient, hessian)
+    n_outputs, n_rows = gradient.shape
+    workspace = workspace or allocate_workspace(matrix, settings, n_outputs, n_threads)
+    raw_score = np.zeros((n_outputs, n_rows))
+    no_renewal = allocate_renewal(np.empty(0), n_rows, 0, n_threads)
     derivatives = weigh(gradient, hessian, NO_WEIGHT)
     draws = Draws(
         tree_keys(key),
-        allocate_row_sample(len(gradient), settings, n_threads),
+        allocate_row_sample(n_rows, settings, n_threads),
         allocate_column_sample(rules or feature_rules(matrix.rows.shape[1]), n_threads),
     )
     run(
@@ -114,18 +123,19 @@ def grow(matrix, gradient, hessian, settings, *, n_threads=1, key=0, workspace=N
         Scores(raw_score, no_renewal),
         n_threads=n_threads,
     )
-    nodes = workspace.tree.nodes[: workspace.tree.counts[0].n_nodes].copy()
-    return Grown(nodes, raw_score, workspace, draws)
+    n_nodes = workspace.tree.counts[0].n_nodes
+    nodes, outputs = workspace.tree.nodes[:n_nodes].copy(), workspace.tree.outputs[:n_nodes].copy()
+    return Grown(nodes, raw_score.reshape(shape), workspace, draws, outputs)
 
 
 def features_of_node(sample, settings, node, depth):
     """List the features that a node may be split on, as far as it takes its depth alone."""
     nodes, growth = records(node + 1, NODE_DTYPE), records(node + 1, GROWTH_DTYPE)
     growth[node].depth = depth
-    none = np.empty(0, dtype=np.int64)
-    tree = GrowingTree(
-        nodes, growth, records(0, SPLIT_DTYPE), records(1, COUNTS_DTYPE), none, none, none, none
-    )
+    none, splits = np.empty(0, dtype=np.int64), records(0, SPLIT_DTYPE)
+    counts, outputs = records(1, COUNTS_DTYPE), records((0, 1), GROWING_OUTPUT_DTYPE)
+    sums, values = np.empty((0, 2, 1), dtype=np.int64), np.empty((1, 0))
+    tree = GrowingTree(nodes, growth, splits, outputs, sums, counts, none, none, none, values)
     n_features = list_node_features(np.int64(node), 0, tree, settings, sample)
     return list(sample.of_node[0, :n_features])
 
@@ -143,17 +153,18 @@ def watch_growth(matrix, gradient, hessian, settings, check, n_threads=1):
 
     It is called after every time that histograms were built.
     """
-    workspace = allocate_workspace(matrix, settings, n_threads)
+    gradient, hessian = np.atleast_2d(gradient, hessian)
+    workspace = allocate_workspace(matrix, settings, len(gradient), n_threads)
     run(
         quantize,
         weigh(gradient, hessian, NO_WEIGHT),
         np.uint64(hash_key(0, 0, 0)),
         workspace.gradients,
     )
-    steps = workspace.gradients.steps
     rules = feature_rules(matrix.rows.shape[1])
-    search = Search(matrix, (float(steps[0]), float(steps[1])), settings, rules)
+    search = Search(matrix, workspace.gradients.steps, settings, rules)
     packed, counts = workspace.gradients.packed, workspace.tree.counts[0]
+    bundles = workspace.gradients.bundles
     columns = allocate_column_sample(rules, n_threads)
 
     def grow_and_check(team):
@@ -162,9 +173,9 @@ def watch_growth(matrix, gradient, hessian, settings, check, n_threads=1):
             reset_tasks(team)
             start_tree(team, search, workspace)
         barrier(team)
-        build_histograms(team, matrix, packed, workspace)
+        build_histograms(team, matrix, bundles, workspace)
         if team.rank == 0:
-            sum_root(matrix, search.steps, settings, workspace)
+            sum_root(search, workspace)
             check(search, packed, workspace)
         barrier(team)
         find_splits(team, search, workspace, columns)
@@ -179,7 +190,7 @@ def watch_growth(matrix, gradient, hessian, settings, check, n_threads=1):
             if team.rank == 0:
                 plan_builds(team, search, workspace)
             barrier(team)
-            build_histograms(team, matrix, packed, workspace)
+            build_histograms(team, matrix, bundles, workspace)
             if team.rank == 0:
                 check(search, packed, workspace)
             barrier(team)

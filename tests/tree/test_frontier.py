@@ -13,18 +13,19 @@ from sklboost.tree.frontier import (
 from sklboost.tree.open_nodes import add_open
 from sklboost.tree.quantization import pack
 from sklboost.tree.splitting import Search
-from sklboost.tree.workspace import allocate_workspace, max_nodes
+from sklboost.tree.workspace import LEFT, OWN, allocate_workspace, max_nodes
 from tests.tree.growth import binned, params
 
 pytestmark = pytest.mark.interpreted
 
+STEPS = np.array([[0.5, 0.5]])
 X_OF_FOUR = np.array([[1.0], [2.0], [8.0], [np.nan]])
 
 
 def make_workspace(settings=None, n_rows=40):
     """Give a workspace in which all slots are free and no node is open."""
     matrix = binned(np.arange(float(n_rows))[:, np.newaxis])
-    workspace = allocate_workspace(matrix, settings or params(max_depth=4), 1)
+    workspace = allocate_workspace(matrix, settings or params(max_depth=4), 1, 1)
     counts, pool = workspace.tree.counts[0], workspace.pool
     counts.n_free = len(pool.free_slots)
     pool.free_slots[:] = np.arange(counts.n_free)
@@ -130,15 +131,15 @@ def test_bounds_of_new_leaves(sign, below, bounds):
     settings = params(reg_lambda=1.0)
     tree = make_workspace(settings).tree
     start_leaf(0, -1, tree)
-    root = tree.growth[0]
+    root = tree.outputs[0, 0]
     assert (root.lower, root.upper) == (-np.inf, np.inf)
-    root.lower, root.upper, root.weight, root.packed_sum = -3.0, 9.0, 0.0, pack(-12.0, 20.0)
+    root.lower, root.upper, root.weight, tree.sums[0, OWN, 0] = -3.0, 9.0, 0.0, pack(-12.0, 20.0)
     split = tree.splits[0]
     split.feature, split.below, split.bin, split.default_left = 0, below, below + 1, 1
-    split.left_sum, split.gain = pack(8.0, 6.0), 7.5
+    tree.sums[0, LEFT, 0], split.gain = pack(8.0, 6.0), 7.5
     rules = feature_rules(1, signs=[sign])
-    split_node(0, Search(binned(X_OF_FOUR), (0.5, 0.5), settings, rules), tree)
-    left, right = tree.growth[1], tree.growth[2]
+    split_node(0, Search(binned(X_OF_FOUR), STEPS, settings, rules), tree)
+    left, right = tree.outputs[1, 0], tree.outputs[2, 0]
     assert (left.weight, right.weight) == (-1.0, 1.25)
     assert ((left.lower, left.upper), (right.lower, right.upper)) == bounds
 
@@ -147,14 +148,14 @@ def test_bounds_of_falling_leaves_that_are_clipped():
     settings = params(reg_lambda=1.0)
     tree = make_workspace(settings).tree
     start_leaf(0, -1, tree)
-    root = tree.growth[0]
-    root.lower, root.upper, root.weight, root.packed_sum = -0.5, 1.0, 0.0, pack(12.0, 20.0)
+    root = tree.outputs[0, 0]
+    root.lower, root.upper, root.weight, tree.sums[0, OWN, 0] = -0.5, 1.0, 0.0, pack(12.0, 20.0)
     split = tree.splits[0]
     split.feature, split.below, split.bin, split.default_left = 0, 1, 2, 0
-    split.left_sum, split.gain = pack(-8.0, 6.0), 7.5
+    tree.sums[0, LEFT, 0], split.gain = pack(-8.0, 6.0), 7.5
     rules = feature_rules(1, signs=[-1])
-    split_node(0, Search(binned(X_OF_FOUR), (0.5, 0.5), settings, rules), tree)
-    left, right = tree.growth[1], tree.growth[2]
+    split_node(0, Search(binned(X_OF_FOUR), STEPS, settings, rules), tree)
+    left, right = tree.outputs[1, 0], tree.outputs[2, 0]
     assert (left.weight, right.weight) == (1.0, -0.5)  # not clipped: 1 and -1.25
     assert (left.lower, left.upper, right.lower, right.upper) == (0.25, 1.0, -0.5, 0.25)
     assert tree.nodes[2].value == -0.5
@@ -166,12 +167,12 @@ def test_a_new_leaf_and_a_new_split():
     tree, counts = workspace.tree, workspace.tree.counts[0]
     start_leaf(0, -1, tree)
     assert tree.growth[0].depth == 0
-    tree.growth[0].packed_sum = pack(-12.0, 20.0)
+    tree.sums[0, OWN, 0], tree.sums[0, LEFT, 0] = pack(-12.0, 20.0), pack(8.0, 6.0)
     split = tree.splits[0]
     split.feature, split.below, split.bin, split.default_left = 0, 1, 2, 1
-    split.left_sum, split.gain = pack(8.0, 6.0), 7.5
-    matrix = binned(X_OF_FOUR)
-    split_node(0, Search(matrix, (0.5, 0.5), settings, feature_rules(1)), tree)
+    split.gain = 7.5
+    search = Search(binned(X_OF_FOUR), STEPS, settings, feature_rules(1))
+    split_node(0, search, tree)
     node = tree.nodes[0]
     assert (node.left, node.right, node.feature, node.default_left) == (1, 2, 0, 1)
     assert (node.threshold, node.gain) == (5.0, 7.5)

@@ -51,7 +51,7 @@ def test_few_histogram_slots_change_no_bit(growth, limit, n_slots, monkeypatch):
     expected = grow(matrix, gradient, hessian, settings)
     n_cells = int(matrix.cell_starts[-1])
     monkeypatch.setattr(workspace_module, "_POOL_BYTES", 8 * n_cells * n_slots)
-    workspace = allocate_workspace(matrix, settings, 1)
+    workspace = allocate_workspace(matrix, settings, 1, 1)
     assert len(workspace.pool.histograms) <= n_slots
     assert_same_tree(expected, grow(matrix, gradient, hessian, settings, workspace=workspace))
 
@@ -172,7 +172,7 @@ def test_a_workspace_can_be_used_again_for_a_larger_and_a_smaller_tree(n_threads
     X, gradient, hessian = make_data(5, 500)
     matrix, large = binned(X), params(max_depth=6)
     small = large._replace(max_depth=2)
-    workspace = allocate_workspace(matrix, large, n_threads)
+    workspace = allocate_workspace(matrix, large, 1, n_threads)
     options = dict(n_threads=n_threads, workspace=workspace)
     for settings in (large, small, large):
         fresh = grow(matrix, gradient, hessian, settings)

@@ -4,7 +4,7 @@ from numpy.testing import assert_array_equal
 
 import sklboost.tree.workspace as workspace_module
 from sklboost.tree.histogram import _BLOCK_FEATURES, add_rows
-from sklboost.tree.workspace import NARROW_CELLS
+from sklboost.tree.workspace import NARROW_CELLS, OWN
 from tests.tree.growth import (
     GROWTH,
     binned,
@@ -22,13 +22,20 @@ def test_rows_are_added_by_hand(dtype):
     rows = np.array([[0, 1], [1, 1], [2, 0], [0, 0]], dtype=dtype)
     packed = np.array([1, 20, 300, 4000])
     sums = np.zeros((2, NARROW_CELLS if dtype == np.uint8 else 3), dtype=np.int64)
-    add_rows(rows, packed, np.array([0, 1, 3], dtype=np.uint32), (0, 2), sums)
+    add_rows(rows, packed, np.array([0, 1, 3], dtype=np.uint32), (0, 2), sums, (0,))
     assert sums[:, :3].tolist() == [[4001, 20, 0], [4000, 21, 0]]
-    add_rows(rows, packed, np.array([2], dtype=np.uint32), (1, 2), sums)  # one feature
+    add_rows(rows, packed, np.array([2], dtype=np.uint32), (1, 2), sums, (0,))  # one feature
     assert sums[:, :3].tolist() == [[4001, 20, 0], [4300, 21, 0]]
-    add_rows(rows, packed, np.empty(0, dtype=np.uint32), (0, 2), sums)
+    add_rows(rows, packed, np.empty(0, dtype=np.uint32), (0, 2), sums, (0,))
     assert sums[:, :3].tolist() == [[4001, 20, 0], [4300, 21, 0]]
     assert sums[:, 3:].sum() == 0
+
+
+def lane(workspace, slot, output):
+    """Give the histogram of one output."""
+    bundles = workspace.pool.histograms[slot]
+    n_lanes = 1 if workspace.tree.sums.shape[2] == 1 else 4
+    return bundles[output // n_lanes, output % n_lanes :: n_lanes]
 
 
 def check_histograms(matrix, seen):
@@ -41,9 +48,10 @@ def check_histograms(matrix, seen):
             if (slot := tree.growth[node].slot) < 0:
                 continue
             slots.append(slot)
-            plain = plain_histogram(matrix, packed, rows[node])
-            assert_array_equal(workspace.pool.histograms[slot], plain)
-            assert tree.growth[node].packed_sum == packed[rows[node]].sum()
+            for output, own in enumerate(packed):
+                plain = plain_histogram(matrix, own, rows[node])
+                assert_array_equal(lane(workspace, slot, output), plain)
+                assert tree.sums[node, OWN, output] == own[rows[node]].sum()
             assert tree.growth[node].n_rows == len(rows[node])
         assert not workspace.pool.accumulators.any()
         free = workspace.pool.free_slots[: tree.counts[0].n_free]

@@ -7,7 +7,13 @@ from sklboost.structs import records
 from sklboost.tree.frontier import start_leaf
 from sklboost.tree.monotone import narrow_bounds, order_renewed_leaves
 from sklboost.tree.pruning import name_final_leaves
-from sklboost.tree.workspace import COUNTS_DTYPE, GROWTH_DTYPE, SPLIT_DTYPE, GrowingTree
+from sklboost.tree.workspace import (
+    COUNTS_DTYPE,
+    GROWING_OUTPUT_DTYPE,
+    GROWTH_DTYPE,
+    SPLIT_DTYPE,
+    GrowingTree,
+)
 from tests.tree.growth import make_nodes, params
 
 pytestmark = pytest.mark.interpreted
@@ -20,10 +26,12 @@ def make_tree(weights, *nodes):
     growth, none = records(len(nodes), GROWTH_DTYPE), np.empty(0, dtype=np.int64)
     counts, splits = records(1, COUNTS_DTYPE), records(len(nodes), SPLIT_DTYPE)
     counts[0].n_nodes = len(nodes)
+    outputs = records((len(nodes), 1), GROWING_OUTPUT_DTYPE)
+    sums, values = np.empty((len(nodes), 2, 1), dtype=np.int64), np.empty((1, len(nodes)))
     tree = GrowingTree(
-        make_nodes(*nodes), growth, splits, counts, none, none, none, np.empty(len(nodes))
+        *(make_nodes(*nodes), growth, splits, outputs, sums, counts, none, none, none, values)
     )
-    growth.lower, growth.upper, growth.weight = -inf, inf, weights
+    outputs.lower, outputs.upper, outputs.weight[:, 0] = -inf, inf, weights
     growth.parent[:] = 0
     growth.parent[0] = -1
     for node, own in enumerate(nodes):
@@ -38,7 +46,7 @@ def split(left, threshold=0.0, feature=0):
 
 
 def bounds(tree):
-    return [(own.lower, own.upper) for own in tree.growth]
+    return [(own.lower, own.upper) for own in tree.outputs[:, 0]]
 
 
 @pytest.mark.parametrize(
@@ -52,7 +60,7 @@ def bounds(tree):
 )
 def test_halfway(sign, threshold, expected):
     tree = make_tree([0.0, 1.0, 3.0], split(1, threshold), {}, {})
-    tree.growth.lower[0], tree.growth.upper[0] = -5.0, 9.0
+    tree.outputs.lower[0], tree.outputs.upper[0] = -5.0, 9.0
     narrow_bounds(0, tree, feature_rules(1, signs=[sign]))
     assert bounds(tree)[1:] == expected
 

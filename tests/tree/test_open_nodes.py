@@ -13,7 +13,7 @@ pytestmark = pytest.mark.interpreted
 def make_workspace(settings):
     """Give a workspace in which no node is open."""
     matrix = binned(np.arange(40.0)[:, np.newaxis])
-    workspace = allocate_workspace(matrix, settings, 1)
+    workspace = allocate_workspace(matrix, settings, 1, 1)
     counts = workspace.tree.counts[0]
     counts.first_open = counts.stop_open = 0
     return workspace

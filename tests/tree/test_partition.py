@@ -164,7 +164,7 @@ def test_every_row_gets_the_value_of_its_leaf(growth, gamma):
 def test_values_are_added_to_what_is_there():
     X, gradient, hessian = make_data(6, 60)
     matrix, settings = binned(X), params(max_depth=2)
-    workspace = allocate_workspace(matrix, settings, 1)
+    workspace = allocate_workspace(matrix, settings, 1, 1)
     first = grow(matrix, gradient, hessian, settings, workspace=workspace)
     again = grow(matrix, gradient, hessian, settings, workspace=workspace)
     assert_array_equal(first.raw_score, again.raw_score)  # a used workspace is as good as new

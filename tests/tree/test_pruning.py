@@ -2,7 +2,13 @@ import numpy as np
 import pytest
 
 from sklboost.tree.pruning import close_gaps, name_final_leaves, prune, prune_weakest_links
-from sklboost.tree.workspace import COUNTS_DTYPE, GROWTH_DTYPE, SPLIT_DTYPE, GrowingTree
+from sklboost.tree.workspace import (
+    COUNTS_DTYPE,
+    GROWING_OUTPUT_DTYPE,
+    GROWTH_DTYPE,
+    SPLIT_DTYPE,
+    GrowingTree,
+)
 from tests.tree.growth import binned, grow, make_nodes, params
 
 pytestmark = pytest.mark.interpreted
@@ -24,8 +30,11 @@ def make_tree(*nodes):
     counts[0].n_nodes, counts[0].n_leaves = n, (n + 1) // 2
     splits = np.zeros(n, dtype=SPLIT_DTYPE).view(np.recarray)
     nothing = np.empty(0, dtype=np.int64)
+    outputs = np.zeros((n, 1), dtype=GROWING_OUTPUT_DTYPE).view(np.recarray)
+    outputs.value[:, 0] = table.value
+    sums, values = np.empty((n, 2, 1), dtype=np.int64), np.empty((1, n))
     return GrowingTree(
-        table, growth, splits, counts, nothing, nothing, nothing, np.empty(len(table))
+        *(table, growth, splits, outputs, sums, counts, nothing, nothing, nothing, values)
     )
 
 
@@ -110,6 +119,7 @@ def test_a_weak_branch_goes_from_the_bottom_up():
     close_gaps(tree)
     assert links(tree) == [(1, 2), (-1, -1), (3, 4), (-1, -1), (5, 6), (-1, -1), (-1, -1)]
     assert list(tree.nodes.value[:7]) == [10, 11, 12, 15, 16, 19, 20]
+    assert list(tree.outputs.value[:7, 0]) == [10, 11, 12, 15, 16, 19, 20]
     assert list(tree.nodes.gain[:7]) == [1, 0, 9, 0, 9, 0, 0]
 
 

@@ -5,6 +5,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklboost.hashing import hash_key
 from sklboost.tree.quantization import (
     Derivatives,
+    Gradients,
     allocate_gradients,
     gradient_of,
     hessian_of,
@@ -22,12 +23,12 @@ NEAREST_UP_TO = 4096  # rows, or rows times weights
 def quantized(gradient, hessian=None, weight=NO_WEIGHT, *, key=0, n_threads=1, slack=None):
     gradient = np.asarray(gradient, dtype=np.float32)
     hessian = np.ones_like(gradient) if hessian is None else np.asarray(hessian, dtype=np.float32)
-    derivatives = weigh(gradient, hessian, np.asarray(weight, dtype=float))
+    derivatives = weigh(*np.atleast_2d(gradient, hessian), np.asarray(weight, dtype=float))
     if slack is not None:
         derivatives = derivatives._replace(slack=slack)
-    gradients = allocate_gradients(len(gradient))
+    gradients = allocate_gradients(1, len(gradient))
     run(quantize, derivatives, np.uint64(hash_key(key, 0, 0)), gradients, n_threads=n_threads)
-    return gradients
+    return Gradients(gradients.packed[0], *gradients[1:2], gradients.steps[0], gradients.block_sums)
 
 
 def integers(packed):

@@ -44,8 +44,9 @@ def draw(n_rows, round_=0, n_threads=1, gradient=None, hessian=None, weight=NO_W
     gradient = np.ones(n_rows, dtype=np.float32) if gradient is None else gradient.copy()
     hessian = np.ones_like(gradient) if hessian is None else hessian.copy()
     settings = params(**settings)
-    workspace = allocate_workspace(binned(np.zeros((n_rows, 1))), settings, n_threads)
-    derivatives, key = weigh(gradient, hessian, weight), tree_keys(0, round_).rows
+    workspace = allocate_workspace(binned(np.zeros((n_rows, 1))), settings, 1, n_threads)
+    derivatives = weigh(*np.atleast_2d(gradient, hessian), weight)
+    key = tree_keys(0, round_).rows
     partition = workspace.partition
     sample = allocate_row_sample(n_rows, settings, n_threads)
     run(draw_rows, derivatives, key, settings, sample, partition, n_threads=n_threads)
@@ -228,7 +229,7 @@ def test_derivatives_of_any_magnitude(scale):
 def test_without_sampling_there_is_nothing_to_draw():
     settings = params(subsample=1.0, **BY_GRADIENT)
     assert settings.gradient_based == 0
-    workspace = allocate_workspace(binned(np.zeros((9, 1))), settings, 3)
+    workspace = allocate_workspace(binned(np.zeros((9, 1))), settings, 1, 3)
     assert len(allocate_row_sample(9, settings, 3).keys) == 0
     assert len(workspace.partition.start) == workspace.partition.n_counted == 6
 

@@ -5,7 +5,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklboost.boosting.settings import feature_rules
 from sklboost.hashing import hash_key
 from sklboost.tree.formulas import (
-    Inherited,
     clip_to_bounds,
     leaf_weight,
     similarity_at,
@@ -16,12 +15,15 @@ from sklboost.tree.splitting import (
     SearchedNode,
     can_be_split,
     compute_gains,
-    list_few,
-    list_many,
     may_improve,
     scan_feature,
 )
-from sklboost.tree.workspace import SPLIT_DTYPE, SearchScratch, allocate_workspace
+from sklboost.tree.workspace import (
+    GROWING_OUTPUT_DTYPE,
+    SPLIT_DTYPE,
+    SearchScratch,
+    allocate_workspace,
+)
 from tests.tree.growth import (
     NO_WEIGHT,
     assert_same_tree,
@@ -42,10 +44,10 @@ def prepare(X, gradient, hessian=None, signs=None, **settings):
     gradient = np.asarray(gradient, dtype=np.float32)
     hessian = np.ones_like(gradient) if hessian is None else np.asarray(hessian, dtype=np.float32)
     matrix = binned(np.asarray(X, dtype=float).reshape(len(gradient), -1))
-    workspace = allocate_workspace(matrix, params(max_depth=1), 1)
-    run(quantize, weigh(gradient, hessian, NO_WEIGHT), np.uint64(0), workspace.gradients)
-    steps = tuple(map(float, workspace.gradients.steps))
-    packed = workspace.gradients.packed
+    workspace = allocate_workspace(matrix, params(max_depth=1), 1, 1)
+    derivatives = weigh(*np.atleast_2d(gradient, hessian), NO_WEIGHT)
+    run(quantize, derivatives, np.uint64(0), workspace.gradients)
+    packed, steps = workspace.gradients.packed[0], workspace.gradients.steps
     histogram = plain_histogram(matrix, packed, np.arange(len(gradient)))
     rules = feature_rules(matrix.rows.shape[1], signs=signs)
     return Search(matrix, steps, params(**settings), rules), histogram, packed.sum()
@@ -53,11 +55,20 @@ def prepare(X, gradient, hessian=None, signs=None, **settings):
 
 def searched(search, total, n_rows=1000, bounds=(-inf, inf), key=0):
     """Give what split search knows of a node that is a root, but for its bounds."""
-    sums = unpack(total, search.steps)
+    sums = unpack(total, search.steps[0])
     weight = clip_to_bounds(leaf_weight(*sums, search.params), *bounds)
     own_similarity = similarity_at(*sums, weight, search.params)
-    inherited = Inherited(weight, *map(float, bounds))
-    return SearchedNode(total, n_rows, own_similarity, inherited, np.uint64(key))
+    outputs = np.zeros(1, dtype=GROWING_OUTPUT_DTYPE).view(np.recarray)
+    outputs[0].weight, (outputs[0].lower, outputs[0].upper) = weight, bounds
+    totals = np.array([total])
+    return SearchedNode(totals, n_rows, own_similarity, sums[1], outputs, np.uint64(key))
+
+
+def gains_of(search, node, left_start, sums, sign=0):
+    """Give the gains of all splits, with one output."""
+    gains, others = np.empty(len(sums)), np.zeros((2, len(sums)))
+    compute_gains(search, node, np.int64(sign), left_start, sums, others, gains)
+    return gains
 
 
 def scan(search, histogram, total, feature=0, best=None, key=0):
@@ -70,38 +81,15 @@ def scan(search, histogram, total, feature=0, best=None, key=0):
     scratch = SearchScratch(
         candidates,
         candidates,
-        np.empty(n_bins, dtype=np.int64),
+        np.empty(0, dtype=np.int64),
+        np.empty((1, n_bins), dtype=np.int64),
         np.empty(n_bins, dtype=np.int64),
         np.empty((2, n_bins)),
+        np.zeros((2, n_bins)),
     )
-    node = searched(search, total, key=key)
-    scan_feature(search, node, histogram, feature, scratch, best)
+    node, histograms = searched(search, total, key=key), histogram[np.newaxis]
+    scan_feature(search, node, histograms, feature, scratch, best)
     return best
-
-
-@pytest.mark.interpreted
-@pytest.mark.parametrize("list_occupied", [list_few, list_many])
-def test_list_of_occupied_bins(list_occupied):
-    cells = np.array([0, 5, 0, 7, 2, 0])
-    bins, sums = np.empty(6, dtype=np.int64), np.empty(6, dtype=np.int64)
-    assert list_occupied(cells, bins, sums) == 3
-    assert list(bins[:3]) == [1, 3, 4]
-    assert list(sums[:3]) == [0, 5, 12]
-    assert list_occupied(cells[5:], bins, sums) == 0
-    assert list_occupied(cells[:0], bins, sums) == 0
-
-
-@pytest.mark.parametrize("n_bins", [1, 63, 64, 65, 256, 1000])
-@pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 1.0])
-def test_both_ways_of_listing_agree(n_bins, share):
-    random = np.random.default_rng(n_bins)
-    occupied = random.random(n_bins) < share
-    cells = np.where(occupied, random.integers(-(2**50), 2**50, n_bins), 0)
-    for list_occupied in (list_few, list_many):
-        bins, sums = np.empty(n_bins, dtype=np.int64), np.empty(n_bins, dtype=np.int64)
-        n_occupied = list_occupied(cells, bins, sums)
-        assert_array_equal(bins[:n_occupied], np.flatnonzero(cells))
-        assert_array_equal(sums[:n_occupied], (np.cumsum(cells) - cells)[cells != 0])
 
 
 @pytest.mark.parametrize("settings", [
@@ -121,9 +109,7 @@ def test_the_bound_hides_no_better_split(settings, sign):
         node = searched(search, total, bounds=bounds)
         for left_start in (np.int64(0), histogram[-1]):  # the last bin as if it were missing values
             sums = np.cumsum(histogram[:-1]) - histogram[:-1]
-            gains = np.empty(len(sums))
-            compute_gains(search, node, np.int64(sign), left_start, sums, gains)
-            best = gains.max()
+            best = gains_of(search, node, left_start, sums, sign).max()
             if best == -inf:
                 continue
             least = best + node.similarity
@@ -146,13 +132,13 @@ DOSAGE, RESIDUALS = [10.0, 20.0, 25.0, 35.0], [-10.5, 6.5, 7.5, -7.5]
 )
 def test_worked_gains(reg_lambda, gains):
     search, histogram, total = prepare(DOSAGE, np.negative(RESIDUALS), reg_lambda=reg_lambda)
-    sums, found = np.cumsum(histogram) - histogram, np.empty(4)
-    compute_gains(search, searched(search, total), np.int64(0), np.int64(0), sums, found)
+    sums = np.cumsum(histogram) - histogram
+    found = gains_of(search, searched(search, total), np.int64(0), sums)
     assert_allclose(found, [-inf, *gains], atol=5e-5)  # nothing before the first bin
     best = scan(search, histogram, total)
     assert_allclose(best.gain, gains[0], atol=5e-5)
     assert (best.feature, best.bin, best.below, best.default_left) == (0, 1, 0, 0)
-    assert unpack(best.left_sum, search.steps) == (10.5, 1.0)
+    assert unpack(best.left_sum, search.steps[0]) == (10.5, 1.0)
 
 
 @pytest.mark.interpreted
@@ -161,11 +147,8 @@ def test_worked_gains(reg_lambda, gains):
 )
 def test_min_child_weight(least, allowed):
     search, histogram, total = prepare(DOSAGE, np.negative(RESIDUALS), min_child_weight=least)
-    found = np.empty(4)
-    compute_gains(
-        *(search, searched(search, total), np.int64(0), np.int64(0)),
-        *(np.cumsum(histogram) - histogram, found),
-    )
+    sums = np.cumsum(histogram) - histogram
+    found = gains_of(search, searched(search, total), np.int64(0), sums)
     assert list(np.flatnonzero(found > -inf)) == allowed
     assert scan(search, histogram, total).feature == (0 if allowed else -1)
 
@@ -174,10 +157,9 @@ def test_min_child_weight(least, allowed):
 def test_children_without_hessian_are_not_allowed():
     search, _, _ = prepare(DOSAGE, [1, -1, 1, -1])
     histogram = [pack(1.0, 0.0), pack(-1.0, 5.0), pack(1.0, 5.0), pack(-1.0, 0.0)]
-    found = np.empty(4)
     sums = np.cumsum(histogram) - histogram
     node = searched(search, np.int64(sum(histogram)))
-    compute_gains(search, node, np.int64(0), np.int64(0), sums, found)
+    found = gains_of(search, node, np.int64(0), sums)
     assert_array_equal(found > -inf, [False, False, True, False])
 
 
@@ -186,10 +168,8 @@ def test_children_without_hessian_are_not_allowed():
 
 def gains_of_dosage(sign=0, bounds=(-inf, inf)):
     search, histogram, total = prepare(DOSAGE, np.negative(RESIDUALS))
-    found, node = np.empty(4), searched(search, total, bounds=bounds)
-    sums = np.cumsum(histogram) - histogram
-    compute_gains(search, node, np.int64(sign), np.int64(0), sums, found)
-    return found
+    sums, node = np.cumsum(histogram) - histogram, searched(search, total, bounds=bounds)
+    return gains_of(search, node, np.int64(0), sums, sign)
 
 
 @pytest.mark.interpreted
@@ -298,7 +278,7 @@ def test_missing_values_go_where_they_are_alike(gradient_of_missing, bin_, defau
     assert (best.bin, best.default_left) == (bin_, default_left)
     assert best.below == 0
     expected = (15.0, 3.0) if default_left else (5.0, 1.0)
-    assert_allclose(unpack(best.left_sum, search.steps), expected, rtol=1e-7)
+    assert_allclose(unpack(best.left_sum, search.steps[0]), expected, rtol=1e-7)
 
 
 @pytest.mark.interpreted
@@ -306,7 +286,7 @@ def test_missing_values_alone():
     search, histogram, total = prepare([0, 1, nan, nan], [1, 1, -3, -3])
     best = scan(search, histogram, total)
     assert (best.bin, best.below, best.default_left) == (0, -1, 1)
-    assert_allclose(unpack(best.left_sum, search.steps), (-6.0, 2.0), rtol=1e-7)
+    assert_allclose(unpack(best.left_sum, search.steps[0]), (-6.0, 2.0), rtol=1e-7)
     assert_allclose(best.gain, 36 / 2 + 4 / 2 - 16 / 4)
 
 
@@ -394,15 +374,16 @@ def test_chunks_of_features_change_nothing(n_features, n_threads):
 
 @pytest.mark.interpreted
 @pytest.mark.parametrize(
-    ("hessian", "n_rows", "least", "expected"),
+    ("cover", "n_rows", "least", "expected"),
     [
-        (8, 2, 0.0, True),
-        (8, 1, 0.0, False),  # a single row
-        (1, 5, 0.0, False),  # one step of hessian cannot be divided
-        (8, 5, 2.0, True),
-        (8, 5, 2.1, False),
+        (4.0, 2, 0.0, True),
+        (4.0, 1, 0.0, False),  # a single row
+        (4.0, 5, 2.0, True),
+        (4.0, 5, 2.1, False),
     ],
 )
-def test_can_be_split(hessian, n_rows, least, expected):
-    packed = pack(-3.0, float(hessian))
-    assert can_be_split(packed, n_rows, (1.0, 0.5), params(min_child_weight=least)) == expected
+def test_can_be_split(cover, n_rows, least, expected):
+    settings = params(min_child_weight=least, max_depth=1)
+    tree = allocate_workspace(binned(np.zeros((9, 1))), settings, 1, 1).tree
+    tree.nodes[0].cover, tree.growth[0].n_rows = cover, n_rows
+    assert can_be_split(0, settings, tree) == expected

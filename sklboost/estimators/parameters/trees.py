@@ -144,3 +144,35 @@ class TreeParameters:
             """,
         ),
     )
+    linear_tree: bool = field(
+        default=False,
+        metadata=about(
+            FLAG,
+            """
+            Whether leaves are linear functions of the features on the way to them, as in
+            LightGBM, instead of constants: better for smooth targets, slower. Rows without a
+            finite value of one of these features get the constant.
+            """,
+        ),
+    )
+    linear_lambda: float = field(
+        default=1.0,
+        metadata=about(
+            number(0),
+            """
+            L2 penalty on the slopes of linear leaves, each times the largest distance of its
+            feature from the leaf's mean: like `reg_lambda`, it is measured in cover.
+            """,
+        ),
+    )
+    multi_strategy: str = field(
+        default="one_output_per_tree",
+        metadata=about(
+            one_of("one_output_per_tree", "multi_output_tree"),
+            """
+            What is grown where there are several raw scores a row. "one_output_per_tree": a tree
+            for each. "multi_output_tree": one tree a round with a value for each in its leaves;
+            gains are summed over them, and the cover is the mean of theirs.
+            """,
+        ),
+    )

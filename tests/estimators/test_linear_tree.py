@@ -1,0 +1,364 @@
+"""Linear leaves, as users meet them."""
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone, is_classifier
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from sklboost import LearningRateScheduler, XGBClassifierLite, XGBRegressorLite, bin_features
+from tests.small_models import ESTIMATORS, outputs
+
+TASKS = {
+    "regression": (XGBRegressorLite, load_diabetes),
+    "binary": (XGBClassifierLite, load_breast_cancer),
+    "softmax": (XGBClassifierLite, load_iris),
+}
+each_task = pytest.mark.parametrize("task", TASKS)
+inf, nan = np.inf, np.nan
+
+
+def make(task, **changes):
+    estimator, load = TASKS[task]
+    X, y = load(return_X_y=True)
+    X = X.copy()
+    X[::13, 1], X[::17, 2] = nan, inf
+    settings = dict(n_estimators=8, max_depth=3, linear_tree=True) | changes
+    return estimator(**settings), X, y
+
+
+def bits(model, X):
+    return np.ascontiguousarray(outputs(model, X)).view(np.int64)
+
+
+def check_same_model(one, other, X):
+    for name in ("nodes", "tree_starts", "base_score"):
+        assert getattr(one.model_, name).tobytes() == getattr(other.model_, name).tobytes()
+    for first, second in zip(one.model_.linear, other.model_.linear, strict=True):
+        assert first.tobytes() == second.tobytes()
+    assert_array_equal(bits(one, X), bits(other, X))
+
+
+@parametrize_with_checks([own(linear_tree=True, n_estimators=5) for own in ESTIMATORS])
+def test_scikit_learn(estimator, check):
+    check(estimator)
+
+
+# --- what they are for ---------------------------------------------------------------------------
+
+
+def test_a_straight_line_needs_one_leaf_a_side():
+    X = np.linspace(-2.0, 2.0, 50)[:, np.newaxis]
+    y = np.where(X[:, 0] < 0.5, 3.0 * X[:, 0], 7.0 - X[:, 0])
+    settings = dict(n_estimators=1, learning_rate=1.0, max_depth=1, reg_lambda=0.0)
+    model = XGBRegressorLite(linear_tree=True, linear_lambda=0.0, **settings).fit(X, y)
+    assert_allclose(model.predict(X), y, rtol=1e-6, atol=1e-6)
+    assert_allclose(model.predict([[-9.0], [9.0]]), y[[0, -1]], rtol=1e-6)  # no further
+
+
+@pytest.mark.parametrize(("n_rows", "most"), [(300, 0.97), (5000, 0.75)])
+def test_smooth_targets_are_met_better(n_rows, most):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(2 * n_rows, 4))
+    y = np.sin(2.0 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.1 * random.normal(size=len(X))
+    losses = []
+    for linear_tree in (False, True):
+        model = XGBRegressorLite(n_estimators=50, learning_rate=0.1, linear_tree=linear_tree)
+        model.fit(X[:n_rows], y[:n_rows])
+        losses.append(np.mean((model.predict(X[n_rows:]) - y[n_rows:]) ** 2))
+    assert losses[1] < most * losses[0]
+
+
+def test_nobody_else_has_them():
+    model, X, y = make("regression", linear_tree=False)
+    model.fit(X, y)
+    assert model.model_.linear is None
+    assert model.model_.constant is model.model_
+    assert "Slopes" not in model.trees_to_dataframe()
+    changed = clone(model).set_params(linear_lambda=50.0).fit(X, y)
+    assert_array_equal(bits(changed, X), bits(model, X))
+
+
+# --- the same by whichever way -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sampling", ["none", "uniform", "gradient_based"])
+@each_task
+def test_weight_two_is_the_row_twice(task, sampling):
+    changes = {} if sampling == "none" else dict(subsample=0.5, sampling_method=sampling)
+    model, X, y = make(task, linear_lambda=0.3, random_state=1, **changes)
+    weight = np.random.default_rng(0).integers(0, 4, len(y))
+    weighted = clone(model).fit(X, y, sample_weight=weight)
+    repeated = clone(model).fit(X.repeat(weight, axis=0), y.repeat(weight))
+    one, other = outputs(weighted, X), outputs(repeated, X)
+    assert_allclose(one, other, rtol=1e-7, atol=1e-7 * np.abs(one).max())
+
+
+@pytest.mark.parametrize("subsample", [1.0, 0.4])
+@pytest.mark.parametrize("n_classes", [0, 2, 3])
+def test_same_bits_for_any_number_of_threads(n_classes, subsample):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(40_000, 5)).astype(np.float32)
+    X[random.random(len(X)) < 0.2, 3] = nan
+    signal = X[:, 0] * X[:, 1] + np.nan_to_num(X[:, 3]) + random.normal(size=len(X))
+    y = np.digitize(signal, np.linspace(-1, 1, n_classes - 1)) if n_classes else signal
+    estimator = XGBClassifierLite if n_classes else XGBRegressorLite
+    settings = dict(n_estimators=3, linear_tree=True, subsample=subsample, random_state=0)
+    models = [estimator(n_jobs=n, **settings).fit(X, y, X_val=X, y_val=y) for n in (1, 2, 5)]
+    for other in models[1:]:
+        check_same_model(models[0], other, X)
+        assert other.evals_result_ == models[0].evals_result_
+
+
+@each_task
+def test_one_row_at_a_time_and_other_layouts(task):
+    model, X, y = make(task)
+    expected = bits(model.fit(X, y), X)
+    one_by_one = np.concatenate([bits(model, X[row : row + 1]) for row in range(len(X))])
+    assert_array_equal(one_by_one, expected)
+    assert_array_equal(bits(model, np.asfortranarray(X)), expected)
+    assert_array_equal(bits(model, X[::-1])[::-1], expected)
+    for form in (np.asfortranarray(X), X[::-1][::-1], X.tolist()):
+        check_same_model(clone(model).fit(form, y), model, X)
+    check_same_model(pickle.loads(pickle.dumps(model)), model, X)
+
+
+def test_float32():
+    model, X, y = make("regression")
+    X = X.astype(np.float32)
+    model.fit(X, y)
+    assert_array_equal(bits(model, X), bits(model, X.astype(float)))
+    check_same_model(clone(model).fit(X.astype(float), y), model, X)
+
+
+@each_task
+def test_table_gives_predictions(task):
+    model, X, y = make(task, n_estimators=3)
+    model.fit(X, y)
+    frame = model.trees_to_dataframe().set_index(["Tree", "Node"])
+    names = [f"f{feature}" for feature in range(X.shape[1])]
+    raw = np.tile(model.model_.base_score, (len(X), 1))
+    n_lines = 0
+    for row, leaves in enumerate(model.apply(X)):
+        values = dict(zip(names, X[row], strict=True))
+        for tree, leaf in enumerate(leaves):
+            node = frame.loc[(tree, leaf)]
+            raw[row, tree % raw.shape[1]] += node["Gain"]
+            if all(np.isfinite(values[name]) for name in node["Slopes"]):
+                n_lines += len(node["Slopes"]) > 0
+                centres = node["Centres"]
+                steps = (slope * (values[f] - centres[f]) for f, slope in node["Slopes"].items())
+                part = node["Shift"] + sum(steps)
+                raw[row, tree % raw.shape[1]] += min(max(part, node["Least"]), node["Most"])
+    assert n_lines > len(X)
+    assert frame.loc[(0, 0), ["Shift", "Slopes", "Centres", "Least", "Most"]].isna().all()
+    predicted = model.decision_function(X) if is_classifier(model) else model.predict(X)
+    assert_allclose(predicted, raw.squeeze(), rtol=1e-9, atol=1e-12)
+
+
+# --- training in its many ways -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        dict(subsample=0.6, random_state=3),
+        dict(subsample=0.4, sampling_method="gradient_based", random_state=3),
+        dict(grow_policy="lossguide", max_leaves=7, max_depth=0, gamma=0.1, max_delta_step=0.8),
+        dict(
+            path_smooth=5.0, extra_trees=True, interaction_constraints=[[0, 1, 2]], random_state=3
+        ),
+    ],
+    ids=["plain", "rows drawn", "by gradient", "lossguide", "features"],
+)
+@each_task
+def test_several_goes_are_one_go(task, settings):
+    model, X, y = make(task, **settings)
+    whole = clone(model).fit(X, y)
+    start = clone(model).set_params(n_estimators=3).fit(X, y)
+    continued = clone(model).set_params(n_estimators=5).fit(X, y, init_model=start)
+    check_same_model(continued, whole, X)
+    warm = start.set_params(warm_start=True, n_estimators=8).fit(X, y)
+    check_same_model(warm, whole, X)
+
+
+@each_task
+def test_constant_and_linear_rounds_in_one_model(task):
+    linear, X, y = make(task)
+    constant = clone(linear).set_params(linear_tree=False, n_estimators=3).fit(X, y)
+    mixed = linear.fit(X, y, init_model=constant)
+    before = (0, 3)
+    if is_classifier(linear):
+        assert_array_equal(
+            mixed.predict_proba(X, iteration_range=before), constant.predict_proba(X)
+        )
+    else:
+        assert_array_equal(mixed.predict(X, iteration_range=before), constant.predict(X))
+    n_nodes = len(constant.model_.nodes)
+    assert mixed.model_.linear.starts[n_nodes] == 0
+    assert len(mixed.model_.linear.terms) > 0
+    back = clone(constant).fit(X, y, init_model=mixed)
+    assert back.model_.linear.terms.tobytes() == mixed.model_.linear.terms.tobytes()
+    assert len(back.model_.linear.shifts) == len(back.model_.nodes)
+    assert mixed.n_estimators_ == 11
+
+
+@each_task
+def test_validation_rows_are_scored_as_predicted(task):
+    seen = []
+
+    def watch(y_true, y_pred):
+        seen.append(np.copy(y_pred))
+        return 0.0
+
+    model, X, y = make(task, n_estimators=6, eval_metric=watch)
+    model.fit(X[::2], y[::2], X_val=X[1::2], y_val=y[1::2])
+    staged = model.staged_predict_proba if is_classifier(model) else model.staged_predict
+    stages = [stage.copy() for stage in staged(X[1::2])]
+    for given, stage in zip(seen[-6:], stages, strict=True):
+        assert_array_equal(given, stage[:, 1] if task == "binary" else stage)
+
+
+@each_task
+def test_early_stopping(task):
+    model, X, y = make(task, n_estimators=80, learning_rate=0.5, early_stopping_rounds=3)
+    X_val, y_val = X[1::2], y[1::2]
+    model.fit(X[::2], y[::2], X_val=X_val, y_val=y_val)
+    assert model.stop_reason_ == "early_stopping"
+    (values,) = model.evals_result_["validation_0"].values()
+    assert model.best_iteration_ == int(np.argmin(values))
+    assert len(model.model_.linear.shifts) == len(model.model_.nodes)
+    again = clone(model).set_params(early_stopping_rounds=None)
+    again.set_params(n_estimators=model.n_estimators_).fit(X[::2], y[::2])
+    check_same_model(again, model, X)
+    refitted = clone(model).set_params(refit=True).fit(X[::2], y[::2], X_val=X_val, y_val=y_val)
+    assert refitted.n_estimators_ == model.n_estimators_
+    assert len(refitted.model_.linear.terms) > 0
+
+
+def test_learning_rates_of_rounds():
+    model, X, y = make("regression", n_estimators=2, learning_rate=0.5)
+    model.set_params(callbacks=[LearningRateScheduler([0.5, 0.1])]).fit(X, y)
+    first = clone(model).set_params(callbacks=None, n_estimators=1).fit(X, y)
+    second = clone(first).set_params(learning_rate=0.1).fit(X, y, init_model=first)
+    check_same_model(model, second, X)
+
+
+# --- limits --------------------------------------------------------------------------------------
+
+
+def test_no_row_gets_more_or_less_than_those_of_the_training():
+    model, X, y = make("regression", n_estimators=1, linear_lambda=0.0, min_child_weight=0.0)
+    model.fit(X, y)
+    leaves, predicted = model.apply(X)[:, 0], model.predict(X)
+    far = X * 100.0
+    for leaf, value in zip(model.apply(far)[:, 0], model.predict(far), strict=True):
+        own = predicted[leaves == leaf]
+        assert own.min() - 1e-9 <= value <= own.max() + 1e-9 or value == pytest.approx(
+            model.model_.base_score[0] + model.model_.nodes.value[leaf]
+        )
+
+
+def test_max_delta_step():
+    model, X, y = make("binary", n_estimators=1, learning_rate=0.5, max_delta_step=0.3)
+    model.fit(X, y)
+    distance = np.abs(model.decision_function(X) - model.model_.base_score)
+    assert distance.max() == pytest.approx(0.15, rel=1e-12)
+
+
+@each_task
+def test_extreme_values_stay_finite(task):
+    model, X, y = make(task)
+    X[:, 0] *= 1e300
+    X[5, 3], X[6, 3] = 1.7e308, -1.7e308
+    X[:, 2] += 1e15
+    model.fit(X, y)
+    assert np.isfinite(outputs(model, X)).all()
+    assert np.isfinite(outputs(model, -X)).all()
+
+
+# --- errors --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        (dict(linear_lambda=-1.0), r"linear_lambda=-1.0: it must be a finite number >= 0"),
+        (dict(linear_lambda=nan), r"linear_lambda=nan: it must be a finite number >= 0"),
+        (dict(linear_tree="yes"), r"linear_tree='yes': it must be True or False"),
+    ],
+)
+def test_wrong_parameters(settings, words):
+    model, X, y = make("regression", **settings)
+    with pytest.raises(ValueError, match=words):
+        model.fit(X, y)
+
+
+@pytest.mark.parametrize("objective", ["reg:absoluteerror", "reg:quantileerror"])
+def test_quantiles_are_no_regressions(objective):
+    model, X, y = make("regression", objective=objective)
+    words = f"linear_tree=True, but the leaves of objective='{objective}' are quantiles"
+    with pytest.raises(ValueError, match=words):
+        model.fit(X, y)
+
+
+def test_parallel_trees():
+    settings = dict(num_parallel_tree=4, subsample=0.6, random_state=0, n_estimators=2)
+    model, X, y = make("regression", **settings)
+    model.fit(X, y, X_val=X, y_val=y)
+    predicted = [np.sqrt(np.mean((y - stage) ** 2)) for stage in model.staged_predict(X)]
+    assert_allclose(model.evals_result_["validation_0"]["rmse"], predicted, rtol=1e-12)
+    # the turns of a round share its gradients, those of the first round also with a longer model
+    one = clone(model).set_params(n_estimators=1).fit(X, y)
+    n_terms = len(one.model_.linear.terms)
+    assert one.model_.linear.terms.tobytes() == model.model_.linear.terms[:n_terms].tobytes()
+    # the first tree is that of a model of such trees alone, but for its share of the step
+    alone = clone(model).set_params(n_estimators=1, num_parallel_tree=1).fit(X, y)
+    n_alone = len(alone.model_.linear.terms)
+    slopes = one.model_.linear.terms.slope[:n_alone]
+    assert_allclose(4 * slopes, alone.model_.linear.terms.slope, rtol=1e-9)
+
+
+def test_dart_is_refused():
+    model, X, y = make("regression", booster="dart")
+    with pytest.raises(ValueError, match="linear_tree=True does not go with booster='dart'"):
+        model.fit(X, y)
+
+
+def test_several_targets():
+    model, X, y = make("regression")
+    targets = np.column_stack([y, -2.0 * y, np.where(np.arange(len(y)) % 3 == 0, nan, y)])
+    both = clone(model).fit(X, targets)
+    first = clone(model).fit(X, y)
+    assert_allclose(both.predict(X)[:, 0], first.predict(X), rtol=1e-9)
+    assert_allclose(both.predict(X)[:, 1], -2.0 * first.predict(X), rtol=1e-6)
+    known = ~np.isnan(targets[:, 2])
+    third = clone(model).fit(X[known], y[known])
+    assert_allclose(both.predict(X)[:, 2], third.predict(X), rtol=1e-6, atol=1e-3)
+
+
+def test_monotone_constraints_are_refused():
+    model, X, y = make("regression", monotone_constraints={2: 1})
+    with pytest.raises(ValueError, match="linear_tree=True does not go with monotone_constraints"):
+        model.fit(X, y)
+    model.set_params(monotone_constraints={2: 0}).fit(X, y)
+    with pytest.raises(ValueError, match="verify_monotone compares constant leaves"):
+        model.verify_monotone({2: 1})
+
+
+def test_bins_have_no_values():
+    words = "has no values, only the numbers of their bins.*pass the raw values"
+    model, X, y = make("regression")
+    binned = bin_features(X)
+    with pytest.raises(ValueError, match=words):
+        model.fit(binned, y)
+    model.fit(X, y)
+    constant = clone(model).set_params(linear_tree=False)
+    with pytest.raises(ValueError, match=words):
+        constant.fit(binned, y, init_model=model)
+    with pytest.raises(ValueError, match="raw values"):
+        model.predict(binned)

@@ -1,0 +1,350 @@
+"""Trees whose leaves have a value for each output."""
+
+import numpy as np
+import pytest
+import xgboost
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+import sklboost.tree.workspace as workspace_module
+from sklboost.boosting.settings import feature_rules
+from sklboost.structs import NODE_DTYPE
+from sklboost.tree.quantization import LANES, aligned_zeros, allocate_gradients, quantize, weigh
+from sklboost.tree.workspace import allocate_workspace
+from tests import reference
+from tests.tree.growth import (
+    GROWTH,
+    NO_WEIGHT,
+    assert_same_tree,
+    binned,
+    grow,
+    make_data,
+    params,
+    run,
+    watch_growth,
+)
+from tests.tree.test_histogram import check_histograms
+
+SETTINGS = {
+    "depthwise": dict(max_depth=3),
+    "lossguide, 5 leaves": dict(grow_policy="lossguide", max_depth=0, max_leaves=5),
+    "lambda": dict(max_depth=3, reg_lambda=3.0),
+    "alpha": dict(max_depth=3, reg_alpha=1.5),
+    "gamma": dict(max_depth=3, gamma=9.0),
+    "min_child_weight": dict(max_depth=3, min_child_weight=4.0),
+    "max_delta_step": dict(max_depth=3, max_delta_step=0.4),
+    "path_smooth": dict(max_depth=3, path_smooth=5.0),
+    "full": dict(max_depth=3, pruning="full", gamma=4.0),
+}
+
+
+def make_outputs(seed, n_rows, n_outputs, n_features=3):
+    """Give X with ties and missing values, gradients and hessians of several outputs."""
+    random = np.random.default_rng(seed)
+    X, gradient, _ = make_data(seed, n_rows, n_features)
+    weights = random.normal(size=(n_outputs, 1))
+    other = np.nan_to_num(X[:, -1]) - 3.0
+    gradient = (
+        weights * gradient + (1.0 - weights) * other + random.normal(size=(n_outputs, n_rows))
+    )
+    hessian = random.uniform(0.1, 1.0, (n_outputs, n_rows))
+    return X, gradient.astype(np.float32), hessian.astype(np.float32)
+
+
+# --- against plain NumPy -------------------------------------------------------------------------
+
+
+class VectorTree(reference.Tree):
+    """The oracle's tree, with sums, similarities and leaf weights of each output."""
+
+    def make_node(self, rows, depth, parent=None):
+        settings, infinite = self.settings, np.full(len(self.g), np.inf)
+        gradient, hessian = self.g[:, rows].sum(axis=1), self.h[:, rows].sum(axis=1)
+        pairs = list(zip(gradient.tolist(), hessian.tolist(), strict=True))
+        weight = np.array([reference.leaf_weight(g, h, settings) for g, h in pairs])
+        lower, upper = -infinite, infinite
+        if parent is not None:
+            smoothing, lower, upper = settings.path_smooth, parent.lower, parent.upper
+            weight = (weight * hessian + parent.weight * smoothing) / (hessian + smoothing)
+            weight = np.clip(weight, lower, upper)
+        similarities = [
+            reference.similarity(g, h, w, settings) for (g, h), w in zip(pairs, weight, strict=True)
+        ]
+        mean = hessian.mean()
+        return reference.Node(rows, depth, gradient, mean, weight, sum(similarities), lower, upper)
+
+
+def plain_tree(X, gradient, hessian, settings):
+    settings = dict(reg_lambda=0.0, min_child_weight=0.0) | settings
+    both = gradient.astype(float), hessian.astype(float)
+    return VectorTree(X, *both, reference.Settings(**settings))
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("n_outputs", [2, 5])
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("name", SETTINGS)
+def test_the_tree_of_the_oracle(name, seed, n_outputs):
+    X, gradient, hessian = make_outputs(seed, 30, n_outputs)
+    grown = grow(binned(X), gradient, hessian, params(**SETTINGS[name]))
+    plain = plain_tree(X, gradient, hessian, SETTINGS[name])
+    assert len(grown.nodes) == len(plain.nodes)
+    for node, outputs, own in zip(grown.nodes, grown.outputs, plain.nodes, strict=True):
+        links = [plain.number(child) for child in own.children] or [-1, -1]
+        assert [node["left"], node["right"]] == links
+        if own.children:
+            assert (node["feature"], node["default_left"]) == (own.feature, own.default_left)
+            assert_allclose(node["threshold"], own.threshold)
+            assert_allclose(node["gain"], own.gain, rtol=1e-5)
+        assert_allclose(node["cover"], own.hessian, rtol=1e-6)
+        assert_allclose(outputs["gradient"], own.gradient, atol=1e-5)
+        assert_allclose(outputs["value"], own.weight, atol=1e-5)
+        assert (node["value"], node["gradient"]) == (outputs["value"][0], outputs["gradient"][0])
+    expected = np.array([plain.leaf_of(x).weight for x in X]).T
+    assert_allclose(grown.raw_score, expected, atol=1e-5)
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("seed", range(4))
+def test_the_tree_of_the_oracle_with_constraints(seed):
+    X, gradient, hessian = make_outputs(seed, 40, 2)
+    gradient[1] += gradient[0]  # both outputs can rise with the same feature
+    signs, settings = [-1, 1, 0], dict(max_depth=4, reg_lambda=1.0)
+    rules = feature_rules(3, signs=signs)
+    grown = grow(binned(X), gradient, hessian, params(**settings), rules=rules)
+    plain = plain_tree(X, gradient, hessian, settings | dict(monotone_constraints=signs))
+    assert_array_equal(grown.nodes["feature"], [own.feature for own in plain.nodes])
+    assert_allclose(grown.outputs["value"], [own.weight for own in plain.nodes], atol=1e-5)
+    assert len(plain.nodes) > 5
+
+
+@pytest.mark.interpreted
+def test_two_outputs_by_hand():
+    # 10 | 20 divides the first output best, 20 | 30 the second, and the second weighs more
+    X = np.array([[10.0], [20.0], [30.0]])
+    gradient = np.array([[2.0, -1.0, -1.0], [4.0, 4.0, -8.0]], dtype=np.float32)
+    grown = grow(binned(X), gradient, np.ones_like(gradient), params(max_depth=1))
+    # first output: 1 / 2 + 1, second: 64 / 2 + 64, less nothing since both sums are 0
+    assert_allclose(grown.nodes["gain"][0], 1 / 2 + 1 + 64 / 2 + 64)
+    assert grown.nodes["threshold"][0] == 25.0
+    assert_allclose(grown.outputs["value"], [[0, 0], [-0.5, -4.0], [1.0, 8.0]])
+    assert_allclose(grown.raw_score, [[-0.5, -0.5, 1.0], [-4.0, -4.0, 8.0]])
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize(("least", "is_split"), [(1.0, True), (1.1, False)])
+def test_cover_is_the_mean_of_the_outputs(least, is_split):
+    X, gradient = np.array([[0.0], [1.0]]), np.array([[1, -1], [1, -1]], dtype=np.float32)
+    hessian = np.array([[0.5, 0.5], [1.5, 1.5]], dtype=np.float32)
+    grown = grow(binned(X), gradient, hessian, params(max_depth=1, min_child_weight=least))
+    assert (len(grown.nodes) > 1) == is_split
+    assert grown.nodes["cover"][0] == 2.0
+    assert_array_equal(grown.outputs["hessian"][0], [1.0, 3.0])
+
+
+# --- what it has in common with trees of one output ----------------------------------------------
+
+
+@pytest.mark.parametrize("n_outputs", [2, 4, 5, 9])
+@pytest.mark.parametrize("growth", GROWTH)
+def test_equal_outputs_give_the_tree_of_one(growth, n_outputs):
+    X, gradient, hessian = make_data(0, 500)
+    matrix, settings = binned(X), params(min_child_weight=3.0, reg_lambda=0.5, **GROWTH[growth])
+    one = grow(matrix, gradient, hessian, settings)
+    many = (np.tile(values, (n_outputs, 1)) for values in (gradient, hessian))
+    grown = grow(matrix, *many, settings)
+    for name in set(NODE_DTYPE.names) - {"gain", "cover"}:
+        assert_array_equal(grown.nodes[name], one.nodes[name], err_msg=name)
+    assert_allclose(grown.nodes["gain"], n_outputs * one.nodes["gain"], rtol=1e-12)
+    assert_allclose(grown.nodes["cover"], one.nodes["cover"], rtol=1e-12)
+    assert_array_equal(grown.raw_score, np.tile(one.raw_score, (n_outputs, 1)))
+    assert len(one.nodes) > 10
+
+
+def test_an_output_without_gradients_changes_nothing_but_the_mean_cover():
+    X, gradient, hessian = make_data(1, 300)
+    matrix, settings = binned(X), params(max_depth=4, reg_lambda=1.0)
+    one = grow(matrix, gradient, hessian, settings)
+    nothing = np.zeros_like(gradient)
+    both = grow(matrix, np.array([gradient, nothing]), np.array([hessian, nothing]), settings)
+    for name in ("feature", "threshold", "left", "right", "value", "gradient"):
+        assert_array_equal(both.nodes[name], one.nodes[name], err_msg=name)
+    assert_array_equal(both.raw_score, [one.raw_score, nothing])
+
+
+def test_a_row_without_a_target_counts_for_the_others():
+    # of the first output only half is known, in rows of their own bins
+    X, gradient, hessian = make_outputs(5, 400, 2)
+    X[:, 0] = np.arange(400) // 4
+    unknown = X[:, 0] % 2 == 0
+    gradient[0, unknown] = hessian[0, unknown] = 0.0
+    settings = dict(max_depth=4, reg_lambda=1.0)
+    grown = grow(binned(X), gradient, hessian, params(**settings))
+    plain = plain_tree(X, gradient, hessian, settings)
+    assert_array_equal(grown.nodes["feature"], [own.feature for own in plain.nodes])
+    assert_array_equal(grown.nodes["threshold"][:1], plain.nodes[0].threshold)
+    assert_allclose(grown.outputs["value"], [own.weight for own in plain.nodes], atol=1e-5)
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    n_outputs=st.integers(2, 6),
+    order=st.randoms(use_true_random=False),
+    growth=st.sampled_from(["depthwise", "lossguide, 9 leaves"]),
+)
+def test_the_order_of_the_outputs_does_not_matter(seed, n_outputs, order, growth):
+    X, gradient, hessian = make_outputs(seed, 60, n_outputs)
+    matrix, settings = binned(X), params(reg_lambda=1.0, **GROWTH[growth])
+    shuffled = list(range(n_outputs))
+    order.shuffle(shuffled)
+    one = grow(matrix, gradient, hessian, settings)
+    other = grow(matrix, gradient[shuffled], hessian[shuffled], settings)
+    # sums of gains are rounded in another order, so ties may be decided differently
+    assert_allclose(other.nodes["gain"][0], one.nodes["gain"][0], rtol=1e-9)
+    if np.array_equal(other.nodes["threshold"], one.nodes["threshold"], equal_nan=True):
+        assert_allclose(other.raw_score, one.raw_score[shuffled], rtol=1e-9, atol=1e-12)
+
+
+# --- histograms and threads ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_outputs", [2, 4, 5])
+@pytest.mark.parametrize("growth", ["depthwise", "lossguide, 9 leaves", "full"])
+def test_every_histogram_is_that_of_its_nodes_rows(growth, n_outputs):
+    X, gradient, hessian = make_outputs(0, 300, n_outputs)
+    matrix, seen = binned(X), []
+    check = check_histograms(matrix, seen)
+    watch_growth(matrix, gradient, hessian, params(**GROWTH[growth]), check)
+    assert len(seen) >= 3
+
+
+@pytest.mark.parametrize("max_bin", [256, 1000])
+@pytest.mark.parametrize("n_threads", [2, 5])
+@pytest.mark.parametrize("shared_bytes", [1, 2**26])
+def test_several_threads_build_the_same(n_threads, shared_bytes, max_bin, monkeypatch):
+    monkeypatch.setattr(workspace_module, "_SHARED_BYTES", shared_bytes)
+    X, gradient, hessian = make_outputs(2, 30_000, 5)
+    X[:, 0] = np.random.default_rng(0).normal(size=len(X))
+    matrix, seen = binned(X, max_bin), []
+    check = check_histograms(matrix, seen)
+    watch_growth(matrix, gradient, hessian, params(max_depth=4), check, n_threads)
+    assert len(seen) >= 3
+
+
+@pytest.mark.parametrize("n_outputs", [3, 6])
+@pytest.mark.parametrize("pool_bytes", [1, 2**28])
+@pytest.mark.parametrize("growth", GROWTH)
+def test_threads_and_slots_change_no_bit(growth, pool_bytes, n_outputs, monkeypatch):
+    X, gradient, hessian = make_outputs(3, 9000, n_outputs, n_features=4)
+    matrix = binned(X)
+    settings = params(**(dict(min_child_weight=20.0, subsample=0.7) | GROWTH[growth]))
+    one = grow(matrix, gradient, hessian, settings)
+    monkeypatch.setattr(workspace_module, "_POOL_BYTES", pool_bytes)
+    for n_threads in (1, 3):
+        other = grow(matrix, gradient, hessian, settings, n_threads=n_threads)
+        assert_same_tree(one, other)
+        assert_array_equal(one.outputs, other.outputs)
+    assert len(one.nodes) >= 15
+
+
+def test_a_workspace_is_used_again():
+    X, gradient, hessian = make_outputs(4, 500, 3)
+    matrix, settings = binned(X), params(max_depth=5)
+    workspace = allocate_workspace(matrix, settings, 3, 1)
+    first = grow(matrix, gradient, hessian, settings, workspace=workspace)
+    grow(matrix, gradient[::-1].copy() ** 2, hessian, settings, workspace=workspace)
+    again = grow(matrix, gradient, hessian, settings, workspace=workspace)
+    assert_same_tree(first, again)
+    assert_array_equal(first.outputs, again.outputs)
+
+
+# --- quantised gradients -------------------------------------------------------------------------
+
+
+def quantized(gradient, hessian, n_threads=1):
+    gradients = allocate_gradients(*gradient.shape)
+    run(
+        *(quantize, weigh(gradient, hessian, NO_WEIGHT), np.uint64(7), gradients),
+        n_threads=n_threads,
+    )
+    return gradients
+
+
+@pytest.mark.parametrize("n_outputs", [1, 2, 4, 5, 8])
+def test_bundles_are_the_same_numbers_side_by_side(n_outputs):
+    _, gradient, hessian = make_outputs(0, 5001, n_outputs)
+    gradients = quantized(gradient, hessian, n_threads=2)
+    if n_outputs == 1:
+        assert gradients.bundles is gradients.packed
+        return
+    lanes = gradients.bundles.reshape(-1, 5001, LANES).transpose(0, 2, 1).reshape(-1, 5001)
+    assert_array_equal(lanes[:n_outputs], gradients.packed)
+    assert not lanes[n_outputs:].any()
+
+
+def test_every_output_has_steps_and_roundings_of_its_own():
+    _, gradient, hessian = make_outputs(0, 5001, 1)
+    both = quantized(np.concatenate([gradient, gradient, 64 * gradient]), np.repeat(hessian, 3, 0))
+    alone = quantized(gradient, hessian)
+    assert_array_equal(both.packed[0], alone.packed[0])
+    assert_array_equal(both.steps[0], alone.steps[0])
+    assert_array_equal(both.steps[2], both.steps[0] * [64, 1])
+    assert (both.packed[1] != both.packed[0]).mean() > 0.3
+
+
+@pytest.mark.parametrize("shape", [(1,), (3, 5), (2, 3, 100_000)])
+def test_aligned_zeros(shape):
+    values = aligned_zeros(shape)
+    assert (values.shape, values.dtype) == (shape, np.int64)
+    assert values.ctypes.data % 64 == 0
+    assert values.flags.c_contiguous
+    assert not values.any()
+
+
+# --- sampling ------------------------------------------------------------------------------------
+
+
+def test_rows_are_drawn_by_the_length_of_all_their_derivatives():
+    n_rows = 3000
+    gradient = np.full((3, n_rows), 0.01, dtype=np.float32)
+    large = np.arange(n_rows) % 10 == 0
+    gradient[2, large] = 5.0
+    hessian = np.full_like(gradient, 0.01)
+    settings = params(max_depth=1, subsample=0.12, sampling_method="gradient_based")
+    workspace = grow(binned(np.zeros((n_rows, 1))), gradient, hessian, settings).workspace
+    rows = workspace.partition
+    drawn = np.concatenate(
+        [
+            rows.lists[0, rows.start[block, 0] : rows.stop[block, 0]]
+            for block in range(rows.n_counted)
+        ]
+    )
+    assert np.isin(np.flatnonzero(large), drawn).all()  # sure to be drawn
+    assert abs(len(drawn) - 0.12 * n_rows) < 5 * np.sqrt(60)
+    # what the drawn rows stand for is about what all have, for each output
+    cover = workspace.tree.outputs["hessian"][0]
+    assert_allclose(cover, 0.01 * n_rows, rtol=0.5)
+
+
+# --- XGBoost -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("parameters", [
+    dict(max_depth=3), dict(max_depth=6, reg_lambda=0.1), dict(max_depth=4, reg_lambda=20.0),
+    dict(max_leaves=9, max_depth=0, grow_policy="lossguide"),
+])  # fmt: skip
+def test_a_round_of_xgboost(parameters):
+    random = np.random.default_rng(0)
+    X = random.integers(0, 30, (500, 4)).astype(float)
+    signal = np.column_stack([X[:, 0] > 12, X[:, 1] * X[:, 2] / 100, np.sin(X[:, 3])])
+    y = signal + random.normal(scale=0.3, size=(500, 3))
+    own = dict(reg_lambda=1.0, min_child_weight=0.0, learning_rate=0.5) | parameters
+    peer = xgboost.XGBRegressor(
+        multi_strategy="multi_output_tree", tree_method="hist", n_estimators=1, base_score=0.5,
+        max_bin=256, n_jobs=1, **own,
+    ).fit(X, y)  # fmt: skip
+    gradient = (0.5 - y.T).astype(np.float32)
+    grown = grow(binned(X), gradient, np.ones_like(gradient), params(**own))
+    assert_allclose(grown.raw_score + 0.5, peer.predict(X).T, atol=2e-6)
+    assert len(grown.nodes) > 10
