@@ -8,9 +8,11 @@ from sklboost.boosting.callbacks import (
 from sklboost.boosting.checkpoint import Checkpoint
 from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.estimators.bin_features import bin_features
+from sklboost.estimators.check_loss import check_loss
 from sklboost.estimators.classifier import XGBClassifierLite
 from sklboost.estimators.forests import XGBRFClassifierLite, XGBRFRegressorLite
 from sklboost.estimators.regressor import XGBRegressorLite
+from sklboost.losses.base import Loss
 from sklboost.warmup import warmup
 
 __all__ = [
@@ -18,12 +20,14 @@ __all__ = [
     "Checkpoint",
     "EarlyStopping",
     "LearningRateScheduler",
+    "Loss",
     "TrainingCallback",
     "XGBClassifierLite",
     "XGBRFClassifierLite",
     "XGBRFRegressorLite",
     "XGBRegressorLite",
     "bin_features",
+    "check_loss",
     "warmup",
 ]
 __version__ = "0.1.0"

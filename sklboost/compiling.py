@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numba
+from numba.core.dispatcher import Dispatcher
 from numba.core.registry import CPUDispatcher
 
 from sklboost.caching import KernelCache
@@ -72,6 +73,23 @@ def address_of(kernel: Callable, types: tuple) -> Any:
     kernel.compile(types)  # type: ignore[attr-defined]
     compiled = kernel.overloads[types]  # type: ignore[attr-defined]
     return compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
+
+
+def is_compiled_by_user(function: Any) -> bool:
+    """Tell a function decorated with numba's ``njit``; any may be where nothing is compiled."""
+    return isinstance(function, Dispatcher) or bool(numba.config.DISABLE_JIT)
+
+
+def compiled_result(function: Any, types: tuple) -> Any:
+    """Give numba's type of what a user's compiled function returns for arguments of these types.
+
+    None if it cannot be compiled for them.
+    """
+    try:
+        function.compile(types)
+    except Exception:  # numba's errors have no common class
+        return None
+    return function.overloads[types].signature.return_type
 
 
 def inlined(function: Callable) -> Callable:

@@ -15,13 +15,15 @@ import numpy as np
 from sklboost.compiling import kernel
 from sklboost.data.raw import RawMatrix
 from sklboost.hashing import hash_key
+from sklboost.losses.asking import FaultyRowError, ask_derivatives, check_hessians, explain_fault
 from sklboost.losses.base import Loss
+from sklboost.losses.blocks import NO_FAULT
 from sklboost.losses.gradients import (
-    NO_FAULT,
     CompiledLoss,
     allocate_scratch,
     compile_loss,
     fill_gradients,
+    has_fault,
 )
 from sklboost.parallel import ThreadTeam, assemble, barrier, share
 from sklboost.structs import (
@@ -118,6 +120,10 @@ def boost_rounds(team, turns, state, params, workspace, grown):
                 fill_gradients(team, state.loss, y, raw_score, gradient, hessian, scratch)
             fill_residuals(team, y, raw_score, state.renewal)
             barrier(team)
+            if has_fault(state.loss):  # every member sees the same
+                if team.rank == 0:
+                    state.loss.faulty_turn[0] = turn
+                return
         for output in range(0, len(raw_score), n_tree_outputs):
             stop = output + n_tree_outputs
             own = Derivatives(
@@ -216,6 +222,7 @@ class Rounds:
         derivatives = weigh(gradient, hessian, weight)
         scratch = allocate_scratch(team.size)
         self._team, self._raw = team, raw
+        self._weight = weight
         seeds = (seed, sampling_seed)
         n_samples = y.shape[1]
         rows = allocate_row_sample(n_samples, params, team.size)
@@ -258,23 +265,33 @@ class Rounds:
 
         Raises
         ------
-        ValueError
-            If the loss gave a gradient or hessian that is no number; the rounds then are worthless.
+        FaultyRowError
+            If the loss gave derivatives that no tree can be grown on.
         """
+        begin, last = start * self._turns_per_round, stop * self._turns_per_round
+        self._state.loss.faulty_turn[0] = begin
+        try:
+            self._derive()
+            for first in range(begin, last, self._turns_at_once):
+                yield self._take_turns(first, min(first + self._turns_at_once, last), params)
+        except FaultyRowError as fault:
+            fault.round_ = int(self._state.loss.faulty_turn[0]) // self._turns_per_round
+            raise
+
+    def _derive(self) -> None:
+        """Ask a loss that is not compiled for the derivatives of the next round."""
         state = self._state
-        if state.loss.is_compiled == 0:
-            both = self._loss.gradients(state.y, state.raw_score)
-            state.derivatives.gradient[:], state.derivatives.hessian[:] = both
-        last = stop * self._turns_per_round
-        for first in range(start * self._turns_per_round, last, self._turns_at_once):
-            yield self._take_turns(first, min(first + self._turns_at_once, last), params)
+        if state.loss.is_compiled == 1:
+            check_hessians(self._loss, state.y, state.raw_score)
+            return
+        derivatives = (state.derivatives.gradient, state.derivatives.hessian)
+        ask_derivatives(self._loss, state.y, state.raw_score, self._weight, derivatives)
 
     def _take_turns(self, start: int, stop: int, params: TreeParams) -> Trees:
         state, grown = self._state, self.grown
         self._team.run(boost_rounds, (start, stop), state, params, self._workspace, grown)
-        faults = state.loss.faults[state.loss.faults != NO_FAULT]
-        if len(faults) > 0:
-            self._loss.explain_fault(int(faults.min()))
+        if (state.loss.faults != NO_FAULT).any():
+            explain_fault(self._loss, state.y, state.raw_score)
         n_trees = (stop - start) * self._trees_per_turn
         starts = grown.starts[: n_trees + 1].copy()
         trees = Trees(

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from sklboost.estimators.validation import check_largest_weight
-from sklboost.losses.base import ClassLoss, weighted_mean
+from sklboost.losses.base import Loss, weighted_mean
 
 # Newton's steps on the shift. Three to five are the rule; a step of 2 is seven times the odds.
 _MOST_STEPS = 100
@@ -172,7 +172,7 @@ def prior_shift(multipliers: np.ndarray) -> np.ndarray:
 
 
 def calibrate_prior(
-    loss: ClassLoss,
+    loss: Loss,
     raw_score: np.ndarray,
     codes: np.ndarray,
     weight: np.ndarray,
@@ -186,7 +186,7 @@ def calibrate_prior(
 
     Parameters
     ----------
-    loss : ClassLoss
+    loss : Loss
     raw_score : ndarray of float64, shape (n_outputs, n_samples)
         Of the training rows, as learnt under class weights.
     codes : ndarray of int, shape (n_samples,)

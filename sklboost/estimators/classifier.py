@@ -1,7 +1,7 @@
 """The classifier."""
 
 from collections.abc import Callable, Iterator
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -21,8 +21,8 @@ from sklboost.estimators.parameters.about import documented
 from sklboost.estimators.parameters.groups import ClassifierParameters
 from sklboost.estimators.several_targets import check_columns
 from sklboost.estimators.start_scores import check_prior
-from sklboost.losses.base import ClassLoss, by_rows
-from sklboost.losses.registry import find_objective
+from sklboost.losses.base import Loss, by_rows
+from sklboost.losses.registry import make_loss
 
 
 @documented
@@ -69,7 +69,6 @@ class XGBClassifierLite(ClassifierMixin, ClassifierParameters, BaseBooster):
 
     _numeric_target = False
     classes_: np.ndarray
-    _loss: ClassLoss
     _indicator_dtype: np.dtype | None  # of y in several columns; None: one label a row
 
     @property
@@ -81,9 +80,7 @@ class XGBClassifierLite(ClassifierMixin, ClassifierParameters, BaseBooster):
     def _link(self, loss: Any) -> Callable[[np.ndarray], np.ndarray]:
         return loss.predictions if self._task == "multilabel" else loss.probabilities
 
-    def _choose_loss(
-        self, y: np.ndarray, weight: np.ndarray, continued: Continued | None
-    ) -> ClassLoss:
+    def _choose_loss(self, y: np.ndarray, weight: np.ndarray, continued: Continued | None) -> Loss:
         if y.ndim == 2:
             self._choose_labels(y)
         else:
@@ -91,7 +88,7 @@ class XGBClassifierLite(ClassifierMixin, ClassifierParameters, BaseBooster):
         if self._task != "multiclass":
             check_prior(self.base_score)
         size = 1 if self._task == "binary" else len(self.classes_)
-        loss = cast(ClassLoss, find_objective(self.objective, self._task).make(size, vars(self)))
+        loss = make_loss(self.objective, self._task, size, vars(self))
         if self.calibrated_prior and loss.link not in ("logit", "softmax"):
             raise ValueError(
                 f"calibrated_prior=True: objective={loss.name!r} has no probabilities that a shift "
@@ -137,7 +134,7 @@ class XGBClassifierLite(ClassifierMixin, ClassifierParameters, BaseBooster):
         return self.calibrated_prior
 
     def _calibrated_shift(
-        self, loss: ClassLoss, raw_score: np.ndarray, y: np.ndarray, weight: np.ndarray
+        self, loss: Loss, raw_score: np.ndarray, y: np.ndarray, weight: np.ndarray
     ) -> np.ndarray:
         """Give what makes the probabilities those of the data, not of the weighted classes."""
         codes = y.astype(np.intp)

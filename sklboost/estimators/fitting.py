@@ -30,6 +30,7 @@ from sklboost.estimators.raw_scores import add_rounds, starting_scores
 from sklboost.estimators.reading import FitTask, Rows, read_task
 from sklboost.estimators.report import describe_fit
 from sklboost.estimators.start_scores import raw_base_score
+from sklboost.losses.asking import FaultyRowError
 from sklboost.metrics.base import RoundMetric
 from sklboost.parallel import ThreadTeam, n_threads_for
 from sklboost.structs import BinCuts, TrainingBins, Trees
@@ -209,7 +210,11 @@ def _train(
         dropout=dropout_of(estimator),
     )
     training = Training(team, problem, plan)
-    training.run()
+    try:
+        training.run()
+    except FaultyRowError as fault:
+        fault.where = rows.words_for(fault.row)
+        raise
     return training
 
 

@@ -147,7 +147,10 @@ def _last_metric(evals_log: EvalsLog) -> str:
 
 
 def _training_loss(training: TrainingState) -> str:
-    return f"training loss {training.training_loss():.6g}"
+    try:
+        return f"training loss {training.training_loss():.6g}"
+    except NotImplementedError:  # that of a function, which gives derivatives only
+        return "done"
 
 
 def _metric(data: str, metric: str, value: float) -> str:

@@ -45,12 +45,16 @@ class Rows(NamedTuple):
         Positive, weights of classes included; empty: all 1.
     margin : ndarray of float64, shape (n_samples, n_outputs) or (0, n_outputs)
         The user's raw scores before the first tree. Empty: the model's own.
+    numbers : ndarray of int, shape (n_samples,) or (0,)
+        Of the rows in the user's `X`; in the validation data, -1 is its first row, -2 its second.
+        Empty: not known.
     """
 
     X: np.ndarray | BinnedMatrix
     y: np.ndarray
     weight: np.ndarray
     margin: np.ndarray
+    numbers: np.ndarray = np.empty(0, dtype=np.intp)
 
     @property
     def targets(self) -> np.ndarray:
@@ -82,7 +86,8 @@ class Rows(NamedTuple):
                 [own.weight if len(own.weight) else np.ones(len(own.y)) for own in (self, other)]
             )
         y = np.concatenate([self.y, other.y])
-        return Rows(X, y, weight, np.concatenate([self.margin, other.margin]))
+        margin = np.concatenate([self.margin, other.margin])
+        return Rows(X, y, weight, margin, np.concatenate([self.numbers, ~other.numbers]))
 
     def repeat(self) -> "Rows":
         """Repeat each row as often as its weight says, if that is whole and the sum is small.
@@ -95,7 +100,15 @@ class Rows(NamedTuple):
             return self
         rows = np.repeat(np.arange(len(weight)), weight.astype(np.intp))
         margin = self.margin[rows] if len(self.margin) else self.margin
-        return Rows(self.X[rows], self.y[rows], np.empty(0), margin)
+        numbers = self.numbers[rows] if len(self.numbers) else self.numbers
+        return Rows(self.X[rows], self.y[rows], np.empty(0), margin, numbers)
+
+    def words_for(self, row: int) -> str:
+        """Name a row as the user knows it."""
+        if len(self.numbers) == 0:
+            return f"row {row} of those trained on"
+        number = int(self.numbers[row])
+        return f"row {number} of X" if number >= 0 else f"row {~number} of the validation data"
 
 
 class FitTask(NamedTuple):
@@ -186,7 +199,7 @@ def _rows(estimator: Any, data: CheckedData, loss: Loss, name: str) -> Rows:
     check_margin_outputs(data.base_margin, loss.n_outputs)
     target, weight = estimator._targets(data.y, data.weight, name)
     loss.check_targets(target, name)
-    return Rows(data.X, target, weight, data.base_margin)
+    return Rows(data.X, target, weight, data.base_margin, data.numbers)
 
 
 def _read_set(estimator: Any, given: GivenSet, loss: Loss, training: Rows) -> Rows:

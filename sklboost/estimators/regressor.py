@@ -13,7 +13,7 @@ from sklboost.estimators.parameters.about import documented
 from sklboost.estimators.several_targets import check_columns, has_columns, read_columns
 from sklboost.estimators.validation import check_target_range, row_weights
 from sklboost.losses.base import Loss
-from sklboost.losses.registry import find_objective
+from sklboost.losses.registry import make_loss
 from sklboost.metrics.r2 import r2
 
 
@@ -63,7 +63,7 @@ class XGBRegressorLite(RegressorMixin, BaseBooster):
 
     def _choose_loss(self, y: np.ndarray, weight: np.ndarray, continued: Continued | None) -> Loss:
         self._n_targets = 1 if y.ndim == 1 else y.shape[1]
-        return find_objective(self.objective, "regression").make(self._n_targets, vars(self))
+        return make_loss(self.objective, "regression", self._n_targets, vars(self))
 
     def _targets(
         self, y: np.ndarray, weight: np.ndarray, name: str

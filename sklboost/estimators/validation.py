@@ -54,6 +54,8 @@ class CheckedData(NamedTuple):
         Empty: not given.
     groups : ndarray, shape (n_samples,) or (0,)
         Empty: not given.
+    numbers : ndarray of int, shape (n_samples,)
+        Of the rows in the user's data.
     """
 
     X: np.ndarray | BinnedMatrix
@@ -61,6 +63,7 @@ class CheckedData(NamedTuple):
     weight: np.ndarray
     base_margin: np.ndarray
     groups: np.ndarray
+    numbers: np.ndarray
 
 
 def training_data(
@@ -90,7 +93,8 @@ def training_data(
             f"groups has shape {groups.shape}: it must be 1-D, one label for each of the {len(X)} "
             "rows of X"
         )
-    data = CheckedData(X, y, np.empty(0), base_margins(given.base_margin, X, ""), groups)
+    margin = base_margins(given.base_margin, X, "")
+    data = CheckedData(X, y, np.empty(0), margin, groups, np.arange(len(X)))
     data = _used(data, given.sample_weight, "sample_weight")
     check_known(data.y, "every row of positive weight: leave this target out")
     return data
@@ -126,9 +130,8 @@ def validation_data(estimator: BaseEstimator, given: GivenSet, *, numeric: bool)
         y = column_or_1d(y)
     if len(y) != len(X):
         raise ValueError(f"{name} has {len(X)} rows, but its y has {len(y)}: pass one for each")
-    data = CheckedData(
-        X, y, np.empty(0), base_margins(given.base_margin, X, f" of {name}"), np.empty(0)
-    )
+    margin = base_margins(given.base_margin, X, f" of {name}")
+    data = CheckedData(X, y, np.empty(0), margin, np.empty(0), np.arange(len(X)))
     data = _used(data, given.sample_weight, f"sample_weight of {name}")
     if len(data.y) == 0:
         raise ValueError(f"y of {name} is NaN, not known, in every row of positive weight")

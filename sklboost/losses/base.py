@@ -7,31 +7,43 @@ from typing import Any
 
 import numpy as np
 
+from sklboost.compiling import is_compiled_by_user
+from sklboost.losses.blocks import users_block
+from sklboost.losses.links import predictions_of, raw_score_of
+
 # Losses of several outputs go through the rows in blocks that stay in the first-level cache.
 BLOCK_ROWS = 256
 
 
 class Loss:
-    """A loss: one file, or a page of one, says all about it.
+    """A loss: what its gradients are, and what its raw scores mean.
 
-    Arrays have a row a target or output and a column a sample: targets `y` of shape (n_targets,
-    n_samples), or (n_samples,) for one; raw scores of shape (n_outputs, n_samples). Weights of
-    shape (0,) are all 1.
+    To write one, inherit from this class, override what differs, and give an instance as
+    ``objective``: at least :meth:`gradients`, or `row_derivatives`. Arrays have a row a target or
+    output and a column a sample: targets `y` of shape (n_targets, n_samples), in which NaN is one
+    that is not known; for a classifier, the positions of the labels in ``classes_``. Raw scores
+    have shape (n_outputs, n_samples). Weights of shape (0,) are all 1.
 
     Attributes
     ----------
     name : str
-        The objective, as XGBoost calls it.
+        The objective, as XGBoost calls it; of a class without one, the name of the class.
     n_outputs : int
-        Raw scores per row, so trees per round.
+        Raw scores per row, so trees per round. For two classes 1, for more one each.
+    row_derivatives : function compiled with numba, or None
+        ``row_derivatives(y_true, y_pred) -> (gradient, hessian)`` of the numbers of one row and
+        output. Training then runs in compiled code only, many rounds a call.
+    takes_weight : bool
+        Whether :meth:`gradients` has a third parameter, the weights, and multiplies by them.
     parameters : ndarray of float64, shape (n_outputs,)
         A number for each output, such as the level of a quantile.
     block : Kernel or None
-        Fills gradients and hessians of a range of rows, see :mod:`sklboost.losses.gradients`. None:
-        :meth:`gradients` is asked once a round.
+        Fills gradients and hessians of a range of rows, see :mod:`sklboost.losses.gradients`; made
+        from `row_derivatives`. None: :meth:`gradients` is asked once a round.
     link : str
         What raw scores are: ``"identity"``, predictions; ``"log"``, their logarithms; ``"logit"``,
-        log-odds; ``"softmax"``, logarithms of class probabilities but for a constant; ``"other"``.
+        log-odds; ``"softmax"``, logarithms of class probabilities but for a constant; ``"other"``:
+        :meth:`predictions` and :meth:`raw_of` say.
     largest_step : float
         The most that a leaf weight may be, in absolute value: a limit for losses whose parabola is
         soon far from the loss itself. Infinite: none.
@@ -42,10 +54,35 @@ class Loss:
         Where the hessian says nothing, leaf weights are renewed after the tree is grown: the
         quantile of this level of ``y - raw score`` in each leaf, rows weighted with hessians.
         Empty: they are not.
+
+    See Also
+    --------
+    check_loss : Compares the derivatives with finite differences.
+
+    Examples
+    --------
+    Half the squared error of logarithms; predictions are always positive:
+
+    >>> import numpy as np
+    >>> from sklboost import Loss, XGBRegressorLite, check_loss
+    >>> class SquaredErrorOfLogarithms(Loss):
+    ...     link = "log"
+    ...
+    ...     def gradients(self, y, raw_score):
+    ...         return raw_score - np.log(y), np.ones_like(raw_score)
+    ...
+    ...     def value(self, y, raw_score, weight):
+    ...         return np.mean((raw_score - np.log(y)) ** 2) / 2
+    >>> check_loss(SquaredErrorOfLogarithms(), y=[1.0, 10.0, 100.0])
+    >>> model = XGBRegressorLite(objective=SquaredErrorOfLogarithms(), min_child_weight=0)
+    >>> model.fit([[0], [1], [2]], [1.0, 10.0, 100.0]).predict([[2]]).round()
+    array([100.])
     """
 
     name = ""
     n_outputs = 1
+    row_derivatives: Any = None
+    takes_weight = False
     parameters = np.zeros(1)
     block: Any = None
     link = "identity"
@@ -53,18 +90,73 @@ class Loss:
     hessian_is_bound = False
     renewal = np.empty(0)
 
+    def __init_subclass__(cls) -> None:
+        """Name a class that has no name, and make the block of a compiled function of rows."""
+        if "name" not in vars(cls):
+            cls.name = cls.__name__
+        if "row_derivatives" in vars(cls):
+            function = getattr(vars(cls)["row_derivatives"], "__func__", cls.row_derivatives)
+            if not is_compiled_by_user(function):
+                raise TypeError(
+                    f"{cls.__name__}.row_derivatives={function!r}: compile it with numba.njit, or "
+                    "write a method gradients(y, raw_score)"
+                )
+            # without self, whether it was written as a static method or not
+            cls.row_derivatives = staticmethod(function)
+            cls.block = staticmethod(users_block(function))
+
     def gradients(self, y: np.ndarray, raw_score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Give gradient and hessian, shape (n_outputs, n_samples), of rows of weight 1."""
-        raise NotImplementedError(f"{type(self).__name__} needs a method gradients(y, raw_score)")
+        """Give gradient and hessian of rows of weight 1.
+
+        Parameters
+        ----------
+        y : ndarray of float64, shape (n_targets, n_samples)
+        raw_score : ndarray of float64, shape (n_outputs, n_samples)
+
+        Returns
+        -------
+        tuple of ndarray, each of shape (n_outputs, n_samples)
+        """
+        if self.row_derivatives is None:
+            raise NotImplementedError(
+                f"{type(self).__name__} needs a method gradients(y, raw_score)"
+            )
+        both = np.empty((2, *raw_score.shape))
+        for output, scores in enumerate(raw_score):
+            for row, score in enumerate(scores):
+                target = y[output % len(y), row]
+                both[:, output, row] = self.row_derivatives(float(target), float(score))
+        return both[0], both[1]
 
     def value(self, y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
-        """Give the mean loss."""
+        """Give the mean loss, which is shown where there is nothing else to show.
+
+        Parameters
+        ----------
+        y : ndarray of float64, shape (n_targets, n_samples)
+        raw_score : ndarray of float64, shape (n_outputs, n_samples)
+        weight : ndarray of float64, shape (n_samples,) or (0,)
+
+        Returns
+        -------
+        float
+        """
         raise NotImplementedError(
-            f"{type(self).__name__} needs a method value(y, raw_score, weight)"
+            f"{self.name} has no value: write a method value(y, raw_score, weight)"
         )
 
     def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """Give the constant raw scores of least loss, shape (n_outputs,); 0 if not known."""
+        """Give the constant raw scores of least loss; 0 if not known.
+
+        Parameters
+        ----------
+        y : ndarray of float64, shape (n_targets, n_samples)
+        weight : ndarray of float64, shape (n_samples,) or (0,)
+
+        Returns
+        -------
+        ndarray of float64, shape (n_outputs,)
+        """
         return np.zeros(self.n_outputs)
 
     def unit(self, y: np.ndarray, weight: np.ndarray) -> float:
@@ -72,26 +164,63 @@ class Loss:
 
         Whatever is compared with sums of hessians or derived from them (`reg_lambda`, `reg_alpha`,
         `gamma`, `min_child_weight`) is counted in it, as if the loss were divided by it.
+
+        Parameters
+        ----------
+        y : ndarray of float64, shape (n_targets, n_samples)
+        weight : ndarray of float64, shape (n_samples,) or (0,)
+
+        Returns
+        -------
+        float
         """
         return 1.0
 
     def raw_of(self, prediction: float) -> np.ndarray:
-        """Give the raw scores, shape (n_outputs,), that stand for this prediction.
+        """Give the raw scores that stand for a prediction, as `base_score` is.
+
+        Parameters
+        ----------
+        prediction : float
+
+        Returns
+        -------
+        ndarray of float64, shape (n_outputs,)
 
         Raises
         ------
         ValueError
             If the loss has no such prediction.
         """
-        return np.full(self.n_outputs, prediction)
+        return np.full(self.n_outputs, raw_score_of(self.link, prediction))
 
     def predictions(self, raw_score: np.ndarray) -> np.ndarray:
-        """Give predictions, shape (n_samples,) or (n_samples, n_outputs)."""
-        return by_rows(raw_score)
+        """Give the predictions that raw scores stand for.
 
-    def explain_fault(self, fault: int) -> None:
-        """Raise ValueError for what a block said that was not as it should be."""
-        raise ValueError(f"the derivatives of {self.name} are no numbers in row {fault}")
+        Parameters
+        ----------
+        raw_score : ndarray of float64, shape (n_outputs, n_samples)
+
+        Returns
+        -------
+        ndarray of float64, shape (n_samples,) or (n_samples, n_outputs)
+        """
+        return by_rows(predictions_of(self.link, raw_score))
+
+    def probabilities(self, raw_score: np.ndarray) -> np.ndarray:
+        """Give the probabilities of the classes, by the link ``"logit"`` or ``"softmax"``.
+
+        Parameters
+        ----------
+        raw_score : ndarray of float64, shape (n_outputs, n_samples)
+
+        Returns
+        -------
+        ndarray of float64, shape (n_samples, n_classes)
+        """
+        if self.link == "logit":
+            raw_score = np.concatenate([-raw_score[:1], raw_score[:1]])
+        return by_rows(predictions_of(self.link, raw_score))
 
     def check_targets(self, y: np.ndarray, name: str) -> None:
         """Raise ValueError for the first target that the loss is not defined for.
@@ -107,10 +236,6 @@ class Loss:
 
 class ClassLoss(Loss):
     """A loss of class probabilities."""
-
-    def probabilities(self, raw_score: np.ndarray) -> np.ndarray:
-        """Give the probabilities of the classes, shape (n_samples, n_classes)."""
-        raise NotImplementedError(f"{type(self).__name__} needs a method probabilities(raw_score)")
 
 
 def by_rows(raw_score: np.ndarray) -> np.ndarray:

@@ -25,8 +25,6 @@ from sklboost.losses.targets import check_base_score, check_within
 
 # Where all targets are 0 the best constant is infinite.
 _LEAST_START = -16.0
-# As far as the compiled e^z goes; beyond, the numbers end soon.
-_LARGEST = 700.0
 
 
 class _LogLinkLoss(RowLoss):
@@ -46,10 +44,6 @@ class _LogLinkLoss(RowLoss):
         """Give the logarithm of a prediction."""
         check_base_score(prediction, self.name, 0.0)
         return np.full(self.n_outputs, np.log(prediction))
-
-    def predictions(self, raw_score: np.ndarray) -> np.ndarray:
-        """Give ``e^z``, shape (n_samples,) or (n_samples, n_outputs)."""
-        return super().predictions(np.exp(np.clip(raw_score, -_LARGEST, _LARGEST)))
 
     def check_targets(self, y: np.ndarray, name: str) -> None:
         """Raise ValueError for a target below 0."""

@@ -54,19 +54,6 @@ class LogLoss(RowLoss, ClassLoss):
         check_base_score(prediction, self.name, 0.0, 1.0)
         return np.full(self.n_outputs, np.log(prediction) - np.log1p(-prediction))
 
-    def predictions(self, raw_score: np.ndarray) -> np.ndarray:
-        """Give the probabilities of 1, shape (n_samples,) or (n_samples, n_outputs)."""
-        chances = np.where(raw_score >= 0.0, *_probabilities(raw_score))
-        return chances[0] if len(chances) == 1 else np.ascontiguousarray(chances.T)
-
-    def probabilities(self, raw_score: np.ndarray) -> np.ndarray:
-        """Give the probabilities of both classes, shape (n_samples, 2)."""
-        larger, smaller = _probabilities(raw_score[0])
-        is_positive = raw_score[0] >= 0.0
-        return np.column_stack(
-            [np.where(is_positive, smaller, larger), np.where(is_positive, larger, smaller)]
-        )
-
     def check_targets(self, y: np.ndarray, name: str) -> None:
         """Raise ValueError for a target outside of 0 to 1."""
         check_within(y, name, self.name, 0.0, 1.0)
@@ -76,9 +63,3 @@ class LogisticRegression(LogLoss):
     """Log loss of targets that are probabilities, as a regression."""
 
     name = "reg:logistic"
-
-
-def _probabilities(raw_score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Give the probability of the likelier class and of the other."""
-    decay = np.exp(-np.abs(raw_score))
-    return 1.0 / (1.0 + decay), decay / (1.0 + decay)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from sklboost.losses.base import Loss
 from sklboost.losses.counts import Gamma, Poisson, Tweedie
+from sklboost.losses.custom import FunctionLoss, check_loss_fits
 from sklboost.losses.expectile import ExpectileError
 from sklboost.losses.focal import FocalLoss
 from sklboost.losses.hinge import HingeLoss
@@ -103,6 +104,26 @@ TASK_WORDS = {
     "multilabel": "several labels",
     "multiclass": "more than two classes",
 }
+
+
+def make_loss(objective: Any, task: str, size: int, parameters: Mapping[str, Any]) -> Loss:
+    """Make the loss of what an estimator was given as `objective`.
+
+    Parameters
+    ----------
+    objective : None, str, callable or Loss
+    task : {"regression", "binary", "multilabel", "multiclass"}
+    size : int
+        The number of targets or labels, for more than two classes that of classes.
+    parameters : mapping of str to object
+        Those of the estimator.
+    """
+    if isinstance(objective, Loss):
+        check_loss_fits(objective, task, size)
+        return objective
+    if callable(objective):
+        return FunctionLoss(objective, task, size)
+    return find_objective(objective, task).make(size, parameters)
 
 
 def find_objective(name: str | None, task: str) -> Objective:

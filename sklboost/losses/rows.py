@@ -8,50 +8,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sklboost.compiling import kernel, made_kernel
+from sklboost.compiling import made_kernel
 from sklboost.losses.base import Loss, weighted_mean
-from sklboost.losses.gradients import NO_FAULT
+from sklboost.losses.blocks import gradient_block
 from sklboost.losses.minimum import find_constants
-
-# Derivatives are float32 and sums of them must be numbers; and no cover is 0, as in XGBoost.
-_LARGEST, _LEAST_HESSIAN = 1e37, 1e-16
-
-
-@kernel
-def limited(derivative, least):
-    """Keep a derivative between `least` and the largest that sums can be made of."""
-    return min(max(derivative, least), _LARGEST)
-
-
-def gradient_block(formula: Callable, name: str | None) -> Callable:
-    """Make the block of a loss from the formula of its derivatives.
-
-    Parameters
-    ----------
-    formula : kernel
-        ``formula(target, raw_score, parameter) -> (gradient, hessian)``, all float64.
-    name : str or None
-        As in :func:`~sklboost.compiling.made_kernel`.
-    """
-
-    def fill_block(rows, y, raw_score, parameters, gradient, hessian, scratch):
-        for output in range(raw_score.shape[0]):
-            # slices, so that the compiler sees that no index is negative and makes vectors of
-            # the loop
-            target = y[output % y.shape[0], rows[0] : rows[1]]
-            score = raw_score[output, rows[0] : rows[1]]
-            own_gradient = gradient[output, rows[0] : rows[1]]
-            own_hessian = hessian[output, rows[0] : rows[1]]
-            parameter = parameters[output]
-            for row in range(len(target)):
-                first, second = formula(target[row], score[row], parameter)
-                # a target that is not known has no say; it is NaN, which equals nothing
-                is_known = target[row] == target[row]
-                own_gradient[row] = limited(first, -_LARGEST) if is_known else 0.0
-                own_hessian[row] = limited(second, _LEAST_HESSIAN) if is_known else 0.0
-        return NO_FAULT
-
-    return made_kernel(fill_block, name)
 
 
 def value_block(formula: Callable, name: str | None) -> Callable:

@@ -12,7 +12,7 @@ import numpy as np
 from sklboost.compiling import kernel
 from sklboost.elementary import exp_of_negative
 from sklboost.losses.base import BLOCK_ROWS, ClassLoss, weighted_mean
-from sklboost.losses.gradients import NO_FAULT
+from sklboost.losses.blocks import NO_FAULT
 
 _MIN_HESSIAN = 1e-16
 
@@ -82,15 +82,6 @@ class Softmax(ClassLoss):
         codes = np.atleast_2d(y)[0]
         shares = [weighted_mean((codes == k).astype(float), weight) for k in range(self.n_outputs)]
         return np.log(shares)
-
-    def predictions(self, raw_score: np.ndarray) -> np.ndarray:
-        """Give the probabilities of the classes, shape (n_samples, n_outputs)."""
-        return self.probabilities(raw_score)
-
-    def probabilities(self, raw_score: np.ndarray) -> np.ndarray:
-        """Give the probabilities of the classes, shape (n_samples, n_outputs)."""
-        terms = np.exp(raw_score - raw_score.max(axis=0))
-        return np.ascontiguousarray((terms / terms.sum(axis=0)).T)
 
     def value(self, y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
         """Give the mean of ``-log`` of the probability of what happened."""

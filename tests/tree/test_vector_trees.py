@@ -66,7 +66,8 @@ class VectorTree(reference.Tree):
         lower, upper = -infinite, infinite
         if parent is not None:
             smoothing, lower, upper = settings.path_smooth, parent.lower, parent.upper
-            weight = (weight * hessian + parent.weight * smoothing) / (hessian + smoothing)
+            if smoothing > 0.0:
+                weight = (weight * hessian + parent.weight * smoothing) / (hessian + smoothing)
             weight = np.clip(weight, lower, upper)
         similarities = [
             reference.similarity(g, h, w, settings) for (g, h), w in zip(pairs, weight, strict=True)

@@ -5,11 +5,18 @@ from typing import Any
 
 from sklboost.estimators.parameters.about import about
 from sklboost.estimators.parameters.rules import Rule, is_finite, number
+from sklboost.losses.base import Loss
 
 
 def _are_levels(value: Any) -> bool:
     values = value if isinstance(value, list | tuple) else [value]
     return len(values) > 0 and all(is_finite(one) and 0 < one < 1 for one in values)
+
+
+def _is_loss(value: Any) -> bool:
+    if isinstance(value, type):  # callable, but what it gives is no pair of arrays
+        return False
+    return isinstance(value, str | Loss) or callable(value)
 
 
 _LEVELS = Rule(
@@ -26,10 +33,17 @@ class LossParameters:
     objective: Any = field(
         default=None,
         metadata=about(
-            Rule("str", "None or a name", lambda value: value is None or isinstance(value, str)),
+            Rule(
+                "str, callable or Loss",
+                "None, a name, a function (y_true, y_pred) -> (gradient, hessian), or an object "
+                "(no class) that inherits from sklboost.Loss",
+                lambda value: value is None or _is_loss(value),
+            ),
             """
             The loss, by XGBoost's name or one of scikit-learn's or LightGBM's. None: squared error
-            for regression, log loss for two classes, softmax for more.
+            for regression, log loss for two classes, softmax for more. Or your own: a function
+            ``(y_true, y_pred)`` or ``(y_true, y_pred, sample_weight)`` of targets or class numbers
+            and raw scores that returns gradient and hessian, or a :class:`sklboost.Loss`.
             """,
         ),
     )
