@@ -37,7 +37,7 @@ def assemble_model(trees: Trees, base_score: np.ndarray, n_features: int) -> Mod
     is_top = (nodes.left >= 0) & (depth < TOP_LEVELS)
     outputs = trees.outputs.view(np.recarray)
     values = np.empty((max(1, outputs.shape[1]), len(nodes)))
-    fill_values(nodes, outputs, values)
+    fill_node_values(nodes, outputs, values)
     features = np.unique(nodes.feature[is_top])
     tops = allocate_tops(int(is_top.sum()), len(starts) - 1, len(values), features)
     fill_tops(nodes, starts, values, depth, np.zeros(len(nodes), dtype=np.int64), tops)
@@ -167,7 +167,7 @@ def fill_routes(nodes, tree_starts, routes, depth):
 
 
 @kernel
-def fill_values(nodes, outputs, values):
+def fill_node_values(nodes, outputs, values):
     """Fill ``values[output, node]``; `outputs` is empty unless the trees have several."""
     for position in range(len(nodes)):
         values[0, position] = nodes[position].value

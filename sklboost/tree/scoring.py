@@ -21,7 +21,7 @@ from sklboost.data.raw import RawMatrix, raw_matrix
 from sklboost.instructions import prefetch
 from sklboost.parallel import ThreadTeam
 from sklboost.structs import ROUTE_DTYPE, TOP_LEVELS, BinCuts, Model, Trees, records
-from sklboost.tree.assembly import allocate_tops, fill_routes, fill_tops, fill_values
+from sklboost.tree.assembly import allocate_tops, fill_node_values, fill_routes, fill_tops
 from sklboost.tree.prediction import WORD, PredictionScratch, add_tree, allocate_scratch
 
 _BLOCK_ROWS = 256
@@ -147,7 +147,7 @@ def lay_out_trees(new, cuts, n_trees, thresholds):
     n_nodes = starts[n_trees]
     new.depth[:n_nodes] = 0
     fill_routes(model.nodes, starts, model.routes, new.depth)
-    fill_values(model.nodes[:n_nodes], model.outputs, model.values)
+    fill_node_values(model.nodes[:n_nodes], model.outputs, model.values)
     fill_tops(model.nodes, starts, model.values, new.depth, new.place, model.tops)
     for tree in range(n_trees):
         model.depths[tree] = 0

@@ -99,7 +99,7 @@ def test_missing_values_and_lambda():
     settings = CART | dict(reg_lambda=2.0, base_score=1.0)
     path = XGBRegressorLite(**settings).cost_complexity_pruning_path(X, y)
     model = XGBRegressorLite(**settings).fit(X, y)
-    weights = model.model_.values[model.model_.nodes.left < 0]
+    weights = model.model_.values[0, model.model_.nodes.left < 0]
     cost = ((model.predict(X) - y) ** 2).sum() + 2.0 * (weights**2).sum()
     assert_allclose(path.impurities[0], cost / 100, rtol=1e-6)
     root = (y - 1.0).sum() / 102
