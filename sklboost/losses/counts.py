@@ -56,7 +56,7 @@ class Poisson(_LogLinkLoss):
     name = "count:poisson"
 
     @staticmethod
-    @kernel
+    @inlined
     def derivatives(y, z, parameter):
         """Give ``m - y`` and ``m``."""
         mean = exp(z)
@@ -75,7 +75,7 @@ class Gamma(_LogLinkLoss):
     name = "reg:gamma"
 
     @staticmethod
-    @kernel
+    @inlined
     def derivatives(y, z, parameter):
         """Give ``1 - y / m`` and ``y / m``."""
         ratio = y * exp(-z)
@@ -99,7 +99,7 @@ class Tweedie(_LogLinkLoss):
     parameter = "tweedie_variance_power"
 
     @staticmethod
-    @kernel
+    @inlined
     def derivatives(y, z, power):
         """Give ``m^(2-a) - y m^(1-a)`` and ``(2-a) m^(2-a) + (a-1) y m^(1-a)``."""
         first, second = exp((2.0 - power) * z), y * exp((1.0 - power) * z)

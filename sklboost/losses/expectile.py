@@ -9,7 +9,7 @@ Several levels in one model have an output each; a row's predictions are put in 
 quantiles: this loss, too, can only become smaller by it.
 """
 
-from sklboost.compiling import kernel
+from sklboost.compiling import inlined, kernel
 from sklboost.losses.quantiles import OrderedLevels
 
 
@@ -20,7 +20,7 @@ class ExpectileError(OrderedLevels):
     parameter = "expectile_alpha"
 
     @staticmethod
-    @kernel
+    @inlined
     def derivatives(y, p, level):
         """Give twice the residual times ``a`` below the target, ``1 - a`` above it, and these."""
         hessian = 2.0 * (level if y > p else 1.0 - level)

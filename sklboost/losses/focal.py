@@ -35,7 +35,7 @@ class FocalLoss(LogLoss):
     hessian_is_bound = True
 
     @staticmethod
-    @kernel
+    @inlined
     def derivatives(y, z, gamma):
         """Give the derivatives in z, of the sign of the label."""
         sign = 2.0 * y - 1.0

@@ -6,7 +6,7 @@ score above 0 is class 1. There are no probabilities behind it: as in XGBoost, t
 
 import numpy as np
 
-from sklboost.compiling import kernel
+from sklboost.compiling import inlined, kernel
 from sklboost.losses.base import ClassLoss, by_rows
 from sklboost.losses.quantiles import weighted_quantile
 from sklboost.losses.rows import RowLoss
@@ -21,7 +21,7 @@ class HingeLoss(RowLoss, ClassLoss):
     hessian_is_bound = True
 
     @staticmethod
-    @kernel
+    @inlined
     def derivatives(y, z, parameter):
         """Give ``-s`` where the margin is below 1, and 1."""
         sign = 2.0 * y - 1.0

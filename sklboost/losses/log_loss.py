@@ -6,7 +6,7 @@ each is a label that a row has or has not.
 
 import numpy as np
 
-from sklboost.compiling import kernel
+from sklboost.compiling import inlined, kernel
 from sklboost.elementary import exp_of_negative, log_of_one_plus
 from sklboost.losses.base import ClassLoss
 from sklboost.losses.rows import RowLoss
@@ -24,7 +24,7 @@ class LogLoss(RowLoss, ClassLoss):
     link = "logit"
 
     @staticmethod
-    @kernel
+    @inlined
     def derivatives(y, z, parameter):
         """Give ``p - y`` and ``p (1 - p)``."""
         # e^-|z| cannot overflow; p and 1 - p both come out to full precision

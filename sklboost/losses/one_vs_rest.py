@@ -6,7 +6,7 @@ outputs over their sum. LightGBM calls it multiclassova.
 
 import numpy as np
 
-from sklboost.compiling import kernel
+from sklboost.compiling import inlined, kernel
 from sklboost.losses.base import ClassLoss
 from sklboost.losses.log_loss import LogLoss
 from sklboost.losses.rows import RowLoss
@@ -24,7 +24,7 @@ class OneVsRest(RowLoss, ClassLoss):
         super().__init__(1, tuple(float(own) for own in range(n_classes)))
 
     @staticmethod
-    @kernel
+    @inlined
     def derivatives(y, z, own_class):
         """Give those of the log loss of being of this class."""
         return _log_loss_derivatives(1.0 if y == own_class else 0.0, z, own_class)

@@ -9,7 +9,7 @@ an error.
 
 import numpy as np
 
-from sklboost.compiling import kernel
+from sklboost.compiling import inlined, kernel
 from sklboost.losses.base import weighted_mean
 from sklboost.losses.quantiles import weighted_quantile
 from sklboost.losses.rows import RowLoss
@@ -26,7 +26,7 @@ class AbsolutePercentageError(RowLoss):
         self.renewal = np.full(self.n_outputs, 0.5)
 
     @staticmethod
-    @kernel
+    @inlined
     def derivatives(y, p, parameter):
         """Give the sign of ``p - y`` over ``|y|``; ``1 / |y|`` for the hessian."""
         share = 1.0 / abs(y)

@@ -11,7 +11,7 @@ Fernandez-Val & Galichon 2010, "Quantile and probability curves without crossing
 
 import numpy as np
 
-from sklboost.compiling import kernel
+from sklboost.compiling import inlined, kernel
 from sklboost.losses.base import by_rows
 from sklboost.losses.rows import RowLoss
 
@@ -43,7 +43,7 @@ class QuantileError(OrderedLevels):
             self.link = "other"  # they are put in order
 
     @staticmethod
-    @kernel
+    @inlined
     def derivatives(y, p, level):
         """Give ``1 - a`` above the target and ``-a`` below; 1 for the hessian."""
         gradient = (1.0 if p > y else 0.0) - level
@@ -73,7 +73,7 @@ class AbsoluteError(QuantileError):
     parameter = ""
 
     @staticmethod
-    @kernel
+    @inlined
     def derivatives(y, p, level):
         """Give the sign of ``p - y``; 1 for the hessian."""
         return (1.0 if p > y else 0.0) - (1.0 if p < y else 0.0), 1.0

@@ -26,7 +26,7 @@ import math
 
 import numpy as np
 
-from sklboost.compiling import kernel
+from sklboost.compiling import inlined, kernel
 from sklboost.elementary import exp_of_negative, log_of_one_plus
 from sklboost.losses.base import weighted_mean
 from sklboost.losses.minimum import find_constants
@@ -68,7 +68,7 @@ class Huber(_RobustLoss):
     parameter = "huber_slope"
 
     @staticmethod
-    @kernel
+    @inlined
     def derivatives(y, p, slope):
         """Give the residual within ``+-slope``; 1 up to there, then a share of the weight."""
         size = abs(p - y)
@@ -91,7 +91,7 @@ class PseudoHuber(_RobustLoss):
     parameter = "huber_slope"
 
     @staticmethod
-    @kernel
+    @inlined
     def derivatives(y, p, slope):
         """Give ``r w`` and ``w^3`` with ``w = 1 / sqrt(1 + (r/d)^2)``."""
         share = (p - y) / slope
@@ -112,7 +112,7 @@ class LogCosh(_RobustLoss):
     name = "reg:logcosh"
 
     @staticmethod
-    @kernel
+    @inlined
     def derivatives(y, p, parameter):
         """Give ``tanh(r)`` and ``1 - tanh(r)^2``."""
         size = abs(p - y)
@@ -137,7 +137,7 @@ class Fair(_RobustLoss):
     parameter = "fair_c"
 
     @staticmethod
-    @kernel
+    @inlined
     def derivatives(y, p, scale):
         """Give ``r w`` and ``w^2`` with ``w = 1 / (1 + |r|/c)``."""
         weight = scale / (scale + abs(p - y))

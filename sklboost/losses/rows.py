@@ -30,6 +30,8 @@ class RowLoss(Loss):
     """A loss whose outputs each depend on their own raw score only.
 
     A subclass has `derivatives` and `row_value`, kernels of ``(target, raw_score, parameter)``.
+    `derivatives` is an inlined one: only within the loop over rows does it become vector
+    instructions, ten times faster for those with two e^x (Tweedie, focal).
     With several targets there is an output, or several of different parameters, for each.
 
     Parameters

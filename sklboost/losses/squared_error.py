@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sklboost.compiling import kernel
+from sklboost.compiling import inlined, kernel
 from sklboost.losses.base import weighted_mean
 from sklboost.losses.rows import RowLoss
 
@@ -13,7 +13,7 @@ class SquaredError(RowLoss):
     name = "reg:squarederror"
 
     @staticmethod
-    @kernel
+    @inlined
     def derivatives(y, p, parameter):
         """Give ``p - y`` and 1."""
         return p - y, 1.0

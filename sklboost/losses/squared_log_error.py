@@ -7,7 +7,7 @@ loss is not convex, so that it has to put a number in the place of negative seco
 
 import numpy as np
 
-from sklboost.compiling import kernel
+from sklboost.compiling import inlined, kernel
 from sklboost.elementary import log_of_one_plus
 from sklboost.losses.base import by_rows
 from sklboost.losses.rows import RowLoss
@@ -24,7 +24,7 @@ class SquaredLogError(RowLoss):
     link = "other"
 
     @staticmethod
-    @kernel
+    @inlined
     def derivatives(y, z, parameter):
         """Give ``z - log(1 + y)`` and 1."""
         return z - log_of_one_plus(y), 1.0
