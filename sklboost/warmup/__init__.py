@@ -42,7 +42,7 @@ def warmup(verbose: bool = False) -> float:
     Returns
     -------
     float
-        Seconds it took: about half a minute the first time, less than one where everything was on
+        Seconds it took: about 90 the first time, less than one where everything was on
         disk.
 
     See Also
