@@ -41,7 +41,7 @@ def midpoint(below, above):
 
 
 @kernel
-def distinct_values(ordered, weight, values, mass):
+def distinct_values(ordered, weight, absent, values, mass):
     """List the distinct values of an increasing array and the weight of each; return how many.
 
     Parameters
@@ -49,14 +49,21 @@ def distinct_values(ordered, weight, values, mass):
     ordered : ndarray of float32 or float64, shape (n,)
     weight : ndarray of float64, shape (n,) or (0,)
         In the same order. Empty: all 1.
-    values, mass : ndarray of float64, shape (n,)
+    absent : float
+        The weight of the zeros that are not stored; then no others are.
+    values, mass : ndarray of float64, shape (n + 1,)
         Filled from the front.
     """
     n_distinct = 0
-    for position in range(len(ordered)):
-        if position == 0 or ordered[position] != ordered[position - 1]:
-            values[n_distinct] = ordered[position]
-            mass[n_distinct] = 0.0
+    for position in range(len(ordered) + 1):
+        is_end = position == len(ordered)
+        if absent > 0.0 and (is_end or ordered[position] > 0.0):
+            values[n_distinct], mass[n_distinct] = 0.0, absent
+            n_distinct, absent = n_distinct + 1, 0.0
+        if is_end:
+            break
+        if n_distinct == 0 or ordered[position] != values[n_distinct - 1]:
+            values[n_distinct], mass[n_distinct] = ordered[position], 0.0
             n_distinct += 1
         mass[n_distinct - 1] += weight[position] if len(weight) > 0 else 1.0
     return n_distinct
@@ -125,7 +132,21 @@ def merge_values(values, mass, n_bins, lower, upper):
     return bin_ + 1
 
 
-def cut_feature(values: np.ndarray, weight: np.ndarray, max_bin: int, missing: bool) -> FeatureCuts:
+def exact_weights(weight: np.ndarray) -> np.ndarray:
+    """Round positive weights so that any of them add up to the same bits in any order.
+
+    They become multiples of a power of two of which all together are less than 2^53.
+    """
+    if len(weight) == 0:
+        return weight
+    _, exponent = math.frexp(float(weight.max()) * len(weight))
+    step = math.ldexp(1.0, exponent - 52)
+    return np.maximum(np.rint(weight / step), 1.0) * step
+
+
+def cut_feature(
+    values: np.ndarray, weight: np.ndarray, absent: float, max_bin: int, missing: bool
+) -> FeatureCuts:
     """Find the cuts of one feature.
 
     Parameters
@@ -133,6 +154,8 @@ def cut_feature(values: np.ndarray, weight: np.ndarray, max_bin: int, missing: b
     values : ndarray of float32 or float64, shape (n,)
         May contain NaN, which count for nothing.
     weight : ndarray of float64, shape (n,) or (0,)
+    absent : float
+        The weight of the zeros that are not stored, see :func:`distinct_values`.
     max_bin : int
         At most so many distinct values become bins; otherwise there are `max_bin` bins, the one
         for missing values counted.
@@ -145,11 +168,11 @@ def cut_feature(values: np.ndarray, weight: np.ndarray, max_bin: int, missing: b
         order = np.argsort(values, kind="stable")
         ordered, weight = values[order], weight[order]
     n_present = len(ordered) - np.count_nonzero(np.isnan(ordered))  # NaN is sorted to the end
-    if n_present == 0:
+    if n_present == 0 and absent == 0.0:
         nothing = np.zeros(1)
         return FeatureCuts(np.empty(0), nothing, nothing)
-    distinct, mass = np.empty(n_present), np.empty(n_present)
-    n_distinct = distinct_values(ordered[:n_present], weight[:n_present], distinct, mass)
+    distinct, mass = np.empty((2, n_present + 1))
+    n_distinct = distinct_values(ordered[:n_present], weight[:n_present], absent, distinct, mass)
     lower = upper = distinct[:n_distinct]
     if n_distinct > max_bin:
         n_bins = max(1, max_bin - int(missing))
@@ -194,10 +217,10 @@ def _cut_features(team, raw, weight, sample, sample_weight, max_bin, has_missing
     is_part = sample.shape[1] < raw.n_samples
     while (feature := next_task(team, 0)) < len(found):
         missing = bool(has_missing[feature])
-        cuts = cut_feature(sample[feature], sample_weight, max_bin, missing)
+        cuts = cut_feature(sample[feature], sample_weight, 0.0, max_bin, missing)
         if is_part and (cuts.lower == cuts.upper).all():
             # few values: a rare one may not be in the sample, and each is to have a bin of its own
-            cuts = cut_feature(raw_column(raw, feature), weight, max_bin, missing)
+            cuts = cut_feature(raw_column(raw, feature), weight, 0.0, max_bin, missing)
         found[feature] = cuts
 
 
@@ -216,18 +239,28 @@ def find_cuts(
     has_missing : ndarray of int64, shape (n_features,)
         1 where a feature has missing values, in any row.
     """
-    rows = np.arange(raw.n_samples)
-    if raw.n_samples > _SAMPLE_ROWS:
-        # the number that the hash picks varies by its square root: 450 around 200,000
-        rows = np.empty(_SAMPLE_ROWS + 5000, dtype=np.int64)
-        rows = rows[: sample_rows(raw.n_samples, rows)]
+    rows, weight = rows_to_look_at(raw.n_samples), exact_weights(weight)
     sample_weight = weight[rows] if len(weight) > 0 else weight
     sample = np.empty((raw.n_features, len(rows)), dtype=raw.values.dtype)
     team.run(copy_rows, raw, rows, sample)
     found: list[FeatureCuts] = [None] * raw.n_features  # type: ignore[list-item]
     task = (raw, weight, sample, sample_weight, max_bin, has_missing, found)
     team.run(_cut_features, *task)
-    starts = np.zeros(raw.n_features + 1, dtype=np.int64)
+    return join_cuts(found)
+
+
+def rows_to_look_at(n_samples: int) -> np.ndarray:
+    """Give the numbers of all rows, or where there are many of a sample."""
+    if n_samples <= _SAMPLE_ROWS:
+        return np.arange(n_samples)
+    # the number that the hash picks varies by its square root: 450 around 200,000
+    rows = np.empty(_SAMPLE_ROWS + 5000, dtype=np.int64)
+    return rows[: sample_rows(n_samples, rows)]
+
+
+def join_cuts(found: list[FeatureCuts]) -> BinCuts:
+    """Put the cuts of all features behind one another."""
+    starts = np.zeros(len(found) + 1, dtype=np.int64)
     np.cumsum([len(feature.cuts) for feature in found], out=starts[1:])
     return BinCuts(
         np.concatenate([feature.cuts for feature in found]),

@@ -15,8 +15,12 @@ from sklboost.compiling import kernel
 from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.data.binning import bin_matrix, lay_out_cells
 from sklboost.data.raw import RawMatrix, raw_matrix
+from sklboost.data.sparse_binning import bin_sparse
+from sklboost.data.sparse_table import SparseTable, write_rows
 from sklboost.parallel import ThreadTeam, share
 from sklboost.structs import BinCuts, TrainingBins
+
+Features = np.ndarray | BinnedMatrix | SparseTable
 
 # Rows are transposed in blocks that stay in the first-level cache.
 _BLOCK_ROWS = 256
@@ -25,19 +29,21 @@ _BLOCK_VALUES = 2**20
 
 
 def training_bins(
-    team: ThreadTeam, X: np.ndarray | BinnedMatrix, weight: np.ndarray, max_bin: int
+    team: ThreadTeam, X: Features, weight: np.ndarray, max_bin: int
 ) -> tuple[TrainingBins, BinCuts]:
     """Give the bins of the training rows in both layouts, and how values become bins.
 
     Parameters
     ----------
     team : ThreadTeam
-    X : ndarray of float32 or float64, or BinnedMatrix; shape (n_samples, n_features)
+    X : ndarray of float32 or float64, BinnedMatrix or SparseTable; shape (n_samples, n_features)
     weight : ndarray of float64, shape (n_samples,) or (0,)
         Decides on the cuts of raw values. Empty: all 1.
     max_bin : int
         For raw values; a BinnedMatrix has its own.
     """
+    if isinstance(X, SparseTable):
+        return bin_sparse(team, X, weight, max_bin)
     if not isinstance(X, BinnedMatrix):
         return bin_matrix(team, raw_matrix(X), weight, max_bin)
     columns = np.empty(X.shape[::-1], dtype=X.dtype)
@@ -58,11 +64,14 @@ def fill_columns(team, rows, columns):
                 columns[feature, row] = rows[row, feature]
 
 
-def raw_blocks(team: ThreadTeam, X: np.ndarray | BinnedMatrix) -> Iterator[tuple[slice, RawMatrix]]:
+def raw_blocks(team: ThreadTeam, X: Features) -> Iterator[tuple[slice, RawMatrix]]:
     """Yield ranges of rows and their values, which the next block overwrites.
 
-    Raw values are one block, as they are; bins become float64 values a block at a time.
+    Raw values are one block, as they are; bins and stored values become a block at a time.
     """
+    if isinstance(X, SparseTable):
+        yield from _dense_blocks(team, X)
+        return
     if not isinstance(X, BinnedMatrix):
         yield slice(0, len(X)), raw_matrix(X)
         return
@@ -75,6 +84,16 @@ def raw_blocks(team: ThreadTeam, X: np.ndarray | BinnedMatrix) -> Iterator[tuple
         block = values[: rows.stop - start]
         team.run(fill_values, X.bins[rows], cells.cell_starts, cell_values, block)
         yield rows, raw_matrix(block)
+
+
+def _dense_blocks(team: ThreadTeam, X: SparseTable) -> Iterator[tuple[slice, RawMatrix]]:
+    entries, n_rows = X.by_row, max(1, _BLOCK_VALUES // X.shape[1])
+    values = np.zeros((min(n_rows, len(X)), X.shape[1]), dtype=X.dtype)
+    for start in range(0, len(X), n_rows):
+        rows = (start, min(start + n_rows, len(X)))
+        team.run(write_rows, entries, rows, 1, values)
+        yield slice(*rows), raw_matrix(values[: rows[1] - start])
+        team.run(write_rows, entries, rows, 0, values)
 
 
 @kernel

@@ -3,24 +3,28 @@
 In: features and targets. Out: 32 bits a row. Equal rows have the same hash, wherever in the table
 they are and whether its values are float32 or float64; so a choice by hash does not depend on the
 order of the rows.
+
+The one idea: a row's hash is made of a sum over its features, to which a value of 0 adds nothing.
+So it takes no longer than the row has stored values, and a sparse row has the hash of a dense one.
 """
 
 import numpy as np
 
 from sklboost.compiling import kernel
 from sklboost.data.binned_matrix import BinnedMatrix
+from sklboost.data.sparse_table import SparseTable
 from sklboost.hashing import hash_key, mix_bits
 
 # Values that are converted at a time: small enough for the second-level cache.
 _BLOCK_VALUES = 32_768
 
 
-def hash_rows(X: np.ndarray | BinnedMatrix, y: np.ndarray, seed: int) -> np.ndarray:
+def hash_rows(X: np.ndarray | BinnedMatrix | SparseTable, y: np.ndarray, seed: int) -> np.ndarray:
     """Give a hash of (seed, values, target) of each row.
 
     Parameters
     ----------
-    X : ndarray of float32 or float64, or BinnedMatrix; shape (n_samples, n_features)
+    X : ndarray of float32 or float64, BinnedMatrix or SparseTable; shape (n_samples, n_features)
         Values count as float64: 0.0 equals -0.0, and all NaN are one. Of a BinnedMatrix the bins
         count.
     y : ndarray of float64, shape (n_samples,) or (n_samples, n_targets)
@@ -30,14 +34,20 @@ def hash_rows(X: np.ndarray | BinnedMatrix, y: np.ndarray, seed: int) -> np.ndar
     -------
     ndarray of uint32, shape (n_samples,)
     """
-    values = X.bins if isinstance(X, BinnedMatrix) else X
-    n_samples, n_features = values.shape
+    n_samples, n_features = X.shape
+    totals = np.zeros(n_samples, dtype=np.uint64)
     hashes = np.full(n_samples, hash_key(seed, 0, 0), dtype=np.uint32)
     step = max(64, _BLOCK_VALUES // n_features)
     targets = y.reshape(n_samples, -1)
+    if isinstance(X, SparseTable):
+        entries = X.by_row
+        add_entries(entries.starts, entries.numbers, _words(entries.values), totals)
     for first in range(0, n_samples, step):
         rows = slice(first, first + step)
-        mix_values(_words(values[rows].T), hashes[rows])
+        if not isinstance(X, SparseTable):
+            values = X.bins if isinstance(X, BinnedMatrix) else X
+            add_values(_words(values[rows].T), totals[rows])
+        mix_values(totals[rows].view(np.uint32).reshape(1, -1, 2), hashes[rows])
         mix_values(_words(targets[rows].T), hashes[rows])
     return hashes
 
@@ -66,6 +76,48 @@ def _words(columns: np.ndarray) -> np.ndarray:
     values += 0.0  # -0.0 becomes 0.0
     values[np.isnan(values)] = np.nan
     return values.view(np.uint32).reshape(*values.shape, 2)
+
+
+@kernel
+def value_bits(feature, low, high):
+    """Give 32 bits for a value of a feature, from its two words; 0 for the value 0."""
+    bits = mix_bits(np.uint64(feature + 1)) ^ np.uint64(low)
+    bits = mix_bits(mix_bits(bits) ^ np.uint64(high))
+    return bits if (low | high) != 0 else np.uint64(0)
+
+
+@kernel
+def add_values(words, totals):
+    """Add to each row's total the bits of its values.
+
+    Parameters
+    ----------
+    words : ndarray of uint32, shape (n_features, n_rows, 2)
+    totals : ndarray of uint64, shape (n_rows,)
+        Modified. Sums of 32-bit numbers, so that none is lost, in whatever order they come.
+    """
+    for feature in range(words.shape[0]):
+        own_words = words[feature]
+        for row in range(len(totals)):
+            totals[row] += value_bits(feature, own_words[row, 0], own_words[row, 1])
+
+
+@kernel
+def add_entries(starts, numbers, words, totals):
+    """Do what :func:`add_values` does for the rows of a sparse table.
+
+    Parameters
+    ----------
+    starts, numbers : ndarray
+        As in Entries, by rows.
+    words : ndarray of uint32, shape (n_entries, 2)
+        Of the values.
+    totals : ndarray of uint64, shape (n_rows,)
+        Modified.
+    """
+    for row in range(len(totals)):
+        for index in range(starts[row], starts[row + 1]):
+            totals[row] += value_bits(numbers[index], words[index, 0], words[index, 1])
 
 
 @kernel

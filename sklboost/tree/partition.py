@@ -33,15 +33,26 @@ def own_all_rows(team, partition):
 
 @kernel
 def fill_sides(split, matrix, sides):
-    """Fill ``sides[bin]`` with 1 where rows of that bin of the split's feature go left, else 0.
+    """Fill ``sides[bin]`` with 1 where rows of that bin of the feature's column go left, else 0.
 
     A table, since a byte of it is read as fast as a range is compared, whatever the split is like.
     """
-    n_bins = matrix.cell_starts[split.feature + 1] - matrix.cell_starts[split.feature]
-    for bin_ in range(n_bins):
-        sides[bin_] = bin_ < split.bin
-    if matrix.has_missing[split.feature] == 1:
-        sides[n_bins - 1] = split.default_left
+    feature, place = split.feature, matrix.places[split.feature]
+    n_bins = matrix.bin_starts[feature + 1] - matrix.bin_starts[feature]
+    first = place.first_cell - matrix.cell_starts[place.column]
+    own = sides[first : first + n_bins - place.is_shared]
+    n_below = n_bins
+    if place.is_shared == 1:
+        # rows that have a bin of another feature have this one's bin of 0
+        n_below = place.zero_bin
+        n_cells = matrix.cell_starts[place.column + 1] - matrix.cell_starts[place.column]
+        sides[:n_cells] = n_below < split.bin
+    for bin_ in range(n_below):
+        own[bin_] = bin_ < split.bin
+    for bin_ in range(n_below + 1, n_bins):
+        own[bin_ - 1] = bin_ < split.bin
+    if matrix.has_missing[feature] == 1:
+        own[len(own) - 1] = split.default_left
 
 
 @kernel
@@ -54,7 +65,7 @@ def divide_rows(column, source, sides, target):
     Parameters
     ----------
     column : ndarray of uint8 or uint16, shape (n_samples,)
-        Bins of the split's feature.
+        Bins of the column of the split's feature.
     source : ndarray of uint32
         The node's rows.
     sides : ndarray of uint8
@@ -83,7 +94,7 @@ def route_segment(matrix, workspace, node, block, sides):
     split = tree.splits[node]
     fill_sides(split, matrix, sides)
     n_left = divide_rows(
-        matrix.columns[split.feature],
+        matrix.columns[matrix.places[split.feature].column],
         partition.lists[depth % 2, start:stop],
         sides,
         partition.lists[(depth + 1) % 2, start:stop],
@@ -143,7 +154,7 @@ def add_segment_values(matrix, workspace, node, block, values, scored):
         return
     split = tree.splits[node]
     fill_sides(split, matrix, sides)
-    column = matrix.columns[split.feature]
+    column = matrix.columns[matrix.places[split.feature].column]
     add_by_side(column, row_list, sides, (values[right], values[left]), target)
 
 

@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklboost.compiling import inlined, kernel
+from sklboost.data.bundling import cell_of_bin
 from sklboost.hashing import hash_key, mix_bits
 from sklboost.parallel import barrier, next_task
 from sklboost.structs import FeatureRules, TrainingBins, TreeParams
@@ -169,12 +170,43 @@ def compute_gains(search, node, sign, left_start, sums, others, gains):
 
 
 @kernel
-def list_others(histogram, cells, n_lanes, n_occupied, scratch):
-    """Fill ``scratch.sums`` of the outputs after the first, of the feature in these cells."""
+def copy_cells(matrix, histogram, feature, output, total, cells):
+    """Fill `cells` with the packed sums of a feature's bins; return that of those with cells.
+
+    Parameters
+    ----------
+    matrix : TrainingBins
+    histogram : ndarray of int64, shape (n_bundles, n_cells * n_lanes)
+        A node's.
+    feature, output : int
+    total : int
+        The node's packed sum: what the bin of 0 of a shared column has beyond the others.
+    cells : ndarray of int64
+        Filled from the front, missing values last.
+    """
+    n_lanes, place = histogram.shape[1] // matrix.cell_starts[-1], matrix.places[feature]
+    n_bins = matrix.bin_starts[feature + 1] - matrix.bin_starts[feature]
+    numbers, lane = histogram[output // n_lanes], output % n_lanes
+    without_cell = place.zero_bin if place.is_shared == 1 else n_bins
+    stored = np.int64(0)
+    for bin_ in range(n_bins - place.is_shared):
+        cell = place.first_cell + bin_
+        content = numbers[np.uint64(cell * n_lanes + lane)]
+        cells[np.uint64(bin_ + (bin_ >= without_cell))] = content
+        stored += content
+    if place.is_shared == 1:
+        cells[without_cell] = total - stored
+    return stored
+
+
+@kernel
+def list_others(search, node, histogram, feature, n_occupied, scratch):
+    """Fill ``scratch.sums`` of the outputs after the first, for the occupied bins of a feature."""
     occupied = scratch.bins[:n_occupied]
     for output in range(1, len(scratch.sums)):
-        numbers = histogram[output // n_lanes, cells[0] * n_lanes : cells[1] * n_lanes]
-        list_sums(numbers, n_lanes, output % n_lanes, occupied, scratch.sums[output])
+        total = node.sums[output]
+        copy_cells(search.matrix, histogram, feature, output, total, scratch.cells)
+        list_sums(scratch.cells, occupied, scratch.sums[output])
 
 
 @kernel
@@ -217,17 +249,18 @@ def scan_feature(search, node, histogram, feature, scratch, best):
         Modified in place.
     """
     matrix = search.matrix
-    start, stop = matrix.cell_starts[feature], matrix.cell_starts[feature + 1]
-    n_outputs, n_lanes = len(scratch.sums), histogram.shape[1] // matrix.cell_starts[-1]
+    place, first_sums, n_outputs = matrix.places[feature], scratch.sums[0], len(scratch.sums)
+    n_bins = matrix.bin_starts[feature + 1] - matrix.bin_starts[feature]
+    cells = histogram[0, place.first_cell : place.first_cell + n_bins]
+    if n_outputs > 1 or place.is_shared == 1:
+        cells = scratch.cells[:n_bins]
+        stored = copy_cells(matrix, histogram, feature, np.int64(0), node.sums[0], cells)
+        if place.is_shared == 1 and stored == 0:
+            return  # all rows have the value 0
     missing = np.int64(0)
     if matrix.has_missing[feature] == 1:
-        stop -= 1
-        missing = histogram[0, stop * n_lanes]
-    cells, first_sums = histogram[0, start:stop], scratch.sums[0]
-    if n_outputs > 1:
-        cells = scratch.cells[: stop - start]
-        for bin_ in range(len(cells)):
-            cells[np.uint64(bin_)] = histogram[0, (start + bin_) * n_lanes]
+        missing = cells[n_bins - 1]
+        cells = cells[: n_bins - 1]
     if _FEW * node.n_rows < len(cells):
         n_occupied = list_few(cells, scratch.bins, first_sums)
     else:
@@ -249,11 +282,12 @@ def scan_feature(search, node, histogram, feature, scratch, best):
     if not may_be_better:
         return
     if n_outputs > 1:
-        list_others(histogram, (start, stop), n_lanes, n_occupied, scratch)
+        list_others(search, node, histogram, feature, n_occupied, scratch)
     sign = search.rules.signs[feature]
     for default_left in range(n_directions):
         if n_outputs > 1:
-            missing_cell = stop if default_left == 1 else np.int64(-1)
+            last_cell = cell_of_bin(place, n_bins - 1)
+            missing_cell = last_cell if default_left == 1 else np.int64(-1)
             add_others(search, node, histogram, sign, missing_cell, (first, last), scratch)
         left_start, own_gains = missing * default_left, gains[default_left]
         compute_gains(search, node, sign, left_start, sums, scratch.others, own_gains)
@@ -344,12 +378,15 @@ def sum_left_rows(node, matrix, workspace):
     """Fill the sums of the left child of a node's best split, if there is one."""
     tree, split = workspace.tree, workspace.tree.splits[node]
     tree.sums[node, LEFT, 0] = split.left_sum
-    histogram = workspace.pool.histograms[tree.growth[node].slot]
+    histogram, cells = workspace.pool.histograms[tree.growth[node].slot], workspace.scratch.cells[0]
     for output in range(1, tree.sums.shape[2] if split.gain > -np.inf else 0):
-        start, stop = matrix.cell_starts[split.feature], matrix.cell_starts[split.feature + 1]
-        left_sum = sum_cells(matrix, histogram, output, start, start + split.bin)
+        total, feature = tree.sums[node, OWN, output], split.feature
+        copy_cells(matrix, histogram, feature, output, total, cells)
+        left_sum = np.int64(0)
+        for bin_ in range(split.bin):
+            left_sum += cells[bin_]
         if split.default_left == 1:
-            left_sum += sum_cells(matrix, histogram, output, stop - 1, stop)
+            left_sum += cells[matrix.bin_starts[feature + 1] - matrix.bin_starts[feature] - 1]
         tree.sums[node, LEFT, output] = left_sum
 
 

@@ -1,0 +1,149 @@
+"""Features most of whose values are 0: a table that has only the others.
+
+In: any matrix or array of scipy.sparse, as CSR. Out: :class:`SparseTable`, whose rows can be chosen
+as those of an array.
+
+An entry that is absent is 0, and one that is stored as 0 counts as absent. NaN is a missing value,
+and has to be stored.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array, vstack
+
+from sklboost.compiling import kernel
+from sklboost.data.raw import read_only
+from sklboost.parallel import share
+
+# Up to so many entries scipy numbers them by int32.
+_MOST_INT32 = 2**31 - 1
+
+
+class Entries(NamedTuple):
+    """The values that are stored, row after row or feature after feature.
+
+    Attributes
+    ----------
+    starts : ndarray of int64, read-only, shape (n_rows + 1,) or (n_features + 1,)
+        Number i of the rows, or features, has the entries ``[starts[i], starts[i + 1])``.
+    numbers : ndarray of int32, read-only, shape (n_entries,)
+        The feature of each entry; or, where they are listed by features, its row. Increasing within
+        a row, or a feature.
+    values : ndarray of float32 or float64, read-only, shape (n_entries,)
+        None is 0.
+    """
+
+    starts: np.ndarray
+    numbers: np.ndarray
+    values: np.ndarray
+
+
+class SparseTable:
+    """Rows of features, of which only the values other than 0 are stored.
+
+    Parameters
+    ----------
+    rows : scipy.sparse.csr_array of float32 or float64, shape (n_samples, n_features)
+        Sorted, without duplicates or stored zeros; kept.
+    """
+
+    __slots__ = ("_rows",)
+
+    def __init__(self, rows: csr_array):
+        self._rows = rows
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of features."""
+        n_samples, n_features = self._rows.shape
+        return n_samples, n_features
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions: 2."""
+        return 2
+
+    @property
+    def size(self) -> int:
+        """Number of stored values: what the work of a fit grows with."""
+        return self._rows.nnz
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Type of the values: float32 or float64."""
+        return self._rows.dtype
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        n_samples, n_features = self.shape
+        return f"<SparseTable of {n_samples:,} rows and {n_features:,} features, {self.size:,} values>"
+
+    def __getitem__(self, rows: Any) -> "SparseTable":
+        """Choose rows by a slice, an array of their numbers or a mask; their values are copied."""
+        return SparseTable(self._rows[rows])
+
+    @property
+    def by_row(self) -> Entries:
+        """The stored values row after row."""
+        return _entries(self._rows)
+
+    def by_feature(self) -> Entries:
+        """Give the stored values feature after feature: a copy of them."""
+        return _entries(self._rows.tocsc())
+
+
+def _entries(stored: Any) -> Entries:
+    return Entries(
+        read_only(stored.indptr.astype(np.int64, copy=False)),
+        read_only(stored.indices.astype(np.int32, copy=False)),
+        read_only(stored.data),
+    )
+
+
+def sparse_table(X: Any) -> SparseTable:
+    """Give the table of a CSR matrix or array of float32 or float64.
+
+    Nothing is copied if `X` is in the form that the table has, and `X` is never changed.
+    """
+    arrays = (X.data, X.indices, X.indptr)
+    if X.indices.dtype != np.int32 and max(X.nnz, *X.shape) <= _MOST_INT32:
+        arrays = (X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32))
+    rows = csr_array(arrays, shape=X.shape)
+    if not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    if not rows.data.all():
+        rows = rows.copy()
+        rows.eliminate_zeros()
+    return SparseTable(rows)
+
+
+def join_sparse(first: SparseTable, second: SparseTable) -> SparseTable:
+    """Put the rows of another table behind those of the first."""
+    return SparseTable(vstack([first._rows, second._rows], format="csr"))
+
+
+@kernel
+def write_rows(team, entries, rows, is_kept, block):
+    """Write the entries of the rows ``[start, stop)`` to a block that is 0; or 0 in their place.
+
+    Parameters
+    ----------
+    team : Team
+    entries : Entries
+        By rows.
+    rows : tuple of int
+        Start and stop.
+    is_kept : int
+        1: the values are written, 0: they are taken out again, which takes no longer.
+    block : ndarray of float32 or float64, shape (n_rows_of_a_block, n_features)
+        Modified; each member of the team takes a share of its rows.
+    """
+    first, stop = share(team, rows[1] - rows[0])
+    for place in range(first, stop):
+        row, own = rows[0] + place, block[place]
+        for index in range(entries.starts[row], entries.starts[row + 1]):
+            own[entries.numbers[index]] = entries.values[index] if is_kept == 1 else 0.0
