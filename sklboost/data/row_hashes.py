@@ -8,23 +8,27 @@ The one idea: a row's hash is made of a sum over its features, to which a value 
 So it takes no longer than the row has stored values, and a sparse row has the hash of a dense one.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from sklboost.compiling import kernel
 from sklboost.data.binned_matrix import BinnedMatrix
+from sklboost.data.blocks import Values
 from sklboost.data.sparse_table import SparseTable
+from sklboost.data.table import Table
 from sklboost.hashing import hash_key, mix_bits
 
 # Values that are converted at a time: small enough for the second-level cache.
 _BLOCK_VALUES = 32_768
 
 
-def hash_rows(X: np.ndarray | BinnedMatrix | SparseTable, y: np.ndarray, seed: int) -> np.ndarray:
+def hash_rows(X: Values | BinnedMatrix, y: np.ndarray, seed: int) -> np.ndarray:
     """Give a hash of (seed, values, target) of each row.
 
     Parameters
     ----------
-    X : ndarray of float32 or float64, BinnedMatrix or SparseTable; shape (n_samples, n_features)
+    X : ndarray of float32 or float64, Table, SparseTable or BinnedMatrix; (n_samples, n_features)
         Values count as float64: 0.0 equals -0.0, and all NaN are one. Of a BinnedMatrix the bins
         count.
     y : ndarray of float64, shape (n_samples,) or (n_samples, n_targets)
@@ -42,14 +46,27 @@ def hash_rows(X: np.ndarray | BinnedMatrix | SparseTable, y: np.ndarray, seed: i
     if isinstance(X, SparseTable):
         entries = X.by_row
         add_entries(entries.starts, entries.numbers, _words(entries.values), totals)
+    else:
+        for rows, values in _blocks(X, step):
+            add_values(_words(values.T), totals[rows])
     for first in range(0, n_samples, step):
         rows = slice(first, first + step)
-        if not isinstance(X, SparseTable):
-            values = X.bins if isinstance(X, BinnedMatrix) else X
-            add_values(_words(values[rows].T), totals[rows])
         mix_values(totals[rows].view(np.uint32).reshape(1, -1, 2), hashes[rows])
         mix_values(_words(targets[rows].T), hashes[rows])
     return hashes
+
+
+def _blocks(
+    X: np.ndarray | Table | BinnedMatrix, n_rows: int
+) -> Iterator[tuple[slice, np.ndarray]]:
+    """Yield ranges of so many rows and their values, or bins."""
+    if isinstance(X, Table):
+        yield from X.blocks(n_rows)
+        return
+    values = X.bins if isinstance(X, BinnedMatrix) else X
+    for first in range(0, len(X), n_rows):
+        rows = slice(first, first + n_rows)
+        yield rows, values[rows]
 
 
 def tell_copies_apart(hashes: np.ndarray, weight: np.ndarray) -> None:

@@ -70,7 +70,7 @@ def find_sparse_cuts(
     looked = _Looked(entries, exact_weights(weight), in_sample)
     found: list[FeatureCuts] = [None] * len(has_missing)  # type: ignore[list-item]
     team.run(_cut_features, looked, n_samples, max_bin, has_missing, found)
-    return join_cuts(found)
+    return join_cuts(found, np.zeros_like(has_missing))
 
 
 def _cut_features(team, looked, n_samples, max_bin, has_missing, found):

@@ -7,6 +7,7 @@ An entry that is absent is 0, and one that is stored as 0 counts as absent. NaN 
 and has to be stored.
 """
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from scipy.sparse import csr_array, vstack
 
 from sklboost.compiling import kernel
 from sklboost.data.raw import read_only
-from sklboost.parallel import share
+from sklboost.data.table import BLOCK_VALUES
 
 # Up to so many entries scipy numbers them by int32.
 _MOST_INT32 = 2**31 - 1
@@ -86,6 +87,34 @@ class SparseTable:
         return SparseTable(self._rows[rows])
 
     @property
+    def n_levels(self) -> np.ndarray:
+        """Number of levels of each feature, int64: 0, since all are numbers."""
+        return np.zeros(self.shape[1], dtype=np.int64)
+
+    def blocks(self, n_rows: int | None = None) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield ranges of rows and all their values, which the next block overwrites.
+
+        To go through all blocks takes as long as there are stored values.
+
+        Parameters
+        ----------
+        n_rows : int, optional
+            Of a block; by default as many as have a million values.
+
+        Yields
+        ------
+        tuple of slice and ndarray of float32 or float64, shape (n_rows, n_features)
+        """
+        entries, n_features = self.by_row, self.shape[1]
+        step = n_rows or max(1, BLOCK_VALUES // n_features)
+        values = np.zeros((min(step, len(self)), n_features), dtype=self.dtype)
+        for start in range(0, len(self), step):
+            rows = (start, min(start + step, len(self)))
+            write_rows(entries, rows, 1, values)
+            yield slice(*rows), values[: rows[1] - start]
+            write_rows(entries, rows, 0, values)
+
+    @property
     def by_row(self) -> Entries:
         """The stored values row after row."""
         return _entries(self._rows)
@@ -127,12 +156,11 @@ def join_sparse(first: SparseTable, second: SparseTable) -> SparseTable:
 
 
 @kernel
-def write_rows(team, entries, rows, is_kept, block):
+def write_rows(entries, rows, is_kept, block):
     """Write the entries of the rows ``[start, stop)`` to a block that is 0; or 0 in their place.
 
     Parameters
     ----------
-    team : Team
     entries : Entries
         By rows.
     rows : tuple of int
@@ -140,10 +168,9 @@ def write_rows(team, entries, rows, is_kept, block):
     is_kept : int
         1: the values are written, 0: they are taken out again, which takes no longer.
     block : ndarray of float32 or float64, shape (n_rows_of_a_block, n_features)
-        Modified; each member of the team takes a share of its rows.
+        Modified.
     """
-    first, stop = share(team, rows[1] - rows[0])
-    for place in range(first, stop):
-        row, own = rows[0] + place, block[place]
+    for row in range(rows[0], rows[1]):
+        own = block[row - rows[0]]
         for index in range(entries.starts[row], entries.starts[row + 1]):
             own[entries.numbers[index]] = entries.values[index] if is_kept == 1 else 0.0
