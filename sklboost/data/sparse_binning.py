@@ -34,9 +34,7 @@ def bin_sparse(
     n_samples, n_features = table.shape
     entries = table.by_feature()
     features = np.repeat(np.arange(n_features, dtype=np.int32), np.diff(entries.starts))
-    has_missing = np.zeros(n_features, dtype=np.int64)
-    has_missing[features[np.isnan(entries.values)]] = 1
-    cuts = find_sparse_cuts(team, entries, n_samples, weight, max_bin, has_missing)
+    cuts, has_missing = find_sparse_cuts(team, entries, n_samples, weight, max_bin)
     bins = np.empty(len(features), dtype=np.uint16)
     team.run(find_bins, entries, cuts, bins)
     kept = bins != zero_bins(cuts)[features]

@@ -42,14 +42,9 @@ class _Looked(NamedTuple):
 
 
 def find_sparse_cuts(
-    team: ThreadTeam,
-    entries: Entries,
-    n_samples: int,
-    weight: np.ndarray,
-    max_bin: int,
-    has_missing: np.ndarray,
-) -> BinCuts:
-    """Find the cuts of every feature.
+    team: ThreadTeam, entries: Entries, n_samples: int, weight: np.ndarray, max_bin: int
+) -> tuple[BinCuts, np.ndarray]:
+    """Find the cuts of every feature, and which features have missing values.
 
     Parameters
     ----------
@@ -60,9 +55,14 @@ def find_sparse_cuts(
     weight : ndarray of float64, shape (n_samples,) or (0,)
         Positive. Empty: all 1.
     max_bin : int
+
+    Returns
+    -------
+    cuts : BinCuts
     has_missing : ndarray of int64, shape (n_features,)
         1 where a feature has missing values, in any row.
     """
+    has_missing = find_missing_entries(entries)
     rows, in_sample = rows_to_look_at(n_samples), np.empty(0, dtype=bool)
     if len(rows) < n_samples:
         in_sample = np.zeros(n_samples, dtype=bool)
@@ -70,7 +70,13 @@ def find_sparse_cuts(
     looked = _Looked(entries, exact_weights(weight), in_sample)
     found: list[FeatureCuts] = [None] * len(has_missing)  # type: ignore[list-item]
     team.run(_cut_features, looked, n_samples, max_bin, has_missing, found)
-    return join_cuts(found, np.zeros_like(has_missing))
+    return join_cuts(found, np.zeros_like(has_missing)), has_missing
+
+
+def find_missing_entries(entries: Entries) -> np.ndarray:
+    """Tell for each feature (int64) by 1 that it has missing values, by 0 that it has none."""
+    n_missing = np.concatenate([[0], np.cumsum(np.isnan(entries.values))])[entries.starts]
+    return (np.diff(n_missing) > 0).astype(np.int64)
 
 
 def _cut_features(team, looked, n_samples, max_bin, has_missing, found):

@@ -114,6 +114,14 @@ class SparseTable:
             yield slice(*rows), values[: rows[1] - start]
             write_rows(entries, rows, 0, values)
 
+    def column(self, feature: int) -> np.ndarray:
+        """Give all values of one feature, shape (n_rows,)."""
+        return self._rows[:, [feature]].toarray().ravel()
+
+    def values(self) -> np.ndarray:
+        """Give all values, shape (n_rows, n_features): as large as a dense table is."""
+        return self._rows.toarray()
+
     @property
     def by_row(self) -> Entries:
         """The stored values row after row."""

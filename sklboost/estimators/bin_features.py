@@ -10,6 +10,7 @@ from sklboost.data.cuts import find_cuts
 from sklboost.estimators.parameters.about import check_parameters
 from sklboost.estimators.parameters.training import TrainingParameters
 from sklboost.estimators.parameters.trees import TreeParameters
+from sklboost.estimators.sparse_input import check_is_small
 from sklboost.estimators.validation import named_features, row_weights
 from sklboost.parallel import ThreadTeam, n_threads_for
 
@@ -77,6 +78,7 @@ def bin_features(
     check_parameters(TreeParameters, {"max_bin": max_bin})
     check_parameters(TrainingParameters, {"n_jobs": n_jobs})
     X, feature_names = named_features(X, "bin_features")
+    check_is_small(X, max_bin)
     if sample_weight is None:
         counted, weight = X, np.empty(0)
     else:

@@ -4,6 +4,7 @@ from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from sklearn.utils.validation import validate_data
@@ -13,6 +14,7 @@ from sklboost.data.features import Features
 from sklboost.estimators.evaluation_sets import FitArguments, GivenSet
 from sklboost.estimators.feature_names import column_names, in_order_of_fit
 from sklboost.estimators.parameters.rules import is_integer
+from sklboost.estimators.sparse_input import as_table, check_exact
 from sklboost.estimators.several_targets import (
     check_known,
     has_columns,
@@ -34,6 +36,7 @@ _MOST_ROWS = 2**29
 _FEATURE_CHECKS: dict[str, Any] = {
     "dtype": [np.float64, np.float32],
     "ensure_all_finite": False,
+    "accept_sparse": "csr",
 }
 
 
@@ -105,9 +108,11 @@ def _with_targets(
     estimator: BaseEstimator, X: Any, y: Any, numeric: bool, checks: dict[str, Any]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Check features and targets, and remember number and names of the features."""
+    check_exact(X)
     if not has_columns(y):
-        return validate_data(estimator, X, y, y_numeric=numeric, **checks)
-    X = validate_data(estimator, X, **checks)
+        X, y = validate_data(estimator, X, y, y_numeric=numeric, **checks)
+        return as_table(X), y
+    X = as_table(validate_data(estimator, X, **checks))
     y = read_columns(y, "y", numeric=numeric)
     check_consistent_length(X, y)
     return X, y
@@ -223,12 +228,15 @@ def features(estimator: BaseEstimator, X: Any, name: str = "X") -> Features:
 
 def _checked_features(estimator: BaseEstimator, X: Any) -> Features:
     if not isinstance(X, BinnedMatrix):
+        check_exact(X)
         fitted_names = getattr(estimator, "feature_names_in_", None)
         ordered = None if fitted_names is None else in_order_of_fit(X, fitted_names)
         if ordered is None:
             X = validate_data(estimator, X, reset=False, **_FEATURE_CHECKS)
         else:  # names and number are right; scikit-learn does not know the names of every frame
             X = check_array(ordered, estimator=estimator, input_name="X", **_FEATURE_CHECKS)
+        if issparse(X):
+            return as_table(X)
         # what is contiguous in neither order is copied here, not again at every stage
         return X if X.flags.forc else np.ascontiguousarray(X)
     if X.binning.digest != estimator._binning_digest:
@@ -266,15 +274,16 @@ def check_has_values(X: Features) -> None:
         )
 
 
-def named_features(X: Any, function_name: str) -> tuple[np.ndarray, np.ndarray | None]:
+def named_features(X: Any, function_name: str) -> tuple[Features, np.ndarray | None]:
     """Check X as for a fit, though there is no estimator; give the features and their names."""
     names = column_names(X)
-    X = validate_data(BaseEstimator(), X, estimator=function_name, **_FEATURE_CHECKS)
+    check_exact(X)
+    X = as_table(validate_data(BaseEstimator(), X, estimator=function_name, **_FEATURE_CHECKS))
     _check_number_of_rows(X)
     return X, names
 
 
-def _check_number_of_rows(X: np.ndarray) -> None:
+def _check_number_of_rows(X: Features) -> None:
     if len(X) > _MOST_ROWS:
         raise ValueError(f"X has {len(X):,} rows: at most {_MOST_ROWS:,} are supported")
 
