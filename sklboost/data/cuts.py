@@ -234,4 +234,5 @@ def find_cuts(
         starts,
         np.concatenate([feature.lower for feature in found]),
         np.concatenate([feature.upper for feature in found]),
+        np.zeros(raw.n_features, dtype=np.int64),
     )
