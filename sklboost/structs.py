@@ -311,7 +311,8 @@ class BinCuts(NamedTuple):
         Smallest and largest value seen in each bin (equal where a bin is one distinct value);
         feature f's begin at ``starts[f] + f``.
     n_levels : ndarray of int64, shape (n_features,)
-        0 for numbers; k for a categorical feature of k levels, whose bins are their codes.
+        0 for a feature of numbers. k for categories: the values are the codes 0 to k - 1, each a
+        bin of its own, with that number.
     """
 
     cuts: np.ndarray
