@@ -254,7 +254,12 @@ class Training:
         is_linear = self._problem.params.linear_tree == 1
         # sparse rows are scored as in prediction, round by round
         is_sparse = any(isinstance(own.X, SparseTable) for own in plan.validation)
-        if is_linear or is_asked or is_sparse or any(callback.every_round for callback in plan.callbacks):
+        if (
+            is_linear
+            or is_asked
+            or is_sparse
+            or any(callback.every_round for callback in plan.callbacks)
+        ):
             return 1, 1
         if not plan.validation:
             return 1, n_rounds

@@ -1,7 +1,7 @@
 """Bundles: sparse features that share a column of bins, since no row has an entry in two of them.
 
-In: which rows each feature has entries in, and how many histogram cells it needs. Out: the column of
-each feature.
+In: which rows each feature has entries in, and how many histogram cells it needs. Out: the column
+of each feature.
 
 The one idea: a feature needs no cell for the bin of 0, whose content is the node's sum less that of
 its other bins. So a column says of each row which one feature has an entry, and in which bin::
@@ -112,7 +112,7 @@ def share_columns(
         found = columns[left] >= 0
         columns[left[found]] += n_columns
         left = left[~found]
-        n_columns += np.count_nonzero(filled)
+        n_columns += int(np.count_nonzero(filled))
     return columns
 
 

@@ -80,7 +80,9 @@ class SparseTable:
 
     def __repr__(self) -> str:
         n_samples, n_features = self.shape
-        return f"<SparseTable of {n_samples:,} rows and {n_features:,} features, {self.size:,} values>"
+        return (
+            f"<SparseTable of {n_samples:,} rows and {n_features:,} features, {self.size:,} values>"
+        )
 
     def __getitem__(self, rows: Any) -> "SparseTable":
         """Choose rows by a slice, an array of their numbers or a mask; their values are copied."""

@@ -108,8 +108,9 @@ class BaseBooster(CallbackSupportMixin, Parameters, ChecksNames, BaseEstimator, 
         ----------
         X : array-like of shape (n_samples, n_features)
             Numbers: float32 and float64 are used as they are, others as float64. NaN is a missing
-            value; infinity is an ordinary one. A matrix or array of scipy.sparse is not made dense: an
-            entry that is absent is 0, and NaN that is stored is missing. Or what :func:`sklboost.bin_features` made of them.
+            value; infinity is an ordinary one. A matrix or array of scipy.sparse is not made dense:
+            an entry that is absent is 0, and NaN that is stored is missing. Or what
+            :func:`sklboost.bin_features` made of them.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets: numbers for the regressor, labels of any kind for the classifier. In several
             columns: numbers, or for the classifier labels that a row has (1) or has not (0); NaN
@@ -293,7 +294,7 @@ class BaseBooster(CallbackSupportMixin, Parameters, ChecksNames, BaseEstimator, 
         return prove_monotone(self.model_, signs, self._feature_names())
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn that missing values and sparse matrices are welcome, several targets, too."""
+        """Tell scikit-learn what is welcome: missing values, sparse matrices, several targets."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = True

@@ -14,13 +14,13 @@ from sklboost.data.features import Features
 from sklboost.estimators.evaluation_sets import FitArguments, GivenSet
 from sklboost.estimators.feature_names import column_names, in_order_of_fit
 from sklboost.estimators.parameters.rules import is_integer
-from sklboost.estimators.sparse_input import as_table, check_exact
 from sklboost.estimators.several_targets import (
     check_known,
     has_columns,
     known_rows,
     read_columns,
 )
+from sklboost.estimators.sparse_input import as_table, check_exact
 
 # Gradients are float32: beyond these they would overflow, or vanish, without a word.
 _LARGEST_TARGET = 1e30

@@ -1,7 +1,7 @@
 """Trees added to the raw scores of rows, whatever holds their values.
 
-In: a model, features, raw scores. Out: the raw scores with the leaf values of some trees, the values
-being read block by block.
+In: a model, features, raw scores. Out: the raw scores with the leaf values of some trees. The
+values are read block by block.
 """
 
 import numpy as np

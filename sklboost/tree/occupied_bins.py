@@ -70,13 +70,14 @@ def list_few(cells, bins, sums):
 
 
 @kernel
-def list_sums(cells, bins, sums):
+def list_sums(numbers, n_lanes, lane, bins, sums):
     """Fill `sums` as :func:`list_many` does, for one of several outputs.
 
     Parameters
     ----------
-    cells : ndarray of int64
-        The feature's part of the output's histogram.
+    numbers : ndarray of int64, shape (n_bins * n_lanes,)
+        The feature's part of a bundle's histogram.
+    n_lanes, lane : int
     bins : ndarray of int64
         Those that are known to be occupied.
     sums : ndarray of int64
@@ -85,4 +86,4 @@ def list_sums(cells, bins, sums):
     before = np.int64(0)
     for position in range(len(bins)):
         sums[np.uint64(position)] = before
-        before += cells[np.uint64(bins[np.uint64(position)])]
+        before += numbers[np.uint64(bins[np.uint64(position)] * n_lanes + lane)]

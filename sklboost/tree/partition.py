@@ -32,13 +32,15 @@ def own_all_rows(team, partition):
 
 
 @kernel
-def fill_sides(split, matrix, sides):
+def fill_sides(split, levels, matrix, sides):
     """Fill ``sides[bin]`` with 1 where rows of that bin of the feature's column go left, else 0.
 
     A table, since a byte of it is read as fast as a range is compared, whatever the split is like.
+    `levels` begin with those that it lists, if it is on categories.
     """
     feature, place = split.feature, matrix.places[split.feature]
     n_bins = matrix.bin_starts[feature + 1] - matrix.bin_starts[feature]
+    n_left = split.bin if split.n_listed < 0 else 0
     first = place.first_cell - matrix.cell_starts[place.column]
     own = sides[first : first + n_bins - place.is_shared]
     n_below = n_bins
@@ -46,11 +48,13 @@ def fill_sides(split, matrix, sides):
         # rows that have a bin of another feature have this one's bin of 0
         n_below = place.zero_bin
         n_cells = matrix.cell_starts[place.column + 1] - matrix.cell_starts[place.column]
-        sides[:n_cells] = n_below < split.bin
+        sides[:n_cells] = n_below < n_left
     for bin_ in range(n_below):
-        own[bin_] = bin_ < split.bin
+        own[bin_] = bin_ < n_left
     for bin_ in range(n_below + 1, n_bins):
-        own[bin_ - 1] = bin_ < split.bin
+        own[bin_ - 1] = bin_ < n_left
+    for index in range(split.n_listed):
+        own[levels[index]] = 1
     if matrix.has_missing[feature] == 1:
         own[len(own) - 1] = split.default_left
 
@@ -92,7 +96,7 @@ def route_segment(matrix, workspace, node, block, sides):
     start, stop = partition.start[block, node], partition.stop[block, node]
     depth = tree.growth[node].depth
     split = tree.splits[node]
-    fill_sides(split, matrix, sides)
+    fill_sides(split, tree.levels[node], matrix, sides)
     n_left = divide_rows(
         matrix.columns[matrix.places[split.feature].column],
         partition.lists[depth % 2, start:stop],
@@ -153,7 +157,7 @@ def add_segment_values(matrix, workspace, node, block, values, scored):
             target[np.uint64(row_list[np.uint64(position)])] += value
         return
     split = tree.splits[node]
-    fill_sides(split, matrix, sides)
+    fill_sides(split, tree.levels[node], matrix, sides)
     column = matrix.columns[matrix.places[split.feature].column]
     add_by_side(column, row_list, sides, (values[right], values[left]), target)
 

@@ -25,6 +25,14 @@ from sklboost.data.bundling import cell_of_bin
 from sklboost.hashing import hash_key, mix_bits
 from sklboost.parallel import barrier, next_task
 from sklboost.structs import FeatureRules, TrainingBins, TreeParams
+from sklboost.tree.categories import (
+    forbid_long_lists,
+    is_one_hot,
+    list_left_levels,
+    order_levels,
+    set_apart,
+    sum_levels,
+)
 from sklboost.tree.column_sampling import list_node_features
 from sklboost.tree.formulas import child_weight, inherited_from, similarity_at, split_gain
 from sklboost.tree.histogram import sum_cells
@@ -171,7 +179,7 @@ def compute_gains(search, node, sign, left_start, sums, others, gains):
 
 @kernel
 def copy_cells(matrix, histogram, feature, output, total, cells):
-    """Fill `cells` with the packed sums of a feature's bins; return that of those with cells.
+    """Fill `cells` with the packed sums of a feature's bins.
 
     Parameters
     ----------
@@ -196,17 +204,25 @@ def copy_cells(matrix, histogram, feature, output, total, cells):
         stored += content
     if place.is_shared == 1:
         cells[without_cell] = total - stored
-    return stored
 
 
 @kernel
-def list_others(search, node, histogram, feature, n_occupied, scratch):
-    """Fill ``scratch.sums`` of the outputs after the first, for the occupied bins of a feature."""
-    occupied = scratch.bins[:n_occupied]
+def list_others(search, node, histogram, feature, cells, bins, scratch):
+    """Fill ``scratch.sums`` of the outputs after the first, of the feature in these cells."""
+    n_lanes = histogram.shape[1] // search.matrix.cell_starts[-1]
+    one_hot = search.matrix.n_levels[feature] > 0 and is_one_hot(search, feature)
     for output in range(1, len(scratch.sums)):
-        total = node.sums[output]
-        copy_cells(search.matrix, histogram, feature, output, total, scratch.cells)
-        list_sums(scratch.cells, occupied, scratch.sums[output])
+        sums = scratch.sums[output]
+        if search.matrix.places[feature].is_shared == 1:
+            own = scratch.cells
+            copy_cells(search.matrix, histogram, feature, output, node.sums[output], own)
+            list_sums(own, np.int64(1), np.int64(0), bins, sums)
+            continue
+        numbers = histogram[output // n_lanes, cells[0] * n_lanes : cells[1] * n_lanes]
+        list_sums(numbers, n_lanes, output % n_lanes, bins, sums)
+        if one_hot:
+            total = sum_cells(search.matrix, histogram, output, cells[0], cells[1])
+            set_apart(sums, len(bins), total)
 
 
 @kernel
@@ -232,6 +248,48 @@ def draw_place(feature, node, first, stop):
     return first + np.int64(np.float64(bits) / _TWO_32 * (stop - first))
 
 
+@kernel
+def list_bins(matrix, histogram, node, feature, cells, scratch):
+    """List a feature's occupied bins, and the first output's sums before them; return how many."""
+    n_lanes = histogram.shape[1] // matrix.cell_starts[-1]
+    start, stop = cells
+    numbers, is_shared = histogram[0, start:stop], matrix.places[feature].is_shared
+    if n_lanes > 1 or is_shared == 1:
+        copy_cells(matrix, histogram, feature, np.int64(0), node.sums[0], scratch.cells)
+        numbers = scratch.cells[: stop - start + is_shared]
+    if _FEW * node.n_rows < len(numbers):
+        return list_few(numbers, scratch.bins, scratch.sums[0])
+    return list_many(numbers, scratch.bins, scratch.sums[0])
+
+
+@kernel
+def describe_split(search, totals, feature, place, bins, scratch, best):
+    """Fill in what `best`, which has its gain, left sum and direction, is besides.
+
+    Parameters
+    ----------
+    search : Search
+    totals : tuple of int
+        Packed sums of the node's rows, and of those whose value is missing; of the first output.
+    feature : int
+    place : int
+        Among the places of the scan.
+    bins : ndarray of int64, shape (n_occupied,)
+        In the order of the scan.
+    scratch : SearchScratch
+    best : record of SPLIT_DTYPE
+        Modified.
+    """
+    best.feature = feature
+    best.n_listed = -1
+    if search.matrix.n_levels[feature] > 0:
+        one_hot = is_one_hot(search, feature)
+        list_left_levels(best, place, one_hot, bins, totals, scratch.levels[0])
+        return
+    best.bin = bins[place]
+    best.below = bins[place - 1] if place > 0 else -1
+
+
 @inlined
 def scan_feature(search, node, histogram, feature, scratch, best):
     """Replace `best` if a split of `feature` has a larger gain.
@@ -246,30 +304,29 @@ def scan_feature(search, node, histogram, feature, scratch, best):
     scratch : SearchScratch
         One thread's rows of it.
     best : record of SPLIT_DTYPE
-        Modified in place.
+        Modified in place; if it becomes one on categories, ``scratch.levels[0]``, too.
     """
     matrix = search.matrix
-    place, first_sums, n_outputs = matrix.places[feature], scratch.sums[0], len(scratch.sums)
+    place, n_outputs, missing = matrix.places[feature], len(scratch.sums), np.int64(0)
     n_bins = matrix.bin_starts[feature + 1] - matrix.bin_starts[feature]
-    cells = histogram[0, place.first_cell : place.first_cell + n_bins]
-    if n_outputs > 1 or place.is_shared == 1:
-        cells = scratch.cells[:n_bins]
-        stored = copy_cells(matrix, histogram, feature, np.int64(0), node.sums[0], cells)
-        if place.is_shared == 1 and stored == 0:
-            return  # all rows have the value 0
-    missing = np.int64(0)
+    start, stop = place.first_cell, place.first_cell + n_bins - place.is_shared
     if matrix.has_missing[feature] == 1:
-        missing = cells[n_bins - 1]
-        cells = cells[: n_bins - 1]
-    if _FEW * node.n_rows < len(cells):
-        n_occupied = list_few(cells, scratch.bins, first_sums)
-    else:
-        n_occupied = list_many(cells, scratch.bins, first_sums)
+        stop -= 1
+        missing = histogram[0, stop * histogram.shape[1] // matrix.cell_starts[-1]]
+    n_occupied = list_bins(matrix, histogram, node, feature, (start, stop), scratch)
+    if n_occupied < 2 and missing == 0:
+        return
+    bins, first_sums, gains = scratch.bins[:n_occupied], scratch.sums[0], scratch.gains
     first, last = np.int64(0), np.int64(n_occupied)  # the first place, one after the last
+    one_hot, most_listed = False, last
+    if matrix.n_levels[feature] > 0:
+        one_hot = is_one_hot(search, feature)
+        most_listed = last if one_hot else search.params.max_cat_threshold
+        last = order_levels(search, feature, histogram, (start, stop), bins, scratch)
     if search.params.extra_trees == 1:
         first = draw_place(feature, node, np.int64(missing == 0), last)
         last = min(first + 1, last)
-    sums, gains = first_sums[first:last], scratch.gains
+    sums = first_sums[first:last]
     # rounding must not hide a split that is better by the last bit
     least = max(best.gain, _NO_GAIN) + node.similarity
     least -= _SLACK * abs(least)
@@ -282,15 +339,16 @@ def scan_feature(search, node, histogram, feature, scratch, best):
     if not may_be_better:
         return
     if n_outputs > 1:
-        list_others(search, node, histogram, feature, n_occupied, scratch)
+        list_others(search, node, histogram, feature, (start, stop), bins, scratch)
     sign = search.rules.signs[feature]
     for default_left in range(n_directions):
         if n_outputs > 1:
-            last_cell = cell_of_bin(place, n_bins - 1)
-            missing_cell = last_cell if default_left == 1 else np.int64(-1)
+            missing_cell = stop if default_left == 1 else np.int64(-1)
             add_others(search, node, histogram, sign, missing_cell, (first, last), scratch)
         left_start, own_gains = missing * default_left, gains[default_left]
         compute_gains(search, node, sign, left_start, sums, scratch.others, own_gains)
+        if 2 * most_listed < n_occupied:
+            forbid_long_lists((first, n_occupied), most_listed, own_gains)
     best_gain, best_position, best_direction = best.gain, -1, 0
     for position in range(last - first):
         for default_left in range(n_directions):
@@ -298,13 +356,11 @@ def scan_feature(search, node, histogram, feature, scratch, best):
             if gain > best_gain:
                 best_gain, best_position, best_direction = gain, position, default_left
     if best_position >= 0:
-        place = first + best_position
         best.gain = best_gain
         best.left_sum = missing * best_direction + sums[best_position]
-        best.feature = feature
-        best.bin = scratch.bins[place]
-        best.below = scratch.bins[place - 1] if place > 0 else -1
         best.default_left = best_direction
+        totals = (node.sums[0], missing)
+        describe_split(search, totals, feature, first + best_position, bins, scratch, best)
 
 
 @kernel
@@ -335,6 +391,7 @@ def search_task(search, workspace, columns, task, rank):
         scratch.bins[rank],
         scratch.gains[rank],
         scratch.others[rank],
+        scratch.levels[len(scratch.candidates) + rank :],
     )
     best = own.best[0]
     best.gain = -np.inf
@@ -346,6 +403,8 @@ def search_task(search, workspace, columns, task, rank):
     for index in range(n_features * chunk // n_chunks, n_features * (chunk + 1) // n_chunks):
         scan_feature(search, searched, histogram, features[index], own, best)
     scratch.candidates[task] = best
+    for index in range(best.n_listed if best.gain > -np.inf else 0):
+        scratch.levels[task, index] = own.levels[0, index]
 
 
 @kernel
@@ -365,12 +424,33 @@ def find_splits(team, search, workspace, columns):
     if team.rank == 0:
         for index in range(counts.n_searched):
             node = tree.searched[index]
-            tree.splits[node] = candidates[index * counts.n_chunks]
-            for chunk in range(1, counts.n_chunks):
-                candidate = candidates[index * counts.n_chunks + chunk]
-                if candidate.gain > tree.splits[node].gain:
-                    tree.splits[node] = candidate
+            chosen = index * counts.n_chunks
+            for task in range(chosen + 1, chosen + counts.n_chunks):
+                if candidates[task].gain > candidates[chosen].gain:
+                    chosen = task
+            tree.splits[node] = candidates[chosen]
+            for listed in range(tree.levels.shape[1]):
+                tree.levels[node, listed] = workspace.scratch.levels[chosen, listed]
             sum_left_rows(node, search.matrix, workspace)
+
+
+@kernel
+def missing_cell_of(matrix, feature):
+    """Give the cell of a feature's missing values, its last one."""
+    n_bins = matrix.bin_starts[feature + 1] - matrix.bin_starts[feature]
+    return cell_of_bin(matrix.places[feature], n_bins - 1)
+
+
+@kernel
+def sum_below(matrix, histogram, output, total, feature, bin_):
+    """Give the packed sum of a feature's bins below one; `total` is the node's, of the output."""
+    place = matrix.places[feature]
+    first, cell = place.first_cell, cell_of_bin(place, bin_)
+    if place.is_shared == 0 or bin_ <= place.zero_bin:
+        return sum_cells(matrix, histogram, output, first, cell)
+    # without a cell for the bin of 0: all less what is above
+    stop = first + matrix.bin_starts[feature + 1] - matrix.bin_starts[feature] - 1
+    return total - sum_cells(matrix, histogram, output, cell, stop)
 
 
 @kernel
@@ -378,15 +458,17 @@ def sum_left_rows(node, matrix, workspace):
     """Fill the sums of the left child of a node's best split, if there is one."""
     tree, split = workspace.tree, workspace.tree.splits[node]
     tree.sums[node, LEFT, 0] = split.left_sum
-    histogram, cells = workspace.pool.histograms[tree.growth[node].slot], workspace.scratch.cells[0]
+    histogram = workspace.pool.histograms[tree.growth[node].slot]
     for output in range(1, tree.sums.shape[2] if split.gain > -np.inf else 0):
-        total, feature = tree.sums[node, OWN, output], split.feature
-        copy_cells(matrix, histogram, feature, output, total, cells)
-        left_sum = np.int64(0)
-        for bin_ in range(split.bin):
-            left_sum += cells[bin_]
+        if split.n_listed >= 0:
+            levels = tree.levels[node, : split.n_listed]
+            left_sum = sum_levels(matrix, histogram, output, split.feature, levels)
+        else:
+            total = tree.sums[node, OWN, output]
+            left_sum = sum_below(matrix, histogram, output, total, split.feature, split.bin)
         if split.default_left == 1:
-            left_sum += cells[matrix.bin_starts[feature + 1] - matrix.bin_starts[feature] - 1]
+            cell = missing_cell_of(matrix, split.feature)
+            left_sum += sum_cells(matrix, histogram, output, cell, cell + 1)
         tree.sums[node, LEFT, output] = left_sum
 
 

@@ -31,8 +31,11 @@ def test_both_ways_of_listing_agree(n_bins, share):
 
 
 @pytest.mark.interpreted
-def test_sums_of_another_output_before_the_same_bins():
+@pytest.mark.parametrize("lane", [0, 3])
+def test_sums_of_another_output_before_the_same_bins(lane):
     cells = np.array([0, 5, 0, 7, 2, 0])
+    lanes = np.full((6, 4), 1000)
+    lanes[:, lane] = cells
     sums = np.empty(3, dtype=np.int64)
-    list_sums(cells, np.array([1, 3, 4]), sums)
+    list_sums(lanes.ravel(), 4, lane, np.array([1, 3, 4]), sums)
     assert list(sums) == [0, 5, 12]
