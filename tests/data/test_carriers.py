@@ -354,6 +354,15 @@ def test_categories_of_times_with_zones():
     ]
 
 
+def test_long_columns_of_text():
+    """Short ones go another way."""
+    words = [None if i % 5 == 0 else f"w{i * 7 % 11}" for i in range(1000)]
+    for dtype in (pl.String, pl.Categorical, pl.Enum([f"w{i}" for i in range(12)])):
+        codes, levels = carrier(pl.DataFrame({"a": pl.Series(words, dtype=dtype)})).levels(0)
+        assert decoded(codes, levels) == words
+        assert len(set(levels)) == len(levels) == 11
+
+
 def test_a_dictionary_with_a_missing_level():
     encoded = pa.DictionaryArray.from_arrays([0, 1, 2, None, 2], ["x", None, "y"])
     assert decoded(*carrier(pa.table({"a": encoded})).levels(0)) == ["x", None, "y", None, "y"]

@@ -40,7 +40,12 @@ class ArrowColumn:
 
     def __init__(self, values: pa.Array | pa.ChunkedArray, dtype_name: str = "") -> None:
         self._values = values
-        self.dtype_name = dtype_name or str(values.type)
+        self._dtype_name = dtype_name
+
+    @property
+    def dtype_name(self) -> str:
+        """Name the type as the user's library does."""
+        return self._dtype_name or str(self._values.type)
 
     @cached_property
     def kind(self) -> str:

@@ -144,6 +144,7 @@ class Carrier(ABC):
         if self.n_rows * self.n_columns > SMALL:
             return None
         matrix = np.empty((self.n_rows, self.n_columns), order="F")
+        any_wide = False
         for i in range(self.n_columns):
             column = self.column(i)
             if column.kind != "number":
@@ -152,9 +153,8 @@ class Carrier(ABC):
             matrix[:, i] = values
             if missing is not None:
                 matrix[missing, i] = np.nan
-            if is_wide(values.dtype) and may_be_rounded(matrix[:, i]):
-                return None
-        return matrix
+            any_wide |= is_wide(values.dtype)
+        return None if any_wide and may_be_rounded(matrix) else matrix
 
 
 def is_wide(dtype: np.dtype) -> bool:

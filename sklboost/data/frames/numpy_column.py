@@ -24,8 +24,13 @@ class NumpyColumn:
     ) -> None:
         self._values = values
         self._missing = missing
-        self.dtype_name = dtype_name or str(values.dtype)
+        self._dtype_name = dtype_name
         self.kind = _KINDS.get(values.dtype.kind, "unsupported")
+
+    @property
+    def dtype_name(self) -> str:
+        """Name the dtype as the user's library does."""
+        return self._dtype_name or str(self._values.dtype)
 
     def numbers(self) -> tuple[np.ndarray, np.ndarray | None]:
         """Give the values; long doubles rounded to float64, in the order of this machine's bytes.

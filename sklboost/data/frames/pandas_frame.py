@@ -58,8 +58,10 @@ def _is_wide(dtype: Any) -> bool:
 def pandas_column(series: pd.Series) -> Column:
     """Read a series according to its dtype."""
     dtype = series.dtype
+    if isinstance(dtype, np.dtype):
+        return column_of(series.to_numpy())
     name = str(dtype)
-    if isinstance(dtype, np.dtype | pd.SparseDtype):
+    if isinstance(dtype, pd.SparseDtype):
         return column_of(series.to_numpy(), dtype_name=name)
     if isinstance(dtype, pd.ArrowDtype):
         # pandas has imported pyarrow by then
@@ -88,7 +90,11 @@ class _Discrete:
 
     def __init__(self, series: pd.Series) -> None:
         self._series = series
-        self.dtype_name = str(series.dtype)
+
+    @property
+    def dtype_name(self) -> str:
+        """Name the dtype as pandas does."""
+        return str(self._series.dtype)
 
     def numbers(self) -> tuple[np.ndarray, np.ndarray | None]:
         """Raise TypeError."""
@@ -121,6 +127,8 @@ class PandasCategories(_Discrete):
 
     def levels(self) -> tuple[np.ndarray, np.ndarray]:
         """Give the codes that pandas has, and its categories."""
-        categories = pandas_column(self._series.cat.categories.to_series())
-        codes_of_levels, values = categories.levels()
-        return relabel(self._series.cat.codes.to_numpy(), codes_of_levels), values
+        coded = self._series.array
+        if isinstance(coded.categories.dtype, pd.StringDtype):
+            return coded.codes, coded.categories.to_numpy(object)
+        codes_of_levels, values = pandas_column(coded.categories.to_series()).levels()
+        return relabel(coded.codes, codes_of_levels), values

@@ -10,6 +10,8 @@ from sklboost.data.frames.numpy_column import distinct
 from sklboost.data.frames.objects import ObjectColumn
 
 _INTEGERS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64)
+# So many strings are numbered by Python in less time than it takes to ask polars for it.
+_FEW_ROWS = 256
 _TIMES = (pl.Date, pl.Datetime, pl.Duration, pl.Time)
 
 
@@ -28,9 +30,7 @@ class PolarsFrame(Carrier):
     def read_column(self, i: int) -> Column:
         """Read a series."""
         series = self._frame.to_series(i)
-        if series.dtype == pl.Object:
-            return ObjectColumn(np.fromiter(series.to_list(), dtype=object, count=len(series)))
-        return PolarsColumn(series)
+        return ObjectColumn(_objects(series)) if series.dtype == pl.Object else PolarsColumn(series)
 
     def matrix(self) -> np.ndarray | None:
         """Give what polars gives at once for a small frame of one dtype."""
@@ -97,6 +97,8 @@ class PolarsColumn:
         if self.kind == "time":
             values, missing, unit = self.times()
             return distinct(values.view(unit), missing)
+        if len(self._series) <= _FEW_ROWS:
+            return ObjectColumn(_objects(self._series)).levels()
         series = self._series.cast(pl.Categorical) if self.kind == "text" else self._series
         found = series.drop_nulls().unique()
         # what stands for a string may depend on all that polars has read before
@@ -111,6 +113,10 @@ class PolarsColumn:
     def examples(self) -> list[Any]:
         """Give the first value that is there."""
         return self._series.drop_nulls().head(1).to_list()
+
+
+def _objects(series: pl.Series) -> np.ndarray:
+    return np.fromiter(series.to_list(), dtype=object, count=len(series))
 
 
 def _filled(series: pl.Series) -> tuple[np.ndarray, np.ndarray | None]:
