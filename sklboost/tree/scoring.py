@@ -16,12 +16,28 @@ import numpy as np
 from sklboost.compiling import kernel
 from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.data.binning import apply_cuts, missing_features
-from sklboost.data.features import raw_blocks
+from sklboost.data.blocks import value_array
+from sklboost.data.features import Features, raw_blocks
 from sklboost.data.raw import RawMatrix, raw_matrix
 from sklboost.instructions import prefetch
 from sklboost.parallel import ThreadTeam
-from sklboost.structs import ROUTE_DTYPE, TOP_LEVELS, BinCuts, Model, Trees, records
-from sklboost.tree.assembly import allocate_tops, fill_node_values, fill_routes, fill_tops
+from sklboost.structs import (
+    NO_SETS,
+    ROUTE_DTYPE,
+    TOP_LEVELS,
+    BinCuts,
+    LevelSets,
+    Model,
+    Trees,
+    records,
+)
+from sklboost.tree.assembly import (
+    allocate_tops,
+    fill_node_values,
+    fill_routes,
+    fill_tops,
+    level_bits,
+)
 from sklboost.tree.prediction import WORD, PredictionScratch, add_tree, allocate_scratch
 
 _BLOCK_ROWS = 256
@@ -66,18 +82,17 @@ class NewTrees(NamedTuple):
     place: np.ndarray
 
 
-def lay_out_rows(
-    team: ThreadTeam, X: np.ndarray | BinnedMatrix, cuts: BinCuts, raw_score: np.ndarray
-) -> ScoredRows:
+def lay_out_rows(team: ThreadTeam, X: Features, cuts: BinCuts, raw_score: np.ndarray) -> ScoredRows:
     """Bin rows by the cuts of the training; `raw_score`, what they start from, will be modified."""
     if isinstance(X, BinnedMatrix):
         # for the few values that are looked at, one from the middle of each bin
         raw = raw_matrix(_values_of_bins(team, X))
         bins, has_missing = X.bins.T, X.binning.has_missing
     else:
-        raw = raw_matrix(X)
-        has_missing = missing_features(team, raw)
-        bins = apply_cuts(team, raw, cuts, has_missing).columns
+        # of a table this is a copy: the values that decide are looked at one by one
+        X = value_array(X)
+        raw, has_missing = raw_matrix(X), missing_features(team, X)
+        bins = apply_cuts(team, X, cuts, has_missing).columns
     n_features, n_samples = bins.shape
     n_blocks = -(-n_samples // _BLOCK_ROWS)
     # beyond the last row lie zeros, whose way nobody asks for
@@ -124,9 +139,16 @@ def allocate_new_trees(trees: Trees, n_outputs: int, n_features: int) -> NewTree
         params=trees.params.view(np.recarray),
         n_features=n_features,
         outputs=trees.outputs.view(np.recarray),
+        sets=NO_SETS,
     )
     depth, place = np.empty((2, n_nodes), dtype=np.int64)
     return NewTrees(model, depth, place)
+
+
+def with_sets(new: NewTrees, sets: LevelSets) -> NewTrees:
+    """Give the levels that go left in the new trees."""
+    tops = new.model.tops._replace(bits=level_bits(sets))
+    return new._replace(model=new.model._replace(tops=tops))
 
 
 @kernel
@@ -155,6 +177,8 @@ def lay_out_trees(new, cuts, n_trees, thresholds):
             model.depths[tree] = max(model.depths[tree], new.depth[position])
     for index in range(model.tops.starts[n_trees]):
         split, threshold = model.tops.splits[index], model.tops.thresholds[index]
+        if split.node >= 0:
+            continue  # the bins are the levels
         own_cuts = cuts.cuts[cuts.starts[split.column] : cuts.starts[split.column + 1]]
         bin_ = np.searchsorted(own_cuts, threshold, side="right")
         # from a cut on, all values of the bin are on the right

@@ -62,7 +62,7 @@ def train(loss, X, y, weight=NO_WEIGHT, n_rounds=4, seed=0, watched=True, **chan
         make_estimator=None,
     )
     with ThreadTeam(1) as team:
-        matrix, cuts = bin_matrix(team, raw_matrix(X), weight, 256)
+        matrix, cuts = bin_matrix(team, X, weight, 256)
         rules, seeds = feature_rules(X.shape[1]), (seed, seed)
         learnt = (matrix, cuts, y, weight, raw_score, loss, settings, rules)
         problem = Problem(*learnt, *seeds, X, None)
