@@ -11,7 +11,7 @@ from sklboost.compiling import kernel
 from sklboost.data.binning import bin_values, zero_bins
 from sklboost.data.bundling import bundle_features, cell_of_bin
 from sklboost.data.raw import read_only
-from sklboost.data.sparse_cuts import find_sparse_cuts
+from sklboost.data.sparse_cuts import cut_entries
 from sklboost.data.sparse_table import Entries, SparseTable
 from sklboost.parallel import ThreadTeam, next_task
 from sklboost.structs import PLACE_DTYPE, BinCuts, TrainingBins, records
@@ -34,7 +34,7 @@ def bin_sparse(
     n_samples, n_features = table.shape
     entries = table.by_feature()
     features = np.repeat(np.arange(n_features, dtype=np.int32), np.diff(entries.starts))
-    cuts, has_missing = find_sparse_cuts(team, entries, n_samples, weight, max_bin)
+    cuts, has_missing = cut_entries(team, entries, n_samples, weight, max_bin)
     bins = np.empty(len(features), dtype=np.uint16)
     team.run(find_bins, entries, cuts, bins)
     kept = bins != zero_bins(cuts)[features]

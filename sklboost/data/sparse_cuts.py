@@ -18,7 +18,7 @@ from sklboost.data.cuts import (
     join_cuts,
     rows_to_look_at,
 )
-from sklboost.data.sparse_table import Entries
+from sklboost.data.sparse_table import Entries, SparseTable
 from sklboost.parallel import ThreadTeam, next_task
 from sklboost.structs import BinCuts
 
@@ -42,16 +42,14 @@ class _Looked(NamedTuple):
 
 
 def find_sparse_cuts(
-    team: ThreadTeam, entries: Entries, n_samples: int, weight: np.ndarray, max_bin: int
+    team: ThreadTeam, table: SparseTable, weight: np.ndarray, max_bin: int
 ) -> tuple[BinCuts, np.ndarray]:
     """Find the cuts of every feature, and which features have missing values.
 
     Parameters
     ----------
     team : ThreadTeam
-    entries : Entries
-        By features.
-    n_samples : int
+    table : SparseTable
     weight : ndarray of float64, shape (n_samples,) or (0,)
         Positive. Empty: all 1.
     max_bin : int
@@ -62,7 +60,15 @@ def find_sparse_cuts(
     has_missing : ndarray of int64, shape (n_features,)
         1 where a feature has missing values, in any row.
     """
-    has_missing = find_missing_entries(entries)
+    return cut_entries(team, table.by_feature(), len(table), weight, max_bin)
+
+
+def cut_entries(
+    team: ThreadTeam, entries: Entries, n_samples: int, weight: np.ndarray, max_bin: int
+) -> tuple[BinCuts, np.ndarray]:
+    """Do what :func:`find_sparse_cuts` does for entries that are listed by features."""
+    n_missing = np.concatenate([[0], np.cumsum(np.isnan(entries.values))])[entries.starts]
+    has_missing = (np.diff(n_missing) > 0).astype(np.int64)
     rows, in_sample = rows_to_look_at(n_samples), np.empty(0, dtype=bool)
     if len(rows) < n_samples:
         in_sample = np.zeros(n_samples, dtype=bool)
@@ -71,12 +77,6 @@ def find_sparse_cuts(
     found: list[FeatureCuts] = [None] * len(has_missing)  # type: ignore[list-item]
     team.run(_cut_features, looked, n_samples, max_bin, has_missing, found)
     return join_cuts(found, np.zeros_like(has_missing)), has_missing
-
-
-def find_missing_entries(entries: Entries) -> np.ndarray:
-    """Tell for each feature (int64) by 1 that it has missing values, by 0 that it has none."""
-    n_missing = np.concatenate([[0], np.cumsum(np.isnan(entries.values))])[entries.starts]
-    return (np.diff(n_missing) > 0).astype(np.int64)
 
 
 def _cut_features(team, looked, n_samples, max_bin, has_missing, found):

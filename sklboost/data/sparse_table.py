@@ -88,6 +88,12 @@ class SparseTable:
         """Choose rows by a slice, an array of their numbers or a mask; their values are copied."""
         return SparseTable(self._rows[rows])
 
+    def with_missing(self, marker: float) -> "SparseTable":
+        """Give a copy in which a value other than 0 is missing."""
+        rows = self._rows.copy()
+        rows.data[rows.data == marker] = np.nan
+        return SparseTable(rows)
+
     @property
     def n_levels(self) -> np.ndarray:
         """Number of levels of each feature, int64: 0, since all are numbers."""

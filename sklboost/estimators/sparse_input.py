@@ -11,6 +11,12 @@ from scipy.sparse import issparse
 
 from sklboost.data.features import Features
 from sklboost.data.sparse_table import SparseTable, sparse_table
+from sklboost.estimators.feature_tables import (
+    Encodings,
+    FeatureSettings,
+    needs_table,
+    unless_plain,
+)
 
 # float64 has all integers up to here, and not the next.
 _LARGEST_EXACT = 2**53
@@ -32,9 +38,32 @@ def check_exact(X: Any) -> None:
         )
 
 
-def as_table(X: Any) -> Any:
-    """Give a CSR matrix or array as a SparseTable, and an array as it is."""
-    return sparse_table(X) if issparse(X) else X
+def read_sparse(X: Any, settings: FeatureSettings, encodings: Encodings) -> SparseTable:
+    """Give a CSR matrix or array of floats as a SparseTable.
+
+    Raises
+    ------
+    ValueError
+        If its values cannot be taken as the numbers that they are.
+    """
+    if settings.missing == 0.0:
+        raise ValueError(
+            "missing=0, and X is sparse: whatever is not stored would be missing, and here an "
+            "absent value is 0; leave `missing` as it is, or pass X.toarray()"
+        )
+    if unless_plain(encodings) is not None:
+        raise ValueError(
+            "X is sparse, and the model was fitted with features that are not just numbers "
+            "(categories, times, or integers beyond 2^53): pass them as they were at fit"
+        )
+    if needs_table(settings._replace(missing=np.nan), None):
+        raise ValueError(
+            f"categorical_features={settings.categorical_features!r}, and X is sparse: its "
+            "features are numbers; encode these categories one-hot, which costs nothing here, or "
+            "pass a frame"
+        )
+    table = sparse_table(X)
+    return table.with_missing(settings.missing) if settings.has_marker else table
 
 
 def check_is_dense(X: Features) -> None:
