@@ -10,6 +10,7 @@ from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.estimators.bin_features import bin_features
 from sklboost.estimators.check_loss import check_loss
 from sklboost.estimators.classifier import XGBClassifierLite
+from sklboost.estimators.feature_tables import UnknownCategoryWarning
 from sklboost.estimators.forests import XGBRFClassifierLite, XGBRFRegressorLite
 from sklboost.estimators.regressor import XGBRegressorLite
 from sklboost.losses.base import Loss
@@ -22,6 +23,7 @@ __all__ = [
     "LearningRateScheduler",
     "Loss",
     "TrainingCallback",
+    "UnknownCategoryWarning",
     "XGBClassifierLite",
     "XGBRFClassifierLite",
     "XGBRFRegressorLite",

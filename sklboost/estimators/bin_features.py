@@ -7,15 +7,25 @@ import numpy as np
 from sklboost.data.binned_matrix import BinnedMatrix, describe_binning
 from sklboost.data.binning import VALUES_PER_THREAD, apply_cuts, missing_features
 from sklboost.data.cuts import find_cuts
+from sklboost.data.frames.carrier import Carrier
+from sklboost.estimators.check_features import named_features
+from sklboost.estimators.feature_tables import FeatureSettings, fit_table, shape_of
 from sklboost.estimators.parameters.about import check_parameters
+from sklboost.estimators.parameters.features import FeatureParameters
 from sklboost.estimators.parameters.training import TrainingParameters
 from sklboost.estimators.parameters.trees import TreeParameters
-from sklboost.estimators.validation import named_features, row_weights
+from sklboost.estimators.validation import row_weights
 from sklboost.parallel import ThreadTeam, n_threads_for
 
 
 def bin_features(
-    X: Any, max_bin: int = 256, sample_weight: Any = None, n_jobs: int | None = None
+    X: Any,
+    max_bin: int = 256,
+    sample_weight: Any = None,
+    n_jobs: int | None = None,
+    *,
+    categorical_features: Any = "from_dtype",
+    missing: float = np.nan,
 ) -> BinnedMatrix:
     """Bin features once, for many fits on the same rows or on parts of them.
 
@@ -34,6 +44,11 @@ def bin_features(
         are given the same is the model that of raw values.
     n_jobs : int, optional
         Most threads to use, as the estimators' parameter.
+    categorical_features : {"from_dtype"} or array-like, default="from_dtype"
+        Which features are categories, as the estimators' parameter. These take it from the result.
+    missing : float, default=NaN
+        A further value that counts as missing, as the estimators' parameter, which must be the same
+        at ``fit``.
 
     Returns
     -------
@@ -76,7 +91,15 @@ def bin_features(
     """
     check_parameters(TreeParameters, {"max_bin": max_bin})
     check_parameters(TrainingParameters, {"n_jobs": n_jobs})
-    X, feature_names = named_features(X, "bin_features")
+    own = {"categorical_features": categorical_features, "missing": missing}
+    check_parameters(FeatureParameters, own)
+    settings = FeatureSettings(categorical_features, True, "missing", missing)
+    source, feature_names = named_features(X, settings, "bin_features")
+    X, encodings = source, None
+    if isinstance(source, Carrier):
+        rows = shape_of(source)
+        learnt_from = row_weights(1.0 if sample_weight is None else sample_weight, rows)
+        X, encodings = fit_table(source, settings, learnt_from, None)
     if sample_weight is None:
         counted, weight = X, np.empty(0)
     else:
@@ -89,4 +112,6 @@ def bin_features(
         if counted is not X:
             has_missing = missing_features(team, X)
         bins = apply_cuts(team, X, cuts, has_missing).rows
-    return BinnedMatrix(bins, describe_binning(cuts, has_missing, max_bin, feature_names))
+    described = (max_bin, feature_names, encodings, missing)
+    binning = describe_binning(cuts, has_missing, *described)
+    return BinnedMatrix(bins, binning)
