@@ -17,7 +17,7 @@ from sklboost.estimators.check_features import features
 from sklboost.estimators.continuing import Continued
 from sklboost.estimators.evaluation_sets import FitArguments
 from sklboost.estimators.feature_rules import read_signs
-from sklboost.estimators.feature_tables import Encodings, feature_names
+from sklboost.estimators.feature_tables import Encodings, feature_names, levels_by_code
 from sklboost.estimators.fitting import fit_estimator
 from sklboost.estimators.parameters.groups import Parameters
 from sklboost.estimators.parameters.names import ChecksNames
@@ -246,9 +246,10 @@ class BaseBooster(CallbackSupportMixin, Parameters, ChecksNames, BaseEstimator, 
         pandas.DataFrame
             XGBoost's columns ``Tree, Node, ID, Feature, Split, Yes, No, Missing, Gain, Cover,
             Category``, and ``Similarity`` and ``Output`` (the leaf weight before the learning rate)
-            of every node. For a leaf, ``Gain`` is its value, as in XGBoost. With linear leaves
-            also ``Shift, Slopes, Centres, Least, Most``: the leaf adds ``Shift`` and the sum of
-            ``slope * (x - centre)`` to its value, no less than ``Least`` and no more than ``Most``.
+            of every node. For a leaf, ``Gain`` is its value, as in XGBoost. ``Category`` lists the
+            levels that go to ``Yes`` in a split on categories. With linear leaves also ``Shift,
+            Slopes, Centres, Least, Most``: the leaf adds ``Shift`` and the sum of ``slope * (x -
+            centre)`` to its value, no less than ``Least`` and no more than ``Most``.
 
         Raises
         ------
@@ -260,7 +261,8 @@ class BaseBooster(CallbackSupportMixin, Parameters, ChecksNames, BaseEstimator, 
             import pandas as pd
         except ImportError as error:
             raise ImportError("trees_to_dataframe needs pandas: pip install pandas") from error
-        return pd.DataFrame(node_table(self.model_, self._feature_names()))
+        levels = levels_by_code(self._encodings)
+        return pd.DataFrame(node_table(self.model_, self._feature_names(), levels))
 
     def verify_monotone(self, constraints: Any = None) -> MonotoneReport:
         """Prove on the finished trees that raw scores are monotone in some features.
