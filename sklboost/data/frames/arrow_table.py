@@ -95,9 +95,7 @@ class ArrowColumn:
             values, missing, unit = self.times()
             return distinct(values.view(unit), missing)
         encoded = self._values if self.kind == "category" else self._values.dictionary_encode()
-        if isinstance(encoded, pa.ChunkedArray):  # each piece may have a dictionary of its own
-            encoded = encoded.unify_dictionaries()
-        array = _in_one_piece(encoded)
+        array = _in_one_piece(encoded)  # with one dictionary for all pieces
         codes = array.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
         if not _is_text(array.dictionary.type):
             codes_of_levels, values = ArrowColumn(array.dictionary).levels()
