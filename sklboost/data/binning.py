@@ -175,5 +175,5 @@ def lay_out_cells(
         has_missing=has_missing,
         lower=bin_values(cuts.lower, n_bins, has_missing),
         upper=bin_values(cuts.upper, n_bins, has_missing),
-        n_levels=cuts.n_levels,
+        n_levels=np.array(cuts.n_levels),  # may be a memory map, and kernels know it as writable
     )
