@@ -109,10 +109,10 @@ class BaseBooster(CallbackSupportMixin, Parameters, ChecksNames, BaseEstimator, 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            An array, a list of rows, or a frame of pandas, polars, Arrow or another library. Columns
-            are numbers, times or categories (`categorical_features`). NaN is a missing value, as is
-            what the frame calls missing; infinity is an ordinary one. Integers and times are exact
-            however large. Or what :func:`sklboost.bin_features` made of them.
+            An array, a list of rows, or a frame of pandas, polars, Arrow or another library.
+            Columns are numbers, times or categories (`categorical_features`). NaN is a missing
+            value, as is what the frame calls missing; infinity is an ordinary one. Integers and
+            times are exact however large. Or what :func:`sklboost.bin_features` made of them.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets: numbers for the regressor, labels of any kind for the classifier. In several
             columns: numbers, or for the classifier labels that a row has (1) or has not (0); NaN
