@@ -59,8 +59,10 @@ _LINEAR_COLUMNS = ("Shift", "Slopes", "Centres", "Least", "Most")
 
 
 def _listed_levels(model: Model, position: int, levels: Sequence[Sequence[Any]]) -> list:
-    listed = model.sets.levels[model.sets.starts[position] : model.sets.starts[position + 1]]
-    return [level for code in sorted(listed.tolist()) for level in levels[code]]
+    bits = model.tops.bits
+    words = bits.words[bits.starts[position] : bits.starts[position + 1]]
+    is_listed = [int(words[code // 64]) >> code % 64 & 1 for code in range(64 * len(words))]
+    return [level for code in np.flatnonzero(is_listed).tolist() for level in levels[code]]
 
 
 def _line(

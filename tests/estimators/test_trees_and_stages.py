@@ -117,6 +117,12 @@ def test_the_table_lists_the_levels_of_a_split():
     # those listed go to Yes
     assert table["Output"][2] < 0 < table["Output"][1]
     assert np.isnan(table["Split"][0])
+    # more than the bits of a word
+    numbers = np.arange(400) % 100
+    X = pd.DataFrame({"number": pd.Categorical(numbers)})
+    one_split = dict(n_estimators=1, max_depth=1, max_cat_threshold=100)
+    model = small(XGBRegressorLite, **one_split).fit(X, (numbers % 3 == 0).astype(float))
+    assert model.trees_to_dataframe()["Category"][0] == list(range(0, 100, 3))
     # levels that share a code are listed one by one
     encoding = Encoding("category", levels=np.array([3, 5, 7]), codes=np.array([0, 1, 1]))
     assert levels_by_code((Encoding(), encoding)) == [[], [[3], [5, 7]]]

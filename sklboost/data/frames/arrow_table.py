@@ -64,15 +64,17 @@ class ArrowColumn:
     def numbers(self) -> tuple[np.ndarray, np.ndarray | None]:
         """Give the values: a view if they are in one piece, even if some are missing."""
         array = _in_one_piece(self._values)
-        missing = _missing(array)
-        if types.is_null(array.type):
+        type_ = array.type
+        if types.is_null(type_):
             return np.full(len(array), np.nan), None
-        if types.is_decimal(array.type):
+        if types.is_decimal(type_):
             return array.cast(pa.float64()).to_numpy(zero_copy_only=False), None
-        if types.is_boolean(array.type):  # eight in a byte
-            filled = array if missing is None else array.fill_null(False)
-            return filled.to_numpy(zero_copy_only=False), missing
-        return _view(array, array.type.to_pandas_dtype()), missing
+        is_packed = types.is_boolean(type_)  # eight in a byte
+        if array.null_count == 0:
+            return array.to_numpy(zero_copy_only=not is_packed), None
+        if is_packed:
+            return array.fill_null(False).to_numpy(zero_copy_only=False), _missing(array)
+        return _view(array, type_.to_pandas_dtype()), _missing(array)
 
     def times(self) -> tuple[np.ndarray, np.ndarray | None, str]:
         """Give what Arrow counts, and in which unit."""
