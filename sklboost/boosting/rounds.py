@@ -259,7 +259,7 @@ class Rounds:
         n_samples = y.shape[1]
         rows = allocate_row_sample(n_samples, params, team.size)
         if params.subsample < 1.0:
-            rows.keys[:] = row_keys(matrix.columns, y, derivatives.weight)
+            rows.keys[:] = row_keys(matrix, y, derivatives.weight)
         columns = allocate_column_sample(rules, team.size)
         n_outputs, n_tree_outputs = len(raw_score), params.n_tree_outputs(len(raw_score))
         self._workspace = allocate_workspace(matrix, params, n_tree_outputs, team.size)

@@ -11,10 +11,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from sklboost.data.raw import RawMatrix, raw_matrix
+from sklboost.data.sparse_table import SparseTable
 from sklboost.data.table import Table
 
 # What values are read from.
-Values = np.ndarray | Table
+Values = np.ndarray | Table | SparseTable
 
 
 def value_blocks(X: Values) -> Iterator[tuple[slice, RawMatrix]]:
