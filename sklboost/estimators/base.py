@@ -109,11 +109,11 @@ class BaseBooster(CallbackSupportMixin, Parameters, ChecksNames, BaseEstimator, 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            An array, a list of rows, or a frame of pandas, polars, Arrow or another library.
-            Columns are numbers, times or categories (`categorical_features`). NaN is a missing
-            value, as is what the frame calls missing; infinity is an ordinary one. Integers and
-            times are exact however large. A matrix or array of scipy.sparse is not made dense: an
-            entry that is absent is 0. Or what :func:`sklboost.bin_features` made of them.
+            An array, a list of rows, a matrix of scipy.sparse (an absent entry is 0), or a frame of
+            pandas, polars, Arrow or another library. Columns are numbers, times or categories
+            (`categorical_features`). NaN is a missing value, as is what the frame calls missing;
+            infinity is an ordinary one. Integers and times are exact however large. Or what
+            :func:`sklboost.bin_features` made of them.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets: numbers for the regressor, labels of any kind for the classifier. In several
             columns: numbers, or for the classifier labels that a row has (1) or has not (0); NaN
@@ -299,7 +299,7 @@ class BaseBooster(CallbackSupportMixin, Parameters, ChecksNames, BaseEstimator, 
         return prove_monotone(self.model_, signs, self._feature_names())
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn what is welcome: missing values, categories, sparse matrices, ..."""
+        """Tell scikit-learn of missing values, categories, sparse matrices, several targets."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = True
