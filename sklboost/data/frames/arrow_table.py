@@ -98,11 +98,13 @@ class ArrowColumn:
             return distinct(values.view(unit), missing)
         encoded = self._values if self.kind == "category" else self._values.dictionary_encode()
         array = _in_one_piece(encoded)  # with one dictionary for all pieces
-        codes = array.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+        codes = _codes(array.indices)
         if not _is_text(array.dictionary.type):
             codes_of_levels, values = ArrowColumn(array.dictionary).levels()
             return relabel(codes, codes_of_levels), values
         values = np.array(array.dictionary.to_pylist(), dtype=object)
+        if array.dictionary.null_count == 0:
+            return codes, values
         is_level = np.array([value is not None for value in values], dtype=bool)
         codes_of_levels = np.where(is_level, np.cumsum(is_level) - 1, -1)
         return relabel(codes, codes_of_levels), values[is_level]
@@ -121,6 +123,15 @@ def _in_one_piece(values: pa.Array | pa.ChunkedArray) -> pa.Array:
     if not isinstance(values, pa.ChunkedArray):
         return values
     return values.chunk(0) if values.num_chunks == 1 else values.combine_chunks()
+
+
+def _codes(indices: pa.Array) -> np.ndarray:
+    """Give the indices, as a view if none is missing; -1 for those that are."""
+    if indices.null_count == 0:
+        return indices.to_numpy()
+    if types.is_unsigned_integer(indices.type):
+        indices = indices.cast(pa.int64())
+    return indices.fill_null(-1).to_numpy()
 
 
 def _missing(array: pa.Array) -> np.ndarray | None:
