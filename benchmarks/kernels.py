@@ -94,7 +94,7 @@ def set_stage(team, dataset, settings):
     parameters = peers.make_estimator(OURS, settings, dataset.task, 1).get_params()
     own = {name: parameters[name] for name in TREE_PARAMETERS}
     params = tree_params(**own, num_parallel_tree=1)
-    matrix, _ = bin_matrix(team, raw_matrix(dataset.X_train), NO_WEIGHT, settings.max_bin)
+    matrix, _ = bin_matrix(team, dataset.X_train, NO_WEIGHT, settings.max_bin)
     y = dataset.y_train.astype(np.float64)
     gradient, hessian = np.empty((2, 1, len(y)), dtype=np.float32)
     to_derive = (np.zeros((1, len(y))), gradient, hessian, allocate_scratch(team.size))
@@ -111,9 +111,8 @@ def training_kernels(team, dataset, settings):
     """Yield the kernels of a fit."""
     stage = set_stage(team, dataset, settings)
     n_rows, n_features = stage.matrix.rows.shape
-    raw, has_missing = raw_matrix(dataset.X_train), stage.matrix.has_missing
-    to_cut = (team, raw, NO_WEIGHT, settings.max_bin, has_missing)
-    to_bin = (team, raw, find_cuts(*to_cut), has_missing)
+    to_cut = (team, dataset.X_train, NO_WEIGHT, settings.max_bin)
+    to_bin = (team, dataset.X_train, *find_cuts(*to_cut))
     yield Kernel("cut points", "value", n_rows * n_features, partial(find_cuts, *to_cut))
     yield Kernel("binning", "value", n_rows * n_features, partial(apply_cuts, *to_bin))
 

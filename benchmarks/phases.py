@@ -12,9 +12,8 @@ from functools import partial
 import numpy as np
 
 from sklboost.boosting.settings import feature_rules, tree_params
-from sklboost.data.binning import apply_cuts, find_missing
+from sklboost.data.binning import apply_cuts
 from sklboost.data.cuts import find_cuts
-from sklboost.data.raw import raw_matrix
 from sklboost.estimators.fitting import TREE_PARAMETERS
 from sklboost.hashing import hash_key
 from sklboost.losses.gradients import (
@@ -110,7 +109,7 @@ def fit_by_phase(dataset, parameters, n_threads):
     params = tree_params(**own, num_parallel_tree=1)
     with ThreadTeam(n_threads) as team:
         watch = Stopwatch(team)
-        matrix = bin_by_phase(watch, raw_matrix(dataset.X_train), parameters["max_bin"])
+        matrix = bin_by_phase(watch, dataset.X_train, parameters["max_bin"])
         y, loss = dataset.y_train.astype(np.float64), LogLoss()
         raw_score = np.full((1, len(y)), loss.start(y, NO_WEIGHT))
         gradient, hessian = np.empty((2, 1, len(y)), dtype=np.float32)
@@ -128,12 +127,10 @@ def fit_by_phase(dataset, parameters, n_threads):
     return watch, trees
 
 
-def bin_by_phase(watch, raw, max_bin):
+def bin_by_phase(watch, X, max_bin):
     """Return the binned matrix."""
-    team, has_missing = watch.team, np.zeros(raw.n_features, dtype=np.int64)
-    watch.run("cut points", find_missing, raw, has_missing)
-    cuts = watch.time("cut points", find_cuts, team, raw, NO_WEIGHT, max_bin, has_missing)
-    return watch.time("binning", apply_cuts, team, raw, cuts, has_missing)
+    cuts, has_missing = watch.time("cut points", find_cuts, watch.team, X, NO_WEIGHT, max_bin)
+    return watch.time("binning", apply_cuts, watch.team, X, cuts, has_missing)
 
 
 def grow_by_phase(watch, matrix, params, workspace):

@@ -263,12 +263,16 @@ class BinCuts(NamedTuple):
     lower, upper : ndarray of float64, shape (n_cuts_of_all_features + n_features,)
         Smallest and largest value seen in each bin (equal where a bin is one distinct value);
         feature f's begin at ``starts[f] + f``.
+    n_levels : ndarray of int64, shape (n_features,)
+        0 for a feature of numbers. k for categories: the values are the codes 0 to k - 1, each a
+        bin of its own, with that number.
     """
 
     cuts: np.ndarray
     starts: np.ndarray
     lower: np.ndarray
     upper: np.ndarray
+    n_levels: np.ndarray
 
 
 class TrainingBins(NamedTuple):
@@ -286,6 +290,8 @@ class TrainingBins(NamedTuple):
         1 where the last cell of a feature counts its missing values.
     lower, upper : ndarray of float64
         As in :class:`BinCuts`.
+    n_levels : ndarray of int64, shape (n_features,)
+        As in :class:`BinCuts`.
     """
 
     rows: np.ndarray
@@ -294,6 +300,7 @@ class TrainingBins(NamedTuple):
     has_missing: np.ndarray
     lower: np.ndarray
     upper: np.ndarray
+    n_levels: np.ndarray
 
 
 class Model(NamedTuple):

@@ -13,7 +13,7 @@ from typing import NamedTuple, NoReturn
 import numpy as np
 
 from sklboost.compiling import kernel
-from sklboost.data.binned_matrix import BinnedMatrix
+from sklboost.data.features import Features
 from sklboost.losses.base import Loss
 from sklboost.metrics.base import RoundMetric, as_rows
 from sklboost.metrics.compiled import (
@@ -44,7 +44,7 @@ class ValidationSet(NamedTuple):
     Attributes
     ----------
     name : str
-    X : ndarray of float32 or float64, or BinnedMatrix; shape (n_samples, n_features)
+    X : ndarray of float32 or float64, Table or BinnedMatrix; shape (n_samples, n_features)
     y : ndarray of float64, shape (n_samples,) or (n_samples, n_targets)
         As the loss has it; NaN of several targets: not known.
     weight : ndarray of float64, shape (n_samples,) or (0,)
@@ -53,7 +53,7 @@ class ValidationSet(NamedTuple):
     """
 
     name: str
-    X: np.ndarray | BinnedMatrix
+    X: Features
     y: np.ndarray
     weight: np.ndarray
     raw_score: np.ndarray

@@ -16,6 +16,8 @@ from sklboost.boosting.evaluation import Evaluation, ValidationSet, is_compiled
 from sklboost.boosting.rounds import Rounds
 from sklboost.boosting.tree_booster import TreeBooster
 from sklboost.data.binned_matrix import BinnedMatrix
+from sklboost.data.blocks import value_array
+from sklboost.data.features import Features
 from sklboost.data.raw import raw_matrix
 from sklboost.losses.base import Loss
 from sklboost.metrics.base import RoundMetric
@@ -53,7 +55,7 @@ class Problem(NamedTuple):
         Decides the random rounding of gradients.
     sampling_seed : int
         Decides which rows and features are drawn.
-    X : ndarray of float32 or float64, or BinnedMatrix; shape (n_samples, n_features)
+    X : ndarray of float32 or float64, Table or BinnedMatrix; shape (n_samples, n_features)
         What the matrix was made of.
     dropout : Dropout or None
         For ``booster="dart"``.
@@ -69,7 +71,7 @@ class Problem(NamedTuple):
     rules: FeatureRules
     seed: int
     sampling_seed: int
-    X: np.ndarray | BinnedMatrix
+    X: Features
     dropout: Dropout | None
 
 
@@ -223,7 +225,7 @@ class Training:
     def _make_booster(self, team: ThreadTeam) -> TreeBooster:
         problem, plan, raw = self._problem, self.plan, None
         if problem.params.linear_tree == 1 and not isinstance(problem.X, BinnedMatrix):
-            raw = raw_matrix(problem.X)
+            raw = raw_matrix(value_array(problem.X))
         rounds = Rounds(
             team,
             *(problem.matrix, problem.y, problem.weight, problem.loss),

@@ -1,6 +1,7 @@
 """From raw values to bins, in the two layouts of the binned matrix.
 
-In: raw values and, for new data, the cuts. Out: :class:`~sklboost.structs.TrainingBins`.
+In: raw values, block by block, and for new data the cuts. Out:
+:class:`~sklboost.structs.TrainingBins`.
 """
 
 from typing import NamedTuple
@@ -8,8 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from sklboost.compiling import kernel
-from sklboost.data.cuts import find_cuts
-from sklboost.data.raw import RawMatrix, read_only
+from sklboost.data.blocks import Values, value_blocks
+from sklboost.data.cuts import find_cuts, find_missing
+from sklboost.data.raw import read_only
 from sklboost.parallel import ThreadTeam, share
 from sklboost.structs import BinCuts, TrainingBins
 
@@ -20,20 +22,6 @@ _BLOCK_ROWS = 256
 # parts of histograms to be added up. Measured on 2 cores: 28,000 values take 0.77 of the time with
 # two threads, 280,000 take 0.65, 2,800,000 take 0.57; at 8,400 both take the same.
 VALUES_PER_THREAD = 7_000
-
-
-@kernel
-def find_missing(team, raw, has_missing):
-    """Set ``has_missing[feature]`` to 1 where a value is NaN; each member looks at a share."""
-    start, stop = share(team, raw.n_samples)
-    for block in range(start, stop, _BLOCK_ROWS):
-        for feature in range(raw.n_features):
-            n_missing = 0
-            for row in range(block, min(block + _BLOCK_ROWS, stop)):
-                value = raw.values[row * raw.row_step + feature * raw.feature_step]
-                n_missing += value != value
-            if n_missing > 0:
-                has_missing[feature] = 1  # all who write here write 1
 
 
 class BinScratch(NamedTuple):
@@ -75,35 +63,43 @@ def count_not_above(cuts, values, bins):
 
 
 @kernel
-def fill_bins(team, raw, cuts, scratch, matrix):
-    """Fill both layouts of `matrix` with the bins of the raw values; each member a share of rows.
+def fill_bins(team, raw, first_row, cuts, scratch, matrix):
+    """Fill both layouts of `matrix` with the bins of a block of rows; each member a share of them.
 
-    `cuts` are padded, one row a feature.
+    The block begins at `first_row` of the matrix. `cuts` are padded, one row a feature.
     """
     start, stop = share(team, raw.n_samples)
     for block in range(start, stop, _BLOCK_ROWS):
-        n_rows = min(_BLOCK_ROWS, stop - block)
+        n_rows, row = min(_BLOCK_ROWS, stop - block), first_row + block
         values, bins = scratch.values[team.rank, :n_rows], scratch.bins[team.rank, :n_rows]
         for feature in range(raw.n_features):
             first = block * raw.row_step + feature * raw.feature_step
             for position in range(n_rows):
                 values[position] = raw.values[first + position * raw.row_step]
-            count_not_above(cuts[feature], values, bins)
+            if matrix.n_levels[feature] == 0:
+                count_not_above(cuts[feature], values, bins)
+            else:
+                for position in range(n_rows):
+                    bins[position] = np.int64(values[position])  # a code is its bin
             last_bin = matrix.cell_starts[feature + 1] - matrix.cell_starts[feature] - 1
             for position in range(n_rows):
                 value = values[position]
                 bin_ = last_bin if value != value else bins[position]
-                matrix.columns[feature, block + position] = bin_
-                matrix.rows[block + position, feature] = bin_
+                matrix.columns[feature, row + position] = bin_
+                matrix.rows[row + position, feature] = bin_
 
 
 def _padded_cuts(cuts: BinCuts) -> np.ndarray:
-    """Give the cuts of each feature, padded with NaN to one common length 2^k - 1."""
-    longest = int(np.diff(cuts.starts).max())
+    """Give the cuts of each feature, padded with NaN to one common length 2^k - 1.
+
+    Those of categories are not looked for: their bins are known, and they may be many.
+    """
+    n_cuts = np.where(cuts.n_levels > 0, 0, np.diff(cuts.starts))
+    longest = int(n_cuts.max())
     padded = np.full((len(cuts.starts) - 1, 2 ** longest.bit_length() - 1), np.nan)
     for feature, row in enumerate(padded):
-        own = cuts.cuts[cuts.starts[feature] : cuts.starts[feature + 1]]
-        row[: len(own)] = own
+        first = cuts.starts[feature]
+        row[: n_cuts[feature]] = cuts.cuts[first : first + n_cuts[feature]]
     return padded
 
 
@@ -114,43 +110,43 @@ def _cell_values(values: np.ndarray, n_bins: np.ndarray, has_missing: np.ndarray
 
 
 def bin_matrix(
-    team: ThreadTeam, raw: RawMatrix, weight: np.ndarray, max_bin: int
+    team: ThreadTeam, X: Values, weight: np.ndarray, max_bin: int
 ) -> tuple[TrainingBins, BinCuts]:
-    """Find the cuts of the raw values and bin them; give both.
+    """Find the cuts of the values and bin them; give both.
 
     Parameters
     ----------
     team : ThreadTeam
-    raw : RawMatrix
+    X : ndarray of float32 or float64, or Table; shape (n_samples, n_features)
     weight : ndarray of float64, shape (n_samples,) or (0,)
         Positive weights of the rows; empty: all 1.
     max_bin : int
         2 to 65,535.
     """
-    has_missing = missing_features(team, raw)
-    cuts = find_cuts(team, raw, weight, max_bin, has_missing)
-    return apply_cuts(team, raw, cuts, has_missing), cuts
+    cuts, has_missing = find_cuts(team, X, weight, max_bin)
+    return apply_cuts(team, X, cuts, has_missing), cuts
 
 
-def missing_features(team: ThreadTeam, raw: RawMatrix) -> np.ndarray:
+def missing_features(team: ThreadTeam, X: Values) -> np.ndarray:
     """Tell for each feature (int64) by 1 that it has missing values, by 0 that it has none."""
-    has_missing = np.zeros(raw.n_features, dtype=np.int64)
-    team.run(find_missing, raw, has_missing)
+    has_missing = np.zeros(X.shape[1], dtype=np.int64)
+    for _, raw in value_blocks(X):
+        team.run(find_missing, raw, has_missing)
     return has_missing
 
 
-def apply_cuts(
-    team: ThreadTeam, raw: RawMatrix, cuts: BinCuts, has_missing: np.ndarray
-) -> TrainingBins:
-    """Bin raw values by given cuts. Codes are uint8 where all fit, else uint16."""
+def apply_cuts(team: ThreadTeam, X: Values, cuts: BinCuts, has_missing: np.ndarray) -> TrainingBins:
+    """Bin values by given cuts. Codes are uint8 where all fit, else uint16."""
     n_cells = np.diff(cuts.starts) + 1 + has_missing
     dtype = np.uint8 if n_cells.max() <= 256 else np.uint16
-    rows = np.empty((raw.n_samples, raw.n_features), dtype=dtype)
-    columns = np.empty((raw.n_features, raw.n_samples), dtype=dtype)
+    rows = np.empty(X.shape, dtype=dtype)
+    columns = np.empty(X.shape[::-1], dtype=dtype)
     matrix = lay_out_cells(rows, columns, cuts, has_missing)
     shape = (team.size, _BLOCK_ROWS)
     scratch = BinScratch(np.empty(shape), np.empty(shape, dtype=np.int64))
-    team.run(fill_bins, raw, _padded_cuts(cuts), scratch, matrix)
+    padded = _padded_cuts(cuts)
+    for block, raw in value_blocks(X):
+        team.run(fill_bins, raw, block.start, padded, scratch, matrix)
     return matrix._replace(rows=read_only(rows))
 
 
@@ -168,4 +164,5 @@ def lay_out_cells(
         has_missing=has_missing,
         lower=_cell_values(cuts.lower, n_bins, has_missing),
         upper=_cell_values(cuts.upper, n_bins, has_missing),
+        n_levels=cuts.n_levels,
     )

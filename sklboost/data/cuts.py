@@ -1,12 +1,12 @@
 """Cut points: where the values of each feature are divided into bins.
 
-In: raw values (float32 or float64, NaN is missing) and the weights of the rows. Out:
-:class:`~sklboost.structs.BinCuts`.
+In: raw values (float32 or float64, NaN is missing), block by block, and the weights of the rows.
+Out: :class:`~sklboost.structs.BinCuts`.
 
 Every distinct value is a bin where there are at most `max_bin`; otherwise bins of about equal
 weight. With many rows a sample decides, chosen by a hash of the row number, so that the choice does
 not depend on how rows are divided among threads or machines; a feature of few values in the sample
-is then looked at whole.
+is then looked at whole. Every level of a category is a bin.
 """
 
 import math
@@ -15,12 +15,14 @@ from typing import NamedTuple
 import numpy as np
 
 from sklboost.compiling import kernel
-from sklboost.data.raw import RawMatrix, raw_column
+from sklboost.data.blocks import Values, levels_of, value_blocks, value_column
 from sklboost.hashing import mix_bits
 from sklboost.parallel import ThreadTeam, next_task, share
 from sklboost.structs import BinCuts
 
 _SAMPLE_ROWS = 200_000
+# Values are looked at in blocks that stay in the first-level cache.
+_BLOCK_ROWS = 256
 
 
 class FeatureCuts(NamedTuple):
@@ -168,6 +170,12 @@ def fill_midpoints(lower, upper, cuts):
         cuts[bin_] = midpoint(upper[bin_], lower[bin_ + 1])
 
 
+def cut_levels(n_levels: int) -> FeatureCuts:
+    """Give the cuts of categories: halfway between neighbouring codes, so that a bin is a code."""
+    codes = np.arange(n_levels, dtype=np.float64)
+    return FeatureCuts(codes[1:] - 0.5, codes, codes)
+
+
 @kernel
 def sample_rows(n_samples, rows):
     """List about ``len(rows)`` of the rows, chosen by a hash of their number; return how many."""
@@ -181,57 +189,109 @@ def sample_rows(n_samples, rows):
 
 
 @kernel
-def copy_rows(team, raw, rows, sample):
-    """Fill ``sample[feature, i]`` with the value of row ``rows[i]``; each member a share."""
+def find_missing(team, raw, has_missing):
+    """Set ``has_missing[feature]`` to 1 where a value is NaN; each member looks at a share."""
+    start, stop = share(team, raw.n_samples)
+    for block in range(start, stop, _BLOCK_ROWS):
+        for feature in range(raw.n_features):
+            n_missing = 0
+            for row in range(block, min(block + _BLOCK_ROWS, stop)):
+                value = raw.values[row * raw.row_step + feature * raw.feature_step]
+                n_missing += value != value
+            if n_missing > 0:
+                has_missing[feature] = 1  # all who write here write 1
+
+
+@kernel
+def copy_rows(team, raw, rows, first, sample):
+    """Fill ``sample[feature, first + i]`` with the values of row ``rows[i]``; each a share."""
     start, stop = share(team, len(rows))
     for position in range(start, stop):
-        first = rows[position] * raw.row_step
+        of_row = rows[position] * raw.row_step
         for feature in range(raw.n_features):
-            sample[feature, position] = raw.values[first + feature * raw.feature_step]
+            sample[feature, first + position] = raw.values[of_row + feature * raw.feature_step]
 
 
-def _cut_features(team, raw, weight, sample, sample_weight, max_bin, has_missing, found):
-    is_part = sample.shape[1] < raw.n_samples
+class Survey(NamedTuple):
+    """What is known of the values before they are cut.
+
+    Attributes
+    ----------
+    has_missing : ndarray of int64, shape (n_features,)
+        1 where a feature has missing values, in any row.
+    rows : ndarray of int64, shape (n_chosen,)
+        The rows that are looked at more closely, increasing.
+    sample : ndarray of float32 or float64, shape (n_features, n_chosen)
+        Their values.
+    """
+
+    has_missing: np.ndarray
+    rows: np.ndarray
+    sample: np.ndarray
+
+
+def survey_values(team: ThreadTeam, X: Values) -> Survey:
+    """Look at all values once, block by block."""
+    n_samples, n_features = X.shape
+    rows = np.arange(n_samples)
+    if n_samples > _SAMPLE_ROWS:
+        # the number that the hash picks varies by its square root: 450 around 200,000
+        rows = np.empty(_SAMPLE_ROWS + 5000, dtype=np.int64)
+        rows = rows[: sample_rows(n_samples, rows)]
+    has_missing = np.zeros(n_features, dtype=np.int64)
+    sample = np.empty((n_features, len(rows)), dtype=X.dtype)
+    for block, raw in value_blocks(X):
+        team.run(find_missing, raw, has_missing)
+        first, stop = np.searchsorted(rows, (block.start, block.stop))
+        team.run(copy_rows, raw, rows[first:stop] - block.start, int(first), sample)
+    return Survey(has_missing, rows, sample)
+
+
+def _cut_features(team, X, weight, survey, n_levels, max_bin, found):
+    rows, is_part = survey.rows, len(survey.rows) < len(X)
+    sample_weight = weight[rows] if len(weight) > 0 else weight
     while (feature := next_task(team, 0)) < len(found):
-        missing = bool(has_missing[feature])
-        cuts = cut_feature(sample[feature], sample_weight, max_bin, missing)
+        if n_levels[feature] > 0:
+            found[feature] = cut_levels(n_levels[feature])
+            continue
+        missing = bool(survey.has_missing[feature])
+        cuts = cut_feature(survey.sample[feature], sample_weight, max_bin, missing)
         if is_part and (cuts.lower == cuts.upper).all():
             # few values: a rare one may not be in the sample, and each is to have a bin of its own
-            cuts = cut_feature(raw_column(raw, feature), weight, max_bin, missing)
+            cuts = cut_feature(value_column(X, feature), weight, max_bin, missing)
         found[feature] = cuts
 
 
 def find_cuts(
-    team: ThreadTeam, raw: RawMatrix, weight: np.ndarray, max_bin: int, has_missing: np.ndarray
-) -> BinCuts:
-    """Find the cuts of every feature.
+    team: ThreadTeam, X: Values, weight: np.ndarray, max_bin: int
+) -> tuple[BinCuts, np.ndarray]:
+    """Find the cuts of every feature, and which features have missing values.
 
     Parameters
     ----------
     team : ThreadTeam
-    raw : RawMatrix
+    X : ndarray of float32 or float64, or Table; shape (n_samples, n_features)
     weight : ndarray of float64, shape (n_samples,) or (0,)
         Positive. Empty: all 1.
     max_bin : int
+        Of numbers; categories have a bin for each level.
+
+    Returns
+    -------
+    cuts : BinCuts
     has_missing : ndarray of int64, shape (n_features,)
         1 where a feature has missing values, in any row.
     """
-    rows = np.arange(raw.n_samples)
-    if raw.n_samples > _SAMPLE_ROWS:
-        # the number that the hash picks varies by its square root: 450 around 200,000
-        rows = np.empty(_SAMPLE_ROWS + 5000, dtype=np.int64)
-        rows = rows[: sample_rows(raw.n_samples, rows)]
-    sample_weight = weight[rows] if len(weight) > 0 else weight
-    sample = np.empty((raw.n_features, len(rows)), dtype=raw.values.dtype)
-    team.run(copy_rows, raw, rows, sample)
-    found: list[FeatureCuts] = [None] * raw.n_features  # type: ignore[list-item]
-    task = (raw, weight, sample, sample_weight, max_bin, has_missing, found)
-    team.run(_cut_features, *task)
-    starts = np.zeros(raw.n_features + 1, dtype=np.int64)
+    survey, n_levels = survey_values(team, X), levels_of(X)
+    found: list[FeatureCuts] = [None] * X.shape[1]  # type: ignore[list-item]
+    team.run(_cut_features, X, weight, survey, n_levels, max_bin, found)
+    starts = np.zeros(len(found) + 1, dtype=np.int64)
     np.cumsum([len(feature.cuts) for feature in found], out=starts[1:])
-    return BinCuts(
+    cuts = BinCuts(
         np.concatenate([feature.cuts for feature in found]),
         starts,
         np.concatenate([feature.lower for feature in found]),
         np.concatenate([feature.upper for feature in found]),
+        n_levels,
     )
+    return cuts, survey.has_missing

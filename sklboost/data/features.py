@@ -1,7 +1,8 @@
 """What a fit and a prediction ask of features, be they raw values or bins that were made before.
 
-In: a 2-D float array or a :class:`~sklboost.data.binned_matrix.BinnedMatrix`. Out: the bins that a
-tree is grown from, or blocks of values that go down the trees.
+In: a 2-D float array, a :class:`~sklboost.data.table.Table` or a
+:class:`~sklboost.data.binned_matrix.BinnedMatrix`. Out: the bins that a tree is grown from, or
+blocks of values that go down the trees.
 
 The one idea: for prediction a bin becomes a value again, one from its middle. No threshold of a
 tree divides the values of a bin, so they all go where this one goes.
@@ -14,32 +15,35 @@ import numpy as np
 from sklboost.compiling import kernel
 from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.data.binning import bin_matrix, lay_out_cells
+from sklboost.data.blocks import Values, value_blocks
 from sklboost.data.raw import RawMatrix, raw_matrix
+from sklboost.data.table import BLOCK_VALUES, Table, join_tables, table_of
 from sklboost.parallel import ThreadTeam, share
 from sklboost.structs import BinCuts, TrainingBins
 
+# What fits and predictions take.
+Features = Values | BinnedMatrix
+
 # Rows are transposed in blocks that stay in the first-level cache.
 _BLOCK_ROWS = 256
-# Bins become values in blocks of 8 MB: enough work for a team, little beside a large matrix.
-_BLOCK_VALUES = 2**20
 
 
 def training_bins(
-    team: ThreadTeam, X: np.ndarray | BinnedMatrix, weight: np.ndarray, max_bin: int
+    team: ThreadTeam, X: Features, weight: np.ndarray, max_bin: int
 ) -> tuple[TrainingBins, BinCuts]:
     """Give the bins of the training rows in both layouts, and how values become bins.
 
     Parameters
     ----------
     team : ThreadTeam
-    X : ndarray of float32 or float64, or BinnedMatrix; shape (n_samples, n_features)
+    X : ndarray of float32 or float64, Table or BinnedMatrix; shape (n_samples, n_features)
     weight : ndarray of float64, shape (n_samples,) or (0,)
         Decides on the cuts of raw values. Empty: all 1.
     max_bin : int
         For raw values; a BinnedMatrix has its own.
     """
     if not isinstance(X, BinnedMatrix):
-        return bin_matrix(team, raw_matrix(X), weight, max_bin)
+        return bin_matrix(team, X, weight, max_bin)
     columns = np.empty(X.shape[::-1], dtype=X.dtype)
     team.run(fill_columns, X.bins, columns)
     # a copy: kernels know this one as writable, and here it may be a memory map
@@ -58,17 +62,17 @@ def fill_columns(team, rows, columns):
                 columns[feature, row] = rows[row, feature]
 
 
-def raw_blocks(team: ThreadTeam, X: np.ndarray | BinnedMatrix) -> Iterator[tuple[slice, RawMatrix]]:
+def raw_blocks(team: ThreadTeam, X: Features) -> Iterator[tuple[slice, RawMatrix]]:
     """Yield ranges of rows and their values, which the next block overwrites.
 
-    Raw values are one block, as they are; bins become float64 values a block at a time.
+    An array is one block, as it is; bins become float64 values a block at a time.
     """
     if not isinstance(X, BinnedMatrix):
-        yield slice(0, len(X)), raw_matrix(X)
+        yield from value_blocks(X)
         return
     cells = lay_out_cells(X.bins, X.bins.T, X.binning.cuts, X.binning.has_missing)
     cell_values = _middles(cells.lower, cells.upper)
-    n_rows = max(1, _BLOCK_VALUES // X.shape[1])
+    n_rows = max(1, BLOCK_VALUES // X.shape[1])
     values = np.empty((min(n_rows, len(X)), X.shape[1]))
     for start in range(0, len(X), n_rows):
         rows = slice(start, min(start + n_rows, len(X)))
@@ -95,3 +99,23 @@ def _middles(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
         middle = lower / 2.0 + upper / 2.0  # halved first: their sum may overflow
     # subnormal halves are rounded; and fmax and fmin prefer numbers to NaN
     return np.fmin(np.fmax(middle, lower), upper)
+
+
+def join_rows(X: Features, other: Features) -> Features:
+    """Put rows behind others of the same features: a copy of both.
+
+    Raises
+    ------
+    ValueError
+        If only one of them is a BinnedMatrix.
+    """
+    if isinstance(X, BinnedMatrix) and isinstance(other, BinnedMatrix):
+        return BinnedMatrix(np.concatenate([X.bins, other.bins]), X.binning)
+    if isinstance(X, BinnedMatrix) or isinstance(other, BinnedMatrix):
+        raise ValueError(
+            "refit=True joins the rows of X and of the validation data: pass both as raw "
+            "values, or both as rows of one BinnedMatrix"
+        )
+    if isinstance(X, np.ndarray) and isinstance(other, np.ndarray):
+        return np.concatenate([X, other])
+    return join_tables(*(own if isinstance(own, Table) else table_of(own) for own in (X, other)))

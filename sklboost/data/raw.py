@@ -41,9 +41,3 @@ def read_only(array: np.ndarray) -> np.ndarray:
     view = np.asarray(array).view()
     view.flags.writeable = False
     return view
-
-
-def raw_column(raw: RawMatrix, feature: int) -> np.ndarray:
-    """Give a view of one feature's values, shape (n_samples,)."""
-    start = feature * raw.feature_step
-    return raw.values[start : start + (raw.n_samples - 1) * raw.row_step + 1 : raw.row_step]

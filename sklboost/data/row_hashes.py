@@ -5,22 +5,25 @@ they are and whether its values are float32 or float64; so a choice by hash does
 order of the rows.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from sklboost.compiling import kernel
 from sklboost.data.binned_matrix import BinnedMatrix
+from sklboost.data.table import Table
 from sklboost.hashing import hash_key, mix_bits
 
 # Values that are converted at a time: small enough for the second-level cache.
 _BLOCK_VALUES = 32_768
 
 
-def hash_rows(X: np.ndarray | BinnedMatrix, y: np.ndarray, seed: int) -> np.ndarray:
+def hash_rows(X: np.ndarray | Table | BinnedMatrix, y: np.ndarray, seed: int) -> np.ndarray:
     """Give a hash of (seed, values, target) of each row.
 
     Parameters
     ----------
-    X : ndarray of float32 or float64, or BinnedMatrix; shape (n_samples, n_features)
+    X : ndarray of float32 or float64, Table or BinnedMatrix; shape (n_samples, n_features)
         Values count as float64: 0.0 equals -0.0, and all NaN are one. Of a BinnedMatrix the bins
         count.
     y : ndarray of float64, shape (n_samples,) or (n_samples, n_targets)
@@ -30,16 +33,27 @@ def hash_rows(X: np.ndarray | BinnedMatrix, y: np.ndarray, seed: int) -> np.ndar
     -------
     ndarray of uint32, shape (n_samples,)
     """
-    values = X.bins if isinstance(X, BinnedMatrix) else X
-    n_samples, n_features = values.shape
+    n_samples, n_features = X.shape
     hashes = np.full(n_samples, hash_key(seed, 0, 0), dtype=np.uint32)
     step = max(64, _BLOCK_VALUES // n_features)
     targets = y.reshape(n_samples, -1)
-    for first in range(0, n_samples, step):
-        rows = slice(first, first + step)
-        mix_values(_words(values[rows].T), hashes[rows])
+    for rows, values in _blocks(X, step):
+        mix_values(_words(values.T), hashes[rows])
         mix_values(_words(targets[rows].T), hashes[rows])
     return hashes
+
+
+def _blocks(
+    X: np.ndarray | Table | BinnedMatrix, n_rows: int
+) -> Iterator[tuple[slice, np.ndarray]]:
+    """Yield ranges of so many rows and their values, or bins."""
+    if isinstance(X, Table):
+        yield from X.blocks(n_rows)
+        return
+    values = X.bins if isinstance(X, BinnedMatrix) else X
+    for first in range(0, len(X), n_rows):
+        rows = slice(first, first + n_rows)
+        yield rows, values[rows]
 
 
 def tell_copies_apart(hashes: np.ndarray, weight: np.ndarray) -> None:

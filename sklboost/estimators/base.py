@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
-from sklboost.data.binned_matrix import BinnedMatrix
+from sklboost.data.features import Features
 from sklboost.estimators.boosters import drops_rounds
 from sklboost.estimators.callback_support import CallbackSupportMixin, with_callbacks
 from sklboost.estimators.continuing import Continued
@@ -318,7 +318,7 @@ class BaseBooster(CallbackSupportMixin, Parameters, ChecksNames, BaseEstimator, 
             add_rounds(model, X, (round_, round_ + 1), raw_score, self.n_jobs)
             yield raw_score
 
-    def _start(self, X: np.ndarray | BinnedMatrix, base_margin: Any) -> np.ndarray:
+    def _start(self, X: Features, base_margin: Any) -> np.ndarray:
         """Give the raw scores before the first tree, shape (n_outputs, n_samples)."""
         model = self.model_
         margin = base_margins(base_margin, X, "")

@@ -7,7 +7,6 @@ import numpy as np
 from sklboost.data.binned_matrix import BinnedMatrix, describe_binning
 from sklboost.data.binning import VALUES_PER_THREAD, apply_cuts, missing_features
 from sklboost.data.cuts import find_cuts
-from sklboost.data.raw import raw_matrix
 from sklboost.estimators.parameters.about import check_parameters
 from sklboost.estimators.parameters.training import TrainingParameters
 from sklboost.estimators.parameters.trees import TreeParameters
@@ -86,10 +85,8 @@ def bin_features(
         # fit leaves rows of weight 0 out; here they need bins, but have no say in the cuts
         counted, weight = (X, weight) if kept.all() else (X[kept], weight[kept])
     with ThreadTeam(n_threads_for(n_jobs, X.size, VALUES_PER_THREAD)) as team:
-        raw, raw_counted = raw_matrix(X), raw_matrix(counted)
-        has_missing = missing_features(team, raw_counted)
-        cuts = find_cuts(team, raw_counted, weight, max_bin, has_missing)
+        cuts, has_missing = find_cuts(team, counted, weight, max_bin)
         if counted is not X:
-            has_missing = missing_features(team, raw)
-        bins = apply_cuts(team, raw, cuts, has_missing).rows
+            has_missing = missing_features(team, X)
+        bins = apply_cuts(team, X, cuts, has_missing).rows
     return BinnedMatrix(bins, describe_binning(cuts, has_missing, max_bin, feature_names))

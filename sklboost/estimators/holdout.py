@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from sklboost.data.binned_matrix import BinnedMatrix
+from sklboost.data.features import Features
 from sklboost.data.row_hashes import hash_rows, tell_copies_apart
 
 # Shares such as 0.07 * 100 are a little more than 7 in floating point; that must not cost a row.
@@ -21,7 +21,7 @@ _ROUNDING = 1e-12
 
 
 def hold_out(
-    X: np.ndarray | BinnedMatrix,
+    X: Features,
     y: np.ndarray,
     weight: np.ndarray,
     *,
@@ -40,7 +40,7 @@ def hold_out(
 
     Parameters
     ----------
-    X : ndarray of float32 or float64, or BinnedMatrix; shape (n_samples, n_features)
+    X : ndarray of float32 or float64, Table or BinnedMatrix; shape (n_samples, n_features)
     y : ndarray of float64, shape (n_samples,) or (n_samples, n_targets)
         Targets, or numbers of classes.
     weight : ndarray of float64, shape (n_samples,) or (0,)

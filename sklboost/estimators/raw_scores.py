@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from sklboost.data.binned_matrix import BinnedMatrix
-from sklboost.data.features import raw_blocks
+from sklboost.data.features import Features, raw_blocks
 from sklboost.estimators.validation import check_has_values
 from sklboost.parallel import ThreadTeam, n_threads_for
 from sklboost.structs import Model
@@ -31,7 +30,7 @@ def starting_scores(base_score: np.ndarray, margin: np.ndarray, n_samples: int) 
 
 def add_rounds(
     model: Model,
-    X: np.ndarray | BinnedMatrix,
+    X: Features,
     rounds: tuple[int, int],
     raw_score: np.ndarray,
     n_jobs: int | None,
@@ -54,7 +53,7 @@ def add_rounds(
             raw_score[:, rows] = scores
 
 
-def leaves(model: Model, X: np.ndarray | BinnedMatrix, n_jobs: int | None) -> np.ndarray:
+def leaves(model: Model, X: Features, n_jobs: int | None) -> np.ndarray:
     """Give the leaf that each row reaches in each tree, int32, shape (n_samples, n_trees)."""
     found = np.empty((len(X), model.n_trees), dtype=np.int32)
     with ThreadTeam(n_threads_for(n_jobs, found.size, _LEAVES_PER_THREAD)) as team:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklboost.boosting.callbacks import EarlyStopping
-from sklboost.data.binned_matrix import BinnedMatrix
+from sklboost.data.features import Features, join_rows
 from sklboost.estimators.continuing import (
     Continued,
     check_continued,
@@ -38,7 +38,7 @@ class Rows(NamedTuple):
 
     Attributes
     ----------
-    X : ndarray of float32 or float64, or BinnedMatrix; shape (n_samples, n_features)
+    X : ndarray of float32 or float64, Table or BinnedMatrix; shape (n_samples, n_features)
     y : ndarray of float64 or uint8, shape (n_samples,) or (n_samples, n_targets)
         As the loss has it; NaN of several targets: not known. Numbers of up to 256 classes: uint8.
     weight : ndarray of float64, shape (n_samples,) or (0,)
@@ -50,7 +50,7 @@ class Rows(NamedTuple):
         Empty: 0, 1, 2, ...
     """
 
-    X: np.ndarray | BinnedMatrix
+    X: Features
     y: np.ndarray
     weight: np.ndarray
     margin: np.ndarray
@@ -75,16 +75,6 @@ class Rows(NamedTuple):
 
     def join(self, other: "Rows") -> "Rows":
         """Put other rows behind these."""
-        if isinstance(self.X, BinnedMatrix) and isinstance(other.X, BinnedMatrix):
-            bins = np.concatenate([self.X.bins, other.X.bins])
-            X: np.ndarray | BinnedMatrix = BinnedMatrix(bins, self.X.binning)
-        elif isinstance(self.X, BinnedMatrix) or isinstance(other.X, BinnedMatrix):
-            raise ValueError(
-                "refit=True joins the rows of X and of the validation data: pass both as raw "
-                "values, or both as rows of one BinnedMatrix"
-            )
-        else:
-            X = np.concatenate([self.X, other.X])
         weight = np.empty(0)
         if len(self.weight) or len(other.weight):
             weight = np.concatenate(
@@ -93,7 +83,7 @@ class Rows(NamedTuple):
         y = np.concatenate([self.y, other.y])
         margin = np.concatenate([self.margin, other.margin])
         numbers = np.concatenate([self.known_numbers, ~other.known_numbers])
-        return Rows(X, y, weight, margin, numbers)
+        return Rows(join_rows(self.X, other.X), y, weight, margin, numbers)
 
     def repeat(self) -> "Rows":
         """Repeat each row as often as its weight says, if that is whole and the sum is small.
@@ -176,7 +166,7 @@ def read_task(
     return FitTask(loss, rows, validation, names, everything, continued, rules, own_seeds)
 
 
-def _check_linear(X: np.ndarray | BinnedMatrix, loss: Loss, rules: FeatureRules) -> None:
+def _check_linear(X: Features, loss: Loss, rules: FeatureRules) -> None:
     """Raise ValueError unless leaves can be linear for such features, this loss, these rules."""
     check_has_values(X)
     if rules.signs.any():

@@ -9,6 +9,7 @@ from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from sklearn.utils.validation import validate_data
 
 from sklboost.data.binned_matrix import BinnedMatrix
+from sklboost.data.features import Features
 from sklboost.estimators.evaluation_sets import FitArguments, GivenSet
 from sklboost.estimators.feature_names import column_names, in_order_of_fit
 from sklboost.estimators.parameters.rules import is_integer
@@ -49,7 +50,7 @@ class CheckedData(NamedTuple):
 
     Attributes
     ----------
-    X : ndarray of float32 or float64, or BinnedMatrix; shape (n_samples, n_features)
+    X : ndarray of float32 or float64, Table or BinnedMatrix; shape (n_samples, n_features)
     y : ndarray, shape (n_samples,) or (n_samples, n_targets)
         Of several targets, float64 or labels of any kind; NaN: not known.
     weight : ndarray of float64, shape (n_samples,) or (0,)
@@ -62,7 +63,7 @@ class CheckedData(NamedTuple):
         Of the rows in the user's data. Empty: 0, 1, 2, ...
     """
 
-    X: np.ndarray | BinnedMatrix
+    X: Features
     y: np.ndarray
     weight: np.ndarray
     base_margin: np.ndarray
@@ -192,7 +193,7 @@ def _remember_binning(estimator: BaseEstimator, X: BinnedMatrix) -> None:
     estimator._binning_digest = X.binning.digest
 
 
-def features(estimator: BaseEstimator, X: Any, name: str = "X") -> np.ndarray | BinnedMatrix:
+def features(estimator: BaseEstimator, X: Any, name: str = "X") -> Features:
     """Check features other than those of the fit: the same number and names, or the same bins.
 
     Parameters
@@ -206,7 +207,7 @@ def features(estimator: BaseEstimator, X: Any, name: str = "X") -> np.ndarray | 
 
     Returns
     -------
-    ndarray of float32 or float64, or BinnedMatrix; shape (n_samples, n_features)
+    ndarray of float32 or float64, Table or BinnedMatrix; shape (n_samples, n_features)
 
     Raises
     ------
@@ -224,7 +225,7 @@ def features(estimator: BaseEstimator, X: Any, name: str = "X") -> np.ndarray | 
         raise kind(f"{name}: {error}") from error
 
 
-def _checked_features(estimator: BaseEstimator, X: Any) -> np.ndarray | BinnedMatrix:
+def _checked_features(estimator: BaseEstimator, X: Any) -> Features:
     if not isinstance(X, BinnedMatrix):
         fitted_names = getattr(estimator, "feature_names_in_", None)
         ordered = None if fitted_names is None else in_order_of_fit(X, fitted_names)
@@ -260,7 +261,7 @@ def _is_plain(estimator: BaseEstimator, X: Any) -> bool:
     )
 
 
-def check_has_values(X: np.ndarray | BinnedMatrix) -> None:
+def check_has_values(X: Features) -> None:
     """Raise ValueError for a BinnedMatrix: leaves that are linear in the values need the values."""
     if isinstance(X, BinnedMatrix):
         raise ValueError(
@@ -282,9 +283,7 @@ def _check_number_of_rows(X: np.ndarray) -> None:
         raise ValueError(f"X has {len(X):,} rows: at most {_MOST_ROWS:,} are supported")
 
 
-def row_weights(
-    sample_weight: Any, X: np.ndarray | BinnedMatrix, name: str = "sample_weight"
-) -> np.ndarray:
+def row_weights(sample_weight: Any, X: Features, name: str = "sample_weight") -> np.ndarray:
     """Give the weights as float64, shape (n_samples,); a single number counts for every row."""
     if isinstance(sample_weight, Real):
         sample_weight = np.full(len(X), sample_weight)

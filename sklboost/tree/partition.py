@@ -32,21 +32,20 @@ def own_all_rows(team, partition):
 
 
 @kernel
-def left_range(split, matrix):
-    """Describe which bins go left as ``(first, width, inside)``.
+def fill_sides(split, matrix, sides):
+    """Fill ``sides[bin]`` with 1 where rows of that bin of the split's feature go left, else 0.
 
-    A row goes left if its bin lies in the `width` bins from `first` on, or, if `inside` is 0, if it
-    does not. The missing bin is the last one, so both default directions are one such range, and
-    routing needs one comparison.
+    A table, since a byte of it is read as fast as a range is compared, whatever the split is like.
     """
-    if split.default_left == 0:
-        return 0, split.bin, 1
     n_bins = matrix.cell_starts[split.feature + 1] - matrix.cell_starts[split.feature]
-    return split.bin, n_bins - 1 - split.bin, 0
+    for bin_ in range(n_bins):
+        sides[bin_] = bin_ < split.bin
+    if matrix.has_missing[split.feature] == 1:
+        sides[n_bins - 1] = split.default_left
 
 
 @kernel
-def divide_rows(column, source, going_left, target):
+def divide_rows(column, source, sides, target):
     """Copy the rows of one node to `target`, left-going ones first; return how many those are.
 
     Every row is written at both ends and only one end advances: no branch to mispredict. The right
@@ -58,20 +57,16 @@ def divide_rows(column, source, going_left, target):
         Bins of the split's feature.
     source : ndarray of uint32
         The node's rows.
-    going_left : tuple of int
-        From :func:`left_range`.
+    sides : ndarray of uint8
+        From :func:`fill_sides`.
     target : ndarray of uint32, as long as `source`
         Filled.
     """
-    first, width = np.uint64(going_left[0]), np.uint64(going_left[1])
-    outside = np.uint64(1 - going_left[2])
     left, right = np.uint64(0), np.uint64(len(source))
     one = np.uint64(1)
     for position in range(len(source)):
         row = source[np.uint64(position)]
-        bin_ = np.uint64(column[np.uint64(row)])
-        inside = np.uint64(bin_ >= first) & np.uint64(bin_ < first + width)
-        goes_left = inside ^ outside
+        goes_left = np.uint64(sides[np.uint64(column[np.uint64(row)])])
         target[left] = row
         target[right - one] = row
         left += goes_left
@@ -80,16 +75,17 @@ def divide_rows(column, source, going_left, target):
 
 
 @inlined
-def route_segment(matrix, workspace, node, block):
-    """Divide the rows that `node` owns in `block` between its children."""
+def route_segment(matrix, workspace, node, block, sides):
+    """Divide the rows that `node` owns in `block` between its children; `sides` is scratch."""
     tree, partition = workspace.tree, workspace.partition
     start, stop = partition.start[block, node], partition.stop[block, node]
     depth = tree.growth[node].depth
     split = tree.splits[node]
+    fill_sides(split, matrix, sides)
     n_left = divide_rows(
         matrix.columns[split.feature],
         partition.lists[depth % 2, start:stop],
-        left_range(split, matrix),
+        sides,
         partition.lists[(depth + 1) % 2, start:stop],
     )
     left, right = np.int64(tree.nodes[node].left), np.int64(tree.nodes[node].right)
@@ -105,33 +101,32 @@ def route_rows(team, matrix, workspace):
 
     A task is a block of rows, with all its nodes.
     """
-    n_blocks = workspace.partition.start.shape[0]
+    n_blocks, sides = workspace.partition.start.shape[0], workspace.partition.sides[team.rank]
     block = next_task(team, _ROUTE_COUNTER)
     while block < n_blocks:
         for index in range(workspace.tree.counts[0].n_frontier):
-            route_segment(matrix, workspace, workspace.tree.frontier[index], block)
+            route_segment(matrix, workspace, workspace.tree.frontier[index], block, sides)
         block = next_task(team, _ROUTE_COUNTER)
     barrier(team)
 
 
 @kernel
-def add_by_side(column, row_list, going_left, values, raw_score):
+def add_by_side(column, row_list, sides, values, raw_score):
     """Add ``values[1]`` to the raw scores of the rows that go left, ``values[0]`` to the others."""
-    first, stop = going_left[0], going_left[0] + going_left[1]
     last = len(row_list) - 1
     for position in range(len(row_list)):
         row = np.uint64(row_list[np.uint64(position)])
         ahead = np.uint64(row_list[np.uint64(min(position + _PREFETCH_ROWS, last))])
         prefetch(raw_score, ahead, ahead)
         prefetch(column, ahead, ahead)
-        bin_ = np.int64(column[row])
-        inside = (bin_ >= first) & (bin_ < stop)
-        raw_score[row] += values[0] if inside ^ (going_left[2] == 1) else values[1]
+        raw_score[row] += values[1] if sides[np.uint64(column[row])] == 1 else values[0]
 
 
 @inlined
-def add_segment_values(matrix, workspace, node, block, values, target):
+def add_segment_values(matrix, workspace, node, block, values, scored):
     """Add `values`, one a node, of the rows that `node` owns in `block`.
+
+    `scored` is what they are added to, and scratch for :func:`fill_sides`.
 
     The children of a split that was made last own no rows: they are told apart by bin here, which
     saves writing their lists.
@@ -140,15 +135,16 @@ def add_segment_values(matrix, workspace, node, block, values, target):
     start, stop = partition.start[block, node], partition.stop[block, node]
     row_list = partition.lists[tree.growth[node].depth % 2, start:stop]
     left, right = tree.nodes[node].left, tree.nodes[node].right
+    target, sides = scored
     if left < 0:
         value = values[node]
         for position in range(len(row_list)):
             target[np.uint64(row_list[np.uint64(position)])] += value
         return
-    sides = (values[right], values[left])
     split = tree.splits[node]
-    going_left = left_range(split, matrix)
-    add_by_side(matrix.columns[split.feature], row_list, going_left, sides, target)
+    fill_sides(split, matrix, sides)
+    column = matrix.columns[split.feature]
+    add_by_side(column, row_list, sides, (values[right], values[left]), target)
 
 
 @kernel
@@ -157,14 +153,14 @@ def add_values(team, matrix, workspace, n_blocks, target):
 
     `target` has shape (n_outputs, n_samples), or fewer outputs, of which `values` are then used.
     """
-    tree = workspace.tree
+    tree, sides = workspace.tree, workspace.partition.sides[team.rank]
     block = next_task(team, _ADD_COUNTER)
     while block < n_blocks:
         for output in range(len(target)):
-            values, own_target = tree.values[output], target[output]
+            values, scored = tree.values[output], (target[output], sides)
             for node in range(tree.counts[0].n_nodes):
                 if tree.growth[node].owns_rows == 1:
-                    add_segment_values(matrix, workspace, node, block, values, own_target)
+                    add_segment_values(matrix, workspace, node, block, values, scored)
         block = next_task(team, _ADD_COUNTER)
     barrier(team)
 

@@ -16,7 +16,8 @@ import numpy as np
 from sklboost.compiling import kernel
 from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.data.binning import apply_cuts, missing_features
-from sklboost.data.features import raw_blocks
+from sklboost.data.blocks import value_array
+from sklboost.data.features import Features, raw_blocks
 from sklboost.data.raw import RawMatrix, raw_matrix
 from sklboost.instructions import prefetch
 from sklboost.parallel import ThreadTeam
@@ -66,18 +67,17 @@ class NewTrees(NamedTuple):
     place: np.ndarray
 
 
-def lay_out_rows(
-    team: ThreadTeam, X: np.ndarray | BinnedMatrix, cuts: BinCuts, raw_score: np.ndarray
-) -> ScoredRows:
+def lay_out_rows(team: ThreadTeam, X: Features, cuts: BinCuts, raw_score: np.ndarray) -> ScoredRows:
     """Bin rows by the cuts of the training; `raw_score`, what they start from, will be modified."""
     if isinstance(X, BinnedMatrix):
         # for the few values that are looked at, one from the middle of each bin
         raw = raw_matrix(_values_of_bins(team, X))
         bins, has_missing = X.bins.T, X.binning.has_missing
     else:
-        raw = raw_matrix(X)
-        has_missing = missing_features(team, raw)
-        bins = apply_cuts(team, raw, cuts, has_missing).columns
+        # of a table this is a copy: the values that decide are looked at one by one
+        X = value_array(X)
+        raw, has_missing = raw_matrix(X), missing_features(team, X)
+        bins = apply_cuts(team, X, cuts, has_missing).columns
     n_features, n_samples = bins.shape
     n_blocks = -(-n_samples // _BLOCK_ROWS)
     # beyond the last row lie zeros, whose way nobody asks for

@@ -153,12 +153,15 @@ class RowPartition(NamedTuple):
     start, stop : ndarray of int64, shape (n_blocks, capacity)
     n_counted : int
         The first so many blocks have the rows from which the tree is grown.
+    sides : ndarray of uint8, shape (n_threads, n_bins)
+        Scratch: whether each bin of a split's feature goes left.
     """
 
     lists: np.ndarray
     start: np.ndarray
     stop: np.ndarray
     n_counted: int
+    sides: np.ndarray
 
 
 class HistogramPool(NamedTuple):
@@ -271,6 +274,7 @@ def allocate_workspace(
             start=np.empty((n_blocks, capacity), dtype=np.int64),
             stop=np.empty((n_blocks, capacity), dtype=np.int64),
             n_counted=n_counted,
+            sides=np.empty((n_threads, n_bins + 8 * FAR_APART), dtype=np.uint8),
         ),
         pool=HistogramPool(
             histograms=aligned_zeros((n_slots, n_bundles, n_numbers)),

@@ -13,7 +13,6 @@ from sklboost.boosting.evaluation import ValidationSet
 from sklboost.boosting.settings import feature_rules
 from sklboost.boosting.training import Plan, Problem, Replay, Training
 from sklboost.data.binning import bin_matrix
-from sklboost.data.raw import raw_matrix
 from sklboost.losses.squared_error import SquaredError
 from sklboost.metrics.base import RoundMetric
 from sklboost.metrics.finding import find_metric
@@ -78,7 +77,7 @@ def make_training(*callbacks, metrics=(), max_time=np.inf, n_rounds=20, **change
         make_estimator=lambda trees: len(trees.n_pruned),
     )
     team = ThreadTeam(1)
-    matrix, cuts = bin_matrix(team, raw_matrix(X), NO_WEIGHT, 256)
+    matrix, cuts = bin_matrix(team, X, NO_WEIGHT, 256)
     rules = feature_rules(X.shape[1])
     learnt = (matrix, cuts, Y, NO_WEIGHT, raw_score, SquaredError(), settings, rules)
     problem = Problem(*learnt, 0, 0, X, None)

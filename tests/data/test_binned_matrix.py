@@ -18,7 +18,7 @@ pytestmark = pytest.mark.interpreted
 def make_binning(cut=0.5, missing=0, names=None, max_bin=256):
     """Give the binning of three features: two bins, two bins, one bin."""
     values = np.array([0.0, 1.0, 0.0, 1.0, 7.0])
-    cuts = BinCuts(np.array([cut, 0.5]), np.array([0, 1, 2, 2]), values, values)
+    cuts = BinCuts(np.array([cut, 0.5]), np.array([0, 1, 2, 2]), values, values, np.zeros(3, int))
     return describe_binning(cuts, np.array([missing, 0, 0]), max_bin, names)
 
 

@@ -6,7 +6,6 @@ from numpy.testing import assert_array_equal
 
 from sklboost.data.binning import apply_cuts, bin_matrix, count_not_above
 from sklboost.data.cuts import find_cuts
-from sklboost.data.raw import raw_matrix
 from sklboost.parallel import ThreadTeam
 from tests.data.test_raw import ORDERS
 
@@ -16,14 +15,13 @@ inf, nan = math.inf, math.nan
 
 def binned(X, max_bin=256, n_threads=1, weight=NO_WEIGHT):
     with ThreadTeam(n_threads) as team:
-        return bin_matrix(team, raw_matrix(X), weight, max_bin)[0]
+        return bin_matrix(team, X, weight, max_bin)[0]
 
 
 def plain_bins(X, max_bin):
     """Bin by binary search over the cuts, a feature at a time."""
-    has_missing = np.isnan(X).any(axis=0).astype(np.int64)
     with ThreadTeam(1) as team:
-        cuts = find_cuts(team, raw_matrix(X), NO_WEIGHT, max_bin, has_missing)
+        cuts, _ = find_cuts(team, X, NO_WEIGHT, max_bin)
     bins = np.empty(X.shape, dtype=int)
     for feature in range(X.shape[1]):
         own = cuts.cuts[cuts.starts[feature] : cuts.starts[feature + 1]]
@@ -151,10 +149,9 @@ def test_bins_and_cuts_tell_the_same_side():
     random = np.random.default_rng(0)
     X = np.concatenate([random.normal(size=(500, 1)), np.nextafter(0.0, [[1], [-1]]), [[0.0]]])
     with ThreadTeam(1) as team:
-        raw, has_missing = raw_matrix(X), np.zeros(1, dtype=np.int64)
         for max_bin in (7, 1000):
-            cuts = find_cuts(team, raw, NO_WEIGHT, max_bin, has_missing)
-            bins = apply_cuts(team, raw, cuts, has_missing).columns[0]
+            cuts, has_missing = find_cuts(team, X, NO_WEIGHT, max_bin)
+            bins = apply_cuts(team, X, cuts, has_missing).columns[0]
             for number, value in enumerate(cuts.cuts):
                 assert_array_equal(bins <= number, X[:, 0] < value)
             assert_array_equal(cuts.lower[bins] <= X[:, 0], True)
@@ -164,10 +161,9 @@ def test_bins_and_cuts_tell_the_same_side():
 def test_new_values_fall_into_the_cuts_of_the_old():
     X = np.array([[0.0], [10.0], [20.0]])
     with ThreadTeam(1) as team:
-        no_missing = np.zeros(1, dtype=np.int64)
-        cuts = find_cuts(team, raw_matrix(X), NO_WEIGHT, 256, no_missing)
+        cuts, no_missing = find_cuts(team, X, NO_WEIGHT, 256)
         new = np.array([[-inf], [4.9], [5.0], [14.9], [15.0], [1e300], [inf]])
-        matrix = apply_cuts(team, raw_matrix(new), cuts, no_missing)
+        matrix = apply_cuts(team, new, cuts, no_missing)
     assert list(matrix.columns[0]) == [0, 0, 1, 1, 2, 2, 2]
 
 

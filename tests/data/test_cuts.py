@@ -6,7 +6,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from sklboost.data import cuts as cuts_module
 from sklboost.data.cuts import cut_feature, find_cuts, midpoint, sample_rows
-from sklboost.data.raw import raw_matrix
 from sklboost.parallel import ThreadTeam
 from tests.data.test_raw import ORDERS
 from tests.test_hashing import plain_mix
@@ -229,9 +228,10 @@ def test_float32_cuts_lie_between_the_float32_values():
 
 
 def find(X, max_bin=256, weight=NO_WEIGHT, n_threads=1):
-    has_missing = np.isnan(X).any(axis=0).astype(np.int64)
     with ThreadTeam(n_threads) as team:
-        return find_cuts(team, raw_matrix(X), weight, max_bin, has_missing)
+        cuts, has_missing = find_cuts(team, X, weight, max_bin)
+    assert_array_equal(has_missing, np.isnan(X).any(axis=0))
+    return cuts
 
 
 @pytest.mark.interpreted

@@ -8,10 +8,9 @@ from numpy.testing import assert_array_equal
 
 from sklboost.data import features
 from sklboost.data.binned_matrix import BinnedMatrix, describe_binning
-from sklboost.data.binning import apply_cuts, missing_features
+from sklboost.data.binning import apply_cuts
 from sklboost.data.cuts import find_cuts
 from sklboost.data.features import raw_blocks, training_bins
-from sklboost.data.raw import raw_matrix
 from sklboost.parallel import ThreadTeam
 from tests.data.test_binning import NO_WEIGHT, assert_same_matrix, binned, make_X
 from tests.data.test_raw import elements
@@ -21,10 +20,8 @@ inf, nan = math.inf, math.nan
 
 def binned_matrix(X, max_bin=256):
     with ThreadTeam(1) as team:
-        raw = raw_matrix(X)
-        has_missing = missing_features(team, raw)
-        cuts = find_cuts(team, raw, NO_WEIGHT, max_bin, has_missing)
-        bins = apply_cuts(team, raw, cuts, has_missing).rows
+        cuts, has_missing = find_cuts(team, X, NO_WEIGHT, max_bin)
+        bins = apply_cuts(team, X, cuts, has_missing).rows
     return BinnedMatrix(bins, describe_binning(cuts, has_missing, max_bin, None))
 
 
@@ -104,7 +101,7 @@ def test_a_value_lies_in_the_bin_it_stands_for(max_bin):
     values, _ = values_of(B)
     assert_array_equal(np.isnan(values), np.isnan(X))
     with ThreadTeam(1) as team:
-        again = apply_cuts(team, raw_matrix(values), B.binning.cuts, B.binning.has_missing)
+        again = apply_cuts(team, values, B.binning.cuts, B.binning.has_missing)
     assert_array_equal(again.rows, B.bins)
 
 
@@ -113,9 +110,9 @@ def test_a_value_lies_in_the_bin_it_stands_for(max_bin):
 @pytest.mark.parametrize("n_threads", [1, 3])
 def test_blocks_of_rows(n_rows, n_threads, monkeypatch):
     X = make_X(n_rows)
-    monkeypatch.setattr(features, "_BLOCK_VALUES", 4 * 6 + 5)  # four rows, not quite five
+    monkeypatch.setattr(features, "BLOCK_VALUES", 4 * 6 + 5)  # four rows, not quite five
     values, ranges = values_of(binned_matrix(X), n_threads)
     assert_array_equal(values, X)  # every distinct value has a bin
     assert ranges == [slice(i, min(i + 4, n_rows)) for i in range(0, n_rows, 4)]
-    monkeypatch.setattr(features, "_BLOCK_VALUES", 1)  # less than one row
+    monkeypatch.setattr(features, "BLOCK_VALUES", 1)  # less than one row
     assert_array_equal(values_of(binned_matrix(X), n_threads)[0], X)

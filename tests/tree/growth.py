@@ -6,7 +6,6 @@ import numpy as np
 
 from sklboost.boosting.settings import feature_rules, tree_params
 from sklboost.data.binning import bin_matrix
-from sklboost.data.raw import raw_matrix
 from sklboost.hashing import hash_key
 from sklboost.parallel import ThreadTeam, barrier, reset_tasks
 from sklboost.structs import NODE_DTYPE, OUTPUT_DTYPE, PARAMS_DTYPE, Trees, records
@@ -72,7 +71,7 @@ def as_trees(tables, settings):
 
 def binned(X, max_bin=256, n_threads=1):
     with ThreadTeam(n_threads) as team:
-        matrix, _ = bin_matrix(team, raw_matrix(np.asarray(X)), NO_WEIGHT, max_bin)
+        matrix, _ = bin_matrix(team, np.asarray(X), NO_WEIGHT, max_bin)
         return matrix
 
 

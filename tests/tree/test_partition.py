@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from sklboost.tree.partition import divide_rows, left_range, own_all_rows
+from sklboost.tree.partition import divide_rows, fill_sides, own_all_rows
 from sklboost.tree.workspace import SPLIT_DTYPE, RowPartition, allocate_workspace
 from tests.tree.growth import (
     GROWTH,
@@ -26,9 +26,9 @@ def make_split(bin_, default_left, feature=0):
     return split
 
 
-def goes_left(bins, going_left):
-    first, width, inside = going_left
-    return [(first <= bin_ < first + width) == bool(inside) for bin_ in bins]
+def sides_of(left_bins, n_bins):
+    """Give the table of sides in which just these bins go left."""
+    return np.isin(np.arange(n_bins), left_bins).astype(np.uint8)
 
 
 @pytest.mark.interpreted
@@ -45,8 +45,10 @@ def goes_left(bins, going_left):
 )
 def test_which_bins_go_left(bin_, default_left, left_bins):
     matrix = binned(X_OF_FIVE)
-    going_left = left_range(make_split(bin_, default_left), matrix)
-    assert goes_left(range(5), going_left) == [bin_ in left_bins for bin_ in range(5)]
+    sides = np.full(6, 99, dtype=np.uint8)
+    fill_sides(make_split(bin_, default_left), matrix, sides)
+    assert_array_equal(sides[:5], sides_of(left_bins, 5))
+    assert sides[5] == 99
 
 
 @pytest.mark.interpreted
@@ -55,10 +57,10 @@ def test_rows_are_divided_by_hand(dtype):
     column = np.array([2, 0, 4, 3, 1, 0], dtype=dtype)
     source = np.array([5, 3, 2, 0, 1], dtype=np.uint32)
     target = np.full(5, 99, dtype=np.uint32)
-    n_left = divide_rows(column, source, (0, 2, 1), target)  # bins 0 and 1 go left
+    n_left = divide_rows(column, source, sides_of([0, 1], 5), target)
     assert n_left == 2
     assert list(target) == [5, 1, 0, 2, 3]  # in order; the others backwards
-    n_left = divide_rows(column, source, (2, 2, 0), target)  # all but 2 and 3
+    n_left = divide_rows(column, source, sides_of([0, 1, 4], 5), target)
     assert n_left == 3
     assert list(target) == [5, 2, 1, 0, 3]
 
@@ -69,7 +71,7 @@ def test_all_rows_on_one_side(bins):
     column = np.array(bins, dtype=np.uint8)
     source = np.arange(len(bins), dtype=np.uint32)
     target = np.full(len(bins), 99, dtype=np.uint32)
-    n_left = divide_rows(column, source, (0, 5, 1), target)
+    n_left = divide_rows(column, source, sides_of(range(5), 10), target)
     assert n_left == sum(bin_ < 5 for bin_ in bins)
     assert sorted(target) == list(source)
 
@@ -80,9 +82,9 @@ def test_rows_are_divided_as_a_plain_mask_does(seed):
     column = random.integers(0, 300, 1000).astype(np.uint16)
     source = random.permutation(1000)[:700].astype(np.uint32)
     target = np.empty_like(source)
-    first, width, inside = int(random.integers(300)), int(random.integers(300)), int(seed % 2)
-    n_left = divide_rows(column, source, (first, width, inside), target)
-    left = np.array(goes_left(column[source], (first, width, inside)))
+    sides = random.integers(0, 2, 300).astype(np.uint8)
+    n_left = divide_rows(column, source, sides, target)
+    left = sides[column[source]] == 1
     assert_array_equal(target[:n_left], source[left])
     assert_array_equal(target[n_left:][::-1], source[~left])
 
@@ -93,7 +95,9 @@ def test_the_root_owns_all_rows(n_rows, n_threads):
     n_blocks = 2 * n_threads
     lists = np.full((2, n_rows), 2**32 - 1, dtype=np.uint32)
     bounds = np.full((2, n_blocks, 3), -1, dtype=np.int64)
-    partition = RowPartition(lists, bounds[0], bounds[1], n_blocks)
+    partition = RowPartition(
+        lists, bounds[0], bounds[1], n_blocks, np.empty((n_threads, 1), np.uint8)
+    )
     run(own_all_rows, partition, n_threads=n_threads)
     assert_array_equal(lists[0], np.arange(n_rows))
     assert partition.start[0, 0] == 0

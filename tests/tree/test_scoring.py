@@ -7,7 +7,6 @@ from numpy.testing import assert_array_equal
 from sklboost import XGBClassifierLite, XGBRegressorLite, bin_features
 from sklboost.compiling import kernel
 from sklboost.data.binning import bin_matrix
-from sklboost.data.raw import raw_matrix
 from sklboost.parallel import ThreadTeam, assemble
 from sklboost.tree.assembly import trees_of
 from sklboost.tree.scoring import (
@@ -50,7 +49,7 @@ def score(trees, n_outputs, cuts, X):
 
 def cuts_of(X, max_bin=256):
     with ThreadTeam(1) as team:
-        return bin_matrix(team, raw_matrix(X), NO_WEIGHT, max_bin)[1]
+        return bin_matrix(team, X, NO_WEIGHT, max_bin)[1]
 
 
 def make_rows(n_rows, seed=0):

@@ -1,0 +1,214 @@
+"""Columns of different kinds as one table of features, which become floats a block at a time.
+
+In: 1-D arrays as users hold them: booleans, integers, floats of any width, codes of categories.
+Out: :class:`Table`, of which the rest of the package asks what it asks of a 2-D array: its shape,
+rows of it, and blocks of float values.
+
+The one idea: nothing is converted before it is needed. Choosing rows copies row numbers at most,
+and of the values as floats there is never more than a block.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+# A block of 8 MB of float64: enough work for a team, little beside a large table.
+BLOCK_VALUES = 2**20
+# Types whose values float32 holds exactly.
+_SHORT_TYPES = (np.bool_, np.int8, np.uint8, np.int16, np.uint16, np.float16, np.float32)
+
+
+class Column(NamedTuple):
+    """One feature, as it is held.
+
+    Attributes
+    ----------
+    values : ndarray of any bool, integer or float dtype, shape (n_rows,)
+        NaN is a missing value.
+    missing : ndarray of bool, shape (n_rows,), or None
+        Which further values are missing. None: none are.
+    translation : ndarray of float64, shape (n_codes + 1,), or None
+        The number that each code stands for, and for code -1 the last. None: values are numbers.
+    """
+
+    values: np.ndarray
+    missing: np.ndarray | None = None
+    translation: np.ndarray | None = None
+
+    @property
+    def is_short(self) -> bool:
+        """Whether float32 holds every value exactly: by the type, no value is looked at."""
+        if self.translation is not None:
+            known = self.translation[~np.isnan(self.translation)]
+            return bool((known.astype(np.float32) == known).all())
+        return self.values.dtype.newbyteorder("=").type in _SHORT_TYPES
+
+    def take(self, rows: slice | np.ndarray) -> "Column":
+        """Choose rows: by a slice without a copy."""
+        missing = None if self.missing is None else self.missing[rows]
+        return Column(self.values[rows], missing, self.translation)
+
+    def fill(self, floats: np.ndarray) -> None:
+        """Fill `floats`, shape (n_rows,), with the values; NaN where they are missing."""
+        if self.translation is not None:
+            floats[:] = self.translation[self.values]
+        elif self.values.dtype.kind in "iu" and self.values.dtype.itemsize == 8:
+            floats[:] = floats_below(self.values)
+        else:
+            floats[:] = self.values
+        if self.missing is not None:
+            floats[self.missing] = np.nan
+
+    def floats(self) -> np.ndarray:
+        """Give the values as float64; NaN where they are missing."""
+        floats = np.empty(len(self.values))
+        self.fill(floats)
+        return floats
+
+
+def floats_below(values: np.ndarray) -> np.ndarray:
+    """Give for each integer the largest float64 that is not above it.
+
+    So ``x < threshold`` has the same answer for the integer and for the float, whatever float64 the
+    threshold is. Rounding to nearest can carry a large integer up to the threshold that it lies
+    below.
+
+    Parameters
+    ----------
+    values : ndarray of int64 or uint64
+    """
+    floats = values.astype(np.float64)
+    if len(values) == 0 or np.abs(floats).max() <= 2.0**53:
+        return floats
+    # one beyond the largest integer is itself a float64, and would not fit back
+    floats = np.minimum(floats, np.nextafter(float(np.iinfo(values.dtype).max), 0.0))
+    is_above = floats.astype(values.dtype) > values
+    floats[is_above] = np.nextafter(floats[is_above], -np.inf)
+    return floats
+
+
+class Table:
+    """Features in columns, of which rows can be chosen as of a 2-D array.
+
+    Parameters
+    ----------
+    columns : sequence of Column
+        At least one; all of the same length.
+    n_levels : ndarray of int64, shape (n_features,)
+        0 for a feature of numbers; k for categories, whose values are the codes 0 to k - 1.
+    rows : ndarray of int64, optional
+        Numbers of the chosen rows of the columns. None: all.
+
+    Attributes
+    ----------
+    dtype : dtype
+        Of the blocks: float32 where it holds all values exactly, else float64.
+    """
+
+    __slots__ = ("_rows", "columns", "dtype", "n_levels")
+
+    def __init__(
+        self,
+        columns: Sequence[Column],
+        n_levels: np.ndarray,
+        rows: np.ndarray | None = None,
+    ):
+        self.columns = columns
+        self.n_levels = n_levels
+        self._rows = rows
+        is_short = all(column.is_short for column in columns)
+        self.dtype = np.dtype(np.float32 if is_short else np.float64)
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions: 2."""
+        return 2
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of features."""
+        return len(self), len(self.columns)
+
+    @property
+    def size(self) -> int:
+        """Number of values: rows times features."""
+        return len(self) * len(self.columns)
+
+    def __len__(self) -> int:
+        return len(self.columns[0].values) if self._rows is None else len(self._rows)
+
+    def __getitem__(self, key: slice | np.ndarray) -> "Table":
+        """Choose rows by a slice, by their numbers or by a mask; no values are copied."""
+        if self._rows is not None:
+            return Table(self.columns, self.n_levels, self._rows[key])
+        if isinstance(key, slice):
+            return Table([column.take(key) for column in self.columns], self.n_levels)
+        return Table(self.columns, self.n_levels, np.arange(len(self))[key])
+
+    def column(self, feature: int) -> np.ndarray:
+        """Give all values of one feature, shape (n_rows,), as floats."""
+        values = np.empty(len(self), dtype=self.dtype)
+        self._chosen(feature, slice(None)).fill(values)
+        return values
+
+    def blocks(self, n_rows: int | None = None) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield ranges of rows and their values, which the next block overwrites.
+
+        Parameters
+        ----------
+        n_rows : int, optional
+            Of a block; by default as many as have a million values.
+
+        Yields
+        ------
+        tuple of slice and ndarray of float32 or float64, shape (n_rows, n_features)
+            In Fortran order. NaN: missing.
+        """
+        n_features = len(self.columns)
+        step = n_rows or max(1, BLOCK_VALUES // n_features)
+        memory = np.empty(n_features * min(step, len(self)), dtype=self.dtype)
+        for start in range(0, len(self), step):
+            rows = slice(start, min(start + step, len(self)))
+            n_own = rows.stop - start
+            values = memory[: n_features * n_own].reshape(n_features, n_own)
+            for feature, own in enumerate(values):
+                self._chosen(feature, rows).fill(own)
+            yield rows, values.T
+
+    def values(self) -> np.ndarray:
+        """Give all values as floats, shape (n_rows, n_features): a copy of the whole table."""
+        ((_, values),) = self.blocks(max(1, len(self)))
+        return values
+
+    def _chosen(self, feature: int, rows: slice) -> Column:
+        return self.columns[feature].take(rows if self._rows is None else self._rows[rows])
+
+
+def table_of(X: np.ndarray) -> Table:
+    """Give a 2-D array of numbers as a table; its columns are views."""
+    return Table([Column(column) for column in X.T], np.zeros(X.shape[1], dtype=np.int64))
+
+
+def join_tables(table: Table, other: Table) -> Table:
+    """Put the rows of another table with the same features behind those of a table: a copy."""
+    columns = []
+    for feature in range(len(table.columns)):
+        own, others = (given._chosen(feature, slice(None)) for given in (table, other))
+        columns.append(_join_columns(own, others))
+    return Table(columns, table.n_levels)
+
+
+def _join_columns(own: Column, other: Column) -> Column:
+    is_plain = own.translation is None and other.translation is None
+    if not is_plain or own.values.dtype != other.values.dtype:
+        # codes that may stand for other numbers, or types with no common one: as floats
+        return Column(np.concatenate([own.floats(), other.floats()]))
+    missing = None
+    if own.missing is not None or other.missing is not None:
+        missing = np.concatenate([_mask(own), _mask(other)])
+    return Column(np.concatenate([own.values, other.values]), missing)
+
+
+def _mask(column: Column) -> np.ndarray:
+    return np.zeros(len(column.values), bool) if column.missing is None else column.missing
