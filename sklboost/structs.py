@@ -29,7 +29,8 @@ def records(shape: int | tuple[int, ...], dtype: np.dtype) -> np.recarray:
 # rows, each a leaf of its own.
 NODE_DTYPE = np.dtype(
     [
-        ("threshold", np.float64),  # x < threshold goes left
+        # x < threshold goes left; NaN for a leaf, and where a set of levels does (see LevelSets)
+        ("threshold", np.float64),
         ("value", np.float64),  # leaf value: learning rate times leaf weight
         ("gain", np.float64),  # of its split, 0 for a leaf
         ("gradient", np.float64),  # G: sum of gradients of its rows
@@ -62,7 +63,8 @@ ROUTE_DTYPE = np.dtype(
         ("threshold", np.float64),  # x >= threshold goes to left + 1; NaN for a leaf
         ("left", np.int32),  # counted from the first tree's root; the leaf itself for a leaf
         ("feature", np.int32),
-        ("default_left", np.int64),
+        ("default_left", np.int32),
+        ("has_levels", np.int32),  # 1: a set of levels stands in for the threshold
     ],
     align=True,
 )
@@ -76,14 +78,31 @@ ALL_ROWS = np.uint64(0xFFFFFFFFFFFFFFFF)  # as the bits of a word
 TOP_SPLIT_DTYPE = np.dtype(
     [
         ("missing_right", np.uint64),  # all bits 1: missing values go right; else 0
-        ("level", np.int32),  # 0 for the root
         ("column", np.int32),  # of the block of rows: TreeTops.features[column] is the feature
         ("place", np.int32),  # 1 for the root; the children of p are 2 p and 2 p + 1
+        ("node", np.int32),  # the node among those of all trees, if it has a set of levels; else -1
+        ("level", np.int16),  # 0 for the root
         # 1: the rows are bins, and the threshold lies within the bin that it is compared with
-        ("cuts_bin", np.int32),
+        ("cuts_bin", np.int16),
     ],
     align=True,
 )
+
+
+class LevelBits(NamedTuple):
+    """The levels that go left at each node, as bits, in the order of the nodes of all trees.
+
+    Attributes
+    ----------
+    starts : ndarray of int64, shape (n_nodes_of_all_trees + 1,) or (0,)
+        Node k has ``words[starts[k]:starts[k + 1]]``, as many as its largest level needs. Empty: no
+        tree is split on categories.
+    words : ndarray of uint64, shape (n_words,)
+        Bit b of word w says that level ``64 w + b`` goes left.
+    """
+
+    starts: np.ndarray
+    words: np.ndarray
 
 
 class TreeTops(NamedTuple):
@@ -104,6 +123,8 @@ class TreeTops(NamedTuple):
         The values of these nodes.
     features : ndarray of int64, shape (n_columns,)
         The features that occur.
+    bits : LevelBits
+        Of all nodes, those further down included.
     """
 
     splits: np.recarray
@@ -113,6 +134,7 @@ class TreeTops(NamedTuple):
     landings: np.ndarray
     values: np.ndarray
     features: np.ndarray
+    bits: LevelBits
 
 
 class TreeParams(NamedTuple):
@@ -144,6 +166,9 @@ class TreeParams(NamedTuple):
     linear_lambda: float
     multi_output: int  # 1: trees have a value for each output in their leaves
     num_parallel_tree: int  # trees that a round adds to each output
+    max_cat_to_onehot: int  # features of fewer levels are split one level against the others
+    max_cat_threshold: int  # levels that a split can list
+    cat_smooth: float  # added to H when levels are put in order
 
     def n_tree_outputs(self, n_outputs: int) -> int:
         """Give the number of outputs that one tree has values for."""
@@ -224,6 +249,26 @@ class LinearLeaves(NamedTuple):
     terms: np.recarray
 
 
+class LevelSets(NamedTuple):
+    """Which levels of a categorical feature go left, in the order of the nodes of all trees.
+
+    All other levels go right: also those that no row of the node has.
+
+    Attributes
+    ----------
+    starts : ndarray of int64, shape (n_nodes_of_all_trees + 1,) or (0,)
+        Node k lists ``levels[starts[k]:starts[k + 1]]``. Empty: no tree is split on categories.
+    levels : ndarray of uint16, shape (n_listed,)
+        Their codes.
+    """
+
+    starts: np.ndarray
+    levels: np.ndarray
+
+
+NO_SETS = LevelSets(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint16))
+
+
 class Trees(NamedTuple):
     """Finished trees, one after the other.
 
@@ -239,6 +284,7 @@ class Trees(NamedTuple):
         The settings each tree was grown with.
     outputs : ndarray of OUTPUT_DTYPE, shape (n_nodes_of_all_trees, n_tree_outputs or 0)
         Of vector trees; others have all they need in `nodes`.
+    sets : LevelSets
     linear : LinearLeaves or None
         None: all leaves are constant.
     """
@@ -248,6 +294,7 @@ class Trees(NamedTuple):
     n_pruned: np.ndarray
     params: np.ndarray
     outputs: np.ndarray
+    sets: LevelSets
     linear: LinearLeaves | None = None
 
 
@@ -289,7 +336,7 @@ class TrainingBins(NamedTuple):
     has_missing : ndarray of int64, shape (n_features,)
         1 where the last cell of a feature counts its missing values.
     lower, upper : ndarray of float64
-        As in :class:`BinCuts`.
+        As in :class:`BinCuts`, with NaN for the missing values of a feature.
     n_levels : ndarray of int64, shape (n_features,)
         As in :class:`BinCuts`.
     """
@@ -331,6 +378,8 @@ class Model(NamedTuple):
         Number of columns of the training data.
     outputs : recarray of OUTPUT_DTYPE, shape (n_nodes_of_all_trees, n_tree_outputs or 0)
         What nodes of vector trees have of each output.
+    sets : LevelSets
+        Of the splits on categories.
     linear : LinearLeaves or None
         None: all leaves are constant.
     """
@@ -346,6 +395,7 @@ class Model(NamedTuple):
     params: np.recarray
     n_features: int
     outputs: np.recarray
+    sets: LevelSets
     linear: LinearLeaves | None = None
 
     @property

@@ -36,6 +36,10 @@ class Settings:
     base_score: float | None = None
     linear_tree: bool = False
     linear_lambda: float = 1.0
+    n_levels: tuple = ()  # of each feature: 0 for numbers, k for categories 0 to k - 1
+    max_cat_to_onehot: int = 4
+    max_cat_threshold: int = 64
+    cat_smooth: float = 10.0
 
 
 @dataclass
@@ -53,6 +57,7 @@ class Node:
     path: frozenset = frozenset()  # features of the splits above
     feature: int = -1
     threshold: float = math.nan
+    levels: frozenset | None = None  # of a split on categories: those that go left
     default_left: bool = False
     gain: float = 0.0
     children: list["Node"] = field(default_factory=list)
@@ -194,11 +199,16 @@ class Tree:
 
     def sign(self, feature, threshold):
         """Return the monotone constraint of a split; missing values alone have no order."""
+        if isinstance(threshold, frozenset):
+            return 0
         signs = self.settings.monotone_constraints
         return signs[feature] if signs and threshold > -math.inf else 0
 
     def candidates(self, node):
-        """Yield (feature, threshold, default_left, goes_left) of each split there is, in order."""
+        """Yield (feature, threshold, default_left, goes_left) of each split there is, in order.
+
+        The threshold is a frozenset of levels where the feature is a category.
+        """
         rows = node.rows
         for feature in self.features(self.number(node), node.depth):
             if feature not in self.allowed(node):
@@ -206,6 +216,9 @@ class Tree:
             x = self.X[rows, feature]
             is_missing = np.isnan(x)
             values = np.unique(x[~is_missing])
+            if self.settings.n_levels and self.settings.n_levels[feature]:
+                yield from self.level_candidates(rows, feature, x, is_missing)
+                continue
             if is_missing.any() and len(values) > 0:
                 yield feature, -math.inf, True, is_missing
             for low, high in itertools.pairwise(values):
@@ -213,6 +226,36 @@ class Tree:
                 yield feature, threshold, False, x < threshold
                 if is_missing.any():
                     yield feature, threshold, True, (x < threshold) | is_missing
+
+    def level_candidates(self, rows, feature, x, is_missing):
+        """Yield the same for a category: divisions of its levels into two sets, one of them listed.
+
+        The shorter list of the two goes left.
+        """
+        settings = self.settings
+        levels = [float(level) for level in np.unique(x[~is_missing])]
+        if settings.n_levels[feature] < settings.max_cat_to_onehot:
+            divisions = [(), *((level,) for level in levels)]
+        else:
+            keys = {
+                level: math.fsum(self.g[rows][x == level].tolist())
+                / (math.fsum(self.h[rows][x == level].tolist()) + settings.cat_smooth)
+                for level in levels
+            }
+            ordered = sorted(levels, key=lambda level: (keys[level], level))
+            divisions = [ordered[:place] for place in range(len(levels))]
+        most = settings.max_cat_threshold
+        for below in divisions:
+            above = [level for level in levels if level not in below]
+            if min(len(below), len(above)) > most:
+                continue
+            for missing_below in (False, True)[: 1 + is_missing.any()]:
+                is_one_hot = settings.n_levels[feature] < settings.max_cat_to_onehot
+                left, default_left = below, missing_below
+                if len(above) < len(below) and not is_one_hot:
+                    left, default_left = above, is_missing.any() and not missing_below
+                goes_left = np.isin(x, left) | (is_missing & default_left)
+                yield feature, frozenset(left), bool(default_left), goes_left
 
     def best_split(self, node):
         """Return (gain, feature, threshold, default_left, left, right), or None if none is allowed.
@@ -248,6 +291,8 @@ class Tree:
 
     def apply_split(self, node, split):
         node.gain, node.feature, node.threshold, node.default_left = split[:4]
+        if isinstance(node.threshold, frozenset):
+            node.levels, node.threshold = node.threshold, math.nan
         node.children = left, right = list(split[4:])
         left.path = right.path = node.path | {node.feature}
         sign = self.sign(node.feature, node.threshold)
@@ -310,7 +355,8 @@ class Tree:
         node = self.nodes[0]
         while node.children:
             value = x[node.feature]
-            left = node.default_left if math.isnan(value) else value < node.threshold
+            left = value < node.threshold if node.levels is None else value in node.levels
+            left = node.default_left if math.isnan(value) else left
             node = node.children[0 if left else 1]
         return node
 

@@ -36,6 +36,9 @@ def tree_params(
     linear_lambda: float,
     multi_strategy: str,
     num_parallel_tree: int,
+    max_cat_to_onehot: int,
+    max_cat_threshold: int,
+    cat_smooth: float,
 ) -> TreeParams:
     """Cast the settings of a tree once and for all.
 
@@ -68,6 +71,9 @@ def tree_params(
         linear_lambda=float(linear_lambda),
         multi_output=STRATEGIES.index(multi_strategy),
         num_parallel_tree=int(num_parallel_tree),
+        max_cat_to_onehot=int(max_cat_to_onehot),
+        max_cat_threshold=int(max_cat_threshold),
+        cat_smooth=float(cat_smooth),
     )
 
 

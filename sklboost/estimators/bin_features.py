@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from sklboost.data.binned_matrix import BinnedMatrix, describe_binning
-from sklboost.data.binning import VALUES_PER_THREAD, apply_cuts, missing_features
+from sklboost.data.binning import VALUES_PER_THREAD, bin_rows, missing_features
 from sklboost.data.cuts import find_cuts
 from sklboost.estimators.parameters.about import check_parameters
 from sklboost.estimators.parameters.training import TrainingParameters
@@ -88,5 +88,5 @@ def bin_features(
         cuts, has_missing = find_cuts(team, counted, weight, max_bin)
         if counted is not X:
             has_missing = missing_features(team, X)
-        bins = apply_cuts(team, X, cuts, has_missing).rows
+        bins = bin_rows(team, X, cuts, has_missing)
     return BinnedMatrix(bins, describe_binning(cuts, has_missing, max_bin, feature_names))

@@ -43,7 +43,10 @@ TREE_PARAMETERS = (
     *names_of(SamplingParameters),
 )
 # Counted in rows, so in the unit of the loss's hessians.
-_PER_ROW = ("reg_lambda", "reg_alpha", "gamma", "min_child_weight", "path_smooth")
+_PER_ROW = (
+    *("reg_lambda", "reg_alpha", "gamma", "min_child_weight"),
+    *("path_smooth", "cat_smooth"),
+)
 
 
 class Clock:

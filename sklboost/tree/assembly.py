@@ -11,12 +11,15 @@ from sklboost.compiling import kernel
 from sklboost.structs import (
     ALL_ROWS,
     LINEAR_TERM_DTYPE,
+    NO_SETS,
     NODE_DTYPE,
     OUTPUT_DTYPE,
     PARAMS_DTYPE,
     ROUTE_DTYPE,
     TOP_LEVELS,
     TOP_SPLIT_DTYPE,
+    LevelBits,
+    LevelSets,
     LinearLeaves,
     Model,
     Trees,
@@ -40,6 +43,7 @@ def assemble_model(trees: Trees, base_score: np.ndarray, n_features: int) -> Mod
     fill_node_values(nodes, outputs, values)
     features = np.unique(nodes.feature[is_top])
     tops = allocate_tops(int(is_top.sum()), len(starts) - 1, len(values), features)
+    tops = tops._replace(bits=level_bits(trees.sets))
     fill_tops(nodes, starts, values, depth, np.zeros(len(nodes), dtype=np.int64), tops)
     # prediction copies the columns of the features that occur, and no others
     tops.splits.column[:] = np.searchsorted(tops.features, tops.splits.column)
@@ -55,6 +59,7 @@ def assemble_model(trees: Trees, base_score: np.ndarray, n_features: int) -> Mod
         params=trees.params.view(np.recarray),
         n_features=n_features,
         outputs=outputs,
+        sets=trees.sets,
         linear=trees.linear,
     )
 
@@ -67,6 +72,7 @@ def no_trees() -> Trees:
         np.empty(0, dtype=np.int64),
         records(0, PARAMS_DTYPE),
         records((0, 0), OUTPUT_DTYPE),
+        NO_SETS,
     )
 
 
@@ -79,6 +85,7 @@ def first_trees(trees: Trees, n_trees: int) -> Trees:
         trees.n_pruned[:n_trees],
         trees.params[:n_trees],
         trees.outputs[:n_nodes],
+        first_sets(trees.sets, n_nodes),
         None if trees.linear is None else first_linear(trees.linear, n_nodes),
     )
 
@@ -87,7 +94,7 @@ def trees_of(model: Model) -> Trees:
     """Give the trees of a model."""
     return Trees(
         *(model.nodes, model.tree_starts, model.n_pruned, model.params),
-        *(model.outputs, model.linear),
+        *(model.outputs, model.sets, model.linear),
     )
 
 
@@ -103,8 +110,52 @@ def join_trees(parts: Sequence[Trees]) -> Trees:
         np.concatenate(
             [part.outputs for part in parts if len(part.nodes) > 0] or [parts[0].outputs]
         ),
+        join_sets([(part.sets, len(part.nodes)) for part in parts]),
         join_linear([(part.linear, len(part.nodes)) for part in parts]),
     )
+
+
+def first_sets(sets: LevelSets, n_nodes: int) -> LevelSets:
+    """Give the sets of levels of the first nodes."""
+    if len(sets.starts) == 0:
+        return sets
+    return LevelSets(sets.starts[: n_nodes + 1], sets.levels[: sets.starts[n_nodes]])
+
+
+def join_sets(parts: Sequence[tuple[LevelSets, int]]) -> LevelSets:
+    """Put sets of levels behind one another, given with their numbers of nodes."""
+    if all(len(sets.starts) == 0 for sets, _ in parts):
+        return NO_SETS
+    counts = [
+        np.diff(sets.starts) if len(sets.starts) > 0 else np.zeros(n_nodes, dtype=np.int64)
+        for sets, n_nodes in parts
+    ]
+    return LevelSets(
+        np.cumsum(np.concatenate([[0], *counts]), dtype=np.int64),
+        np.concatenate([sets.levels for sets, _ in parts]),
+    )
+
+
+def level_bits(sets: LevelSets) -> LevelBits:
+    """Give sets of levels as bits."""
+    starts = np.zeros_like(sets.starts)
+    is_listing = np.diff(sets.starts) > 0
+    if is_listing.any():
+        largest = np.maximum.reduceat(sets.levels, sets.starts[:-1][is_listing])
+        starts[1:][is_listing] = largest // 64 + 1
+    np.cumsum(starts, out=starts)
+    words = np.zeros(starts[-1] if len(starts) > 0 else 0, dtype=np.uint64)
+    fill_bits(sets.starts, sets.levels, starts, words)
+    return LevelBits(starts, words)
+
+
+@kernel
+def fill_bits(set_starts, levels, starts, words):
+    """Set the bits of all levels of all nodes in `words`, which are 0."""
+    for node in range(len(starts) - 1):
+        for index in range(set_starts[node], set_starts[node + 1]):
+            level = np.uint64(levels[index])
+            words[starts[node] + np.int64(level // 64)] |= np.uint64(1) << (level % np.uint64(64))
 
 
 def first_linear(linear: LinearLeaves, n_nodes: int) -> LinearLeaves:
@@ -146,6 +197,7 @@ def allocate_tops(
         landings=np.empty((n_trees, 2**TOP_LEVELS), dtype=np.int32),
         values=np.empty((n_trees, n_tree_outputs, 2**TOP_LEVELS)),
         features=features.astype(np.int64),
+        bits=level_bits(NO_SETS),
     )
 
 
@@ -161,6 +213,7 @@ def fill_routes(nodes, tree_starts, routes, depth):
             route.feature = 0 if is_leaf else node.feature
             route.left = position if is_leaf else root + node.left
             route.default_left = 1 if is_leaf else node.default_left
+            route.has_levels = 0 if is_leaf else np.isnan(node.threshold)
             if not is_leaf:  # children lie behind their parent, so this comes in time
                 depth[root + node.left] = depth[position] + 1
                 depth[root + node.right] = depth[position] + 1
@@ -198,6 +251,7 @@ def fill_tops(nodes, tree_starts, values, depth, place, tops):
             split.level, split.column, split.place = level, node.feature, place[position]
             split.missing_right = ALL_ROWS if node.default_left == 0 else np.uint64(0)
             split.cuts_bin = 0
+            split.node = position if np.isnan(node.threshold) else -1
             tops.thresholds[n_splits] = node.threshold
             tops.thresholds32[n_splits] = round_up(node.threshold)
             place[root + node.left] = 2 * place[position]

@@ -25,7 +25,7 @@ import numpy as np
 
 from sklboost.compiling import kernel
 from sklboost.data.raw import RawMatrix
-from sklboost.structs import TreeParams
+from sklboost.structs import LevelBits, TreeParams
 from sklboost.tree.formulas import leaf_weight
 from sklboost.tree.linear_prediction import linear_part
 from sklboost.tree.quantization import Derivatives
@@ -45,6 +45,8 @@ class LeafTask(NamedTuple):
     Attributes
     ----------
     nodes : recarray of NODE_DTYPE, shape (n_nodes,)
+    bits : LevelBits
+        Of these nodes.
     raw : RawMatrix
     derivatives : Derivatives
         A hessian of 0: the row is not counted.
@@ -52,6 +54,7 @@ class LeafTask(NamedTuple):
     """
 
     nodes: np.recarray
+    bits: LevelBits
     raw: RawMatrix
     derivatives: Derivatives
     params: TreeParams

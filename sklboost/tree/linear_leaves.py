@@ -16,9 +16,10 @@ from sklboost.compiling import kernel
 from sklboost.data.raw import RawMatrix
 from sklboost.parallel import FAR_APART, ThreadTeam, assemble, barrier, next_task, share
 from sklboost.structs import LINEAR_TERM_DTYPE, LinearLeaves, TreeParams, Trees, records
-from sklboost.tree.assembly import join_linear
+from sklboost.tree.assembly import join_linear, level_bits
 from sklboost.tree.leaf_regression import LeafScratch, LeafTask, fit_leaf, set_limits
 from sklboost.tree.linear_prediction import add_linear_parts
+from sklboost.tree.prediction import is_listed
 from sklboost.tree.quantization import Derivatives
 
 
@@ -61,13 +62,15 @@ def fit_linear_leaves(
     raw_score : ndarray of float64, shape (n_outputs, n_samples)
         Has the trees' values; the linear parts are added in place.
     """
-    parts = []
+    parts, bits = [], level_bits(trees.sets)
     for output in range(len(raw_score)):
-        nodes = trees.nodes[trees.starts[output] : trees.starts[output + 1]].view(np.recarray)
+        start, stop = trees.starts[output], trees.starts[output + 1]
+        nodes = trees.nodes[start:stop].view(np.recarray)
         own = derivatives._replace(
             gradient=derivatives.gradient[output], hessian=derivatives.hessian[output]
         )
-        task = LeafTask(nodes, raw, own, params)
+        own_bits = bits._replace(starts=bits.starts[start : stop + 1])
+        task = LeafTask(nodes, own_bits, raw, own, params)
         parts.append((_fit_tree(team, task, raw_score[output]), len(nodes)))
     linear = join_linear(parts)
     assert linear is not None
@@ -120,7 +123,10 @@ def find_parents(nodes, parents, depths):
 
 @kernel
 def list_features(nodes, parents, linear):
-    """Fill ``linear.starts``, and for each leaf its path's features, once each, without slope."""
+    """Fill ``linear.starts``, and for each leaf its path's features, once each, without slope.
+
+    Features of numbers: the codes of levels are no numbers to multiply.
+    """
     n_terms = 0
     for leaf in range(len(nodes)):
         linear.starts[leaf] = n_terms
@@ -128,7 +134,7 @@ def list_features(nodes, parents, linear):
             continue
         node = parents[leaf]
         while node >= 0:
-            is_new = True
+            is_new = not np.isnan(nodes[node].threshold)
             for term in linear.terms[linear.starts[leaf] : n_terms]:
                 is_new = is_new and term.feature != nodes[node].feature
             if is_new:
@@ -140,13 +146,15 @@ def list_features(nodes, parents, linear):
 
 
 @kernel
-def find_leaf(nodes, raw, row):
+def find_leaf(nodes, bits, raw, row):
     """Give the leaf that a row reaches."""
     node = np.int64(0)
     while nodes[node].left >= 0:
         split = nodes[node]
         value = raw.values[row * raw.row_step + split.feature * raw.feature_step]
         goes_right = (value >= split.threshold) | ((value != value) & (split.default_left == 0))
+        if np.isnan(split.threshold) and value == value:
+            goes_right = not is_listed(value, bits, node)
         node = np.int64(split.right if goes_right else split.left)
     return node
 
@@ -179,7 +187,7 @@ def fit_leaves(team, task, rows, scratch, linear):
         return
     start, stop = share(team, len(rows.leaf_of))
     for row in range(start, stop):
-        rows.leaf_of[row] = find_leaf(task.nodes, task.raw, row)
+        rows.leaf_of[row] = find_leaf(task.nodes, task.bits, task.raw, row)
     barrier(team)
     if team.rank == 0:
         sort_rows(task.derivatives, rows)

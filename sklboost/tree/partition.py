@@ -32,14 +32,18 @@ def own_all_rows(team, partition):
 
 
 @kernel
-def fill_sides(split, matrix, sides):
+def fill_sides(split, levels, matrix, sides):
     """Fill ``sides[bin]`` with 1 where rows of that bin of the split's feature go left, else 0.
 
     A table, since a byte of it is read as fast as a range is compared, whatever the split is like.
+    `levels` begin with those that it lists, if it is on categories.
     """
     n_bins = matrix.cell_starts[split.feature + 1] - matrix.cell_starts[split.feature]
+    n_below = split.bin if split.n_listed < 0 else 0
     for bin_ in range(n_bins):
-        sides[bin_] = bin_ < split.bin
+        sides[bin_] = bin_ < n_below
+    for index in range(split.n_listed):
+        sides[levels[index]] = 1
     if matrix.has_missing[split.feature] == 1:
         sides[n_bins - 1] = split.default_left
 
@@ -81,7 +85,7 @@ def route_segment(matrix, workspace, node, block, sides):
     start, stop = partition.start[block, node], partition.stop[block, node]
     depth = tree.growth[node].depth
     split = tree.splits[node]
-    fill_sides(split, matrix, sides)
+    fill_sides(split, tree.levels[node], matrix, sides)
     n_left = divide_rows(
         matrix.columns[split.feature],
         partition.lists[depth % 2, start:stop],
@@ -142,7 +146,7 @@ def add_segment_values(matrix, workspace, node, block, values, scored):
             target[np.uint64(row_list[np.uint64(position)])] += value
         return
     split = tree.splits[node]
-    fill_sides(split, matrix, sides)
+    fill_sides(split, tree.levels[node], matrix, sides)
     column = matrix.columns[split.feature]
     add_by_side(column, row_list, sides, (values[right], values[left]), target)
 

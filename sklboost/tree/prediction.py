@@ -121,6 +121,29 @@ def compare_values(decisions, rows, threshold, feature, raw, first_row):
 
 
 @kernel
+def is_listed(value, bits, node):
+    """Tell whether `value`, the code of a level or its bin, is among those that go left at a node.
+
+    `bits` are the LevelBits of the model.
+    """
+    # a missing value is no number of a level; as an unsigned one, it is beyond all
+    level = np.uint64(np.int64(value) if value == value else np.int64(-1))
+    word, start = level >> np.uint64(6), np.uint64(bits.starts[node])
+    if word >= np.uint64(bits.starts[node + 1]) - start:
+        return False
+    return (bits.words[start + word] >> (level & np.uint64(63))) & np.uint64(1) == np.uint64(1)
+
+
+@kernel
+def not_listed(values, bits, node):
+    """Give 64 bits, of which bit i is 1 if level ``values[i]`` does not go left at a node."""
+    decisions = np.uint64(0)
+    for row in range(WORD):
+        decisions |= np.uint64(not is_listed(values[row], bits, node)) << np.uint64(row)
+    return decisions
+
+
+@kernel
 def take_top(tops, thresholds, tree, block, scratch, word):
     """Fill ``scratch.digits`` with the decisions of 64 rows; `scratch` is one thread's.
 
@@ -133,7 +156,10 @@ def take_top(tops, thresholds, tree, block, scratch, word):
     for index in range(np.uint64(tops.starts[tree]), np.uint64(tops.starts[tree + 1])):
         split = tops.splits[index]
         column, place = np.uint64(split.column), np.uint64(split.place)
-        decisions = at_least(columns[column], thresholds[index])
+        if split.node >= 0:
+            decisions = not_listed(columns[column], tops.bits, split.node)
+        else:
+            decisions = at_least(columns[column], thresholds[index])
         if split.cuts_bin == 1:
             # those of the bins above are decided
             in_bin = decisions & here[place] & ~above(columns[column], thresholds[index])
@@ -160,6 +186,8 @@ def take_steps(model, n_steps, raw, first_row, positions):
             row = (first_row + index) * raw.row_step
             value = raw.values[np.uint64(row + route.feature * raw.feature_step)]
             goes_right = (value >= route.threshold) | ((value != value) & (route.default_left == 0))
+            if route.has_levels == 1 and value == value:
+                goes_right = not is_listed(value, model.tops.bits, positions[index])
             positions[index] = route.left + goes_right
 
 

@@ -80,6 +80,16 @@ def set_values(tree):
 
 
 @kernel
+def move_levels(node, target, tree):
+    """Move what a node's split lists, where there are categories, to another node."""
+    n_levels = tree.levels.shape[1]
+    if n_levels > 0:
+        tree.splits[target] = tree.splits[node]
+    for index in range(n_levels):
+        tree.levels[target, index] = tree.levels[node, index]
+
+
+@kernel
 def close_gaps(tree):
     """Number the nodes that are left from 0, in the same order, and move them there."""
     nodes, growth, counts = tree.nodes, tree.growth, tree.counts[0]
@@ -89,6 +99,7 @@ def close_gaps(tree):
             # forwards: n_kept <= node, so nothing unread is overwritten, and a parent, which comes
             # before its children, learns here where they go
             nodes[n_kept] = nodes[node]
+            move_levels(node, n_kept, tree)
             for output in range(tree.outputs.shape[1]):
                 tree.outputs[n_kept, output] = tree.outputs[node, output]
             parent = growth[node].parent

@@ -21,8 +21,23 @@ from sklboost.data.features import Features, raw_blocks
 from sklboost.data.raw import RawMatrix, raw_matrix
 from sklboost.instructions import prefetch
 from sklboost.parallel import ThreadTeam
-from sklboost.structs import ROUTE_DTYPE, TOP_LEVELS, BinCuts, Model, Trees, records
-from sklboost.tree.assembly import allocate_tops, fill_node_values, fill_routes, fill_tops
+from sklboost.structs import (
+    NO_SETS,
+    ROUTE_DTYPE,
+    TOP_LEVELS,
+    BinCuts,
+    LevelSets,
+    Model,
+    Trees,
+    records,
+)
+from sklboost.tree.assembly import (
+    allocate_tops,
+    fill_node_values,
+    fill_routes,
+    fill_tops,
+    level_bits,
+)
 from sklboost.tree.prediction import WORD, PredictionScratch, add_tree, allocate_scratch
 
 _BLOCK_ROWS = 256
@@ -124,9 +139,16 @@ def allocate_new_trees(trees: Trees, n_outputs: int, n_features: int) -> NewTree
         params=trees.params.view(np.recarray),
         n_features=n_features,
         outputs=trees.outputs.view(np.recarray),
+        sets=NO_SETS,
     )
     depth, place = np.empty((2, n_nodes), dtype=np.int64)
     return NewTrees(model, depth, place)
+
+
+def with_sets(new: NewTrees, sets: LevelSets) -> NewTrees:
+    """Give the levels that go left in the new trees."""
+    tops = new.model.tops._replace(bits=level_bits(sets))
+    return new._replace(model=new.model._replace(tops=tops))
 
 
 @kernel
@@ -155,6 +177,8 @@ def lay_out_trees(new, cuts, n_trees, thresholds):
             model.depths[tree] = max(model.depths[tree], new.depth[position])
     for index in range(model.tops.starts[n_trees]):
         split, threshold = model.tops.splits[index], model.tops.thresholds[index]
+        if split.node >= 0:
+            continue  # the bins are the levels
         own_cuts = cuts.cuts[cuts.starts[split.column] : cuts.starts[split.column + 1]]
         bin_ = np.searchsorted(own_cuts, threshold, side="right")
         # from a cut on, all values of the bin are on the right

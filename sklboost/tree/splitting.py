@@ -24,6 +24,14 @@ from sklboost.compiling import inlined, kernel
 from sklboost.hashing import hash_key, mix_bits
 from sklboost.parallel import barrier, next_task
 from sklboost.structs import FeatureRules, TrainingBins, TreeParams
+from sklboost.tree.categories import (
+    forbid_long_lists,
+    is_one_hot,
+    list_left_levels,
+    order_levels,
+    set_apart,
+    sum_levels,
+)
 from sklboost.tree.column_sampling import list_node_features
 from sklboost.tree.formulas import child_weight, inherited_from, similarity_at, split_gain
 from sklboost.tree.histogram import sum_cells
@@ -169,12 +177,16 @@ def compute_gains(search, node, sign, left_start, sums, others, gains):
 
 
 @kernel
-def list_others(histogram, cells, n_lanes, n_occupied, scratch):
+def list_others(search, histogram, cells, bins, one_hot, scratch):
     """Fill ``scratch.sums`` of the outputs after the first, of the feature in these cells."""
-    occupied = scratch.bins[:n_occupied]
+    n_lanes = histogram.shape[1] // search.matrix.cell_starts[-1]
     for output in range(1, len(scratch.sums)):
         numbers = histogram[output // n_lanes, cells[0] * n_lanes : cells[1] * n_lanes]
-        list_sums(numbers, n_lanes, output % n_lanes, occupied, scratch.sums[output])
+        sums = scratch.sums[output]
+        list_sums(numbers, n_lanes, output % n_lanes, bins, sums)
+        if one_hot:
+            total = sum_cells(search.matrix, histogram, output, cells[0], cells[1])
+            set_apart(sums, len(bins), total)
 
 
 @kernel
@@ -200,6 +212,49 @@ def draw_place(feature, node, first, stop):
     return first + np.int64(np.float64(bits) / _TWO_32 * (stop - first))
 
 
+@kernel
+def list_bins(matrix, histogram, node, cells, scratch):
+    """List a feature's occupied bins, and the first output's sums before them; return how many."""
+    n_lanes = histogram.shape[1] // matrix.cell_starts[-1]
+    start, stop = cells
+    numbers = histogram[0, start:stop]
+    if n_lanes > 1:
+        numbers = scratch.cells[: stop - start]
+        for bin_ in range(len(numbers)):
+            numbers[np.uint64(bin_)] = histogram[0, (start + bin_) * n_lanes]
+    if _FEW * node.n_rows < len(numbers):
+        return list_few(numbers, scratch.bins, scratch.sums[0])
+    return list_many(numbers, scratch.bins, scratch.sums[0])
+
+
+@kernel
+def describe_split(search, totals, feature, place, bins, scratch, best):
+    """Fill in what `best`, which has its gain, left sum and direction, is besides.
+
+    Parameters
+    ----------
+    search : Search
+    totals : tuple of int
+        Packed sums of the node's rows, and of those whose value is missing; of the first output.
+    feature : int
+    place : int
+        Among the places of the scan.
+    bins : ndarray of int64, shape (n_occupied,)
+        In the order of the scan.
+    scratch : SearchScratch
+    best : record of SPLIT_DTYPE
+        Modified.
+    """
+    best.feature = feature
+    best.n_listed = -1
+    if search.matrix.n_levels[feature] > 0:
+        one_hot = is_one_hot(search, feature)
+        list_left_levels(best, place, one_hot, bins, totals, scratch.levels[0])
+        return
+    best.bin = bins[place]
+    best.below = bins[place - 1] if place > 0 else -1
+
+
 @inlined
 def scan_feature(search, node, histogram, feature, scratch, best):
     """Replace `best` if a split of `feature` has a larger gain.
@@ -214,29 +269,26 @@ def scan_feature(search, node, histogram, feature, scratch, best):
     scratch : SearchScratch
         One thread's rows of it.
     best : record of SPLIT_DTYPE
-        Modified in place.
+        Modified in place; if it becomes one on categories, ``scratch.levels[0]``, too.
     """
     matrix = search.matrix
     start, stop = matrix.cell_starts[feature], matrix.cell_starts[feature + 1]
-    n_outputs, n_lanes = len(scratch.sums), histogram.shape[1] // matrix.cell_starts[-1]
-    missing = np.int64(0)
+    n_outputs, missing = len(scratch.sums), np.int64(0)
     if matrix.has_missing[feature] == 1:
         stop -= 1
-        missing = histogram[0, stop * n_lanes]
-    cells, first_sums = histogram[0, start:stop], scratch.sums[0]
-    if n_outputs > 1:
-        cells = scratch.cells[: stop - start]
-        for bin_ in range(len(cells)):
-            cells[np.uint64(bin_)] = histogram[0, (start + bin_) * n_lanes]
-    if _FEW * node.n_rows < len(cells):
-        n_occupied = list_few(cells, scratch.bins, first_sums)
-    else:
-        n_occupied = list_many(cells, scratch.bins, first_sums)
+        missing = histogram[0, stop * histogram.shape[1] // matrix.cell_starts[-1]]
+    n_occupied = list_bins(matrix, histogram, node, (start, stop), scratch)
+    bins, first_sums, gains = scratch.bins[:n_occupied], scratch.sums[0], scratch.gains
     first, last = np.int64(0), np.int64(n_occupied)  # the first place, one after the last
+    one_hot, most_listed = False, last
+    if matrix.n_levels[feature] > 0:
+        one_hot = is_one_hot(search, feature)
+        most_listed = last if one_hot else search.params.max_cat_threshold
+        last = order_levels(search, feature, histogram, (start, stop), bins, scratch)
     if search.params.extra_trees == 1:
         first = draw_place(feature, node, np.int64(missing == 0), last)
         last = min(first + 1, last)
-    sums, gains = first_sums[first:last], scratch.gains
+    sums = first_sums[first:last]
     # rounding must not hide a split that is better by the last bit
     least = max(best.gain, _NO_GAIN) + node.similarity
     least -= _SLACK * abs(least)
@@ -249,7 +301,7 @@ def scan_feature(search, node, histogram, feature, scratch, best):
     if not may_be_better:
         return
     if n_outputs > 1:
-        list_others(histogram, (start, stop), n_lanes, n_occupied, scratch)
+        list_others(search, histogram, (start, stop), bins, one_hot, scratch)
     sign = search.rules.signs[feature]
     for default_left in range(n_directions):
         if n_outputs > 1:
@@ -257,6 +309,8 @@ def scan_feature(search, node, histogram, feature, scratch, best):
             add_others(search, node, histogram, sign, missing_cell, (first, last), scratch)
         left_start, own_gains = missing * default_left, gains[default_left]
         compute_gains(search, node, sign, left_start, sums, scratch.others, own_gains)
+        if 2 * most_listed < n_occupied:
+            forbid_long_lists((first, n_occupied), most_listed, own_gains)
     best_gain, best_position, best_direction = best.gain, -1, 0
     for position in range(last - first):
         for default_left in range(n_directions):
@@ -264,13 +318,11 @@ def scan_feature(search, node, histogram, feature, scratch, best):
             if gain > best_gain:
                 best_gain, best_position, best_direction = gain, position, default_left
     if best_position >= 0:
-        place = first + best_position
         best.gain = best_gain
         best.left_sum = missing * best_direction + sums[best_position]
-        best.feature = feature
-        best.bin = scratch.bins[place]
-        best.below = scratch.bins[place - 1] if place > 0 else -1
         best.default_left = best_direction
+        totals = (node.sums[0], missing)
+        describe_split(search, totals, feature, first + best_position, bins, scratch, best)
 
 
 @kernel
@@ -301,6 +353,7 @@ def search_task(search, workspace, columns, task, rank):
         scratch.bins[rank],
         scratch.gains[rank],
         scratch.others[rank],
+        scratch.levels[len(scratch.candidates) + rank :],
     )
     best = own.best[0]
     best.gain = -np.inf
@@ -312,6 +365,8 @@ def search_task(search, workspace, columns, task, rank):
     for index in range(n_features * chunk // n_chunks, n_features * (chunk + 1) // n_chunks):
         scan_feature(search, searched, histogram, features[index], own, best)
     scratch.candidates[task] = best
+    for index in range(best.n_listed if best.gain > -np.inf else 0):
+        scratch.levels[task, index] = own.levels[0, index]
 
 
 @kernel
@@ -331,11 +386,13 @@ def find_splits(team, search, workspace, columns):
     if team.rank == 0:
         for index in range(counts.n_searched):
             node = tree.searched[index]
-            tree.splits[node] = candidates[index * counts.n_chunks]
-            for chunk in range(1, counts.n_chunks):
-                candidate = candidates[index * counts.n_chunks + chunk]
-                if candidate.gain > tree.splits[node].gain:
-                    tree.splits[node] = candidate
+            chosen = index * counts.n_chunks
+            for task in range(chosen + 1, chosen + counts.n_chunks):
+                if candidates[task].gain > candidates[chosen].gain:
+                    chosen = task
+            tree.splits[node] = candidates[chosen]
+            for listed in range(tree.levels.shape[1]):
+                tree.levels[node, listed] = workspace.scratch.levels[chosen, listed]
             sum_left_rows(node, search.matrix, workspace)
 
 
@@ -347,7 +404,11 @@ def sum_left_rows(node, matrix, workspace):
     histogram = workspace.pool.histograms[tree.growth[node].slot]
     for output in range(1, tree.sums.shape[2] if split.gain > -np.inf else 0):
         start, stop = matrix.cell_starts[split.feature], matrix.cell_starts[split.feature + 1]
-        left_sum = sum_cells(matrix, histogram, output, start, start + split.bin)
+        if split.n_listed >= 0:
+            levels = tree.levels[node, : split.n_listed]
+            left_sum = sum_levels(matrix, histogram, output, split.feature, levels)
+        else:
+            left_sum = sum_cells(matrix, histogram, output, start, start + split.bin)
         if split.default_left == 1:
             left_sum += sum_cells(matrix, histogram, output, stop - 1, stop)
         tree.sums[node, LEFT, output] = left_sum

@@ -53,8 +53,11 @@ def place_threshold(split, matrix):
 
     It is the value halfway between the node's neighbours of the split, so that ``x < threshold``
     holds for the lower one only; -inf if only missing values go left. Where a feature has more
-    values than bins, it is the cut nearest to that, the lower of two.
+    values than bins, it is the cut nearest to that, the lower of two. A split on categories has
+    none: NaN.
     """
+    if split.n_listed >= 0:
+        return np.nan
     if split.below < 0:
         split.bin = 0
         return -np.inf

@@ -57,7 +57,7 @@ GROWING_OUTPUT_DTYPE = np.dtype(
     align=True,
 )
 
-# The best split found for a node.
+# The best split found for a node. One on categories lists the levels that go left.
 SPLIT_DTYPE = np.dtype(
     [
         ("gain", np.float64),  # -inf: no allowed split
@@ -66,6 +66,7 @@ SPLIT_DTYPE = np.dtype(
         ("bin", np.int64),  # bin < this goes left
         ("below", np.int64),  # last occupied bin on the left, -1: only missing values there
         ("default_left", np.int64),
+        ("n_listed", np.int64),  # levels; -1: the feature is a number
     ],
     align=True,
 )
@@ -100,6 +101,8 @@ class GrowingTree(NamedTuple):
     nodes : recarray of NODE_DTYPE, shape (capacity,)
     growth : recarray of GROWTH_DTYPE, shape (capacity,)
     splits : recarray of SPLIT_DTYPE, shape (capacity,)
+    levels : ndarray of uint16, shape (capacity, most_listed)
+        Those that the splits list.
     outputs : recarray of GROWING_OUTPUT_DTYPE, shape (capacity, n_outputs)
         What the nodes have of each output that the tree is grown for.
     sums : ndarray of int64, shape (capacity, 2, n_outputs)
@@ -119,6 +122,7 @@ class GrowingTree(NamedTuple):
     nodes: np.recarray
     growth: np.recarray
     splits: np.recarray
+    levels: np.ndarray
     outputs: np.recarray
     sums: np.ndarray
     counts: np.recarray
@@ -210,6 +214,8 @@ class SearchScratch(NamedTuple):
     others : ndarray of float64, shape (n_threads, 2, n_bins)
         What the outputs after the first contribute to such a split: similarities of both sides, and
         the left side's hessians. All 0 where there are none.
+    levels : ndarray of uint16, shape (n_tasks + n_threads, most_listed)
+        Those that `candidates` list, then those of `best`.
     """
 
     candidates: np.recarray
@@ -219,6 +225,7 @@ class SearchScratch(NamedTuple):
     bins: np.ndarray
     gains: np.ndarray
     others: np.ndarray
+    levels: np.ndarray
 
 
 class Workspace(NamedTuple):
@@ -253,6 +260,8 @@ def allocate_workspace(
     # the most slots ever of use is one for each leaf that may still be split
     n_slots = max(3, min(capacity // 2 + 1, _POOL_BYTES // (8 * n_numbers * n_bundles)))
     n_bins = int(np.diff(matrix.cell_starts).max())
+    n_candidates = capacity + 8 * n_threads
+    most_listed = min(params.max_cat_threshold, int(matrix.n_levels.max()))
     width = (NARROW_CELLS if matrix.rows.itemsize == 1 else n_bins) * n_lanes
     part_bytes = 8 * n_features * width * n_bundles
     n_shared = n_bundles * max(1, min(2 * n_threads, _SHARED_BYTES // (part_bytes * n_threads)))
@@ -261,6 +270,7 @@ def allocate_workspace(
             nodes=records(capacity, NODE_DTYPE),
             growth=records(capacity, GROWTH_DTYPE),
             splits=records(capacity, SPLIT_DTYPE),
+            levels=np.empty((capacity, most_listed), dtype=np.uint16),
             outputs=records((capacity, n_outputs), GROWING_OUTPUT_DTYPE),
             sums=np.empty((capacity, 2, n_outputs), dtype=np.int64),
             counts=records(1, COUNTS_DTYPE),
@@ -284,13 +294,15 @@ def allocate_workspace(
             accumulator_used=np.zeros((n_threads, 1 + n_shared), dtype=np.int64),
         ),
         scratch=SearchScratch(
-            candidates=records(capacity + 8 * n_threads, SPLIT_DTYPE),
+            candidates=records(n_candidates, SPLIT_DTYPE),
             best=records((n_threads, FAR_APART), SPLIT_DTYPE),
             cells=np.empty((n_threads, n_bins if n_outputs > 1 else 0), dtype=np.int64),
-            sums=np.empty((n_threads, n_outputs, n_bins), dtype=np.int64),
+            # levels one against the others have a place more than there are bins
+            sums=np.empty((n_threads, n_outputs, n_bins + 1), dtype=np.int64),
             bins=np.empty((n_threads, n_bins), dtype=np.int64),
-            gains=np.empty((n_threads, 2, n_bins)),
-            others=np.zeros((n_threads, 2, n_bins)),
+            gains=np.empty((n_threads, 2, n_bins + 1)),
+            others=np.zeros((n_threads, 2, n_bins + 1)),
+            levels=np.empty((n_candidates + n_threads, most_listed), dtype=np.uint16),
         ),
         gradients=gradients,
     )

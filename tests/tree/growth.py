@@ -8,7 +8,7 @@ from sklboost.boosting.settings import feature_rules, tree_params
 from sklboost.data.binning import bin_matrix
 from sklboost.hashing import hash_key
 from sklboost.parallel import ThreadTeam, barrier, reset_tasks
-from sklboost.structs import NODE_DTYPE, OUTPUT_DTYPE, PARAMS_DTYPE, Trees, records
+from sklboost.structs import NO_SETS, NODE_DTYPE, OUTPUT_DTYPE, PARAMS_DTYPE, Trees, records
 from sklboost.tree.column_sampling import allocate_column_sample, list_node_features
 from sklboost.tree.frontier import choose_frontier, plan_builds, start_tree
 from sklboost.tree.growing import Draws, Scores, TreeKeys, grow_tree, sum_root
@@ -53,6 +53,7 @@ def params(**changes):
     plain |= dict(reg_lambda=0.0, reg_alpha=0.0, gamma=0.0, min_child_weight=0.0)
     plain |= dict(subsample=1.0, sampling_method="uniform", path_smooth=0.0, extra_trees=False)
     plain |= dict(ccp_alpha=0.0, num_parallel_tree=1)
+    plain |= dict(max_cat_to_onehot=4, max_cat_threshold=64, cat_smooth=0.0)
     plain |= dict(colsample_bytree=1.0, colsample_bylevel=1.0, colsample_bynode=1.0)
     plain |= dict(linear_tree=False, linear_lambda=0.0, multi_strategy="one_output_per_tree")
     return tree_params(**(plain | dict(max_delta_step=0.0, pruning="post") | changes))
@@ -66,6 +67,7 @@ def as_trees(tables, settings):
         np.zeros(len(tables), dtype=np.int64),
         np.full(len(tables), np.array(tuple(settings), PARAMS_DTYPE)).view(np.recarray),
         records((sum(map(len, tables)), 0), OUTPUT_DTYPE),
+        NO_SETS,
     )
 
 

@@ -165,6 +165,36 @@ class TreeParameters:
             """,
         ),
     )
+    max_cat_to_onehot: int = field(
+        default=4,
+        metadata=about(
+            integer(1),
+            """
+            A categorical feature of fewer levels is split one level against the others; one of
+            more into two sets of levels, in the order of their leaf weights.
+            """,
+        ),
+    )
+    max_cat_threshold: int = field(
+        default=64,
+        metadata=about(
+            integer(1),
+            """
+            Most levels of a categorical feature that one side of a split may have, of those that
+            occur in the node. The other side has all others.
+            """,
+        ),
+    )
+    cat_smooth: float = field(
+        default=10.0,
+        metadata=about(
+            number(0),
+            """
+            Levels are ordered by ``G / (H + cat_smooth)``, so that those of few rows are near the
+            others, as in LightGBM.
+            """,
+        ),
+    )
     multi_strategy: str = field(
         default="one_output_per_tree",
         metadata=about(
