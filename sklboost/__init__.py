@@ -8,8 +8,10 @@ from sklboost.boosting.callbacks import (
 from sklboost.boosting.checkpoint import Checkpoint
 from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.estimators.bin_features import bin_features
+from sklboost.estimators.bin_parquet import bin_parquet
 from sklboost.estimators.check_loss import check_loss
 from sklboost.estimators.classifier import XGBClassifierLite
+from sklboost.estimators.feature_tables import UnknownCategoryWarning
 from sklboost.estimators.forests import XGBRFClassifierLite, XGBRFRegressorLite
 from sklboost.estimators.regressor import XGBRegressorLite
 from sklboost.losses.base import Loss
@@ -22,11 +24,13 @@ __all__ = [
     "LearningRateScheduler",
     "Loss",
     "TrainingCallback",
+    "UnknownCategoryWarning",
     "XGBClassifierLite",
     "XGBRFClassifierLite",
     "XGBRFRegressorLite",
     "XGBRegressorLite",
     "bin_features",
+    "bin_parquet",
     "check_loss",
     "warmup",
 ]

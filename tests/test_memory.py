@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 from sklboost import XGBClassifierLite, XGBRegressorLite, bin_features
+from sklboost.data.binning import bin_rows
+from sklboost.parallel import ThreadTeam
 
 # Beyond the 200,000 of which cuts are chosen; so that histograms, 5 MB, are little beside it.
 N_ROWS, N_FEATURES = 400_000, 28
@@ -62,6 +64,11 @@ def test_a_memory_map_is_not_copied(mapped, table):
     np.testing.assert_array_equal(model.predict(mapped), model.fit(X, y).predict(X))
 
 
-def test_bins_of_a_memory_map_are_all_that_is_kept(mapped):
-    sample = 4 * N_FEATURES * 205_000  # gone before there are bins
-    assert peak(lambda: bin_features(mapped)) < max(BYTES, sample) + OTHERS
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_bins_of_a_memory_map_are_all_that_is_kept(mapped, n_jobs):
+    of_the_cuts = 4 * N_FEATURES * 205_000 + 16 * N_ROWS  # the sample, and which rows it is of
+    assert peak(lambda: bin_features(mapped, n_jobs=n_jobs)) < of_the_cuts + OTHERS
+    bins = bin_features(mapped)
+    with ThreadTeam(n_jobs) as team:
+        to_bin = (team, mapped, bins.binning.cuts, bins.binning.has_missing)
+        assert peak(lambda: bin_rows(*to_bin)) < BYTES + OTHERS

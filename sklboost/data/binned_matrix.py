@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from sklboost.data.encoding import Encoding
 from sklboost.data.raw import read_only
 from sklboost.structs import BinCuts
 
@@ -24,6 +25,10 @@ class Binning(NamedTuple):
     max_bin : int
         As it was asked for.
     feature_names : ndarray of str, shape (n_features,), or None
+    encodings : tuple of Encoding, shape (n_features,), or None
+        What the values became numbers by. None: they were numbers.
+    missing : float
+        The value that counted as missing. NaN: none beside NaN.
     digest : str
         The same for two binnings only if bins and names mean the same in both.
     """
@@ -32,18 +37,27 @@ class Binning(NamedTuple):
     has_missing: np.ndarray
     max_bin: int
     feature_names: np.ndarray | None
+    encodings: tuple[Encoding, ...] | None
+    missing: float
     digest: str
 
 
 def describe_binning(
-    cuts: BinCuts, has_missing: np.ndarray, max_bin: int, feature_names: np.ndarray | None
+    cuts: BinCuts,
+    has_missing: np.ndarray,
+    max_bin: int,
+    feature_names: np.ndarray | None,
+    encodings: tuple[Encoding, ...] | None,
+    missing: float,
 ) -> Binning:
     """Put together how values became bins, with its digest."""
     digest = hashlib.sha256()
     for array in (*cuts, has_missing):
         digest.update((array + 0).tobytes())  # -0.0 becomes 0.0, which equals it
     digest.update(repr(None if feature_names is None else list(feature_names)).encode())
-    return Binning(cuts, has_missing, int(max_bin), feature_names, digest.hexdigest())
+    digest.update(repr((encodings, missing)).encode())
+    made = (cuts, has_missing, int(max_bin), feature_names, encodings, missing)
+    return Binning(*made, digest.hexdigest())
 
 
 class BinnedMatrix:

@@ -15,14 +15,14 @@ import numpy as np
 from sklboost.compiling import kernel
 from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.data.binning import bin_matrix, lay_out_cells
-from sklboost.data.blocks import Values, value_blocks
+from sklboost.data.blocks import value_blocks
 from sklboost.data.raw import RawMatrix, raw_matrix
 from sklboost.data.table import BLOCK_VALUES, Table, join_tables, table_of
 from sklboost.parallel import ThreadTeam, share
 from sklboost.structs import BinCuts, TrainingBins
 
 # What fits and predictions take.
-Features = Values | BinnedMatrix
+Features = np.ndarray | Table | BinnedMatrix
 
 # Rows are transposed in blocks that stay in the first-level cache.
 _BLOCK_ROWS = 256

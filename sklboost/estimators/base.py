@@ -13,9 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 from sklboost.data.features import Features
 from sklboost.estimators.boosters import drops_rounds
 from sklboost.estimators.callback_support import CallbackSupportMixin, with_callbacks
+from sklboost.estimators.check_features import features
 from sklboost.estimators.continuing import Continued
 from sklboost.estimators.evaluation_sets import FitArguments
 from sklboost.estimators.feature_rules import read_signs
+from sklboost.estimators.feature_tables import Encodings, feature_names
 from sklboost.estimators.fitting import fit_estimator
 from sklboost.estimators.parameters.groups import Parameters
 from sklboost.estimators.parameters.names import ChecksNames
@@ -26,7 +28,6 @@ from sklboost.estimators.validation import (
     base_margins,
     check_iteration_range,
     check_margin_outputs,
-    features,
 )
 from sklboost.inspection.importances import gain_importance
 from sklboost.inspection.monotone import MonotoneReport, prove_monotone
@@ -46,6 +47,7 @@ class BaseBooster(CallbackSupportMixin, Parameters, ChecksNames, BaseEstimator, 
     _loss: Loss
     _has_margin: bool  # scores start from the user's base_margin
     _binning_digest: str | None  # of a BinnedMatrix given to fit
+    _encodings: Encodings  # what features become numbers by
 
     @property
     @abstractmethod
@@ -342,5 +344,4 @@ class BaseBooster(CallbackSupportMixin, Parameters, ChecksNames, BaseEstimator, 
         return int(first), int(stop) or n_rounds
 
     def _feature_names(self) -> list[str]:
-        names = getattr(self, "feature_names_in_", None)
-        return [f"f{i}" for i in range(self.n_features_in_)] if names is None else list(names)
+        return feature_names(getattr(self, "feature_names_in_", None), self.n_features_in_)

@@ -6,16 +6,27 @@ import numpy as np
 
 from sklboost.data.binned_matrix import BinnedMatrix, describe_binning
 from sklboost.data.binning import VALUES_PER_THREAD, bin_rows, missing_features
+from sklboost.data.blocks import Values
 from sklboost.data.cuts import find_cuts
+from sklboost.data.frames.carrier import Carrier
+from sklboost.estimators.check_features import named_features
+from sklboost.estimators.feature_tables import Encodings, FeatureSettings, fit_table, shape_of
 from sklboost.estimators.parameters.about import check_parameters
+from sklboost.estimators.parameters.features import FeatureParameters
 from sklboost.estimators.parameters.training import TrainingParameters
 from sklboost.estimators.parameters.trees import TreeParameters
-from sklboost.estimators.validation import named_features, row_weights
+from sklboost.estimators.validation import row_weights
 from sklboost.parallel import ThreadTeam, n_threads_for
 
 
 def bin_features(
-    X: Any, max_bin: int = 256, sample_weight: Any = None, n_jobs: int | None = None
+    X: Any,
+    max_bin: int = 256,
+    sample_weight: Any = None,
+    n_jobs: int | None = None,
+    *,
+    categorical_features: Any = "from_dtype",
+    missing: float = np.nan,
 ) -> BinnedMatrix:
     """Bin features once, for many fits on the same rows or on parts of them.
 
@@ -34,6 +45,11 @@ def bin_features(
         are given the same is the model that of raw values.
     n_jobs : int, optional
         Most threads to use, as the estimators' parameter.
+    categorical_features : {"from_dtype"} or array-like, default="from_dtype"
+        Which features are categories, as the estimators' parameter. These take it from the result.
+    missing : float, default=NaN
+        A further value that counts as missing, as the estimators' parameter, which must be the same
+        at ``fit``.
 
     Returns
     -------
@@ -48,9 +64,12 @@ def bin_features(
     See Also
     --------
     XGBClassifierLite, XGBRegressorLite : Take the result as `X`.
+    bin_parquet : Does the same with Parquet files, which need not fit into memory.
 
     Notes
     -----
+    A memory map (``numpy.load(path, mmap_mode="r")``) is not copied: only the bins are in memory.
+
     The cut points are chosen from all rows of `X`. In cross-validation they have therefore seen the
     features, never the targets, of the rows that a fold holds out. If that is too much, bin the
     training rows of each fold alone: pass the raw values.
@@ -76,17 +95,37 @@ def bin_features(
     """
     check_parameters(TreeParameters, {"max_bin": max_bin})
     check_parameters(TrainingParameters, {"n_jobs": n_jobs})
-    X, feature_names = named_features(X, "bin_features")
-    if sample_weight is None:
-        counted, weight = X, np.empty(0)
-    else:
-        weight = row_weights(sample_weight, X)
-        kept = weight > 0.0
+    own = {"categorical_features": categorical_features, "missing": missing}
+    check_parameters(FeatureParameters, own)
+    settings = FeatureSettings(categorical_features, True, "missing", missing)
+    source, feature_names = named_features(X, settings, "bin_features")
+    X, encodings = source, None
+    if isinstance(source, Carrier):
+        rows = shape_of(source)
+        learnt_from = row_weights(1.0 if sample_weight is None else sample_weight, rows)
+        X, encodings = fit_table(source, settings, learnt_from, None)
+    weight = np.empty(0) if sample_weight is None else row_weights(sample_weight, X)
+    return bin_values(X, weight, n_jobs, max_bin, feature_names, encodings, missing)
+
+
+def bin_values(
+    X: Values,
+    weight: np.ndarray,
+    n_jobs: int | None,
+    max_bin: int,
+    feature_names: np.ndarray | None,
+    encodings: Encodings,
+    missing: float,
+) -> BinnedMatrix:
+    """Bin checked values; weights, of shape (n_samples,) or (0,), decide on the cuts."""
+    counted = X
+    if len(weight) > 0 and not (weight > 0.0).all():
         # fit leaves rows of weight 0 out; here they need bins, but have no say in the cuts
-        counted, weight = (X, weight) if kept.all() else (X[kept], weight[kept])
+        counted, weight = X[weight > 0.0], weight[weight > 0.0]
     with ThreadTeam(n_threads_for(n_jobs, X.size, VALUES_PER_THREAD)) as team:
         cuts, has_missing = find_cuts(team, counted, weight, max_bin)
         if counted is not X:
             has_missing = missing_features(team, X)
         bins = bin_rows(team, X, cuts, has_missing)
-    return BinnedMatrix(bins, describe_binning(cuts, has_missing, max_bin, feature_names))
+    described = (max_bin, feature_names, encodings, missing)
+    return BinnedMatrix(bins, describe_binning(cuts, has_missing, *described))

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from sklboost.data.encoding import Encoding
+from sklboost.estimators.feature_tables import Encodings
 from sklboost.losses.base import Loss
 from sklboost.losses.registry import TASK_WORDS
 from sklboost.structs import Model
@@ -45,6 +47,15 @@ def continued_model(estimator: Any, init_model: Any) -> Continued | None:
     if estimator.warm_start and hasattr(estimator, "model_"):
         return Continued(copy.copy(estimator), "the model of warm_start=True", True)
     return None
+
+
+def encodings_of(continued: Continued | None) -> Encodings:
+    """Give what the features of the continued model become numbers by: new ones do the same."""
+    if continued is None:
+        return None
+    known = getattr(continued.estimator, "_encodings", None)
+    n_features = getattr(continued.estimator, "n_features_in_", 0)  # it may not be fitted
+    return (Encoding(),) * n_features if known is None else known
 
 
 def check_continued(continued: Continued | None, estimator: Any, X: Any) -> None:

@@ -1,12 +1,13 @@
-"""Columns by name: a frame is put into the order of the fit.
+"""Columns by name: where those of the fit are in a frame.
 
-In: anything. Out: names, or a selection of columns. Frames (pandas, polars, Arrow tables) are known
+In: anything. Out: names, or numbers of columns. Frames (pandas, polars, Arrow tables) are known
 by their attributes, so that none of these libraries is imported, and whichever of them the
 installed scikit-learn knows. What has no names, or not all of them strings, is left to
 scikit-learn, which warns.
 """
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -24,8 +25,8 @@ def column_names(X: Any) -> np.ndarray | None:
     return None
 
 
-def in_order_of_fit(X: Any, fitted_names: np.ndarray) -> Any:
-    """Give the columns of a frame in the order of the fit.
+def order_of_fit(X: Any, fitted_names: np.ndarray) -> Sequence[int] | None:
+    """Tell where the features of the fit are.
 
     Parameters
     ----------
@@ -35,9 +36,8 @@ def in_order_of_fit(X: Any, fitted_names: np.ndarray) -> Any:
 
     Returns
     -------
-    frame or None
-        `X` if it is in order, or a selection: polars and Arrow share the values with `X`, pandas
-        copies them. None if `X` has no names.
+    sequence of int, or None
+        The column of each feature. None if `X` has no names.
 
     Raises
     ------
@@ -50,9 +50,10 @@ def in_order_of_fit(X: Any, fitted_names: np.ndarray) -> Any:
         return None
     names, fitted = array.tolist(), fitted_names.tolist()
     if names == fitted:
-        return X
+        return range(len(fitted))
     _check_same_names(names, fitted)
-    return X.select(fitted) if hasattr(type(X), "select") else X[fitted]
+    places = {name: place for place, name in enumerate(names)}
+    return [places[name] for name in fitted]
 
 
 def _check_same_names(names: list[str], fitted: list[str]) -> None:

@@ -8,6 +8,8 @@ import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from sklboost.boosting.settings import feature_rules
 from sklboost.estimators.parameters.about import check_parameters
 from sklboost.estimators.parameters.features import FeatureParameters
@@ -19,9 +21,12 @@ def read_feature_rules(estimator: Any) -> FeatureRules:
     """Read the parameters of an estimator that knows its features."""
     names = estimator._feature_names()
     signs, weights = estimator.monotone_constraints, estimator.feature_weights
+    if signs is not None:
+        signs = by_feature("monotone_constraints", signs, names, 0)
+        _check_ordered(signs, estimator)
     return feature_rules(
         len(names),
-        signs=None if signs is None else by_feature("monotone_constraints", signs, names, 0),
+        signs=signs,
         groups=_groups(estimator.interaction_constraints, names),
         weights=None if weights is None else by_feature("feature_weights", weights, names, 1.0),
     )
@@ -40,13 +45,14 @@ def read_signs(estimator: Any, constraints: Any) -> dict[int, int]:
     Raises
     ------
     ValueError
-        If they are no monotone constraints, or none.
+        If they are no monotone constraints, or none, or if a category has one.
     """
     if constraints is None:
         constraints = estimator.monotone_constraints
     constraints = {} if constraints is None else constraints
     check_parameters(FeatureParameters, {"monotone_constraints": constraints})
     signs = by_feature("monotone_constraints", constraints, estimator._feature_names(), 0)
+    _check_ordered(signs, estimator)
     asked = {number: int(sign) for number, sign in enumerate(signs) if sign != 0}
     if not asked:
         raise ValueError(
@@ -54,6 +60,33 @@ def read_signs(estimator: Any, constraints: Any) -> dict[int, int]:
             "signs, such as verify_monotone({'age': 1})"
         )
     return asked
+
+
+def read_categories(value: Any, names: Sequence[Any]) -> set[int]:
+    """Give the numbers of the features that the user declares to be categories.
+
+    Parameters
+    ----------
+    value : None, "from_dtype", or array-like
+        Names or numbers of features, or a mask with a bool for each.
+    names : sequence
+        Of the features.
+
+    Raises
+    ------
+    ValueError
+        If there is no such feature, or a mask has another length.
+    """
+    if value is None or isinstance(value, str):
+        return set()
+    listed = list(value)
+    if listed and all(isinstance(own, bool | np.bool_) for own in listed):
+        if len(listed) != len(names):
+            raise ValueError(
+                f"categorical_features is a mask of {len(listed)}, but X has {len(names)} features"
+            )
+        return {number for number, own in enumerate(listed) if own}
+    return {_number_of(key, "categorical_features", names) for key in listed}
 
 
 def by_feature(parameter: str, value: Any, names: Sequence[str], default: Any) -> list:
@@ -95,6 +128,17 @@ def by_feature(parameter: str, value: Any, names: Sequence[str], default: Any) -
     return values
 
 
+def _check_ordered(signs: Sequence[int], estimator: Any) -> None:
+    """Raise ValueError if a category has a monotone constraint."""
+    triples = zip(estimator._feature_names(), signs, estimator._encodings or (), strict=False)
+    bound = [name for name, sign, own in triples if sign != 0 and own.kind == "category"]
+    if bound:
+        raise ValueError(
+            f"monotone_constraints has {bound}, but categories have no order: leave them out, or "
+            "turn them into numbers"
+        )
+
+
 def _groups(value: Any, names: Sequence[str]) -> list[list[int]] | str | None:
     if value is None or isinstance(value, str):
         return value
@@ -102,7 +146,7 @@ def _groups(value: Any, names: Sequence[str]) -> list[list[int]] | str | None:
     return [[_number_of(key, parameter, names) for key in group] for group in value]
 
 
-def _number_of(key: Any, parameter: str, names: Sequence[str]) -> int:
+def _number_of(key: Any, parameter: str, names: Sequence[Any]) -> int:
     """Give the number of the feature that `key` names."""
     if is_integer(key):
         if 0 <= key < len(names):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from sklboost.data.features import Features, raw_blocks
-from sklboost.estimators.validation import check_has_values
+from sklboost.estimators.check_features import check_has_values
 from sklboost.parallel import ThreadTeam, n_threads_for
 from sklboost.structs import Model
 from sklboost.tree.linear_prediction import add_linear_trees

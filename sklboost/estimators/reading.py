@@ -10,11 +10,13 @@ import numpy as np
 
 from sklboost.boosting.callbacks import EarlyStopping
 from sklboost.data.features import Features, join_rows
+from sklboost.estimators.check_features import check_has_values
 from sklboost.estimators.continuing import (
     Continued,
     check_continued,
     check_margin_given,
     check_same_outputs,
+    encodings_of,
 )
 from sklboost.estimators.evaluation_sets import FitArguments, GivenSet, given_sets
 from sklboost.estimators.feature_rules import read_feature_rules
@@ -23,7 +25,6 @@ from sklboost.estimators.seeds import seeds
 from sklboost.estimators.several_targets import check_known
 from sklboost.estimators.validation import (
     CheckedData,
-    check_has_values,
     check_margin_outputs,
     training_data,
     validation_data,
@@ -139,7 +140,9 @@ def read_task(
     estimator: Any, X: Any, y: Any, given: FitArguments, continued: Continued | None
 ) -> FitTask:
     """Check the arguments of fit."""
-    data = training_data(estimator, X, y, given, numeric=estimator._numeric_target)
+    encodings = encodings_of(continued)
+    numeric = estimator._numeric_target
+    data = training_data(estimator, X, y, given, numeric=numeric, encodings=encodings)
     check_continued(continued, estimator, data.X)
     rules = read_feature_rules(estimator)
     loss = estimator._choose_loss(data.y, data.weight, continued)

@@ -10,8 +10,25 @@ from sklearn.utils.validation import validate_data
 
 from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.data.features import Features
+from sklboost.data.frames.carrier import Carrier
+from sklboost.estimators.check_features import (
+    FEATURE_CHECKS,
+    SHAPE_CHECKS,
+    check_number_of_rows,
+    features,
+    given_source,
+    read_source,
+)
 from sklboost.estimators.evaluation_sets import FitArguments, GivenSet
-from sklboost.estimators.feature_names import column_names, in_order_of_fit
+from sklboost.estimators.feature_tables import (
+    Encodings,
+    check_same_reading,
+    fit_table,
+    remember_encodings,
+    settings_of,
+    shape_of,
+    unless_plain,
+)
 from sklboost.estimators.parameters.rules import is_integer
 from sklboost.estimators.several_targets import (
     check_known,
@@ -26,19 +43,6 @@ _SMALLEST_SPREAD = 1e-30
 
 # Sums of weights, and of weights times gradients, stay normal numbers within these.
 _WEIGHT_RANGE = (1e-100, 1e100)
-
-# Beyond, the 32 bits of a gradient sum leave a row less than two steps.
-_MOST_ROWS = 2**29
-
-# NaN is a missing value and infinity an ordinary one, so neither is an error.
-_FEATURE_CHECKS: dict[str, Any] = {
-    "dtype": [np.float64, np.float32],
-    "ensure_all_finite": False,
-}
-
-
-# Bins are integers; only their shape is to be checked.
-_BIN_CHECKS: dict[str, Any] = {"dtype": None, "ensure_all_finite": False}
 
 
 # Numbers of rows, where they are those of the user's.
@@ -72,9 +76,17 @@ class CheckedData(NamedTuple):
 
 
 def training_data(
-    estimator: BaseEstimator, X: Any, y: Any, given: FitArguments, *, numeric: bool
+    estimator: BaseEstimator,
+    X: Any,
+    y: Any,
+    given: FitArguments,
+    *,
+    numeric: bool,
+    encodings: Encodings = None,
 ) -> CheckedData:
     """Check what training is to learn from, remember the features, drop rows of weight 0.
+
+    `encodings` are those of a model that is continued, if it has any.
 
     Raises
     ------
@@ -83,14 +95,16 @@ def training_data(
         weights, weights that are all 0, a column of targets none of which is known.
     """
     if isinstance(X, BinnedMatrix):
-        _, y = _with_targets(estimator, X.bins, y, numeric, _BIN_CHECKS)
-        _remember_binning(estimator, X)
+        _, y = _with_targets(estimator, X.bins, y, numeric, SHAPE_CHECKS)
+        _remember_binning(estimator, X, encodings)
     else:
-        names = column_names(X)
-        X, y = _with_targets(estimator, X, y, numeric, _FEATURE_CHECKS)
-        if names is not None:
-            estimator.feature_names_in_ = names
-        _check_number_of_rows(X)
+        X, y = _features_and_targets(estimator, X, y, numeric, encodings)
+        if isinstance(X, Carrier):
+            weight = _learning_weights(y, given.sample_weight)
+            X, encodings = fit_table(X, settings_of(estimator), weight, encodings)
+        else:
+            encodings = None
+        remember_encodings(estimator, encodings)
         estimator._binning_digest = None
     groups = np.empty(0) if given.groups is None else np.asarray(given.groups)
     if given.groups is not None and groups.shape != (len(X),):
@@ -103,6 +117,29 @@ def training_data(
     data = _used(data, given.sample_weight, "sample_weight")
     check_known(data.y, "every row of positive weight: leave this target out")
     return data
+
+
+def _features_and_targets(
+    estimator: BaseEstimator, X: Any, y: Any, numeric: bool, encodings: Encodings
+) -> tuple[Carrier | np.ndarray, np.ndarray]:
+    """Check raw values and targets, and remember number and names of the features."""
+    settings = settings_of(estimator)
+    source, names = given_source(estimator, X, settings, encodings)
+    if isinstance(source, Carrier):
+        _, y = _with_targets(estimator, shape_of(source), y, numeric, SHAPE_CHECKS)
+    else:
+        source, y = _with_targets(estimator, source, y, numeric, FEATURE_CHECKS)
+    if names is not None:
+        estimator.feature_names_in_ = names
+    source = read_source(source, settings, encodings)
+    check_number_of_rows(source)
+    return source, y
+
+
+def _learning_weights(y: np.ndarray, sample_weight: Any) -> np.ndarray:
+    """Give the weights of rows in learning what values there are: 0 for rows that are left out."""
+    weight = known_rows(y).astype(np.float64)
+    return weight if sample_weight is None else weight * row_weights(sample_weight, y)
 
 
 def _with_targets(
@@ -182,7 +219,8 @@ def check_margin_outputs(margin: np.ndarray, n_outputs: int) -> None:
         )
 
 
-def _remember_binning(estimator: BaseEstimator, X: BinnedMatrix) -> None:
+def _remember_binning(estimator: BaseEstimator, X: BinnedMatrix, encodings: Encodings) -> None:
+    binning = X.binning
     if X.max_bin != estimator.max_bin:
         raise ValueError(
             f"max_bin={estimator.max_bin}, but X was binned with max_bin={X.max_bin}: set both to "
@@ -190,97 +228,14 @@ def _remember_binning(estimator: BaseEstimator, X: BinnedMatrix) -> None:
         )
     if X.feature_names_in_ is not None:
         estimator.feature_names_in_ = X.feature_names_in_
-    estimator._binning_digest = X.binning.digest
-
-
-def features(estimator: BaseEstimator, X: Any, name: str = "X") -> Features:
-    """Check features other than those of the fit: the same number and names, or the same bins.
-
-    Parameters
-    ----------
-    estimator : estimator
-        It remembers what it was fitted with.
-    X : array-like of shape (n_samples, n_features)
-        The columns of a frame may have any order.
-    name : str
-        Of the argument, for errors.
-
-    Returns
-    -------
-    ndarray of float32 or float64, Table or BinnedMatrix; shape (n_samples, n_features)
-
-    Raises
-    ------
-    TypeError, ValueError
-        For what is not numbers in two dimensions, no rows, other features than those of the fit.
-    """
-    if _is_plain(estimator, X):
-        return X
-    try:
-        return _checked_features(estimator, X)
-    except (TypeError, ValueError) as error:
-        if name == "X":  # as scikit-learn calls it
-            raise
-        kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"{name}: {error}") from error
-
-
-def _checked_features(estimator: BaseEstimator, X: Any) -> Features:
-    if not isinstance(X, BinnedMatrix):
-        fitted_names = getattr(estimator, "feature_names_in_", None)
-        ordered = None if fitted_names is None else in_order_of_fit(X, fitted_names)
-        if ordered is None:
-            X = validate_data(estimator, X, reset=False, **_FEATURE_CHECKS)
-        else:  # names and number are right; scikit-learn does not know the names of every frame
-            X = check_array(ordered, estimator=estimator, input_name="X", **_FEATURE_CHECKS)
-        # what is contiguous in neither order is copied here, not again at every stage
-        return X if X.flags.forc else np.ascontiguousarray(X)
-    if X.binning.digest != estimator._binning_digest:
+    check_same_reading(binning.encodings, binning.missing, settings_of(estimator), X)
+    if encodings is not None and repr(unless_plain(encodings)) != repr(binning.encodings):
         raise ValueError(
-            f"{X!r} has other cut points or feature names than the data that this "
-            f"{type(estimator).__name__} was fitted with, or fit was given raw values: pass the "
-            "raw values, or rows of the BinnedMatrix that fit had its rows from"
+            f"{X!r} numbers its categories in another way than the model that is continued: pass "
+            "the raw values"
         )
-    check_array(X.bins, estimator=estimator, **_BIN_CHECKS)
-    return X
-
-
-def _is_plain(estimator: BaseEstimator, X: Any) -> bool:
-    """Tell whether `X` is an array that all of scikit-learn's checks would give back as it is.
-
-    They take longer than the prediction of one row.
-    """
-    return (
-        type(X) is np.ndarray
-        and (X.dtype == np.float64 or X.dtype == np.float32)  # in the order of this machine's bytes
-        and X.ndim == 2
-        and len(X) > 0
-        and X.shape[1] == estimator.n_features_in_
-        and X.flags.forc
-        and not hasattr(estimator, "feature_names_in_")
-    )
-
-
-def check_has_values(X: Features) -> None:
-    """Raise ValueError for a BinnedMatrix: leaves that are linear in the values need the values."""
-    if isinstance(X, BinnedMatrix):
-        raise ValueError(
-            f"{X!r} has no values, only the numbers of their bins, and linear leaves (linear_tree="
-            "True) multiply values: pass the raw values"
-        )
-
-
-def named_features(X: Any, function_name: str) -> tuple[np.ndarray, np.ndarray | None]:
-    """Check X as for a fit, though there is no estimator; give the features and their names."""
-    names = column_names(X)
-    X = validate_data(BaseEstimator(), X, estimator=function_name, **_FEATURE_CHECKS)
-    _check_number_of_rows(X)
-    return X, names
-
-
-def _check_number_of_rows(X: np.ndarray) -> None:
-    if len(X) > _MOST_ROWS:
-        raise ValueError(f"X has {len(X):,} rows: at most {_MOST_ROWS:,} are supported")
+    remember_encodings(estimator, binning.encodings)
+    estimator._binning_digest = binning.digest
 
 
 def row_weights(sample_weight: Any, X: Features, name: str = "sample_weight") -> np.ndarray:

@@ -22,7 +22,7 @@ def binned_matrix(X, max_bin=256):
     with ThreadTeam(1) as team:
         cuts, has_missing = find_cuts(team, X, NO_WEIGHT, max_bin)
         bins = apply_cuts(team, X, cuts, has_missing).rows
-    return BinnedMatrix(bins, describe_binning(cuts, has_missing, max_bin, None))
+    return BinnedMatrix(bins, describe_binning(cuts, has_missing, max_bin, None, None, math.nan))
 
 
 def bins_for_training(X, max_bin=256, n_threads=1):

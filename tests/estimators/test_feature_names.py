@@ -10,8 +10,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from sklboost import XGBClassifierLite, XGBRegressorLite, bin_features
-from sklboost.estimators.feature_names import column_names, in_order_of_fit
-from sklboost.estimators.validation import features
+from sklboost.estimators.check_features import features
+from sklboost.estimators.feature_names import column_names, order_of_fit
 
 pytestmark = pytest.mark.interpreted
 
@@ -61,8 +61,8 @@ def test_the_kind_of_frame_may_change(other, model):
 def test_the_user_s_frame_is_left_as_it_was():
     frame = moved(FRAMES["pandas"])
     before = frame.copy()
-    ordered = in_order_of_fit(frame, FITTED)
-    assert list(ordered) == NAMES
+    model = XGBRegressorLite(n_estimators=1).fit(FRAMES["pandas"](VALUES, NAMES), VALUES[:, 0])
+    assert_array_equal(features(model, frame).values(), VALUES)
     pd.testing.assert_frame_equal(frame, before)
 
 
@@ -76,10 +76,22 @@ def test_names_of_columns(frame):
     assert column_names(pd.DataFrame(VALUES, columns=two_levels)) is None
 
 
-def test_nothing_is_selected_where_the_order_is_right(frame):
-    X = frame(VALUES, NAMES)
-    assert in_order_of_fit(X, FITTED) is X
-    assert in_order_of_fit(VALUES, FITTED) is None
+def test_places_of_the_columns(frame):
+    assert order_of_fit(frame(VALUES, NAMES), FITTED) == range(4)
+    assert order_of_fit(moved(frame), FITTED) == [1, 3, 0, 2]
+    assert order_of_fit(VALUES, FITTED) is None
+
+
+def test_no_values_are_copied():
+    X = pd.DataFrame(VALUES, columns=NAMES)
+    model = XGBRegressorLite(n_estimators=1).fit(X, VALUES[:, 0])
+    memory = X.to_numpy()
+    assert np.shares_memory(features(model, X), memory)
+    # in pandas itself the order of columns cannot be changed without a copy
+    model.feature_names_in_ = FITTED[ORDER]
+    in_order = features(model, X)
+    assert_array_equal(in_order.values(), VALUES[:, ORDER])
+    assert all(np.shares_memory(column.values, memory) for column in in_order.columns)
 
 
 def test_missing_and_unseen_columns_are_all_listed(frame):
@@ -101,12 +113,14 @@ def test_missing_and_unseen_columns_are_all_listed(frame):
 
 
 def test_columns_of_the_same_name():
-    # older versions of scikit-learn fit such frames
     twice = pd.DataFrame(VALUES, columns=list("abbc"))
-    assert in_order_of_fit(twice, np.array(list("abbc"))) is twice
+    assert order_of_fit(twice, np.array(list("abbc"))) == range(4)
     for fitted in ("babc", "abcc", "abc"):
         with pytest.raises(ValueError, match=r"^columns \['b'.*\] occur more than once"):
-            in_order_of_fit(twice, np.array(list(fitted)))
+            order_of_fit(twice, np.array(list(fitted)))
+    for given in (twice, twice.set_axis([0, 1, 1, 2], axis=1)):
+        with pytest.raises(ValueError, match=r"more than one column of the name ('b'|1): give"):
+            XGBRegressorLite(n_estimators=1).fit(given, VALUES[:, 0])
 
 
 def test_names_on_one_side_only_warn_as_scikit_learn_does(frame, model):
@@ -130,7 +144,7 @@ def test_names_that_are_not_strings_are_left_to_scikit_learn():
 def test_errors_name_the_argument():
     frame = pd.DataFrame(VALUES, columns=NAMES)
     model = XGBRegressorLite(n_estimators=1).fit(frame, VALUES[:, 0])
-    assert_array_equal(features(model, moved(FRAMES["pandas"]), "X_val"), VALUES)
+    assert_array_equal(features(model, moved(FRAMES["pandas"]), "X_val").values(), VALUES)
     with pytest.raises(ValueError, match=r"^X_val: The feature names should .*\n.*\n- c\n"):
         features(model, frame.rename(columns={"b": "c"}), "X_val")
     with pytest.raises(TypeError, match=r"^eval_set\[0\]: Feature names are only supported"):

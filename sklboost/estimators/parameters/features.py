@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from sklboost.estimators.parameters.about import about
-from sklboost.estimators.parameters.rules import Rule, is_finite
+from sklboost.estimators.parameters.rules import Rule, is_finite, is_integer
 
 
 def _values(value: Any) -> list:
@@ -41,10 +42,72 @@ def _are_groups(value: Any) -> bool:
     )
 
 
+def _are_features(value: Any) -> bool:
+    return isinstance(value, Sequence | set | frozenset | np.ndarray) and all(
+        isinstance(own, str | bool | np.bool_) or is_integer(own) for own in value
+    )
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
 class FeatureParameters:
     """What is laid down for single features."""
 
+    categorical_features: Any = field(
+        default="from_dtype",
+        metadata=about(
+            Rule(
+                '{"from_dtype"} or array-like',
+                "None, 'from_dtype', a list of names or numbers of features, or a mask with a bool "
+                "for each",
+                lambda value: (
+                    value is None
+                    or (value == "from_dtype" if isinstance(value, str) else _are_features(value))
+                ),
+            ),
+            """
+            Which features are categories: "from_dtype", those of a frame whose dtype says so; or
+            names, numbers or a mask. Those may hold text or numbers, and have the same levels
+            whatever the dtype. Levels are matched by value at prediction. None: no feature is one.
+            """,
+        ),
+    )
+    enable_categorical: bool = field(
+        default=True,
+        metadata=about(
+            Rule("bool", "True or False", lambda value: isinstance(value, bool | np.bool_)),
+            """
+            False: columns that are categories by their dtype are an error, as in XGBoost.
+            """,
+        ),
+    )
+    unknown_category: str = field(
+        default="missing",
+        metadata=about(
+            Rule(
+                '{"missing", "error"}',
+                "'missing' or 'error'",
+                lambda value: isinstance(value, str) and value in ("missing", "error"),
+            ),
+            """
+            What a level is that no row of the training has: "missing", as NaN is, with an
+            :class:`~sklboost.UnknownCategoryWarning` that counts them; or an error.
+            """,
+        ),
+    )
+    missing: float = field(
+        default=np.nan,
+        metadata=about(
+            Rule(
+                "float",
+                "a number, or NaN",
+                lambda value: isinstance(value, Real) and not isinstance(value, bool),
+            ),
+            """
+            A further value that counts as missing, such as -999. NaN always does, and what a frame
+            says is missing.
+            """,
+        ),
+    )
     monotone_constraints: Any = field(
         default=None,
         metadata=about(

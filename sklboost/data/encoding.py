@@ -1,0 +1,287 @@
+"""What the values of a feature become numbers by: learnt at fit, used again at every prediction.
+
+In: columns of the user's table, by a :class:`~sklboost.data.frames.carrier.Carrier`. Out:
+:class:`Encoding`, one a feature, and the :class:`~sklboost.data.table.Column` that it makes.
+
+The one idea: a number means the same whoever carries it. Levels of categories are numbered in their
+own order, not in that of the frame; times count in the unit of the fit; integers that float64
+cannot tell apart are replaced by their rank, so that a threshold lies between the two it was meant
+to divide.
+"""
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from numbers import Number
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklboost.data.frames.carrier import Carrier, is_wide
+from sklboost.data.table import Column, floats_below
+
+# With the one for missing values, as many bins as 16 bits can number, less one.
+MOST_LEVELS = 65_534
+
+
+def _no_values() -> np.ndarray:
+    return np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Encoding:
+    """How the values of one feature become numbers.
+
+    Attributes
+    ----------
+    kind : {"number", "time", "category"}
+    unit : str
+        Of times, such as "datetime64[ns]".
+    ranks : ndarray of int64 or uint64, shape (n_ranks,)
+        Distinct values, increasing, whose position is the number. Empty: they are numbers
+        themselves.
+    levels : ndarray, shape (n_known_levels,)
+        Of a category, in increasing order.
+    codes : ndarray of int64, shape (n_known_levels,)
+        The code of each level. Several share the last one if there are very many.
+    is_declared : bool
+        Whether the user said that it is a category: then its column may be of any kind.
+    """
+
+    kind: str = "number"
+    unit: str = ""
+    ranks: np.ndarray = field(default_factory=_no_values)
+    levels: np.ndarray = field(default_factory=_no_values)
+    codes: np.ndarray = field(default_factory=_no_values)
+    is_declared: bool = False
+
+    @property
+    def n_levels(self) -> int:
+        """How many codes a category has; 0 for numbers and times."""
+        return int(self.codes.max(initial=-1)) + 1
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether values are numbers as they are."""
+        return self.kind == "number" and len(self.ranks) == 0
+
+    @cached_property
+    def code_of(self) -> dict[Any, int]:
+        """The code of each level."""
+        return dict(zip(_as_keys(self.levels), self.codes.tolist(), strict=True))
+
+    def fits(self, kind: str, unit: str) -> bool:
+        """Tell whether a column of this kind, times in this unit, can be encoded."""
+        if self.is_declared:
+            return kind != "unsupported"
+        return kind == self.kind and unit.partition("[")[0] == self.unit.partition("[")[0]
+
+    def __repr__(self) -> str:
+        """Say all that two encodings can differ by."""
+        known = list(zip(self.levels.tolist(), self.codes.tolist(), strict=True))
+        return f"{self.kind} {self.unit} {self.ranks.tolist()} {known} {self.is_declared}"
+
+
+class Unknown(NamedTuple):
+    """Values of a category that no row of the training has.
+
+    Attributes
+    ----------
+    n_rows : int
+    first : object
+        The first of them.
+    """
+
+    n_rows: int
+    first: Any
+
+
+# --- learning how values become numbers
+
+
+def fit_encoding(
+    carrier: Carrier, column: int, weight: np.ndarray, missing: float, is_declared: bool
+) -> Encoding:
+    """Learn from one column how its values become numbers.
+
+    Parameters
+    ----------
+    carrier : Carrier
+    column : int
+        Of a kind that can be a feature.
+    weight : ndarray of float64, shape (n_rows,)
+        Rows of weight 0 are not looked at.
+    missing : float
+        A value that counts as missing. NaN: none but those that do anyway.
+    is_declared : bool
+        Whether the user said that it is a category.
+    """
+    kind = carrier.kind(column)
+    if is_declared or kind == "category":
+        return _fit_category(*carrier.levels(column), weight, missing, is_declared)
+    if kind == "time":
+        times, absent, unit = carrier.times(column)
+        return Encoding("time", unit, _ranks(times, absent, weight))
+    if carrier.is_exact(column):
+        return Encoding()
+    values, absent = carrier.numbers(column)
+    return Encoding(ranks=_ranks(values, _all_missing(values, absent, missing), weight))
+
+
+def _ranks(values: np.ndarray, absent: np.ndarray | None, weight: np.ndarray) -> np.ndarray:
+    """Give the distinct values if float64 cannot hold them all, else nothing."""
+    if not is_wide(values.dtype):
+        return _no_values()
+    is_used = weight > 0.0 if absent is None else (weight > 0.0) & ~absent
+    used = values if is_used.all() else values[is_used]
+    is_exact = floats_below(used).astype(used.dtype) == used
+    return _no_values() if is_exact.all() else np.unique(used)
+
+
+def _fit_category(
+    codes: np.ndarray,
+    values: np.ndarray,
+    weight: np.ndarray,
+    missing: float,
+    is_declared: bool,
+) -> Encoding:
+    """Number the levels that rows of the training have."""
+    is_known = codes >= 0
+    masses = np.bincount(codes[is_known], weight[is_known], minlength=len(values))
+    mass_of: dict[Any, float] = {}
+    for level, mass in zip(_as_keys(values), masses.tolist(), strict=True):
+        if mass > 0.0 and level != missing:
+            mass_of[level] = mass_of.get(level, 0.0) + mass
+    levels = _in_order(list(mass_of))
+    numbers = np.arange(len(levels))
+    if len(levels) > MOST_LEVELS:
+        heaviest = np.argsort([-mass_of[level] for level in levels], kind="stable")
+        kept = np.sort(heaviest[: MOST_LEVELS - 1])
+        numbers = np.full(len(levels), MOST_LEVELS - 1)
+        numbers[kept] = np.arange(len(kept))
+    return Encoding("category", "", _no_values(), _as_array(levels), numbers, is_declared)
+
+
+def _as_keys(levels: np.ndarray) -> list[Any]:
+    """Give levels as Python values, equal ones with one hash whatever their dtypes were."""
+    if levels.dtype.kind in "mM":
+        return list(levels.astype(f"{levels.dtype.kind}8[ns]"))
+    return levels.tolist()
+
+
+def _in_order(levels: list[Any]) -> list[Any]:
+    """Sort levels: numbers first, then type by type."""
+
+    def place(level: Any) -> tuple[str, Any]:
+        return ("" if isinstance(level, Number | np.bool_) else type(level).__name__, level)
+
+    try:
+        return sorted(levels, key=place)
+    except TypeError:  # of a type that has no order
+        return sorted(levels, key=lambda level: (place(level)[0], repr(level)))
+
+
+def _as_array(levels: list[Any]) -> np.ndarray:
+    """Give levels as an array: of their own dtype if they are numbers or times of one type."""
+    types = set(map(type, levels))
+    if len(types) == 1 and types <= {bool, int, float, np.datetime64, np.timedelta64}:
+        return np.array(levels)
+    array = np.empty(len(levels), dtype=object)
+    array[:] = levels
+    return array
+
+
+# --- from values to numbers
+
+
+def encode(
+    carrier: Carrier, column: int, encoding: Encoding, missing: float
+) -> tuple[Column, Unknown | None]:
+    """Give a column as numbers, and what of its categories is unknown.
+
+    Parameters
+    ----------
+    carrier : Carrier
+    column : int
+        Of a kind that the encoding fits.
+    encoding : Encoding
+    missing : float
+        As for :func:`fit_encoding`.
+    """
+    if encoding.kind == "category":
+        return _encode_levels(*carrier.levels(column), encoding, missing)
+    if encoding.kind == "time":
+        return _encode_times(*carrier.times(column), encoding), None
+    values, absent = carrier.numbers(column)
+    absent = _all_missing(values, absent, missing)
+    if len(encoding.ranks) > 0:
+        values = _rank_of(values, encoding.ranks)
+    return Column(values, absent), None
+
+
+def _all_missing(
+    values: np.ndarray, absent: np.ndarray | None, missing: float
+) -> np.ndarray | None:
+    """Add the value that counts as missing to those that are."""
+    if math.isnan(missing):
+        return absent
+    is_missing = values == missing
+    if not is_missing.any():
+        return absent
+    return is_missing if absent is None else is_missing | absent
+
+
+def _encode_levels(
+    codes: np.ndarray, values: np.ndarray, encoding: Encoding, missing: float
+) -> tuple[Column, Unknown | None]:
+    levels = _as_keys(values)
+    numbers = [encoding.code_of.get(level, np.nan) for level in levels]
+    translation = np.array([*numbers, np.nan])  # the last for code -1, which is missing
+    is_unknown = np.array(
+        [*(n != n and level != missing for n, level in zip(numbers, levels, strict=True)), False]
+    )
+    unknown = None
+    if is_unknown.any():
+        rows = np.flatnonzero(is_unknown[codes])
+        if len(rows) > 0:
+            unknown = Unknown(len(rows), levels[codes[rows[0]]])
+    return Column(codes, None, translation), unknown
+
+
+def _encode_times(
+    times: np.ndarray, absent: np.ndarray | None, unit: str, encoding: Encoding
+) -> Column:
+    whole, fraction = _in_unit(times, unit, encoding.unit)
+    if len(encoding.ranks) > 0:
+        ranks = _rank_of(whole, encoding.ranks)
+        if fraction is not None:  # above the rank that the whole has, if it has one
+            ranks += 0.5 * ((fraction > 0.0) & (ranks == np.floor(ranks)))
+        return Column(ranks, absent)
+    return Column(whole if fraction is None else floats_below(whole) + fraction, absent)
+
+
+def _in_unit(times: np.ndarray, unit: str, other: str) -> tuple[np.ndarray, np.ndarray | None]:
+    """Give times in another unit: whole ones, rounded down, and what is left; None: nothing is."""
+    if unit == other:
+        return times, None
+    step, other_step = (np.array(1, own.replace("datetime", "timedelta")) for own in (unit, other))
+    if step > other_step:
+        factor = int(step // other_step)
+        farthest = np.iinfo(np.int64).max // factor  # beyond all that the other unit can say
+        return np.clip(times, -farthest, farthest) * factor, None
+    factor = int(other_step // step)
+    whole, rest = np.divmod(times, factor)
+    return whole, rest / factor
+
+
+def _rank_of(values: np.ndarray, ranks: np.ndarray) -> np.ndarray:
+    """Give the rank of each value, float64; one half less than the next for values between two."""
+    if np.can_cast(values.dtype, ranks.dtype):
+        known, sought = ranks, values.astype(ranks.dtype)
+    else:  # no dtype holds both exactly, but Python compares its numbers so
+        known, sought = ranks.astype(object), values.astype(object)
+    position = np.searchsorted(known, sought)
+    is_known = known[np.minimum(position, len(known) - 1)] == sought
+    found = position - np.where(is_known, 0.0, 0.5)
+    found[values != values] = np.nan
+    return found

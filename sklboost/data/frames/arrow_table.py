@@ -1,0 +1,136 @@
+"""Tables and record batches of Arrow, and columns of Arrow in other frames."""
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.types as types
+
+from sklboost.data.frames.carrier import Carrier, Column
+from sklboost.data.frames.numpy_column import distinct, relabel
+
+
+class ArrowTable(Carrier):
+    """The columns of an Arrow table or record batch.
+
+    Parameters
+    ----------
+    table : Table or RecordBatch
+    """
+
+    def __init__(self, table: pa.Table | pa.RecordBatch) -> None:
+        super().__init__(table.column_names, *table.shape)
+        self._table = table
+
+    def read_column(self, i: int) -> Column:
+        """Read an array, or an array in pieces."""
+        return ArrowColumn(self._table.column(i))
+
+
+class ArrowColumn:
+    """An array of Arrow; the methods are those of :class:`~sklboost.data.frames.carrier.Column`.
+
+    Parameters
+    ----------
+    values : Array or ChunkedArray
+    dtype_name : str, optional
+        If the user knows the type by another name.
+    """
+
+    def __init__(self, values: pa.Array | pa.ChunkedArray, dtype_name: str = "") -> None:
+        self._values = values
+        self._dtype_name = dtype_name
+
+    @property
+    def dtype_name(self) -> str:
+        """Name the type as the user's library does."""
+        return self._dtype_name or str(self._values.type)
+
+    @cached_property
+    def kind(self) -> str:
+        """Tell the kind from the type."""
+        type_ = self._values.type
+        if types.is_floating(type_) or types.is_integer(type_) or types.is_boolean(type_):
+            return "number"
+        if types.is_decimal(type_) or types.is_null(type_):
+            return "number"
+        if types.is_temporal(type_) and not types.is_interval(type_):
+            return "time"
+        if types.is_dictionary(type_):
+            return "category"
+        return "text" if _is_text(type_) else "unsupported"
+
+    def numbers(self) -> tuple[np.ndarray, np.ndarray | None]:
+        """Give the values: a view if they are in one piece, even if some are missing."""
+        array = _in_one_piece(self._values)
+        missing = _missing(array)
+        if types.is_null(array.type):
+            return np.full(len(array), np.nan), None
+        if types.is_decimal(array.type):
+            return array.cast(pa.float64()).to_numpy(zero_copy_only=False), None
+        if types.is_boolean(array.type):  # eight in a byte
+            filled = array if missing is None else array.fill_null(False)
+            return filled.to_numpy(zero_copy_only=False), missing
+        return _view(array, array.type.to_pandas_dtype()), missing
+
+    def times(self) -> tuple[np.ndarray, np.ndarray | None, str]:
+        """Give what Arrow counts, and in which unit."""
+        array = _in_one_piece(self._values)
+        type_ = array.type
+        is_instant = types.is_date(type_) or types.is_timestamp(type_)
+        unit = getattr(type_, "unit", "D" if types.is_date32(type_) else "ms")
+        values = _view(array, np.int32 if type_.bit_width == 32 else np.int64)
+        return (
+            values.astype(np.int64, copy=False),
+            _missing(array),
+            f"{'datetime64' if is_instant else 'timedelta64'}[{unit}]",
+        )
+
+    def levels(self) -> tuple[np.ndarray, np.ndarray]:
+        """Give the codes of a dictionary, which text is turned into; number other values."""
+        if self.kind == "number":
+            return distinct(*self.numbers())
+        if self.kind == "time":
+            values, missing, unit = self.times()
+            return distinct(values.view(unit), missing)
+        encoded = self._values if self.kind == "category" else self._values.dictionary_encode()
+        if isinstance(encoded, pa.ChunkedArray):  # each piece may have a dictionary of its own
+            encoded = encoded.unify_dictionaries()
+        array = _in_one_piece(encoded)
+        codes = array.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+        if not _is_text(array.dictionary.type):
+            codes_of_levels, values = ArrowColumn(array.dictionary).levels()
+            return relabel(codes, codes_of_levels), values
+        values = np.array(array.dictionary.to_pylist(), dtype=object)
+        is_level = np.array([value is not None for value in values], dtype=bool)
+        codes_of_levels = np.where(is_level, np.cumsum(is_level) - 1, -1)
+        return relabel(codes, codes_of_levels), values[is_level]
+
+    def examples(self) -> list[Any]:
+        """Give the first value that is there."""
+        return self._values.drop_null().slice(0, 1).to_pylist()
+
+
+def _is_text(type_: pa.DataType) -> bool:
+    # string views came with version 16
+    return types.is_string(type_) or types.is_large_string(type_) or types.is_string_view(type_)
+
+
+def _in_one_piece(values: pa.Array | pa.ChunkedArray) -> pa.Array:
+    if not isinstance(values, pa.ChunkedArray):
+        return values
+    return values.chunk(0) if values.num_chunks == 1 else values.combine_chunks()
+
+
+def _missing(array: pa.Array) -> np.ndarray | None:
+    return array.is_null().to_numpy(zero_copy_only=False) if array.null_count > 0 else None
+
+
+def _view(array: pa.Array, dtype: Any) -> np.ndarray:
+    """Give the memory of an array of numbers; what is missing has arbitrary values there."""
+    memory = array.buffers()[1]
+    if memory is None or len(array) == 0:
+        return np.zeros(len(array), dtype=dtype)
+    size = np.dtype(dtype).itemsize
+    return np.frombuffer(memory, dtype=dtype, count=len(array), offset=array.offset * size)

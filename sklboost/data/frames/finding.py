@@ -1,0 +1,66 @@
+"""Which reader a table needs. No library is imported but the one that the table comes from."""
+
+from typing import Any
+
+import numpy as np
+
+from sklboost.data.frames.arrays import array_carrier, list_carrier
+from sklboost.data.frames.carrier import Carrier
+from sklboost.data.frames.other_frames import other_carrier
+
+
+def carrier(X: Any) -> Carrier | None:
+    """Give the columns of a table.
+
+    Parameters
+    ----------
+    X : frame, array, list of lists, or anything
+        A frame of pandas, polars, Arrow or another library, an array of any dtype, a list of lists.
+
+    Returns
+    -------
+    Carrier or None
+        None for plain 2-D arrays of float32 or float64, which need no reader, and for what is not a
+        table of two dimensions.
+
+    Raises
+    ------
+    ValueError
+        For lists of lists that differ in length.
+    TypeError
+        For a frame that has not been computed yet.
+    ImportError
+        For a frame of another library, if what reads it is not installed.
+    """
+    if isinstance(X, np.ndarray):
+        return array_carrier(X)
+    if isinstance(X, list | tuple):
+        return list_carrier(X)
+    # subclasses, such as geopandas', are read as what they are made from
+    bases = [(base.__module__.partition(".")[0], base.__name__) for base in type(X).__mro__]
+    if ("pandas", "DataFrame") in bases:
+        from sklboost.data.frames.pandas_frame import PandasFrame
+
+        return PandasFrame(X)
+    if ("polars", "DataFrame") in bases:
+        from sklboost.data.frames.polars_frame import PolarsFrame
+
+        return PolarsFrame(X)
+    if ("pyarrow", "Table") in bases or ("pyarrow", "RecordBatch") in bases:
+        from sklboost.data.frames.arrow_table import ArrowTable
+
+        return ArrowTable(X)
+    if ("narwhals", "DataFrame") in bases:
+        return carrier(X.to_native())
+    if _is_one_column(bases):
+        return None
+    found = other_carrier(X)
+    if found is None and hasattr(X, "__array__"):
+        return array_carrier(np.asarray(X))
+    return found
+
+
+def _is_one_column(bases: list[tuple[str, str]]) -> bool:
+    libraries = ("pandas", "polars", "pyarrow", "narwhals")
+    columns = ("Series", "Index", "ExtensionArray", "Array", "ChunkedArray")
+    return any(library in libraries and name in columns for library, name in bases)

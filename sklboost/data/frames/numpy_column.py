@@ -1,0 +1,96 @@
+"""A column in a NumPy array of any dtype but object."""
+
+from typing import Any
+
+import numpy as np
+
+_KINDS = {"b": "number", "i": "number", "u": "number", "f": "number", "M": "time", "m": "time"}
+_KINDS["U"] = "text"
+
+
+class NumpyColumn:
+    """Values in a NumPy array, and which of them are missing.
+
+    Parameters
+    ----------
+    values : ndarray of any dtype but object, shape (n_rows,)
+    missing : ndarray of bool, shape (n_rows,), optional
+    dtype_name : str, optional
+        What the user's library calls the dtype, if NumPy calls it otherwise.
+    """
+
+    def __init__(
+        self, values: np.ndarray, missing: np.ndarray | None = None, dtype_name: str = ""
+    ) -> None:
+        self._values = values
+        self._missing = missing
+        self._dtype_name = dtype_name
+        self.kind = _KINDS.get(values.dtype.kind, "unsupported")
+
+    @property
+    def dtype_name(self) -> str:
+        """Name the dtype as the user's library does."""
+        return self._dtype_name or str(self._values.dtype)
+
+    def numbers(self) -> tuple[np.ndarray, np.ndarray | None]:
+        """Give the values; long doubles rounded to float64, in the order of this machine's bytes.
+
+        The methods are those of :class:`~sklboost.data.frames.carrier.Column`.
+        """
+        values = self._values
+        wide = values.dtype.kind == "f" and values.dtype.itemsize > 8
+        dtype = np.dtype(np.float64) if wide else values.dtype.newbyteorder("=")
+        return values.astype(dtype, copy=False), self._missing
+
+    def times(self) -> tuple[np.ndarray, np.ndarray | None, str]:
+        """Give times as they are stored, with their unit."""
+        values = self._values.astype(self._values.dtype.newbyteorder("="), copy=False)
+        return values.view(np.int64), is_missing(values, self._missing), str(values.dtype)
+
+    def levels(self) -> tuple[np.ndarray, np.ndarray]:
+        """Number the distinct values in their order."""
+        if self.kind == "text":
+            codes, values = distinct(self._values, self._missing)
+            return codes, values.astype(object)
+        if self.kind == "number":
+            return distinct(*self.numbers())
+        return distinct(self._values, self._missing)
+
+    def examples(self) -> list[Any]:
+        """Give the first value that is there."""
+        return first_value(self._values, self._missing)
+
+
+def is_missing(values: np.ndarray, marked: np.ndarray | None) -> np.ndarray | None:
+    """Tell which values are missing: those marked, NaN and NaT; None if none are."""
+    absent = marked
+    if values.dtype.kind in "fMm":
+        absent = np.isnat(values) if values.dtype.kind in "Mm" else np.isnan(values)
+        if marked is not None:
+            absent = absent | marked
+    return absent if absent is not None and absent.any() else None
+
+
+def distinct(values: np.ndarray, marked: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Number the distinct values of an array in their order, as `Column.levels` does."""
+    missing = is_missing(values, marked)
+    present = values if missing is None else values[~missing]
+    found, codes_of_present = np.unique(present, return_inverse=True)
+    if missing is None:
+        return codes_of_present, found
+    codes = np.full(len(values), -1, dtype=np.int64)
+    codes[~missing] = codes_of_present
+    return codes, found
+
+
+def first_value(values: np.ndarray, marked: np.ndarray | None) -> list[Any]:
+    """Give a list of the first value that is not missing, or of nothing."""
+    missing = is_missing(values, marked)
+    return (values if missing is None else values[~missing])[:1].tolist()
+
+
+def relabel(codes: np.ndarray, codes_of_levels: np.ndarray) -> np.ndarray:
+    """Give codes of levels whose codes have become others, or -1; the same array if none has."""
+    if np.array_equal(codes_of_levels, np.arange(len(codes_of_levels))):
+        return codes
+    return np.append(codes_of_levels, -1)[codes]  # -1 is the last one

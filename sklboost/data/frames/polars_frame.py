@@ -1,0 +1,127 @@
+"""Frames of polars."""
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from sklboost.data.frames.carrier import SMALL, Carrier, Column
+from sklboost.data.frames.numpy_column import distinct
+from sklboost.data.frames.objects import ObjectColumn
+
+_INTEGERS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64)
+# So many strings are numbered by Python in less time than it takes to ask polars for it.
+_FEW_ROWS = 256
+_TIMES = (pl.Date, pl.Datetime, pl.Duration, pl.Time)
+
+
+class PolarsFrame(Carrier):
+    """The columns of a polars frame.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    """
+
+    def __init__(self, frame: pl.DataFrame) -> None:
+        super().__init__(frame.columns, *frame.shape)
+        self._frame = frame
+
+    def read_column(self, i: int) -> Column:
+        """Read a series."""
+        series = self._frame.to_series(i)
+        return ObjectColumn(_objects(series)) if series.dtype == pl.Object else PolarsColumn(series)
+
+    def matrix(self) -> np.ndarray | None:
+        """Give what polars gives at once for a small frame of one dtype."""
+        dtypes = set(self._frame.dtypes)
+        if len(dtypes) == 1 and dtypes <= {pl.Float32(), pl.Float64()}:
+            return self._frame.to_numpy() if self.n_rows * self.n_columns <= SMALL else None
+        return super().matrix()
+
+
+class PolarsColumn:
+    """A series of polars; the methods are those of :class:`~sklboost.data.frames.carrier.Column`.
+
+    Parameters
+    ----------
+    series : Series
+    """
+
+    def __init__(self, series: pl.Series) -> None:
+        self._series = series
+
+    @property
+    def dtype_name(self) -> str:
+        """Name the dtype as polars does."""
+        return str(self._series.dtype)
+
+    @property
+    def kind(self) -> str:
+        """Tell the kind from the dtype."""
+        dtype = self._series.dtype
+        if dtype.is_numeric() or dtype in (pl.Boolean, pl.Null):
+            return "number"
+        if dtype in _TIMES:
+            return "time"
+        if dtype in (pl.Categorical, pl.Enum):
+            return "category"
+        return "text" if dtype == pl.String else "unsupported"
+
+    def numbers(self) -> tuple[np.ndarray, np.ndarray | None]:
+        """Give the values: those of polars if nothing is missing and they are in one piece."""
+        series = self._series
+        if series.dtype in (pl.Decimal, pl.Null):
+            series = series.cast(pl.Float64)
+        elif series.dtype.is_integer() and series.dtype not in _INTEGERS:
+            series = series.cast(pl.Int64)  # of 128 bits; raises an error for what does not fit
+        return _filled(series)
+
+    def times(self) -> tuple[np.ndarray, np.ndarray | None, str]:
+        """Give what polars counts, and in which unit."""
+        dtype = self._series.dtype
+        values, missing = _filled(self._series.to_physical())
+        if dtype == pl.Date:
+            unit = "datetime64[D]"
+        elif dtype == pl.Time:
+            unit = "timedelta64[ns]"
+        else:
+            what = "datetime64" if dtype == pl.Datetime else "timedelta64"
+            unit = f"{what}[{dtype.time_unit}]"
+        return values.astype(np.int64, copy=False), missing, unit
+
+    def levels(self) -> tuple[np.ndarray, np.ndarray]:
+        """Number the values: by what polars has instead of strings, or in their order."""
+        if self.kind == "number":
+            return distinct(*self.numbers())
+        if self.kind == "time":
+            values, missing, unit = self.times()
+            return distinct(values.view(unit), missing)
+        if len(self._series) <= _FEW_ROWS:
+            return ObjectColumn(_objects(self._series)).levels()
+        series = self._series.cast(pl.Categorical) if self.kind == "text" else self._series
+        found = series.drop_nulls().unique()
+        # what stands for a string may depend on all that polars has read before
+        physical = found.to_physical().to_numpy()
+        order = np.argsort(physical)
+        values, missing = _filled(series.to_physical())
+        codes = np.searchsorted(physical[order], values)
+        if missing is not None:
+            codes[missing] = -1
+        return codes, np.array(found.cast(pl.String).to_list(), dtype=object)[order]
+
+    def examples(self) -> list[Any]:
+        """Give the first value that is there."""
+        return self._series.drop_nulls().head(1).to_list()
+
+
+def _objects(series: pl.Series) -> np.ndarray:
+    return np.fromiter(series.to_list(), dtype=object, count=len(series))
+
+
+def _filled(series: pl.Series) -> tuple[np.ndarray, np.ndarray | None]:
+    """Give values and which are missing. Left to itself, polars makes floats of integers then."""
+    if series.null_count() == 0:
+        return series.to_numpy(), None
+    missing = series.is_null().to_numpy()
+    return series.fill_null(False if series.dtype == pl.Boolean else 0).to_numpy(), missing

@@ -1,0 +1,139 @@
+"""What a table may not hold, in words: which columns, what was found, what to do."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable
+from typing import Any
+
+from sklboost.data.frames.carrier import Carrier
+
+_MOST_NAMED = 10
+
+
+def check_names(names: Iterable[Any]) -> None:
+    """Raise ValueError if columns have the same name; it lists the names."""
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise ValueError(
+            f"X has more than one column of the name {_listed(map(repr, twice))}: give each column "
+            "a name of its own"
+        )
+
+
+def check_kinds(carrier: Carrier, categorical: Collection[int]) -> None:
+    """Raise an error if there are columns that can be no features.
+
+    Parameters
+    ----------
+    carrier : Carrier
+    categorical : collection of int
+        Numbers of the columns that the user has declared to be categories.
+
+    Raises
+    ------
+    ValueError
+        For text that is not declared, mixed objects, complex numbers; it names the columns, gives
+        what was found there and what to do.
+    TypeError
+        For values of other types.
+    """
+    kinds = [carrier.kind(i) for i in range(carrier.n_columns)]
+    for kind, message in (("unsupported", _unsupported), ("text", _text), ("mixed", _mixed)):
+        refused = [
+            i
+            for i, of_column in enumerate(kinds)
+            if of_column == kind and (kind == "unsupported" or i not in categorical)
+        ]
+        if refused:
+            raise message(carrier, refused)
+
+
+def _text(carrier: Carrier, columns: list[int]) -> Exception:
+    return ValueError(
+        f"text is not a number: {_found(carrier, columns)}. Name such columns in "
+        "categorical_features, give them a category dtype, turn them into numbers, or leave them "
+        "out"
+    )
+
+
+def _mixed(carrier: Carrier, columns: list[int]) -> Exception:
+    return ValueError(
+        f"neither all numbers nor all text: {_found(carrier, columns)}. Give each column values of "
+        "one type (and dates a dtype of dates), or name it in categorical_features"
+    )
+
+
+def _unsupported(carrier: Carrier, columns: list[int]) -> Exception:
+    found = _found(carrier, columns)
+    for example in carrier.examples(columns[0]):
+        if isinstance(example, complex):
+            return ValueError(
+                f"Complex data not supported: {found}. Pass the real and the imaginary part as "
+                "columns of their own"
+            )
+    words = "a feature is a number, a time or a category"
+    for example in carrier.examples(columns[0]):
+        try:
+            float(example)
+        except (TypeError, ValueError) as error:  # as Python says it
+            words = str(error)
+    return TypeError(
+        f"{words}: {found}. Make columns of numbers of what is in them, or leave them out"
+    )
+
+
+def kind_changed(label: str, was: str, now: str, dtype_name: str) -> str:
+    """Word what is wrong with a column that is of another kind than at fit.
+
+    Parameters
+    ----------
+    label : str
+        Of the column, see :meth:`Carrier.label`.
+    was, now : str
+        Kinds, at fit and of what is given now.
+    dtype_name : str
+        Of what is given now.
+    """
+    remedies = {
+        "category": "give it a category dtype, or values such as it had at fit",
+        "number": "convert it to numbers",
+        "time": "convert it to times of the same kind",
+    }
+    return f"{label} held {_PLURALS[was]} at fit and holds {_PLURALS[now]} ({dtype_name}) now: " + (
+        remedies.get(was, "pass values such as it had at fit")
+    )
+
+
+_PLURALS = {
+    "number": "numbers",
+    "time": "times",
+    "category": "categories",
+    "text": "text",
+    "mixed": "objects of several types",
+    "unsupported": "values that can be no feature",
+}
+
+
+def _found(carrier: Carrier, columns: list[int]) -> str:
+    """List columns with examples of what is in them."""
+    return _listed(_with_examples(carrier, i) for i in columns)
+
+
+def _with_examples(carrier: Carrier, i: int) -> str:
+    examples = carrier.examples(i)
+    if len(examples) > 1:
+        shown = " and ".join(f"{_short(value)} ({type(value).__name__})" for value in examples[:2])
+    else:
+        shown = "".join(map(_short, examples))
+    dtype_name = carrier.dtype_name(i)
+    return f"{carrier.label(i)} ({dtype_name}, such as {shown})" if shown else carrier.label(i)
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+def _listed(texts: Iterable[str]) -> str:
+    shown = list(texts)
+    more = len(shown) - _MOST_NAMED
+    return ", ".join(shown[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,473 @@
+"""Tables of all libraries, column by column: the values that went in come out."""
+
+import datetime as dt
+import json
+import re
+import sys
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from numpy.testing import assert_array_equal
+
+from sklboost.data.frames.finding import carrier
+from tests.conftest import ROOT, run_python
+from tests.kinds_of_tables import CASES, VALUES, with_missing
+
+pytestmark = pytest.mark.interpreted
+
+ABLE_TO_MISS = [case for case in CASES if case.missing]
+
+
+def is_of_objects(case):
+    return case.library == "pandas" and case.dtype.startswith("object")
+
+
+def each_of(*kinds):
+    """Run a test for each case of a kind, and again with missing values if it can have some."""
+    complete = [(case, VALUES[case.values]) for case in CASES if case.kind in kinds]
+    missing = [(case, with_missing(columns)) for case, columns in complete if case.missing]
+    names = [f"{case}" for case, _ in complete] + [f"{case}-missing" for case, _ in missing]
+    return pytest.mark.parametrize(("case", "columns"), complete + missing, ids=names)
+
+
+def nanoseconds(value):
+    """Count from 1970, or from midnight; exact integers, without any of the libraries."""
+    if isinstance(value, dt.time):
+        value = dt.timedelta(hours=value.hour, minutes=value.minute)
+    if isinstance(value, dt.date) and not isinstance(value, dt.datetime):
+        value = dt.datetime(value.year, value.month, value.day)
+    if isinstance(value, dt.datetime):
+        value -= dt.datetime(1970, 1, 1)
+    return value // dt.timedelta(microseconds=1) * 1000
+
+
+def as_list(values, missing):
+    marked = np.zeros(len(values), bool) if missing is None else missing
+    return [None if m or v != v else v for v, m in zip(values.tolist(), marked, strict=True)]
+
+
+def decoded(codes, values):
+    listed = values.tolist()
+    return [None if code < 0 else listed[code] for code in codes.tolist()]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_names_and_kinds(case):
+    columns = VALUES[case.values]
+    table = carrier(case.make(columns))
+    if table is None:  # plain arrays
+        assert case.dtype in ("float32", "float64")
+        return
+    names = None if case.library in ("NumPy", "list of lists") else list(columns)
+    assert table.names == names
+    assert (table.n_rows, table.n_columns) == (len(columns["a"]), 2)
+    assert [table.kind(i) for i in (0, 1)] == [case.kind] * 2
+    assert table.dtype_name(0)
+    assert table.examples(0) == [columns["a"][0]] or case.kind == "time"
+
+
+@each_of("number")
+def test_numbers_are_exact(case, columns):
+    table = carrier(case.make(columns))
+    if table is None:
+        return
+    for i, expected in enumerate(columns.values()):
+        values, missing = table.numbers(i)
+        assert values.dtype.kind in "biuf"
+        assert values.dtype.isnative
+        assert as_list(values, missing) == expected
+        codes, levels = table.levels(i)
+        assert decoded(codes, levels) == expected
+        assert len(set(levels.tolist())) == len(levels)
+    matrix = table.matrix()
+    if case.values.startswith(("large", "huge")) or is_of_objects(case):
+        assert matrix is None
+    else:
+        expected = [[np.nan if v is None else v for v in values] for values in columns.values()]
+        assert_array_equal(matrix, np.array(expected, dtype=float).T)
+
+
+@each_of("time")
+def test_times_are_exact(case, columns):
+    table = carrier(case.make(columns))
+    for i, expected in enumerate(columns.values()):
+        values, missing, unit = table.times(i)
+        assert values.dtype == np.int64
+        size, unit_letters = np.datetime_data(np.dtype(unit))[::-1]
+        step = {"D": 86400 * 10**9, "s": 10**9, "ms": 10**6, "us": 1000, "ns": 1}[unit_letters]
+        in_nanoseconds = [None if v is None else v * step * size for v in as_list(values, missing)]
+        assert in_nanoseconds == [None if v is None else nanoseconds(v) for v in expected]
+        kind = "M" if isinstance(VALUES[case.values]["a"][0], dt.date) else "m"
+        assert np.dtype(unit).kind == kind
+        codes, levels = table.levels(i)
+        assert levels.dtype == np.dtype(unit)
+        assert decoded(codes, levels.view(np.int64)) == as_list(values, missing)
+
+
+@each_of("category", "text")
+def test_levels_are_the_values(case, columns):
+    table = carrier(case.make(columns))
+    assert table.matrix() is None
+    for i, expected in enumerate(columns.values()):
+        codes, levels = table.levels(i)
+        assert decoded(codes, levels) == expected
+        assert len(set(levels.tolist())) == len(levels)
+        assert levels.dtype.kind == {"words": "O", "integers": "i", "truths": "b"}[case.values]
+
+
+def test_every_dtype_that_misses_something_was_looked_at():
+    assert len(ABLE_TO_MISS) > 80
+
+
+# --- what needs no reader -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        np.zeros((3, 2)),
+        np.zeros((3, 2), np.float32),
+        np.zeros(3, int),
+        np.zeros((3, 2, 2), int),
+        np.array(3),
+        [1, 2, 3],
+        [[[1], [2]]],
+        [],
+        pd.Series([1, 2]),
+        pl.Series([1, 2]),
+        pa.array([1, 2]),
+        pa.chunked_array([[1, 2]]),
+        None,
+        "text",
+        {"a": [1, 2]},
+        3.5,
+    ],
+    ids=lambda X: f"{type(X).__name__}{np.shape(X)}",
+)
+def test_what_is_no_table_or_needs_no_reader(X):
+    assert carrier(X) is None
+
+
+def test_arrays_in_another_order_of_bytes():
+    table = carrier(np.array([[1.5, 2.5]], dtype=">f8"))
+    assert table.numbers(1)[0].tolist() == [2.5]
+    assert table.numbers(1)[0].dtype.isnative
+    times = carrier(np.array([["2020-01-01"]], dtype=">M8[D]"))
+    assert times.times(0)[0].tolist() == [18262]
+
+
+def test_what_becomes_an_array():
+    class Tensor:
+        def __array__(self, dtype=None, copy=None):
+            return np.array([[2**53 + 1, 2**53]])
+
+    assert carrier(Tensor()).numbers(0)[0].tolist() == [2**53 + 1]
+
+
+# --- memory ---------------------------------------------------------------------------------------
+
+LENGTH = 1000
+BASE = np.arange(2 * LENGTH, dtype=np.int64).reshape(2, LENGTH)
+
+
+def address(array):
+    return array.__array_interface__["data"][0]
+
+
+@pytest.mark.parametrize(
+    ("X", "start"),
+    [
+        (BASE.T, address(BASE)),
+        (pd.DataFrame(BASE.T, copy=False), address(BASE)),
+        (pa.table({"a": BASE[0], "b": BASE[1]}), address(BASE)),
+        (pa.table({"a": BASE[0], "b": BASE[1]}).slice(1), address(BASE) + 8),
+        (pl.DataFrame({"a": BASE[0]}), None),
+        (pd.DataFrame({"a": pd.array(BASE[0], dtype="Int64")}), None),
+        (pd.DataFrame({"a": pd.array(BASE[0], dtype="int64[pyarrow]")}), None),
+    ],
+    ids=["array", "pandas", "Arrow", "part of Arrow", "polars", "nullable", "Arrow in pandas"],
+)
+def test_integers_are_not_copied(X, start):
+    values, missing = carrier(X).numbers(0)
+    assert missing is None
+    if start is None:  # memory of its own, but the same at the next look
+        assert address(values) == address(carrier(X).numbers(0)[0])
+    else:
+        assert address(values) == start
+
+
+def test_arrow_is_not_copied_even_where_values_are_missing():
+    array = pa.array([None, 5, 6, None, 7])
+    for part, expected in ((array, [None, 5, 6, None, 7]), (array.slice(2), [6, None, 7])):
+        values, missing = carrier(pa.table({"a": part})).numbers(0)
+        assert as_list(values, missing) == expected
+        assert address(values) == array.buffers()[1].address + 8 * part.offset
+
+
+def test_a_pandas_frame_that_is_one_array_stays_one():
+    values = np.random.default_rng(0).normal(size=(40_000, 3))
+    frame = pd.DataFrame(values, copy=False)
+    assert np.shares_memory(carrier(frame).matrix(), values)
+    # of several arrays a large one would be copied, so it is not made at all; a small one is
+    frame["d"] = 1.0
+    assert carrier(frame).matrix() is None
+    small = carrier(frame[:10]).matrix()
+    assert small.dtype == np.float64
+    assert_array_equal(small, frame[:10].to_numpy())
+    assert carrier(frame[:10].astype(np.float32)).matrix().dtype == np.float32
+
+
+def test_a_large_frame_of_polars_is_read_by_columns():
+    frame = pl.DataFrame({"a": np.arange(70_000.0), "b": np.arange(70_000.0)})
+    assert carrier(frame).matrix() is None
+    assert_array_equal(carrier(frame[5:7]).matrix(), [[5.0, 5.0], [6.0, 6.0]])
+    values, _ = carrier(frame).numbers(0)
+    assert address(values) == address(frame["a"].to_numpy())
+
+
+def test_mixed_numbers_of_a_small_frame_are_one_array():
+    frame = pd.DataFrame(
+        {
+            "a": [1.5, np.nan],
+            "b": pd.array([None, 2], dtype="Int64"),
+            "c": [True, False],
+            "d": pd.array([3, 4], dtype="int64[pyarrow]"),
+            "e": pd.arrays.SparseArray([0, 5]),
+        }
+    )
+    expected = [[1.5, np.nan, 1, 3, 0], [np.nan, 2, 0, 4, 5]]
+    assert_array_equal(carrier(frame).matrix(), expected)
+    for column in "bde":
+        frame[column] = frame[column].astype("Int64") + 2**53
+        assert carrier(frame).matrix() is None
+        frame[column] -= 2**53
+
+
+# --- objects --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "dtype"),
+    [
+        ([1, None, np.int8(3)], "number", "int64"),
+        ([1, float("nan"), 2**53 + 1], "number", "int64"),
+        ([1, pd.NA, 2.5], "number", "float64"),
+        ([True, None, np.False_], "number", "bool"),
+        ([True, 2], "number", "int64"),
+        ([2**63, 1], "number", "uint64"),
+        ([None, None], "number", "float64"),
+        ([np.float32(1.5), pd.NaT], "number", "float64"),
+        (["a", np.str_("b"), None], "text", None),
+        (["a", 1], "mixed", None),
+        ([dt.date(2020, 1, 1), None], "mixed", None),
+        ([(1, 2), None], "mixed", None),
+        ([1.0, {"b": 2}], "unsupported", None),
+        ([1.0, 2j], "unsupported", None),
+        ([[1], [2]], "unsupported", None),
+        ([np.zeros(2), None], "unsupported", None),
+    ],
+    ids=str,
+)
+def test_kinds_of_objects(values, kind, dtype):
+    column = np.empty((len(values), 1), dtype=object)
+    column[:, 0] = values
+    table = carrier(column)
+    assert table.kind(0) == kind
+    if kind == "number":
+        numbers, missing = table.numbers(0)
+        assert numbers.dtype == dtype
+        expected = [None if v is None or v is pd.NA or v is pd.NaT or v != v else v for v in values]
+        assert as_list(numbers, missing) == expected
+    elif kind == "mixed":
+        assert decoded(*table.levels(0)) == values
+    with pytest.raises(TypeError, match="never of kind 'time'"):
+        table.times(0)
+
+
+def test_examples_are_one_of_each_type():
+    table = carrier([[None], ["x"], [3], ["y"], [4]])
+    assert table.examples(0) == ["x", 3]
+    assert carrier([[None]]).examples(0) == []
+    assert carrier(pd.DataFrame({"a": [None, "z"]}, dtype="str")).examples(0) == ["z"]
+
+
+# --- lists ----------------------------------------------------------------------------------------
+
+
+def test_lists_of_numbers():
+    assert carrier([[1, 2.5], [3, 4]]).matrix().tolist() == [[1, 2.5], [3, 4]]
+    assert carrier([[1, 2], [3, 4]]).numbers(0)[0].dtype == np.int64
+    assert carrier(((1, 2), (3, 4))).numbers(1)[0].tolist() == [2, 4]
+    assert carrier([np.array([1, 2]), np.array([3, 4])]).numbers(1)[0].tolist() == [2, 4]
+    # NumPy makes a float of one of these, and text of the number beside text
+    assert carrier([[-1, 0.5], [2**63 - 1, 1]]).numbers(0)[0].tolist() == [-1, 2**63 - 1]
+    mixed = carrier([["a", 1], ["b", 2]])
+    assert [mixed.kind(0), mixed.kind(1)] == ["text", "number"]
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        ([[1, 2], [1, 2], [3]], r"^X\[2\] has 1 value, but X\[0\] has 2 values: give every row"),
+        ([[1], [1, 2], [3, 4]], r"^X\[1\] has 2 values, but X\[0\] has 1 value:"),
+        ([[1, 2], 3], r"^X\[1\] has no length at all, but X\[0\] has 2 values"),
+        ([[1, 2], [1, [2, 3]]], r"^X\[1\]\[1\] is \[2, 3\]: each row must be a list of values"),
+    ],
+)
+def test_ragged_lists(X, message):
+    with pytest.raises(ValueError, match=message):
+        carrier(X)
+
+
+@pytest.mark.parametrize(
+    ("X", "value"), [([[2**64]], 2**64), ([[-1], [2**63]], 2**63), ([[-(2**63) - 1]], -(2**63) - 1)]
+)
+def test_integers_that_no_dtype_holds(X, value):
+    with pytest.raises(ValueError, match=rf"^the integer {value} is among"):
+        carrier(X).numbers(0)
+
+
+# --- libraries ------------------------------------------------------------------------------------
+
+
+def test_categories_of_intervals_and_of_mixed_values():
+    cut = pd.cut(pd.Series([1.0, 5.0, np.nan, 9.0]), 3)
+    frame = pd.DataFrame({"cut": cut, "mixed": pd.Categorical(["a", 1, None, "a"])})
+    table = carrier(frame)
+    assert [table.kind(i) for i in (0, 1)] == ["category", "category"]
+    codes, levels = table.levels(0)
+    assert codes.tolist() == [0, 1, -1, 2]
+    assert list(levels) == list(cut.cat.categories)
+    assert decoded(*table.levels(1)) == ["a", 1, None, "a"]
+
+
+def test_categories_of_times_with_zones():
+    instants = pd.to_datetime(["2020-01-02", "2020-01-01"]).tz_localize("Europe/Berlin")
+    codes, levels = carrier(pd.DataFrame({"a": pd.Categorical(instants)})).levels(0)
+    assert levels.dtype.kind == "M"
+    assert decoded(codes, levels.astype("datetime64[h]").astype(str)) == [
+        "2020-01-01T23",
+        "2019-12-31T23",
+    ]
+
+
+def test_long_columns_of_text():
+    """Short ones go another way."""
+    words = [None if i % 5 == 0 else f"w{i * 7 % 11}" for i in range(1000)]
+    for dtype in (pl.String, pl.Categorical, pl.Enum([f"w{i}" for i in range(12)])):
+        codes, levels = carrier(pl.DataFrame({"a": pl.Series(words, dtype=dtype)})).levels(0)
+        assert decoded(codes, levels) == words
+        assert len(set(levels)) == len(levels) == 11
+
+
+def test_a_dictionary_with_a_missing_level():
+    encoded = pa.DictionaryArray.from_arrays([0, 1, 2, None, 2], ["x", None, "y"])
+    assert decoded(*carrier(pa.table({"a": encoded})).levels(0)) == ["x", None, "y", None, "y"]
+    numbers = pa.DictionaryArray.from_arrays([0, 1, 2, None], [5.5, None, 1.5])
+    assert decoded(*carrier(pa.table({"a": numbers})).levels(0)) == [5.5, None, 1.5, None]
+
+
+def test_columns_of_the_same_name_are_told_apart():
+    table = carrier(pd.DataFrame([[1, "a"], [2, "b"]], columns=["x", "x"]))
+    assert table.names == ["x", "x"]
+    assert table.kind(0) == "number"
+    assert table.kind(1) == "text"
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        pl.DataFrame({"a": [[1], [2]]}),
+        pl.DataFrame({"a": [{"b": 1}]}),
+        pl.DataFrame({"a": [b"x"]}),
+        pa.table({"a": [[1], [2]]}),
+        pa.table({"a": [b"x"]}),
+        pa.table({"a": pa.array([(1, 2, 3)], pa.month_day_nano_interval())}),
+        pd.DataFrame({"a": pd.Series([[1]], dtype=pd.ArrowDtype(pa.list_(pa.int64())))}),
+        pd.DataFrame({"a": [1j]}),
+        np.array([[b"x"]]),
+        np.array([[1j]]),
+    ],
+    ids=lambda X: f"{type(X).__module__}-{carrier(X).dtype_name(0)}",
+)
+def test_nested_binary_and_complex_columns(X):
+    table = carrier(X)
+    assert table.kind(0) == "unsupported"
+    assert table.examples(0)
+
+
+def test_null_columns_are_missing_numbers():
+    for X in (pl.DataFrame({"a": [None, None]}), pa.table({"a": [None, None]})):
+        assert carrier(X).kind(0) == "number"
+        assert as_list(*carrier(X).numbers(0)) == [None, None]
+        assert len(carrier(X).levels(0)[1]) == 0
+
+
+def test_subclasses_are_read_as_what_they_are_made_from():
+    class Mine(pd.DataFrame):
+        pass
+
+    assert carrier(Mine({"a": [1, 2]})).numbers(0)[0].tolist() == [1, 2]
+
+
+class Stream:
+    """A table of an unknown library."""
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return pa.table({"a": [1, None, 3]}).__arrow_c_stream__(requested_schema)
+
+
+def test_whatever_streams_arrow():
+    table = carrier(Stream())
+    assert table.names == ["a"]
+    assert as_list(*table.numbers(0)) == [1, None, 3]
+
+
+def test_frames_without_values_are_refused():
+    with pytest.raises(TypeError, match=r"^X is a polars.LazyFrame, which has no values yet"):
+        carrier(pl.DataFrame({"a": [1]}).lazy())
+
+
+def test_a_library_that_is_needed_and_not_there(monkeypatch):
+    class Table:
+        columns = ("a",)
+
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.setitem(sys.modules, "narwhals", None)
+    with pytest.raises(ImportError, match=r"Stream, which is read through pyarrow: pip install"):
+        carrier(Stream())
+    with pytest.raises(ImportError, match=r"Table, which is read through narwhals: pip install"):
+        carrier(Table())
+
+
+NOTHING_IMPORTED = """
+import json, sys
+from sklboost.data.frames.finding import carrier
+
+def readers():
+    names = [name.rpartition(".")[2] for name in sys.modules if "sklboost.data.frames." in name]
+    return sorted(set(names) & {"pandas_frame", "polars_frame", "arrow_table"})
+
+carrier([[1, 2], [3, 4]]).numbers(0)
+loaded = [readers()]
+import polars
+carrier(polars.DataFrame({"a": [1]})).numbers(0)
+print(json.dumps([*loaded, readers()]))
+"""
+
+
+def test_no_reader_is_imported_that_is_not_needed(tmp_path):
+    # scikit-learn imports some of the libraries itself
+    assert json.loads(run_python(NOTHING_IMPORTED, tmp_path)) == [[], ["polars_frame"]]
+
+
+def test_only_readers_import_the_libraries():
+    for path in (ROOT / "sklboost" / "data").rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        imports = re.findall(r"^ *(?:import|from) (pandas|polars|pyarrow|narwhals)\b", text, re.M)
+        readers = {"pandas_frame.py": "pandas", "polars_frame.py": "polars"}
+        readers |= {"arrow_table.py": "pyarrow", "parquet_files.py": "pyarrow"}
+        assert set(imports) == ({readers[path.name]} if path.name in readers else set())

@@ -1,0 +1,92 @@
+"""Tables that are refused: the message names the columns, what is in them, what to do."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from sklboost.data.frames.finding import carrier
+from sklboost.data.frames.refusals import check_kinds, check_names, kind_changed
+
+pytestmark = pytest.mark.interpreted
+
+
+def message(error, X, categorical=()):
+    with pytest.raises(error) as caught:
+        check_kinds(carrier(X), categorical)
+    assert type(caught.value) is error
+    return str(caught.value)
+
+
+def test_what_is_fine():
+    frame = pl.DataFrame({"a": [1, None], "b": [True, False]})
+    check_kinds(carrier(frame), ())
+    check_kinds(carrier(frame.with_columns(c=pl.Series(["x", "y"], dtype=pl.Categorical))), ())
+    check_names(["a", "b", 3, None])
+
+
+def test_names_that_occur_twice():
+    with pytest.raises(ValueError, match=r"^X has more than one column of the name 'a', 3: give"):
+        check_names(["a", 3, "b", 3, "a"])
+    with pytest.raises(ValueError, match=r"8, 9 and 2 more: give"):
+        check_names([*range(12), *range(12)])
+
+
+def test_text():
+    frame = pd.DataFrame({"x": [1.5, 2.5], "city": [None, "Paris"], "job": ["clerk", "x"]})
+    text = message(ValueError, frame)
+    assert text.startswith(
+        "text is not a number: column 'city' (str, such as 'Paris'), column 'job'"
+    )
+    assert "Name such columns in categorical_features, give them a category dtype" in text
+    assert "city" not in message(ValueError, frame, {1})
+    check_kinds(carrier(frame), {1, 2})
+    assert "column 1 (object, such as 'b')" in message(ValueError, [[1, "b"]])
+    long = message(ValueError, pl.DataFrame({"a": ["b" * 100]}))
+    assert f"'{'b' * 36}...)" in long
+
+
+def test_mixed_objects():
+    text = message(ValueError, [["x", 1], [3, 2]])
+    assert "column 0 (object, such as 'x' (str) and 3 (int)). Give each column" in text
+    check_kinds(carrier([["x", 1], [3, 2]]), {0})
+    assert "datetime.date(2020, 1, 2)" in message(
+        ValueError, pd.DataFrame({"a": [pd.Timestamp("2020-01-02").date()]}, dtype=object)
+    )
+
+
+def test_complex_numbers():
+    text = message(ValueError, np.array([[1 + 2j, 3.0]]))
+    assert text.startswith("Complex data not supported: column 0 (complex128, such as (1+2j)), ")
+    assert "imaginary" in message(ValueError, [[1, 2j]])
+
+
+def test_other_objects():
+    # whatever is declared: it can be neither a number nor a category
+    text = message(TypeError, np.array([[{"a": 1}, 2.0]], dtype=object), {0})
+    assert text.startswith("float() argument must be a string or a real number, not 'dict': column")
+    assert "such as {'a': 1}" in text
+    assert re.search(r"column 'a' \(List\(Int64\), such as \[1\]\)", message_of_list())
+
+
+def message_of_list():
+    return message(TypeError, pl.DataFrame({"a": [[1], [2]]}))
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "expected"),
+    [
+        ("category", "number", "column 'a' held categories at fit and holds numbers (x) now: g"),
+        (
+            "number",
+            "text",
+            "column 'a' held numbers at fit and holds text (x) now: convert",
+        ),
+        ("time", "number", "column 'a' held times at fit and holds numbers (x) now: convert"),
+        ("text", "unsupported", "column 'a' held text at fit and holds values that can be no feat"),
+    ],
+)
+def test_a_column_of_another_kind(was, now, expected):
+    assert kind_changed("column 'a'", was, now, "x").startswith(expected)
