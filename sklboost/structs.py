@@ -29,7 +29,7 @@ def records(shape: int | tuple[int, ...], dtype: np.dtype) -> np.recarray:
 # rows, each a leaf of its own.
 NODE_DTYPE = np.dtype(
     [
-        # x < threshold goes left; NaN for a leaf, and where a set of levels does (see LevelSets)
+        # x < threshold goes left; NaN for a leaf, and where a set of levels does (see LevelBits)
         ("threshold", np.float64),
         ("value", np.float64),  # leaf value: learning rate times leaf weight
         ("gain", np.float64),  # of its split, 0 for a leaf
@@ -90,7 +90,9 @@ TOP_SPLIT_DTYPE = np.dtype(
 
 
 class LevelBits(NamedTuple):
-    """The levels that go left at each node, as bits, in the order of the nodes of all trees.
+    """The levels of categories that go left, as bits, in the order of the nodes of all trees.
+
+    All other levels go right: also those that no row of the node has.
 
     Attributes
     ----------
@@ -99,10 +101,16 @@ class LevelBits(NamedTuple):
         tree is split on categories.
     words : ndarray of uint64, shape (n_words,)
         Bit b of word w says that level ``64 w + b`` goes left.
+    in_use : tuple of int
+        ``(1,)``, or ``()`` if no tree is split on categories: a length that the compiler knows.
     """
 
     starts: np.ndarray
     words: np.ndarray
+    in_use: tuple[int, ...]
+
+
+NO_BITS = LevelBits(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint64), ())
 
 
 class TreeTops(NamedTuple):
@@ -249,26 +257,6 @@ class LinearLeaves(NamedTuple):
     terms: np.recarray
 
 
-class LevelSets(NamedTuple):
-    """Which levels of a categorical feature go left, in the order of the nodes of all trees.
-
-    All other levels go right: also those that no row of the node has.
-
-    Attributes
-    ----------
-    starts : ndarray of int64, shape (n_nodes_of_all_trees + 1,) or (0,)
-        Node k lists ``levels[starts[k]:starts[k + 1]]``. Empty: no tree is split on categories.
-    levels : ndarray of uint16, shape (n_listed,)
-        Their codes.
-    """
-
-    starts: np.ndarray
-    levels: np.ndarray
-
-
-NO_SETS = LevelSets(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint16))
-
-
 class Trees(NamedTuple):
     """Finished trees, one after the other.
 
@@ -284,7 +272,8 @@ class Trees(NamedTuple):
         The settings each tree was grown with.
     outputs : ndarray of OUTPUT_DTYPE, shape (n_nodes_of_all_trees, n_tree_outputs or 0)
         Of vector trees; others have all they need in `nodes`.
-    sets : LevelSets
+    bits : LevelBits
+        Of the splits on categories.
     linear : LinearLeaves or None
         None: all leaves are constant.
     """
@@ -294,7 +283,7 @@ class Trees(NamedTuple):
     n_pruned: np.ndarray
     params: np.ndarray
     outputs: np.ndarray
-    sets: LevelSets
+    bits: LevelBits
     linear: LinearLeaves | None = None
 
 
@@ -378,8 +367,6 @@ class Model(NamedTuple):
         Number of columns of the training data.
     outputs : recarray of OUTPUT_DTYPE, shape (n_nodes_of_all_trees, n_tree_outputs or 0)
         What nodes of vector trees have of each output.
-    sets : LevelSets
-        Of the splits on categories.
     linear : LinearLeaves or None
         None: all leaves are constant.
     """
@@ -395,7 +382,6 @@ class Model(NamedTuple):
     params: np.recarray
     n_features: int
     outputs: np.recarray
-    sets: LevelSets
     linear: LinearLeaves | None = None
 
     @property

@@ -184,14 +184,14 @@ def _pandas_cases() -> list[Case]:
 
 def _of_arrow_dtypes() -> list[Case]:
     return [
-        Case("pandas", f"ArrowDtype ({type_})", kind, what, _pandas(pd.ArrowDtype(type_)), "NA")
-        for type_, kind, what in (
-            (pa.float64(), "number", "fractions"),
-            (pa.int64(), "number", "large integers"),
-            (pa.bool_(), "number", "truths"),
-            (pa.timestamp("us"), "time", "instants"),
-            (pa.dictionary(pa.int32(), pa.string()), "category", "words"),
-            (pa.string(), "text", "words"),
+        Case("pandas", f"ArrowDtype ({name})", kind, what, _pandas(pd.ArrowDtype(type_)), "NA")
+        for name, type_, kind, what in (
+            ("double", pa.float64(), "number", "fractions"),
+            ("int64", pa.int64(), "number", "large integers"),
+            ("bool", pa.bool_(), "number", "truths"),
+            ("timestamp", pa.timestamp("us"), "time", "instants"),
+            ("dictionary", pa.dictionary(pa.int32(), pa.string()), "category", "words"),
+            ("string", pa.string(), "text", "words"),
         )
     ]
 
@@ -236,11 +236,12 @@ def _polars_cases() -> list[Case]:
     ]
 
 
+_DICTIONARY = pa.dictionary(pa.int8(), pa.string())
 _WORDS = ["", "Ä", "red", "of no row", "green", "blue"]
 
 
 def _arrow_cases() -> list[Case]:
-    number = [(pa.float16(), "fractions"), (pa.float32(), "fractions"), (pa.float64(), "fractions")]
+    number = [(pa.float32(), "fractions"), (pa.float64(), "fractions")]
     number += [(getattr(pa, name)(), "integers") for name in _INTS]
     number += [(getattr(pa, name)(), "counts") for name in _UINTS]
     number += [(pa.int64(), "large integers"), (pa.uint64(), "huge counts"), (pa.bool_(), "truths")]
@@ -252,14 +253,20 @@ def _arrow_cases() -> list[Case]:
     of = [(type_, "number", what) for type_, what in number]
     of += [(type_, "time", what) for type_, what in time]
     of += [(type_, "text", "words") for type_ in text]
-    of += [(pa.dictionary(pa.int8(), pa.string()), "category", "words")]
     return [
         *(Case("Arrow", str(t), kind, what, _arrow(t), "null") for t, kind, what in of),
+        Case("Arrow", "halffloat", "number", "fractions", _arrow_halves, "null"),
         Case("Arrow", "decimal", "number", "fractions", _arrow_decimals, "null"),
+        Case("Arrow", "dictionary", "category", "words", _arrow(_DICTIONARY), "null"),
         Case("Arrow", "dictionary in pieces", "category", "words", _in_pieces, "null"),
         Case("Arrow", "RecordBatch", "number", "integers", _record_batch, "null"),
         Case("narwhals", "DataFrame", "number", "integers", _narwhals, "null"),
     ]
+
+
+def _arrow_halves(columns: dict[str, list]) -> pa.Table:
+    made = {n: [None if v is None else np.float16(v) for v in vs] for n, vs in columns.items()}
+    return _arrow(pa.float16())(made)
 
 
 def _arrow_decimals(columns: dict[str, list]) -> pa.Table:
@@ -289,3 +296,30 @@ def _narwhals(columns: dict[str, list]) -> nw.DataFrame:
 
 
 CASES = [*_array_cases(), *_pandas_cases(), *_polars_cases(), *_arrow_cases()]
+
+
+class Refusal(NamedTuple):
+    """What is no table of features."""
+
+    what: str  # as the documentation says it
+    make: Callable[[], Any]
+
+
+REFUSALS = [
+    Refusal(
+        "text that is not declared to be categories",
+        lambda: pl.DataFrame({"age": [31, 45], "city": ["Paris", "Rome"]}),
+    ),
+    Refusal(
+        "objects of several types",
+        lambda: pd.DataFrame({"size": ["S", 38]}, dtype=object),
+    ),
+    Refusal("dates as Python objects", lambda: pd.DataFrame({"day": [_DAY] * 2}, dtype=object)),
+    Refusal("complex numbers", lambda: np.array([[1 + 2j], [0.5]])),
+    Refusal("nested columns", lambda: pl.DataFrame({"tags": [["a"], ["a", "b"]]})),
+    Refusal("binary columns", lambda: pa.table({"key": [b"\x01", b"\x02"]})),
+    Refusal("columns of the same name", lambda: pd.DataFrame([[1, 2], [3, 4]], columns=["a", "a"])),
+    Refusal("rows of different lengths", lambda: [[1, 2], [3, 4], [5]]),
+    Refusal("integers that no dtype holds", lambda: [[2**64], [1]]),
+    Refusal("frames that have not been computed", lambda: pl.DataFrame({"a": [1, 2]}).lazy()),
+]

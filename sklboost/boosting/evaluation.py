@@ -26,7 +26,7 @@ from sklboost.metrics.compiled import (
 )
 from sklboost.parallel import ThreadTeam, assemble, barrier, share
 from sklboost.structs import BinCuts, Trees
-from sklboost.tree.assembly import assemble_model, first_sets
+from sklboost.tree.assembly import assemble_model
 from sklboost.tree.linear_prediction import add_linear_trees
 from sklboost.tree.prediction import prepare_prediction
 from sklboost.tree.scoring import (
@@ -35,7 +35,6 @@ from sklboost.tree.scoring import (
     fetch_block,
     lay_out_rows,
     lay_out_trees,
-    with_sets,
 )
 
 
@@ -175,7 +174,6 @@ class Evaluation:
         """Take the new trees from another place."""
         if not self._validation:
             return
-        self._grown = grown
         n_features = self._validation[0].X.shape[1]
         self._new = allocate_new_trees(grown, self._n_outputs, n_features)
         n_splits = len(self._new.model.tops.splits)
@@ -201,9 +199,6 @@ class Evaluation:
         values = np.empty((n_rounds, len(self._validation), len(self._metrics)))
         if not self._validation:
             return values
-        if len(self._grown.sets.starts) > 0:
-            n_nodes = int(self._grown.starts[n_trees])
-            self._new = with_sets(self._new, first_sets(self._grown.sets, n_nodes))
         compiled_ones = [is_compiled(metric) for metric in self._metrics]
         for index, own in enumerate(self._validation):
             rows, compiled = self._rows[index], self._compiled[index]

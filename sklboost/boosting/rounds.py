@@ -29,18 +29,17 @@ from sklboost.losses.gradients import (
 )
 from sklboost.parallel import ThreadTeam, assemble, barrier, share
 from sklboost.structs import (
-    NO_SETS,
     NODE_DTYPE,
     OUTPUT_DTYPE,
     PARAMS_DTYPE,
     FeatureRules,
-    LevelSets,
+    LevelBits,
     TrainingBins,
     TreeParams,
     Trees,
     records,
 )
-from sklboost.tree.assembly import first_sets
+from sklboost.tree.assembly import first_bits
 from sklboost.tree.column_sampling import ColumnSample, allocate_column_sample
 from sklboost.tree.growing import Draws, Scores, TreeKeys, grow_tree
 from sklboost.tree.linear_leaves import fit_linear_leaves
@@ -160,22 +159,28 @@ def store_tree(growing, grown, tree):
         for output in range(grown.outputs.shape[1]):
             own, kept = growing.outputs[node, output], grown.outputs[start + node, output]
             kept.value, kept.gradient, kept.hessian = own.value, own.gradient, own.hessian
-    if len(grown.sets.starts) > 0:
-        store_sets(growing, grown.sets, start)
+    if len(grown.bits.starts) > 0:
+        store_levels(growing, grown.bits, start)
     grown.starts[tree + 1] = start + n_nodes
     grown.n_pruned[tree] = growing.counts[0].n_pruned
 
 
 @kernel
-def store_sets(growing, sets, start):
-    """Copy the levels that a finished tree's splits list, for the nodes from `start` on."""
+def store_levels(growing, bits, start):
+    """Set the bits of the levels that a finished tree's splits list, for nodes from `start` on."""
     for node in range(growing.counts[0].n_nodes):
-        place, split = sets.starts[start + node], growing.splits[node]
+        split, first = growing.splits[node], bits.starts[start + node]
         # what a leaf's split would have been is of no interest
         n_listed = max(split.n_listed, 0) if growing.nodes[node].left >= 0 else 0
+        stop = first
         for index in range(n_listed):
-            sets.levels[place + index] = growing.levels[node, index]
-        sets.starts[start + node + 1] = place + n_listed
+            level = np.int64(growing.levels[node, index])
+            place = first + level // 64
+            while stop <= place:
+                bits.words[stop] = 0
+                stop += 1
+            bits.words[place] |= np.uint64(1) << np.uint64(level % 64)
+        bits.starts[start + node + 1] = stop
 
 
 @kernel
@@ -203,15 +208,14 @@ def _allocate_derivatives(
     return np.empty((2, *raw_score.shape), dtype=np.float32)
 
 
-def _allocate_sets(n_nodes: int, most_listed: int) -> LevelSets:
-    if most_listed == 0:
-        return NO_SETS
-    starts = np.zeros(n_nodes + 1, dtype=np.int64)
-    return LevelSets(starts, np.empty(n_nodes * most_listed, dtype=np.uint16))
+def _allocate_bits(n_nodes: int, n_words: int) -> LevelBits:
+    """Make room for so many words a node; of one type, so that rounds are compiled once."""
+    starts = np.zeros(n_nodes + 1 if n_words > 0 else 0, dtype=np.int64)
+    return LevelBits(starts, np.empty(n_nodes * n_words, dtype=np.uint64), (1,))
 
 
-def _copy_sets(sets: LevelSets, n_nodes: int) -> LevelSets:
-    return LevelSets(*(own.copy() for own in first_sets(sets, n_nodes)))
+def _copy_bits(bits: LevelBits) -> LevelBits:
+    return bits._replace(starts=bits.starts.copy(), words=bits.words.copy())
 
 
 class Rounds:
@@ -289,8 +293,8 @@ class Rounds:
             *(rows, columns, renewal),
         )
         worth = _VALUES_PER_CALL // (matrix.rows.size * n_outputs)
-        most_listed = self._workspace.tree.levels.shape[1]
-        room = _NODES_PER_CALL // (capacity * n_outputs * max(1, most_listed // 64))
+        n_words = -(-int(matrix.n_levels.max()) // 64)
+        room = _NODES_PER_CALL // (capacity * n_outputs * max(1, n_words))
         # rounds of several turns one by one, in as many calls as it takes
         least, most = at_once if self._turns_per_round == 1 else (1, self._turns_per_round)
         if raw is not None:
@@ -305,7 +309,7 @@ class Rounds:
             np.empty(n_trees, dtype=np.int64),
             records(n_trees, PARAMS_DTYPE),
             records((n_nodes, n_tree_outputs if n_tree_outputs > 1 else 0), OUTPUT_DTYPE),
-            _allocate_sets(n_nodes, most_listed),
+            _allocate_bits(n_nodes, n_words),
         )
 
     def run(self, start: int, stop: int, params: TreeParams) -> Iterator[Trees]:
@@ -350,7 +354,7 @@ class Rounds:
             grown.n_pruned[:n_trees].copy(),
             np.full(n_trees, np.array(tuple(params), PARAMS_DTYPE)),
             grown.outputs[: starts[-1]].copy(),
-            _copy_sets(grown.sets, int(starts[-1])),
+            _copy_bits(first_bits(grown.bits, int(starts[-1]))),
         )
         return trees if self._raw is None else self._with_lines(start, trees, self._raw, params)
 

@@ -11,7 +11,7 @@ from sklboost.compiling import kernel
 from sklboost.structs import (
     ALL_ROWS,
     LINEAR_TERM_DTYPE,
-    NO_SETS,
+    NO_BITS,
     NODE_DTYPE,
     OUTPUT_DTYPE,
     PARAMS_DTYPE,
@@ -19,7 +19,6 @@ from sklboost.structs import (
     TOP_LEVELS,
     TOP_SPLIT_DTYPE,
     LevelBits,
-    LevelSets,
     LinearLeaves,
     Model,
     Trees,
@@ -43,7 +42,7 @@ def assemble_model(trees: Trees, base_score: np.ndarray, n_features: int) -> Mod
     fill_node_values(nodes, outputs, values)
     features = np.unique(nodes.feature[is_top])
     tops = allocate_tops(int(is_top.sum()), len(starts) - 1, len(values), features)
-    tops = tops._replace(bits=level_bits(trees.sets))
+    tops = tops._replace(bits=trees.bits)
     fill_tops(nodes, starts, values, depth, np.zeros(len(nodes), dtype=np.int64), tops)
     # prediction copies the columns of the features that occur, and no others
     tops.splits.column[:] = np.searchsorted(tops.features, tops.splits.column)
@@ -59,7 +58,6 @@ def assemble_model(trees: Trees, base_score: np.ndarray, n_features: int) -> Mod
         params=trees.params.view(np.recarray),
         n_features=n_features,
         outputs=outputs,
-        sets=trees.sets,
         linear=trees.linear,
     )
 
@@ -72,7 +70,7 @@ def no_trees() -> Trees:
         np.empty(0, dtype=np.int64),
         records(0, PARAMS_DTYPE),
         records((0, 0), OUTPUT_DTYPE),
-        NO_SETS,
+        NO_BITS,
     )
 
 
@@ -85,7 +83,7 @@ def first_trees(trees: Trees, n_trees: int) -> Trees:
         trees.n_pruned[:n_trees],
         trees.params[:n_trees],
         trees.outputs[:n_nodes],
-        first_sets(trees.sets, n_nodes),
+        first_bits(trees.bits, n_nodes),
         None if trees.linear is None else first_linear(trees.linear, n_nodes),
     )
 
@@ -94,7 +92,7 @@ def trees_of(model: Model) -> Trees:
     """Give the trees of a model."""
     return Trees(
         *(model.nodes, model.tree_starts, model.n_pruned, model.params),
-        *(model.outputs, model.sets, model.linear),
+        *(model.outputs, model.tops.bits, model.linear),
     )
 
 
@@ -110,52 +108,32 @@ def join_trees(parts: Sequence[Trees]) -> Trees:
         np.concatenate(
             [part.outputs for part in parts if len(part.nodes) > 0] or [parts[0].outputs]
         ),
-        join_sets([(part.sets, len(part.nodes)) for part in parts]),
+        join_bits([(part.bits, len(part.nodes)) for part in parts]),
         join_linear([(part.linear, len(part.nodes)) for part in parts]),
     )
 
 
-def first_sets(sets: LevelSets, n_nodes: int) -> LevelSets:
-    """Give the sets of levels of the first nodes."""
-    if len(sets.starts) == 0:
-        return sets
-    return LevelSets(sets.starts[: n_nodes + 1], sets.levels[: sets.starts[n_nodes]])
+def first_bits(bits: LevelBits, n_nodes: int) -> LevelBits:
+    """Give the levels of the first nodes."""
+    if len(bits.starts) == 0:
+        return NO_BITS
+    return LevelBits(bits.starts[: n_nodes + 1], bits.words[: bits.starts[n_nodes]], (1,))
 
 
-def join_sets(parts: Sequence[tuple[LevelSets, int]]) -> LevelSets:
-    """Put sets of levels behind one another, given with their numbers of nodes."""
-    if all(len(sets.starts) == 0 for sets, _ in parts):
-        return NO_SETS
+def join_bits(parts: Sequence[tuple[LevelBits, int]]) -> LevelBits:
+    """Put levels behind one another, given with their numbers of nodes."""
+    known = [(bits, n_nodes) for bits, n_nodes in parts if n_nodes > 0]
+    if all(len(bits.starts) == 0 for bits, _ in known):
+        return NO_BITS
     counts = [
-        np.diff(sets.starts) if len(sets.starts) > 0 else np.zeros(n_nodes, dtype=np.int64)
-        for sets, n_nodes in parts
+        np.diff(bits.starts) if len(bits.starts) > 0 else np.zeros(n_nodes, dtype=np.int64)
+        for bits, n_nodes in known
     ]
-    return LevelSets(
+    return LevelBits(
         np.cumsum(np.concatenate([[0], *counts]), dtype=np.int64),
-        np.concatenate([sets.levels for sets, _ in parts]),
+        np.concatenate([bits.words for bits, _ in known]),
+        (1,),
     )
-
-
-def level_bits(sets: LevelSets) -> LevelBits:
-    """Give sets of levels as bits."""
-    starts = np.zeros_like(sets.starts)
-    is_listing = np.diff(sets.starts) > 0
-    if is_listing.any():
-        largest = np.maximum.reduceat(sets.levels, sets.starts[:-1][is_listing])
-        starts[1:][is_listing] = largest // 64 + 1
-    np.cumsum(starts, out=starts)
-    words = np.zeros(starts[-1] if len(starts) > 0 else 0, dtype=np.uint64)
-    fill_bits(sets.starts, sets.levels, starts, words)
-    return LevelBits(starts, words)
-
-
-@kernel
-def fill_bits(set_starts, levels, starts, words):
-    """Set the bits of all levels of all nodes in `words`, which are 0."""
-    for node in range(len(starts) - 1):
-        for index in range(set_starts[node], set_starts[node + 1]):
-            level = np.uint64(levels[index])
-            words[starts[node] + np.int64(level // 64)] |= np.uint64(1) << (level % np.uint64(64))
 
 
 def first_linear(linear: LinearLeaves, n_nodes: int) -> LinearLeaves:
@@ -197,7 +175,7 @@ def allocate_tops(
         landings=np.empty((n_trees, 2**TOP_LEVELS), dtype=np.int32),
         values=np.empty((n_trees, n_tree_outputs, 2**TOP_LEVELS)),
         features=features.astype(np.int64),
-        bits=level_bits(NO_SETS),
+        bits=NO_BITS,
     )
 
 

@@ -16,7 +16,7 @@ from sklboost.compiling import kernel
 from sklboost.data.raw import RawMatrix
 from sklboost.parallel import FAR_APART, ThreadTeam, assemble, barrier, next_task, share
 from sklboost.structs import LINEAR_TERM_DTYPE, LinearLeaves, TreeParams, Trees, records
-from sklboost.tree.assembly import join_linear, level_bits
+from sklboost.tree.assembly import join_linear
 from sklboost.tree.leaf_regression import LeafScratch, LeafTask, fit_leaf, set_limits
 from sklboost.tree.linear_prediction import add_linear_parts
 from sklboost.tree.prediction import is_listed
@@ -62,7 +62,7 @@ def fit_linear_leaves(
     raw_score : ndarray of float64, shape (n_outputs, n_samples)
         Has the trees' values; the linear parts are added in place.
     """
-    parts, bits = [], level_bits(trees.sets)
+    parts, bits = [], trees.bits
     for output in range(len(raw_score)):
         start, stop = trees.starts[output], trees.starts[output + 1]
         nodes = trees.nodes[start:stop].view(np.recarray)

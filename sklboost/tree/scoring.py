@@ -22,11 +22,10 @@ from sklboost.data.raw import RawMatrix, raw_matrix
 from sklboost.instructions import prefetch
 from sklboost.parallel import ThreadTeam
 from sklboost.structs import (
-    NO_SETS,
+    NO_BITS,
     ROUTE_DTYPE,
     TOP_LEVELS,
     BinCuts,
-    LevelSets,
     Model,
     Trees,
     records,
@@ -36,7 +35,6 @@ from sklboost.tree.assembly import (
     fill_node_values,
     fill_routes,
     fill_tops,
-    level_bits,
 )
 from sklboost.tree.prediction import WORD, PredictionScratch, add_tree, allocate_scratch
 
@@ -127,28 +125,22 @@ def allocate_new_trees(trees: Trees, n_outputs: int, n_features: int) -> NewTree
     n_nodes, n_trees = len(trees.nodes), len(trees.n_pruned)
     n_tree_outputs = max(1, trees.outputs.shape[1])
     n_splits = n_trees * (2**TOP_LEVELS - 1)
+    tops = allocate_tops(n_splits, n_trees, n_tree_outputs, np.arange(n_features))
     model = Model(
         nodes=trees.nodes.view(np.recarray),
         tree_starts=trees.starts,
         routes=records(n_nodes, ROUTE_DTYPE),
         values=np.empty((n_tree_outputs, n_nodes)),
-        tops=allocate_tops(n_splits, n_trees, n_tree_outputs, np.arange(n_features)),
+        tops=tops._replace(bits=trees.bits if len(trees.bits.starts) > 0 else NO_BITS),
         depths=np.empty(n_trees, dtype=np.int64),
         n_pruned=trees.n_pruned,
         base_score=np.zeros(n_outputs),
         params=trees.params.view(np.recarray),
         n_features=n_features,
         outputs=trees.outputs.view(np.recarray),
-        sets=NO_SETS,
     )
     depth, place = np.empty((2, n_nodes), dtype=np.int64)
     return NewTrees(model, depth, place)
-
-
-def with_sets(new: NewTrees, sets: LevelSets) -> NewTrees:
-    """Give the levels that go left in the new trees."""
-    tops = new.model.tops._replace(bits=level_bits(sets))
-    return new._replace(model=new.model._replace(tops=tops))
 
 
 @kernel

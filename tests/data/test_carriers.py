@@ -5,6 +5,7 @@ import json
 import re
 import sys
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -426,21 +427,47 @@ def test_whatever_streams_arrow():
     assert as_list(*table.numbers(0)) == [1, None, 3]
 
 
+class Foreign:
+    """A frame that narwhals knows and nobody else does."""
+
+    columns = ("a",)
+
+    def __narwhals_dataframe__(self):
+        return nw.from_native(pl.DataFrame({"a": [1, None]}))._compliant_frame
+
+
+class ForeignPlan:
+    columns = ("a",)
+
+    def __narwhals_lazyframe__(self):
+        return nw.from_native(pl.DataFrame({"a": [1, None]}).lazy())._compliant_frame
+
+
+class Unknown:
+    columns = ("a",)
+
+
+def test_what_narwhals_knows():
+    table = carrier(Foreign())
+    assert table.names == ["a"]
+    assert as_list(*table.numbers(0)) == [1, None]
+    assert carrier(Unknown()) is None
+
+
 def test_frames_without_values_are_refused():
     with pytest.raises(TypeError, match=r"^X is a polars.LazyFrame, which has no values yet"):
         carrier(pl.DataFrame({"a": [1]}).lazy())
+    with pytest.raises(TypeError, match=r"ForeignPlan, which has no values yet: compute"):
+        carrier(ForeignPlan())
 
 
 def test_a_library_that_is_needed_and_not_there(monkeypatch):
-    class Table:
-        columns = ("a",)
-
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     monkeypatch.setitem(sys.modules, "narwhals", None)
     with pytest.raises(ImportError, match=r"Stream, which is read through pyarrow: pip install"):
         carrier(Stream())
-    with pytest.raises(ImportError, match=r"Table, which is read through narwhals: pip install"):
-        carrier(Table())
+    with pytest.raises(ImportError, match=r"Foreign, which is read through narwhals: pip install"):
+        carrier(Foreign())
 
 
 NOTHING_IMPORTED = """

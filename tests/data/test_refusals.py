@@ -9,6 +9,8 @@ import pytest
 
 from sklboost.data.frames.finding import carrier
 from sklboost.data.frames.refusals import check_kinds, check_names, kind_changed
+from tests.accepted_data import PAGE, page, read_all
+from tests.kinds_of_tables import REFUSALS
 
 pytestmark = pytest.mark.interpreted
 
@@ -35,11 +37,9 @@ def test_names_that_occur_twice():
 
 
 def test_text():
-    frame = pd.DataFrame({"x": [1.5, 2.5], "city": [None, "Paris"], "job": ["clerk", "x"]})
+    frame = pl.DataFrame({"x": [1.5, 2.5], "city": [None, "Paris"], "job": ["clerk", "x"]})
     text = message(ValueError, frame)
-    assert text.startswith(
-        "text is not a number: column 'city' (str, such as 'Paris'), column 'job'"
-    )
+    assert text.startswith("text is not a number: column 'city' (String, such as 'Paris'), ")
     assert "Name such columns in categorical_features, give them a category dtype" in text
     assert "city" not in message(ValueError, frame, {1})
     check_kinds(carrier(frame), {1, 2})
@@ -90,3 +90,14 @@ def message_of_list():
 )
 def test_a_column_of_another_kind(was, now, expected):
     assert kind_changed("column 'a'", was, now, "x").startswith(expected)
+
+
+@pytest.mark.parametrize("refusal", REFUSALS, ids=lambda refusal: refusal.what)
+def test_what_the_documentation_says_is_refused(refusal):
+    with pytest.raises((ValueError, TypeError)):
+        read_all(refusal.make())
+
+
+def test_the_page_of_what_is_accepted_is_up_to_date():
+    """Written by ``python -m tests.accepted_data``."""
+    assert PAGE.read_text(encoding="utf-8") == page()

@@ -8,7 +8,7 @@ from sklboost.boosting.settings import feature_rules, tree_params
 from sklboost.data.binning import bin_matrix
 from sklboost.hashing import hash_key
 from sklboost.parallel import ThreadTeam, barrier, reset_tasks
-from sklboost.structs import NO_SETS, NODE_DTYPE, OUTPUT_DTYPE, PARAMS_DTYPE, Trees, records
+from sklboost.structs import NO_BITS, NODE_DTYPE, OUTPUT_DTYPE, PARAMS_DTYPE, Trees, records
 from sklboost.tree.column_sampling import allocate_column_sample, list_node_features
 from sklboost.tree.frontier import choose_frontier, plan_builds, start_tree
 from sklboost.tree.growing import Draws, Scores, TreeKeys, grow_tree, sum_root
@@ -67,7 +67,7 @@ def as_trees(tables, settings):
         np.zeros(len(tables), dtype=np.int64),
         np.full(len(tables), np.array(tuple(settings), PARAMS_DTYPE)).view(np.recarray),
         records((sum(map(len, tables)), 0), OUTPUT_DTYPE),
-        NO_SETS,
+        NO_BITS,
     )
 
 

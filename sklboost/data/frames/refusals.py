@@ -74,8 +74,10 @@ def _unsupported(carrier: Carrier, columns: list[int]) -> Exception:
     for example in carrier.examples(columns[0]):
         try:
             float(example)
-        except (TypeError, ValueError) as error:  # as Python says it
+        except TypeError as error:  # Python's own words
             words = str(error)
+        except ValueError:  # bytes
+            continue
     return TypeError(
         f"{words}: {found}. Make columns of numbers of what is in them, or leave them out"
     )
