@@ -311,21 +311,40 @@ class BinCuts(NamedTuple):
     n_levels: np.ndarray
 
 
+# Where the bins of a feature are in the training data.
+PLACE_DTYPE = np.dtype(
+    [
+        ("column", np.int64),
+        ("first_cell", np.int64),  # of the histogram
+        ("zero_bin", np.int64),  # where a value of 0 belongs, whether there is one or not
+        # 1: other features share the column. Rows then have the bin of 0 where the column has no
+        # other bin of the feature. It has no cell: it has what the node has less what these have.
+        ("is_shared", np.int64),
+    ],
+    align=True,
+)
+
+
 class TrainingBins(NamedTuple):
     """The training data as bins, in two layouts, and where each feature's histogram lies.
 
+    A column is a feature, or a bundle of sparse features (see ``data/bundling.py``).
+
     Attributes
     ----------
-    rows : ndarray of uint8 or uint16, read-only, shape (n_samples, n_features), C order
+    rows : ndarray of uint8 or uint16, read-only, shape (n_samples, n_columns), C order
         Read when histograms are built: one row's bins share a cache line.
-    columns : ndarray of the same dtype, shape (n_features, n_samples), C order
-        Read when rows are routed: one feature's bins of neighbouring rows share a cache line.
-    cell_starts : ndarray of int64, shape (n_features + 1,)
-        Feature f's histogram cells are ``cell_starts[f]`` to ``cell_starts[f + 1]``, excluded.
+    columns : ndarray of the same dtype, shape (n_columns, n_samples), C order
+        Read when rows are routed: one column's bins of neighbouring rows share a cache line.
+    cell_starts : ndarray of int64, shape (n_columns + 1,)
+        Column c's histogram cells are ``cell_starts[c]`` to ``cell_starts[c + 1]``, excluded.
+    places : recarray of PLACE_DTYPE, shape (n_features,)
+    bin_starts : ndarray of int64, shape (n_features + 1,)
+        Feature f has ``bin_starts[f + 1] - bin_starts[f]`` bins, that of missing values included.
     has_missing : ndarray of int64, shape (n_features,)
-        1 where the last cell of a feature counts its missing values.
+        1 where the last bin of a feature is that of its missing values.
     lower, upper : ndarray of float64
-        As in :class:`BinCuts`, with NaN for the missing values of a feature.
+        As in :class:`BinCuts`, and NaN for missing values; feature f's begin at ``bin_starts[f]``.
     n_levels : ndarray of int64, shape (n_features,)
         As in :class:`BinCuts`.
     """
@@ -333,6 +352,8 @@ class TrainingBins(NamedTuple):
     rows: np.ndarray
     columns: np.ndarray
     cell_starts: np.ndarray
+    places: np.recarray
+    bin_starts: np.ndarray
     has_missing: np.ndarray
     lower: np.ndarray
     upper: np.ndarray

@@ -17,7 +17,7 @@ from sklboost.tree.column_sampling import (
 )
 from sklboost.tree.row_sampling import is_drawn, row_keys
 from tests.reference import ReferenceBooster
-from tests.tree.growth import features_of_node, params
+from tests.tree.growth import binned, features_of_node, params
 
 pytestmark = pytest.mark.interpreted
 
@@ -382,8 +382,7 @@ def test_constraints_and_pruning(held, pruning):
 
 def drawn_rows(X, y, subsample, seed):
     """Give a function from the round to a mask of the rows drawn in it."""
-    columns = np.stack([np.unique(x, return_inverse=True)[1] for x in X.T]).astype(np.uint8)
-    keys = row_keys(columns, y.astype(float)[np.newaxis], np.empty(0))
+    keys = row_keys(binned(X), y.astype(float)[np.newaxis], np.empty(0))
 
     def rows(round_):
         key = np.uint64(hash_key(seed, round_, -1))

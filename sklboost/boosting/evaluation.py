@@ -14,6 +14,7 @@ import numpy as np
 
 from sklboost.compiling import kernel
 from sklboost.data.features import Features
+from sklboost.data.sparse_table import SparseTable
 from sklboost.losses.base import Loss
 from sklboost.metrics.base import RoundMetric, as_rows
 from sklboost.metrics.compiled import (
@@ -26,7 +27,8 @@ from sklboost.metrics.compiled import (
 )
 from sklboost.parallel import ThreadTeam, assemble, barrier, share
 from sklboost.structs import BinCuts, Trees
-from sklboost.tree.assembly import assemble_model
+from sklboost.tree.adding import add_some_trees
+from sklboost.tree.assembly import assemble_model, first_trees
 from sklboost.tree.linear_prediction import add_linear_trees
 from sklboost.tree.prediction import prepare_prediction
 from sklboost.tree.scoring import (
@@ -175,6 +177,7 @@ class Evaluation:
         if not self._validation:
             return
         n_features = self._validation[0].X.shape[1]
+        self._grown = grown
         self._new = allocate_new_trees(grown, self._n_outputs, n_features)
         n_splits = len(self._new.model.tops.splits)
         self._thresholds = [
@@ -190,6 +193,18 @@ class Evaluation:
             arguments = (model.linear, raw, (0, model.n_trees), prepared, own.raw_score)
             self._team.run(add_linear_trees, model.constant, *arguments)
 
+    def _add_to_sparse(self, own: ValidationSet, n_trees: int) -> int:
+        """Add new trees to rows that are sparse; give how many are still to be added.
+
+        Their bins would be a dense table, so they are scored as in prediction.
+        """
+        if not isinstance(own.X, SparseTable) or n_trees == 0:
+            return n_trees
+        trees, n_features = first_trees(self._grown, n_trees), own.X.shape[1]
+        model = assemble_model(trees, np.zeros(self._n_outputs), n_features)
+        add_some_trees(self._team, model, own.X, (0, n_trees), own.raw_score)
+        return 0
+
     def score(self, n_rounds: int, n_trees: int, *, ends_round: bool = True) -> np.ndarray:
         """Add new trees to the rows; give the metrics, shape (n_rounds, n_sets, n_metrics).
 
@@ -203,8 +218,9 @@ class Evaluation:
         for index, own in enumerate(self._validation):
             rows, compiled = self._rows[index], self._compiled[index]
             thresholds = self._thresholds[index]
-            lay_out_trees(self._new, self._cuts, n_trees, thresholds)
-            rounds = (n_rounds, n_trees // n_rounds)
+            n_left = self._add_to_sparse(own, n_trees)
+            lay_out_trees(self._new, self._cuts, n_left, thresholds)
+            rounds = (n_rounds, n_left // n_rounds)
             self._team.run(score_rounds, self._new.model, thresholds, rounds, rows, compiled)
             values[:, index, compiled_ones] = compiled.values[:n_rounds]
             for place, metric in enumerate(self._metrics if ends_round else ()):

@@ -280,7 +280,7 @@ class Rounds:
         n_samples = y.shape[1]
         rows = allocate_row_sample(n_samples, params, team.size)
         if params.subsample < 1.0:
-            rows.keys[:] = row_keys(matrix.columns, y.astype(np.float64), derivatives.weight)
+            rows.keys[:] = row_keys(matrix, y.astype(np.float64), derivatives.weight)
         columns = allocate_column_sample(rules, team.size)
         self._turns_per_round = params.num_parallel_tree
         self._trees_per_turn = n_outputs // n_tree_outputs

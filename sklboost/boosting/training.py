@@ -19,6 +19,7 @@ from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.data.blocks import value_array
 from sklboost.data.features import Features
 from sklboost.data.raw import raw_matrix
+from sklboost.data.sparse_table import SparseTable
 from sklboost.losses.base import Loss
 from sklboost.metrics.base import RoundMetric
 from sklboost.parallel import ThreadTeam
@@ -252,7 +253,14 @@ class Training:
         # a loss in Python is asked for its gradients
         is_asked = self._problem.loss.block is None or self._problem.dropout is not None
         is_linear = self._problem.params.linear_tree == 1
-        if is_linear or is_asked or any(callback.every_round for callback in plan.callbacks):
+        # sparse rows are scored as in prediction, round by round
+        is_sparse = any(isinstance(own.X, SparseTable) for own in plan.validation)
+        if (
+            is_linear
+            or is_asked
+            or is_sparse
+            or any(callback.every_round for callback in plan.callbacks)
+        ):
             return 1, 1
         if not plan.validation:
             return 1, n_rounds

@@ -13,7 +13,7 @@ from sklboost.data.blocks import Values, value_blocks
 from sklboost.data.cuts import find_cuts, find_missing
 from sklboost.data.raw import read_only
 from sklboost.parallel import ThreadTeam, share
-from sklboost.structs import BinCuts, TrainingBins
+from sklboost.structs import PLACE_DTYPE, BinCuts, TrainingBins, records
 
 # Rows are taken in blocks whose raw values and bins stay in the first-level caches while every
 # feature passes over them.
@@ -106,8 +106,8 @@ def _padded_cuts(cuts: BinCuts) -> np.ndarray:
     return padded
 
 
-def _cell_values(values: np.ndarray, n_bins: np.ndarray, has_missing: np.ndarray) -> np.ndarray:
-    """Spread one value a bin over the histogram cells; NaN where a cell counts missing values."""
+def bin_values(values: np.ndarray, n_bins: np.ndarray, has_missing: np.ndarray) -> np.ndarray:
+    """Put NaN, for missing values, behind the values of the bins of each feature that has some."""
     ends = np.cumsum(n_bins)
     return np.insert(values, ends[has_missing == 1], np.nan)
 
@@ -165,6 +165,12 @@ def _bin_values(
     return matrix._replace(rows=read_only(rows))
 
 
+def zero_bins(cuts: BinCuts) -> np.ndarray:
+    """Give the bin of each feature where a value of 0 belongs, int64."""
+    n_before = np.concatenate([[0], np.cumsum(cuts.cuts <= 0.0)])
+    return np.diff(n_before[cuts.starts])
+
+
 def lay_out_cells(
     rows: np.ndarray, columns: np.ndarray, cuts: BinCuts, has_missing: np.ndarray
 ) -> TrainingBins:
@@ -172,12 +178,17 @@ def lay_out_cells(
     n_bins = np.diff(cuts.starts) + 1
     cell_starts = np.zeros(len(cuts.starts), dtype=np.int64)
     np.cumsum(n_bins + has_missing, out=cell_starts[1:])
+    places = records(len(n_bins), PLACE_DTYPE)
+    places.column, places.first_cell = np.arange(len(n_bins)), cell_starts[:-1]
+    places.zero_bin, places.is_shared = zero_bins(cuts), 0
     return TrainingBins(
         rows=rows,
         columns=columns,
         cell_starts=cell_starts,
+        places=places,
+        bin_starts=cell_starts,
         has_missing=has_missing,
-        lower=_cell_values(cuts.lower, n_bins, has_missing),
-        upper=_cell_values(cuts.upper, n_bins, has_missing),
-        n_levels=cuts.n_levels,
+        lower=bin_values(cuts.lower, n_bins, has_missing),
+        upper=bin_values(cuts.upper, n_bins, has_missing),
+        n_levels=np.array(cuts.n_levels),  # may be a memory map, and kernels know it as writable
     )

@@ -12,10 +12,11 @@ import numpy as np
 
 from sklboost.data.batched_table import BatchedTable
 from sklboost.data.raw import RawMatrix, raw_matrix
+from sklboost.data.sparse_table import SparseTable
 from sklboost.data.table import Table
 
 # What values are read from.
-Values = np.ndarray | Table | BatchedTable
+Values = np.ndarray | Table | BatchedTable | SparseTable
 
 
 def value_blocks(X: Values) -> Iterator[tuple[slice, RawMatrix]]:

@@ -43,7 +43,7 @@ def midpoint(below, above):
 
 
 @kernel
-def distinct_values(ordered, weight, values, mass):
+def distinct_values(ordered, weight, absent, values, mass):
     """List the distinct values of an increasing array and the weight of each; return how many.
 
     Parameters
@@ -51,14 +51,21 @@ def distinct_values(ordered, weight, values, mass):
     ordered : ndarray of float32 or float64, shape (n,)
     weight : ndarray of float64, shape (n,) or (0,)
         In the same order. Empty: all 1.
-    values, mass : ndarray of float64, shape (n,)
+    absent : float
+        The weight of the zeros that are not stored; then no others are.
+    values, mass : ndarray of float64, shape (n + 1,)
         Filled from the front.
     """
     n_distinct = 0
-    for position in range(len(ordered)):
-        if position == 0 or ordered[position] != ordered[position - 1]:
-            values[n_distinct] = ordered[position]
-            mass[n_distinct] = 0.0
+    for position in range(len(ordered) + 1):
+        is_end = position == len(ordered)
+        if absent > 0.0 and (is_end or ordered[position] > 0.0):
+            values[n_distinct], mass[n_distinct] = 0.0, absent
+            n_distinct, absent = n_distinct + 1, 0.0
+        if is_end:
+            break
+        if n_distinct == 0 or ordered[position] != values[n_distinct - 1]:
+            values[n_distinct], mass[n_distinct] = ordered[position], 0.0
             n_distinct += 1
         mass[n_distinct - 1] += weight[position] if len(weight) > 0 else 1.0
     return n_distinct
@@ -127,7 +134,21 @@ def merge_values(values, mass, n_bins, lower, upper):
     return bin_ + 1
 
 
-def cut_feature(values: np.ndarray, weight: np.ndarray, max_bin: int, missing: bool) -> FeatureCuts:
+def exact_weights(weight: np.ndarray) -> np.ndarray:
+    """Round positive weights so that any of them add up to the same bits in any order.
+
+    They become multiples of a power of two of which all together are less than 2^53.
+    """
+    if len(weight) == 0:
+        return weight
+    _, exponent = math.frexp(float(weight.max()) * len(weight))
+    step = math.ldexp(1.0, exponent - 52)
+    return np.maximum(np.rint(weight / step), 1.0) * step
+
+
+def cut_feature(
+    values: np.ndarray, weight: np.ndarray, absent: float, max_bin: int, missing: bool
+) -> FeatureCuts:
     """Find the cuts of one feature.
 
     Parameters
@@ -135,6 +156,8 @@ def cut_feature(values: np.ndarray, weight: np.ndarray, max_bin: int, missing: b
     values : ndarray of float32 or float64, shape (n,)
         May contain NaN, which count for nothing.
     weight : ndarray of float64, shape (n,) or (0,)
+    absent : float
+        The weight of the zeros that are not stored, see :func:`distinct_values`.
     max_bin : int
         At most so many distinct values become bins; otherwise there are `max_bin` bins, the one
         for missing values counted.
@@ -147,11 +170,11 @@ def cut_feature(values: np.ndarray, weight: np.ndarray, max_bin: int, missing: b
         order = np.argsort(values, kind="stable")
         ordered, weight = values[order], weight[order]
     n_present = len(ordered) - np.count_nonzero(np.isnan(ordered))  # NaN is sorted to the end
-    if n_present == 0:
+    if n_present == 0 and absent == 0.0:
         nothing = np.zeros(1)
         return FeatureCuts(np.empty(0), nothing, nothing)
-    distinct, mass = np.empty(n_present), np.empty(n_present)
-    n_distinct = distinct_values(ordered[:n_present], weight[:n_present], distinct, mass)
+    distinct, mass = np.empty((2, n_present + 1))
+    n_distinct = distinct_values(ordered[:n_present], weight[:n_present], absent, distinct, mass)
     lower = upper = distinct[:n_distinct]
     if n_distinct > max_bin:
         n_bins = max(1, max_bin - int(missing))
@@ -186,6 +209,15 @@ def sample_rows(n_samples, rows):
             rows[n_chosen] = row
             n_chosen += bits * n_samples < _SAMPLE_ROWS * 4294967296.0
     return n_chosen
+
+
+def rows_to_look_at(n_samples: int) -> np.ndarray:
+    """Give the numbers of all rows, or where there are many of a sample."""
+    if n_samples <= _SAMPLE_ROWS:
+        return np.arange(n_samples)
+    # the number that the hash picks varies by its square root: 450 around 200,000
+    rows = np.empty(_SAMPLE_ROWS + 5000, dtype=np.int64)
+    return rows[: sample_rows(n_samples, rows)]
 
 
 @kernel
@@ -233,11 +265,7 @@ class Survey(NamedTuple):
 def survey_values(team: ThreadTeam, X: Values) -> Survey:
     """Look at all values once, block by block."""
     n_samples, n_features = X.shape
-    rows = np.arange(n_samples)
-    if n_samples > _SAMPLE_ROWS:
-        # the number that the hash picks varies by its square root: 450 around 200,000
-        rows = np.empty(_SAMPLE_ROWS + 5000, dtype=np.int64)
-        rows = rows[: sample_rows(n_samples, rows)]
+    rows = rows_to_look_at(n_samples)
     has_missing = np.zeros(n_features, dtype=np.int64)
     sample = np.empty((n_features, len(rows)), dtype=X.dtype)
     for block, raw in value_blocks(X):
@@ -255,10 +283,10 @@ def _cut_features(team, X, weight, survey, n_levels, max_bin, found):
             found[feature] = cut_levels(n_levels[feature])
             continue
         missing = bool(survey.has_missing[feature])
-        cuts = cut_feature(survey.sample[feature], sample_weight, max_bin, missing)
+        cuts = cut_feature(survey.sample[feature], sample_weight, 0.0, max_bin, missing)
         if is_part and (cuts.lower == cuts.upper).all():
             # few values: a rare one may not be in the sample, and each is to have a bin of its own
-            cuts = cut_feature(value_column(X, feature), weight, max_bin, missing)
+            cuts = cut_feature(value_column(X, feature), weight, 0.0, max_bin, missing)
         found[feature] = cuts
 
 
@@ -284,14 +312,18 @@ def find_cuts(
     """
     survey, n_levels = survey_values(team, X), levels_of(X)
     found: list[FeatureCuts] = [None] * X.shape[1]  # type: ignore[list-item]
-    team.run(_cut_features, X, weight, survey, n_levels, max_bin, found)
+    team.run(_cut_features, X, exact_weights(weight), survey, n_levels, max_bin, found)
+    return join_cuts(found, n_levels), survey.has_missing
+
+
+def join_cuts(found: list[FeatureCuts], n_levels: np.ndarray) -> BinCuts:
+    """Put the cuts of all features behind one another."""
     starts = np.zeros(len(found) + 1, dtype=np.int64)
     np.cumsum([len(feature.cuts) for feature in found], out=starts[1:])
-    cuts = BinCuts(
+    return BinCuts(
         np.concatenate([feature.cuts for feature in found]),
         starts,
         np.concatenate([feature.lower for feature in found]),
         np.concatenate([feature.upper for feature in found]),
         n_levels,
     )
-    return cuts, survey.has_missing

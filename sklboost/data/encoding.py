@@ -203,13 +203,15 @@ def encode(
     ----------
     carrier : Carrier
     column : int
-        Of a kind that the encoding fits.
+        Of a kind that the encoding fits, or without any value.
     encoding : Encoding
     missing : float
         As for :func:`fit_encoding`.
     """
     if encoding.kind == "category":
         return _encode_levels(*carrier.levels(column), encoding, missing)
+    if encoding.kind == "time" and carrier.kind(column) != "time":  # there is no value at all
+        return Column(np.full(carrier.n_rows, np.nan)), None
     if encoding.kind == "time":
         return _encode_times(*carrier.times(column), encoding), None
     values, absent = carrier.numbers(column)
@@ -276,6 +278,8 @@ def _in_unit(times: np.ndarray, unit: str, other: str) -> tuple[np.ndarray, np.n
 
 def _rank_of(values: np.ndarray, ranks: np.ndarray) -> np.ndarray:
     """Give the rank of each value, float64; one half less than the next for values between two."""
+    is_nan = values != values
+    values = np.where(is_nan, 0, values)
     if np.can_cast(values.dtype, ranks.dtype):
         known, sought = ranks, values.astype(ranks.dtype)
     else:  # no dtype holds both exactly, but Python compares its numbers so
@@ -283,5 +287,5 @@ def _rank_of(values: np.ndarray, ranks: np.ndarray) -> np.ndarray:
     position = np.searchsorted(known, sought)
     is_known = known[np.minimum(position, len(known) - 1)] == sought
     found = position - np.where(is_known, 0.0, 0.5)
-    found[values != values] = np.nan
+    found[is_nan] = np.nan
     return found

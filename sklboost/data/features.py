@@ -17,6 +17,8 @@ from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.data.binning import bin_matrix, lay_out_cells
 from sklboost.data.blocks import value_blocks
 from sklboost.data.raw import RawMatrix, raw_matrix
+from sklboost.data.sparse_binning import bin_sparse
+from sklboost.data.sparse_table import SparseTable, join_sparse
 from sklboost.data.table import BLOCK_VALUES, Table, join_tables, table_of
 from sklboost.parallel import ThreadTeam, share
 from sklboost.structs import BinCuts, TrainingBins
@@ -36,12 +38,14 @@ def training_bins(
     Parameters
     ----------
     team : ThreadTeam
-    X : ndarray of float32 or float64, Table or BinnedMatrix; shape (n_samples, n_features)
+    X : ndarray of float32 or float64, Table, SparseTable or BinnedMatrix; (n_samples, n_features)
     weight : ndarray of float64, shape (n_samples,) or (0,)
         Decides on the cuts of raw values. Empty: all 1.
     max_bin : int
         For raw values; a BinnedMatrix has its own.
     """
+    if isinstance(X, SparseTable):
+        return bin_sparse(team, X, weight, max_bin)
     if not isinstance(X, BinnedMatrix):
         return bin_matrix(team, X, weight, max_bin)
     columns = np.empty(X.shape[::-1], dtype=X.dtype)
@@ -115,6 +119,13 @@ def join_rows(X: Features, other: Features) -> Features:
         raise ValueError(
             "refit=True joins the rows of X and of the validation data: pass both as raw "
             "values, or both as rows of one BinnedMatrix"
+        )
+    if isinstance(X, SparseTable) and isinstance(other, SparseTable):
+        return join_sparse(X, other)
+    if isinstance(X, SparseTable) or isinstance(other, SparseTable):
+        raise ValueError(
+            "refit=True joins the rows of X and of the validation data: pass both as sparse "
+            "matrices, or neither"
         )
     if isinstance(X, np.ndarray) and isinstance(other, np.ndarray):
         return np.concatenate([X, other])

@@ -3,6 +3,9 @@
 In: features and targets. Out: 32 bits a row. Equal rows have the same hash, wherever in the table
 they are and whether its values are float32 or float64; so a choice by hash does not depend on the
 order of the rows.
+
+The one idea: a row's hash is made of a sum over its features, to which a value of 0 adds nothing.
+So it takes no longer than the row has stored values, and a sparse row has the hash of a dense one.
 """
 
 from collections.abc import Iterator
@@ -11,6 +14,8 @@ import numpy as np
 
 from sklboost.compiling import kernel
 from sklboost.data.binned_matrix import BinnedMatrix
+from sklboost.data.blocks import Values
+from sklboost.data.sparse_table import SparseTable
 from sklboost.data.table import Table
 from sklboost.hashing import hash_key, mix_bits
 
@@ -18,12 +23,12 @@ from sklboost.hashing import hash_key, mix_bits
 _BLOCK_VALUES = 32_768
 
 
-def hash_rows(X: np.ndarray | Table | BinnedMatrix, y: np.ndarray, seed: int) -> np.ndarray:
+def hash_rows(X: Values | BinnedMatrix, y: np.ndarray, seed: int) -> np.ndarray:
     """Give a hash of (seed, values, target) of each row.
 
     Parameters
     ----------
-    X : ndarray of float32 or float64, Table or BinnedMatrix; shape (n_samples, n_features)
+    X : ndarray of float32 or float64, Table, SparseTable or BinnedMatrix; (n_samples, n_features)
         Values count as float64: 0.0 equals -0.0, and all NaN are one. Of a BinnedMatrix the bins
         count.
     y : ndarray of float64, shape (n_samples,) or (n_samples, n_targets)
@@ -34,11 +39,19 @@ def hash_rows(X: np.ndarray | Table | BinnedMatrix, y: np.ndarray, seed: int) ->
     ndarray of uint32, shape (n_samples,)
     """
     n_samples, n_features = X.shape
+    totals = np.zeros(n_samples, dtype=np.uint64)
     hashes = np.full(n_samples, hash_key(seed, 0, 0), dtype=np.uint32)
     step = max(64, _BLOCK_VALUES // n_features)
     targets = y.reshape(n_samples, -1)
-    for rows, values in _blocks(X, step):
-        mix_values(_words(values.T), hashes[rows])
+    if isinstance(X, SparseTable):
+        entries = X.by_row
+        add_entries(entries.starts, entries.numbers, _words(entries.values), totals)
+    else:
+        for rows, values in _blocks(X, step):
+            add_values(_words(values.T), totals[rows])
+    for first in range(0, n_samples, step):
+        rows = slice(first, first + step)
+        mix_values(totals[rows].view(np.uint32).reshape(1, -1, 2), hashes[rows])
         mix_values(_words(targets[rows].T), hashes[rows])
     return hashes
 
@@ -80,6 +93,48 @@ def _words(columns: np.ndarray) -> np.ndarray:
     values += 0.0  # -0.0 becomes 0.0
     values[np.isnan(values)] = np.nan
     return values.view(np.uint32).reshape(*values.shape, 2)
+
+
+@kernel
+def value_bits(feature, low, high):
+    """Give 32 bits for a value of a feature, from its two words; 0 for the value 0."""
+    bits = mix_bits(np.uint64(feature + 1)) ^ np.uint64(low)
+    bits = mix_bits(mix_bits(bits) ^ np.uint64(high))
+    return bits if (low | high) != 0 else np.uint64(0)
+
+
+@kernel
+def add_values(words, totals):
+    """Add to each row's total the bits of its values.
+
+    Parameters
+    ----------
+    words : ndarray of uint32, shape (n_features, n_rows, 2)
+    totals : ndarray of uint64, shape (n_rows,)
+        Modified. Sums of 32-bit numbers, so that none is lost, in whatever order they come.
+    """
+    for feature in range(words.shape[0]):
+        own_words = words[feature]
+        for row in range(len(totals)):
+            totals[row] += value_bits(feature, own_words[row, 0], own_words[row, 1])
+
+
+@kernel
+def add_entries(starts, numbers, words, totals):
+    """Do what :func:`add_values` does for the rows of a sparse table.
+
+    Parameters
+    ----------
+    starts, numbers : ndarray
+        As in Entries, by rows.
+    words : ndarray of uint32, shape (n_entries, 2)
+        Of the values.
+    totals : ndarray of uint64, shape (n_rows,)
+        Modified.
+    """
+    for row in range(len(totals)):
+        for index in range(starts[row], starts[row + 1]):
+            totals[row] += value_bits(numbers[index], words[index, 0], words[index, 1])
 
 
 @kernel

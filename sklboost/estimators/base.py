@@ -17,7 +17,7 @@ from sklboost.estimators.check_features import features
 from sklboost.estimators.continuing import Continued
 from sklboost.estimators.evaluation_sets import FitArguments
 from sklboost.estimators.feature_rules import read_signs
-from sklboost.estimators.feature_tables import Encodings, feature_names
+from sklboost.estimators.feature_tables import Encodings, feature_names, levels_by_code
 from sklboost.estimators.fitting import fit_estimator
 from sklboost.estimators.parameters.groups import Parameters
 from sklboost.estimators.parameters.names import ChecksNames
@@ -109,8 +109,11 @@ class BaseBooster(CallbackSupportMixin, Parameters, ChecksNames, BaseEstimator, 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Numbers: float32 and float64 are used as they are, others as float64. NaN is a missing
-            value; infinity is an ordinary one. Or what :func:`sklboost.bin_features` made of them.
+            An array, a list of rows, a matrix of scipy.sparse (an absent entry is 0), or a frame of
+            pandas, polars, Arrow or another library. Columns are numbers, times or categories
+            (`categorical_features`). NaN is a missing value, as is what the frame calls missing;
+            infinity is an ordinary one. Integers and times are exact however large. Or what
+            :func:`sklboost.bin_features` made of them.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets: numbers for the regressor, labels of any kind for the classifier. In several
             columns: numbers, or for the classifier labels that a row has (1) or has not (0); NaN
@@ -246,9 +249,10 @@ class BaseBooster(CallbackSupportMixin, Parameters, ChecksNames, BaseEstimator, 
         pandas.DataFrame
             XGBoost's columns ``Tree, Node, ID, Feature, Split, Yes, No, Missing, Gain, Cover,
             Category``, and ``Similarity`` and ``Output`` (the leaf weight before the learning rate)
-            of every node. For a leaf, ``Gain`` is its value, as in XGBoost. With linear leaves
-            also ``Shift, Slopes, Centres, Least, Most``: the leaf adds ``Shift`` and the sum of
-            ``slope * (x - centre)`` to its value, no less than ``Least`` and no more than ``Most``.
+            of every node. For a leaf, ``Gain`` is its value, as in XGBoost. ``Category`` lists the
+            levels that go to ``Yes`` in a split on categories. With linear leaves also ``Shift,
+            Slopes, Centres, Least, Most``: the leaf adds ``Shift`` and the sum of ``slope * (x -
+            centre)`` to its value, no less than ``Least`` and no more than ``Most``.
 
         Raises
         ------
@@ -260,7 +264,8 @@ class BaseBooster(CallbackSupportMixin, Parameters, ChecksNames, BaseEstimator, 
             import pandas as pd
         except ImportError as error:
             raise ImportError("trees_to_dataframe needs pandas: pip install pandas") from error
-        return pd.DataFrame(node_table(self.model_, self._feature_names()))
+        levels = levels_by_code(self._encodings)
+        return pd.DataFrame(node_table(self.model_, self._feature_names(), levels))
 
     def verify_monotone(self, constraints: Any = None) -> MonotoneReport:
         """Prove on the finished trees that raw scores are monotone in some features.
@@ -294,9 +299,11 @@ class BaseBooster(CallbackSupportMixin, Parameters, ChecksNames, BaseEstimator, 
         return prove_monotone(self.model_, signs, self._feature_names())
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn that missing values are welcome, and several targets."""
+        """Tell scikit-learn of missing values, categories, sparse matrices, several targets."""
         tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
         tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
         tags.target_tags.multi_output = True
         return tags
 

@@ -9,12 +9,15 @@ from sklboost.data.binning import VALUES_PER_THREAD, bin_rows, missing_features
 from sklboost.data.blocks import Values
 from sklboost.data.cuts import find_cuts
 from sklboost.data.frames.carrier import Carrier
+from sklboost.data.sparse_cuts import find_sparse_cuts
+from sklboost.data.sparse_table import SparseTable
 from sklboost.estimators.check_features import named_features
 from sklboost.estimators.feature_tables import Encodings, FeatureSettings, fit_table, shape_of
 from sklboost.estimators.parameters.about import check_parameters
 from sklboost.estimators.parameters.features import FeatureParameters
 from sklboost.estimators.parameters.training import TrainingParameters
 from sklboost.estimators.parameters.trees import TreeParameters
+from sklboost.estimators.sparse_input import check_is_small
 from sklboost.estimators.validation import row_weights
 from sklboost.parallel import ThreadTeam, n_threads_for
 
@@ -104,11 +107,12 @@ def bin_features(
         rows = shape_of(source)
         learnt_from = row_weights(1.0 if sample_weight is None else sample_weight, rows)
         X, encodings = fit_table(source, settings, learnt_from, None)
+    check_is_small(X, max_bin)
     weight = np.empty(0) if sample_weight is None else row_weights(sample_weight, X)
-    return bin_values(X, weight, n_jobs, max_bin, feature_names, encodings, missing)
+    return bin_checked(X, weight, n_jobs, max_bin, feature_names, encodings, missing)
 
 
-def bin_values(
+def bin_checked(
     X: Values,
     weight: np.ndarray,
     n_jobs: int | None,
@@ -123,7 +127,8 @@ def bin_values(
         # fit leaves rows of weight 0 out; here they need bins, but have no say in the cuts
         counted, weight = X[weight > 0.0], weight[weight > 0.0]
     with ThreadTeam(n_threads_for(n_jobs, X.size, VALUES_PER_THREAD)) as team:
-        cuts, has_missing = find_cuts(team, counted, weight, max_bin)
+        find = find_sparse_cuts if isinstance(X, SparseTable) else find_cuts
+        cuts, has_missing = find(team, counted, weight, max_bin)
         if counted is not X:
             has_missing = missing_features(team, X)
         bins = bin_rows(team, X, cuts, has_missing)

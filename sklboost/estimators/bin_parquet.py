@@ -8,7 +8,7 @@ from sklearn.utils import check_array
 
 from sklboost.data.batched_table import BatchedTable
 from sklboost.data.frames.refusals import check_names
-from sklboost.estimators.bin_features import bin_values
+from sklboost.estimators.bin_features import bin_checked
 from sklboost.estimators.check_features import SHAPE_CHECKS, check_number_of_rows
 from sklboost.estimators.feature_tables import (
     FeatureSettings,
@@ -138,7 +138,7 @@ def bin_parquet(
         X = BatchedTable(files, encodings, missing, progress.advance)
         names = np.array(files.names, dtype=object)
         described = (max_bin, names, unless_plain(encodings), missing)
-        binned = bin_values(X, weight, n_jobs, *described)
+        binned = bin_checked(X, weight, n_jobs, *described)
     return (binned, y) if sample_weight is None else (binned, y, weight)
 
 

@@ -1,14 +1,16 @@
 """Features as a user gives them, checked and brought to one of the forms that the engine takes.
 
-In: an array, a frame, a list, or a BinnedMatrix. Out: a float array as it is, a
-:class:`~sklboost.data.table.Table` of anything else, or the BinnedMatrix. Shapes, names and numbers
-of features are checked by scikit-learn, in its words.
+In: an array, a frame, a list, a sparse matrix or a BinnedMatrix. Out: a float array as it is, a
+:class:`~sklboost.data.sparse_table.SparseTable`, the BinnedMatrix, or a
+:class:`~sklboost.data.table.Table` of anything else. Shapes, names and numbers of features are
+checked by scikit-learn, in its words.
 """
 
 import math
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
@@ -30,6 +32,7 @@ from sklboost.estimators.feature_tables import (
     shape_of,
     source_of,
 )
+from sklboost.estimators.sparse_input import check_exact, read_sparse
 
 # Beyond, the 32 bits of a gradient sum leave a row less than two steps.
 _MOST_ROWS = 2**29
@@ -38,6 +41,7 @@ _MOST_ROWS = 2**29
 FEATURE_CHECKS: dict[str, Any] = {
     "dtype": [np.float64, np.float32],
     "ensure_all_finite": False,
+    "accept_sparse": "csr",
 }
 # Only the shape is to be checked: of bins, which are integers, and of tables.
 SHAPE_CHECKS: dict[str, Any] = {"dtype": None, "ensure_all_finite": False}
@@ -59,6 +63,7 @@ def given_source(
     TypeError, ValueError
         If names are not all strings but some are, or if columns have the same name.
     """
+    check_exact(X)
     columns = carrier(X)
     if columns is None:
         return X, column_names(X)
@@ -68,9 +73,14 @@ def given_source(
 
 
 def read_source(X: Any, settings: FeatureSettings, encodings: Encodings) -> Any:
-    """Give checked features as a Carrier if their columns have to be looked at one by one."""
+    """Give checked features as a Carrier if their columns have to be looked at one by one.
+
+    Sparse ones become a SparseTable.
+    """
     if isinstance(X, Carrier):
         return X
+    if issparse(X):
+        return read_sparse(X, settings, encodings)
     if needs_table(settings, encodings):
         return ArrayTable(X)
     # what is contiguous in neither order is copied here, not again at every stage
@@ -152,6 +162,7 @@ def _checked_bins(estimator: BaseEstimator, X: BinnedMatrix) -> BinnedMatrix:
 
 def _checked_features(estimator: BaseEstimator, X: Any, name: str) -> Features:
     settings, encodings = settings_of(estimator), estimator._encodings
+    check_exact(X)
     columns = carrier(X)
     source = X if columns is None else source_of(columns, settings, encodings)
     fitted_names = getattr(estimator, "feature_names_in_", None)

@@ -39,6 +39,8 @@ class XGBClassifierLite(ClassifierMixin, ClassifierParameters, BaseBooster):
         Number of features at fit.
     feature_names_in_ : ndarray of str, shape (n_features_in_,)
         Names of the features, where `X` had names that are all strings.
+    categories_ : dict of str or int to ndarray
+        Where there are categories: the levels of each, by name or number.
     classes_ : ndarray, shape (n_classes,)
         The labels, sorted. Where `y` has several columns, their numbers.
     model_ : Model

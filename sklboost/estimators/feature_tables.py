@@ -169,6 +169,16 @@ def remember_encodings(estimator: Any, encodings: Encodings) -> None:
         estimator.categories_ = categories
 
 
+def levels_by_code(encodings: Encodings) -> list[list[list[Any]]]:
+    """Give for each feature, for each code of its categories, the levels that have this code."""
+    by_code: list[list[list[Any]]] = []
+    for own in encodings or ():
+        by_code.append([[] for _ in range(own.n_levels)])
+        for level, code in zip(own.levels.tolist(), own.codes.tolist(), strict=True):
+            by_code[-1][code].append(level)
+    return by_code
+
+
 def check_same_reading(
     encodings: Encodings, missing: float, settings: FeatureSettings, X: Any
 ) -> None:

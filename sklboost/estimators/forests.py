@@ -32,6 +32,8 @@ class XGBRFRegressorLite(ForestMixin, XGBRegressorLite):
         Number of features at fit.
     feature_names_in_ : ndarray of str, shape (n_features_in_,)
         Names of the features, where `X` had names that are all strings.
+    categories_ : dict of str or int to ndarray
+        Where there are categories: the levels of each, by name or number.
     model_ : Model
         The trees, as :class:`sklboost.structs.Model`: one round.
     n_estimators_ : int
@@ -67,6 +69,8 @@ class XGBRFClassifierLite(ForestMixin, ForestClassifierParameters, XGBClassifier
         Number of features at fit.
     feature_names_in_ : ndarray of str, shape (n_features_in_,)
         Names of the features, where `X` had names that are all strings.
+    categories_ : dict of str or int to ndarray
+        Where there are categories: the levels of each, by name or number.
     classes_ : ndarray, shape (n_classes,)
         The labels, sorted.
     model_ : Model

@@ -6,8 +6,8 @@ from sklboost.data.features import Features, raw_blocks
 from sklboost.estimators.check_features import check_has_values
 from sklboost.parallel import ThreadTeam, n_threads_for
 from sklboost.structs import Model
-from sklboost.tree.linear_prediction import add_linear_trees
-from sklboost.tree.prediction import add_trees, find_leaves, prepare_prediction
+from sklboost.tree.adding import add_some_trees
+from sklboost.tree.prediction import find_leaves, prepare_prediction
 
 # Rows times trees that are predicted in the time it takes to start a thread, or less than that.
 _LEAVES_PER_THREAD = 250_000
@@ -41,16 +41,7 @@ def add_rounds(
     trees = (rounds[0] * model.trees_per_round, rounds[1] * model.trees_per_round)
     work = len(X) * (trees[1] - trees[0])
     with ThreadTeam(n_threads_for(n_jobs, work, _LEAVES_PER_THREAD)) as team:
-        for rows, raw in raw_blocks(team, X):
-            prepared = prepare_prediction(model, raw, team.size)
-            # C order, as kernels want it: a copy only of blocks of several outputs
-            scores = np.ascontiguousarray(raw_score[:, rows])
-            if model.linear is None:
-                team.run(add_trees, model, raw, trees, prepared, scores)
-            else:
-                own = (model.linear, raw, trees, prepared, scores)
-                team.run(add_linear_trees, model.constant, *own)
-            raw_score[:, rows] = scores
+        add_some_trees(team, model, X, trees, raw_score)
 
 
 def leaves(model: Model, X: Features, n_jobs: int | None) -> np.ndarray:

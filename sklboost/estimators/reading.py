@@ -23,6 +23,7 @@ from sklboost.estimators.feature_rules import read_feature_rules
 from sklboost.estimators.holdout import hold_out
 from sklboost.estimators.seeds import seeds
 from sklboost.estimators.several_targets import check_known
+from sklboost.estimators.sparse_input import check_is_dense
 from sklboost.estimators.validation import (
     CheckedData,
     check_margin_outputs,
@@ -172,6 +173,7 @@ def read_task(
 def _check_linear(X: Features, loss: Loss, rules: FeatureRules) -> None:
     """Raise ValueError unless leaves can be linear for such features, this loss, these rules."""
     check_has_values(X)
+    check_is_dense(X)
     if rules.signs.any():
         raise ValueError(
             "linear_tree=True does not go with monotone_constraints, which linear leaves would not "

@@ -27,6 +27,8 @@ class XGBRegressorLite(RegressorMixin, BaseBooster):
         Number of features at fit.
     feature_names_in_ : ndarray of str, shape (n_features_in_,)
         Names of the features, where `X` had names that are all strings.
+    categories_ : dict of str or int to ndarray
+        Where there are categories: the levels of each, by name or number.
     model_ : Model
         The trees, as :class:`sklboost.structs.Model`.
     n_estimators_ : int

@@ -69,15 +69,13 @@ def describe_fit(
     seconds: dict[str, float],
 ) -> FitReport:
     """Put the report of a finished fit together."""
-    # one value and missing ones are two bins; so are missing ones alone
-    few = np.flatnonzero(np.diff(matrix.cell_starts) <= 2)
-    constant = [i for i in few if (matrix.columns[i] == matrix.columns[i, 0]).all()]
+    constant = _constant_features(matrix)
     return FitReport(
         seconds=seconds,
         n_samples=len(matrix.rows),
         n_validation_samples=n_validation_samples,
         n_features=model.n_features,
-        n_bins=int(matrix.cell_starts[-1]),
+        n_bins=int(matrix.bin_starts[-1]),
         constant_features=[feature_names[i] for i in constant],
         n_rounds=model.n_rounds,
         n_trees=model.n_trees,
@@ -85,3 +83,19 @@ def describe_fit(
         n_pruned_splits=int(model.n_pruned.sum()),
         n_threads=n_threads,
     )
+
+
+def _constant_features(matrix: TrainingBins) -> list[int]:
+    """Give the features whose rows are all in one bin."""
+    # one value and missing ones are two bins; so are missing ones alone
+    few = np.flatnonzero(np.diff(matrix.bin_starts) <= 2)
+    n_rows, constant, counts = len(matrix.rows), [], {}
+    for feature in few:
+        place, n_bins = matrix.places[feature], np.diff(matrix.bin_starts)[feature]
+        if place.column not in counts:
+            counts[place.column] = np.bincount(matrix.columns[place.column])
+        first = place.first_cell - matrix.cell_starts[place.column]
+        own = counts[place.column][first : first + n_bins - place.is_shared]
+        if own.max(initial=0) == n_rows or (place.is_shared and not own.any()):
+            constant.append(int(feature))
+    return constant

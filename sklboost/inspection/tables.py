@@ -1,6 +1,7 @@
 """The trees of a model as a table, one row a node."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -8,15 +9,26 @@ from sklboost.structs import LinearLeaves, Model, TreeParams
 from sklboost.tree.formulas import leaf_weight, similarity_at
 
 
-def node_table(model: Model, feature_names: Sequence[str]) -> dict[str, list]:
+def node_table(
+    model: Model, feature_names: Sequence[str], levels: Sequence[Sequence[Sequence[Any]]]
+) -> dict[str, list]:
     """Give the columns of the table, XGBoost's and two more.
+
+    Parameters
+    ----------
+    model : Model
+    feature_names : sequence of str
+    levels : sequence
+        For each feature that is a category, for each of its codes the levels that have it; may be
+        empty for all others.
 
     Returns
     -------
     dict of str to list
         ``Tree``, ``Node``, ``ID``, ``Feature`` ("Leaf" for a leaf), ``Split`` (x < this goes to
         ``Yes``, else to ``No``), ``Missing``, ``Gain`` (for a leaf its value, as in XGBoost),
-        ``Cover``, ``Category`` (None), ``Similarity`` and ``Output`` (the leaf weight the node has
+        ``Cover``, ``Category`` (of a split on categories the levels that go to ``Yes``, all others
+        going to ``No``; else None), ``Similarity`` and ``Output`` (the leaf weight the node has
         or would have, before the learning rate). In a vector tree a leaf's ``Gain`` and every
         node's ``Output`` are lists, with a number for each output. With linear leaves also what
         these add to their value for values x, None for other nodes: ``Shift``, ``Slopes`` and
@@ -30,6 +42,8 @@ def node_table(model: Model, feature_names: Sequence[str]) -> dict[str, list]:
         for number, node in enumerate(model.nodes[start:stop]):
             for name, value in _node_row(model, tree, number, node, feature_names).items():
                 table[name].append(value)
+            if node.left >= 0 and np.isnan(node.threshold):
+                table["Category"][-1] = _listed_levels(model, start + number, levels[node.feature])
             if model.linear is not None:
                 line = _line(model.linear, start + number, node.left < 0, feature_names)
                 for name, value in zip(_LINEAR_COLUMNS, line, strict=True):
@@ -42,6 +56,13 @@ _COLUMNS = (
     *("Gain", "Cover", "Category", "Similarity", "Output"),
 )
 _LINEAR_COLUMNS = ("Shift", "Slopes", "Centres", "Least", "Most")
+
+
+def _listed_levels(model: Model, position: int, levels: Sequence[Sequence[Any]]) -> list:
+    bits = model.tops.bits
+    words = bits.words[bits.starts[position] : bits.starts[position + 1]]
+    is_listed = [int(words[code // 64]) >> code % 64 & 1 for code in range(64 * len(words))]
+    return [level for code in np.flatnonzero(is_listed).tolist() for level in levels[code]]
 
 
 def _line(

@@ -199,6 +199,6 @@ def sum_levels(matrix, histogram, output, feature, levels):
     n_lanes = histogram.shape[1] // matrix.cell_starts[-1]
     numbers, total = histogram[output // n_lanes], np.int64(0)
     for level in levels:
-        cell = matrix.cell_starts[feature] + level
+        cell = matrix.places[feature].first_cell + level
         total += numbers[cell * n_lanes + output % n_lanes]
     return total

@@ -280,7 +280,7 @@ def arrange_tasks(team, search, workspace):
     counts.n_chunks = 1
     if team.size == 1:
         return
-    n_features = search.matrix.rows.shape[1]
+    n_features = len(search.matrix.places)
     counts.n_chunks = max(1, min(n_features, 4 * team.size // max(1, counts.n_searched)))
     n_rows = 0
     for index in range(counts.n_builds):

@@ -71,7 +71,7 @@ class Scores(NamedTuple):
 
 @kernel
 def sum_root(search, workspace):
-    """Fill the root's sums and value: any one feature's cells hold all rows.
+    """Fill the root's sums and value: any one column's cells hold all rows.
 
     A sample may have no rows. Its tree is a leaf that adds nothing, whatever lambda is.
     """

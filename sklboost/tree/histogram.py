@@ -1,9 +1,9 @@
-"""Histograms: for every bin of every feature, the packed sum of the gradients of a node's rows.
+"""Histograms: for every bin of every column, the packed sum of the gradients of a node's rows.
 
 In: binned rows, packed gradients and the row partition (the blocks that count). Out: the histograms
 of the nodes listed in ``pool.builds``, and of their siblings by subtraction.
 
-The one idea: one 64-bit addition for each (row, feature), and only for the smaller of two children;
+The one idea: one 64-bit addition for each (row, column), and only for the smaller of two children;
 the other child is parent minus child, exactly, since the sums are integers. A tree of several
 outputs has a histogram for each, built four at once: the cells of four outputs lie side by side,
 and one vector instruction adds a row to all of them. Twice the time of one, so half that of four.
@@ -19,9 +19,9 @@ from sklboost.tree.workspace import NARROW_CELLS
 # How many rows ahead of their use the bins of a row are fetched: the rows of a small node lie
 # scattered, and memory answers about 24 rows later.
 _PREFETCH_ROWS = 24
-# Features are taken in blocks of about so many: their cells then fit the first two levels of cache.
-_BLOCK_FEATURES = 40
-# A node is small if it has less than a third as many rows as its features have bins.
+# Columns are taken in blocks of about so many: their cells then fit the first two levels of cache.
+_BLOCK_COLUMNS = 40
+# A node is small if it has less than a third as many rows as its columns have bins.
 _SMALL = 3
 _PLUS, _MINUS = np.int64(1), np.int64(-1)
 _COUNTER = np.int64(1)
@@ -30,8 +30,8 @@ _ONE, _FOUR = (0,), (0, 0, 0, 0)
 
 
 @kernel
-def numbers_per_feature(bins, accumulator, lanes):
-    """Give the distance between two features in an accumulator, a constant for one-byte bins.
+def numbers_per_column(bins, accumulator, lanes):
+    """Give the distance between two columns in an accumulator, a constant for one-byte bins.
 
     A distance known to the compiler is part of the address in the addition itself: one instruction
     less for each of the billion updates of a fit.
@@ -40,25 +40,25 @@ def numbers_per_feature(bins, accumulator, lanes):
 
 
 @kernel
-def add_rows(bins, packed, row_list, features, accumulator, lanes):
-    """Add the packed gradients of the listed rows to the cells of features ``[start, stop)``.
+def add_rows(bins, packed, row_list, columns, accumulator, lanes):
+    """Add the packed gradients of the listed rows to the cells of columns ``[start, stop)``.
 
     Parameters
     ----------
-    bins : ndarray of uint8 or uint16, shape (n_samples, n_features)
+    bins : ndarray of uint8 or uint16, shape (n_samples, n_columns)
     packed : ndarray of int64, shape (n_samples * n_lanes,)
         One of ``Gradients.bundles``.
     row_list : ndarray of uint32
-    features : tuple of int
+    columns : tuple of int
         Start and stop.
-    accumulator : ndarray of int64, shape (n_features, numbers_per_feature)
+    accumulator : ndarray of int64, shape (n_columns, numbers_per_column)
         Added to in place; a cell is `n_lanes` numbers.
     lanes : tuple of int
         Its length is `n_lanes`.
     """
     # unsigned indices: the compiler then leaves out the test for negative ones
-    first, stop = np.uint64(features[0]), np.uint64(features[1])
-    width, n_lanes = numbers_per_feature(bins, accumulator, lanes), np.uint64(len(lanes))
+    first, stop = np.uint64(columns[0]), np.uint64(columns[1])
+    width, n_lanes = numbers_per_column(bins, accumulator, lanes), np.uint64(len(lanes))
     cells = accumulator.reshape(-1)
     last = len(row_list) - 1
     for position in range(len(row_list)):
@@ -68,8 +68,8 @@ def add_rows(bins, packed, row_list, features, accumulator, lanes):
         prefetch(bins, ahead, stop - np.uint64(1))  # where the row goes on into another cache line
         prefetch(packed, ahead * n_lanes, first)
         values, row_bins = load_lanes(packed, row * n_lanes, lanes), bins[row]
-        for feature in range(first, stop):
-            place = feature * width + np.uint64(row_bins[feature]) * n_lanes
+        for column in range(first, stop):
+            place = column * width + np.uint64(row_bins[column]) * n_lanes
             add_lanes(cells, place, values, _PLUS)
 
 
@@ -95,28 +95,28 @@ def lanes_of(matrix, packed):
 
 @kernel
 def add_segment(matrix, packed, workspace, node, block, accumulator):
-    """Add the rows that `node` owns in `block`, feature block by feature block."""
+    """Add the rows that `node` owns in `block`, some columns at a time."""
     tree, partition = workspace.tree, workspace.partition
     start, stop = partition.start[block, node], partition.stop[block, node]
     row_list = partition.lists[tree.growth[node].depth % 2, start:stop]
-    n_features, bins, n_lanes = matrix.rows.shape[1], matrix.rows, lanes_of(matrix, packed)
-    n_blocks = -(-n_features // _BLOCK_FEATURES)
+    n_columns, bins, n_lanes = matrix.rows.shape[1], matrix.rows, lanes_of(matrix, packed)
+    n_blocks = -(-n_columns // _BLOCK_COLUMNS)
     for index in range(n_blocks if start < stop else 0):
-        features = (n_features * index // n_blocks, n_features * (index + 1) // n_blocks)
+        columns = (n_columns * index // n_blocks, n_columns * (index + 1) // n_blocks)
         if n_lanes == 1:
-            add_rows(bins, packed, row_list, features, accumulator, _ONE)
+            add_rows(bins, packed, row_list, columns, accumulator, _ONE)
         else:
-            add_rows(bins, packed, row_list, features, accumulator, _FOUR)
+            add_rows(bins, packed, row_list, columns, accumulator, _FOUR)
 
 
 @kernel
-def empty_accumulator(matrix, features, accumulator, histogram, n_before):
-    """Move the sums of features ``[start, stop)`` to `histogram`, added if others came before."""
+def empty_accumulator(matrix, columns, accumulator, histogram, n_before):
+    """Move the sums of columns ``[start, stop)`` to `histogram`, added if others came before."""
     cell_starts = matrix.cell_starts
     n_lanes = len(histogram) // cell_starts[-1]
-    for feature in range(features[0], features[1]):
-        start, stop = cell_starts[feature] * n_lanes, cell_starts[feature + 1] * n_lanes
-        cells, target = accumulator[feature], histogram[start:stop]
+    for column in range(columns[0], columns[1]):
+        start, stop = cell_starts[column] * n_lanes, cell_starts[column + 1] * n_lanes
+        cells, target = accumulator[column], histogram[start:stop]
         for bin_ in range(len(target)):
             target[bin_] = cells[bin_] if n_before == 0 else target[bin_] + cells[bin_]
             cells[bin_] = 0
@@ -140,8 +140,8 @@ def add_few_rows(matrix, packed, row_list, sign, histogram, lanes):
     for position in range(len(row_list)):
         row = np.uint64(row_list[position])
         values, row_bins = load_lanes(packed, row * n_lanes, lanes), bins[row]
-        for feature in range(np.uint64(len(row_bins))):
-            cell = np.uint64(cell_starts[feature]) + np.uint64(row_bins[feature])
+        for column in range(np.uint64(len(row_bins))):
+            cell = np.uint64(cell_starts[column]) + np.uint64(row_bins[column])
             add_lanes(histogram, cell * n_lanes, values, sign)
 
 
@@ -178,15 +178,15 @@ def build_alone(team, matrix, packed, workspace, build, bundle):
     """Build the histograms of one bundle, and its sibling's, by one member of the team."""
     tree, pool = workspace.tree, workspace.pool
     histogram = pool.histograms[tree.growth[build.node].slot, bundle]
-    n_features = matrix.rows.shape[1]
-    if _SMALL * tree.growth[build.node].n_rows * n_features < len(histogram):
+    n_columns = matrix.rows.shape[1]
+    if _SMALL * tree.growth[build.node].n_rows * n_columns < len(histogram):
         build_small(matrix, packed, workspace, build, bundle)
         return
     accumulator = pool.accumulators[team.rank, 0]
     for block in range(workspace.partition.n_counted):
         add_segment(matrix, packed, workspace, build.node, block, accumulator)
-    features = (np.int64(0), np.int64(n_features))
-    empty_accumulator(matrix, features, accumulator, histogram, np.int64(0))
+    columns = (np.int64(0), np.int64(n_columns))
+    empty_accumulator(matrix, columns, accumulator, histogram, np.int64(0))
     numbers = (np.int64(0), len(histogram))
     subtract_from_sibling(build, bundle, tree.growth, pool.histograms, numbers)
 
@@ -205,11 +205,11 @@ def build_shared_part(team, matrix, packed, workspace, task):
 
 @kernel
 def merge_parts(team, matrix, workspace):
-    """Add up the parts of the shared histograms; each member takes a range of features."""
+    """Add up the parts of the shared histograms; each member takes a range of columns."""
     tree, pool = workspace.tree, workspace.pool
-    features, cell_starts = share(team, matrix.rows.shape[1]), matrix.cell_starts
+    columns, cell_starts = share(team, matrix.rows.shape[1]), matrix.cell_starts
     n_bundles, n_lanes = pool.histograms.shape[1], pool.histograms.shape[2] // cell_starts[-1]
-    numbers = (cell_starts[features[0]] * n_lanes, cell_starts[features[1]] * n_lanes)
+    numbers = (cell_starts[columns[0]] * n_lanes, cell_starts[columns[1]] * n_lanes)
     for part in range(tree.counts[0].n_shared * n_bundles):
         build, bundle = pool.builds[part // n_bundles], part % n_bundles
         histogram = pool.histograms[tree.growth[build.node].slot, bundle]
@@ -217,7 +217,7 @@ def merge_parts(team, matrix, workspace):
         for rank in range(team.size):
             if pool.accumulator_used[rank, part + 1] != 0:
                 accumulator = pool.accumulators[rank, part + 1]
-                empty_accumulator(matrix, features, accumulator, histogram, n_before)
+                empty_accumulator(matrix, columns, accumulator, histogram, n_before)
                 n_before += 1
         subtract_from_sibling(build, bundle, tree.growth, pool.histograms, numbers)
 

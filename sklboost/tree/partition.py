@@ -33,19 +33,30 @@ def own_all_rows(team, partition):
 
 @kernel
 def fill_sides(split, levels, matrix, sides):
-    """Fill ``sides[bin]`` with 1 where rows of that bin of the split's feature go left, else 0.
+    """Fill ``sides[bin]`` with 1 where rows of that bin of the feature's column go left, else 0.
 
     A table, since a byte of it is read as fast as a range is compared, whatever the split is like.
     `levels` begin with those that it lists, if it is on categories.
     """
-    n_bins = matrix.cell_starts[split.feature + 1] - matrix.cell_starts[split.feature]
-    n_below = split.bin if split.n_listed < 0 else 0
-    for bin_ in range(n_bins):
-        sides[bin_] = bin_ < n_below
+    feature, place = split.feature, matrix.places[split.feature]
+    n_bins = matrix.bin_starts[feature + 1] - matrix.bin_starts[feature]
+    n_left = split.bin if split.n_listed < 0 else 0
+    first = place.first_cell - matrix.cell_starts[place.column]
+    own = sides[first : first + n_bins - place.is_shared]
+    n_below = n_bins
+    if place.is_shared == 1:
+        # rows that have a bin of another feature have this one's bin of 0
+        n_below = place.zero_bin
+        n_cells = matrix.cell_starts[place.column + 1] - matrix.cell_starts[place.column]
+        sides[:n_cells] = n_below < n_left
+    for bin_ in range(n_below):
+        own[bin_] = bin_ < n_left
+    for bin_ in range(n_below + 1, n_bins):
+        own[bin_ - 1] = bin_ < n_left
     for index in range(split.n_listed):
-        sides[levels[index]] = 1
-    if matrix.has_missing[split.feature] == 1:
-        sides[n_bins - 1] = split.default_left
+        own[levels[index]] = 1
+    if matrix.has_missing[feature] == 1:
+        own[len(own) - 1] = split.default_left
 
 
 @kernel
@@ -58,7 +69,7 @@ def divide_rows(column, source, sides, target):
     Parameters
     ----------
     column : ndarray of uint8 or uint16, shape (n_samples,)
-        Bins of the split's feature.
+        Bins of the column of the split's feature.
     source : ndarray of uint32
         The node's rows.
     sides : ndarray of uint8
@@ -87,7 +98,7 @@ def route_segment(matrix, workspace, node, block, sides):
     split = tree.splits[node]
     fill_sides(split, tree.levels[node], matrix, sides)
     n_left = divide_rows(
-        matrix.columns[split.feature],
+        matrix.columns[matrix.places[split.feature].column],
         partition.lists[depth % 2, start:stop],
         sides,
         partition.lists[(depth + 1) % 2, start:stop],
@@ -147,7 +158,7 @@ def add_segment_values(matrix, workspace, node, block, values, scored):
         return
     split = tree.splits[node]
     fill_sides(split, tree.levels[node], matrix, sides)
-    column = matrix.columns[split.feature]
+    column = matrix.columns[matrix.places[split.feature].column]
     add_by_side(column, row_list, sides, (values[right], values[left]), target)
 
 

@@ -22,7 +22,7 @@ import numpy as np
 from sklboost.compiling import kernel
 from sklboost.hashing import mix_bits
 from sklboost.parallel import barrier, share
-from sklboost.structs import TreeParams
+from sklboost.structs import TrainingBins, TreeParams
 from sklboost.tree.quantization import FEW_ROWS
 
 # The weight of the hessian, lambda; XGBoost has the same.
@@ -70,7 +70,7 @@ def allocate_row_sample(n_samples: int, params: TreeParams, n_threads: int) -> R
     )
 
 
-def row_keys(columns: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+def row_keys(matrix: TrainingBins, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Give what a draw knows the rows by; uint32, shape (n_samples,).
 
     Few rows (4,096) are known by their place among all rows ordered by a hash of their content. So
@@ -79,8 +79,7 @@ def row_keys(columns: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarr
 
     Parameters
     ----------
-    columns : ndarray of uint8 or uint16, shape (n_features, n_samples)
-        Bins.
+    matrix : TrainingBins
     y : ndarray of float64, shape (n_targets, n_samples)
     weight : ndarray of float64, shape (n_samples,) or (0,)
     """
@@ -88,15 +87,36 @@ def row_keys(columns: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarr
     keys = np.arange(n_samples, dtype=np.uint32)
     if n_samples > FEW_ROWS:
         return keys
-    content = np.zeros(n_samples, dtype=np.uint64)
+    content, cell_bits = np.zeros(n_samples, dtype=np.uint64), _bits_of_cells(matrix)
+    for column, bins in enumerate(matrix.columns):
+        own_bits = cell_bits[matrix.cell_starts[column] : matrix.cell_starts[column + 1]]
+        content += own_bits[bins]  # modulo 2^64
     # -0.0 becomes 0.0, which equals it; all NaN, which are targets not known, the same
     numbers = [*np.where(np.isnan(y), np.nan, y + 0.0).view(np.uint64)]
     if len(weight) > 0:
         numbers.append(weight.view(np.uint64))
-    for column in (*columns, *numbers):
-        content = content * _FACTOR + column  # modulo 2^64
+    for number in numbers:
+        content = content * _FACTOR + number
     keys[np.argsort(content, kind="stable")] = np.arange(n_samples)
     return keys
+
+
+def _bits_of_cells(matrix: TrainingBins) -> np.ndarray:
+    """Give random-looking bits of (feature, bin) for each histogram cell, uint64.
+
+    They are 0 for the bins of 0, so that it does not matter which features share a column.
+    """
+    places, n_bins = matrix.places, np.diff(matrix.bin_starts)
+    feature = np.repeat(np.arange(len(n_bins)), n_bins)
+    bin_ = np.arange(len(feature)) - matrix.bin_starts[feature]
+    feature, bin_ = (own[bin_ != places.zero_bin[feature]] for own in (feature, bin_))
+    own = places[feature]
+    bits = ((feature + 1) * np.int64(2**32) + bin_).astype(np.uint64)
+    for _ in range(3):
+        bits = (bits ^ (bits >> np.uint64(29))) * _FACTOR  # modulo 2^64
+    cell_bits = np.zeros(matrix.cell_starts[-1], dtype=np.uint64)
+    cell_bits[own.first_cell + bin_ - (own.is_shared & (bin_ > own.zero_bin))] = bits
+    return cell_bits
 
 
 @kernel

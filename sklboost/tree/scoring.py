@@ -19,6 +19,7 @@ from sklboost.data.binning import apply_cuts, missing_features
 from sklboost.data.blocks import value_array
 from sklboost.data.features import Features, raw_blocks
 from sklboost.data.raw import RawMatrix, raw_matrix
+from sklboost.data.sparse_table import SparseTable
 from sklboost.instructions import prefetch
 from sklboost.parallel import ThreadTeam
 from sklboost.structs import (
@@ -86,6 +87,10 @@ def lay_out_rows(team: ThreadTeam, X: Features, cuts: BinCuts, raw_score: np.nda
         # for the few values that are looked at, one from the middle of each bin
         raw = raw_matrix(_values_of_bins(team, X))
         bins, has_missing = X.bins.T, X.binning.has_missing
+    elif isinstance(X, SparseTable):
+        # trees are added to their scores elsewhere, see Evaluation
+        raw, bins = raw_matrix(np.empty((0, 0))), np.empty((0, len(X)), dtype=np.uint8)
+        has_missing = np.empty(0, dtype=np.int64)
     else:
         # of a table this is a copy: the values that decide are looked at one by one
         X = value_array(X)
@@ -116,7 +121,7 @@ def _values_of_bins(team: ThreadTeam, X: BinnedMatrix) -> np.ndarray:
 
 def _in_blocks(columns: np.ndarray, width: int) -> np.ndarray:
     """Cut (n_features, n_blocks * width) into (n_blocks, n_features, width)."""
-    blocks = columns.reshape(len(columns), -1, width)
+    blocks = columns.reshape(len(columns), columns.shape[1] // width, width)
     return np.ascontiguousarray(blocks.transpose(1, 0, 2))
 
 

@@ -29,21 +29,15 @@ from sklboost.tree.categories import (
     is_one_hot,
     list_left_levels,
     order_levels,
-    set_apart,
-    sum_levels,
 )
 from sklboost.tree.column_sampling import list_node_features
+from sklboost.tree.feature_cells import list_bins, list_others, sum_left_rows
 from sklboost.tree.formulas import child_weight, inherited_from, similarity_at, split_gain
 from sklboost.tree.histogram import sum_cells
-from sklboost.tree.occupied_bins import list_few, list_many, list_sums
 from sklboost.tree.quantization import steps_of, unpack
-from sklboost.tree.workspace import LEFT, OWN, SearchScratch
+from sklboost.tree.workspace import OWN, SearchScratch
 
 _COUNTER = np.int64(2)
-
-
-# Listing few occupied bins pays where a node has less than a quarter as many rows as bins.
-_FEW = 4
 # Far more than rounding can change a sum of two similarities, relative to it.
 _SLACK = 1e-9
 # Less than every gain, and unlike -inf still a number when multiplied by 0.
@@ -177,19 +171,6 @@ def compute_gains(search, node, sign, left_start, sums, others, gains):
 
 
 @kernel
-def list_others(search, histogram, cells, bins, one_hot, scratch):
-    """Fill ``scratch.sums`` of the outputs after the first, of the feature in these cells."""
-    n_lanes = histogram.shape[1] // search.matrix.cell_starts[-1]
-    for output in range(1, len(scratch.sums)):
-        numbers = histogram[output // n_lanes, cells[0] * n_lanes : cells[1] * n_lanes]
-        sums = scratch.sums[output]
-        list_sums(numbers, n_lanes, output % n_lanes, bins, sums)
-        if one_hot:
-            total = sum_cells(search.matrix, histogram, output, cells[0], cells[1])
-            set_apart(sums, len(bins), total)
-
-
-@kernel
 def add_others(search, node, histogram, sign, missing_cell, places, scratch):
     """Fill ``scratch.others`` for splits at the places ``[first, last)`` of a feature.
 
@@ -210,21 +191,6 @@ def draw_place(feature, node, first, stop):
     """Draw one of the places ``[first, stop)`` at which a feature may be split in a node."""
     bits = mix_bits(np.uint64(feature) ^ node.key)
     return first + np.int64(np.float64(bits) / _TWO_32 * (stop - first))
-
-
-@kernel
-def list_bins(matrix, histogram, node, cells, scratch):
-    """List a feature's occupied bins, and the first output's sums before them; return how many."""
-    n_lanes = histogram.shape[1] // matrix.cell_starts[-1]
-    start, stop = cells
-    numbers = histogram[0, start:stop]
-    if n_lanes > 1:
-        numbers = scratch.cells[: stop - start]
-        for bin_ in range(len(numbers)):
-            numbers[np.uint64(bin_)] = histogram[0, (start + bin_) * n_lanes]
-    if _FEW * node.n_rows < len(numbers):
-        return list_few(numbers, scratch.bins, scratch.sums[0])
-    return list_many(numbers, scratch.bins, scratch.sums[0])
 
 
 @kernel
@@ -272,12 +238,15 @@ def scan_feature(search, node, histogram, feature, scratch, best):
         Modified in place; if it becomes one on categories, ``scratch.levels[0]``, too.
     """
     matrix = search.matrix
-    start, stop = matrix.cell_starts[feature], matrix.cell_starts[feature + 1]
-    n_outputs, missing = len(scratch.sums), np.int64(0)
+    place, n_outputs, missing = matrix.places[feature], len(scratch.sums), np.int64(0)
+    n_bins = matrix.bin_starts[feature + 1] - matrix.bin_starts[feature]
+    start, stop = place.first_cell, place.first_cell + n_bins - place.is_shared
     if matrix.has_missing[feature] == 1:
         stop -= 1
         missing = histogram[0, stop * histogram.shape[1] // matrix.cell_starts[-1]]
-    n_occupied = list_bins(matrix, histogram, node, (start, stop), scratch)
+    n_occupied = list_bins(matrix, histogram, node, feature, (start, stop), scratch)
+    if n_occupied < 2 and missing == 0:
+        return
     bins, first_sums, gains = scratch.bins[:n_occupied], scratch.sums[0], scratch.gains
     first, last = np.int64(0), np.int64(n_occupied)  # the first place, one after the last
     one_hot, most_listed = False, last
@@ -301,7 +270,7 @@ def scan_feature(search, node, histogram, feature, scratch, best):
     if not may_be_better:
         return
     if n_outputs > 1:
-        list_others(search, histogram, (start, stop), bins, one_hot, scratch)
+        list_others(search, node, histogram, feature, (start, stop), bins, scratch)
     sign = search.rules.signs[feature]
     for default_left in range(n_directions):
         if n_outputs > 1:
@@ -394,24 +363,6 @@ def find_splits(team, search, workspace, columns):
             for listed in range(tree.levels.shape[1]):
                 tree.levels[node, listed] = workspace.scratch.levels[chosen, listed]
             sum_left_rows(node, search.matrix, workspace)
-
-
-@kernel
-def sum_left_rows(node, matrix, workspace):
-    """Fill the sums of the left child of a node's best split, if there is one."""
-    tree, split = workspace.tree, workspace.tree.splits[node]
-    tree.sums[node, LEFT, 0] = split.left_sum
-    histogram = workspace.pool.histograms[tree.growth[node].slot]
-    for output in range(1, tree.sums.shape[2] if split.gain > -np.inf else 0):
-        start, stop = matrix.cell_starts[split.feature], matrix.cell_starts[split.feature + 1]
-        if split.n_listed >= 0:
-            levels = tree.levels[node, : split.n_listed]
-            left_sum = sum_levels(matrix, histogram, output, split.feature, levels)
-        else:
-            left_sum = sum_cells(matrix, histogram, output, start, start + split.bin)
-        if split.default_left == 1:
-            left_sum += sum_cells(matrix, histogram, output, stop - 1, stop)
-        tree.sums[node, LEFT, output] = left_sum
 
 
 @kernel

@@ -61,7 +61,7 @@ def place_threshold(split, matrix):
     if split.below < 0:
         split.bin = 0
         return -np.inf
-    start, stop = matrix.cell_starts[split.feature], matrix.cell_starts[split.feature + 1]
+    start, stop = matrix.bin_starts[split.feature], matrix.bin_starts[split.feature + 1]
     stop -= matrix.has_missing[split.feature]
     lower, upper = matrix.lower[start:stop], matrix.upper[start:stop]
     is_exact = has_own_bins(lower, upper)

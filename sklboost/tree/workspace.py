@@ -158,7 +158,7 @@ class RowPartition(NamedTuple):
     n_counted : int
         The first so many blocks have the rows from which the tree is grown.
     sides : ndarray of uint8, shape (n_threads, n_bins)
-        Scratch: whether each bin of a split's feature goes left.
+        Scratch: whether each bin of the column of a split's feature goes left.
     """
 
     lists: np.ndarray
@@ -179,8 +179,8 @@ class HistogramPool(NamedTuple):
     free_slots : ndarray of int64, shape (n_slots,)
         A stack of ``counts.n_free`` numbers.
     builds : recarray of BUILD_DTYPE, shape (capacity,)
-    accumulators : ndarray of int64, shape (n_threads, 1 + n_shared, n_features, n_numbers_of_one)
-        Where rows are added up, all features being given the same room. Number 0 is for a
+    accumulators : ndarray of int64, shape (n_threads, 1 + n_shared, n_columns, n_numbers_of_one)
+        Where rows are added up, all columns being given the same room. Number 0 is for a
         histogram that one thread builds alone, the others are its parts of those that several
         build: all bundles of the first shared node, then of the next. All 0 between two builds.
     accumulator_used : ndarray of int64, shape (n_threads, 1 + n_shared)
@@ -204,7 +204,8 @@ class SearchScratch(NamedTuple):
     best : recarray of SPLIT_DTYPE, shape (n_threads, FAR_APART)
         The first of each row: the best split so far of the task that a thread is at.
     cells : ndarray of int64, shape (n_threads, n_bins)
-        A feature's part of the histogram of the first output, where there are several.
+        A feature's part of the histogram of one output, where there are several, or of a feature
+        that shares its column.
     sums : ndarray of int64, shape (n_threads, n_outputs, n_bins)
         Packed sum of the occupied bins before this one.
     bins : ndarray of int64, shape (n_threads, n_bins)
@@ -250,7 +251,7 @@ def allocate_workspace(
     matrix: TrainingBins, params: TreeParams, n_outputs: int, n_threads: int
 ) -> Workspace:
     """Make room for trees on this data, of so many outputs each, grown by a team of `n_threads`."""
-    n_samples, n_features = matrix.rows.shape
+    n_samples, n_columns = matrix.rows.shape
     gradients = allocate_gradients(n_outputs, n_samples)
     n_bundles, n_lanes = len(gradients.bundles), gradients.bundles.shape[1] // n_samples
     n_numbers = int(matrix.cell_starts[-1]) * n_lanes
@@ -259,11 +260,12 @@ def allocate_workspace(
     n_blocks = 2 * n_counted if params.subsample < 1.0 else n_counted
     # the most slots ever of use is one for each leaf that may still be split
     n_slots = max(3, min(capacity // 2 + 1, _POOL_BYTES // (8 * n_numbers * n_bundles)))
-    n_bins = int(np.diff(matrix.cell_starts).max())
+    n_bins, n_cells = (int(np.diff(own).max()) for own in (matrix.bin_starts, matrix.cell_starts))
     n_candidates = capacity + 8 * n_threads
     most_listed = min(params.max_cat_threshold, int(matrix.n_levels.max()))
-    width = (NARROW_CELLS if matrix.rows.itemsize == 1 else n_bins) * n_lanes
-    part_bytes = 8 * n_features * width * n_bundles
+    width = (NARROW_CELLS if matrix.rows.itemsize == 1 else n_cells) * n_lanes
+    part_bytes = 8 * n_columns * width * n_bundles
+    is_copied = n_outputs > 1 or bool(matrix.places.is_shared.any())
     n_shared = n_bundles * max(1, min(2 * n_threads, _SHARED_BYTES // (part_bytes * n_threads)))
     return Workspace(
         tree=GrowingTree(
@@ -284,19 +286,19 @@ def allocate_workspace(
             start=np.empty((n_blocks, capacity), dtype=np.int64),
             stop=np.empty((n_blocks, capacity), dtype=np.int64),
             n_counted=n_counted,
-            sides=np.empty((n_threads, n_bins + 8 * FAR_APART), dtype=np.uint8),
+            sides=np.empty((n_threads, n_cells + 8 * FAR_APART), dtype=np.uint8),
         ),
         pool=HistogramPool(
             histograms=aligned_zeros((n_slots, n_bundles, n_numbers)),
             free_slots=np.empty(n_slots, dtype=np.int64),
             builds=records(capacity, BUILD_DTYPE),
-            accumulators=aligned_zeros((n_threads, 1 + n_shared, n_features, width)),
+            accumulators=aligned_zeros((n_threads, 1 + n_shared, n_columns, width)),
             accumulator_used=np.zeros((n_threads, 1 + n_shared), dtype=np.int64),
         ),
         scratch=SearchScratch(
             candidates=records(n_candidates, SPLIT_DTYPE),
             best=records((n_threads, FAR_APART), SPLIT_DTYPE),
-            cells=np.empty((n_threads, n_bins if n_outputs > 1 else 0), dtype=np.int64),
+            cells=np.empty((n_threads, n_bins if is_copied else 0), dtype=np.int64),
             # levels one against the others have a place more than there are bins
             sums=np.empty((n_threads, n_outputs, n_bins + 1), dtype=np.int64),
             bins=np.empty((n_threads, n_bins), dtype=np.int64),

@@ -371,6 +371,17 @@ def test_a_dictionary_with_a_missing_level():
     assert decoded(*carrier(pa.table({"a": numbers})).levels(0)) == [5.5, None, 1.5, None]
 
 
+@pytest.mark.parametrize("type_", [pa.uint8(), pa.int8(), pa.uint32(), pa.int64()], ids=str)
+def test_codes_of_a_dictionary_are_not_copied(type_):
+    indices = pa.array([1, 0, 1], type=type_)
+    encoded = pa.DictionaryArray.from_arrays(indices, ["x", "y"])
+    codes, levels = carrier(pa.table({"a": encoded})).levels(0)
+    assert decoded(codes, levels) == ["y", "x", "y"]
+    assert address(codes) == indices.buffers()[1].address
+    missing = pa.DictionaryArray.from_arrays(pa.array([1, None, 0], type=type_), ["x", "y"])
+    assert decoded(*carrier(pa.table({"a": missing})).levels(0)) == ["y", None, "x"]
+
+
 def test_columns_of_the_same_name_are_told_apart():
     table = carrier(pd.DataFrame([[1, "a"], [2, "b"]], columns=["x", "x"]))
     assert table.names == ["x", "x"]

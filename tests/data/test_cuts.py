@@ -17,7 +17,7 @@ inf, nan = math.inf, math.nan
 def cut(values, max_bin=256, weight=NO_WEIGHT, dtype=float):
     values = np.asarray(values, dtype=dtype)
     missing = bool(np.isnan(values).any())
-    return cut_feature(values, np.asarray(weight, dtype=float), max_bin, missing)
+    return cut_feature(values, np.asarray(weight, dtype=float), 0.0, max_bin, missing)
 
 
 def assert_same_cuts(one, other):

@@ -73,7 +73,7 @@ def test_missing_values_of_weight_zero_take_no_bin_from_the_others():
         (dict(sample_weight=[1.0]), r"inconsistent numbers of samples: \[1, 2\]"),
         (dict(X=[1.0, 2.0]), "Expected 2D array, got 1D array"),
         (dict(X=np.empty((0, 2))), r"0 sample\(s\).* by bin_features"),
-        (dict(X=[["a"], ["b"]]), "could not convert string to float"),
+        (dict(X=[["a"], ["b"]]), r"^text is not a number: column 0 \(object, such as 'a'\)"),
     ],
 )
 def test_errors(parameters, words):

@@ -157,7 +157,7 @@ def test_blocks_of_rows_are_predicted_as_all_at_once(n_classes, monkeypatch):
     X, y = make_data(n_classes=n_classes)
     B = bin_features(X)
     model = small(XGBClassifierLite).fit(B, y)
-    monkeypatch.setattr(features, "_BLOCK_VALUES", 5 * 64)
+    monkeypatch.setattr(features, "BLOCK_VALUES", 5 * 64)
     assert_same_predictions(model, B, X)
     assert_same_predictions(model, B[:1], X[:1])
 
@@ -304,7 +304,7 @@ raw = signatures()
 B = sklboost.bin_features(X)
 use(B)
 binned = signatures()
-sklboost.data.features._BLOCK_VALUES = 100_000  # a third of the rows at a time
+sklboost.data.features.BLOCK_VALUES = 100_000  # a third of the rows at a time
 joblib.dump(B, "B")
 use(joblib.load("B", mmap_mode="r"))
 y, signal = y[:50_000], signal[:50_000]

@@ -5,6 +5,8 @@ import pandas as pd
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sklboost import XGBClassifierLite, XGBRegressorLite
+from sklboost.data.encoding import Encoding
+from sklboost.estimators.feature_tables import levels_by_code
 from tests.small_models import small
 
 
@@ -102,3 +104,26 @@ def test_feature_importances_are_average_gains(regression):
 def test_feature_importances_of_trees_without_a_split():
     model = XGBRegressorLite(n_estimators=2).fit(np.zeros((5, 2)), np.arange(5.0))
     assert_array_equal(model.feature_importances_, [0.0, 0.0])
+
+
+def test_the_table_lists_the_levels_of_a_split():
+    effect = {"a": 1.0, "b": 5.0, "c": 1.0, "d": 5.0, "e": 1.0}
+    city = np.array(list(effect) * 8)
+    X = pd.DataFrame({"age": np.zeros(40), "city": pd.Categorical(city)})
+    y = np.array([effect[name] for name in city])
+    table = small(XGBRegressorLite, n_estimators=1, max_depth=1).fit(X, y).trees_to_dataframe()
+    assert table["Feature"].tolist() == ["city", "Leaf", "Leaf"]
+    assert table["Category"].tolist() == [["b", "d"], None, None]
+    # those listed go to Yes
+    assert table["Output"][2] < 0 < table["Output"][1]
+    assert np.isnan(table["Split"][0])
+    # more than the bits of a word
+    numbers = np.arange(400) % 100
+    X = pd.DataFrame({"number": pd.Categorical(numbers)})
+    one_split = dict(n_estimators=1, max_depth=1, max_cat_threshold=100)
+    model = small(XGBRegressorLite, **one_split).fit(X, (numbers % 3 == 0).astype(float))
+    assert model.trees_to_dataframe()["Category"][0] == list(range(0, 100, 3))
+    # levels that share a code are listed one by one
+    encoding = Encoding("category", levels=np.array([3, 5, 7]), codes=np.array([0, 1, 1]))
+    assert levels_by_code((Encoding(), encoding)) == [[], [[3], [5, 7]]]
+    assert levels_by_code(None) == []

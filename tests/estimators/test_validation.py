@@ -2,16 +2,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
+from sklearn.utils.validation import validate_data
 
 from sklboost import XGBRegressorLite
-from sklboost.estimators import validation
+from sklboost.data.encoding import Encoding
+from sklboost.estimators import check_features
+from sklboost.estimators.check_features import features
 from sklboost.estimators.evaluation_sets import FitArguments
-from sklboost.estimators.validation import (
-    check_target_range,
-    features,
-    row_weights,
-    training_data,
-)
+from sklboost.estimators.validation import check_target_range, row_weights, training_data
 
 pytestmark = pytest.mark.interpreted
 
@@ -98,18 +96,27 @@ OTHERS = {
 @pytest.mark.parametrize("values", PLAIN.values(), ids=PLAIN)
 def test_plain_arrays_are_taken_as_they_are(values, monkeypatch):
     estimator = XGBRegressorLite(n_estimators=1).fit(X, X[:, 0])
-    checked = validation.validate_data(estimator, values, reset=False, ensure_all_finite=False)
+    checked = validate_data(estimator, values, reset=False, ensure_all_finite=False)
     assert checked is values  # so nothing is lost
-    monkeypatch.setattr(validation, "validate_data", None)
+    monkeypatch.setattr(check_features, "_checked_features", None)
     assert features(estimator, values) is values
 
 
 @pytest.mark.parametrize("values", OTHERS.values(), ids=OTHERS)
 def test_all_else_is_checked(values, monkeypatch):
     estimator = XGBRegressorLite(n_estimators=1).fit(X, X[:, 0])
-    monkeypatch.setattr(validation, "validate_data", None)
+    monkeypatch.setattr(check_features, "_checked_features", None)
     with pytest.raises(TypeError, match="not callable"):
         features(estimator, values)
+
+
+@pytest.mark.parametrize(
+    "changes", [dict(missing=0.0), dict(_encodings=(Encoding(ranks=np.arange(8)),) * 2)]
+)
+def test_arrays_that_have_to_be_encoded_are_not_taken_as_they_are(changes):
+    estimator = XGBRegressorLite(n_estimators=1).fit(X, X[:, 0])
+    vars(estimator).update(changes)
+    assert features(estimator, X) is not X
 
 
 def test_an_array_where_fit_had_names_is_checked():

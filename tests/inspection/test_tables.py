@@ -22,7 +22,7 @@ def table():
     settings = params(reg_lambda=1.0, learning_rate=0.1)
     second = make_nodes(dict(gradient=-8.0, cover=3.0, value=0.2))
     model = assemble_model(as_trees([first, second], settings), np.zeros(1), 2)
-    return node_table(model, ["age", "height"])
+    return node_table(model, ["age", "height"], [])
 
 
 def test_one_row_a_node(table):

@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import sklboost.tree.workspace as workspace_module
-from sklboost.tree.histogram import _BLOCK_FEATURES, add_rows
+from sklboost.tree.histogram import _BLOCK_COLUMNS, add_rows
 from sklboost.tree.workspace import NARROW_CELLS, OWN
 from tests.tree.growth import (
     GROWTH,
@@ -105,7 +105,7 @@ def test_more_features_than_fit_one_block(n_features):
     X = random.normal(size=(400, n_features))
     matrix = binned(X)
     assert matrix.cell_starts[-1] == 256 * n_features
-    assert (n_features > _BLOCK_FEATURES) == (n_features > 40)
+    assert (n_features > _BLOCK_COLUMNS) == (n_features > 40)
     gradient = random.normal(size=400).astype(np.float32)
     settings, seen = params(max_depth=2), []
     watch_growth(matrix, gradient, np.ones_like(gradient), settings, check_histograms(matrix, seen))

@@ -104,6 +104,10 @@ def test_uniform_leaves_the_derivatives_alone():
 # --- what rows are known by ----------------------------------------------------------------------
 
 
+def matrix_of(columns):
+    return binned(columns.T.astype(float))
+
+
 def contents(keys, columns, y):
     """Give the content of the rows in the order of their keys."""
     return np.column_stack([*columns, y])[np.argsort(keys)]
@@ -114,15 +118,16 @@ def test_keys_of_few_rows_go_by_their_content():
     random = np.random.default_rng(0)
     columns = random.integers(0, 3, (3, 100)).astype(np.uint8)
     y = random.integers(0, 2, 100).astype(float)
-    keys = row_keys(columns, y[np.newaxis], NO_WEIGHT)
+    keys = row_keys(matrix_of(columns), y[np.newaxis], NO_WEIGHT)
     assert keys.dtype == np.uint32
     assert_array_equal(np.sort(keys), np.arange(100))  # equal rows, too, are told apart
     order = random.permutation(100)
-    shuffled = row_keys(columns[:, order], y[np.newaxis, order], NO_WEIGHT)
+    shuffled = row_keys(matrix_of(columns[:, order]), y[np.newaxis, order], NO_WEIGHT)
     assert np.any(shuffled != keys[order])  # which of equal rows is which
     expected = contents(keys, columns, y)
     assert_array_equal(contents(shuffled, columns[:, order], y[order]), expected)
-    assert_array_equal(row_keys(columns, np.where(y == 0, -0.0, y)[np.newaxis], NO_WEIGHT), keys)
+    y_of_signs = np.where(y == 0, -0.0, y)[np.newaxis]
+    assert_array_equal(row_keys(matrix_of(columns), y_of_signs, NO_WEIGHT), keys)
 
 
 @pytest.mark.interpreted
@@ -131,17 +136,19 @@ def test_all_of_the_content_counts(change):
     columns, y, weight = np.zeros((2, 9), dtype=np.uint8), np.zeros(9), np.ones(9)
     parts = {"bins": columns[1], "y": y, "weight": weight}
     parts[change][:] = np.arange(9) + 1
-    forwards = row_keys(columns, y[np.newaxis], weight)
-    backwards = row_keys(columns[:, ::-1], y[np.newaxis, ::-1].copy(), weight[::-1].copy())
+    forwards = row_keys(matrix_of(columns), y[np.newaxis], weight)
+    turned = (matrix_of(columns[:, ::-1]), y[np.newaxis, ::-1].copy(), weight[::-1].copy())
+    backwards = row_keys(*turned)
     assert_array_equal(forwards, backwards[::-1])
 
 
 @pytest.mark.interpreted
 def test_many_rows_are_known_by_number():
     columns = np.zeros((1, 4097), dtype=np.uint8)
-    assert_array_equal(row_keys(columns, np.zeros((1, 4097)), NO_WEIGHT), np.arange(4097))
+    keys = row_keys(matrix_of(columns), np.zeros((1, 4097)), NO_WEIGHT)
+    assert_array_equal(keys, np.arange(4097))
     y = np.arange(4096.0)[np.newaxis, ::-1].copy()
-    assert np.any(row_keys(columns[:, 1:], y, NO_WEIGHT) != np.arange(4096))
+    assert np.any(row_keys(matrix_of(columns[:, 1:]), y, NO_WEIGHT) != np.arange(4096))
 
 
 # --- rows of large gradients ---------------------------------------------------------------------

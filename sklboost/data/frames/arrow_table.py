@@ -64,15 +64,17 @@ class ArrowColumn:
     def numbers(self) -> tuple[np.ndarray, np.ndarray | None]:
         """Give the values: a view if they are in one piece, even if some are missing."""
         array = _in_one_piece(self._values)
-        missing = _missing(array)
-        if types.is_null(array.type):
+        type_ = array.type
+        if types.is_null(type_):
             return np.full(len(array), np.nan), None
-        if types.is_decimal(array.type):
+        if types.is_decimal(type_):
             return array.cast(pa.float64()).to_numpy(zero_copy_only=False), None
-        if types.is_boolean(array.type):  # eight in a byte
-            filled = array if missing is None else array.fill_null(False)
-            return filled.to_numpy(zero_copy_only=False), missing
-        return _view(array, array.type.to_pandas_dtype()), missing
+        is_packed = types.is_boolean(type_)  # eight in a byte
+        if array.null_count == 0:
+            return array.to_numpy(zero_copy_only=not is_packed), None
+        if is_packed:
+            return array.fill_null(False).to_numpy(zero_copy_only=False), _missing(array)
+        return _view(array, type_.to_pandas_dtype()), _missing(array)
 
     def times(self) -> tuple[np.ndarray, np.ndarray | None, str]:
         """Give what Arrow counts, and in which unit."""
@@ -95,14 +97,14 @@ class ArrowColumn:
             values, missing, unit = self.times()
             return distinct(values.view(unit), missing)
         encoded = self._values if self.kind == "category" else self._values.dictionary_encode()
-        if isinstance(encoded, pa.ChunkedArray):  # each piece may have a dictionary of its own
-            encoded = encoded.unify_dictionaries()
-        array = _in_one_piece(encoded)
-        codes = array.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+        array = _in_one_piece(encoded)  # with one dictionary for all pieces
+        codes = _codes(array.indices)
         if not _is_text(array.dictionary.type):
             codes_of_levels, values = ArrowColumn(array.dictionary).levels()
             return relabel(codes, codes_of_levels), values
         values = np.array(array.dictionary.to_pylist(), dtype=object)
+        if array.dictionary.null_count == 0:
+            return codes, values
         is_level = np.array([value is not None for value in values], dtype=bool)
         codes_of_levels = np.where(is_level, np.cumsum(is_level) - 1, -1)
         return relabel(codes, codes_of_levels), values[is_level]
@@ -121,6 +123,15 @@ def _in_one_piece(values: pa.Array | pa.ChunkedArray) -> pa.Array:
     if not isinstance(values, pa.ChunkedArray):
         return values
     return values.chunk(0) if values.num_chunks == 1 else values.combine_chunks()
+
+
+def _codes(indices: pa.Array) -> np.ndarray:
+    """Give the indices, as a view if none is missing; -1 for those that are."""
+    if indices.null_count == 0:
+        return indices.to_numpy()
+    if types.is_unsigned_integer(indices.type):
+        indices = indices.cast(pa.int64())
+    return indices.fill_null(-1).to_numpy()
 
 
 def _missing(array: pa.Array) -> np.ndarray | None:

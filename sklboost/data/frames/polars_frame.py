@@ -1,5 +1,6 @@
 """Frames of polars."""
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,7 @@ class PolarsColumn:
         """Name the dtype as polars does."""
         return str(self._series.dtype)
 
-    @property
+    @cached_property
     def kind(self) -> str:
         """Tell the kind from the dtype."""
         dtype = self._series.dtype

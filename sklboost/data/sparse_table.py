@@ -1,0 +1,192 @@
+"""Features most of whose values are 0: a table that has only the others.
+
+In: any matrix or array of scipy.sparse, as CSR. Out: :class:`SparseTable`, whose rows can be chosen
+as those of an array.
+
+An entry that is absent is 0, and one that is stored as 0 counts as absent. NaN is a missing value,
+and has to be stored.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array, vstack
+
+from sklboost.compiling import kernel
+from sklboost.data.raw import read_only
+from sklboost.data.table import BLOCK_VALUES
+
+# Up to so many entries scipy numbers them by int32.
+_MOST_INT32 = 2**31 - 1
+
+
+class Entries(NamedTuple):
+    """The values that are stored, row after row or feature after feature.
+
+    Attributes
+    ----------
+    starts : ndarray of int64, read-only, shape (n_rows + 1,) or (n_features + 1,)
+        Number i of the rows, or features, has the entries ``[starts[i], starts[i + 1])``.
+    numbers : ndarray of int32, read-only, shape (n_entries,)
+        The feature of each entry; or, where they are listed by features, its row. Increasing within
+        a row, or a feature.
+    values : ndarray of float32 or float64, read-only, shape (n_entries,)
+        None is 0.
+    """
+
+    starts: np.ndarray
+    numbers: np.ndarray
+    values: np.ndarray
+
+
+class SparseTable:
+    """Rows of features, of which only the values other than 0 are stored.
+
+    Parameters
+    ----------
+    rows : scipy.sparse.csr_array of float32 or float64, shape (n_samples, n_features)
+        Sorted, without duplicates or stored zeros; kept.
+    """
+
+    __slots__ = ("_rows",)
+
+    def __init__(self, rows: csr_array):
+        self._rows = rows
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of features."""
+        n_samples, n_features = self._rows.shape
+        return n_samples, n_features
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions: 2."""
+        return 2
+
+    @property
+    def size(self) -> int:
+        """Number of stored values: what the work of a fit grows with."""
+        return self._rows.nnz
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Type of the values: float32 or float64."""
+        return self._rows.dtype
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        n_samples, n_features = self.shape
+        return (
+            f"<SparseTable of {n_samples:,} rows and {n_features:,} features, {self.size:,} values>"
+        )
+
+    def __getitem__(self, rows: Any) -> "SparseTable":
+        """Choose rows by a slice, an array of their numbers or a mask; their values are copied."""
+        return SparseTable(self._rows[rows])
+
+    def with_missing(self, marker: float) -> "SparseTable":
+        """Give a copy in which a value other than 0 is missing."""
+        rows = self._rows.copy()
+        rows.data[rows.data == marker] = np.nan
+        return SparseTable(rows)
+
+    @property
+    def n_levels(self) -> np.ndarray:
+        """Number of levels of each feature, int64: 0, since all are numbers."""
+        return np.zeros(self.shape[1], dtype=np.int64)
+
+    def blocks(self, n_rows: int | None = None) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield ranges of rows and all their values, which the next block overwrites.
+
+        To go through all blocks takes as long as there are stored values.
+
+        Parameters
+        ----------
+        n_rows : int, optional
+            Of a block; by default as many as have a million values.
+
+        Yields
+        ------
+        tuple of slice and ndarray of float32 or float64, shape (n_rows, n_features)
+        """
+        entries, n_features = self.by_row, self.shape[1]
+        step = n_rows or max(1, BLOCK_VALUES // n_features)
+        values = np.zeros((min(step, len(self)), n_features), dtype=self.dtype)
+        for start in range(0, len(self), step):
+            rows = (start, min(start + step, len(self)))
+            write_rows(entries, rows, 1, values)
+            yield slice(*rows), values[: rows[1] - start]
+            write_rows(entries, rows, 0, values)
+
+    def column(self, feature: int) -> np.ndarray:
+        """Give all values of one feature, shape (n_rows,)."""
+        return self._rows[:, [feature]].toarray().ravel()
+
+    def values(self) -> np.ndarray:
+        """Give all values, shape (n_rows, n_features): as large as a dense table is."""
+        return self._rows.toarray()
+
+    @property
+    def by_row(self) -> Entries:
+        """The stored values row after row."""
+        return _entries(self._rows)
+
+    def by_feature(self) -> Entries:
+        """Give the stored values feature after feature: a copy of them."""
+        return _entries(self._rows.tocsc())
+
+
+def _entries(stored: Any) -> Entries:
+    return Entries(
+        read_only(stored.indptr.astype(np.int64, copy=False)),
+        read_only(stored.indices.astype(np.int32, copy=False)),
+        read_only(stored.data),
+    )
+
+
+def sparse_table(X: Any) -> SparseTable:
+    """Give the table of a CSR matrix or array of float32 or float64.
+
+    Nothing is copied if `X` is in the form that the table has, and `X` is never changed.
+    """
+    arrays = (X.data, X.indices, X.indptr)
+    if X.indices.dtype != np.int32 and max(X.nnz, *X.shape) <= _MOST_INT32:
+        arrays = (X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32))
+    rows = csr_array(arrays, shape=X.shape)
+    if not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    if not rows.data.all():
+        rows = rows.copy()
+        rows.eliminate_zeros()
+    return SparseTable(rows)
+
+
+def join_sparse(first: SparseTable, second: SparseTable) -> SparseTable:
+    """Put the rows of another table behind those of the first."""
+    return SparseTable(vstack([first._rows, second._rows], format="csr"))
+
+
+@kernel
+def write_rows(entries, rows, is_kept, block):
+    """Write the entries of the rows ``[start, stop)`` to a block that is 0; or 0 in their place.
+
+    Parameters
+    ----------
+    entries : Entries
+        By rows.
+    rows : tuple of int
+        Start and stop.
+    is_kept : int
+        1: the values are written, 0: they are taken out again, which takes no longer.
+    block : ndarray of float32 or float64, shape (n_rows_of_a_block, n_features)
+        Modified.
+    """
+    for row in range(rows[0], rows[1]):
+        own = block[row - rows[0]]
+        for index in range(entries.starts[row], entries.starts[row + 1]):
+            own[entries.numbers[index]] = entries.values[index] if is_kept == 1 else 0.0

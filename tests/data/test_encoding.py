@@ -1,0 +1,272 @@
+"""What values become numbers by: learnt from one column, used for others."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_array_equal
+
+from sklboost.data import encoding as module
+from sklboost.data.encoding import Encoding, encode, fit_encoding
+from sklboost.data.frames.arrays import ArrayTable
+from sklboost.data.frames.finding import carrier
+from sklboost.data.table import Column
+
+pytestmark = pytest.mark.interpreted
+
+nan = np.nan
+
+
+def table_of(values):
+    """Give a carrier of one column."""
+    if isinstance(values, np.ndarray):
+        return ArrayTable(values[:, np.newaxis])
+    if isinstance(values, pd.Series | pd.Categorical):
+        return carrier(pd.DataFrame({"x": values}))
+    return carrier(pl.DataFrame({"x": values}))
+
+
+def learn(values, weight=None, missing=nan, is_declared=False):
+    columns = table_of(values)
+    weight = np.ones(columns.n_rows) if weight is None else np.array(weight, dtype=float)
+    return fit_encoding(columns, 0, weight, missing, is_declared)
+
+
+def numbers(encoding, values, missing=nan):
+    """Encode a column; give the numbers, and what is unknown."""
+    column, unknown = encode(table_of(values), 0, encoding, missing)
+    return column.floats().tolist(), unknown
+
+
+# --- categories
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pd.Categorical(["b", "a", None, "c", "b"], categories=["c", "q", "b", "a"]),
+        pl.Series(["b", "a", None, "c", "b"], dtype=pl.Enum(["q", "c", "a", "b"])),
+        np.array(["b", "a", None, "c", "b"], dtype=object),
+        pd.Series(["b", "a", None, "c", "b"]),
+    ],
+    ids=["pandas", "polars", "objects", "text"],
+)
+def test_levels_are_numbered_in_their_own_order(values):
+    own = learn(values, is_declared=True)
+    assert own.kind == "category"
+    assert list(own.levels) == ["a", "b", "c"]  # and not q, which no row has
+    assert own.n_levels == 3
+    found, unknown = numbers(own, values)
+    assert_array_equal(found, [1, 0, nan, 2, 1])
+    assert unknown is None
+
+
+def test_levels_of_rows_without_weight_are_not_known():
+    values = pd.Categorical(["a", "b", "c", "b"])
+    own = learn(values, weight=[1, 0, 2, 0])
+    assert list(own.levels) == ["a", "c"]
+    found, unknown = numbers(own, values)
+    assert_array_equal(found, [0, nan, 1, nan])
+    assert unknown == (2, "b")
+
+
+def test_unknown_levels_are_missing_and_counted():
+    own = learn(pd.Categorical(["a", "b"]))
+    found, unknown = numbers(own, pd.Categorical(["y", "b", None, "z", "y"]))
+    assert_array_equal(found, [nan, 1, nan, nan, nan])
+    assert unknown == (3, "y")
+    # a level that no row has is not missed
+    found, unknown = numbers(own, pd.Categorical(["b"], categories=["z", "b"]))
+    assert found == [1]
+    assert unknown is None
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.array([2, 1, 3]),
+        np.array([2.0, 1.0, 3.0]),
+        np.array([2, 1, 3], dtype=np.uint8),
+        pd.Categorical([2, 1, 3]),
+        np.array([2, True, 3.0], dtype=object),
+    ],
+)
+def test_levels_that_are_numbers_are_matched_by_value(values):
+    own = learn(np.array([3, 2, 1, 5]), is_declared=True)
+    assert list(own.levels) == [1, 2, 3, 5]
+    assert numbers(own, values) == ([1, 0, 2], None)
+    assert_array_equal(learn(values, is_declared=True).levels.astype(float), [1, 2, 3])
+
+
+def test_levels_of_times_are_matched_by_value():
+    days = np.array(["2020-01-02", "NaT", "2020-01-01"], dtype="datetime64[D]")
+    own = learn(days, is_declared=True)
+    found, _ = numbers(own, days.astype("datetime64[us]"))
+    assert_array_equal(found, [1, nan, 0])
+
+
+def test_levels_of_several_types_have_an_order():
+    values = np.array(["b", 10, "a", 9.5, (1, 2), None], dtype=object)
+    assert list(learn(values, is_declared=True).levels) == [9.5, 10, "a", "b", (1, 2)]
+
+    class Thing:
+        """Has no order, but a name."""
+
+        def __init__(self, name):
+            self.name = name
+
+        def __repr__(self):
+            return self.name
+
+    things = [Thing("y"), Thing("x")]
+    assert list(learn(np.array(things), is_declared=True).levels) == things[::-1]
+
+
+def test_a_value_that_counts_as_missing_is_no_level():
+    own = learn(np.array([-9, 1, 2, -9]), missing=-9, is_declared=True)
+    assert list(own.levels) == [1, 2]
+    found, unknown = numbers(own, np.array([2, -9]), missing=-9.0)
+    assert_array_equal(found, [1, nan])
+    assert unknown is None
+
+
+def test_rare_levels_share_a_code(monkeypatch):
+    monkeypatch.setattr(module, "MOST_LEVELS", 3)
+    values = np.array(list("abcdeccd"), dtype=object)
+    own = learn(values, weight=[1, 2, 1, 1, 2, 1, 1, 1], is_declared=True)
+    # c has the weight 3, of b, d and e with 2 the first; the code 2 is for all others
+    assert own.codes.tolist() == [2, 0, 1, 2, 2]
+    assert own.n_levels == 3
+    assert numbers(own, values)[0] == [2, 0, 1, 2, 2, 1, 1, 2]
+    # as many as there may be
+    assert learn(np.array(["c", "a", "b"], dtype=object), is_declared=True).n_levels == 3
+    assert module.encode(table_of(values), 0, own, nan)[0].is_short
+
+
+def test_nothing_but_missing_values():
+    own = learn(pd.Categorical([None, None]))
+    assert own.kind == "category"
+    assert own.n_levels == 0
+    assert_array_equal(numbers(own, pd.Categorical([None]))[0], [nan])
+
+
+# --- numbers
+
+
+@pytest.mark.parametrize("dtype", ["?", "i1", "u4", "i8", "u8", "f2", "f4", "f8"])
+def test_numbers_are_as_they_are(dtype):
+    values = np.array([1, 0, 1], dtype=dtype)
+    own = learn(values)
+    assert own.is_plain
+    column, unknown = encode(table_of(values), 0, own, nan)
+    assert np.shares_memory(column.values, values)
+    assert column.missing is None
+    assert unknown is None
+
+
+def test_a_value_can_count_as_missing():
+    values = np.array([4, -1, 5, -1])
+    own = learn(values, missing=-1)
+    assert own.is_plain
+    assert_array_equal(numbers(own, values, missing=-1)[0], [4, nan, 5, nan])
+    assert_array_equal(numbers(own, np.array([nan, 1.5, -1.0]), missing=-1)[0], [nan, 1.5, nan])
+    nullable = pd.Series([4, None, -1], dtype="Int8")
+    assert_array_equal(numbers(own, nullable, missing=-1)[0], [4, nan, nan])
+
+
+LARGE = 2**60
+
+
+def test_integers_beyond_float64_become_ranks():
+    values = np.array([LARGE + 2, LARGE, LARGE + 1, LARGE + 5])
+    own = learn(values)
+    assert not own.is_plain
+    assert own.n_levels == 0
+    assert numbers(own, values)[0] == [2, 0, 1, 3]
+    others = np.array([LARGE - 1, LARGE + 3, LARGE + 4, LARGE + 6, 0])
+    assert numbers(own, others)[0] == [-0.5, 2.5, 2.5, 3.5, -0.5]
+    assert numbers(own, others.astype(np.uint64))[0] == [-0.5, 2.5, 2.5, 3.5, -0.5]
+    assert_array_equal(numbers(own, np.array([2.0**60, nan, 2e60]))[0], [0, nan, 3.5])
+    assert numbers(own, np.array([True, False]))[0] == [-0.5, -0.5]
+    # float64 holds these, and those of no weight are not asked
+    assert learn(values[1:2]).is_plain
+    assert learn(values, weight=[0, 1, 0, 0]).is_plain
+    masked = pd.Series([LARGE, None, 5], dtype="Int64")
+    assert learn(masked).is_plain
+
+
+def test_the_largest_integers_become_ranks():
+    values = np.array([2**64 - 1, 2**64 - 2, 3], dtype=np.uint64)
+    own = learn(values)
+    assert numbers(own, values)[0] == [2, 1, 0]
+    assert numbers(own, np.array([3, -1]))[0] == [0, -0.5]
+    lowest = np.array([-(2**63), -(2**63) + 1])
+    assert numbers(learn(lowest), lowest)[0] == [0, 1]
+
+
+# --- times
+
+
+def test_times_are_counted_in_the_unit_of_the_fit():
+    hours = np.array(["2020-01-01T05", "NaT", "2020-01-01T07"], dtype="datetime64[h]")
+    own = learn(hours)
+    assert (own.kind, own.unit) == ("time", "datetime64[h]")
+    first = int(hours[0].astype(int))
+    expected = [first, nan, first + 2]
+    for unit in ("h", "m", "s", "ns"):
+        assert_array_equal(numbers(own, hours.astype(f"datetime64[{unit}]"))[0], expected)
+    half = hours.astype("datetime64[m]") + np.timedelta64(30, "m")
+    assert_array_equal(numbers(own, half)[0], [first + 0.5, nan, first + 2.5])
+    days = np.array(["2020-01-01"], dtype="datetime64[D]")
+    assert numbers(own, days)[0] == [first - 5]
+
+
+def test_times_far_away_stay_far_away():
+    own = learn(np.array(["2020-01-01"], dtype="datetime64[ns]"))
+    far = np.array(["9999-01-01", "0001-01-01"], dtype="datetime64[s]")
+    late, early = numbers(own, far)[0]
+    assert late > 9.2e18
+    assert early < -9.2e18
+
+
+def test_times_beyond_float64_become_ranks():
+    first = np.datetime64("2020-01-01T00:00:00.000000001")
+    values = first + np.arange(4).astype("timedelta64[ns]")
+    own = learn(values)
+    assert numbers(own, values)[0] == [0, 1, 2, 3]
+    second = np.array(["2020-01-01T00:00:01", "2020-01-01"], dtype="datetime64[s]")
+    assert numbers(own, second)[0] == [3.5, -0.5]
+    # of finer times some lie between two ranks
+    late = np.datetime64("2260-01-01T00:00:00.000001") + np.arange(2).astype("timedelta64[us]")
+    own = learn(late)
+    assert len(own.ranks) == 2
+    finer = late[1:].astype("datetime64[ns]")
+    assert numbers(own, np.concatenate([finer, finer + 1, finer - 1]))[0] == [1, 1.5, 0.5]
+
+
+# --- which columns fit
+
+
+def test_kinds_that_fit():
+    number, time = Encoding(), Encoding("time", "datetime64[ns]")
+    category, declared = Encoding("category"), Encoding("category", is_declared=True)
+    assert number.fits("number", "")
+    assert not number.fits("category", "")
+    assert time.fits("time", "datetime64[s]")
+    assert not time.fits("time", "timedelta64[s]")
+    assert category.fits("category", "")
+    assert not category.fits("text", "")
+    assert all(declared.fits(kind, "") for kind in ("number", "text", "mixed", "category", "time"))
+    assert not declared.fits("unsupported", "")
+
+
+def test_copies_and_words():
+    own = learn(np.array(["b", "a"], dtype=object), is_declared=True)
+    copied = pickle.loads(pickle.dumps(own))
+    assert repr(copied) == repr(own)
+    assert numbers(copied, np.array(["a", "b"], dtype=object)) == ([0, 1], None)
+    assert repr(learn(np.array(["b", "c"], dtype=object), is_declared=True)) != repr(own)
+    assert repr(Encoding()) != repr(Encoding("time", "datetime64[ns]"))
+    assert isinstance(encode(table_of(np.ones(2)), 0, Encoding(), nan)[0], Column)

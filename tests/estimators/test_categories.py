@@ -1,0 +1,356 @@
+"""Categories in fits and predictions: declared or by dtype, levels by value, what changed since."""
+
+import copy
+import pickle
+import re
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
+
+from sklboost import (
+    UnknownCategoryWarning,
+    XGBClassifierLite,
+    XGBRegressorLite,
+    bin_features,
+)
+from sklboost.estimators.check_features import features
+
+N = 300
+SEED = np.random.default_rng(0)
+NUMBERS = SEED.normal(size=N)
+CITIES = SEED.choice(["Oslo", "Rome", "Bonn", "Bern"], N)
+COUNTS = SEED.integers(0, 5, N)
+DAYS = np.datetime64("2020-01-01") + SEED.integers(0, 900, N)
+Y = NUMBERS + np.isin(CITIES, ["Oslo", "Bern"]) * 3 + COUNTS % 2
+
+
+def make_frame(text=False):
+    city = CITIES if text else pd.Categorical(CITIES)
+    return pd.DataFrame({"x": NUMBERS, "city": city, "count": COUNTS, "day": DAYS})
+
+
+def fitted(X, y=Y, **parameters):
+    return XGBRegressorLite(n_estimators=5, n_jobs=1, **parameters).fit(X, y)
+
+
+@pytest.fixture
+def frame():
+    return make_frame()
+
+
+@pytest.fixture
+def model(frame):
+    return fitted(frame)
+
+
+def test_levels_are_kept(model):
+    assert list(model.categories_) == ["city"]
+    assert list(model.categories_["city"]) == ["Bern", "Bonn", "Oslo", "Rome"]
+    assert model.score(make_frame(), Y) > 0.8
+    assert not hasattr(fitted(NUMBERS[:, np.newaxis]), "categories_")
+    # of an earlier fit nothing is left
+    assert not hasattr(model.fit(NUMBERS[:, np.newaxis], Y), "categories_")
+
+
+@pytest.mark.parametrize("carried", [pl.from_pandas, pa.Table.from_pandas], ids=["polars", "arrow"])
+def test_every_frame_gives_the_same_model(carried, frame, model):
+    expected = model.predict(frame)
+    other = fitted(carried(frame))
+    assert_array_equal(other.predict(frame), expected)
+    assert_array_equal(other.predict(carried(frame)), expected)
+    assert_array_equal(model.predict(carried(frame)), expected)
+    declared = fitted(carried(make_frame(text=True)), categorical_features=["city"])
+    assert_array_equal(declared.predict(make_frame(text=True)), expected)
+    assert_array_equal(declared.predict(frame), expected)
+
+
+def test_the_frame_s_own_codes_do_not_matter(frame, model):
+    expected = model.predict(frame)
+    for categories in (
+        ["Rome", "Oslo", "Bern", "Bonn"],
+        ["Aachen", "Rome", "Bonn", "Bern", "Oslo"],
+    ):
+        moved = frame.assign(city=frame["city"].cat.set_categories(categories))
+        assert_array_equal(model.predict(moved), expected)
+        assert_array_equal(fitted(moved).predict(frame), expected)
+    assert_array_equal(model.predict(frame[["day", "city", "x", "count"]]), expected)
+    assert_array_equal(model.predict(frame[5:6]), expected[5:6])
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [["count", "city"], [1, 2], [False, True, True, False], np.array([2, 1]), {1, "count"}],
+)
+def test_features_are_declared_by_name_number_or_mask(declared, frame):
+    model = fitted(frame, categorical_features=declared)
+    assert list(model.categories_) == ["city", "count"]
+    assert list(model.categories_["count"]) == [0, 1, 2, 3, 4]
+
+
+def test_columns_of_an_array_can_be_categories():
+    X = np.column_stack([NUMBERS, COUNTS])
+    model = fitted(X, categorical_features=[1])
+    assert list(model.categories_) == [1]
+    for other in (X.tolist(), X.astype(np.float32), X.astype(object), pd.DataFrame(X)):
+        again = fitted(other, categorical_features=[1])
+        assert_array_equal(again.predict(other), model.predict(other))
+    with pytest.warns(UnknownCategoryWarning, match=r"column 1: 2 row\(s\), the first is 7"):
+        model.predict([[0.0, 7.0], [0.0, 8.5], [0.0, 1.0]])
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        (dict(enable_categorical=False), "^enable_categorical=False, .* column 'city' (category)"),
+        (dict(categorical_features=None), "^categorical_features does not list .* column 'city'"),
+        (dict(categorical_features=["count"]), "^categorical_features does not list .*'city'"),
+        (dict(categorical_features=["town"]), "^categorical_features has 'town', .*: 'count'?"),
+        (dict(categorical_features=[4]), "^categorical_features has feature 4, .* 0 to 3"),
+        (dict(categorical_features=[True]), "^categorical_features is a mask of 1, but X has 4"),
+        (dict(monotone_constraints={"city": 1}), "^monotone_constraints has ['city'], but categor"),
+        (dict(categorical_features="auto"), "^categorical_features='auto': it must be"),
+        (dict(categorical_features=[0.5]), "^categorical_features=[0.5]: it must be"),
+        (dict(enable_categorical="yes"), "^enable_categorical='yes': it must be True or False"),
+        (dict(unknown_category="new"), "^unknown_category='new': it must be 'missing' or 'error'"),
+        (dict(missing="?"), "^missing='?': it must be a number, or NaN"),
+    ],
+)
+def test_errors_of_the_parameters(parameters, words, frame):
+    words = re.escape(words).replace(r"\^", "^").replace(r"\.\*", ".*")
+    with pytest.raises(ValueError, match=words):
+        fitted(frame, **parameters)
+
+
+def test_constraints_on_other_features_are_fine(frame):
+    model = fitted(frame, monotone_constraints={"x": 1})
+    assert model.verify_monotone().holds
+    with pytest.raises(ValueError, match="categories have no order"):
+        model.verify_monotone({"city": -1})
+
+
+# --- unknown levels
+
+
+def test_unknown_levels_count_as_missing(frame, model):
+    city = frame["city"].astype(object)
+    city[:3] = ["Paris", "Kiel", "Paris"]
+    missing = frame.assign(city=pd.Categorical(city.where(city.index > 2, None)))
+    expected = model.predict(missing)
+    frame["city"] = pd.Categorical(city)
+    words = r"^X has categories that .* column 'city': 3 row\(s\), the first is 'Paris' \(unknown"
+    for method in (model.predict, model.apply, lambda X: model.score(X, Y)):
+        with pytest.warns(UnknownCategoryWarning, match=words):
+            method(frame)
+    with pytest.warns(UnknownCategoryWarning) as caught:
+        assert_array_equal(model.predict(frame), expected)
+    assert caught[0].filename == __file__
+    model.set_params(unknown_category="error")
+    with pytest.raises(ValueError, match=r"^X has categories .*'Paris'. Leave these rows out, or"):
+        model.predict(frame)
+    with pytest.raises(ValueError, match=r"^X_val: X_val has categories that"):
+        model.fit(make_frame(), Y, X_val=frame, y_val=Y)
+
+
+def test_levels_of_rows_that_are_left_out_change_nothing(frame, model):
+    weight = np.ones(N + 1)
+    weight[-1] = 0
+    more = pd.concat([frame.astype({"city": object}), frame[:1].assign(city="Paris")])
+    with pytest.warns(UnknownCategoryWarning):  # though it is of no account
+        other = fitted_with_weight(more.astype({"city": "category"}), weight)
+    assert_array_equal(other.predict(frame), model.predict(frame))
+    assert list(other.categories_["city"]) == list(model.categories_["city"])
+
+
+def fitted_with_weight(X, weight):
+    model = XGBRegressorLite(n_estimators=5, n_jobs=1)
+    return model.fit(X, np.append(Y, 0.0), sample_weight=weight)
+
+
+# --- what changed since the fit
+
+
+CHANGES = [
+    (dict(city=CITIES), ["'city' held categories at fit and holds text"]),
+    (dict(city=COUNTS), ["'city' held categories at fit and holds numbers (int64)"]),
+    (dict(x=pd.Categorical(CITIES)), ["'x' held numbers at fit and holds categories (category)"]),
+    (dict(x=CITIES), ["'x' held numbers at fit and holds text"]),
+    (dict(x=DAYS), ["'x' held numbers at fit and holds times (datetime64"]),
+    (dict(day=COUNTS), ["'day' held times at fit and holds numbers (int64)"]),
+    (dict(day=DAYS - DAYS[0]), ["'day' held times at fit and holds times (timedelta64"]),
+    (
+        dict(city=COUNTS, day=NUMBERS),
+        ["'city' held categories", "'day' held times at fit and holds numbers"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("changes", "words"), CHANGES)
+def test_columns_of_another_kind_are_named(changes, words, frame, model):
+    changed = frame.assign(**changes)
+    words = "\n".join(f"column {re.escape(own)}.*" for own in words)
+    with pytest.raises(ValueError, match=f"^{words}$"):
+        model.predict(changed)
+    with pytest.raises(ValueError, match=f"^X_val: {words}$"):
+        XGBRegressorLite(n_estimators=1).fit(frame, Y, X_val=changed, y_val=Y)
+    with pytest.raises(ValueError, match=f"^{words}$"):
+        XGBRegressorLite(n_estimators=1).fit(changed, Y, init_model=model)
+
+
+def test_an_array_where_fit_had_categories(model):
+    with (
+        pytest.warns(UserWarning, match="valid feature names"),
+        pytest.raises(ValueError, match="column 1 held categories at fit and holds numbers"),
+    ):
+        model.predict(np.zeros((2, 4)))
+
+
+def test_categories_where_fit_had_an_array():
+    model = fitted(NUMBERS[:, np.newaxis])
+    with (
+        pytest.warns(UserWarning, match="has feature names"),
+        pytest.raises(ValueError, match="'x' held numbers at fit and holds categories"),
+    ):
+        model.predict(pd.DataFrame({"x": pd.Categorical(CITIES)}))
+
+
+def test_a_column_without_any_value_has_no_kind(frame, model):
+    for nothing in ([None] * 3, [np.nan] * 3):
+        few = frame[:3].assign(city=nothing, day=nothing)
+        assert np.isfinite(model.predict(few)).all()
+
+
+# --- the ways of a fit
+
+
+def test_same_bits_on_any_number_of_threads(frame, model):
+    assert_array_equal(fitted(frame).set_params(n_jobs=3).predict(frame), model.predict(frame))
+    other = XGBRegressorLite(n_estimators=5, n_jobs=3).fit(frame, Y)
+    assert_array_equal(other.predict(frame), model.predict(frame))
+
+
+def test_copies(frame, model):
+    expected = model.predict(frame)
+    for copied in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert_array_equal(copied.predict(frame), expected)
+    assert not hasattr(clone(model), "categories_")
+    assert_array_equal(clone(model).fit(frame, Y).predict(frame), expected)
+
+
+def test_bins_of_a_frame(frame, model):
+    B = bin_features(frame)
+    from_bins = fitted(B)
+    assert list(from_bins.categories_["city"]) == list(model.categories_["city"])
+    for X in (frame, B, frame[::-1]):
+        X_raw = frame if X is B else X
+        assert_array_equal(from_bins.predict(X), model.predict(X_raw))
+    declared = bin_features(make_frame(text=True), categorical_features=["city"])
+    assert_array_equal(fitted(declared).predict(frame), model.predict(frame))
+    assert B.binning.digest == bin_features(frame).binning.digest
+    others = (
+        bin_features(frame[:20]),
+        bin_features(frame, categorical_features=["city", "count"]),
+        bin_features(frame.assign(city=frame["city"].cat.rename_categories({"Oslo": "Moss"}))),
+    )
+    for other in others:
+        with pytest.raises(ValueError, match="other cut points"):
+            from_bins.predict(other)
+
+
+def test_bins_and_parameters_must_agree(frame):
+    B = bin_features(frame)
+    for wrong in (
+        dict(categorical_features=None),
+        dict(categorical_features=["count"]),
+        dict(enable_categorical=False),
+    ):
+        with pytest.raises(ValueError, match=r"binned with the categories \['city'\]"):
+            fitted(B, **wrong)
+    assert_array_equal(fitted(B, categorical_features=[1]).predict(B), fitted(B).predict(B))
+    with pytest.raises(ValueError, match=r"^missing=-1, but X was binned with missing=nan"):
+        fitted(B, missing=-1)
+    marked = bin_features(frame, missing=-1)
+    with pytest.raises(ValueError, match=r"^missing=nan, but X was binned with missing=-1"):
+        fitted(marked)
+    fitted(marked, missing=-1.0)
+
+
+def test_holding_out_and_training_again(frame):
+    y = (Y > 1).astype(int)
+    frame = frame.drop(columns="day")  # polars has another unit, and rows are drawn by their values
+    both = [
+        XGBClassifierLite(
+            n_estimators=30, early_stopping_rounds=2, subsample=0.7, refit=True, random_state=0
+        ).fit(X, y)
+        for X in (frame, pl.from_pandas(frame), bin_features(frame))
+    ]
+    for model in both[:2]:
+        assert_array_equal(model.predict_proba(frame), both[0].predict_proba(frame))
+    assert both[0].score(frame, y) > 0.85
+    assert cross_val_score(XGBClassifierLite(n_estimators=5), frame, y).mean() > 0.7
+
+
+def test_validation_rows_are_scored_as_predict_does(frame):
+    train, rest = frame[:200], frame[200:].assign(city=frame["city"].cat.set_categories(["Oslo"]))
+    model = XGBRegressorLite(n_estimators=6).fit(
+        train, Y[:200], X_val=pl.from_pandas(rest), y_val=Y[200:]
+    )
+    logged = model.evals_result_["validation_0"]["rmse"][-1]
+    assert logged == pytest.approx(
+        np.sqrt(np.mean((model.predict(rest) - Y[200:]) ** 2)), rel=1e-12
+    )
+
+
+def test_a_continued_model_keeps_its_levels(frame, model):
+    few = frame["city"].isin(["Rome", "Oslo"]).to_numpy()
+    more = XGBRegressorLite(n_estimators=3).fit(frame[few], Y[few], init_model=model)
+    assert list(more.categories_["city"]) == list(model.categories_["city"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UnknownCategoryWarning)
+        more.predict(frame)
+    first = more.predict(frame, iteration_range=(0, 5))
+    assert_array_equal(first, model.predict(frame))
+    with pytest.raises(ValueError, match="numbers its categories in another way"):
+        XGBRegressorLite(n_estimators=3).fit(bin_features(frame[few]), Y[few], init_model=model)
+
+
+# --- numbers that need an encoding, and values that count as missing
+
+
+def test_integers_beyond_float64_are_told_apart():
+    X = 2**60 + np.arange(40)[:, np.newaxis]
+    y = np.arange(40) % 2
+    model = XGBRegressorLite(n_estimators=1, learning_rate=1, reg_lambda=0, max_depth=0).fit(X, y)
+    for other in (X, pd.DataFrame(X), pl.DataFrame(X), X.astype(np.uint64)):
+        assert_array_equal(model.set_params().predict(np.asarray(other)), y)
+    assert_array_equal(model.predict(X.tolist()), y)
+
+
+def test_missing_is_a_value_of_the_user_s():
+    X = np.column_stack([NUMBERS, COUNTS])
+    X[::7, 0] = X[::5, 1] = -999
+    cleared = np.where(X == -999, np.nan, X)
+    expected = fitted(cleared)
+    for own in (X, pd.DataFrame(X), X.astype(np.float32).astype(float), X.tolist()):
+        clean = np.where(np.asarray(own) == -999, np.nan, np.asarray(own))
+        model = fitted(own, missing=-999)
+        assert_array_equal(model.predict(own), fitted(clean).predict(clean))
+    assert_array_equal(fitted(X, missing=-999).predict(X), expected.predict(cleared))
+    assert_array_equal(fitted(X, missing=-999).predict(cleared), expected.predict(cleared))
+    B = bin_features(X, missing=-999)
+    assert_array_equal(fitted(B, missing=-999).predict(X), expected.predict(cleared))
+
+
+def test_large_frames_are_not_copied(monkeypatch):
+    X = pd.DataFrame({f"c{i}": np.zeros(70_000, np.float32) for i in range(2)})
+    X["n"] = np.zeros(70_000, np.int8)
+    model = XGBRegressorLite(n_estimators=1).fit(X[:50], np.arange(50))
+    table = features(model, X[["n", "c1", "c0"]])
+    assert table.dtype == np.float32
+    assert [column.values.dtype for column in table.columns] == ["f4", "f4", "i1"]
