@@ -153,6 +153,7 @@ class RowPartition(NamedTuple):
     Attributes
     ----------
     lists : ndarray of uint32, shape (2, n_samples)
+        Rounds keep the derivatives here where nobody needs those once they are quantised.
     start, stop : ndarray of int64, shape (n_blocks, capacity)
     n_counted : int
         The first so many blocks have the rows from which the tree is grown.
