@@ -24,7 +24,8 @@ from sklboost.boosting.evaluation import Evaluation
 from sklboost.boosting.rounds import Rounds
 from sklboost.boosting.tree_booster import TreeBooster
 from sklboost.hashing import hash_key, mix_bits
-from sklboost.structs import TreeParams, Trees
+from sklboost.model import Trees
+from sklboost.structs import TreeParams
 from sklboost.tree.assembly import join_trees, no_trees
 
 # In the place of an output in a key, as for the draws of rows and features.

@@ -25,8 +25,9 @@ from sklboost.metrics.compiled import (
     finish_metric,
     mean_losses,
 )
+from sklboost.model import Trees
 from sklboost.parallel import ThreadTeam, assemble, barrier, share
-from sklboost.structs import BinCuts, Trees
+from sklboost.structs import BinCuts
 from sklboost.tree.adding import add_some_trees
 from sklboost.tree.assembly import assemble_model, first_trees
 from sklboost.tree.linear_prediction import add_linear_trees

@@ -27,16 +27,18 @@ from sklboost.losses.gradients import (
     has_fault,
     targets_of,
 )
-from sklboost.parallel import ThreadTeam, assemble, barrier, share
-from sklboost.structs import (
+from sklboost.model import (
     NODE_DTYPE,
     OUTPUT_DTYPE,
+    LevelBits,
+    Trees,
+)
+from sklboost.parallel import ThreadTeam, assemble, barrier, share
+from sklboost.structs import (
     PARAMS_DTYPE,
     FeatureRules,
-    LevelBits,
     TrainingBins,
     TreeParams,
-    Trees,
     records,
 )
 from sklboost.tree.assembly import first_bits

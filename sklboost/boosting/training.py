@@ -22,8 +22,9 @@ from sklboost.data.raw import raw_matrix
 from sklboost.data.sparse_table import SparseTable
 from sklboost.losses.base import Loss
 from sklboost.metrics.base import RoundMetric
+from sklboost.model import Trees
 from sklboost.parallel import ThreadTeam
-from sklboost.structs import BinCuts, FeatureRules, TrainingBins, TreeParams, Trees
+from sklboost.structs import BinCuts, FeatureRules, TrainingBins, TreeParams
 
 # With early stopping no more rounds than this are done at once: those after the one at which it
 # stops are for nothing.

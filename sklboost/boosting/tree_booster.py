@@ -9,7 +9,8 @@ import numpy as np
 
 from sklboost.boosting.evaluation import Evaluation
 from sklboost.boosting.rounds import Rounds
-from sklboost.structs import TreeParams, Trees
+from sklboost.model import Trees
+from sklboost.structs import TreeParams
 from sklboost.tree.assembly import first_trees, join_trees
 
 

@@ -33,7 +33,7 @@ from sklboost.inspection.importances import gain_importance
 from sklboost.inspection.monotone import MonotoneReport, prove_monotone
 from sklboost.inspection.tables import node_table
 from sklboost.losses.base import Loss
-from sklboost.structs import Model
+from sklboost.model import Model
 
 
 # ChecksNames behind Parameters: the signature is that of the first class with __init__ or __new__

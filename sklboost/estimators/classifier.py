@@ -44,7 +44,7 @@ class XGBClassifierLite(ClassifierMixin, ClassifierParameters, BaseBooster):
     classes_ : ndarray, shape (n_classes,)
         The labels, sorted. Where `y` has several columns, their numbers.
     model_ : Model
-        The trees, as :class:`sklboost.structs.Model`.
+        The trees, as :class:`sklboost.model.Model`.
     n_estimators_ : int
         Rounds of the model: fewer than `n_estimators` if training stopped early, more if it
         continued another model.

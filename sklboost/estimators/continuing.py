@@ -14,7 +14,7 @@ from sklboost.data.encoding import Encoding
 from sklboost.estimators.feature_tables import Encodings
 from sklboost.losses.base import Loss
 from sklboost.losses.registry import TASK_WORDS
-from sklboost.structs import Model
+from sklboost.model import Model
 
 
 class Continued(NamedTuple):

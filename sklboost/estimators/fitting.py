@@ -33,8 +33,9 @@ from sklboost.estimators.start_scores import raw_base_score
 from sklboost.losses.asking import FaultyRowError
 from sklboost.losses.base import Loss
 from sklboost.metrics.base import RoundMetric
+from sklboost.model import Trees
 from sklboost.parallel import ThreadTeam, n_threads_for
-from sklboost.structs import BinCuts, TrainingBins, Trees
+from sklboost.structs import BinCuts, TrainingBins
 from sklboost.tree.assembly import assemble_model, no_trees, trees_of
 
 TREE_PARAMETERS = (

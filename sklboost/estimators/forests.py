@@ -8,7 +8,7 @@ from sklboost.estimators.classifier import XGBClassifierLite
 from sklboost.estimators.parameters.about import documented
 from sklboost.estimators.parameters.forests import ForestClassifierParameters, ForestParameters
 from sklboost.estimators.regressor import XGBRegressorLite
-from sklboost.structs import Model
+from sklboost.model import Model
 
 
 class ForestMixin(ForestParameters):
@@ -35,7 +35,7 @@ class XGBRFRegressorLite(ForestMixin, XGBRegressorLite):
     categories_ : dict of str or int to ndarray
         Where there are categories: the levels of each, by name or number.
     model_ : Model
-        The trees, as :class:`sklboost.structs.Model`: one round.
+        The trees, as :class:`sklboost.model.Model`: one round.
     n_estimators_ : int
         Number of trees.
     stop_reason_ : str
@@ -74,7 +74,7 @@ class XGBRFClassifierLite(ForestMixin, ForestClassifierParameters, XGBClassifier
     classes_ : ndarray, shape (n_classes,)
         The labels, sorted.
     model_ : Model
-        The trees, as :class:`sklboost.structs.Model`: one round.
+        The trees, as :class:`sklboost.model.Model`: one round.
     n_estimators_ : int
         Number of trees, of each class if there are more than two.
     stop_reason_ : str

@@ -4,8 +4,8 @@ import numpy as np
 
 from sklboost.data.features import Features, raw_blocks
 from sklboost.estimators.check_features import check_has_values
+from sklboost.model import Model
 from sklboost.parallel import ThreadTeam, n_threads_for
-from sklboost.structs import Model
 from sklboost.tree.adding import add_some_trees
 from sklboost.tree.prediction import find_leaves, prepare_prediction
 

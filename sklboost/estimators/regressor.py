@@ -30,7 +30,7 @@ class XGBRegressorLite(RegressorMixin, BaseBooster):
     categories_ : dict of str or int to ndarray
         Where there are categories: the levels of each, by name or number.
     model_ : Model
-        The trees, as :class:`sklboost.structs.Model`.
+        The trees, as :class:`sklboost.model.Model`.
     n_estimators_ : int
         Rounds of the model: fewer than `n_estimators` if training stopped early, more if it
         continued another model.

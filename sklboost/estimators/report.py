@@ -4,7 +4,8 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from sklboost.structs import Model, TrainingBins
+from sklboost.model import Model
+from sklboost.structs import TrainingBins
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sklboost.structs import Model
+from sklboost.model import Model
 
 
 def gain_importance(model: Model) -> np.ndarray:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklboost.structs import Model
+from sklboost.model import Model
 
 
 class Violation(NamedTuple):

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from sklboost.structs import LinearLeaves, Model, TreeParams
+from sklboost.model import LinearLeaves, Model
+from sklboost.structs import TreeParams
 from sklboost.tree.formulas import leaf_weight, similarity_at
 
 

@@ -7,8 +7,8 @@ values are read block by block.
 import numpy as np
 
 from sklboost.data.features import Features, raw_blocks
+from sklboost.model import Model
 from sklboost.parallel import ThreadTeam
-from sklboost.structs import Model
 from sklboost.tree.linear_prediction import add_linear_trees
 from sklboost.tree.prediction import add_trees, prepare_prediction
 

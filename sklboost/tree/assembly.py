@@ -1,6 +1,6 @@
 """From grown trees to a model: the nodes once more, laid out for prediction.
 
-In: trees. Out: a :class:`~sklboost.structs.Model`.
+In: trees. Out: a :class:`~sklboost.model.Model`.
 """
 
 from collections.abc import Sequence
@@ -8,13 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from sklboost.compiling import kernel
-from sklboost.structs import (
+from sklboost.model import (
     ALL_ROWS,
     LINEAR_TERM_DTYPE,
     NO_BITS,
     NODE_DTYPE,
     OUTPUT_DTYPE,
-    PARAMS_DTYPE,
     ROUTE_DTYPE,
     TOP_LEVELS,
     TOP_SPLIT_DTYPE,
@@ -23,8 +22,8 @@ from sklboost.structs import (
     Model,
     Trees,
     TreeTops,
-    records,
 )
+from sklboost.structs import PARAMS_DTYPE, records
 
 # Beyond, a float64 is no finite float32.
 _LARGEST_FLOAT32 = float(np.finfo(np.float32).max)

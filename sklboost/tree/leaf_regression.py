@@ -25,7 +25,8 @@ import numpy as np
 
 from sklboost.compiling import kernel
 from sklboost.data.raw import RawMatrix
-from sklboost.structs import LevelBits, TreeParams
+from sklboost.model import LevelBits
+from sklboost.structs import TreeParams
 from sklboost.tree.formulas import leaf_weight
 from sklboost.tree.linear_prediction import linear_part
 from sklboost.tree.quantization import Derivatives

@@ -14,8 +14,9 @@ import numpy as np
 
 from sklboost.compiling import kernel
 from sklboost.data.raw import RawMatrix
+from sklboost.model import LINEAR_TERM_DTYPE, LinearLeaves, Trees
 from sklboost.parallel import FAR_APART, ThreadTeam, assemble, barrier, next_task, share
-from sklboost.structs import LINEAR_TERM_DTYPE, LinearLeaves, TreeParams, Trees, records
+from sklboost.structs import TreeParams, records
 from sklboost.tree.assembly import join_linear
 from sklboost.tree.leaf_regression import LeafScratch, LeafTask, fit_leaf, set_limits
 from sklboost.tree.linear_prediction import add_linear_parts

@@ -21,8 +21,8 @@ import numpy as np
 from sklboost.compiling import kernel
 from sklboost.data.raw import RawMatrix
 from sklboost.instructions import above, add_where, at_least, trailing_zeros
+from sklboost.model import ALL_ROWS, TOP_LEVELS, Model
 from sklboost.parallel import FAR_APART, next_task
-from sklboost.structs import ALL_ROWS, TOP_LEVELS, Model
 
 WORD = 64  # rows
 # A tree's splits stay in the first-level cache for so many words of rows, if the rows fit as well.
@@ -166,7 +166,7 @@ def take_top(tops, thresholds, tree, block, scratch, word):
         split = tops.splits[index]
         column, place = np.uint64(split.column), np.uint64(split.place)
         if has_levels(tops.bits) and split.node >= 0:
-            decisions = not_listed(columns[column], tops.bits, split.node)
+            decisions = not_listed(columns[column], tops.bits, np.int64(split.node))
         else:
             decisions = at_least(columns[column], thresholds[index])
         if split.cuts_bin == 1:

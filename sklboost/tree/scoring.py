@@ -21,16 +21,15 @@ from sklboost.data.features import Features, raw_blocks
 from sklboost.data.raw import RawMatrix, raw_matrix
 from sklboost.data.sparse_table import SparseTable
 from sklboost.instructions import prefetch
-from sklboost.parallel import ThreadTeam
-from sklboost.structs import (
+from sklboost.model import (
     NO_BITS,
     ROUTE_DTYPE,
     TOP_LEVELS,
-    BinCuts,
     Model,
     Trees,
-    records,
 )
+from sklboost.parallel import ThreadTeam
+from sklboost.structs import BinCuts, records
 from sklboost.tree.assembly import (
     allocate_tops,
     fill_node_values,

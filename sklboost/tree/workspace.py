@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklboost.model import NODE_DTYPE, OUTPUT_DTYPE
 from sklboost.parallel import FAR_APART
-from sklboost.structs import NODE_DTYPE, OUTPUT_DTYPE, TrainingBins, TreeParams, records
+from sklboost.structs import TrainingBins, TreeParams, records
 from sklboost.tree.quantization import Gradients, aligned_zeros, allocate_gradients
 
 # Histograms kept for sibling subtraction. Beyond this, histograms are built again from the rows

@@ -4,7 +4,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.tree import DecisionTreeRegressor
 
 from sklboost.inspection.cost_complexity import pruning_path
-from sklboost.structs import NODE_DTYPE, records
+from sklboost.model import NODE_DTYPE
+from sklboost.structs import records
 from tests.tree.growth import make_nodes, params
 
 

@@ -7,8 +7,14 @@ import numpy as np
 from sklboost.boosting.settings import feature_rules, tree_params
 from sklboost.data.binning import bin_matrix
 from sklboost.hashing import hash_key
+from sklboost.model import (
+    NO_BITS,
+    NODE_DTYPE,
+    OUTPUT_DTYPE,
+    Trees,
+)
 from sklboost.parallel import ThreadTeam, barrier, reset_tasks
-from sklboost.structs import NO_BITS, NODE_DTYPE, OUTPUT_DTYPE, PARAMS_DTYPE, Trees, records
+from sklboost.structs import PARAMS_DTYPE, records
 from sklboost.tree.column_sampling import allocate_column_sample, list_node_features
 from sklboost.tree.frontier import choose_frontier, plan_builds, start_tree
 from sklboost.tree.growing import Draws, Scores, TreeKeys, grow_tree, sum_root

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import sklboost.tree.workspace as workspace_module
 from sklboost.boosting.settings import feature_rules
-from sklboost.structs import NODE_DTYPE
+from sklboost.model import NODE_DTYPE
 from sklboost.tree.quantization import LANES, aligned_zeros, allocate_gradients, quantize, weigh
 from sklboost.tree.workspace import allocate_workspace
 from tests import reference
