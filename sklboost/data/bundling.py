@@ -35,7 +35,7 @@ class Bundles(NamedTuple):
     ----------
     column : ndarray of int64, shape (n_features,)
     is_alone : ndarray of bool, shape (n_features,)
-        A feature that shares its column with none has a cell for its bin of 0.
+        The only feature of its column that is not always 0 has a cell for its bin of 0.
     first_cell : ndarray of int64, shape (n_features,)
         Of its column's cells, its first; 0 if it is alone.
     n_cells : ndarray of int64, shape (n_columns,)
@@ -136,12 +136,13 @@ def bundle_features(entries: Entries, n_bins: np.ndarray, n_samples: int) -> Bun
             column = narrow
     order = np.argsort(column, kind="stable")
     ends = np.cumsum(n_cells[order])
-    n_sharing = np.bincount(column)
-    last = np.cumsum(n_sharing) - 1
+    last = np.cumsum(np.bincount(column)) - 1
     column_ends = ends[last]
     before = np.concatenate([[0], column_ends[:-1]])  # cells of all columns before
     first_cell = np.empty(len(column), dtype=np.int64)
     first_cell[order] = ends - n_cells[order] - before[column[order]] + 1
-    is_alone = n_sharing[column] == 1
+    # a feature that is always 0 needs no cell, and disturbs nobody
+    n_sharing = np.bincount(column, n_cells > 0)
+    is_alone = (n_sharing[column] == 1) & (n_cells > 0)
     first_cell[is_alone] = 0
     return Bundles(column, is_alone, first_cell, column_ends - before + 1)

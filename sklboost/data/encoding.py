@@ -126,6 +126,8 @@ def fit_encoding(
         used = _used(times, absent, weight)
         coarse = _coarsest_unit(used, unit)
         return Encoding("time", coarse, _ranks(_in_unit(used, unit, coarse)[0]))
+    if carrier.is_exact(column):
+        return Encoding()
     values, absent = carrier.numbers(column)
     if not is_wide(values.dtype):
         return Encoding()

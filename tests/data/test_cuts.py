@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sklboost.data import cuts as cuts_module
-from sklboost.data.cuts import cut_feature, find_cuts, midpoint, sample_rows
+from sklboost.data.cuts import cut_feature, exact_weights, find_cuts, midpoint, sample_rows
 from sklboost.parallel import ThreadTeam
 from tests.data.test_raw import ORDERS
 from tests.test_hashing import plain_mix
@@ -58,6 +58,27 @@ def masses(found, values, weight=None):
 def test_midpoint(below, above, expected):
     assert midpoint(below, above) == expected
     assert below < midpoint(below, above) <= above
+
+
+# --- weights -------------------------------------------------------------------------------------
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
+def test_exact_weights_add_up_to_the_same_bits_in_any_order(scale):
+    weight = np.random.default_rng(0).exponential(size=300) ** 4 * scale
+    exact = exact_weights(weight)
+    assert_allclose(exact, weight, rtol=1e-9, atol=weight.max() * 300 * 2.0**-51)
+    assert (exact > 0.0).all()
+    assert exact.cumsum()[-1] == exact[::-1].cumsum()[-1] == np.sort(exact).cumsum()[-1]
+    assert exact.sum() - exact[:7].cumsum()[-1] == exact[7:].cumsum()[-1]
+
+
+@pytest.mark.interpreted
+def test_whole_weights_stay_what_they_are():
+    weight = np.arange(1.0, 40.0)
+    assert_array_equal(exact_weights(weight), weight)
+    assert len(exact_weights(NO_WEIGHT)) == 0
 
 
 # --- one feature, every distinct value a bin -----------------------------------------------------

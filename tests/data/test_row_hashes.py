@@ -4,6 +4,7 @@ from numpy.testing import assert_array_equal
 
 from sklboost import bin_features
 from sklboost.data.row_hashes import hash_rows, tell_copies_apart
+from tests.data.test_sparse_table import sparse_values, table_of
 
 Y = np.zeros(3)
 
@@ -47,6 +48,15 @@ def test_the_form_of_the_same_values_does_not_matter():
     apart = np.repeat(wide, 2, axis=0)[::2]
     for form in (wide, np.asfortranarray(X), np.asfortranarray(wide), frozen, apart):
         assert_array_equal(hash_rows(form, y, 7), hashes)
+
+
+@pytest.mark.interpreted
+def test_sparse_rows_have_the_hashes_of_dense_ones():
+    X = sparse_values(300, 9, 0.2)
+    _, y = make_rows()
+    hashes = hash_rows(X, y, 7)
+    assert_array_equal(hash_rows(table_of(X), y, 7), hashes)
+    assert_array_equal(hash_rows(table_of(X)[50:], y[50:], 7), hashes[50:])
 
 
 @pytest.mark.interpreted
