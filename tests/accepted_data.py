@@ -16,7 +16,7 @@ PAGE = ROOT / "docs" / "reference" / "accepted_data.md"
 
 READ_AS = {
     "number": "numbers",
-    "time": "numbers, counted in their unit",
+    "time": "numbers, counted in the coarsest unit that holds those of the fit",
     "category": "categories",
     "text": "categories, if named in `categorical_features`",
 }

@@ -4,7 +4,7 @@ In: columns of the user's table, by a :class:`~sklboost.data.frames.carrier.Carr
 :class:`Encoding`, one a feature, and the :class:`~sklboost.data.table.Column` that it makes.
 
 The one idea: a number means the same whoever carries it. Levels of categories are numbered in their
-own order, not in that of the frame; times count in the unit of the fit; integers that float64
+own order, not in that of the frame; times count in one unit; integers that float64
 cannot tell apart are replaced by their rank, so that a threshold lies between the two it was meant
 to divide.
 """
@@ -22,6 +22,8 @@ from sklboost.data.table import Column, floats_below
 
 # With the one for missing values, as many bins as 16 bits can number, less one.
 MOST_LEVELS = 65_534
+# Of times, from the coarsest on.
+_UNITS = ("D", "h", "m", "s", "ms", "us")
 
 
 def _no_values() -> np.ndarray:
@@ -36,7 +38,7 @@ class Encoding:
     ----------
     kind : {"number", "time", "category"}
     unit : str
-        Of times, such as "datetime64[ns]".
+        Of times, such as "datetime64[ns]": the coarsest in which those of the fit are whole.
     ranks : ndarray of int64 or uint64, shape (n_ranks,)
         Distinct values, increasing, whose position is the number. Empty: they are numbers
         themselves.
@@ -121,21 +123,43 @@ def fit_encoding(
         return _fit_category(*carrier.levels(column), weight, missing, is_declared)
     if kind == "time":
         times, absent, unit = carrier.times(column)
-        return Encoding("time", unit, _ranks(times, absent, weight))
+        used = _used(times, absent, weight)
+        coarse = _coarsest_unit(used, unit)
+        return Encoding("time", coarse, _ranks(_in_unit(used, unit, coarse)[0]))
     if carrier.is_exact(column):
         return Encoding()
     values, absent = carrier.numbers(column)
-    return Encoding(ranks=_ranks(values, _all_missing(values, absent, missing), weight))
-
-
-def _ranks(values: np.ndarray, absent: np.ndarray | None, weight: np.ndarray) -> np.ndarray:
-    """Give the distinct values if float64 cannot hold them all, else nothing."""
     if not is_wide(values.dtype):
-        return _no_values()
+        return Encoding()
+    absent = _all_missing(values, absent, missing)
+    return Encoding(ranks=_ranks(_used(values, absent, weight)))
+
+
+def _used(values: np.ndarray, absent: np.ndarray | None, weight: np.ndarray) -> np.ndarray:
+    """Give the values that are there, of rows that have a weight."""
     is_used = weight > 0.0 if absent is None else (weight > 0.0) & ~absent
-    used = values if is_used.all() else values[is_used]
-    is_exact = floats_below(used).astype(used.dtype) == used
-    return _no_values() if is_exact.all() else np.unique(used)
+    return values if is_used.all() else values[is_used]
+
+
+def _ranks(values: np.ndarray) -> np.ndarray:
+    """Give the distinct values if float64 cannot hold them all, else nothing."""
+    is_exact = floats_below(values).astype(values.dtype) == values
+    return _no_values() if is_exact.all() else np.unique(values)
+
+
+def _coarsest_unit(times: np.ndarray, unit: str) -> str:
+    """Give the coarsest unit in which all times are whole.
+
+    Libraries store the same times in units of their own, and the model is to be the same.
+    """
+    for name in _UNITS:
+        coarse = f"{unit.partition('[')[0]}[{name}]"
+        factor = _length(coarse) / _length(unit)
+        if factor <= 1.0:
+            break
+        if not (times % int(factor)).any():
+            return coarse
+    return unit
 
 
 def _fit_category(
@@ -266,14 +290,19 @@ def _in_unit(times: np.ndarray, unit: str, other: str) -> tuple[np.ndarray, np.n
     """Give times in another unit: whole ones, rounded down, and what is left; None: nothing is."""
     if unit == other:
         return times, None
-    step, other_step = (np.array(1, own.replace("datetime", "timedelta")) for own in (unit, other))
+    step, other_step = _length(unit), _length(other)
     if step > other_step:
-        factor = int(step // other_step)
+        factor = int(step / other_step)
         farthest = np.iinfo(np.int64).max // factor  # beyond all that the other unit can say
         return np.clip(times, -farthest, farthest) * factor, None
-    factor = int(other_step // step)
+    factor = int(other_step / step)
     whole, rest = np.divmod(times, factor)
     return whole, rest / factor
+
+
+def _length(unit: str) -> np.timedelta64:
+    """Give the length of what times are counted in."""
+    return np.array([1], unit.replace("datetime", "timedelta"))[0]
 
 
 def _rank_of(values: np.ndarray, ranks: np.ndarray) -> np.ndarray:

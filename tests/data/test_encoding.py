@@ -209,6 +209,21 @@ def test_the_largest_integers_become_ranks():
 # --- times
 
 
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_the_unit_is_the_coarsest_that_holds_all(unit):
+    days = np.array(["2020-01-03", "1969-12-30", "NaT"], dtype="datetime64[D]")
+    own = learn(days.astype(f"datetime64[{unit}]"))
+    assert own.unit == learn(days).unit == "datetime64[D]"
+    column, _ = encode(table_of(days.astype(f"datetime64[{unit}]")), 0, own, nan)
+    assert_array_equal(column.floats(), [18264, -2, nan])
+    ends = days.astype(f"datetime64[{unit}]") + np.timedelta64(3, unit)
+    assert learn(ends).unit == f"datetime64[{unit}]"
+    # rows without weight have no say
+    assert learn(ends, weight=[0, 0, 1]).unit == "datetime64[D]"
+    waits = (days - days[0]).astype(f"timedelta64[{unit}]")
+    assert learn(waits).unit == "timedelta64[D]"
+
+
 def test_times_are_counted_in_the_unit_of_the_fit():
     hours = np.array(["2020-01-01T05", "NaT", "2020-01-01T07"], dtype="datetime64[h]")
     own = learn(hours)
@@ -224,7 +239,7 @@ def test_times_are_counted_in_the_unit_of_the_fit():
 
 
 def test_times_far_away_stay_far_away():
-    own = learn(np.array(["2020-01-01"], dtype="datetime64[ns]"))
+    own = learn(np.array(["2020-01-01T00:00:00.000000512"], dtype="datetime64[ns]"))
     far = np.array(["9999-01-01", "0001-01-01"], dtype="datetime64[s]")
     late, early = numbers(own, far)[0]
     assert late > 9.2e18

@@ -283,7 +283,6 @@ def test_bins_and_parameters_must_agree(frame):
 
 def test_holding_out_and_training_again(frame):
     y = (Y > 1).astype(int)
-    frame = frame.drop(columns="day")  # polars has another unit, and rows are drawn by their values
     both = [
         XGBClassifierLite(
             n_estimators=30, early_stopping_rounds=2, subsample=0.7, refit=True, random_state=0
