@@ -15,8 +15,9 @@ from sklboost.data.raw import RawMatrix, raw_matrix
 from sklboost.data.sparse_table import SparseTable
 from sklboost.data.table import Table
 
+InMemory = np.ndarray | Table | SparseTable
 # What values are read from.
-Values = np.ndarray | Table | BatchedTable | SparseTable
+Values = InMemory | BatchedTable
 
 
 def value_blocks(X: Values) -> Iterator[tuple[slice, RawMatrix]]:
@@ -33,7 +34,7 @@ def value_column(X: np.ndarray | Table, feature: int) -> np.ndarray:
     return X[:, feature] if isinstance(X, np.ndarray) else X.column(feature)
 
 
-def value_array(X: np.ndarray | Table | SparseTable) -> np.ndarray:
+def value_array(X: InMemory) -> np.ndarray:
     """Give all values as one array: of anything but an array a copy, as large as floats are."""
     return X if isinstance(X, np.ndarray) else X.values()
 

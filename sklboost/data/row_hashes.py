@@ -14,6 +14,7 @@ import numpy as np
 
 from sklboost.compiling import kernel
 from sklboost.data.binned_matrix import BinnedMatrix
+from sklboost.data.blocks import InMemory
 from sklboost.data.sparse_table import SparseTable
 from sklboost.data.table import Table
 from sklboost.hashing import hash_key, mix_bits
@@ -22,9 +23,7 @@ from sklboost.hashing import hash_key, mix_bits
 _BLOCK_VALUES = 32_768
 
 
-def hash_rows(
-    X: np.ndarray | Table | SparseTable | BinnedMatrix, y: np.ndarray, seed: int
-) -> np.ndarray:
+def hash_rows(X: InMemory | BinnedMatrix, y: np.ndarray, seed: int) -> np.ndarray:
     """Give a hash of (seed, values, target) of each row.
 
     Parameters
