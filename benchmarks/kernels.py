@@ -16,7 +16,12 @@ from sklboost.data.cuts import find_cuts
 from sklboost.data.raw import raw_matrix
 from sklboost.estimators.fitting import TREE_PARAMETERS
 from sklboost.hashing import hash_key
-from sklboost.losses.gradients import allocate_scratch, compile_loss, fill_gradients
+from sklboost.losses.gradients import (
+    allocate_scratch,
+    compile_loss,
+    fill_gradients,
+    targets_of,
+)
 from sklboost.losses.log_loss import LogLoss
 from sklboost.parallel import ThreadTeam
 from sklboost.tree.column_sampling import allocate_column_sample
@@ -93,7 +98,9 @@ def set_stage(team, dataset, settings):
     y = dataset.y_train.astype(np.float64)
     gradient, hessian = np.empty((2, 1, len(y)), dtype=np.float32)
     to_derive = (np.zeros((1, len(y))), gradient, hessian, allocate_scratch(team.size))
-    team.run(fill_gradients, compile_loss(LogLoss(), team.size), y[np.newaxis], *to_derive)
+    team.run(
+        fill_gradients, compile_loss(LogLoss(), team.size), targets_of(y[np.newaxis]), *to_derive
+    )
     derivatives = weigh(gradient, hessian, NO_WEIGHT)
     workspace = allocate_workspace(matrix, params, 1, team.size)
     team.run(quantize, derivatives, np.uint64(hash_key(0, 0, 0)), workspace.gradients)
@@ -112,7 +119,7 @@ def training_kernels(team, dataset, settings):
     y, raw_score = dataset.y_train.astype(np.float64), np.zeros((1, n_rows))
     gradient, hessian = np.empty((2, 1, n_rows), dtype=np.float32)
     scratch, loss = allocate_scratch(team.size), compile_loss(LogLoss(), team.size)
-    to_derive = (loss, y[np.newaxis], raw_score, gradient, hessian, scratch)
+    to_derive = (loss, targets_of(y[np.newaxis]), raw_score, gradient, hessian, scratch)
     to_quantize = (
         quantize,
         stage.derivatives,

@@ -16,7 +16,12 @@ from sklboost.data.binning import apply_cuts
 from sklboost.data.cuts import find_cuts
 from sklboost.estimators.fitting import TREE_PARAMETERS
 from sklboost.hashing import hash_key
-from sklboost.losses.gradients import allocate_scratch, compile_loss, fill_gradients
+from sklboost.losses.gradients import (
+    allocate_scratch,
+    compile_loss,
+    fill_gradients,
+    targets_of,
+)
 from sklboost.losses.log_loss import LogLoss
 from sklboost.parallel import ThreadTeam
 from sklboost.tree.column_sampling import allocate_column_sample
@@ -112,7 +117,7 @@ def fit_by_phase(dataset, parameters, n_threads):
         workspace = watch.time("planning", allocate_workspace, matrix, params, 1, team.size)
         scratch, compiled, trees = allocate_scratch(team.size), compile_loss(loss, team.size), []
         for round_ in range(parameters["n_estimators"]):
-            to_derive = (compiled, y[np.newaxis], raw_score, gradient, hessian, scratch)
+            to_derive = (compiled, targets_of(y[np.newaxis]), raw_score, gradient, hessian, scratch)
             watch.run("gradients", fill_gradients, *to_derive)
             key = np.uint64(hash_key(0, round_, 0))
             watch.run("quantising", quantize, derivatives, key, workspace.gradients)

@@ -8,6 +8,7 @@ from sklboost.boosting.callbacks import (
 from sklboost.boosting.checkpoint import Checkpoint
 from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.estimators.bin_features import bin_features
+from sklboost.estimators.bin_parquet import bin_parquet
 from sklboost.estimators.check_loss import check_loss
 from sklboost.estimators.classifier import XGBClassifierLite
 from sklboost.estimators.feature_tables import UnknownCategoryWarning
@@ -29,6 +30,7 @@ __all__ = [
     "XGBRFRegressorLite",
     "XGBRegressorLite",
     "bin_features",
+    "bin_parquet",
     "check_loss",
     "warmup",
 ]

@@ -75,7 +75,7 @@ def _llvm_prefetch(typingctx, array, row, column):
 _MATRIX, _DERIVATIVES = types.Array(types.float64, 2, "C"), types.Array(types.float32, 2, "C")
 # Of what call_loss passes on: rows, y, raw_score, parameters, gradient, hessian, scratch.
 LOSS_TYPES = (
-    *(types.UniTuple(types.int64, 2), _MATRIX, _MATRIX, types.Array(types.float64, 1, "C")),
+    *(types.UniTuple(types.int64, 3), _MATRIX, _MATRIX, types.Array(types.float64, 1, "C")),
     *(_DERIVATIVES, _DERIVATIVES, _MATRIX),
 )
 # Of what call_metric passes on: rows, output, y, raw_score, parameters, scratch.

@@ -273,6 +273,7 @@ class ThreadTeam:
             self._dissolve()
             raise
         self._job = None
+        job.arguments = ()  # idle threads keep their last job, and must not keep arrays with it
         if job.error is not None:
             raise job.error
 

@@ -234,28 +234,44 @@ class Tree:
         """
         settings = self.settings
         levels = [float(level) for level in np.unique(x[~is_missing])]
-        if settings.n_levels[feature] < settings.max_cat_to_onehot:
-            divisions = [(), *((level,) for level in levels)]
+        is_one_hot = settings.n_levels[feature] < settings.max_cat_to_onehot
+        if is_one_hot:
+            divisions = [[], *([level] for level in levels)]
         else:
-            keys = {
-                level: math.fsum(self.g[rows][x == level].tolist())
-                / (math.fsum(self.h[rows][x == level].tolist()) + settings.cat_smooth)
-                for level in levels
-            }
-            ordered = sorted(levels, key=lambda level: (keys[level], level))
-            divisions = [ordered[:place] for place in range(len(levels))]
+            divisions, rare = self.ordered_divisions(rows, x, levels)
         most = settings.max_cat_threshold
         for below in divisions:
             above = [level for level in levels if level not in below]
-            if min(len(below), len(above)) > most:
+            if min(len(below), len(above)) > most and not is_one_hot:
                 continue
             for missing_below in (False, True)[: 1 + is_missing.any()]:
-                is_one_hot = settings.n_levels[feature] < settings.max_cat_to_onehot
                 left, default_left = below, missing_below
-                if len(above) < len(below) and not is_one_hot:
+                if not is_one_hot and self.lists_above(below, above, rare):
                     left, default_left = above, is_missing.any() and not missing_below
                 goes_left = np.isin(x, left) | (is_missing & default_left)
                 yield feature, frozenset(left), bool(default_left), goes_left
+
+    def ordered_divisions(self, rows, x, levels):
+        """Return sets of levels below each place in their order, and the set of rare levels."""
+        smooth = self.settings.cat_smooth
+        sums = {
+            level: tuple(math.fsum(own[rows][x == level].tolist()) for own in (self.g, self.h))
+            for level in levels
+        }
+        rare = {level for level in levels if sums[level][1] < smooth}
+        of_rare = [math.fsum(sums[level][i] for level in rare) for i in range(2)]
+        pairs = {level: of_rare if level in rare else sums[level] for level in levels}
+        keys = {level: g / (h + smooth) for level, (g, h) in pairs.items()}
+        groups = [list(own) for _, own in itertools.groupby(sorted(levels, key=keys.get), keys.get)]
+        return [list(itertools.chain(*groups[:place])) for place in range(len(groups))], rare
+
+    def lists_above(self, below, above, rare):
+        """Tell which side is listed: the one without rare levels, if not too long; the shorter."""
+        if not rare:
+            return len(above) < len(below)
+        listed = above if rare & set(below) else below
+        is_short = len(listed) <= self.settings.max_cat_threshold
+        return (listed is above) == is_short
 
     def best_split(self, node):
         """Return (gain, feature, threshold, default_left, left, right), or None if none is allowed.

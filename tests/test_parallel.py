@@ -1,4 +1,5 @@
 import threading
+import weakref
 
 import joblib
 import numpy as np
@@ -308,6 +309,18 @@ def test_threads_end_with_the_team():
         assert team.size == 4
     assert threading.active_count() == n_threads
     assert team.size == 1
+
+
+def test_idle_threads_keep_no_arguments():
+    class Argument:
+        pass
+
+    with ThreadTeam(2) as team:
+        argument = Argument()
+        team.run(lambda team, argument: None, argument)
+        reference = weakref.ref(argument)
+        del argument
+        assert reference() is None
 
 
 def test_threads_end_with_an_error_of_the_caller():

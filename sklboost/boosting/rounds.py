@@ -20,10 +20,12 @@ from sklboost.losses.base import Loss
 from sklboost.losses.blocks import NO_FAULT
 from sklboost.losses.gradients import (
     CompiledLoss,
+    Targets,
     allocate_scratch,
     compile_loss,
     fill_gradients,
     has_fault,
+    targets_of,
 )
 from sklboost.parallel import ThreadTeam, assemble, barrier, share
 from sklboost.structs import (
@@ -44,7 +46,7 @@ from sklboost.tree.linear_leaves import fit_linear_leaves
 from sklboost.tree.quantization import Derivatives, weigh
 from sklboost.tree.renewal import Renewal, allocate_renewal, fill_residuals, renewal_of
 from sklboost.tree.row_sampling import RowSample, allocate_row_sample, is_drawn, row_keys
-from sklboost.tree.workspace import allocate_workspace
+from sklboost.tree.workspace import RowPartition, allocate_workspace
 
 # A call of a kernel takes as long as a tree of a few hundred rows, waking a team as long as one of
 # ten thousand, and what Python does in between leaves the caches cold. So one call does many, a few
@@ -64,7 +66,7 @@ class RoundState(NamedTuple):
     ----------
     matrix : TrainingBins
     loss : CompiledLoss
-    y : ndarray of float64, shape (n_targets, n_samples)
+    targets : Targets
     raw_score : ndarray of float64, shape (n_outputs, n_samples)
         Modified by each round.
     derivatives : Derivatives
@@ -83,7 +85,7 @@ class RoundState(NamedTuple):
 
     matrix: TrainingBins
     loss: CompiledLoss
-    y: np.ndarray
+    targets: Targets
     raw_score: np.ndarray
     derivatives: Derivatives
     scratch: np.ndarray
@@ -117,10 +119,10 @@ def boost_rounds(team, turns, state, params, workspace, grown):
     n_tree_outputs = len(workspace.gradients.packed)
     for turn in range(turns[0], turns[1]):
         if turn % params.num_parallel_tree == 0:
-            y, scratch = state.y, state.scratch
+            targets, scratch = state.targets, state.scratch
             if state.loss.is_compiled == 1:
-                fill_gradients(team, state.loss, y, raw_score, gradient, hessian, scratch)
-            fill_residuals(team, y, raw_score, state.renewal)
+                fill_gradients(team, state.loss, targets, raw_score, gradient, hessian, scratch)
+            fill_residuals(team, targets.values, raw_score, state.renewal)
             barrier(team)
             if has_fault(state.loss):  # every member sees the same
                 if team.rank == 0:
@@ -185,10 +187,25 @@ def store_levels(growing, bits, start):
 def leave_out(team, turn, state, hessian):
     """Set the hessians of the rows that were not drawn to 0, as gradient-based sampling does."""
     key = hash_key(state.sampling_seed, turn, _ROWS)
-    start, stop = share(team, state.y.shape[1])
+    start, stop = share(team, hessian.shape[1])
     for row in range(start, stop):
         if not is_drawn(state.rows.keys[row], key, state.rows.chances[0]):
             hessian[:, row] = 0.0
+
+
+def _allocate_derivatives(
+    raw_score: np.ndarray, loss: Loss, params: TreeParams, partition: RowPartition
+) -> np.ndarray:
+    """Make room for gradients and hessians, float32, shape (2, n_outputs, n_samples).
+
+    Where nobody reads them once the one tree of a turn has quantised them, that is where the lists
+    of rows are, which are written after that.
+    """
+    is_read_once = params.num_parallel_tree == 1 and params.subsample == 1.0
+    is_read_again = len(loss.renewal) > 0 or params.linear_tree == 1
+    if len(raw_score) == 1 and is_read_once and not is_read_again:
+        return partition.lists.view(np.float32)[:, np.newaxis]
+    return np.empty((2, *raw_score.shape), dtype=np.float32)
 
 
 def _allocate_bits(n_nodes: int, n_words: int) -> LevelBits:
@@ -209,6 +226,7 @@ class Rounds:
     team : ThreadTeam
     matrix : TrainingBins
     y : ndarray of float64, shape (n_targets, n_samples), or (n_samples,) for one target
+        Numbers of classes may be uint8, if the loss is one of ours.
     weight : ndarray of float64, shape (n_samples,) or (0,)
         Positive; empty: all 1.
     loss : Loss
@@ -250,19 +268,20 @@ class Rounds:
         raw: RawMatrix | None = None,
     ):
         y = np.ascontiguousarray(np.atleast_2d(y))
-        gradient, hessian = np.empty((2, *raw_score.shape), dtype=np.float32)
+        n_outputs, n_tree_outputs = len(raw_score), params.n_tree_outputs(len(raw_score))
+        self._workspace = allocate_workspace(matrix, params, n_tree_outputs, team.size)
+        partition = self._workspace.partition
+        gradient, hessian = _allocate_derivatives(raw_score, loss, params, partition)
         derivatives = weigh(gradient, hessian, weight)
         scratch = allocate_scratch(team.size)
         self._team, self._raw = team, raw
-        self._weight = weight
+        self._y, self._weight = y, weight
         seeds = (seed, sampling_seed)
         n_samples = y.shape[1]
         rows = allocate_row_sample(n_samples, params, team.size)
         if params.subsample < 1.0:
-            rows.keys[:] = row_keys(matrix, y, derivatives.weight)
+            rows.keys[:] = row_keys(matrix, y.astype(np.float64), derivatives.weight)
         columns = allocate_column_sample(rules, team.size)
-        n_outputs, n_tree_outputs = len(raw_score), params.n_tree_outputs(len(raw_score))
-        self._workspace = allocate_workspace(matrix, params, n_tree_outputs, team.size)
         self._turns_per_round = params.num_parallel_tree
         self._trees_per_turn = n_outputs // n_tree_outputs
         capacity = len(self._workspace.tree.nodes)
@@ -270,7 +289,8 @@ class Rounds:
         compiled = compile_loss(loss, team.size)
         self._loss = loss  # as long as it lives, its code does
         self._state = RoundState(
-            *(matrix, compiled, y, raw_score, derivatives, scratch, *seeds, rows, columns, renewal)
+            *(matrix, compiled, targets_of(y), raw_score, derivatives, scratch, *seeds),
+            *(rows, columns, renewal),
         )
         worth = _VALUES_PER_CALL // (matrix.rows.size * n_outputs)
         n_words = -(-int(matrix.n_levels.max()) // 64)
@@ -316,16 +336,16 @@ class Rounds:
         """Ask a loss that is not compiled for the derivatives of the next round."""
         state = self._state
         if state.loss.is_compiled == 1:
-            check_hessians(self._loss, state.y, state.raw_score)
+            check_hessians(self._loss, self._y, state.raw_score)
             return
         derivatives = (state.derivatives.gradient, state.derivatives.hessian)
-        ask_derivatives(self._loss, state.y, state.raw_score, self._weight, derivatives)
+        ask_derivatives(self._loss, self._y, state.raw_score, self._weight, derivatives)
 
     def _take_turns(self, start: int, stop: int, params: TreeParams) -> Trees:
         state, grown = self._state, self.grown
         self._team.run(boost_rounds, (start, stop), state, params, self._workspace, grown)
         if (state.loss.faults != NO_FAULT).any():
-            explain_fault(self._loss, state.y, state.raw_score)
+            explain_fault(self._loss, self._y, state.raw_score)
         n_trees = (stop - start) * self._trees_per_turn
         starts = grown.starts[: n_trees + 1].copy()
         trees = Trees(

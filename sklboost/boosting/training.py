@@ -44,7 +44,7 @@ class Problem(NamedTuple):
     matrix : TrainingBins
     cuts : BinCuts
         How values became its bins.
-    y : ndarray of float64, shape (n_targets, n_samples)
+    y : ndarray of float64, or for codes of classes uint8; shape (n_targets, n_samples)
     weight : ndarray of float64, shape (n_samples,) or (0,)
         Positive; empty: all 1.
     raw_score : ndarray of float64, shape (n_outputs, n_samples)
@@ -183,7 +183,8 @@ class Training:
     def training_loss(self) -> float:
         """Compute the mean loss of the training rows."""
         problem = self._problem
-        return problem.loss.value(problem.y, problem.raw_score, problem.weight)
+        y = problem.y.astype(np.float64, copy=False)
+        return problem.loss.value(y, problem.raw_score, problem.weight)
 
     def snapshot(self) -> Any:
         """Make a fitted estimator as if training had ended after the last finished round."""

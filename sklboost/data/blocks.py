@@ -10,12 +10,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sklboost.data.batched_table import BatchedTable
 from sklboost.data.raw import RawMatrix, raw_matrix
 from sklboost.data.sparse_table import SparseTable
 from sklboost.data.table import Table
 
 # What values are read from.
-Values = np.ndarray | Table | SparseTable
+Values = np.ndarray | Table | BatchedTable | SparseTable
 
 
 def value_blocks(X: Values) -> Iterator[tuple[slice, RawMatrix]]:
@@ -32,7 +33,7 @@ def value_column(X: np.ndarray | Table, feature: int) -> np.ndarray:
     return X[:, feature] if isinstance(X, np.ndarray) else X.column(feature)
 
 
-def value_array(X: Values) -> np.ndarray:
+def value_array(X: np.ndarray | Table) -> np.ndarray:
     """Give all values as one array: of anything but an array a copy, as large as floats are."""
     return X if isinstance(X, np.ndarray) else X.values()
 

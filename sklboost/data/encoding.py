@@ -122,6 +122,8 @@ def fit_encoding(
     if kind == "time":
         times, absent, unit = carrier.times(column)
         return Encoding("time", unit, _ranks(times, absent, weight))
+    if carrier.is_exact(column):
+        return Encoding()
     values, absent = carrier.numbers(column)
     return Encoding(ranks=_ranks(values, _all_missing(values, absent, missing), weight))
 

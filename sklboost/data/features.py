@@ -15,7 +15,7 @@ import numpy as np
 from sklboost.compiling import kernel
 from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.data.binning import bin_matrix, lay_out_cells
-from sklboost.data.blocks import Values, value_blocks
+from sklboost.data.blocks import value_blocks
 from sklboost.data.raw import RawMatrix, raw_matrix
 from sklboost.data.sparse_binning import bin_sparse
 from sklboost.data.sparse_table import SparseTable, join_sparse
@@ -24,7 +24,7 @@ from sklboost.parallel import ThreadTeam, share
 from sklboost.structs import BinCuts, TrainingBins
 
 # What fits and predictions take.
-Features = Values | BinnedMatrix
+Features = np.ndarray | Table | BinnedMatrix
 
 # Rows are transposed in blocks that stay in the first-level cache.
 _BLOCK_ROWS = 256

@@ -5,13 +5,14 @@ from typing import Any
 import numpy as np
 
 from sklboost.data.binned_matrix import BinnedMatrix, describe_binning
-from sklboost.data.binning import VALUES_PER_THREAD, apply_cuts, missing_features
+from sklboost.data.binning import VALUES_PER_THREAD, bin_rows, missing_features
+from sklboost.data.blocks import Values
 from sklboost.data.cuts import find_cuts
 from sklboost.data.frames.carrier import Carrier
 from sklboost.data.sparse_cuts import find_sparse_cuts
 from sklboost.data.sparse_table import SparseTable
 from sklboost.estimators.check_features import named_features
-from sklboost.estimators.feature_tables import FeatureSettings, fit_table, shape_of
+from sklboost.estimators.feature_tables import Encodings, FeatureSettings, fit_table, shape_of
 from sklboost.estimators.parameters.about import check_parameters
 from sklboost.estimators.parameters.features import FeatureParameters
 from sklboost.estimators.parameters.training import TrainingParameters
@@ -66,9 +67,12 @@ def bin_features(
     See Also
     --------
     XGBClassifierLite, XGBRegressorLite : Take the result as `X`.
+    bin_parquet : Does the same with Parquet files, which need not fit into memory.
 
     Notes
     -----
+    A memory map (``numpy.load(path, mmap_mode="r")``) is not copied: only the bins are in memory.
+
     The cut points are chosen from all rows of `X`. In cross-validation they have therefore seen the
     features, never the targets, of the rows that a fold holds out. If that is too much, bin the
     training rows of each fold alone: pass the raw values.
@@ -104,19 +108,29 @@ def bin_features(
         learnt_from = row_weights(1.0 if sample_weight is None else sample_weight, rows)
         X, encodings = fit_table(source, settings, learnt_from, None)
     check_is_small(X, max_bin)
-    if sample_weight is None:
-        counted, weight = X, np.empty(0)
-    else:
-        weight = row_weights(sample_weight, X)
-        kept = weight > 0.0
+    weight = np.empty(0) if sample_weight is None else row_weights(sample_weight, X)
+    return bin_checked(X, weight, n_jobs, max_bin, feature_names, encodings, missing)
+
+
+def bin_checked(
+    X: Values,
+    weight: np.ndarray,
+    n_jobs: int | None,
+    max_bin: int,
+    feature_names: np.ndarray | None,
+    encodings: Encodings,
+    missing: float,
+) -> BinnedMatrix:
+    """Bin checked values; weights, of shape (n_samples,) or (0,), decide on the cuts."""
+    counted = X
+    if len(weight) > 0 and not (weight > 0.0).all():
         # fit leaves rows of weight 0 out; here they need bins, but have no say in the cuts
-        counted, weight = (X, weight) if kept.all() else (X[kept], weight[kept])
+        counted, weight = X[weight > 0.0], weight[weight > 0.0]
     with ThreadTeam(n_threads_for(n_jobs, X.size, VALUES_PER_THREAD)) as team:
         find = find_sparse_cuts if isinstance(X, SparseTable) else find_cuts
         cuts, has_missing = find(team, counted, weight, max_bin)
         if counted is not X:
             has_missing = missing_features(team, X)
-        bins = apply_cuts(team, X, cuts, has_missing).rows
+        bins = bin_rows(team, X, cuts, has_missing)
     described = (max_bin, feature_names, encodings, missing)
-    binning = describe_binning(cuts, has_missing, *described)
-    return BinnedMatrix(bins, binning)
+    return BinnedMatrix(bins, describe_binning(cuts, has_missing, *described))

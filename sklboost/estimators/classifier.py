@@ -24,6 +24,8 @@ from sklboost.estimators.start_scores import check_prior
 from sklboost.losses.base import Loss, by_rows
 from sklboost.losses.registry import make_loss
 
+_CLASSES_OF_A_BYTE = 256
+
 
 @documented
 class XGBClassifierLite(ClassifierMixin, ClassifierParameters, BaseBooster):
@@ -129,7 +131,8 @@ class XGBClassifierLite(ClassifierMixin, ClassifierParameters, BaseBooster):
             return read_indicator(y, name), weight
         check_columns(y, 1, name)
         codes = class_codes(self.classes_, y, name)
-        return codes.astype(np.float64), multiply_weights(weight, self._multipliers, codes)
+        dtype = np.uint8 if len(self.classes_) <= _CLASSES_OF_A_BYTE else np.float64
+        return codes.astype(dtype), multiply_weights(weight, self._multipliers, codes)
 
     @property
     def _is_shifted(self) -> bool:

@@ -86,17 +86,24 @@ def fit_table(
     TypeError, ValueError
         For columns that can be no features; for categories where there are to be none.
     """
-    names = feature_names(source.names, source.n_columns)
-    declared = read_categories(settings.categorical_features, names)
     if encodings is None or len(encodings) != source.n_columns:  # of another model: an error soon
-        check_kinds(source, declared)
-        _check_categories(source, declared, settings)
-        encodings = tuple(
-            fit_encoding(source, i, weight, settings.missing, i in declared)
-            for i in range(source.n_columns)
-        )
+        encodings = fit_encodings(source, settings, weight)
     table = encoded_table(source, range(source.n_columns), settings, encodings, "X")
     return table, unless_plain(encodings)
+
+
+def fit_encodings(
+    source: Carrier, settings: FeatureSettings, weight: np.ndarray
+) -> tuple[Encoding, ...]:
+    """Learn by what the values of each column become numbers, as :func:`fit_table` does."""
+    names = feature_names(source.names, source.n_columns)
+    declared = read_categories(settings.categorical_features, names)
+    check_kinds(source, declared)
+    _check_categories(source, declared, settings)
+    return tuple(
+        fit_encoding(source, i, weight, settings.missing, i in declared)
+        for i in range(source.n_columns)
+    )
 
 
 def encoded_table(

@@ -31,6 +31,7 @@ from sklboost.estimators.reading import FitTask, Rows, read_task
 from sklboost.estimators.report import describe_fit
 from sklboost.estimators.start_scores import raw_base_score
 from sklboost.losses.asking import FaultyRowError
+from sklboost.losses.base import Loss
 from sklboost.metrics.base import RoundMetric
 from sklboost.parallel import ThreadTeam, n_threads_for
 from sklboost.structs import BinCuts, TrainingBins, Trees
@@ -206,7 +207,7 @@ def _train(
     raw_score = _raw_scores(rows, start, task.continued)
     step = min(params.max_delta_step, task.loss.largest_step)
     params = params._replace(max_delta_step=float(step))
-    learnt_from = (rows.targets, rows.weight, raw_score)
+    learnt_from = (_learnt_targets(rows, task.loss), rows.weight, raw_score)
     problem = Problem(
         *(*binned, *learnt_from, task.loss, params, task.rules, *task.seeds),
         X=rows.X,
@@ -219,6 +220,13 @@ def _train(
         fault.where = rows.words_for(fault.row)
         raise
     return training
+
+
+def _learnt_targets(rows: Rows, loss: Loss) -> np.ndarray:
+    """Give the targets: codes of classes a byte each, or float64; copies where a user sees them."""
+    if loss.block is None or loss.row_derivatives is not None:
+        return np.array(rows.targets)
+    return rows.y[np.newaxis] if rows.y.dtype == np.uint8 else rows.targets
 
 
 def _plan(
@@ -236,7 +244,13 @@ def _plan(
         return fitted
 
     validation = [
-        ValidationSet(name, own.X, own.y, own.weight, _raw_scores(own, start, task.continued))
+        ValidationSet(
+            name,
+            own.X,
+            own.y.astype(np.float64),  # a copy: users' metrics are given it
+            own.weight,
+            _raw_scores(own, start, task.continued),
+        )
         for name, own in zip(task.names, task.validation, strict=True)
     ]
     return Plan(

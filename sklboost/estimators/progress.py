@@ -1,4 +1,4 @@
-"""What `verbose` shows while a model trains.
+"""What `verbose` shows while a model trains, or while files are read.
 
 In: `verbose`. Out: the callback that shows so much. The one idea: what a user asked for is seen
 whether or not logging is configured, and no setting of logging is touched for it.
@@ -16,6 +16,8 @@ _LOGGER = logging.getLogger("sklboost")
 # Seconds between two looks of the bar, and between two lines of text.
 _BAR_INTERVAL = 0.1
 _LINE_INTERVAL = 1.0
+# Seconds after which reading is worth showing.
+_READING_IS_LONG = 2.0
 # What is shown may need a pass over all rows; it may take one part in so many of the time.
 _REST_AFTER_SHOWING = 50
 
@@ -49,7 +51,7 @@ class Progress(TrainingCallback):
         """Open the bar, if there is one."""
         self._shown = training.first_round
         self._latest = (self._shown, {})
-        self._bar = _open_bar(training)
+        self._bar = _open_bar(training.n_estimators, training.first_round, "round")
         self._due = monotonic() + self._interval
 
     def after_iteration(self, training: TrainingState, epoch: int, evals_log: EvalsLog) -> bool:
@@ -101,6 +103,45 @@ class Progress(TrainingCallback):
         self._shown = n_rounds
 
 
+class ReadingProgress:
+    """Shows how many rows have been read, if it takes long; ends as a context manager.
+
+    Parameters
+    ----------
+    n_rows : int
+        That are to be read in all.
+    verbose : int
+        0: nothing is shown.
+    """
+
+    def __init__(self, n_rows: int, verbose: int):
+        self._n_rows, self._n_read, self._n_shown = n_rows, 0, 0
+        self._is_shown = verbose > 0
+        self._bar: Any = None
+        self._due = monotonic() + _READING_IS_LONG
+
+    def __enter__(self) -> "ReadingProgress":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def advance(self, n_rows: int) -> None:
+        """Add so many rows; show them if it is time to."""
+        self._n_read += n_rows
+        if not self._is_shown or monotonic() < self._due:
+            return
+        if self._n_shown == 0:
+            self._bar = _open_bar(self._n_rows, 0, "row")
+        if self._bar is None:
+            _log(f"{self._n_read:,} of {self._n_rows:,} rows read")
+        else:
+            self._bar.update(self._n_read - self._n_shown)
+        self._n_shown = self._n_read
+        self._due = monotonic() + (_LINE_INTERVAL if self._bar is None else _BAR_INTERVAL)
+
+
 class RoundLines(TrainingCallback):
     """Writes a line with all metrics after every round."""
 
@@ -115,7 +156,7 @@ class RoundLines(TrainingCallback):
         return False
 
 
-def _open_bar(training: TrainingState) -> Any:
+def _open_bar(total: int, initial: int, unit: str) -> Any:
     """Give a bar of tqdm, or None where it is not installed."""
     try:
         from tqdm.auto import tqdm
@@ -126,9 +167,10 @@ def _open_bar(training: TrainingState) -> Any:
         monitor_interval = 0  # no thread that looks after bars without news: it would stay
 
     return Bar(
-        total=training.n_estimators,
-        initial=training.first_round,
-        unit="round",
+        total=total,
+        initial=initial,
+        unit=unit,
+        unit_scale=unit == "row",
         mininterval=0,  # when to show is decided here
         miniters=1,
     )

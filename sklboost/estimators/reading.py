@@ -41,15 +41,15 @@ class Rows(NamedTuple):
     Attributes
     ----------
     X : ndarray of float32 or float64, Table or BinnedMatrix; shape (n_samples, n_features)
-    y : ndarray of float64, shape (n_samples,) or (n_samples, n_targets)
-        As the loss has it; NaN of several targets: not known.
+    y : ndarray of float64 or uint8, shape (n_samples,) or (n_samples, n_targets)
+        As the loss has it; NaN of several targets: not known. Numbers of up to 256 classes: uint8.
     weight : ndarray of float64, shape (n_samples,) or (0,)
         Positive, weights of classes included; empty: all 1.
     margin : ndarray of float64, shape (n_samples, n_outputs) or (0, n_outputs)
         The user's raw scores before the first tree. Empty: the model's own.
     numbers : ndarray of int, shape (n_samples,) or (0,)
         Of the rows in the user's `X`; in the validation data, -1 is its first row, -2 its second.
-        Empty: not known.
+        Empty: 0, 1, 2, ...
     """
 
     X: Features
@@ -60,14 +60,19 @@ class Rows(NamedTuple):
 
     @property
     def targets(self) -> np.ndarray:
-        """Targets as losses take them, shape (n_targets, n_samples)."""
-        return np.ascontiguousarray(self.y.reshape(len(self.y), -1).T)
+        """Targets as losses take them, float64, shape (n_targets, n_samples)."""
+        return np.ascontiguousarray(self.y.reshape(len(self.y), -1).T, dtype=np.float64)
+
+    @property
+    def known_numbers(self) -> np.ndarray:
+        """The numbers of the rows, written out."""
+        return self.numbers if len(self.numbers) else np.arange(len(self.y))
 
     def take(self, chosen: np.ndarray) -> "Rows":
         """Choose rows by a mask; an empty one chooses all."""
         if chosen.all():
             return self
-        X, *others = self
+        X, *others = self._replace(numbers=self.known_numbers)
         return Rows(X[chosen], *(own[chosen] if len(own) else own for own in others))
 
     def join(self, other: "Rows") -> "Rows":
@@ -79,8 +84,8 @@ class Rows(NamedTuple):
             )
         y = np.concatenate([self.y, other.y])
         margin = np.concatenate([self.margin, other.margin])
-        X = join_rows(self.X, other.X)
-        return Rows(X, y, weight, margin, np.concatenate([self.numbers, ~other.numbers]))
+        numbers = np.concatenate([self.known_numbers, ~other.known_numbers])
+        return Rows(join_rows(self.X, other.X), y, weight, margin, numbers)
 
     def repeat(self) -> "Rows":
         """Repeat each row as often as its weight says, if that is whole and the sum is small.
@@ -93,14 +98,12 @@ class Rows(NamedTuple):
             return self
         rows = np.repeat(np.arange(len(weight)), weight.astype(np.intp))
         margin = self.margin[rows] if len(self.margin) else self.margin
-        numbers = self.numbers[rows] if len(self.numbers) else self.numbers
+        numbers = self.known_numbers[rows]
         return Rows(self.X[rows], self.y[rows], np.empty(0), margin, numbers)
 
     def words_for(self, row: int) -> str:
         """Name a row as the user knows it."""
-        if len(self.numbers) == 0:
-            return f"row {row} of those trained on"
-        number = int(self.numbers[row])
+        number = int(self.numbers[row]) if len(self.numbers) else row
         return f"row {number} of X" if number >= 0 else f"row {~number} of the validation data"
 
 

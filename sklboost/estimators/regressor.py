@@ -71,7 +71,8 @@ class XGBRegressorLite(RegressorMixin, BaseBooster):
         self, y: np.ndarray, weight: np.ndarray, name: str
     ) -> tuple[np.ndarray, np.ndarray]:
         check_columns(y, self._n_targets, name)
-        target = y.astype(np.float64)
+        # the user's memory where it can be: kernels are compiled for targets that can be written
+        target = np.require(y, np.float64, ["A", "W"])
         check_target_range(target, name)
         return target, weight
 

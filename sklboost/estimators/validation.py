@@ -45,6 +45,10 @@ _SMALLEST_SPREAD = 1e-30
 _WEIGHT_RANGE = (1e-100, 1e100)
 
 
+# Numbers of rows, where they are those of the user's.
+_ALL = np.empty(0, dtype=np.intp)
+
+
 class CheckedData(NamedTuple):
     """Rows of positive weight, and of known targets, only.
 
@@ -59,8 +63,8 @@ class CheckedData(NamedTuple):
         Empty: not given.
     groups : ndarray, shape (n_samples,) or (0,)
         Empty: not given.
-    numbers : ndarray of int, shape (n_samples,)
-        Of the rows in the user's data.
+    numbers : ndarray of int, shape (n_samples,) or (0,)
+        Of the rows in the user's data. Empty: 0, 1, 2, ...
     """
 
     X: Features
@@ -109,7 +113,7 @@ def training_data(
             "rows of X"
         )
     margin = base_margins(given.base_margin, X, "")
-    data = CheckedData(X, y, np.empty(0), margin, groups, np.arange(len(X)))
+    data = CheckedData(X, y, np.empty(0), margin, groups, _ALL)
     data = _used(data, given.sample_weight, "sample_weight")
     check_known(data.y, "every row of positive weight: leave this target out")
     return data
@@ -169,7 +173,7 @@ def validation_data(estimator: BaseEstimator, given: GivenSet, *, numeric: bool)
     if len(y) != len(X):
         raise ValueError(f"{name} has {len(X)} rows, but its y has {len(y)}: pass one for each")
     margin = base_margins(given.base_margin, X, f" of {name}")
-    data = CheckedData(X, y, np.empty(0), margin, np.empty(0), np.arange(len(X)))
+    data = CheckedData(X, y, np.empty(0), margin, np.empty(0), _ALL)
     data = _used(data, given.sample_weight, f"sample_weight of {name}")
     if len(data.y) == 0:
         raise ValueError(f"y of {name} is NaN, not known, in every row of positive weight")
@@ -184,7 +188,7 @@ def _used(data: CheckedData, sample_weight: Any, name: str) -> CheckedData:
         kept &= data.weight > 0.0
     if kept.all():
         return data
-    X, *others = data
+    X, *others = data._replace(numbers=np.arange(len(data.y)))
     return CheckedData(X[kept], *(own[kept] if len(own) > 0 else own for own in others))
 
 

@@ -13,6 +13,8 @@ from sklboost.losses.links import predictions_of, raw_score_of
 
 # Losses of several outputs go through the rows in blocks that stay in the first-level cache.
 BLOCK_ROWS = 256
+# Values that are added up at a time: what is computed on the way stays small beside many rows.
+_SUMMED_AT_ONCE = 2**16
 
 
 class Loss:
@@ -249,12 +251,17 @@ def exact_sum(values: np.ndarray) -> float:
     The step is 2^-61 of a bound on the sum, the largest value times their number: a value as large
     as the largest keeps 52 bits of 500 values and 41 bits of a million.
     """
-    largest = float(np.abs(values).max(initial=0.0))
+    if len(values) == 0:
+        return 0.0
+    largest = max(float(values.max()), -float(values.min()))
     if largest == 0.0:
         return 0.0
     _, exponent = np.frexp(largest * len(values))
-    shift = 61 - int(exponent)
-    return float(np.ldexp(float(np.rint(np.ldexp(values, shift)).astype(np.int64).sum()), -shift))
+    shift, total = 61 - int(exponent), 0
+    for first in range(0, len(values), _SUMMED_AT_ONCE):
+        some = np.ldexp(values[first : first + _SUMMED_AT_ONCE], shift)
+        total += int(np.rint(some).astype(np.int64).sum())
+    return float(np.ldexp(float(total), -shift))
 
 
 def weighted_mean(values: np.ndarray, weight: np.ndarray) -> float:

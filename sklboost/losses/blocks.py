@@ -45,7 +45,7 @@ def gradient_block(formula: Callable, name: str | None, *, is_checked: bool = Fa
         for output in range(raw_score.shape[0]):
             # slices, so that the compiler sees that no index is negative and makes vectors of
             # the loop
-            target = y[output % y.shape[0], rows[0] : rows[1]]
+            target = y[output % y.shape[0], rows[0] - rows[2] : rows[1] - rows[2]]
             score = raw_score[output, rows[0] : rows[1]]
             own_gradient = gradient[output, rows[0] : rows[1]]
             own_hessian = hessian[output, rows[0] : rows[1]]

@@ -4,9 +4,10 @@ In: where the loss's code is, targets and raw scores. Out: gradient and hessian 
 weighted.
 
 The one idea: the rounds do not know the loss they are compiled with. They call its *block*, a
-kernel ``block(rows, y, raw_score, parameters, gradient, hessian, scratch)`` that fills both for the
-rows ``[start, stop)``, by its address. It gives the number of the first row whose derivatives no
-tree can be grown on, or -1. So the rounds are compiled once for all losses, each loss apart, and a
+kernel ``block(rows, y, raw_score, parameters, gradient, hessian, scratch)``, by its address. It
+fills both for the rows ``[start, stop)``, of ``rows = (start, stop, first)``; `first` is the row
+that `y` begins with. It gives the number of the first row whose derivatives no tree can be grown
+on, or -1. So the rounds are compiled once for all losses, each loss apart, and a
 loss that a user has written in numba runs like one of ours.
 """
 
@@ -44,6 +45,28 @@ class CompiledLoss(NamedTuple):
     faulty_turn: np.ndarray
 
 
+class Targets(NamedTuple):
+    """The targets of the rows, in one of two forms; the other is empty.
+
+    Attributes
+    ----------
+    values : ndarray of float64, shape (n_targets, n_samples) or (1, 0)
+    codes : ndarray of uint8, shape (n_samples,) or (0,)
+        Numbers of classes. They become float64 for a block of rows at a time, since eight bytes a
+        row are as much as all the raw scores.
+    """
+
+    values: np.ndarray
+    codes: np.ndarray
+
+
+def targets_of(y: np.ndarray) -> Targets:
+    """Give targets of shape (n_targets, n_samples), float64 or, one a row, uint8, for a kernel."""
+    if y.dtype == np.uint8:
+        return Targets(np.empty((1, 0)), y[0])
+    return Targets(y, np.empty(0, dtype=np.uint8))
+
+
 def compile_loss(loss: Loss, n_threads: int) -> CompiledLoss:
     """Compile the block of a loss, if it has one."""
     address = 0 if loss.block is None else address_of(loss.block, LOSS_TYPES)
@@ -55,32 +78,42 @@ def compile_loss(loss: Loss, n_threads: int) -> CompiledLoss:
 
 
 def allocate_scratch(n_threads: int) -> np.ndarray:
-    """Make the scratch of :func:`fill_gradients`: two numbers for each row of a block."""
-    return np.empty((n_threads, 2, BLOCK_ROWS))
+    """Make the scratch of :func:`fill_gradients`: three numbers for each row of a block."""
+    return np.empty((n_threads, 3, BLOCK_ROWS))
 
 
 @kernel
-def fill_gradients(team, loss, y, raw_score, gradient, hessian, scratch):
+def fill_gradients(team, loss, targets, raw_score, gradient, hessian, scratch):
     """Fill gradient and hessian of this member's share of the rows.
 
     Parameters
     ----------
     team : Team
     loss : CompiledLoss
-    y : ndarray of float64, shape (n_targets, n_samples)
+    targets : Targets
     raw_score : ndarray of float64, shape (n_outputs, n_samples)
     gradient, hessian : ndarray of float32, shape (n_outputs, n_samples)
         Filled.
     scratch : ndarray of float64
         From :func:`allocate_scratch`.
     """
-    start, stop = share(team, y.shape[1])
-    rows = (np.int64(start), np.int64(stop))
-    fault = call_loss(
-        loss.address, rows, y, raw_score, loss.parameters, gradient, hessian, scratch[team.rank]
-    )
-    if fault != NO_FAULT:
-        loss.faults[team.rank] = fault
+    start, stop = share(team, raw_score.shape[1])
+    codes, y, own_scratch = targets.codes, targets.values, scratch[team.rank]
+    n_at_once = BLOCK_ROWS if len(codes) > 0 else max(stop - start, 1)
+    for begin in range(start, stop, n_at_once):
+        end, first = min(begin + n_at_once, stop), 0
+        if len(codes) > 0:
+            # the third row of the scratch; blocks use the others
+            y, first = own_scratch[2:], begin
+            for row in range(begin, end):
+                y[0, row - begin] = codes[row]
+        rows = (np.int64(begin), np.int64(end), np.int64(first))
+        parameters = loss.parameters
+        fault = call_loss(
+            loss.address, rows, y, raw_score, parameters, gradient, hessian, own_scratch
+        )
+        if fault != NO_FAULT and loss.faults[team.rank] == NO_FAULT:
+            loss.faults[team.rank] = fault
 
 
 @kernel

@@ -62,7 +62,7 @@ class RowLoss(Loss):
     def gradients(self, y: np.ndarray, raw_score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Give gradient and hessian of each output."""
         gradient, hessian = np.empty((2, *raw_score.shape))
-        rows, scratch = (0, raw_score.shape[1]), np.empty((0, 0))
+        rows, scratch = (0, raw_score.shape[1], 0), np.empty((0, 0))
         targets = np.atleast_2d(y)
         self.block(rows, targets, raw_score, self.parameters, gradient, hessian, scratch)
         return gradient, hessian

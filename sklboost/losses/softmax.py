@@ -25,18 +25,19 @@ def softmax_block(rows, y, raw_score, parameters, gradient, hessian, scratch):
     vector instructions.
     """
     for first in range(rows[0], rows[1], BLOCK_ROWS):
-        some = (first, min(first + BLOCK_ROWS, rows[1]))
-        _softmax_rows(some, y[0], raw_score, gradient, hessian, scratch)
+        last = min(first + BLOCK_ROWS, rows[1])
+        targets = y[0, first - rows[2] : last - rows[2]]
+        _softmax_rows((first, last), targets, raw_score, gradient, hessian, scratch)
     return NO_FAULT
 
 
 @kernel
-def _softmax_rows(rows, y, raw_score, gradient, hessian, scratch):
+def _softmax_rows(rows, targets, raw_score, gradient, hessian, scratch):
     """Do the rows ``[start, stop)``; `scratch` holds their largest raw score and sum of terms."""
     first, last = rows
     n_outputs = raw_score.shape[0]
     factor = n_outputs / (n_outputs - 1.0)
-    targets, largest, total = y[first:last], scratch[0, : last - first], scratch[1, : last - first]
+    largest, total = scratch[0, : last - first], scratch[1, : last - first]
     largest[:] = -np.inf
     total[:] = 0.0
     for output in range(n_outputs):
@@ -72,7 +73,7 @@ class Softmax(ClassLoss):
     def gradients(self, y: np.ndarray, raw_score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Give gradient and hessian of each output."""
         gradient, hessian = np.empty((2, *raw_score.shape))
-        rows, scratch = (0, raw_score.shape[1]), np.empty((2, BLOCK_ROWS))
+        rows, scratch = (0, raw_score.shape[1], 0), np.empty((2, BLOCK_ROWS))
         targets = np.atleast_2d(y)
         self.block(rows, targets, raw_score, self.parameters, gradient, hessian, scratch)
         return gradient, hessian

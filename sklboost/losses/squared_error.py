@@ -34,5 +34,8 @@ def known_means(y: np.ndarray, weight: np.ndarray) -> np.ndarray:
     means = []
     for target in np.atleast_2d(y):
         is_known = ~np.isnan(target)
-        means.append(weighted_mean(target[is_known], weight[is_known] if len(weight) else weight))
+        own = (target, weight)
+        if not is_known.all():
+            own = (target[is_known], weight[is_known] if len(weight) else weight)
+        means.append(weighted_mean(*own))
     return np.array(means)

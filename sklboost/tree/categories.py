@@ -6,9 +6,12 @@ levels that the chosen split sends left.
 
 The one idea: of all divisions of the levels into two sets the best one divides them in the order of
 their leaf weights, so they are sorted by ``G / (H + cat_smooth)`` and then scanned as numbers are
-(Fisher 1958, "On Grouping for Maximum Homogeneity"; Breiman et al. 1984, section 4.2). With few
-rows a level's weight is noise, which `cat_smooth` draws towards 0, the node's own. Missing values
-are one more level, which the scan tries on both sides of every place.
+(Fisher 1958, "On Grouping for Maximum Homogeneity"; Breiman et al. 1984, section 4.2). Missing
+values are one more level, which the scan tries on both sides of every place.
+
+With few rows the weight of a level is noise, and the order that suits the noise of many of them
+looks like a large gain. So levels whose H is less than `cat_smooth` are one in the scan: they have
+a common weight, and no place lies between them. (LightGBM leaves them out, on the right.)
 
 A feature of few levels is split one level against the others instead: place p + 1 is for the level
 that is p-th, and place 0 for missing values alone.
@@ -65,9 +68,10 @@ def sort_levels(keys, bins):
 
 @kernel
 def fill_keys(search, numbers, n_lanes, output, bins, keys):
-    """Fill ``keys`` with ``G / (H + cat_smooth)`` of each level; return how much these differ.
+    """Fill `keys` with ``G / (H + cat_smooth)`` of each level, and then of the rare ones together.
 
-    That is the sum of ``G^2 / (H + cat_smooth)``: the similarity of all levels apart.
+    These have all that last key; without any it is NaN. Return how much levels differ: the sum of
+    ``G^2 / (H + cat_smooth)``, the similarity of all of them apart.
 
     Parameters
     ----------
@@ -75,21 +79,34 @@ def fill_keys(search, numbers, n_lanes, output, bins, keys):
     numbers : ndarray of int64, shape (n_bins * n_lanes,)
         The feature's part of the output's histogram.
     n_lanes, output : int
-    bins : ndarray of int64
-    keys : ndarray of float64
+    bins : ndarray of int64, shape (n_occupied,)
+    keys : ndarray of float64, shape (at least n_occupied + 1,)
         Filled.
     """
-    steps, spread = steps_of(search.steps, output), 0.0
+    steps, least = steps_of(search.steps, output), search.params.cat_smooth
+    spread, rare_gradient, rare_hessian = 0.0, 0.0, 0.0
     for position in range(len(bins)):
         gradient, hessian = unpack(numbers[bins[position] * n_lanes + output % n_lanes], steps)
-        keys[position] = gradient / (hessian + search.params.cat_smooth)
-        spread += keys[position] * gradient
+        keys[position] = np.nan
+        if hessian < least:
+            rare_gradient += gradient
+            rare_hessian += hessian
+        else:
+            keys[position] = gradient / (hessian + least)
+            spread += keys[position] * gradient
+    keys[len(bins)] = np.nan
+    if rare_hessian > 0.0:
+        keys[len(bins)] = rare_gradient / (rare_hessian + least)
+        spread += keys[len(bins)] * rare_gradient
+    for position in range(len(bins)):
+        if np.isnan(keys[position]):
+            keys[position] = keys[len(bins)]
     return spread
 
 
 @kernel
 def sort_by_weight(search, histogram, cells, bins, keys):
-    """Sort levels by ``G / (H + cat_smooth)``; `keys` is scratch.
+    """Sort levels by their keys, which are filled, too.
 
     In a tree of several outputs, the one in which the levels differ most has the say.
     """
@@ -137,36 +154,64 @@ def order_levels(search, feature, histogram, cells, bins, scratch):
     bins : ndarray of int64, shape (n_occupied,)
         The occupied ones. Modified.
     scratch : SearchScratch
-        ``sums[0]``, the sums before each of them, is modified; ``gains`` is scratch here.
+        ``sums[0]``, the sums before each of them, is modified; ``keys`` is filled.
     """
     sums = scratch.sums[0]
     if is_one_hot(search, feature):
         total = sum_cells(search.matrix, histogram, 0, cells[0], cells[1])
         set_apart(sums, len(bins), total)
         return len(bins) + 1
-    sort_by_weight(search, histogram, cells, bins, scratch.gains[0])
+    sort_by_weight(search, histogram, cells, bins, scratch.keys)
     n_lanes = histogram.shape[1] // search.matrix.cell_starts[-1]
     list_sums(histogram[0, cells[0] * n_lanes : cells[1] * n_lanes], n_lanes, 0, bins, sums)
     return len(bins)
 
 
 @kernel
-def forbid_long_lists(places, most_listed, gains):
-    """Set the gains of places that have too many levels on both sides to be listed to -inf.
+def forbid_places(search, places, keys, gains):
+    """Set the gains to -inf of places where levels cannot be divided.
 
-    `places` are the first one, which has ``gains[0]``, and the one after the last of the feature.
+    That is between levels of one weight, so among the rare ones, and where there would be too many
+    levels on both sides to list those of one.
+
+    Parameters
+    ----------
+    search : Search
+    places : tuple of int
+        The first one, which has ``gains[0]``, and the number of levels.
+    keys : ndarray of float64
+        In the order of the scan.
+    gains : ndarray of float64
+        Modified.
     """
-    first, n_levels = places
-    for place in range(max(first, most_listed + 1), n_levels - most_listed):
-        gains[place - first] = -np.inf
+    (first, n_levels), most_listed = places, search.params.max_cat_threshold
+    for place in range(max(first, 1), n_levels):
+        is_long = min(place, n_levels - place) > most_listed
+        if is_long or keys[place] == keys[place - 1]:
+            gains[place - first] = -np.inf
 
 
 @kernel
-def list_left_levels(split, place, one_hot, bins, total, levels):
+def lists_right(place, n_levels, keys, most_listed):
+    """Tell whether a split lists the levels on the right of a place, rather than on its left.
+
+    The side without the rare levels, or without such the shorter one, if it is not too long.
+    """
+    rare = keys[n_levels]
+    if np.isnan(rare):
+        return 2 * place > n_levels
+    # sorted, so the rare levels are on the left if they come before the last one there
+    rare_on_left = place > 0 and rare <= keys[max(place - 1, 0)]
+    n_listed = n_levels - place if rare_on_left else place
+    return rare_on_left == (n_listed <= most_listed)
+
+
+@kernel
+def list_left_levels(split, place, one_hot, bins, totals, scratch):
     """Make a scan's split at `place` one that lists the levels on its left.
 
-    The shorter list is written, so perhaps the sides change places. Levels that no row of the node
-    has are then on the side of the longer one. So are missing values, if the node has none.
+    Perhaps the sides change places for that. Levels that no row of the node has are then on the
+    side that is not listed. So are missing values, if the node has none.
 
     Parameters
     ----------
@@ -176,18 +221,18 @@ def list_left_levels(split, place, one_hot, bins, total, levels):
     one_hot : bool
     bins : ndarray of int64, shape (n_levels,)
         The levels that the node has, in the order of the scan.
-    total : tuple of int
+    totals : tuple of int
         Packed sums of the node's rows, and of those whose value is missing.
-    levels : ndarray of uint16
-        Filled from the front.
+    scratch : SearchScratch
+        ``levels[0]`` is filled from the front.
     """
-    first, stop = 0, place
+    first, stop, levels = 0, place, scratch.levels[0]
     if one_hot:
         first = max(place - 1, 0)
-    elif 2 * place > len(bins):
+    elif lists_right(place, len(bins), scratch.keys, len(levels)):
         first, stop = place, len(bins)
-        split.left_sum = total[0] - split.left_sum
-        split.default_left = 1 - split.default_left if total[1] != 0 else 0
+        split.left_sum = totals[0] - split.left_sum
+        split.default_left = 1 - split.default_left if totals[1] != 0 else 0
     split.n_listed = stop - first
     for position in range(first, stop):
         levels[position - first] = bins[position]

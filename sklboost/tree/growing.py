@@ -108,9 +108,10 @@ def grow_tree(team, matrix, derivatives, draws, params, workspace, scores):
     keys = draws.keys
     if params.subsample < 1.0:
         draw_rows(team, derivatives, keys.rows, params, draws.rows, workspace.partition)
-    else:
-        own_all_rows(team, workspace.partition)
     quantize(team, derivatives, keys.rounding, gradients)
+    if params.subsample == 1.0:
+        # only now: the lists may lie where the derivatives were
+        own_all_rows(team, workspace.partition)
     bundles = gradients.bundles
     search = Search(matrix, gradients.steps, params, draws.columns.rules)
     if team.rank == 0:

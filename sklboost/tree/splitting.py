@@ -25,7 +25,7 @@ from sklboost.hashing import hash_key, mix_bits
 from sklboost.parallel import barrier, next_task
 from sklboost.structs import FeatureRules, TrainingBins, TreeParams
 from sklboost.tree.categories import (
-    forbid_long_lists,
+    forbid_places,
     is_one_hot,
     list_left_levels,
     order_levels,
@@ -215,7 +215,7 @@ def describe_split(search, totals, feature, place, bins, scratch, best):
     best.n_listed = -1
     if search.matrix.n_levels[feature] > 0:
         one_hot = is_one_hot(search, feature)
-        list_left_levels(best, place, one_hot, bins, totals, scratch.levels[0])
+        list_left_levels(best, place, one_hot, bins, totals, scratch)
         return
     best.bin = bins[place]
     best.below = bins[place - 1] if place > 0 else -1
@@ -249,10 +249,9 @@ def scan_feature(search, node, histogram, feature, scratch, best):
         return
     bins, first_sums, gains = scratch.bins[:n_occupied], scratch.sums[0], scratch.gains
     first, last = np.int64(0), np.int64(n_occupied)  # the first place, one after the last
-    one_hot, most_listed = False, last
+    is_ordered = False
     if matrix.n_levels[feature] > 0:
-        one_hot = is_one_hot(search, feature)
-        most_listed = last if one_hot else search.params.max_cat_threshold
+        is_ordered = not is_one_hot(search, feature)
         last = order_levels(search, feature, histogram, (start, stop), bins, scratch)
     if search.params.extra_trees == 1:
         first = draw_place(feature, node, np.int64(missing == 0), last)
@@ -278,8 +277,8 @@ def scan_feature(search, node, histogram, feature, scratch, best):
             add_others(search, node, histogram, sign, missing_cell, (first, last), scratch)
         left_start, own_gains = missing * default_left, gains[default_left]
         compute_gains(search, node, sign, left_start, sums, scratch.others, own_gains)
-        if 2 * most_listed < n_occupied:
-            forbid_long_lists((first, n_occupied), most_listed, own_gains)
+        if is_ordered:
+            forbid_places(search, (first, n_occupied), scratch.keys, own_gains)
     best_gain, best_position, best_direction = best.gain, -1, 0
     for position in range(last - first):
         for default_left in range(n_directions):
@@ -322,6 +321,7 @@ def search_task(search, workspace, columns, task, rank):
         scratch.bins[rank],
         scratch.gains[rank],
         scratch.others[rank],
+        scratch.keys[rank],
         scratch.levels[len(scratch.candidates) + rank :],
     )
     best = own.best[0]

@@ -153,6 +153,7 @@ class RowPartition(NamedTuple):
     Attributes
     ----------
     lists : ndarray of uint32, shape (2, n_samples)
+        Rounds keep the derivatives here where nobody needs those once they are quantised.
     start, stop : ndarray of int64, shape (n_blocks, capacity)
     n_counted : int
         The first so many blocks have the rows from which the tree is grown.
@@ -214,6 +215,8 @@ class SearchScratch(NamedTuple):
     others : ndarray of float64, shape (n_threads, 2, n_bins)
         What the outputs after the first contribute to such a split: similarities of both sides, and
         the left side's hessians. All 0 where there are none.
+    keys : ndarray of float64, shape (n_threads, n_bins + 1)
+        By which the levels of a categorical feature are sorted.
     levels : ndarray of uint16, shape (n_tasks + n_threads, most_listed)
         Those that `candidates` list, then those of `best`.
     """
@@ -225,6 +228,7 @@ class SearchScratch(NamedTuple):
     bins: np.ndarray
     gains: np.ndarray
     others: np.ndarray
+    keys: np.ndarray
     levels: np.ndarray
 
 
@@ -303,6 +307,7 @@ def allocate_workspace(
             bins=np.empty((n_threads, n_bins), dtype=np.int64),
             gains=np.empty((n_threads, 2, n_bins + 1)),
             others=np.zeros((n_threads, 2, n_bins + 1)),
+            keys=np.empty((n_threads, n_bins + 1)),
             levels=np.empty((n_candidates + n_threads, most_listed), dtype=np.uint16),
         ),
         gradients=gradients,

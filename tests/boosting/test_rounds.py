@@ -8,7 +8,12 @@ from sklboost.boosting.settings import feature_rules
 from sklboost.boosting.training import Plan, Problem, Training
 from sklboost.data.binning import bin_matrix
 from sklboost.data.raw import raw_matrix
-from sklboost.losses.gradients import allocate_scratch, compile_loss, fill_gradients
+from sklboost.losses.gradients import (
+    allocate_scratch,
+    compile_loss,
+    fill_gradients,
+    targets_of,
+)
 from sklboost.losses.log_loss import LogLoss
 from sklboost.losses.softmax import Softmax
 from sklboost.losses.squared_error import SquaredError
@@ -48,7 +53,7 @@ class Keep(TrainingCallback):
 def train(loss, X, y, weight=NO_WEIGHT, n_rounds=4, seed=0, watched=True, **changes):
     """Give the model and copies of the raw scores after each round."""
     settings = params(**(dict(max_depth=2, reg_lambda=1.0, learning_rate=0.5) | changes))
-    start = loss.start(y, weight)
+    start = loss.start(y.astype(float), weight)
     raw_score = np.repeat(start, len(y)).reshape(-1, len(y))
     keep = Keep(raw_score)
     plan = Plan(
@@ -101,6 +106,33 @@ def test_raw_scores_of_training_are_those_of_prediction(loss):
             assert_array_equal(raw_score, stage)
 
 
+@pytest.mark.parametrize("name", ["log_loss", "softmax"])
+def test_classes_of_one_byte(name):
+    loss = LOSSES[name]
+    X, y = make_data(loss, 700)  # more than two of the blocks in which they become float64
+    for (_, own), (_, expected) in zip(
+        train(loss, X, y.astype(np.uint8))[1], train(loss, X, y)[1], strict=True
+    ):
+        assert_array_equal(own, expected)
+
+
+@pytest.mark.parametrize("changes", [{}, dict(subsample=0.5), dict(num_parallel_tree=2)])
+def test_lists_of_rows_where_the_derivatives_were(changes, monkeypatch):
+    loss = LOSSES["log_loss"]
+    X, y = make_data(loss)
+    _, stages = train(loss, X, y, **changes)
+    allocated = []
+
+    def apart(raw_score, loss, params, partition):
+        allocated.append(np.empty((2, *raw_score.shape), dtype=np.float32))
+        return allocated[-1]
+
+    monkeypatch.setattr(rounds, "_allocate_derivatives", apart)
+    for (_, own), (_, expected) in zip(train(loss, X, y, **changes)[1], stages, strict=True):
+        assert_array_equal(own, expected)
+    assert len(allocated) == 1
+
+
 @pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
 def test_roots_hold_the_sums_of_all_rows(loss):
     X, y = make_data(loss)
@@ -112,7 +144,9 @@ def test_roots_hold_the_sums_of_all_rows(loss):
         gradient, hessian = np.empty((2, *raw.shape), dtype=np.float32)
         with ThreadTeam(1) as team:
             scratch, compiled = allocate_scratch(team.size), compile_loss(loss, team.size)
-        team.run(fill_gradients, compiled, y[np.newaxis], raw, gradient, hessian, scratch)
+        team.run(
+            fill_gradients, compiled, targets_of(y[np.newaxis]), raw, gradient, hessian, scratch
+        )
         assert_allclose(roots[round_]["gradient"], gradient @ weight, atol=1e-5)
         assert_allclose(roots[round_]["cover"], hessian @ weight, rtol=1e-6)
         raw = stage  # what the next round's gradients come from

@@ -155,3 +155,12 @@ def test_probabilities_are_probabilities(binary, multiclass):
             exponentials = np.exp(raw)
             expected = exponentials / exponentials.sum(axis=1, keepdims=True)
             assert_allclose(probabilities, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("n_classes", [256, 257])  # as many as a byte has numbers, and one more
+def test_many_classes(n_classes):
+    y = np.repeat(np.arange(n_classes), 2)
+    X = y[:, np.newaxis].astype(float)
+    model = XGBClassifierLite(n_estimators=1, max_depth=1, min_child_weight=0).fit(X, y)
+    is_last = model.predict_proba(X)[:, -1]
+    assert (is_last[-2:] > is_last[:-2].max()).all()

@@ -240,8 +240,8 @@ class FailAt(TrainingCallback):
 def test_the_bar_closes_at_errors(capsys, monkeypatch, error, n_rounds):
     bars = []  # kept, since one that nobody keeps closes by itself
 
-    def open_bar(training, open_bar=progress._open_bar):
-        bars.append(open_bar(training))
+    def open_bar(*arguments, open_bar=progress._open_bar):
+        bars.append(open_bar(*arguments))
         return bars[-1]
 
     monkeypatch.setattr(progress, "_open_bar", open_bar)

@@ -63,6 +63,16 @@ def test_joined_rows():
         rows(X=B).join(rows())
 
 
+def test_numbers_are_those_of_the_user():
+    given = rows()
+    assert given.words_for(2) == "row 2 of X"
+    chosen = given.take(np.array([False, True, False, True]))
+    assert chosen.words_for(1) == "row 3 of X"
+    both = chosen.join(given)
+    assert [both.words_for(row) for row in (0, 2)] == ["row 1 of X", "row 0 of the validation data"]
+    assert_array_equal(rows([1.0, 3.0, 1.0, 1.0]).repeat().numbers, [0, 1, 1, 1, 2, 3])
+
+
 @pytest.mark.parametrize(
     ("settings", "groups"), [(dict(validation_split="time"), None), ({}, ["a"] * 4 + ["b"] * 4)]
 )

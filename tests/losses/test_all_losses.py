@@ -11,7 +11,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklboost import XGBClassifierLite, XGBRegressorLite
 from sklboost.estimators.parameters.losses import LossParameters
 from sklboost.losses.base import Loss
-from sklboost.losses.gradients import allocate_scratch, compile_loss, fill_gradients
+from sklboost.losses.gradients import (
+    allocate_scratch,
+    compile_loss,
+    fill_gradients,
+    targets_of,
+)
 from sklboost.losses.registry import OBJECTIVES
 from sklboost.losses.rows import RowLoss
 from sklboost.parallel import ThreadTeam
@@ -151,7 +156,15 @@ def derivatives_in_training(loss, y, raw_score, n_threads=1):
     gradient, hessian = np.full((2, *raw_score.shape), np.nan, dtype=np.float32)
     with ThreadTeam(n_threads) as team:
         scratch, compiled = allocate_scratch(team.size), compile_loss(loss, team.size)
-        team.run(fill_gradients, compiled, y[np.newaxis], raw_score, gradient, hessian, scratch)
+        team.run(
+            fill_gradients,
+            compiled,
+            targets_of(y[np.newaxis]),
+            raw_score,
+            gradient,
+            hessian,
+            scratch,
+        )
     return gradient, hessian
 
 

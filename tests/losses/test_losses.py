@@ -5,7 +5,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sklboost.losses.base import exact_sum, weighted_mean
-from sklboost.losses.gradients import allocate_scratch, compile_loss, fill_gradients
+from sklboost.losses.gradients import (
+    allocate_scratch,
+    compile_loss,
+    fill_gradients,
+    targets_of,
+)
 from sklboost.losses.log_loss import LogLoss
 from sklboost.losses.softmax import Softmax
 from sklboost.losses.squared_error import SquaredError
@@ -36,7 +41,15 @@ def derivatives(loss, y, raw_score, dtype=float, n_threads=1):
     gradient, hessian = np.full((2, *raw_score.shape), np.nan, dtype=dtype)
     with ThreadTeam(n_threads) as team:
         scratch, compiled = allocate_scratch(team.size), compile_loss(loss, team.size)
-        team.run(fill_gradients, compiled, y[np.newaxis], raw_score, gradient, hessian, scratch)
+        team.run(
+            fill_gradients,
+            compiled,
+            targets_of(y[np.newaxis]),
+            raw_score,
+            gradient,
+            hessian,
+            scratch,
+        )
     return gradient, hessian
 
 

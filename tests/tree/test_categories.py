@@ -85,7 +85,7 @@ def test_missing_values_alone(max_cat_to_onehot):
 def test_at_most_so_many_levels_are_listed():
     n_levels = 12
     levels = np.arange(n_levels).repeat(2)
-    gradient = np.where(levels < 6, -1.0, 1.0)
+    gradient = np.where(levels < 6, -1.0, 1.0) + 0.01 * levels
     for most in (1, 2, 5, 6, 12):
         grown = grow_on_levels(levels, gradient, n_levels, max_depth=1, max_cat_threshold=most)
         assert len(left_levels(grown)) == min(most, 6)
@@ -99,6 +99,16 @@ def test_smoothing_moves_rare_levels_to_the_middle():
         settings = dict(max_depth=1, max_cat_to_onehot=1, cat_smooth=smooth)
         # the order is 0 1 2, or 0 2 1, where no place sets level 2 apart
         assert left_levels(grow_on_levels(levels, gradient, 3, **settings)) == left
+
+
+@pytest.mark.interpreted
+def test_rare_levels_stay_together_and_are_not_listed():
+    # levels 0 and 1 have ten rows each, 2 to 5 one each, whose gradients differ most
+    levels = [0] * 10 + [1] * 10 + [2, 3, 4, 5]
+    gradient = [1.0] * 10 + [2.0] * 10 + [9.0, -9.0, 8.0, -8.0]
+    settings = dict(max_depth=1, max_cat_to_onehot=1)
+    assert left_levels(grow_on_levels(levels, gradient, 6, **settings)) in ([3, 5], [2, 4])
+    assert left_levels(grow_on_levels(levels, gradient, 6, cat_smooth=5.0, **settings)) == [1]
 
 
 @pytest.mark.interpreted

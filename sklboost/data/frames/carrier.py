@@ -131,6 +131,10 @@ class Carrier(ABC):
         """Give the first value of a column that is not missing, one of each type."""
         return self.column(i).examples()
 
+    def is_exact(self, i: int) -> bool:
+        """Tell whether it is known without reading a column that float64 holds all it has."""
+        return False
+
     def matrix(self) -> np.ndarray | None:
         """Give all values as one array, if that is quick: it saves the way column by column.
 

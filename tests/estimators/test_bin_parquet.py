@@ -1,0 +1,277 @@
+"""Parquet files in batches: the model of the same rows in memory, and what is refused."""
+
+import sys
+import tracemalloc
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from numpy.testing import assert_array_equal
+
+from sklboost import XGBClassifierLite, XGBRegressorLite, bin_features, bin_parquet
+from sklboost.data import table
+from sklboost.estimators import progress
+
+N_ROWS = 500
+
+
+def make_table(n_rows=N_ROWS):
+    """Columns of all kinds, with missing values in all of them."""
+    random = np.random.default_rng(0)
+    absent = random.random(n_rows) < 0.1
+    moments = np.datetime64("2020-01-01") + random.integers(0, 900, n_rows)
+    colours = pa.array(random.choice(["red", "green", "blue"], n_rows), mask=absent[::-1])
+    large = random.integers(0, 20, n_rows) + 2**60
+    signal = random.normal(size=n_rows)
+    return pa.table(
+        {
+            "single": pa.array(signal.astype(np.float32), mask=absent),
+            "y": signal + (large - 2**60) / 5.0 + random.normal(size=n_rows),
+            "double": random.normal(size=n_rows),
+            "short": pa.array(random.integers(-9, 9, n_rows).astype(np.int8), mask=absent[::-1]),
+            "long": random.integers(0, 2**40, n_rows),
+            "beyond float64": pa.array(large, mask=absent),
+            "yes": random.random(n_rows) < 0.5,
+            "when": moments.astype("datetime64[us]"),
+            "day": pa.array(moments.astype("datetime64[D]")),
+            "colour": colours.dictionary_encode(),
+            "text": colours,
+            "w": random.choice([0.5, 1.0, 2.0], n_rows),
+        }
+    )
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """A folder of three files with several row groups each, read in batches of some 40 rows."""
+    monkeypatch.setattr("sklboost.data.batched_table.BLOCK_VALUES", 400)
+    data = make_table()
+    for number, (start, stop) in enumerate([(0, 120), (120, 121), (121, N_ROWS)]):
+        pq.write_table(data[start:stop], tmp_path / f"{number}.parquet", row_group_size=70)
+    return tmp_path, data
+
+
+def assert_same_bins(B, expected):
+    assert_array_equal(B.bins, expected.bins)
+    assert B.dtype == expected.dtype
+    assert B.binning.digest == expected.binning.digest
+
+
+SELECTIONS = {
+    "numbers": ["single", "double", "short", "yes"],
+    "float32": ["single"],
+    "integers": ["long", "beyond float64"],
+    "times": ["when", "day"],
+    "categories": ["colour", "text"],
+    "all": ["text", "colour", "day", "when", "yes", "beyond float64", "long", "short", "single"],
+}
+
+
+@pytest.mark.parametrize("max_bin", [256, 7])
+@pytest.mark.parametrize("columns", SELECTIONS.values(), ids=SELECTIONS)
+def test_the_bins_of_the_same_rows_in_memory(columns, max_bin, files):
+    folder, data = files
+    declared = [name for name in columns if name in ("colour", "text")]
+    settings = dict(max_bin=max_bin, categorical_features=declared or "from_dtype")
+    B, y = bin_parquet(folder, "y", columns=columns, **settings)
+    assert_same_bins(B, bin_features(data.select(columns), **settings))
+    assert_array_equal(y, data["y"].to_numpy())
+    assert_array_equal(B.feature_names_in_, columns)
+
+
+def test_the_model_of_the_same_rows_in_memory(files):
+    folder, data = files
+    features = data.drop_columns(["y", "text"])
+    B, y = bin_parquet(folder, target="y", columns=features.column_names)
+    model = XGBRegressorLite(n_estimators=5).fit(B, y)
+    expected = XGBRegressorLite(n_estimators=5).fit(features, data["y"].to_numpy())
+    assert_array_equal(model.predict(features), expected.predict(features))
+    assert_array_equal(model.predict(B), expected.predict(features))
+
+
+@pytest.mark.parametrize("name", ["w", "none of weight 0"])
+def test_weights(name, files, tmp_path):
+    _, data = files
+    weight = data["w"].to_numpy().copy()
+    if name != "w":
+        weight[::3] = 0.0  # no say in the cuts
+    data = data.drop_columns(["w", "text"]).append_column(name, pa.array(weight))
+    pq.write_table(data, tmp_path / "weights", row_group_size=100)
+    B, _, found = bin_parquet(tmp_path / "weights", "y", max_bin=16, sample_weight=name)
+    features = data.drop_columns(["y", name])
+    assert_same_bins(B, bin_features(features, max_bin=16, sample_weight=weight))
+    assert_array_equal(found, weight)
+
+
+def test_a_sample_decides_on_cuts_and_rare_values_are_found(tmp_path):
+    random = np.random.default_rng(0)
+    n_rows = 210_000
+    few = random.integers(0, 3, n_rows)
+    few[100] = 7
+    data = pa.table({"many": random.random(n_rows, np.float32), "few": few, "y": few * 1.0})
+    pq.write_table(data, tmp_path / "many.parquet", row_group_size=50_000)
+    B, _ = bin_parquet(tmp_path, "y")
+    assert_same_bins(B, bin_features(data.drop_columns("y")))
+    assert B.bins[100, 1] == 3
+
+
+def test_a_further_missing_value(files):
+    folder, data = files
+    names = ["short", "double", "long"]
+    B, _ = bin_parquet(folder, "y", columns=names, missing=-3)
+    assert_same_bins(B, bin_features(data.select(names), missing=-3))
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([1, 0, 1], np.array([1, 0, 1])),
+        ([True, False, True], np.array([True, False, True])),
+        ([1.5, None, 2.0], np.array([1.5, np.nan, 2.0])),
+        (["no", "yes", "no"], np.array(["no", "yes", "no"], dtype=object)),
+        (["no", None, "no"], np.array(["no", None, "no"], dtype=object)),
+        (pa.array(["no", "yes", "no"]).dictionary_encode(), np.array(["no", "yes", "no"], object)),
+    ],
+)
+def test_targets(values, expected, tmp_path):
+    data = pa.table({"x": [1.0, 2.0, 3.0], "target": values})
+    pq.write_table(data, tmp_path / "file")
+    _, y = bin_parquet(str(tmp_path / "file"), "target")
+    assert_array_equal(y, expected)
+    assert y.dtype == expected.dtype
+
+
+def test_labels_for_a_classifier(files):
+    folder, _ = files
+    B, y = bin_parquet(folder, "text", columns=["single", "double"])
+    known = np.array([label is not None for label in y])
+    model = XGBClassifierLite(n_estimators=2).fit(B[known], y[known])
+    assert model.classes_.tolist() == ["blue", "green", "red"]
+
+
+def test_several_targets(files):
+    folder, data = files
+    _, y = bin_parquet(folder, ["y", "double"], columns=["single"])
+    assert_array_equal(y, np.column_stack([data["y"].to_numpy(), data["double"].to_numpy()]))
+
+
+def test_features_are_all_other_columns_but_the_index_of_pandas(tmp_path):
+    frame = pd.DataFrame({"b": [1.0, 2.0], "y": [0, 1], "a": [3, 4]}, index=["r", "s"])
+    frame.to_parquet(tmp_path / "frame.parquet")
+    B, _ = bin_parquet(tmp_path / "frame.parquet", "y")
+    assert B.feature_names_in_.tolist() == ["b", "a"]
+
+
+def test_several_paths(files):
+    folder, data = files
+    order = [folder / "1.parquet", str(folder / "0.parquet")]
+    _, y = bin_parquet(order, "y", columns=["single"])
+    assert_array_equal(y, np.r_[data["y"].to_numpy()[120:121], data["y"].to_numpy()[:120]])
+
+
+# --- what is refused -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        (dict(target="z"), ValueError, r"no column \(or several\) of the name 'z': its columns"),
+        (dict(target="y", columns=["single", "q"]), ValueError, "no column.*'q'"),
+        (dict(target="y", columns=["single", "single"]), ValueError, "more than one column"),
+        (dict(target="y", columns=["y"]), ValueError, "columns has .'y'., which is target"),
+        (dict(target="y", sample_weight="text"), ValueError, "sample_weight"),
+        (dict(target="day", columns=["single"]), ValueError, "'day' is of type date32"),
+        (dict(target="y"), ValueError, "text is not a number: column 'text' .string, such as '"),
+        (dict(target="y", columns=[]), ValueError, "0 feature"),
+        (dict(target="y", max_bin=1), ValueError, "max_bin=1"),
+        (dict(target="y", verbose=-1), ValueError, "verbose=-1"),
+        (dict(target="y", missing="no"), ValueError, "missing='no'"),
+    ],
+)
+def test_refused_arguments(arguments, error, words, files):
+    with pytest.raises(error, match=words):
+        bin_parquet(files[0], **arguments)
+
+
+def test_refused_paths(tmp_path):
+    with pytest.raises(FileNotFoundError, match="there is no such file or folder"):
+        bin_parquet(tmp_path / "absent", "y")
+    with pytest.raises(FileNotFoundError, match=r"there are no files \*\.parquet"):
+        bin_parquet(tmp_path, "y")
+
+
+def test_files_that_differ(tmp_path):
+    pq.write_table(pa.table({"x": [1], "y": [1]}), tmp_path / "0.parquet")
+    pq.write_table(pa.table({"x": [1.0], "y": [1]}), tmp_path / "1.parquet")
+    with pytest.raises(ValueError, match=r"column 'x' is double in .*1\.parquet, and int64 in the"):
+        bin_parquet(tmp_path, "y")
+
+
+def test_no_rows(tmp_path):
+    pq.write_table(make_table(0), tmp_path / "0.parquet")
+    with pytest.raises(ValueError, match="0 sample"):
+        bin_parquet(tmp_path, "y", columns=["single"])
+
+
+def test_without_pyarrow(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sklboost.data.frames.parquet_files", None)
+    monkeypatch.delattr("sklboost.data.frames.parquet_files", raising=False)
+    with pytest.raises(ImportError, match=r"pip install sklboost\[parquet\]"):
+        bin_parquet("file", "y")
+
+
+# --- progress and memory -------------------------------------------------------------------------
+
+
+def test_progress_of_long_readings(files, monkeypatch, caplog):
+    monkeypatch.setattr(progress, "_READING_IS_LONG", 0.0)
+    monkeypatch.setattr(progress, "_LINE_INTERVAL", 0.0)
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    bin_parquet(files[0], "y", columns=["single"])
+    lines = [record.getMessage() for record in caplog.records]
+    assert lines[0] == "120 of 1,000 rows read"  # the first file is a batch
+    assert lines[-1] == "1,000 of 1,000 rows read"
+    caplog.clear()
+    bin_parquet(files[0], "y", columns=["single"], verbose=0)
+    assert caplog.records == []
+
+
+def test_progress_as_a_bar(files, monkeypatch, capsys):
+    monkeypatch.setattr(progress, "_READING_IS_LONG", 0.0)
+    monkeypatch.setattr(progress, "_BAR_INTERVAL", 0.0)
+    bin_parquet(files[0], "y", columns=["single"])
+    assert "1.00k/1.00k" in capsys.readouterr().err
+
+
+def test_short_readings_show_nothing(files, capsys):
+    bin_parquet(files[0], "y", columns=["single"])
+    assert capsys.readouterr().err == ""
+
+
+def test_only_bins_and_a_batch_are_in_memory(tmp_path):
+    n_rows, n_features = 400_000, 40
+    random = np.random.default_rng(0)
+    names = [f"x{i}" for i in range(n_features)]
+    schema = pa.schema([*((name, pa.float64()) for name in names), ("y", pa.int8())])
+    path = tmp_path / "large.parquet"
+    with pq.ParquetWriter(path, schema, compression="none") as writer:
+        for _ in range(20):
+            values = [random.random(20_000) for _ in names]
+            writer.write_table(pa.table([*values, np.zeros(20_000, np.int8)], schema))
+    bin_parquet(path, "y", columns=["x0"])  # what is compiled and imported is not counted
+    usual = pa.default_memory_pool()
+    pool = pa.proxy_memory_pool(usual)  # which counts for itself
+    pa.set_memory_pool(pool)
+    tracemalloc.start()
+    try:
+        B, _ = bin_parquet(path, "y", verbose=0)
+        used = tracemalloc.get_traced_memory()[1] + pool.max_memory()
+    finally:
+        tracemalloc.stop()
+        pa.set_memory_pool(usual)
+    sample = 8 * n_features * 205_000
+    batches = 6 * 8 * table.BLOCK_VALUES  # as columns, as a block, the next one, in pyarrow
+    assert B.nbytes == n_rows * n_features
+    assert used < sample + batches < path.stat().st_size
