@@ -24,7 +24,7 @@ from sklboost.parallel import ThreadTeam, share
 from sklboost.structs import BinCuts, TrainingBins
 
 # What fits and predictions take.
-Features = np.ndarray | Table | BinnedMatrix
+Features = np.ndarray | Table | SparseTable | BinnedMatrix
 
 # Rows are transposed in blocks that stay in the first-level cache.
 _BLOCK_ROWS = 256

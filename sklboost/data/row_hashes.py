@@ -14,7 +14,7 @@ import numpy as np
 
 from sklboost.compiling import kernel
 from sklboost.data.binned_matrix import BinnedMatrix
-from sklboost.data.blocks import Values
+from sklboost.data.features import Features
 from sklboost.data.sparse_table import SparseTable
 from sklboost.data.table import Table
 from sklboost.hashing import hash_key, mix_bits
@@ -23,7 +23,7 @@ from sklboost.hashing import hash_key, mix_bits
 _BLOCK_VALUES = 32_768
 
 
-def hash_rows(X: Values | BinnedMatrix, y: np.ndarray, seed: int) -> np.ndarray:
+def hash_rows(X: Features, y: np.ndarray, seed: int) -> np.ndarray:
     """Give a hash of (seed, values, target) of each row.
 
     Parameters

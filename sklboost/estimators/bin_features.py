@@ -127,8 +127,10 @@ def bin_checked(
         # fit leaves rows of weight 0 out; here they need bins, but have no say in the cuts
         counted, weight = X[weight > 0.0], weight[weight > 0.0]
     with ThreadTeam(n_threads_for(n_jobs, X.size, VALUES_PER_THREAD)) as team:
-        find = find_sparse_cuts if isinstance(X, SparseTable) else find_cuts
-        cuts, has_missing = find(team, counted, weight, max_bin)
+        if isinstance(counted, SparseTable):
+            cuts, has_missing = find_sparse_cuts(team, counted, weight, max_bin)
+        else:
+            cuts, has_missing = find_cuts(team, counted, weight, max_bin)
         if counted is not X:
             has_missing = missing_features(team, X)
         bins = bin_rows(team, X, cuts, has_missing)
