@@ -33,7 +33,7 @@ def value_column(X: np.ndarray | Table, feature: int) -> np.ndarray:
     return X[:, feature] if isinstance(X, np.ndarray) else X.column(feature)
 
 
-def value_array(X: np.ndarray | Table) -> np.ndarray:
+def value_array(X: np.ndarray | Table | SparseTable) -> np.ndarray:
     """Give all values as one array: of anything but an array a copy, as large as floats are."""
     return X if isinstance(X, np.ndarray) else X.values()
 
