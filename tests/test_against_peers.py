@@ -5,6 +5,7 @@ more of them than `max_bin`.
 """
 
 import numpy as np
+import pandas as pd
 import pytest
 import xgboost
 from numpy.testing import assert_allclose
@@ -176,20 +177,21 @@ def test_same_predictions_as_xgboost_hist_where_nothing_is_pruned(growth):
 
 
 def test_missing_values_that_training_never_saw_go_where_xgboost_hist_sends_them():
-    X, y = diabetes()
-    common = dict(n_estimators=5, base_score=150.0, n_jobs=1, max_depth=4)
+    random = np.random.default_rng(0)
+    X = random.normal(size=(250, 3))  # each value a bin of its own, so both have all thresholds
+    y = X[:, 0] + X[:, 1] ** 2 + 0.1 * random.normal(size=250)
+    common = dict(n_estimators=3, base_score=0.0, n_jobs=1, max_depth=4)
     own = XGBRegressorLite(**common).fit(X, y)
     peer = xgboost.XGBRegressor(tree_method="hist", max_bin=256, **common).fit(X, y)
-    assert not np.isnan(X).any()
-    rows = np.where(np.random.default_rng(0).random(X.shape) < 0.4, np.nan, X)
-    assert_allclose(own.predict(rows), peer.predict(rows), rtol=1e-6, atol=1e-3)
+    rows = np.where(random.random(X.shape) < 0.4, np.nan, X)
+    assert_allclose(own.predict(rows), peer.predict(rows), rtol=1e-4, atol=1e-4)
 
 
 def category_pair(n_rows, reg_lambda, **parameters):
     """Fit both on two categories of 12 levels, some missing, and a number."""
     random = np.random.default_rng(5)
     codes = random.integers(0, 12, (n_rows, 2))
-    number = random.normal(size=n_rows)
+    number = random.normal(size=n_rows).round(1)
     y = random.normal(size=12)[codes[:, 0]] * number + random.normal(size=12)[codes[:, 1]]
     frame = pd.DataFrame({"number": number})
     for index, name in enumerate(("one", "two")):
