@@ -236,10 +236,6 @@ class Loss:
         """
 
 
-class ClassLoss(Loss):
-    """A loss of class probabilities."""
-
-
 def by_rows(raw_score: np.ndarray) -> np.ndarray:
     """Give a copy of the raw scores in the shape that users know."""
     return raw_score[0].copy() if len(raw_score) == 1 else raw_score.T.copy()

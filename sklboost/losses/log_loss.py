@@ -8,7 +8,6 @@ import numpy as np
 
 from sklboost.compiling import inlined, kernel
 from sklboost.elementary import exp_of_negative, log_of_one_plus
-from sklboost.losses.base import ClassLoss
 from sklboost.losses.rows import RowLoss
 from sklboost.losses.squared_error import known_means
 from sklboost.losses.targets import check_base_score, check_within
@@ -17,7 +16,7 @@ from sklboost.losses.targets import check_base_score, check_within
 _LARGEST_START = 16.0
 
 
-class LogLoss(RowLoss, ClassLoss):
+class LogLoss(RowLoss):
     """Log loss of two classes; y is 0 or 1, or from 0 to 1."""
 
     name = "binary:logistic"

@@ -7,14 +7,13 @@ outputs over their sum. LightGBM calls it multiclassova.
 import numpy as np
 
 from sklboost.compiling import inlined, kernel
-from sklboost.losses.base import ClassLoss
 from sklboost.losses.log_loss import LogLoss
 from sklboost.losses.rows import RowLoss
 
 _log_loss_derivatives, _log_loss_value = LogLoss.derivatives, LogLoss.row_value
 
 
-class OneVsRest(RowLoss, ClassLoss):
+class OneVsRest(RowLoss):
     """Log losses of `n_classes` classes, each against the others; y is 0 to ``n_classes - 1``."""
 
     name = "multi:onevsrest"

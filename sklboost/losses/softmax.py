@@ -11,7 +11,7 @@ import numpy as np
 
 from sklboost.compiling import kernel
 from sklboost.elementary import exp_of_negative
-from sklboost.losses.base import BLOCK_ROWS, ClassLoss, weighted_mean
+from sklboost.losses.base import BLOCK_ROWS, Loss, weighted_mean
 from sklboost.losses.blocks import NO_FAULT
 
 _MIN_HESSIAN = 1e-16
@@ -58,7 +58,7 @@ def _softmax_rows(rows, targets, raw_score, gradient, hessian, scratch):
             own_hessian[row] = max(factor * probability * (1.0 - probability), _MIN_HESSIAN)
 
 
-class Softmax(ClassLoss):
+class Softmax(Loss):
     """Log loss of `n_outputs` classes; y is 0 to ``n_outputs - 1``."""
 
     name = "multi:softprob"
