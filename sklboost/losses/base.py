@@ -11,8 +11,6 @@ from sklboost.compiling import is_compiled_by_user
 from sklboost.losses.blocks import users_block
 from sklboost.losses.links import predictions_of, raw_score_of
 
-# Losses of several outputs go through the rows in blocks that stay in the first-level cache.
-BLOCK_ROWS = 256
 # Values that are added up at a time: what is computed on the way stays small beside many rows.
 _SUMMED_AT_ONCE = 2**16
 
