@@ -192,7 +192,7 @@ class Loss:
         ValueError
             If the loss has no such prediction.
         """
-        return np.full(self.n_outputs, raw_score_of(self.link, prediction))
+        return np.full(self.n_outputs, raw_score_of(self.link, prediction, self.name))
 
     def predictions(self, raw_score: np.ndarray) -> np.ndarray:
         """Give the predictions that raw scores stand for.
