@@ -27,8 +27,9 @@ from sklboost.estimators.parameters.sampling import SamplingParameters
 from sklboost.estimators.parameters.trees import TreeParameters
 from sklboost.estimators.progress import progress_callbacks
 from sklboost.estimators.raw_scores import add_rounds, starting_scores
-from sklboost.estimators.reading import FitTask, Rows, read_task
+from sklboost.estimators.reading import FitTask, read_task
 from sklboost.estimators.report import describe_fit
+from sklboost.estimators.rows import Rows
 from sklboost.estimators.start_scores import raw_base_score
 from sklboost.losses.asking import FaultyRowError
 from sklboost.losses.base import Loss
