@@ -2,7 +2,7 @@
 
 import json
 
-import numpy as np
+from .ratios import as_text, mean_of, paired_ratio
 
 RIVALS = ("xgboost", "lightgbm", "hist_gb")  # ours is compared with the best of these
 OURS = "sklboost"
@@ -45,24 +45,18 @@ def _read(lines):
 def _ratio(losses):
     """Return ours over the best rival (the lowest mean), and the standard error of that ratio.
 
-    The error is over the splits, of the paired ratios: what two libraries share, they share in
-    each split. Rivals count at the nominal learning rate.
+    Rivals count at the nominal learning rate.
     """
     ours = losses.get(OURS)
     rivals = {name: losses[name] for name in RIVALS if losses.get(name)}
     if not ours or not rivals:
         return "", ""
-    best = min(rivals.values(), key=lambda seeds: np.mean(list(seeds.values())))
-    shared = sorted(set(ours) & set(best))
-    if not shared:
-        return "", ""
-    mine, theirs = (np.array([seeds[s] for s in shared]) for seeds in (ours, best))
-    error = np.std(mine / theirs, ddof=1) / np.sqrt(len(shared)) if len(shared) > 1 else np.nan
-    return f"{mine.mean() / theirs.mean():.4f}", f"{error:.4f}" if np.isfinite(error) else ""
+    best = min(rivals.values(), key=mean_of)
+    return as_text(*paired_ratio(ours, best))
 
 
 def _mean(seeds):
-    return f"{np.mean(list(seeds.values())):.5g}" if seeds else ""
+    return f"{mean_of(seeds):.5g}" if seeds else ""
 
 
 def _order(variant):

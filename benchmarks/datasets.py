@@ -80,20 +80,20 @@ def _synthetic(name, kind, n_rows, n_features, seed):
 
     if kind == "regression":
         task = "regression"
-        y = _score(latent, 0) + 0.5 * rng.standard_normal(len(latent), dtype=np.float32)
+        y = score(latent, 0) + 0.5 * rng.standard_normal(len(latent), dtype=np.float32)
     elif kind == "binary":
         task = "binary"
-        y = (rng.logistic(size=len(latent)) < 2.0 * _score(latent, 0)).astype(np.int64)
+        y = (rng.logistic(size=len(latent)) < 2.0 * score(latent, 0)).astype(np.int64)
     else:
         task = "multiclass"
-        scores = np.stack([2.0 * _score(latent, k) for k in range(N_CLASSES)], axis=1)
+        scores = np.stack([2.0 * score(latent, k) for k in range(N_CLASSES)], axis=1)
         y = np.argmax(scores + rng.gumbel(size=scores.shape), axis=1)  # softmax sampling
 
     X = _observed(latent)
     return Dataset(name, task, X[:n_rows], y[:n_rows], X[n_rows:], y[n_rows:])
 
 
-def _score(latent, structure):
+def score(latent, structure):
     """Return a fixed non-linear function with interactions, of mean 0 and about unit spread.
 
     `structure` chooses the function and the seed of the data does not, so that train, test and

@@ -19,16 +19,17 @@ class Measurement(NamedTuple):
     test_loss: float
 
 
-def fit_and_predict(library, dataset, settings, n_threads, seed=0):
+def fit_and_predict(library, dataset, settings, n_threads, seed=0, **changes):
     """Fit a new model on the train rows and predict the test rows, timing both.
 
-    The fit includes all that a user's call does: validation, binning, XGBoost's DMatrix.
+    The fit includes all that a user's call does: validation, binning, XGBoost's DMatrix. `changes`
+    are parameters besides the settings, in the library's own words.
 
     Returns
     -------
     Measurement
     """
-    model = peers.make_estimator(library, settings, dataset.task, n_threads, seed)
+    model = peers.make_estimator(library, settings, dataset.task, n_threads, seed, **changes)
     gc.collect()
     with quiet(library, n_threads):
         start = time.perf_counter()
@@ -49,20 +50,22 @@ def fit(library, dataset, settings, n_threads):
 
 @contextlib.contextmanager
 def quiet(library, n_threads):
-    """Limit the threads of a library without a parameter for them, and keep LightGBM quiet.
+    """Limit the threads of a library without a parameter for them, and keep some quiet.
 
-    It names the columns of an array, then warns that arrays have no names; and in version 4.7 that
-    `eval_set`, which older ones know alone, will go.
+    LightGBM names the columns of an array, then warns that arrays have no names; and in version 4.7
+    that `eval_set`, which older ones know alone, will go. sklboost counts rows with a category that
+    no training row has, which a split may leave in the test part alone.
     """
     with peers.thread_limit(library, n_threads), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="X has categories that no row of the training")
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
         warnings.filterwarnings("ignore", message="The argument 'eval_set' is deprecated")
         yield
 
 
-def warm_up(library, dataset, settings, n_threads):
+def warm_up(library, dataset, settings, n_threads, **changes):
     """Fit two trees on all rows: imports, compiles, starts threads, touches the data."""
-    fit_and_predict(library, dataset, settings._replace(n_estimators=2), n_threads)
+    fit_and_predict(library, dataset, settings._replace(n_estimators=2), n_threads, **changes)
 
 
 def test_loss(task, y, prediction):

@@ -213,10 +213,13 @@ def same_softmax_step(settings, library, n_classes):
     )
 
 
-def make_estimator(library, settings, task, n_threads, seed=0):
-    """Return an unfitted estimator of `library` for `task`, equivalent to its peers."""
+def make_estimator(library, settings, task, n_threads, seed=0, **changes):
+    """Return an unfitted estimator of `library` for `task`, equivalent to its peers.
+
+    `changes` are parameters in the library's own words, which come last.
+    """
     spec = LIBRARIES[library]
-    parameters = spec.parameters(settings, task) | {spec.seed: seed}
+    parameters = spec.parameters(settings, task) | {spec.seed: seed} | changes
     if spec.threads is not None:
         parameters[spec.threads] = n_threads
     name = spec.regressor if task == "regression" else spec.classifier
