@@ -34,5 +34,7 @@ def test_there_and_back(link, prediction):
 )
 def test_predictions_that_there_are_not(link, prediction):
     words = "> 0" if link == "log" else "between 0 and 1, both excluded"
-    with pytest.raises(ValueError, match=rf"^base_score={prediction:g}: .* objective='own' are {words}"):
+    with pytest.raises(
+        ValueError, match=rf"^base_score={prediction:g}: .* objective='own' are {words}"
+    ):
         raw_score_of(link, prediction, "own")

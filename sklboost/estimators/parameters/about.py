@@ -75,7 +75,7 @@ def documented(estimator: type) -> type:
         for line in rest.splitlines()
     ]
     lines = ["Parameters", "----------", *parameters, "", "Attributes", *attributes]
-    estimator.__doc__ = summary + "\n".join(lines)
+    estimator.__doc__ = summary + "\n".join([*lines, ""])
     return estimator
 
 
