@@ -301,7 +301,7 @@ class BaseBooster(CallbackSupportMixin, Parameters, ChecksNames, BaseEstimator, 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn of missing values, categories, sparse matrices, several targets."""
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = not self.linear_tree  # lines need values side by side
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
         tags.target_tags.multi_output = True
