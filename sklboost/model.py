@@ -80,25 +80,31 @@ TOP_SPLIT_DTYPE = np.dtype(
 class LevelBits(NamedTuple):
     """The levels of categories that go left, as bits, in the order of the nodes of all trees.
 
-    All other levels go right: also those that no row of the node has.
+    All other levels go right: also those that no row of the node has. Words without a bit are left
+    out, see ``tree/level_bits.py``.
 
     Attributes
     ----------
     starts : ndarray of int64, shape (n_nodes_of_all_trees + 1,) or (0,)
-        Node k has ``words[starts[k]:starts[k + 1]]``, as many as its largest level needs. Empty: no
-        tree is split on categories.
+        Node k has the words ``starts[k]`` to ``starts[k + 1]``, excluded. Empty: no tree is split
+        on categories.
+    numbers : ndarray of uint16, shape (n_words,)
+        Which levels a word is for, increasing within a node.
     words : ndarray of uint64, shape (n_words,)
-        Bit b of word w says that level ``64 w + b`` goes left.
+        Bit b of a word whose number is w says that level ``64 w + b`` goes left.
     in_use : tuple of int
         ``(1,)``, or ``()`` if no tree is split on categories: a length that the compiler knows.
     """
 
     starts: np.ndarray
+    numbers: np.ndarray
     words: np.ndarray
     in_use: tuple[int, ...]
 
 
-NO_BITS = LevelBits(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint64), ())
+NO_BITS = LevelBits(
+    np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint16), np.empty(0, dtype=np.uint64), ()
+)
 
 
 class TreeTops(NamedTuple):

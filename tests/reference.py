@@ -258,7 +258,7 @@ class Tree:
             level: tuple(math.fsum(own[rows][x == level].tolist()) for own in (self.g, self.h))
             for level in levels
         }
-        rare = {level for level in levels if sums[level][1] < smooth}
+        rare = {level for level in levels if sums[level][1] < 0.5 * smooth}
         of_rare = [math.fsum(sums[level][i] for level in rare) for i in range(2)]
         pairs = {level: of_rare if level in rare else sums[level] for level in levels}
         keys = {level: g / (h + smooth) for level, (g, h) in pairs.items()}

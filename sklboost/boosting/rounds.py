@@ -30,7 +30,6 @@ from sklboost.losses.gradients import (
 from sklboost.model import (
     NODE_DTYPE,
     OUTPUT_DTYPE,
-    LevelBits,
     Trees,
 )
 from sklboost.parallel import ThreadTeam, assemble, barrier, share
@@ -41,9 +40,15 @@ from sklboost.structs import (
     TreeParams,
     records,
 )
-from sklboost.tree.assembly import first_bits
 from sklboost.tree.column_sampling import ColumnSample, allocate_column_sample
 from sklboost.tree.growing import Draws, Scores, TreeKeys, grow_tree
+from sklboost.tree.level_bits import (
+    allocate_bits,
+    copy_bits,
+    first_bits,
+    most_words,
+    store_levels,
+)
 from sklboost.tree.linear_leaves import fit_linear_leaves
 from sklboost.tree.quantization import Derivatives, weigh
 from sklboost.tree.renewal import Renewal, allocate_renewal, fill_residuals, renewal_of
@@ -168,24 +173,6 @@ def store_tree(growing, grown, tree):
 
 
 @kernel
-def store_levels(growing, bits, start):
-    """Set the bits of the levels that a finished tree's splits list, for nodes from `start` on."""
-    for node in range(growing.counts[0].n_nodes):
-        split, first = growing.splits[node], bits.starts[start + node]
-        # what a leaf's split would have been is of no interest
-        n_listed = split.n_listed if growing.nodes[node].left >= 0 else 0
-        stop = first
-        for index in range(n_listed):
-            level = np.int64(growing.levels[node, index])
-            place = first + level // 64
-            while stop <= place:
-                bits.words[stop] = 0
-                stop += 1
-            bits.words[place] |= np.uint64(1) << np.uint64(level % 64)
-        bits.starts[start + node + 1] = stop
-
-
-@kernel
 def leave_out(team, turn, state, hessian):
     """Set the hessians of the rows that were not drawn to 0, as gradient-based sampling does."""
     key = hash_key(state.sampling_seed, turn, _ROWS)
@@ -208,16 +195,6 @@ def _allocate_derivatives(
     if len(raw_score) == 1 and is_read_once and not is_read_again:
         return partition.lists.view(np.float32)[:, np.newaxis]
     return np.empty((2, *raw_score.shape), dtype=np.float32)
-
-
-def _allocate_bits(n_nodes: int, n_words: int) -> LevelBits:
-    """Make room for so many words a node; of one type, so that rounds are compiled once."""
-    starts = np.zeros(n_nodes + 1 if n_words > 0 else 0, dtype=np.int64)
-    return LevelBits(starts, np.empty(n_nodes * n_words, dtype=np.uint64), (1,))
-
-
-def _copy_bits(bits: LevelBits) -> LevelBits:
-    return bits._replace(starts=bits.starts.copy(), words=bits.words.copy())
 
 
 class Rounds:
@@ -295,7 +272,7 @@ class Rounds:
             *(rows, columns, renewal),
         )
         worth = _VALUES_PER_CALL // (matrix.rows.size * n_outputs)
-        n_words = -(-int(matrix.n_levels.max()) // 64)
+        n_words = most_words(int(matrix.n_levels.max()), self._workspace.tree.levels.shape[1])
         room = _NODES_PER_CALL // (capacity * n_outputs * max(1, n_words))
         # rounds of several turns one by one, in as many calls as it takes
         least, most = at_once if self._turns_per_round == 1 else (1, self._turns_per_round)
@@ -311,7 +288,7 @@ class Rounds:
             np.empty(n_trees, dtype=np.int64),
             records(n_trees, PARAMS_DTYPE),
             records((n_nodes, n_tree_outputs if n_tree_outputs > 1 else 0), OUTPUT_DTYPE),
-            _allocate_bits(n_nodes, n_words),
+            allocate_bits(n_nodes, n_words),
         )
 
     def run(self, start: int, stop: int, params: TreeParams) -> Iterator[Trees]:
@@ -356,7 +333,7 @@ class Rounds:
             grown.n_pruned[:n_trees].copy(),
             np.full(n_trees, np.array(tuple(params), PARAMS_DTYPE)),
             grown.outputs[: starts[-1]].copy(),
-            _copy_bits(first_bits(grown.bits, int(starts[-1]))),
+            copy_bits(first_bits(grown.bits, int(starts[-1]))),
         )
         return trees if self._raw is None else self._with_lines(start, trees, self._raw, params)
 

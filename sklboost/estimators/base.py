@@ -296,7 +296,8 @@ class BaseBooster(CallbackSupportMixin, Parameters, ChecksNames, BaseEstimator, 
                 "with linear_tree=False"
             )
         signs = read_signs(self, constraints)
-        return prove_monotone(self.model_, signs, self._feature_names())
+        n_levels = [own.n_levels for own in self._encodings or ()]
+        return prove_monotone(self.model_, signs, self._feature_names(), n_levels)
 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn of missing values, categories, sparse matrices, several targets."""

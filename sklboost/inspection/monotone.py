@@ -2,13 +2,14 @@
 
 In: a model. Out: for each feature that was asked about, the trees that are not monotone in it.
 
-The one idea: a leaf's way says which values each feature may have there: an interval, and whether
-missing values come along. Two leaves can be reached by rows that differ in one feature only if
-their ways agree in all others, and then they lie on the two sides of a split on that feature. So of
-each such split, every leaf on the left that agrees with a leaf on the right is compared with it. A
-tree passes if and only if it is monotone. The raw score is a sum of trees, added in the same order
-for all rows, and rounding keeps order: where all trees pass, so does the sum, to the last bit. The
-other way round this does not hold: trees may fail that make up for one another.
+The one idea: a leaf's way says which values each feature may have there: an interval, or a set of
+levels, and whether missing values come along. Two leaves can be reached by rows that differ in one
+feature only if their ways agree in all others, and then they lie on the two sides of a split on
+that feature. So of each such split, every leaf on the left that agrees with a leaf on the right is
+compared with it. A tree passes if and only if it is monotone. The raw score is a sum of trees,
+added in the same order for all rows, and rounding keeps order: where all trees pass, so does the
+sum, to the last bit. The other way round this does not hold: trees may fail that make up for one
+another.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklboost.model import Model
+from sklboost.tree.level_bits import listed_levels
 
 
 class Violation(NamedTuple):
@@ -98,7 +100,9 @@ class MonotoneReport:
         return "\n".join(lines)
 
 
-def prove_monotone(model: Model, signs: Mapping[int, int], names: Sequence[str]) -> MonotoneReport:
+def prove_monotone(
+    model: Model, signs: Mapping[int, int], names: Sequence[str], n_levels: Sequence[int] = ()
+) -> MonotoneReport:
     """Check every tree of a model.
 
     Parameters
@@ -108,12 +112,16 @@ def prove_monotone(model: Model, signs: Mapping[int, int], names: Sequence[str])
         1 or -1 by the number of the feature.
     names : sequence of str
         Of all features, for the report; one that several have gets its number.
+    n_levels : sequence of int
+        Of all features, 0 for numbers. Empty: all are numbers.
     """
     starts = model.tree_starts
     violations: dict[int, list[Violation]] = {feature: [] for feature in signs}
     for tree in range(model.n_trees):
         nodes = model.nodes[starts[tree] : starts[tree + 1]].view(np.recarray)
-        ways = _ways(nodes)
+        on_levels = np.flatnonzero((nodes.left >= 0) & np.isnan(nodes.threshold)).tolist()
+        listed = {node: listed_levels(model.tops.bits, starts[tree] + node) for node in on_levels}
+        ways = _ways(nodes, listed, n_levels)
         values = model.values[:, starts[tree] : starts[tree + 1]]
         for feature, sign in signs.items():
             pairs = [_worst_pair(nodes, own, ways, feature, sign) for own in values]
@@ -132,40 +140,60 @@ def prove_monotone(model: Model, signs: Mapping[int, int], names: Sequence[str])
 class _Ways(NamedTuple):
     """What the way to each node of a tree says of the features that the tree is split on.
 
-    The thresholds of a feature cut its values into pieces, numbered from 0.
+    The thresholds of a feature cut its values into pieces, numbered from 0. The pieces of a
+    category are its levels, and they can come to a node in any selection.
 
     Attributes
     ----------
     features : ndarray of int32, shape (n_own,)
     start, stop : ndarray of int64, shape (n_nodes, n_own)
-        A node's pieces.
+        A node's pieces. Of categories they mean nothing, and are the same for all nodes.
     missing : ndarray of bool, shape (n_nodes, n_own)
         Whether missing values come there.
+    levels : dict of int to ndarray of bool, shape (n_nodes, n_pieces)
+        For each place in `features` of a category, which of the levels come there that some split
+        lists; then, as one, all the others, if there are any.
     """
 
     features: np.ndarray
     start: np.ndarray
     stop: np.ndarray
     missing: np.ndarray
+    levels: dict[int, np.ndarray]
 
 
-def _ways(nodes: np.recarray) -> _Ways:
+def _ways(nodes: np.recarray, listed: Mapping[int, np.ndarray], n_levels: Sequence[int]) -> _Ways:
+    """Follow all ways; `listed` are the levels that go left where a node is split on a category."""
     splits = np.flatnonzero(nodes.left >= 0)  # a leaf's feature is -1
     features = np.unique(nodes.feature[splits])
     shape = (len(nodes), len(features))
-    ways = _Ways(features, np.zeros(shape, int), np.zeros(shape, int), np.ones(shape, bool))
-    thresholds = [np.unique(nodes.threshold[splits][nodes.feature[splits] == f]) for f in features]
+    ways = _Ways(features, np.zeros(shape, int), np.zeros(shape, int), np.ones(shape, bool), {})
+    of_feature = [splits[nodes.feature[splits] == feature] for feature in features]
+    thresholds = [np.unique(nodes.threshold[own]) for own in of_feature]
+    pieces = {}  # the levels that are listed, of each category
     for own, cuts in enumerate(thresholds):
         # nothing is less than -inf: the piece before that threshold has no values
         ways.start[0, own], ways.stop[0, own] = int(cuts[0] == -np.inf), len(cuts) + 1
-    for node in splits:  # parents come before their children
+        if np.isnan(cuts[0]):
+            pieces[own] = np.unique(
+                np.concatenate([listed[node] for node in of_feature[own].tolist()])
+            )
+            n_pieces = min(len(pieces[own]) + 1, n_levels[features[own]])
+            ways.levels[own] = np.ones((len(nodes), n_pieces), bool)
+    for node in splits.tolist():  # parents come before their children
         left, right = nodes.left[node], nodes.right[node]
-        own = np.searchsorted(features, nodes.feature[node])
-        for of_all in ways[1:]:
+        own = int(np.searchsorted(features, nodes.feature[node]))
+        for of_all in (ways.start, ways.stop, ways.missing, *ways.levels.values()):
             of_all[left], of_all[right] = of_all[node], of_all[node]
-        cut = 1 + np.searchsorted(thresholds[own], nodes.threshold[node])
-        ways.stop[left, own] = min(ways.stop[node, own], cut)
-        ways.start[right, own] = max(ways.start[node, own], cut)
+        if own in pieces:
+            goes_left = np.isin(pieces[own], listed[node])
+            goes_left = np.append(goes_left, False)[: ways.levels[own].shape[1]]
+            ways.levels[own][left] &= goes_left
+            ways.levels[own][right] &= ~goes_left
+        else:
+            cut = 1 + np.searchsorted(thresholds[own], nodes.threshold[node])
+            ways.stop[left, own] = min(ways.stop[node, own], cut)
+            ways.start[right, own] = max(ways.start[node, own], cut)
         ways.missing[right if nodes.default_left[node] else left, own] = False
     return ways
 
@@ -202,6 +230,8 @@ def _agree(ways: _Ways, leaf: int, others: list[int], except_for: int) -> np.nda
     """Tell for each of the other leaves whether a row may differ from one here in one feature."""
     first = np.maximum(ways.start[leaf], ways.start[others])
     agrees = first < np.minimum(ways.stop[leaf], ways.stop[others])
+    for own, levels in ways.levels.items():
+        agrees[:, own] = (levels[leaf] & levels[others]).any(axis=1)
     agrees |= ways.missing[leaf] & ways.missing[others]
     agrees[:, except_for] = True
     return agrees.all(axis=1)

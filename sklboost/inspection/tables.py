@@ -8,6 +8,7 @@ import numpy as np
 from sklboost.model import LinearLeaves, Model
 from sklboost.structs import TreeParams
 from sklboost.tree.formulas import leaf_weight, similarity_at
+from sklboost.tree.level_bits import listed_levels
 
 
 def node_table(
@@ -44,7 +45,9 @@ def node_table(
             for name, value in _node_row(model, tree, number, node, feature_names).items():
                 table[name].append(value)
             if node.left >= 0 and np.isnan(node.threshold):
-                table["Category"][-1] = _listed_levels(model, start + number, levels[node.feature])
+                codes = listed_levels(model.tops.bits, start + number)
+                own = levels[node.feature]
+                table["Category"][-1] = [level for code in codes for level in own[code]]
             if model.linear is not None:
                 line = _line(model.linear, start + number, node.left < 0, feature_names)
                 for name, value in zip(_LINEAR_COLUMNS, line, strict=True):
@@ -57,13 +60,6 @@ _COLUMNS = (
     *("Gain", "Cover", "Category", "Similarity", "Output"),
 )
 _LINEAR_COLUMNS = ("Shift", "Slopes", "Centres", "Least", "Most")
-
-
-def _listed_levels(model: Model, position: int, levels: Sequence[Sequence[Any]]) -> list:
-    bits = model.tops.bits
-    words = bits.words[bits.starts[position] : bits.starts[position + 1]]
-    is_listed = [int(words[code // 64]) >> code % 64 & 1 for code in range(64 * len(words))]
-    return [level for code in np.flatnonzero(is_listed).tolist() for level in levels[code]]
 
 
 def _line(

@@ -17,13 +17,13 @@ from sklboost.model import (
     ROUTE_DTYPE,
     TOP_LEVELS,
     TOP_SPLIT_DTYPE,
-    LevelBits,
     LinearLeaves,
     Model,
     Trees,
     TreeTops,
 )
 from sklboost.structs import PARAMS_DTYPE, records
+from sklboost.tree.level_bits import first_bits, join_bits
 
 # Beyond, a float64 is no finite float32.
 _LARGEST_FLOAT32 = float(np.finfo(np.float32).max)
@@ -109,29 +109,6 @@ def join_trees(parts: Sequence[Trees]) -> Trees:
         ),
         join_bits([(part.bits, len(part.nodes)) for part in parts]),
         join_linear([(part.linear, len(part.nodes)) for part in parts]),
-    )
-
-
-def first_bits(bits: LevelBits, n_nodes: int) -> LevelBits:
-    """Give the levels of the first nodes."""
-    if len(bits.starts) == 0:
-        return NO_BITS
-    return LevelBits(bits.starts[: n_nodes + 1], bits.words[: bits.starts[n_nodes]], (1,))
-
-
-def join_bits(parts: Sequence[tuple[LevelBits, int]]) -> LevelBits:
-    """Put levels behind one another, given with their numbers of nodes."""
-    known = [(bits, n_nodes) for bits, n_nodes in parts if n_nodes > 0]
-    if all(len(bits.starts) == 0 for bits, _ in known):
-        return NO_BITS
-    counts = [
-        np.diff(bits.starts) if len(bits.starts) > 0 else np.zeros(n_nodes, dtype=np.int64)
-        for bits, n_nodes in known
-    ]
-    return LevelBits(
-        np.cumsum(np.concatenate([[0], *counts]), dtype=np.int64),
-        np.concatenate([bits.words for bits, _ in known]),
-        (1,),
     )
 
 

@@ -10,8 +10,8 @@ their leaf weights, so they are sorted by ``G / (H + cat_smooth)`` and then scan
 values are one more level, which the scan tries on both sides of every place.
 
 With few rows the weight of a level is noise, and the order that suits the noise of many of them
-looks like a large gain. So levels whose H is less than `cat_smooth` are one in the scan: they have
-a common weight, and no place lies between them. (LightGBM leaves them out, on the right.)
+looks like a large gain. So levels whose H is less than half of `cat_smooth` are one in the scan:
+they have a common weight, and no place lies between them. (LightGBM leaves them out, on the right.)
 
 A feature of few levels is split one level against the others instead: place p + 1 is for the level
 that is p-th, and place 0 for missing values alone.
@@ -83,20 +83,20 @@ def fill_keys(search, numbers, n_lanes, output, bins, keys):
     keys : ndarray of float64, shape (at least n_occupied + 1,)
         Filled.
     """
-    steps, least = steps_of(search.steps, output), search.params.cat_smooth
+    steps, cat_smooth = steps_of(search.steps, output), search.params.cat_smooth
     spread, rare_gradient, rare_hessian = 0.0, 0.0, 0.0
     for position in range(len(bins)):
         gradient, hessian = unpack(numbers[bins[position] * n_lanes + output % n_lanes], steps)
         keys[position] = np.nan
-        if hessian < least:
+        if hessian < 0.5 * cat_smooth:
             rare_gradient += gradient
             rare_hessian += hessian
         else:
-            keys[position] = gradient / (hessian + least)
+            keys[position] = gradient / (hessian + cat_smooth)
             spread += keys[position] * gradient
     keys[len(bins)] = np.nan
     if rare_hessian > 0.0:
-        keys[len(bins)] = rare_gradient / (rare_hessian + least)
+        keys[len(bins)] = rare_gradient / (rare_hessian + cat_smooth)
         spread += keys[len(bins)] * rare_gradient
     for position in range(len(bins)):
         if np.isnan(keys[position]):

@@ -19,8 +19,8 @@ from sklboost.parallel import FAR_APART, ThreadTeam, assemble, barrier, next_tas
 from sklboost.structs import TreeParams, records
 from sklboost.tree.assembly import join_linear
 from sklboost.tree.leaf_regression import LeafScratch, LeafTask, fit_leaf, set_limits
+from sklboost.tree.level_bits import is_listed
 from sklboost.tree.linear_prediction import add_linear_parts
-from sklboost.tree.prediction import is_listed
 from sklboost.tree.quantization import Derivatives
 
 
@@ -155,7 +155,7 @@ def find_leaf(nodes, bits, raw, row):
         value = raw.values[row * raw.row_step + split.feature * raw.feature_step]
         goes_right = (value >= split.threshold) | ((value != value) & (split.default_left == 0))
         if np.isnan(split.threshold) and value == value:
-            goes_right = not is_listed(value, bits, node)
+            goes_right = not is_listed(np.int64(value), bits, node)
         node = np.int64(split.right if goes_right else split.left)
     return node
 

@@ -23,6 +23,7 @@ from sklboost.data.raw import RawMatrix
 from sklboost.instructions import above, add_where, at_least, trailing_zeros
 from sklboost.model import ALL_ROWS, TOP_LEVELS, Model
 from sklboost.parallel import FAR_APART, next_task
+from sklboost.tree.level_bits import is_listed
 
 WORD = 64  # rows
 # A tree's splits stay in the first-level cache for so many words of rows, if the rows fit as well.
@@ -130,25 +131,13 @@ def has_levels(bits):
 
 
 @kernel
-def is_listed(value, bits, node):
-    """Tell whether `value`, the code of a level or its bin, is among those that go left at a node.
-
-    `bits` are the LevelBits of the model.
-    """
-    # a missing value is no number of a level; as an unsigned one, it is beyond all
-    level = np.uint64(np.int64(value) if value == value else np.int64(-1))
-    word, start = level >> np.uint64(6), np.uint64(bits.starts[node])
-    if word >= np.uint64(bits.starts[node + 1]) - start:
-        return False
-    return (bits.words[start + word] >> (level & np.uint64(63))) & np.uint64(1) == np.uint64(1)
-
-
-@kernel
 def not_listed(values, bits, node):
     """Give 64 bits, of which bit i is 1 if level ``values[i]`` does not go left at a node."""
     decisions = np.uint64(0)
     for row in range(WORD):
-        decisions |= np.uint64(not is_listed(values[row], bits, node)) << np.uint64(row)
+        value = values[row]
+        level = np.int64(value) if value == value else np.int64(-1)
+        decisions |= np.uint64(not is_listed(level, bits, node)) << np.uint64(row)
     return decisions
 
 
@@ -196,7 +185,7 @@ def take_steps(model, n_steps, raw, first_row, positions):
             value = raw.values[np.uint64(row + route.feature * raw.feature_step)]
             goes_right = (value >= route.threshold) | ((value != value) & (route.default_left == 0))
             if has_levels(model.tops.bits) and route.has_levels == 1 and value == value:
-                goes_right = not is_listed(value, model.tops.bits, positions[index])
+                goes_right = not is_listed(np.int64(value), model.tops.bits, positions[index])
             positions[index] = route.left + goes_right
 
 

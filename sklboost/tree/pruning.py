@@ -81,11 +81,11 @@ def set_values(tree):
 
 @kernel
 def move_levels(node, target, tree):
-    """Move what a node's split lists, where there are categories, to another node."""
-    n_levels = tree.levels.shape[1]
-    if n_levels > 0:
-        tree.splits[target] = tree.splits[node]
-    for index in range(n_levels):
+    """Move what a node's split lists, if it has one and there are categories, to `target`."""
+    if tree.nodes[target].left < 0 or tree.levels.shape[1] == 0:
+        return
+    tree.splits[target] = tree.splits[node]
+    for index in range(tree.splits[node].n_listed):
         tree.levels[target, index] = tree.levels[node, index]
 
 

@@ -325,7 +325,7 @@ def search_task(search, workspace, columns, task, rank):
         scratch.levels[len(scratch.candidates) + rank :],
     )
     best = own.best[0]
-    best.gain = -np.inf
+    best.gain, best.n_listed = -np.inf, 0
     growth = tree.growth[node]
     histogram = workspace.pool.histograms[growth.slot]
     searched = describe_node(node, search.params, columns.key[0], tree)
@@ -334,7 +334,7 @@ def search_task(search, workspace, columns, task, rank):
     for index in range(n_features * chunk // n_chunks, n_features * (chunk + 1) // n_chunks):
         scan_feature(search, searched, histogram, features[index], own, best)
     scratch.candidates[task] = best
-    for index in range(best.n_listed if best.gain > -np.inf else 0):
+    for index in range(best.n_listed):
         scratch.levels[task, index] = own.levels[0, index]
 
 
@@ -353,15 +353,15 @@ def find_splits(team, search, workspace, columns):
         task = next_task(team, _COUNTER)
     barrier(team)
     if team.rank == 0:
-        for index in range(counts.n_searched):
-            node = tree.searched[index]
-            chosen = index * counts.n_chunks
+        for place in range(counts.n_searched):
+            node = tree.searched[place]
+            chosen = place * counts.n_chunks
             for task in range(chosen + 1, chosen + counts.n_chunks):
                 if candidates[task].gain > candidates[chosen].gain:
                     chosen = task
             tree.splits[node] = candidates[chosen]
-            for listed in range(tree.levels.shape[1]):
-                tree.levels[node, listed] = workspace.scratch.levels[chosen, listed]
+            for index in range(tree.splits[node].n_listed):
+                tree.levels[node, index] = workspace.scratch.levels[chosen, index]
             sum_left_rows(node, search.matrix, workspace)
 
 

@@ -105,7 +105,10 @@ def test_an_empty_list_is_no_validation_data():
         (dict(X_val=X[:, :2], y_val=Y), "^X_val: X has 2 features, but .* is expecting 3 features"),
         (dict(X_val=X[:0], y_val=Y[:0]), r"^X_val: Found array with 0 sample\(s\)"),
         (dict(X_val=X[0], y_val=Y), "^X_val: Expected 2D array, got 1D array"),
-        (dict(X_val=[["a"] * 3] * 20, y_val=Y), "^X_val: column 0 held numbers at fit and holds text"),
+        (
+            dict(X_val=[["a"] * 3] * 20, y_val=Y),
+            "^X_val: column 0 held numbers at fit and holds text",
+        ),
         (
             dict(X_val=X, y_val=Y[1:]),
             "^X_val has 20 rows, but its y has 19: pass one for each$",

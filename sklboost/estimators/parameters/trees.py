@@ -190,8 +190,8 @@ class TreeParameters:
         metadata=about(
             number(0),
             """
-            Levels of less cover than that in a node are one for its split; the others are ordered
-            by ``G / (H + cat_smooth)``. Rare levels are noise: more smoothing, less overfitting.
+            Levels of less than half that cover in a node are one for its split; the others are
+            ordered by ``G / (H + cat_smooth)``. Rare levels are noise: more smoothing, less overfitting.
             """,
         ),
     )

@@ -1,0 +1,216 @@
+"""Fits on categories by every booster: all who send rows down the trees agree.
+
+Rows are routed by bins in training, by bins and values where validation data is scored, 64 at a
+time and one by one in prediction, and here from the table of the trees by their levels.
+"""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from sklboost import UnknownCategoryWarning, XGBClassifierLite, XGBRegressorLite, bin_features
+from tests.small_models import outputs
+
+DEEP = dict(max_depth=0, max_leaves=90, cat_smooth=0.0, min_child_weight=0.0)
+ONE_OUTPUT = {
+    "defaults": {},
+    "deep": DEEP,
+    "deep, one level against the others": DEEP | dict(max_cat_to_onehot=1000),
+    "leaf by leaf, short lists": dict(grow_policy="lossguide", max_leaves=30, max_cat_threshold=3),
+    "long lists": DEEP | dict(max_cat_threshold=1000, max_cat_to_onehot=1, reg_lambda=0.0),
+    "random places": dict(extra_trees=True, cat_smooth=1.0, colsample_bynode=0.7),
+    "samples": dict(subsample=0.6, cat_smooth=2.0),
+    "samples by gradient": dict(subsample=0.4, sampling_method="gradient_based"),
+    "pruned": dict(gamma=5.0, cat_smooth=1.0),
+    "grown in full": dict(pruning="full", gamma=2.0, max_depth=4),
+    "weakest links": DEEP | dict(ccp_alpha=0.01),
+    "rules": dict(monotone_constraints={"x": 1}, interaction_constraints="pairwise"),
+    "dart": DEEP | dict(booster="dart", rate_drop=0.5, one_drop=True),
+    "forest": DEEP | dict(num_parallel_tree=3, subsample=0.7),
+    "linear leaves": dict(linear_tree=True, max_depth=3),
+    "medians": dict(objective="reg:absoluteerror", cat_smooth=1.0),
+}
+SEVERAL = {
+    "classes": (XGBClassifierLite, DEEP),
+    "classes in one tree": (XGBClassifierLite, DEEP | dict(multi_strategy="multi_output_tree")),
+    "targets": (XGBRegressorLite, DEEP),
+    "targets in one tree": (XGBRegressorLite, DEEP | dict(multi_strategy="multi_output_tree")),
+}
+
+
+# --- data ----------------------------------------------------------------------------------------
+
+
+def make_columns(seed, n_rows=700):
+    """Give categories as (codes, levels), with some codes -1, which is missing; and two numbers."""
+    random = np.random.default_rng(seed)
+    columns = {}
+    for k, is_text in ((5, True), (70, False), (int(random.choice([200, 255, 300])), True)):
+        levels = np.sort(random.choice(10**6, k, replace=False)) / 8.0
+        if is_text:
+            levels = np.array([f"{level:09.1f}" for level in levels], dtype=object)
+        codes = random.choice(k, n_rows, p=random.dirichlet(np.full(k, 0.5)))
+        codes[random.random(n_rows) < random.choice([0.0, 0.15])] = -1
+        columns[f"of {k}"] = codes, levels
+    columns["x"] = random.normal(size=n_rows).round(1)
+    columns["y"] = np.where(random.random(n_rows) < 0.2, np.nan, random.normal(size=n_rows))
+    return columns
+
+
+def make_target(seed, columns):
+    random = np.random.default_rng(seed)
+    target = columns["x"] + 0.3 * random.normal(size=len(columns["x"]))
+    for own in columns.values():
+        if isinstance(own, tuple):
+            target += random.normal(size=len(own[1]) + 1)[own[0]]
+    return target
+
+
+def frame_of(columns, change=lambda codes, levels: (codes, levels)):
+    """Give columns as a frame, each category after a change."""
+    return pd.DataFrame(
+        {
+            name: pd.Categorical.from_codes(*change(*own)) if isinstance(own, tuple) else own
+            for name, own in columns.items()
+        }
+    )
+
+
+def in_another_order(codes, levels):
+    order = np.random.default_rng(0).permutation(len(levels))
+    return np.append(np.argsort(order), -1)[codes], levels[order]
+
+
+def with_other_names(codes, levels):
+    """Rename levels so that their order stays."""
+    return codes, 3.0 * levels + 1.0 if levels.dtype == float else "new " + levels
+
+
+def with_unknown(codes, levels):
+    """Give a tenth of the rows a level that the training does not have."""
+    unknown = levels[-1:] + (1.0 if levels.dtype == float else " and more")
+    is_new = np.random.default_rng(1).random(len(codes)) < 0.1
+    return np.where(is_new, len(levels), codes), np.append(levels, unknown)
+
+
+def ignoring_unknown(function, *arguments, **more):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnknownCategoryWarning)
+        return function(*arguments, **more)
+
+
+# --- the trees by their table --------------------------------------------------------------------
+
+
+def leaf_of(nodes, row, known):
+    """Give the number of the leaf that a row, a dict by feature, reaches in a tree."""
+    node = nodes[0]
+    while node["Feature"] != "Leaf":
+        feature = node["Feature"]
+        value, levels = row[feature], node["Category"]
+        if pd.isna(value) or (levels is not None and value not in known[feature]):
+            next_one = node["Missing"]
+        else:
+            is_yes = value < node["Split"] if levels is None else value in levels
+            next_one = node["Yes" if is_yes else "No"]
+        node = nodes[int(next_one.split("-")[1])]
+    return node["Node"]
+
+
+def leaves_by_table(model, X):
+    table = model.trees_to_dataframe()
+    known = {name: set(levels.tolist()) for name, levels in model.categories_.items()}
+    rows = X.astype(object).to_dict("records")
+    trees = [tree.to_dict("records") for _, tree in table.groupby("Tree")]
+    return np.array([[leaf_of(nodes, row, known) for nodes in trees] for row in rows])
+
+
+# --- checks --------------------------------------------------------------------------------------
+
+
+def fitted(estimator, settings, X, y, **more):
+    settings = dict(n_estimators=4, random_state=0, n_jobs=1) | settings
+    return ignoring_unknown(estimator(**settings).fit, X, y, **more)
+
+
+def check_metrics(model, X_val, y_val):
+    ((log,),) = (own.values() for own in model.evals_result_.values())
+    if model.booster == "dart":  # earlier trees change later on
+        log = log[-1:]
+    stages = ignoring_unknown(lambda: list(model.staged_predict(X_val)))[-len(log) :]
+    if model.objective == "reg:absoluteerror":
+        expected = [np.abs(stage - y_val).mean() for stage in stages]
+    else:
+        squares = [((stage - y_val) ** 2).mean(axis=0) for stage in stages]
+        expected = [np.sqrt(np.mean(square)) for square in squares]
+    assert_allclose(log, expected, rtol=1e-12)
+
+
+def check_covers(model, leaves):
+    """Check that each leaf's cover is the number of rows that reach it."""
+    for tree, found in enumerate(leaves.T):
+        start, stop = model.model_.tree_starts[tree : tree + 2]
+        nodes = model.model_.nodes[start:stop]
+        is_leaf = nodes.left < 0
+        counts = np.bincount(found, minlength=len(nodes))
+        assert_allclose(counts[is_leaf], nodes.cover[is_leaf], rtol=1e-4)
+
+
+def check_fit(estimator, settings, seed):
+    columns = make_columns(seed)
+    target = make_target(seed, columns)
+    if estimator is XGBClassifierLite:
+        target = np.digitize(target, np.quantile(target, [0.3, 0.8]))
+    elif "targets" in settings:
+        target = np.array([target, np.sin(target), -target]).T
+    settings = {name: value for name, value in settings.items() if name != "targets"}
+    X, X_val = frame_of(columns), frame_of(columns, with_unknown)[:203]
+    y_val = target[:203]
+    validation = dict(X_val=X_val, y_val=y_val)
+    model = fitted(estimator, settings, X, target, **validation)
+    expected, of_val = outputs(model, X), ignoring_unknown(outputs, model, X_val)
+    if estimator is XGBRegressorLite:
+        check_metrics(model, X_val, y_val)
+    leaves = leaves_by_table(model, X)
+    assert len(np.unique(leaves)) > 4
+    assert_array_equal(model.apply(X), leaves)
+    assert_array_equal(ignoring_unknown(model.apply, X_val), leaves_by_table(model, X_val))
+    if estimator is XGBRegressorLite and "subsample" not in settings:
+        check_covers(model, leaves)
+    for n_rows in (1, 7, 65):
+        assert_array_equal(outputs(model, X[3 : 3 + n_rows]), expected[3 : 3 + n_rows])
+    # without the unknown levels, the values that are left are missing
+    known = frame_of(
+        columns, lambda *own: (np.where(with_unknown(*own)[0] < len(own[1]), own[0], -1), own[1])
+    )
+    assert_array_equal(outputs(model, known[:203]), of_val)
+
+    moved = frame_of(columns, in_another_order)
+    others = fitted(estimator, settings | dict(n_jobs=3), moved, target, **validation)
+    assert others.evals_result_ == model.evals_result_
+    assert others.model_.nodes.tobytes() == model.model_.nodes.tobytes()
+    assert_array_equal(outputs(others, X), expected)
+    renamed = frame_of(columns, with_other_names)
+    assert_array_equal(outputs(fitted(estimator, settings, renamed, target), renamed), expected)
+    if not model.linear_tree:
+        B = bin_features(X)
+        of_bins = fitted(estimator, settings, B, target, X_val=B[:203], y_val=y_val)
+        assert_array_equal(outputs(of_bins, B), expected)
+        assert_array_equal(of_bins.apply(B), leaves)
+        of_values = fitted(estimator, settings, X, target, X_val=X[:203], y_val=y_val)
+        assert of_bins.evals_result_ == of_values.evals_result_
+
+
+@pytest.mark.parametrize("settings", ONE_OUTPUT.values(), ids=ONE_OUTPUT)
+@pytest.mark.parametrize("seed", range(2))
+def test_one_output(seed, settings):
+    check_fit(XGBRegressorLite, settings, seed)
+
+
+@pytest.mark.parametrize(("estimator", "settings"), SEVERAL.values(), ids=SEVERAL)
+@pytest.mark.parametrize("seed", range(2))
+def test_several_outputs(seed, estimator, settings):
+    check_fit(estimator, settings | dict(targets=True), seed)

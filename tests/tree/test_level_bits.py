@@ -1,0 +1,83 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from sklboost import XGBRegressorLite
+from sklboost.model import NO_BITS
+from sklboost.tree.level_bits import (
+    add_level,
+    allocate_bits,
+    copy_bits,
+    first_bits,
+    is_listed,
+    join_bits,
+    listed_levels,
+    most_words,
+)
+
+
+def bits_of(sets, n_levels):
+    """Give the bits of some nodes that list these levels."""
+    bits = allocate_bits(len(sets), most_words(n_levels, max(map(len, sets), default=0)))
+    for node, levels in enumerate(sets):
+        stop = bits.starts[node]
+        for level in levels:
+            stop = add_level(np.int64(level), bits.starts[node], stop, bits)
+        bits.starts[node + 1] = stop
+    return bits
+
+
+def random_sets(seed, n_levels):
+    random = np.random.default_rng(seed)
+    sizes = random.integers(0, min(n_levels, 90), 12)
+    return [random.choice(n_levels, size, replace=False) for size in sizes]
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("n_levels", [3, 64, 65, 130, 1000, 65_534])
+def test_exactly_the_listed_levels_go_left(n_levels):
+    sets = random_sets(n_levels, n_levels)
+    bits = bits_of(sets, n_levels)
+    asked = np.unique(np.r_[np.arange(min(n_levels, 150)), *sets, n_levels - 1])
+    for node, levels in enumerate(sets):
+        expected = np.isin(asked, levels).tolist()
+        assert [is_listed(level, bits, node) for level in asked] == expected
+        assert_array_equal(listed_levels(bits, node), np.sort(levels))
+        for unknown in (-1, n_levels, n_levels + 200, 2**60):
+            assert not is_listed(np.int64(unknown), bits, node)
+
+
+@pytest.mark.interpreted
+def test_words_without_a_bit_are_left_out():
+    bits = bits_of([[40_000, 5, 40_001], [], [64]], 65_534)
+    assert bits.starts.tolist() == [0, 2, 2, 3]
+    assert bits.numbers[:3].tolist() == [0, 625, 1]
+    assert bits.words[:3].tolist() == [32, 3, 1]
+    assert (most_words(65_534, 64), most_words(65, 64), most_words(0, 0)) == (64, 2, 0)
+
+
+@pytest.mark.interpreted
+def test_cut_and_joined():
+    sets = random_sets(0, 500)
+    bits = bits_of(sets, 500)
+    first, rest = first_bits(bits, 5), bits_of(sets[5:], 500)
+    rest = first_bits(rest, 7)  # without the room behind
+    parts = [(NO_BITS, 0), (copy_bits(first), 5), (NO_BITS, 3), (rest, 7)]
+    joined = join_bits(parts)
+    found = [listed_levels(joined, node).tolist() for node in range(15)]
+    assert found == [sorted(own) for own in [*sets[:5], [], [], [], *sets[5:]]]
+    assert join_bits([(NO_BITS, 4), (NO_BITS, 0)]) is NO_BITS
+    assert first_bits(NO_BITS, 4) is NO_BITS
+
+
+def test_a_model_has_no_more_words_than_levels_that_its_splits_list():
+    random = np.random.default_rng(0)
+    X = np.arange(4000.0)[random.permutation(4000), np.newaxis]
+    settings = dict(max_depth=0, cat_smooth=0.0, min_child_weight=0.0, reg_lambda=0.0)
+    model = XGBRegressorLite(n_estimators=2, categorical_features=[0], n_jobs=1, **settings)
+    nodes = model.fit(X, random.normal(size=4000)).model_.nodes
+    bits = model.model_.tops.bits
+    n_listed = sum(map(len, model.trees_to_dataframe()["Category"].dropna()))
+    assert (nodes.left >= 0).sum() > 5000
+    assert 0 < len(bits.words) == len(bits.numbers) <= n_listed
+    assert bits.words.all()
