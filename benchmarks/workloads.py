@@ -47,7 +47,10 @@ VALIDATION = tuple(
     Workload(f"binary-{n_rows}x28", f"binary-{n_rows}x28", BOTH) for n_rows in (10_000, 100_000)
 ) + (Workload("protein_casp", "protein_casp"),)
 START = (Workload("binary-1000x28", "binary-1000x28"),)
-MEMORY = (Workload("binary-1000000x28", "binary-1000000x28"),)
+MEMORY = tuple(
+    Workload(name, name, BOTH)
+    for name in ("binary-1000000x28", "binary-2000000x28", "regression-2000000x28")
+)
 # The floor, the kernels and the phases of a fit.
 ENGINE = (Workload("binary-1000000x28", "binary-1000000x28", BOTH),)
 GROWTH = tuple(

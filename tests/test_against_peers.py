@@ -5,6 +5,7 @@ more of them than `max_bin`.
 """
 
 import numpy as np
+import pandas as pd
 import pytest
 import xgboost
 from numpy.testing import assert_allclose
@@ -173,6 +174,43 @@ def test_same_predictions_as_xgboost_hist_where_nothing_is_pruned(growth):
     own = XGBRegressorLite(**common).fit(X, y)
     peer = xgboost.XGBRegressor(tree_method="hist", max_bin=256, **common).fit(X, y)
     assert_allclose(own.predict(X), peer.predict(X), rtol=1e-6, atol=1e-3)
+
+
+def test_missing_values_that_training_never_saw_go_where_xgboost_hist_sends_them():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(250, 3))  # each value a bin of its own, so both have all thresholds
+    y = X[:, 0] + X[:, 1] ** 2 + 0.1 * random.normal(size=250)
+    common = dict(n_estimators=3, base_score=0.0, n_jobs=1, max_depth=4)
+    own = XGBRegressorLite(**common).fit(X, y)
+    peer = xgboost.XGBRegressor(tree_method="hist", max_bin=256, **common).fit(X, y)
+    rows = np.where(random.random(X.shape) < 0.4, np.nan, X)
+    assert_allclose(own.predict(rows), peer.predict(rows), rtol=1e-4, atol=1e-4)
+
+
+def category_pair(n_rows, reg_lambda, **parameters):
+    """Fit both on two categories of 12 levels, some missing, and a number."""
+    random = np.random.default_rng(5)
+    codes = random.integers(0, 12, (n_rows, 2))
+    number = random.normal(size=n_rows).round(1)
+    y = random.normal(size=12)[codes[:, 0]] * number + random.normal(size=12)[codes[:, 1]]
+    frame = pd.DataFrame({"number": number})
+    for index, name in enumerate(("one", "two")):
+        values = np.where(random.random(n_rows) < 0.05, None, [f"l{c:02}" for c in codes[:, index]])
+        frame[name] = pd.Categorical(values, categories=[f"l{c:02}" for c in range(12)])
+    common = dict(base_score=0.0, n_jobs=1, reg_lambda=reg_lambda, **parameters)
+    # XGBoost sorts levels by G / (H + lambda)
+    own = XGBRegressorLite(cat_smooth=reg_lambda, **common).fit(frame, y)
+    peer = xgboost.XGBRegressor(tree_method="hist", enable_categorical=True, **common)
+    return own, peer.fit(frame, y), frame
+
+
+@pytest.mark.parametrize("max_cat_to_onehot", [4, 100])
+def test_same_predictions_as_xgboost_with_its_categories(max_cat_to_onehot):
+    # all levels in every node, and none of them rare: XGBoost has other rules for these
+    own, peer, frame = category_pair(
+        4000, 1.0, n_estimators=4, max_depth=2, max_cat_to_onehot=max_cat_to_onehot
+    )
+    assert_allclose(own.predict(frame), peer.predict(frame), rtol=1e-5, atol=1e-4)
 
 
 def test_pruning_follows_xgboost_exact_where_hist_stops_at_the_root():

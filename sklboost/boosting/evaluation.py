@@ -180,10 +180,7 @@ class Evaluation:
         n_features = self._validation[0].X.shape[1]
         self._grown = grown
         self._new = allocate_new_trees(grown, self._n_outputs, n_features)
-        n_splits = len(self._new.model.tops.splits)
-        self._thresholds = [
-            np.empty(n_splits, dtype=rows.scratch.columns.dtype) for rows in self._rows
-        ]
+        self._thresholds = np.empty(len(self._new.model.tops.splits), dtype=np.uint16)
 
     def add_linear(self, trees: Trees) -> None:
         """Add trees with linear leaves as prediction does: they need the values, not the bins."""
@@ -216,12 +213,12 @@ class Evaluation:
         if not self._validation:
             return values
         compiled_ones = [is_compiled(metric) for metric in self._metrics]
+        lay_out_trees(self._new, self._cuts, n_trees, self._thresholds)
         for index, own in enumerate(self._validation):
             rows, compiled = self._rows[index], self._compiled[index]
-            thresholds = self._thresholds[index]
-            n_left = self._add_to_sparse(own, n_trees)
-            lay_out_trees(self._new, self._cuts, n_left, thresholds)
-            rounds = (n_rounds, n_left // n_rounds)
+            # a set of more missing values than the training can have wider bins
+            thresholds = self._thresholds.astype(rows.scratch.columns.dtype, copy=False)
+            rounds = (n_rounds, self._add_to_sparse(own, n_trees) // n_rounds)
             self._team.run(score_rounds, self._new.model, thresholds, rounds, rows, compiled)
             values[:, index, compiled_ones] = compiled.values[:n_rounds]
             for place, metric in enumerate(self._metrics if ends_round else ()):

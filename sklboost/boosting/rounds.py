@@ -173,7 +173,7 @@ def store_levels(growing, bits, start):
     for node in range(growing.counts[0].n_nodes):
         split, first = growing.splits[node], bits.starts[start + node]
         # what a leaf's split would have been is of no interest
-        n_listed = max(split.n_listed, 0) if growing.nodes[node].left >= 0 else 0
+        n_listed = split.n_listed if growing.nodes[node].left >= 0 else 0
         stop = first
         for index in range(n_listed):
             level = np.int64(growing.levels[node, index])

@@ -173,8 +173,11 @@ def cut_feature(
     if n_present == 0 and absent == 0.0:
         nothing = np.zeros(1)
         return FeatureCuts(np.empty(0), nothing, nothing)
-    distinct, mass = np.empty((2, n_present + 1))
-    n_distinct = distinct_values(ordered[:n_present], weight[:n_present], absent, distinct, mass)
+    ordered, weight = ordered[:n_present], weight[:n_present]
+    # room for those that there are, and 0: a column of few values may have very many rows
+    n_most = 2 + np.count_nonzero(ordered[1:] != ordered[:-1])
+    distinct, mass = np.empty((2, n_most))
+    n_distinct = distinct_values(ordered, weight, absent, distinct, mass)
     lower = upper = distinct[:n_distinct]
     if n_distinct > max_bin:
         n_bins = max(1, max_bin - int(missing))

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklboost.data.frames.carrier import Carrier, is_wide
+from sklboost.data.frames.objects import as_objects
 from sklboost.data.table import Column, floats_below
 
 # With the one for missing values, as many bins as 16 bits can number, less one.
@@ -210,9 +211,7 @@ def _as_array(levels: list[Any]) -> np.ndarray:
     types = set(map(type, levels))
     if len(types) == 1 and types <= {bool, int, float, np.datetime64, np.timedelta64}:
         return np.array(levels)
-    array = np.empty(len(levels), dtype=object)
-    array[:] = levels
-    return array
+    return as_objects(levels)
 
 
 # --- from values to numbers

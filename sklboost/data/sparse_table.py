@@ -50,6 +50,7 @@ class SparseTable:
     """
 
     __slots__ = ("_rows",)
+    ndim = 2
 
     def __init__(self, rows: csr_array):
         self._rows = rows
@@ -59,11 +60,6 @@ class SparseTable:
         """Number of rows and of features."""
         n_samples, n_features = self._rows.shape
         return n_samples, n_features
-
-    @property
-    def ndim(self) -> int:
-        """Number of dimensions: 2."""
-        return 2
 
     @property
     def size(self) -> int:

@@ -15,6 +15,8 @@ import numpy as np
 
 # A block of 8 MB of float64: enough work for a team, little beside a large table.
 BLOCK_VALUES = 2**20
+# Up to here float64 has all integers, and not the next.
+LARGEST_EXACT = 2**53
 # Types whose values float32 holds exactly.
 _SHORT_TYPES = (np.bool_, np.int8, np.uint8, np.int16, np.uint16, np.float16, np.float32)
 
@@ -79,7 +81,7 @@ def floats_below(values: np.ndarray) -> np.ndarray:
     values : ndarray of int64 or uint64
     """
     floats = values.astype(np.float64)
-    if len(values) == 0 or np.abs(floats).max() <= 2.0**53:
+    if len(values) == 0 or np.abs(floats).max() <= LARGEST_EXACT:
         return floats
     # one beyond the largest integer is itself a float64, and would not fit back
     floats = np.minimum(floats, np.nextafter(float(np.iinfo(values.dtype).max), 0.0))
@@ -107,6 +109,7 @@ class Table:
     """
 
     __slots__ = ("_rows", "columns", "dtype", "n_levels")
+    ndim = 2
 
     def __init__(
         self,
@@ -119,11 +122,6 @@ class Table:
         self._rows = rows
         is_short = all(column.is_short for column in columns)
         self.dtype = np.dtype(np.float32 if is_short else np.float64)
-
-    @property
-    def ndim(self) -> int:
-        """Number of dimensions: 2."""
-        return 2
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -96,11 +96,7 @@ def bin_features(
     >>> search.predict(X[:3]).shape
     (3,)
     """
-    check_parameters(TreeParameters, {"max_bin": max_bin})
-    check_parameters(TrainingParameters, {"n_jobs": n_jobs})
-    own = {"categorical_features": categorical_features, "missing": missing}
-    check_parameters(FeatureParameters, own)
-    settings = FeatureSettings(categorical_features, True, "missing", missing)
+    settings = checked_settings(max_bin, n_jobs, categorical_features, missing)
     source, feature_names = named_features(X, settings, "bin_features")
     X, encodings = source, None
     if isinstance(source, Carrier):
@@ -110,6 +106,17 @@ def bin_features(
     check_is_small(X, max_bin)
     weight = np.empty(0) if sample_weight is None else row_weights(sample_weight, X)
     return bin_checked(X, weight, n_jobs, max_bin, feature_names, encodings, missing)
+
+
+def checked_settings(
+    max_bin: int, n_jobs: int | None, categorical_features: Any, missing: float
+) -> FeatureSettings:
+    """Check the parameters of binning; give those that say how features are read."""
+    check_parameters(TreeParameters, {"max_bin": max_bin})
+    check_parameters(TrainingParameters, {"n_jobs": n_jobs})
+    settings = FeatureSettings(categorical_features, True, "missing", missing)
+    check_parameters(FeatureParameters, settings._asdict())
+    return settings
 
 
 def bin_checked(

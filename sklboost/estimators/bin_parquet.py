@@ -8,18 +8,11 @@ from sklearn.utils import check_array
 
 from sklboost.data.batched_table import BatchedTable
 from sklboost.data.frames.refusals import check_names
-from sklboost.estimators.bin_features import bin_checked
+from sklboost.estimators.bin_features import bin_checked, checked_settings
 from sklboost.estimators.check_features import SHAPE_CHECKS, check_number_of_rows
-from sklboost.estimators.feature_tables import (
-    FeatureSettings,
-    fit_encodings,
-    shape_of,
-    unless_plain,
-)
+from sklboost.estimators.feature_tables import fit_encodings, shape_of, unless_plain
 from sklboost.estimators.parameters.about import check_parameters
-from sklboost.estimators.parameters.features import FeatureParameters
 from sklboost.estimators.parameters.training import TrainingParameters
-from sklboost.estimators.parameters.trees import TreeParameters
 from sklboost.estimators.progress import ReadingProgress
 from sklboost.estimators.validation import row_weights
 
@@ -121,10 +114,8 @@ def bin_parquet(
     >>> XGBRegressorLite(n_estimators=5).fit(B, y).predict(table.select(["size"])).shape
     (4,)
     """
-    check_parameters(TreeParameters, {"max_bin": max_bin})
-    check_parameters(TrainingParameters, {"n_jobs": n_jobs, "verbose": verbose})
-    own = {"categorical_features": categorical_features, "missing": missing}
-    check_parameters(FeatureParameters, own)
+    settings = checked_settings(max_bin, n_jobs, categorical_features, missing)
+    check_parameters(TrainingParameters, {"verbose": verbose})
     parts = _open_files(path, target, columns, sample_weight)
     files = parts.features
     check_array(shape_of(files), estimator="bin_parquet", **SHAPE_CHECKS)
@@ -132,7 +123,6 @@ def bin_parquet(
     y = _read_targets(parts.targets, isinstance(target, str))
     weight = np.empty(0) if parts.weight is None else _read_weight(parts.weight)
     learnt_from = weight if len(weight) > 0 else np.broadcast_to(1.0, files.n_rows)
-    settings = FeatureSettings(categorical_features, True, "missing", missing)
     encodings = fit_encodings(files, settings, learnt_from)
     with ReadingProgress(_READINGS * files.n_rows, verbose) as progress:
         X = BatchedTable(files, encodings, missing, progress.advance)

@@ -204,21 +204,24 @@ def check_same_reading(
 def _check_categories(source: Carrier, declared: set[int], settings: FeatureSettings) -> None:
     """Raise ValueError for categories where the user wants none."""
     found = [i for i in range(source.n_columns) if source.kind(i) == "category" or i in declared]
-    listed = ", ".join(f"{source.label(i)} ({source.dtype_name(i)})" for i in found)
     if found and not settings.enable_categorical:
         raise ValueError(
-            f"enable_categorical=False, but there are categories: {listed}. Set it to True, or "
-            "turn them into numbers"
+            f"enable_categorical=False, but there are categories: {_listed(source, found)}. Set "
+            "it to True, or turn them into numbers"
         )
     if isinstance(settings.categorical_features, str):
         return
     left = [i for i in found if i not in declared]
     if left:
-        listed = ", ".join(f"{source.label(i)} ({source.dtype_name(i)})" for i in left)
         raise ValueError(
-            f"categorical_features does not list columns that are categories by their dtype: "
-            f'{listed}. List them, turn them into numbers, or set it to "from_dtype"'
+            "categorical_features does not list columns that are categories by their dtype: "
+            f"{_listed(source, left)}. List them, turn them into numbers, or set it to "
+            '"from_dtype"'
         )
+
+
+def _listed(source: Carrier, columns: list[int]) -> str:
+    return ", ".join(f"{source.label(i)} ({source.dtype_name(i)})" for i in columns)
 
 
 def _fits(source: Carrier, column: int, encoding: Encoding) -> bool:

@@ -5,6 +5,7 @@ arguments of fit. Out: the same estimator, fitted.
 """
 
 import copy
+import functools
 import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -27,8 +28,9 @@ from sklboost.estimators.parameters.sampling import SamplingParameters
 from sklboost.estimators.parameters.trees import TreeParameters
 from sklboost.estimators.progress import progress_callbacks
 from sklboost.estimators.raw_scores import add_rounds, starting_scores
-from sklboost.estimators.reading import FitTask, Rows, read_task
+from sklboost.estimators.reading import FitTask, read_task
 from sklboost.estimators.report import describe_fit
+from sklboost.estimators.rows import Rows
 from sklboost.estimators.start_scores import raw_base_score
 from sklboost.losses.asking import FaultyRowError
 from sklboost.losses.base import Loss
@@ -269,23 +271,22 @@ def _plan(
 def _metrics(
     estimator: Any, task: FitTask, validation: list[ValidationSet]
 ) -> Sequence[RoundMetric]:
-    given = estimator.eval_metric
-    if not validation:
-        # nothing to compute them of, but a misspelt name is a mistake all the same
-        one_or_more = given if isinstance(given, list | tuple) else [given]
-        given = [name for name in one_or_more if isinstance(name, str)] or None
-    start = (np.empty(0), np.empty((task.loss.n_outputs, 0)), np.empty(0))
-    if validation:
-        start = (validation[-1].y, validation[-1].raw_score, validation[-1].weight)
-    metrics = resolve_metrics(
-        given,
+    given, loss = estimator.eval_metric, task.loss
+    resolve = functools.partial(
+        resolve_metrics,
         task=estimator._task,
         classes=getattr(estimator, "classes_", None),
-        loss=task.loss,
-        link=estimator._link(task.loss),
-        start=start,
+        loss=loss,
+        link=estimator._link(loss),
     )
-    return metrics if validation else []
+    if validation:
+        last = validation[-1]
+        return resolve(given, start=(last.y, last.raw_score, last.weight))
+    # nothing to compute them of, but a misspelt name is a mistake all the same
+    one_or_more = given if isinstance(given, list | tuple) else [given]
+    names = [name for name in one_or_more if isinstance(name, str)]
+    resolve(names or None, start=(np.empty(0), np.empty((loss.n_outputs, 0)), np.empty(0)))
+    return []
 
 
 def _train_again(

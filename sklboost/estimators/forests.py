@@ -28,22 +28,17 @@ class XGBRFRegressorLite(ForestMixin, XGBRegressorLite):
 
     Attributes
     ----------
-    n_features_in_ : int
-        Number of features at fit.
-    feature_names_in_ : ndarray of str, shape (n_features_in_,)
-        Names of the features, where `X` had names that are all strings.
-    categories_ : dict of str or int to ndarray
-        Where there are categories: the levels of each, by name or number.
-    model_ : Model
-        The trees, as :class:`sklboost.model.Model`: one round.
+    n_features_in_
+    feature_names_in_
+    categories_
+    model_
     n_estimators_ : int
-        Number of trees.
+        Number of trees, all of one round.
     stop_reason_ : str
         ``"completed"``.
     evals_result_ : dict
         ``{"validation_0": {"rmse": [0.55]}}``: the value of the whole forest.
-    fit_report_ : FitReport
-        Time by phase, rows, bins, trees, leaves, pruned splits, constant features, threads.
+    fit_report_
 
     Examples
     --------
@@ -65,24 +60,19 @@ class XGBRFClassifierLite(ForestMixin, ForestClassifierParameters, XGBClassifier
 
     Attributes
     ----------
-    n_features_in_ : int
-        Number of features at fit.
-    feature_names_in_ : ndarray of str, shape (n_features_in_,)
-        Names of the features, where `X` had names that are all strings.
-    categories_ : dict of str or int to ndarray
-        Where there are categories: the levels of each, by name or number.
+    n_features_in_
+    feature_names_in_
+    categories_
     classes_ : ndarray, shape (n_classes,)
         The labels, sorted.
-    model_ : Model
-        The trees, as :class:`sklboost.model.Model`: one round.
+    model_
     n_estimators_ : int
-        Number of trees, of each class if there are more than two.
+        Number of trees, all of one round; of each class if there are more than two.
     stop_reason_ : str
         ``"completed"``.
     evals_result_ : dict
         ``{"validation_0": {"logloss": [0.55]}}``: the value of the whole forest.
-    fit_report_ : FitReport
-        Time by phase, rows, bins, trees, leaves, pruned splits, constant features, threads.
+    fit_report_
 
     Examples
     --------

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklboost.boosting.callbacks import EarlyStopping
-from sklboost.data.features import Features, join_rows
+from sklboost.data.features import Features
 from sklboost.estimators.check_features import check_has_values
 from sklboost.estimators.continuing import (
     Continued,
@@ -21,90 +21,17 @@ from sklboost.estimators.continuing import (
 from sklboost.estimators.evaluation_sets import FitArguments, GivenSet, given_sets
 from sklboost.estimators.feature_rules import read_feature_rules
 from sklboost.estimators.holdout import hold_out
+from sklboost.estimators.rows import Rows
 from sklboost.estimators.seeds import seeds
 from sklboost.estimators.several_targets import check_known
 from sklboost.estimators.sparse_input import check_is_dense
 from sklboost.estimators.validation import (
-    CheckedData,
     check_margin_outputs,
     training_data,
     validation_data,
 )
 from sklboost.losses.base import Loss
 from sklboost.structs import FeatureRules
-from sklboost.tree.quantization import FEW_ROWS
-
-
-class Rows(NamedTuple):
-    """Rows in the form that training and scoring take.
-
-    Attributes
-    ----------
-    X : ndarray of float32 or float64, Table or BinnedMatrix; shape (n_samples, n_features)
-    y : ndarray of float64 or uint8, shape (n_samples,) or (n_samples, n_targets)
-        As the loss has it; NaN of several targets: not known. Numbers of up to 256 classes: uint8.
-    weight : ndarray of float64, shape (n_samples,) or (0,)
-        Positive, weights of classes included; empty: all 1.
-    margin : ndarray of float64, shape (n_samples, n_outputs) or (0, n_outputs)
-        The user's raw scores before the first tree. Empty: the model's own.
-    numbers : ndarray of int, shape (n_samples,) or (0,)
-        Of the rows in the user's `X`; in the validation data, -1 is its first row, -2 its second.
-        Empty: 0, 1, 2, ...
-    """
-
-    X: Features
-    y: np.ndarray
-    weight: np.ndarray
-    margin: np.ndarray
-    numbers: np.ndarray = np.empty(0, dtype=np.intp)
-
-    @property
-    def targets(self) -> np.ndarray:
-        """Targets as losses take them, float64, shape (n_targets, n_samples)."""
-        return np.ascontiguousarray(self.y.reshape(len(self.y), -1).T, dtype=np.float64)
-
-    @property
-    def known_numbers(self) -> np.ndarray:
-        """The numbers of the rows, written out."""
-        return self.numbers if len(self.numbers) else np.arange(len(self.y))
-
-    def take(self, chosen: np.ndarray) -> "Rows":
-        """Choose rows by a mask; an empty one chooses all."""
-        if chosen.all():
-            return self
-        X, *others = self._replace(numbers=self.known_numbers)
-        return Rows(X[chosen], *(own[chosen] if len(own) else own for own in others))
-
-    def join(self, other: "Rows") -> "Rows":
-        """Put other rows behind these."""
-        weight = np.empty(0)
-        if len(self.weight) or len(other.weight):
-            weight = np.concatenate(
-                [own.weight if len(own.weight) else np.ones(len(own.y)) for own in (self, other)]
-            )
-        y = np.concatenate([self.y, other.y])
-        margin = np.concatenate([self.margin, other.margin])
-        numbers = np.concatenate([self.known_numbers, ~other.known_numbers])
-        return Rows(join_rows(self.X, other.X), y, weight, margin, numbers)
-
-    def repeat(self) -> "Rows":
-        """Repeat each row as often as its weight says, if that is whole and the sum is small.
-
-        Each of the repeated rows is then drawn, or held out, on its own: weight 2 is the row twice
-        there, too. Up to a sum of 4,096, as everywhere.
-        """
-        weight = self.weight
-        if len(weight) == 0 or weight.sum() > FEW_ROWS or (weight != np.floor(weight)).any():
-            return self
-        rows = np.repeat(np.arange(len(weight)), weight.astype(np.intp))
-        margin = self.margin[rows] if len(self.margin) else self.margin
-        numbers = self.known_numbers[rows]
-        return Rows(self.X[rows], self.y[rows], np.empty(0), margin, numbers)
-
-    def words_for(self, row: int) -> str:
-        """Name a row as the user knows it."""
-        number = int(self.numbers[row]) if len(self.numbers) else row
-        return f"row {number} of X" if number >= 0 else f"row {~number} of the validation data"
 
 
 class FitTask(NamedTuple):
@@ -143,14 +70,14 @@ def read_task(
     """Check the arguments of fit."""
     encodings = encodings_of(continued)
     numeric = estimator._numeric_target
-    data = training_data(estimator, X, y, given, numeric=numeric, encodings=encodings)
-    check_continued(continued, estimator, data.X)
+    rows = training_data(estimator, X, y, given, numeric=numeric, encodings=encodings)
+    check_continued(continued, estimator, rows.X)
     rules = read_feature_rules(estimator)
-    loss = estimator._choose_loss(data.y, data.weight, continued)
+    loss = estimator._choose_loss(rows.y, rows.weight, continued)
     if estimator.linear_tree:
-        _check_linear(data.X, loss, rules)
+        _check_linear(rows.X, loss, rules)
     check_same_outputs(continued, estimator, loss)
-    rows = _rows(estimator, data, loss, "y")
+    rows = _as_learnt(estimator, rows, loss, "y")
     check_margin_given(continued, rows.margin)
     sets = given_sets(given)
     validation = [_read_set(estimator, own, loss, rows) for own in sets]
@@ -158,9 +85,9 @@ def read_task(
     everything, early = rows, stops_early(estimator)
     own_seeds = seeds(estimator.random_state, estimator._is_sampling() or early)
     if early and not validation:
-        if estimator.validation_split == "random" and len(data.groups) == 0:
+        if estimator.validation_split == "random" and len(rows.groups) == 0:
             rows = rows.repeat()
-        held_out = _hold_out(estimator, rows, data.groups, own_seeds[1])
+        held_out = _hold_out(estimator, rows, own_seeds[1])
         names, validation, rows = ["validation_0"], [rows.take(held_out)], rows.take(~held_out)
         _check_left(estimator, rows)
     elif early and estimator.refit:
@@ -193,35 +120,35 @@ def stops_early(estimator: Any) -> bool:
     )
 
 
-def _rows(estimator: Any, data: CheckedData, loss: Loss, name: str) -> Rows:
-    """Give checked rows with targets as the loss has them, and the weights of their classes."""
-    check_margin_outputs(data.base_margin, loss.n_outputs)
-    target, weight = estimator._targets(data.y, data.weight, name)
+def _as_learnt(estimator: Any, rows: Rows, loss: Loss, name: str) -> Rows:
+    """Give the rows with targets as the loss has them, and the weights of their classes."""
+    check_margin_outputs(rows.margin, loss.n_outputs)
+    target, weight = estimator._targets(rows.y, rows.weight, name)
     loss.check_targets(target, name)
-    return Rows(data.X, target, weight, data.base_margin, data.numbers)
+    return rows._replace(y=target, weight=weight)
 
 
 def _read_set(estimator: Any, given: GivenSet, loss: Loss, training: Rows) -> Rows:
     """Check one validation set; its rows are weighted like those of the training."""
-    data = validation_data(estimator, given, numeric=estimator._numeric_target)
-    if len(training.margin) > 0 and len(data.base_margin) == 0:
+    rows = validation_data(estimator, given, numeric=estimator._numeric_target)
+    if len(training.margin) > 0 and len(rows.margin) == 0:
         raise ValueError(
             f"base_margin is given for X, but not for {given.argument}: scores start from it, so "
             "pass base_margin_val, or base_margin_eval_set"
         )
-    if len(training.margin) == 0 and len(data.base_margin) > 0:
+    if len(training.margin) == 0 and len(rows.margin) > 0:
         raise ValueError(f"base_margin is given for {given.argument}, but not for X")
-    return _rows(estimator, data, loss, f"y of {given.argument}")
+    return _as_learnt(estimator, rows, loss, f"y of {given.argument}")
 
 
-def _hold_out(estimator: Any, rows: Rows, groups: np.ndarray, seed: int) -> np.ndarray:
+def _hold_out(estimator: Any, rows: Rows, seed: int) -> np.ndarray:
     return hold_out(
         rows.X,
         rows.y,
         rows.weight,
         fraction=estimator.validation_fraction,
         how=estimator.validation_split,
-        groups=groups if len(groups) > 0 else None,
+        groups=rows.groups if len(rows.groups) > 0 else None,
         stratified=_is_of_classes(estimator, rows),
         seed=seed,
     )

@@ -23,28 +23,16 @@ class XGBRegressorLite(RegressorMixin, BaseBooster):
 
     Attributes
     ----------
-    n_features_in_ : int
-        Number of features at fit.
-    feature_names_in_ : ndarray of str, shape (n_features_in_,)
-        Names of the features, where `X` had names that are all strings.
-    categories_ : dict of str or int to ndarray
-        Where there are categories: the levels of each, by name or number.
-    model_ : Model
-        The trees, as :class:`sklboost.model.Model`.
-    n_estimators_ : int
-        Rounds of the model: fewer than `n_estimators` if training stopped early, more if it
-        continued another model.
-    stop_reason_ : str
-        Why training ended: ``"completed"``, ``"early_stopping"`` (a callback of the user's
-        included), ``"max_time"`` or ``"interrupted"`` (Ctrl-C).
-    best_iteration_ : int
-        The best round, from 0, as in XGBoost; the last of the model. Only with early stopping.
-    best_score_ : float
-        The metric at that round. Only with early stopping.
-    evals_result_ : dict
-        ``{"validation_0": {"logloss": [0.61, 0.55]}}``: a value for each round done.
-    fit_report_ : FitReport
-        Time by phase, rows, bins, trees, leaves, pruned splits, constant features, threads.
+    n_features_in_
+    feature_names_in_
+    categories_
+    model_
+    n_estimators_
+    stop_reason_
+    best_iteration_
+    best_score_
+    evals_result_
+    fit_report_
 
     Examples
     --------

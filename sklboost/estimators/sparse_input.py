@@ -11,6 +11,7 @@ from scipy.sparse import issparse
 
 from sklboost.data.features import Features
 from sklboost.data.sparse_table import SparseTable, sparse_table
+from sklboost.data.table import LARGEST_EXACT
 from sklboost.estimators.feature_tables import (
     Encodings,
     FeatureSettings,
@@ -18,8 +19,6 @@ from sklboost.estimators.feature_tables import (
     unless_plain,
 )
 
-# float64 has all integers up to here, and not the next.
-_LARGEST_EXACT = 2**53
 # The bins of bin_features have a place for every value, stored or not.
 _MOST_BIN_BYTES = 2**28
 
@@ -30,7 +29,7 @@ def check_exact(X: Any) -> None:
         return
     values = X.tocoo().data
     largest = max(int(values.max()), -int(values.min()))
-    if largest > _LARGEST_EXACT:
+    if largest > LARGEST_EXACT:
         raise ValueError(
             f"X is sparse and contains an integer as large as {largest}: beyond 2^53 they are not "
             "all float64, and values that differ could become equal; make them smaller, for "

@@ -1,7 +1,7 @@
 """Checks and conversions of the data a user gives, to what the engine takes."""
 
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -30,6 +30,7 @@ from sklboost.estimators.feature_tables import (
     unless_plain,
 )
 from sklboost.estimators.parameters.rules import is_integer
+from sklboost.estimators.rows import Rows
 from sklboost.estimators.several_targets import (
     check_known,
     has_columns,
@@ -45,36 +46,6 @@ _SMALLEST_SPREAD = 1e-30
 _WEIGHT_RANGE = (1e-100, 1e100)
 
 
-# Numbers of rows, where they are those of the user's.
-_ALL = np.empty(0, dtype=np.intp)
-
-
-class CheckedData(NamedTuple):
-    """Rows of positive weight, and of known targets, only.
-
-    Attributes
-    ----------
-    X : ndarray of float32 or float64, Table or BinnedMatrix; shape (n_samples, n_features)
-    y : ndarray, shape (n_samples,) or (n_samples, n_targets)
-        Of several targets, float64 or labels of any kind; NaN: not known.
-    weight : ndarray of float64, shape (n_samples,) or (0,)
-        Empty: all 1.
-    base_margin : ndarray of float64, shape (n_samples, n_outputs) or (0, 0)
-        Empty: not given.
-    groups : ndarray, shape (n_samples,) or (0,)
-        Empty: not given.
-    numbers : ndarray of int, shape (n_samples,) or (0,)
-        Of the rows in the user's data. Empty: 0, 1, 2, ...
-    """
-
-    X: Features
-    y: np.ndarray
-    weight: np.ndarray
-    base_margin: np.ndarray
-    groups: np.ndarray
-    numbers: np.ndarray
-
-
 def training_data(
     estimator: BaseEstimator,
     X: Any,
@@ -83,7 +54,7 @@ def training_data(
     *,
     numeric: bool,
     encodings: Encodings = None,
-) -> CheckedData:
+) -> Rows:
     """Check what training is to learn from, remember the features, drop rows of weight 0.
 
     `encodings` are those of a model that is continued, if it has any.
@@ -113,10 +84,10 @@ def training_data(
             "rows of X"
         )
     margin = base_margins(given.base_margin, X, "")
-    data = CheckedData(X, y, np.empty(0), margin, groups, _ALL)
-    data = _used(data, given.sample_weight, "sample_weight")
-    check_known(data.y, "every row of positive weight: leave this target out")
-    return data
+    rows = Rows(X, y, np.empty(0), margin, groups=groups)
+    rows = _used(rows, given.sample_weight, "sample_weight")
+    check_known(rows.y, "every row of positive weight: leave this target out")
+    return rows
 
 
 def _features_and_targets(
@@ -154,7 +125,7 @@ def _with_targets(
     return X, y
 
 
-def validation_data(estimator: BaseEstimator, given: GivenSet, *, numeric: bool) -> CheckedData:
+def validation_data(estimator: BaseEstimator, given: GivenSet, *, numeric: bool) -> Rows:
     """Check rows that are to be scored during training; drop those of weight 0, or no target.
 
     Raises
@@ -173,23 +144,20 @@ def validation_data(estimator: BaseEstimator, given: GivenSet, *, numeric: bool)
     if len(y) != len(X):
         raise ValueError(f"{name} has {len(X)} rows, but its y has {len(y)}: pass one for each")
     margin = base_margins(given.base_margin, X, f" of {name}")
-    data = CheckedData(X, y, np.empty(0), margin, np.empty(0), _ALL)
-    data = _used(data, given.sample_weight, f"sample_weight of {name}")
-    if len(data.y) == 0:
+    rows = Rows(X, y, np.empty(0), margin)
+    rows = _used(rows, given.sample_weight, f"sample_weight of {name}")
+    if len(rows.y) == 0:
         raise ValueError(f"y of {name} is NaN, not known, in every row of positive weight")
-    return data
+    return rows
 
 
-def _used(data: CheckedData, sample_weight: Any, name: str) -> CheckedData:
+def _used(rows: Rows, sample_weight: Any, name: str) -> Rows:
     """Put the weights to the rows; leave out rows of weight 0, and those of no known target."""
-    kept = known_rows(data.y)
+    kept = known_rows(rows.y)
     if sample_weight is not None:
-        data = data._replace(weight=row_weights(sample_weight, data.X, name))
-        kept &= data.weight > 0.0
-    if kept.all():
-        return data
-    X, *others = data._replace(numbers=np.arange(len(data.y)))
-    return CheckedData(X[kept], *(own[kept] if len(own) > 0 else own for own in others))
+        rows = rows._replace(weight=row_weights(sample_weight, rows.X, name))
+        kept &= rows.weight > 0.0
+    return rows.take(kept)
 
 
 def base_margins(base_margin: Any, X: Any, of: str) -> np.ndarray:

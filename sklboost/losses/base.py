@@ -11,8 +11,6 @@ from sklboost.compiling import is_compiled_by_user
 from sklboost.losses.blocks import users_block
 from sklboost.losses.links import predictions_of, raw_score_of
 
-# Losses of several outputs go through the rows in blocks that stay in the first-level cache.
-BLOCK_ROWS = 256
 # Values that are added up at a time: what is computed on the way stays small beside many rows.
 _SUMMED_AT_ONCE = 2**16
 
@@ -194,7 +192,7 @@ class Loss:
         ValueError
             If the loss has no such prediction.
         """
-        return np.full(self.n_outputs, raw_score_of(self.link, prediction))
+        return np.full(self.n_outputs, raw_score_of(self.link, prediction, self.name))
 
     def predictions(self, raw_score: np.ndarray) -> np.ndarray:
         """Give the predictions that raw scores stand for.
@@ -234,10 +232,6 @@ class Loss:
         name : str
             Of the argument, for the error.
         """
-
-
-class ClassLoss(Loss):
-    """A loss of class probabilities."""
 
 
 def by_rows(raw_score: np.ndarray) -> np.ndarray:

@@ -6,12 +6,16 @@ In: a formula of one row's numbers. Out: a kernel that fills the derivatives of 
 import math
 from collections.abc import Callable
 
+import numpy as np
+
 from sklboost.compiling import kernel, made_kernel
 
 # What a block gives if all is as it should be, and what a call of it gives if it raised.
 NO_FAULT, RAISED = -1, -2
 # Derivatives are float32 and sums of them must be numbers; and no cover is 0, as in XGBoost.
 LARGEST, LEAST_HESSIAN = 1e37, 1e-16
+# Losses of several outputs go through the rows in blocks that stay in the first-level cache.
+BLOCK_ROWS = 256
 
 
 @kernel
@@ -79,3 +83,25 @@ def users_block(function: Callable) -> Callable:
         return float(gradient), float(hessian)
 
     return gradient_block(made_kernel(formula, None), None, is_checked=True)
+
+
+def derivatives_by_block(
+    block: Callable, parameters: np.ndarray, y: np.ndarray, raw_score: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Give gradient and hessian of all rows, as a block fills them, in float64.
+
+    Parameters
+    ----------
+    block : kernel
+    parameters : ndarray of float64, shape (n_outputs,)
+    y : ndarray of float64, shape (n_targets, n_samples) or (n_samples,)
+    raw_score : ndarray of float64, shape (n_outputs, n_samples)
+
+    Returns
+    -------
+    tuple of ndarray of float64, each of shape (n_outputs, n_samples)
+    """
+    gradient, hessian = np.empty((2, *raw_score.shape))
+    rows, scratch = (0, raw_score.shape[1], 0), np.empty((2, BLOCK_ROWS))
+    block(rows, np.atleast_2d(y), raw_score, parameters, gradient, hessian, scratch)
+    return gradient, hessian

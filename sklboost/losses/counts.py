@@ -21,7 +21,7 @@ from sklboost.compiling import inlined, kernel
 from sklboost.elementary import exp
 from sklboost.losses.rows import RowLoss
 from sklboost.losses.squared_error import known_means
-from sklboost.losses.targets import check_base_score, check_within
+from sklboost.losses.targets import check_within
 
 # Where all targets are 0 the best constant is infinite.
 _LEAST_START = -16.0
@@ -39,11 +39,6 @@ class _LogLinkLoss(RowLoss):
         """Give the logarithms of the mean targets."""
         means = known_means(y, weight)
         return np.where(means > 0.0, np.log(np.where(means > 0.0, means, 1.0)), _LEAST_START)
-
-    def raw_of(self, prediction: float) -> np.ndarray:
-        """Give the logarithm of a prediction."""
-        check_base_score(prediction, self.name, 0.0)
-        return np.full(self.n_outputs, np.log(prediction))
 
     def check_targets(self, y: np.ndarray, name: str) -> None:
         """Raise ValueError for a target below 0."""

@@ -17,8 +17,8 @@ import numpy as np
 
 from sklboost.compiling import address_of, kernel
 from sklboost.instructions import LOSS_TYPES, call_loss
-from sklboost.losses.base import BLOCK_ROWS, Loss
-from sklboost.losses.blocks import NO_FAULT
+from sklboost.losses.base import Loss
+from sklboost.losses.blocks import BLOCK_ROWS, NO_FAULT
 from sklboost.parallel import share
 
 

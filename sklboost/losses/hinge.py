@@ -7,13 +7,13 @@ score above 0 is class 1. There are no probabilities behind it: as in XGBoost, t
 import numpy as np
 
 from sklboost.compiling import inlined, kernel
-from sklboost.losses.base import ClassLoss, by_rows
+from sklboost.losses.base import by_rows
 from sklboost.losses.quantiles import weighted_quantile
 from sklboost.losses.rows import RowLoss
 from sklboost.losses.targets import check_labels
 
 
-class HingeLoss(RowLoss, ClassLoss):
+class HingeLoss(RowLoss):
     """Hinge loss of two classes; y is 0 or 1."""
 
     name = "binary:hinge"

@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from sklboost.losses.targets import check_base_score
+
 _LARGEST = 700.0  # e^700 is 1e304
 
 
@@ -40,21 +42,18 @@ def predictions_of(link: str, raw_score: np.ndarray) -> np.ndarray:
     return PREDICTIONS[link](raw_score)
 
 
-def raw_score_of(link: str, prediction: float) -> float:
+def raw_score_of(link: str, prediction: float, objective: str) -> float:
     """Give the raw score that stands for a prediction; for softmax, they all are worth the same.
 
     Raises
     ------
     ValueError
-        If there is none.
+        If there is none; `objective` is the name of the loss in the error.
     """
-    if (link == "log" and prediction <= 0.0) or (link == "logit" and not 0.0 < prediction < 1.0):
-        words = "> 0" if link == "log" else "between 0 and 1, both excluded"
-        raise ValueError(
-            f"base_score={prediction!r}: with the link {link!r} of the loss it is a number {words}"
-        )
     if link == "log":
+        check_base_score(prediction, objective, 0.0)
         return float(np.log(prediction))
     if link == "logit":
+        check_base_score(prediction, objective, 0.0, 1.0)
         return float(np.log(prediction) - np.log1p(-prediction))
     return prediction

@@ -8,16 +8,15 @@ import numpy as np
 
 from sklboost.compiling import inlined, kernel
 from sklboost.elementary import exp_of_negative, log_of_one_plus
-from sklboost.losses.base import ClassLoss
 from sklboost.losses.rows import RowLoss
 from sklboost.losses.squared_error import known_means
-from sklboost.losses.targets import check_base_score, check_within
+from sklboost.losses.targets import check_within
 
 # Of start values in log-odds: where all targets are 0, or 1, the best constant is infinite.
 _LARGEST_START = 16.0
 
 
-class LogLoss(RowLoss, ClassLoss):
+class LogLoss(RowLoss):
     """Log loss of two classes; y is 0 or 1, or from 0 to 1."""
 
     name = "binary:logistic"
@@ -48,11 +47,6 @@ class LogLoss(RowLoss, ClassLoss):
         with np.errstate(divide="ignore"):
             log_odds = np.log(known_means(y, weight)) - np.log(known_means(1.0 - y, weight))
         return np.clip(log_odds, -_LARGEST_START, _LARGEST_START)
-
-    def raw_of(self, prediction: float) -> np.ndarray:
-        """Give the log-odds of a probability."""
-        check_base_score(prediction, self.name, 0.0, 1.0)
-        return np.full(self.n_outputs, np.log(prediction) - np.log1p(-prediction))
 
     def check_targets(self, y: np.ndarray, name: str) -> None:
         """Raise ValueError for a target outside of 0 to 1."""

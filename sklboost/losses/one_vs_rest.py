@@ -7,14 +7,15 @@ outputs over their sum. LightGBM calls it multiclassova.
 import numpy as np
 
 from sklboost.compiling import inlined, kernel
-from sklboost.losses.base import ClassLoss
+from sklboost.losses.base import by_rows
+from sklboost.losses.links import shares
 from sklboost.losses.log_loss import LogLoss
 from sklboost.losses.rows import RowLoss
 
 _log_loss_derivatives, _log_loss_value = LogLoss.derivatives, LogLoss.row_value
 
 
-class OneVsRest(RowLoss, ClassLoss):
+class OneVsRest(RowLoss):
     """Log losses of `n_classes` classes, each against the others; y is 0 to ``n_classes - 1``."""
 
     name = "multi:onevsrest"
@@ -43,11 +44,8 @@ class OneVsRest(RowLoss, ClassLoss):
 
     def predictions(self, raw_score: np.ndarray) -> np.ndarray:
         """Give the probabilities of the classes, shape (n_samples, n_classes)."""
-        return self.probabilities(raw_score)
-
-    def probabilities(self, raw_score: np.ndarray) -> np.ndarray:
-        """Give the probabilities of the classes, shape (n_samples, n_classes)."""
         # logarithms first: where no class is likely, all their probabilities could round to 0
         logarithms = -np.logaddexp(0.0, -raw_score)
-        terms = np.exp(logarithms - logarithms.max(axis=0))
-        return np.ascontiguousarray((terms / terms.sum(axis=0)).T)
+        return by_rows(shares(logarithms))
+
+    probabilities = predictions

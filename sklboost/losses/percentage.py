@@ -13,6 +13,7 @@ from sklboost.compiling import inlined, kernel
 from sklboost.losses.base import weighted_mean
 from sklboost.losses.quantiles import weighted_quantile
 from sklboost.losses.rows import RowLoss
+from sklboost.losses.targets import refuse_first
 
 
 class AbsolutePercentageError(RowLoss):
@@ -55,11 +56,8 @@ class AbsolutePercentageError(RowLoss):
 
     def check_targets(self, y: np.ndarray, name: str) -> None:
         """Raise ValueError for a target of 0."""
-        is_zero = y == 0.0
-        if is_zero.any():
-            place = np.unravel_index(np.argmax(is_zero), y.shape)
-            position = ", ".join(str(int(index)) for index in place)
-            raise ValueError(
-                f"{name}[{position}]=0: objective={self.name!r} divides by the targets; leave such "
-                "rows out, or choose 'reg:absoluteerror' with a sample_weight of 1 / |y|, bounded"
-            )
+        why = (
+            f"objective={self.name!r} divides by the targets; leave such rows out, or choose "
+            "'reg:absoluteerror' with a sample_weight of 1 / |y|, bounded"
+        )
+        refuse_first(y == 0.0, y, name, why)

@@ -10,7 +10,7 @@ import numpy as np
 
 from sklboost.compiling import made_kernel
 from sklboost.losses.base import Loss, weighted_mean
-from sklboost.losses.blocks import gradient_block
+from sklboost.losses.blocks import derivatives_by_block, gradient_block
 from sklboost.losses.minimum import find_constants
 
 
@@ -61,11 +61,7 @@ class RowLoss(Loss):
 
     def gradients(self, y: np.ndarray, raw_score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Give gradient and hessian of each output."""
-        gradient, hessian = np.empty((2, *raw_score.shape))
-        rows, scratch = (0, raw_score.shape[1], 0), np.empty((0, 0))
-        targets = np.atleast_2d(y)
-        self.block(rows, targets, raw_score, self.parameters, gradient, hessian, scratch)
-        return gradient, hessian
+        return derivatives_by_block(self.block, self.parameters, y, raw_score)
 
     def value(self, y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
         """Give the mean loss of the known targets, over all outputs."""

@@ -11,10 +11,8 @@ import numpy as np
 
 from sklboost.compiling import kernel
 from sklboost.elementary import exp_of_negative
-from sklboost.losses.base import BLOCK_ROWS, ClassLoss, weighted_mean
-from sklboost.losses.blocks import NO_FAULT
-
-_MIN_HESSIAN = 1e-16
+from sklboost.losses.base import Loss, weighted_mean
+from sklboost.losses.blocks import BLOCK_ROWS, LEAST_HESSIAN, NO_FAULT, derivatives_by_block
 
 
 @kernel
@@ -55,10 +53,10 @@ def _softmax_rows(rows, targets, raw_score, gradient, hessian, scratch):
         for row in range(len(targets)):
             probability = own_gradient[row] / total[row]
             own_gradient[row] = probability - (1.0 if targets[row] == output else 0.0)
-            own_hessian[row] = max(factor * probability * (1.0 - probability), _MIN_HESSIAN)
+            own_hessian[row] = max(factor * probability * (1.0 - probability), LEAST_HESSIAN)
 
 
-class Softmax(ClassLoss):
+class Softmax(Loss):
     """Log loss of `n_outputs` classes; y is 0 to ``n_outputs - 1``."""
 
     name = "multi:softprob"
@@ -72,11 +70,7 @@ class Softmax(ClassLoss):
 
     def gradients(self, y: np.ndarray, raw_score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Give gradient and hessian of each output."""
-        gradient, hessian = np.empty((2, *raw_score.shape))
-        rows, scratch = (0, raw_score.shape[1], 0), np.empty((2, BLOCK_ROWS))
-        targets = np.atleast_2d(y)
-        self.block(rows, targets, raw_score, self.parameters, gradient, hessian, scratch)
-        return gradient, hessian
+        return derivatives_by_block(self.block, self.parameters, y, raw_score)
 
     def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Give the logarithms of the shares of the classes."""

@@ -26,29 +26,37 @@ def check_within(
         Whether `least` itself is outside.
     """
     is_outside = (y < least) | (y > most) | (excluded & (y == least))
-    if not is_outside.any():
-        return
-    place = np.unravel_index(np.argmax(is_outside), y.shape)
-    position = ", ".join(str(int(index)) for index in place)
     words = f"{'>' if excluded else '>='} {least:g}"
     if most < np.inf:
         words = f"{'above' if excluded else 'from'} {least:g} to {most:g}"
-    raise ValueError(
-        f"{name}[{position}]={y[place]:g}: objective={objective!r} needs targets {words}; choose "
-        "another objective, or transform the targets"
-    )
+    remedy = "choose another objective, or transform the targets"
+    refuse_first(is_outside, y, name, f"objective={objective!r} needs targets {words}; {remedy}")
 
 
 def check_labels(y: np.ndarray, name: str, objective: str) -> None:
     """Raise ValueError for the first target that is neither 0 nor 1; NaN is let pass."""
     is_other = ~np.isnan(y) & (y != 0.0) & (y != 1.0)
-    if is_other.any():
-        place = np.unravel_index(np.argmax(is_other), y.shape)
-        position = ", ".join(str(int(index)) for index in place)
-        raise ValueError(
-            f"{name}[{position}]={y[place]:g}: objective={objective!r} needs targets 0 and 1; for "
-            "probabilities choose 'binary:logistic'"
-        )
+    remedy = "for probabilities choose 'binary:logistic'"
+    refuse_first(is_other, y, name, f"objective={objective!r} needs targets 0 and 1; {remedy}")
+
+
+def refuse_first(is_refused: np.ndarray, y: np.ndarray, name: str, why: str) -> None:
+    """Raise ValueError for the first of the targets that are refused, if there are any.
+
+    Parameters
+    ----------
+    is_refused : ndarray of bool, shape of `y`
+    y : ndarray of float64, shape (n_samples,) or (n_samples, n_targets)
+    name : str
+        Of the argument.
+    why : str
+        What is wrong and what to do; the error begins with the place and value of the target.
+    """
+    if not is_refused.any():
+        return
+    place = np.unravel_index(np.argmax(is_refused), y.shape)
+    position = ", ".join(str(int(index)) for index in place)
+    raise ValueError(f"{name}[{position}]={y[place]:g}: {why}")
 
 
 def check_base_score(prediction: float, objective: str, least: float, most: float = np.inf) -> None:

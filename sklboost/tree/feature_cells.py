@@ -108,7 +108,7 @@ def sum_left_rows(node, matrix, workspace):
     tree.sums[node, LEFT, 0] = split.left_sum
     histogram = workspace.pool.histograms[tree.growth[node].slot]
     for output in range(1, tree.sums.shape[2] if split.gain > -np.inf else 0):
-        if split.n_listed >= 0:
+        if matrix.n_levels[split.feature] > 0:
             levels = tree.levels[node, : split.n_listed]
             left_sum = sum_levels(matrix, histogram, output, split.feature, levels)
         else:

@@ -40,7 +40,7 @@ def fill_sides(split, levels, matrix, sides):
     """
     feature, place = split.feature, matrix.places[split.feature]
     n_bins = matrix.bin_starts[feature + 1] - matrix.bin_starts[feature]
-    n_left = split.bin if split.n_listed < 0 else 0
+    n_left = split.bin if matrix.n_levels[split.feature] == 0 else 0
     first = place.first_cell - matrix.cell_starts[place.column]
     own = sides[first : first + n_bins - place.is_shared]
     n_below = n_bins

@@ -157,8 +157,8 @@ def lay_out_trees(new, cuts, n_trees, thresholds):
         Modified.
     cuts : BinCuts
     n_trees : int
-    thresholds : ndarray of the dtype of the bins, shape (n_splits,)
-        Filled.
+    thresholds : ndarray of uint16, shape (n_splits,)
+        Filled. They fit the dtype of the bins, whichever it is.
     """
     model = new.model
     starts = model.tree_starts[: n_trees + 1]

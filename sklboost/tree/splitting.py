@@ -212,7 +212,7 @@ def describe_split(search, totals, feature, place, bins, scratch, best):
         Modified.
     """
     best.feature = feature
-    best.n_listed = -1
+    best.n_listed = 0
     if search.matrix.n_levels[feature] > 0:
         one_hot = is_one_hot(search, feature)
         list_left_levels(best, place, one_hot, bins, totals, scratch)

@@ -67,7 +67,7 @@ SPLIT_DTYPE = np.dtype(
         ("bin", np.int64),  # bin < this goes left
         ("below", np.int64),  # last occupied bin on the left, -1: only missing values there
         ("default_left", np.int64),
-        ("n_listed", np.int64),  # levels; -1: the feature is a number
+        ("n_listed", np.int64),  # levels; 0 for a number, too
     ],
     align=True,
 )

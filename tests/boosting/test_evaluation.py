@@ -97,6 +97,17 @@ def test_every_depth(max_depth):
     check_against_predictions(model.fit(*train, eval_set=[valid, train]), [valid, train])
 
 
+def test_sets_whose_bins_are_of_different_width():
+    """256 bins are a byte each; with one for missing values they are two."""
+    X = np.random.default_rng(0).normal(size=(600, 2))
+    y, gaps = X[:, 0] + X[:, 1] ** 2, X.copy()
+    gaps[::5, 0] = NAN
+    sets = [(X, y), (gaps, y), (X[::2], y[::2])]
+    model = XGBRegressorLite(n_estimators=8).fit(X, y, eval_set=sets)
+    assert model.fit_report_.n_bins == 2 * 256
+    check_against_predictions(model, sets)
+
+
 @pytest.mark.parametrize("task", TASKS)
 def test_values_that_the_training_had_not(task):
     estimator, load, _ = TASKS[task]

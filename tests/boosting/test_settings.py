@@ -14,6 +14,7 @@ PLAIN |= dict(ccp_alpha=0.0, num_parallel_tree=1)
 PLAIN |= dict(colsample_bytree=1.0, colsample_bylevel=1.0, colsample_bynode=1.0)
 PLAIN |= dict(path_smooth=0.0, extra_trees=False, linear_tree=False, linear_lambda=1.0)
 PLAIN |= dict(multi_strategy="one_output_per_tree")
+PLAIN |= dict(max_cat_to_onehot=4, max_cat_threshold=64, cat_smooth=10.0)
 
 
 def make(**changes):

@@ -118,7 +118,10 @@ def test_columns_of_an_array_can_be_categories():
         (dict(categorical_features="auto"), "^categorical_features='auto': it must be"),
         (dict(categorical_features=[0.5]), "^categorical_features=[0.5]: it must be"),
         (dict(enable_categorical="yes"), "^enable_categorical='yes': it must be True or False"),
-        (dict(unknown_category="new"), "^unknown_category='new': it must be 'missing' or 'error'"),
+        (
+            dict(unknown_category="new"),
+            "^unknown_category='new': it must be one of 'missing', 'error'",
+        ),
         (dict(missing="?"), "^missing='?': it must be a number, or NaN"),
     ],
 )

@@ -1,76 +1,9 @@
-"""Rows as a fit reads them: chosen, joined, repeated."""
+"""What a fit was asked for, as it is read."""
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
 
-from sklboost import XGBClassifierLite, bin_features
-from sklboost.estimators.reading import Rows
-
-X = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0]])
-Y = np.array([0.0, 1.0, 2.0, 3.0])
-NONE = np.empty(0)
-NO_MARGIN = np.empty((0, 1))
-
-
-def rows(weight=NONE, margin=NO_MARGIN, X=X):
-    return Rows(X, Y, np.asarray(weight), margin)
-
-
-def test_whole_weights_are_rows_so_often():
-    margin = 10.0 * Y[:, np.newaxis]
-    repeated = rows([1.0, 3.0, 1.0, 2.0], margin).repeat()
-    assert_array_equal(repeated.y, [0, 1, 1, 1, 2, 3, 3])
-    assert_array_equal(repeated.X[:, 0], [1, 3, 3, 3, 5, 7, 7])
-    assert_array_equal(repeated.margin[:, 0], 10 * repeated.y)
-    assert len(repeated.weight) == 0
-
-
-def test_bins_are_repeated_too():
-    B = bin_features(X)
-    repeated = rows([1.0, 1.0, 2.0, 1.0], X=B).repeat()
-    assert_array_equal(repeated.X.bins, B.bins[[0, 1, 2, 2, 3]])
-
-
-@pytest.mark.parametrize("weight", [NONE, [1.0, 1.5, 1.0, 2.0], [4094.0, 1.0, 1.0, 1.0]])
-def test_other_weights_are_left_alone(weight):
-    given = rows(weight)
-    assert given.repeat() is given
-
-
-def test_the_largest_sum_that_is_repeated():
-    assert len(rows([4093.0, 1.0, 1.0, 1.0]).repeat().y) == 4096
-
-
-def test_chosen_rows():
-    chosen = rows([1.0, 2.0, 3.0, 4.0], Y[:, np.newaxis]).take(np.array([True, False, False, True]))
-    assert_array_equal(chosen.X, X[[0, 3]])
-    assert_array_equal(chosen.weight, [1, 4])
-    assert_array_equal(chosen.margin[:, 0], [0, 3])
-    everything = rows()
-    assert everything.take(np.ones(4, dtype=bool)) is everything
-
-
-def test_joined_rows():
-    both = rows().join(rows([1.0, 2.0, 3.0, 4.0]))
-    assert_array_equal(both.X, np.concatenate([X, X]))
-    assert_array_equal(both.y, [*Y, *Y])
-    assert_array_equal(both.weight, [1, 1, 1, 1, 1, 2, 3, 4])
-    assert len(rows().join(rows()).weight) == 0
-    B = bin_features(X)
-    assert_array_equal(rows(X=B).join(rows(X=B)).X.bins, B.bins[[0, 1, 2, 3] * 2])
-    with pytest.raises(ValueError, match="both as raw values, or both as rows of one"):
-        rows(X=B).join(rows())
-
-
-def test_numbers_are_those_of_the_user():
-    given = rows()
-    assert given.words_for(2) == "row 2 of X"
-    chosen = given.take(np.array([False, True, False, True]))
-    assert chosen.words_for(1) == "row 3 of X"
-    both = chosen.join(given)
-    assert [both.words_for(row) for row in (0, 2)] == ["row 1 of X", "row 0 of the validation data"]
-    assert_array_equal(rows([1.0, 3.0, 1.0, 1.0]).repeat().numbers, [0, 1, 1, 1, 2, 3])
+from sklboost import XGBClassifierLite
 
 
 @pytest.mark.parametrize(

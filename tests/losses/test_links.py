@@ -25,7 +25,7 @@ def test_predictions_are_a_new_array_and_never_nan(link):
 
 @pytest.mark.parametrize(("link", "prediction"), [("identity", -3.0), ("log", 0.2), ("logit", 0.7)])
 def test_there_and_back(link, prediction):
-    raw_score = np.array([[raw_score_of(link, prediction)]])
+    raw_score = np.array([[raw_score_of(link, prediction, "own")]])
     assert_allclose(predictions_of(link, raw_score), prediction, rtol=1e-15)
 
 
@@ -33,5 +33,8 @@ def test_there_and_back(link, prediction):
     ("link", "prediction"), [("log", 0.0), ("log", -1.0), ("logit", 0.0), ("logit", 1.0)]
 )
 def test_predictions_that_there_are_not(link, prediction):
-    with pytest.raises(ValueError, match=rf"base_score={prediction}: with the link '{link}' "):
-        raw_score_of(link, prediction)
+    words = "> 0" if link == "log" else "between 0 and 1, both excluded"
+    with pytest.raises(
+        ValueError, match=rf"^base_score={prediction:g}: .* objective='own' are {words}"
+    ):
+        raw_score_of(link, prediction, "own")

@@ -97,16 +97,6 @@ def test_xgboost_labels(name, n_labels, weighted):
     check(name, task, np.squeeze(y), np.squeeze(probability), weight, theirs)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("name", ["mlogloss", "merror", "auc"])
-def test_xgboost_classes(name, weighted):
-    y = np.random.default_rng(0).integers(0, 4, N_ROWS).astype(float)
-    raw_score, weight = make_scores(y, 4), make_weight(weighted)
-    theirs = xgboost_value(name, y, raw_score, weight, objective="multi:softprob", num_class=4)
-    probability = np.exp(raw_score) / np.exp(raw_score).sum(axis=1, keepdims=True)
-    check(name, "multiclass", y, probability, weight, theirs)
-
-
 # --- LightGBM ------------------------------------------------------------------------------------
 
 
@@ -160,31 +150,40 @@ def test_lightgbm_leaves_out_what_depends_on_counts_only():
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(
-    "name", ["binary_logloss", "binary_error", "cross_entropy", "kullback_leibler", "auc"]
+    ("name", "objective"),
+    [
+        *((name, "binary") for name in ("binary_logloss", "binary_error", "auc")),
+        *((name, "binary") for name in ("cross_entropy", "kullback_leibler")),
+        *((name, "cross_entropy") for name in ("cross_entropy", "kullback_leibler")),
+    ],
 )
-def test_lightgbm_two_classes(name, weighted):
-    y = np.random.default_rng(0).integers(0, 2, N_ROWS).astype(float)
+def test_lightgbm_two_classes(name, objective, weighted):
+    random = np.random.default_rng(0)
+    # cross entropy takes shares of the classes, too
+    y = random.integers(0, 2, N_ROWS) if objective == "binary" else random.uniform(size=N_ROWS)
+    y = y.astype(np.float32).astype(float)
     raw_score, weight = make_scores(y, 1)[:, 0], make_weight(weighted)
     theirs = lightgbm_value(
-        name, y, raw_score, weight, objective="binary", boost_from_average=False
+        name, y, raw_score, weight, objective=objective, boost_from_average=False
     )
     check(name, "binary", y, 1 / (1 + np.exp(-raw_score)), weight, theirs)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("name", ["cross_entropy", "kullback_leibler"])
-def test_lightgbm_shares(name, weighted):
-    y = np.random.default_rng(0).uniform(size=N_ROWS).astype(np.float32).astype(float)
-    raw_score, weight = make_scores(y, 1)[:, 0], make_weight(weighted)
-    theirs = lightgbm_value(name, y, raw_score, weight, objective="cross_entropy")
-    check(name, "binary", y, 1 / (1 + np.exp(-raw_score)), weight, theirs)
+# --- both ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("name", ["multi_logloss", "multi_error", "auc_mu"])
-def test_lightgbm_classes(name, weighted):
+@pytest.mark.parametrize(
+    ("peer", "objective", "name"),
+    [
+        *((xgboost_value, "multi:softprob", name) for name in ("mlogloss", "merror", "auc")),
+        *((lightgbm_value, "multiclass", f"multi_{name}") for name in ("logloss", "error")),
+        (lightgbm_value, "multiclass", "auc_mu"),
+    ],
+)
+def test_more_than_two_classes(peer, objective, name, weighted):
     y = np.random.default_rng(0).integers(0, 4, N_ROWS).astype(float)
     raw_score, weight = make_scores(y, 4), make_weight(weighted)
-    theirs = lightgbm_value(name, y, raw_score, weight, objective="multiclass", num_class=4)
+    theirs = peer(name, y, raw_score, weight, objective=objective, num_class=4)
     probability = np.exp(raw_score) / np.exp(raw_score).sum(axis=1, keepdims=True)
     check(name, "multiclass", y, probability, weight, theirs)

@@ -34,6 +34,7 @@ from sklboost.tree.workspace import (
 )
 
 NO_WEIGHT = np.empty(0)
+NO_LEVELS = np.empty((0, 0), dtype=np.uint16)  # of a tree without categories
 
 GROWTH = {
     "depthwise": dict(max_depth=4),
@@ -142,7 +143,9 @@ def features_of_node(sample, settings, node, depth):
     none, splits = np.empty(0, dtype=np.int64), records(0, SPLIT_DTYPE)
     counts, outputs = records(1, COUNTS_DTYPE), records((0, 1), GROWING_OUTPUT_DTYPE)
     sums, values = np.empty((0, 2, 1), dtype=np.int64), np.empty((1, 0))
-    tree = GrowingTree(nodes, growth, splits, outputs, sums, counts, none, none, none, values)
+    tree = GrowingTree(
+        *(nodes, growth, splits, NO_LEVELS, outputs, sums, counts, none, none, none, values)
+    )
     n_features = list_node_features(np.int64(node), 0, tree, settings, sample)
     return list(sample.of_node[0, :n_features])
 

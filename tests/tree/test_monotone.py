@@ -14,7 +14,7 @@ from sklboost.tree.workspace import (
     SPLIT_DTYPE,
     GrowingTree,
 )
-from tests.tree.growth import make_nodes, params
+from tests.tree.growth import NO_LEVELS, make_nodes, params
 
 pytestmark = pytest.mark.interpreted
 
@@ -29,7 +29,19 @@ def make_tree(weights, *nodes):
     outputs = records((len(nodes), 1), GROWING_OUTPUT_DTYPE)
     sums, values = np.empty((len(nodes), 2, 1), dtype=np.int64), np.empty((1, len(nodes)))
     tree = GrowingTree(
-        *(make_nodes(*nodes), growth, splits, outputs, sums, counts, none, none, none, values)
+        *(
+            make_nodes(*nodes),
+            growth,
+            splits,
+            NO_LEVELS,
+            outputs,
+            sums,
+            counts,
+            none,
+            none,
+            none,
+            values,
+        )
     )
     outputs.lower, outputs.upper, outputs.weight[:, 0] = -inf, inf, weights
     growth.parent[:] = 0

@@ -9,7 +9,7 @@ from sklboost.tree.workspace import (
     SPLIT_DTYPE,
     GrowingTree,
 )
-from tests.tree.growth import binned, grow, make_nodes, params
+from tests.tree.growth import NO_LEVELS, binned, grow, make_nodes, params
 
 pytestmark = pytest.mark.interpreted
 
@@ -34,7 +34,19 @@ def make_tree(*nodes):
     outputs.value[:, 0] = table.value
     sums, values = np.empty((n, 2, 1), dtype=np.int64), np.empty((1, n))
     return GrowingTree(
-        *(table, growth, splits, outputs, sums, counts, nothing, nothing, nothing, values)
+        *(
+            table,
+            growth,
+            splits,
+            NO_LEVELS,
+            outputs,
+            sums,
+            counts,
+            nothing,
+            nothing,
+            nothing,
+            values,
+        )
     )
 
 

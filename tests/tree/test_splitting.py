@@ -25,6 +25,7 @@ from sklboost.tree.workspace import (
     allocate_workspace,
 )
 from tests.tree.growth import (
+    NO_LEVELS,
     NO_WEIGHT,
     assert_same_tree,
     binned,
@@ -86,6 +87,8 @@ def scan(search, histogram, total, feature=0, best=None, key=0):
         np.empty(n_bins, dtype=np.int64),
         np.empty((2, n_bins)),
         np.zeros((2, n_bins)),
+        np.empty(n_bins),
+        NO_LEVELS,
     )
     node, histograms = searched(search, total, key=key), histogram[np.newaxis]
     scan_feature(search, node, histograms, feature, scratch, best)

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.types as types
 
 from sklboost.data.frames.carrier import Carrier, Column
-from sklboost.data.frames.numpy_column import distinct, relabel
+from sklboost.data.frames.numpy_column import levels_in_order, relabel
 
 
 class ArrowTable(Carrier):
@@ -91,11 +91,8 @@ class ArrowColumn:
 
     def levels(self) -> tuple[np.ndarray, np.ndarray]:
         """Give the codes of a dictionary, which text is turned into; number other values."""
-        if self.kind == "number":
-            return distinct(*self.numbers())
-        if self.kind == "time":
-            values, missing, unit = self.times()
-            return distinct(values.view(unit), missing)
+        if self.kind in ("number", "time"):
+            return levels_in_order(self)
         encoded = self._values if self.kind == "category" else self._values.dictionary_encode()
         array = _in_one_piece(encoded)  # with one dictionary for all pieces
         codes = _codes(array.indices)

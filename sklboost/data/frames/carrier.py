@@ -12,10 +12,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from sklboost.data.table import LARGEST_EXACT
+
 # Up to here one array of float64 costs less than going on column by column.
 SMALL = 2**16
-# Below, float64 holds every integer.
-_EXACT = 2.0**53
 
 
 class Column(Protocol):
@@ -168,4 +168,4 @@ def is_wide(dtype: np.dtype) -> bool:
 
 def may_be_rounded(floats: np.ndarray) -> bool:
     """Tell whether there are floats so large that integers become other ones in float64."""
-    return bool((np.abs(floats) >= _EXACT).any())
+    return bool((np.abs(floats) >= LARGEST_EXACT).any())

@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from sklboost.data.frames.carrier import Column
+
 _KINDS = {"b": "number", "i": "number", "u": "number", "f": "number", "M": "time", "m": "time"}
 _KINDS["U"] = "text"
 
@@ -49,12 +51,10 @@ class NumpyColumn:
 
     def levels(self) -> tuple[np.ndarray, np.ndarray]:
         """Number the distinct values in their order."""
-        if self.kind == "text":
-            codes, values = distinct(self._values, self._missing)
-            return codes, values.astype(object)
-        if self.kind == "number":
-            return distinct(*self.numbers())
-        return distinct(self._values, self._missing)
+        if self.kind != "text":
+            return levels_in_order(self)
+        codes, values = distinct(self._values, self._missing)
+        return codes, values.astype(object)
 
     def examples(self) -> list[Any]:
         """Give the first value that is there."""
@@ -71,8 +71,16 @@ def is_missing(values: np.ndarray, marked: np.ndarray | None) -> np.ndarray | No
     return absent if absent is not None and absent.any() else None
 
 
+def levels_in_order(column: Column) -> tuple[np.ndarray, np.ndarray]:
+    """Give what `levels` gives of a column of numbers or times: distinct values in their order."""
+    if column.kind == "number":
+        return distinct(*column.numbers())
+    values, missing, unit = column.times()
+    return distinct(values.view(unit), missing)
+
+
 def distinct(values: np.ndarray, marked: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """Number the distinct values of an array in their order, as `Column.levels` does."""
+    """Number the distinct values of an array in their order; -1 where there is none."""
     missing = is_missing(values, marked)
     present = values if missing is None else values[~missing]
     found, codes_of_present = np.unique(present, return_inverse=True)

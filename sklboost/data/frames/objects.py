@@ -1,6 +1,6 @@
 """A column of Python objects: what it holds is known from the types of all its values."""
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from decimal import Decimal
 from functools import cached_property
 from numbers import Integral, Real
@@ -96,9 +96,9 @@ class ObjectColumn:
         numbers: dict[Any, int] = {}
         codes[~self.missing] = [numbers.setdefault(v, len(numbers)) for v in self._present]
         if self.kind == "number":  # of one dtype, as they are in any other column
-            values, _ = ObjectColumn(_as_objects(numbers)).numbers()
+            values, _ = ObjectColumn(as_objects(numbers)).numbers()
         else:
-            values = _as_objects(numbers)
+            values = as_objects(numbers)
         return codes, values
 
     def examples(self) -> list[Any]:
@@ -143,9 +143,6 @@ def _may_be_level(type_: type) -> bool:
     return type_.__hash__ is not None and not issubclass(type_, complex | np.complexfloating)
 
 
-def _as_objects(values: Iterable[Any]) -> np.ndarray:
+def as_objects(values: Collection[Any]) -> np.ndarray:
     """Give an array of objects of one dimension, even if they are tuples."""
-    listed = list(values)
-    array = np.empty(len(listed), dtype=object)
-    array[:] = listed
-    return array
+    return np.fromiter(values, dtype=object, count=len(values))

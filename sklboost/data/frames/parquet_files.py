@@ -15,10 +15,9 @@ import pyarrow.parquet as pq
 
 from sklboost.data.frames.arrow_table import ArrowColumn, ArrowTable
 from sklboost.data.frames.carrier import Carrier, Column, is_wide
+from sklboost.data.table import LARGEST_EXACT
 
 Paths = str | os.PathLike | Sequence[str | os.PathLike]
-# Integers up to this size are float64 numbers.
-_EXACT = 2**53
 
 
 class ParquetFiles(Carrier):
@@ -104,7 +103,7 @@ class ParquetFiles(Carrier):
                 known = metadata.row_group(group).column(place).statistics
                 if known is None or not known.has_min_max:
                     return False
-                if known.min < -_EXACT or known.max > _EXACT:
+                if known.min < -LARGEST_EXACT or known.max > LARGEST_EXACT:
                     return False
         return True
 

@@ -7,8 +7,8 @@ import numpy as np
 import polars as pl
 
 from sklboost.data.frames.carrier import SMALL, Carrier, Column
-from sklboost.data.frames.numpy_column import distinct
-from sklboost.data.frames.objects import ObjectColumn
+from sklboost.data.frames.numpy_column import levels_in_order
+from sklboost.data.frames.objects import ObjectColumn, as_objects
 
 _INTEGERS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64)
 # So many strings are numbered by Python in less time than it takes to ask polars for it.
@@ -31,7 +31,9 @@ class PolarsFrame(Carrier):
     def read_column(self, i: int) -> Column:
         """Read a series."""
         series = self._frame.to_series(i)
-        return ObjectColumn(_objects(series)) if series.dtype == pl.Object else PolarsColumn(series)
+        if series.dtype == pl.Object:
+            return ObjectColumn(as_objects(series.to_list()))
+        return PolarsColumn(series)
 
     def matrix(self) -> np.ndarray | None:
         """Give what polars gives at once for a small frame of one dtype."""
@@ -93,13 +95,10 @@ class PolarsColumn:
 
     def levels(self) -> tuple[np.ndarray, np.ndarray]:
         """Number the values: by what polars has instead of strings, or in their order."""
-        if self.kind == "number":
-            return distinct(*self.numbers())
-        if self.kind == "time":
-            values, missing, unit = self.times()
-            return distinct(values.view(unit), missing)
+        if self.kind in ("number", "time"):
+            return levels_in_order(self)
         if len(self._series) <= _FEW_ROWS:
-            return ObjectColumn(_objects(self._series)).levels()
+            return ObjectColumn(as_objects(self._series.to_list())).levels()
         series = self._series.cast(pl.Categorical) if self.kind == "text" else self._series
         found = series.drop_nulls().unique()
         # what stands for a string may depend on all that polars has read before
@@ -114,10 +113,6 @@ class PolarsColumn:
     def examples(self) -> list[Any]:
         """Give the first value that is there."""
         return self._series.drop_nulls().head(1).to_list()
-
-
-def _objects(series: pl.Series) -> np.ndarray:
-    return np.fromiter(series.to_list(), dtype=object, count=len(series))
 
 
 def _filled(series: pl.Series) -> tuple[np.ndarray, np.ndarray | None]:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, Field, field, fields
 from typing import Any
 
+from sklboost.estimators.parameters.attributes import ATTRIBUTES
 from sklboost.estimators.parameters.rules import Rule
 
 
@@ -56,17 +57,30 @@ def check_parameters(group: type, values: Mapping[str, Any]) -> None:
 
 
 def documented(estimator: type) -> type:
-    """Decorate an estimator: write its parameters into its docstring, before the attributes."""
+    """Decorate an estimator: complete its docstring.
+
+    Its parameters come before its attributes; of these, those that are a mere name get the type and
+    the text of :data:`ATTRIBUTES`.
+    """
     if estimator.__doc__ is None:  # python -OO
         return estimator
-    summary, rest = estimator.__doc__.split("    Attributes\n", maxsplit=1)
-    lines = ["Parameters", "----------"]
-    for own in fields(estimator):
-        lines.append(f"{own.name} : {own.metadata['rule'].kind}, {_default(own)}")
-        lines.append(textwrap.indent(inspect.cleandoc(own.metadata["text"]), "    "))
-    section = textwrap.indent("\n".join(lines), "    ")
-    estimator.__doc__ = f"{summary}{section}\n\n    Attributes\n{rest}"
+    # compilers from Python 3.13 on take the indentation away
+    summary, rest = inspect.cleandoc(estimator.__doc__).split("Attributes\n", maxsplit=1)
+    parameters = [
+        _entry(own.name, f"{own.metadata['rule'].kind}, {_default(own)}", own.metadata["text"])
+        for own in fields(estimator)
+    ]
+    attributes = [
+        _entry(line, *ATTRIBUTES[line]) if line in ATTRIBUTES else line
+        for line in rest.splitlines()
+    ]
+    lines = ["Parameters", "----------", *parameters, "", "Attributes", *attributes]
+    estimator.__doc__ = summary + "\n".join([*lines, ""])
     return estimator
+
+
+def _entry(name: str, kind: str, text: str) -> str:
+    return f"{name} : {kind}\n" + textwrap.indent(inspect.cleandoc(text), "    ")
 
 
 def _default(parameter: Field) -> str:

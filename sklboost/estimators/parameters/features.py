@@ -1,4 +1,4 @@
-"""What is laid down for single features: constraints, and how likely they are drawn."""
+"""What is laid down for single features: categories, constraints, how likely they are drawn."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sklboost.estimators.parameters.about import about
-from sklboost.estimators.parameters.rules import Rule, is_finite, is_integer
+from sklboost.estimators.parameters.rules import FLAG, Rule, is_finite, is_integer, one_of
 
 
 def _values(value: Any) -> list:
@@ -74,7 +74,7 @@ class FeatureParameters:
     enable_categorical: bool = field(
         default=True,
         metadata=about(
-            Rule("bool", "True or False", lambda value: isinstance(value, bool | np.bool_)),
+            FLAG,
             """
             False: columns that are categories by their dtype are an error, as in XGBoost.
             """,
@@ -83,11 +83,7 @@ class FeatureParameters:
     unknown_category: str = field(
         default="missing",
         metadata=about(
-            Rule(
-                '{"missing", "error"}',
-                "'missing' or 'error'",
-                lambda value: isinstance(value, str) and value in ("missing", "error"),
-            ),
+            one_of("missing", "error"),
             """
             What a level is that no row of the training has: "missing", as NaN is, with an
             :class:`~sklboost.UnknownCategoryWarning` that counts them; or an error.

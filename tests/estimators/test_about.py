@@ -1,0 +1,54 @@
+"""What the docstrings of the estimators say."""
+
+import inspect
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sklboost import XGBClassifierLite, XGBRegressorLite, XGBRFClassifierLite, XGBRFRegressorLite
+from sklboost.estimators.parameters.about import documented
+from sklboost.estimators.parameters.groups import Parameters
+
+BOOSTERS = (XGBRegressorLite, XGBClassifierLite)
+FORESTS = (XGBRFRegressorLite, XGBRFClassifierLite)
+
+
+def section(estimator, name):
+    """Give the entries of a section of the docstring: name -> what comes behind it."""
+    text = inspect.getdoc(estimator).split(f"{name}\n{'-' * len(name)}\n")[1].split("\n\n")[0]
+    entries = re.findall(r"^(\w+) : .+\n((?:    .+\n?)+)", text, flags=re.MULTILINE)
+    # nothing else: a name alone is one of which nothing is known
+    n_lines = sum(1 + description.rstrip().count("\n") + 1 for _, description in entries)
+    assert len(text.splitlines()) == n_lines
+    return dict(entries)
+
+
+@pytest.mark.parametrize("estimator", [*BOOSTERS, *FORESTS])
+def test_all_attributes_of_a_fit_are_described(estimator):
+    X = pd.DataFrame({"size": np.arange(20.0), "kind": pd.Categorical(["a", "b"] * 10)})
+    y = np.arange(20) % 3 % 2
+    settings = {"early_stopping_rounds": 2} if estimator in BOOSTERS else {}
+    model = estimator(n_estimators=3, random_state=0, **settings).fit(X, y)
+    fitted = [name for name in vars(model) if name.endswith("_") and not name.startswith("_")]
+    assert set(section(estimator, "Attributes")) == set(fitted)
+
+
+def test_an_attribute_of_its_own_says_more():
+    shared, own = (section(e, "Attributes") for e in (XGBRegressorLite, XGBRFRegressorLite))
+    assert "continued another model" in shared["n_estimators_"]
+    assert own["n_estimators_"].strip() == "Number of trees, all of one round."
+    assert shared["fit_report_"] == own["fit_report_"]
+    assert "classes_" in section(XGBClassifierLite, "Attributes")
+
+
+@pytest.mark.parametrize("indentation", ["", "    "])
+def test_docstrings_of_old_and_new_compilers(indentation):
+    """From Python 3.13 on they come without the indentation of the source."""
+    lines = ["", "Attributes", "----------", "fit_report_", "own_ : int", "    Mine.", ""]
+    text = "\n".join(["One.", *(indentation + line for line in lines)])
+    estimator = documented(type("Own", (Parameters,), {"__doc__": text}))
+    assert list(section(estimator, "Attributes")) == ["fit_report_", "own_"]
+    assert list(section(estimator, "Parameters")) == list(inspect.signature(estimator).parameters)
+    assert estimator.__doc__.startswith("One.\n\nParameters\n---")
