@@ -14,7 +14,7 @@ LIBRARIES = (OURS, *RIVALS, "hist_gb", "catboost")
 def write_table(lines, table):
     """Write the tables of the JSON lines in the file `lines` to the file `table`."""
     records = [json.loads(line) for line in lines.read_text(encoding="utf-8").splitlines()]
-    losses, seconds = _by_split(records, "test_loss"), _by_split(records, "fit_seconds")
+    losses, seconds = _by_split(records, "test_loss"), _by_split(records, "fit_cpu_seconds")
     facts = {record["dataset"]: record for record in records}
     head = ["data set", "train x features", "splits", *LIBRARIES]
     native = [[*head, "ours / best", "± s.e.", "fit, best / ours"]]
@@ -96,8 +96,8 @@ def _introduction(last):
         f"compares with the better of {' and '.join(RIVALS)}; its standard error is that of the "
         "paired ratios. `zipf-5000` and `zipf-70000` are synthetic: a feature of so many levels "
         "beside five numbers. HistGradientBoosting takes 255 levels at most.\n\n"
-        f"`fit, best / ours`: seconds of the fastest of these two over ours, {last['threads']} "
-        "thread(s) each, medians over the splits, on a machine that other work used meanwhile: a "
-        f"rough figure.\n\nCommit {last['commit']}; {versions}. Written by `python -m "
+        "`fit, best / ours`: processor seconds of the fastest of these two over ours, "
+        f"{last['threads']} thread(s) each, medians over the splits. Other work used the machine "
+        f"meanwhile: a rough figure.\n\nCommit {last['commit']}; {versions}. Written by `python -m "
         "benchmarks.categories` from `categories.jsonl`.\n"
     )
