@@ -121,7 +121,7 @@ def test_the_table_lists_the_levels_of_a_split():
     # more than the bits of a word
     numbers = np.arange(400) % 100
     X = pd.DataFrame({"number": pd.Categorical(numbers)})
-    one_split = dict(n_estimators=1, max_depth=1, max_cat_threshold=100, cat_smooth=0)
+    one_split |= dict(max_cat_threshold=100)
     model = small(XGBRegressorLite, **one_split).fit(X, (numbers % 3 == 0).astype(float))
     assert model.trees_to_dataframe()["Category"][0] == list(range(0, 100, 3))
     # levels that share a code are listed one by one
