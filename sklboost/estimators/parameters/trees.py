@@ -191,7 +191,8 @@ class TreeParameters:
             number(0),
             """
             Levels of less than half that cover in a node are one for its split; the others are
-            ordered by ``G / (H + cat_smooth)``. Rare levels are noise: more smoothing, less overfitting.
+            ordered by ``G / (H + cat_smooth)``. Rare levels are noise: the more smoothing, the less
+            overfitting.
             """,
         ),
     )
