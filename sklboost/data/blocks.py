@@ -29,7 +29,7 @@ def value_blocks(X: Values) -> Iterator[tuple[slice, RawMatrix]]:
         yield rows, raw_matrix(values)
 
 
-def value_column(X: np.ndarray | Table, feature: int) -> np.ndarray:
+def value_column(X: InMemory, feature: int) -> np.ndarray:
     """Give all values of one feature, shape (n_samples,)."""
     return X[:, feature] if isinstance(X, np.ndarray) else X.column(feature)
 
