@@ -16,6 +16,7 @@ from sklboost.estimators.callback_support import CallbackSupportMixin, with_call
 from sklboost.estimators.check_features import features
 from sklboost.estimators.continuing import Continued
 from sklboost.estimators.evaluation_sets import FitArguments
+from sklboost.estimators.explaining import ExplainingMixin
 from sklboost.estimators.feature_rules import read_signs
 from sklboost.estimators.feature_tables import Encodings, feature_names, levels_by_code
 from sklboost.estimators.fitting import fit_estimator
@@ -37,7 +38,14 @@ from sklboost.model import Model
 
 
 # ChecksNames behind Parameters: the signature is that of the first class with __init__ or __new__
-class BaseBooster(CallbackSupportMixin, Parameters, ChecksNames, BaseEstimator, metaclass=ABCMeta):
+class BaseBooster(
+    ExplainingMixin,
+    CallbackSupportMixin,
+    Parameters,
+    ChecksNames,
+    BaseEstimator,
+    metaclass=ABCMeta,
+):
     """Gradient boosted trees: everything but the loss and what its raw scores mean."""
 
     model_: Model
