@@ -1,0 +1,27 @@
+"""Numbers as JSON that the page shows as Python would write them."""
+
+import re
+
+from sklboost.inspection.derivation.formulas import number
+
+Token = float | int | str
+
+# What JavaScript writes as it is written here.
+_PLAIN = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d*[1-9])?")
+
+
+def token(text: str) -> Token:
+    """Give the number that JavaScript would write so, or if there is none the text itself."""
+    if not _PLAIN.fullmatch(text) or text == "-0":
+        return text
+    return float(text) if "." in text else int(text)
+
+
+def rounded(value: float) -> Token:
+    """Give a number with as many digits as derivations have."""
+    return token(number(value))
+
+
+def column(values: list[float]) -> list[Token]:
+    """Give rounded numbers."""
+    return [rounded(value) for value in values]
