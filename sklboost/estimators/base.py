@@ -24,6 +24,7 @@ from sklboost.estimators.parameters.groups import Parameters
 from sklboost.estimators.parameters.names import ChecksNames
 from sklboost.estimators.pruning_path import path_of_first_tree
 from sklboost.estimators.raw_scores import add_rounds, leaves, starting_scores
+from sklboost.estimators.shap_values import ShapValuesMixin
 from sklboost.estimators.sklearn_callbacks import fit_tasks
 from sklboost.estimators.to_html import PageMixin
 from sklboost.estimators.validation import (
@@ -40,9 +41,10 @@ from sklboost.model import Model
 
 # ChecksNames behind Parameters: the signature is that of the first class with __init__ or __new__
 class BaseBooster(
-    ExplainingMixin,
-    PageMixin,
     CallbackSupportMixin,
+    ExplainingMixin,
+    ShapValuesMixin,
+    PageMixin,
     Parameters,
     ChecksNames,
     BaseEstimator,

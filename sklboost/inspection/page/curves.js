@@ -21,7 +21,8 @@ function chart({ name, sets }, best) {
   const y = (value) => top + ((high - value) / (high - low || 1)) * (height - top - bottom);
   const ends = sets.map((set) => `${set.name} ends at ${numberText(set.values.at(-1))}`);
   const label = `${name} after each round: ${ends.join(", ")}`;
-  const drawing = svg("svg", { class: "chart", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label });
+  const attributes = { class: "chart", viewBox: `0 0 ${width} ${height}`, role: "img" };
+  const drawing = svg("svg", { ...attributes, "aria-label": label });
   drawing.append(
     svg("path", { class: "axis", fill: "none", d: `M${left},${top} V${height - bottom} H${width - right}` }),
     svg("text", { x: left - 6, y: y(high) + 4, "text-anchor": "end" }, numberText(high)),
@@ -33,7 +34,10 @@ function chart({ name, sets }, best) {
   if (best !== null) {
     drawing.append(svg("path", { class: "best", d: `M${x(best)},${top} V${height - bottom}` }));
   }
-  sets.forEach((set, index) => drawing.append(svg("path", { class: curveClass(index), d: path(set.values, x, y) })));
+  const lines = sets.map(
+    (set, index) => svg("path", { class: curveClass(index), d: path(set.values, x, y) }),
+  );
+  drawing.append(...lines);
   const note = best === null ? "" : ` (best round: ${best})`;
   return html("figure", {}, html("figcaption", {}, `${name}${note}`), drawing, keyOf(sets));
 }

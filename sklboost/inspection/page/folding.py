@@ -16,7 +16,7 @@ from sklboost.inspection.derivation.steps import Derivation, Step
 from sklboost.inspection.page.tokens import column
 
 # A number in a sentence, if JavaScript writes it in the same way, and what is put in its place.
-_NUMBER = re.compile(r"(?<![\w.+-])-?(?:0|[1-9]\d*)(?:\.\d*[1-9])?(?![\w.]?\w|\.\.)")
+_NUMBER = re.compile(r"(?<![\w.+-])(?!-0(?!\.))-?(?:0|[1-9]\d*)(?:\.\d*[1-9])?(?![\w.]?\w|\.\.)")
 MARK = "\ufffc"
 
 

@@ -1,5 +1,7 @@
 // Rows and what each of their features adds to the raw score, from the expected score to the row's.
 
+const ABOUT = "SHAP values: what each feature adds, largest first; those that add 0 are left out.";
+
 class RowSection {
   // `onRow` is told the leaves of the row that is shown.
   constructor(target, model, onRow) {
@@ -57,7 +59,7 @@ class RowSection {
     return html(
       "table",
       { class: "bars" },
-      html("caption", {}, "SHAP values: what each feature adds, largest first; features that add 0 are left out."),
+      html("caption", {}, ABOUT),
       headings(names),
       html("tbody", {}, first, ...others),
     );
