@@ -101,7 +101,9 @@ def plain(texts):
 
 def test_the_page_asks_for_nothing(opened, cancer, binary):
     page = opened(cancer, *binary)
-    messages = [json.loads(entry["message"])["message"] for entry in page.driver.get_log("performance")]
+    messages = [
+        json.loads(entry["message"])["message"] for entry in page.driver.get_log("performance")
+    ]
     sent = [m["params"] for m in messages if m["method"] == "Network.requestWillBeSent"]
     assert [own["request"]["url"] for own in sent] == [page.path.as_uri()]
 
@@ -217,7 +219,9 @@ def test_keys_walk_the_tree(opened, cancer):
     press("+")
     assert page.first("#drawing").get_attribute("viewBox") != before
     press("0")
-    page.run("document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {key: 'Escape', bubbles: true}))")
+    page.run(
+        "document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {key: 'Escape', bubbles: true}))"
+    )
     assert not page.first("#node").is_displayed()
 
 
@@ -247,7 +251,9 @@ def test_splits_are_found(opened, cancer):
     table = table[table["Feature"] != "Leaf"]
     counts = table["Feature"].value_counts()
     name = counts[counts > 1].index[-1]
-    expected = {f"Tree {own.Tree}, node {own.Node}" for own in table.itertuples() if own.Feature == name}
+    expected = {
+        f"Tree {own.Tree}, node {own.Node}" for own in table.itertuples() if own.Feature == name
+    }
     page.first("#search-text").send_keys(name + " ")
     found = set()
     for _ in expected:

@@ -40,7 +40,10 @@ def test_the_policy_allows_this_style_and_this_script_alone():
     document = html_document("title", {})
     (policy,) = re.findall('Content-Security-Policy" content="(.*?)"', document)
     assert policy.startswith("default-src 'none'")
-    for kind, pattern in (("style", "<style>(.*?)</style>"), ("script", '="module">(.*?)</script>')):
+    for kind, pattern in (
+        ("style", "<style>(.*?)</style>"),
+        ("script", '="module">(.*?)</script>'),
+    ):
         (text,) = re.findall(pattern, document, flags=re.DOTALL)
         digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
         assert f"{kind}-src 'sha256-{digest}';" in policy
