@@ -62,7 +62,8 @@ class ExplainingMixin:
         >>> split = model.explain_split(tree=0, node=2)
         >>> round(split.result("gain"), 4)
         140.1667
-        >>> print(*split.text.splitlines()[18:25], sep="\n")
+        >>> for line in split.text.splitlines()[17:24]:
+        ...     print(line)
         Similarities
           similarity of this node: S = G² / (H + λ) = (-6.5)² / (3 + 0) = 14.0833
           similarity of the left child: S_L = G_L² / (H_L + λ) = (-14)² / (2 + 0) = 98
