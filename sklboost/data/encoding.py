@@ -23,8 +23,11 @@ from sklboost.data.table import Column, floats_below
 
 # With the one for missing values, as many bins as 16 bits can number, less one.
 MOST_LEVELS = 65_534
-# Of times, from the coarsest on.
-_UNITS = ("D", "h", "m", "s", "ms", "us")
+# Of times, and how many attoseconds they are. Those that are whole in others come first.
+_UNITS = {"D": 86_400 * 10**18, "h": 3600 * 10**18, "m": 60 * 10**18}
+_UNITS |= {"s": 10**18, "ms": 10**15, "us": 10**12, "ns": 10**9, "ps": 10**6, "fs": 1000, "as": 1}
+_COARSE_UNITS = ("D", "h", "m", "s", "ms", "us")
+_LARGEST = np.iinfo(np.int64).max
 
 
 def _no_values() -> np.ndarray:
@@ -153,12 +156,12 @@ def _coarsest_unit(times: np.ndarray, unit: str) -> str:
 
     Libraries store the same times in units of their own, and the model is to be the same.
     """
-    for name in _UNITS:
+    for name in _COARSE_UNITS:
         coarse = f"{unit.partition('[')[0]}[{name}]"
-        factor = _length(coarse) / _length(unit)
-        if factor <= 1.0:
+        factor = _length(coarse) // _length(unit)
+        if factor <= 1:
             break
-        if not (times % int(factor)).any():
+        if not (times % min(factor, _LARGEST)).any():
             return coarse
     return unit
 
@@ -189,9 +192,17 @@ def _fit_category(
 
 def _as_keys(levels: np.ndarray) -> list[Any]:
     """Give levels as Python values, equal ones with one hash whatever their dtypes were."""
-    if levels.dtype.kind in "mM":
-        return list(levels.astype(f"{levels.dtype.kind}8[ns]"))
-    return levels.tolist()
+    if levels.dtype.kind not in "mM":
+        return levels.tolist()
+    fine = levels.astype(f"{levels.dtype.kind}8[ns]")
+    beyond = fine.astype(levels.dtype) != levels  # silently becomes another time
+    if beyond.any():
+        raise ValueError(
+            f"{levels[beyond][0]} is a level of a category: times as categories must be from the "
+            "years 1678 to 2261, for they are told apart by nanoseconds; take them as times, or "
+            "turn them into text"
+        )
+    return list(fine)
 
 
 def _in_order(levels: list[Any]) -> list[Any]:
@@ -291,17 +302,16 @@ def _in_unit(times: np.ndarray, unit: str, other: str) -> tuple[np.ndarray, np.n
         return times, None
     step, other_step = _length(unit), _length(other)
     if step > other_step:
-        factor = int(step / other_step)
-        farthest = np.iinfo(np.int64).max // factor  # beyond all that the other unit can say
+        factor = min(step // other_step, _LARGEST)
+        farthest = _LARGEST // factor  # beyond all that the other unit can say
         return np.clip(times, -farthest, farthest) * factor, None
-    factor = int(other_step / step)
-    whole, rest = np.divmod(times, factor)
-    return whole, rest / factor
+    whole, rest = np.divmod(times, min(other_step // step, _LARGEST))
+    return whole, rest / (other_step // step)
 
 
-def _length(unit: str) -> np.timedelta64:
-    """Give the length of what times are counted in."""
-    return np.array([1], unit.replace("datetime", "timedelta"))[0]
+def _length(unit: str) -> int:
+    """Give the length of what times are counted in, in attoseconds."""
+    return _UNITS[unit.partition("[")[2].removesuffix("]")]
 
 
 def _rank_of(values: np.ndarray, ranks: np.ndarray) -> np.ndarray:
