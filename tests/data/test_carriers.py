@@ -11,6 +11,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import scipy.sparse
 from numpy.testing import assert_array_equal
 
 from sklboost.data.frames.finding import carrier
@@ -143,13 +144,30 @@ def test_every_dtype_that_misses_something_was_looked_at():
         pa.chunked_array([[1, 2]]),
         None,
         "text",
-        {"a": [1, 2]},
         3.5,
+        scipy.sparse.dok_array((2, 2)),
     ],
     ids=lambda X: f"{type(X).__name__}{np.shape(X)}",
 )
 def test_what_is_no_table_or_needs_no_reader(X):
     assert carrier(X) is None
+
+
+@pytest.mark.parametrize(
+    ("X", "words"),
+    [
+        ({"a": [1, 2]}, "^X is a dict: make a frame of it, pandas.DataFrame"),
+        ([{"a": 1}, {"a": 2}], r"^X\[0\] is a dict: make a frame of the rows, pandas.Data"),
+        (
+            np.zeros(2, dtype=[("a", int), ("b", float)]),
+            "^X is an array of records with",
+        ),
+        (pd.DataFrame({"a": [1]}).to_records(), r"fields \['index', 'a'\]: make a frame of it"),
+    ],
+)
+def test_what_has_to_be_made_a_frame(X, words):
+    with pytest.raises(TypeError, match=words):
+        carrier(X)
 
 
 def test_arrays_in_another_order_of_bytes():
