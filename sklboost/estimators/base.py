@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklboost.data.features import Features
 from sklboost.estimators.boosters import drops_rounds
 from sklboost.estimators.callback_support import CallbackSupportMixin, with_callbacks
+from sklboost.estimators.callers import stack_level
 from sklboost.estimators.check_features import features
 from sklboost.estimators.continuing import Continued
 from sklboost.estimators.evaluation_sets import FitArguments
@@ -338,7 +339,7 @@ class BaseBooster(CallbackSupportMixin, Parameters, ChecksNames, BaseEstimator, 
                 f"this {type(self).__name__} was fitted with base_margin, but predicts without: "
                 "its scores start from 0. Pass base_margin",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=stack_level(),
             )
         return starting_scores(model.base_score, margin, len(X)) + self._shift[:, np.newaxis]
 

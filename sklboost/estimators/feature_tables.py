@@ -16,6 +16,7 @@ from sklboost.data.encoding import Encoding, Unknown, encode, fit_encoding
 from sklboost.data.frames.carrier import Carrier
 from sklboost.data.frames.refusals import check_kinds, kind_changed
 from sklboost.data.table import Column, Table
+from sklboost.estimators.callers import stack_level
 from sklboost.estimators.feature_rules import read_categories
 
 Encodings = tuple[Encoding, ...] | None  # None: all features are numbers as they are
@@ -254,5 +255,5 @@ def _tell_unknown(unknown: dict[str, Unknown], settings: FeatureSettings, name: 
         f"{name} has categories that no row of the training has, and they count as missing: "
         f'{listed} (unknown_category="error" refuses them)',
         UnknownCategoryWarning,
-        stacklevel=7,  # the caller of predict
+        stacklevel=stack_level(),
     )
