@@ -61,7 +61,7 @@ class Encoding:
     codes: np.ndarray = field(default_factory=_no_values)
     is_declared: bool = False
 
-    @property
+    @cached_property
     def n_levels(self) -> int:
         """How many codes a category has; 0 for numbers and times."""
         return int(self.codes.max(initial=-1)) + 1
@@ -76,10 +76,20 @@ class Encoding:
         """The code of each level."""
         return dict(zip(_as_keys(self.levels), self.codes.tolist(), strict=True))
 
+    @cached_property
+    def is_of_text(self) -> bool:
+        """Whether this is a category of which every level is text."""
+        return self.kind == "category" and all(isinstance(own, str) for own in self.levels)
+
     def fits(self, kind: str, unit: str) -> bool:
-        """Tell whether a column of this kind, times in this unit, can be encoded."""
+        """Tell whether a column of this kind, times in this unit, can be encoded.
+
+        Text is as good as a category of text: read from a file once more, that is what it is.
+        """
         if self.is_declared:
             return kind != "unsupported"
+        if kind == "text":
+            return self.is_of_text
         return kind == self.kind and unit.partition("[")[0] == self.unit.partition("[")[0]
 
     def __repr__(self) -> str:
@@ -114,7 +124,7 @@ def fit_encoding(
     ----------
     carrier : Carrier
     column : int
-        Of a kind that can be a feature.
+        Of a kind that can be a feature, or without any value.
     weight : ndarray of float64, shape (n_rows,)
         Rows of weight 0 are not looked at.
     missing : float
@@ -130,7 +140,7 @@ def fit_encoding(
         used = _used(times, absent, weight)
         coarse = _coarsest_unit(used, unit)
         return Encoding("time", coarse, _ranks(_in_unit(used, unit, coarse)[0]))
-    if carrier.is_exact(column):
+    if kind != "number" or carrier.is_exact(column):
         return Encoding()
     values, absent = carrier.numbers(column)
     if not is_wide(values.dtype):
@@ -244,7 +254,7 @@ def encode(
     """
     if encoding.kind == "category":
         return _encode_levels(*carrier.levels(column), encoding, missing)
-    if encoding.kind == "time" and carrier.kind(column) != "time":  # there is no value at all
+    if carrier.kind(column) != encoding.kind:  # there is no value at all
         return Column(np.full(carrier.n_rows, np.nan)), None
     if encoding.kind == "time":
         return _encode_times(*carrier.times(column), encoding), None

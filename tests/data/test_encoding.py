@@ -312,9 +312,26 @@ def test_kinds_that_fit():
     assert time.fits("time", "datetime64[s]")
     assert not time.fits("time", "timedelta64[s]")
     assert category.fits("category", "")
-    assert not category.fits("text", "")
+    assert not category.fits("number", "")
     assert all(declared.fits(kind, "") for kind in ("number", "text", "mixed", "category", "time"))
     assert not declared.fits("unsupported", "")
+
+
+def test_text_is_as_good_as_a_category_of_text():
+    assert learn(pd.Categorical(["b", None, "a"])).fits("text", "")
+    assert learn(pd.Categorical([None, None])).fits("text", "")
+    for levels in ([1, 2], [0.5, None], ["b", 1]):
+        assert not learn(pd.Categorical(levels)).fits("text", "")
+    assert not learn(np.array([1.0])).fits("text", "")
+
+
+def test_a_column_without_any_value_is_missing_whatever_its_dtype():
+    nothing = pd.Series([None, None], dtype="str")
+    own = learn(nothing)
+    assert own.is_plain
+    for encoding in (own, learn(np.array(["2020-01-01"], dtype="M8[D]"))):
+        for values in (nothing, pd.Categorical([None, None]), pd.Series([pd.NaT] * 2)):
+            assert_array_equal(numbers(encoding, values)[0], [nan, nan])
 
 
 def test_copies_and_words():
