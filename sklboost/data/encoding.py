@@ -283,12 +283,10 @@ def _encode_levels(
     levels = _as_keys(values)
     numbers = [encoding.code_of.get(level, np.nan) for level in levels]
     translation = np.array([*numbers, np.nan])  # the last for code -1, which is missing
-    is_unknown = np.array(
-        [*(n != n and level != missing for n, level in zip(numbers, levels, strict=True)), False]
-    )
     unknown = None
-    if is_unknown.any():
-        rows = np.flatnonzero(is_unknown[codes])
+    strange = [i for i, n in enumerate(numbers) if n != n and levels[i] != missing]
+    if strange:
+        rows = np.flatnonzero(np.isin(codes, strange))
         if len(rows) > 0:
             unknown = Unknown(len(rows), levels[codes[rows[0]]])
     return Column(codes, None, translation), unknown

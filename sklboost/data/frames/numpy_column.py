@@ -106,6 +106,22 @@ def first_value(values: np.ndarray, marked: np.ndarray | None) -> list[Any]:
     return (values if missing is None else values[~missing])[:1].tolist()
 
 
+def used_levels(codes: np.ndarray, n_levels: int) -> tuple[np.ndarray, np.ndarray | None]:
+    """Find out which levels are needed if there are many more of them than rows.
+
+    Returns
+    -------
+    codes : ndarray of int, shape (n_rows,)
+        Of the levels that are needed; -1: missing.
+    used : ndarray of int, or None
+        Which those are, increasing. None: all, and `codes` are as they were.
+    """
+    if n_levels <= len(codes) + _FEW_LEVELS:
+        return codes, None
+    used = np.unique(codes[codes >= 0])
+    return np.where(codes < 0, -1, np.searchsorted(used, codes)), used
+
+
 def relabel(codes: np.ndarray, codes_of_levels: np.ndarray) -> np.ndarray:
     """Give codes of levels whose codes have become others, or -1; the same array if none has."""
     if np.array_equal(codes_of_levels, np.arange(len(codes_of_levels))):
