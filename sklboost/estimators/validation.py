@@ -20,6 +20,7 @@ from sklboost.estimators.check_features import (
     read_source,
 )
 from sklboost.estimators.evaluation_sets import FitArguments, GivenSet
+from sklboost.estimators.feature_names import remember_names
 from sklboost.estimators.feature_tables import (
     Encodings,
     check_same_reading,
@@ -100,8 +101,7 @@ def _features_and_targets(
         _, y = _with_targets(estimator, shape_of(source), y, numeric, SHAPE_CHECKS)
     else:
         source, y = _with_targets(estimator, source, y, numeric, FEATURE_CHECKS)
-    if names is not None:
-        estimator.feature_names_in_ = names
+    remember_names(estimator, names)
     source = read_source(source, settings, encodings)
     check_number_of_rows(source)
     return source, y
@@ -194,8 +194,7 @@ def _remember_binning(estimator: BaseEstimator, X: BinnedMatrix, encodings: Enco
             f"max_bin={estimator.max_bin}, but X was binned with max_bin={X.max_bin}: set both to "
             "the same, or pass the raw values (to search for the best max_bin, for instance)"
         )
-    if X.feature_names_in_ is not None:
-        estimator.feature_names_in_ = X.feature_names_in_
+    remember_names(estimator, binning.feature_names)
     check_same_reading(binning.encodings, binning.missing, settings_of(estimator), X)
     if encodings is not None and repr(unless_plain(encodings)) != repr(binning.encodings):
         raise ValueError(
