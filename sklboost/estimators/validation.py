@@ -38,6 +38,7 @@ from sklboost.estimators.several_targets import (
     known_rows,
     read_columns,
 )
+from sklboost.estimators.targets import check_targets
 
 # Gradients are float32: beyond these they would overflow, or vanish, without a word.
 _LARGEST_TARGET = 1e30
@@ -118,6 +119,7 @@ def _with_targets(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Check features and targets, and remember number and names of the features."""
     if not has_columns(y):
+        check_targets(y, "y", numeric=numeric)
         return validate_data(estimator, X, y, y_numeric=numeric, **checks)
     X = validate_data(estimator, X, **checks)
     y = read_columns(y, "y", numeric=numeric)
@@ -139,6 +141,7 @@ def validation_data(estimator: BaseEstimator, given: GivenSet, *, numeric: bool)
         y = read_columns(given.y, f"y of {name}", numeric=numeric)
     else:
         kind = "numeric" if numeric else None
+        check_targets(given.y, f"y of {name}", numeric=numeric)
         y = check_array(given.y, dtype=kind, ensure_2d=False, input_name=f"y of {name}")
         y = column_or_1d(y)
     if len(y) != len(X):

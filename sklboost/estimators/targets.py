@@ -1,0 +1,50 @@
+"""Targets as users give them: what is found before scikit-learn has a look, in clearer words.
+
+In: `y`, a column of any library. Out: nothing, or an error.
+"""
+
+from datetime import date, time, timedelta
+from typing import Any
+
+import numpy as np
+
+from sklboost.data.frames.objects import ObjectColumn
+
+_TIMES = (date, time, timedelta, np.datetime64, np.timedelta64)
+
+
+def check_targets(y: Any, name: str, *, numeric: bool) -> None:
+    """Raise ValueError for one target that is missing in some rows, or times instead of numbers.
+
+    Parameters
+    ----------
+    y : array-like
+        NaN among floats is left to scikit-learn, as are wrong shapes.
+    name : str
+        Of the argument, for the errors.
+    numeric : bool
+        Whether targets are numbers and not labels.
+    """
+    try:
+        values = np.asarray(y)
+    except ValueError:  # rows of different lengths
+        return
+    if values.ndim == 0 or values.size != len(values) or values.dtype.kind not in "OmM":
+        return
+    values = values.ravel()
+    examples = [*values[:1]]
+    if values.dtype.kind == "O":
+        column = ObjectColumn(values)
+        if column.missing.any():
+            row = int(np.argmax(column.missing))
+            raise ValueError(
+                f"{name} has no value in {np.count_nonzero(column.missing)} row(s), the first is "
+                f"row {row}, {values[row]!r}: leave out rows without a target"
+            )
+        examples = column.examples()
+    times = [own for own in examples if isinstance(own, _TIMES)]
+    if numeric and times:
+        raise ValueError(
+            f"{name} holds times, such as {times[0]!r}: targets are numbers; subtract a date and "
+            "divide by np.timedelta64(1, 'D'), say, to count days"
+        )
