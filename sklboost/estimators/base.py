@@ -21,7 +21,7 @@ from sklboost.estimators.feature_rules import read_signs
 from sklboost.estimators.feature_tables import Encodings, feature_names, levels_by_code
 from sklboost.estimators.fitting import fit_estimator
 from sklboost.estimators.parameters.groups import Parameters
-from sklboost.estimators.parameters.names import ChecksNames
+from sklboost.estimators.parameters.names import ChecksNames, checks_arguments
 from sklboost.estimators.pruning_path import path_of_first_tree
 from sklboost.estimators.raw_scores import add_rounds, leaves, starting_scores
 from sklboost.estimators.sklearn_callbacks import fit_tasks
@@ -88,6 +88,7 @@ class BaseBooster(CallbackSupportMixin, Parameters, ChecksNames, BaseEstimator, 
         return False
 
     @with_callbacks
+    @checks_arguments
     def fit(
         self,
         X: Any,

@@ -176,6 +176,12 @@ def fitted_with_weight(X, weight):
     return model.fit(X, np.append(Y, 0.0), sample_weight=weight)
 
 
+@pytest.mark.parametrize("listed", [["city"], np.array(["city"]), pd.Index(["city"]), {"city"}])
+def test_ways_to_list_categories(listed, model):
+    own = fitted(make_frame(text=True), categorical_features=listed)
+    assert_array_equal(own.predict(make_frame(text=True)), model.predict(make_frame()))
+
+
 # --- what changed since the fit
 
 
@@ -222,14 +228,6 @@ def test_categories_where_fit_had_an_array():
         model.predict(pd.DataFrame({"x": pd.Categorical(CITIES)}))
 
 
-def test_a_column_without_any_value_has_no_kind(frame, model):
-    text = pd.array([None] * 3, dtype="str")
-    categories = pd.Categorical([None] * 3)
-    for nothing in ([None] * 3, [np.nan] * 3, [pd.NaT] * 3, text, categories):
-        few = frame[:3].assign(city=nothing, day=nothing)
-        assert np.isfinite(model.predict(few)).all()
-
-
 def test_text_is_matched_with_a_category_of_text(frame, model):
     """A frame read from a file once more has text where fit had categories."""
     expected = model.predict(frame)
@@ -248,6 +246,14 @@ def test_of_many_changes_the_first_are_listed():
     lines = str(caught.value).splitlines()
     assert len(lines) == 11
     assert lines[-1] == "and 3 more columns"
+
+
+def test_a_column_without_any_value_has_no_kind(frame, model):
+    text = pd.array([None] * 3, dtype="str")
+    categories = pd.Categorical([None] * 3)
+    for nothing in ([None] * 3, [np.nan] * 3, [pd.NaT] * 3, text, categories):
+        few = frame[:3].assign(city=nothing, day=nothing)
+        assert np.isfinite(model.predict(few)).all()
 
 
 # --- the ways of a fit
