@@ -430,6 +430,17 @@ def test_a_small_frame_of_pandas_is_read_by_dtypes():
     assert table.levels(11)[1].tolist() == [-11, 11]
 
 
+@pytest.mark.parametrize("n_rows", [4, 400])  # numbered here, or by the library
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+def test_text_of_few_rows_and_of_many(make, n_rows):
+    text = (["b", None, "", "a"] * 100)[:n_rows]
+    codes, values = carrier(make({"x": text})).levels(0)
+    assert codes.dtype.kind == "i"
+    assert values.dtype == object
+    assert sorted(values) == ["", "a", "b"]
+    assert decoded(codes, values) == text
+
+
 def test_columns_without_any_value():
     frame = pd.DataFrame({"a": [np.nan] * 2, "b": pd.array([None] * 2, dtype="Int8")})
     frame = frame.assign(c=[None] * 2, d=pd.NaT, e=pd.Categorical([None] * 2))

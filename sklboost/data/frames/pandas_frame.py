@@ -8,7 +8,7 @@ import pandas as pd
 
 from sklboost.data.frames.carrier import SMALL, Carrier, Column, is_wide, may_be_rounded
 from sklboost.data.frames.numpy_column import NumpyColumn, first_value, relabel, used_levels
-from sklboost.data.frames.objects import ObjectColumn, column_of
+from sklboost.data.frames.objects import column_of, number_text
 
 # From so many columns on, pandas gives them sooner as one array than one by one.
 _A_FEW = 4
@@ -150,7 +150,7 @@ class PandasText(_Discrete):
     def levels(self) -> tuple[np.ndarray, np.ndarray]:
         """Number the strings in the order in which they are met."""
         if len(self._series) <= _FEW_ROWS:
-            return ObjectColumn(self._series.to_numpy(object)).levels()
+            return number_text(self._series.to_numpy(object))
         codes, values = pd.factorize(self._series)
         return codes, values.to_numpy(object)
 
