@@ -14,7 +14,7 @@ _TIMES = (date, time, timedelta, np.datetime64, np.timedelta64)
 
 
 def check_targets(y: Any, name: str, *, numeric: bool) -> None:
-    """Raise ValueError for one target that is missing in some rows, or times instead of numbers.
+    """Raise ValueError for a target that is missing in some rows, or no number where it must be.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def check_targets(y: Any, name: str, *, numeric: bool) -> None:
         values = np.asarray(y)
     except ValueError:  # rows of different lengths
         return
-    if values.ndim == 0 or values.size != len(values) or values.dtype.kind not in "OmM":
+    if values.ndim == 0 or values.size != len(values) or values.dtype.kind not in "OmMU":
         return
     values = values.ravel()
     examples = [*values[:1]]
@@ -42,9 +42,22 @@ def check_targets(y: Any, name: str, *, numeric: bool) -> None:
                 f"row {row}, {values[row]!r}: leave out rows without a target"
             )
         examples = column.examples()
-    times = [own for own in examples if isinstance(own, _TIMES)]
-    if numeric and times:
-        raise ValueError(
-            f"{name} holds times, such as {times[0]!r}: targets are numbers; subtract a date and "
-            "divide by np.timedelta64(1, 'D'), say, to count days"
-        )
+    for own in examples if numeric else ():
+        if isinstance(own, _TIMES):
+            raise ValueError(
+                f"{name} holds times, such as {own!r}: targets are numbers; subtract a date and "
+                "divide by np.timedelta64(1, 'D'), say, to count days"
+            )
+        if isinstance(own, str) and not _is_written_number(own):
+            raise ValueError(
+                f"{name} holds text, such as {str(own)!r}: targets of a regressor are numbers; "
+                "labels are for XGBClassifierLite"
+            )
+
+
+def _is_written_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

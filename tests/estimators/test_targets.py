@@ -67,6 +67,16 @@ def test_times_are_no_numbers(y):
     XGBClassifierLite(n_estimators=1).fit(X, np.repeat(DAYS[:2], 3))  # but may be labels
 
 
+@pytest.mark.parametrize("make", [list, np.array, pd.Series, pl.Series, pa.array])
+def test_text_is_for_classifiers(make):
+    y = make(["low", "high"] * 3)
+    with pytest.raises(
+        ValueError, match=r"^y holds text, such as 'low': targets of a regressor ar"
+    ):
+        XGBRegressorLite(n_estimators=1).fit(X, y)
+    assert set(XGBClassifierLite(n_estimators=1).fit(X, y).classes_) == {"low", "high"}
+
+
 def test_what_is_left_to_scikit_learn():
     ragged = [[1.0], [2.0, 3.0]]
     for y in (5.0, [1.0, np.nan], np.zeros((3, 2)), ragged, ["1", "2"], [], None):

@@ -40,7 +40,10 @@ def carrier(X: Any) -> Carrier | None:
     if isinstance(X, list | tuple):
         return list_carrier(X)
     if isinstance(X, Mapping) and not issparse(X):  # one of scipy's maps places to values
-        raise TypeError(f"X is a {type(X).__name__}: make a frame of it, pandas.DataFrame(X) say")
+        raise TypeError(
+            f"X is a {type(X).__name__}: make a frame of it, pandas.DataFrame(X) of columns, say, "
+            "or pandas.DataFrame([X]) of one row"
+        )
     # subclasses, such as geopandas', are read as what they are made from
     bases = [(base.__module__.partition(".")[0], base.__name__) for base in type(X).__mro__]
     if ("pandas", "DataFrame") in bases:
