@@ -41,16 +41,19 @@ def derive_split(estimator: Any, place: tuple[Any, Any], given: tuple) -> Deriva
 
 
 def derive_row(
-    estimator: Any, x: Any, base_margin: Any, iteration_range: tuple[int, int] | None
+    estimator: Any,
+    x: Any,
+    raw_score: np.ndarray,
+    base_margin: Any,
+    iteration_range: tuple[int, int] | None,
 ) -> Derivation:
-    """Derive the prediction of one row."""
-    model, X = estimator.model_, features(estimator, as_table(x))
+    """Derive the prediction of a table of one row, whose raw scores are known."""
+    model, X = estimator.model_, features(estimator, x)
     if len(X) != 1:
         raise ValueError(
             f"x has {len(X)} rows: one prediction is derived at a time, so pass one, such as X[:1] "
             "or X.iloc[[0]]"
         )
-    raw_score = estimator._raw_scores(as_table(x), base_margin, iteration_range)
     first, stop = (r * model.trees_per_round for r in estimator._rounds(iteration_range))
     margin = base_margins(base_margin, X, "")
     row = Row(

@@ -4,7 +4,7 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from sklboost.estimators.derivations import check_given, derive_row, derive_split
+from sklboost.estimators.derivations import as_table, check_given, derive_row, derive_split
 from sklboost.inspection.derivation.steps import Derivation
 
 
@@ -59,18 +59,25 @@ class ExplainingMixin:
         >>> dosage, effect = [[10], [20], [25], [35]], [-10, 7, 8, -7]
         >>> settings = dict(n_estimators=1, learning_rate=1, reg_lambda=0, base_score=0.5)
         >>> model = XGBRegressorLite(max_depth=2, gamma=130, **settings).fit(dosage, effect)
-        >>> split = model.explain_split(tree=0, node=0)
-        >>> print(round(split.result("gain"), 4))
-        120.3333
-        >>> for line in split.text.splitlines()[-12:-9]:
+        >>> split = model.explain_split(tree=0, node=2)
+        >>> round(split.result("gain"), 4)
+        140.1667
+        >>> for line in split.text.splitlines()[17:24]:
         ...     print(line)
+        Similarities
+          similarity of this node: S = G² / (H + λ) = (-6.5)² / (3 + 0) = 14.0833
+          similarity of the left child: S_L = G_L² / (H_L + λ) = (-14)² / (2 + 0) = 98
+          similarity of the right child: S_R = G_R² / (H_R + λ) = 7.5² / (1 + 0) = 56.25
+        <BLANKLINE>
+        Gain
+          gain of the split: gain = S_L + S_R - S = 98 + 56.25 - 14.0833 = 140.1667
         """
         check_is_fitted(self)
         check_given(X, y, sample_weight, base_margin)
         return derive_split(self, (tree, node), (X, y, sample_weight, base_margin))
 
     def explain_prediction(
-        self,
+        self: Any,
         x: Any,
         *,
         base_margin: Any = None,
@@ -105,6 +112,26 @@ class ExplainingMixin:
         >>> X, y = [[0], [1], [2], [3]], ["no", "yes", "yes", "no"]
         >>> model = XGBClassifierLite(n_estimators=2, max_depth=2, min_child_weight=0).fit(X, y)
         >>> print(model.explain_prediction([1]))
+        Prediction of one row by 2 tree(s)
+        <BLANKLINE>
+        Start
+          log-odds of the starting probability p: F_0 = log(p / (1 - p)) = log(0.5 / (1 - 0.5)) = 0
+        <BLANKLINE>
+        Tree 0
+          node 0: f0 = 1 ≥ 0.5 → node 2
+          node 2: f0 = 1 < 2.5 → node 3
+          raw score after leaf 3: F_1 = F_0 + η · w = 0 + 0.3 · 0.666667 = 0.2
+        <BLANKLINE>
+        Tree 1
+          node 0: f0 = 1 ≥ 0.5 → node 2
+          node 2: f0 = 1 < 2.5 → node 3
+          raw score after leaf 3: F_2 = F_1 + η · w = 0.2 + 0.3 · 0.602215 = 0.380665
+        <BLANKLINE>
+        Prediction
+          probability: p = 1 / (1 + exp(-F_2)) = 1 / (1 + exp(-0.380665)) = 0.594033
+          Predicted class: 'yes'.
         """
         check_is_fitted(self)
-        return derive_row(self, x, base_margin, iteration_range)
+        x = as_table(x)
+        raw_score = self._raw_scores(x, base_margin, iteration_range)
+        return derive_row(self, x, raw_score, base_margin, iteration_range)

@@ -4,6 +4,7 @@ In: the arguments of `explain_split`. Out: :class:`NodeRows`. A model keeps sums
 all is the same bits again, the raw scores before any round are those of prediction.
 """
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -71,7 +72,7 @@ def rows_of_node(tree: GrownTree, node: int, X: Features) -> np.ndarray:
     path = tree.path(node)
     is_here = np.ones(len(X), bool)
     values = feature_values(X) if isinstance(X, BinnedMatrix) else X
-    for above, below in zip(path[:-1], path[1:], strict=True):
+    for above, below in itertools.pairwise(path):
         feature = int(tree.nodes.feature[above])
         # not as float32, which thresholds would be rounded to
         column = value_column(values, feature).astype(np.float64)

@@ -92,7 +92,9 @@ def test_continued_and_early_stopped_models_remember_too():
     assert_array_equal(sizes[4:], 2 * more.model_.n_pruned[4:])
     assert sizes[4:].sum() > 0
     again = XGBRegressorLite(**settings).fit(X, y, init_model=more)
-    assert_array_equal(np.diff(again.model_.unpruned.starts)[:8] - sizes, np.diff(more.model_.tree_starts))
+    assert_array_equal(
+        np.diff(again.model_.unpruned.starts)[:8] - sizes, np.diff(more.model_.tree_starts)
+    )
     early = XGBRegressorLite(
         n_estimators=40, gamma=2.0, keep_pruned=True, early_stopping_rounds=2, refit=True
     ).fit(X, y, X_val=X[::3], y_val=-y[::3])

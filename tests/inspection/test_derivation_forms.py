@@ -85,7 +85,9 @@ def test_latex():
 def test_html():
     text = make().html
     assert text == make()._repr_html_()
-    assert "<i>S</i><sub>L</sub> = <i>G</i><sub>L</sub>² / (<i>H</i><sub>L</sub> + <i>λ</i>)" in text
+    assert (
+        "<i>S</i><sub>L</sub> = <i>G</i><sub>L</sub>² / (<i>H</i><sub>L</sub> + <i>λ</i>)" in text
+    )
     assert "= (-10.5)² / (1 + 1e-05) = 110.25</td>" in text
     assert '<th scope="row">similarity of node</th>' in text
 

@@ -196,8 +196,8 @@ def test_nine_rows_of_which_five_are_positive():
     prediction = model.explain_prediction([0])
     assert_allclose(prediction.result("F_0"), math.log(5 / 4), rtol=1e-6)
     for line in [
-        "log-odds before the first tree, p being the starting probability: F_0 = log(p / (1 - p)) "
-        "= log(0.555556 / (1 - 0.555556)) = 0.223144",
+        "log-odds of the starting probability p: F_0 = log(p / (1 - p)) = log(0.555556 / (1 - "
+        "0.555556)) = 0.223144",
         "node 0: f0 = 0 < 0.5 → node 1",
         "raw score after leaf 1: F_1 = F_0 + η · w = 0.223144 + 0.1 · (-0.9) = 0.133144",
         "probability: p = 1 / (1 + exp(-F_1)) = 1 / (1 + exp(-0.133144)) = 0.533237",

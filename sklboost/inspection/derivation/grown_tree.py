@@ -60,7 +60,9 @@ class GrownTree(NamedTuple):
     def goes_left(self, node: int, values: np.ndarray) -> np.ndarray:
         """Tell which values of its feature, float64, go left at a split; bool."""
         split = self.nodes[node]
-        left = np.isin(values, self.levels[node]) if node in self.levels else values < split.threshold
+        left = (
+            np.isin(values, self.levels[node]) if node in self.levels else values < split.threshold
+        )
         return np.where(np.isnan(values), split.default_left == 1, left)
 
     def path(self, node: int) -> list[int]:
@@ -74,7 +76,7 @@ class GrownTree(NamedTuple):
 def grown_tree(model: Model, number: int) -> GrownTree:
     """Give a tree of a model, by its number over all rounds and outputs."""
     start, stop = model.tree_starts[number : number + 2].tolist()
-    kept = model.nodes[start:stop]
+    kept = model.nodes[start:stop].view(np.recarray)
     n_kept, n_outputs = len(kept), max(1, model.outputs.shape[1])
     if model.unpruned is None:
         grown, begin, bits = kept, start, model.tops.bits
@@ -134,7 +136,7 @@ def _pruned_by_gamma(nodes: np.recarray, gamma: float) -> np.ndarray:
 
 
 def _renumbered(grown: np.recarray, order: np.ndarray) -> np.recarray:
-    nodes = grown[order].copy()
+    nodes = grown[order].view(np.recarray)  # a copy
     numbers = np.empty(len(order), dtype=np.int64)
     numbers[order] = np.arange(len(order))
     splits = nodes.left >= 0

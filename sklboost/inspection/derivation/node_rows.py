@@ -82,6 +82,6 @@ def _compared(tree: GrownTree, side: Side, rows: NodeRows) -> str:
         return "That is what the training had, but for its rounding of gradients."
     gradient, hessian = map(number, expected)
     return (
-        f"The training had G = {gradient} and H = {hessian}: it drew rows, held some out, or learnt "
-        "from other rows, targets or weights than those given."
+        f"The training had G = {gradient} and H = {hessian}: it drew rows, held some out, or "
+        "learnt from other rows, targets or weights than those given."
     )

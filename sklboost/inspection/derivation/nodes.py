@@ -8,6 +8,7 @@ from them is computed by the functions that training calls.
 """
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -102,12 +103,17 @@ def _split_sections(tree: GrownTree, node: int, words: Words) -> tuple[Section, 
         _sums(tree, sides, words),
         *middle,
         Section("Cover", tuple(cover_lines(tree, node))),
-        Section("Kept or pruned", tuple(verdict(tree, node))),
+        Section("Verdict", tuple(verdict(tree, node))),
         Section("Values", _each(value_steps, tree, valued, words) + words.notes),
     )
 
 
-def _each(steps, tree, sides, words) -> tuple[Step | str, ...]:
+def _each(
+    steps: Callable[[GrownTree, Side, Words], list[Step | str]],
+    tree: GrownTree,
+    sides: list[Side],
+    words: Words,
+) -> tuple[Step | str, ...]:
     return tuple(line for side in sides for line in steps(tree, side, words))
 
 
@@ -116,7 +122,7 @@ def _ways(tree: GrownTree, node: int, words: Words) -> tuple[str, ...]:
     left, right = (f"node {child}" for child in (split.left, split.right))
     missing = left if split.default_left else right
     lines = [f"{condition(tree, node, words)}: to {left}. Else: to {right}."]
-    if not split.threshold == -np.inf:
+    if split.threshold != -np.inf:
         lines.append(f"Missing values: to {missing}.")
     return tuple(lines)
 
@@ -151,7 +157,7 @@ def _gain(
     lines.append(Step("gain of the split", "gain", "S_L + S_R - S", values, gain))
     if not math.isclose(split_gain(left, right, own), gain, rel_tol=1e-6, abs_tol=1e-9 * abs(own)):
         lines.append(
-            "The gain is that of the training. Bounds of monotone constraints, which leaves that are "
-            "renewed do not tell, were in force when splits were compared."
+            "The gain is that of the training. Bounds of monotone constraints, which leaves that "
+            "are renewed do not tell, were in force when splits were compared."
         )
     return tuple(lines)

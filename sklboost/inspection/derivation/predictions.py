@@ -4,6 +4,7 @@ In: a model, a row, the leaf that it reaches in each tree. Out: a
 :class:`~sklboost.inspection.derivation.steps.Derivation`.
 """
 
+import itertools
 import math
 from typing import NamedTuple
 
@@ -84,13 +85,15 @@ def _start(row: Row, scores: _Scores, words: Words) -> Section:
         symbol, of_output = scores.symbol(output), words_of_output(words, output)
         if row.has_margin or words.loss.link not in ("logit", "log"):
             source = "base_margin of the row" if row.has_margin else "base score"
-            lines.append(given(f"raw score{of_output} before the first tree: {source}", symbol, value))
+            lines.append(
+                given(f"raw score{of_output} before the first tree: {source}", symbol, value)
+            )
         elif words.loss.link == "logit":
             values = {"p": _chance(value)}
-            name = f"log-odds{of_output} before the first tree, p being the starting probability"
+            name = f"log-odds of the starting probability p{of_output}"
             lines.append(Step(name, symbol, "log(p / (1 - p))", values, value))
         else:
-            name = f"raw score{of_output} before the first tree, y being the starting prediction"
+            name = f"logarithm of the starting prediction y{of_output}"
             lines.append(Step(name, symbol, "log(y)", {"y": math.exp(value)}, value))
     for output, shift in enumerate(row.shift.tolist()):
         if shift != 0.0:
@@ -110,7 +113,7 @@ def _tree_section(model: Model, number: int, row: Row, scores: _Scores, words: W
     lines: list[Step | str] = [
         f"node {node}: {decision(tree, node, row.values[tree.nodes.feature[node]], words)} → "
         f"node {below}"
-        for node, below in zip(path[:-1], path[1:], strict=True)
+        for node, below in itertools.pairwise(path)
     ]
     n_outputs = len(scores.values)
     is_vector = tree.sums.shape[1] > 1

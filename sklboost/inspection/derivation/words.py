@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklboost.inspection.derivation.formulas import number
 from sklboost.inspection.derivation.grown_tree import GrownTree
 from sklboost.losses.base import Loss
 
@@ -61,8 +60,8 @@ def words_of_loss(words: Words) -> list[str]:
     lines = [f"Gradient g and hessian h of a row: first and second derivative of {loss.name}."]
     if loss.hessian_is_bound:
         lines[0] = (
-            f"Gradient g of a row: first derivative of {loss.name}; h: a bound on the second, which "
-            "says too little here."
+            f"Gradient g of a row: first derivative of {loss.name}; h: a bound on the second, "
+            "which says too little here."
         )
     if type(loss).unit is not Loss.unit:
         lines.append(
@@ -84,13 +83,7 @@ def condition(tree: GrownTree, node: int, words: Words) -> str:
         return f"{name} in {_listed(tree.levels[node], words.levels[split.feature])}"
     if split.threshold == -np.inf:
         return f"{name} is missing"
-    return f"{name} < {threshold(split.threshold)}"
-
-
-def threshold(value: float) -> str:
-    """Write a threshold, or a value that is compared with one, so that they stay apart."""
-    text = number(value)
-    return text if float(text) == value else repr(float(value))
+    return f"{name} < {split.threshold:.10g}"
 
 
 def decision(tree: GrownTree, node: int, value: float, words: Words) -> str:
@@ -104,8 +97,11 @@ def decision(tree: GrownTree, node: int, value: float, words: Words) -> str:
         is_in = "in" if value in tree.levels[node] else "not in"
         own = " or ".join(map(repr, by_code[int(value)]))
         return f"{name} = {own}, {is_in} {_listed(tree.levels[node], by_code)}"
-    sign = "<" if value < split.threshold else "≥"
-    return f"{name} = {threshold(value)} {sign} {threshold(split.threshold)}"
+    pair = (float(value), float(split.threshold))
+    own, threshold = (f"{number:.10g}" for number in pair)
+    if own == threshold:
+        own, threshold = map(repr, pair)  # all digits, if it takes them to tell which is larger
+    return f"{name} = {own} {'<' if value < split.threshold else '≥'} {threshold}"
 
 
 def _listed(codes: np.ndarray, by_code: Sequence[Sequence[Any]]) -> str:
