@@ -12,8 +12,8 @@ from sklboost.estimators.page_rows import mean_contributions, row_contents
 from sklboost.inspection.page.contents import (
     curve_contents,
     importance,
+    importances_of_splits,
     model_contents,
-    split_importances,
 )
 from sklboost.inspection.page.document import html_document
 from sklboost.model import Model
@@ -23,6 +23,8 @@ class PageMixin:
     """A fitted estimator as a page for the browser."""
 
     model_: Model
+    evals_result_: dict[str, dict[str, Any]]
+    _first_round: int
 
     def to_html(
         self,
@@ -86,7 +88,7 @@ class PageMixin:
             if X is None and given is not None:
                 raise ValueError(f"{name} is given without X: pass the rows that it is for")
         words = words_of(self)
-        importances = split_importances(self.model_)
+        importances = importances_of_splits(self.model_)
         explained = None if X is None else row_contents(self, X, y, rows, words)
         mean = None if explained is None else mean_contributions(explained, len(words.features))
         if mean is not None:
@@ -98,7 +100,7 @@ class PageMixin:
             "rows": explained,
             "importances": importances,
             "curves": curve_contents(
-                getattr(self, "evals_result_", {}), getattr(self, "best_iteration_", None)
+                self.evals_result_, self._first_round, getattr(self, "best_iteration_", None)
             ),
             **model_contents(self.model_, words, derivations),
         }

@@ -14,11 +14,19 @@ from sklboost.inspection.derivation.nodes import derive_node
 from sklboost.inspection.derivation.steps import Derivation
 from sklboost.inspection.derivation.verdicts import settings_of
 from sklboost.inspection.derivation.words import Words
-from sklboost.inspection.importances import gain_importance
+from sklboost.inspection.importances import IMPORTANCE_TYPES, split_importances
 from sklboost.inspection.page.folding import fold_derivations
 from sklboost.inspection.page.tokens import column, rounded
 from sklboost.inspection.page.tree_columns import tree_columns
 from sklboost.model import Model
+
+_ABOUT = {
+    "gain": "Average gain of the splits of a feature",
+    "total_gain": "Gain of all splits of a feature together",
+    "cover": "Average cover of the nodes that a feature splits",
+    "total_cover": "Cover of all nodes that a feature splits, together",
+    "weight": "Number of splits of a feature",
+}
 
 
 def model_contents(model: Model, words: Words, with_derivations: bool) -> dict[str, Any]:
@@ -60,9 +68,11 @@ def _derivations(model: Model, words: Words) -> Iterator[Derivation]:
             yield derive_node(tree, node, words)
 
 
-def split_importances(model: Model) -> list[dict[str, Any]]:
-    """Give importances as the splits of the trees tell them."""
-    return [importance("gain", "Average gain of a split, scaled to sum 1", gain_importance(model))]
+def importances_of_splits(model: Model) -> list[dict[str, Any]]:
+    """Give importances in all kinds that the splits of the trees tell, XGBoost's."""
+    return [
+        importance(kind, _ABOUT[kind], split_importances(model, kind)) for kind in IMPORTANCE_TYPES
+    ]
 
 
 def importance(name: str, about: str, values: np.ndarray) -> dict[str, Any]:
@@ -70,13 +80,17 @@ def importance(name: str, about: str, values: np.ndarray) -> dict[str, Any]:
     return {"name": name, "about": about, "values": column(values.tolist())}
 
 
-def curve_contents(log: Mapping[str, Mapping[str, Any]], best: int | None) -> dict[str, Any]:
+def curve_contents(
+    log: Mapping[str, Mapping[str, Any]], first_round: int, best: int | None
+) -> dict[str, Any]:
     """Give learning curves.
 
     Parameters
     ----------
     log : mapping of str to mapping of str to list of float
         By set of rows and metric, as in ``evals_result_``.
+    first_round : int
+        That the log begins with.
     best : int or None
         The best round.
     """
@@ -86,4 +100,4 @@ def curve_contents(log: Mapping[str, Mapping[str, Any]], best: int | None) -> di
             listed = [rounded(v) if math.isfinite(v) else None for v in map(float, values)]
             by_metric.setdefault(name, []).append({"name": rows, "values": listed})
     metrics = [{"name": name, "sets": sets} for name, sets in by_metric.items()]
-    return {"best": best, "metrics": metrics}
+    return {"first_round": first_round, "best": best, "metrics": metrics}
