@@ -15,8 +15,8 @@ from sklboost.estimators.node_rows import feature_values
 from sklboost.estimators.parameters.rules import is_integer
 from sklboost.estimators.raw_scores import add_rounds, leaves
 from sklboost.inspection.derivation.formulas import number
-from sklboost.inspection.derivation.words import Words, threshold
-from sklboost.inspection.page.tokens import column
+from sklboost.inspection.derivation.words import Words
+from sklboost.inspection.page.tokens import column, compared
 from sklboost.inspection.shap.contributions import add_contributions
 from sklboost.losses.links import predictions_of
 
@@ -128,7 +128,7 @@ def _value_texts(values: np.ndarray, words: Words) -> list[str]:
         elif len(by_code) > 0:
             texts.append(" or ".join(map(repr, by_code[int(value)])))
         else:
-            texts.append(threshold(value))
+            texts.append(str(compared(value)))
     return texts
 
 

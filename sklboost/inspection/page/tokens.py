@@ -22,6 +22,11 @@ def rounded(value: float) -> Token:
     return token(number(value))
 
 
+def compared(value: float) -> Token:
+    """Give a threshold, or a value that is compared with one, with the digits of conditions."""
+    return token(f"{value:.10g}")
+
+
 def column(values: list[float]) -> list[Token]:
     """Give rounded numbers."""
     return [rounded(value) for value in values]

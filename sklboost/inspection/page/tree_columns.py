@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from sklboost.inspection.derivation.grown_tree import GrownTree
-from sklboost.inspection.derivation.words import Words, condition, threshold
-from sklboost.inspection.page.tokens import column, token
+from sklboost.inspection.derivation.words import Words, condition
+from sklboost.inspection.page.tokens import column, compared
 
 
 def tree_columns(trees: Iterable[GrownTree], words: Words) -> dict[str, Any]:
@@ -43,7 +43,7 @@ def tree_columns(trees: Iterable[GrownTree], words: Words) -> dict[str, Any]:
         thresholds = np.where(np.isfinite(nodes.threshold), nodes.threshold, 0.0).tolist()
         columns["left"] += np.maximum(nodes.left, 0).tolist()
         columns["feature"] += np.where(is_split, nodes.feature, 0).tolist()
-        columns["threshold"] += [token(threshold(value)) for value in thresholds]
+        columns["threshold"] += list(map(compared, thresholds))
         columns["gain"] += [float(f"{gain:.12g}") for gain in nodes.gain.tolist()]
         columns["missing_left"] += nodes.default_left.tolist()
         columns["removed"] += (is_split & ~tree.is_split).astype(int).tolist()

@@ -231,8 +231,9 @@ class TreeSection {
       const tree = (this.tree + ahead) % nTrees;
       const nodes = ahead === 0 ? this.nodes : readTree(this.model.trees, tree);
       const listed = leftNodes(nodes, prunedSplits(nodes, this.gamma));
-      const isFurther = (node) => ahead > 0 || node.number > this.selected || this.foundFor !== wanted;
-      const found = listed.find((node) => isFurther(node) && this.#hasText(node, nodes, wanted));
+      const isNew = ahead > 0 || this.foundFor !== wanted;
+      const start = isNew ? 0 : listed.findIndex((node) => node.number === this.selected) + 1;
+      const found = listed.slice(start).find((node) => this.#hasText(node, nodes, wanted));
       if (found !== undefined) {
         this.foundFor = wanted;
         if (ahead > 0) this.#goTo(tree);

@@ -1,7 +1,7 @@
 """The trees of a page: what is drawn, clicks, keys, controls."""
 
 import pytest
-from selenium.webdriver import ActionChains
+from selenium.webdriver import ActionChains, Keys
 
 from sklboost import XGBRegressorLite
 from tests.estimators.page.examples import DOSAGE, EFFECT, WORKED

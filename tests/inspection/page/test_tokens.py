@@ -2,7 +2,7 @@
 
 import pytest
 
-from sklboost.inspection.page.tokens import rounded, token
+from sklboost.inspection.page.tokens import compared, rounded, token
 
 
 @pytest.mark.parametrize(
@@ -24,3 +24,9 @@ def test_rounding_is_that_of_derivations():
     assert rounded(120.33333333) == 120.3333
     assert rounded(1e-7) == "1e-07"
     assert rounded(4.0) == 4
+
+
+def test_thresholds_have_ten_digits():
+    assert compared(0.12345678912) == 0.1234567891
+    assert compared(1e-12) == "1e-12"
+    assert compared(15.0) == 15
