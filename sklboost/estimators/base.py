@@ -24,6 +24,7 @@ from sklboost.estimators.parameters.groups import Parameters
 from sklboost.estimators.parameters.names import ChecksNames, checks_arguments
 from sklboost.estimators.pruning_path import path_of_first_tree
 from sklboost.estimators.raw_scores import add_rounds, leaves, starting_scores
+from sklboost.estimators.shap_values import ShapValuesMixin
 from sklboost.estimators.sklearn_callbacks import fit_tasks
 from sklboost.estimators.validation import (
     base_margins,
@@ -38,7 +39,14 @@ from sklboost.model import Model
 
 
 # ChecksNames behind Parameters: the signature is that of the first class with __init__ or __new__
-class BaseBooster(CallbackSupportMixin, Parameters, ChecksNames, BaseEstimator, metaclass=ABCMeta):
+class BaseBooster(
+    CallbackSupportMixin,
+    ShapValuesMixin,
+    Parameters,
+    ChecksNames,
+    BaseEstimator,
+    metaclass=ABCMeta,
+):
     """Gradient boosted trees: everything but the loss and what its raw scores mean."""
 
     model_: Model
