@@ -17,6 +17,7 @@ from sklboost.estimators.callers import stack_level
 from sklboost.estimators.check_features import features
 from sklboost.estimators.continuing import Continued
 from sklboost.estimators.evaluation_sets import FitArguments
+from sklboost.estimators.explaining import ExplainingMixin
 from sklboost.estimators.feature_rules import read_signs
 from sklboost.estimators.feature_tables import Encodings, feature_names, levels_by_code
 from sklboost.estimators.fitting import fit_estimator
@@ -40,8 +41,9 @@ from sklboost.model import Model
 
 # ChecksNames behind Parameters: the signature is that of the first class with __init__ or __new__
 class BaseBooster(
-    CallbackSupportMixin,
+    ExplainingMixin,
     ShapValuesMixin,
+    CallbackSupportMixin,
     Parameters,
     ChecksNames,
     BaseEstimator,
