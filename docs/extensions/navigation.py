@@ -1,8 +1,8 @@
 """The tables of the index pages are the site's navigation.
 
-An index page is a README.md, but for that of the repository. In comes its Markdown, out goes the same with a hidden table of
-contents: the pages that its tables link to, in their order. So a page is listed once, in words that
-can be read where the repository is browsed as well.
+An index page is a README.md, but for that of the repository. In comes its Markdown, out goes the
+same with a hidden table of contents: the pages that its tables link to, in their order. So a page
+is listed once, in words that can be read where the repository is browsed as well.
 """
 
 import re
