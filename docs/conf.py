@@ -76,10 +76,12 @@ html_title = "sklboost"
 html_static_path = ["theme/static"]
 html_css_files = ["site.css"]
 html_additional_pages = {"index": "redirect.html"}
+html_sidebars = {page: [] for page in ("README", "CONTRIBUTING", "CHANGELOG")}  # none below them
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
     "navbar_align": "left",
+    "navbar_persistent": ["search-button"],
     "show_toc_level": 2,
     "header_links_before_dropdown": 9,
     "navigation_with_keys": False,
