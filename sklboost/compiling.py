@@ -8,6 +8,9 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.registry import CPUDispatcher
 
 from sklboost.caching import KernelCache
+from sklboost.forking import keep_compiler_out_of_forks
+
+keep_compiler_out_of_forks()
 
 # Without the GIL; division by zero as in NumPy; without reference counts, since kernels neither
 # allocate nor free: their compilation takes a sixth less, and one that allocates does not compile;

@@ -53,7 +53,7 @@ def fit_all(X, values, **more_settings):
         model.apply(X)
         list(model.staged_predict(X))
         model.trees_to_dataframe()
-        assert len(model.feature_importances_) == values.shape[1]
+        assert len(model.feature_importances_) == model.n_features_in_
 
 
 def signatures():

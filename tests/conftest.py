@@ -1,6 +1,7 @@
 """What all tests share: settings of libraries, data, scripts as processes of their own."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -52,6 +53,7 @@ def start_python(text: str, folder: Path) -> subprocess.Popen:
         text=True,
         cwd=folder,
         env=dict(os.environ, PYTHONUNBUFFERED="1", PYTHONPATH=search_path),
+        start_new_session=True,
     )
 
 
@@ -59,11 +61,21 @@ def finish(process: subprocess.Popen, timeout: float) -> str:
     """Wait for a process and return all that it printed; one that hangs is ended, and fails."""
     try:
         output, _ = process.communicate(timeout=timeout)
-    except subprocess.TimeoutExpired:
-        process.kill()
+    except BaseException as error:  # Ctrl-C and the test's own time limit, too
+        end_with_children(process)
         output, _ = process.communicate()
-        pytest.fail(f"no end after {timeout} s; the process printed:\n{output}")
+        if isinstance(error, subprocess.TimeoutExpired):
+            pytest.fail(f"no end after {timeout} s; the process printed:\n{output}")
+        raise
     return output
+
+
+def end_with_children(process: subprocess.Popen) -> None:
+    """Kill a process and what it started, which would keep its output open and run on."""
+    if hasattr(os, "killpg"):
+        os.killpg(process.pid, signal.SIGKILL)
+    else:
+        process.kill()
 
 
 def run_python(text: str, folder: Path, timeout: float = 200) -> str:

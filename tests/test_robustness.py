@@ -92,8 +92,8 @@ def keep_fitting():
 
 fitting = threading.Thread(target=keep_fitting)
 fitting.start()
-for _ in range(5):
-    time.sleep(0.05)
+for _ in range(40):
+    time.sleep(0.01)
     child = os.fork()
     if child == 0:  # only this thread lives on here, whatever the other was doing
         os._exit(0 if np.array_equal(fit_and_predict(), expected) else 1)
@@ -108,6 +108,35 @@ if hasattr(os, "fork"):
 
     def test_fork_while_another_thread_fits(tmp_path):
         assert run_python(COMMON + FORK_WHILE_FITTING, tmp_path) == "ended well"
+
+
+FORK_WHILE_COMPILING = """
+from sklboost.compiling import kernel
+
+def add_often(number):
+    {additions}
+    return number
+
+compiling = threading.Thread(target=kernel(add_often), args=(1,))
+compiling.start()
+time.sleep(0.05)
+assert compiling.is_alive()
+child = os.fork()
+if child == 0:
+    fit_and_predict()
+    os._exit(0)
+_, status = os.waitpid(child, 0)
+assert os.waitstatus_to_exitcode(status) == 0
+compiling.join()
+print("ended well")
+"""
+
+if hasattr(os, "fork"):
+
+    def test_fork_while_another_thread_compiles(tmp_path):
+        additions = "; ".join(["number += number % 3"] * 200)
+        text = COMMON + FORK_WHILE_COMPILING.format(additions=additions)
+        assert run_python(text, tmp_path) == "ended well"
 
 
 NESTED_JOBLIB = """

@@ -205,7 +205,7 @@ class Rounds:
     team : ThreadTeam
     matrix : TrainingBins
     y : ndarray of float64, shape (n_targets, n_samples), or (n_samples,) for one target
-        Numbers of classes may be uint8, if the loss is one of ours.
+        If the loss is one of ours, one target may be float32, and numbers of classes uint8.
     weight : ndarray of float64, shape (n_samples,) or (0,)
         Positive; empty: all 1.
     loss : Loss

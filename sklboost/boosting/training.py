@@ -45,7 +45,8 @@ class Problem(NamedTuple):
     matrix : TrainingBins
     cuts : BinCuts
         How values became its bins.
-    y : ndarray of float64, or for codes of classes uint8; shape (n_targets, n_samples)
+    y : ndarray of float64, shape (n_targets, n_samples)
+        Or shorter, as `Rounds` takes them.
     weight : ndarray of float64, shape (n_samples,) or (0,)
         Positive; empty: all 1.
     raw_score : ndarray of float64, shape (n_outputs, n_samples)

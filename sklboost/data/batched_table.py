@@ -5,7 +5,7 @@ such as Parquet files, and by what their values become numbers. Out: :class:`Bat
 binning asks what it asks of a :class:`~sklboost.data.table.Table`.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,8 +27,6 @@ class BatchedTable:
         One for each column.
     missing : float
         A further value that counts as missing; NaN: none.
-    tell : callable
-        Told the number of rows after each batch that was read.
     chosen : ndarray of bool, shape (n_rows of the source,), optional
         Which rows the table has. None: all.
     """
@@ -40,11 +38,10 @@ class BatchedTable:
         source: Any,
         encodings: Sequence[Encoding],
         missing: float,
-        tell: Callable[[int], None],
         chosen: np.ndarray | None = None,
     ):
-        self._parts = (source, encodings, missing, tell)
-        self._source, self._encodings, self._missing, self._tell = self._parts
+        self._parts = (source, encodings, missing)
+        self._source, self._encodings, self._missing = self._parts
         self._chosen = chosen
         n_rows = source.n_rows if chosen is None else int(np.count_nonzero(chosen))
         self.shape = (n_rows, len(encodings))
@@ -76,7 +73,6 @@ class BatchedTable:
             for rows, values in table.blocks():
                 yield slice(start + rows.start, start + rows.stop), values
             start += len(table)
-            self._tell(batch.n_rows)
 
     def _encode(self, batch: Carrier) -> Table:
         columns = [

@@ -4,12 +4,13 @@ In: raw values, block by block, and for new data the cuts. Out:
 :class:`~sklboost.structs.TrainingBins`.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from sklboost.compiling import kernel
-from sklboost.data.blocks import Values, value_blocks
+from sklboost.data.blocks import Values, ignore_progress, value_blocks
 from sklboost.data.cuts import find_cuts, find_missing
 from sklboost.data.raw import read_only
 from sklboost.parallel import ThreadTeam, share
@@ -140,16 +141,30 @@ def missing_features(team: ThreadTeam, X: Values) -> np.ndarray:
 
 def apply_cuts(team: ThreadTeam, X: Values, cuts: BinCuts, has_missing: np.ndarray) -> TrainingBins:
     """Bin values by given cuts. Codes are uint8 where all fit, else uint16."""
-    return _bin_values(team, X, cuts, has_missing, len(X))
+    return _bin_values(team, X, cuts, has_missing, len(X), ignore_progress)
 
 
-def bin_rows(team: ThreadTeam, X: Values, cuts: BinCuts, has_missing: np.ndarray) -> np.ndarray:
-    """Bin values by given cuts, by rows only: half the memory; shape (n_samples, n_features)."""
-    return _bin_values(team, X, cuts, has_missing, 0).rows
+def bin_rows(
+    team: ThreadTeam,
+    X: Values,
+    cuts: BinCuts,
+    has_missing: np.ndarray,
+    tell: Callable[[int], None] = ignore_progress,
+) -> np.ndarray:
+    """Bin values by given cuts, by rows only: half the memory; shape (n_samples, n_features).
+
+    After each block of rows `tell` is called with their number.
+    """
+    return _bin_values(team, X, cuts, has_missing, 0, tell).rows
 
 
 def _bin_values(
-    team: ThreadTeam, X: Values, cuts: BinCuts, has_missing: np.ndarray, n_in_columns: int
+    team: ThreadTeam,
+    X: Values,
+    cuts: BinCuts,
+    has_missing: np.ndarray,
+    n_in_columns: int,
+    tell: Callable[[int], None],
 ) -> TrainingBins:
     """Bin values; `n_in_columns` is the number of rows that the columns have, all or none."""
     n_cells = np.diff(cuts.starts) + 1 + has_missing
@@ -160,7 +175,7 @@ def _bin_values(
     shape = (team.size, _BLOCK_ROWS)
     scratch = BinScratch(np.empty(shape), np.empty(shape, dtype=np.int64))
     padded = _padded_cuts(cuts)
-    for block, raw in value_blocks(X):
+    for block, raw in value_blocks(X, tell):
         team.run(fill_bins, raw, block.start, padded, scratch, matrix)
     return matrix._replace(rows=read_only(rows))
 

@@ -10,12 +10,13 @@ is then looked at whole. Every level of a category is a bin.
 """
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from sklboost.compiling import kernel
-from sklboost.data.blocks import Values, levels_of, value_blocks, value_column
+from sklboost.data.blocks import Values, ignore_progress, levels_of, value_blocks, value_column
 from sklboost.hashing import mix_bits
 from sklboost.parallel import ThreadTeam, next_task, share
 from sklboost.structs import BinCuts
@@ -265,13 +266,13 @@ class Survey(NamedTuple):
     sample: np.ndarray
 
 
-def survey_values(team: ThreadTeam, X: Values) -> Survey:
+def survey_values(team: ThreadTeam, X: Values, tell: Callable[[int], None]) -> Survey:
     """Look at all values once, block by block."""
     n_samples, n_features = X.shape
     rows = rows_to_look_at(n_samples)
     has_missing = np.zeros(n_features, dtype=np.int64)
     sample = np.empty((n_features, len(rows)), dtype=X.dtype)
-    for block, raw in value_blocks(X):
+    for block, raw in value_blocks(X, tell):
         team.run(find_missing, raw, has_missing)
         first, stop = np.searchsorted(rows, (block.start, block.stop))
         team.run(copy_rows, raw, rows[first:stop] - block.start, int(first), sample)
@@ -294,7 +295,11 @@ def _cut_features(team, X, weight, survey, n_levels, max_bin, found):
 
 
 def find_cuts(
-    team: ThreadTeam, X: Values, weight: np.ndarray, max_bin: int
+    team: ThreadTeam,
+    X: Values,
+    weight: np.ndarray,
+    max_bin: int,
+    tell: Callable[[int], None] = ignore_progress,
 ) -> tuple[BinCuts, np.ndarray]:
     """Find the cuts of every feature, and which features have missing values.
 
@@ -306,6 +311,8 @@ def find_cuts(
         Positive. Empty: all 1.
     max_bin : int
         Of numbers; categories have a bin for each level.
+    tell : callable, optional
+        Called with the number of rows after each block of them that was read.
 
     Returns
     -------
@@ -313,7 +320,7 @@ def find_cuts(
     has_missing : ndarray of int64, shape (n_features,)
         1 where a feature has missing values, in any row.
     """
-    survey, n_levels = survey_values(team, X), levels_of(X)
+    survey, n_levels = survey_values(team, X, tell), levels_of(X)
     found: list[FeatureCuts] = [None] * X.shape[1]  # type: ignore[list-item]
     team.run(_cut_features, X, exact_weights(weight), survey, n_levels, max_bin, found)
     return join_cuts(found, n_levels), survey.has_missing

@@ -17,6 +17,7 @@ from sklboost.estimators.parameters.about import check_parameters
 from sklboost.estimators.parameters.features import FeatureParameters
 from sklboost.estimators.parameters.training import TrainingParameters
 from sklboost.estimators.parameters.trees import TreeParameters
+from sklboost.estimators.progress import ReadingProgress
 from sklboost.estimators.sparse_input import check_is_small
 from sklboost.estimators.validation import row_weights
 from sklboost.parallel import ThreadTeam, n_threads_for
@@ -30,6 +31,7 @@ def bin_features(
     *,
     categorical_features: Any = "from_dtype",
     missing: float = np.nan,
+    verbose: int = 1,
 ) -> BinnedMatrix:
     """Bin features once, for many fits on the same rows or on parts of them.
 
@@ -53,6 +55,9 @@ def bin_features(
     missing : float, default=NaN
         A further value that counts as missing, as the estimators' parameter, which must be the same
         at ``fit``.
+    verbose : int, default=1
+        1: if that takes more than two seconds, as with a large memory map, show how far it is; a
+        bar where tqdm is installed, else lines of text. 0: nothing.
 
     Returns
     -------
@@ -96,7 +101,7 @@ def bin_features(
     >>> search.predict(X[:3]).shape
     (3,)
     """
-    settings = checked_settings(max_bin, n_jobs, categorical_features, missing)
+    settings = checked_settings(max_bin, n_jobs, verbose, categorical_features, missing)
     source, feature_names = named_features(X, settings, "bin_features")
     X, encodings = source, None
     if isinstance(source, Carrier):
@@ -105,15 +110,15 @@ def bin_features(
         X, encodings = fit_table(source, settings, learnt_from, None)
     check_is_small(X, max_bin)
     weight = np.empty(0) if sample_weight is None else row_weights(sample_weight, X)
-    return bin_checked(X, weight, n_jobs, max_bin, feature_names, encodings, missing)
+    return bin_checked(X, weight, n_jobs, verbose, max_bin, feature_names, encodings, missing)
 
 
 def checked_settings(
-    max_bin: int, n_jobs: int | None, categorical_features: Any, missing: float
+    max_bin: int, n_jobs: int | None, verbose: int, categorical_features: Any, missing: float
 ) -> FeatureSettings:
     """Check the parameters of binning; give those that say how features are read."""
     check_parameters(TreeParameters, {"max_bin": max_bin})
-    check_parameters(TrainingParameters, {"n_jobs": n_jobs})
+    check_parameters(TrainingParameters, {"n_jobs": n_jobs, "verbose": verbose})
     settings = FeatureSettings(categorical_features, True, "missing", missing)
     check_parameters(FeatureParameters, settings._asdict())
     return settings
@@ -123,6 +128,7 @@ def bin_checked(
     X: Values,
     weight: np.ndarray,
     n_jobs: int | None,
+    verbose: int,
     max_bin: int,
     feature_names: np.ndarray | None,
     encodings: Encodings,
@@ -133,13 +139,16 @@ def bin_checked(
     if len(weight) > 0 and not (weight > 0.0).all():
         # fit leaves rows of weight 0 out; here they need bins, but have no say in the cuts
         counted, weight = X[weight > 0.0], weight[weight > 0.0]
-    with ThreadTeam(n_threads_for(n_jobs, X.size, VALUES_PER_THREAD)) as team:
+    n_threads = n_threads_for(n_jobs, X.size, VALUES_PER_THREAD)
+    # the cuts of sparse values come from the entries, which are not read row by row
+    n_to_read = len(X) + (0 if isinstance(counted, SparseTable) else len(counted))
+    with ThreadTeam(n_threads) as team, ReadingProgress(n_to_read, verbose) as progress:
         if isinstance(counted, SparseTable):
             cuts, has_missing = find_sparse_cuts(team, counted, weight, max_bin)
         else:
-            cuts, has_missing = find_cuts(team, counted, weight, max_bin)
+            cuts, has_missing = find_cuts(team, counted, weight, max_bin, progress.advance)
         if counted is not X:
             has_missing = missing_features(team, X)
-        bins = bin_rows(team, X, cuts, has_missing)
+        bins = bin_rows(team, X, cuts, has_missing, progress.advance)
     described = (max_bin, feature_names, encodings, missing)
     return BinnedMatrix(bins, describe_binning(cuts, has_missing, *described))

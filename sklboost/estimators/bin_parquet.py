@@ -11,16 +11,10 @@ from sklboost.data.frames.refusals import check_names
 from sklboost.estimators.bin_features import bin_checked, checked_settings
 from sklboost.estimators.check_features import SHAPE_CHECKS, check_number_of_rows
 from sklboost.estimators.feature_tables import fit_encodings, shape_of, unless_plain
-from sklboost.estimators.parameters.about import check_parameters
-from sklboost.estimators.parameters.training import TrainingParameters
-from sklboost.estimators.progress import ReadingProgress
 from sklboost.estimators.validation import row_weights
 
 if TYPE_CHECKING:
     from sklboost.data.frames.parquet_files import ParquetFiles
-
-# Features are read twice: for the cut points, and to be binned.
-_READINGS = 2
 
 
 class Parts(NamedTuple):
@@ -66,8 +60,8 @@ def bin_parquet(
     n_jobs : int, optional
         Most threads to use, as the estimators' parameter.
     verbose : int, default=1
-        1: if reading takes more than two seconds, show how far it is; a bar where tqdm is
-        installed, else lines of text. 0: nothing.
+        1: if that takes more than two seconds, show how far it is; a bar where tqdm is installed,
+        else lines of text. 0: nothing.
 
     Returns
     -------
@@ -114,8 +108,7 @@ def bin_parquet(
     >>> XGBRegressorLite(n_estimators=5).fit(B, y).predict(table.select(["size"])).shape
     (4,)
     """
-    settings = checked_settings(max_bin, n_jobs, categorical_features, missing)
-    check_parameters(TrainingParameters, {"verbose": verbose})
+    settings = checked_settings(max_bin, n_jobs, verbose, categorical_features, missing)
     parts = _open_files(path, target, columns, sample_weight)
     files = parts.features
     check_array(shape_of(files), estimator="bin_parquet", **SHAPE_CHECKS)
@@ -124,11 +117,10 @@ def bin_parquet(
     weight = np.empty(0) if parts.weight is None else _read_weight(parts.weight)
     learnt_from = weight if len(weight) > 0 else np.broadcast_to(1.0, files.n_rows)
     encodings = fit_encodings(files, settings, learnt_from)
-    with ReadingProgress(_READINGS * files.n_rows, verbose) as progress:
-        X = BatchedTable(files, encodings, missing, progress.advance)
-        names = np.array(files.names, dtype=object)
-        described = (max_bin, names, unless_plain(encodings), missing)
-        binned = bin_checked(X, weight, n_jobs, *described)
+    X = BatchedTable(files, encodings, missing)
+    names = np.array(files.names, dtype=object)
+    described = (max_bin, names, unless_plain(encodings), missing)
+    binned = bin_checked(X, weight, n_jobs, verbose, *described)
     return (binned, y) if sample_weight is None else (binned, y, weight)
 
 

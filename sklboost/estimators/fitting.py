@@ -226,10 +226,12 @@ def _train(
 
 
 def _learnt_targets(rows: Rows, loss: Loss) -> np.ndarray:
-    """Give the targets: codes of classes a byte each, or float64; copies where a user sees them."""
+    """Give the targets, short where the loss reads such ones; a copy where a user sees them."""
     if loss.block is None or loss.row_derivatives is not None:
         return np.array(rows.targets)
-    return rows.y[np.newaxis] if rows.y.dtype == np.uint8 else rows.targets
+    # leaves that are quantiles of residuals read float64
+    is_single = rows.y.dtype == np.float32 and rows.y.ndim == 1 and len(loss.renewal) == 0
+    return rows.y[np.newaxis] if is_single or rows.y.dtype == np.uint8 else rows.targets
 
 
 def _plan(

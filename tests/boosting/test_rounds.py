@@ -106,12 +106,16 @@ def test_raw_scores_of_training_are_those_of_prediction(loss):
             assert_array_equal(raw_score, stage)
 
 
-@pytest.mark.parametrize("name", ["log_loss", "softmax"])
-def test_classes_of_one_byte(name):
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [("log_loss", np.uint8), ("softmax", np.uint8), ("squared_error", np.float32)],
+)
+def test_short_targets(name, dtype):
     loss = LOSSES[name]
     X, y = make_data(loss, 700)  # more than two of the blocks in which they become float64
+    short = y.astype(dtype)
     for (_, own), (_, expected) in zip(
-        train(loss, X, y.astype(np.uint8))[1], train(loss, X, y)[1], strict=True
+        train(loss, X, short)[1], train(loss, X, short.astype(float))[1], strict=True
     ):
         assert_array_equal(own, expected)
 

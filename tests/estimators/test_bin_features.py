@@ -7,6 +7,8 @@ from numpy.testing import assert_array_equal
 
 import sklboost
 from sklboost import BinnedMatrix, bin_features
+from sklboost.data import blocks
+from sklboost.estimators import progress
 from tests.data.test_binning import binned, make_X
 
 pytestmark = pytest.mark.interpreted
@@ -84,3 +86,18 @@ def test_errors(parameters, words):
 def test_what_is_binned_is_not_binned_again():
     with pytest.raises(TypeError, match="cannot become an array"):
         bin_features(bin_features(np.zeros((2, 2))))
+
+
+def test_blocks_of_a_memory_map_and_progress(tmp_path, monkeypatch, capsys):
+    X = make_X(60)
+    np.save(tmp_path / "X.npy", X)
+    monkeypatch.setattr(blocks, "_ARRAY_BLOCK_VALUES", 7 * X.shape[1])
+    monkeypatch.setattr(progress, "_READING_IS_LONG", 0.0)
+    monkeypatch.setattr(progress, "_BAR_INTERVAL", 0.0)
+    B = bin_features(np.load(tmp_path / "X.npy", mmap_mode="r"))
+    assert "120/120" in capsys.readouterr().err  # rows are read twice
+    assert_array_equal(B.bins, binned(X, 256).rows)
+    bin_features(X, sample_weight=np.arange(60.0), verbose=0)
+    assert capsys.readouterr().err == ""
+    bin_features(X, sample_weight=np.arange(60.0))  # a row without weight: one fewer for the cuts
+    assert "119/119" in capsys.readouterr().err
