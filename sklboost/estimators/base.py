@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklboost.data.features import Features
 from sklboost.estimators.boosters import drops_rounds
 from sklboost.estimators.callback_support import CallbackSupportMixin, with_callbacks
+from sklboost.estimators.callers import stack_level
 from sklboost.estimators.check_features import features
 from sklboost.estimators.continuing import Continued
 from sklboost.estimators.evaluation_sets import FitArguments
@@ -20,7 +21,7 @@ from sklboost.estimators.feature_rules import read_signs
 from sklboost.estimators.feature_tables import Encodings, feature_names, levels_by_code
 from sklboost.estimators.fitting import fit_estimator
 from sklboost.estimators.parameters.groups import Parameters
-from sklboost.estimators.parameters.names import ChecksNames
+from sklboost.estimators.parameters.names import ChecksNames, checks_arguments
 from sklboost.estimators.pruning_path import path_of_first_tree
 from sklboost.estimators.raw_scores import add_rounds, leaves, starting_scores
 from sklboost.estimators.sklearn_callbacks import fit_tasks
@@ -87,6 +88,7 @@ class BaseBooster(CallbackSupportMixin, Parameters, ChecksNames, BaseEstimator, 
         return False
 
     @with_callbacks
+    @checks_arguments
     def fit(
         self,
         X: Any,
@@ -338,7 +340,7 @@ class BaseBooster(CallbackSupportMixin, Parameters, ChecksNames, BaseEstimator, 
                 f"this {type(self).__name__} was fitted with base_margin, but predicts without: "
                 "its scores start from 0. Pass base_margin",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=stack_level(),
             )
         return starting_scores(model.base_score, margin, len(X)) + self._shift[:, np.newaxis]
 
