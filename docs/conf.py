@@ -43,6 +43,7 @@ include_patterns = [
 ]
 exclude_patterns = [".*", "**/.*", "**/_build", "**/__pycache__", "build", "dist"]
 myst_heading_anchors = 4
+myst_enable_extensions = ["tasklist"]
 suppress_warnings = ["config.cache"]  # a gallery has functions among its settings
 nitpicky = True
 nitpick_ignore = [("py:class", "sklboost.model.Model")]  # a group of arrays, not for users

@@ -38,6 +38,11 @@ def test_the_line_makes_an_objective(quartic):
     assert (objective.name, objective.aliases) == ("reg:quartic", ("quartic",))
 
 
+def test_the_row_of_the_table_has_its_names():
+    row = re.search(r"^```markdown\n\| `([\w:]+)` \|.*\| `(\w+)` \|$", PAGE, flags=re.M)
+    assert row.groups() == ("reg:quartic", "quartic")
+
+
 def test_it_trains(quartic):
     X = np.arange(40.0)[:, np.newaxis]
     y = np.sin(X[:, 0])
