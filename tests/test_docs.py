@@ -126,10 +126,14 @@ def test_an_index_page_lists_all_pages_beside_it(index):
     assert len(listed) == len(set(listed))
 
 
-def test_the_front_page_lists_all_index_pages():
+def test_the_front_page_lists_the_index_pages_and_no_others():
+    """Its table is what the site has at the top of each page; others are listed in their folder."""
     front = text_of(ROOT / "docs" / "README.md")
-    for index in INDEX_PAGES:
-        assert f"]({index.parent.name}/README.md)" in front
+    listed = re.findall(r"^\| \[[^]]+\]\(([^)]+)\)", front, flags=re.M)
+    own = [link for link in listed if not link.startswith("../")]
+    assert sorted(own) == sorted(
+        ["examples/README.txt", *(f"{index.parent.name}/README.md" for index in INDEX_PAGES)]
+    )
     assert len(INDEX_PAGES) >= 4
 
 
