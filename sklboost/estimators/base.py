@@ -42,11 +42,11 @@ from sklboost.model import Model
 
 # ChecksNames behind Parameters: the signature is that of the first class with __init__ or __new__
 class BaseBooster(
-    ImportancesMixin,
-    CallbackSupportMixin,
+    PageMixin,
     ExplainingMixin,
     ShapValuesMixin,
-    PageMixin,
+    ImportancesMixin,
+    CallbackSupportMixin,
     Parameters,
     ChecksNames,
     BaseEstimator,

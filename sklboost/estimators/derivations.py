@@ -13,7 +13,7 @@ from sklboost.estimators.evaluation_sets import GivenSet
 from sklboost.estimators.feature_tables import levels_by_code
 from sklboost.estimators.node_rows import feature_values, find_node_rows
 from sklboost.estimators.parameters.rules import is_integer
-from sklboost.estimators.raw_scores import leaves, starting_scores
+from sklboost.estimators.raw_scores import add_rounds, leaves, starting_scores
 from sklboost.estimators.validation import base_margins
 from sklboost.inspection.derivation.grown_tree import GrownTree, grown_tree
 from sklboost.inspection.derivation.nodes import derive_node
@@ -41,20 +41,19 @@ def derive_split(estimator: Any, place: tuple[Any, Any], given: tuple) -> Deriva
 
 
 def derive_row(
-    estimator: Any,
-    x: Any,
-    raw_score: np.ndarray,
-    base_margin: Any,
-    iteration_range: tuple[int, int] | None,
+    estimator: Any, x: Any, base_margin: Any, iteration_range: tuple[int, int] | None
 ) -> Derivation:
-    """Derive the prediction of a table of one row, whose raw scores are known."""
-    model, X = estimator.model_, features(estimator, x)
+    """Derive the prediction of one row."""
+    model, X = estimator.model_, features(estimator, as_table(x))
     if len(X) != 1:
         raise ValueError(
             f"x has {len(X)} rows: one prediction is derived at a time, so pass one, such as X[:1] "
             "or X.iloc[[0]]"
         )
-    first, stop = (r * model.trees_per_round for r in estimator._rounds(iteration_range))
+    rounds = estimator._rounds(iteration_range)
+    raw_score = estimator._start(X, base_margin)
+    add_rounds(model, X, rounds, raw_score, 1)
+    first, stop = (round_ * model.trees_per_round for round_ in rounds)
     margin = base_margins(base_margin, X, "")
     row = Row(
         values=feature_values(X)[0].astype(np.float64),

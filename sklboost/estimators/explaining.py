@@ -4,7 +4,7 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from sklboost.estimators.derivations import as_table, check_given, derive_row, derive_split
+from sklboost.estimators.derivations import check_given, derive_row, derive_split
 from sklboost.inspection.derivation.steps import Derivation
 
 
@@ -77,7 +77,7 @@ class ExplainingMixin:
         return derive_split(self, (tree, node), (X, y, sample_weight, base_margin))
 
     def explain_prediction(
-        self: Any,
+        self,
         x: Any,
         *,
         base_margin: Any = None,
@@ -132,6 +132,4 @@ class ExplainingMixin:
           Predicted class: 'yes'.
         """
         check_is_fitted(self)
-        x = as_table(x)
-        raw_score = self._raw_scores(x, base_margin, iteration_range)
-        return derive_row(self, x, raw_score, base_margin, iteration_range)
+        return derive_row(self, x, base_margin, iteration_range)

@@ -10,7 +10,13 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.exceptions import NotFittedError
 
-from sklboost import XGBClassifierLite, XGBRegressorLite, XGBRFClassifierLite, bin_features
+from sklboost import (
+    UnknownCategoryWarning,
+    XGBClassifierLite,
+    XGBRegressorLite,
+    XGBRFClassifierLite,
+    bin_features,
+)
 
 N_ROWS = 300
 RANDOM = np.random.default_rng(0)
@@ -207,6 +213,10 @@ def test_levels_are_named_by_their_values():
     assert "<b>" not in odd.html
     assert "&lt;b&gt;" in odd.html
     assert "colour = 'blue', in {'blue'}" in model.explain_prediction(frame.iloc[[1]]).text
+    with pytest.warns(UnknownCategoryWarning) as caught:
+        unknown = model.explain_prediction(frame.iloc[[1]].assign(colour=pd.Categorical(["grey"])))
+    assert [own.filename for own in caught] == [__file__]
+    assert "colour is missing" in unknown.text
 
 
 def test_missing_values():
