@@ -16,7 +16,7 @@ from sklboost.inspection.derivation.verdicts import settings_of
 from sklboost.inspection.derivation.words import Words
 from sklboost.inspection.importances import IMPORTANCE_TYPES, split_importances
 from sklboost.inspection.page.folding import fold_derivations
-from sklboost.inspection.page.tokens import column, rounded
+from sklboost.inspection.page.tokens import column
 from sklboost.inspection.page.tree_columns import tree_columns
 from sklboost.model import Model
 
@@ -52,7 +52,7 @@ def model_contents(model: Model, words: Words, with_derivations: bool) -> dict[s
         "gamma": settings_of(model.params_of(0)).gamma,
         "least_gain": min([0.0, *gains]),
         "largest_gain": max([0.0, *gains]),
-        "largest_value": max(abs(float(value)) for own in values for value in own),
+        "largest_value": max(abs(value) for own in values for value in own),
         "trees": columns,
         "derivations": derivations,
     }
@@ -97,7 +97,7 @@ def curve_contents(
     by_metric: dict[str, list] = {}
     for rows, metrics in log.items():
         for name, values in metrics.items():
-            listed = [rounded(v) if math.isfinite(v) else None for v in map(float, values)]
-            by_metric.setdefault(name, []).append({"name": rows, "values": listed})
+            known = [value if math.isfinite(value) else None for value in column(values)]
+            by_metric.setdefault(name, []).append({"name": rows, "values": known})
     metrics = [{"name": name, "sets": sets} for name, sets in by_metric.items()]
     return {"first_round": first_round, "best": best, "metrics": metrics}

@@ -14,13 +14,13 @@ function showCurves(target, curves) {
 // Draw one metric: { name, sets: [{ name, values }] }; values begin with the round `first`, and
 // `best` is a round, or null.
 function chart({ name, sets }, first, best) {
-  const values = sets.flatMap((set) => set.values.filter((v) => v !== null).map(Number));
+  const values = sets.flatMap((set) => set.values.filter((value) => value !== null));
   const [low, high] = [Math.min(...values), Math.max(...values)];
   const last = first + Math.max(...sets.map((set) => set.values.length)) - 1;
   const { width, height, left, right, top, bottom } = CHART;
   const x = (round) => left + ((round - first) / Math.max(last - first, 1)) * (width - left - right);
   const y = (value) => top + ((high - value) / (high - low || 1)) * (height - top - bottom);
-  const ends = sets.map((set) => `${set.name} ends at ${numberText(set.values.at(-1) ?? "no number")}`);
+  const ends = sets.map((set) => `${set.name} ends at ${lastOf(set)}`);
   const label = `${name} after each round: ${ends.join(", ")}`;
   const attributes = { class: "chart", viewBox: `0 0 ${width} ${height}`, role: "img" };
   const drawing = svg("svg", { ...attributes, "aria-label": label });
@@ -52,9 +52,14 @@ function keyOf(sets) {
   const items = sets.map((set, index) => {
     const line = svg("path", { class: curveClass(index), d: "M0,5 H40" });
     const sample = svg("svg", { viewBox: "0 0 40 10", "aria-hidden": "true" }, line);
-    return html("li", {}, sample, ` ${set.name}: ${numberText(set.values.at(-1) ?? "no number")}`);
+    return html("li", {}, sample, ` ${set.name}: ${lastOf(set)}`);
   });
   return html("ul", { class: "key" }, ...items);
+}
+
+function lastOf(set) {
+  const last = set.values.at(-1);
+  return last === null ? "no number" : numberText(last);
 }
 
 function curveClass(index) {

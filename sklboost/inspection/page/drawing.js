@@ -29,7 +29,7 @@ function edgeTo(node, picture) {
   const path = `M${start.x},${start.y} C${bend},${start.y} ${bend},${end.y} ${end.x},${end.y}`;
   const isOnWay = picture.way.has(node.number) && picture.way.has(node.parent);
   const words = (isFirst ? "yes" : "no") + (isFirst === parent.missingLeft ? ", missing" : "");
-  const label = { class: "edge-label", x: end.x - 4, y: end.y - 5, "text-anchor": "end" };
+  const label = { class: "edge-label", x: end.x - 4, y: end.y + (isFirst ? -5 : 13), "text-anchor": "end" };
   return [
     svg("path", { class: isOnWay ? "edge on-way" : "edge", d: path, "aria-hidden": "true" }),
     svg("text", { ...label, "aria-hidden": "true" }, words),
@@ -40,12 +40,12 @@ function nodeBox(model, node, picture) {
   const { x, y } = picture.places.get(node.number);
   const isSplit = node.children.length > 0 && !picture.pruned.has(node.number);
   const value = node.values[picture.output];
-  const title = isSplit ? conditionOf(model, node) : `value ${numberText(value)}`;
+  const titleOf = (longest) => (isSplit ? conditionOf(model, node, longest) : `value ${numberText(value)}`);
   const numbers = isSplit
     ? `gain ${numberText(node.gain)}, cover ${numberText(node.cover)}`
     : `cover ${numberText(node.cover)}`;
   const state = stateOf(node, picture.pruned);
-  const words = `Node ${node.number}${state === "" ? "" : `, ${state}`}: ${title}, ${numbers}`;
+  const words = `Node ${node.number}${state === "" ? "" : `, ${state}`}: ${titleOf(Infinity)}, ${numbers}`;
   const kinds = ["node", picture.pruned.has(node.number) ? "pruned" : "", node.isRemoved ? "removed" : ""];
   if (picture.way.has(node.number)) kinds.push("on-way");
   const attributes = {
@@ -62,7 +62,7 @@ function nodeBox(model, node, picture) {
   const parts = [
     svg("title", {}, words),
     svg("rect", { class: "box", width: BOX.width, height: BOX.height, rx: 5 }),
-    svg("text", { x: 8, y: 17 }, shortened(title, LONGEST.title)),
+    svg("text", { x: 8, y: 17 }, titleOf(LONGEST.title)),
     svg("text", { x: 8, y: 33, class: "numbers" }, shortened(numbers, LONGEST.numbers)),
   ];
   if (!isSplit) parts.push(valueBar(value, model.largestValue));
@@ -81,9 +81,4 @@ function valueBar(value, largest) {
   const x = value < 0 ? BOX.width / 2 - length : BOX.width / 2;
   const place = { x, y: BOX.height - 4, width: length, height: 3 };
   return svg("rect", { ...place, class: value < 0 ? "falls" : "rises" });
-}
-
-function shortened(text, longest) {
-  const letters = [...text];
-  return letters.length <= longest ? text : `${letters.slice(0, longest - 1).join("")}…`;
 }

@@ -21,6 +21,11 @@ function filled(element, attributes, children) {
   return element;
 }
 
+function shortened(text, longest) {
+  const letters = [...text];
+  return letters.length <= longest ? text : `${letters.slice(0, longest - 1).join("")}…`;
+}
+
 // Make the choices of a select element; their values are 0, 1, 2, ...
 function fillChoices(select, names) {
   select.replaceChildren(...names.map((name, index) => html("option", { value: index }, name)));

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from sklboost.inspection.derivation.steps import Derivation, Step
-from sklboost.inspection.page.tokens import column
+from sklboost.inspection.page.tokens import written
 
 # A number in a sentence, if JavaScript writes it in the same way, and what is put in its place.
 _NUMBER = re.compile(r"(?<![\w.+-])(?!-0(?!\.))-?(?:0|[1-9]\d*)(?:\.\d*[1-9])?(?![\w.]?\w|\.\.)")
@@ -94,7 +94,7 @@ def _columns(numbers: np.ndarray, shape: tuple) -> dict[str, Any]:
             different[key] = len(columns)
             same = bool((own == own[0]).all())
             values = own[:1].tolist() if same else own.tolist()
-            texts = [_shortest(value) for value in values] if exact else column(values)
+            texts = [_shortest(value) for value in values] if exact else written(values)
             columns.append(texts[0] if same else texts)
         slots.append(different[key])
     return {"slots": slots, "columns": columns}

@@ -2,7 +2,6 @@
 
 // Four decimals; below 1 six; beyond 1e10 and below 0.001 six significant digits.
 function numberText(value) {
-  if (typeof value === "string") return value;
   const size = Math.abs(value);
   if (size === 0) return "0";
   if (size >= 1e-3 && size < 1e10) return withoutZeros(value.toFixed(size >= 1 ? 4 : 6));

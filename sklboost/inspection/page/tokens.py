@@ -27,6 +27,11 @@ def compared(value: float) -> Token:
     return token(f"{value:.10g}")
 
 
-def column(values: list[float]) -> list[Token]:
-    """Give rounded numbers."""
-    return [rounded(value) for value in values]
+def written(values: list[float]) -> list[Token]:
+    """Give numbers that the page shows as derivations write them."""
+    return list(map(rounded, values))
+
+
+def column(values: list[float]) -> list[float]:
+    """Give numbers that the page computes with, in nine digits."""
+    return [float(f"{value:.9g}") for value in values]

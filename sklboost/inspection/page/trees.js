@@ -59,9 +59,11 @@ function wayTo(nodes, number) {
   return way;
 }
 
-// Say which rows go to the first child.
-function conditionOf(model, node) {
+// Say which rows go to the first child; with a `longest` length, names are cut and thresholds kept.
+function conditionOf(model, node, longest = Infinity) {
   const special = model.trees.conditions[node.place];
-  if (special !== undefined) return special;
-  return `${model.features[model.trees.feature[node.place]]} < ${model.trees.threshold[node.place]}`;
+  if (special !== undefined) return shortened(special, longest);
+  const name = model.features[model.trees.feature[node.place]];
+  const rest = ` < ${model.trees.threshold[node.place]}`;
+  return `${shortened(name, longest - rest.length)}${rest}`;
 }

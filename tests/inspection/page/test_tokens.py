@@ -2,7 +2,7 @@
 
 import pytest
 
-from sklboost.inspection.page.tokens import compared, rounded, token
+from sklboost.inspection.page.tokens import column, compared, rounded, token
 
 
 @pytest.mark.parametrize(
@@ -30,3 +30,7 @@ def test_thresholds_have_ten_digits():
     assert compared(0.12345678912) == 0.1234567891
     assert compared(1e-12) == "1e-12"
     assert compared(15.0) == 15
+
+
+def test_columns_have_nine_digits():
+    assert column([1 / 3, 1e-20, 12345678912.0]) == [0.333333333, 1e-20, 12345678900.0]
