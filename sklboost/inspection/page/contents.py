@@ -99,5 +99,5 @@ def curve_contents(
         for name, values in metrics.items():
             known = [value if math.isfinite(value) else None for value in column(values)]
             by_metric.setdefault(name, []).append({"name": rows, "values": known})
-    metrics = [{"name": name, "sets": sets} for name, sets in by_metric.items()]
-    return {"first_round": first_round, "best": best, "metrics": metrics}
+    charts = [{"name": name, "sets": sets} for name, sets in by_metric.items()]
+    return {"first_round": first_round, "best": best, "metrics": charts}

@@ -54,9 +54,9 @@ def test_keys_walk_the_tree(opened, cancer):
     assert page.first("#node h3").text.startswith(f"Tree 0, node {root.left}:")
     assert press(Keys.PAGE_DOWN) == 0
     assert page.first("#tree-status").text.startswith("Tree 1,")
-    before = page.first("#drawing").get_attribute("viewBox")
+    before = page.first("#drawing").get_dom_attribute("viewBox")
     press("+")
-    assert page.first("#drawing").get_attribute("viewBox") != before
+    assert page.first("#drawing").get_dom_attribute("viewBox") != before
     press("0")
     press(Keys.ESCAPE)
     assert not page.first("#node").is_displayed()
@@ -107,7 +107,7 @@ def test_the_drawing_zooms_and_moves(opened, cancer):
     page = opened(cancer)
 
     def box():
-        return list(map(float, page.first("#drawing").get_attribute("viewBox").split()))
+        return list(map(float, page.first("#drawing").get_dom_attribute("viewBox").split()))
 
     whole = box()
     page.first("#zoom-in").click()
