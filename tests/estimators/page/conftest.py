@@ -25,7 +25,7 @@ def opened(browser, tmp_path):
 @pytest.fixture(scope="module")
 def cancer(binary):
     X, y = binary
-    settings = dict(n_estimators=6, max_depth=4, gamma=0.5, keep_pruned=True)
+    settings = dict(n_estimators=6, max_depth=4, gamma=2.0, keep_pruned=True)
     model = XGBClassifierLite(**settings, eval_metric=["logloss", "error"])
     return model.fit(X[100:], y[100:], X_val=X[:100], y_val=y[:100])
 
@@ -34,7 +34,7 @@ def cancer(binary):
 def flowers(multiclass):
     """Give a model of features and classes with names that would be HTML."""
     X, y = multiclass
-    frame = pd.DataFrame(X, columns=["sepal length", EVIL, "petal length", "{{script}}"])
+    frame = pd.DataFrame(X[:, [0, 1, 0]], columns=["sepal length", EVIL, "{{script}}"])
     frame["kind"] = pd.Categorical(np.where(np.arange(150) % 3 == 0, "<b>", "a & b")[::-1])
     frame["petals"] = pd.Categorical(np.where(y == 0, "<script>alert(2)</script>", "</script>"))
     names = np.array(["<script>alert(3)</script>", "b", "&lt;"])
