@@ -53,7 +53,7 @@ class PageMixin:
         rows : sequence of int, optional
             Which rows of `X`, counted from 0; the first 20 if not given.
         derivations : bool, default=True
-            Whether nodes can be unfolded: about a second and 200 kB for 2,000 nodes.
+            Whether nodes can be unfolded: a second and 360 kB for about 3,400 nodes.
         title : str, optional
             Of the page; the name of the estimator and its number of trees if not given.
 

@@ -29,6 +29,7 @@ class TreeSection {
     this.selected = 0;
     this.#draw();
     this.view.open(extentOf(this.places));
+    this.view.reveal(this.places.get(0));
     this.#refreshPanel();
   }
 
