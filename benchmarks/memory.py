@@ -8,6 +8,7 @@ its peak would look lower than it is.
 import ctypes
 import gc
 import json
+import math
 import re
 import subprocess
 import sys
@@ -22,11 +23,12 @@ from .fits import describe, load_float32
 from .turns import take_turns
 
 HEAD_ROWS = 2_000
+IS_LINUX = sys.platform.startswith("linux")
 
 
 def measure_memory(workload, options):
     """Yield a record for each new process: peak MiB of the resident set above the data itself."""
-    if not sys.platform.startswith("linux"):
+    if not IS_LINUX:
         print("peak memory is read from /proc, which only Linux has: left out")
         return
     dataset, settings = load_float32(workload.dataset), workload.settings
@@ -67,7 +69,13 @@ def _measure_here(folder, task, settings, n_threads, library):
 
 
 def peak_mebibytes(function):
-    """Call `function`; return by how much the resident set rose at most meanwhile, in MiB."""
+    """Call `function`; return by how much the resident set rose at most meanwhile, in MiB.
+
+    NaN where it cannot be known: on another system than Linux.
+    """
+    if not IS_LINUX:
+        function()
+        return math.nan
     gc.collect()
     if hasattr(libc := ctypes.CDLL(None), "malloc_trim"):  # glibc
         libc.malloc_trim(0)

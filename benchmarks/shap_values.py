@@ -1,7 +1,7 @@
 """SHAP values and interactions of 2,000 rows, in sklboost and its peers, at equal settings.
 
-100 trees of depth 6, 28 features, and one raw score; each library explains its own trees. CatBoost's
-are symmetric, its default, for which it has an algorithm of their own.
+100 trees of depth 6, 28 features, and one raw score; each library explains its own trees. Those of
+CatBoost are symmetric, its default, for which it has an algorithm of their own.
 
 Run `python -m benchmarks.shap_values`; it writes `benchmarks/results/shap.jsonl` and `shap.md`.
 """
@@ -124,8 +124,8 @@ def _introduction(last):
     return (
         "# SHAP values\n\n"
         f"{N_ROWS:,} rows of {last['dataset']}, {settings['n_estimators']} trees of depth "
-        f"{settings['max_depth']}. Milliseconds of one call, medians of turns. CatBoost's trees are "
-        f"symmetric.\n\nCommit {last['commit']}; {versions}. Written by "
+        f"{settings['max_depth']}. Milliseconds of one call, medians of turns. CatBoost's trees "
+        f"are symmetric.\n\nCommit {last['commit']}; {versions}. Written by "
         "`python -m benchmarks.shap_values` from `shap.jsonl`.\n"
     )
 

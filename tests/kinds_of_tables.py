@@ -320,6 +320,9 @@ REFUSALS = [
     Refusal("binary columns", lambda: pa.table({"key": [b"\x01", b"\x02"]})),
     Refusal("columns of the same name", lambda: pd.DataFrame([[1, 2], [3, 4]], columns=["a", "a"])),
     Refusal("rows of different lengths", lambda: [[1, 2], [3, 4], [5]]),
+    Refusal("dicts of columns", lambda: {"age": [31, 45]}),
+    Refusal("arrays of records", lambda: np.zeros(2, dtype=[("age", int)])),
+    Refusal("durations in months", lambda: np.zeros((2, 1), dtype="timedelta64[M]")),
     Refusal("integers that no dtype holds", lambda: [[2**64], [1]]),
     Refusal("frames that have not been computed", lambda: pl.DataFrame({"a": [1, 2]}).lazy()),
 ]

@@ -1,5 +1,7 @@
 """Errors: each names the value received, what is wrong, and what to do."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -104,6 +106,36 @@ def test_unknown_parameter_names_the_nearest(estimator, wrong, nearest):
             make_pipeline(estimator()).set_params(**{f"{estimator.__name__.lower()}__{wrong}": 1})
 
 
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("tree_method", "leave it out, trees are always grown from histograms"),
+        ("device", "leave it out, there is only the CPU"),
+        ("feature_types", "did you mean 'categorical_features'"),
+    ],
+)
+def test_parameters_of_xgboost_that_are_not_here(name, remedy):
+    with pytest.raises(
+        TypeError, match=f"has no parameter '{name}'; {remedy}.* Its parameters are "
+    ):
+        XGBRegressorLite(**{name: "hist"})
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("sample_weights", "; did you mean 'sample_weight'?"),
+        ("early_stopping_rounds", ": 'early_stopping_rounds' is a parameter of the estimator, "),
+        ("categorical_feature", ": 'categorical_features' is a parameter of the estimator, XGBR"),
+        ("qqq", ""),
+    ],
+)
+def test_arguments_that_fit_does_not_have(name, remedy, data):
+    words = rf"^XGBRegressorLite.fit\(\) got an unexpected keyword argument '{name}'"
+    with pytest.raises(TypeError, match=words + re.escape(remedy) + ("$" if not remedy else "")):
+        XGBRegressorLite().fit(*data, **{name: 5})
+
+
 def test_unknown_parameter_in_a_search(data):
     search = GridSearchCV(Pipeline([("clf", XGBClassifierLite())]), {"clf__max_dpth": [1]}, cv=2)
     with pytest.raises(ValueError, match="'max_dpth'; did you mean 'max_depth'"):
@@ -188,7 +220,7 @@ def test_continuous_targets_of_a_classifier(data):
 
 def test_text_targets_of_a_regressor(data):
     X, y = data
-    with pytest.raises(ValueError, match="could not convert string to float"):
+    with pytest.raises(ValueError, match=r"^y holds text, such as '(no|yes)'"):
         XGBRegressorLite().fit(X, np.where(y, "yes", "no"))
 
 

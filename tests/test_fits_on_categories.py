@@ -14,6 +14,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklboost import UnknownCategoryWarning, XGBClassifierLite, XGBRegressorLite, bin_features
 from tests.small_models import outputs
 
+N_VALIDATION = 203  # no multiple of 64: the last rows are few
 DEEP = dict(max_depth=0, max_leaves=90, cat_smooth=0.0, min_child_weight=0.0)
 ONE_OUTPUT = {
     "defaults": {},
@@ -33,11 +34,12 @@ ONE_OUTPUT = {
     "linear leaves": dict(linear_tree=True, max_depth=3),
     "medians": dict(objective="reg:absoluteerror", cat_smooth=1.0),
 }
-SEVERAL = {
-    "classes": (XGBClassifierLite, DEEP),
-    "classes in one tree": (XGBClassifierLite, DEEP | dict(multi_strategy="multi_output_tree")),
-    "targets": (XGBRegressorLite, DEEP),
-    "targets in one tree": (XGBRegressorLite, DEEP | dict(multi_strategy="multi_output_tree")),
+SEVERAL_OUTPUTS = {
+    "trees for each": DEEP,
+    "one tree for all": DEEP | dict(multi_strategy="multi_output_tree"),
+    "one tree for all, one level against the others": dict(
+        multi_strategy="multi_output_tree", max_cat_to_onehot=1000
+    ),
 }
 
 
@@ -61,6 +63,7 @@ def make_columns(seed, n_rows=700):
 
 
 def make_target(seed, columns):
+    """Give a number for each row that every feature has a say in."""
     random = np.random.default_rng(seed)
     target = columns["x"] + 0.3 * random.normal(size=len(columns["x"]))
     for own in columns.values():
@@ -94,6 +97,11 @@ def with_unknown(codes, levels):
     unknown = levels[-1:] + (1.0 if levels.dtype == float else " and more")
     is_new = np.random.default_rng(1).random(len(codes)) < 0.1
     return np.where(is_new, len(levels), codes), np.append(levels, unknown)
+
+
+def unknown_as_missing(codes, levels):
+    """Give the rows missing values instead."""
+    return np.where(with_unknown(codes, levels)[0] < len(levels), codes, -1), levels
 
 
 def ignoring_unknown(function, *arguments, **more):
@@ -137,16 +145,21 @@ def fitted(estimator, settings, X, y, **more):
 
 
 def check_metrics(model, X_val, y_val):
+    """Check that the metric after each round is that of the prediction after it."""
     ((log,),) = (own.values() for own in model.evals_result_.values())
     if model.booster == "dart":  # earlier trees change later on
         log = log[-1:]
-    stages = ignoring_unknown(lambda: list(model.staged_predict(X_val)))[-len(log) :]
-    if model.objective == "reg:absoluteerror":
-        expected = [np.abs(stage - y_val).mean() for stage in stages]
+    if isinstance(model, XGBClassifierLite):
+        stages = ignoring_unknown(lambda: list(model.staged_predict_proba(X_val)))
+        values = [-np.log(stage[np.arange(len(y_val)), y_val]).mean() for stage in stages]
     else:
-        squares = [((stage - y_val) ** 2).mean(axis=0) for stage in stages]
-        expected = [np.sqrt(np.mean(square)) for square in squares]
-    assert_allclose(log, expected, rtol=1e-12)
+        stages = ignoring_unknown(lambda: list(model.staged_predict(X_val)))
+        is_median = model.objective == "reg:absoluteerror"
+        values = [
+            np.abs(stage - y_val).mean() if is_median else np.sqrt(((stage - y_val) ** 2).mean())
+            for stage in stages
+        ]
+    assert_allclose(log, values[-len(log) :], rtol=1e-12)
 
 
 def check_covers(model, leaves):
@@ -159,58 +172,63 @@ def check_covers(model, leaves):
         assert_allclose(counts[is_leaf], nodes.cover[is_leaf], rtol=1e-4)
 
 
-def check_fit(estimator, settings, seed):
-    columns = make_columns(seed)
-    target = make_target(seed, columns)
-    if estimator is XGBClassifierLite:
-        target = np.digitize(target, np.quantile(target, [0.3, 0.8]))
-    elif "targets" in settings:
-        target = np.array([target, np.sin(target), -target]).T
-    settings = {name: value for name, value in settings.items() if name != "targets"}
-    X, X_val = frame_of(columns), frame_of(columns, with_unknown)[:203]
-    y_val = target[:203]
-    validation = dict(X_val=X_val, y_val=y_val)
-    model = fitted(estimator, settings, X, target, **validation)
-    expected, of_val = outputs(model, X), ignoring_unknown(outputs, model, X_val)
-    if estimator is XGBRegressorLite:
-        check_metrics(model, X_val, y_val)
+def check_fit(estimator, settings, columns, target):
+    X, X_val = frame_of(columns), frame_of(columns, with_unknown)[:N_VALIDATION]
+    y_val = target[:N_VALIDATION]
+    model = fitted(estimator, settings, X, target, X_val=X_val, y_val=y_val)
+    check_metrics(model, X_val, y_val)
     leaves = leaves_by_table(model, X)
     assert len(np.unique(leaves)) > 4
     assert_array_equal(model.apply(X), leaves)
     assert_array_equal(ignoring_unknown(model.apply, X_val), leaves_by_table(model, X_val))
     if estimator is XGBRegressorLite and "subsample" not in settings:
         check_covers(model, leaves)
-    for n_rows in (1, 7, 65):
+    expected, of_val = outputs(model, X), ignoring_unknown(outputs, model, X_val)
+    for n_rows in (1, 7, 65):  # one by one, and together
         assert_array_equal(outputs(model, X[3 : 3 + n_rows]), expected[3 : 3 + n_rows])
-    # without the unknown levels, the values that are left are missing
-    known = frame_of(
-        columns, lambda *own: (np.where(with_unknown(*own)[0] < len(own[1]), own[0], -1), own[1])
-    )
-    assert_array_equal(outputs(model, known[:203]), of_val)
-
-    moved = frame_of(columns, in_another_order)
-    others = fitted(estimator, settings | dict(n_jobs=3), moved, target, **validation)
-    assert others.evals_result_ == model.evals_result_
-    assert others.model_.nodes.tobytes() == model.model_.nodes.tobytes()
-    assert_array_equal(outputs(others, X), expected)
-    renamed = frame_of(columns, with_other_names)
-    assert_array_equal(outputs(fitted(estimator, settings, renamed, target), renamed), expected)
+    known = frame_of(columns, unknown_as_missing)[:N_VALIDATION]
+    assert_array_equal(outputs(model, known), of_val)
+    # only the order of levels counts, and not the number of threads
+    for change in (in_another_order, with_other_names):
+        changed, changed_val = frame_of(columns, change), frame_of(columns, change)[:N_VALIDATION]
+        other = fitted(estimator, settings | dict(n_jobs=3), changed, target)
+        assert other.model_.nodes.tobytes() == model.model_.nodes.tobytes()
+        assert_array_equal(outputs(other, changed_val), expected[:N_VALIDATION])
     if not model.linear_tree:
-        B = bin_features(X)
-        of_bins = fitted(estimator, settings, B, target, X_val=B[:203], y_val=y_val)
-        assert_array_equal(outputs(of_bins, B), expected)
-        assert_array_equal(of_bins.apply(B), leaves)
-        of_values = fitted(estimator, settings, X, target, X_val=X[:203], y_val=y_val)
-        assert of_bins.evals_result_ == of_values.evals_result_
+        check_bins(model, X, target, leaves)
+
+
+def check_bins(model, X, target, leaves):
+    """Check that bins made before give the same model, predictions and metrics."""
+    B, settings, y_val = bin_features(X), model.get_params(), target[:N_VALIDATION]
+    of_bins, of_values = (
+        fitted(type(model), settings, own, target, X_val=own[:N_VALIDATION], y_val=y_val)
+        for own in (B, X)
+    )
+    assert of_bins.evals_result_ == of_values.evals_result_
+    assert_array_equal(of_bins.apply(B), leaves)
+    assert_array_equal(outputs(of_bins, B), outputs(model, X))
 
 
 @pytest.mark.parametrize("settings", ONE_OUTPUT.values(), ids=ONE_OUTPUT)
 @pytest.mark.parametrize("seed", range(2))
 def test_one_output(seed, settings):
-    check_fit(XGBRegressorLite, settings, seed)
+    columns = make_columns(seed)
+    check_fit(XGBRegressorLite, settings, columns, make_target(seed, columns))
 
 
-@pytest.mark.parametrize(("estimator", "settings"), SEVERAL.values(), ids=SEVERAL)
+@pytest.mark.parametrize("settings", SEVERAL_OUTPUTS.values(), ids=SEVERAL_OUTPUTS)
 @pytest.mark.parametrize("seed", range(2))
-def test_several_outputs(seed, estimator, settings):
-    check_fit(estimator, settings | dict(targets=True), seed)
+def test_several_targets(seed, settings):
+    columns = make_columns(seed)
+    target = make_target(seed, columns)
+    check_fit(XGBRegressorLite, settings, columns, np.array([target, np.sin(target), -target]).T)
+
+
+@pytest.mark.parametrize("settings", SEVERAL_OUTPUTS.values(), ids=SEVERAL_OUTPUTS)
+@pytest.mark.parametrize("seed", range(2))
+def test_classes(seed, settings):
+    columns = make_columns(seed)
+    target = make_target(seed, columns)
+    classes = np.digitize(target, np.quantile(target, [0.3, 0.8]))
+    check_fit(XGBClassifierLite, settings, columns, classes)

@@ -45,11 +45,17 @@ def peak(function):
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-@pytest.mark.parametrize("estimator", [XGBRegressorLite, XGBClassifierLite])
-def test_a_fit_takes_less_than_its_input(estimator, n_jobs, table):
+@pytest.mark.parametrize(
+    ("estimator", "dtype"),
+    [
+        (XGBRegressorLite, np.float64),
+        (XGBRegressorLite, np.float32),
+        (XGBClassifierLite, np.int64),
+    ],
+)
+def test_a_fit_takes_less_than_its_input(estimator, dtype, n_jobs, table):
     X, y = table
-    if estimator is XGBClassifierLite:
-        y = (y > np.median(y)).astype(np.int64)
+    y = (y > np.median(y) if estimator is XGBClassifierLite else y).astype(dtype)
     model = estimator(n_estimators=2, n_jobs=n_jobs)
     # the bins twice, and 24 or 25 bytes a row: raw scores, gradients, lists of rows, classes
     assert peak(lambda: model.fit(X, y)) < 2 * BYTES + 25 * N_ROWS + OTHERS

@@ -45,7 +45,8 @@ class Problem(NamedTuple):
     matrix : TrainingBins
     cuts : BinCuts
         How values became its bins.
-    y : ndarray of float64, or for codes of classes uint8; shape (n_targets, n_samples)
+    y : ndarray of float64, shape (n_targets, n_samples)
+        Or shorter, as `Rounds` takes them.
     weight : ndarray of float64, shape (n_samples,) or (0,)
         Positive; empty: all 1.
     raw_score : ndarray of float64, shape (n_outputs, n_samples)
@@ -61,6 +62,8 @@ class Problem(NamedTuple):
         What the matrix was made of.
     dropout : Dropout or None
         For ``booster="dart"``.
+    keep_pruned : bool
+        Whether the splits that pruning removes are remembered.
     """
 
     matrix: TrainingBins
@@ -75,6 +78,7 @@ class Problem(NamedTuple):
     sampling_seed: int
     X: Features
     dropout: Dropout | None
+    keep_pruned: bool
 
 
 class Plan(NamedTuple):
@@ -236,6 +240,7 @@ class Training:
             sampling_seed=problem.sampling_seed,
             at_once=self._at_once(),
             raw=raw,
+            keep_pruned=problem.keep_pruned,
         )
         loss, cuts = problem.loss, problem.cuts
         evaluation = Evaluation(team, plan.validation, plan.metrics, loss, rounds.grown, cuts)

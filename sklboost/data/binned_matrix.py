@@ -24,7 +24,8 @@ class Binning(NamedTuple):
         1 where the bin after a feature's last is that of its missing values.
     max_bin : int
         As it was asked for.
-    feature_names : ndarray of str, shape (n_features,), or None
+    feature_names : ndarray of object, shape (n_features,), or None
+        As the user has them, strings or not.
     encodings : tuple of Encoding, shape (n_features,), or None
         What the values became numbers by. None: they were numbers.
     missing : float
@@ -102,7 +103,8 @@ class BinnedMatrix:
     @property
     def feature_names_in_(self) -> np.ndarray | None:
         """Names of the features, where the raw values had names that are all strings."""
-        return self._binning.feature_names
+        names = self._binning.feature_names
+        return None if names is None or not all(isinstance(own, str) for own in names) else names
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -23,8 +23,11 @@ from sklboost.data.table import Column, floats_below
 
 # With the one for missing values, as many bins as 16 bits can number, less one.
 MOST_LEVELS = 65_534
-# Of times, from the coarsest on.
-_UNITS = ("D", "h", "m", "s", "ms", "us")
+# Of times, and how many attoseconds they are. Those that are whole in others come first.
+_UNITS = {"D": 86_400 * 10**18, "h": 3600 * 10**18, "m": 60 * 10**18}
+_UNITS |= {"s": 10**18, "ms": 10**15, "us": 10**12, "ns": 10**9, "ps": 10**6, "fs": 1000, "as": 1}
+_COARSE_UNITS = ("D", "h", "m", "s", "ms", "us")
+_LARGEST = np.iinfo(np.int64).max
 
 
 def _no_values() -> np.ndarray:
@@ -58,7 +61,7 @@ class Encoding:
     codes: np.ndarray = field(default_factory=_no_values)
     is_declared: bool = False
 
-    @property
+    @cached_property
     def n_levels(self) -> int:
         """How many codes a category has; 0 for numbers and times."""
         return int(self.codes.max(initial=-1)) + 1
@@ -73,10 +76,20 @@ class Encoding:
         """The code of each level."""
         return dict(zip(_as_keys(self.levels), self.codes.tolist(), strict=True))
 
+    @cached_property
+    def is_of_text(self) -> bool:
+        """Whether this is a category of which every level is text."""
+        return self.kind == "category" and all(isinstance(own, str) for own in self.levels)
+
     def fits(self, kind: str, unit: str) -> bool:
-        """Tell whether a column of this kind, times in this unit, can be encoded."""
+        """Tell whether a column of this kind, times in this unit, can be encoded.
+
+        Text is as good as a category of text: read from a file once more, that is what it is.
+        """
         if self.is_declared:
             return kind != "unsupported"
+        if kind == "text":
+            return self.is_of_text
         return kind == self.kind and unit.partition("[")[0] == self.unit.partition("[")[0]
 
     def __repr__(self) -> str:
@@ -111,7 +124,7 @@ def fit_encoding(
     ----------
     carrier : Carrier
     column : int
-        Of a kind that can be a feature.
+        Of a kind that can be a feature, or without any value.
     weight : ndarray of float64, shape (n_rows,)
         Rows of weight 0 are not looked at.
     missing : float
@@ -127,7 +140,7 @@ def fit_encoding(
         used = _used(times, absent, weight)
         coarse = _coarsest_unit(used, unit)
         return Encoding("time", coarse, _ranks(_in_unit(used, unit, coarse)[0]))
-    if carrier.is_exact(column):
+    if kind != "number" or carrier.is_exact(column):
         return Encoding()
     values, absent = carrier.numbers(column)
     if not is_wide(values.dtype):
@@ -153,12 +166,12 @@ def _coarsest_unit(times: np.ndarray, unit: str) -> str:
 
     Libraries store the same times in units of their own, and the model is to be the same.
     """
-    for name in _UNITS:
+    for name in _COARSE_UNITS:
         coarse = f"{unit.partition('[')[0]}[{name}]"
-        factor = _length(coarse) / _length(unit)
-        if factor <= 1.0:
+        factor = _length(coarse) // _length(unit)
+        if factor <= 1:
             break
-        if not (times % int(factor)).any():
+        if not (times % min(factor, _LARGEST)).any():
             return coarse
     return unit
 
@@ -189,9 +202,17 @@ def _fit_category(
 
 def _as_keys(levels: np.ndarray) -> list[Any]:
     """Give levels as Python values, equal ones with one hash whatever their dtypes were."""
-    if levels.dtype.kind in "mM":
-        return list(levels.astype(f"{levels.dtype.kind}8[ns]"))
-    return levels.tolist()
+    if levels.dtype.kind not in "mM":
+        return levels.tolist()
+    fine = levels.astype(f"{levels.dtype.kind}8[ns]")
+    beyond = fine.astype(levels.dtype) != levels  # silently becomes another time
+    if beyond.any():
+        raise ValueError(
+            f"{levels[beyond][0]} is a level of a category: times as categories must be from the "
+            "years 1678 to 2261, for they are told apart by nanoseconds; take them as times, or "
+            "turn them into text"
+        )
+    return list(fine)
 
 
 def _in_order(levels: list[Any]) -> list[Any]:
@@ -233,7 +254,7 @@ def encode(
     """
     if encoding.kind == "category":
         return _encode_levels(*carrier.levels(column), encoding, missing)
-    if encoding.kind == "time" and carrier.kind(column) != "time":  # there is no value at all
+    if carrier.kind(column) != encoding.kind:  # there is no value at all
         return Column(np.full(carrier.n_rows, np.nan)), None
     if encoding.kind == "time":
         return _encode_times(*carrier.times(column), encoding), None
@@ -262,12 +283,10 @@ def _encode_levels(
     levels = _as_keys(values)
     numbers = [encoding.code_of.get(level, np.nan) for level in levels]
     translation = np.array([*numbers, np.nan])  # the last for code -1, which is missing
-    is_unknown = np.array(
-        [*(n != n and level != missing for n, level in zip(numbers, levels, strict=True)), False]
-    )
     unknown = None
-    if is_unknown.any():
-        rows = np.flatnonzero(is_unknown[codes])
+    strange = [i for i, n in enumerate(numbers) if n != n and levels[i] != missing]
+    if strange:
+        rows = np.flatnonzero(np.isin(codes, strange))
         if len(rows) > 0:
             unknown = Unknown(len(rows), levels[codes[rows[0]]])
     return Column(codes, None, translation), unknown
@@ -291,17 +310,16 @@ def _in_unit(times: np.ndarray, unit: str, other: str) -> tuple[np.ndarray, np.n
         return times, None
     step, other_step = _length(unit), _length(other)
     if step > other_step:
-        factor = int(step / other_step)
-        farthest = np.iinfo(np.int64).max // factor  # beyond all that the other unit can say
+        factor = min(step // other_step, _LARGEST)
+        farthest = _LARGEST // factor  # beyond all that the other unit can say
         return np.clip(times, -farthest, farthest) * factor, None
-    factor = int(other_step / step)
-    whole, rest = np.divmod(times, factor)
-    return whole, rest / factor
+    whole, rest = np.divmod(times, min(other_step // step, _LARGEST))
+    return whole, rest / (other_step // step)
 
 
-def _length(unit: str) -> np.timedelta64:
-    """Give the length of what times are counted in."""
-    return np.array([1], unit.replace("datetime", "timedelta"))[0]
+def _length(unit: str) -> int:
+    """Give the length of what times are counted in, in attoseconds."""
+    return _UNITS[unit.partition("[")[2].removesuffix("]")]
 
 
 def _rank_of(values: np.ndarray, ranks: np.ndarray) -> np.ndarray:

@@ -135,6 +135,10 @@ def _open_files(
             "bin_parquet reads files with pyarrow, which is not installed: pip install pyarrow, or "
             "pip install sklboost[parquet]"
         ) from error
+    if target is None:
+        raise TypeError("target=None: it must be the name of a column, or a list of names")
+    if isinstance(columns, str):
+        raise TypeError(f"columns={columns!r}: it must be a list of names, or None for all columns")
     files = reader.list_files(path)
     targets = [target] if isinstance(target, str) else list(target)
     weights = [] if sample_weight is None else [sample_weight]

@@ -22,7 +22,7 @@ from sklboost.data.frames.carrier import Carrier
 from sklboost.data.frames.finding import carrier
 from sklboost.data.frames.refusals import check_names
 from sklboost.data.table import Column, Table
-from sklboost.estimators.feature_names import column_names, order_of_fit
+from sklboost.estimators.feature_names import fitted_names, given_names, order_of_fit
 from sklboost.estimators.feature_tables import (
     Encodings,
     FeatureSettings,
@@ -56,7 +56,7 @@ def given_source(
     -------
     source : Carrier, ndarray or object
         As :func:`~sklboost.estimators.feature_tables.source_of` gives it.
-    names : ndarray of str, shape (n_features,), or None
+    names : ndarray of object, shape (n_features,), or None
 
     Raises
     ------
@@ -66,10 +66,10 @@ def given_source(
     check_exact(X)
     columns = carrier(X)
     if columns is None:
-        return X, column_names(X)
+        return X, given_names(X)
     check_names(columns.names or ())
     validate_data(estimator, X, skip_check_array=True)  # the names, in the words of scikit-learn
-    return source_of(columns, settings, encodings), column_names(X)
+    return source_of(columns, settings, encodings), given_names(X)
 
 
 def read_source(X: Any, settings: FeatureSettings, encodings: Encodings) -> Any:
@@ -165,8 +165,7 @@ def _checked_features(estimator: BaseEstimator, X: Any, name: str) -> Features:
     check_exact(X)
     columns = carrier(X)
     source = X if columns is None else source_of(columns, settings, encodings)
-    fitted_names = getattr(estimator, "feature_names_in_", None)
-    order = None if fitted_names is None else order_of_fit(X, fitted_names)
+    order = order_of_fit(X, fitted_names(estimator))
     if not isinstance(source, Carrier) or source.n_rows == 0 or source.n_columns == 0:
         shape = source if not isinstance(source, Carrier) else shape_of(source)
         if columns is None and order is None:
@@ -175,6 +174,7 @@ def _checked_features(estimator: BaseEstimator, X: Any, name: str) -> Features:
             source = check_array(shape, estimator=estimator, input_name="X", **FEATURE_CHECKS)
     if order is None:
         if columns is not None:
+            check_names(columns.names or ())
             validate_data(estimator, X, reset=False, skip_check_array=True)
         order = range(estimator.n_features_in_)
     source = read_source(source, settings, encodings)

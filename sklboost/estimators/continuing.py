@@ -11,6 +11,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sklboost.data.encoding import Encoding
+from sklboost.estimators.callers import stack_level
+from sklboost.estimators.feature_names import are_comparable, fitted_names
 from sklboost.estimators.feature_tables import Encodings
 from sklboost.losses.base import Loss
 from sklboost.losses.registry import TASK_WORDS
@@ -84,8 +86,8 @@ def check_continued(continued: Continued | None, estimator: Any, X: Any) -> None
             f"X has {estimator.n_features_in_} features, but {name} was fitted with "
             f"{other.n_features_in_}: continue with the same features"
         )
-    names, other_names = (list(getattr(own, "feature_names_in_", ())) for own in (estimator, other))
-    if names and other_names and names != other_names:
+    names, other_names = fitted_names(estimator), fitted_names(other)
+    if names != other_names and are_comparable(names, other_names):
         raise ValueError(
             f"X has the features {names}, but {name} was fitted with {other_names}: "
             "continue with the same features, in the same order"
@@ -153,6 +155,6 @@ def rounds_to_do(continued: Continued | None, n_estimators: int) -> range:
             f"n_estimators={n_estimators} is what the model already has: with warm_start=True "
             "there is nothing to fit",
             UserWarning,
-            stacklevel=5,  # the caller of fit, which scikit-learn wraps
+            stacklevel=stack_level(),
         )
     return range(n_before, n_estimators)

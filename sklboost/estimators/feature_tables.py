@@ -16,9 +16,13 @@ from sklboost.data.encoding import Encoding, Unknown, encode, fit_encoding
 from sklboost.data.frames.carrier import Carrier
 from sklboost.data.frames.refusals import check_kinds, kind_changed
 from sklboost.data.table import Column, Table
+from sklboost.estimators.callers import stack_level
 from sklboost.estimators.feature_rules import read_categories
 
 Encodings = tuple[Encoding, ...] | None  # None: all features are numbers as they are
+
+# Columns that an error lists.
+_MOST_NAMED = 10
 
 
 class UnknownCategoryWarning(UserWarning):
@@ -139,7 +143,8 @@ def encoded_table(
     encoded = list(zip(order, known, strict=True))
     wrong = [_words_of_change(source, i, own) for i, own in encoded if not _fits(source, i, own)]
     if wrong:
-        raise ValueError("\n".join(wrong))
+        more = [f"and {len(wrong) - _MOST_NAMED} more columns"] * (len(wrong) > _MOST_NAMED)
+        raise ValueError("\n".join(wrong[:_MOST_NAMED] + more))
     columns: list[Column] = []
     unknown: dict[str, Unknown] = {}
     for i, own in encoded:
@@ -228,16 +233,17 @@ def _fits(source: Carrier, column: int, encoding: Encoding) -> bool:
     kind = source.kind(column)
     if encoding.fits(kind, source.times(column)[2] if kind == "time" else ""):
         return True
-    if kind != "number":
-        return False
     # a column without any value has the dtype that its library gives to nothing
-    values, absent = source.numbers(column)
-    return bool((values != values).all()) or (absent is not None and bool(absent.all()))
+    return kind != "unsupported" and source.is_empty(column)
 
 
 def _words_of_change(source: Carrier, column: int, encoding: Encoding) -> str:
-    kind, dtype_name = source.kind(column), source.dtype_name(column)
-    return kind_changed(source.label(column), encoding.kind, kind, dtype_name)
+    was, now = encoding.kind, source.kind(column)
+    if was == "time":
+        was = encoding.unit.partition("[")[0]
+    if now == "time":
+        now = source.times(column)[2].partition("[")[0]
+    return kind_changed(source.label(column), was, now, source.dtype_name(column))
 
 
 def _tell_unknown(unknown: dict[str, Unknown], settings: FeatureSettings, name: str) -> None:
@@ -254,5 +260,5 @@ def _tell_unknown(unknown: dict[str, Unknown], settings: FeatureSettings, name: 
         f"{name} has categories that no row of the training has, and they count as missing: "
         f'{listed} (unknown_category="error" refuses them)',
         UnknownCategoryWarning,
-        stacklevel=7,  # the caller of predict
+        stacklevel=stack_level(),
     )

@@ -13,6 +13,12 @@ def check_labels(y: np.ndarray) -> None:
     except ValueError as error:
         if y.dtype.kind == "f" and y.min() >= 0.0 and y.max() <= 1.0:
             raise ValueError(f"{error} Or {_PROBABILITIES}") from None
+        if y.dtype.kind == "O":
+            types = ", ".join(sorted({type(label).__name__ for label in y}))
+            raise ValueError(
+                f"{error} y holds Python objects of type {types}: labels are all text, or numbers "
+                "of a dtype of their own, as y.astype(int) has"
+            ) from None
         raise
 
 

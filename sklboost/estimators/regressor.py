@@ -61,7 +61,8 @@ class XGBRegressorLite(RegressorMixin, BaseBooster):
     ) -> tuple[np.ndarray, np.ndarray]:
         check_columns(y, self._n_targets, name)
         # the user's memory where it can be: kernels are compiled for targets that can be written
-        target = np.require(y, np.float64, ["A", "W"])
+        is_single = y.dtype == np.float32
+        target = np.require(y, np.float32 if is_single else np.float64, ["A", "W"])
         check_target_range(target, name)
         return target, weight
 

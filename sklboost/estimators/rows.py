@@ -17,8 +17,8 @@ class Rows(NamedTuple):
     ----------
     X : ndarray of float32 or float64, Table or BinnedMatrix; shape (n_samples, n_features)
     y : ndarray, shape (n_samples,) or (n_samples, n_targets)
-        As checked: numbers, or labels of any kind. Then as the loss has it: float64, or uint8 for
-        numbers of up to 256 classes. NaN of several targets: not known.
+        As checked: numbers, or labels of any kind. Then as the loss has it: float64, float32 if the
+        user's are, or uint8 for numbers of up to 256 classes. NaN of several targets: not known.
     weight : ndarray of float64, shape (n_samples,) or (0,)
         Positive; with targets as the loss has them, weights of classes included. Empty: all 1.
     margin : ndarray of float64, shape (n_samples, n_outputs) or (0, 0)

@@ -20,6 +20,7 @@ from sklboost.estimators.check_features import (
     read_source,
 )
 from sklboost.estimators.evaluation_sets import FitArguments, GivenSet
+from sklboost.estimators.feature_names import remember_names
 from sklboost.estimators.feature_tables import (
     Encodings,
     check_same_reading,
@@ -37,6 +38,7 @@ from sklboost.estimators.several_targets import (
     known_rows,
     read_columns,
 )
+from sklboost.estimators.targets import check_targets
 
 # Gradients are float32: beyond these they would overflow, or vanish, without a word.
 _LARGEST_TARGET = 1e30
@@ -100,8 +102,7 @@ def _features_and_targets(
         _, y = _with_targets(estimator, shape_of(source), y, numeric, SHAPE_CHECKS)
     else:
         source, y = _with_targets(estimator, source, y, numeric, FEATURE_CHECKS)
-    if names is not None:
-        estimator.feature_names_in_ = names
+    remember_names(estimator, names)
     source = read_source(source, settings, encodings)
     check_number_of_rows(source)
     return source, y
@@ -118,6 +119,7 @@ def _with_targets(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Check features and targets, and remember number and names of the features."""
     if not has_columns(y):
+        check_targets(y, "y", numeric=numeric)
         return validate_data(estimator, X, y, y_numeric=numeric, **checks)
     X = validate_data(estimator, X, **checks)
     y = read_columns(y, "y", numeric=numeric)
@@ -139,6 +141,7 @@ def validation_data(estimator: BaseEstimator, given: GivenSet, *, numeric: bool)
         y = read_columns(given.y, f"y of {name}", numeric=numeric)
     else:
         kind = "numeric" if numeric else None
+        check_targets(given.y, f"y of {name}", numeric=numeric)
         y = check_array(given.y, dtype=kind, ensure_2d=False, input_name=f"y of {name}")
         y = column_or_1d(y)
     if len(y) != len(X):
@@ -194,8 +197,7 @@ def _remember_binning(estimator: BaseEstimator, X: BinnedMatrix, encodings: Enco
             f"max_bin={estimator.max_bin}, but X was binned with max_bin={X.max_bin}: set both to "
             "the same, or pass the raw values (to search for the best max_bin, for instance)"
         )
-    if X.feature_names_in_ is not None:
-        estimator.feature_names_in_ = X.feature_names_in_
+    remember_names(estimator, binning.feature_names)
     check_same_reading(binning.encodings, binning.missing, settings_of(estimator), X)
     if encodings is not None and repr(unless_plain(encodings)) != repr(binning.encodings):
         raise ValueError(

@@ -101,7 +101,7 @@ class MonotoneReport:
 
 
 def prove_monotone(
-    model: Model, signs: Mapping[int, int], names: Sequence[str], n_levels: Sequence[int] = ()
+    model: Model, signs: Mapping[int, int], names: Sequence[str], n_levels: Sequence[int]
 ) -> MonotoneReport:
     """Check every tree of a model.
 

@@ -46,25 +46,32 @@ class CompiledLoss(NamedTuple):
 
 
 class Targets(NamedTuple):
-    """The targets of the rows, in one of two forms; the other is empty.
+    """The targets of the rows, in one of three forms; the others are empty.
+
+    Short ones become float64 for a block of rows at a time, since eight bytes a row are as much as
+    all the raw scores.
 
     Attributes
     ----------
     values : ndarray of float64, shape (n_targets, n_samples) or (1, 0)
+    singles : ndarray of float32, shape (n_samples,) or (0,)
     codes : ndarray of uint8, shape (n_samples,) or (0,)
-        Numbers of classes. They become float64 for a block of rows at a time, since eight bytes a
-        row are as much as all the raw scores.
+        Numbers of classes.
     """
 
     values: np.ndarray
+    singles: np.ndarray
     codes: np.ndarray
 
 
 def targets_of(y: np.ndarray) -> Targets:
-    """Give targets of shape (n_targets, n_samples), float64 or, one a row, uint8, for a kernel."""
+    """Give targets for a kernel: float64, shape (n_targets, n_samples), or short and one a row."""
+    no_targets = Targets(np.empty((1, 0)), np.empty(0, np.float32), np.empty(0, np.uint8))
     if y.dtype == np.uint8:
-        return Targets(np.empty((1, 0)), y[0])
-    return Targets(y, np.empty(0, dtype=np.uint8))
+        return no_targets._replace(codes=y[0])
+    if y.dtype == np.float32:
+        return no_targets._replace(singles=y[0])
+    return no_targets._replace(values=y)
 
 
 def compile_loss(loss: Loss, n_threads: int) -> CompiledLoss:
@@ -83,6 +90,17 @@ def allocate_scratch(n_threads: int) -> np.ndarray:
 
 
 @kernel
+def write_short(targets, first, values):
+    """Fill `values`, float64, with the short targets of as many rows, from `first` on."""
+    if len(targets.codes) > 0:
+        for row in range(len(values)):
+            values[row] = targets.codes[first + row]
+    else:
+        for row in range(len(values)):
+            values[row] = targets.singles[first + row]
+
+
+@kernel
 def fill_gradients(team, loss, targets, raw_score, gradient, hessian, scratch):
     """Fill gradient and hessian of this member's share of the rows.
 
@@ -98,15 +116,15 @@ def fill_gradients(team, loss, targets, raw_score, gradient, hessian, scratch):
         From :func:`allocate_scratch`.
     """
     start, stop = share(team, raw_score.shape[1])
-    codes, y, own_scratch = targets.codes, targets.values, scratch[team.rank]
-    n_at_once = BLOCK_ROWS if len(codes) > 0 else max(stop - start, 1)
+    y, own_scratch = targets.values, scratch[team.rank]
+    is_short = y.shape[1] < raw_score.shape[1]
+    n_at_once = BLOCK_ROWS if is_short else max(stop - start, 1)
     for begin in range(start, stop, n_at_once):
         end, first = min(begin + n_at_once, stop), 0
-        if len(codes) > 0:
+        if is_short:
             # the third row of the scratch; blocks use the others
             y, first = own_scratch[2:], begin
-            for row in range(begin, end):
-                y[0, row - begin] = codes[row]
+            write_short(targets, begin, y[0, : end - begin])
         rows = (np.int64(begin), np.int64(end), np.int64(first))
         parameters = loss.parameters
         fault = call_loss(

@@ -1,15 +1,17 @@
 """Compilation ahead of time: tiny fits and predictions that together need every kernel.
 
 In: nothing. Out: all kernels on disk, in every version that a user's fit or prediction can need:
-float32 and float64 values, bins of one and of two bytes, each loss.
+float32 and float64 values, bins of one and of two bytes, categories, sparse values, each loss.
 """
 
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numba
 import numpy as np
+from scipy.sparse import csr_array
 
 from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.estimators.bin_features import bin_features
@@ -83,7 +85,7 @@ def _steps() -> Iterator[tuple[str, Callable[[], object]]]:
     yield "float32 features", lambda: _fit_and_predict(X_single, one)
     yield "two classes", lambda: _classify(X, 2)
     yield "three classes", lambda: _classify(X, 3)
-    linear = dict(linear_tree=True, subsample=0.5)
+    linear: dict[str, Any] = dict(linear_tree=True, subsample=0.5)
     yield "linear leaves", lambda: _fit_and_predict(X, one, **linear)
     yield "SHAP values", lambda: _explain(X)
     yield "linear leaves, float32 features", lambda: _fit_and_predict(X_single, one, **linear)
@@ -93,6 +95,20 @@ def _steps() -> Iterator[tuple[str, Callable[[], object]]]:
     yield "more than 256 bins", lambda: _fit_and_predict(X, two)
     yield "more than 256 bins, float32 features", lambda: _fit_and_predict(X_single, two)
     yield "more than 256 bins, bin_features", lambda: _fit_and_predict(bin_features(X, two), two)
+    yield "more than 256 bins, linear leaves", lambda: _fit_and_predict(X, two, **linear)
+    of_levels: dict[str, Any] = dict(categorical_features=[0])
+    for title, levels, changes in [
+        ("categories", X % 7, of_levels),
+        ("more than 256 categories", X, of_levels),
+        ("categories, linear leaves", X % 7, of_levels | linear),
+    ]:
+        # codes of levels are float32, and float64 beside numbers that are
+        table = np.hstack([levels, X / 7])
+        yield title, partial(_fit_and_predict, levels, one, **changes)
+        yield f"{title}, float64", partial(_fit_and_predict, table, one, **changes)
+    yield "sparse features", lambda: _fit_and_predict(csr_array(X), one)
+    yield "sparse features, float32", lambda: _fit_and_predict(csr_array(X_single), one)
+    yield "sparse features, more than 256 bins", lambda: _fit_and_predict(csr_array(X), two)
 
 
 def _compile_metrics() -> None:
@@ -103,10 +119,12 @@ def _compile_metrics() -> None:
                     address_of_losses(entry.of, scale)
 
 
-def _fit_and_predict(X: np.ndarray | BinnedMatrix, max_bin: int, **changes: Any) -> None:
+def _fit_and_predict(
+    X: np.ndarray | csr_array | BinnedMatrix, max_bin: int, **changes: Any
+) -> None:
     settings = dict(n_estimators=1, max_depth=1, max_bin=max_bin, n_jobs=1) | changes
     model = XGBRegressorLite(**settings)
-    y = np.arange(len(X))
+    y = np.arange(X.shape[0])
     model.fit(X, y, X_val=X, y_val=y)
     model.predict(X)
     model.apply(X)

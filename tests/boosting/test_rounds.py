@@ -50,7 +50,9 @@ class Keep(TrainingCallback):
         return False
 
 
-def train(loss, X, y, weight=NO_WEIGHT, n_rounds=4, seed=0, watched=True, **changes):
+def train(
+    loss, X, y, weight=NO_WEIGHT, n_rounds=4, seed=0, watched=True, keep_pruned=False, **changes
+):
     """Give the model and copies of the raw scores after each round."""
     settings = params(**(dict(max_depth=2, reg_lambda=1.0, learning_rate=0.5) | changes))
     start = loss.start(y.astype(float), weight)
@@ -70,7 +72,7 @@ def train(loss, X, y, weight=NO_WEIGHT, n_rounds=4, seed=0, watched=True, **chan
         matrix, cuts = bin_matrix(team, X, weight, 256)
         rules, seeds = feature_rules(X.shape[1]), (seed, seed)
         learnt = (matrix, cuts, y, weight, raw_score, loss, settings, rules)
-        problem = Problem(*learnt, *seeds, X, None)
+        problem = Problem(*learnt, *seeds, X, None, keep_pruned=keep_pruned)
         training = Training(team, problem, plan)
         training.run()
     model = assemble_model(training.trees(n_rounds), start, X.shape[1])
@@ -106,12 +108,16 @@ def test_raw_scores_of_training_are_those_of_prediction(loss):
             assert_array_equal(raw_score, stage)
 
 
-@pytest.mark.parametrize("name", ["log_loss", "softmax"])
-def test_classes_of_one_byte(name):
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [("log_loss", np.uint8), ("softmax", np.uint8), ("squared_error", np.float32)],
+)
+def test_short_targets(name, dtype):
     loss = LOSSES[name]
     X, y = make_data(loss, 700)  # more than two of the blocks in which they become float64
+    short = y.astype(dtype)
     for (_, own), (_, expected) in zip(
-        train(loss, X, y.astype(np.uint8))[1], train(loss, X, y)[1], strict=True
+        train(loss, X, short)[1], train(loss, X, short.astype(float))[1], strict=True
     ):
         assert_array_equal(own, expected)
 

@@ -11,6 +11,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import scipy.sparse
 from numpy.testing import assert_array_equal
 
 from sklboost.data.frames.finding import carrier
@@ -143,13 +144,30 @@ def test_every_dtype_that_misses_something_was_looked_at():
         pa.chunked_array([[1, 2]]),
         None,
         "text",
-        {"a": [1, 2]},
         3.5,
+        scipy.sparse.dok_array((2, 2)),
     ],
     ids=lambda X: f"{type(X).__name__}{np.shape(X)}",
 )
 def test_what_is_no_table_or_needs_no_reader(X):
     assert carrier(X) is None
+
+
+@pytest.mark.parametrize(
+    ("X", "words"),
+    [
+        ({"a": [1, 2]}, "^X is a dict: make a frame of it, pandas.DataFrame"),
+        ([{"a": 1}, {"a": 2}], r"^X\[0\] is a dict: make a frame of the rows, pandas.Data"),
+        (
+            np.zeros(2, dtype=[("a", int), ("b", float)]),
+            "^X is an array of records with",
+        ),
+        (pd.DataFrame({"a": [1]}).to_records(), r"fields \['index', 'a'\]: make a frame of it"),
+    ],
+)
+def test_what_has_to_be_made_a_frame(X, words):
+    with pytest.raises(TypeError, match=words):
+        carrier(X)
 
 
 def test_arrays_in_another_order_of_bytes():
@@ -382,6 +400,58 @@ def test_codes_of_a_dictionary_are_not_copied(type_):
     assert decoded(*carrier(pa.table({"a": missing})).levels(0)) == ["y", None, "x"]
 
 
+@pytest.mark.parametrize("make", [pd.DataFrame, pa.table], ids=["pandas", "arrow"])
+@pytest.mark.parametrize("numeric", [False, True], ids=["text", "numbers"])
+def test_of_many_levels_only_those_of_the_rows_are_read(make, numeric):
+    names = list(range(1000)) if numeric else [f"{i:03}" for i in range(1000)]
+    codes = np.array([7, -1, 900, 7], dtype=np.int16)
+    if make is pd.DataFrame:
+        column = pd.Categorical.from_codes(codes, names)
+    else:
+        column = pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), pa.array(names))
+    found, values = carrier(make({"x": column})).levels(0)
+    assert values.tolist() == [names[7], names[900]]
+    assert found.tolist() == [0, -1, 1, 0]
+
+
+def test_a_small_frame_of_pandas_is_read_by_dtypes():
+    frame = pd.DataFrame({f"c{i}": [i, -i] for i in range(12)})
+    frame = frame.astype({"c1": "f4", "c5": "f4", "c6": "Int8", "c8": bool, "c9": str})
+    frame["c11"] = frame["c11"].astype("category")
+    table = carrier(frame)
+    for i, dtype in enumerate(frame.dtypes.astype(str)):
+        assert table.dtype_name(i) == dtype
+        if i not in (9, 11):
+            values, missing = table.numbers(i)
+            assert values.tolist() == frame.iloc[:, i].tolist()
+            assert missing is None
+    assert table.numbers(0)[0].base is table.numbers(2)[0].base  # read at once
+    assert table.levels(9)[1].tolist() == ["9", "-9"]
+    assert table.levels(11)[1].tolist() == [-11, 11]
+
+
+@pytest.mark.parametrize("n_rows", [4, 400])  # numbered here, or by the library
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+def test_text_of_few_rows_and_of_many(make, n_rows):
+    text = (["b", None, "", "a"] * 100)[:n_rows]
+    codes, values = carrier(make({"x": text})).levels(0)
+    assert codes.dtype.kind == "i"
+    assert values.dtype == object
+    assert sorted(values) == ["", "a", "b"]
+    assert decoded(codes, values) == text
+
+
+def test_columns_without_any_value():
+    frame = pd.DataFrame({"a": [np.nan] * 2, "b": pd.array([None] * 2, dtype="Int8")})
+    frame = frame.assign(c=[None] * 2, d=pd.NaT, e=pd.Categorical([None] * 2))
+    frame = frame.assign(f=pd.array([None] * 2, dtype="str"), g=pd.array([1, None], dtype="Int8"))
+    frame = frame.assign(h=["", None], i=[np.nan, 1.0])
+    for table in (carrier(frame), carrier(pl.from_pandas(frame)), carrier(pa.table(frame))):
+        found = [table.is_empty(i) for i in range(table.n_columns)]
+        assert found == [True] * 6 + [False] * 3
+    assert carrier(pl.DataFrame({"a": [float("nan"), None]})).is_empty(0)
+
+
 def test_columns_of_the_same_name_are_told_apart():
     table = carrier(pd.DataFrame([[1, "a"], [2, "b"]], columns=["x", "x"]))
     assert table.names == ["x", "x"]
@@ -509,3 +579,19 @@ def test_only_readers_import_the_libraries():
         readers = {"pandas_frame.py": "pandas", "polars_frame.py": "polars"}
         readers |= {"arrow_table.py": "pyarrow", "parquet_files.py": "pyarrow"}
         assert set(imports) == ({readers[path.name]} if path.name in readers else set())
+
+
+def test_columns_by_the_public_way_of_pandas(monkeypatch):
+    frame = pd.DataFrame({"a": [1.0, np.nan], "b": [True, False], "c": pd.Categorical(["x", "y"])})
+    frame["d"] = pd.to_datetime(["2020-01-01", "2021-01-01"])
+    quick = [carrier(frame).column(i) for i in range(4)]
+    monkeypatch.delattr(pd.DataFrame, "_get_column_array")  # private: a pandas may come without
+    slow = [carrier(frame).column(i) for i in range(4)]
+    assert [own.kind for own in slow] == ["number", "number", "category", "time"]
+    for one, other in zip(quick, slow, strict=True):
+        assert one.dtype_name == other.dtype_name
+        if one.kind != "category":
+            assert_array_equal(
+                getattr(one, f"{one.kind}s")()[0], getattr(other, f"{one.kind}s")()[0]
+            )
+    assert_array_equal(slow[2].levels()[0], [0, 1])

@@ -238,6 +238,46 @@ def test_times_are_counted_in_the_unit_of_the_fit():
     assert numbers(own, days)[0] == [first - 5]
 
 
+# How often a day has what times are counted in, or at most what 64 bits can say.
+OF_A_DAY = {
+    "as": 2.0**63 - 1024,
+    "fs": 2.0**63 - 1024,
+    "ps": 8.64e16,
+    "ns": 8.64e13,
+    "us": 8.64e10,
+    "ms": 8.64e7,
+}
+OF_A_DAY |= {"s": 86_400, "m": 1440, "h": 24, "D": 1}
+
+
+@pytest.mark.parametrize(
+    ("unit", "known_as", "length"),
+    [*((unit, unit, 1) for unit in OF_A_DAY), ("25s", "s", 25), ("W", "D", 7)],
+)
+def test_durations_in_every_unit_of_numpy(unit, known_as, length):
+    counts = np.array([0, 4, -2, 3])
+    own = learn(counts.astype(f"timedelta64[{unit}]"))
+    assert own.unit == f"timedelta64[{known_as}]"
+    assert numbers(own, counts.astype(f"timedelta64[{unit}]"))[0] == (counts * length).tolist()
+    assert numbers(own, np.array([0, 1]).astype("timedelta64[D]"))[0] == [0, OF_A_DAY[known_as]]
+
+
+@pytest.mark.parametrize("unit", ["Y", "M", "D"])
+def test_years_and_months_are_days(unit):
+    years = np.array(["2020", "NaT", "1969"], dtype="datetime64[Y]").astype(f"datetime64[{unit}]")
+    own = learn(years)
+    assert own.unit == "datetime64[D]"
+    assert_array_equal(numbers(own, years)[0], [18262, nan, -365])
+    assert learn(np.array(["NaT"], dtype="datetime64")).unit == "datetime64[D]"
+
+
+def test_times_that_nanoseconds_cannot_tell_apart_are_no_levels():
+    far = np.array(["9999-12-31", "2020-01-01"], dtype="datetime64[D]")
+    with pytest.raises(ValueError, match=r"^9999-12-31 is a level of a category: times as cat"):
+        learn(far, is_declared=True)
+    assert numbers(learn(far), far)[0] == [2932896, 18262]
+
+
 def test_times_far_away_stay_far_away():
     own = learn(np.array(["2020-01-01T00:00:00.000000512"], dtype="datetime64[ns]"))
     far = np.array(["9999-01-01", "0001-01-01"], dtype="datetime64[s]")
@@ -272,9 +312,26 @@ def test_kinds_that_fit():
     assert time.fits("time", "datetime64[s]")
     assert not time.fits("time", "timedelta64[s]")
     assert category.fits("category", "")
-    assert not category.fits("text", "")
+    assert not category.fits("number", "")
     assert all(declared.fits(kind, "") for kind in ("number", "text", "mixed", "category", "time"))
     assert not declared.fits("unsupported", "")
+
+
+def test_text_is_as_good_as_a_category_of_text():
+    assert learn(pd.Categorical(["b", None, "a"])).fits("text", "")
+    assert learn(pd.Categorical([None, None])).fits("text", "")
+    for levels in ([1, 2], [0.5, None], ["b", 1]):
+        assert not learn(pd.Categorical(levels)).fits("text", "")
+    assert not learn(np.array([1.0])).fits("text", "")
+
+
+def test_a_column_without_any_value_is_missing_whatever_its_dtype():
+    nothing = pd.Series([None, None], dtype="str")
+    own = learn(nothing)
+    assert own.is_plain
+    for encoding in (own, learn(np.array(["2020-01-01"], dtype="M8[D]"))):
+        for values in (nothing, pd.Categorical([None, None]), pd.Series([pd.NaT] * 2)):
+            assert_array_equal(numbers(encoding, values)[0], [nan, nan])
 
 
 def test_copies_and_words():

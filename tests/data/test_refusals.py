@@ -48,6 +48,12 @@ def test_text():
     assert f"'{'b' * 36}...)" in long
 
 
+def test_text_without_any_value_is_no_text():
+    frame = pl.DataFrame({"x": [1.5, 2.5], "city": [None, None]}, schema_overrides={"city": str})
+    check_kinds(carrier(frame), ())
+    check_kinds(carrier(frame.to_pandas()), ())
+
+
 def test_mixed_objects():
     text = message(ValueError, [["x", 1], [3, 2]])
     assert "column 0 (object, such as 'x' (str) and 3 (int)). Give each column" in text
@@ -84,7 +90,9 @@ def message_of_list():
             "text",
             "column 'a' held numbers at fit and holds text (x) now: convert",
         ),
-        ("time", "number", "column 'a' held times at fit and holds numbers (x) now: convert"),
+        ("datetime64", "number", "column 'a' held dates at fit and holds numbers (x) now: give i"),
+        ("timedelta64", "datetime64", "column 'a' held durations at fit and holds dates (x) now: "),
+        ("number", "mixed", "column 'a' held numbers at fit and holds Python objects (x) now: co"),
         ("text", "unsupported", "column 'a' held text at fit and holds values that can be no feat"),
     ],
 )

@@ -171,6 +171,32 @@ def test_several_paths(files):
     assert_array_equal(y, np.r_[data["y"].to_numpy()[120:121], data["y"].to_numpy()[:120]])
 
 
+@pytest.mark.parametrize(
+    "types",
+    [
+        (pa.string(), pa.large_string()),
+        (pa.dictionary(pa.int8(), pa.string()), pa.dictionary(pa.int32(), pa.large_string())),
+    ],
+    ids=["text", "dictionaries"],
+)
+def test_text_of_either_width_is_one_column(types, tmp_path):
+    towns = pa.array(["Bath", "York", None, "Bonn"] * 10)
+    for number, type_ in enumerate(types):
+        part = pa.table({"town": towns[number:].cast(type_), "y": range(40 - number)})
+        pq.write_table(part, tmp_path / f"{number}.parquet")
+    whole = pa.table({"town": pa.chunked_array([towns, towns[1:]])})
+    B, _ = bin_parquet(tmp_path, "y", categorical_features=["town"])
+    assert_same_bins(B, bin_features(whole, categorical_features=["town"]))
+
+
+def test_columns_within_columns_may_have_the_same_names(tmp_path):
+    inner = pa.array([{"x": 2**60 + i} for i in range(40)])
+    x = pa.array(range(40))
+    pq.write_table(pa.table({"inner": inner, "x": x, "y": x}), tmp_path / "0.parquet")
+    B, _ = bin_parquet(tmp_path, "y", columns=["x"])
+    assert_same_bins(B, bin_features(pa.table({"x": x})))
+
+
 # --- what is refused -----------------------------------------------------------------------------
 
 
@@ -186,6 +212,8 @@ def test_several_paths(files):
         (dict(target="y"), ValueError, "text is not a number: column 'text' .string, such as '"),
         (dict(target="y", columns=[]), ValueError, "0 feature"),
         (dict(target="y", max_bin=1), ValueError, "max_bin=1"),
+        (dict(target=None), TypeError, "target=None: it must be the name of a column, or a list"),
+        (dict(target="y", columns="single"), TypeError, "columns='single': it must be a list of n"),
         (dict(target="y", verbose=-1), ValueError, "verbose=-1"),
         (dict(target="y", missing="no"), ValueError, "missing='no'"),
     ],
@@ -200,6 +228,12 @@ def test_refused_paths(tmp_path):
         bin_parquet(tmp_path / "absent", "y")
     with pytest.raises(FileNotFoundError, match=r"there are no files \*\.parquet"):
         bin_parquet(tmp_path, "y")
+    table = tmp_path / "table.csv"
+    table.write_text("x,y\n1,2\n" * 9)
+    with pytest.raises(
+        ValueError, match=r"table\.csv cannot be read: Parquet magic bytes not found"
+    ):
+        bin_parquet(table, "y")
 
 
 def test_files_that_differ(tmp_path):

@@ -176,20 +176,25 @@ def fitted_with_weight(X, weight):
     return model.fit(X, np.append(Y, 0.0), sample_weight=weight)
 
 
+@pytest.mark.parametrize("listed", [["city"], np.array(["city"]), pd.Index(["city"]), {"city"}])
+def test_ways_to_list_categories(listed, model):
+    own = fitted(make_frame(text=True), categorical_features=listed)
+    assert_array_equal(own.predict(make_frame(text=True)), model.predict(make_frame()))
+
+
 # --- what changed since the fit
 
 
 CHANGES = [
-    (dict(city=CITIES), ["'city' held categories at fit and holds text"]),
     (dict(city=COUNTS), ["'city' held categories at fit and holds numbers (int64)"]),
     (dict(x=pd.Categorical(CITIES)), ["'x' held numbers at fit and holds categories (category)"]),
     (dict(x=CITIES), ["'x' held numbers at fit and holds text"]),
-    (dict(x=DAYS), ["'x' held numbers at fit and holds times (datetime64"]),
-    (dict(day=COUNTS), ["'day' held times at fit and holds numbers (int64)"]),
-    (dict(day=DAYS - DAYS[0]), ["'day' held times at fit and holds times (timedelta64"]),
+    (dict(x=DAYS), ["'x' held numbers at fit and holds dates (datetime64"]),
+    (dict(day=COUNTS), ["'day' held dates at fit and holds numbers (int64)"]),
+    (dict(day=DAYS - DAYS[0]), ["'day' held dates at fit and holds durations (timedelta64"]),
     (
         dict(city=COUNTS, day=NUMBERS),
-        ["'city' held categories", "'day' held times at fit and holds numbers"],
+        ["'city' held categories", "'day' held dates at fit and holds numbers"],
     ),
 ]
 
@@ -223,8 +228,30 @@ def test_categories_where_fit_had_an_array():
         model.predict(pd.DataFrame({"x": pd.Categorical(CITIES)}))
 
 
+def test_text_is_matched_with_a_category_of_text(frame, model):
+    """A frame read from a file once more has text where fit had categories."""
+    expected = model.predict(frame)
+    text = frame.assign(city=CITIES)
+    assert_array_equal(model.predict(text), expected)
+    assert_array_equal(model.predict(pd.DataFrame(frame[:1].to_dict("records"))), expected[:1])
+    with pytest.warns(UnknownCategoryWarning, match=r"'city': 1 row\(s\), the first is 'nowhere'"):
+        model.predict(text[:1].assign(city="nowhere"))
+
+
+def test_of_many_changes_the_first_are_listed():
+    X = pd.DataFrame(np.zeros((4, 13)), columns=[f"c{i}" for i in range(13)])
+    model = XGBRegressorLite(n_estimators=1).fit(X, [1, 2, 3, 4])
+    with pytest.raises(ValueError, match=r"^column 'c0' held numbers") as caught:
+        model.predict(X.astype(str))
+    lines = str(caught.value).splitlines()
+    assert len(lines) == 11
+    assert lines[-1] == "and 3 more columns"
+
+
 def test_a_column_without_any_value_has_no_kind(frame, model):
-    for nothing in ([None] * 3, [np.nan] * 3):
+    text = pd.array([None] * 3, dtype="str")
+    categories = pd.Categorical([None] * 3)
+    for nothing in ([None] * 3, [np.nan] * 3, [pd.NaT] * 3, text, categories):
         few = frame[:3].assign(city=nothing, day=nothing)
         assert np.isfinite(model.predict(few)).all()
 

@@ -1,5 +1,6 @@
 """Columns by name: put in order, or an error that lists what does not fit."""
 
+import pickle
 import re
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.testing import assert_array_equal
 
 from sklboost import XGBClassifierLite, XGBRegressorLite, bin_features
 from sklboost.estimators.check_features import features
-from sklboost.estimators.feature_names import column_names, order_of_fit
+from sklboost.estimators.feature_names import column_names, given_names, order_of_fit
 
 pytestmark = pytest.mark.interpreted
 
@@ -70,16 +71,56 @@ def test_names_of_columns(frame):
     names = column_names(frame(VALUES, NAMES))
     assert names.dtype == object
     assert list(names) == NAMES
-    for other in (VALUES, VALUES.tolist(), pd.DataFrame(VALUES), pd.DataFrame(), None):
+    for other in (VALUES, VALUES.tolist(), None):
         assert column_names(other) is None
-    two_levels = pd.MultiIndex.from_tuples([("a", "b"), ("a", "c"), ("d", "b"), ("d", "c")])
-    assert column_names(pd.DataFrame(VALUES, columns=two_levels)) is None
+    assert list(column_names(pd.DataFrame(VALUES))) == [0, 1, 2, 3]
+    two_levels = [("a", "b"), ("a", "c"), ("d", "b"), ("d", "c")]
+    headed = pd.DataFrame(VALUES, columns=pd.MultiIndex.from_tuples(two_levels))
+    assert list(column_names(headed)) == two_levels
+
+
+def test_what_nobody_named_has_no_names(frame):
+    assert list(given_names(frame(VALUES, NAMES))) == NAMES
+    assert list(given_names(pd.DataFrame(VALUES, columns=[3, 2, 1, 0]))) == [3, 2, 1, 0]
+    for other in (VALUES, pd.DataFrame(VALUES), pd.DataFrame(), None):
+        assert given_names(other) is None
 
 
 def test_places_of_the_columns(frame):
-    assert order_of_fit(frame(VALUES, NAMES), FITTED) == range(4)
-    assert order_of_fit(moved(frame), FITTED) == [1, 3, 0, 2]
-    assert order_of_fit(VALUES, FITTED) is None
+    assert order_of_fit(frame(VALUES, NAMES), NAMES) == range(4)
+    assert order_of_fit(moved(frame), NAMES) == [1, 3, 0, 2]
+    assert order_of_fit(VALUES, NAMES) is None
+
+
+YEARS = [2019, 2020, 2021, 2022]
+HEADINGS = pd.MultiIndex.from_product([["a", "b"], ["x", "y"]])
+
+
+@pytest.mark.parametrize("names", [YEARS, HEADINGS, [0, 1, 2, 3]], ids=["years", "two", "counted"])
+def test_names_that_are_not_strings_are_names(names):
+    X = pd.DataFrame(VALUES, columns=names)
+    model = XGBRegressorLite(n_estimators=3).fit(X, VALUES @ [1, 2, 4, 8])
+    expected = model.predict(X)
+    assert not hasattr(model, "feature_names_in_")  # scikit-learn has strings there
+    assert_array_equal(model.predict(X.iloc[:, ORDER]), expected)
+    assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X.iloc[:, ORDER]), expected)
+    assert_array_equal(model.predict(VALUES), expected)
+    assert_array_equal(model.predict(pd.DataFrame(VALUES)), expected)
+
+
+def test_names_that_are_not_strings_have_to_be_those_of_the_fit():
+    X = pd.DataFrame(VALUES, columns=YEARS)
+    model = XGBRegressorLite(n_estimators=1).fit(X, VALUES[:, 0])
+    with pytest.raises(ValueError, match=r"unseen at fit time:\n- 2023\n.*now missing:\n- 2019\n"):
+        model.predict(X.rename(columns={2019: 2023}))
+    with pytest.raises(ValueError, match=r"^X has the features \[2022, .*continue with the same"):
+        XGBRegressorLite(n_estimators=1).fit(X.iloc[:, ::-1], VALUES[:, 0], init_model=model)
+    binned = XGBRegressorLite(n_estimators=1).fit(bin_features(X), VALUES[:, 0])
+    assert bin_features(X).feature_names_in_ is None
+    assert_array_equal(binned.predict(X.iloc[:, ORDER]), model.predict(X))
+    # nothing is left of the names of an earlier fit
+    model.fit(VALUES, VALUES[:, 0])
+    assert_array_equal(model.predict(X.iloc[:, ::-1]), model.predict(VALUES[:, ::-1]))
 
 
 def test_no_values_are_copied():
@@ -114,10 +155,10 @@ def test_missing_and_unseen_columns_are_all_listed(frame):
 
 def test_columns_of_the_same_name():
     twice = pd.DataFrame(VALUES, columns=list("abbc"))
-    assert order_of_fit(twice, np.array(list("abbc"))) == range(4)
+    assert order_of_fit(twice, list("abbc")) == range(4)
     for fitted in ("babc", "abcc", "abc"):
         with pytest.raises(ValueError, match=r"^columns \['b'.*\] occur more than once"):
-            order_of_fit(twice, np.array(list(fitted)))
+            order_of_fit(twice, list(fitted))
     for given in (twice, twice.set_axis([0, 1, 1, 2], axis=1)):
         with pytest.raises(ValueError, match=r"more than one column of the name ('b'|1): give"):
             XGBRegressorLite(n_estimators=1).fit(given, VALUES[:, 0])
@@ -133,7 +174,7 @@ def test_names_on_one_side_only_warn_as_scikit_learn_does(frame, model):
         assert_array_equal(unnamed.predict(named), expected)
 
 
-def test_names_that_are_not_strings_are_left_to_scikit_learn():
+def test_strings_on_one_side_only_are_left_to_scikit_learn():
     named = XGBRegressorLite(n_estimators=1).fit(pd.DataFrame(VALUES, columns=NAMES), VALUES[:, 0])
     with pytest.warns(UserWarning, match="does not have valid feature names"):
         named.predict(pd.DataFrame(VALUES))

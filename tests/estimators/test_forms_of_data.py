@@ -59,6 +59,41 @@ def test_integers_and_booleans(dtype, binary):
     assert_array_equal(outputs(model, X), outputs(expected, X.astype(float)))
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        dict(objective="reg:gamma", n_jobs=2),
+        dict(objective="reg:quantileerror", quantile_alpha=[0.2, 0.8]),
+        dict(objective=lambda y_true, y_pred: (y_pred - y_true, np.ones_like(y_true))),
+        dict(subsample=0.5, early_stopping_rounds=2, random_state=0),
+        dict(booster="dart", rate_drop=0.5, random_state=0),
+        dict(linear_tree=True),
+        dict(ccp_alpha=0.1),
+    ],
+)
+def test_targets_of_float32(settings, regression):
+    X, y = regression
+    short = (y / 7).astype(np.float32)
+    read_only, padded = short.copy(), np.zeros((len(y), 3), dtype=np.float32)
+    read_only.setflags(write=False)
+    padded[:, 1] = short
+    expected = small(XGBRegressorLite, **settings).fit(X, short.astype(float))
+    for form in (short, read_only, padded[:, 1]):
+        model = small(XGBRegressorLite, **settings).fit(X, form)
+        assert model.model_.nodes.tobytes() == expected.model_.nodes.tobytes()
+        assert model.evals_result_ == expected.evals_result_
+        assert_array_equal(outputs(model, X), outputs(expected, X))
+
+
+def test_several_targets_of_float32(regression):
+    X, y = regression
+    y = (np.array([y, -y]).T / 7).astype(np.float32)
+    y[::5, 1] = np.nan
+    model, expected = (small(XGBRegressorLite).fit(X, own) for own in (y, y.astype(float)))
+    assert_array_equal(outputs(model, X), outputs(expected, X))
+
+
 def test_large_integers_and_timestamps_are_not_rounded_to_float32():
     # neighbours that are the same number in float32
     start = 1_700_000_000

@@ -13,7 +13,7 @@ inf, nan = np.inf, np.nan
 
 def prove(*nodes, sign=1, feature=0):
     model = assemble_model(as_trees([make_nodes(*nodes)], params()), np.zeros(1), 3)
-    return prove_monotone(model, {feature: sign}, ["a", "b", "c"]).features["abc"[feature]]
+    return prove_monotone(model, {feature: sign}, ["a", "b", "c"], []).features["abc"[feature]]
 
 
 def split(feature, threshold, left, default_left=0):
@@ -127,6 +127,27 @@ def test_exactly_what_plain_evaluation_finds(seed):
     assert n_violations > 3
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_leaves_agree_in_the_levels_of_categories(seed):
+    random = np.random.default_rng(seed)
+    # in some seeds there are levels that no split lists, in some there are none
+    levels, x = random.integers(0, 5 + 5 * (seed % 2), 200), random.normal(size=200).round(1)
+    X = np.column_stack([np.where(random.random(200) < 0.1, nan, levels), x])
+    y = np.where(levels % 2 == 0, 2.0, 0.4) * x + 3 * (levels % 3) + random.normal(size=200) / 2
+    settings = dict(max_depth=4, cat_smooth=0.0, max_cat_to_onehot=1 + 4 * (seed % 3))
+    model = XGBRegressorLite(n_estimators=5, categorical_features=[0], n_jobs=1, **settings)
+    model.fit(X, y)
+    found = {own.tree: own.step for own in model.verify_monotone({1: 1}).features["f1"].violations}
+    nodes, starts = model.model_.nodes, model.model_.tree_starts
+    cuts = np.unique(nodes.threshold[nodes.feature == 1])
+    grid = [[a, b] for a in [*range(10), nan] for b in [-inf, *cuts, inf]]
+    known = [a for a in grid if a[0] != a[0] or a[0] in model.categories_[0]]
+    for tree, leaves in enumerate(model.apply(known).T):
+        values = nodes.value[starts[tree] + leaves].reshape(-1, len(cuts) + 2)
+        falls = values - np.maximum.accumulate(values, axis=1)
+        assert found.get(tree, 0.0) == falls.min()
+
+
 # --- the report ----------------------------------------------------------------------------------
 
 
@@ -156,5 +177,5 @@ def test_trees_of_all_classes():
 
 def test_names_that_occur_twice():
     model = assemble_model(as_trees([make_nodes(leaf(1.0))], params()), np.zeros(1), 2)
-    report = prove_monotone(model, {0: 1, 1: -1}, ["a", "a"])
+    report = prove_monotone(model, {0: 1, 1: -1}, ["a", "a"], [])
     assert list(report.features) == ["a (column 0)", "a (column 1)"]

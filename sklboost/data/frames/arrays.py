@@ -1,5 +1,7 @@
 """Arrays of other dtypes than float32 and float64, masked arrays, and lists of lists."""
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from sklboost.data.frames.carrier import Carrier, Column, may_be_rounded
@@ -33,7 +35,18 @@ class ArrayTable(Carrier):
 
 
 def array_carrier(X: np.ndarray) -> Carrier | None:
-    """Read an array of two dimensions; None for what is none, and for plain float arrays."""
+    """Read an array of two dimensions; None for what is none, and for plain float arrays.
+
+    Raises
+    ------
+    TypeError
+        For arrays of records.
+    """
+    if X.dtype.names is not None:
+        raise TypeError(
+            f"X is an array of records with the fields {list(X.dtype.names)}: make a frame of it, "
+            "pandas.DataFrame(X) say"
+        )
     if X.ndim != 2 or isinstance(X, np.matrix):
         return None
     if isinstance(X, np.ma.MaskedArray):
@@ -56,7 +69,13 @@ def list_carrier(X: list | tuple) -> Carrier | None:
     ------
     ValueError
         If the rows differ in length.
+    TypeError
+        If they are dicts.
     """
+    if len(X) > 0 and isinstance(X[0], Mapping):
+        raise TypeError(
+            f"X[0] is a {type(X[0]).__name__}: make a frame of the rows, pandas.DataFrame(X) say"
+        )
     try:
         array = np.asarray(X)
     except ValueError:  # NumPy's message has neither row nor length

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.types as types
 
 from sklboost.data.frames.carrier import Carrier, Column
-from sklboost.data.frames.numpy_column import levels_in_order, relabel
+from sklboost.data.frames.numpy_column import levels_in_order, relabel, used_levels
 
 
 class ArrowTable(Carrier):
@@ -95,12 +95,15 @@ class ArrowColumn:
             return levels_in_order(self)
         encoded = self._values if self.kind == "category" else self._values.dictionary_encode()
         array = _in_one_piece(encoded)  # with one dictionary for all pieces
-        codes = _codes(array.indices)
-        if not _is_text(array.dictionary.type):
-            codes_of_levels, values = ArrowColumn(array.dictionary).levels()
+        levels = array.dictionary
+        codes, used = used_levels(_codes(array.indices), len(levels))
+        if used is not None:
+            levels = pa.array([levels[own].as_py() for own in used.tolist()], levels.type)
+        if not _is_text(levels.type):
+            codes_of_levels, values = ArrowColumn(levels).levels()
             return relabel(codes, codes_of_levels), values
-        values = np.array(array.dictionary.to_pylist(), dtype=object)
-        if array.dictionary.null_count == 0:
+        values = np.array(levels.to_pylist(), dtype=object)
+        if levels.null_count == 0:
             return codes, values
         is_level = np.array([value is not None for value in values], dtype=bool)
         codes_of_levels = np.where(is_level, np.cumsum(is_level) - 1, -1)

@@ -131,6 +131,14 @@ class Carrier(ABC):
         """Give the first value of a column that is not missing, one of each type."""
         return self.column(i).examples()
 
+    def is_empty(self, i: int) -> bool:
+        """Tell whether a column has no value at all: then it is as good as one of any kind."""
+        if self.kind(i) != "number":
+            return not self.examples(i)
+        values, missing = self.numbers(i)
+        is_there = values == values  # and not NaN
+        return not (is_there if missing is None else is_there & ~missing).any()
+
     def is_exact(self, i: int) -> bool:
         """Tell whether it is known without reading a column that float64 holds all it has."""
         return False

@@ -1,8 +1,10 @@
 """Which reader a table needs. No library is imported but the one that the table comes from."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from sklboost.data.frames.arrays import array_carrier, list_carrier
 from sklboost.data.frames.carrier import Carrier
@@ -15,7 +17,8 @@ def carrier(X: Any) -> Carrier | None:
     Parameters
     ----------
     X : frame, array, list of lists, or anything
-        A frame of pandas, polars, Arrow or another library, an array of any dtype, a list of lists.
+        A frame of pandas, polars, Arrow or another library, an array of any dtype, a list of lists;
+        or what has its reader already.
 
     Returns
     -------
@@ -28,14 +31,22 @@ def carrier(X: Any) -> Carrier | None:
     ValueError
         For lists of lists that differ in length.
     TypeError
-        For a frame that has not been computed yet.
+        For a frame that has not been computed yet; for dicts and structured arrays, of which a
+        frame has to be made.
     ImportError
         For a frame of another library, if what reads it is not installed.
     """
+    if isinstance(X, Carrier):
+        return X
     if isinstance(X, np.ndarray):
         return array_carrier(X)
     if isinstance(X, list | tuple):
         return list_carrier(X)
+    if isinstance(X, Mapping) and not issparse(X):  # one of scipy's maps places to values
+        raise TypeError(
+            f"X is a {type(X).__name__}: make a frame of it, pandas.DataFrame(X) of columns, say, "
+            "or pandas.DataFrame([X]) of one row"
+        )
     # subclasses, such as geopandas', are read as what they are made from
     bases = [(base.__module__.partition(".")[0], base.__name__) for base in type(X).__mro__]
     if ("pandas", "DataFrame") in bases:

@@ -8,6 +8,10 @@ from sklboost.data.frames.carrier import Column
 
 _KINDS = {"b": "number", "i": "number", "u": "number", "f": "number", "M": "time", "m": "time"}
 _KINDS["U"] = "text"
+# So many levels are read, needed or not, in the time it takes to find out which are.
+_FEW_LEVELS = 256
+# Of these there is no number of days, hours or seconds. Instants in them are days, as are weeks.
+_UNITS_OF_NO_LENGTH = ("Y", "M", "generic")
 
 
 class NumpyColumn:
@@ -28,6 +32,8 @@ class NumpyColumn:
         self._missing = missing
         self._dtype_name = dtype_name
         self.kind = _KINDS.get(values.dtype.kind, "unsupported")
+        if values.dtype.kind == "m" and np.datetime_data(values.dtype)[0] in _UNITS_OF_NO_LENGTH:
+            self.kind = "unsupported"
 
     @property
     def dtype_name(self) -> str:
@@ -45,9 +51,12 @@ class NumpyColumn:
         return values.astype(dtype, copy=False), self._missing
 
     def times(self) -> tuple[np.ndarray, np.ndarray | None, str]:
-        """Give times as they are stored, with their unit."""
-        values = self._values.astype(self._values.dtype.newbyteorder("="), copy=False)
-        return values.view(np.int64), is_missing(values, self._missing), str(values.dtype)
+        """Give times as they are stored, with their unit; but in days what is longer."""
+        unit, _ = np.datetime_data(self._values.dtype)  # of "25s", the seconds
+        unit = "D" if unit in ("W", *_UNITS_OF_NO_LENGTH) else unit
+        dtype = np.dtype(f"{self._values.dtype.kind}8[{unit}]")
+        values = self._values.astype(dtype, copy=False)
+        return values.view(np.int64), is_missing(values, self._missing), str(dtype)
 
     def levels(self) -> tuple[np.ndarray, np.ndarray]:
         """Number the distinct values in their order."""
@@ -95,6 +104,22 @@ def first_value(values: np.ndarray, marked: np.ndarray | None) -> list[Any]:
     """Give a list of the first value that is not missing, or of nothing."""
     missing = is_missing(values, marked)
     return (values if missing is None else values[~missing])[:1].tolist()
+
+
+def used_levels(codes: np.ndarray, n_levels: int) -> tuple[np.ndarray, np.ndarray | None]:
+    """Find out which levels are needed if there are many more of them than rows.
+
+    Returns
+    -------
+    codes : ndarray of int, shape (n_rows,)
+        Of the levels that are needed; -1: missing.
+    used : ndarray of int, or None
+        Which those are, increasing. None: all, and `codes` are as they were.
+    """
+    if n_levels <= len(codes) + _FEW_LEVELS:
+        return codes, None
+    used = np.unique(codes[codes >= 0])
+    return np.where(codes < 0, -1, np.searchsorted(used, codes)), used
 
 
 def relabel(codes: np.ndarray, codes_of_levels: np.ndarray) -> np.ndarray:

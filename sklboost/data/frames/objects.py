@@ -113,6 +113,13 @@ def column_of(values: np.ndarray, marked: np.ndarray | None = None, dtype_name: 
     return NumpyColumn(values, marked, dtype_name)
 
 
+def number_text(values: Collection[Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Number a few strings as they are met, -1 for all else: what `levels` gives of text."""
+    numbers: dict[str, int] = {}
+    codes = [numbers.setdefault(v, len(numbers)) if isinstance(v, str) else -1 for v in values]
+    return np.array(codes, dtype=np.int64), as_objects(numbers)
+
+
 def as_integers(values: list[Any]) -> np.ndarray:
     """Give Python integers, at least one, as int64, or uint64 if that is what holds them.
 

@@ -33,24 +33,26 @@ class ParquetFiles(Carrier):
     Raises
     ------
     ValueError
-        If a file has not all of these columns, or of another type than the first one has.
+        If a file is none of Parquet, if it has not all of these columns, or of another type than
+        the first one has.
     """
 
     def __init__(self, paths: list[Path], names: list[str]) -> None:
         self._paths = paths
-        self._metadata = [pq.read_metadata(path) for path in paths]
+        self._metadata = [_read_metadata(path) for path in paths]
         super().__init__(names, sum(own.num_rows for own in self._metadata), len(names))
         schemas = [own.schema.to_arrow_schema() for own in self._metadata]
         for path, schema in zip(paths, schemas, strict=True):
-            _check_schema(path, schema, names, schemas[0])
-        self._schema = pa.schema([schemas[0].field(name) for name in names])
+            _check_columns(path, schema, names)
+        self._schema = pa.schema([(name, _common_type(name, paths, schemas)) for name in names])
 
     def read_column(self, i: int) -> Column:
         """Read one column of all files."""
         name = self._schema.names[i]
+        type_ = self._schema.types[i]
         parts = [pq.ParquetFile(path).read(columns=[name]).column(name) for path in self._paths]
-        chunks = [chunk for part in parts for chunk in part.chunks]
-        return ArrowColumn(pa.chunked_array(chunks, self._schema.types[i]))
+        chunks = [chunk for part in parts for chunk in part.cast(type_).chunks]
+        return ArrowColumn(pa.chunked_array(chunks, type_))
 
     def column(self, i: int) -> Column:
         """Read one column anew each time: only what is looked at is in memory."""
@@ -98,7 +100,8 @@ class ParquetFiles(Carrier):
     def _are_small(self, i: int) -> bool:
         """Tell whether the files themselves say that no integer is too large for float64."""
         for metadata in self._metadata:
-            place = metadata.schema.names.index(self._schema.names[i])
+            paths = [metadata.schema.column(k).path for k in range(metadata.num_columns)]
+            place = paths.index(self._schema.names[i])  # columns within columns have names, too
             for group in range(metadata.num_row_groups):
                 known = metadata.row_group(group).column(place).statistics
                 if known is None or not known.has_min_max:
@@ -129,26 +132,48 @@ def list_files(path: Paths) -> list[Path]:
 
 def column_names(path: Path) -> list[str]:
     """Give the names of a file's columns, but for those in which pandas kept a frame's index."""
-    schema = pq.read_schema(path)
+    schema = _read_metadata(path).schema.to_arrow_schema()
     of_pandas = schema.pandas_metadata or {}
     index = [own for own in of_pandas.get("index_columns", ()) if isinstance(own, str)]
     return [name for name in schema.names if name not in index]
 
 
-def _check_schema(path: Path, schema: pa.Schema, names: list[str], first: pa.Schema) -> None:
+def _read_metadata(path: Path) -> pq.FileMetaData:
+    try:
+        return pq.read_metadata(path)
+    except pa.ArrowInvalid as error:
+        raise ValueError(f"{path} cannot be read: {error}") from error
+
+
+def _check_columns(path: Path, schema: pa.Schema, names: list[str]) -> None:
     absent = [name for name in names if schema.get_field_index(name) < 0]
     if absent:
         raise ValueError(
             f"{path} has no column (or several) of the name {', '.join(map(repr, absent))}: its "
             f"columns are {schema.names}"
         )
-    for name in names:
-        own, of_first = schema.field(name).type, first.field(name).type
-        if own != of_first:
+
+
+def _common_type(name: str, paths: list[Path], schemas: list[pa.Schema]) -> pa.DataType:
+    """Give the type of a column in all files; of text, one that holds what all of them have."""
+    found = [schema.field(name).type for schema in schemas]
+    if all(own == found[0] for own in found):
+        return found[0]
+    wide = [_wide(own) for own in found]
+    for path, own, type_ in zip(paths, found, wide, strict=True):
+        if type_ != wide[0]:
             raise ValueError(
-                f"column {name!r} is {own} in {path}, and {of_first} in the first file: write it "
+                f"column {name!r} is {own} in {path}, and {found[0]} in the first file: write it "
                 "with one type in all files"
             )
+    return wide[0]
+
+
+def _wide(type_: pa.DataType) -> pa.DataType:
+    """Give the type that holds long text, and numbers a dictionary by 64 bits."""
+    if pa.types.is_dictionary(type_):
+        return pa.dictionary(pa.int64(), _wide(type_.value_type))
+    return pa.large_string() if pa.types.is_string(type_) else type_
 
 
 def read_labels(files: ParquetFiles, i: int) -> np.ndarray:

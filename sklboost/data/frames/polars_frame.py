@@ -8,12 +8,15 @@ import polars as pl
 
 from sklboost.data.frames.carrier import SMALL, Carrier, Column
 from sklboost.data.frames.numpy_column import levels_in_order
-from sklboost.data.frames.objects import ObjectColumn, as_objects
+from sklboost.data.frames.objects import ObjectColumn, as_objects, number_text
 
 _INTEGERS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64)
 # So many strings are numbered by Python in less time than it takes to ask polars for it.
 _FEW_ROWS = 256
-_TIMES = (pl.Date, pl.Datetime, pl.Duration, pl.Time)
+# Of types that are not numeric to polars.
+_KINDS: dict[Any, str] = {pl.Boolean: "number", pl.Null: "number", pl.String: "text"}
+_KINDS |= {pl.Categorical: "category", pl.Enum: "category"}
+_KINDS |= dict.fromkeys((pl.Date, pl.Datetime, pl.Duration, pl.Time), "time")
 
 
 class PolarsFrame(Carrier):
@@ -63,13 +66,7 @@ class PolarsColumn:
     def kind(self) -> str:
         """Tell the kind from the dtype."""
         dtype = self._series.dtype
-        if dtype.is_numeric() or dtype in (pl.Boolean, pl.Null):
-            return "number"
-        if dtype in _TIMES:
-            return "time"
-        if dtype in (pl.Categorical, pl.Enum):
-            return "category"
-        return "text" if dtype == pl.String else "unsupported"
+        return "number" if dtype.is_numeric() else _KINDS.get(dtype.base_type(), "unsupported")
 
     def numbers(self) -> tuple[np.ndarray, np.ndarray | None]:
         """Give the values: those of polars if nothing is missing and they are in one piece."""
@@ -98,7 +95,7 @@ class PolarsColumn:
         if self.kind in ("number", "time"):
             return levels_in_order(self)
         if len(self._series) <= _FEW_ROWS:
-            return ObjectColumn(as_objects(self._series.to_list())).levels()
+            return number_text(self._series.to_list())
         series = self._series.cast(pl.Categorical) if self.kind == "text" else self._series
         found = series.drop_nulls().unique()
         # what stands for a string may depend on all that polars has read before

@@ -38,11 +38,9 @@ def check_kinds(carrier: Carrier, categorical: Collection[int]) -> None:
     """
     kinds = [carrier.kind(i) for i in range(carrier.n_columns)]
     for kind, message in (("unsupported", _unsupported), ("text", _text), ("mixed", _mixed)):
-        refused = [
-            i
-            for i, of_column in enumerate(kinds)
-            if of_column == kind and (kind == "unsupported" or i not in categorical)
-        ]
+        refused = [i for i, of_column in enumerate(kinds) if of_column == kind]
+        if kind != "unsupported":
+            refused = [i for i in refused if i not in categorical and not carrier.is_empty(i)]
         if refused:
             raise message(carrier, refused)
 
@@ -91,14 +89,15 @@ def kind_changed(label: str, was: str, now: str, dtype_name: str) -> str:
     label : str
         Of the column, see :meth:`Carrier.label`.
     was, now : str
-        Kinds, at fit and of what is given now.
+        Kinds, at fit and of what is given now; of times, "datetime64" or "timedelta64".
     dtype_name : str
         Of what is given now.
     """
     remedies = {
         "category": "give it a category dtype, or values such as it had at fit",
         "number": "convert it to numbers",
-        "time": "convert it to times of the same kind",
+        "datetime64": "give it a dtype of dates, as pandas.to_datetime does",
+        "timedelta64": "give it a dtype of durations, as pandas.to_timedelta does",
     }
     return f"{label} held {_PLURALS[was]} at fit and holds {_PLURALS[now]} ({dtype_name}) now: " + (
         remedies.get(was, "pass values such as it had at fit")
@@ -107,10 +106,11 @@ def kind_changed(label: str, was: str, now: str, dtype_name: str) -> str:
 
 _PLURALS = {
     "number": "numbers",
-    "time": "times",
+    "datetime64": "dates",
+    "timedelta64": "durations",
     "category": "categories",
     "text": "text",
-    "mixed": "objects of several types",
+    "mixed": "Python objects",
     "unsupported": "values that can be no feature",
 }
 

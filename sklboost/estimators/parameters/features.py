@@ -43,7 +43,11 @@ def _are_groups(value: Any) -> bool:
 
 
 def _are_features(value: Any) -> bool:
-    return isinstance(value, Sequence | set | frozenset | np.ndarray) and all(
+    # a pandas index, too, such as X.select_dtypes("object").columns
+    is_listed = isinstance(value, Sequence | set | frozenset) or (
+        hasattr(value, "__array__") and np.ndim(value) == 1
+    )
+    return is_listed and all(
         isinstance(own, str | bool | np.bool_) or is_integer(own) for own in value
     )
 

@@ -1,9 +1,17 @@
-"""Helpful errors for misspelt parameters."""
+"""Helpful errors for misspelt parameters, and for those that other libraries have."""
 
 import difflib
+import functools
 import inspect
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Self
+
+# What users of XGBoost write beside enable_categorical=True, and no name here is near to.
+_ELSEWHERE = {
+    "tree_method": "leave it out, trees are always grown from histograms.",
+    "device": "leave it out, there is only the CPU.",
+    "feature_types": "did you mean 'categorical_features'?",
+}
 
 
 class UnknownParameterError(TypeError, ValueError):
@@ -53,7 +61,35 @@ class ChecksNames:
         for name in names:
             if name not in known:
                 nearest = difflib.get_close_matches(name, known, n=1, cutoff=0.0)[0]
+                remedy = _ELSEWHERE.get(name, f"did you mean {nearest!r}?")
                 raise UnknownParameterError(
-                    f"{cls.__name__} has no parameter {name!r}; did you mean {nearest!r}? "
-                    f"Its parameters are {', '.join(known)}"
+                    f"{cls.__name__} has no parameter {name!r}; {remedy} Its parameters are "
+                    f"{', '.join(known)}"
                 )
+
+
+def checks_arguments(method: Callable) -> Callable:
+    """Give a method a helpful TypeError for an argument that it does not have."""
+    known = list(inspect.signature(method).parameters)[1:]
+
+    @functools.wraps(method)
+    def checked(self: Any, *arguments: Any, **named: Any) -> Any:
+        for name in named:
+            if name not in known:
+                where = f"{type(self).__name__}.{method.__name__}()"
+                remedy = _remedy(name, known, type(self))
+                raise TypeError(f"{where} got an unexpected keyword argument {name!r}{remedy}")
+        return method(self, *arguments, **named)
+
+    return checked
+
+
+def _remedy(name: str, known: list[str], cls: Any) -> str:
+    """Name what is nearest among the arguments of a method and the parameters of its class."""
+    parameters = list(inspect.signature(cls.__init__).parameters)[1:]
+    near = difflib.get_close_matches(name, known + parameters, n=1)
+    if not near:
+        return ""
+    if near[0] in known:
+        return f"; did you mean {near[0]!r}?"
+    return f": {near[0]!r} is a parameter of the estimator, {cls.__name__}({near[0]}=...)"

@@ -1,0 +1,53 @@
+"""Warnings name the line of the user's, whichever tool calls the estimator for them."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.model_selection import cross_val_predict
+from sklearn.pipeline import make_pipeline
+
+from sklboost import UnknownCategoryWarning, XGBClassifierLite, XGBRegressorLite
+from sklboost.estimators.callers import stack_level
+
+Y = np.arange(20) % 2
+FRAME = pd.DataFrame({"x": Y * 1.0, "city": pd.Categorical(np.where(Y > 0, "a", "b"))})
+OTHER = FRAME.assign(city="c")
+
+
+def test_outside_of_these_packages_it_is_the_line_itself():
+    assert stack_level() == 1
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda: XGBRegressorLite(n_estimators=1).fit(FRAME, Y).predict(OTHER),
+        lambda: XGBRegressorLite(n_estimators=1).fit(FRAME, Y).score(OTHER, Y),
+        lambda: XGBClassifierLite(n_estimators=1).fit(FRAME, Y).predict(OTHER),
+        lambda: XGBClassifierLite(n_estimators=1).fit(FRAME, Y).predict_proba(OTHER),
+        lambda: XGBRegressorLite(n_estimators=1).fit(FRAME, Y, X_val=OTHER, y_val=Y),
+        lambda: make_pipeline(XGBRegressorLite(n_estimators=1)).fit(FRAME, Y).predict(OTHER),
+    ],
+)
+def test_unknown_categories(use):
+    with pytest.warns(UnknownCategoryWarning) as caught:
+        use()
+    assert [own.filename for own in caught] == [__file__]
+
+
+def test_through_a_search_and_joblib():
+    each_its_own = FRAME.assign(city=pd.Categorical(np.arange(20).astype(str)))
+    with pytest.warns(UnknownCategoryWarning) as caught:
+        cross_val_predict(XGBRegressorLite(n_estimators=1), each_its_own, Y, cv=2)
+    assert {own.filename for own in caught} == {__file__}
+
+
+def test_a_margin_that_is_left_out_and_a_warm_start_without_work():
+    model = XGBRegressorLite(n_estimators=1, warm_start=True).fit(FRAME, Y, base_margin=Y)
+    for use in (lambda: model.predict(FRAME), lambda: model.fit(FRAME, Y, base_margin=Y)):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            use()
+        assert [own.filename for own in caught] == [__file__]

@@ -1,0 +1,83 @@
+"""Targets that are missing or no numbers: found before scikit-learn has a look."""
+
+from datetime import date, timedelta
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from sklboost import XGBClassifierLite, XGBRegressorLite
+from sklboost.estimators.targets import check_targets
+
+X = np.arange(6.0)[:, np.newaxis]
+TEXT = ["a", "b", None, "a", "b", None]
+COUNTS = [1, 0, None, 1, 0, None]
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        TEXT,
+        np.array(TEXT, dtype=object),
+        pd.Series(TEXT),
+        pd.Series(TEXT, dtype="category"),
+        pd.DataFrame({"y": TEXT}),
+        pl.Series(TEXT),
+        pa.array(TEXT),
+        COUNTS,
+        pd.Series(COUNTS, dtype=object),
+    ],
+    ids=lambda y: type(y).__name__,
+)
+def test_labels_that_are_missing(y):
+    words = r"^y has no value in 2 row\(s\), the first is row 2, (None|nan|<NA>): leave out rows wi"
+    with pytest.raises(ValueError, match=words):
+        XGBClassifierLite(n_estimators=1).fit(X, y)
+    with pytest.raises(ValueError, match=words.replace("^y", "^y of X_val")):
+        XGBClassifierLite(n_estimators=1).fit(X, [0, 1] * 3, X_val=X, y_val=y)
+
+
+@pytest.mark.parametrize("y", [COUNTS, np.array(COUNTS, dtype=object)])
+def test_numbers_that_are_missing(y):
+    with pytest.raises(ValueError, match=r"^y has no value in 2 row\(s\), the first is row 2, "):
+        XGBRegressorLite(n_estimators=1).fit(X, y)
+
+
+DAYS = np.datetime64("2020-01-01") + np.arange(6)
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        DAYS,
+        DAYS - DAYS[0],
+        [date(2020, 1, 1 + i) for i in range(6)],
+        [timedelta(days=i) for i in range(6)],
+        pd.Series(DAYS),
+        pd.Series(DAYS).dt.tz_localize("UTC"),
+        pl.Series(DAYS),
+    ],
+    ids=lambda y: type(y).__name__,
+)
+def test_times_are_no_numbers(y):
+    with pytest.raises(ValueError, match=r"^y holds times, such as .*: targets are numbers; subtr"):
+        XGBRegressorLite(n_estimators=1).fit(X, y)
+    XGBClassifierLite(n_estimators=1).fit(X, np.repeat(DAYS[:2], 3))  # but may be labels
+
+
+@pytest.mark.parametrize("make", [list, np.array, pd.Series, pl.Series, pa.array])
+def test_text_is_for_classifiers(make):
+    y = make(["low", "high"] * 3)
+    with pytest.raises(
+        ValueError, match=r"^y holds text, such as 'low': targets of a regressor ar"
+    ):
+        XGBRegressorLite(n_estimators=1).fit(X, y)
+    assert set(XGBClassifierLite(n_estimators=1).fit(X, y).classes_) == {"low", "high"}
+
+
+def test_what_is_left_to_scikit_learn():
+    ragged = [[1.0], [2.0, 3.0]]
+    for y in (5.0, [1.0, np.nan], np.zeros((3, 2)), ragged, ["1", "2"], [], None):
+        check_targets(y, "y", numeric=True)
