@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklboost.data.features import Features, raw_blocks
 from sklboost.data.raw import array_of
 from sklboost.estimators.check_features import features
-from sklboost.estimators.feature_names import order_of_fit
+from sklboost.estimators.feature_names import fitted_names, order_of_fit
 from sklboost.inspection.shap.contributions import add_contributions, add_interactions
 from sklboost.inspection.shap.edges import lay_out_edges, mean_scores
 from sklboost.model import Model
@@ -260,7 +260,5 @@ def _displayed(estimator: Any, X: Any) -> np.ndarray | None:
     """Give the values of a frame, in the order of the fit; None for what is no frame of its own."""
     if not hasattr(X, "to_numpy"):
         return None
-    names = getattr(estimator, "feature_names_in_", None)
-    order = None if names is None else order_of_fit(X, names)
-    values = X.to_numpy()
+    order, values = order_of_fit(X, fitted_names(estimator)), X.to_numpy()
     return values if order is None else values[:, list(order)]
