@@ -143,6 +143,7 @@ def fit_estimator(
             clock.lap("refit")
     _set_model(estimator, trained.task, trained.start, trained.trees)
     estimator.evals_result_ = training.finished_log()
+    estimator._first_round = training.first_round
     estimator.stop_reason_ = stop_reason
     if best is not None:
         estimator.best_iteration_ = best
