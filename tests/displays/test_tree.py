@@ -182,7 +182,10 @@ def test_categories_and_times():
     display = TreeDisplay.from_estimator(model)
     split = lines(display, 0)[1]
     assert split in ("city in {Ulaanbaatar}", "city in {Llanfa…yngyll, Oslo, +3}")
-    assert lines(display, 1)[1] == lines(display, 2)[1] == "when < 2020-06-01"
+    for node in (1, 2):
+        name, date = lines(display, node)[1].split(" < ")
+        assert name == "when"
+        assert "2020-05-25" < date <= "2020-06-01"  # halfway between two rows of the node
 
 
 def test_names_with_dollars_are_no_formulas():
