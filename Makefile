@@ -37,13 +37,15 @@ format: $(VENV)/.has-lint  ## put the code into the form that lint asks for
 bench: $(VENV)/.has-bench  ## the short benchmarks; benchmarks/README.md tells of the others
 	$(RUN) -m benchmarks.run $(ARGS)
 
-docs: $(VENV)/.has-docs  ## run the examples of the docstrings and every script of docs/examples
+docs: $(VENV)/.has-docs  ## the site: docs/_build/html/index.html; runs every example on the way
 	$(RUN) -m pytest --doctest-modules sklboost
-	for script in docs/examples/*.py; do $(RUN) $$script || exit 1; done
+	$(RUN) docs/examples/quickstart.py
+	$(RUN) -m sphinx --builder html --fail-on-warning --keep-going --conf-dir docs . docs/_build/html
 
 clean:  ## remove what the other targets made
 	rm -rf $(VENV) build dist .coverage .hypothesis .import_linter_cache
 	rm -rf .mypy_cache .pytest_cache .ruff_cache
+	rm -rf docs/_build docs/reference/api docs/tutorials docs/sg_execution_times.rst
 	find sklboost tests benchmarks docs -type d -name __pycache__ -exec rm -rf {} +
 
 # $(VENV)/.has-test says that the extra "test" of pyproject.toml is installed, as it stands there now.

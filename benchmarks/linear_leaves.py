@@ -62,8 +62,9 @@ def main(arguments=None):
         print(lines[-1], flush=True)
     head = ["data set", "constant", "linear", *(f"{name} / constant" for name in NAMES[1:])]
     rows = [head, ["---"] + ["--:"] * (len(head) - 1)]
-    table = "\n".join([*(f"| {' | '.join(row)} |" for row in rows), *lines]) + "\n"
-    (options.out / "linear_leaves.md").write_text(table, encoding="utf-8")
+    table = [*(f"| {' | '.join(row)} |" for row in rows), *lines]
+    page = "\n".join(["# Linear leaves", "", *table, ""])
+    (options.out / "linear_leaves.md").write_text(page, encoding="utf-8")
 
 
 NAMES = ("constant", "linear", "LightGBM", "LightGBM linear", "LightGBM linear, lambda 0")

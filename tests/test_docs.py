@@ -1,22 +1,152 @@
-"""The examples of the documentation give what the pages say."""
+"""The pages of the documentation: their examples run, their links lead somewhere, none is lost."""
 
 import doctest
+import re
+import subprocess
+from importlib.util import find_spec
+from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
 from tests.conftest import ROOT
 
-PAGES = [
-    page for page in sorted((ROOT / "docs").rglob("*.md")) if ">>> " in page.read_text("utf-8")
+TRACKED = subprocess.run(
+    ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"],
+    cwd=ROOT,
+    capture_output=True,
+    text=True,
+    check=True,
+)
+PAGES = [ROOT / line for line in TRACKED.stdout.splitlines() if (ROOT / line).exists()]
+BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+# what the steps of this page make is tested in tests/losses/test_add_a_loss.py
+PARTS_OF_FILES = {"add_a_loss.md"}
+INDEX_PAGES = sorted((ROOT / "docs").glob("*/README.md"))
+
+
+def name_of(page):
+    return page.relative_to(ROOT).as_posix()
+
+
+def text_of(page):
+    return page.read_text(encoding="utf-8")
+
+
+def without_code(text):
+    """Leave out blocks and pieces of code, in which brackets are no links."""
+    return re.sub(r"`[^`\n]*`", "", re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S))
+
+
+# --- examples ------------------------------------------------------------------------------------
+
+WITH_CODE = [
+    page for page in PAGES if BLOCK.search(text_of(page)) and page.name not in PARTS_OF_FILES
 ]
 
 
+def run_block(block, variables, page):
+    """Run a block with what those before it have left; give how many examples failed."""
+    if ">>> " not in block:
+        exec(compile(block, name_of(page), "exec"), variables)
+        return 0
+    test = doctest.DocTestParser().get_doctest(block, {}, name_of(page), str(page), 0)
+    test.globs = variables
+    return doctest.DocTestRunner().run(test, clear_globs=False).failed
+
+
+def can_run(block):
+    """scikit-learn's callbacks are documented for versions that have them."""
+    return "sklearn.callback" not in block or find_spec("sklearn.callback")
+
+
 def test_there_are_pages_with_examples():
-    assert len(PAGES) >= 2
+    assert len(WITH_CODE) >= 15
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_examples(page):
-    result = doctest.testfile(str(page), module_relative=False, encoding="utf-8")
-    assert result.attempted > 0
-    assert result.failed == 0
+@pytest.mark.parametrize("page", WITH_CODE, ids=name_of)
+def test_every_python_block_runs_and_prints_what_it_shows(page, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    blocks = BLOCK.findall(text_of(page))
+    variables = {"__name__": "__main__"}
+    assert sum(run_block(block, variables, page) for block in blocks if can_run(block)) == 0
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_no_example_is_outside_of_a_block(page):
+    assert ">>> " not in BLOCK.sub("", text_of(page))
+
+
+# --- links ---------------------------------------------------------------------------------------
+
+
+def anchors_of(page):
+    """Give what the headings of a page can be linked by, as browsers of repositories make it."""
+    text = re.sub(r"^```.*?^```$", "", text_of(page), flags=re.M | re.S)
+    headings = re.findall(r"^#+ +(.*)$", text, flags=re.M)
+    plain = [re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading) for heading in headings]
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in plain}
+
+
+def leads_nowhere(link, page):
+    """Tell whether a link of a page within the repository has no file, or no such heading."""
+    if re.match(r"https?:|mailto:", link):
+        return False
+    path, _, anchor = unquote(link).partition("#")
+    target = (page.parent / path).resolve() if path else page
+    if not target.exists():
+        return True
+    return bool(anchor) and target.suffix == ".md" and anchor not in anchors_of(target)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_lead_somewhere(page):
+    links = LINK.findall(without_code(text_of(page)))
+    assert [link for link in links if leads_nowhere(link, page)] == []
+
+
+def test_a_wrong_link_is_seen():
+    page = ROOT / "docs" / "README.md"
+    assert leads_nowhere("no_such_page.md", page)
+    assert leads_nowhere("../README.md#no-such-heading", page)
+    assert not leads_nowhere("../README.md#when-not-to-use-it", page)
+
+
+# --- the site ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("index", INDEX_PAGES, ids=name_of)
+def test_an_index_page_lists_all_pages_beside_it(index):
+    """The site's navigation is made from these tables."""
+    listed = re.findall(r"^\| \[[^]]+\]\(([^)/#]+\.md)\)", text_of(index), flags=re.M)
+    assert sorted(listed) == sorted(
+        {path.name for path in index.parent.glob("*.md")} - {index.name}
+    )
+    assert len(listed) == len(set(listed))
+
+
+def test_the_front_page_lists_the_index_pages_and_no_others():
+    """Its table is what the site has at the top of each page; others are listed in their folder."""
+    front = text_of(ROOT / "docs" / "README.md")
+    listed = re.findall(r"^\| \[[^]]+\]\(([^)]+)\)", front, flags=re.M)
+    own = [link for link in listed if not link.startswith("../")]
+    assert sorted(own) == sorted(
+        ["examples/README.txt", *(f"{index.parent.name}/README.md" for index in INDEX_PAGES)]
+    )
+    assert len(INDEX_PAGES) >= 4
+
+
+def test_the_reference_lists_all_that_is_public():
+    import sklboost
+
+    page = text_of(ROOT / "docs" / "reference" / "api.md")
+    listed = re.findall(r"^   ([\w.]+)$", page, flags=re.M)
+    assert {name for name in listed if "." not in name} == set(sklboost.__all__)
+
+
+@pytest.mark.parametrize(
+    "script", sorted(Path(ROOT / "docs" / "examples").glob("*.py")), ids=name_of
+)
+def test_a_script_says_what_it_is(script):
+    assert re.match(r'"""\n?\w.*', text_of(script))

@@ -17,6 +17,7 @@ from sklboost.estimators.callers import stack_level
 from sklboost.estimators.check_features import features
 from sklboost.estimators.continuing import Continued
 from sklboost.estimators.evaluation_sets import FitArguments
+from sklboost.estimators.explaining import ExplainingMixin
 from sklboost.estimators.feature_rules import read_signs
 from sklboost.estimators.feature_tables import Encodings, feature_names, levels_by_code
 from sklboost.estimators.fitting import fit_estimator
@@ -25,6 +26,7 @@ from sklboost.estimators.parameters.groups import Parameters
 from sklboost.estimators.parameters.names import ChecksNames, checks_arguments
 from sklboost.estimators.pruning_path import path_of_first_tree
 from sklboost.estimators.raw_scores import add_rounds, leaves, starting_scores
+from sklboost.estimators.shap_values import ShapValuesMixin
 from sklboost.estimators.sklearn_callbacks import fit_tasks
 from sklboost.estimators.validation import (
     base_margins,
@@ -39,6 +41,8 @@ from sklboost.model import Model
 
 # ChecksNames behind Parameters: the signature is that of the first class with __init__ or __new__
 class BaseBooster(
+    ExplainingMixin,
+    ShapValuesMixin,
     ImportancesMixin,
     CallbackSupportMixin,
     Parameters,

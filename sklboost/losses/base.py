@@ -38,7 +38,7 @@ class Loss:
     parameters : ndarray of float64, shape (n_outputs,)
         A number for each output, such as the level of a quantile.
     block : Kernel or None
-        Fills gradients and hessians of a range of rows, see :mod:`sklboost.losses.gradients`; made
+        Fills gradients and hessians of a range of rows, see ``sklboost/losses/gradients.py``; made
         from `row_derivatives`. None: :meth:`gradients` is asked once a round.
     link : str
         What raw scores are: ``"identity"``, predictions; ``"log"``, their logarithms; ``"logit"``,

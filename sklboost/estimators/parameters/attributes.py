@@ -8,7 +8,7 @@ An estimator's docstring lists its attributes. Of these it has the name only, an
 ATTRIBUTES = {
     "n_features_in_": ("int", "Number of features at fit."),
     "feature_names_in_": (
-        "ndarray of str, shape (n_features_in_,)",
+        "ndarray of str, shape (n_features,)",
         "Names of the features, where `X` had names that are all strings.",
     ),
     "categories_": (

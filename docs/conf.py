@@ -1,0 +1,95 @@
+"""How Sphinx makes the site: `make docs`, then open docs/_build/html/index.html.
+
+The source folder is the root of the repository, so that links between Markdown pages are the same
+in the site and where the repository is browsed.
+"""
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "docs" / "extensions")]
+
+import sklboost  # noqa: E402  # the one that the path now leads to
+
+project = "sklboost"
+author = "the sklboost developers"
+version = release = sklboost.__version__
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx_copybutton",
+    "sphinx_gallery.gen_gallery",
+    "navigation",
+    "own_members",
+    "source_pages",
+]
+
+# --- pages ---------------------------------------------------------------------------------------
+
+root_doc = "docs/README"
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+include_patterns = [
+    "docs/**.md",
+    "docs/reference/api/*.rst",
+    "docs/tutorials/*.rst",
+    "benchmarks/**.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "README.md",
+]
+exclude_patterns = [".*", "**/.*", "**/_build", "**/__pycache__", "build", "dist"]
+myst_heading_anchors = 4
+myst_enable_extensions = ["tasklist"]
+suppress_warnings = ["config.cache"]  # a gallery has functions among its settings
+nitpicky = True
+nitpick_ignore = [("py:class", "sklboost.model.Model")]  # a group of arrays, not for users
+
+# --- docstrings ----------------------------------------------------------------------------------
+
+templates_path = [str(ROOT / "docs" / "theme" / "templates")]
+autosummary_generate = True
+autodoc_typehints = "none"  # numpydoc's sections say it in words
+autodoc_member_order = "groupwise"
+numpydoc_show_class_members = False  # the template lists them
+
+# --- tutorials -----------------------------------------------------------------------------------
+
+sphinx_gallery_conf = {
+    "examples_dirs": ["docs/examples"],
+    "gallery_dirs": ["docs/tutorials"],
+    "filename_pattern": "",  # every script is run
+    "ignore_pattern": "quickstart",  # a program for the command line, which `make docs` runs apart
+    "within_subsection_order": "FileNameSortKey",
+    "download_all_examples": False,
+    "show_signature": False,
+    "remove_config_comments": True,
+    "abort_on_example_error": True,
+}
+
+# --- what it looks like --------------------------------------------------------------------------
+
+html_theme = "pydata_sphinx_theme"
+html_title = "sklboost"
+html_static_path = ["theme/static"]
+html_css_files = ["site.css"]
+html_additional_pages = {"index": "redirect.html"}
+html_sidebars = {page: [] for page in ("README", "CONTRIBUTING", "CHANGELOG")}  # none below them
+html_show_sourcelink = False
+html_copy_source = False
+html_theme_options = {
+    "navbar_align": "left",
+    "navbar_persistent": ["search-button"],
+    "show_toc_level": 2,
+    "header_links_before_dropdown": 9,
+    "navigation_with_keys": False,
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
+    "footer_start": ["copyright"],
+    "footer_end": ["sphinx-version"],
+    "secondary_sidebar_items": ["page-toc"],
+}
+copyright = "the sklboost developers, BSD-3-Clause licence"

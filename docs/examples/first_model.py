@@ -1,0 +1,113 @@
+"""
+Your first model in five minutes
+================================
+
+A classifier from data to predictions: fit it, judge it, look at how it learnt, read one of its
+trees. All you need is ``pip install "sklboost[demo,plot]"``, which adds pandas and matplotlib.
+
+The very first fit on a machine compiles the engine, which takes about half a minute; from then on
+it is loaded from disk.
+"""
+
+# %%
+# Data
+# ----
+#
+# 569 tumours, thirty measurements of each, and whether it was benign (1) or malignant (0). A
+# quarter of the rows is kept back, to judge the model on rows it has not seen.
+
+from sklearn.datasets import load_breast_cancer
+from sklearn.model_selection import train_test_split
+
+X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
+X_train.iloc[:3, :5]
+
+# %%
+# Fit and predict
+# ---------------
+#
+# An estimator has the methods of every scikit-learn estimator, and its parameters have the names
+# they have in XGBoost. There is no need to scale the features, to code text columns marked as
+# categories, or to fill in missing values.
+
+from sklboost import XGBClassifierLite
+
+model = XGBClassifierLite(n_estimators=50, learning_rate=0.1, max_depth=3)
+model.fit(X_train, y_train)
+print("classes      ", model.predict(X_test)[:5])
+print("probabilities", model.predict_proba(X_test)[:5, 1].round(3))
+print("truth        ", y_test.to_numpy()[:5])
+
+# %%
+# How good is it?
+# ---------------
+#
+# ``score`` is the share of rows that are right. The log loss looks at the probabilities: it asks
+# for confidence where the model is right, and for doubt where it is wrong.
+
+from sklearn.metrics import log_loss
+
+print(f"accuracy {model.score(X_test, y_test):.3f}")
+print(f"log loss {log_loss(y_test, model.predict_proba(X_test)):.3f}")
+
+# %%
+# How did it learn?
+# -----------------
+#
+# Boosting adds one small tree after the other, each correcting what the ones before left over. On
+# rows that are trained on, the loss keeps falling; on others it falls, and then stops falling.
+# ``staged_predict_proba`` gives the probabilities after each tree.
+
+import matplotlib.pyplot as plt
+
+figure, axis = plt.subplots(figsize=(7, 3.5), layout="constrained")
+for name, X_part, y_part in [("training", X_train, y_train), ("test", X_test, y_test)]:
+    losses = [log_loss(y_part, p) for p in model.staged_predict_proba(X_part)]
+    axis.plot(range(1, len(losses) + 1), losses, label=f"{name} rows")
+axis.set(xlabel="trees", ylabel="log loss", ylim=(0, None))
+axis.legend(frameon=False)
+plt.show()
+
+# %%
+# How many trees?
+# ---------------
+#
+# Instead of guessing, allow many and stop when rows that are not trained on no longer get better.
+# Ten rounds of patience are enough here; a tenth of the training rows is held out for it. (On 143
+# test rows one row more or less that is right is luck: look at the log loss.)
+
+model = XGBClassifierLite(
+    n_estimators=1000, learning_rate=0.1, max_depth=3, early_stopping_rounds=10, random_state=0
+)
+model.fit(X_train, y_train)
+loss = log_loss(y_test, model.predict_proba(X_test))
+print(f"{model.n_estimators_} trees, log loss {loss:.3f}")
+
+# %%
+# What does it look at?
+# ---------------------
+#
+# The importance of a feature is its share of the gain: of all that splits took off the loss.
+
+import pandas as pd
+
+importances = pd.Series(model.feature_importances_, index=X.columns)
+importances.sort_values(ascending=False).head(5).round(3)
+
+# %%
+# Read a tree
+# -----------
+#
+# Nothing is hidden. Every node has the numbers its split was chosen by: its cover (how much the
+# rows in it count), its similarity, the gain of its split and its output.
+
+tree = model.trees_to_dataframe()
+columns = ["Node", "Feature", "Split", "Gain", "Cover", "Similarity", "Output"]
+tree.loc[tree["Tree"] == 0, columns].round(3)
+
+# %%
+# The output of a leaf, times the learning rate, is what the tree adds to the log-odds of the rows
+# in it. :doc:`How a tree grows </docs/explanation/how_a_tree_grows>` derives these numbers by hand.
+#
+# Next: :doc:`/docs/tutorials/tune_a_model`.

@@ -1,0 +1,128 @@
+"""The tables that tell what parameters are called in other libraries, against the code of all."""
+
+import inspect
+import json
+import re
+from dataclasses import fields
+
+import lightgbm
+import numpy as np
+import pytest
+import xgboost
+from lightgbm.basic import _ConfigAliases
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+
+from sklboost.estimators.parameters.groups import ClassifierParameters
+from tests.conftest import ROOT
+
+TABLE = ROOT / "docs" / "reference" / "parameters.md"
+MOVING = ROOT / "docs" / "moving"
+OURS = {own.name: own.default for own in fields(ClassifierParameters)}
+COLUMNS = ("XGBoost", "LightGBM", "CatBoost", "HistGradientBoosting")
+PAGES = {
+    "XGBoost": "from_xgboost.md",
+    "LightGBM": "from_lightgbm.md",
+    "HistGradientBoosting": "from_hist_gradient_boosting.md",
+}
+
+
+def rows_of(page):
+    """Give the cells of the rows of a page's tables that begin with a name."""
+    lines = [line for line in page.read_text("utf-8").splitlines() if line.startswith("| `")]
+    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
+
+
+def names_in(cell):
+    """Give the names in a cell: what stands between backticks, up to an equals sign."""
+    return re.findall(r"`(\w+)[^`]*`", cell)
+
+
+def signature_of(*things):
+    return {
+        name: own for thing in things for name, own in inspect.signature(thing).parameters.items()
+    }
+
+
+def keys_of(config):
+    """Give all keys of nested dicts and lists."""
+    if isinstance(config, dict):
+        return set(config).union(*map(keys_of, config.values()))
+    return set().union(*map(keys_of, config)) if isinstance(config, list) else set()
+
+
+def xgboost_names():
+    """Give the parameters of the estimator, and of training for some losses and boosters."""
+    names = set(signature_of(xgboost.XGBModel))
+    data = xgboost.DMatrix(np.arange(6.0).reshape(3, 2), label=[1.0, 2.0, 3.0])
+    for settings in (
+        {"booster": "dart"},
+        {"objective": "reg:quantileerror", "quantile_alpha": 0.5},
+        {"objective": "reg:pseudohubererror"},
+        {"objective": "reg:tweedie"},
+    ):
+        booster = xgboost.train(settings, data, num_boost_round=1)
+        names |= keys_of(json.loads(booster.save_config()))
+    return names
+
+
+def lightgbm_names():
+    aliases = _ConfigAliases._get_all_param_aliases()
+    return set(signature_of(lightgbm.LGBMModel)) | set(aliases).union(*aliases.values())
+
+
+def scikit_learn_names():
+    return set(signature_of(HistGradientBoostingRegressor, HistGradientBoostingClassifier))
+
+
+NAMES = {
+    "XGBoost": xgboost_names,
+    "LightGBM": lightgbm_names,
+    "HistGradientBoosting": scikit_learn_names,
+}
+
+
+def test_the_table_has_all_parameters_with_their_defaults_in_order():
+    shown = [(names_in(cells[0])[0], cells[1].strip("`")) for cells in rows_of(TABLE)]
+    assert shown == [(name, repr(own).replace("'", '"')) for name, own in OURS.items()]
+
+
+@pytest.mark.parametrize("library", NAMES)
+def test_the_table_has_names_that_the_library_knows(library):
+    column = 2 + COLUMNS.index(library)
+    shown = {name for cells in rows_of(TABLE) for name in names_in(cells[column])}
+    assert len(shown) >= 15
+    assert shown <= NAMES[library]()
+
+
+@pytest.mark.parametrize("library", PAGES)
+def test_the_page_of_a_library_agrees_with_the_table(library):
+    column = 2 + COLUMNS.index(library)
+    ours = {}
+    for cells in rows_of(MOVING / PAGES[library]):
+        for name in names_in(cells[0]):
+            ours[name] = [name] if cells[1] == "the same" else names_in(cells[1])
+    for cells in rows_of(TABLE):
+        for name in names_in(cells[column]):
+            assert names_in(cells[0])[0] in ours.get(name, []), name
+
+
+@pytest.mark.parametrize("library", PAGES)
+def test_the_page_of_a_library_has_all_its_parameters(library):
+    things = {
+        "XGBoost": [xgboost.XGBModel],
+        "LightGBM": [lightgbm.LGBMModel],
+        "HistGradientBoosting": [HistGradientBoostingRegressor, HistGradientBoostingClassifier],
+    }
+    shown = {name for cells in rows_of(MOVING / PAGES[library]) for name in names_in(cells[0])}
+    missing = set(signature_of(*things[library])) - {"kwargs"} - shown
+    assert missing == set(), "say in the table what they are here"
+    assert shown <= NAMES[library](), "the library has no such parameters"
+
+
+@pytest.mark.parametrize("library", PAGES)
+def test_the_page_names_parameters_that_exist(library):
+    for cells in rows_of(MOVING / PAGES[library]):
+        if cells[1] == "the same":
+            assert set(names_in(cells[0])) <= set(OURS)
+        else:
+            assert set(names_in(cells[1])) <= set(OURS), cells
