@@ -110,7 +110,7 @@ def _columns(X: Any, names: list[Any] | None, argument: str) -> Carrier:
     if columns is None:
         dense = {**FEATURE_CHECKS, "accept_sparse": False}
         return ArrayTable(check_array(X, input_name=argument, **dense))
-    order = None if names is None else order_of_fit(X, names.tolist())
+    order = None if names is None else order_of_fit(X, names)
     return columns if order is None else ArrangedColumns(columns, [(i, None) for i in order])
 
 

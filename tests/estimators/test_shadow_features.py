@@ -80,6 +80,15 @@ def test_one_repetition_is_scikit_learn_s_permutation_importance_of_a_model_with
     assert_allclose(own, peer.importances_mean, rtol=0.1, atol=0.01)
 
 
+def test_shap_values_find_the_same_features():
+    X, y = make_frame()
+    found = measure(small(XGBRegressorLite), X, y, method="shap")
+    assert_array_equal(found.exceeds_baseline, [True, False, True, False])
+    labels = np.array(["low", "middle", "high"])[np.digitize(y, [0.5, 1.5])]
+    found = measure(small(XGBClassifierLite), X, labels, method="shap", n_repeats=2)
+    assert_array_equal(found.exceeds_baseline, [True, False, True, False])
+
+
 class Explained:
     """Something whose SHAP values are known."""
 
