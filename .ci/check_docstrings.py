@@ -13,7 +13,7 @@ from pathlib import Path
 
 from numpydoc.validate import ERROR_MSGS, validate
 
-import sklboost
+import sklboost.displays
 
 ROOT = Path(__file__).parents[1]
 
@@ -27,11 +27,13 @@ def active_checks() -> set[str]:
 
 def public_objects() -> Iterator[str]:
     """Name what the package exports, and the public methods and properties it gives its classes."""
-    for name in sklboost.__all__:
-        yield f"sklboost.{name}"
-        thing = getattr(sklboost, name)
-        if inspect.isclass(thing):
-            yield from (f"sklboost.{name}.{member}" for member in own_members(thing))
+    for module in (sklboost, sklboost.displays):
+        for name in module.__all__:
+            full_name = f"{module.__name__}.{name}"
+            yield full_name
+            thing = getattr(module, name)
+            if inspect.isclass(thing):
+                yield from (f"{full_name}.{member}" for member in own_members(thing))
 
 
 def own_members(cls: type) -> set[str]:

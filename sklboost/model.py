@@ -196,6 +196,9 @@ class Trees(NamedTuple):
         Of the splits on categories.
     linear : LinearLeaves or None
         None: all leaves are constant.
+    unpruned : Trees or None
+        The same trees before pruning, with nodes in the order of growth, for who wants to see what
+        it removed. None: that is not remembered.
     """
 
     nodes: np.ndarray
@@ -205,6 +208,7 @@ class Trees(NamedTuple):
     outputs: np.ndarray
     bits: LevelBits
     linear: LinearLeaves | None = None
+    unpruned: "Trees | None" = None
 
 
 class Model(NamedTuple):
@@ -237,6 +241,8 @@ class Model(NamedTuple):
         What nodes of vector trees have of each output.
     linear : LinearLeaves or None
         None: all leaves are constant.
+    unpruned : Trees or None
+        As in :class:`Trees`.
     """
 
     nodes: np.recarray
@@ -251,11 +257,17 @@ class Model(NamedTuple):
     n_features: int
     outputs: np.recarray
     linear: LinearLeaves | None = None
+    unpruned: Trees | None = None
 
     @property
     def constant(self) -> "Model":
-        """The same with constant leaves: what kernels take, apart from its linear leaves."""
-        return self if self.linear is None else self._replace(linear=None)
+        """The same with constant leaves and nothing pruned: what kernels take.
+
+        Apart from its linear leaves, which some of them are given beside it.
+        """
+        if self.linear is None and self.unpruned is None:
+            return self
+        return self._replace(linear=None, unpruned=None)
 
     def params_of(self, tree: int) -> TreeParams:
         """Give the settings of one tree."""

@@ -41,6 +41,7 @@ def fit_all(X, values, **more_settings):
         (XGBClassifierLite, np.asfortranarray(values[:, 1:4] > 0), np.ones(n), {}),
         (XGBRegressorLite, np.arange(n) % 5, None, leaf_wise | other_types | limits),
         (XGBRegressorLite, signal, None, dict(pruning="pre")),
+        (XGBRegressorLite, signal, None, dict(gamma=1, keep_pruned=True)),
         (XGBRegressorLite, signal, None, dict(subsample=np.float32(0.5), colsample_bynode=0.5)),
         (XGBClassifierLite, labels, np.arange(n) + 1, by_gradient | dict(random_state=1)),
     ]:
@@ -53,6 +54,9 @@ def fit_all(X, values, **more_settings):
         model.apply(X)
         list(model.staged_predict(X))
         model.trees_to_dataframe()
+        if not settings.get("linear_tree"):
+            model.shap_values(X)
+            model.shap_interaction_values(X[:3], X_background=X[3:5])
         assert len(model.feature_importances_) == model.n_features_in_
 
 

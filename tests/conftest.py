@@ -13,6 +13,8 @@ ROOT = Path(__file__).parents[1]
 
 # Read when scipy is imported. Without it scikit-learn skips its checks of array API input.
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
+# Read when matplotlib is imported: pictures need no window.
+os.environ["MPLBACKEND"] = "Agg"
 
 settings.register_profile("default", deadline=None, print_blob=True)
 settings.register_profile("ci", deadline=None, print_blob=True, derandomize=True)

@@ -13,6 +13,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 from sklearn.tree import DecisionTreeRegressor
 
 from sklboost import XGBClassifierLite, XGBRegressorLite
+from sklboost.inspection.importances import IMPORTANCE_TYPES
 
 
 def on_a_grid(X, n_values=200):
@@ -128,10 +129,15 @@ def test_same_frame_as_xgboost():
         assert list(own[name][is_split]) == list(peer[name][is_split])
 
 
-def test_same_feature_importances_as_xgboost():
-    own, peer, _ = fit_pair("breast cancer", 10)
-    assert_allclose(own.feature_importances_, peer.feature_importances_, atol=1e-4)
+@pytest.mark.parametrize("name", DATA)
+@pytest.mark.parametrize("importance_type", IMPORTANCE_TYPES)
+def test_same_feature_importances_as_xgboost(name, importance_type):
+    own, peer, _ = fit_pair(name, 10, importance_type=importance_type)
+    assert_allclose(own.feature_importances_, peer.feature_importances_, rtol=1e-3, atol=1e-6)
     assert own.feature_importances_.sum() == pytest.approx(1.0)
+    expected = peer.get_booster().get_score(importance_type=importance_type)
+    assert own.get_score(importance_type) == pytest.approx(expected, rel=1e-3)
+    assert own.get_score() == peer.get_booster().get_score()
 
 
 def test_same_multiclass_probabilities_as_xgboost():

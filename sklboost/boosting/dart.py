@@ -129,6 +129,14 @@ def rescale(weights: np.ndarray, change: Rescaling) -> np.ndarray:
     return after
 
 
+def _multiply_values(trees: Trees, weights: np.ndarray) -> None:
+    """Multiply the values of each tree by its weight, in place."""
+    of_nodes = np.repeat(weights, np.diff(trees.starts))
+    trees.nodes["value"] *= of_nodes
+    trees.outputs["value"] *= of_nodes[:, np.newaxis]
+    trees.params["learning_rate"] *= weights  # which is in the leaf values
+
+
 class Dart(TreeBooster):
     """Drops trees while it adds others; one round at a time.
 
@@ -187,16 +195,15 @@ class Dart(TreeBooster):
         """Give the trees of some rounds, the leaf values of each round times its weight."""
         trees = join_trees([no_trees(), *(self._grown[round_] for round_ in rounds)])
         of_trees = np.repeat(weights, self._trees_per_round)
-        of_nodes = np.repeat(of_trees, np.diff(trees.starts))
-        trees.nodes["value"] *= of_nodes
-        trees.outputs["value"] *= of_nodes[:, np.newaxis]
-        trees.params["learning_rate"] *= of_trees  # which is in the leaf values
+        for own in (trees, trees.unpruned):
+            if own is not None:
+                _multiply_values(own, of_trees)
         return trees
 
     def _add(self, scorer: Evaluation, rounds: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Add so many times the trees of some rounds to the rows; give the metrics."""
         if len(rounds) == 0:
             return np.empty((1, 0, 0))
-        trees = self._scaled(rounds, weights)
+        trees = self._scaled(rounds, weights)._replace(unpruned=None)
         scorer.look_at(trees)
         return scorer.score(1, len(trees.n_pruned))

@@ -41,7 +41,7 @@ from sklboost.structs import (
     records,
 )
 from sklboost.tree.column_sampling import ColumnSample, allocate_column_sample
-from sklboost.tree.growing import Draws, Scores, TreeKeys, grow_tree
+from sklboost.tree.growing import Draws, Scores, TreeKeys, finish_tree, grow_tree
 from sklboost.tree.level_bits import (
     allocate_bits,
     copy_bits,
@@ -104,7 +104,7 @@ class RoundState(NamedTuple):
 
 
 @kernel
-def boost_rounds(team, turns, state, params, workspace, grown):
+def boost_rounds(team, turns, state, params, workspace, grown, unpruned):
     """Do the turns ``[start, stop)``; every member of the team calls it.
 
     Parameters
@@ -117,6 +117,8 @@ def boost_rounds(team, turns, state, params, workspace, grown):
     workspace : Workspace
     grown : Trees
         Filled from the front, but for the settings.
+    unpruned : Trees
+        Likewise, with the trees before pruning; without room for them if they are not kept.
     """
     if not assemble(team):
         return
@@ -151,7 +153,11 @@ def boost_rounds(team, turns, state, params, workspace, grown):
             )
             draws = Draws(keys, state.rows, state.columns)
             scores = Scores(raw_score[output:stop], renewal_of(state.renewal, output, stop))
-            grow_tree(team, state.matrix, own, draws, params, workspace, scores)
+            grow_tree(team, state.matrix, own, draws, params, workspace)
+            if team.rank == 0 and len(unpruned.nodes) > 0:
+                store_tree(workspace.tree, unpruned, tree)
+            rules = state.columns.rules
+            finish_tree(team, state.matrix, own, rules, params, workspace, scores)
             if team.rank == 0:
                 store_tree(workspace.tree, grown, tree)
             tree += 1
@@ -159,7 +165,7 @@ def boost_rounds(team, turns, state, params, workspace, grown):
 
 @kernel
 def store_tree(growing, grown, tree):
-    """Copy a finished tree behind those before it."""
+    """Copy a tree behind those before it."""
     start, n_nodes = grown.starts[tree], growing.counts[0].n_nodes
     for node in range(n_nodes):
         grown.nodes[start + node] = growing.nodes[node]
@@ -197,6 +203,32 @@ def _allocate_derivatives(
     return np.empty((2, *raw_score.shape), dtype=np.float32)
 
 
+def _allocate_trees(n_trees: int, capacity: int, n_outputs: int, n_words: int) -> Trees:
+    """Make room for trees of at most `capacity` nodes, each with so many words of levels."""
+    n_nodes = n_trees * capacity
+    return Trees(
+        records(n_nodes, NODE_DTYPE),
+        np.zeros(n_trees + 1, dtype=np.int64),
+        np.zeros(n_trees, dtype=np.int64),
+        records(n_trees, PARAMS_DTYPE),
+        records((n_nodes, n_outputs if n_outputs > 1 else 0), OUTPUT_DTYPE),
+        allocate_bits(n_nodes, n_words),
+    )
+
+
+def _copy_first(trees: Trees, n_trees: int, params: TreeParams) -> Trees:
+    """Copy the first of some trees, which all were grown with these settings."""
+    starts = trees.starts[: n_trees + 1].copy()
+    return Trees(
+        trees.nodes[: starts[-1]].copy(),
+        starts,
+        trees.n_pruned[:n_trees].copy(),
+        np.full(n_trees, np.array(tuple(params), PARAMS_DTYPE)),
+        trees.outputs[: starts[-1]].copy(),
+        copy_bits(first_bits(trees.bits, int(starts[-1]))),
+    )
+
+
 class Rounds:
     """Does rounds of boosting, some at a time, on the same data.
 
@@ -221,6 +253,8 @@ class Rounds:
         The least and the most rounds that may be done in one call.
     raw : RawMatrix or None
         The values of the rows, for linear leaves, one turn a call. None: leaves are constant.
+    keep_pruned : bool
+        Whether the trees come with the splits that pruning removed.
 
     Attributes
     ----------
@@ -245,6 +279,7 @@ class Rounds:
         sampling_seed: int,
         at_once: tuple[int, int],
         raw: RawMatrix | None = None,
+        keep_pruned: bool = False,
     ):
         y = np.ascontiguousarray(np.atleast_2d(y))
         n_outputs, n_tree_outputs = len(raw_score), params.n_tree_outputs(len(raw_score))
@@ -281,15 +316,9 @@ class Rounds:
         self._turns_at_once = max(1, min(max(worth, least), room, most, _ROUNDS_PER_CALL))
         self.n_at_once = self._turns_at_once if self._turns_per_round == 1 else 1
         n_trees = self._turns_at_once * self._trees_per_turn
-        n_nodes = n_trees * capacity
-        self.grown = Trees(
-            records(n_nodes, NODE_DTYPE),
-            np.zeros(n_trees + 1, dtype=np.int64),
-            np.empty(n_trees, dtype=np.int64),
-            records(n_trees, PARAMS_DTYPE),
-            records((n_nodes, n_tree_outputs if n_tree_outputs > 1 else 0), OUTPUT_DTYPE),
-            allocate_bits(n_nodes, n_words),
-        )
+        self.grown = _allocate_trees(n_trees, capacity, n_tree_outputs, n_words)
+        n_kept = n_trees if keep_pruned else 0
+        self._unpruned = _allocate_trees(n_kept, capacity, n_tree_outputs, n_words)
 
     def run(self, start: int, stop: int, params: TreeParams) -> Iterator[Trees]:
         """Do the rounds ``[start, stop)``, at most `n_at_once`; yield a copy of each call's trees.
@@ -321,20 +350,14 @@ class Rounds:
         ask_derivatives(self._loss, self._y, state.raw_score, self._weight, derivatives)
 
     def _take_turns(self, start: int, stop: int, params: TreeParams) -> Trees:
-        state, grown = self._state, self.grown
-        self._team.run(boost_rounds, (start, stop), state, params, self._workspace, grown)
+        state, grown, unpruned = self._state, self.grown, self._unpruned
+        self._team.run(boost_rounds, (start, stop), state, params, self._workspace, grown, unpruned)
         if (state.loss.faults != NO_FAULT).any():
             explain_fault(self._loss, self._y, state.raw_score)
         n_trees = (stop - start) * self._trees_per_turn
-        starts = grown.starts[: n_trees + 1].copy()
-        trees = Trees(
-            grown.nodes[: starts[-1]].copy(),
-            starts,
-            grown.n_pruned[:n_trees].copy(),
-            np.full(n_trees, np.array(tuple(params), PARAMS_DTYPE)),
-            grown.outputs[: starts[-1]].copy(),
-            copy_bits(first_bits(grown.bits, int(starts[-1]))),
-        )
+        trees = _copy_first(grown, n_trees, params)
+        if len(unpruned.nodes) > 0:
+            trees = trees._replace(unpruned=_copy_first(unpruned, n_trees, params))
         return trees if self._raw is None else self._with_lines(start, trees, self._raw, params)
 
     def _with_lines(self, turn: int, trees: Trees, raw: RawMatrix, params: TreeParams) -> Trees:

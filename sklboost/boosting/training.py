@@ -62,6 +62,8 @@ class Problem(NamedTuple):
         What the matrix was made of.
     dropout : Dropout or None
         For ``booster="dart"``.
+    keep_pruned : bool
+        Whether the splits that pruning removes are remembered.
     """
 
     matrix: TrainingBins
@@ -76,6 +78,7 @@ class Problem(NamedTuple):
     sampling_seed: int
     X: Features
     dropout: Dropout | None
+    keep_pruned: bool
 
 
 class Plan(NamedTuple):
@@ -237,6 +240,7 @@ class Training:
             sampling_seed=problem.sampling_seed,
             at_once=self._at_once(),
             raw=raw,
+            keep_pruned=problem.keep_pruned,
         )
         loss, cuts = problem.loss, problem.cuts
         evaluation = Evaluation(team, plan.validation, plan.metrics, loss, rounds.grown, cuts)

@@ -47,7 +47,7 @@ def _array_blocks(X: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
         yield rows, X[rows]
 
 
-def value_column(X: np.ndarray | Table, feature: int) -> np.ndarray:
+def value_column(X: InMemory, feature: int) -> np.ndarray:
     """Give all values of one feature, shape (n_samples,)."""
     return X[:, feature] if isinstance(X, np.ndarray) else X.column(feature)
 

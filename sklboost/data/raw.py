@@ -36,6 +36,13 @@ def raw_matrix(X: np.ndarray) -> RawMatrix:
     return RawMatrix(read_only(values), n_samples, n_features, row_step, feature_step)
 
 
+def array_of(raw: RawMatrix) -> np.ndarray:
+    """Give raw values as the 2-D array that they are, without a copy."""
+    if raw.feature_step == 1:
+        return raw.values.reshape(raw.n_samples, raw.n_features)
+    return raw.values.reshape(raw.n_features, raw.n_samples).T
+
+
 def read_only(array: np.ndarray) -> np.ndarray:
     """Give a plain, read-only view. What kernels only read has this one type, memory map or not."""
     view = np.asarray(array).view()

@@ -17,20 +17,22 @@ from sklboost.estimators.callers import stack_level
 from sklboost.estimators.check_features import features
 from sklboost.estimators.continuing import Continued
 from sklboost.estimators.evaluation_sets import FitArguments
+from sklboost.estimators.explaining import ExplainingMixin
 from sklboost.estimators.feature_rules import read_signs
 from sklboost.estimators.feature_tables import Encodings, feature_names, levels_by_code
 from sklboost.estimators.fitting import fit_estimator
+from sklboost.estimators.importances import ImportancesMixin
 from sklboost.estimators.parameters.groups import Parameters
 from sklboost.estimators.parameters.names import ChecksNames, checks_arguments
 from sklboost.estimators.pruning_path import path_of_first_tree
 from sklboost.estimators.raw_scores import add_rounds, leaves, starting_scores
+from sklboost.estimators.shap_values import ShapValuesMixin
 from sklboost.estimators.sklearn_callbacks import fit_tasks
 from sklboost.estimators.validation import (
     base_margins,
     check_iteration_range,
     check_margin_outputs,
 )
-from sklboost.inspection.importances import gain_importance
 from sklboost.inspection.monotone import MonotoneReport, prove_monotone
 from sklboost.inspection.tables import node_table
 from sklboost.losses.base import Loss
@@ -38,7 +40,16 @@ from sklboost.model import Model
 
 
 # ChecksNames behind Parameters: the signature is that of the first class with __init__ or __new__
-class BaseBooster(CallbackSupportMixin, Parameters, ChecksNames, BaseEstimator, metaclass=ABCMeta):
+class BaseBooster(
+    ExplainingMixin,
+    ShapValuesMixin,
+    ImportancesMixin,
+    CallbackSupportMixin,
+    Parameters,
+    ChecksNames,
+    BaseEstimator,
+    metaclass=ABCMeta,
+):
     """Gradient boosted trees: everything but the loss and what its raw scores mean."""
 
     model_: Model
@@ -48,6 +59,7 @@ class BaseBooster(CallbackSupportMixin, Parameters, ChecksNames, BaseEstimator, 
     _loss: Loss
     _has_margin: bool  # scores start from the user's base_margin
     _binning_digest: str | None  # of a BinnedMatrix given to fit
+    _first_round: int  # of evals_result_; not 0 if another model was continued
     _encodings: Encodings  # what features become numbers by
 
     @property
@@ -193,12 +205,6 @@ class BaseBooster(CallbackSupportMixin, Parameters, ChecksNames, BaseEstimator, 
         X = features(self, X)
         first, stop = (r * self.model_.trees_per_round for r in self._rounds(iteration_range))
         return leaves(self.model_, X, self.n_jobs)[:, first:stop]
-
-    @property
-    def feature_importances_(self) -> np.ndarray:
-        """Average gain of each feature's splits, scaled to sum 1; shape (n_features,)."""
-        check_is_fitted(self)
-        return gain_importance(self.model_)
 
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
         """Give the nested subtrees that pruning the first tree goes through, weakest link first.

@@ -20,6 +20,7 @@ from sklboost.estimators.labels import check_labels, read_indicator
 from sklboost.estimators.parameters.about import documented
 from sklboost.estimators.parameters.groups import ClassifierParameters
 from sklboost.estimators.several_targets import check_columns
+from sklboost.estimators.shap_values import check_one_kind, contributions
 from sklboost.estimators.start_scores import check_prior
 from sklboost.losses.base import Loss, by_rows
 from sklboost.losses.registry import make_loss
@@ -178,7 +179,13 @@ class XGBClassifierLite(ClassifierMixin, ClassifierParameters, BaseBooster):
         return self._link(self._loss)(raw_score)
 
     def predict(
-        self, X: Any, *, base_margin: Any = None, iteration_range: tuple[int, int] | None = None
+        self,
+        X: Any,
+        *,
+        base_margin: Any = None,
+        iteration_range: tuple[int, int] | None = None,
+        pred_contribs: bool = False,
+        pred_interactions: bool = False,
     ) -> np.ndarray:
         """Give the most probable class of each row.
 
@@ -190,12 +197,24 @@ class XGBClassifierLite(ClassifierMixin, ClassifierParameters, BaseBooster):
         iteration_range : tuple of int, optional
             Rounds to use: the first and the one after the last, ``(0, k)`` for the first k rounds;
             ``(0, 0)``: all.
+        pred_contribs : bool, default=False
+            Give what each feature adds to the raw score (:meth:`shap_values`), the last column
+            being the mean raw score.
+        pred_interactions : bool, default=False
+            Give what each pair of features adds (:meth:`shap_interaction_values`), the last row and
+            column being those of the mean raw score.
 
         Returns
         -------
         ndarray of the labels' dtype, shape (n_samples,)
             Several labels: 1 where one is likelier than not, else 0; shape (n_samples, n_labels).
+            With `pred_contribs` shape (n_samples, n_features + 1), with `pred_interactions`
+            (n_samples, n_features + 1, n_features + 1), of float64; the number of raw scores comes
+            second if there are several.
         """
+        if pred_contribs or pred_interactions:
+            check_one_kind(pred_contribs, pred_interactions)
+            return contributions(self, X, base_margin, iteration_range, pred_interactions)
         return self._labels(self._raw_scores(X, base_margin, iteration_range))
 
     def staged_predict(self, X: Any, *, base_margin: Any = None) -> Iterator[np.ndarray]:

@@ -27,7 +27,7 @@ def read_feature_rules(estimator: Any) -> FeatureRules:
     return feature_rules(
         len(names),
         signs=signs,
-        groups=_groups(estimator.interaction_constraints, names),
+        groups=read_groups(estimator.interaction_constraints, names),
         weights=None if weights is None else by_feature("feature_weights", weights, names, 1.0),
     )
 
@@ -86,7 +86,7 @@ def read_categories(value: Any, names: Sequence[Any]) -> set[int]:
                 f"categorical_features is a mask of {len(listed)}, but X has {len(names)} features"
             )
         return {number for number, own in enumerate(listed) if own}
-    return {_number_of(key, "categorical_features", names) for key in listed}
+    return {number_of(key, "categorical_features", names) for key in listed}
 
 
 def by_feature(parameter: str, value: Any, names: Sequence[str], default: Any) -> list:
@@ -118,7 +118,7 @@ def by_feature(parameter: str, value: Any, names: Sequence[str], default: Any) -
     values = [default] * len(names)
     given: dict[int, Any] = {}
     for key, own in value.items():
-        number = _number_of(key, parameter, names)
+        number = number_of(key, parameter, names)
         if number in given:
             raise ValueError(
                 f"{parameter} has feature {number} twice, as {given[number]!r} and as {key!r}"
@@ -139,15 +139,28 @@ def _check_ordered(signs: Sequence[int], estimator: Any) -> None:
         )
 
 
-def _groups(value: Any, names: Sequence[str]) -> list[list[int]] | str | None:
+def read_groups(value: Any, names: Sequence[str]) -> list[list[int]] | str | None:
+    """Give interaction constraints by the numbers of the features; words as they are.
+
+    Raises
+    ------
+    ValueError
+        If there is no such feature.
+    """
     if value is None or isinstance(value, str):
         return value
     parameter = "interaction_constraints"
-    return [[_number_of(key, parameter, names) for key in group] for group in value]
+    return [[number_of(key, parameter, names) for key in group] for group in value]
 
 
-def _number_of(key: Any, parameter: str, names: Sequence[Any]) -> int:
-    """Give the number of the feature that `key` names."""
+def number_of(key: Any, parameter: str, names: Sequence[Any]) -> int:
+    """Give the number of the feature that `key`, of that parameter, names or is.
+
+    Raises
+    ------
+    ValueError
+        If there is no such feature, or if there are several.
+    """
     if is_integer(key):
         if 0 <= key < len(names):
             return int(key)

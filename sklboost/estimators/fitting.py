@@ -42,7 +42,7 @@ from sklboost.tree.assembly import assemble_model, no_trees, trees_of
 
 TREE_PARAMETERS = (
     "learning_rate",
-    *(name for name in names_of(TreeParameters) if name != "max_bin"),
+    *(name for name in names_of(TreeParameters) if name not in ("max_bin", "keep_pruned")),
     *names_of(SamplingParameters),
 )
 # Counted in rows, so in the unit of the loss's hessians.
@@ -143,6 +143,7 @@ def fit_estimator(
             clock.lap("refit")
     _set_model(estimator, trained.task, trained.start, trained.trees)
     estimator.evals_result_ = training.finished_log()
+    estimator._first_round = training.first_round
     estimator.stop_reason_ = stop_reason
     if best is not None:
         estimator.best_iteration_ = best
@@ -215,6 +216,7 @@ def _train(
         *(*binned, *learnt_from, task.loss, params, task.rules, *task.seeds),
         X=rows.X,
         dropout=dropout_of(estimator),
+        keep_pruned=bool(estimator.keep_pruned),
     )
     training = Training(team, problem, plan)
     try:

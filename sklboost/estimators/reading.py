@@ -77,7 +77,7 @@ def read_task(
     if estimator.linear_tree:
         _check_linear(rows.X, loss, rules)
     check_same_outputs(continued, estimator, loss)
-    rows = _as_learnt(estimator, rows, loss, "y")
+    rows = as_learnt(estimator, rows, loss, "y")
     check_margin_given(continued, rows.margin)
     sets = given_sets(given)
     validation = [_read_set(estimator, own, loss, rows) for own in sets]
@@ -120,7 +120,7 @@ def stops_early(estimator: Any) -> bool:
     )
 
 
-def _as_learnt(estimator: Any, rows: Rows, loss: Loss, name: str) -> Rows:
+def as_learnt(estimator: Any, rows: Rows, loss: Loss, name: str) -> Rows:
     """Give the rows with targets as the loss has them, and the weights of their classes."""
     check_margin_outputs(rows.margin, loss.n_outputs)
     target, weight = estimator._targets(rows.y, rows.weight, name)
@@ -138,7 +138,7 @@ def _read_set(estimator: Any, given: GivenSet, loss: Loss, training: Rows) -> Ro
         )
     if len(training.margin) == 0 and len(rows.margin) > 0:
         raise ValueError(f"base_margin is given for {given.argument}, but not for X")
-    return _as_learnt(estimator, rows, loss, f"y of {given.argument}")
+    return as_learnt(estimator, rows, loss, f"y of {given.argument}")
 
 
 def _hold_out(estimator: Any, rows: Rows, seed: int) -> np.ndarray:

@@ -11,6 +11,7 @@ from sklboost.estimators.base import BaseBooster
 from sklboost.estimators.continuing import Continued
 from sklboost.estimators.parameters.about import documented
 from sklboost.estimators.several_targets import check_columns, has_columns, read_columns
+from sklboost.estimators.shap_values import check_one_kind, contributions
 from sklboost.estimators.validation import check_target_range, row_weights
 from sklboost.losses.base import Loss
 from sklboost.losses.registry import make_loss
@@ -66,7 +67,13 @@ class XGBRegressorLite(RegressorMixin, BaseBooster):
         return target, weight
 
     def predict(
-        self, X: Any, *, base_margin: Any = None, iteration_range: tuple[int, int] | None = None
+        self,
+        X: Any,
+        *,
+        base_margin: Any = None,
+        iteration_range: tuple[int, int] | None = None,
+        pred_contribs: bool = False,
+        pred_interactions: bool = False,
     ) -> np.ndarray:
         """Predict the target of each row.
 
@@ -78,13 +85,25 @@ class XGBRegressorLite(RegressorMixin, BaseBooster):
         iteration_range : tuple of int, optional
             Rounds to use: the first and the one after the last, ``(0, k)`` for the first k rounds;
             ``(0, 0)``: all.
+        pred_contribs : bool, default=False
+            Give what each feature adds to the raw score (:meth:`shap_values`), the last column
+            being the mean raw score.
+        pred_interactions : bool, default=False
+            Give what each pair of features adds (:meth:`shap_interaction_values`), the last row and
+            column being those of the mean raw score.
 
         Returns
         -------
         ndarray of float64, shape (n_samples,) or (n_samples, n_outputs)
             A column for each target. With several levels of a quantile one for each level and
             target: all targets of the lowest level, then those of the next.
+            With `pred_contribs` shape (n_samples, n_features + 1), with `pred_interactions`
+            (n_samples, n_features + 1, n_features + 1), of float64; the number of raw scores comes
+            second if there are several.
         """
+        if pred_contribs or pred_interactions:
+            check_one_kind(pred_contribs, pred_interactions)
+            return contributions(self, X, base_margin, iteration_range, pred_interactions)
         raw_score = self._raw_scores(X, base_margin, iteration_range)
         return self._loss.predictions(raw_score)
 

@@ -22,7 +22,7 @@ def add_some_trees(
         # C order, as kernels want it: a copy only of blocks of several outputs
         scores = np.ascontiguousarray(raw_score[:, rows])
         if model.linear is None:
-            team.run(add_trees, model, raw, trees, prepared, scores)
+            team.run(add_trees, model.constant, raw, trees, prepared, scores)
         else:
             own = (model.linear, raw, trees, prepared, scores)
             team.run(add_linear_trees, model.constant, *own)

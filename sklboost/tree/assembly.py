@@ -58,6 +58,7 @@ def assemble_model(trees: Trees, base_score: np.ndarray, n_features: int) -> Mod
         n_features=n_features,
         outputs=outputs,
         linear=trees.linear,
+        unpruned=trees.unpruned,
     )
 
 
@@ -84,6 +85,7 @@ def first_trees(trees: Trees, n_trees: int) -> Trees:
         trees.outputs[:n_nodes],
         first_bits(trees.bits, n_nodes),
         None if trees.linear is None else first_linear(trees.linear, n_nodes),
+        None if trees.unpruned is None else first_trees(trees.unpruned, n_trees),
     )
 
 
@@ -91,7 +93,7 @@ def trees_of(model: Model) -> Trees:
     """Give the trees of a model."""
     return Trees(
         *(model.nodes, model.tree_starts, model.n_pruned, model.params),
-        *(model.outputs, model.tops.bits, model.linear),
+        *(model.outputs, model.tops.bits, model.linear, model.unpruned),
     )
 
 
@@ -109,7 +111,15 @@ def join_trees(parts: Sequence[Trees]) -> Trees:
         ),
         join_bits([(part.bits, len(part.nodes)) for part in parts]),
         join_linear([(part.linear, len(part.nodes)) for part in parts]),
+        _join_unpruned(parts),
     )
+
+
+def _join_unpruned(parts: Sequence[Trees]) -> Trees | None:
+    """Put trees before pruning behind one another; as they are where that is not remembered."""
+    if all(part.unpruned is None for part in parts):
+        return None
+    return join_trees([part.unpruned or part._replace(linear=None) for part in parts])
 
 
 def first_linear(linear: LinearLeaves, n_nodes: int) -> LinearLeaves:

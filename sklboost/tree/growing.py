@@ -1,7 +1,7 @@
 """Growing one tree: the only file that orders the kernels of a tree.
 
-In: binned rows, gradients, settings. Out: ``workspace.tree`` holds the finished tree, and
-every row's raw score has its leaf value.
+In: binned rows, gradients, settings. Out: ``workspace.tree`` holds the tree as it was grown; and
+then the finished one, and every row's raw score has its leaf value.
 
 Both growth policies are one loop: choose the nodes to be split now (a level, or the node of largest
 gain), divide their rows, build their children's histograms, find the children's best splits.
@@ -86,10 +86,8 @@ def sum_root(search, workspace):
 
 
 @kernel
-def grow_tree(team, matrix, derivatives, draws, params, workspace, scores):
-    """Grow one tree on the derivatives and add its leaf values to the raw scores.
-
-    Every member of the team calls it.
+def grow_tree(team, matrix, derivatives, draws, params, workspace):
+    """Grow one tree on the derivatives; every member of the team calls it.
 
     Parameters
     ----------
@@ -100,9 +98,8 @@ def grow_tree(team, matrix, derivatives, draws, params, workspace, scores):
     draws : Draws
     params : TreeParams
     workspace : Workspace
-        Overwritten; the tree is in ``workspace.tree.nodes[:counts.n_nodes]``, and `outputs`.
-    scores : Scores
-        Added to in place.
+        Overwritten; the tree is in ``workspace.tree.nodes[:counts.n_nodes]``, and `outputs`, for
+        the first member of the team to read.
     """
     gradients, counts = workspace.gradients, workspace.tree.counts[0]
     keys = draws.keys
@@ -137,6 +134,27 @@ def grow_tree(team, matrix, derivatives, draws, params, workspace, scores):
         barrier(team)
         build_histograms(team, matrix, bundles, workspace)
         find_splits(team, search, workspace, draws.columns)
+
+
+@kernel
+def finish_tree(team, matrix, derivatives, rules, params, workspace, scores):
+    """Prune the tree that was grown and add its leaf values to the raw scores.
+
+    Every member of the team calls it.
+
+    Parameters
+    ----------
+    team : Team
+    matrix : TrainingBins
+    derivatives : Derivatives
+        Those that the tree was grown on.
+    rules : FeatureRules
+    params : TreeParams
+    workspace : Workspace
+        What is left of its tree has new numbers.
+    scores : Scores
+        Added to in place.
+    """
     if team.rank == 0:
         prune(workspace.tree, params)
         if params.ccp_alpha > 0.0:
@@ -144,7 +162,6 @@ def grow_tree(team, matrix, derivatives, draws, params, workspace, scores):
         name_final_leaves(workspace.tree)
     barrier(team)
     if scores.renewal.leaf.shape[1] > 0:
-        rules = draws.columns.rules
         renew_leaves(team, matrix, derivatives, scores.renewal, rules, params, workspace)
     add_leaf_values(team, matrix, workspace, scores.raw_score)
     if team.rank == 0:

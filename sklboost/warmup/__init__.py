@@ -87,6 +87,7 @@ def _steps() -> Iterator[tuple[str, Callable[[], object]]]:
     yield "three classes", lambda: _classify(X, 3)
     linear: dict[str, Any] = dict(linear_tree=True, subsample=0.5)
     yield "linear leaves", lambda: _fit_and_predict(X, one, **linear)
+    yield "SHAP values", lambda: _explain(X)
     yield "linear leaves, float32 features", lambda: _fit_and_predict(X_single, one, **linear)
     yield "metrics", _compile_metrics
     yield "bin_features", lambda: _fit_and_predict(bin_features(X, one), one)
@@ -127,6 +128,11 @@ def _fit_and_predict(
     model.fit(X, y, X_val=X, y_val=y)
     model.predict(X)
     model.apply(X)
+
+
+def _explain(X: np.ndarray) -> None:
+    model = XGBRegressorLite(n_estimators=1, max_depth=1, n_jobs=1).fit(X, X[:, 0])
+    model.shap_values(X[:1])
 
 
 def _classify(X: np.ndarray, n_classes: int) -> None:

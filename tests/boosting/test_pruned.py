@@ -1,7 +1,10 @@
-"""The model says how many splits pruning removed."""
+"""The model says how many splits pruning removed, and remembers them on request."""
+
+import pickle
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 from sklboost import XGBRegressorLite
 
@@ -20,3 +23,87 @@ def test_number_of_pruned_splits(pruning, gamma, n_pruned):
         n_estimators=1, max_depth=2, reg_lambda=0, base_score=0.5, pruning=pruning, gamma=gamma
     ).fit(DOSAGE, EFFECT)
     assert list(model.model_.n_pruned) == [n_pruned]
+
+
+# --- splits that pruning removed are remembered ---------------------------------------------------
+
+GROWING = dict(n_estimators=1, max_depth=2, reg_lambda=0, base_score=0.5, learning_rate=1)
+
+
+def fitted(X=DOSAGE, y=EFFECT, **settings):
+    return XGBRegressorLite(**(GROWING | settings)).fit(X, y)
+
+
+def test_the_whole_tree_is_remembered():
+    whole, pruned = fitted(), fitted(gamma=150.0, keep_pruned=True)
+    assert len(pruned.model_.nodes) == 1
+    assert pruned.model_.unpruned.nodes.tobytes() == whole.model_.nodes.tobytes()
+    assert fitted(gamma=150.0).model_.unpruned is None
+
+
+def make_data(n_rows=400):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(n_rows, 3))
+    X[random.random(X.shape) < 0.1] = np.nan
+    levels = random.integers(0, 9, n_rows)
+    y = np.nan_to_num(X[:, 0]) + 0.3 * levels + random.normal(size=n_rows)
+    return np.column_stack([X, levels]), y
+
+
+SETTINGS = {
+    "gamma": dict(gamma=2.0),
+    "weakest links": dict(ccp_alpha=0.005),
+    "full": dict(gamma=1.0, pruning="full", grow_policy="lossguide", max_leaves=20),
+    "categories": dict(gamma=2.0, categorical_features=[3]),
+    "vectors": dict(gamma=2.0, multi_strategy="multi_output_tree"),
+    "dart": dict(gamma=2.0, booster="dart", rate_drop=0.4, random_state=0),
+    "quantiles": dict(gamma=0.5, objective="reg:absoluteerror"),
+    "linear": dict(gamma=2.0, linear_tree=True),
+    "forest": dict(gamma=2.0, num_parallel_tree=3, subsample=0.7, random_state=0),
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_the_model_is_the_same_bits(name):
+    X, y = make_data()
+    y = np.column_stack([y, y**2]) if name == "vectors" else y
+    settings = dict(n_estimators=5, max_depth=4) | SETTINGS[name]
+    plain, kept = (
+        XGBRegressorLite(keep_pruned=keep, **settings).fit(X, y) for keep in (False, True)
+    )
+    one, other = plain.model_, kept.model_
+    assert one.n_pruned.sum() > 0
+    for field in ("nodes", "outputs", "values", "n_pruned", "tree_starts"):
+        assert getattr(one, field).tobytes() == getattr(other, field).tobytes()
+    assert_array_equal(kept.predict(X), plain.predict(X))
+    assert_array_equal(kept.apply(X), plain.apply(X))
+    # as many splits more as were pruned
+    sizes = np.diff(other.unpruned.starts)
+    assert_array_equal(sizes, np.diff(other.tree_starts) + 2 * other.n_pruned)
+
+
+def test_continued_and_early_stopped_models_remember_too():
+    X, y = make_data()
+    settings = dict(n_estimators=4, max_depth=3, gamma=2.0)
+    first = XGBRegressorLite(**settings).fit(X, y)
+    more = XGBRegressorLite(**settings, keep_pruned=True).fit(X, y, init_model=first)
+    sizes = np.diff(more.model_.unpruned.starts) - np.diff(more.model_.tree_starts)
+    assert_array_equal(sizes[:4], 0)  # what nobody remembered
+    assert_array_equal(sizes[4:], 2 * more.model_.n_pruned[4:])
+    assert sizes[4:].sum() > 0
+    again = XGBRegressorLite(**settings).fit(X, y, init_model=more)
+    assert_array_equal(
+        np.diff(again.model_.unpruned.starts)[:8] - sizes, np.diff(more.model_.tree_starts)
+    )
+    early = XGBRegressorLite(
+        n_estimators=40, gamma=2.0, keep_pruned=True, early_stopping_rounds=2, refit=True
+    ).fit(X, y, X_val=X[::3], y_val=-y[::3])
+    assert len(early.model_.unpruned.n_pruned) == early.model_.n_trees < 40
+
+
+def test_models_are_saved_with_what_they_remember():
+    X, y = make_data()
+    model = XGBRegressorLite(n_estimators=3, gamma=2.0, keep_pruned=True).fit(X, y)
+    copied = pickle.loads(pickle.dumps(model))
+    assert copied.model_.unpruned.nodes.tobytes() == model.model_.unpruned.nodes.tobytes()
+    assert_array_equal(copied.predict(X), model.predict(X))

@@ -50,7 +50,9 @@ class Keep(TrainingCallback):
         return False
 
 
-def train(loss, X, y, weight=NO_WEIGHT, n_rounds=4, seed=0, watched=True, **changes):
+def train(
+    loss, X, y, weight=NO_WEIGHT, n_rounds=4, seed=0, watched=True, keep_pruned=False, **changes
+):
     """Give the model and copies of the raw scores after each round."""
     settings = params(**(dict(max_depth=2, reg_lambda=1.0, learning_rate=0.5) | changes))
     start = loss.start(y.astype(float), weight)
@@ -70,7 +72,7 @@ def train(loss, X, y, weight=NO_WEIGHT, n_rounds=4, seed=0, watched=True, **chan
         matrix, cuts = bin_matrix(team, X, weight, 256)
         rules, seeds = feature_rules(X.shape[1]), (seed, seed)
         learnt = (matrix, cuts, y, weight, raw_score, loss, settings, rules)
-        problem = Problem(*learnt, *seeds, X, None)
+        problem = Problem(*learnt, *seeds, X, None, keep_pruned=keep_pruned)
         training = Training(team, problem, plan)
         training.run()
     model = assemble_model(training.trees(n_rounds), start, X.shape[1])

@@ -80,7 +80,7 @@ def make_training(*callbacks, metrics=(), max_time=np.inf, n_rounds=20, **change
     matrix, cuts = bin_matrix(team, X, NO_WEIGHT, 256)
     rules = feature_rules(X.shape[1])
     learnt = (matrix, cuts, Y, NO_WEIGHT, raw_score, SquaredError(), settings, rules)
-    problem = Problem(*learnt, 0, 0, X, None)
+    problem = Problem(*learnt, 0, 0, X, None, keep_pruned=False)
     return Training(team, problem, plan)
 
 

@@ -579,3 +579,19 @@ def test_only_readers_import_the_libraries():
         readers = {"pandas_frame.py": "pandas", "polars_frame.py": "polars"}
         readers |= {"arrow_table.py": "pyarrow", "parquet_files.py": "pyarrow"}
         assert set(imports) == ({readers[path.name]} if path.name in readers else set())
+
+
+def test_columns_by_the_public_way_of_pandas(monkeypatch):
+    frame = pd.DataFrame({"a": [1.0, np.nan], "b": [True, False], "c": pd.Categorical(["x", "y"])})
+    frame["d"] = pd.to_datetime(["2020-01-01", "2021-01-01"])
+    quick = [carrier(frame).column(i) for i in range(4)]
+    monkeypatch.delattr(pd.DataFrame, "_get_column_array")  # private: a pandas may come without
+    slow = [carrier(frame).column(i) for i in range(4)]
+    assert [own.kind for own in slow] == ["number", "number", "category", "time"]
+    for one, other in zip(quick, slow, strict=True):
+        assert one.dtype_name == other.dtype_name
+        if one.kind != "category":
+            assert_array_equal(
+                getattr(one, f"{one.kind}s")()[0], getattr(other, f"{one.kind}s")()[0]
+            )
+    assert_array_equal(slow[2].levels()[0], [0, 1])

@@ -17,7 +17,7 @@ from sklboost.parallel import ThreadTeam, barrier, reset_tasks
 from sklboost.structs import PARAMS_DTYPE, records
 from sklboost.tree.column_sampling import allocate_column_sample, list_node_features
 from sklboost.tree.frontier import choose_frontier, plan_builds, start_tree
-from sklboost.tree.growing import Draws, Scores, TreeKeys, grow_tree, sum_root
+from sklboost.tree.growing import Draws, Scores, TreeKeys, finish_tree, grow_tree, sum_root
 from sklboost.tree.histogram import build_histograms
 from sklboost.tree.partition import own_all_rows, route_rows
 from sklboost.tree.quantization import gradient_of, hessian_of, quantize, weigh
@@ -126,8 +126,9 @@ def grow(matrix, gradient, hessian, settings, *, n_threads=1, key=0, workspace=N
         allocate_row_sample(n_rows, settings, n_threads),
         allocate_column_sample(rules or feature_rules(matrix.rows.shape[1]), n_threads),
     )
+    run(grow_tree, matrix, derivatives, draws, settings, workspace, n_threads=n_threads)
     run(
-        *(grow_tree, matrix, derivatives, draws, settings, workspace),
+        *(finish_tree, matrix, derivatives, draws.columns.rules, settings, workspace),
         Scores(raw_score, no_renewal),
         n_threads=n_threads,
     )

@@ -17,7 +17,8 @@ def carrier(X: Any) -> Carrier | None:
     Parameters
     ----------
     X : frame, array, list of lists, or anything
-        A frame of pandas, polars, Arrow or another library, an array of any dtype, a list of lists.
+        A frame of pandas, polars, Arrow or another library, an array of any dtype, a list of lists;
+        or what has its reader already.
 
     Returns
     -------
@@ -35,6 +36,8 @@ def carrier(X: Any) -> Carrier | None:
     ImportError
         For a frame of another library, if what reads it is not installed.
     """
+    if isinstance(X, Carrier):
+        return X
     if isinstance(X, np.ndarray):
         return array_carrier(X)
     if isinstance(X, list | tuple):

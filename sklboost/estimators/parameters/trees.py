@@ -123,6 +123,16 @@ class TreeParameters:
             """,
         ),
     )
+    keep_pruned: bool = field(
+        default=False,
+        metadata=about(
+            FLAG,
+            """
+            Whether the splits that pruning removes are remembered, for :meth:`explain_split`. The
+            trees are the same; the model is as much larger as it was before pruning.
+            """,
+        ),
+    )
     path_smooth: float = field(
         default=0.0,
         metadata=about(

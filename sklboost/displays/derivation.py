@@ -1,0 +1,245 @@
+"""Where the output of a node comes from: a parabola, whose minimum lambda moves towards 0.
+
+Source: Chen & Guestrin (2016), "XGBoost: A Scalable Tree Boosting System", equations 4 to 6.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklboost.displays.figures import GREY, SERIES, axes_for, short_number
+from sklboost.displays.tree import check_number, tree_title
+from sklboost.estimators.fitted_model import FittedModel, fitted_model
+from sklboost.estimators.parameters.rules import number
+from sklboost.tree.formulas import leaf_weight, similarity_at
+
+_N_POINTS = 201
+
+
+class Penalties(NamedTuple):
+    """What the formulas of a leaf read of the settings of a tree."""
+
+    reg_lambda: float
+    reg_alpha: float
+    max_delta_step: float
+
+
+class DerivationDisplay:
+    """What a node adds to the objective, for every output that it could have.
+
+    That is ``G w + (H + lambda) w^2 / 2 + alpha |w|``, with G and H the sums of gradients and of
+    hessians of the node's rows. At the minimum, which is marked, w is the node's output: without
+    alpha ``-G / (H + lambda)``. There the objective falls by half the similarity, ``G^2 / (H +
+    lambda)``. The larger lambda, the nearer is the output to 0.
+
+    Parameters
+    ----------
+    gradient, hessian : float
+        G and H of the node.
+    reg_lambdas : sequence of float
+        Each has a parabola.
+    reg_alpha : float
+    max_delta_step : float
+        The largest output; infinite: no limit.
+    output : float, optional
+        Marked if it is no minimum: what the node has because of other settings.
+    title : str
+
+    Attributes
+    ----------
+    outputs_, similarities_ : ndarray of float64, shape (n_reg_lambdas,)
+        Where the minima are, and minus twice how low.
+    ax_ : matplotlib.axes.Axes
+    figure_ : matplotlib.figure.Figure
+    lines_ : list of matplotlib.lines.Line2D
+        The parabolas.
+
+    See Also
+    --------
+    plot_derivation : The same as a function, which gives the axes.
+
+    Examples
+    --------
+    Residuals -10.5, 6.5 and 7.5, squared error:
+
+    >>> from sklboost.displays import DerivationDisplay
+    >>> display = DerivationDisplay(gradient=-3.5, hessian=3, reg_lambdas=[0, 4, 40]).plot()
+    >>> print(display.outputs_.round(4), display.similarities_.round(4))
+    [1.1667 0.5    0.0814] [4.0833 1.75   0.2849]
+    """
+
+    ax_: Any
+    figure_: Any
+    lines_: list[Any]
+
+    def __init__(
+        self,
+        gradient: float,
+        hessian: float,
+        reg_lambdas: Sequence[float],
+        *,
+        reg_alpha: float = 0.0,
+        max_delta_step: float = np.inf,
+        output: float | None = None,
+        title: str = "",
+    ) -> None:
+        self.gradient, self.hessian = float(gradient), float(hessian)
+        self.settings = [
+            Penalties(float(own), float(reg_alpha), float(max_delta_step)) for own in reg_lambdas
+        ]
+        self.output = output
+        self.title = title
+        self.outputs_ = np.array(
+            [leaf_weight(self.gradient, self.hessian, own) for own in self.settings]
+        )
+        self.similarities_ = np.array(
+            [-2.0 * self._fall(w, own) for w, own in zip(self.outputs_, self.settings, strict=True)]
+        )
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        tree: int = 0,
+        node: int = 0,
+        *,
+        output: int = 0,
+        reg_lambdas: Sequence[float] | None = None,
+        ax: Any = None,
+    ) -> "DerivationDisplay":
+        """Draw it for a node of a fitted estimator.
+
+        Parameters
+        ----------
+        estimator : XGBRegressorLite or XGBClassifierLite
+        tree, node : int, default=0
+            Their numbers, as in ``trees_to_dataframe``.
+        output : int, default=0
+            Which of them, if a tree has values for several outputs (`multi_strategy`).
+        reg_lambdas : sequence of float, optional
+            Each has a parabola. None: 0, the model's own, and one that halves the output.
+        ax : matplotlib.axes.Axes, optional
+            None: a new figure.
+
+        Returns
+        -------
+        DerivationDisplay
+
+        Raises
+        ------
+        ValueError
+            If there is no such tree, node or output; it names those that there are. If a lambda is
+            no number from 0 on.
+        ImportError
+            If matplotlib is not installed.
+        """
+        fitted = fitted_model(estimator)
+        model = fitted.model
+        check_number("tree", tree, model.n_trees, "the model has the trees")
+        start, stop = model.tree_starts[tree], model.tree_starts[tree + 1]
+        check_number("node", node, int(stop - start), f"tree {tree} has the nodes")
+        check_number("output", output, len(model.values), "trees have values for outputs")
+        gradient, hessian = _sums(fitted, int(start) + node, output)
+        if hessian <= 0.0:
+            raise ValueError(
+                f"node={node}: no rows of this output came there in training, and without a "
+                "hessian there is no parabola; choose another node"
+            )
+        params = model.params_of(tree)
+        own = params.reg_lambda
+        if reg_lambdas is None:
+            reg_lambdas = sorted({0.0, own, hessian + 2 * own} if own > 0 else {0.0, hessian})
+        rule = number(0)
+        for reg_lambda in reg_lambdas:
+            if not rule.holds(reg_lambda):
+                raise ValueError(f"reg_lambdas has {reg_lambda!r}: each must be {rule.words}")
+        title = f"{tree_title(fitted, tree, output)}, node {node}"
+        penalties = dict(reg_alpha=params.reg_alpha, max_delta_step=params.max_delta_step)
+        value = float(model.values[output, start + node]) / params.learning_rate
+        return cls(gradient, hessian, reg_lambdas, **penalties, output=value, title=title).plot(ax)
+
+    def plot(self, ax: Any = None) -> "DerivationDisplay":
+        """Draw it once more.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            None: a new figure.
+
+        Returns
+        -------
+        DerivationDisplay
+            Itself.
+        """
+        self.ax_ = ax = axes_for(ax, 7.0, 5.0)
+        self.figure_ = ax.figure
+        self.lines_ = []
+        grid = self._outputs_to_draw()
+        for place, own in enumerate(self.settings):
+            colour = SERIES[place % len(SERIES)]
+            w, similarity = self.outputs_[place], self.similarities_[place]
+            label = (
+                f"λ = {short_number(own.reg_lambda, 4)}: output {short_number(w, 4)}, "
+                f"similarity {short_number(similarity, 4)}"
+            )
+            objective = [self._fall(own_w, own) for own_w in grid]
+            self.lines_ += ax.plot(grid, objective, color=colour, linewidth=1.8, label=label)
+            ax.plot([w], [-similarity / 2], "o", color=colour, markeredgecolor="black")
+        if self.output is not None and not np.isclose(self.output, self.outputs_, rtol=1e-6).any():
+            label = f"the node's output: {short_number(self.output, 4)}"
+            ax.axvline(self.output, color="#303030", linestyle="--", linewidth=1, label=label)
+        lowest = min(-similarity / 2 for similarity in self.similarities_)
+        if lowest < 0.0:  # what rises high above 0 is of no interest
+            ax.set_ylim(1.2 * lowest, -1.2 * lowest)
+        ax.axhline(0.0, color=GREY, linewidth=0.8, zorder=0)
+        ax.axvline(0.0, color=GREY, linewidth=0.8, zorder=0)
+        has_alpha = any(own.reg_alpha > 0 for own in self.settings)
+        term = " + \N{GREEK SMALL LETTER ALPHA} |w|" if has_alpha else ""
+        sums = f"G = {short_number(self.gradient, 4)}, H = {short_number(self.hessian, 4)}"
+        ax.set_title(f"{self.title}: {sums}" if self.title else sums, fontsize=11)
+        ax.set_xlabel("output w")
+        ax.set_ylabel(f"G w + ½ (H + λ) w²{term}")
+        ax.spines[["top", "right"]].set_visible(False)
+        # below, since parabolas go everywhere else
+        ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), frameon=False)
+        return self
+
+    def _fall(self, output: float, settings: Penalties) -> float:
+        """Give what an output adds to the objective: less than 0 if it is good."""
+        return -0.5 * similarity_at(self.gradient, self.hessian, float(output), settings)
+
+    def _outputs_to_draw(self) -> np.ndarray:
+        """Give the outputs that the parabolas are drawn for: 0, all minima and some room."""
+        marked = [0.0, *self.outputs_.tolist(), *([] if self.output is None else [self.output])]
+        room = 0.5 * (max(marked) - min(marked)) or 1.0
+        limit = min([own.max_delta_step for own in self.settings], default=np.inf)
+        low, high = max(min(marked) - room, -limit), min(max(marked) + room, limit)
+        return np.linspace(low, high, _N_POINTS)
+
+
+def plot_derivation(estimator: Any, tree: int = 0, node: int = 0, **settings: Any) -> Any:
+    """Draw what a node of a fitted estimator adds to the objective, for every output.
+
+    Parameters
+    ----------
+    estimator : XGBRegressorLite or XGBClassifierLite
+    tree, node : int, default=0
+    **settings : dict
+        `output`, `reg_lambdas`, `ax`: see :meth:`DerivationDisplay.from_estimator`.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    return DerivationDisplay.from_estimator(estimator, tree, node, **settings).ax_
+
+
+def _sums(fitted: FittedModel, position: int, output: int) -> tuple[float, float]:
+    """Give G and H of a node, by its place among those of all trees."""
+    model = fitted.model
+    if model.outputs.shape[1] > 0:
+        own = model.outputs[position, output]
+        return float(own.gradient), float(own.hessian)
+    node = model.nodes[position]
+    return float(node.gradient), float(node.cover)

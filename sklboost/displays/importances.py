@@ -1,0 +1,245 @@
+"""Importances of features as bars."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from sklboost.displays.figures import BLUE, GREY, axes_for, literal, short_names, short_number
+from sklboost.estimators.fitted_model import fitted_model
+from sklboost.estimators.parameters.rules import integer
+from sklboost.inspection.validation_importances import ValidationImportances
+
+_BAR, _FRAME, _WIDTH = 0.26, 1.2, 7.0  # inches
+_MOST_LETTERS = 40
+_WORDS = {
+    "weight": "number of splits",
+    "gain": "mean gain of a split",
+    "total_gain": "gain of all splits",
+    "cover": "mean cover of a split",
+    "total_cover": "cover of all splits",
+    "permutation": "fall of the score when the feature is shuffled",
+    "shap": "mean |SHAP value|",
+}
+
+
+class ImportanceDisplay:
+    """Importances of features as bars, the largest at the top.
+
+    It is made by :meth:`from_estimator` or :meth:`from_validation`.
+
+    Parameters
+    ----------
+    importances : ndarray of float, shape (n_features,)
+    feature_names : sequence of str
+    label : str
+        What is measured.
+    deviations : ndarray of float, shape (n_features,), optional
+        Drawn as a line through the end of each bar.
+    baseline : float, optional
+        A vertical line; bars that do not reach beyond it are grey.
+
+    Attributes
+    ----------
+    ax_ : matplotlib.axes.Axes
+    figure_ : matplotlib.figure.Figure
+    bars_ : matplotlib.container.BarContainer
+        From the smallest to the largest, upwards.
+
+    See Also
+    --------
+    plot_importance : The same as a function, which gives the axes.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklboost import XGBRegressorLite
+    >>> from sklboost.displays import ImportanceDisplay
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> model = XGBRegressorLite(n_estimators=20, max_depth=3).fit(X, y)
+    >>> display = ImportanceDisplay.from_estimator(model, max_num_features=3)
+    >>> [label.get_text() for label in display.ax_.get_yticklabels()]
+    ['bp', 'bmi', 's5']
+    """
+
+    ax_: Any
+    figure_: Any
+    bars_: Any
+
+    def __init__(
+        self,
+        importances: np.ndarray,
+        feature_names: Sequence[str],
+        label: str,
+        *,
+        deviations: np.ndarray | None = None,
+        baseline: float | None = None,
+    ) -> None:
+        self.importances = importances
+        self.feature_names = feature_names
+        self.label = label
+        self.deviations = deviations
+        self.baseline = baseline
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        *,
+        importance_type: str | None = None,
+        max_num_features: int | None = None,
+        ax: Any = None,
+    ) -> "ImportanceDisplay":
+        """Draw the importances from the splits of a fitted estimator.
+
+        Parameters
+        ----------
+        estimator : XGBRegressorLite or XGBClassifierLite
+        importance_type : {"gain", "total_gain", "cover", "total_cover", "weight"}, optional
+            None: the parameter of the estimator. Scores are those of its ``get_score``: not scaled.
+        max_num_features : int, optional
+            Draw the most important ones. None: all that trees are split on.
+        ax : matplotlib.axes.Axes, optional
+            None: a new figure, as high as it must be.
+
+        Returns
+        -------
+        ImportanceDisplay
+
+        Raises
+        ------
+        ValueError
+            If an argument is out of range, or if no tree has a split.
+        ImportError
+            If matplotlib is not installed.
+        """
+        fitted_model(estimator)
+        kind = estimator.importance_type if importance_type is None else importance_type
+        scores = estimator.get_score(kind)
+        if not scores:
+            raise ValueError(
+                "no tree has a split, so no feature has an importance: there is nothing to draw"
+            )
+        values = np.array(list(scores.values()))
+        chosen = _largest(values, max_num_features)
+        names = list(scores)
+        return cls(values[chosen], [names[i] for i in chosen], _WORDS[kind]).plot(ax)
+
+    @classmethod
+    def from_validation(
+        cls,
+        importances: ValidationImportances,
+        *,
+        max_num_features: int | None = None,
+        ax: Any = None,
+    ) -> "ImportanceDisplay":
+        """Draw importances on validation rows, and the best of the shadows.
+
+        Parameters
+        ----------
+        importances : ValidationImportances
+            What ``estimator.validation_importances`` gave.
+        max_num_features : int, optional
+            Draw the most important ones. None: all.
+        ax : matplotlib.axes.Axes, optional
+            None: a new figure, as high as it must be.
+
+        Returns
+        -------
+        ImportanceDisplay
+
+        Raises
+        ------
+        ValueError
+            If `max_num_features` is out of range.
+        ImportError
+            If matplotlib is not installed.
+        """
+        means = importances.importances_mean
+        chosen = _largest(means, max_num_features)
+        return cls(
+            means[chosen],
+            [importances.feature_names[i] for i in chosen],
+            _WORDS[importances.method],
+            deviations=importances.importances_std[chosen],
+            baseline=float(importances.baseline.max()),
+        ).plot(ax)
+
+    def plot(self, ax: Any = None) -> "ImportanceDisplay":
+        """Draw it once more.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            None: a new figure.
+
+        Returns
+        -------
+        ImportanceDisplay
+            Itself.
+        """
+        n_bars = len(self.importances)
+        self.ax_ = ax = axes_for(ax, _WIDTH, _FRAME + _BAR * n_bars)
+        self.figure_ = ax.figure
+        order = np.argsort(self.importances, kind="stable")
+        values, baseline = self.importances[order], self.baseline
+        names = [literal(name) for name in short_names(self.feature_names, _MOST_LETTERS)]
+        is_above = values > (-np.inf if baseline is None else baseline)
+        self.bars_ = ax.barh(
+            *(range(n_bars), values),
+            **dict(height=0.7, color=np.where(is_above, BLUE, GREY).tolist()),
+        )
+        if self.deviations is None:
+            numbers = [short_number(value, 4) for value in values]
+            ax.bar_label(self.bars_, numbers, padding=3, size=8)
+            ax.margins(x=0.12)  # for these numbers
+        else:
+            self._draw_deviations(values, self.deviations[order])
+        ax.set_yticks(range(n_bars), [names[i] for i in order])
+        ax.set_ylim(-0.7, n_bars - 0.3)
+        ax.set_xlabel(self.label)
+        ax.spines[["top", "right"]].set_visible(False)
+        if baseline is not None:
+            label = "best shadow: what chance reaches"
+            ax.axvline(baseline, color="#303030", linestyle="--", linewidth=1, label=label)
+            ax.legend(loc="lower right", frameon=True)
+        return self
+
+    def _draw_deviations(self, values: np.ndarray, deviations: np.ndarray) -> None:
+        """Draw a line through the end of each bar; numbers stand at the side, where nothing is."""
+        places = range(len(values))
+        self.ax_.errorbar(values, places, xerr=deviations, fmt="none", ecolor="#303030")
+        for place, value, deviation in zip(places, values, deviations, strict=True):
+            self.ax_.text(
+                *(1.01, place, f"{short_number(value, 3)} ± {short_number(deviation, 2)}"),
+                **dict(transform=self.ax_.get_yaxis_transform(), va="center", fontsize=8),
+            )
+
+
+def plot_importance(estimator: Any, **settings: Any) -> Any:
+    """Draw importances from splits, or those of ``estimator.validation_importances``.
+
+    Parameters
+    ----------
+    estimator : XGBRegressorLite, XGBClassifierLite or ValidationImportances
+    **settings : dict
+        `importance_type` (of an estimator), `max_num_features`, `ax`: see
+        :meth:`ImportanceDisplay.from_estimator`.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    if isinstance(estimator, ValidationImportances):
+        return ImportanceDisplay.from_validation(estimator, **settings).ax_
+    return ImportanceDisplay.from_estimator(estimator, **settings).ax_
+
+
+def _largest(values: np.ndarray, most: int | None) -> np.ndarray:
+    """Give the places of so many largest values, in their order."""
+    if most is None:
+        return np.arange(len(values))
+    rule = integer(1)
+    if not rule.holds(most):
+        raise ValueError(f"max_num_features={most!r}: it must be None or {rule.words}")
+    return np.sort(np.argsort(-values, kind="stable")[:most])

@@ -1,0 +1,181 @@
+"""The metric of validation data, round by round."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from sklboost.displays.figures import GREY, SERIES, axes_for, literal, short_number
+from sklboost.estimators.fitted_model import fitted_model
+
+
+class LearningCurveDisplay:
+    """A metric after each round of boosting, for each validation set.
+
+    Not to be confused with scikit-learn's class of the same name, which draws a score against the
+    number of training rows. It is made by :meth:`from_estimator`.
+
+    Parameters
+    ----------
+    curves : dict of str to sequence of float
+        By the name of the set.
+    metric : str
+    best_iteration : int, optional
+        The round that is marked.
+    first_round : int
+        The round of the first value.
+
+    Attributes
+    ----------
+    ax_ : matplotlib.axes.Axes
+    figure_ : matplotlib.figure.Figure
+    lines_ : list of matplotlib.lines.Line2D
+        One for each set.
+    best_ : matplotlib.lines.Line2D or None
+        The mark of the best round.
+
+    See Also
+    --------
+    plot_learning_curve : The same as a function, which gives the axes.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklboost import XGBRegressorLite
+    >>> from sklboost.displays import LearningCurveDisplay
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = XGBRegressorLite(n_estimators=100, max_depth=3, early_stopping_rounds=5)
+    >>> model = model.fit(X[:300], y[:300], eval_set=[(X[:300], y[:300]), (X[300:], y[300:])])
+    >>> names = ["training", "validation"]
+    >>> display = LearningCurveDisplay.from_estimator(model, names=names)
+    >>> len(display.lines_), display.best_iteration == model.best_iteration_
+    (2, True)
+    """
+
+    ax_: Any
+    figure_: Any
+    lines_: list[Any]
+    best_: Any
+
+    def __init__(
+        self,
+        curves: Mapping[str, Sequence[float]],
+        metric: str,
+        best_iteration: int | None = None,
+        first_round: int = 0,
+    ) -> None:
+        self.curves = curves
+        self.metric = metric
+        self.best_iteration = best_iteration
+        self.first_round = first_round
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        *,
+        metric: str | None = None,
+        names: Sequence[str] | None = None,
+        ax: Any = None,
+    ) -> "LearningCurveDisplay":
+        """Draw the validation results of a fitted estimator.
+
+        Parameters
+        ----------
+        estimator : XGBRegressorLite or XGBClassifierLite
+            Fitted with validation data. With ``eval_set=[(X, y), (X_val, y_val)]`` the training
+            has a curve, too.
+        metric : str, optional
+            Which of `eval_metric`. None: the last, which early stopping watches.
+        names : sequence of str, optional
+            Of the sets, in their order. None: "validation_0" and so on.
+        ax : matplotlib.axes.Axes, optional
+            None: a new figure.
+
+        Returns
+        -------
+        LearningCurveDisplay
+
+        Raises
+        ------
+        ValueError
+            If there was no validation data, if there is no such metric, or not as many names as
+            sets; the text says what there is.
+        ImportError
+            If matplotlib is not installed.
+        """
+        fitted_model(estimator)
+        results = getattr(estimator, "evals_result_", {})
+        if not results:
+            raise ValueError(
+                "the estimator was fitted without validation data, so it has no learning curve: "
+                "pass eval_set=[(X, y), (X_val, y_val)] to fit, or set early_stopping_rounds"
+            )
+        known = list(next(iter(results.values())))
+        metric = known[-1] if metric is None else metric
+        if metric not in known:
+            raise ValueError(f"metric={metric!r}: the estimator has {', '.join(map(repr, known))}")
+        names = list(results) if names is None else list(names)
+        if len(names) != len(results):
+            raise ValueError(
+                f"names={names!r}: there are {len(results)} sets of rows, {', '.join(results)}: "
+                "give a name to each"
+            )
+        own = [curves[metric] for curves in results.values()]
+        best = getattr(estimator, "best_iteration_", None) if metric == known[-1] else None
+        curves = dict(zip(names, own, strict=True))
+        return cls(curves, metric, best, estimator._first_round).plot(ax)
+
+    def plot(self, ax: Any = None) -> "LearningCurveDisplay":
+        """Draw it once more.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            None: a new figure.
+
+        Returns
+        -------
+        LearningCurveDisplay
+            Itself.
+        """
+        self.ax_ = ax = axes_for(ax, 7.0, 4.3)
+        self.figure_ = ax.figure
+        self.lines_, self.best_ = [], None
+        for place, (name, values) in enumerate(self.curves.items()):
+            rounds = self.first_round + np.arange(len(values))
+            style = dict(color=SERIES[place % len(SERIES)], linewidth=1.8)
+            if len(values) == 1:
+                style |= dict(marker=".")  # a line of one point is not seen
+            self.lines_ += ax.plot(rounds, values, label=literal(name), **style)
+        if self.best_iteration is not None:
+            value = list(self.curves.values())[-1][self.best_iteration - self.first_round]
+            label = f"best: round {self.best_iteration}, {short_number(value, 4)}"
+            ax.axvline(self.best_iteration, color=GREY, linestyle="--", linewidth=1, zorder=0)
+            (self.best_,) = ax.plot(
+                *([self.best_iteration], [value], "o"),
+                **dict(color=self.lines_[-1].get_color(), markeredgecolor="black", label=label),
+            )
+        ax.set_xlabel("round")
+        ax.set_ylabel(literal(self.metric))
+        ax.xaxis.get_major_locator().set_params(integer=True)
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.grid(alpha=0.25)
+        ax.legend(frameon=True)
+        return self
+
+
+def plot_learning_curve(estimator: Any, **settings: Any) -> Any:
+    """Draw the validation results of a fitted estimator, round by round.
+
+    Parameters
+    ----------
+    estimator : XGBRegressorLite or XGBClassifierLite
+    **settings : dict
+        `metric`, `names`, `ax`: see :meth:`LearningCurveDisplay.from_estimator`.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    return LearningCurveDisplay.from_estimator(estimator, **settings).ax_

@@ -1,0 +1,165 @@
+"""Where the trees cut a feature: a histogram of its thresholds."""
+
+from typing import Any
+
+import numpy as np
+
+from sklboost.data.encoding import Encoding
+from sklboost.displays.figures import BLUE, axes_for, literal, short
+from sklboost.displays.thresholds import as_values
+from sklboost.estimators.feature_rules import number_of
+from sklboost.estimators.fitted_model import fitted_model
+from sklboost.estimators.parameters.rules import integer
+
+_MOST_LETTERS = 60
+
+
+class SplitValuesDisplay:
+    """A histogram of the thresholds that trees compare a feature with.
+
+    Where it is high, the prediction changes often with the feature. It is made by
+    :meth:`from_estimator`.
+
+    Parameters
+    ----------
+    values : ndarray of float, int or datetime64, shape (n_splits,)
+        The thresholds of all trees.
+    feature_name : str
+    bins : int or str
+        As in :func:`numpy.histogram_bin_edges`.
+
+    Attributes
+    ----------
+    ax_ : matplotlib.axes.Axes
+    figure_ : matplotlib.figure.Figure
+    counts_ : ndarray of float, shape (n_bins,)
+        Splits in each bar.
+
+    See Also
+    --------
+    plot_split_values : The same as a function, which gives the axes.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklboost import XGBRegressorLite
+    >>> from sklboost.displays import SplitValuesDisplay
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> model = XGBRegressorLite(n_estimators=20, max_depth=3).fit(X, y)
+    >>> display = SplitValuesDisplay.from_estimator(model, "bmi", bins=10)
+    >>> int(display.counts_.sum()) == model.get_score("weight")["bmi"]
+    True
+    """
+
+    ax_: Any
+    figure_: Any
+    counts_: np.ndarray
+
+    def __init__(self, values: np.ndarray, feature_name: str, bins: Any = "auto") -> None:
+        self.values = values
+        self.feature_name = feature_name
+        self.bins = bins
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, feature: str | int, *, bins: int | None = None, ax: Any = None
+    ) -> "SplitValuesDisplay":
+        """Draw the thresholds of a feature in a fitted estimator.
+
+        Parameters
+        ----------
+        estimator : XGBRegressorLite or XGBClassifierLite
+        feature : str or int
+            Its name or number.
+        bins : int, optional
+            Number of bars. None: by the number of thresholds and how they lie.
+        ax : matplotlib.axes.Axes, optional
+            None: a new figure.
+
+        Returns
+        -------
+        SplitValuesDisplay
+
+        Raises
+        ------
+        ValueError
+            If there is no such feature, if it is a category or if no tree is split on it; if `bins`
+            is out of range.
+        ImportError
+            If matplotlib is not installed.
+        """
+        fitted = fitted_model(estimator)
+        number = number_of(feature, "feature", fitted.feature_names)
+        name = fitted.feature_names[number]
+        rule = integer(1)
+        if bins is not None and not rule.holds(bins):
+            raise ValueError(f"bins={bins!r}: it must be None or {rule.words}")
+        encoding = Encoding() if fitted.encodings is None else fitted.encodings[number]
+        if encoding.kind == "category":
+            raise ValueError(
+                f"feature={feature!r}: its splits have sets of levels and no thresholds, since it "
+                "is a category; plot_tree and trees_to_dataframe show the sets"
+            )
+        nodes = fitted.model.nodes
+        thresholds = nodes.threshold[(nodes.left >= 0) & (nodes.feature == number)]
+        # an infinite one only tells missing values from all others
+        thresholds = thresholds[np.isfinite(thresholds)]
+        if len(thresholds) == 0:
+            used = ", ".join(map(repr, estimator.get_score()))
+            raise ValueError(
+                f"feature={feature!r}: no tree has a threshold of it; trees are split on "
+                f"{used or 'nothing'}"
+            )
+        return cls(as_values(thresholds, encoding), name, "auto" if bins is None else bins).plot(ax)
+
+    def plot(self, ax: Any = None) -> "SplitValuesDisplay":
+        """Draw it once more.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            None: a new figure.
+
+        Returns
+        -------
+        SplitValuesDisplay
+            Itself.
+        """
+        self.ax_ = ax = axes_for(ax, 7.0, 4.0)
+        self.figure_ = ax.figure
+        numbers, kind = self.values.astype(np.float64), self.values.dtype.kind
+        edges = np.histogram_bin_edges(numbers, self.bins)
+        self.counts_, _ = np.histogram(numbers, edges)
+        # times are drawn in whole units, as calendars have them
+        drawn = edges.round().astype(np.int64).astype(self.values.dtype) if kind == "M" else edges
+        ax.bar(
+            *(drawn[:-1], self.counts_, np.diff(drawn)),
+            **dict(align="edge", color=BLUE, edgecolor="white", linewidth=0.6),
+        )
+        words = f" in {np.datetime_data(self.values.dtype)[0]}" if kind == "m" else ""
+        name = literal(short(self.feature_name, _MOST_LETTERS))
+        n_splits = len(self.values)
+        ax.set_xlabel(f"threshold of {name}{words}")
+        ax.set_ylabel("splits")
+        ax.set_title(f"{n_splits} split{'s' * (n_splits > 1)} on {name}", fontsize=11)
+        ax.yaxis.get_major_locator().set_params(integer=True)
+        ax.spines[["top", "right"]].set_visible(False)
+        return self
+
+
+def plot_split_values(estimator: Any, feature: str | int, **settings: Any) -> Any:
+    """Draw a histogram of the thresholds that trees compare a feature with.
+
+    Parameters
+    ----------
+    estimator : XGBRegressorLite or XGBClassifierLite
+    feature : str or int
+        Its name or number.
+    **settings : dict
+        `bins`, `ax`: see :meth:`SplitValuesDisplay.from_estimator`.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    return SplitValuesDisplay.from_estimator(estimator, feature, **settings).ax_

@@ -1,0 +1,142 @@
+"""The nodes of one tree as they are drawn: what is written in each, and what leads where.
+
+In: a fitted estimator's model. Out: a list of :class:`DrawnNode`, parents before their children.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from sklboost.data.encoding import Encoding
+from sklboost.displays.figures import short, short_names, short_number
+from sklboost.displays.thresholds import as_values
+from sklboost.estimators.feature_tables import levels_by_code
+from sklboost.estimators.fitted_model import FittedModel
+from sklboost.tree.level_bits import listed_levels
+
+_MOST_LETTERS = 26  # of a name, and of the levels of a split
+_PLAIN = Encoding()
+
+
+class DrawnNode(NamedTuple):
+    """A node of the picture.
+
+    Attributes
+    ----------
+    number : int
+        Of the node in its tree, as :meth:`apply` and :meth:`trees_to_dataframe` have it.
+    lines : tuple of str
+        What is written in it.
+    value : float
+        Learning rate times leaf weight, of an inner node what it would add if it were a leaf.
+    children : tuple of int
+        Left and right, as places in the list; (-1, -1) for a leaf and where the picture ends.
+    default_left : bool
+        Whether missing values go left.
+    is_leaf : bool
+    """
+
+    number: int
+    lines: tuple[str, ...]
+    value: float
+    children: tuple[int, int]
+    default_left: bool
+    is_leaf: bool
+
+
+def tree_nodes(
+    fitted: FittedModel, tree: int, output: int, max_depth: float, precision: int
+) -> list[DrawnNode]:
+    """Give the nodes of a tree that are drawn.
+
+    Parameters
+    ----------
+    fitted : FittedModel
+    tree : int
+    output : int
+        Whose values are shown, of a tree with values for several.
+    max_depth : float
+        Nodes of this depth have no children in the picture.
+    precision : int
+        Digits of a number.
+    """
+    model = fitted.model
+    start, stop = model.tree_starts[tree], model.tree_starts[tree + 1]
+    nodes = model.nodes[start:stop]
+    values = model.values[output, start:stop]
+    names = short_names(fitted.feature_names, _MOST_LETTERS)
+    # what is left of sums that are 0, since gradients were rounded
+    nothing = 1e-6 * float(np.abs(values).max())
+    drawn: list[DrawnNode] = []
+    waiting, place = [(0, 0)], 0  # node and depth; in the order of the list, level by level
+    for number, depth in waiting:
+        node = nodes[number]
+        value = float(values[number]) if abs(values[number]) > nothing else 0.0
+        is_leaf, children = bool(node.left < 0), (-1, -1)
+        lines = [f"{'leaf' if is_leaf else 'node'} {number}"]
+        if not is_leaf:
+            lines.append(split_text(fitted, names, start + number, precision))
+            lines.append(f"gain {short_number(node.gain, precision)}")
+        lines.append(f"cover {short_number(node.cover, precision)}")
+        lines.append(f"value {short_number(value, precision)}")
+        if not is_leaf:
+            if depth < max_depth:
+                children = (place + 1, place + 2)
+                place += 2
+                waiting += [(int(child), depth + 1) for child in (node.left, node.right)]
+            else:
+                lines.append(f"… {_count_leaves(nodes, number)} leaves")
+        elif model.linear is not None:
+            lines += _line_texts(fitted, start + number)
+        goes_left = bool(node.default_left)
+        drawn.append(DrawnNode(number, tuple(lines), value, children, goes_left, is_leaf))
+    return drawn
+
+
+def split_text(fitted: FittedModel, names: Sequence[str], position: int, precision: int) -> str:
+    """Write what sends rows to the left at a node, given by its place among those of all trees."""
+    node = fitted.model.nodes[position]
+    name = names[node.feature]
+    encoding = _PLAIN if fitted.encodings is None else fitted.encodings[node.feature]
+    if np.isnan(node.threshold):
+        codes = listed_levels(fitted.model.tops.bits, position)
+        by_code = levels_by_code(fitted.encodings)[node.feature]
+        return f"{name} in {_levels_text([str(own) for code in codes for own in by_code[code]])}"
+    if encoding.is_plain or np.isinf(node.threshold):
+        return f"{name} < {short_number(float(node.threshold), precision + 1)}"
+    return f"{name} < {as_values(np.array([node.threshold]), encoding)[0]}"
+
+
+def _levels_text(levels: list[str]) -> str:
+    """Write levels within braces: as many as there is room for, and how many more there are."""
+    shown: list[str] = []
+    for level in levels:
+        text = short(level, _MOST_LETTERS // 2)
+        if shown and sum(map(len, shown)) + len(text) + 2 * len(shown) > _MOST_LETTERS:
+            break
+        shown.append(text)
+    more = len(levels) - len(shown)
+    return "{" + ", ".join(shown + ([f"+{more}"] if more else [])) + "}"
+
+
+def _line_texts(fitted: FittedModel, position: int) -> list[str]:
+    linear = fitted.model.linear
+    assert linear is not None
+    terms = linear.terms[linear.starts[position] : linear.starts[position + 1]]
+    if len(terms) == 0:
+        return []
+    names = ", ".join(fitted.feature_names[feature] for feature in terms["feature"])
+    return [f"+ line in {short(names, _MOST_LETTERS)}"]
+
+
+def _count_leaves(nodes: np.ndarray, top: int) -> int:
+    """Count the leaves under a node."""
+    n_leaves, waiting = 0, [top]
+    while waiting:
+        node = nodes[waiting.pop()]
+        if node.left < 0:
+            n_leaves += 1
+        else:
+            waiting += [int(node.left), int(node.right)]
+    return n_leaves

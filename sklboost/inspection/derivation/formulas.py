@@ -1,0 +1,50 @@
+"""Formulas as text, and the same formulas with numbers in place of their symbols.
+
+In: a formula such as ``"G_L² / (H_L + λ)"`` and the values of its symbols. Out: text.
+
+A formula is written so that it can be read as it is, and so that LaTeX and HTML can be made of it:
+operators stand between spaces, a symbol is letters with at most one subscript (``G_L``, ``F_2,1``),
+and what is divided, or divides, is one symbol or stands in brackets.
+"""
+
+import re
+from collections.abc import Mapping
+
+# not \w: that has the ² in it
+_LETTERS, _SUBSCRIPT = "[A-Za-zα-ωΑ-Ω]+", "[A-Za-z0-9]+"
+SYMBOL = re.compile(f"{_LETTERS}(?:_{_SUBSCRIPT}(?:,{_SUBSCRIPT})*)?")
+
+# Beyond, a number is written with a power of ten.
+_LARGEST, _SMALLEST = 1e10, 1e-3
+
+
+def number(value: float) -> str:
+    """Write a number with four decimals, below 1 with six, and without zeros at the end.
+
+    Beyond 1e10 and below 0.001 it has six significant digits.
+    """
+    size = abs(value)
+    if size < _SMALLEST or not size < _LARGEST:
+        return f"{value + 0.0:.6g}"  # no -0
+    text = f"{value:.{4 if size >= 1.0 else 6}f}"
+    return text.rstrip("0").rstrip(".")
+
+
+def fill_in(formula: str, values: Mapping[str, float]) -> str:
+    """Put numbers in place of symbols; a negative one in brackets, unless it stands alone."""
+
+    def written(match: re.Match[str]) -> str:
+        symbol = match.group()
+        if symbol not in values:
+            return symbol
+        text = number(values[symbol])
+        is_negative = text.startswith("-")
+        return f"({text})" if is_negative and _would_be_misread(match, formula) else text
+
+    return SYMBOL.sub(written, formula)
+
+
+def _would_be_misread(match: re.Match[str], formula: str) -> bool:
+    """Tell of a negative number that comes after an operator, or before a ²."""
+    before, after = formula[: match.start()], formula[match.end() :]
+    return after.startswith("²") or before.rstrip().endswith(("+", "-", "·", "/"))

@@ -1,0 +1,145 @@
+"""One tree with the splits that pruning removed, as far as they are remembered.
+
+In: a model. Out: a :class:`GrownTree`. The one idea: nodes that pruning left have the numbers that
+they have in the model, and the removed ones come after them, so both can be asked for by number.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sklboost.model import Model
+from sklboost.structs import TreeParams
+from sklboost.tree.level_bits import listed_levels
+
+
+class GrownTree(NamedTuple):
+    """A tree before pruning, and what pruning left of it.
+
+    Attributes
+    ----------
+    number : int
+        Of the tree in its model.
+    params : TreeParams
+    nodes : recarray of NODE_DTYPE, shape (n_nodes,)
+        Parents before their children.
+    sums : ndarray of float64, shape (n_nodes, n_tree_outputs, 3)
+        Leaf value as the tree was grown, G and H.
+    values : ndarray of float64, shape (n_nodes, n_tree_outputs)
+        What rows get that end there: leaf values, after renewal.
+    parents : ndarray of int64, shape (n_nodes,)
+        -1 for the root.
+    is_split : ndarray of bool, shape (n_nodes,)
+        Whether the node has a split in the model.
+    n_kept : int
+        The first so many nodes are those of the model.
+    n_forgotten : int
+        Splits that pruning removed and that are not remembered.
+    goes_by_gamma : ndarray of bool, shape (n_nodes,)
+        Whether gamma removes the split.
+    levels : dict of int to ndarray of int64
+        The codes that go left where a node is split on a category.
+    """
+
+    number: int
+    params: TreeParams
+    nodes: np.recarray
+    sums: np.ndarray
+    values: np.ndarray
+    parents: np.ndarray
+    is_split: np.ndarray
+    n_kept: int
+    n_forgotten: int
+    goes_by_gamma: np.ndarray
+    levels: dict[int, np.ndarray]
+
+    def depth(self, node: int) -> int:
+        """Count the splits above a node."""
+        return len(self.path(node)) - 1
+
+    def goes_left(self, node: int, values: np.ndarray) -> np.ndarray:
+        """Tell which values of its feature, float64, go left at a split; bool."""
+        split = self.nodes[node]
+        left = (
+            np.isin(values, self.levels[node]) if node in self.levels else values < split.threshold
+        )
+        return np.where(np.isnan(values), split.default_left == 1, left)
+
+    def path(self, node: int) -> list[int]:
+        """Give the nodes from the root to this one."""
+        path = [node]
+        while self.parents[path[-1]] >= 0:
+            path.append(int(self.parents[path[-1]]))
+        return path[::-1]
+
+
+def grown_tree(model: Model, number: int) -> GrownTree:
+    """Give a tree of a model, by its number over all rounds and outputs."""
+    start, stop = model.tree_starts[number : number + 2].tolist()
+    kept = model.nodes[start:stop].view(np.recarray)
+    n_kept, n_outputs = len(kept), max(1, model.outputs.shape[1])
+    if model.unpruned is None:
+        grown, begin, bits = kept, start, model.tops.bits
+        outputs = model.outputs[start:stop]
+    else:
+        whole = model.unpruned
+        begin, end = whole.starts[number : number + 2].tolist()
+        grown, bits = whole.nodes[begin:end].view(np.recarray), whole.bits
+        outputs = whole.outputs[begin:end]
+    order = _kept_first(kept, grown)
+    nodes = _renumbered(grown, order)
+    sums = np.stack([nodes.value, nodes.gradient, nodes.cover], axis=1)[:, np.newaxis]
+    if n_outputs > 1:
+        sums = np.stack([outputs[order][name] for name in ("value", "gradient", "hessian")], axis=2)
+    values = sums[:, :, 0].copy()
+    values[:n_kept] = model.values[:, start:stop].T
+    splits = np.flatnonzero(nodes.left >= 0)
+    parents = np.full(len(nodes), -1)
+    parents[nodes.left[splits]] = parents[nodes.right[splits]] = splits
+    is_split = np.zeros(len(nodes), bool)
+    is_split[:n_kept] = kept.left >= 0
+    n_forgotten = int(model.n_pruned[number]) - (len(nodes) - n_kept) // 2
+    levels = {
+        node: listed_levels(bits, begin + int(order[node]))
+        for node in splits.tolist()
+        if np.isnan(nodes.threshold[node])
+    }
+    params = model.params_of(number)
+    return GrownTree(
+        *(number, params, nodes, sums, values, parents, is_split, n_kept, n_forgotten),
+        _pruned_by_gamma(nodes, params.prune_gain) & ~is_split,
+        levels,
+    )
+
+
+def _kept_first(kept: np.recarray, grown: np.recarray) -> np.ndarray:
+    """Give for each new number the node in the order of growth."""
+    if len(kept) == len(grown):
+        return np.arange(len(grown))
+    order = np.zeros(len(kept), dtype=np.int64)
+    for node in np.flatnonzero(kept.left >= 0).tolist():  # parents come first
+        order[kept.left[node]] = grown.left[order[node]]
+        order[kept.right[node]] = grown.right[order[node]]
+    is_removed = np.ones(len(grown), bool)
+    is_removed[order] = False
+    return np.concatenate([order, np.flatnonzero(is_removed)])
+
+
+def _pruned_by_gamma(nodes: np.recarray, gamma: float) -> np.ndarray:
+    """Prune once more, from the bottom up, as ``tree/pruning.py`` does it."""
+    left, right, is_leaf = nodes.left, nodes.right, nodes.left < 0
+    pruned = np.zeros(len(nodes), bool)
+    # children come before their parents
+    for node in np.flatnonzero(~is_leaf & (nodes.gain < gamma))[::-1].tolist():
+        pruned[node] = is_leaf[node] = is_leaf[left[node]] and is_leaf[right[node]]
+    return pruned
+
+
+def _renumbered(grown: np.recarray, order: np.ndarray) -> np.recarray:
+    nodes = grown[order].view(np.recarray)  # a copy
+    numbers = np.empty(len(order), dtype=np.int64)
+    numbers[order] = np.arange(len(order))
+    splits = nodes.left >= 0
+    for side in ("left", "right"):
+        nodes[side][splits] = numbers[nodes[side][splits]]
+    return nodes

@@ -1,0 +1,209 @@
+"""The derivation of a prediction: one row through all trees, and what its raw scores stand for.
+
+In: a model, a row, the leaf that it reaches in each tree. Out: a
+:class:`~sklboost.inspection.derivation.steps.Derivation`.
+"""
+
+import itertools
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from sklboost.inspection.derivation.grown_tree import GrownTree, grown_tree
+from sklboost.inspection.derivation.steps import Derivation, Section, Step, given
+from sklboost.inspection.derivation.words import Words, decision, words_of_output
+from sklboost.model import Model
+
+
+class Row(NamedTuple):
+    """A row and what the model makes of it.
+
+    Attributes
+    ----------
+    values : ndarray of float64, shape (n_features,)
+        Codes of categories, NaN for missing values.
+    leaves : ndarray of int, shape (n_trees,)
+    start : ndarray of float64, shape (n_outputs,)
+        Raw scores before the first tree.
+    has_margin : bool
+        Whether these are the user's.
+    shift : ndarray of float64, shape (n_outputs,)
+        What is added to raw scores after training.
+    trees : range
+        Those that are used.
+    predictions : ndarray of float64, shape (n_predictions,)
+        Probabilities of the classes for a classifier that has them.
+    conclusion : str
+        A last sentence, such as the predicted class.
+    """
+
+    values: np.ndarray
+    leaves: np.ndarray
+    start: np.ndarray
+    has_margin: bool
+    shift: np.ndarray
+    trees: range
+    predictions: np.ndarray
+    conclusion: str
+
+
+class _Scores:
+    """Running raw scores, with the symbols of how far they are."""
+
+    def __init__(self, row: Row):
+        self.values = row.start.tolist()
+        self._n_added = [0] * len(self.values)
+
+    def symbol(self, output: int) -> str:
+        """Give ``F_3``, or of several outputs ``F_3,1``."""
+        return f"F_{self._n_added[output]}" + (f",{output}" if len(self.values) > 1 else "")
+
+    def add(
+        self, output: int, name: str, formula: str, terms: dict[str, float], added: float
+    ) -> Step:
+        """Add to one score; the formula and its terms are those of what is added."""
+        before, value = self.symbol(output), self.values[output]
+        self._n_added[output] += 1
+        self.values[output] = value + added
+        formula, terms = f"{before} + {formula}", {before: value, **terms}
+        return Step(name, self.symbol(output), formula, terms, self.values[output])
+
+
+def derive_prediction(model: Model, row: Row, words: Words) -> Derivation:
+    """Derive the prediction of a row."""
+    scores = _Scores(row)
+    sections = [_start(row, scores, words)]
+    sections += [_tree_section(model, tree, row, scores, words) for tree in row.trees]
+    sections.append(_link(row, scores, words))
+    return Derivation(f"Prediction of one row by {len(row.trees)} tree(s)", tuple(sections))
+
+
+def _start(row: Row, scores: _Scores, words: Words) -> Section:
+    lines: list[Step | str] = []
+    for output, value in enumerate(scores.values):
+        symbol, of_output = scores.symbol(output), words_of_output(words, output)
+        if row.has_margin or words.loss.link not in ("logit", "log"):
+            source = "base_margin of the row" if row.has_margin else "base score"
+            lines.append(
+                given(f"raw score{of_output} before the first tree: {source}", symbol, value)
+            )
+        elif words.loss.link == "logit":
+            values = {"p": _chance(value)}
+            name = f"log-odds of the starting probability p{of_output}"
+            lines.append(Step(name, symbol, "log(p / (1 - p))", values, value))
+        else:
+            name = f"logarithm of the starting prediction y{of_output}"
+            lines.append(Step(name, symbol, "log(y)", {"y": math.exp(value)}, value))
+    for output, shift in enumerate(row.shift.tolist()):
+        if shift != 0.0:
+            name = f"shift of the raw score{words_of_output(words, output)} (calibrated_prior)"
+            lines.append(scores.add(output, name, "shift", {"shift": shift}, shift))
+    return Section("Start", (*lines, *words.notes))
+
+
+def _chance(log_odds: float) -> float:
+    decay = math.exp(-abs(log_odds))
+    return 1.0 / (1.0 + decay) if log_odds >= 0.0 else decay / (1.0 + decay)
+
+
+def _tree_section(model: Model, number: int, row: Row, scores: _Scores, words: Words) -> Section:
+    tree, leaf = grown_tree(model._replace(unpruned=None), number), int(row.leaves[number])
+    path = tree.path(leaf)
+    lines: list[Step | str] = [
+        f"node {node}: {decision(tree, node, row.values[tree.nodes.feature[node]], words)} → "
+        f"node {below}"
+        for node, below in itertools.pairwise(path)
+    ]
+    n_outputs = len(scores.values)
+    is_vector = tree.sums.shape[1] > 1
+    lines += _line_steps(model, tree, leaf, row, words)
+    for own in range(tree.sums.shape[1]):
+        output = own if is_vector else number % n_outputs
+        value, rate = float(tree.values[leaf, own]), tree.params.learning_rate
+        name = f"raw score{words_of_output(words, output)} after leaf {leaf}"
+        formula, terms = "η · w", {"η": rate, "w": value / rate}
+        if model.linear is not None:
+            formula, terms["l"] = "η · w + l", _linear_part(model, tree, leaf, row)
+        lines.append(scores.add(output, name, formula, terms, value + terms.get("l", 0.0)))
+    of_output = "" if is_vector else words_of_output(words, number % n_outputs)
+    return Section(f"Tree {number}{of_output}", tuple(lines))
+
+
+def _linear_part(model: Model, tree: GrownTree, leaf: int, row: Row) -> float:
+    """Give what a linear leaf adds to its value."""
+    assert model.linear is not None
+    linear, position = model.linear, int(model.tree_starts[tree.number]) + leaf
+    terms = linear.terms[linear.starts[position] : linear.starts[position + 1]].view(np.recarray)
+    distances = row.values[terms.feature] - terms.centre
+    if not np.isfinite(distances).all():
+        return 0.0
+    least, most = linear.limits[position].tolist()
+    total = float(linear.shifts[position] + (terms.slope * distances).sum())
+    return min(max(total, least), most)
+
+
+def _line_steps(
+    model: Model, tree: GrownTree, leaf: int, row: Row, words: Words
+) -> list[Step | str]:
+    """Say what a linear leaf adds to its value, l: a line within limits."""
+    if model.linear is None:
+        return []
+    linear, position = model.linear, int(model.tree_starts[tree.number]) + leaf
+    terms = linear.terms[linear.starts[position] : linear.starts[position + 1]].view(np.recarray)
+    x = row.values[terms.feature]
+    if not np.isfinite(x).all():
+        return ["l = 0: a value that the leaf's line needs is missing or infinite."]
+    values, parts = {"shift": float(linear.shifts[position])}, ["shift"]
+    for index, term in enumerate(terms):
+        own = {f"b_{index}": term.slope, f"x_{index}": x[index], f"c_{index}": term.centre}
+        values |= {symbol: float(value) for symbol, value in own.items()}
+        parts.append(f"b_{index} · (x_{index} - c_{index})")
+    names = [f"x_{i} is {words.features[feature]}" for i, feature in enumerate(terms.feature)]
+    least, most = linear.limits[position].tolist()
+    values |= {"least": least, "most": most}
+    formula = f"min(most, max(least, {' + '.join(parts)}))"
+    name = "; ".join(["line of the leaf, within the limits of its own rows", *names])
+    return [Step(name, "l", formula, values, _linear_part(model, tree, leaf, row))]
+
+
+def _link(row: Row, scores: _Scores, words: Words) -> Section:
+    lines = _link_steps(row, scores, words)
+    steps = [step.result for step in lines if isinstance(step, Step) and step.symbol != "Z"]
+    expected = row.predictions[-len(steps) :] if steps else row.predictions
+    if len(steps) != len(expected) or not np.allclose(steps, expected, rtol=1e-9, atol=1e-300):
+        # a link of the user's own, or levels of a quantile that are put in order
+        lines = [f"What raw scores stand for is a function of its own of {words.loss.name}."]
+        lines += [
+            given(f"prediction {index}", f"y_{index}", value)
+            for index, value in enumerate(row.predictions.tolist())
+        ]
+    conclusion = (row.conclusion,) if row.conclusion else ()
+    return Section("Prediction", (*lines, *conclusion))
+
+
+def _link_steps(row: Row, scores: _Scores, words: Words) -> list[Step | str]:
+    """Apply the link of the loss to the last raw scores."""
+    link, lines = words.loss.link, list[Step | str]()
+    symbols = [scores.symbol(output) for output in range(len(scores.values))]
+    values = dict(zip(symbols, scores.values, strict=True))
+    if link == "softmax":
+        total = float(np.exp(list(values.values())).sum())
+        formula = " + ".join(f"exp({symbol})" for symbol in symbols)
+        lines.append(Step("sum over the classes", "Z", formula, values, total))
+    for output, (symbol, value) in enumerate(values.items()):
+        of_output, own = words_of_output(words, output), f"_{output}" if len(symbols) > 1 else ""
+        if link == "softmax":
+            terms = {symbol: value, "Z": total}
+            name, target, formula = "probability", "p", f"exp({symbol}) / Z"
+            result = float(row.predictions[output])
+        elif link == "logit":
+            name, target, formula = "probability", "p", f"1 / (1 + exp(-{symbol}))"
+            terms, result = {symbol: value}, _chance(value)
+        elif link == "log":
+            name, target, formula = "prediction", "y", f"exp({symbol})"
+            terms, result = {symbol: value}, math.exp(min(max(value, -700.0), 700.0))
+        else:
+            name, target, formula, terms, result = "prediction", "y", symbol, {}, value
+        lines.append(Step(f"{name}{of_output}", target + own, formula, terms, result))
+    return lines

@@ -1,0 +1,156 @@
+"""The trees of a model as the edges that lead to their nodes, in the order of a walk in depth.
+
+In: a model. Out: :class:`Edges`, all that SHAP values need to know of its trees.
+
+The one idea: to SHAP values a leaf is a set of features with one condition each: that a row passes
+all the splits on this feature on the way to the leaf. So an edge knows the one above it that has
+its feature, and the share of the training rows that pass the feature's splits down to here.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sklboost.compiling import kernel
+from sklboost.model import LevelBits, Model
+from sklboost.structs import records
+
+# A node, and the edge from its parent to it. Nodes are counted from their tree's root, in the order
+# of the walk.
+EDGE_DTYPE = np.dtype(
+    [
+        ("threshold", np.float64),  # of the node's own split, as in NODE_DTYPE
+        ("fraction", np.float64),  # of the parent's cover
+        # the fractions of this edge and of all edges above it that have its feature, multiplied
+        ("share", np.float64),
+        ("reach", np.float64),  # the fractions of all edges from the root on, multiplied
+        ("position", np.int64),  # of the node among those of the model
+        ("column", np.int64),  # of the node's own split, see Edges.features; -1 for a leaf
+        ("right", np.int64),  # the node's right child; the left one comes next
+        ("default_left", np.int64),
+        ("parent", np.int64),
+        ("previous", np.int64),  # the edge above with this edge's feature; 0: there is none
+        ("depth", np.int64),  # 0 for the root
+        ("n_different", np.int64),  # features on the way from the root
+    ],
+    align=True,
+)
+
+
+class Edges(NamedTuple):
+    """The trees of a model, each in the order root, left branch, right branch.
+
+    Attributes
+    ----------
+    edges : recarray of EDGE_DTYPE, shape (n_nodes_of_all_trees,)
+        The first of each tree is its root, to which no edge leads.
+    starts : ndarray of int64, shape (n_trees + 1,)
+        Tree t owns ``edges[starts[t]:starts[t + 1]]``.
+    values : ndarray of float64, shape (n_tree_outputs, n_nodes_of_all_trees)
+        Leaf values, in the model's order of nodes.
+    bits : LevelBits
+        Of the splits on categories, in the same order.
+    features : ndarray of int64, shape (n_columns,)
+        The features that occur.
+    """
+
+    edges: np.recarray
+    starts: np.ndarray
+    values: np.ndarray
+    bits: LevelBits
+    features: np.ndarray
+
+
+def lay_out_edges(model: Model) -> Edges:
+    """Put the trees of a model in the order of a walk in depth."""
+    nodes = model.nodes
+    features = np.unique(nodes.feature[nodes.left >= 0]).astype(np.int64)
+    column_of = np.full(model.n_features, -1, dtype=np.int64)
+    column_of[features] = np.arange(len(features))
+    edges = records(len(nodes), EDGE_DTYPE)
+    places = np.empty(len(nodes), dtype=np.int64)
+    place_nodes(nodes, model.tree_starts, places)
+    fill_edges(nodes, model.tree_starts, column_of, places, edges)
+    return Edges(edges, model.tree_starts, model.values, model.tops.bits, features)
+
+
+@kernel
+def place_nodes(nodes, starts, places):
+    """Fill the place of each node in a walk in depth through its tree."""
+    for tree in range(len(starts) - 1):
+        root = starts[tree]
+        # first the sizes of branches, from below: children lie behind their parent
+        for position in range(starts[tree + 1] - 1, root - 1, -1):
+            node = nodes[position]
+            places[position] = 1
+            if node.left >= 0:
+                places[position] += places[root + node.left] + places[root + node.right]
+        places[root] = 0
+        for position in range(root, starts[tree + 1]):
+            node = nodes[position]
+            if node.left >= 0:
+                size_of_left = places[root + node.left]
+                places[root + node.left] = places[position] + 1
+                places[root + node.right] = places[position] + 1 + size_of_left
+
+
+@kernel
+def fill_edges(nodes, starts, column_of, places, edges):
+    """Fill `edges` from the nodes and their places."""
+    for tree in range(len(starts) - 1):
+        root = starts[tree]
+        own = edges[root : starts[tree + 1]]
+        own[0].fraction = own[0].share = own[0].reach = 1.0
+        own[0].parent = own[0].previous = own[0].depth = own[0].n_different = 0
+        for position in range(root, starts[tree + 1]):
+            node, place = nodes[position], places[position]
+            edge = own[place]
+            edge.position, edge.threshold = position, node.threshold
+            edge.default_left = node.default_left
+            edge.column = edge.right = -1
+            if node.left >= 0:
+                edge.column, edge.right = column_of[node.feature], places[root + node.right]
+                previous = find_previous(own, place)
+                left, right = nodes[root + node.left].cover, nodes[root + node.right].cover
+                # sampling can leave both without rows
+                fraction = left / (left + right) if left + right > 0.0 else 0.5
+                add_child(own, place, place + 1, previous, fraction)
+                add_child(own, place, edge.right, previous, 1.0 - fraction)
+
+
+@kernel
+def find_previous(edges, node):
+    """Give the last edge on the way to a node that has the feature of its split; 0: none."""
+    column, edge = edges[node].column, np.int64(node)
+    while edge > 0 and edges[edges[edge].parent].column != column:
+        edge = edges[edge].parent
+    return edge
+
+
+@kernel
+def add_child(edges, parent, child, previous, fraction):
+    """Fill what the edge from `parent` to `child` has of those above it."""
+    edge = edges[child]
+    edge.parent, edge.previous, edge.fraction = parent, previous, fraction
+    edge.share = fraction * edges[previous].share
+    edge.reach = fraction * edges[parent].reach
+    edge.depth = edges[parent].depth + 1
+    edge.n_different = edges[parent].n_different + (previous == 0)
+
+
+def mean_scores(edges: Edges, trees: tuple[int, int], n_outputs: int) -> np.ndarray:
+    """Give what trees ``[start, stop)`` add on average to each output, rows spread by cover.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_outputs,)
+    """
+    own = edges.edges[edges.starts[trees[0]] : edges.starts[trees[1]]].view(np.recarray)
+    tree_of = np.repeat(np.arange(*trees), np.diff(edges.starts[trees[0] : trees[1] + 1]))
+    is_leaf, n_tree_outputs = own.column < 0, len(edges.values)
+    first_output = (tree_of * n_tree_outputs % n_outputs)[is_leaf]
+    means = np.zeros(n_outputs)
+    for index, values in enumerate(edges.values):
+        added = own.reach[is_leaf] * values[own.position[is_leaf]]
+        means += np.bincount(first_output + index, added, minlength=n_outputs)
+    return means

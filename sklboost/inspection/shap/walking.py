@@ -1,0 +1,256 @@
+"""SHAP values of rows, up to 64 side by side: a walk through each tree, down and back.
+
+In: edges, values of rows. Out: what each feature, or pair of features, adds to each raw score.
+
+The one idea: all that differs between rows is which factor of an edge they take (see ``factors``).
+On the way down each row and point has a product, of one more factor with every edge; at a leaf the
+product is multiplied by its value, and on the way back the leaves below each edge are added up. A
+row costs a few multiplications an edge and point, whatever its values, and all rows do the same.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sklboost.compiling import kernel
+from sklboost.inspection.shap.conditions import LEAVES, STAYS, fill_states
+from sklboost.inspection.shap.factors import (
+    FIRST_DIFFERENCE,
+    FIRST_FACTOR,
+    MET,
+    NOT_MET,
+    fill_row_tables,
+    fill_tables,
+)
+from sklboost.parallel import next_task
+
+# Rows side by side: what they have at some depth stays in the first-level cache.
+LANES = 64
+
+
+class WalkScratch(NamedTuple):
+    """What a walk writes on the way; the first axis is threads.
+
+    Attributes
+    ----------
+    states : ndarray of uint8, shape (n_threads, n_nodes, n_block_rows)
+        Of the explained rows.
+    background : ndarray of uint8, shape (n_threads, n_nodes, n_backgrounds)
+        Of the rows that stand for others.
+    tables : ndarray of float64, shape (n_threads, n_tables, n_points, N_PLACES)
+        One for each edge, or for each state of a background row.
+    products : ndarray of float64, shape (n_threads, max_depth + 1, n_points, LANES)
+        Of the factors on the way to the node that is visited.
+    sums : ndarray of float64, shape (n_threads, max_depth + 1, n_tree_outputs, n_points, LANES)
+        Of the leaves visited so far below each node on this way.
+    path : ndarray of int64, shape (n_threads, 2, max_depth + 1)
+        The nodes on this way, and 1 where an edge below has the feature of the edge to them.
+    """
+
+    states: np.ndarray
+    background: np.ndarray
+    tables: np.ndarray
+    products: np.ndarray
+    sums: np.ndarray
+    path: np.ndarray
+
+
+class Contributions(NamedTuple):
+    """What features add to raw scores; added to in place.
+
+    Attributes
+    ----------
+    single : ndarray of float64, shape (n_outputs, n_columns, n_rows)
+    pairs : ndarray of float64, shape (n_outputs, n_columns, n_columns, n_rows), or 0 rows
+        An interaction is divided in any way between (i, k) and (k, i). No rows: not wanted.
+    """
+
+    single: np.ndarray
+    pairs: np.ndarray
+
+
+@kernel
+def multiply(before, factors, states, after):
+    """Set `after` to `before` times the factor of each row's state."""
+    gone, leaves, stays = factors[0], factors[1], factors[2]
+    for lane in range(len(states)):
+        state = states[lane]
+        factor = stays if state == STAYS else (leaves if state == LEAVES else gone)
+        after[lane] = before[lane] * factor
+
+
+@kernel
+def add_sums(sums, differences, states, above, total):
+    """Add the sums of an edge to those of the node above it, and what they say to `total`."""
+    leaves, stays = differences[1], differences[2]
+    for lane in range(len(states)):
+        state = states[lane]
+        factor = stays if state == STAYS else (leaves if state == LEAVES else 0.0)
+        total[lane] += sums[lane] * factor
+        above[lane] += sums[lane]
+
+
+@kernel
+def add_pair(sums, factors, other_factors, states, other_states, total):
+    """Add what an edge and one above it with another feature say of their interaction."""
+    leaves, stays = factors[FIRST_DIFFERENCE + 1], factors[FIRST_DIFFERENCE + 2]
+    not_met, met = other_factors[NOT_MET], other_factors[MET]
+    for lane in range(len(states)):
+        state = states[lane]
+        factor = stays if state == STAYS else (leaves if state == LEAVES else 0.0)
+        other = met if other_states[lane] == STAYS else not_met
+        total[lane] += sums[lane] * factor * other
+
+
+@kernel
+def table_of(edge, background, scratch):
+    """Give the number of the table with an edge's factors: its own, or by the background row."""
+    if scratch.background.shape[1] == 0:
+        return edge
+    return np.int64(scratch.background[edge, background])
+
+
+@kernel
+def descend(edges, node, lanes, background, scratch):
+    """Fill the products of a node from those of its parent."""
+    edge, path = edges[node], scratch.path
+    path[0, edge.depth], path[1, edge.depth] = node, 0
+    if edge.previous > 0:
+        path[1, edges[edge.previous].depth] = 1
+    states = scratch.states[node, lanes[0] : lanes[1]]
+    table = scratch.tables[table_of(node, background, scratch)]
+    before, after = scratch.products[edge.depth - 1], scratch.products[edge.depth]
+    for point in range(len(table)):
+        multiply(before[point], table[point, FIRST_FACTOR:], states, after[point])
+
+
+@kernel
+def start_sums(edge, values, n_lanes, scratch):
+    """Set the sums of a node: its values times its products if it is a leaf, else 0."""
+    products, sums = scratch.products[edge.depth], scratch.sums[edge.depth]
+    for output in range(len(sums)):
+        value = values[output, edge.position] if edge.column < 0 else 0.0
+        for point in range(len(products)):
+            own, factors = sums[output, point], products[point]
+            for lane in range(n_lanes):
+                own[lane] = value * factors[lane]
+
+
+@kernel
+def ascend(edges, node, lanes, background, scratch, output, contributions):
+    """Add up what the edge to a node says, of which all leaves have been visited.
+
+    `output` is the first of those that the tree has values for.
+    """
+    edge = edges[node]
+    depth, column = edge.depth, edges[edge.parent].column
+    states = scratch.states[node, lanes[0] : lanes[1]]
+    table = scratch.tables[table_of(node, background, scratch)]
+    for index in range(scratch.sums.shape[1]):
+        sums, above = scratch.sums[depth, index], scratch.sums[depth - 1, index]
+        total = contributions.single[output + index, column, lanes[2] : lanes[3]]
+        for point in range(len(table)):
+            add_sums(sums[point], table[point, FIRST_DIFFERENCE:], states, above[point], total)
+    if len(contributions.pairs) > 0:
+        add_pairs(edges, node, lanes, background, scratch, output, contributions.pairs)
+    if edge.previous > 0:
+        scratch.path[1, edges[edge.previous].depth] = 0
+
+
+@kernel
+def add_pairs(edges, node, lanes, background, scratch, output, pairs):
+    """Add what the edge to a node says with each other feature on the way to it."""
+    edge = edges[node]
+    depth, column = edge.depth, edges[edge.parent].column
+    states = scratch.states[node, lanes[0] : lanes[1]]
+    table = scratch.tables[table_of(node, background, scratch)]
+    for other_depth in range(1, depth):
+        if scratch.path[1, other_depth] == 1:  # the last edge of a feature counts
+            continue
+        other = scratch.path[0, other_depth]
+        other_states = scratch.states[other, lanes[0] : lanes[1]]
+        other_table = scratch.tables[table_of(other, background, scratch)]
+        other_column = edges[edges[other].parent].column
+        for index in range(scratch.sums.shape[1]):
+            total = pairs[output + index, column, other_column, lanes[2] : lanes[3]]
+            for point in range(len(table)):
+                sums = scratch.sums[depth, index, point]
+                add_pair(sums, table[point], other_table[point], states, other_states, total)
+
+
+@kernel
+def walk(edges, tree, lanes, background, scratch, output, contributions):
+    """Walk through a tree with some rows side by side, and add to their contributions.
+
+    Parameters
+    ----------
+    edges : Edges
+    tree : int
+    lanes : tuple of int
+        Start and stop of the rows in ``scratch.states``, and in `contributions`.
+    background : int
+        The background row that stands for all others.
+    scratch : WalkScratch
+        Of one thread, with the states and tables of the tree.
+    output : int
+        The first of those that the tree has values for.
+    contributions : Contributions
+    """
+    own, n_lanes = edges.edges[edges.starts[tree] : edges.starts[tree + 1]], lanes[1] - lanes[0]
+    scratch.products[0] = 1.0
+    for node in range(1, len(own)):
+        descend(own, node, lanes, background, scratch)
+        start_sums(own[node], edges.values, n_lanes, scratch)
+        next_depth = own[node + 1].depth if node + 1 < len(own) else 1
+        for depth in range(own[node].depth, next_depth - 1, -1):
+            visited = scratch.path[0, depth]
+            ascend(own, visited, lanes, background, scratch, output, contributions)
+
+
+@kernel
+def explain_rows(team, edges, trees, columns, given, scratch, contributions):
+    """Add what features say of rows in some trees; every member takes blocks of rows.
+
+    Parameters
+    ----------
+    team : Team
+    edges : Edges
+    trees : tuple of int
+        Start and stop.
+    columns : ndarray of float64, shape (n_columns, n_rows)
+    given : tuple of ndarray
+        Values of background rows, shape (n_columns, n_backgrounds), no rows: spread by cover; and
+        the points of the quadrature.
+    scratch : WalkScratch
+    contributions : Contributions
+        Added to tree after tree, so in the same order for any number of threads.
+    """
+    background, points = given
+    n_rows, n_backgrounds = columns.shape[1], background.shape[1]
+    n_block_rows = scratch.states.shape[2]
+    others = (np.int64(0), n_backgrounds)  # 0 alone is a type of its own
+    start = next_task(team, 0) * n_block_rows
+    while start < n_rows:
+        n_own = min(n_block_rows, n_rows - start)
+        own = WalkScratch(
+            scratch.states[team.rank],
+            scratch.background[team.rank],
+            scratch.tables[team.rank],
+            scratch.products[team.rank],
+            scratch.sums[team.rank],
+            scratch.path[team.rank],
+        )
+        for tree in range(trees[0], trees[1]):
+            fill_states(edges, tree, columns, (start, start + n_own), own.states)
+            if n_backgrounds > 0:
+                fill_states(edges, tree, background, others, own.background)
+                fill_row_tables(points, own.tables)
+            else:
+                fill_tables(edges, tree, points, own.tables)
+            output = tree * len(edges.values) % len(contributions.single)
+            for row in range(max(1, n_backgrounds)):
+                for lane in range(0, n_own, LANES):
+                    stop = min(lane + LANES, n_own)
+                    lanes = (lane, stop, start + lane, start + stop)
+                    walk(edges, tree, lanes, row, own, output, contributions)
+        start = next_task(team, 0) * n_block_rows

@@ -1,0 +1,66 @@
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_array_equal
+
+from sklboost.data.frames.arranged import ArrangedColumns
+from sklboost.data.frames.finding import carrier
+
+pytestmark = pytest.mark.interpreted
+
+ORDER = np.array([2, 0, 1])
+
+
+@pytest.fixture
+def arranged():
+    frame = pd.DataFrame(
+        {
+            "count": pd.array([1, None, 3], dtype="Int64"),
+            "when": pd.to_datetime(["2020-01-01", None, "2020-01-03"]),
+            "kind": pd.Categorical(["b", None, "a"], categories=["a", "b", "c"]),
+            "size": [0.5, 1.5, 2.5],
+        }
+    )
+    places = [(3, ORDER), (0, ORDER), (0, None), (1, ORDER), (2, ORDER)]
+    return ArrangedColumns(carrier(frame), places)
+
+
+def test_shape_and_no_names(arranged):
+    assert arranged.shape == (3, 5)
+    assert arranged.names is None
+    assert arranged.label(1) == "column 1"
+
+
+def test_a_table_has_its_reader_already(arranged):
+    assert carrier(arranged) is arranged
+
+
+def test_numbers_in_their_order(arranged):
+    values, missing = arranged.numbers(0)
+    assert_array_equal(values, [2.5, 0.5, 1.5])
+    assert missing is None
+    values, missing = arranged.numbers(1)
+    assert_array_equal(missing, [False, False, True])
+    assert_array_equal(values[~missing], [3, 1])
+    values, missing = arranged.numbers(2)
+    assert_array_equal(missing, [False, True, False])
+    assert_array_equal(values[~missing], [1, 3])
+
+
+def test_times_in_their_order(arranged):
+    values, missing, unit = arranged.times(3)
+    assert_array_equal(missing, [False, False, True])
+    expected = np.array(["2020-01-03", "2020-01-01"], dtype="datetime64[D]")
+    assert_array_equal(values.view(unit)[~missing].astype("datetime64[D]"), expected)
+
+
+def test_levels_in_their_order(arranged):
+    codes, values = arranged.levels(4)
+    assert_array_equal(codes, [values.tolist().index("a"), values.tolist().index("b"), -1])
+
+
+def test_the_rest_is_the_column_s(arranged):
+    assert [arranged.kind(i) for i in range(5)] == ["number"] * 3 + ["time", "category"]
+    assert arranged.dtype_name(1) == "Int64"
+    assert arranged.examples(4) == ["b"]
+    assert arranged.is_exact(0) == carrier(pd.DataFrame({"size": [0.5]})).is_exact(0)

@@ -1,0 +1,104 @@
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib import pyplot as plt
+from matplotlib.colors import to_rgba
+from sklearn.exceptions import NotFittedError
+
+from sklboost import XGBRegressorLite
+from sklboost.displays import ImportanceDisplay, plot_importance
+from sklboost.displays.figures import BLUE, GREY
+from sklboost.inspection.importances import IMPORTANCE_TYPES
+from sklboost.inspection.validation_importances import ValidationImportances
+from tests.small_models import small
+
+
+def bars(display):
+    """Give the bars from the top down: name -> length."""
+    names = [label.get_text() for label in display.ax_.get_yticklabels()]
+    lengths = [bar.get_width() for bar in display.bars_]
+    return dict(reversed(list(zip(names, lengths, strict=True))))
+
+
+def validation():
+    return ValidationImportances(
+        ["age", "noise", "size"],
+        importances=np.array([[5.0, 7.0], [0.5, -0.5], [2.0, 1.4]]),
+        shadow_importances=np.array([[0.5, 0.0], [1.0, -3.0], [0.0, -1.0]]),
+        method="permutation",
+    )
+
+
+@pytest.mark.parametrize("importance_type", IMPORTANCE_TYPES)
+def test_bars_are_the_scores_the_largest_at_the_top(regressor, importance_type):
+    display = ImportanceDisplay.from_estimator(regressor, importance_type=importance_type)
+    scores = regressor.get_score(importance_type)
+    assert bars(display) == pytest.approx(scores)
+    assert list(bars(display).values()) == sorted(scores.values(), reverse=True)
+    words = {"weight": "number", "gain": "mean gain", "total_gain": "gain of all"}
+    assert words.get(importance_type, "cover") in display.ax_.get_xlabel()
+
+
+def test_the_kind_is_that_of_the_estimator(regressor):
+    assert bars(ImportanceDisplay.from_estimator(regressor)) == regressor.get_score("gain")
+
+
+def test_the_most_important_ones(regressor):
+    display = ImportanceDisplay.from_estimator(regressor, max_num_features=3)
+    scores = regressor.get_score("gain")
+    assert list(bars(display)) == sorted(scores, key=scores.get, reverse=True)[:3]
+
+
+def test_validation_importances_and_the_best_shadow():
+    display = ImportanceDisplay.from_validation(validation())
+    assert bars(display) == {"age": 6.0, "size": pytest.approx(1.7), "noise": 0.0}
+    colours = [bar.get_facecolor() for bar in display.bars_]
+    assert colours == [to_rgba(GREY), to_rgba(BLUE), to_rgba(BLUE)]
+    (line,) = [own for own in display.ax_.lines if own.get_linestyle() == "--"]
+    assert line.get_xdata()[0] == 1.0
+    texts = [text.get_text() for text in display.ax_.texts]
+    assert texts == ["0 ± 0.5", "1.7 ± 0.3", "6 ± 1"]
+
+
+def test_many_features_with_long_names_do_not_overlap():
+    random = np.random.default_rng(0)
+    names = [f"measurement number {i} of the left sensor in $ or °C" for i in range(40)]
+    X = pd.DataFrame(random.normal(size=(300, 40)), columns=names)
+    model = small(XGBRegressorLite, n_estimators=30).fit(X, X.sum(axis=1))
+    display = ImportanceDisplay.from_estimator(model, importance_type="weight")
+    display.figure_.canvas.draw()
+    assert len(display.bars_) > 35
+    labels = display.ax_.get_yticklabels()
+    assert len({label.get_text() for label in labels}) == len(labels)
+    extents = [label.get_window_extent() for label in labels]
+    for below, above in pairwise(extents):
+        assert below.y1 < above.y0
+    assert min(own.x0 for own in extents) >= 0
+    edge = display.ax_.get_window_extent().x1
+    assert max(own.get_window_extent().x1 for own in display.ax_.texts) <= edge
+
+
+def test_axes_of_the_user(regressor):
+    _, ax = plt.subplots()
+    display = ImportanceDisplay.from_estimator(regressor, ax=ax)
+    assert display.ax_ is ax
+    assert display.figure_ is ax.figure
+    assert display.plot().ax_ is not ax
+
+
+def test_the_function_takes_either(regressor):
+    assert len(plot_importance(regressor, max_num_features=2).patches) == 2
+    assert len(plot_importance(validation(), max_num_features=1).patches) == 1
+
+
+def test_errors(regressor):
+    with pytest.raises(ValueError, match=r"^importance_type='gini': it must be one of 'gain'"):
+        plot_importance(regressor, importance_type="gini")
+    with pytest.raises(ValueError, match=r"^max_num_features=0: it must be None or an integer >= "):
+        plot_importance(regressor, max_num_features=0)
+    with pytest.raises(NotFittedError):
+        plot_importance(XGBRegressorLite())
+    with pytest.raises(ValueError, match="no tree has a split"):
+        plot_importance(small(XGBRegressorLite).fit(np.zeros((5, 1)), np.arange(5.0)))

@@ -1,0 +1,253 @@
+"""Contents and places of what is drawn, not pixels."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib import pyplot as plt
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression
+
+from sklboost import XGBClassifierLite, XGBRegressorLite
+from sklboost.displays import TreeDisplay, plot_tree
+from sklboost.displays.tree import node_colour
+from tests.small_models import small
+
+
+def lines(display, node):
+    return display.node_texts_[node].get_text().splitlines()
+
+
+def extents(display, artists):
+    renderer = display.figure_.canvas.get_renderer()
+    return [artist.get_window_extent(renderer) for artist in artists]
+
+
+def overlap(first, second):
+    # touching is not overlapping; 0.1 of a pixel is rounding
+    return (
+        min(first.x1, second.x1) - max(first.x0, second.x0) > 0.1
+        and min(first.y1, second.y1) - max(first.y0, second.y0) > 0.1
+    )
+
+
+def check_nothing_overlaps(display):
+    boxes = extents(display, display.node_boxes_.values())
+    texts = extents(display, display.node_texts_.values())
+    labels = extents(display, display.edge_texts_.values())
+    apart = [*boxes, *labels]
+    for i, first in enumerate(apart):
+        assert not any(overlap(first, second) for second in apart[:i])
+    for box, text in zip(boxes, texts, strict=True):  # letters begin at whole pixels
+        assert box.x0 <= text.x0 + 1.0
+        assert text.x1 <= box.x1 + 1.0
+        assert box.y0 <= text.y0 + 1.0
+        assert text.y1 <= box.y1 + 1.0
+    around = display.ax_.get_window_extent()
+    for own in apart:
+        assert around.x0 <= own.x0
+        assert own.x1 <= around.x1
+        assert around.y0 <= own.y0
+        assert own.y1 <= around.y1
+
+
+def test_worked_example():
+    X, y = np.array([[10.0], [20.0], [25.0], [35.0]]), np.array([-10.0, 7.0, 8.0, -7.0])
+    model = XGBRegressorLite(
+        **dict(n_estimators=1, max_depth=2, reg_lambda=0, learning_rate=1, base_score=0.5),
+        min_child_weight=0,
+    )
+    X = pd.DataFrame(X, columns=["dosage"])
+    display = TreeDisplay.from_estimator(model.fit(X, y))
+    root = ["node 0", "dosage < 15", "gain 120.3", "cover 4", "value -1"]
+    assert lines(display, 0) == root
+    assert lines(display, 1) == ["leaf 1", "cover 1", "value -10.5"]
+    assert lines(display, 2)[:3] == ["node 2", "dosage < 30", "gain 140.2"]
+    assert lines(display, 3) == ["leaf 3", "cover 2", "value 7"]
+    assert lines(display, 4) == ["leaf 4", "cover 1", "value -7.5"]
+    assert [text.get_text() for text in display.ax_.texts if "tree" in text.get_text()] == [
+        "tree 0"
+    ]
+
+
+def test_every_node_of_the_table_is_drawn(regressor):
+    display = TreeDisplay.from_estimator(regressor, 3)
+    frame = regressor.trees_to_dataframe().query("Tree == 3").set_index("Node")
+    assert set(display.node_texts_) == set(frame.index)
+    for number, row in frame.iterrows():
+        shown = dict(line.split(" ", 1) for line in lines(display, number))
+        assert float(shown["cover"]) == pytest.approx(row["Cover"], rel=1e-3)
+        if row["Feature"] == "Leaf":
+            assert float(shown["value"].replace(",", "")) == pytest.approx(row["Gain"], rel=1e-3)
+        else:
+            assert float(shown["gain"].replace(",", "")) == pytest.approx(row["Gain"], rel=1e-3)
+            assert shown[row["Feature"]].startswith("< ")
+            side = {row["Yes"]: "yes", row["No"]: "no"}
+            for child, word in side.items():
+                words = f"{word}, missing" if child == row["Missing"] else word
+                assert display.edge_texts_[int(child.split("-")[1])].get_text() == words
+
+
+def test_yes_is_on_the_left_and_children_below(regressor):
+    display = TreeDisplay.from_estimator(regressor, 0)
+    places = {number: text.get_position() for number, text in display.node_texts_.items()}
+    frame = regressor.trees_to_dataframe().query("Tree == 0 and Feature != 'Leaf'")
+    for _, row in frame.iterrows():
+        yes, no = (places[int(row[side].split("-")[1])] for side in ("Yes", "No"))
+        assert yes[0] < places[row["Node"]][0] < no[0]
+        assert yes[1] == pytest.approx(no[1], abs=40)
+        assert min(yes[1], no[1]) > places[row["Node"]][1]  # heights grow downwards
+
+
+@pytest.mark.parametrize("max_depth", [1, 6, 0])
+def test_nothing_overlaps(max_depth):
+    random = np.random.default_rng(0)
+    names = ["a", "a name of middling length", "a name that is far too long for any picture"]
+    X = pd.DataFrame(random.normal(size=(200, 3)), columns=names)
+    y = X.iloc[:, 0] + X.iloc[:, 1] * X.iloc[:, 2]
+    model = small(XGBRegressorLite, n_estimators=1, max_depth=max_depth).fit(X, y)
+    display = TreeDisplay.from_estimator(model)
+    assert len(display.node_boxes_) == len(model.model_.nodes)
+    check_nothing_overlaps(display)
+
+
+def test_texts_become_small_in_small_axes(regressor):
+    figure, axes = plt.subplots(1, 2, figsize=(9, 4))
+    display = TreeDisplay.from_estimator(regressor, 0, ax=axes[1])
+    assert display.ax_ is axes[1]
+    assert display.figure_ is figure
+    assert display.node_texts_[0].get_fontsize() < 6
+    check_nothing_overlaps(display)
+    large = TreeDisplay.from_estimator(regressor, 0)
+    assert large.node_texts_[0].get_fontsize() == 9.0
+
+
+def test_max_depth(regressor):
+    display = TreeDisplay.from_estimator(regressor, 0, max_depth=1)
+    frame = regressor.trees_to_dataframe().query("Tree == 0")
+    assert set(display.node_texts_) == {0, 1, 2}
+    below = [int(lines(display, node)[-1].split()[1]) for node in (1, 2)]
+    assert sum(below) == (frame["Feature"] == "Leaf").sum()
+    assert lines(display, 1)[-1] == f"… {below[0]} leaves"
+    alone = TreeDisplay.from_estimator(regressor, 0, max_depth=0)
+    assert list(alone.node_texts_) == [0]
+    assert alone.edge_texts_ == {}
+
+
+def test_colours_follow_values(regressor):
+    display = TreeDisplay.from_estimator(regressor, 0)
+    values = regressor.model_.nodes.value[: regressor.model_.tree_starts[1]]
+    assert values.min() < 0 < values.max()
+    for number, box in display.node_boxes_.items():
+        red, _, blue, _ = box.get_facecolor()
+        if abs(values[number]) > 1e-3:
+            assert (red > blue) == (values[number] > 0)
+    strongest = display.node_boxes_[int(np.abs(values).argmax())].get_facecolor()[:3]
+    assert strongest == pytest.approx(node_colour(np.sign(values[np.abs(values).argmax()])))
+    assert node_colour(0.0) == (1.0, 1.0, 1.0)
+
+
+def luminance(colour):
+    """Give the relative luminance of the Web Content Accessibility Guidelines 2.1."""
+    parts = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in colour]
+    return np.dot(parts, [0.2126, 0.7152, 0.0722])
+
+
+@pytest.mark.parametrize("share", [-1.0, -0.5, 0.0, 0.5, 1.0])
+def test_text_is_black_on_light_nodes(share, regressor):
+    contrast = (luminance(node_colour(share)) + 0.05) / 0.05
+    assert contrast > 7.0  # the guidelines' highest level
+    display = TreeDisplay.from_estimator(regressor)
+    assert display.node_texts_[0].get_color() == "black"
+
+
+def test_leaves_have_a_thick_frame(regressor):
+    display = TreeDisplay.from_estimator(regressor)
+    nodes = regressor.model_.nodes[: regressor.model_.tree_starts[1]]
+    widths = [display.node_boxes_[number].get_linewidth() for number in range(len(nodes))]
+    assert set(np.array(widths)[nodes.left < 0]) == {1.6}
+    assert set(np.array(widths)[nodes.left >= 0]) == {0.7}
+
+
+def test_categories_and_times():
+    random = np.random.default_rng(0)
+    levels = ["Llanfairpwllgwyngyll", "Oslo", "Paris", "Reykjavik", "Rome", "Ulaanbaatar"]
+    X = pd.DataFrame(
+        {
+            "city": pd.Categorical(random.choice(levels, 300), categories=levels),
+            "when": pd.Timestamp("2020-01-01") + pd.to_timedelta(np.arange(300), "D"),
+        }
+    )
+    y = 10.0 * X["city"].isin(levels[:5]) + (X["when"] >= "2020-06-01")
+    model = small(XGBRegressorLite, max_depth=2, reg_lambda=0).fit(X, y)
+    display = TreeDisplay.from_estimator(model)
+    split = lines(display, 0)[1]
+    assert split in ("city in {Ulaanbaatar}", "city in {Llanfa…yngyll, Oslo, +3}")
+    assert lines(display, 1)[1] == lines(display, 2)[1] == "when < 2020-06-01"
+
+
+def test_names_with_dollars_are_no_formulas():
+    X = pd.DataFrame({r"price $\frac{$": np.arange(20.0)})
+    display = TreeDisplay.from_estimator(small(XGBRegressorLite).fit(X, X.iloc[:, 0]))
+    display.figure_.canvas.draw()
+    assert lines(display, 0)[1] == r"price \$\frac{\$ < 9.5"
+
+
+def test_titles_of_several_outputs(classifier):
+    display = TreeDisplay.from_estimator(classifier, 4)
+    assert "tree 4 (round 1, class versicolor)" in [t.get_text() for t in display.ax_.texts]
+
+
+def test_values_of_a_tree_with_several_outputs():
+    X = np.arange(40.0).reshape(20, 2)
+    y = np.column_stack([X[:, 0], -X[:, 0]])
+    model = small(XGBRegressorLite, multi_strategy="multi_output_tree").fit(X, y)
+    first, second = (TreeDisplay.from_estimator(model, output=own) for own in (0, 1))
+    for number in first.node_texts_:
+        values = [float(lines(own, number)[-1].split()[1]) for own in (first, second)]
+        assert values[0] == pytest.approx(-values[1])
+    assert "tree 0 (round 0, output 1)" in [t.get_text() for t in second.ax_.texts]
+
+
+def test_linear_leaves_name_their_features():
+    X = np.random.default_rng(0).normal(size=(100, 2))
+    model = small(XGBRegressorLite, linear_tree=True).fit(X, X[:, 0])
+    display = TreeDisplay.from_estimator(model)
+    assert any(text.get_text().endswith("+ line in f0") for text in display.node_texts_.values())
+
+
+def test_a_tree_without_splits():
+    model = small(XGBRegressorLite).fit(np.zeros((5, 1)), np.arange(5.0))
+    display = TreeDisplay.from_estimator(model)
+    assert lines(display, 0) == ["leaf 0", "cover 5", "value 0"]
+    assert display.node_boxes_[0].get_facecolor()[:3] == (1.0, 1.0, 1.0)
+
+
+def test_the_function_gives_the_axes(regressor):
+    axes = plot_tree(regressor, 1, max_depth=2)
+    assert axes.texts[0].get_text() == "tree 1"
+
+
+def test_plot_draws_once_more(regressor):
+    display = TreeDisplay.from_estimator(regressor, max_depth=1)
+    first = display.figure_
+    assert display.plot() is display
+    assert display.figure_ is not first
+    assert len(display.node_texts_) == 3
+
+
+def test_errors(regressor, classifier):
+    last = regressor.model_.n_trees - 1
+    with pytest.raises(ValueError, match=rf"^tree=99: the model has the trees 0 to {last}$"):
+        plot_tree(regressor, 99)
+    with pytest.raises(ValueError, match=r"^tree=-1: the model has the trees 0 to 8$"):
+        plot_tree(classifier, -1)
+    with pytest.raises(ValueError, match=r"^output=1: trees have values for outputs 0$"):
+        plot_tree(classifier, output=1)
+    with pytest.raises(ValueError, match=r"^max_depth=-1: it must be an integer >= 0$"):
+        plot_tree(classifier, max_depth=-1)
+    with pytest.raises(ValueError, match=r"^precision=0: it must be an integer >= 1$"):
+        plot_tree(classifier, precision=0)
+    with pytest.raises(NotFittedError):
+        plot_tree(XGBClassifierLite())
+    with pytest.raises(TypeError, match="no estimator of sklboost"):
+        plot_tree(LinearRegression())

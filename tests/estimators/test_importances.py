@@ -1,0 +1,90 @@
+"""Importances from splits, as the estimators give them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.exceptions import NotFittedError
+
+from sklboost import XGBRegressorLite, XGBRFRegressorLite
+from tests.small_models import small
+
+pytestmark = pytest.mark.interpreted
+
+
+@pytest.fixture
+def model():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(60, 4))
+    return small(XGBRegressorLite).fit(X, X[:, 0] + 0.3 * X[:, 2])
+
+
+def of_table(model, column, summary):
+    frame = model.trees_to_dataframe()
+    grouped = frame[frame["Feature"] != "Leaf"].groupby("Feature")[column]
+    return getattr(grouped, summary)().to_dict()
+
+
+@pytest.mark.parametrize(
+    ("importance_type", "column", "summary"),
+    [
+        ("weight", "Gain", "count"),
+        ("gain", "Gain", "mean"),
+        ("total_gain", "Gain", "sum"),
+        ("cover", "Cover", "mean"),
+        ("total_cover", "Cover", "sum"),
+    ],
+)
+def test_kinds_of_importance(model, importance_type, column, summary):
+    expected = of_table(model, column, summary)
+    found = model.get_score(importance_type)
+    assert found == pytest.approx(expected)
+    model.set_params(importance_type=importance_type)
+    scaled = np.array([expected.get(f"f{i}", 0.0) for i in range(4)]) / sum(expected.values())
+    assert model.feature_importances_ == pytest.approx(scaled)
+
+
+def test_the_default_of_get_score_is_that_of_xgboost(model):
+    assert model.get_score() == model.get_score("weight")
+    assert all(isinstance(score, float) for score in model.get_score().values())
+
+
+def test_features_without_a_split_are_left_out():
+    X = pd.DataFrame({"size": np.arange(20.0), "nothing": np.zeros(20)})
+    model = small(XGBRFRegressorLite).fit(X, X["size"])
+    assert list(model.get_score()) == ["size"]
+    assert small(XGBRegressorLite).fit(np.zeros((5, 2)), np.arange(5.0)).get_score() == {}
+
+
+def test_names_that_are_no_strings_are_numbers_and_f():
+    X = pd.DataFrame({10: np.zeros(20), 20: np.arange(20.0)})
+    assert list(small(XGBRegressorLite).fit(X, X[20]).get_score()) == ["f1"]
+
+
+def test_features_of_the_same_name_are_told_apart(model):
+    model.feature_names_in_ = np.array(["size", "size", "age", "size"], dtype=object)
+    weights = np.bincount(
+        model.model_.nodes.feature[model.model_.nodes.left >= 0], minlength=4
+    ).tolist()
+    names = ["size (column 0)", "size (column 1)", "age", "size (column 3)"]
+    assert model.get_score() == {n: w for n, w in zip(names, weights, strict=True) if w > 0}
+
+
+def test_errors(model):
+    words = r"^importance_type='gini': it must be one of 'gain', 'total_gain', 'cover'"
+    with pytest.raises(ValueError, match=words):
+        model.get_score("gini")
+    with pytest.raises(ValueError, match=words):
+        _ = model.set_params(importance_type="gini").feature_importances_
+    with pytest.raises(ValueError, match=words):
+        model.fit(np.zeros((3, 1)), np.zeros(3))
+    with pytest.raises(NotFittedError):
+        XGBRegressorLite().get_score()
+
+
+def test_importance_type_changes_nothing_about_the_model(model):
+    X = np.random.default_rng(1).normal(size=(50, 2))
+    first, second = (
+        small(XGBRegressorLite, importance_type=own).fit(X, X[:, 0]) for own in ("gain", "weight")
+    )
+    assert_array_equal(first.predict(X), second.predict(X))

@@ -1,0 +1,188 @@
+"""Importances on validation rows: what they measure, and that shadows are what chance gives."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.inspection import permutation_importance
+
+from sklboost import XGBClassifierLite, XGBRegressorLite, bin_features
+from sklboost.data.frames.arrays import ArrayTable
+from sklboost.estimators.shadow_features import Sample, _permutation_importances, _with_shadows
+from tests.small_models import small
+
+N = 120
+
+
+def make_frame(seed=0, n_rows=2 * N):
+    """Give features of three kinds and targets that depend on the first of each pair."""
+    random = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "size": random.normal(size=n_rows),
+            "noise": random.normal(size=n_rows),
+            "kind": pd.Categorical(random.choice(list("abcd"), n_rows)),
+            "useless kind": pd.Categorical(random.choice(list("abcd"), n_rows)),
+        }
+    )
+    y = frame["size"] + 2.0 * frame["kind"].isin(["a", "c"]) + 0.2 * random.normal(size=n_rows)
+    return frame, y.to_numpy()
+
+
+def halves(X, y):
+    return (X[:N], y[:N]), dict(X_val=X[N:], y_val=y[N:])
+
+
+def measure(model, X, y, **settings):
+    training, validation = halves(X, y)
+    return model.validation_importances(
+        *training, **validation, **(dict(random_state=0, n_repeats=4) | settings)
+    )
+
+
+def test_features_of_the_target_exceed_the_shadows():
+    found = measure(small(XGBRegressorLite), *make_frame())
+    assert found.feature_names == ["size", "noise", "kind", "useless kind"]
+    assert found.importances.shape == found.shadow_importances.shape == (4, 4)
+    assert_array_equal(found.exceeds_baseline, [True, False, True, False])
+    assert found.importances_mean[[0, 2]].min() > 10 * np.abs(found.shadow_importances).max()
+
+
+def test_nothing_exceeds_where_there_is_nothing_to_learn():
+    random = np.random.default_rng(3)
+    X, y = random.normal(size=(2 * N, 5)), random.normal(size=2 * N)
+    found = measure(small(XGBRegressorLite), X, y, n_repeats=6)
+    assert not found.exceeds_baseline.any()
+    # the trees are split on noise all the same, and take it for important
+    assert small(XGBRegressorLite).fit(X[:N], y[:N]).feature_importances_.min() > 0.05
+
+
+def test_one_repetition_is_scikit_learn_s_permutation_importance_of_a_model_with_shadows():
+    random = np.random.default_rng(1)
+    X = random.normal(size=(N, 3))
+    y = X @ [1.0, 2.0, 0.0]
+    model = small(XGBRegressorLite).fit(X, y)
+    rows = Sample(ArrayTable(X), y, None)
+    arrangement = [(i, None) for i in range(3)]
+    score = _permutation_importances("neg_mean_absolute_error")
+    own = np.mean([score(model, rows, arrangement, random) for _ in range(30)], axis=0)
+    peer = permutation_importance(
+        model, X, y, scoring="neg_mean_absolute_error", n_repeats=30, random_state=0
+    )
+    assert_allclose(own, peer.importances_mean, rtol=0.1, atol=0.01)
+
+
+def test_the_columns_of_any_table_are_found_by_name():
+    X, y = make_frame()
+    training, validation = halves(X, y)
+    settings = dict(n_repeats=2, random_state=0)
+    model = small(XGBRegressorLite)
+    expected = model.validation_importances(*training, **validation, **settings)
+    turned = dict(validation, X_val=validation["X_val"][X.columns[::-1]])
+    found = model.validation_importances(*training, **turned, **settings)
+    assert_array_equal(found.importances, expected.importances)
+    other = {name: pl.from_pandas(own) for name, own in (("X", X[:N]), ("X_val", X[N:]))}
+    found = model.validation_importances(**other, y=y[:N], y_val=y[N:], **settings)
+    assert_array_equal(found.importances, expected.importances)
+    assert_array_equal(found.shadow_importances, expected.shadow_importances)
+
+
+def test_weights_count():
+    X, y = make_frame()
+    training, validation = halves(X.drop(columns=["kind", "useless kind"]), y)
+    settings = dict(n_repeats=2, random_state=0)
+    model = small(XGBRegressorLite)
+    plain = model.validation_importances(*training, **validation, **settings)
+    ones = dict(sample_weight=np.ones(N), sample_weight_val=np.ones(N))
+    same = model.validation_importances(*training, **validation, **settings, **ones)
+    assert_allclose(same.importances, plain.importances, rtol=1e-9)
+    for name in ones:
+        weights = ones | {name: np.arange(N) % 2}
+        other = model.validation_importances(*training, **validation, **settings, **weights)
+        assert not np.allclose(other.importances, plain.importances)
+
+
+def test_the_estimator_stays_as_it_is_and_random_state_decides():
+    X, y = make_frame()
+    model = small(XGBRegressorLite, random_state=7)
+    before = dict(vars(model))
+    first = measure(model, X, y, random_state=None)
+    assert vars(model) == before
+    assert_array_equal(measure(model, X, y, random_state=7).importances, first.importances)
+    other = measure(model, X, y, random_state=8)
+    assert not np.array_equal(other.importances, first.importances)
+
+
+def test_classes_and_scores():
+    X, y = make_frame()
+    labels = np.array(["low", "middle", "high"])[np.digitize(y, [0.5, 1.5])]
+    found = measure(small(XGBClassifierLite), X, labels, scoring="neg_log_loss")
+    assert_array_equal(found.exceeds_baseline, [True, False, True, False])
+
+
+def test_shadows_are_constrained_like_their_features():
+    model = small(
+        XGBRegressorLite,
+        monotone_constraints={"size": 1},
+        feature_weights=[1.0, 2.0, 3.0, 4.0],
+        interaction_constraints=[["size", "kind"], [1]],
+        categorical_features=["kind"],
+        warm_start=True,
+    )
+    doubled = _with_shadows(model, ["size", "noise", "kind", "other"])
+    assert doubled.monotone_constraints == [1, 0, 0, 0, 1, 0, 0, 0]
+    assert doubled.feature_weights == [1.0, 2.0, 3.0, 4.0] * 2
+    assert doubled.interaction_constraints == [[0, 2], [1], [4, 6], [5]]
+    assert doubled.categorical_features == [2, 6]
+    assert doubled.warm_start is False
+    assert model.monotone_constraints == {"size": 1}
+    plain = small(XGBRegressorLite, interaction_constraints="pairwise")
+    assert _with_shadows(plain, ["size"]).get_params() == clone(plain).get_params()
+
+
+def test_a_constrained_model():
+    X, y = make_frame()
+    model = small(XGBRegressorLite, monotone_constraints={"size": -1})
+    found = measure(model, X, y)
+    assert_array_equal(found.exceeds_baseline, [False, False, True, False])
+
+
+def test_linear_leaves_read_their_features():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(2 * N, 2))
+    found = measure(small(XGBRegressorLite, linear_tree=True), X, X[:, 1])
+    assert_array_equal(found.exceeds_baseline, [False, True])
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        (dict(method="gain"), r"^method='gain': it must be one of 'permutation', 'shap'"),
+        (dict(n_repeats=0), r"^n_repeats=0: it must be an integer >= 1"),
+    ],
+)
+def test_errors_of_settings(settings, words):
+    with pytest.raises(ValueError, match=words):
+        measure(small(XGBRegressorLite), *make_frame(), **settings)
+
+
+def test_errors_of_data():
+    X, y = make_frame()
+    model = small(XGBRegressorLite)
+    numbers = X[["size", "noise"]].to_numpy()
+    with pytest.raises(ValueError, match=r"^X_val has 1 features, but X has 2"):
+        model.validation_importances(numbers, y, X_val=numbers[:, :1], y_val=y)
+    with pytest.raises(ValueError, match=r"yet now missing:\n- size"):
+        model.validation_importances(X, y, X_val=X.drop(columns="size"), y_val=y)
+    for unfit, words in (
+        (
+            scipy.sparse.csr_array(numbers),
+            "Sparse .* for X, but dense data is required",
+        ),
+        (bin_features(numbers), "pass the raw values"),
+    ):
+        with pytest.raises(TypeError, match=words):
+            model.validation_importances(unfit, y, X_val=unfit, y_val=y)
