@@ -85,29 +85,39 @@ loss = log_loss(y_test, model.predict_proba(X_test))
 print(f"{model.n_estimators_} trees, log loss {loss:.3f}")
 
 # %%
+# The curve of the rows that were held out, with the round that was best:
+
+from sklboost.displays import plot_importance, plot_learning_curve, plot_tree
+
+plot_learning_curve(model)
+plt.show()
+
+# %%
 # What does it look at?
 # ---------------------
 #
-# The importance of a feature is its share of the gain: of all that splits took off the loss.
+# A feature is important if splits on it take much off the loss: its mean gain
+# (:doc:`other importances, and what chance reaches </docs/how_to/judge_features>`).
 
-import pandas as pd
-
-importances = pd.Series(model.feature_importances_, index=X.columns)
-importances.sort_values(ascending=False).head(5).round(3)
+plot_importance(model)
+plt.show()
 
 # %%
 # Read a tree
 # -----------
 #
 # Nothing is hidden. Every node has the numbers its split was chosen by: its cover (how much the
-# rows in it count), its similarity, the gain of its split and its output.
+# rows in it count), the gain of its split, and its value, which is what it adds to the log-odds.
 
-tree = model.trees_to_dataframe()
-columns = ["Node", "Feature", "Split", "Gain", "Cover", "Similarity", "Output"]
-tree.loc[tree["Tree"] == 0, columns].round(3)
+small = XGBClassifierLite(n_estimators=1, learning_rate=0.1, max_depth=2).fit(X_train, y_train)
+plot_tree(small)
+plt.show()
 
 # %%
-# The output of a leaf, times the learning rate, is what the tree adds to the log-odds of the rows
-# in it. :doc:`How a tree grows </docs/explanation/how_a_tree_grows>` derives these numbers by hand.
-#
-# Next: :doc:`/docs/tutorials/tune_a_model`.
+# Where does the split at the top come from? Each number is derived.
+
+print(small.explain_split(0, 0))
+
+# %%
+# :doc:`How a tree grows </docs/explanation/how_a_tree_grows>` has the formulas, with numbers to
+# check by hand. Next: :doc:`/docs/tutorials/tune_a_model`.
