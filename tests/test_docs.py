@@ -1,14 +1,16 @@
 """The pages of the documentation: their examples run, their links lead somewhere, none is lost."""
 
 import doctest
+import importlib.util
 import re
 import subprocess
-from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
 
+import sklboost
+from sklboost import displays
 from tests.conftest import ROOT
 
 TRACKED = subprocess.run(
@@ -58,7 +60,7 @@ def run_block(block, variables, page):
 
 def can_run(block):
     """scikit-learn's callbacks are documented for versions that have them."""
-    return "sklearn.callback" not in block or find_spec("sklearn.callback")
+    return "sklearn.callback" not in block or importlib.util.find_spec("sklearn.callback")
 
 
 def test_there_are_pages_with_examples():
@@ -116,33 +118,47 @@ def test_a_wrong_link_is_seen():
 # --- the site ------------------------------------------------------------------------------------
 
 
+@pytest.fixture(scope="module")
+def navigation():
+    """The part of the site's build that reads the tables of index pages."""
+    path = ROOT / "docs" / "extensions" / "navigation.py"
+    spec = importlib.util.spec_from_file_location("navigation", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 @pytest.mark.parametrize("index", INDEX_PAGES, ids=name_of)
-def test_an_index_page_lists_all_pages_beside_it(index):
+def test_an_index_page_lists_all_pages_beside_it(index, navigation):
     """The site's navigation is made from these tables."""
-    listed = re.findall(r"^\| \[[^]]+\]\(([^)/#]+\.md)\)", text_of(index), flags=re.M)
-    assert sorted(listed) == sorted(
-        {path.name for path in index.parent.glob("*.md")} - {index.name}
-    )
-    assert len(listed) == len(set(listed))
+    name = name_of(index).removesuffix(".md")
+    listed = [page for _, page in navigation.listed_pages(name, text_of(index))]
+    beside = {name_of(path).removesuffix(".md") for path in index.parent.glob("*.md")} - {name}
+    assert sorted(listed) == sorted(beside)
 
 
-def test_the_front_page_lists_the_index_pages_and_no_others():
+def test_the_front_page_lists_the_index_pages_and_no_others(navigation):
     """Its table is what the site has at the top of each page; others are listed in their folder."""
-    front = text_of(ROOT / "docs" / "README.md")
-    listed = re.findall(r"^\| \[[^]]+\]\(([^)]+)\)", front, flags=re.M)
-    own = [link for link in listed if not link.startswith("../")]
-    assert sorted(own) == sorted(
-        ["examples/README.txt", *(f"{index.parent.name}/README.md" for index in INDEX_PAGES)]
+    listed = navigation.listed_pages("docs/README", text_of(ROOT / "docs" / "README.md"))
+    pages = [page for _, page in listed]
+    assert sorted(page for page in pages if page.startswith("docs/")) == sorted(
+        ["docs/tutorials/index", *(name_of(index).removesuffix(".md") for index in INDEX_PAGES)]
     )
     assert len(INDEX_PAGES) >= 4
+    assert ("Contributing", "CONTRIBUTING") in listed
+
+
+def test_pages_of_scripts(navigation):
+    assert navigation.page_of("docs/examples/first_model.py") == "docs/tutorials/first_model"
+    assert navigation.page_of("docs/how_to/stop_early.md") == "docs/how_to/stop_early"
+    assert not navigation.is_tutorial("docs/examples/quickstart.py")
 
 
 def test_the_reference_lists_all_that_is_public():
-    import sklboost
-
     page = text_of(ROOT / "docs" / "reference" / "api.md")
     listed = re.findall(r"^   ([\w.]+)$", page, flags=re.M)
-    assert {name for name in listed if "." not in name} == set(sklboost.__all__)
+    public = [*sklboost.__all__, *(f"displays.{name}" for name in displays.__all__)]
+    assert sorted(listed) == sorted(public)
 
 
 @pytest.mark.parametrize(

@@ -74,40 +74,55 @@ plt.show()
 # ---------------
 #
 # Instead of guessing, allow many and stop when rows that are not trained on no longer get better.
-# Ten rounds of patience are enough here; a tenth of the training rows is held out for it. (On 143
-# test rows one row more or less that is right is luck: look at the log loss.)
+# Ten rounds of patience are enough here. A tenth of the training rows is held out for it; with
+# ``refit=True`` all of them are trained on once more, for the number of rounds that was best.
 
 model = XGBClassifierLite(
-    n_estimators=1000, learning_rate=0.1, max_depth=3, early_stopping_rounds=10, random_state=0
+    n_estimators=1000,
+    learning_rate=0.1,
+    max_depth=3,
+    early_stopping_rounds=10,
+    refit=True,
+    random_state=0,
 )
 model.fit(X_train, y_train)
 loss = log_loss(y_test, model.predict_proba(X_test))
 print(f"{model.n_estimators_} trees, log loss {loss:.3f}")
 
 # %%
+# The curve of the rows that were held out, with the round that was best:
+
+from sklboost.displays import plot_importance, plot_learning_curve, plot_tree
+
+plot_learning_curve(model)
+plt.show()
+
+# %%
 # What does it look at?
 # ---------------------
 #
-# The importance of a feature is its share of the gain: of all that splits took off the loss.
+# A feature is important if splits on it take much off the loss: its mean gain
+# (:doc:`other importances, and what chance reaches </docs/how_to/judge_features>`).
 
-import pandas as pd
-
-importances = pd.Series(model.feature_importances_, index=X.columns)
-importances.sort_values(ascending=False).head(5).round(3)
+plot_importance(model)
+plt.show()
 
 # %%
 # Read a tree
 # -----------
 #
 # Nothing is hidden. Every node has the numbers its split was chosen by: its cover (how much the
-# rows in it count), its similarity, the gain of its split and its output.
+# rows in it count), the gain of its split, and its value, which is what it adds to the log-odds.
 
-tree = model.trees_to_dataframe()
-columns = ["Node", "Feature", "Split", "Gain", "Cover", "Similarity", "Output"]
-tree.loc[tree["Tree"] == 0, columns].round(3)
+small = XGBClassifierLite(n_estimators=1, learning_rate=0.1, max_depth=2).fit(X_train, y_train)
+plot_tree(small)
+plt.show()
 
 # %%
-# The output of a leaf, times the learning rate, is what the tree adds to the log-odds of the rows
-# in it. :doc:`How a tree grows </docs/explanation/how_a_tree_grows>` derives these numbers by hand.
-#
-# Next: :doc:`/docs/tutorials/tune_a_model`.
+# Where does the split at the top come from? Each number is derived.
+
+print(small.explain_split(0, 0))
+
+# %%
+# :doc:`How a tree grows </docs/explanation/how_a_tree_grows>` has the formulas, with numbers to
+# check by hand. Next: :doc:`/docs/tutorials/tune_a_model`.

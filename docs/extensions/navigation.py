@@ -5,11 +5,15 @@ same with a hidden table of contents: the pages that its tables link to, in thei
 is listed once, in words that can be read where the repository is browsed as well.
 """
 
+from __future__ import annotations
+
 import re
 from pathlib import PurePosixPath
 from posixpath import normpath
+from typing import TYPE_CHECKING
 
-from sphinx.application import Sphinx
+if TYPE_CHECKING:  # the tests look at these tables too, and have no Sphinx
+    from sphinx.application import Sphinx
 
 # the link that a row of a table begins with
 LINK_OF_ROW = re.compile(r"^\| *\[([^]]*)\]\(([^)#]+\.(?:md|py|txt))\)", re.MULTILINE)
