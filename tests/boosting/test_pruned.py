@@ -55,7 +55,7 @@ SETTINGS = {
     "weakest links": dict(ccp_alpha=0.005),
     "full": dict(gamma=1.0, pruning="full", grow_policy="lossguide", max_leaves=20),
     "categories": dict(gamma=2.0, categorical_features=[3]),
-    "vectors": dict(gamma=2.0, multi_strategy="multi_output_tree"),
+    "vectors": dict(gamma=30.0, multi_strategy="multi_output_tree"),
     "dart": dict(gamma=2.0, booster="dart", rate_drop=0.4, random_state=0),
     "quantiles": dict(gamma=0.5, objective="reg:absoluteerror"),
     "linear": dict(gamma=2.0, linear_tree=True),

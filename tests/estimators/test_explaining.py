@@ -55,6 +55,7 @@ MODELS = {
     "targets": (TWO, {}),
     "targets, one tree": (TWO, dict(multi_strategy="multi_output_tree", path_smooth=2.0)),
     "median": (Y, dict(objective="reg:absoluteerror", gamma=3.0)),
+    "median, nothing kept": (Y, dict(objective="reg:absoluteerror", keep_pruned=False)),
     "quantiles": (Y, dict(objective="reg:quantileerror", quantile_alpha=[0.9, 0.1, 0.5])),
     "huber": (Y, dict(objective="reg:huber")),
     "counts": (np.rint(Y), dict(objective="count:poisson")),
@@ -103,6 +104,8 @@ def test_steps_come_to_the_numbers_of_the_model(fitted):
         assert "align*" in derived.latex
         start, n_kept = model.model_.tree_starts[tree], np.diff(model.model_.tree_starts)[tree]
         kept = model.model_.nodes[start + node] if node < n_kept else None
+        if kept is not None and model.model_.outputs.shape[1] == 0:
+            assert (derived.result("G"), derived.result("H")) == (kept.gradient, kept.cover)
         if "split at" in derived.title:
             n_splits += 1
             is_kept = kept is not None and kept.left >= 0
@@ -120,6 +123,8 @@ def test_steps_come_to_the_numbers_of_the_model(fitted):
             for step in own:
                 rate, weight = step.values.values()
                 assert_allclose(rate * weight, step.result, rtol=1e-12)
+        # every step from the best output to the one that was used is there
+        assert "within the bounds" not in derived.text or "monotone" in name
     assert n_splits > 3, name
 
 
