@@ -9,7 +9,7 @@ RUN := $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test coverage lint format bench docs clean
+.PHONY: help demo test browser coverage lint format bench docs clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' Makefile
@@ -17,8 +17,11 @@ help:  ## list the targets
 demo: $(VENV)/.has-demo  ## real data, scores and times beside scikit-learn, a tree with its numbers
 	$(RUN) docs/examples/quickstart.py
 
-test: $(VENV)/.has-test  ## all tests
+test: $(VENV)/.has-test browser  ## all tests
 	$(RUN) -m pytest $(ARGS)
+
+browser:
+	.ci/get_browser
 
 coverage: $(VENV)/.has-test  ## the tests on tiny data once more, interpreted, with coverage
 	NUMBA_DISABLE_JIT=1 $(RUN) -m pytest -m interpreted --cov $(ARGS)

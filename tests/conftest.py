@@ -86,3 +86,13 @@ def run_python(text: str, folder: Path, timeout: float = 200) -> str:
         output = finish(process, timeout)
     assert process.returncode == 0, output
     return output.strip().splitlines()[-1]
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Give the driver of a headless browser, which all tests of pages share."""
+    from tests.browser import start_browser  # only where it is needed: for a library less
+
+    driver = start_browser()
+    yield driver
+    driver.quit()

@@ -11,7 +11,6 @@ import numpy as np
 from sklboost.data.encoding import Encoding
 from sklboost.displays.figures import short, short_names, short_number
 from sklboost.displays.thresholds import as_values
-from sklboost.estimators.feature_tables import levels_by_code
 from sklboost.estimators.fitted_model import FittedModel
 from sklboost.tree.level_bits import listed_levels
 
@@ -101,8 +100,10 @@ def split_text(fitted: FittedModel, names: Sequence[str], position: int, precisi
     encoding = _PLAIN if fitted.encodings is None else fitted.encodings[node.feature]
     if np.isnan(node.threshold):
         codes = listed_levels(fitted.model.tops.bits, position)
-        by_code = levels_by_code(fitted.encodings)[node.feature]
+        by_code = fitted.levels[node.feature]
         return f"{name} in {_levels_text([str(own) for code in codes for own in by_code[code]])}"
+    if node.threshold == -np.inf:
+        return f"{name} is missing"
     if encoding.is_plain or np.isinf(node.threshold):
         return f"{name} < {short_number(float(node.threshold), precision + 1)}"
     return f"{name} < {as_values(np.array([node.threshold]), encoding)[0]}"

@@ -28,6 +28,7 @@ from sklboost.estimators.pruning_path import path_of_first_tree
 from sklboost.estimators.raw_scores import add_rounds, leaves, starting_scores
 from sklboost.estimators.shap_values import ShapValuesMixin
 from sklboost.estimators.sklearn_callbacks import fit_tasks
+from sklboost.estimators.to_html import PageMixin
 from sklboost.estimators.validation import (
     base_margins,
     check_iteration_range,
@@ -41,6 +42,7 @@ from sklboost.model import Model
 
 # ChecksNames behind Parameters: the signature is that of the first class with __init__ or __new__
 class BaseBooster(
+    PageMixin,
     ExplainingMixin,
     ShapValuesMixin,
     ImportancesMixin,

@@ -63,7 +63,7 @@ def derive_row(
         shift=estimator._shift,
         trees=range(first, stop),
         predictions=np.ravel(estimator._link(estimator._loss)(raw_score)),
-        conclusion=_conclusion(estimator, raw_score),
+        conclusion=conclusion(estimator, raw_score),
     )
     return derive_prediction(model, row, words_of(estimator))
 
@@ -134,7 +134,7 @@ def output_names(estimator: Any) -> list[str]:
     return names
 
 
-def _conclusion(estimator: Any, raw_score: np.ndarray) -> str:
+def conclusion(estimator: Any, raw_score: np.ndarray) -> str:
     """Give a classifier's last word."""
     if not hasattr(estimator, "classes_"):
         return ""

@@ -2,11 +2,11 @@
 
 from typing import Any, NamedTuple
 
-from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from sklboost.estimators.base import BaseBooster
-from sklboost.estimators.feature_tables import Encodings
+from sklboost.estimators.derivations import output_names
+from sklboost.estimators.feature_tables import Encodings, levels_by_code
 from sklboost.model import Model
 
 
@@ -19,13 +19,17 @@ class FittedModel(NamedTuple):
     feature_names : list of str
     encodings : tuple of Encoding, or None
         What features became numbers by. None: they were numbers.
+    levels : list
+        For each feature that is a category, for each of its codes the levels that have it; may be
+        empty for all others.
     output_names : list of str, shape (n_outputs,)
-        Of the raw scores: classes, labels, or numbers.
+        Of the raw scores: classes, labels, targets. Of a single one may be empty.
     """
 
     model: Model
     feature_names: list[str]
     encodings: Encodings
+    levels: list[list[list[Any]]]
     output_names: list[str]
 
 
@@ -49,20 +53,10 @@ def fitted_model(estimator: Any) -> FittedModel:
             "XGBRegressorLite or XGBClassifierLite; of a pipeline its last step, pipeline[-1]"
         )
     check_is_fitted(estimator)
-    model = estimator.model_
     return FittedModel(
-        model,
+        estimator.model_,
         estimator._feature_names(),
         estimator._encodings,
-        _output_names(estimator, model.n_outputs),
+        levels_by_code(estimator._encodings),
+        output_names(estimator),
     )
-
-
-def _output_names(estimator: Any, n_outputs: int) -> list[str]:
-    if is_classifier(estimator):
-        classes = estimator.classes_.tolist()
-        if n_outputs == 1 and len(classes) == 2:  # one raw score, the log-odds of the second class
-            return [f"class {classes[1]}"]
-        if n_outputs == len(classes):
-            return [f"class {label}" for label in classes]
-    return [f"output {k}" for k in range(n_outputs)]

@@ -80,7 +80,8 @@ def shadowed_importances(
     ):
         if not rule.holds(value):
             raise ValueError(f"{name}={value!r}: it must be {rule.words}")
-    names = column_names(training[0])
+    named = column_names(training[0])
+    names = None if named is None else named.tolist()
     fitted, held_out = (
         Sample(_columns(X, names, argument), y, weight)
         for argument, (X, y, weight) in (("X", training), ("X_val", validation))
@@ -91,7 +92,7 @@ def shadowed_importances(
             f"X_val has {held_out.X.n_columns} features, but X has {n_features}: pass the same "
             "columns"
         )
-    all_names = feature_names(None if names is None else names.tolist(), n_features)
+    all_names = feature_names(names, n_features)
     measure = _permutation_importances(scoring) if method == "permutation" else _shap_importances
     random = np.random.default_rng(seeds(random_state, True)[1])
     measured = []
@@ -103,13 +104,13 @@ def shadowed_importances(
     return ValidationImportances(all_names, features, shadows, method)
 
 
-def _columns(X: Any, names: np.ndarray | None, argument: str) -> Carrier:
+def _columns(X: Any, names: list[Any] | None, argument: str) -> Carrier:
     """Read a table column by column, in the order of the training's names."""
     columns = carrier(X)
     if columns is None:
         dense = {**FEATURE_CHECKS, "accept_sparse": False}
         return ArrayTable(check_array(X, input_name=argument, **dense))
-    order = None if names is None else order_of_fit(X, names.tolist())
+    order = None if names is None else order_of_fit(X, names)
     return columns if order is None else ArrangedColumns(columns, [(i, None) for i in order])
 
 

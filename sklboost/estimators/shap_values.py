@@ -13,7 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from sklboost.data.features import Features, raw_blocks
 from sklboost.data.raw import array_of
 from sklboost.estimators.check_features import features
-from sklboost.estimators.feature_names import order_of_fit
+from sklboost.estimators.feature_names import fitted_names, order_of_fit
+from sklboost.estimators.raw_scores import add_rounds
 from sklboost.inspection.shap.contributions import add_contributions, add_interactions
 from sklboost.inspection.shap.edges import lay_out_edges, mean_scores
 from sklboost.model import Model
@@ -78,10 +79,7 @@ class ShapValuesMixin:
         (442, 10) True
         """
         known, background = _read(self, X, X_background)
-        model, trees = self.model_, _trees(self, iteration_range)
-        values = np.zeros((len(known), model.n_features, model.n_outputs))
-        add_contributions(model, known, trees, background, self.n_jobs, values.transpose(0, 2, 1))
-        return values if model.n_outputs > 1 else values[:, :, 0]
+        return _single_values(self, known, background, iteration_range)
 
     def shap_interaction_values(
         self,
@@ -161,15 +159,16 @@ class ShapValuesMixin:
             raise ImportError(
                 'shap_explanation needs the shap package: pip install "sklboost[plot]"'
             ) from error
-        values = self.shap_values(X, X_background=X_background, iteration_range=iteration_range)
-        mean = _mean_raw_score(self, X_background, iteration_range)
+        known, background = _read(self, X, X_background)
+        values = _single_values(self, known, background, iteration_range)
+        mean = _mean_raw_score(self, background, iteration_range)
         has_several = self.model_.n_outputs > 1
         base_values = np.repeat(mean[np.newaxis], len(values), axis=0)
         classes = getattr(self, "classes_", None)
         return shap.Explanation(
             values,
             base_values=base_values if has_several else base_values[:, 0],
-            data=_numbers(features(self, X)),
+            data=_numbers(known),
             display_data=_displayed(self, X),
             feature_names=self._feature_names(),
             output_names=None if classes is None or not has_several else classes.tolist(),
@@ -240,14 +239,30 @@ def _trees(estimator: Any, iteration_range: Any) -> tuple[int, int]:
     return first * trees_per_round, stop * trees_per_round
 
 
-def _mean_raw_score(estimator: Any, X_background: Any, iteration_range: Any) -> np.ndarray:
+def _single_values(
+    estimator: Any, X: Features, background: Features | None, iteration_range: Any
+) -> np.ndarray:
+    """Give what :meth:`ShapValuesMixin.shap_values` gives, of rows that have been checked."""
+    model, trees = estimator.model_, _trees(estimator, iteration_range)
+    values = np.zeros((len(X), model.n_features, model.n_outputs))
+    out = values.transpose(0, 2, 1)
+    add_contributions(model, X, trees, background, estimator.n_jobs, out)
+    return values if model.n_outputs > 1 else values[:, :, 0]
+
+
+def _mean_raw_score(
+    estimator: Any, background: Features | None, iteration_range: Any
+) -> np.ndarray:
     """Give what SHAP values are added to, shape (n_outputs,)."""
     model = estimator.model_
-    if X_background is not None:
-        return estimator._raw_scores(X_background, None, iteration_range).mean(axis=1)
-    trees = _trees(estimator, iteration_range)
-    mean = mean_scores(lay_out_edges(model), trees, model.n_outputs)
-    return model.base_score + estimator._shift + mean
+    start = model.base_score + estimator._shift
+    if background is None:
+        trees = _trees(estimator, iteration_range)
+        return start + mean_scores(lay_out_edges(model), trees, model.n_outputs)
+    raw_score = np.repeat(start[:, np.newaxis], len(background), axis=1)
+    rounds = estimator._rounds(iteration_range)
+    add_rounds(model, background, rounds, raw_score, estimator.n_jobs)
+    return raw_score.mean(axis=1)
 
 
 def _numbers(X: Features) -> np.ndarray:
@@ -260,7 +275,5 @@ def _displayed(estimator: Any, X: Any) -> np.ndarray | None:
     """Give the values of a frame, in the order of the fit; None for what is no frame of its own."""
     if not hasattr(X, "to_numpy"):
         return None
-    names = getattr(estimator, "feature_names_in_", None)
-    order = None if names is None else order_of_fit(X, names)
-    values = X.to_numpy()
+    order, values = order_of_fit(X, fitted_names(estimator)), X.to_numpy()
     return values if order is None else values[:, list(order)]

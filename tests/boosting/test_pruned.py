@@ -41,7 +41,7 @@ def test_the_whole_tree_is_remembered():
     assert fitted(gamma=150.0).model_.unpruned is None
 
 
-def make_data(n_rows=400):
+def make_data(n_rows=200):
     random = np.random.default_rng(0)
     X = random.normal(size=(n_rows, 3))
     X[random.random(X.shape) < 0.1] = np.nan

@@ -101,7 +101,8 @@ def halves(n_rounds):
 def arrays_of(trees):
     """Give the arrays of trees without linear leaves, those of their levels included."""
     assert trees.linear is None
-    return [*trees._replace(bits=trees.bits.words, linear=trees.bits.starts)]
+    assert trees.unpruned is None
+    return [*trees[:-3], trees.bits.words, trees.bits.starts]
 
 
 @pytest.mark.parametrize(

@@ -100,7 +100,7 @@ def test_an_output_of_a_tree_with_several():
     model = small(XGBRegressorLite, multi_strategy="multi_output_tree").fit(X, y)
     first, second = (DerivationDisplay.from_estimator(model, 0, 1, output=own) for own in (0, 1))
     assert second.gradient == pytest.approx(-2 * first.gradient)
-    assert second.ax_.get_title().startswith("tree 0 (round 0, output 1), node 1: G = ")
+    assert second.ax_.get_title().startswith("tree 0 (round 0, target 1), node 1: G = ")
 
 
 def test_the_function_gives_the_axes(regressor):

@@ -182,7 +182,18 @@ def test_categories_and_times():
     display = TreeDisplay.from_estimator(model)
     split = lines(display, 0)[1]
     assert split in ("city in {Ulaanbaatar}", "city in {Llanfa…yngyll, Oslo, +3}")
-    assert lines(display, 1)[1] == lines(display, 2)[1] == "when < 2020-06-01"
+    for node in (1, 2):
+        name, date = lines(display, node)[1].split(" < ")
+        assert name == "when"
+        assert "2020-05-25" < date <= "2020-06-01"  # halfway between two rows of the node
+
+
+def test_a_split_that_parts_missing_values_from_all_others():
+    X = pd.DataFrame({"gaps": np.where(np.arange(40) % 3 == 0, np.nan, 1.0)})
+    display = TreeDisplay.from_estimator(small(XGBRegressorLite).fit(X, 1.0 * X["gaps"].isna()))
+    assert lines(display, 0)[1] in ("gaps is missing", "gaps < inf")
+    words = display.edge_texts_[1 if lines(display, 0)[1] == "gaps is missing" else 2].get_text()
+    assert words.endswith("missing")
 
 
 def test_names_with_dollars_are_no_formulas():
@@ -194,7 +205,7 @@ def test_names_with_dollars_are_no_formulas():
 
 def test_titles_of_several_outputs(classifier):
     display = TreeDisplay.from_estimator(classifier, 4)
-    assert "tree 4 (round 1, class versicolor)" in [t.get_text() for t in display.ax_.texts]
+    assert "tree 4 (round 1, class 'versicolor')" in [t.get_text() for t in display.ax_.texts]
 
 
 def test_values_of_a_tree_with_several_outputs():
@@ -205,7 +216,7 @@ def test_values_of_a_tree_with_several_outputs():
     for number in first.node_texts_:
         values = [float(lines(own, number)[-1].split()[1]) for own in (first, second)]
         assert values[0] == pytest.approx(-values[1])
-    assert "tree 0 (round 0, output 1)" in [t.get_text() for t in second.ax_.texts]
+    assert "tree 0 (round 0, target 1)" in [t.get_text() for t in second.ax_.texts]
 
 
 def test_linear_leaves_name_their_features():

@@ -15,17 +15,18 @@ X = np.arange(24.0).reshape(12, 2)
 @pytest.mark.parametrize(
     ("estimator", "y", "names"),
     [
-        (XGBRegressorLite, np.arange(12.0), ["output 0"]),
-        (XGBRegressorLite, np.column_stack([X[:, 0], X[:, 1]]), ["output 0", "output 1"]),
+        (XGBRegressorLite, np.arange(12.0), [""]),
+        (XGBRegressorLite, np.column_stack([X[:, 0], X[:, 1]]), ["target 0", "target 1"]),
         (XGBClassifierLite, np.arange(12) % 2, ["class 1"]),
-        (XGBClassifierLite, np.array(list("abc" * 4)), ["class a", "class b", "class c"]),
-        (XGBClassifierLite, np.eye(12)[:, :2].astype(int), ["class 0", "class 1"]),
+        (XGBClassifierLite, np.array(list("abc" * 4)), ["class 'a'", "class 'b'", "class 'c'"]),
+        (XGBClassifierLite, np.eye(12)[:, :2].astype(int), ["label 0", "label 1"]),
     ],
 )
 def test_names_of_outputs(estimator, y, names):
     fitted = fitted_model(small(estimator).fit(X, y))
     assert fitted.output_names == names
     assert fitted.feature_names == ["f0", "f1"]
+    assert fitted.levels == []
     assert fitted.model.n_outputs == len(names)
 
 

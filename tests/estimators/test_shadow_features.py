@@ -11,7 +11,12 @@ from sklearn.inspection import permutation_importance
 
 from sklboost import XGBClassifierLite, XGBRegressorLite, bin_features
 from sklboost.data.frames.arrays import ArrayTable
-from sklboost.estimators.shadow_features import Sample, _permutation_importances, _with_shadows
+from sklboost.estimators.shadow_features import (
+    Sample,
+    _permutation_importances,
+    _shap_importances,
+    _with_shadows,
+)
 from tests.small_models import small
 
 N = 120
@@ -73,6 +78,41 @@ def test_one_repetition_is_scikit_learn_s_permutation_importance_of_a_model_with
         model, X, y, scoring="neg_mean_absolute_error", n_repeats=30, random_state=0
     )
     assert_allclose(own, peer.importances_mean, rtol=0.1, atol=0.01)
+
+
+def test_shap_values_find_the_same_features():
+    X, y = make_frame()
+    found = measure(small(XGBRegressorLite), X, y, method="shap")
+    assert_array_equal(found.exceeds_baseline, [True, False, True, False])
+    labels = np.array(["low", "middle", "high"])[np.digitize(y, [0.5, 1.5])]
+    found = measure(small(XGBClassifierLite), X, labels, method="shap", n_repeats=2)
+    assert_array_equal(found.exceeds_baseline, [True, False, True, False])
+
+
+class Explained:
+    """Something whose SHAP values are known."""
+
+    def __init__(self, values):
+        self.values = np.array(values)
+
+    def shap_values(self, X):
+        assert X.shape == self.values.shape[:2]
+        return self.values
+
+
+@pytest.mark.parametrize(
+    ("values", "weight", "expected"),
+    [
+        ([[1.0, -2.0], [3.0, 0.0]], None, [2.0, 1.0]),
+        ([[1.0, -2.0], [3.0, 0.0]], [1.0, 3.0], [2.5, 0.5]),
+        ([[[1.0, -1.0], [0.0, 4.0]], [[3.0, 1.0], [0.0, 0.0]]], None, [3.0, 2.0]),
+    ],
+)
+def test_shap_importances_are_mean_sizes_and_of_outputs_the_sum(values, weight, expected):
+    rows = Sample(ArrayTable(np.zeros((2, 1))), None, weight)
+    arrangement = [(0, None), (0, np.array([1, 0]))]
+    found = _shap_importances(Explained(values), rows, arrangement, np.random.default_rng(0))
+    assert_allclose(found, expected)
 
 
 def test_the_columns_of_any_table_are_found_by_name():

@@ -9,7 +9,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 from sklearn.exceptions import NotFittedError
 
-from sklboost import XGBClassifierLite, XGBRegressorLite, XGBRFRegressorLite, bin_features
+from sklboost import (
+    UnknownCategoryWarning,
+    XGBClassifierLite,
+    XGBRegressorLite,
+    XGBRFRegressorLite,
+    bin_features,
+)
 from tests.small_models import ESTIMATORS, small
 
 
@@ -212,6 +218,17 @@ def test_plots_of_the_shap_package_take_it():
     matplotlib.pyplot.close("all")
     assert len(figures) == 2
     assert any("v = kind" in text for text in texts), texts
+
+
+@of_shap
+def test_rows_are_read_once():
+    X = pd.DataFrame({"kind": pd.Categorical(["u", "v", "w"] * 20)})
+    model = small(XGBRegressorLite).fit(X, np.arange(60) % 3)
+    other = pd.DataFrame({"kind": ["u", "x"]})
+    with pytest.warns(UnknownCategoryWarning) as record:
+        explanation = model.shap_explanation(other)
+    assert len([own for own in record if own.category is UnknownCategoryWarning]) == 1
+    assert explanation.display_data.tolist() == [["u"], ["x"]]
 
 
 def test_without_the_shap_package_the_remedy_is_named(regression, monkeypatch):

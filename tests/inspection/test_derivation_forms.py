@@ -10,6 +10,8 @@ import pytest
 from sklboost.inspection.derivation.formulas import fill_in, number
 from sklboost.inspection.derivation.steps import Derivation, Section, Step, given
 
+pytestmark = pytest.mark.interpreted
+
 HOSTILE = "<script>alert('&')</script> 50% a_b $x^2$ {~} \\ #"
 
 

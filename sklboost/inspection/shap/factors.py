@@ -36,8 +36,8 @@ import numpy as np
 
 from sklboost.compiling import kernel
 
-# Places in a table: factors and differences by state, then c itself.
-FIRST_FACTOR, FIRST_DIFFERENCE, NOT_MET, MET = 0, 3, 6, 7
+# Places in a table: factors by state, differences by state, then c itself.
+FIRST_DIFFERENCE, NOT_MET, MET = 3, 6, 7
 N_PLACES = 8
 # With a background of single rows z and z' are 0 or 1: the state of the row is all that counts.
 N_ROW_TABLES = 3

@@ -16,7 +16,6 @@ from sklboost.compiling import kernel
 from sklboost.inspection.shap.conditions import LEAVES, STAYS, fill_states
 from sklboost.inspection.shap.factors import (
     FIRST_DIFFERENCE,
-    FIRST_FACTOR,
     MET,
     NOT_MET,
     fill_row_tables,
@@ -70,9 +69,9 @@ class Contributions(NamedTuple):
 
 
 @kernel
-def multiply(before, factors, states, after):
-    """Set `after` to `before` times the factor of each row's state."""
-    gone, leaves, stays = factors[0], factors[1], factors[2]
+def multiply(before, factors, value, states, after):
+    """Set `after` to `before` times a value and the factor of each row's state."""
+    gone, leaves, stays = value * factors[0], value * factors[1], value * factors[2]
     for lane in range(len(states)):
         state = states[lane]
         factor = stays if state == STAYS else (leaves if state == LEAVES else gone)
@@ -111,8 +110,11 @@ def table_of(edge, background, scratch):
 
 
 @kernel
-def descend(edges, node, lanes, background, scratch):
-    """Fill the products of a node from those of its parent."""
+def descend(edges, node, values, lanes, background, scratch):
+    """Fill the products of a node from those of its parent, or if it is a leaf its sums.
+
+    `values` are those of all leaves, shape (n_tree_outputs, n_nodes_of_all_trees).
+    """
     edge, path = edges[node], scratch.path
     path[0, edge.depth], path[1, edge.depth] = node, 0
     if edge.previous > 0:
@@ -120,20 +122,15 @@ def descend(edges, node, lanes, background, scratch):
     states = scratch.states[node, lanes[0] : lanes[1]]
     table = scratch.tables[table_of(node, background, scratch)]
     before, after = scratch.products[edge.depth - 1], scratch.products[edge.depth]
-    for point in range(len(table)):
-        multiply(before[point], table[point, FIRST_FACTOR:], states, after[point])
-
-
-@kernel
-def start_sums(edge, values, n_lanes, scratch):
-    """Set the sums of a node: its values times its products if it is a leaf, else 0."""
-    products, sums = scratch.products[edge.depth], scratch.sums[edge.depth]
-    for output in range(len(sums)):
-        value = values[output, edge.position] if edge.column < 0 else 0.0
-        for point in range(len(products)):
-            own, factors = sums[output, point], products[point]
-            for lane in range(n_lanes):
-                own[lane] = value * factors[lane]
+    if edge.column >= 0:
+        for point in range(len(table)):
+            multiply(before[point], table[point], 1.0, states, after[point])
+        scratch.sums[edge.depth] = 0.0
+        return
+    for output in range(len(values)):
+        value, sums = values[output, edge.position], scratch.sums[edge.depth, output]
+        for point in range(len(table)):
+            multiply(before[point], table[point], value, states, sums[point])
 
 
 @kernel
@@ -196,11 +193,10 @@ def walk(edges, tree, lanes, background, scratch, output, contributions):
         The first of those that the tree has values for.
     contributions : Contributions
     """
-    own, n_lanes = edges.edges[edges.starts[tree] : edges.starts[tree + 1]], lanes[1] - lanes[0]
+    own = edges.edges[edges.starts[tree] : edges.starts[tree + 1]]
     scratch.products[0] = 1.0
     for node in range(1, len(own)):
-        descend(own, node, lanes, background, scratch)
-        start_sums(own[node], edges.values, n_lanes, scratch)
+        descend(own, node, edges.values, lanes, background, scratch)
         next_depth = own[node + 1].depth if node + 1 < len(own) else 1
         for depth in range(own[node].depth, next_depth - 1, -1):
             visited = scratch.path[0, depth]

@@ -194,6 +194,20 @@ def test_a_chain_of_hundreds_of_features_adds_up():
 
 
 @pytest.mark.interpreted
+@pytest.mark.parametrize("n_backgrounds", [0, 2])
+def test_features_that_come_back_on_a_path(n_backgrounds):
+    model, X = chain_model(7, 3), np.random.default_rng(1).normal(size=(4, 3))
+    background = X[2 : 2 + n_backgrounds] if n_backgrounds > 0 else None
+    single, pairs = np.zeros((2, 1, 3)), np.zeros((2, 1, 3, 3))
+    add_contributions(model, X[:2], (0, 1), background, 1, single)
+    add_interactions(model, X[:2], (0, 1), background, 1, pairs)
+    for row in range(2):
+        value = game(model, X[row], (0, 1), background)
+        assert_allclose(single[row], shapley_values(value, 3), atol=1e-14)
+        assert_allclose(pairs[row], interaction_values(value, 3), atol=1e-14)
+
+
+@pytest.mark.interpreted
 def test_worked_example():
     # x0 < 0: 1, else (x1 < 0: 2, else 6); half of the rows each way
     nodes = make_nodes(

@@ -1,0 +1,20 @@
+// What is done when the page is opened.
+
+const model = JSON.parse(byId("data").textContent);
+model.derivationOf = model.derivations === null ? null : derivationReader(model.derivations);
+
+byId("theme").addEventListener("change", (event) => {
+  document.documentElement.dataset.theme = event.target.value;
+});
+byId("facts").append(...model.facts.map(
+  ([name, value]) => html("div", {}, html("dt", {}, name), html("dd", {}, value)),
+));
+const trees = new TreeSection(model);
+if (model.rows === null) {
+  const words = "The page was written without rows. In Python: to_html(path, X)";
+  document.querySelector("#rows .content").append(html("p", {}, words));
+} else {
+  new RowSection(document.querySelector("#rows .content"), model, (leaves) => trees.setRow(leaves));
+}
+showImportances(document.querySelector("#importances .content"), model.features, model.importances);
+showCurves(document.querySelector("#curves .content"), model.curves);

@@ -1,0 +1,33 @@
+"""What several tests of pages share."""
+
+EVIL = "</script><img src=x onerror=alert(1)>"
+DOSAGE, EFFECT = [[10], [20], [25], [35]], [-10, 7, 8, -7]
+WORKED = dict(n_estimators=1, learning_rate=1, reg_lambda=0, base_score=0.5, max_depth=2)
+
+
+def node_texts(page):
+    """Unfold every node of every tree and give the text of each derivation."""
+    return page.run("""
+        const set = (id, value) => {
+          document.getElementById(id).value = value;
+          document.getElementById(id).dispatchEvent(new Event("change", { bubbles: true }));
+        };
+        set("gamma", -1e300);
+        const panel = document.getElementById("node");
+        const textOf = (element) => element.tagName === "TABLE"
+          ? [...element.rows].map((row) => [...row.cells].map((c) => c.textContent).join(": "))
+          : [element.textContent];
+        const texts = [];
+        const last = Number(document.getElementById("tree-number").max);
+        for (let tree = 0; tree <= last; tree += 1) {
+          set("tree-number", tree);
+          const nNodes = document.querySelectorAll(".node").length;
+          for (let node = 0; node < nNodes; node += 1) {
+            panel.hidden = true;
+            const box = document.querySelector(`[data-node="${node}"]`);
+            box.dispatchEvent(new MouseEvent("click", { bubbles: true }));
+            texts.push([...panel.querySelectorAll("h3, h4, p, table")].flatMap(textOf));
+          }
+        }
+        return texts;
+    """)

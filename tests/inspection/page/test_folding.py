@@ -1,0 +1,82 @@
+"""Folded derivations unfold to what they were."""
+
+import json
+
+from sklboost.inspection.derivation.formulas import number
+from sklboost.inspection.derivation.steps import Derivation, Section, Step, given
+from sklboost.inspection.page.folding import MARK, fold_derivations
+
+
+def derivation(node, gain, feature="f0", extra=()):
+    lines = (
+        f"{feature} < 1.5: to node {node + 1}.",
+        given("sum", "G", gain),
+        Step("twice", "T", "G + G", {"G": gain}, 2 * gain),
+        *extra,
+    )
+    return Derivation(f"Tree 0, node {node}", (Section("Split", lines),))
+
+
+def unfolded(folded):
+    """Give the texts of all lines, in the plainest way."""
+    counts = [0] * len(folded["templates"])
+    found = []
+    for kind in folded["kinds"]:
+        template = folded["templates"][kind]
+        slots = iter(template["slots"])
+
+        def value(template=template, slots=slots, index=counts[kind]):
+            column = template["columns"][next(slots)]
+            return column[index] if isinstance(column, list) else column
+
+        counts[kind] += 1
+        for _, lines in template["sections"]:
+            for line in lines:
+                if isinstance(line, int):
+                    text = folded["sentences"][value()]
+                    for _ in range(line):
+                        text = text.replace(MARK, str(value()), 1)
+                    found.append(text)
+                else:
+                    found.append((*line[:3], *(str(value()) for _ in line[3]), str(value())))
+    return found
+
+
+def lines_of(own):
+    found = [own.title]
+    for section in own.sections:
+        for line in section.lines:
+            if isinstance(line, str):
+                found.append(line)
+            else:
+                found.append((*line[:3], *map(number, line.values.values()), number(line.result)))
+    return found
+
+
+def check(derivations):
+    folded = json.loads(json.dumps(fold_derivations(derivations)))
+    assert unfolded(folded) == [line for own in derivations for line in lines_of(own)]
+    return folded
+
+
+def test_one_kind_of_derivation_is_one_template():
+    folded = check([derivation(0, 1.25), derivation(1, -3.0, "b"), derivation(7, 1e-9)])
+    assert len(folded["templates"]) == 1
+    assert folded["kinds"] == [0, 0, 0]
+
+
+def test_equal_numbers_are_kept_once():
+    (template,) = check([derivation(node, 2.5) for node in range(5)])["templates"]
+    assert template["columns"].count([0, 1, 2, 3, 4]) == 1  # the node
+    assert template["columns"].count(2.5) == 1  # of two slots, in five derivations
+    assert template["slots"].count(template["columns"].index(2.5)) == 2
+
+
+def test_other_lines_are_another_template():
+    folded = check([derivation(0, 1.0), derivation(1, 1.0, extra=("A leaf.",)), derivation(2, 1.0)])
+    assert folded["kinds"] == [0, 1, 0]
+
+
+def test_numbers_in_names_and_odd_numbers_come_through():
+    for name in ("f10", "a 3 b", "x_1.5", "v1.0", "1.50", "-0", "1e-7", "3.", "+4", "1..2", MARK):
+        check([derivation(0, 1.0, name), derivation(1, 2.0, name), derivation(2, 2.0, "c")])
