@@ -48,7 +48,7 @@ docs: $(VENV)/.has-docs  ## the site: docs/_build/html/index.html; runs every ex
 clean:  ## remove what the other targets made
 	rm -rf $(VENV) build dist .coverage .hypothesis .import_linter_cache
 	rm -rf .mypy_cache .pytest_cache .ruff_cache
-	rm -rf docs/_build docs/reference/api docs/tutorials docs/sg_execution_times.rst
+	rm -rf docs/_build docs/reference/api docs/tutorials
 	find sklboost tests benchmarks docs -type d -name __pycache__ -exec rm -rf {} +
 
 # $(VENV)/.has-test says that the extra "test" of pyproject.toml is installed, as it stands there now.
