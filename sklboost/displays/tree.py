@@ -229,6 +229,8 @@ def node_colour(share: float) -> tuple[float, ...]:
 
 
 class _Box(NamedTuple):
+    """Where a node is drawn, in points."""
+
     centre: float
     top: float  # heights grow downwards
     width: float
