@@ -91,7 +91,7 @@ class ImportancesMixin:
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         sample_weight : array-like of shape (n_samples,), optional
         X_val : array-like of shape (n_validation_samples, n_features)
-            To measure on.
+            To measure on. Categories that no training row has count as missing, without a warning.
         y_val : array-like of shape (n_validation_samples,) or like `y`
             Their targets.
         sample_weight_val : array-like of shape (n_validation_samples,), optional

@@ -11,6 +11,7 @@ Source: Kursa & Rudnicki (2010), "Feature Selection with the Boruta Package". Pe
 importance: Breiman (2001), "Random Forests".
 """
 
+import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -26,7 +27,7 @@ from sklboost.data.frames.finding import carrier
 from sklboost.estimators.check_features import FEATURE_CHECKS
 from sklboost.estimators.feature_names import column_names, order_of_fit
 from sklboost.estimators.feature_rules import by_feature, read_categories, read_groups
-from sklboost.estimators.feature_tables import feature_names
+from sklboost.estimators.feature_tables import UnknownCategoryWarning, feature_names
 from sklboost.estimators.parameters.rules import integer, one_of
 from sklboost.estimators.seeds import seeds
 from sklboost.inspection.validation_importances import ValidationImportances
@@ -96,10 +97,13 @@ def shadowed_importances(
     measure = _permutation_importances(scoring) if method == "permutation" else _shap_importances
     random = np.random.default_rng(seeds(random_state, True)[1])
     measured = []
-    for _ in range(n_repeats):
-        model = _with_shadows(estimator, all_names)
-        model.fit(fitted.arranged(_shadowed(fitted.X, random)), fitted.y, fitted.weight)
-        measured.append(measure(model, held_out, _shadowed(held_out.X, random), random))
+    with warnings.catch_warnings():
+        # the same for every prediction, of which there are as many as features
+        warnings.simplefilter("ignore", UnknownCategoryWarning)
+        for _ in range(n_repeats):
+            model = _with_shadows(estimator, all_names)
+            model.fit(fitted.arranged(_shadowed(fitted.X, random)), fitted.y, fitted.weight)
+            measured.append(measure(model, held_out, _shadowed(held_out.X, random), random))
     features, shadows = np.split(np.array(measured).T, 2)
     return ValidationImportances(all_names, features, shadows, method)
 

@@ -226,3 +226,13 @@ def test_errors_of_data():
     ):
         with pytest.raises(TypeError, match=words):
             model.validation_importances(unfit, y, X_val=unfit, y_val=y)
+
+
+def test_unknown_categories_of_validation_rows_are_not_told_again_and_again():
+    X = pd.DataFrame({"kind": pd.Categorical(["u", "v"] * 30), "number": np.arange(60.0)})
+    X_val = pd.DataFrame({"kind": pd.Categorical(["u", "new"] * 10), "number": np.arange(20.0)})
+    model = XGBRegressorLite(n_estimators=3, n_jobs=1)
+    found = model.validation_importances(
+        X, np.arange(60.0), X_val=X_val, y_val=np.arange(20.0), n_repeats=1, random_state=0
+    )  # a warning would be an error here
+    assert list(found.feature_names) == ["kind", "number"]
