@@ -65,7 +65,7 @@ function nodeBox(model, node, picture) {
     svg("text", { x: 8, y: 17 }, titleOf(LONGEST.title)),
     svg("text", { x: 8, y: 33, class: "numbers" }, shortened(numbers, LONGEST.numbers)),
   ];
-  if (!isSplit) parts.push(valueBar(value, model.largestValue));
+  if (!isSplit) parts.push(valueBar(value, model.largest_value));
   return svg("g", attributes, ...parts);
 }
 

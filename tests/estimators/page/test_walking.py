@@ -121,3 +121,10 @@ def test_the_drawing_zooms_and_moves(opened, cancer):
     assert not page.first("#node").is_displayed()  # that was no click
     page.first("#zoom-fit").click()
     assert box() != moved
+
+
+def test_bars_of_leaves_are_as_long_as_their_values(opened):
+    page = opened(XGBRegressorLite(**WORKED).fit(DOSAGE, EFFECT))
+    bars = [float(bar.get_attribute("width")) for bar in page.all(".node .rises, .node .falls")]
+    assert max(bars) < float(page.first(".node .box").get_attribute("width")) / 2
+    assert [bar / max(bars) for bar in bars] == pytest.approx([1, 7 / 10.5, 7.5 / 10.5], abs=1e-6)
