@@ -55,7 +55,7 @@ def fit_all(X, values, **more_settings):
         list(model.staged_predict(X))
         model.trees_to_dataframe()
         if not settings.get("linear_tree"):
-            model.shap_values(X)
+            model.shap_values(X[:100])
             model.shap_interaction_values(X[:3], X_background=X[3:5])
         assert len(model.feature_importances_) == model.n_features_in_
 

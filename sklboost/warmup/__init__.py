@@ -88,6 +88,7 @@ def _steps() -> Iterator[tuple[str, Callable[[], object]]]:
     linear: dict[str, Any] = dict(linear_tree=True, subsample=0.5)
     yield "linear leaves", lambda: _fit_and_predict(X, one, **linear)
     yield "SHAP values", lambda: _explain(X)
+    yield "SHAP values, categories", lambda: _explain(X, categorical_features=[0])
     yield "linear leaves, float32 features", lambda: _fit_and_predict(X_single, one, **linear)
     yield "metrics", _compile_metrics
     yield "bin_features", lambda: _fit_and_predict(bin_features(X, one), one)
@@ -130,8 +131,8 @@ def _fit_and_predict(
     model.apply(X)
 
 
-def _explain(X: np.ndarray) -> None:
-    model = XGBRegressorLite(n_estimators=1, max_depth=1, n_jobs=1).fit(X, X[:, 0])
+def _explain(X: np.ndarray, **changes: Any) -> None:
+    model = XGBRegressorLite(n_estimators=1, max_depth=1, n_jobs=1, **changes).fit(X, X[:, 0])
     model.shap_values(X[:1])
 
 
