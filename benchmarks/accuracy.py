@@ -9,11 +9,10 @@ Run `python -m benchmarks.accuracy`; it writes `benchmarks/results/accuracy.json
 """
 
 import argparse
-import json
-from pathlib import Path
 
 from . import datasets, environment, measure, peers
 from .accuracy_table import write_table
+from .records import add_output_options, write_results
 
 # Large sets have a large test part: fewer splits say as much. agaricus is separable, so that its
 # loss is the regularisation alone and a ratio says nothing.
@@ -25,16 +24,8 @@ def main(arguments=None):
     """Fit every library on every data set and split; then write the table."""
     environment.sleep_when_idle()
     options = _parse(arguments)
-    lines = options.out / "accuracy.jsonl"
-    if not options.table_only:
-        options.out.mkdir(parents=True, exist_ok=True)
-        with lines.open("a" if options.append else "w", encoding="utf-8") as file:
-            for record in _records(options):
-                print(json.dumps(record), file=file, flush=True)
-                print(*(record[key] for key in ("dataset", "seed", "variant", "test_loss")))
-    table = options.out / "accuracy.md"
-    write_table(lines, table)
-    print(table.read_text(encoding="utf-8"))
+    shown = ("dataset", "seed", "variant", "test_loss")
+    write_results("accuracy", _records(options), shown, write_table, options)
 
 
 def _records(options):
@@ -84,9 +75,7 @@ def _parse(arguments):
     add("--seeds", type=int, default=5, help="splits of each data set; fewer for the large ones")
     add("--libraries", nargs="+", default=list(peers.DEFAULT_LIBRARIES), help="or: all")
     add("--threads", type=int, default=environment.n_cores())
-    add("--out", type=Path, default=environment.RESULTS, help="folder of the two files")
-    add("--append", action="store_true", help="add to the lines there; the latest of a kind counts")
-    add("--table-only", action="store_true", help="write the table again from the lines there")
+    add_output_options(parser)
     options = parser.parse_args(arguments)
     options.libraries = peers.choose(options.libraries)
     return options

@@ -3,6 +3,7 @@
 import json
 
 from .ratios import as_text, mean_of, paired_ratio
+from .tables import markdown_lines
 
 RIVALS = ("xgboost", "lightgbm", "hist_gb")  # ours is compared with the best of these
 OURS = "sklboost"
@@ -14,7 +15,6 @@ def write_table(lines, table):
     variants = sorted({variant for _, variant in losses}, key=_order)
     head = ["data set", "task", "train x features", "splits", *variants]
     rows = [[*head, "ours / best", "± s.e.", "same step"]]
-    rows.append(["---"] * 4 + ["--:"] * (len(variants) + 3))
     for dataset, fact in facts.items():
         cells = [_mean(losses.get((dataset, variant))) for variant in variants]
         size = f"{fact['n_train']:,} x {fact['n_features']}"
@@ -27,7 +27,7 @@ def write_table(lines, table):
         if fact["task"] == "multiclass":
             ratio[2] = _ratio(same_step | {OURS: of_dataset.get(OURS)})[0]
         rows.append([dataset, fact["task"], size, n_seeds, *cells, *ratio])
-    text = [_introduction(facts), *(f"| {' | '.join(row)} |" for row in rows)]
+    text = [_introduction(facts), *markdown_lines(rows, [True] * 4)]
     table.write_text("\n".join(text) + "\n", encoding="utf-8")
 
 

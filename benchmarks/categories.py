@@ -7,11 +7,10 @@ Run `python -m benchmarks.categories`; it writes `benchmarks/results/categories.
 """
 
 import argparse
-import json
-from pathlib import Path
 
 from . import category_data, category_peers, environment, measure, peers
 from .category_table import write_table
+from .records import add_output_options, write_results
 
 LIBRARIES = ("sklboost", "xgboost", "lightgbm", "hist_gb", "catboost")
 # Enough that the ratio of two libraries is known to 0.3 %.
@@ -23,17 +22,8 @@ def main(arguments=None):
     """Fit every library on every data set and split, in both ways; then write the table."""
     environment.sleep_when_idle()
     options = _parse(arguments)
-    lines = options.out / "categories.jsonl"
-    if not options.table_only:
-        options.out.mkdir(parents=True, exist_ok=True)
-        with lines.open("a" if options.append else "w", encoding="utf-8") as file:
-            for record in _records(options):
-                print(json.dumps(record), file=file, flush=True)
-                shown = ("dataset", "seed", "library", "way", "test_loss")
-                print(*(record[key] for key in shown), flush=True)
-    table = options.out / "categories.md"
-    write_table(lines, table)
-    print(table.read_text(encoding="utf-8"))
+    shown = ("dataset", "seed", "library", "way", "test_loss")
+    write_results("categories", _records(options), shown, write_table, options)
 
 
 def _records(options):
@@ -82,9 +72,7 @@ def _parse(arguments):
     add("--seeds", type=int, help="splits of each data set; default: as many as it needs")
     add("--libraries", nargs="+", default=list(LIBRARIES))
     add("--threads", type=int, default=1)
-    add("--out", type=Path, default=environment.RESULTS, help="folder of the two files")
-    add("--append", action="store_true", help="add to the lines there; the latest of a kind counts")
-    add("--table-only", action="store_true", help="write the table again from the lines there")
+    add_output_options(parser)
     options = parser.parse_args(arguments)
     options.libraries = peers.choose(options.libraries)
     return options

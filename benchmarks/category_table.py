@@ -5,6 +5,7 @@ import json
 import numpy as np
 
 from .ratios import as_text, mean_of, paired_ratio
+from .tables import markdown_lines
 
 OURS = "sklboost"
 RIVALS = ("xgboost", "lightgbm")  # ours is compared with the better of these
@@ -41,7 +42,14 @@ def write_table(lines, table):
                 *as_text(*paired_ratio(rivals[best], best_codes)),
             ]
         )
-    text = [_introduction(records[-1]), *_markdown(native), "", _CODES, "", *_markdown(codes)]
+    text = [
+        _introduction(records[-1]),
+        *markdown_lines(native),
+        "",
+        _CODES,
+        "",
+        *markdown_lines(codes),
+    ]
     table.write_text("\n".join(text) + "\n", encoding="utf-8")
 
 
@@ -76,11 +84,6 @@ def _speed(seconds, name):
     """Return the seconds of the fastest rival over ours, medians over the splits."""
     fastest = min(np.median(list(own.values())) for own in _rivals(seconds, name).values())
     return f"{fastest / np.median(list(seconds[name, OURS, 'native'].values())):.1f}"
-
-
-def _markdown(rows):
-    rule = ["---"] + ["--:"] * (len(rows[0]) - 1)
-    return [f"| {' | '.join(row)} |" for row in [rows[0], rule, *rows[1:]]]
 
 
 def _introduction(last):

@@ -4,6 +4,8 @@ import json
 
 import numpy as np
 
+from .tables import markdown_lines
+
 LIBRARIES = ("sklboost", "xgboost", "lightgbm", "hist_gb", "catboost")
 
 
@@ -11,7 +13,6 @@ def write_table(lines, table):
     """Write the table of the JSON lines in the file `lines` to the file `table`."""
     cases, last = _read(lines)
     rows = [["loss", "data set", "splits", *LIBRARIES, "ours / best", "± s.e.", "time of a round"]]
-    rows.append(["---", "---"] + ["--:"] * (len(rows[0]) - 2))
     for (objective, dataset), libraries in cases.items():
         losses = {name: _column(libraries, name, "test_loss") for name in LIBRARIES}
         cells = [f"{own.mean():.5g}" if len(own) else "" for own in losses.values()]
@@ -20,7 +21,7 @@ def write_table(lines, table):
         times = f"{np.median(seconds[0] / seconds[1]):.2f}"
         n_splits = str(len(losses["sklboost"]))
         rows.append([f"`{objective}`", dataset, n_splits, *cells, ratio, error, times])
-    text = [_introduction(last), *(f"| {' | '.join(row)} |" for row in rows)]
+    text = [_introduction(last), *markdown_lines(rows, [True, True])]
     table.write_text("\n".join(text) + "\n", encoding="utf-8")
 
 

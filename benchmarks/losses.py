@@ -8,15 +8,14 @@ Run `python -m benchmarks.losses`; it writes `benchmarks/results/losses.jsonl` a
 
 import argparse
 import importlib
-import json
 import time
-from pathlib import Path
 
 import numpy as np
 
 from . import environment, loss_data, measure, peers
 from .loss_cases import CASES
 from .loss_table import write_table
+from .records import add_output_options, write_results
 
 OURS = "sklboost"
 
@@ -25,24 +24,8 @@ def main(arguments=None):
     """Fit every library that has a loss, on every data set and split; then write the table."""
     environment.sleep_when_idle()
     options = _parse(arguments)
-    lines = options.out / "losses.jsonl"
-    if not options.table_only:
-        options.out.mkdir(parents=True, exist_ok=True)
-        with lines.open("a" if options.append else "w", encoding="utf-8") as file:
-            for record in _records(options):
-                print(json.dumps(record), file=file, flush=True)
-                shown = (
-                    "objective",
-                    "dataset",
-                    "seed",
-                    "library",
-                    "test_loss",
-                    "seconds_per_round",
-                )
-                print(*(record[key] for key in shown), flush=True)
-    table = options.out / "losses.md"
-    write_table(lines, table)
-    print(table.read_text(encoding="utf-8"))
+    shown = ("objective", "dataset", "seed", "library", "test_loss", "seconds_per_round")
+    write_results("losses", _records(options), shown, write_table, options)
 
 
 def _records(options):
@@ -139,9 +122,7 @@ def _parse(arguments):
     add("--seeds", type=int, default=3, help="splits of each data set")
     add("--libraries", nargs="+", default=["xgboost", "lightgbm", "hist_gb", "catboost"])
     add("--threads", type=int, default=environment.n_cores())
-    add("--out", type=Path, default=environment.RESULTS, help="folder of the two files")
-    add("--append", action="store_true", help="add to the lines there; the latest of a kind counts")
-    add("--table-only", action="store_true", help="write the table again from the lines there")
+    add_output_options(parser)
     options = parser.parse_args(arguments)
     options.libraries = peers.choose(options.libraries)
     return options

@@ -10,11 +10,12 @@ import argparse
 import json
 import time
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 
 from . import datasets, environment, measure, peers
+from .records import add_output_options, write_results
+from .tables import markdown_lines
 from .turns import Options, take_turns
 
 OURS = "sklboost"
@@ -30,15 +31,8 @@ N_ROWS, N_BACKGROUNDS = 2_000, 100
 def main(arguments=None):
     """Measure all calls, then write the table."""
     options = _parse(arguments)
-    lines = options.out / "shap.jsonl"
-    if not options.table_only:
-        options.out.mkdir(parents=True, exist_ok=True)
-        with lines.open("w", encoding="utf-8") as file:
-            for record in _records(options):
-                print(json.dumps(record), file=file, flush=True)
-    table = options.out / "shap.md"
-    table.write_text(make_table(lines.read_text(encoding="utf-8").splitlines()), encoding="utf-8")
-    print(table.read_text(encoding="utf-8"))
+    shown = ("kind", "threads", "library", "seconds")
+    write_results("shap", _records(options), shown, write_table, options)
 
 
 def _records(options):
@@ -97,16 +91,16 @@ def _catboost(model, X, kind, n_threads):
     return model.get_feature_importance(pool, type="ShapValues", thread_count=n_threads)
 
 
-def make_table(lines):
-    """Return the Markdown table of JSON lines: medians, and the peers' over ours."""
+def write_table(lines, table):
+    """Write medians, and the peers' over ours, of the JSON lines in the file `lines` to `table`."""
     seconds = {}  # {(kind, threads): {library: seconds of all turns}}
-    for record in map(json.loads, lines):
+    for record in map(json.loads, lines.read_text(encoding="utf-8").splitlines()):
         own = seconds.setdefault((record["kind"], record["threads"]), {})
         own.setdefault(record["library"], []).append(record["seconds"])
     libraries = CALLS["values"]
     head = ["call", "threads"]
     head += [f"{name}, ms" for name in libraries] + [f"{name} / ours" for name in libraries[1:]]
-    rows = [head, ["---"] + ["--:"] * (len(head) - 1)]
+    rows = [head]
     for (kind, threads), known in seconds.items():
         medians = {name: np.median(own) for name, own in known.items()}
         times = [f"{1e3 * medians[name]:.1f}" if name in medians else "" for name in libraries]
@@ -115,7 +109,7 @@ def make_table(lines):
             for name in libraries[1:]
         ]
         rows.append([kind, str(threads), *times, *ratios])
-    return "\n".join([_introduction(record), *(f"| {' | '.join(row)} |" for row in rows)]) + "\n"
+    table.write_text("\n".join([_introduction(record), *markdown_lines(rows)]) + "\n", "utf-8")
 
 
 def _introduction(last):
@@ -136,8 +130,7 @@ def _parse(arguments):
     add("--dataset", default="binary-20000x28")
     add("--repeats", type=int, default=15)
     add("--threads", type=int, nargs="+", default=[1, 2])
-    add("--out", type=Path, default=environment.RESULTS, help="folder of the two files")
-    add("--table-only", action="store_true", help="write the table again from the lines there")
+    add_output_options(parser)
     return parser.parse_args(arguments)
 
 

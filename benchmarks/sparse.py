@@ -8,11 +8,11 @@ Run `python -m benchmarks.sparse`; it writes `benchmarks/results/sparse.jsonl` a
 """
 
 import argparse
-import json
 import tempfile
 from pathlib import Path
 
 from . import environment, peers, sparse_data, sparse_fit
+from .records import add_output_options, write_results
 from .sparse_table import LIBRARIES, write_table
 from .turns import Options, take_turns
 
@@ -21,17 +21,8 @@ def main(arguments=None):
     """Fit every library on every data set, then write the table."""
     environment.sleep_when_idle()
     options = _parse(arguments)
-    lines = options.out / "sparse.jsonl"
-    if not options.table_only:
-        options.out.mkdir(parents=True, exist_ok=True)
-        with lines.open("a" if options.append else "w", encoding="utf-8") as file:
-            for record in _records(options):
-                print(json.dumps(record), file=file, flush=True)
-                shown = ("dataset", "repeat", "library", "fit_cpu_seconds", "peak_mib", "test_loss")
-                print(*(record[key] for key in shown), flush=True)
-    table = options.out / "sparse.md"
-    write_table(lines, table)
-    print(table.read_text(encoding="utf-8"))
+    shown = ("dataset", "repeat", "library", "fit_cpu_seconds", "peak_mib", "test_loss")
+    write_results("sparse", _records(options), shown, write_table, options)
 
 
 def _records(options):
@@ -77,9 +68,7 @@ def _parse(arguments):
     add("--libraries", nargs="+", default=list(LIBRARIES))
     add("--threads", type=int, default=1)
     add("--budget", type=float, default=900.0, help="seconds for a library and a data set")
-    add("--out", type=Path, default=environment.RESULTS, help="folder of the two files")
-    add("--append", action="store_true", help="add to the lines there; the latest of a kind counts")
-    add("--table-only", action="store_true", help="write the table again from the lines there")
+    add_output_options(parser)
     options = parser.parse_args(arguments)
     options.libraries = peers.choose(options.libraries)
     return options

@@ -5,6 +5,7 @@ import json
 import numpy as np
 
 from .ratios import as_text, mean_of, paired_ratio
+from .tables import markdown_lines
 
 OURS = "sklboost"
 RIVALS = ("xgboost", "lightgbm")
@@ -24,7 +25,7 @@ def write_table(lines, table):
     head += [f"{name}, s" for name in LIBRARIES] + ["best / ours"]
     head += [f"{name}, MiB" for name in LIBRARIES] + ["best / ours"]
     head += [f"{name}, loss" for name in LIBRARIES] + ["ours / best", "± s.e."]
-    rows = [head, ["---"] + ["--:"] * (len(head) - 1)]
+    rows = [head]
     for name, fact in {record["dataset"]: record for record in records}.items():
         shape = f"{fact['n_train']:,} x {fact['n_features']:,}"
         rows.append(
@@ -37,7 +38,7 @@ def write_table(lines, table):
                 *_losses(figures, name),
             ]
         )
-    text = [_introduction(records[-1]), *(f"| {' | '.join(row)} |" for row in rows)]
+    text = [_introduction(records[-1]), *markdown_lines(rows)]
     table.write_text("\n".join(text) + "\n", encoding="utf-8")
 
 

@@ -14,9 +14,19 @@ def markdown(rows, text=("workload",)):
     Columns are aligned to the right, as numbers are, but for those named in `text`.
     """
     columns = dict.fromkeys(column for row in rows for column, cell in row.items() if cell)
-    lines = [list(columns), ["---" if column in text else "--:" for column in columns]]
-    lines += [[row.get(column, "") for column in columns] for row in rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    cells = [list(columns), *([row.get(column, "") for column in columns] for row in rows)]
+    is_text = [column in text for column in columns]
+    return "\n".join(markdown_lines(cells, is_text))
+
+
+def markdown_lines(rows, is_text=(True,)):
+    """Return the lines of a table of rows, lists of cells, the first of them the head.
+
+    Columns are aligned to the right, but for those that `is_text` marks; behind its end none is.
+    """
+    marks = [*is_text, *[False] * (len(rows[0]) - len(is_text))]
+    rule = ["---" if own else "--:" for own in marks]
+    return [f"| {' | '.join(row)} |" for row in [rows[0], rule, *rows[1:]]]
 
 
 def compare(records, value, ratios_of):
