@@ -1,52 +1,72 @@
-"""How kernels are compiled: one decorator for the whole package."""
+"""The decorators that make kernels: all that the rest of the package knows of the compiler.
 
+See ``docs/explanation/compilation.md`` for what becomes of them.
+"""
+
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numba
-from numba.core.dispatcher import Dispatcher
-from numba.core.registry import CPUDispatcher
+from numba import types
 
-from sklboost.caching import KernelCache
-from sklboost.forking import keep_compiler_out_of_forks
+from sklboost.compiler.forking import keep_compiler_out_of_forks
+from sklboost.compiler.numba_internals import MISSING
 
 keep_compiler_out_of_forks()
 
-# Without the GIL; division by zero as in NumPy; without reference counts, since kernels neither
-# allocate nor free: their compilation takes a sixth less, and one that allocates does not compile;
-# without a version for C code, which nobody calls.
-_OPTIONS: dict[str, Any] = {
-    "nopython": True,
-    "nogil": True,
-    "error_model": "numpy",
-    "_nrt": False,
-    "no_cfunc_wrapper": True,
-}
+if MISSING:
+    warnings.warn(
+        f"numba {numba.__version__} is not known to sklboost: it has no {', '.join(MISSING)}. "
+        "Everything works, but every process compiles anew, for a minute or more. Install a "
+        "newer sklboost or an older numba.",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+elif not numba.config.DISABLE_JIT:
+    from sklboost.compiler.kernels import InlinedKernel, Kernel, LateKernel
 
 
-class Kernel(CPUDispatcher):
-    """A function that is compiled apart for kernels that call it and for calls from Python.
-
-    Unpacking Python's arguments, groups of dozens of arrays, is as much code as many a kernel
-    itself. Most kernels are called by kernels only, so their code comes without it: the package
-    compiles in two thirds of the time.
-
-    Attributes
-    ----------
-    entry : CPUDispatcher
-        What a call from Python runs.
-    """
-
-    entry: CPUDispatcher
-
-    def __call__(self, *arguments: Any) -> Any:
-        """Call the version for Python."""
-        return self.entry(*arguments)
+def _plain(function: Callable) -> Callable:
+    """Compile a function as numba does. Nothing is kept: numba would not see changed callees."""
+    return numba.njit(nogil=True, error_model="numpy")(function)
 
 
 def kernel(function: Callable) -> Callable:
     """Compile a function at its first call with arguments of new types; kept on disk."""
-    return _compiled(function, {}, "")
+    if numba.config.DISABLE_JIT:
+        return function
+    return _plain(function) if MISSING else Kernel(function)
+
+
+def inlined(function: Callable) -> Callable:
+    """Compile a function into the kernels that call it.
+
+    For formulas and for what a loop over rows calls, which would not become vector instructions
+    with a call in it; and for what is called often from one place.
+    """
+    if numba.config.DISABLE_JIT:
+        return function
+    return _plain(function) if MISSING else InlinedKernel(function)
+
+
+def late(returns: str = "none") -> Callable:
+    """Compile a function when it is first called, not with the kernels that may call it.
+
+    For what only some fits need. To be called with the type of the result: ``@late("int64")``.
+
+    Parameters
+    ----------
+    returns : str
+        Name of a type of numba's; "none" if nothing is returned.
+    """
+
+    def decorate(function: Callable) -> Callable:
+        if numba.config.DISABLE_JIT:
+            return function
+        return _plain(function) if MISSING else LateKernel(function, getattr(types, returns))
+
+    return decorate
 
 
 def made_kernel(function: Callable, name: str | None) -> Callable:
@@ -59,32 +79,42 @@ def made_kernel(function: Callable, name: str | None) -> Callable:
         Tells its code on disk from that of the same loop around others. None: nothing is kept,
         since what it is made around may not be what it was.
     """
-    # Compiled code is found by its symbol, which has the function's name and a number that counts
-    # in each process anew. Two of one name, from files written by two processes, could be one.
+    if numba.config.DISABLE_JIT:
+        return function
     function.__qualname__ = f"{function.__qualname__} around {name}"
-    return _compiled(function, {}, name)
+    return _plain(function) if MISSING else Kernel(function, is_kept=name is not None)
 
 
-def address_of(kernel: Callable, types: tuple) -> Any:
-    """Give where the code of a kernel for arguments of these types begins.
+def address_of(kernel: Any, types: tuple) -> Any:
+    """Return where the code of a kernel for arguments of these types begins.
 
     It can be called there by kernels that were compiled without knowing it. As long as it is
-    called, the kernel must live. Where nothing is compiled, the function itself is given.
+    called, the kernel must live. Where nothing is compiled, the function itself is returned.
     """
     if numba.config.DISABLE_JIT:
         return kernel
-    kernel.compile(types)  # type: ignore[attr-defined]
-    compiled = kernel.overloads[types]  # type: ignore[attr-defined]
+    if not MISSING:
+        return kernel.address(types)
+    kernel.compile(types)
+    compiled = kernel.overloads[types]
     return compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
+
+
+def compile_all() -> None:
+    """Compile every late kernel that a compiled one may call."""
+    if not MISSING and not numba.config.DISABLE_JIT:
+        from sklboost.compiler.linking import fill_cells
+
+        fill_cells()
 
 
 def is_compiled_by_user(function: Any) -> bool:
     """Tell a function decorated with numba's ``njit``; any may be where nothing is compiled."""
-    return isinstance(function, Dispatcher) or bool(numba.config.DISABLE_JIT)
+    return numba.extending.is_jitted(function) or bool(numba.config.DISABLE_JIT)
 
 
 def compiled_result(function: Any, types: tuple) -> Any:
-    """Give numba's type of what a user's compiled function returns for arguments of these types.
+    """Return numba's type of what a user's compiled function returns for arguments of these types.
 
     None if it cannot be compiled for them.
     """
@@ -93,25 +123,3 @@ def compiled_result(function: Any, types: tuple) -> Any:
     except Exception:  # numba's errors have no common class
         return None
     return function.overloads[types].signature.return_type
-
-
-def inlined(function: Callable) -> Callable:
-    """Compile a kernel into the one that calls it.
-
-    For a kernel that is called often, and in one place with more arguments than there are
-    registers: LLVM's own choice changes with the size of groups that have nothing to do with it. Or
-    within a loop over rows, which would not become vector instructions with a call in it.
-    """
-    return _compiled(function, {"forceinline": True}, "")
-
-
-def _compiled(function: Callable, options: dict[str, Any], name: str | None) -> Callable:
-    if numba.config.DISABLE_JIT:
-        return function
-    options = _OPTIONS | options
-    inner = Kernel(function, targetoptions=options | {"no_cpython_wrapper": True})
-    inner.entry = CPUDispatcher(function, targetoptions=_OPTIONS)
-    if name is not None:
-        inner._cache = KernelCache(function, f"inner{name}")
-        inner.entry._cache = KernelCache(function, f"entry{name}")
-    return inner

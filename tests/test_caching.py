@@ -1,38 +1,60 @@
+import hashlib
 from pathlib import Path
 
 import numba
 import pytest
 
-from sklboost import caching
-from sklboost.caching import cache_folders, filled_folders
+from sklboost.compiler import caching
+from sklboost.compiler.caching import cache_folders, filled_folders, read_code, write_code
 from sklboost.compiling import kernel
 from tests.conftest import finish, run_python, start_python
-
-CODE_FOLDER = r"kernels-[0-9a-f]{16}"
 
 
 @pytest.fixture
 def package(tmp_path, monkeypatch):
-    """Give a folder with two sources that caching.py takes for its package."""
-    (tmp_path / "room").mkdir()
-    (tmp_path / "caching.py").write_text("one = 1\n")
-    (tmp_path / "room" / "other.py").write_text("two = 2\n")
-    monkeypatch.setattr(caching, "__file__", str(tmp_path / "caching.py"))
+    """Give a folder whose room "compiler" caching.py takes for its own."""
+    (tmp_path / "compiler").mkdir()
+    (tmp_path / "compiler" / "caching.py").write_text("one = 1\n")
+    (tmp_path / "compiler" / "other.py").write_text("two = 2\n")
+    (tmp_path / "tree.py").write_text("three = 3\n")
+    monkeypatch.setattr(caching, "__file__", str(tmp_path / "compiler" / "caching.py"))
     monkeypatch.setattr(numba.config, "CACHE_DIR", "")
+    monkeypatch.setattr(caching, "_TOOLCHAIN", caching._toolchain_digest())
     return tmp_path
+
+
+def folders_now():
+    """Return the folders that a process has which begins now."""
+    caching._TOOLCHAIN = caching._toolchain_digest()
+    return cache_folders()
 
 
 # --- folders
 
 
 @pytest.mark.interpreted
-def test_the_folders_depend_on_every_source(package):
-    before = cache_folders()
-    assert cache_folders() == before
-    (package / "room" / "notes.txt").write_text("not a source")
-    assert cache_folders() == before
-    (package / "room" / "other.py").write_text("two = 3\n")
-    assert not set(cache_folders()) & set(before)
+def test_the_folders_depend_on_the_sources_of_the_compiler_only(package):
+    before = folders_now()
+    assert folders_now() == before
+    (package / "compiler" / "notes.txt").write_text("not a source")
+    (package / "tree.py").write_text("three = 4\n")
+    assert folders_now() == before
+    (package / "compiler" / "other.py").write_text("two = 3\n")
+    assert not set(folders_now()) & set(before)
+
+
+@pytest.mark.interpreted
+def test_the_folders_depend_on_the_processor_and_on_versions(package, monkeypatch):
+    seen = {folders_now()[0].name}
+    codegen = type(caching.cpu_target.target_context.codegen())
+    with monkeypatch.context() as patch:
+        patch.setattr(codegen, "magic_tuple", lambda self: ("another processor",))
+        seen.add(folders_now()[0].name)
+    for module, name in [(numba, "__version__"), (caching.llvmlite, "__version__")]:
+        with monkeypatch.context() as patch:
+            patch.setattr(module, name, "0.0.1")
+            seen.add(folders_now()[0].name)
+    assert len(seen) == 4
 
 
 @pytest.mark.interpreted
@@ -72,12 +94,12 @@ def add(a, b):
 def folders(tmp_path, monkeypatch):
     """Let kernels be kept in two empty folders."""
     folders = [tmp_path / "first", tmp_path / "second"]
-    monkeypatch.setattr(caching, "_FOLDERS", folders)
+    monkeypatch.setattr(caching, "_folders", lambda: folders)
     return folders
 
 
 def n_compiled(*arguments):
-    """Call a new kernel; give the result and how many versions were compiled, not loaded."""
+    """Call a new kernel; give the result and how many of its versions for Python were compiled."""
     new = kernel(add)
     result = new(*arguments)
     return result, sum(new.entry.stats.cache_misses.values())
@@ -94,22 +116,9 @@ def test_a_version_is_compiled_once(folders):
     assert n_compiled(1, 2.5) == (3.5, 1)
     assert n_compiled(1, 2.5) == (3.5, 0)
     assert n_compiled(1, 2) == (3, 0)
-    assert len(names(folders[0])) == 2
-    assert all(name.startswith("add-entry-") for name in names(folders[0]))
+    assert len(names(folders[0])) == 4  # the kernel and what Python calls, for both types
+    assert all(name.startswith("add-") for name in names(folders[0]))
     assert filled_folders() == [folders[0]]
-
-
-def test_the_kind_the_file_and_the_processor_tell_versions_apart(folders, monkeypatch):
-    n_compiled(1, 2)
-    inner = kernel(add)
-    inner.compile((numba.int64, numba.int64))
-    assert inner.stats.cache_misses
-    monkeypatch.setattr(caching, "_file_digest", lambda file: "changed")
-    assert n_compiled(1, 2) == (3, 1)
-    codegen = type(kernel(add).targetctx.codegen())
-    monkeypatch.setattr(codegen, "magic_tuple", lambda self: ("another processor",))
-    assert n_compiled(1, 2) == (3, 1)
-    assert len(names(folders[0])) == 4
 
 
 def test_a_folder_is_read_without_writing(folders, monkeypatch):
@@ -129,11 +138,11 @@ def test_the_second_folder_takes_what_the_first_cannot(folders):
     first.write_text("not a folder")
     assert n_compiled(1, 2) == (3, 1)
     assert n_compiled(1, 2) == (3, 0)
-    assert len(names(second)) == 1
+    assert len(names(second)) == 2
     first.unlink()
     assert n_compiled(1, 2) == (3, 0)
     assert n_compiled(1, 2.5) == (3.5, 1)
-    assert len(names(first)) == len(names(second)) == 1
+    assert len(names(first)) == len(names(second)) == 2
 
 
 def test_a_write_that_fails_leaves_nothing(folders, monkeypatch):
@@ -145,11 +154,48 @@ def test_a_write_that_fails_leaves_nothing(folders, monkeypatch):
     assert [names(folder) for folder in folders] == [[], []]
 
 
-def test_a_kernel_typed_in_is_not_kept(folders):
-    scope = {}
-    exec(compile("def typed_in(x):\n    return 2 * x", "<stdin>", "exec"), scope)
-    assert kernel(scope["typed_in"])(3) == 6
-    assert filled_folders() == []
+def test_a_file_begins_with_a_checksum(folders):
+    write_code("some", b"content")
+    (path,) = folders[0].iterdir()
+    assert path.read_bytes() == hashlib.sha256(b"content").digest() + b"content"
+    assert read_code("some") == b"content"
+    assert read_code("other") is None
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda content: b"",
+        lambda content: b"garbage",
+        lambda content: content[:32],
+        lambda content: content[:-1],
+        lambda content: content[: len(content) // 2],
+        lambda content: content + b"\0",
+        lambda content: b"\0" + content[1:],
+        lambda content: content[:-9] + bytes([content[-9] ^ 1]) + content[-8:],
+    ],
+    ids=["empty", "garbage", "header only", "cut", "half", "longer", "checksum", "one bit"],
+)
+def test_a_damaged_file_is_not_read_and_is_written_anew(folders, damage):
+    n_compiled(1, 2)
+    paths = sorted(folders[0].iterdir())
+    contents = [path.read_bytes() for path in paths]
+    for path, content in zip(paths, contents, strict=True):
+        path.write_bytes(damage(content))
+        assert read_code(path.stem) is None
+    assert n_compiled(1, 2) == (3, 1)
+    assert n_compiled(1, 2) == (3, 0)
+    assert sorted(folders[0].iterdir()) == paths
+    assert all(read_code(path.stem) is not None for path in paths)
+
+
+def test_where_one_folder_has_a_damaged_file_the_other_is_read(folders):
+    first, second = folders
+    write_code("some", b"content")
+    second.mkdir()
+    (second / "some.code").write_bytes((first / "some.code").read_bytes())
+    (first / "some.code").write_bytes(b"garbage")
+    assert read_code("some") == b"content"
 
 
 # --- processes
@@ -166,7 +212,7 @@ print(mix_bits(np.uint64(1)))
 def test_the_folder_of_the_environment_variable_is_used(tmp_path):
     run_python(CHOSEN, tmp_path)
     (folder,) = (tmp_path / "mine").iterdir()
-    assert [name.split("-")[0] for name in names(folder)] == ["mix_bits"]
+    assert {name.split("-")[0] for name in names(folder)} == {"mix_bits"}
 
 
 AT_ONCE = """
@@ -189,7 +235,8 @@ while len(list(Path(sys.path[0]).glob("ready-*"))) < 2:
     time.sleep(0.001)
 numbers = [np.int64(3), np.float64(3), np.float32(3), np.uint8(3), np.int32(3), np.uint64(3)]
 assert [four_times(x) for x in numbers] == [12] * 6
-print(sum(sum(k.stats.cache_misses.values()) for k in (twice, four_times.entry)))
+compiled = [k.stats.cache_misses for k in (twice, four_times, four_times.entry)]
+print(sum(sum(misses.values()) for misses in compiled))
 """
 
 

@@ -1,10 +1,36 @@
+import gc
+import os
+import pickle
+import subprocess
+import sys
+from typing import NamedTuple
+
 import numba
 import numpy as np
 import pytest
 
-from sklboost import caching
-from sklboost.compiling import kernel
-from sklboost.hashing import mix_bits
+from sklboost.compiler import caching
+from sklboost.compiler.digests import UNKNOWN
+from sklboost.compiler.linking import KERNELS
+from sklboost.compiling import (
+    address_of,
+    compiled_result,
+    inlined,
+    is_compiled_by_user,
+    kernel,
+    late,
+    made_kernel,
+)
+from sklboost.metrics.likelihoods import log_loss
+from sklboost.tree.pruning import prune
+from tests.conftest import ROOT, run_python
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """Let kernels be kept in an empty folder, not found where an earlier run has left them."""
+    monkeypatch.setattr(caching, "_folders", lambda: [tmp_path])
+    return tmp_path
 
 
 @kernel
@@ -17,14 +43,41 @@ def quadruple(x):
     return double(double(x))
 
 
-def test_kernels_are_called_by_kernels_and_from_python(monkeypatch, tmp_path):
-    # not what an earlier run has left on disk: then nothing need be compiled
-    monkeypatch.setattr(caching, "_FOLDERS", [tmp_path])
+@inlined
+def triple(x):
+    return 3 * x
+
+
+@kernel
+def six_times(x):
+    return double(triple(x))
+
+
+def n_compiled(*kernels):
+    return sum(sum(k.stats.cache_misses.values()) for k in kernels)
+
+
+def names(folder):
+    return sorted(path.name.split("-")[0] for path in folder.iterdir())
+
+
+# --- kernels
+
+
+def test_kernels_are_called_by_kernels_and_from_python(folder):
     assert quadruple(3) == 12
     assert double(3.5) == 7.0
-    assert [str(s) for s in double.signatures] == ["(int64,)"]  # what quadruple calls
+    assert [str(s) for s in double.signatures] == ["(int64,)", "(float64,)"]
     assert [str(s) for s in double.entry.signatures] == ["(float64,)"]
-    assert quadruple.signatures == []  # no kernel calls it
+    assert [str(s) for s in quadruple.signatures] == ["(int64,)"]
+    assert names(folder) == ["double"] * 3 + ["quadruple"] * 2
+
+
+def test_inlined_kernels_are_kept_as_part_of_others(folder):
+    assert six_times(2) == 12
+    assert "triple" not in names(folder)
+    assert triple(2) == 6
+    assert names(folder).count("triple") == 1  # what Python calls
 
 
 def test_a_kernel_that_allocates_does_not_compile():
@@ -36,14 +89,264 @@ def test_a_kernel_that_allocates_does_not_compile():
         allocate(3)
 
 
-def test_division_by_zero_is_that_of_numpy():
-    @kernel
+@pytest.mark.parametrize("decorate", [kernel, inlined, late("float64")])
+def test_division_by_zero_is_that_of_numpy(decorate):
+    @decorate
     def divide(a, b):
         return a / b
 
     assert divide(1.0, 0.0) == float("inf")
 
 
-def test_kernels_release_the_lock_of_the_interpreter_and_keep_strict_arithmetic():
-    assert mix_bits.targetoptions["nogil"]
-    assert not mix_bits.targetoptions.get("fastmath")
+@pytest.mark.parametrize("function", [prune, prune.entry, log_loss])
+def test_kernels_release_the_lock_of_the_interpreter_and_keep_strict_arithmetic(function):
+    assert function.targetoptions["nogil"]
+    assert not function.targetoptions.get("fastmath")
+
+
+@kernel
+def failing(x):
+    if x > 2:
+        raise ValueError("too large")
+    return x
+
+
+@kernel
+def calls_failing(x):
+    return failing(x)
+
+
+def test_an_exception_of_a_kernel_comes_through_those_that_call_it():
+    assert calls_failing(2) == 2
+    for function in (failing, calls_failing):
+        with pytest.raises(ValueError, match="too large"):
+            function(3)
+
+
+@kernel
+def with_default(x, factor=5):
+    return factor * x
+
+
+@kernel
+def calls_with_default(x):
+    return with_default(x) + with_default(x, 2) + with_default(x, factor=3)
+
+
+def test_kernels_give_kernels_defaults_and_names_of_arguments():
+    assert calls_with_default(1) == 10
+
+
+# --- what is kept
+
+
+def test_functions_typed_in_are_told_apart(folder):
+    for factor in (2, 3):
+        scope = {}
+        text = f"def typed_in(x):\n    return {factor} * x"
+        exec(compile(text, "<stdin>", "exec"), scope)
+        assert kernel(scope["typed_in"])(5) == 5 * factor
+
+
+def test_kernels_can_be_typed_in(tmp_path):
+    text = (
+        "from sklboost.compiling import kernel\n"
+        "@kernel\ndef typed_in(x):\n    return {} * x\n\n"
+        "print(typed_in(5))\n"
+    )
+    for factor in (2, 3, 2):
+        done = subprocess.run(
+            [sys.executable, "-"],
+            input=text.format(factor),
+            capture_output=True,
+            text=True,
+            check=False,
+            env=dict(os.environ, NUMBA_CACHE_DIR=str(tmp_path / "mine")),
+            cwd=ROOT,
+        )
+        assert done.stdout.strip() == str(5 * factor), done.stderr
+
+
+def around(function):
+    def call(x):
+        return function(x) + 1
+
+    return call
+
+
+def test_a_made_kernel_with_a_name_is_kept(folder):
+    assert made_kernel(around(double), "double")(3) == 7
+    again = made_kernel(around(double), "double")
+    assert again(3) == 7
+    assert n_compiled(again, again.entry) == 0
+    assert made_kernel(around(triple), "triple")(3) == 10
+
+
+@pytest.mark.parametrize("factor", [2, 3])
+def test_a_made_kernel_without_a_name_is_kept_nowhere(folder, factor):
+    # it may be made around anything, as around what a user has compiled
+    @numba.njit
+    def own(x):
+        return factor * x
+
+    for _ in range(2):
+        new = made_kernel(around(own), None)
+        assert new(3) == 3 * factor + 1
+        assert n_compiled(new, new.entry) == 2
+    assert names(folder) == []
+
+
+def define(number):
+    if number == 1:
+
+        @kernel
+        def redefined(x):
+            return x + 1
+    else:
+
+        @kernel
+        def redefined(x):
+            return x + 2
+
+    return redefined
+
+
+def test_kernels_of_one_name_with_other_code_live_side_by_side():
+    first, second = define(1), define(2)
+    assert (first(1), second(1), first(2.5), second(2.5)) == (2, 3, 3.5, 4.5)
+
+    @kernel
+    def call_both(x):
+        return 10 * first(x) + second(x)
+
+    assert call_both(1) == 23
+
+
+def test_the_code_of_a_kernel_that_is_gone_is_not_that_of_another_of_its_name(folder):
+    name = f"{__name__}.{define.__qualname__}.<locals>.redefined"
+    KERNELS.pop(name, None)  # as if the test before had not been
+    first = define(1)
+    assert first(np.uint8(1)) == 2
+    del first
+    gc.collect()
+    assert name not in KERNELS
+    assert define(2)(np.uint8(1)) == 3
+
+
+def test_kernels_of_one_name_around_what_has_no_digest_are_told_apart(folder):
+    @numba.njit
+    def one(x):
+        return 1
+
+    @numba.njit
+    def two(x):
+        return 2
+
+    first, second = kernel(around(one)), kernel(around(two))
+    assert first.digest == second.digest == UNKNOWN
+    assert (first(0), second(0)) == (2, 3)
+    assert names(folder) == []
+
+
+def test_the_same_code_may_have_two_names():
+    def copy(name):
+        scope = {"__name__": name}
+        exec("def same(x):\n    return x + 41", scope)
+        return kernel(scope["same"])
+
+    first, second = copy("first_module"), copy("second_module")
+
+    @kernel
+    def call_both(x):
+        return first(x) + second(x)
+
+    assert call_both(0) == 82
+    assert (first(1), second(1)) == (42, 42)
+
+
+class LocalPair(NamedTuple):
+    x: float
+    y: float
+
+
+def test_a_kernel_for_a_class_within_a_function_is_compiled_by_each_process(folder):
+    class Pair(NamedTuple):
+        x: float
+        y: float
+
+    @kernel
+    def difference(pair):
+        return pair.x - pair.y
+
+    assert difference(Pair(3.0, 1.0)) == 2.0
+    assert names(folder) == []
+    assert difference(LocalPair(3.0, 1.0)) == 2.0
+    assert names(folder) == ["difference"] * 2
+
+
+def test_kernels_that_get_functions_are_not_kept(folder):
+    # numba tells functions apart by their place in memory, where another process has another one
+    @kernel
+    def apply(function, x):
+        return function(x)
+
+    @kernel
+    def use(x):
+        return 10 * apply(double, x) + apply(triple, x)
+
+    assert use(1) == 23
+    assert "apply" not in names(folder)
+
+
+SCRIPT = """
+from typing import NamedTuple
+import numpy as np
+from sklboost.compiling import kernel
+
+class Group(NamedTuple):
+    n: int
+    values: np.ndarray
+
+@kernel
+def read(group):
+    return group.n * group.values[1]
+
+@kernel
+def make(values):
+    return read(Group(3, values))
+
+values = np.arange(3.0)
+print(read(Group(2, values)), make(values))
+"""
+
+
+def test_a_script_may_run_again(tmp_path):
+    for _ in range(3):
+        assert run_python(SCRIPT, tmp_path) == "2.0 3.0"
+
+
+# --- what others ask
+
+
+def test_a_kernel_is_pickled_by_its_name():
+    for function in (prune, double, triple, log_loss):
+        assert pickle.loads(pickle.dumps(function)) is function
+
+
+def test_a_kernel_can_be_called_by_address():
+    kinds = (numba.int64,)
+    address = address_of(double, kinds)
+    assert address > 0
+    assert address == address_of(double, kinds)
+    assert address != address_of(quadruple, kinds)
+
+
+def test_functions_that_users_have_compiled():
+    @numba.njit
+    def own(x):
+        return x + 0.5
+
+    assert is_compiled_by_user(own)
+    assert not is_compiled_by_user(define)
+    assert compiled_result(own, (numba.int64,)) == numba.float64
+    assert compiled_result(own, (numba.types.none,)) is None

@@ -9,11 +9,10 @@ being compiled: up to seconds), and gives them back on both sides of the fork.
 
 import os
 
-from llvmlite.binding import ffi
-from numba.core.compiler_lock import global_compiler_lock
+from sklboost.compiler.numba_internals import compiler_lock, llvm_lock
 
 # The order in which numba takes them.
-_LOCKS = (global_compiler_lock, ffi.lib._lock)
+_LOCKS = tuple(filter(None, (compiler_lock, llvm_lock)))
 
 
 def _take() -> None:

@@ -1,0 +1,476 @@
+"""What the package takes for granted of numba and llvmlite, name by name.
+
+A test that fails here says which of it a release of theirs has changed.
+"""
+
+import ast
+import inspect
+import json
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+import types as python_types
+from importlib import import_module
+from typing import NamedTuple
+
+import llvmlite.binding as llvm
+import numba
+import numpy as np
+import pytest
+from llvmlite import ir
+from numba import types
+
+from sklboost.compiler import numba_internals
+from sklboost.compiler.numba_internals import ATTRIBUTES, FETCHED, NEEDED
+from tests.conftest import ROOT
+
+# Why each is needed, and so what has to be found if it moves.
+REASONS = {
+    "numba.core.typing.templates:AttributeTemplate": "fields of groups by reference get types",
+    "numba.core.types:BaseNamedTuple": "tells groups from other types",
+    "numba.core.registry:CPUDispatcher": "kernels are dispatchers, which numba can call",
+    "numba.core.compiler:Compiler": "compiles a function, with a library and symbols of ours",
+    "numba.core.typeconv:Conversion": "a group can be given where a pointer to one is asked for",
+    "numba.core.lowering:Environment": "what Python calls needs one, also when it was loaded",
+    "numba.core.untyped_passes:ExtractByteCode": "the first pass, which compile_extra runs",
+    "numba.core.bytecode:FunctionIdentity": "what symbols are made of",
+    "numba.core.codegen:JITCodeLibrary": "where a function is optimised and becomes machine code",
+    "numba.core:cgutils": "helpers that write LLVM code",
+    "numba.core.compiler_lock:global_compiler_lock": "one thread at a time compiles",
+    "numba.core.registry:cpu_target": "has the context and the engine of the process",
+    "numba.core.funcdesc:default_mangler": "makes symbols that LLVM takes",
+    "numba.core.serialize:dumps": "pickles signatures and function descriptors",
+    "numba.core.typing.templates:infer_getattr": "registers the types of fields",
+    "llvmlite.binding.ffi:lib._lock": "must not be taken while the process forks",
+    "numba.core.imputils:lower_getattr_generic": "registers the code that reads fields",
+    "numba.core.typing:make_concrete_template": "gives numba the signature of a call",
+    "numba.core.sigutils:normalize_signature": "takes the types of arguments from a signature",
+    "numba.core.event:trigger_event": "tells profilers that something is compiled",
+    "llvmlite.binding:ExecutionEngine.add_object_file": "adds machine code from disk",
+    "numba.core.base:BaseContext.declare_function": "declares a kernel in the code of a caller",
+    "numba.core.base:BaseContext.get_abi_sizeof": "how many bytes a field takes",
+    "numba.core.base:BaseContext.insert_user_function": "makes a kernel known to its callers",
+    "numba.core.base:BaseContext.mangler": "is replaced, so that symbols are always the same",
+    "numba.core.bytecode:FunctionIdentity.from_function": "what a symbol is made of",
+    "numba.core.codegen:CPUCodegen.magic_tuple": "tells processors apart",
+    "numba.core.codegen:JITCodeLibrary._ensure_finalized": "machine code, once, at a known time",
+    "numba.core.codegen:JITCodeLibrary._finalize_dynamic_globals": "inlined kernels stop here",
+    "numba.core.codegen:JITCodeLibrary._finalize_final_module": "is replaced for inlined kernels",
+    "numba.core.codegen:JITCodeLibrary._get_compiled_object": "the machine code to be kept",
+    "numba.core.codegen:JITCodeLibrary._optimize_final_module": "hides what is linked in first",
+    "numba.core.codegen:JITCodeLibrary._optimize_functions": "is replaced: once is enough",
+    "numba.core.codegen:JITCodeLibrary.enable_object_caching": "else there is no object to keep",
+    "numba.core.codegen:JITCodeLibrary.has_dynamic_globals": "code with addresses is not kept",
+    "numba.core.codegen:JitEngine.finalize_object": "resolves the symbols of what was added",
+    "numba.core.codegen:JitEngine.get_function_address": "where a symbol is",
+    "numba.core.compiler:Compiler._compile_bytecode": "the passes after the first",
+    "numba.core.compiler:Compiler.compile_extra": "is replaced",
+    "numba.core.compiler:Flags.no_compile": "numba does not link a kernel into its callers",
+    "numba.core.cpu:CPUContext.get_executable": "makes the function that Python calls",
+    "numba.core.lowering:Environment.from_fndesc": "makes the environment of loaded code",
+    "numba.core.registry:CPUDispatcher._insert": "tells the C code of a version",
+    "numba.core.registry:CPUDispatcher.add_overload": "is replaced",
+    "numba.core.registry:CPUDispatcher.compile": "is replaced",
+    "numba.core.registry:CPUDispatcher.fold_argument_types": "defaults and names of arguments",
+    "numba.core.registry:CPUDispatcher.get_call_template": "is replaced: notes who calls whom",
+    "numba.core.registry:CPUDispatcher.get_overload": "is replaced: finds the code of a call",
+}
+PLACES = [*FETCHED.values(), *ATTRIBUTES]
+SOURCE = inspect.getsource(numba_internals)
+
+each_place = pytest.mark.parametrize("place", PLACES)
+
+
+def found(place):
+    module, _, names = place.partition(":")
+    value = import_module(module)
+    for name in names.split("."):
+        value = getattr(value, name)
+    return value
+
+
+def fence_where(place, new):
+    """Run the source of the fence with `new` for a place; give the module."""
+    text = f'"{place}"'
+    assert SOURCE.count(text) == 1
+    module = python_types.ModuleType("fence")
+    exec(compile(SOURCE.replace(text, f'"{new}"'), "fence.py", "exec"), vars(module))
+    return module
+
+
+# --- the fence
+
+
+def test_every_name_is_there():
+    assert numba_internals.MISSING == []
+
+
+def test_each_name_has_a_reason():
+    assert set(REASONS) == set(PLACES)
+    assert len(PLACES) == len(set(PLACES))
+
+
+DISPENSABLE = [place for place in PLACES if place not in map(FETCHED.get, NEEDED)]
+each_dispensable = pytest.mark.parametrize("place", DISPENSABLE)
+
+
+@pytest.mark.parametrize("name", NEEDED)
+def test_without_a_name_that_is_needed_the_import_says_so(name):
+    with pytest.raises(ImportError, match=f"sklboost needs {FETCHED[name]}_gone, which numba"):
+        fence_where(FETCHED[name], f"{FETCHED[name]}_gone")
+
+
+@each_dispensable
+def test_the_fence_notices_a_name_that_is_gone(place):
+    module = fence_where(place, f"{place}_gone")
+    assert list(module.MISSING) == [f"{place}_gone"]
+    for name, own in FETCHED.items():
+        assert getattr(module, name) is (None if own == place else getattr(numba_internals, name))
+
+
+@each_dispensable
+def test_the_fence_notices_a_module_that_is_gone(place):
+    module, _, names = place.partition(":")
+    new = f"{module}_gone:{names}"
+    assert list(fence_where(place, new).MISSING) == [new]
+
+
+FILES = sorted((ROOT / "sklboost").rglob("*.py"))
+PUBLIC = {"llvmlite", "llvmlite.ir", "llvmlite.binding", "numba", "numba.types", "numba.extending"}
+
+
+def imported(path):
+    """Give the modules of numba and llvmlite that a file imports, or that may be modules."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            if node.module in {"numba", "llvmlite"}:
+                names |= {f"{node.module}.{alias.name}" for alias in node.names}
+            else:
+                names.add(node.module)
+    return {name for name in names if name.partition(".")[0] in {"numba", "llvmlite"}}
+
+
+def test_one_file_knows_what_is_private():
+    outside = {
+        path.relative_to(ROOT).as_posix(): imported(path) - PUBLIC
+        for path in FILES
+        if imported(path) - PUBLIC
+    }
+    assert outside == {}  # nor does that file import it: it fetches names, which may be gone
+    text = [path.name for path in FILES if "numba.core" in path.read_text(encoding="utf-8")]
+    assert text == ["numba_internals.py"]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_nobody_reaches_what_is_private_through_what_is_public(path):
+    reached = [
+        ast.unparse(node)
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute)
+        and ast.unparse(node).startswith(("numba.core", "numba.np.", "numba.cpython", "llvm.ffi"))
+    ]
+    assert reached == []
+
+
+# --- what is assumed of single names
+
+CONTEXT = numba_internals.cpu_target.target_context
+
+
+@numba.njit(no_cpython_wrapper=True)
+def add(x, y=1):
+    return x + y
+
+
+@pytest.fixture(scope="module")
+def compiled():
+    add.compile((types.int64, types.int64))
+    return add.overloads[types.int64, types.int64]
+
+
+METHODS = [
+    "numba.core.codegen:JITCodeLibrary._ensure_finalized",
+    "numba.core.codegen:JITCodeLibrary._finalize_dynamic_globals",
+    "numba.core.codegen:JITCodeLibrary._finalize_final_module",
+    "numba.core.codegen:JITCodeLibrary._get_compiled_object",
+    "numba.core.codegen:JITCodeLibrary._optimize_final_module",
+    "numba.core.codegen:JITCodeLibrary.enable_object_caching",
+    "numba.core.codegen:JitEngine.finalize_object",
+    "numba.core.codegen:CPUCodegen.magic_tuple",
+    "numba.core.compiler:Compiler._compile_bytecode",
+]
+
+
+@pytest.mark.parametrize("place", METHODS)
+def test_methods_that_take_nothing(place):
+    parameters = inspect.signature(found(place)).parameters.values()
+    assert [own.name for own in parameters if own.default is own.empty] in (["self"], ["self", "_"])
+
+
+@pytest.mark.parametrize(
+    ("place", "names"),
+    [
+        ("numba.core.codegen:JITCodeLibrary._optimize_functions", ["self", "ll_module"]),
+        ("numba.core.codegen:JitEngine.get_function_address", ["self", "name"]),
+        ("numba.core.compiler:Compiler.compile_extra", ["self", "func"]),
+        ("numba.core.registry:CPUDispatcher.get_call_template", ["self", "args", "kws"]),
+        ("numba.core.registry:CPUDispatcher.fold_argument_types", ["self", "args", "kws"]),
+        ("numba.core.registry:CPUDispatcher.get_overload", ["self", "sig"]),
+        ("numba.core.registry:CPUDispatcher.compile", ["self", "sig"]),
+        ("numba.core.registry:CPUDispatcher.add_overload", ["self", "cres"]),
+        ("numba.core.cpu:CPUContext.get_executable", ["self", "library", "fndesc", "env"]),
+        ("numba.core.lowering:Environment.from_fndesc", ["fndesc"]),
+        ("numba.core.sigutils:normalize_signature", ["sig"]),
+        ("numba.core.serialize:dumps", ["obj"]),
+    ],
+)
+def test_what_functions_take(place, names):
+    assert list(inspect.signature(found(place)).parameters)[: len(names)] == names
+
+
+def test_the_mangler_takes_what_symbols_are_made_of():
+    mangle = numba_internals.default_mangler
+    assert {"abi_tags", "uid"} <= set(inspect.signature(mangle).parameters)
+    assert mangle("a.b.0123", (), uid=0) == mangle("a.b.0123", (), uid=0)
+    assert mangle("a.b.0123", (), uid=1) != mangle("a.b.0123", (), uid=2)
+    symbol = mangle("a.<locals>.b c#1", (), uid=0)
+    assert symbol.isascii()
+    assert " " not in symbol
+
+
+def test_contexts_have_a_mangler_that_can_be_replaced():
+    copy = CONTEXT.subtarget(error_model="numpy")
+    assert copy is not CONTEXT
+    copy.mangler = print
+    assert CONTEXT.mangler is not print
+
+
+def test_names_of_types_say_all():
+    array = types.Array(types.float64, 2, "C", readonly=True)
+    others = [array.copy(readonly=False), array.copy(layout="F"), array.copy(ndim=1)]
+    others += [array.copy(dtype=types.float32), array.copy(dtype=types.int64)]
+    assert len({array.name, *(other.name for other in others)}) == 6
+    first = numba.from_dtype(np.dtype([("a", np.int8), ("b", np.int64)]))
+    second = numba.from_dtype(np.dtype([("a", np.int8), ("b", np.int64)], align=True))
+    third = numba.from_dtype(np.dtype([("b", np.int8), ("a", np.int64)]))
+    assert len({kind.name for kind in (first, second, third)}) == 3
+
+
+def test_a_library_gives_its_machine_code(compiled):
+    library = CONTEXT.codegen().create_library("assumed")
+    assert isinstance(library, numba_internals.JITCodeLibrary)
+    library.enable_object_caching()
+    assert isinstance(compiled.library, numba_internals.JITCodeLibrary)
+    with numba_internals.compiler_lock:
+        assert compiled.library.has_dynamic_globals is False
+    for name in ("_final_module", "_codegen", "_finalized"):
+        assert hasattr(compiled.library, name)
+    assert hasattr(compiled.library._codegen, "_data_layout")
+
+
+def test_the_engine_is_that_of_the_context():
+    engine = CONTEXT.codegen()._engine
+    assert isinstance(engine, found("numba.core.codegen:JitEngine"))
+    assert isinstance(engine._ee, llvm.ExecutionEngine)
+    assert engine.get_function_address("no such symbol") == 0
+
+
+def test_functions_are_linked_as_one_of_several_definitions(compiled):
+    # what the package turns into "internal", so that one process may have two
+    text = str(compiled.library._final_module)
+    assert "define" in text
+    assert llvm.Linkage.linkonce_odr.name == "linkonce_odr"
+
+
+def test_what_python_calls_does_not_become_part_of_what_unpacks_its_arguments():
+    # groups lie in the frame of that, and loads of their fields need not be after what fills it
+    @numba.njit
+    def own(x):
+        return x + 1
+
+    own.compile((types.int64,))
+    (text,) = own.inspect_llvm().values()
+    assert "noinline" in text
+    name = own.overloads[types.int64,].fndesc.llvm_func_name
+    wrapper = text.partition("define ptr @")[2] or text.partition("define i8* @")[2]
+    assert f"@{name}(" in wrapper.partition("\n}")[0]
+
+
+def test_results_that_are_not_written_are_0(compiled):
+    # what a caller gets from the stand-in of a kernel that cannot be compiled
+    module = ir.Module()
+    function = ir.Function(module, ir.FunctionType(ir.VoidType(), []), "caller")
+    builder = ir.IRBuilder(function.append_basic_block())
+    convention = CONTEXT.call_conv
+    kind = convention.get_function_type(types.int64, ())
+    callee = ir.Function(module, kind, "callee")
+    convention.call_function(builder, callee, types.int64, (), ())
+    builder.ret_void()
+    assert "store i64 0" in str(function)
+    assert isinstance(kind.return_type, ir.IntType)
+    assert kind.return_type.width == 32
+
+
+def test_descriptors_and_signatures_can_be_pickled(compiled):
+    fndesc = compiled.fndesc
+    for name in ("typemap", "calltypes", "llvm_func_name", "restype", "argtypes"):
+        assert hasattr(fndesc, name)
+    kept = fndesc.typemap, fndesc.calltypes
+    try:
+        fndesc.typemap = fndesc.calltypes = None
+        pair = pickle.loads(numba_internals.dumps((fndesc, compiled.signature)))
+    finally:
+        fndesc.typemap, fndesc.calltypes = kept
+    assert pair[0].llvm_func_name == fndesc.llvm_func_name
+    assert pair[1] == compiled.signature
+
+
+def test_an_environment_is_made_of_a_descriptor(compiled):
+    environment = numba_internals.Environment.from_fndesc(compiled.fndesc)
+    assert isinstance(environment, numba_internals.Environment)
+
+
+def test_a_signature_becomes_a_template():
+    signature = types.int64(types.int64)
+    make = numba_internals.make_concrete_template
+    assert make("name", key="key", signatures=[signature]).cases == [signature]
+    assert numba_internals.normalize_signature((types.int64,)) == ((types.int64,), None)
+    assert numba_internals.normalize_signature(signature) == ((types.int64,), types.int64)
+
+
+def test_defaults_and_names_of_arguments_become_types():
+    _, args = add.fold_argument_types((types.int64,), {})
+    assert args == (types.int64, types.Omitted(1))
+    _, args = add.fold_argument_types((types.int64,), {"y": types.float64})
+    assert args == (types.int64, types.float64)
+
+
+def test_a_dispatcher_counts_and_has_overloads():
+    for counts in (add._cache_hits, add._cache_misses):
+        assert counts["never seen"] == 0
+    assert add.stats.cache_misses is not None
+    assert isinstance(add.overloads, dict)
+    assert hasattr(add._compiler, "compile")
+    for type_ in (types.int64, types.Array(types.float64, 1, "C")):
+        assert isinstance(type_._code, int)  # what the C code of dispatchers compares
+
+
+def test_functions_are_found_by_keys():
+    assert isinstance(CONTEXT._defns[object()].versions, list)
+    assert callable(CONTEXT._defns[object()].append)
+
+
+def test_flags_can_say_that_nothing_is_linked_into_callers():
+    flags = found("numba.core.compiler:Flags")()
+    assert flags.no_compile is False
+    flags.no_compile = True
+
+
+def test_options_of_kernels():
+    for option in ("_nrt", "nogil", "no_cfunc_wrapper", "no_cpython_wrapper", "forceinline"):
+        numba.njit(**{option: True})(lambda x: x)
+
+
+def test_identities_have_names_that_can_be_set():
+    identity = numba_internals.FunctionIdentity.from_function(add.py_func)
+    assert identity.func_qualname == "add"
+    identity.unique_name, identity.unique_id = "other", 3
+    assert (identity.unique_name, identity.unique_id) == ("other", 3)
+
+
+class Pair(NamedTuple):
+    x: float
+    y: float
+
+
+def test_groups_are_named_tuples_with_fields():
+    group = numba.typeof(Pair(1, 2.0))
+    assert isinstance(group, numba_internals.BaseNamedTuple)
+    assert tuple(group.fields) == ("x", "y")
+    assert tuple(group.types) == (types.int64, types.float64)
+    assert group.instance_class is Pair
+    of_one_type = numba.typeof(Pair(1, 2))
+    assert isinstance(of_one_type, numba_internals.BaseNamedTuple)
+    assert tuple(of_one_type.types) == (types.int64, types.int64)
+
+
+def test_locks_are_taken_and_given_back_as_contexts():
+    for lock in (numba_internals.compiler_lock, numba_internals.llvm_lock):
+        with lock, lock:  # by one thread more than once
+            pass
+
+
+def test_sizes_are_those_of_the_processor():
+    for kind, size in [(types.int64, 8), (types.boolean, 1), (types.float32, 4)]:
+        assert CONTEXT.get_abi_sizeof(CONTEXT.get_value_type(kind)) == size
+    array = types.Array(types.float64, 1, "C")
+    assert CONTEXT.get_abi_sizeof(CONTEXT.get_value_type(array)) == 7 * 8
+
+
+def test_helpers_of_llvm_code():
+    for name in ("is_null", "if_unlikely", "alloca_once", "get_or_insert_function"):
+        assert callable(getattr(numba_internals.cgutils, name))
+    assert callable(numba_internals.cgutils.get_item_pointer)
+
+
+def test_an_event_is_a_context():
+    with numba_internals.trigger_event("numba:compile", data={"dispatcher": add}):
+        pass
+
+
+def test_conversions_have_grades():
+    assert numba_internals.Conversion.safe > numba_internals.Conversion.promote
+
+
+# --- without one of them
+
+TINY_FIT = """
+import hashlib, json, sys, warnings
+
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    import numpy as np
+    from sklboost import XGBClassifierLite
+    from sklboost.tree.pruning import prune
+
+    random = np.random.default_rng(0)
+    X = random.normal(size=(200, 3))
+    y = (X[:, 0] + X[:, 1] > 0).astype(int)
+    model = XGBClassifierLite(n_estimators=3, max_depth=2, n_jobs=1).fit(X, y)
+    bits = hashlib.sha256(model.predict_proba(X).tobytes()).hexdigest()
+told = [str(w.message) for w in caught if issubclass(w.category, RuntimeWarning)]
+print(json.dumps([bits, told, type(prune).__module__]))
+"""
+
+
+def tiny_fit(folder):
+    """Fit in a process of its own that has the package in a folder."""
+    output = subprocess.check_output(
+        [sys.executable, "-c", TINY_FIT],
+        env=dict(os.environ, PYTHONPATH=str(folder)),
+        cwd=folder,
+        text=True,
+    )
+    return json.loads(output.splitlines()[-1])
+
+
+@pytest.mark.timeout(600)  # everything is compiled as numba does
+def test_without_a_name_the_package_works_as_well_and_says_so_once(tmp_path):
+    missing = "numba.core.codegen:JITCodeLibrary._optimize_final_module"
+    no_code = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "sklboost", tmp_path / "sklboost", ignore=no_code)
+    fence = tmp_path / "sklboost" / "compiler" / "numba_internals.py"
+    fence.write_text(SOURCE.replace(f'"{missing}"', f'"{missing}_gone"'), encoding="utf-8")
+    bits, told, kind = tiny_fit(ROOT)
+    assert (told, kind) == ([], "sklboost.compiler.kernels")
+    bits_without, told, kind = tiny_fit(tmp_path)
+    assert bits_without == bits
+    assert kind.startswith("numba.")
+    (text,) = told
+    assert f"has no {missing}_gone" in text
+    assert "compiles anew" in text

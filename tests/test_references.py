@@ -1,0 +1,570 @@
+"""Groups by reference: what kernels read is what the caller has put there, each time.
+
+Reads of fields are marked as never changing while a kernel runs, which LLVM makes use of. So most
+of these tests make groups in loops, where the compiler could take an old value for a new one.
+"""
+
+import sys
+from typing import NamedTuple
+
+import numba
+import numpy as np
+import pytest
+from numba import types
+
+from sklboost.compiler import caching
+from sklboost.compiler.references import Reference, by_reference, holds_reference, reference_to
+from sklboost.compiling import inlined, kernel, late
+from tests.conftest import run_python
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """Let kernels be kept in an empty folder."""
+    monkeypatch.setattr(caching, "_folders", lambda: [tmp_path])
+
+
+class Inner(NamedTuple):
+    a: float
+    n: int
+    values: np.ndarray
+
+
+class Outer(NamedTuple):
+    first: Inner
+    factor: int
+    second: Inner
+
+
+class Numbers(NamedTuple):
+    a: float
+    b: float
+
+
+ITEM = np.dtype([("weight", np.float64), ("n", np.int64), ("flag", np.uint8)], align=True)
+
+
+class Everything(NamedTuple):
+    flag: bool
+    bytes_: np.ndarray
+    nothing: None
+    matrix: np.ndarray
+    whole: int
+    single: np.ndarray
+    pair: tuple
+    mixed: tuple
+    read_only: np.ndarray
+    cube: np.ndarray
+    arrays: tuple
+    items: np.recarray
+    small: np.float32
+    inner: Inner
+    tiny: np.uint8
+    empty: np.ndarray
+    fortran: np.ndarray
+    strided: np.ndarray
+    number: float
+
+
+def inner(a=1.5, n=2):
+    return Inner(a, n, np.arange(1.0, 5.0))
+
+
+def outer():
+    return Outer(inner(), 10, inner(20.0, 3))
+
+
+def everything():
+    read_only = np.arange(4)
+    read_only.flags.writeable = False
+    items = np.zeros(3, dtype=ITEM).view(np.recarray)
+    items.weight, items.n, items.flag = 0.5, [1, 2, 3], 1
+    return Everything(
+        *(True, np.array([3, 200], dtype=np.uint8), None, np.arange(6.0).reshape(2, 3), -7),
+        *(np.float32([0.5, 0.25]), (4, 5), (6, 7.5), read_only, np.ones((2, 2, 2), np.float32)),
+        *((np.arange(2.0), np.arange(3.0)), items, np.float32(0.1), inner(), np.uint8(9)),
+        *(np.zeros((0, 3)), np.asfortranarray(np.arange(6).reshape(2, 3)), np.arange(10)[1::3]),
+        2.25,
+    )
+
+
+def read_everything(group, out):
+    out[0] = 1.0 if group.flag else 0.0
+    out[1] = group.bytes_[1]
+    out[2] = 1.0 if group.nothing is None else 0.0
+    out[3] = group.matrix[1, 2]
+    out[4] = group.whole
+    out[5] = group.single[1]
+    out[6] = group.pair[1]
+    out[7] = group.mixed[0] + group.mixed[1]
+    out[8] = group.read_only[3]
+    out[9] = group.cube.shape[2] + group.cube[1, 1, 1]
+    out[10] = group.arrays[1][2] + len(group.arrays)
+    out[11] = group.items[2].weight * group.items[2].n + group.items[0].flag
+    out[12] = group.small
+    out[13] = group.inner.a * group.inner.values[3] + group.inner.n
+    out[14] = group.tiny
+    out[15] = group.empty.shape[0] + group.empty.shape[1]
+    out[16] = group.fortran[1, 0]
+    out[17] = group.strided[2]
+    out[18] = group.number
+
+
+class Holder(NamedTuple):
+    group: Everything
+
+
+@pytest.mark.parametrize("decorate", [kernel, inlined, late()])
+def test_all_kinds_of_fields_can_be_read(decorate):
+    read = decorate(read_everything)
+
+    @kernel
+    def read_nested(holder, out):
+        read(holder.group, out)
+
+    group, expected = everything(), np.zeros(19)
+    read_everything(group, expected)
+    assert np.count_nonzero(expected) == 19
+    for function, argument in [(read, group), (read_nested, Holder(group))]:
+        for _ in range(2):
+            out = np.zeros(19)
+            function(argument, out)
+            assert out.tolist() == expected.tolist()
+
+
+def test_calls_see_what_a_group_has_now():
+    @kernel
+    def read(group):
+        return group.first.a * group.factor + group.second.values[0]
+
+    group = outer()
+    assert read(group) == 16.0
+    group.second.values[0] = 100.0
+    assert read(group) == 115.0
+    assert read(group._replace(factor=2, first=inner(4.0))) == 108.0
+
+
+def test_arrays_of_a_group_are_not_kept_alive():
+    @kernel
+    def read(group):
+        return group.values[0]
+
+    group = inner()
+    read(group)
+    before = sys.getrefcount(group.values), sys.getrefcount(group)
+    for _ in range(10):
+        read(group)
+    assert (sys.getrefcount(group.values), sys.getrefcount(group)) == before
+
+
+# --- written through, and read again
+
+
+def test_what_is_written_through_a_field_is_read_again():
+    @kernel
+    def write(group, index):
+        group.values[index] += 1.0
+
+    @kernel
+    def write_and_read(group):
+        total = 0.0
+        for _ in range(5):
+            write(group, 0)
+            total += group.values[0]
+            group.values[0] *= 2.0
+            total += group.values[0]
+        return total
+
+    group, again = inner(), inner()
+    assert write_and_read(group) == write_and_read.py_func(again)
+    assert group.values.tolist() == again.values.tolist()
+
+
+# --- groups made in kernels
+
+
+@kernel
+def by_symbol(group):
+    return group.a * 10.0 + group.n + group.values[0]
+
+
+@inlined
+def in_line(group):
+    return group.a * 10.0 + group.n + group.values[0]
+
+
+@late("float64")
+def through_cell(group):
+    return group.a * 10.0 + group.n + group.values[0]
+
+
+@inlined
+def passes_on(group):
+    return by_symbol(group) + in_line(group)
+
+
+@kernel
+def passes_nested(group):
+    return by_symbol(group.second) - in_line(group.first) * group.factor
+
+
+@inlined
+def makes_another(group, i):
+    changed = Inner(group.a + i, group.n, group.values)
+    return by_symbol(changed) + in_line(changed)
+
+
+LOOPS = {}
+
+
+def loop(function):
+    LOOPS[function.__name__] = function
+    return function
+
+
+@loop
+def to_a_symbol(group, out):
+    for i in range(len(out)):
+        out[i] = by_symbol(Inner(i * 1.0, i, group.first.values))
+
+
+@loop
+def to_a_cell(group, out):
+    for i in range(len(out)):
+        out[i] = through_cell(Inner(i * 1.0, i, group.first.values))
+
+
+@loop
+def in_a_line(group, out):
+    for i in range(len(out)):
+        out[i] = in_line(Inner(i * 1.0, i, group.first.values))
+
+
+@loop
+def passed_on(group, out):
+    for i in range(len(out)):
+        out[i] = passes_on(Inner(i * 1.0, i, group.first.values))
+
+
+@loop
+def nested(group, out):
+    for i in range(len(out)):
+        new = Inner(i * 1.0, i, group.first.values)
+        out[i] = passes_nested(Outer(new, i, Inner(out[i - 1], 3, new.values)))
+
+
+@loop
+def made_of_parts_by_reference(group, out):
+    for i in range(len(out)):
+        out[i] = passes_nested(Outer(group.second, i, group.first))
+
+
+@loop
+def made_in_line(group, out):
+    for i in range(len(out)):
+        out[i] = makes_another(group.first, i) + makes_another(Inner(1.0, i, group.first.values), i)
+
+
+@loop
+def twice_in_one_turn(group, out):
+    for i in range(len(out)):
+        one = Inner(i * 1.0, i, group.first.values)
+        two = Inner(i * 2.0, -i, group.second.values)
+        out[i] = by_symbol(one) - by_symbol(two) * by_symbol(one)
+
+
+@loop
+def either_given_or_made(group, out):
+    for i in range(len(out)):
+        one = group.second
+        if i % 2 == 1:
+            one = Inner(i * 1.0, i, group.first.values)
+        out[i] = one.a + one.n + by_symbol(one) + in_line(one)
+
+
+@loop
+def given_then_made_from_itself(group, out):
+    one = group.first
+    for i in range(len(out)):
+        out[i] = one.a + one.n * 100.0 + one.values[1]
+        one = Inner(one.a + 1.0, one.n * 2, one.values)
+
+
+@loop
+def exchanged(group, out):
+    one, two = group.first, group.second
+    for i in range(len(out)):
+        out[i] = one.a - two.n + by_symbol(two)
+        new = Inner(two.a + 1.0, two.n + one.n, two.values)
+        one, two = two, new
+
+
+@loop
+def exchanged_with_what_is_given(group, out):
+    one, two = group.first, group.first
+    for i in range(len(out)):
+        new = Inner(one.a + two.a, one.n + two.n, one.values)
+        if i % 3 == 2:
+            new = group.second
+        one = two
+        two = new
+        out[i] = one.a * 1000.0 + two.a + two.n
+
+
+@loop
+def old_ones_beside_new_ones(group, out):
+    before = group.first
+    for i in range(len(out)):
+        now = Inner(i * 1.0, i, group.second.values)
+        out[i] = by_symbol(before) * 1000.0 + by_symbol(now) + before.a
+        before = now
+
+
+@loop
+def nested_either_given_or_made(group, out):
+    both = group
+    for i in range(len(out)):
+        out[i] = both.first.a + both.second.n * both.factor + passes_nested(both)
+        if i == 1:
+            both = Outer(Inner(5.0, 6, group.first.values), 7, Inner(8.0, 9, group.first.values))
+        if i == 3:
+            both = Outer(both.second, i, both.first)
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_groups_in_loops_are_as_python_has_them(name):
+    out, expected = np.zeros(7), np.zeros(7)
+    kernel(LOOPS[name])(outer(), out)
+    plain = dict(vars(__import__(__name__, fromlist=["_"])))
+    for own, value in list(plain.items()):
+        if hasattr(value, "py_func") and value.py_func.__module__ == __name__:
+            function = value.py_func
+            plain[own] = type(function)(function.__code__, plain, own, function.__defaults__)
+    function = LOOPS[name]
+    type(function)(function.__code__, plain, name)(outer(), expected)
+    assert out.tolist() == expected.tolist()
+
+
+def test_a_class_that_was_made_twice_is_taken_as_one():
+    def make_class():
+        class Pair(NamedTuple):
+            a: float
+            b: float
+
+        return Pair
+
+    @kernel
+    def difference(pair):
+        return pair.a - pair.b
+
+    def around(pair):
+        @kernel
+        def make(given, x):
+            made = given
+            if x > 0.0:
+                made = pair(x, given.a)
+            return difference(pair(x, 1.0)) + difference(made)
+
+        return make
+
+    for pair in (make_class(), make_class()):
+        make = around(pair)
+        assert make(pair(3.0, 2.0), 5.0) == 4.0 + 2.0
+        assert make(pair(3.0, 2.0), -5.0) == -6.0 + 1.0
+
+
+# --- groups returned
+
+
+@inlined
+def made_and_returned(x, values):
+    return Inner(x, 1, values)
+
+
+@inlined
+def chosen(group, index):
+    return group.first if index % 2 == 0 else group.second
+
+
+@inlined
+def chosen_or_made(group, index):
+    if index % 2 == 0:
+        return group.first
+    return Inner(index * 1.0, index, group.first.values)
+
+
+@kernel
+def numbers_returned(x):
+    return Numbers(x, 2.0 * x)
+
+
+@kernel
+def use_returned(group, out):
+    before = numbers_returned(0.0)
+    for i in range(len(out)):
+        made = made_and_returned(i * 1.0, group.first.values)
+        numbers = numbers_returned(i * 1.0)
+        out[i, 0] = made.a + by_symbol(made)
+        out[i, 1] = chosen(group, i).a + by_symbol(chosen(group, i))
+        out[i, 2] = numbers.a + numbers.b + 100.0 * before.b
+        out[i, 3] = chosen_or_made(group, i).a + by_symbol(chosen_or_made(group, i))
+        before = numbers
+
+
+def test_groups_can_be_returned():
+    out = np.zeros((5, 4))
+    group = outer()
+    use_returned(group, out)
+    for i in range(5):
+        assert out[i, 0] == i + 10 * i + 1 + 1
+        given = group.first if i % 2 == 0 else group.second
+        assert out[i, 1] == given.a + 10 * given.a + given.n + given.values[0]
+        assert out[i, 2] == 3 * i + 200 * max(i - 1, 0)
+        a, n = (group.first.a, group.first.n) if i % 2 == 0 else (i, i)
+        assert out[i, 3] == a + 10 * a + n + 1
+
+
+def test_a_kernel_that_python_calls_can_return_numbers_as_a_group():
+    assert numbers_returned(2.0) == Numbers(2.0, 4.0)
+    assert isinstance(numbers_returned(2.0), Numbers)
+
+
+def test_a_kernel_does_not_return_a_group_that_it_was_given():
+    # it may lie in the frame of a kernel that has returned by then, or has written another to it
+    @kernel
+    def same(group):
+        return group
+
+    @kernel
+    def within(group):
+        return group.factor, group.first
+
+    @kernel
+    def dangling(values):
+        return same(Inner(1.5, 1, values))
+
+    for function, argument in [(same, inner()), (within, outer()), (dangling, np.arange(3.0))]:
+        for _ in range(2):
+            with pytest.raises(TypeError, match="returns a group that it did not make itself"):
+                function(argument)
+
+
+# --- what Python calls
+
+
+@pytest.mark.parametrize("decorate", [kernel, inlined])
+def test_what_python_calls_reads_what_it_has_unpacked(decorate):
+    # here what fills the group and what reads it are in one piece of machine code
+    @decorate
+    def total(group, n):
+        total = 0.0
+        for _ in range(n):
+            total += group.a + group.b
+        return total
+
+    for i in range(5):
+        assert total(Numbers(i * 1.0, 2.0 * i), 3) == 9.0 * i
+
+
+def test_several_groups_of_one_type_are_several():
+    @inlined
+    def minus(left, right):
+        return left.a - right.a + 10.0 * (left.b - right.b)
+
+    @kernel
+    def minus_twice(left, right):
+        return minus(left, right) + minus(right, Numbers(left.a, 0.0))
+
+    left, right = Numbers(1.0, 2.0), Numbers(4.0, 8.0)
+    assert minus(left, right) == -63.0
+    assert minus_twice(left, right) == -63.0 + 3.0 + 80.0
+
+
+WRONG = """
+import faulthandler
+faulthandler.enable()
+from typing import NamedTuple
+import numpy as np
+from sklboost.compiling import kernel
+
+class Inner(NamedTuple):
+    values: object
+    n: object
+
+class Outer(NamedTuple):
+    first: object
+    inner: object
+
+@kernel
+def read(group):
+    return group.inner.values[0] * group.inner.n + group.first
+
+def outer(values, n=2, first=1.0, inner=Inner):
+    return Outer(first, inner(values, n))
+
+good = outer(np.arange(1.0, 4.0))
+assert read(good) == 3.0
+wrong = [
+    outer([1.0, 2.0]), outer([]), outer(object()), outer(None), outer("abc"),
+    outer({1: 2}), outer(np.array([None])), outer(np.array(1.0)), outer(2.5), outer(iter("abc")),
+    outer(np.arange(3.0), n="2"), outer(np.arange(3.0), n=None), outer(np.arange(3.0), n=[2]),
+    outer(np.arange(3.0), n=2**70), outer(np.arange(3.0), first=object()),
+    Outer(1.0, None), Outer(1.0, (np.arange(3.0), 2)), Outer(1.0, [np.arange(3.0), 2]),
+    (1.0, Inner(np.arange(3.0), 2)), None, 1.0, [good],
+    Outer(np.arange(3.0), np.arange(3.0)), Outer(1.0, Outer(np.arange(3.0), 2)),
+]
+for group in wrong:
+    try:
+        result = read(group)
+    except Exception as error:
+        assert str(error) or type(error) is AssertionError, group
+    else:
+        raise AssertionError(f"{group} gave {result}")
+    assert read(good) == 3.0
+# other types that are right, each for itself
+assert read(outer(np.arange(1, 4))) == 3.0
+assert read(outer(np.float32([0.5]), n=True)) == 1.5
+assert read(outer((3, 4), n=2.5, first=2)) == 9.5
+print("no crash")
+"""
+
+
+def test_wrong_types_raise_and_do_not_crash(tmp_path):
+    assert run_python(WRONG, tmp_path) == "no crash"
+
+
+# --- their types
+
+
+def test_references_to_the_same_group_are_the_same_type():
+    group = numba.typeof(outer())
+    assert by_reference(group) == reference_to(group) == Reference(group)
+    assert hash(Reference(group)) == hash(reference_to(group))
+    assert by_reference(types.int64) == types.int64
+    assert Reference(numba.typeof(inner())) != reference_to(group)
+
+
+def test_their_names_tell_groups_apart_by_class_fields_and_types():
+    def group(name, fields, values):
+        return numba.typeof(NamedTuple(name, [(own, object) for own in fields])(*values))
+
+    array = np.arange(3.0)
+    read_only = array.copy()
+    read_only.flags.writeable = False
+    groups = [group("A", "xy", (1, 2.0)), group("A", "yx", (1, 2.0)), group("B", "xy", (1, 2.0))]
+    groups += [group("A", "xy", (2.0, 1)), group("A", "xy", (1, array))]
+    groups += [group("A", "xy", (1, read_only)), group("A", "xyz", (1, 2.0, 3))]
+    names = {reference_to(own).name for own in groups}
+    assert len(names) == len(groups)
+    assert all(len(name) < 40 for name in names)  # symbols are made of them
+
+
+def test_what_holds_a_reference():
+    reference = reference_to(numba.typeof(inner()))
+    assert holds_reference(reference)
+    assert holds_reference(types.Tuple([types.int64, reference]))
+    assert holds_reference(types.Tuple([types.UniTuple(reference, 2), types.int64]))
+    assert holds_reference(types.Optional(reference))
+    assert not holds_reference(types.UniTuple(types.int64, 2))
+    assert not holds_reference(numba.typeof(outer()))
+    assert not holds_reference(types.none)
