@@ -6,10 +6,10 @@ row do not depend on which thread asks, or in what order.
 
 import numpy as np
 
-from sklboost.compiling import kernel
+from sklboost.compiling import inlined
 
 
-@kernel
+@inlined
 def mix_bits(number):
     """Scramble a 32-bit number (a uint64 below 2^32) into 32 random-looking bits.
 
@@ -24,7 +24,7 @@ def mix_bits(number):
     return number ^ (number >> np.uint64(16))
 
 
-@kernel
+@inlined
 def hash_key(seed, round_, output):
     """Mix three whole numbers into one 32-bit key; each of them, and their order, matters."""
     key = np.uint64(0)

@@ -24,7 +24,7 @@ import numba
 import numpy as np
 from joblib.parallel import ThreadingBackend, get_active_backend
 
-from sklboost.compiling import kernel
+from sklboost.compiling import inlined, kernel
 from sklboost.instructions import atomic_add, atomic_load, atomic_store, yield_processor
 
 # Cells of ``Team.state``. Each has a cache line of its own (8 int64): neighbours on one line would
@@ -98,7 +98,7 @@ def barrier(team):
             yield_processor()
 
 
-@kernel
+@inlined
 def next_task(team, counter):
     """Give out 0, 1, 2, ... one number to each asking member (``counter < N_TASK_COUNTERS``)."""
     return atomic_add(team.state, _FIRST_TASK + _LINE * counter, 1)
@@ -111,7 +111,7 @@ def reset_tasks(team):
         atomic_store(team.state, _FIRST_TASK + _LINE * counter, 0)
 
 
-@kernel
+@inlined
 def share(team, n_items):
     """Give the half-open range of `n_items` equal items that is this member's own."""
     return n_items * team.rank // team.size, n_items * (team.rank + 1) // team.size

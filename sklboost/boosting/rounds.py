@@ -131,7 +131,8 @@ def boost_rounds(team, turns, state, params, workspace, grown, unpruned):
             targets, scratch = state.targets, state.scratch
             if state.loss.is_compiled == 1:
                 fill_gradients(team, state.loss, targets, raw_score, gradient, hessian, scratch)
-            fill_residuals(team, targets.values, raw_score, state.renewal)
+            if state.renewal.leaf.shape[1] > 0:
+                fill_residuals(team, targets.values, raw_score, state.renewal)
             barrier(team)
             if has_fault(state.loss):  # every member sees the same
                 if team.rank == 0:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklboost.compiling import kernel
+from sklboost.compiling import inlined, kernel
 from sklboost.data.sparse_table import Entries
 from sklboost.instructions import trailing_zeros
 
@@ -48,7 +48,7 @@ class Bundles(NamedTuple):
     n_cells: np.ndarray
 
 
-@kernel
+@inlined
 def cell_of_bin(place, bin_):
     """Give the histogram cell of a feature's bin; the bin of 0 has none in a shared column."""
     return place.first_cell + bin_ - (place.is_shared & np.int64(place.zero_bin < bin_))

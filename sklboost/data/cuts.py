@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklboost.compiling import kernel
+from sklboost.compiling import inlined, kernel
 from sklboost.data.blocks import Values, ignore_progress, levels_of, value_blocks, value_column
 from sklboost.hashing import mix_bits
 from sklboost.parallel import ThreadTeam, next_task, share
@@ -34,7 +34,7 @@ class FeatureCuts(NamedTuple):
     upper: np.ndarray
 
 
-@kernel
+@inlined
 def midpoint(below, above):
     """Give a float64 t with ``below < t <= above``: halfway where one lies between."""
     if math.isinf(below) or math.isinf(above):

@@ -50,9 +50,9 @@ def training_bins(
         return bin_matrix(team, X, weight, max_bin)
     columns = np.empty(X.shape[::-1], dtype=X.dtype)
     team.run(fill_columns, X.bins, columns)
-    # a copy: kernels know this one as writable, and here it may be a memory map
+    # copies: kernels know these as writable, and here they may be memory maps
     has_missing = np.array(X.binning.has_missing)
-    cuts = X.binning.cuts
+    cuts = BinCuts(*map(np.array, X.binning.cuts))
     return lay_out_cells(X.bins, columns, cuts, has_missing), cuts
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sklboost.compiling import kernel
+from sklboost.compiling import inlined, kernel
 from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.data.blocks import InMemory
 from sklboost.data.sparse_table import SparseTable
@@ -95,7 +95,7 @@ def _words(columns: np.ndarray) -> np.ndarray:
     return values.view(np.uint32).reshape(*values.shape, 2)
 
 
-@kernel
+@inlined
 def value_bits(feature, low, high):
     """Give 32 bits for a value of a feature, from its two words; 0 for the value 0."""
     bits = mix_bits(np.uint64(feature + 1)) ^ np.uint64(low)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sklboost.compiling import kernel, made_kernel
+from sklboost.compiling import inlined, made_kernel
 
 # What a block gives if all is as it should be, and what a call of it gives if it raised.
 NO_FAULT, RAISED = -1, -2
@@ -18,13 +18,13 @@ LARGEST, LEAST_HESSIAN = 1e37, 1e-16
 BLOCK_ROWS = 256
 
 
-@kernel
+@inlined
 def limited(derivative, least):
     """Keep a derivative between `least` and the largest that sums can be made of."""
     return min(max(derivative, least), LARGEST)
 
 
-@kernel
+@inlined
 def are_usable(gradient, hessian):
     """Tell whether a tree can be grown on a row's derivatives: no NaN, nothing infinite, h >= 0."""
     return abs(gradient) < math.inf and 0.0 <= hessian < math.inf

@@ -17,7 +17,7 @@ examples in R", chapters 10 to 12.
 
 import numpy as np
 
-from sklboost.compiling import inlined, kernel
+from sklboost.compiling import inlined
 from sklboost.elementary import exp
 from sklboost.losses.rows import RowLoss
 from sklboost.losses.squared_error import known_means
@@ -58,7 +58,7 @@ class Poisson(_LogLinkLoss):
         return mean - y, mean
 
     @staticmethod
-    @kernel
+    @inlined
     def row_value(y, z, parameter):
         """Give ``m - y z``."""
         return exp(z) - y * z
@@ -77,7 +77,7 @@ class Gamma(_LogLinkLoss):
         return 1.0 - ratio, ratio
 
     @staticmethod
-    @kernel
+    @inlined
     def row_value(y, z, parameter):
         """Give ``y / m + z``."""
         return y * exp(-z) + z
@@ -101,7 +101,7 @@ class Tweedie(_LogLinkLoss):
         return first - second, (2.0 - power) * first + (power - 1.0) * second
 
     @staticmethod
-    @kernel
+    @inlined
     def row_value(y, z, power):
         """Give ``(m^(2-a) - 1) / (2-a) - y (m^(1-a) - 1) / (1-a)``: both have a limit at 0."""
         return power_term(2.0 - power, z) - y * power_term(1.0 - power, z)

@@ -9,7 +9,7 @@ Several levels in one model have an output each; a row's predictions are put in 
 quantiles: this loss, too, can only become smaller by it.
 """
 
-from sklboost.compiling import inlined, kernel
+from sklboost.compiling import inlined
 from sklboost.losses.quantiles import OrderedLevels
 
 
@@ -27,7 +27,7 @@ class ExpectileError(OrderedLevels):
         return hessian * (p - y), hessian
 
     @staticmethod
-    @kernel
+    @inlined
     def row_value(y, p, level):
         """Give the weighted square of the distance."""
         return (level if y > p else 1.0 - level) * (y - p) ** 2

@@ -18,7 +18,7 @@ asks which class it is, and not how sure that is.
 
 import numpy as np
 
-from sklboost.compiling import inlined, kernel
+from sklboost.compiling import inlined
 from sklboost.elementary import exp_of_negative, log_of_one_plus
 from sklboost.losses.log_loss import LogLoss
 from sklboost.losses.minimum import find_constants
@@ -46,7 +46,7 @@ class FocalLoss(LogLoss):
         return sign * slope, max(bend, weight * p * q)
 
     @staticmethod
-    @kernel
+    @inlined
     def row_value(y, z, gamma):
         """Give ``-q^gamma log(p)``."""
         _, _, log_p, log_q = chances((2.0 * y - 1.0) * z)

@@ -6,7 +6,7 @@ score above 0 is class 1. There are no probabilities behind it: as in XGBoost, t
 
 import numpy as np
 
-from sklboost.compiling import inlined, kernel
+from sklboost.compiling import inlined
 from sklboost.losses.base import by_rows
 from sklboost.losses.quantiles import weighted_quantile
 from sklboost.losses.rows import RowLoss
@@ -28,7 +28,7 @@ class HingeLoss(RowLoss):
         return -sign * (1.0 if sign * z < 1.0 else 0.0), 1.0
 
     @staticmethod
-    @kernel
+    @inlined
     def row_value(y, z, parameter):
         """Give what the margin lacks of 1."""
         return max(1.0 - (2.0 * y - 1.0) * z, 0.0)

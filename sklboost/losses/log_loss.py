@@ -6,7 +6,7 @@ each is a label that a row has or has not.
 
 import numpy as np
 
-from sklboost.compiling import inlined, kernel
+from sklboost.compiling import inlined
 from sklboost.elementary import exp_of_negative, log_of_one_plus
 from sklboost.losses.rows import RowLoss
 from sklboost.losses.squared_error import known_means
@@ -36,7 +36,7 @@ class LogLoss(RowLoss):
         return probability * (1.0 - y) - complement * y, larger * smaller
 
     @staticmethod
-    @kernel
+    @inlined
     def row_value(y, z, parameter):
         """Give ``-y z + log(1 + e^z)``, written so that nothing overflows or cancels."""
         return max(z, 0.0) - y * z + log_of_one_plus(exp_of_negative(-abs(z)))

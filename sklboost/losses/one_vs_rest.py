@@ -6,7 +6,7 @@ outputs over their sum. LightGBM calls it multiclassova.
 
 import numpy as np
 
-from sklboost.compiling import inlined, kernel
+from sklboost.compiling import inlined
 from sklboost.losses.base import by_rows
 from sklboost.losses.links import shares
 from sklboost.losses.log_loss import LogLoss
@@ -31,7 +31,7 @@ class OneVsRest(RowLoss):
         return _log_loss_derivatives(1.0 if y == own_class else 0.0, z, own_class)
 
     @staticmethod
-    @kernel
+    @inlined
     def row_value(y, z, own_class):
         """Give the log loss of being of this class."""
         return _log_loss_value(1.0 if y == own_class else 0.0, z, own_class)

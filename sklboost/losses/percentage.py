@@ -9,7 +9,7 @@ an error.
 
 import numpy as np
 
-from sklboost.compiling import inlined, kernel
+from sklboost.compiling import inlined
 from sklboost.losses.base import weighted_mean
 from sklboost.losses.quantiles import weighted_quantile
 from sklboost.losses.rows import RowLoss
@@ -34,7 +34,7 @@ class AbsolutePercentageError(RowLoss):
         return share * ((1.0 if p > y else 0.0) - (1.0 if p < y else 0.0)), share
 
     @staticmethod
-    @kernel
+    @inlined
     def row_value(y, p, parameter):
         """Give ``|y - p| / |y|``."""
         return abs(y - p) / abs(y)

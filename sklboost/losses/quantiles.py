@@ -11,7 +11,7 @@ Fernandez-Val & Galichon 2010, "Quantile and probability curves without crossing
 
 import numpy as np
 
-from sklboost.compiling import inlined, kernel
+from sklboost.compiling import inlined
 from sklboost.losses.base import by_rows
 from sklboost.losses.rows import RowLoss
 
@@ -50,7 +50,7 @@ class QuantileError(OrderedLevels):
         return 0.0 if p == y else gradient, 1.0
 
     @staticmethod
-    @kernel
+    @inlined
     def row_value(y, p, level):
         """Give the weighted distance."""
         return max(level * (y - p), (level - 1.0) * (y - p))
@@ -79,7 +79,7 @@ class AbsoluteError(QuantileError):
         return (1.0 if p > y else 0.0) - (1.0 if p < y else 0.0), 1.0
 
     @staticmethod
-    @kernel
+    @inlined
     def row_value(y, p, level):
         """Give ``|y - p|``."""
         return abs(y - p)

@@ -26,7 +26,7 @@ import math
 
 import numpy as np
 
-from sklboost.compiling import inlined, kernel
+from sklboost.compiling import inlined
 from sklboost.elementary import exp_of_negative, log_of_one_plus
 from sklboost.losses.base import weighted_mean
 from sklboost.losses.minimum import find_constants
@@ -76,7 +76,7 @@ class Huber(_RobustLoss):
         return weight * (p - y), max(1.0 if size <= slope else 0.0, _SHARE * weight)
 
     @staticmethod
-    @kernel
+    @inlined
     def row_value(y, p, slope):
         """Give ``r^2 / 2``, and beyond the slope the straight line that continues it."""
         size = abs(p - y)
@@ -99,7 +99,7 @@ class PseudoHuber(_RobustLoss):
         return weight * (p - y), weight * max(weight * weight, _SHARE)
 
     @staticmethod
-    @kernel
+    @inlined
     def row_value(y, p, slope):
         """Give ``d^2 (sqrt(1 + (r/d)^2) - 1)``, written so that nothing cancels."""
         share = (p - y) / slope
@@ -123,7 +123,7 @@ class LogCosh(_RobustLoss):
         return weight * (p - y), max(bend, _SHARE * weight)
 
     @staticmethod
-    @kernel
+    @inlined
     def row_value(y, p, parameter):
         """Give ``|r| + log(1 + e^-2|r|) - log(2)``: the cosine itself would overflow."""
         size = abs(p - y)
@@ -144,7 +144,7 @@ class Fair(_RobustLoss):
         return weight * (p - y), weight * max(weight, _SHARE)
 
     @staticmethod
-    @kernel
+    @inlined
     def row_value(y, p, scale):
         """Give ``c^2 (|r|/c - log(1 + |r|/c))``."""
         share = abs(p - y) / scale

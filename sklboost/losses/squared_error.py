@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sklboost.compiling import inlined, kernel
+from sklboost.compiling import inlined
 from sklboost.losses.base import weighted_mean
 from sklboost.losses.rows import RowLoss
 
@@ -19,7 +19,7 @@ class SquaredError(RowLoss):
         return p - y, 1.0
 
     @staticmethod
-    @kernel
+    @inlined
     def row_value(y, p, parameter):
         """Give ``(y - p)^2 / 2``."""
         return 0.5 * (y - p) ** 2

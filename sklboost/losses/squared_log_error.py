@@ -7,7 +7,7 @@ loss is not convex, so that it has to put a number in the place of negative seco
 
 import numpy as np
 
-from sklboost.compiling import inlined, kernel
+from sklboost.compiling import inlined
 from sklboost.elementary import log_of_one_plus
 from sklboost.losses.base import by_rows
 from sklboost.losses.rows import RowLoss
@@ -30,7 +30,7 @@ class SquaredLogError(RowLoss):
         return z - log_of_one_plus(y), 1.0
 
     @staticmethod
-    @kernel
+    @inlined
     def row_value(y, z, parameter):
         """Give ``(z - log(1 + y))^2 / 2``."""
         return 0.5 * (z - log_of_one_plus(y)) ** 2

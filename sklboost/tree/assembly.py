@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sklboost.compiling import kernel
+from sklboost.compiling import inlined, kernel
 from sklboost.model import (
     ALL_ROWS,
     LINEAR_TERM_DTYPE,
@@ -224,7 +224,7 @@ def fill_tops(nodes, tree_starts, values, depth, place, tops):
     tops.starts[len(tree_starts) - 1] = n_splits
 
 
-@kernel
+@inlined
 def round_up(threshold):
     """Give the smallest float32 that is not below a float64."""
     if threshold > _LARGEST_FLOAT32:

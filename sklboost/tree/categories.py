@@ -19,25 +19,25 @@ that is p-th, and place 0 for missing values alone.
 
 import numpy as np
 
-from sklboost.compiling import kernel
+from sklboost.compiling import inlined, kernel, late
 from sklboost.tree.histogram import sum_cells
 from sklboost.tree.occupied_bins import list_sums
 from sklboost.tree.quantization import steps_of, unpack
 
 
-@kernel
+@inlined
 def is_one_hot(search, feature):
     """Tell whether a categorical feature is split one level against the others."""
     return search.matrix.n_levels[feature] < search.params.max_cat_to_onehot
 
 
-@kernel
+@inlined
 def comes_before(key, bin_, other_key, other_bin):
     """Tell whether a level is scanned before another: by key, then by number."""
     return key < other_key or (key == other_key and bin_ < other_bin)
 
 
-@kernel
+@inlined
 def sink(keys, bins, position, stop):
     """Let the level at `position` of a heap of `stop` levels sink to where it belongs."""
     key, bin_ = keys[position], bins[position]
@@ -54,7 +54,7 @@ def sink(keys, bins, position, stop):
     keys[position], bins[position] = key, bin_
 
 
-@kernel
+@inlined
 def sort_levels(keys, bins):
     """Sort levels by their keys, in place: a heap, since kernels take no memory of their own."""
     n_levels = len(bins)
@@ -139,7 +139,7 @@ def set_apart(sums, n_levels, total):
         sums[place] -= sums[place - 1]
 
 
-@kernel
+@late("int64")
 def order_levels(search, feature, histogram, cells, bins, scratch):
     """Put the levels of a feature in the order of the scan; give the number of its places.
 
@@ -167,7 +167,7 @@ def order_levels(search, feature, histogram, cells, bins, scratch):
     return len(bins)
 
 
-@kernel
+@late()
 def forbid_places(search, places, keys, gains):
     """Set the gains to -inf of places where levels cannot be divided.
 
@@ -191,7 +191,7 @@ def forbid_places(search, places, keys, gains):
             gains[place - first] = -np.inf
 
 
-@kernel
+@inlined
 def lists_right(place, n_levels, keys, most_listed):
     """Tell whether a split lists the levels on the right of a place, rather than on its left.
 
@@ -206,7 +206,7 @@ def lists_right(place, n_levels, keys, most_listed):
     return rare_on_left == (n_listed <= most_listed)
 
 
-@kernel
+@late()
 def list_left_levels(split, place, one_hot, bins, totals, scratch):
     """Make a scan's split at `place` one that lists the levels on its left.
 
@@ -238,7 +238,7 @@ def list_left_levels(split, place, one_hot, bins, totals, scratch):
         levels[position - first] = bins[position]
 
 
-@kernel
+@late("int64")
 def sum_levels(matrix, histogram, output, feature, levels):
     """Give the packed sum of the listed levels of a feature, for one output."""
     n_lanes = histogram.shape[1] // matrix.cell_starts[-1]

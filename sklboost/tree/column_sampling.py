@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklboost.compiling import kernel
+from sklboost.compiling import inlined, kernel, late
 from sklboost.hashing import hash_key, mix_bits
 from sklboost.structs import FeatureRules
 from sklboost.tree.interactions import keep_allowed
@@ -95,7 +95,7 @@ def nth_smallest(values, n):
     return values[n]
 
 
-@kernel
+@inlined
 def waiting_time(feature, weight, key):
     """Give a random time, exponential with rate `weight`."""
     uniform = (np.float64(mix_bits(np.uint64(feature) ^ key)) + 0.5) / _TWO_32
@@ -124,7 +124,7 @@ def choose_by_weight(features, n_needed, key, weights, times):
     return n_chosen
 
 
-@kernel
+@late("int64")
 def choose_some(features, fraction, key, weights, times):
     """Move a fraction of `features` to the front, in their order; return how many those are.
 

@@ -9,7 +9,7 @@ less what the feature's other bins have, exactly, since the sums are integers.
 
 import numpy as np
 
-from sklboost.compiling import kernel
+from sklboost.compiling import inlined, kernel, late
 from sklboost.data.bundling import cell_of_bin
 from sklboost.tree.categories import is_one_hot, set_apart, sum_levels
 from sklboost.tree.histogram import sum_cells
@@ -20,7 +20,7 @@ from sklboost.tree.workspace import LEFT, OWN
 _FEW = 4
 
 
-@kernel
+@late()
 def copy_cells(matrix, histogram, feature, output, total, cells):
     """Fill `cells` with the packed sums of a feature's bins.
 
@@ -49,7 +49,7 @@ def copy_cells(matrix, histogram, feature, output, total, cells):
         cells[without_cell] = total - stored
 
 
-@kernel
+@inlined
 def list_bins(matrix, histogram, node, feature, cells, scratch):
     """List a feature's occupied bins, and the first output's sums before them; return how many."""
     n_lanes = histogram.shape[1] // matrix.cell_starts[-1]
@@ -63,7 +63,7 @@ def list_bins(matrix, histogram, node, feature, cells, scratch):
     return list_many(numbers, scratch.bins, scratch.sums[0])
 
 
-@kernel
+@late()
 def list_others(search, node, histogram, feature, cells, bins, scratch):
     """Fill ``scratch.sums`` of the outputs after the first, of the feature in these cells."""
     n_lanes = histogram.shape[1] // search.matrix.cell_starts[-1]
@@ -82,7 +82,7 @@ def list_others(search, node, histogram, feature, cells, bins, scratch):
             set_apart(sums, len(bins), total)
 
 
-@kernel
+@inlined
 def missing_cell_of(matrix, feature):
     """Give the cell of a feature's missing values, its last one."""
     n_bins = matrix.bin_starts[feature + 1] - matrix.bin_starts[feature]

@@ -11,7 +11,7 @@ so that the parameter ``gamma`` means the same.
 import math
 from typing import NamedTuple
 
-from sklboost.compiling import kernel
+from sklboost.compiling import inlined
 
 # A gain smaller than this part of the two similarities it is the difference of is rounding error.
 # float64 sums of a handful of terms are good to about 1e-15.
@@ -27,27 +27,30 @@ class Inherited(NamedTuple):
         Its own leaf weight, which the children's lean on.
     lower, upper : float
         The least and the largest leaf weight that monotone constraints leave below it.
+    path_smooth : float
+        How much the children lean on it; 0: not at all.
     """
 
     weight: float
     lower: float
     upper: float
+    path_smooth: float
 
 
-@kernel
-def inherited_from(node):
-    """Give what a node, a record that has the fields of :class:`Inherited`, passes on."""
-    return Inherited(node.weight, node.lower, node.upper)
+@inlined
+def inherited_from(node, path_smooth):
+    """Return what a node, a record that has the other fields of :class:`Inherited`, passes on."""
+    return Inherited(node.weight, node.lower, node.upper, path_smooth)
 
 
-@kernel
+@inlined
 def soft_threshold(gradient, reg_alpha):
     """Move G towards 0 by alpha, and not beyond: the effect of an L1 penalty on the leaf weight."""
     # one of the two terms is always 0; without a branch the compiler can vectorise
     return max(gradient - reg_alpha, 0.0) + min(gradient + reg_alpha, 0.0)
 
 
-@kernel
+@inlined
 def leaf_weight(gradient, hessian, params):
     """Give the output that minimises ``G w + (H + lambda) w^2 / 2 + alpha |w|`` (eq. 5).
 
@@ -57,35 +60,34 @@ def leaf_weight(gradient, hessian, params):
     return min(max(weight, -params.max_delta_step), params.max_delta_step)
 
 
-@kernel
+@inlined
 def clip_to_bounds(weight, lower, upper):
     """Move a leaf weight to the nearest one between its node's bounds."""
     return min(max(weight, lower), upper)
 
 
-@kernel
+@inlined
 def smooth(weight, hessian, parent_weight, path_smooth):
     """Let a leaf weight lean on that of the parent, the more the smaller H is.
 
     ``s w + (1 - s) w_parent`` with ``s = H / (H + path_smooth)``: LightGBM's formula, with H where
     LightGBM has the number of rows. With squared error and no weights the two are one.
     """
-    # a branch, which the compiler takes out of loops: else there were two more divisions a split
     if path_smooth == 0.0:
         return weight
     share = hessian / (hessian + path_smooth)
     return share * weight + (1.0 - share) * parent_weight
 
 
-@kernel
+@inlined
 def child_weight(gradient, hessian, inherited, params):
     """Give the leaf weight of a child: the best one, smoothed, then within the bounds."""
     weight = leaf_weight(gradient, hessian, params)
-    weight = smooth(weight, hessian, inherited.weight, params.path_smooth)
+    weight = smooth(weight, hessian, inherited.weight, inherited.path_smooth)
     return clip_to_bounds(weight, inherited.lower, inherited.upper)
 
 
-@kernel
+@inlined
 def similarity_at(gradient, hessian, weight, params):
     """Give twice the loss that a leaf of a given weight removes; less than 0 if it adds to it.
 
@@ -95,13 +97,13 @@ def similarity_at(gradient, hessian, weight, params):
     return -(2.0 * penalised + (hessian + params.reg_lambda) * weight) * weight
 
 
-@kernel
+@inlined
 def similarity(gradient, hessian, params):
     """Give twice the loss a leaf removes (eq. 6): ``G^2 / (H + lambda)`` when nothing clips it."""
     return similarity_at(gradient, hessian, leaf_weight(gradient, hessian, params), params)
 
 
-@kernel
+@inlined
 def split_gain(left, right, parent):
     """Give the gain of a split from the three similarities (eq. 7); rounding errors count as 0."""
     gain = left + right - parent

@@ -9,7 +9,7 @@ integers, so its bits do not depend on how they were obtained.
 
 import numpy as np
 
-from sklboost.compiling import kernel
+from sklboost.compiling import inlined, kernel
 from sklboost.tree.formulas import child_weight, inherited_from, leaf_weight
 from sklboost.tree.monotone import narrow_bounds
 from sklboost.tree.open_nodes import add_open, next_open, remove_open
@@ -27,7 +27,7 @@ NOBODY = np.int64(-1)
 _MIN_SHARED_ROWS = 4096
 
 
-@kernel
+@inlined
 def take_slot(pool, counts):
     """Take a free histogram slot; there must be one."""
     counts.n_free -= 1
@@ -63,7 +63,7 @@ def start_tree(team, search, workspace):
     arrange_tasks(team, search, workspace)
 
 
-@kernel
+@inlined
 def make_leaf(node):
     """Fill the fields of a split with what a leaf has in them."""
     node.threshold = np.nan
@@ -102,7 +102,7 @@ def weigh_leaf(node, search, tree):
         elif parent < 0:
             own.weight = leaf_weight(own.gradient, own.hessian, params)
         else:
-            inherited = inherited_from(tree.outputs[parent, output])
+            inherited = inherited_from(tree.outputs[parent, output], params.path_smooth)
             own.weight = child_weight(own.gradient, own.hessian, inherited, params)
         own.value = params.learning_rate * own.weight
     leaf = tree.nodes[node]

@@ -11,7 +11,7 @@ and one vector instruction adds a row to all of them. Twice the time of one, so 
 
 import numpy as np
 
-from sklboost.compiling import inlined, kernel
+from sklboost.compiling import inlined, kernel, late
 from sklboost.instructions import add_lanes, load_lanes, prefetch
 from sklboost.parallel import barrier, next_task, share
 from sklboost.tree.workspace import NARROW_CELLS
@@ -29,7 +29,7 @@ _COUNTER = np.int64(1)
 _ONE, _FOUR = (0,), (0, 0, 0, 0)
 
 
-@kernel
+@inlined
 def numbers_per_column(bins, accumulator, lanes):
     """Give the distance between two columns in an accumulator, a constant for one-byte bins.
 
@@ -87,13 +87,13 @@ def sum_cells(matrix, histogram, output, start, stop):
     return total
 
 
-@kernel
+@inlined
 def lanes_of(matrix, packed):
     """Give the number of lanes of a bundle of packed gradients."""
     return len(packed) // len(matrix.rows)
 
 
-@kernel
+@inlined
 def add_segment(matrix, packed, workspace, node, block, accumulator):
     """Add the rows that `node` owns in `block`, some columns at a time."""
     tree, partition = workspace.tree, workspace.partition
@@ -122,7 +122,7 @@ def empty_accumulator(matrix, columns, accumulator, histogram, n_before):
             cells[bin_] = 0
 
 
-@kernel
+@inlined
 def subtract_from_sibling(build, bundle, growth, histograms, numbers):
     """Turn the parent's histogram into the sibling's, for its numbers ``[start, stop)``."""
     if build.sibling < 0:
@@ -145,7 +145,7 @@ def add_few_rows(matrix, packed, row_list, sign, histogram, lanes):
             add_lanes(histogram, cell * n_lanes, values, sign)
 
 
-@kernel
+@inlined
 def add_segment_of_few(matrix, packed, row_list, sign, histogram):
     """Call :func:`add_few_rows` with the lanes that there are."""
     if lanes_of(matrix, packed) == 1:
@@ -191,7 +191,7 @@ def build_alone(team, matrix, packed, workspace, build, bundle):
     subtract_from_sibling(build, bundle, tree.growth, pool.histograms, numbers)
 
 
-@inlined
+@late()
 def build_shared_part(team, matrix, packed, workspace, task):
     """Add one block of rows of a node that several members build to this member's part."""
     pool = workspace.pool
@@ -203,7 +203,7 @@ def build_shared_part(team, matrix, packed, workspace, task):
     add_segment(matrix, packed[part % n_bundles], workspace, node, block, accumulator)
 
 
-@kernel
+@late()
 def merge_parts(team, matrix, workspace):
     """Add up the parts of the shared histograms; each member takes a range of columns."""
     tree, pool = workspace.tree, workspace.pool

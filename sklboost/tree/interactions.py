@@ -9,7 +9,7 @@ open group, or is on the way already. This is XGBoost's rule; a feature of no gr
 
 import numpy as np
 
-from sklboost.compiling import kernel
+from sklboost.compiling import kernel, late
 
 _ALL_GROUPS = np.uint64(0xFFFFFFFFFFFFFFFF)
 
@@ -42,7 +42,7 @@ def open_groups_of(node, tree, rules, open_groups):
         open_groups[:] = np.uint64(0)
 
 
-@kernel
+@late("int64")
 def keep_allowed(features, node, tree, rules, open_groups):
     """Move those of `features` that `node` may be split on to the front; return how many.
 

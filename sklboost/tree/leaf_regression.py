@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklboost.compiling import kernel
+from sklboost.compiling import inlined, kernel
 from sklboost.data.raw import RawMatrix
 from sklboost.model import LevelBits
 from sklboost.structs import TreeParams
@@ -103,13 +103,13 @@ class Sums(NamedTuple):
     n_rows: int
 
 
-@kernel
+@inlined
 def value_at(raw, row, feature):
     """Give one value as float64."""
     return np.float64(raw.values[row * raw.row_step + feature * raw.feature_step])
 
 
-@kernel
+@inlined
 def weighted(derivatives, row):
     """Give gradient and hessian of a row times its weight."""
     weight = 1.0

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sklboost.compiling import kernel
+from sklboost.compiling import kernel, late
 from sklboost.model import NO_BITS, LevelBits
 
 _LEVELS_OF_WORD = 64  # a power of two: the compiler divides by a shift
@@ -44,7 +44,7 @@ def add_level(level, first, stop, bits):
     return stop + 1
 
 
-@kernel
+@late()
 def store_levels(growing, bits, start):
     """Store the levels that a finished tree's splits list, for the nodes from `start` on."""
     for node in range(growing.counts[0].n_nodes):
@@ -56,7 +56,7 @@ def store_levels(growing, bits, start):
         bits.starts[start + node + 1] = stop
 
 
-@kernel
+@late("boolean")
 def is_listed(level, bits, node):
     """Tell whether a level is among those that go left at a node.
 

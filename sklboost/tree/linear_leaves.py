@@ -163,7 +163,7 @@ def find_leaf(nodes, bits, raw, row):
 @kernel
 def sort_rows(derivatives, rows):
     """Fill ``rows.order`` and ``rows.starts``, which must be all 0, from ``rows.leaf_of``."""
-    leaf_of, order, starts = rows
+    leaf_of, order, starts = rows.leaf_of, rows.order, rows.starts
     for row in range(len(leaf_of)):
         if derivatives.hessian[row] > 0.0:
             starts[leaf_of[row] + 2] += 1

@@ -9,13 +9,13 @@ reason the bins of one output are those of all.
 
 import numpy as np
 
-from sklboost.compiling import kernel
+from sklboost.compiling import inlined, kernel
 from sklboost.instructions import trailing_zeros
 
 _BIT = np.uint64(1) << np.arange(64, dtype=np.uint64)
 
 
-@kernel
+@inlined
 def list_many(cells, bins, sums):
     """List the occupied bins of a feature and the sum of all before each; return how many.
 
@@ -40,7 +40,7 @@ def list_many(cells, bins, sums):
     return np.int64(n_occupied)
 
 
-@kernel
+@inlined
 def occupied_bits(cells):
     """Give 64 bits, of which bit i is 1 if cell i is occupied."""
     bits = np.uint64(0)
@@ -49,7 +49,7 @@ def occupied_bits(cells):
     return bits
 
 
-@kernel
+@inlined
 def list_few(cells, bins, sums):
     """Do what :func:`list_many` does, faster where few bins are occupied.
 

@@ -4,10 +4,10 @@ In: nodes with their best splits. Out: the next one. Depthwise they form a queue
 best first, a binary heap, so that taking one of many thousand takes a few steps.
 """
 
-from sklboost.compiling import kernel
+from sklboost.compiling import inlined, kernel
 
 
-@kernel
+@inlined
 def comes_first(node, other, splits):
     """Tell whether `node` is split before `other`: the larger gain, then the lower number."""
     gain, other_gain = splits[node].gain, splits[other].gain

@@ -59,7 +59,7 @@ def fill_sides(split, levels, matrix, sides):
         own[len(own) - 1] = split.default_left
 
 
-@kernel
+@inlined
 def divide_rows(column, source, sides, target):
     """Copy the rows of one node to `target`, left-going ones first; return how many those are.
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklboost.compiling import kernel
+from sklboost.compiling import inlined, kernel, late
 from sklboost.data.raw import RawMatrix
 from sklboost.instructions import above, add_where, at_least, trailing_zeros
 from sklboost.model import ALL_ROWS, TOP_LEVELS, Model
@@ -121,7 +121,7 @@ def compare_values(decisions, rows, threshold, feature, raw, first_row):
     return decisions
 
 
-@kernel
+@inlined
 def has_levels(bits):
     """Tell whether some trees are split on categories: by a type, so the compiler knows.
 
@@ -130,7 +130,7 @@ def has_levels(bits):
     return len(bits.in_use) > 0
 
 
-@kernel
+@late("uint64")
 def not_listed(values, bits, node):
     """Give 64 bits, of which bit i is 1 if level ``values[i]`` does not go left at a node."""
     decisions = np.uint64(0)
@@ -207,7 +207,7 @@ def walk_tree(model, thresholds, tree, raw, first_row, scratch):
     take_steps(model, model.depths[tree] - TOP_LEVELS, raw, first_row, positions)
 
 
-@kernel
+@inlined
 def first_output(model, tree, raw_score):
     """Give the first of the outputs that a tree adds to, as many as it has values for."""
     n_tree_outputs = len(model.values)

@@ -8,7 +8,7 @@ below it is worth keeping, which is the difference from refusing it at once. Cos
 looks at the gain of a whole branch: it may go although each of its last splits gains enough.
 """
 
-from sklboost.compiling import kernel
+from sklboost.compiling import kernel, late
 from sklboost.tree.frontier import make_leaf
 
 
@@ -27,7 +27,7 @@ def prune(tree, params):
             make_leaf(nodes[node])
 
 
-@kernel
+@late()
 def prune_weakest_links(tree, params):
     """Leave the smallest subtree of the least cost, a leaf costing alpha.
 
@@ -79,10 +79,10 @@ def set_values(tree):
             tree.values[output, node] = tree.outputs[tree.growth[node].final, output].value
 
 
-@kernel
+@late()
 def move_levels(node, target, tree):
-    """Move what a node's split lists, if it has one and there are categories, to `target`."""
-    if tree.nodes[target].left < 0 or tree.levels.shape[1] == 0:
+    """Move what a node's split lists, if it has one, to `target`."""
+    if tree.nodes[target].left < 0:
         return
     tree.splits[target] = tree.splits[node]
     for index in range(tree.splits[node].n_listed):
@@ -99,7 +99,8 @@ def close_gaps(tree):
             # forwards: n_kept <= node, so nothing unread is overwritten, and a parent, which comes
             # before its children, learns here where they go
             nodes[n_kept] = nodes[node]
-            move_levels(node, n_kept, tree)
+            if tree.levels.shape[1] > 0:
+                move_levels(node, n_kept, tree)
             for output in range(tree.outputs.shape[1]):
                 tree.outputs[n_kept, output] = tree.outputs[node, output]
             parent = growth[node].parent

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklboost.compiling import kernel
+from sklboost.compiling import inlined, kernel, late
 from sklboost.hashing import mix_bits
 from sklboost.parallel import barrier, share
 
@@ -117,25 +117,25 @@ def weigh(gradient: np.ndarray, hessian: np.ndarray, weight: np.ndarray) -> Deri
     return Derivatives(gradient, hessian, weight, unit, slack)
 
 
-@kernel
+@inlined
 def pack(gradient, hessian):
     """Put a whole-number gradient and hessian (float64) into one int64."""
     return (np.int64(gradient) << 32) + np.int64(hessian)
 
 
-@kernel
+@inlined
 def gradient_of(packed):
     """Give the integer gradient of a packed value or sum."""
     return packed >> 32
 
 
-@kernel
+@inlined
 def hessian_of(packed):
     """Give the integer hessian of a packed value or sum."""
     return packed & 0xFFFFFFFF
 
 
-@kernel
+@inlined
 def unpack(packed, steps):
     """Give gradient and hessian of a packed value or sum as float64, in the unit of the loss.
 
@@ -144,13 +144,13 @@ def unpack(packed, steps):
     return gradient_of(packed) * steps[0], hessian_of(packed) * steps[1]
 
 
-@kernel
+@inlined
 def steps_of(steps, output):
     """Give the steps of one output as :func:`unpack` wants them."""
     return steps[output, 0], steps[output, 1]
 
 
-@kernel
+@inlined
 def round_magnitude(value, uniform):
     """Round `value` to a whole number: away from 0 with the probability of its fraction.
 
@@ -159,7 +159,7 @@ def round_magnitude(value, uniform):
     return math.copysign(math.floor(abs(value) + uniform), value)
 
 
-@kernel
+@inlined
 def _largest_scale(total, limit):
     """Give the largest power of two with ``total * scale <= limit``."""
     if total <= 0.0:
@@ -187,7 +187,7 @@ def _add_block(derivatives, rows, gradient_sums, hessian_sums):
                 hessian_sums[lane] += np.float64(hessian[lane]) * weight[lane]
 
 
-@kernel
+@inlined
 def _round(value, bits, randomness):
     """Round to a whole number by 16 random bits; to the nearest one if `randomness` is 0, not 1."""
     uniform = (np.float64(bits) + 0.5) / 65536.0
@@ -286,7 +286,7 @@ def quantize(team, derivatives, key, gradients):
         barrier(team)
 
 
-@kernel
+@late()
 def _lay_side_by_side(gradients, rows):
     """Fill ``gradients.bundles`` for rows ``[start, stop)``, several outputs given."""
     for index in range(len(gradients.bundles)):

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklboost.compiling import kernel
+from sklboost.compiling import inlined, kernel, late
 from sklboost.parallel import barrier, next_task, reset_tasks, share
 from sklboost.tree.monotone import order_renewed_leaves
 from sklboost.tree.partition import add_values
@@ -62,7 +62,7 @@ def allocate_renewal(levels: np.ndarray, n_samples: int, capacity: int, n_thread
     )
 
 
-@kernel
+@late()
 def fill_residuals(team, y, raw_score, renewal):
     """Fill this member's share of the residuals, if leaves are renewed from them."""
     start, stop = share(team, renewal.residual.shape[1])
@@ -73,7 +73,7 @@ def fill_residuals(team, y, raw_score, renewal):
             residual[row] = target[row] - score[row]
 
 
-@kernel
+@inlined
 def renewal_of(renewal, first, stop):
     """Give what the leaves of a tree for the outputs ``[first, stop)`` are renewed from."""
     return Renewal(
@@ -86,7 +86,7 @@ def renewal_of(renewal, first, stop):
     )
 
 
-@kernel
+@late()
 def renew_leaves(team, matrix, derivatives, renewal, rules, params, workspace):
     """Give every leaf the value that its rows' residuals say; every member of the team calls it.
 
@@ -230,7 +230,7 @@ def select_quantile(values, weights, wanted):
         return 0.5 * pivot + 0.5 * neighbour
 
 
-@kernel
+@inlined
 def middle_of_three(first, second, third):
     """Give the one that is neither the smallest nor the largest."""
     return max(min(first, second), min(max(first, second), third))
@@ -259,7 +259,7 @@ def divide_values(values, weights, start, stop, pivot):
     return first_equal, first_above
 
 
-@kernel
+@inlined
 def swap(values, first, second):
     """Exchange two elements."""
     kept = values[first]

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklboost.compiling import kernel
+from sklboost.compiling import inlined, kernel, late
 from sklboost.hashing import mix_bits
 from sklboost.parallel import barrier, share
 from sklboost.structs import TrainingBins, TreeParams
@@ -119,7 +119,7 @@ def _bits_of_cells(matrix: TrainingBins) -> np.ndarray:
     return cell_bits
 
 
-@kernel
+@inlined
 def is_drawn(row_key, key, chance):
     """Tell whether a row of this key and probability is drawn in the round of `key`."""
     return np.float64(mix_bits(np.uint64(row_key) ^ key)) < np.float64(chance) * _TWO_32
@@ -146,13 +146,13 @@ def draw_block(sample, key, start, target):
     return np.int64(drawn)
 
 
-@kernel
+@inlined
 def magnitude_cell(magnitude_bits):
     """Give the cell of the grid for a magnitude, from its bits as a float32."""
     return np.int64(magnitude_bits >> _CELL_SHIFT)
 
 
-@kernel
+@inlined
 def middle_of_cell(cell):
     """Give the magnitude in the middle of a cell of the grid."""
     fraction = (cell % _CELLS_PER_OCTAVE + 0.5) / _CELLS_PER_OCTAVE
@@ -259,7 +259,7 @@ def choose_chances(team, derivatives, n_wanted, sample, key):
     barrier(team)
 
 
-@kernel
+@late()
 def draw_rows(team, derivatives, key, params, sample, partition):
     """Give the drawn rows to the root, and those left out to the blocks that do not count.
 

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklboost.compiling import inlined, kernel
+from sklboost.compiling import inlined, kernel, late
 from sklboost.hashing import hash_key, mix_bits
 from sklboost.parallel import barrier, next_task
 from sklboost.structs import FeatureRules, TrainingBins, TreeParams
@@ -67,7 +67,7 @@ class Search(NamedTuple):
     rules: FeatureRules
 
 
-@kernel
+@inlined
 def may_improve(search, total, left_start, sums, least):
     """Tell whether a split with ``left_start + sums`` on the left may have similarities of `least`.
 
@@ -90,7 +90,7 @@ def may_improve(search, total, left_start, sums, least):
     return n_better > 0
 
 
-@kernel
+@inlined
 def weigh_sides(left, total, steps, inherited, params):
     """Give similarity, leaf weight and hessian sum of the left side, then those of the right.
 
@@ -119,7 +119,8 @@ def add_output(search, node, output, sign, left_start, sums, others):
 
     Its similarities are -inf where its leaf weights are not in the order that `sign` asks for.
     """
-    steps, inherited = steps_of(search.steps, output), inherited_from(node.outputs[output])
+    steps, path_smooth = steps_of(search.steps, output), search.params.path_smooth
+    inherited = inherited_from(node.outputs[output], path_smooth)
     total, similarities, hessians = node.sums[output], others[0], others[1]
     for position in range(len(sums)):
         before = sums[np.uint64(position)]
@@ -131,8 +132,8 @@ def add_output(search, node, output, sign, left_start, sums, others):
         hessians[np.uint64(position)] += left_hessian
 
 
-@kernel
-def compute_gains(search, node, sign, left_start, sums, others, gains):
+@inlined
+def compute_gains(search, node, constraint, sums, others, gains):
     """Fill `gains` for splits with ``left_start + sums`` on the left; -inf where not allowed.
 
     Allowed is a split whose children both have rows and a cover of at least `min_child_weight`, and
@@ -142,17 +143,34 @@ def compute_gains(search, node, sign, left_start, sums, others, gains):
     ----------
     search : Search
     node : SearchedNode
-    sign : int
-        Of the feature.
-    left_start : int
+    constraint : tuple of int
+        ``(sign, left_start)``: the sign of the feature; the packed sum, of the first output, that
+        is on the left of all splits.
     sums : ndarray of int64
-        Both are those of the first output.
+        Of the first output.
     others : ndarray of float64, shape (2, n_bins)
         The sums over the other outputs, as in SearchScratch.
     gains : ndarray of float64
         Filled.
     """
-    steps, inherited = steps_of(search.steps, 0), inherited_from(node.outputs[0])
+    if search.params.path_smooth == 0.0:
+        # A constant: two of the four divisions of a split are then not in its loop.
+        fill_gains(search, node, 0.0, constraint, sums, others, gains)
+    else:
+        fill_smoothed_gains(search, node, constraint, sums, others, gains)
+
+
+@late()
+def fill_smoothed_gains(search, node, constraint, sums, others, gains):
+    """Fill `gains` where leaves lean on their parents."""
+    fill_gains(search, node, search.params.path_smooth, constraint, sums, others, gains)
+
+
+@inlined
+def fill_gains(search, node, path_smooth, constraint, sums, others, gains):
+    """Fill `gains`; arguments as those of :func:`compute_gains`."""
+    (sign, left_start), steps = constraint, steps_of(search.steps, 0)
+    inherited = inherited_from(node.outputs[0], path_smooth)
     total, similarities, hessians = node.sums[0], others[0], others[1]
     least_hessian = search.params.min_child_weight * len(node.sums)  # of all outputs together
     for position in range(len(sums)):
@@ -170,7 +188,7 @@ def compute_gains(search, node, sign, left_start, sums, others, gains):
         gains[np.uint64(position)] = gain if is_allowed else -np.inf
 
 
-@kernel
+@late()
 def add_others(search, node, histogram, sign, missing_cell, places, scratch):
     """Fill ``scratch.others`` for splits at the places ``[first, last)`` of a feature.
 
@@ -186,7 +204,7 @@ def add_others(search, node, histogram, sign, missing_cell, places, scratch):
         add_output(search, node, output, sign, left_start, sums, scratch.others)
 
 
-@kernel
+@inlined
 def draw_place(feature, node, first, stop):
     """Draw one of the places ``[first, stop)`` at which a feature may be split in a node."""
     bits = mix_bits(np.uint64(feature) ^ node.key)
@@ -275,8 +293,8 @@ def scan_feature(search, node, histogram, feature, scratch, best):
         if n_outputs > 1:
             missing_cell = stop if default_left == 1 else np.int64(-1)
             add_others(search, node, histogram, sign, missing_cell, (first, last), scratch)
-        left_start, own_gains = missing * default_left, gains[default_left]
-        compute_gains(search, node, sign, left_start, sums, scratch.others, own_gains)
+        constraint, own_gains = (sign, missing * default_left), gains[default_left]
+        compute_gains(search, node, constraint, sums, scratch.others, own_gains)
         if is_ordered:
             forbid_places(search, (first, n_occupied), scratch.keys, own_gains)
     best_gain, best_position, best_direction = best.gain, -1, 0
@@ -293,7 +311,7 @@ def scan_feature(search, node, histogram, feature, scratch, best):
         describe_split(search, totals, feature, first + best_position, bins, scratch, best)
 
 
-@kernel
+@inlined
 def describe_node(node, params, key, tree):
     """Give the :class:`SearchedNode` of a node whose sums are known; `key` is the tree's."""
     outputs = tree.outputs[node]
@@ -331,11 +349,18 @@ def search_task(search, workspace, columns, task, rank):
     searched = describe_node(node, search.params, columns.key[0], tree)
     features = columns.of_node[rank]
     n_features = list_node_features(node, rank, tree, search.params, columns)
-    for index in range(n_features * chunk // n_chunks, n_features * (chunk + 1) // n_chunks):
-        scan_feature(search, searched, histogram, features[index], own, best)
+    chosen = features[n_features * chunk // n_chunks : n_features * (chunk + 1) // n_chunks]
+    scan_features(search, searched, histogram, chosen, own, best)
     scratch.candidates[task] = best
     for index in range(best.n_listed):
         scratch.levels[task, index] = own.levels[0, index]
+
+
+@kernel
+def scan_features(search, node, histogram, features, scratch, best):
+    """Replace `best` if a split of one of `features` has a larger gain."""
+    for feature in features:
+        scan_feature(search, node, histogram, feature, scratch, best)
 
 
 @kernel
@@ -365,7 +390,7 @@ def find_splits(team, search, workspace, columns):
             sum_left_rows(node, search.matrix, workspace)
 
 
-@kernel
+@inlined
 def can_be_split(node, params, tree):
     """Tell whether a node's rows and cover leave room for two children."""
     return tree.growth[node].n_rows >= 2 and tree.nodes[node].cover >= 2.0 * params.min_child_weight

@@ -11,11 +11,11 @@ holds out.
 
 import numpy as np
 
-from sklboost.compiling import kernel
+from sklboost.compiling import inlined, kernel
 from sklboost.data.cuts import midpoint
 
 
-@kernel
+@inlined
 def right_end(bin_, is_exact, lower, upper):
     """Give the largest threshold that has `bin_` on its right and the bin before on its left.
 

@@ -287,8 +287,9 @@ def allocate_workspace(
         ),
         partition=RowPartition(
             lists=np.empty((2, n_samples), dtype=np.uint32),
-            start=np.empty((n_blocks, capacity), dtype=np.int64),
-            stop=np.empty((n_blocks, capacity), dtype=np.int64),
+            # no rows, should nothing be written: see what stands in for a kernel in linking.py
+            start=np.zeros((n_blocks, capacity), dtype=np.int64),
+            stop=np.zeros((n_blocks, capacity), dtype=np.int64),
             n_counted=n_counted,
             sides=np.empty((n_threads, n_cells + 8 * FAR_APART), dtype=np.uint8),
         ),

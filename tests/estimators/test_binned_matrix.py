@@ -10,7 +10,6 @@ from numpy.testing import assert_array_equal
 
 from sklboost import XGBClassifierLite, XGBRegressorLite, bin_features
 from sklboost.data import features
-from tests.conftest import run_python
 
 ESTIMATORS = [XGBRegressorLite, XGBClassifierLite]
 METHODS = ["predict", "predict_proba", "decision_function", "apply", "staged_predict"]
@@ -268,53 +267,3 @@ def test_pickles_and_memory_maps_are_the_same_data(max_bin, tmp_path):
         assert_same_predictions(model, other, X)
     again = pickle.loads(pickle.dumps(model))
     assert_same_predictions(again, B, X)
-
-
-COMPILED = """
-import os, sys
-# a cache of its own: only what is compiled now tells of the kernels that other kernels call
-os.environ["NUMBA_CACHE_DIR"] = sys.path[0]
-import importlib, pkgutil
-import joblib, numpy as np
-from numba.core.dispatcher import Dispatcher
-import sklboost
-
-def signatures():
-    return {
-        # by kernels, and from Python
-        value.py_func.__name__: {*map(str, [*value.signatures, *value.entry.signatures])}
-        for module in pkgutil.walk_packages(sklboost.__path__, "sklboost.")
-        for value in vars(importlib.import_module(module.name)).values()
-        if isinstance(value, Dispatcher)
-    }
-
-def use(X):
-    for labels in (y, y + (signal > 1)):
-        model = sklboost.XGBClassifierLite(n_estimators=2, n_jobs=2).fit(X, labels)
-        model.predict(X)
-        model.apply(X)
-
-random = np.random.default_rng(0)
-X = random.normal(size=(60_000, 5))
-X[::7, 2] = np.nan
-signal = np.nan_to_num(X).sum(axis=1)
-y = (signal > 0).astype(int)
-use(X)
-raw = signatures()
-B = sklboost.bin_features(X)
-use(B)
-binned = signatures()
-sklboost.data.features.BLOCK_VALUES = 100_000  # a third of the rows at a time
-joblib.dump(B, "B")
-use(joblib.load("B", mmap_mode="r"))
-y, signal = y[:50_000], signal[:50_000]
-use(B[:50_000])
-use(joblib.load("B", mmap_mode="r")[:50_000])
-use(B[random.permutation(60_000)[:50_000]])
-assert signatures() == binned, "other forms of a BinnedMatrix compile nothing"
-print([name for name in binned if binned[name] != raw[name]])
-"""
-
-
-def test_bins_compile_only_what_reads_them(tmp_path):
-    assert run_python(COMPILED, tmp_path, timeout=280) == "['fill_columns', 'fill_values']"

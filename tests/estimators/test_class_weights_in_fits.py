@@ -84,15 +84,8 @@ def test_validation_data_is_weighted_too(rare):
 
 def test_errors_reach_the_user(rare):
     X, y = rare
-    for parameters, words in (
-        (dict(class_weight={"1": 5}), r"no class of y, \['1'\].* use the labels of y, \[0, 1\]"),
-        (dict(class_weight={1: -5}), r"^class_weight=\{1: -5\}: it must be None, 'balanced' or a"),
-        (dict(class_weight="even"), r"^class_weight='even': it must be"),
-        (dict(scale_pos_weight=0), r"^scale_pos_weight=0: it must be a finite number > 0"),
-        (dict(calibrated_prior="yes"), r"^calibrated_prior='yes': it must be True or False"),
-    ):
-        with pytest.raises(ValueError, match=words):
-            small(XGBClassifierLite, **parameters).fit(X, y)
+    with pytest.raises(ValueError, match=r"no class of y, \['1'\].* use the labels of y, \[0, 1\]"):
+        small(XGBClassifierLite, class_weight={"1": 5}).fit(X, y)
     three = y.copy()
     three[:20] = 2
     with pytest.raises(ValueError, match=r"^scale_pos_weight=3, but y has 3 classes"):

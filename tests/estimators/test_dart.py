@@ -232,19 +232,3 @@ def test_dart_cannot_continue_a_model(how, regression):
     made = make("regression").fit(X, y)
     longer = make("regression", booster="gbtree").fit(X, y, init_model=made)
     assert_array_equal(longer.predict(X, iteration_range=(0, 12)), made.predict(X))
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("booster", "gblinear"),
-        ("rate_drop", 1.5),
-        ("skip_drop", -0.1),
-        ("one_drop", 1),
-        ("sample_type", "no"),
-        ("normalize_type", "trees"),
-    ],
-)
-def test_errors(name, value, regression):
-    with pytest.raises(ValueError, match=f"{name}="):
-        make("regression", **{name: value}).fit(*regression)

@@ -1,4 +1,4 @@
-"""What fit says to validation data and settings of the training that cannot be."""
+"""What fit says to validation data, and to settings that do not go with it."""
 
 import re
 
@@ -22,30 +22,6 @@ def fails(words, estimator=XGBClassifierLite, error=ValueError, settings=None, *
     with pytest.raises(error, match=words):
         model.fit(X, Y, **arguments)
     assert not [name for name in vars(model) if name.endswith("_")]
-
-
-RULES = {
-    "None (no early stopping) or an integer >= 1": (
-        "early_stopping_rounds",
-        (0, -1, 2.0, True, "5"),
-    ),
-    "a number between 0 and 1, both excluded": (
-        "validation_fraction",
-        (0, 1, -0.1, 1.5, NAN, None, "0.1"),
-    ),
-    "one of 'random', 'time'": ("validation_split", ("last", None, 0.1)),
-    "None (no limit) or a number of seconds > 0": ("max_time", (0, -1, NAN, INF, "1 h", True)),
-}
-FLAGS = [(name, value, "True or False") for name in ("refit", "warm_start") for value in (None, 1)]
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "rule"),
-    [(name, value, rule) for rule, (name, values) in RULES.items() for value in values] + FLAGS,
-)
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_parameters(estimator, name, value, rule):
-    fails(f"^{name}={value!r}: it must be {re.escape(rule)}$", estimator, settings={name: value})
 
 
 # --- the two forms -------------------------------------------------------------------------------

@@ -372,5 +372,3 @@ def test_errors_of_rows():
     for method in ("explain_split", "explain_prediction"):
         with pytest.raises(NotFittedError):
             getattr(XGBRegressorLite(), method)(0)
-    with pytest.raises(ValueError, match="keep_pruned=1: it must be True or False"):
-        XGBRegressorLite(keep_pruned=1).fit(X, Y)

@@ -103,8 +103,6 @@ def test_what_lays_down_nothing_changes_nothing():
         (dict(feature_weights=[1, 2]), "feature_weights has 2 values, but X has 3 features"),
         (dict(feature_weights=[1, 2, 0]), "feature_weights=[1, 2, 0]: it must be"),
         (dict(feature_weights={"age": np.inf}), "it must be"),
-        (dict(path_smooth=-1.0), "path_smooth=-1.0: it must be a finite number >= 0"),
-        (dict(extra_trees=1), "extra_trees=1: it must be True or False"),
     ],
     ids=repr,
 )

@@ -222,12 +222,6 @@ def test_what_a_forest_does_not_have(forest, name, value, words, binary):
         forest(**{name: value}).fit(*binary)
 
 
-@pytest.mark.parametrize("value", [0, -1, 1.5, True, None])
-def test_num_parallel_tree_is_a_number_of_trees(value, regression):
-    with pytest.raises(ValueError, match=r"num_parallel_tree=.*integer >= 1"):
-        XGBRegressorLite(num_parallel_tree=value).fit(*regression)
-
-
 @pytest.mark.parametrize("estimator", [boosted_forest("regression"), XGBRFRegressorLite()])
 def test_gradient_based_sampling_is_for_one_tree(estimator, regression):
     estimator.set_params(sampling_method="gradient_based", subsample=0.5)

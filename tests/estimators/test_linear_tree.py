@@ -284,20 +284,6 @@ def test_extreme_values_stay_finite(task):
 # --- errors --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        (dict(linear_lambda=-1.0), r"linear_lambda=-1.0: it must be a finite number >= 0"),
-        (dict(linear_lambda=nan), r"linear_lambda=nan: it must be a finite number >= 0"),
-        (dict(linear_tree="yes"), r"linear_tree='yes': it must be True or False"),
-    ],
-)
-def test_wrong_parameters(settings, words):
-    model, X, y = make("regression", **settings)
-    with pytest.raises(ValueError, match=words):
-        model.fit(X, y)
-
-
 @pytest.mark.parametrize("objective", ["reg:absoluteerror", "reg:quantileerror"])
 def test_quantiles_are_no_regressions(objective):
     model, X, y = make("regression", objective=objective)

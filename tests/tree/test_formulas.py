@@ -87,8 +87,8 @@ def test_a_weight_leans_on_its_parents():
 
 
 def test_weight_of_a_child():
-    settings = params(reg_lambda=1.0, path_smooth=5.0)  # alone -G / (H + lambda) = 2
-    free, bound = Inherited(-1.0, -np.inf, np.inf), Inherited(-1.0, -np.inf, -0.25)
+    settings = params(reg_lambda=1.0)  # alone -G / (H + lambda) = 2
+    free, bound = Inherited(-1.0, -np.inf, np.inf, 5.0), Inherited(-1.0, -np.inf, -0.25, 5.0)
     assert child_weight(-12.0, 5.0, free, settings) == 0.5
     assert child_weight(-12.0, 5.0, bound, settings) == -0.25
 

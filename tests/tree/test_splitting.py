@@ -68,7 +68,7 @@ def searched(search, total, n_rows=1000, bounds=(-inf, inf), key=0):
 def gains_of(search, node, left_start, sums, sign=0):
     """Give the gains of all splits, with one output."""
     gains, others = np.empty(len(sums)), np.zeros((2, len(sums)))
-    compute_gains(search, node, np.int64(sign), left_start, sums, others, gains)
+    compute_gains(search, node, (np.int64(sign), left_start), sums, others, gains)
     return gains
 
 

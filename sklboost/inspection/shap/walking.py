@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklboost.compiling import kernel
+from sklboost.compiling import inlined, kernel
 from sklboost.inspection.shap.conditions import LEAVES, STAYS, fill_states
 from sklboost.inspection.shap.factors import (
     FIRST_DIFFERENCE,
@@ -101,7 +101,7 @@ def add_pair(sums, factors, other_factors, states, other_states, total):
         total[lane] += sums[lane] * factor * other
 
 
-@kernel
+@inlined
 def table_of(edge, background, scratch):
     """Give the number of the table with an edge's factors: its own, or by the background row."""
     if scratch.background.shape[1] == 0:
