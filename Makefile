@@ -1,11 +1,13 @@
 # Needs make and Python >= 3.11 with pip and venv; everything else goes into .venv.
 #   make demo PYTHON=python3.13      another Python
-#   make test ARGS="-k pruning -x"   arguments for pytest (test, coverage)
+#   make test ARGS="-k pruning -x"   arguments for pytest (test, coverage); "-n 0": one process
 #   make bench ARGS="fit grid"       other sets of benchmarks
 
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
+# A file of tests goes to one process, so that what its tests share is made once.
+PYTEST := $(RUN) -m pytest -n logical --dist loadfile --durations 10
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
@@ -17,14 +19,14 @@ help:  ## list the targets
 demo: $(VENV)/.has-demo  ## real data, scores and times beside scikit-learn, a tree with its numbers
 	$(RUN) docs/examples/quickstart.py
 
-test: $(VENV)/.has-test browser  ## all tests
-	$(RUN) -m pytest $(ARGS)
+test: $(VENV)/.has-test browser  ## all tests, one process a processor
+	$(PYTEST) $(ARGS)
 
 browser:
 	.ci/get_browser
 
 coverage: $(VENV)/.has-test  ## the tests on tiny data once more, interpreted, with coverage
-	NUMBA_DISABLE_JIT=1 $(RUN) -m pytest -m interpreted --cov $(ARGS)
+	NUMBA_DISABLE_JIT=1 $(PYTEST) -m interpreted --cov $(ARGS)
 
 lint: $(VENV)/.has-lint  ## style, types, which room imports which, docstrings of the public API
 	$(RUN) -m ruff check .

@@ -1,20 +1,32 @@
-"""What scripts in processes of their own ask about compilation: fits of all kinds, signatures.
+"""What scripts in processes of their own ask about compilation: fits of all kinds, versions.
 
-The script must set ``NUMBA_CACHE_DIR`` to an empty folder before it imports this: only what is
-compiled now tells of the kernels that other kernels call.
+A process has a version of a kernel when it has compiled it, or has loaded what another process
+compiled. Which of the two depends on what is on disk, which is the same either way: so scripts use
+the folder that all tests share, and ask what versions there are, not which were compiled.
 """
 
-import importlib
-import pkgutil
+import pickle
+from collections import defaultdict
 
+import joblib
 import numpy as np
-from numba.core.dispatcher import Dispatcher
+import pandas as pd
+from numba.types import BaseTuple
+from scipy.sparse import csr_array
 
 import sklboost
-from sklboost import XGBClassifierLite, XGBRegressorLite
+from sklboost import XGBClassifierLite, XGBRegressorLite, bin_features
+from sklboost.compiler.linking import KERNELS, LINKED
+from sklboost.compiler.references import Reference
+from sklboost.data import features
+
+# Enough for more than 256 bins and 256 levels; and enough for a team of threads, which calls late
+# kernels of its own.
+FEW_ROWS, MANY_ROWS = 600, 20_000
+OF_BINS = dict(max_bin=256)  # as `bin_features` was called
 
 
-def make_features(n_samples=20_000):  # enough for a team of threads
+def make_features(n_samples=FEW_ROWS):
     random = np.random.default_rng(0)
     X = random.normal(size=(n_samples, 6)).astype(np.float32).astype(float)
     X[::7, 2] = np.nan
@@ -60,13 +72,134 @@ def fit_all(X, values, **more_settings):
         assert len(model.feature_importances_) == model.n_features_in_
 
 
-def signatures():
-    """Give the signatures of each kernel that were compiled, for kernels and for Python."""
-    found = {}
-    for module in pkgutil.walk_packages(sklboost.__path__, "sklboost."):
-        for value in vars(importlib.import_module(module.name)).values():
-            if isinstance(value, Dispatcher):
-                key = f"{value.py_func.__module__}.{value.py_func.__name__}"
-                compiled = [*value.signatures, *value.entry.signatures]
-                found[key] = sorted({str(signature) for signature in compiled})
-    return found
+# --- forms of data, in the order in which versions are counted ------------------------------------
+
+
+def fit_few_and_many():
+    for n_samples in (FEW_ROWS, MANY_ROWS):
+        X = make_features(n_samples)
+        fit_all(X, X)
+
+
+def fit_other_forms(X, folder):
+    """Fit the same float64 numbers from where else they may lie."""
+    memory_map = np.memmap(f"{folder}/X", dtype=float, mode="w+", shape=X.shape)
+    memory_map[:] = X
+    memory_map.flush()
+    memory_map = np.memmap(f"{folder}/X", dtype=float, mode="r", shape=X.shape)
+    for form in (pd.DataFrame(X), X.tolist(), memory_map, np.asfortranarray(X)):
+        fit_all(form, X)
+    fit_all(X[::-1], X[::-1])
+    fit_all(X[::2], X[::2])
+
+
+def fit_other_bins(X, folder):
+    """Fit a BinnedMatrix in memory and in a file, whole and rows of it; predict blocks of rows."""
+    B = bin_features(X)
+    joblib.dump(B, f"{folder}/B")
+    mapped = joblib.load(f"{folder}/B", mmap_mode="r")
+    order = np.random.default_rng(0).permutation(len(X))[:500]
+    block_values, features.BLOCK_VALUES = features.BLOCK_VALUES, len(X)
+    for form, values in ((mapped, X), (B[:500], X[:500]), (mapped[:500], X[:500])):
+        fit_all(form, values, **OF_BINS)
+    fit_all(B[order], X[order], **OF_BINS)
+    features.BLOCK_VALUES = block_values
+
+
+def fit_single(X):
+    X_single = X.astype(np.float32)
+    fit_all(X_single, X)
+    fit_all(pd.DataFrame(X_single), X)
+
+
+def fit_the_rest(X):
+    """Fit what else a user may have: every form again in bins of two bytes, sparse, categories.
+
+    Each of these once, on few rows, is enough. What a kernel is compiled for is the types of its
+    arguments, and those of a kernel that Python calls are told by the form of the data, the width
+    of its bins and the settings; what a kernel calls does not depend on its fit: late kernels, too,
+    are counted.
+    """
+    X_single = X.astype(np.float32)
+    forms = [X_single, np.asfortranarray(X_single), X[::2], pd.DataFrame(X_single)]
+    for max_bin in (20, 256, 1000):
+        weight = np.ones(len(X))
+        binned = [bin_features(X, max_bin), bin_features(X_single, max_bin, sample_weight=weight)]
+        sparse = [csr_array(np.nan_to_num(own)) for own in (X, X_single)]
+        for form in [X, *forms, *binned, *sparse]:
+            fit_all(form, X[: form.shape[0]], max_bin=max_bin)
+    categories, linear = dict(categorical_features=[0]), dict(linear_tree=True, subsample=0.5)
+    for n_levels in (9, 500):
+        levels = np.arange(len(X))[:, np.newaxis] % n_levels
+        beside_numbers = np.hstack([levels, X])
+        frame = pd.DataFrame(beside_numbers).astype({0: "category"})
+        for form in (levels, np.hstack([levels, X_single]), beside_numbers, frame):
+            fit_all(form, X, **categories)
+            model = XGBRegressorLite(n_estimators=1, **categories, **linear)
+            model.fit(form, X[:, 0], X_val=form, y_val=X[:, 0]).predict(form)
+    many = np.tile(make_features(MANY_ROWS)[:, :1].astype(np.float32), (15, 1))
+    XGBRegressorLite(n_estimators=1).fit(many, many[:, 0] > 0, np.ones(len(many)))
+
+
+# --- versions ------------------------------------------------------------------------------------
+
+
+def versions():
+    """Return the signatures of each kernel's versions that the process has, sorted.
+
+    Those of a kernel that are called from Python are listed as those of ``<kernel>.entry``.
+    Inlined kernels have no versions of their own, but where Python calls them.
+    """
+    found, calls, seen = defaultdict(set), [], set()
+    for kernel in list(KERNELS.values()):
+        own = {} if kernel.is_inlined else {kernel.name: kernel}
+        if "entry" in vars(kernel):
+            own[f"{kernel.name}.entry"] = kernel.entry
+        for name, dispatcher in own.items():
+            for types, version in dispatcher.overloads.items():
+                found[name].add(_signature(types))
+                calls += version.calls
+    while calls:  # what was loaded with a caller's code, and of which only its file knows
+        call = calls.pop()
+        key = (call.kernel, call.types)
+        if key in LINKED and key not in seen:
+            seen.add(key)
+            found[call.kernel].add(_signature(pickle.loads(call.arguments)))
+            calls += KERNELS[call.kernel].read(call.types).calls
+    return {name: sorted(signatures) for name, signatures in found.items()}
+
+
+def _signature(types):
+    """Return types as text, a group with all its fields."""
+    return ", ".join(map(_text, types))
+
+
+def _text(kind):
+    if isinstance(kind, Reference):
+        return str(kind.group)
+    if isinstance(kind, BaseTuple) and any(isinstance(own, Reference) for own in kind):
+        return f"({_signature(kind)})"
+    return str(kind)
+
+
+def versions_after_fits(folder):
+    """Return the versions that the process has after each kind of fits."""
+    X = make_features()
+    result = {}
+    for title, fit in [
+        ("float64", fit_few_and_many),
+        ("other forms", lambda: fit_other_forms(X, folder)),
+        ("bins", lambda: fit_all(bin_features(X), X, **OF_BINS)),
+        ("other bins", lambda: fit_other_bins(X, folder)),
+        ("float32", lambda: fit_single(X)),
+        ("the rest", lambda: fit_the_rest(X)),
+    ]:
+        fit()
+        result[title] = versions()
+    return result
+
+
+def versions_after_warmup():
+    """Return the versions that a process has which has done nothing else."""
+    sklboost.warmup()
+    return versions()

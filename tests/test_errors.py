@@ -39,6 +39,49 @@ OUT_OF_RANGE = [
     *[("base_score", value, "finite number") for value in (NAN, INF, "mean")],
     *[("n_jobs", value, "positive integer") for value in (0, 1.5, "all")],
     *[("verbose", value, "integer >= 0") for value in (-1, "yes")],
+    *[
+        ("early_stopping_rounds", value, r"None \(no early stopping\) or an integer >= 1$")
+        for value in (0, -1, 2.0, True, "5")
+    ],
+    *[
+        ("validation_fraction", value, "a number between 0 and 1, both excluded$")
+        for value in (0, 1, -0.1, 1.5, NAN, None, "0.1")
+    ],
+    *[("validation_split", value, "one of 'random', 'time'$") for value in ("last", None, 0.1)],
+    *[
+        ("max_time", value, r"None \(no limit\) or a number of seconds > 0$")
+        for value in (0, -1, NAN, INF, "1 h", True)
+    ],
+    *[
+        (name, value, "True or False$")
+        for name in ("refit", "warm_start", "keep_pruned", "linear_tree", "extra_trees", "one_drop")
+        for value in (None, 1, "yes")
+    ],
+    ("enable_categorical", "yes", "True or False$"),
+    ("booster", "gblinear", "one of 'gbtree', 'dart'"),
+    ("rate_drop", 1.5, "a number from 0 to 1"),
+    ("skip_drop", -0.1, "a number from 0 to 1"),
+    ("sample_type", "no", "one of 'uniform', 'weighted'"),
+    ("normalize_type", "trees", "one of 'tree', 'forest'"),
+    *[("num_parallel_tree", value, "integer >= 1") for value in (0, -1, 1.5, True, None)],
+    ("ccp_alpha", -1, "finite number >= 0"),
+    ("path_smooth", -1.0, "a finite number >= 0"),
+    *[("linear_lambda", value, "a finite number >= 0") for value in (-1.0, NAN)],
+    *[("categorical_features", value, "None, 'from_dtype'") for value in ("auto", [0.5])],
+    ("unknown_category", "new", "one of 'missing', 'error'"),
+    ("missing", "?", "a number, or NaN"),
+    ("huber_slope", 0, "a .*number"),
+    ("fair_c", -1.0, "a .*number"),
+    ("tweedie_variance_power", 2.1, "a .*number"),
+    ("focal_gamma", -0.1, "a .*number"),
+    ("expectile_alpha", [0.5, 1.0], "a .*number"),
+    ("quantile_alpha", 1, "a number between 0 and 1"),
+    ("objective", 3, "None, a name, a function"),
+]
+OF_CLASSES_OUT_OF_RANGE = [
+    *[("class_weight", value, "None, 'balanced' or a") for value in ("even", {1: -5})],
+    ("scale_pos_weight", 0, "a finite number > 0"),
+    ("calibrated_prior", "yes", "True or False"),
 ]
 
 
@@ -48,12 +91,17 @@ def data():
     return random.normal(size=(20, 3)), np.arange(20) % 2
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-@pytest.mark.parametrize(("name", "value", "rule"), OUT_OF_RANGE)
+@pytest.mark.parametrize(
+    ("estimator", "name", "value", "rule"),
+    [(estimator, *own) for estimator in ESTIMATORS for own in OUT_OF_RANGE]
+    + [(XGBClassifierLite, *own) for own in OF_CLASSES_OUT_OF_RANGE],
+)
 def test_parameter_out_of_range(estimator, name, value, rule, data):
     model = estimator(**{name: value})
-    with pytest.raises(ValueError, match=rf"^{name}={value!r}: it must be .*{rule}"):
+    words = re.escape(f"{name}={value!r}: it must be ")
+    with pytest.raises(ValueError, match=f"^{words}.*{rule}"):
         model.fit(*data)
+    assert not [name for name in vars(model) if name.endswith("_")]
 
 
 def test_the_example_of_the_documentation(data):

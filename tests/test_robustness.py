@@ -337,8 +337,16 @@ def threads_end():
     return threading.active_count() == 1
 
 rounds_kept = []
-# many in the first milliseconds, in which threads are started
-for delay in [*np.linspace(0.0, 0.02, 80), *np.linspace(0.02, 0.4, 12)]:
+
+def delays():
+    # many in the first milliseconds, in which threads are started
+    yield from [*np.linspace(0.0, 0.02, 80), *np.linspace(0.02, 0.4, 12)]
+    delay = 0.4
+    while not rounds_kept and delay < 10:  # others keep the processors busy
+        delay *= 2
+        yield delay
+
+for delay in delays():
     timer = threading.Timer(delay, signal.raise_signal, [signal.SIGINT])
     model = XGBRegressorLite(n_estimators=1_000_000, n_jobs=2)
     try:

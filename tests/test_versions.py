@@ -1,0 +1,97 @@
+"""Each kernel has one version; what data and settings there are adds none; warmup has them all.
+
+A version that is not needed is seconds of a user's time, at the first fit of its kind. What is
+counted is told in :mod:`tests.compiled`. The fits are tiny, since versions differ in types, which
+depend on neither the number of rows nor that of rounds; a few are on the rows of a thread team.
+"""
+
+import json
+import re
+
+import pytest
+
+from tests.conftest import run_python
+
+SCRIPT = """
+import json, sys
+from tests.compiled import versions_after_fits, versions_after_warmup
+print(json.dumps({}))
+"""
+
+
+@pytest.fixture(scope="module")
+def after_fits(tmp_path_factory):
+    """Give the versions after each kind of fits, in turn, in a process of their own."""
+    folder = tmp_path_factory.mktemp("fits")
+    return json.loads(run_python(SCRIPT.format("versions_after_fits(sys.path[0])"), folder, 580))
+
+
+@pytest.fixture(scope="module")
+def after_warmup(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("warmup")
+    return json.loads(run_python(SCRIPT.format("versions_after_warmup()"), folder, 580))
+
+
+def new_kernels(before, after):
+    return {name.removesuffix(".entry") for name in after if after[name] != before.get(name)}
+
+
+def without_literals(signatures):
+    """Give the set of signatures. To numba a constant argument has a type of its own.
+
+    So have one lane and four, which are compiled beside one another on purpose.
+    """
+    one_or_four = r"UniTuple\(int64( x |, )[14]\)"
+    names = {re.sub(r"Literal\[int\]\(-?\d+\)", "int64", signature) for signature in signatures}
+    return {re.sub(one_or_four, "lanes", name) for name in names}
+
+
+def without_dtypes(signatures):
+    """Give the set of signatures with all float arrays, and bins, taken for the same."""
+    return {re.sub(r"array\((float32|float64|uint8)", "array(x", s, flags=re.I) for s in signatures}
+
+
+def n_kinds_of_rows(name):
+    """Prediction goes through raw values, or in evaluation through bins, by the same kernels."""
+    return 2 if name.startswith("sklboost.tree.prediction.") else 1
+
+
+def test_one_version_a_kernel(after_fits):
+    assert len(after_fits["float64"]) > 100
+    for name, signatures in after_fits["float64"].items():
+        versions = without_literals(signatures)
+        assert len(versions) <= n_kinds_of_rows(name), name
+        assert len(without_dtypes(versions)) <= 1, name
+
+
+def test_another_form_of_the_same_numbers_adds_none(after_fits):
+    assert after_fits["other forms"] == after_fits["float64"]
+
+
+def test_bins_add_only_what_reads_them(after_fits):
+    of_features = {f"sklboost.data.features.{name}" for name in ("fill_columns", "fill_values")}
+    assert new_kernels(after_fits["other forms"], after_fits["bins"]) == of_features
+
+
+def test_another_form_of_the_same_bins_adds_none(after_fits):
+    assert after_fits["other bins"] == after_fits["bins"]
+
+
+def test_another_dtype_adds_only_what_reads_the_raw_data(after_fits):
+    """Two versions of a kernel differ in the width of the raw data and in nothing else."""
+    changed = set()
+    for name, signatures in after_fits["float32"].items():
+        versions = without_literals(signatures)
+        assert len(versions) <= 2 * n_kinds_of_rows(name), name
+        assert len(without_dtypes(versions)) <= 1, name
+        changed |= {name.removesuffix(".entry")} if len(versions) >= 2 else set()
+    assert 1 <= len(changed) <= 18
+
+
+def test_after_warmup_nothing_is_left_to_compile(after_fits, after_warmup):
+    left = {
+        name: missing
+        for name, signatures in after_fits["the rest"].items()
+        if (missing := set(signatures) - set(after_warmup.get(name, [])))
+    }
+    assert left == {}
