@@ -1,16 +1,18 @@
 """Measure sklboost and its peers; write JSON lines, then a report of them.
 
 `python -m benchmarks.run` is the short set, `python -m benchmarks.run all` everything; the sets can
-be named one by one: `python -m benchmarks.run fit grid`.
+be named one by one: `python -m benchmarks.run fit grid`. `python -m benchmarks.run compile` tells
+what compilation costs, and has options of its own.
 """
 
 import argparse
 import importlib
 import json
+import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from . import datasets, environment, peers, report, workloads
+from . import compilation, datasets, environment, peers, report, workloads
 from .aims import ACCURATE, OURS, PEERS, QUANTIZED, SYMMETRIC
 from .turns import Options
 
@@ -51,6 +53,9 @@ QUICK = [
 
 def main(arguments=None):
     """Run the sets that the command line asks for."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments[:1] == ["compile"]:
+        return compilation.main(arguments[1:])
     options = _parse(arguments)
     sets = _chosen_sets(options.sets)
     options.out.parent.mkdir(parents=True, exist_ok=True)
@@ -61,7 +66,7 @@ def main(arguments=None):
                 record = {"kind": record["kind"], "time": environment.now(), **constant, **record}
                 print(json.dumps(record), file=file, flush=True)
                 print(_line(record), flush=True)
-    report.main([str(options.out), "--out", str(options.out.with_suffix(".md"))])
+    return report.main([str(options.out), "--out", str(options.out.with_suffix(".md"))])
 
 
 def _chosen_sets(names):
@@ -133,4 +138,4 @@ def _parse(arguments):
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

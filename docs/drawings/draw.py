@@ -7,6 +7,7 @@ draws them again and compares (tests/test_drawings.py).
 import argparse
 from pathlib import Path
 
+import calls
 import leaf
 import rooms
 import speed
@@ -16,6 +17,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 DRAWINGS = {
     "rooms": lambda: rooms.draw(ROOT),
+    "calls": calls.draw,
     "leaf": leaf.draw,
     "splits": tree.draw_splits,
     "tree": tree.draw_tree,
