@@ -257,7 +257,9 @@ def test_every_kernel_of_the_package_has_a_digest():
     for module in pkgutil.walk_packages(sklboost.__path__, "sklboost."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
-    of_package = {name: own for name, own in KERNELS.items() if name.startswith("sklboost.")}
+    # without those that other tests made around functions of a user's
+    names = [name for name in KERNELS if name.startswith("sklboost.") and "#" not in name]
+    of_package = {name: KERNELS[name] for name in names}
     assert len(of_package) > 300
     without = [name for name, own in of_package.items() if own.digest == UNKNOWN]
     # made around losses and metrics of users, by other tests

@@ -94,7 +94,8 @@ class Kernel(CPUDispatcher):
         options = OPTIONS | {"no_cpython_wrapper": True, "forceinline": self.is_inlined}
         super().__init__(function, targetoptions=options, pipeline_class=self.compiler_class)
         self._is_kept = is_kept
-        KERNELS[f"{function.__module__}.{function.__qualname__}"] = self
+        if is_kept:
+            KERNELS[f"{function.__module__}.{function.__qualname__}"] = self
 
     @functools.cached_property
     def name(self) -> str:
