@@ -7,7 +7,7 @@ from typing import Any
 
 from sklboost.compiler.digests import UNKNOWN
 from sklboost.compiler.function_compiler import EntryCompiler, compile_function, types_digest
-from sklboost.compiler.linking import add_code, address_of_symbol, engine, keep, read
+from sklboost.compiler.linking import add_code, address_of_symbol, engine, read
 from sklboost.compiler.numba_internals import (
     CPUDispatcher,
     Environment,
@@ -16,13 +16,7 @@ from sklboost.compiler.numba_internals import (
     normalize_signature,
 )
 from sklboost.compiler.references import by_reference
-from sklboost.compiler.versions import (
-    OPTIONS,
-    Version,
-    code_of,
-    file_name,
-    mean_the_same_elsewhere,
-)
+from sklboost.compiler.versions import OPTIONS, Version, file_name, keep_version
 
 
 class Entry(CPUDispatcher):
@@ -74,8 +68,7 @@ class Entry(CPUDispatcher):
         result, calls = compile_function(self, kinds)
         own = (result.signature, result.fndesc, result.entry_point, result.library, calls)
         version = Version(*own)
-        if mean_the_same_elsewhere(kinds):
-            keep(self._file(kinds), code_of(version))
+        keep_version(self._file(kinds), version)
         return version
 
     def _file(self, kinds: tuple) -> str:

@@ -40,7 +40,6 @@ from sklboost.compiler.linking import (
     add_code,
     address_of_symbol,
     cell_name,
-    keep,
     raise_failure,
     read,
 )
@@ -52,13 +51,7 @@ from sklboost.compiler.numba_internals import (
     normalize_signature,
 )
 from sklboost.compiler.references import by_reference, holds_reference
-from sklboost.compiler.versions import (
-    OPTIONS,
-    Version,
-    code_of,
-    file_name,
-    mean_the_same_elsewhere,
-)
+from sklboost.compiler.versions import OPTIONS, Version, file_name, keep_version
 
 # Of kernels that are not kept, whose names may not be unique.
 _NUMBERS = itertools.count(1)
@@ -145,19 +138,14 @@ class Kernel(CPUDispatcher):
 
     # --- what its machine code depends on
 
-    @functools.cached_property
-    def digest(self) -> str:
-        """What its machine code depends on, but for the types of its arguments."""
-        return _DIGESTS[self.name] if self.is_kept else UNKNOWN
-
     @property
-    def is_kept(self) -> bool:
-        """Whether its machine code is kept on disk."""
-        return self.name in _DIGESTS
+    def digest(self) -> str:
+        """What its machine code depends on, but for types; UNKNOWN if nothing is kept on disk."""
+        return _DIGESTS.get(self.name, UNKNOWN)
 
     def digest_part(self) -> str:
         """Return what the code of a kernel that calls this one depends on: not on its own code."""
-        if not self.is_kept:
+        if self.digest == UNKNOWN:
             return UNKNOWN
         code = self.py_func.__code__  # callers know the places of arguments and their defaults
         parameters = code.co_varnames[: code.co_argcount]
@@ -170,7 +158,7 @@ class Kernel(CPUDispatcher):
         return tuple(map(by_reference, arguments))
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
-        """Tell numba the type of a call's result."""
+        """Return what numba finds the type of a call's result by."""
         pysig, args = self.fold_argument_types(args, kws)
         signature = self.note(self.kinds(args))
         name = self.py_func.__name__
@@ -232,10 +220,9 @@ class Kernel(CPUDispatcher):
             # a group in the frame of this kernel, or in that of one that calls it in a loop
             raise TypeError(f"{self.name} returns a group that it did not make itself: {returns}")
         version = Version(result.signature, result.fndesc, object(), result.library, calls)
-        code, types_ = code_of(version), types_digest(kinds)
-        LINKED[self.name, types_] = (code.symbol, code.returns)
-        if not version.library.has_dynamic_globals and mean_the_same_elsewhere(kinds):
-            keep(file_name(self.py_func, self.digest, types_), code)
+        types_ = types_digest(kinds)
+        LINKED[self.name, types_] = (version.fndesc.llvm_func_name, returns.name)
+        keep_version(file_name(self.py_func, self.digest, types_), version)
         return version
 
 

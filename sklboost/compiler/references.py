@@ -76,7 +76,7 @@ reference_to = functools.lru_cache(maxsize=None)(Reference)
 
 
 def holds_reference(kind: Any) -> bool:
-    """Tell whether values of a type are or contain pointers to groups."""
+    """Whether values of a type are or contain pointers to groups."""
     inner = [*getattr(kind, "types", ()), *filter(None, [getattr(kind, "type", None)])]
     return isinstance(kind, Reference) or any(map(holds_reference, inner))
 

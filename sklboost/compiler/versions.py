@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from sklboost.compiler.digests import UNKNOWN
-from sklboost.compiler.linking import Call, Code
+from sklboost.compiler.linking import Call, Code, keep
 from sklboost.compiler.numba_internals import dumps
 
 # Without the GIL; division by zero as in NumPy; without reference counts, since kernels neither
@@ -55,7 +55,7 @@ def code_of(version: Version) -> Code:
 
 
 def mean_the_same_elsewhere(kinds: tuple) -> bool:
-    """Tell whether types can be kept for other processes.
+    """Whether types can be kept for other processes.
 
     Not those with classes of a script or within a function, which other processes cannot import,
     and not those of functions, which are told apart by their places in memory.
@@ -73,3 +73,10 @@ def file_name(function: Callable, digest: str, types_: str) -> str:
         return UNKNOWN
     name = "".join(filter(str.isidentifier, function.__name__))  # without <> of a lambda
     return f"{name}-{digest}-{types_}"
+
+
+def keep_version(file: str, version: Version) -> None:
+    """Write a version that was compiled to disk, if it means the same in other processes."""
+    is_the_same = mean_the_same_elsewhere(version.signature.args)
+    if is_the_same and not version.library.has_dynamic_globals:
+        keep(file, code_of(version))

@@ -156,6 +156,7 @@ class RowPartition(NamedTuple):
     lists : ndarray of uint32, shape (2, n_samples)
         Rounds keep the derivatives here where nobody needs those once they are quantised.
     start, stop : ndarray of int64, shape (n_blocks, capacity)
+        Of no rows at first, should a kernel that cannot be compiled write nothing.
     n_counted : int
         The first so many blocks have the rows from which the tree is grown.
     sides : ndarray of uint8, shape (n_threads, n_bins)
@@ -287,7 +288,6 @@ def allocate_workspace(
         ),
         partition=RowPartition(
             lists=np.empty((2, n_samples), dtype=np.uint32),
-            # no rows, should nothing be written: see what stands in for a kernel in linking.py
             start=np.zeros((n_blocks, capacity), dtype=np.int64),
             stop=np.zeros((n_blocks, capacity), dtype=np.int64),
             n_counted=n_counted,
