@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from sklboost.parallel import ThreadTeam
+from sklboost.engine.parallel import ThreadTeam
 
 from . import measure
 from .aims import OURS, floor_seconds

@@ -14,25 +14,25 @@ from sklboost.boosting.settings import feature_rules, tree_params
 from sklboost.data.binning import apply_cuts, bin_matrix
 from sklboost.data.cuts import find_cuts
 from sklboost.data.raw import raw_matrix
-from sklboost.estimators.fitting import TREE_PARAMETERS
-from sklboost.hashing import hash_key
-from sklboost.losses.gradients import (
+from sklboost.engine.hashing import hash_key
+from sklboost.engine.parallel import ThreadTeam
+from sklboost.estimators.fit.fitting import TREE_PARAMETERS
+from sklboost.objectives.losses.gradients import (
     allocate_scratch,
     compile_loss,
     fill_gradients,
     targets_of,
 )
-from sklboost.losses.log_loss import LogLoss
-from sklboost.parallel import ThreadTeam
-from sklboost.tree.column_sampling import allocate_column_sample
-from sklboost.tree.frontier import ROOT, start_leaf, weigh_leaf
-from sklboost.tree.histogram import add_rows, empty_accumulator
-from sklboost.tree.partition import add_leaf_values, divide_rows
-from sklboost.tree.prediction import add_trees, prepare_prediction
-from sklboost.tree.pruning import name_final_leaves
-from sklboost.tree.quantization import quantize, weigh
-from sklboost.tree.splitting import Search, find_splits
-from sklboost.tree.workspace import OWN, allocate_workspace
+from sklboost.objectives.losses.log_loss import LogLoss
+from sklboost.tree.core.frontier import ROOT, start_leaf, weigh_leaf
+from sklboost.tree.core.histogram import add_rows, empty_accumulator
+from sklboost.tree.core.partition import add_leaf_values, divide_rows
+from sklboost.tree.core.pruning import name_final_leaves
+from sklboost.tree.core.quantization import quantize, weigh
+from sklboost.tree.core.splitting import Search, find_splits
+from sklboost.tree.core.workspace import OWN, allocate_workspace
+from sklboost.tree.options.column_sampling import allocate_column_sample
+from sklboost.tree.predict.prediction import add_trees, prepare_prediction
 
 from . import measure, peers
 from .aims import OURS

@@ -1,9 +1,9 @@
 """Where the time of a fit goes: the same kernels, called one by one from Python, seconds by phase.
 
 A fit calls one kernel a tree, so nothing can be timed inside it. Here the phases of
-`sklboost/tree/growing.py` are run in the same order by the same team, and the trees are compared
-with those of a plain fit, bit by bit: if the order there changes and this one does not, it says so.
-Calling each phase from Python adds some tens of microseconds, nothing on a large data set.
+`sklboost/tree/core/growing.py` are run in the same order by the same team, and the trees are
+compared with those of a plain fit, bit by bit: if the order there changes and this one does not, it
+says so. Calling each phase from Python adds some tens of microseconds, nothing on a large data set.
 """
 
 import time
@@ -14,25 +14,25 @@ import numpy as np
 from sklboost.boosting.settings import feature_rules, tree_params
 from sklboost.data.binning import apply_cuts
 from sklboost.data.cuts import find_cuts
-from sklboost.estimators.fitting import TREE_PARAMETERS
-from sklboost.hashing import hash_key
-from sklboost.losses.gradients import (
+from sklboost.engine.hashing import hash_key
+from sklboost.engine.parallel import ThreadTeam
+from sklboost.estimators.fit.fitting import TREE_PARAMETERS
+from sklboost.objectives.losses.gradients import (
     allocate_scratch,
     compile_loss,
     fill_gradients,
     targets_of,
 )
-from sklboost.losses.log_loss import LogLoss
-from sklboost.parallel import ThreadTeam
-from sklboost.tree.column_sampling import allocate_column_sample
-from sklboost.tree.frontier import choose_frontier, plan_builds, start_tree
-from sklboost.tree.growing import sum_root
-from sklboost.tree.histogram import build_histograms
-from sklboost.tree.partition import add_leaf_values, own_all_rows, route_rows
-from sklboost.tree.pruning import close_gaps, name_final_leaves, prune
-from sklboost.tree.quantization import quantize, weigh
-from sklboost.tree.splitting import Search, find_splits
-from sklboost.tree.workspace import allocate_workspace
+from sklboost.objectives.losses.log_loss import LogLoss
+from sklboost.tree.core.frontier import choose_frontier, plan_builds, start_tree
+from sklboost.tree.core.growing import sum_root
+from sklboost.tree.core.histogram import build_histograms
+from sklboost.tree.core.partition import add_leaf_values, own_all_rows, route_rows
+from sklboost.tree.core.pruning import close_gaps, name_final_leaves, prune
+from sklboost.tree.core.quantization import quantize, weigh
+from sklboost.tree.core.splitting import Search, find_splits
+from sklboost.tree.core.workspace import allocate_workspace
+from sklboost.tree.options.column_sampling import allocate_column_sample
 
 from . import peers
 from .aims import OURS
@@ -72,7 +72,7 @@ def compare_with_fit(dataset, settings, n_threads, library, repeat=0):
     if not (same and np.array_equal(nodes["value"], model.model_.nodes.value)):
         raise RuntimeError(
             "the fit by phase and the plain fit have different trees: "
-            "bring benchmarks/phases.py up to date with sklboost/tree/growing.py"
+            "bring benchmarks/phases.py up to date with sklboost/tree/core/growing.py"
         )
     return {"fit_seconds": fit_seconds, "phase_seconds": watch.seconds}
 

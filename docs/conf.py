@@ -46,7 +46,7 @@ myst_heading_anchors = 4
 myst_enable_extensions = ["tasklist"]
 suppress_warnings = ["config.cache"]  # a gallery has functions among its settings
 nitpicky = True
-nitpick_ignore = [("py:class", "sklboost.model.Model")]  # a group of arrays, not for users
+nitpick_ignore = [("py:class", "sklboost.engine.model.Model")]  # a group of arrays, not for users
 # Their own sites have these; fetching their lists would need the network.
 nitpick_ignore_regex = [("py:.*", r"(matplotlib|numpy|pandas|shap|sklearn)\..*")]
 

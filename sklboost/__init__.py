@@ -7,14 +7,14 @@ from sklboost.boosting.callbacks import (
 )
 from sklboost.boosting.checkpoint import Checkpoint
 from sklboost.data.binned_matrix import BinnedMatrix
-from sklboost.estimators.bin_features import bin_features
-from sklboost.estimators.bin_parquet import bin_parquet
-from sklboost.estimators.check_loss import check_loss
 from sklboost.estimators.classifier import XGBClassifierLite
-from sklboost.estimators.feature_tables import UnknownCategoryWarning
+from sklboost.estimators.fit.check_loss import check_loss
 from sklboost.estimators.forests import XGBRFClassifierLite, XGBRFRegressorLite
+from sklboost.estimators.input.bin_features import bin_features
+from sklboost.estimators.input.bin_parquet import bin_parquet
+from sklboost.estimators.input.feature_tables import UnknownCategoryWarning
 from sklboost.estimators.regressor import XGBRegressorLite
-from sklboost.losses.base import Loss
+from sklboost.objectives.losses.base import Loss
 from sklboost.warmup import warmup
 
 __all__ = [

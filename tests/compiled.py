@@ -16,9 +16,9 @@ from scipy.sparse import csr_array
 
 import sklboost
 from sklboost import XGBClassifierLite, XGBRegressorLite, bin_features
-from sklboost.compiler.linking import KERNELS, LINKED
-from sklboost.compiler.references import Reference
 from sklboost.data import features
+from sklboost.engine.compiler.linking import KERNELS, LINKED
+from sklboost.engine.compiler.references import Reference
 
 # Enough for more than 256 bins and 256 levels; and enough for a team of threads, which calls late
 # kernels of its own.

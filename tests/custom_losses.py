@@ -4,7 +4,7 @@ import numba
 import numpy as np
 
 from sklboost import Loss
-from sklboost.elementary import exp_of_negative
+from sklboost.engine.elementary import exp_of_negative
 
 # the same arithmetic as the package's own, which np.exp is not to the last bit
 _exp_of_negative = np.vectorize(exp_of_negative, otypes=[float])

@@ -4,20 +4,20 @@ from pathlib import Path
 import numba
 import pytest
 
-from sklboost.compiler import caching
-from sklboost.compiler.caching import cache_folders, filled_folders, read_code, write_code
-from sklboost.compiling import kernel
+from sklboost.engine.compiler import caching
+from sklboost.engine.compiler.caching import cache_folders, filled_folders, read_code, write_code
+from sklboost.engine.compiling import kernel
 from tests.conftest import finish, run_python, start_python
 
 
 @pytest.fixture
 def package(tmp_path, monkeypatch):
     """Give a folder whose room "compiler" caching.py takes for its own."""
-    (tmp_path / "compiler").mkdir()
-    (tmp_path / "compiler" / "caching.py").write_text("one = 1\n")
-    (tmp_path / "compiler" / "other.py").write_text("two = 2\n")
+    (tmp_path / "engine" / "compiler").mkdir(parents=True)
+    (tmp_path / "engine" / "compiler" / "caching.py").write_text("one = 1\n")
+    (tmp_path / "engine" / "compiler" / "other.py").write_text("two = 2\n")
     (tmp_path / "tree.py").write_text("three = 3\n")
-    monkeypatch.setattr(caching, "__file__", str(tmp_path / "compiler" / "caching.py"))
+    monkeypatch.setattr(caching, "__file__", str(tmp_path / "engine" / "compiler" / "caching.py"))
     monkeypatch.setattr(numba.config, "CACHE_DIR", "")
     monkeypatch.setattr(caching, "_TOOLCHAIN", caching._toolchain_digest())
     return tmp_path
@@ -36,10 +36,10 @@ def folders_now():
 def test_the_folders_depend_on_the_sources_of_the_compiler_only(package):
     before = folders_now()
     assert folders_now() == before
-    (package / "compiler" / "notes.txt").write_text("not a source")
+    (package / "engine" / "compiler" / "notes.txt").write_text("not a source")
     (package / "tree.py").write_text("three = 4\n")
     assert folders_now() == before
-    (package / "compiler" / "other.py").write_text("two = 3\n")
+    (package / "engine" / "compiler" / "other.py").write_text("two = 3\n")
     assert not set(folders_now()) & set(before)
 
 
@@ -204,7 +204,7 @@ CHOSEN = """
 import os, sys
 os.environ["NUMBA_CACHE_DIR"] = sys.path[0] + "/mine"
 import numpy as np
-from sklboost.hashing import mix_bits
+from sklboost.engine.hashing import mix_bits
 print(mix_bits(np.uint64(1)))
 """
 
@@ -220,7 +220,7 @@ import os, sys, time
 os.environ["NUMBA_CACHE_DIR"] = sys.path[0] + "/mine"
 from pathlib import Path
 import numpy as np
-from sklboost.compiling import kernel
+from sklboost.engine.compiling import kernel
 
 @kernel
 def twice(x):

@@ -9,10 +9,10 @@ import numba
 import numpy as np
 import pytest
 
-from sklboost.compiler import caching
-from sklboost.compiler.digests import UNKNOWN
-from sklboost.compiler.linking import KERNELS
-from sklboost.compiling import (
+from sklboost.engine.compiler import caching
+from sklboost.engine.compiler.digests import UNKNOWN
+from sklboost.engine.compiler.linking import KERNELS
+from sklboost.engine.compiling import (
     address_of,
     compiled_result,
     inlined,
@@ -21,8 +21,8 @@ from sklboost.compiling import (
     late,
     made_kernel,
 )
-from sklboost.metrics.likelihoods import log_loss
-from sklboost.tree.pruning import prune
+from sklboost.objectives.metrics.likelihoods import log_loss
+from sklboost.tree.core.pruning import prune
 from tests.conftest import ROOT, run_python
 
 
@@ -150,7 +150,7 @@ def test_functions_typed_in_are_told_apart(folder):
 
 def test_kernels_can_be_typed_in(tmp_path):
     text = (
-        "from sklboost.compiling import kernel\n"
+        "from sklboost.engine.compiling import kernel\n"
         "@kernel\ndef typed_in(x):\n    return {} * x\n\n"
         "print(typed_in(5))\n"
     )
@@ -301,7 +301,7 @@ def test_kernels_that_get_functions_are_not_kept(folder):
 SCRIPT = """
 from typing import NamedTuple
 import numpy as np
-from sklboost.compiling import kernel
+from sklboost.engine.compiling import kernel
 
 class Group(NamedTuple):
     n: int

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 import sklboost
-from sklboost.compiler import kernels
-from sklboost.compiler.digests import UNKNOWN, digest_of
-from sklboost.compiler.linking import KERNELS
-from sklboost.compiling import inlined, kernel, late
-from sklboost.instructions import trailing_zeros
+from sklboost.engine.compiler import kernels
+from sklboost.engine.compiler.digests import UNKNOWN, digest_of
+from sklboost.engine.compiler.linking import KERNELS
+from sklboost.engine.compiling import inlined, kernel, late
+from sklboost.engine.instructions import trailing_zeros
 from tests.conftest import ROOT
 
 
@@ -140,7 +140,7 @@ def test_it_changes_with_the_declared_result_of_a_late_kernel():
 
 
 def test_instructions_count_with_their_whole_module(monkeypatch):
-    from sklboost.compiler import digests
+    from sklboost.engine.compiler import digests
 
     text = "def f(x):\n    return trailing_zeros(x)\n"
     before = digest(text, trailing_zeros=trailing_zeros)
@@ -244,7 +244,7 @@ def test_what_has_no_digest(value):
 ALL = """
 import importlib, json, pkgutil
 import sklboost
-from sklboost.compiler.linking import KERNELS
+from sklboost.engine.compiler.linking import KERNELS
 
 for module in pkgutil.walk_packages(sklboost.__path__, "sklboost."):
     if not module.name.endswith("__main__"):
@@ -278,7 +278,7 @@ def test_digests_are_the_same_in_every_process():
 
 
 SETS = """
-from sklboost.compiler.digests import digest_of
+from sklboost.engine.compiler.digests import digest_of
 
 def f(x):
     return x in {"a", "b", "c", "d"} or x in VALUES

@@ -54,7 +54,7 @@ def test_the_drawing_of_calls_names_kernels_of_these_kinds():
         import calls
     finally:
         sys.path.remove(str(FOLDER))
-    from sklboost.compiler.linking import KERNELS
+    from sklboost.engine.compiler.linking import KERNELS
 
     kernels = {name.rpartition(".")[2]: kernel for name, kernel in KERNELS.items()}
     late = [name for names in calls.LATE.values() for name in names]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from sklboost.elementary import exp_of_negative, log_of_factorial, log_of_one_plus
+from sklboost.engine.elementary import exp_of_negative, log_of_factorial, log_of_one_plus
 
 # --- the exponential -----------------------------------------------------------------------------
 

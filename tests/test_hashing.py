@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from sklboost.compiling import kernel
-from sklboost.hashing import hash_key, mix_bits
+from sklboost.engine.compiling import kernel
+from sklboost.engine.hashing import hash_key, mix_bits
 
 LOW = 0xFFFFFFFF
 

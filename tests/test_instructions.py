@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from sklboost.compiling import kernel
-from sklboost.instructions import add_lanes, load_lanes
+from sklboost.engine.compiling import kernel
+from sklboost.engine.instructions import add_lanes, load_lanes
 
 
 @kernel

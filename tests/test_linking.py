@@ -10,11 +10,11 @@ import numba
 import numpy as np
 import pytest
 
-from sklboost.compiler import caching, linking
-from sklboost.compiler.kernels import LateKernel
-from sklboost.compiler.linking import fill_cells
-from sklboost.compiling import compile_all, kernel, late
-from sklboost.parallel import ThreadTeam, assemble, barrier
+from sklboost.engine.compiler import caching, linking
+from sklboost.engine.compiler.kernels import LateKernel
+from sklboost.engine.compiler.linking import fill_cells
+from sklboost.engine.compiling import compile_all, kernel, late
+from sklboost.engine.parallel import ThreadTeam, assemble, barrier
 from tests.conftest import run_python
 
 pytestmark = pytest.mark.timeout(120)  # what waits at a barrier for ever is to fail
@@ -334,8 +334,8 @@ import faulthandler, os, signal, sys, threading, time
 faulthandler.enable()
 os.environ["NUMBA_CACHE_DIR"] = sys.path[0] + "/mine"
 import numba, numpy as np
-from sklboost.compiling import kernel, late
-from sklboost.instructions import atomic_load, atomic_store, yield_processor
+from sklboost.engine.compiling import kernel, late
+from sklboost.engine.instructions import atomic_load, atomic_store, yield_processor
 
 @late("int64")
 def rarely(x):
@@ -469,8 +469,8 @@ def test_a_failure_is_raised_although_the_caller_raises_too(pair, switch):
 
 MODULE = """
 import numpy as np
-from sklboost.compiling import inlined, kernel, late
-from sklboost.compiler.linking import KERNELS
+from sklboost.engine.compiling import inlined, kernel, late
+from sklboost.engine.compiler.linking import KERNELS
 
 @kernel
 def bottom(x):

@@ -14,7 +14,7 @@ FIT = """
 import hashlib, json, sys
 import numpy as np
 import sklboost
-from sklboost.compiler.linking import KERNELS
+from sklboost.engine.compiler.linking import KERNELS
 
 assert sklboost.__file__.startswith(sys.argv[1]), sklboost.__file__
 random = np.random.default_rng(0)
@@ -66,7 +66,7 @@ def edit(folder, file, before, after):
 
 def test_a_first_fit_compiles_what_it_needs_and_a_second_one_nothing(package, first_fit):
     compiled, bits = first_fit
-    assert "sklboost.tree.pruning.prune" in compiled
+    assert "sklboost.tree.core.pruning.prune" in compiled
     assert 30 < len(compiled) < 150
     assert len(set(compiled)) > 30
     assert fit(package) == ([], bits)
@@ -76,11 +76,13 @@ def test_a_comment_a_docstring_and_a_line_compile_nothing(package, first_fit):
     _, bits = first_fit
     edit(
         package,
-        "tree/pruning.py",
+        "tree/core/pruning.py",
         "    nodes, growth = tree.",
         "\n    # why\n    nodes, growth = tree.",
     )
-    edit(package, "tree/formulas.py", "Move a leaf weight to the", "Move the leaf weight to its")
+    edit(
+        package, "tree/core/formulas.py", "Move a leaf weight to the", "Move the leaf weight to its"
+    )
     assert fit(package) == ([], bits)
 
 
@@ -88,11 +90,11 @@ def test_an_edited_kernel_is_compiled_and_not_those_that_call_it(package, first_
     _, bits = first_fit
     edit(
         package,
-        "tree/pruning.py",
+        "tree/core/pruning.py",
         "        if nodes[node].gain < params.prune_gain:\n",
         "        gain = nodes[node].gain\n        if gain < params.prune_gain:\n",
     )
-    assert fit(package) == (["sklboost.tree.pruning.prune"], bits)
+    assert fit(package) == (["sklboost.tree.core.pruning.prune"], bits)
 
 
 def test_a_module_that_no_kernel_depends_on_compiles_nothing(package, first_fit):
@@ -106,7 +108,7 @@ def test_an_edited_formula_is_compiled_in_the_kernels_it_is_part_of(package, fir
     first_compiled, bits = first_fit
     edit(
         package,
-        "tree/formulas.py",
+        "tree/core/formulas.py",
         "    gain = left + right - parent\n",
         "    both = left + right\n    gain = both - parent\n",
     )
@@ -114,15 +116,18 @@ def test_an_edited_formula_is_compiled_in_the_kernels_it_is_part_of(package, fir
     assert bits_now == bits
     assert 0 < len(compiled) < len(first_compiled) / 3
     # by what it is part of, not by the file it is in
-    assert "sklboost.tree.pruning.prune" not in compiled
-    assert any(name.startswith("sklboost.tree.splitting.") for name in compiled)
+    assert "sklboost.tree.core.pruning.prune" not in compiled
+    assert any(name.startswith("sklboost.tree.core.splitting.") for name in compiled)
     assert fit(package) == ([], bits)
 
 
 def test_an_edit_of_the_formula_reaches_the_models(package, first_fit):
     _, bits = first_fit
     edit(
-        package, "tree/formulas.py", "weight = -soft_threshold(", "weight = -0.5 * soft_threshold("
+        package,
+        "tree/core/formulas.py",
+        "weight = -soft_threshold(",
+        "weight = -0.5 * soft_threshold(",
     )
     compiled, bits_now = fit(package)
     assert compiled

@@ -11,7 +11,7 @@ import pytest
 
 from sklboost import XGBClassifierLite, XGBRegressorLite, bin_features
 from sklboost.data.binning import bin_rows
-from sklboost.parallel import ThreadTeam
+from sklboost.engine.parallel import ThreadTeam
 
 # Beyond the 200,000 of which cuts are chosen; so that histograms, 5 MB, are little beside it.
 N_ROWS, N_FEATURES = 400_000, 28

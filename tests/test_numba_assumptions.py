@@ -22,8 +22,8 @@ import pytest
 from llvmlite import ir
 from numba import types
 
-from sklboost.compiler import numba_internals
-from sklboost.compiler.numba_internals import ATTRIBUTES, FETCHED, NEEDED
+from sklboost.engine.compiler import numba_internals
+from sklboost.engine.compiler.numba_internals import ATTRIBUTES, FETCHED, NEEDED
 from tests.conftest import ROOT
 
 # Why each is needed, and so what has to be found if it moves.
@@ -436,7 +436,7 @@ with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     import numpy as np
     from sklboost import XGBClassifierLite
-    from sklboost.tree.pruning import prune
+    from sklboost.tree.core.pruning import prune
 
     random = np.random.default_rng(0)
     X = random.normal(size=(200, 3))
@@ -464,10 +464,10 @@ def test_without_a_name_the_package_works_as_well_and_says_so_once(tmp_path):
     missing = "numba.core.codegen:JITCodeLibrary._optimize_final_module"
     no_code = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "sklboost", tmp_path / "sklboost", ignore=no_code)
-    fence = tmp_path / "sklboost" / "compiler" / "numba_internals.py"
+    fence = tmp_path / "sklboost" / "engine" / "compiler" / "numba_internals.py"
     fence.write_text(SOURCE.replace(f'"{missing}"', f'"{missing}_gone"'), encoding="utf-8")
     bits, told, kind = tiny_fit(ROOT)
-    assert (told, kind) == ([], "sklboost.compiler.kernels")
+    assert (told, kind) == ([], "sklboost.engine.compiler.kernels")
     bits_without, told, kind = tiny_fit(tmp_path)
     assert bits_without == bits
     assert kind.startswith("numba.")

@@ -5,9 +5,9 @@ import joblib
 import numpy as np
 import pytest
 
-from sklboost import parallel
-from sklboost.compiling import kernel
-from sklboost.instructions import (
+from sklboost.engine import parallel
+from sklboost.engine.compiling import kernel
+from sklboost.engine.instructions import (
     add_where,
     at_least,
     atomic_add,
@@ -17,7 +17,7 @@ from sklboost.instructions import (
     trailing_zeros,
     yield_processor,
 )
-from sklboost.parallel import (
+from sklboost.engine.parallel import (
     N_TASK_COUNTERS,
     Team,
     ThreadTeam,

@@ -9,13 +9,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from sklboost import XGBClassifierLite, XGBRegressorLite
 from sklboost.boosting.settings import feature_rules
-from sklboost.estimators.seeds import seeds
-from sklboost.hashing import hash_key
-from sklboost.tree.column_sampling import (
+from sklboost.engine.hashing import hash_key
+from sklboost.estimators.fit.seeds import seeds
+from sklboost.tree.options.column_sampling import (
     allocate_column_sample,
     choose_tree_features,
 )
-from sklboost.tree.row_sampling import is_drawn, row_keys
+from sklboost.tree.options.row_sampling import is_drawn, row_keys
 from tests.reference import ReferenceBooster
 from tests.tree.growth import binned, features_of_node, params
 

@@ -12,9 +12,14 @@ import numpy as np
 import pytest
 from numba import types
 
-from sklboost.compiler import caching
-from sklboost.compiler.references import Reference, by_reference, holds_reference, reference_to
-from sklboost.compiling import inlined, kernel, late
+from sklboost.engine.compiler import caching
+from sklboost.engine.compiler.references import (
+    Reference,
+    by_reference,
+    holds_reference,
+    reference_to,
+)
+from sklboost.engine.compiling import inlined, kernel, late
 from tests.conftest import run_python
 
 
@@ -485,7 +490,7 @@ import faulthandler
 faulthandler.enable()
 from typing import NamedTuple
 import numpy as np
-from sklboost.compiling import kernel
+from sklboost.engine.compiling import kernel
 
 class Inner(NamedTuple):
     values: object

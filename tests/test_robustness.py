@@ -111,7 +111,7 @@ if hasattr(os, "fork"):
 
 
 FORK_WHILE_COMPILING = """
-from sklboost.compiling import kernel
+from sklboost.engine.compiling import kernel
 
 def add_often(number):
     {additions}

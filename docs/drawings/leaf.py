@@ -8,7 +8,7 @@ from plot import Scale, draw_x_axis, draw_y_axis
 from svg import INK, ORANGE, PALE, PURPLE, TEAL, Drawing
 
 from sklboost import XGBRegressorLite
-from sklboost.tree.formulas import leaf_weight, similarity
+from sklboost.tree.core.formulas import leaf_weight, similarity
 
 GRADIENT, HESSIAN = -3.5, 3.0  # sums over the rows of p - y and of 1
 COLORS = {0: TEAL, 4: ORANGE, 40: PURPLE}

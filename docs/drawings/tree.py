@@ -8,7 +8,7 @@ from plot import Scale, draw_x_axis
 from svg import BOX, INK, ORANGE, ORANGE_BOX, PALE, TEAL, TEAL_BOX, Drawing, shown
 
 from sklboost import XGBRegressorLite
-from sklboost.tree.formulas import similarity, split_gain
+from sklboost.tree.core.formulas import similarity, split_gain
 
 DOSES, EFFECTS = [10, 20, 25, 35], [-10, 7, 8, -7]
 START = 0.5

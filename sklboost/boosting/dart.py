@@ -23,10 +23,10 @@ import numpy as np
 from sklboost.boosting.evaluation import Evaluation
 from sklboost.boosting.rounds import Rounds
 from sklboost.boosting.tree_booster import TreeBooster
-from sklboost.hashing import hash_key, mix_bits
-from sklboost.model import Trees
-from sklboost.structs import TreeParams
-from sklboost.tree.assembly import join_trees, no_trees
+from sklboost.engine.hashing import hash_key, mix_bits
+from sklboost.engine.model import Trees
+from sklboost.engine.structs import TreeParams
+from sklboost.tree.predict.assembly import join_trees, no_trees
 
 # In the place of an output in a key, as for the draws of rows and features.
 _DROPS = np.int64(2**31 - 1)

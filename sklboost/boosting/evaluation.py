@@ -12,12 +12,15 @@ from typing import NamedTuple, NoReturn
 
 import numpy as np
 
-from sklboost.compiling import kernel
 from sklboost.data.features import Features
 from sklboost.data.sparse_table import SparseTable
-from sklboost.losses.base import Loss
-from sklboost.metrics.base import RoundMetric, as_rows
-from sklboost.metrics.compiled import (
+from sklboost.engine.compiling import kernel
+from sklboost.engine.model import Trees
+from sklboost.engine.parallel import ThreadTeam, assemble, barrier, share
+from sklboost.engine.structs import BinCuts
+from sklboost.objectives.losses.base import Loss
+from sklboost.objectives.metrics.base import RoundMetric, as_rows
+from sklboost.objectives.metrics.compiled import (
     LossSums,
     MeanLosses,
     add_losses,
@@ -25,14 +28,11 @@ from sklboost.metrics.compiled import (
     finish_metric,
     mean_losses,
 )
-from sklboost.model import Trees
-from sklboost.parallel import ThreadTeam, assemble, barrier, share
-from sklboost.structs import BinCuts
-from sklboost.tree.adding import add_some_trees
-from sklboost.tree.assembly import assemble_model, first_trees
-from sklboost.tree.linear_prediction import add_linear_trees
-from sklboost.tree.prediction import prepare_prediction
-from sklboost.tree.scoring import (
+from sklboost.tree.predict.adding import add_some_trees
+from sklboost.tree.predict.assembly import assemble_model, first_trees
+from sklboost.tree.predict.linear_prediction import add_linear_trees
+from sklboost.tree.predict.prediction import prepare_prediction
+from sklboost.tree.predict.scoring import (
     add_to_block,
     allocate_new_trees,
     fetch_block,

@@ -12,13 +12,31 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklboost.compiling import kernel
 from sklboost.data.raw import RawMatrix
-from sklboost.hashing import hash_key
-from sklboost.losses.asking import FaultyRowError, ask_derivatives, check_hessians, explain_fault
-from sklboost.losses.base import Loss
-from sklboost.losses.blocks import NO_FAULT
-from sklboost.losses.gradients import (
+from sklboost.engine.compiling import kernel
+from sklboost.engine.hashing import hash_key
+from sklboost.engine.model import (
+    NODE_DTYPE,
+    OUTPUT_DTYPE,
+    Trees,
+)
+from sklboost.engine.parallel import ThreadTeam, assemble, barrier, share
+from sklboost.engine.structs import (
+    PARAMS_DTYPE,
+    FeatureRules,
+    TrainingBins,
+    TreeParams,
+    records,
+)
+from sklboost.objectives.losses.asking import (
+    FaultyRowError,
+    ask_derivatives,
+    check_hessians,
+    explain_fault,
+)
+from sklboost.objectives.losses.base import Loss
+from sklboost.objectives.losses.blocks import NO_FAULT
+from sklboost.objectives.losses.gradients import (
     CompiledLoss,
     Targets,
     allocate_scratch,
@@ -27,33 +45,20 @@ from sklboost.losses.gradients import (
     has_fault,
     targets_of,
 )
-from sklboost.model import (
-    NODE_DTYPE,
-    OUTPUT_DTYPE,
-    Trees,
-)
-from sklboost.parallel import ThreadTeam, assemble, barrier, share
-from sklboost.structs import (
-    PARAMS_DTYPE,
-    FeatureRules,
-    TrainingBins,
-    TreeParams,
-    records,
-)
-from sklboost.tree.column_sampling import ColumnSample, allocate_column_sample
-from sklboost.tree.growing import Draws, Scores, TreeKeys, finish_tree, grow_tree
-from sklboost.tree.level_bits import (
+from sklboost.tree.core.growing import Draws, Scores, TreeKeys, finish_tree, grow_tree
+from sklboost.tree.core.quantization import Derivatives, weigh
+from sklboost.tree.core.workspace import RowPartition, allocate_workspace
+from sklboost.tree.options.column_sampling import ColumnSample, allocate_column_sample
+from sklboost.tree.options.level_bits import (
     allocate_bits,
     copy_bits,
     first_bits,
     most_words,
     store_levels,
 )
-from sklboost.tree.linear_leaves import fit_linear_leaves
-from sklboost.tree.quantization import Derivatives, weigh
-from sklboost.tree.renewal import Renewal, allocate_renewal, fill_residuals, renewal_of
-from sklboost.tree.row_sampling import RowSample, allocate_row_sample, is_drawn, row_keys
-from sklboost.tree.workspace import RowPartition, allocate_workspace
+from sklboost.tree.options.linear_leaves import fit_linear_leaves
+from sklboost.tree.options.renewal import Renewal, allocate_renewal, fill_residuals, renewal_of
+from sklboost.tree.options.row_sampling import RowSample, allocate_row_sample, is_drawn, row_keys
 
 # A call of a kernel takes as long as a tree of a few hundred rows, waking a team as long as one of
 # ten thousand, and what Python does in between leaves the caches cold. So one call does many, a few

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sklboost.structs import FeatureRules, TreeParams
+from sklboost.engine.structs import FeatureRules, TreeParams
 
 # Beyond any tree that memory could hold: "no limit" without a second code path.
 _NO_LIMIT = 2**31

@@ -20,11 +20,11 @@ from sklboost.data.blocks import value_array
 from sklboost.data.features import Features
 from sklboost.data.raw import raw_matrix
 from sklboost.data.sparse_table import SparseTable
-from sklboost.losses.base import Loss
-from sklboost.metrics.base import RoundMetric
-from sklboost.model import Trees
-from sklboost.parallel import ThreadTeam
-from sklboost.structs import BinCuts, FeatureRules, TrainingBins, TreeParams
+from sklboost.engine.model import Trees
+from sklboost.engine.parallel import ThreadTeam
+from sklboost.engine.structs import BinCuts, FeatureRules, TrainingBins, TreeParams
+from sklboost.objectives.losses.base import Loss
+from sklboost.objectives.metrics.base import RoundMetric
 
 # With early stopping no more rounds than this are done at once: those after the one at which it
 # stops are for nothing.

@@ -9,9 +9,9 @@ import numpy as np
 
 from sklboost.boosting.evaluation import Evaluation
 from sklboost.boosting.rounds import Rounds
-from sklboost.model import Trees
-from sklboost.structs import TreeParams
-from sklboost.tree.assembly import first_trees, join_trees
+from sklboost.engine.model import Trees
+from sklboost.engine.structs import TreeParams
+from sklboost.tree.predict.assembly import first_trees, join_trees
 
 
 class TreeBooster:

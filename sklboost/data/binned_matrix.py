@@ -11,7 +11,7 @@ import numpy as np
 
 from sklboost.data.encoding import Encoding
 from sklboost.data.raw import read_only
-from sklboost.structs import BinCuts
+from sklboost.engine.structs import BinCuts
 
 
 class Binning(NamedTuple):

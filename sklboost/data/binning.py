@@ -1,7 +1,7 @@
 """From raw values to bins, in the two layouts of the binned matrix.
 
 In: raw values, block by block, and for new data the cuts. Out:
-:class:`~sklboost.structs.TrainingBins`.
+:class:`~sklboost.engine.structs.TrainingBins`.
 """
 
 from collections.abc import Callable
@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklboost.compiling import kernel
 from sklboost.data.blocks import Values, ignore_progress, value_blocks
 from sklboost.data.cuts import find_cuts, find_missing
 from sklboost.data.raw import read_only
-from sklboost.parallel import ThreadTeam, share
-from sklboost.structs import PLACE_DTYPE, BinCuts, TrainingBins, records
+from sklboost.engine.compiling import kernel
+from sklboost.engine.parallel import ThreadTeam, share
+from sklboost.engine.structs import PLACE_DTYPE, BinCuts, TrainingBins, records
 
 # Rows are taken in blocks whose raw values and bins stay in the first-level caches while every
 # feature passes over them.

@@ -18,9 +18,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklboost.compiling import inlined, kernel
 from sklboost.data.sparse_table import Entries
-from sklboost.instructions import trailing_zeros
+from sklboost.engine.compiling import inlined, kernel
+from sklboost.engine.instructions import trailing_zeros
 
 # Columns are filled so many at a time, in words of 64: 32 bytes a row say which have an entry.
 _WORDS = 4

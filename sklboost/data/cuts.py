@@ -1,7 +1,7 @@
 """Cut points: where the values of each feature are divided into bins.
 
 In: raw values (float32 or float64, NaN is missing), block by block, and the weights of the rows.
-Out: :class:`~sklboost.structs.BinCuts`.
+Out: :class:`~sklboost.engine.structs.BinCuts`.
 
 Every distinct value is a bin where there are at most `max_bin`; otherwise bins of about equal
 weight. With many rows a sample decides, chosen by a hash of the row number, so that the choice does
@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklboost.compiling import inlined, kernel
 from sklboost.data.blocks import Values, ignore_progress, levels_of, value_blocks, value_column
-from sklboost.hashing import mix_bits
-from sklboost.parallel import ThreadTeam, next_task, share
-from sklboost.structs import BinCuts
+from sklboost.engine.compiling import inlined, kernel
+from sklboost.engine.hashing import mix_bits
+from sklboost.engine.parallel import ThreadTeam, next_task, share
+from sklboost.engine.structs import BinCuts
 
 _SAMPLE_ROWS = 200_000
 # Values are looked at in blocks that stay in the first-level cache.

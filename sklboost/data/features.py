@@ -12,7 +12,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sklboost.compiling import kernel
 from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.data.binning import bin_matrix, lay_out_cells
 from sklboost.data.blocks import InMemory, value_blocks
@@ -20,8 +19,9 @@ from sklboost.data.raw import RawMatrix, raw_matrix
 from sklboost.data.sparse_binning import bin_sparse
 from sklboost.data.sparse_table import SparseTable, join_sparse
 from sklboost.data.table import BLOCK_VALUES, Table, join_tables, table_of
-from sklboost.parallel import ThreadTeam, share
-from sklboost.structs import BinCuts, TrainingBins
+from sklboost.engine.compiling import kernel
+from sklboost.engine.parallel import ThreadTeam, share
+from sklboost.engine.structs import BinCuts, TrainingBins
 
 # What fits and predictions take.
 Features = InMemory | BinnedMatrix

@@ -12,12 +12,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sklboost.compiling import inlined, kernel
 from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.data.blocks import InMemory
 from sklboost.data.sparse_table import SparseTable
 from sklboost.data.table import Table
-from sklboost.hashing import hash_key, mix_bits
+from sklboost.engine.compiling import inlined, kernel
+from sklboost.engine.hashing import hash_key, mix_bits
 
 # Values that are converted at a time: small enough for the second-level cache.
 _BLOCK_VALUES = 32_768

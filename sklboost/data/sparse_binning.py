@@ -1,20 +1,20 @@
 """From stored values to bins, in columns that features share.
 
 In: a :class:`~sklboost.data.sparse_table.SparseTable`. Out: the cuts that the same dense table has,
-and :class:`~sklboost.structs.TrainingBins` whose columns are bundles of features. No step takes
-more memory than the entries, or the bins.
+and :class:`~sklboost.engine.structs.TrainingBins` whose columns are bundles of features. No step
+takes more memory than the entries, or the bins.
 """
 
 import numpy as np
 
-from sklboost.compiling import kernel
 from sklboost.data.binning import bin_values, zero_bins
 from sklboost.data.bundling import bundle_features, cell_of_bin
 from sklboost.data.raw import read_only
 from sklboost.data.sparse_cuts import cut_entries
 from sklboost.data.sparse_table import Entries, SparseTable
-from sklboost.parallel import ThreadTeam, next_task
-from sklboost.structs import PLACE_DTYPE, BinCuts, TrainingBins, records
+from sklboost.engine.compiling import kernel
+from sklboost.engine.parallel import ThreadTeam, next_task
+from sklboost.engine.structs import PLACE_DTYPE, BinCuts, TrainingBins, records
 
 
 def bin_sparse(

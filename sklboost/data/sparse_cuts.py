@@ -1,7 +1,7 @@
 """Cut points from the stored values of sparse features: the very ones of the same dense table.
 
 In: a :class:`~sklboost.data.sparse_table.SparseTable` and the weights of its rows. Out:
-:class:`~sklboost.structs.BinCuts`.
+:class:`~sklboost.engine.structs.BinCuts`.
 
 The one idea: a feature's zeros are one distinct value, and its weight is that of all rows less that
 of those with an entry. Weights are rounded so that this is exact.
@@ -19,8 +19,8 @@ from sklboost.data.cuts import (
     rows_to_look_at,
 )
 from sklboost.data.sparse_table import Entries, SparseTable
-from sklboost.parallel import ThreadTeam, next_task
-from sklboost.structs import BinCuts
+from sklboost.engine.parallel import ThreadTeam, next_task
+from sklboost.engine.structs import BinCuts
 
 
 class _Looked(NamedTuple):

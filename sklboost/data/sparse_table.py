@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from sklboost.compiling import kernel
 from sklboost.data.raw import read_only
 from sklboost.data.table import BLOCK_VALUES
+from sklboost.engine.compiling import kernel
 
 # Up to so many entries scipy numbers them by int32.
 _MOST_INT32 = 2**31 - 1

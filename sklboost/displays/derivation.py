@@ -10,9 +10,9 @@ import numpy as np
 
 from sklboost.displays.figures import GREY, SERIES, axes_for, short_number
 from sklboost.displays.tree import check_number, tree_title
-from sklboost.estimators.fitted_model import FittedModel, fitted_model
 from sklboost.estimators.parameters.rules import number
-from sklboost.tree.formulas import leaf_weight, similarity_at
+from sklboost.estimators.predict.fitted_model import FittedModel, fitted_model
+from sklboost.tree.core.formulas import leaf_weight, similarity_at
 
 _N_POINTS = 201
 

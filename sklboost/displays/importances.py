@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from sklboost.displays.figures import BLUE, GREY, axes_for, literal, short_names, short_number
-from sklboost.estimators.fitted_model import fitted_model
 from sklboost.estimators.parameters.rules import integer
+from sklboost.estimators.predict.fitted_model import fitted_model
 from sklboost.inspection.validation_importances import ValidationImportances
 
 _BAR, _FRAME, _WIDTH = 0.26, 1.2, 7.0  # inches

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from sklboost.displays.figures import GREY, SERIES, axes_for, literal, short_number
-from sklboost.estimators.fitted_model import fitted_model
+from sklboost.estimators.predict.fitted_model import fitted_model
 
 
 class LearningCurveDisplay:

@@ -7,9 +7,9 @@ import numpy as np
 from sklboost.data.encoding import Encoding
 from sklboost.displays.figures import BLUE, axes_for, literal, short
 from sklboost.displays.thresholds import as_values
-from sklboost.estimators.feature_rules import number_of
-from sklboost.estimators.fitted_model import fitted_model
+from sklboost.estimators.input.feature_rules import number_of
 from sklboost.estimators.parameters.rules import integer
+from sklboost.estimators.predict.fitted_model import fitted_model
 
 _MOST_LETTERS = 60
 

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 from sklboost.displays.figures import literal, pyplot
 from sklboost.displays.tree_layout import lay_out
 from sklboost.displays.tree_nodes import DrawnNode, tree_nodes
-from sklboost.estimators.fitted_model import FittedModel, fitted_model
 from sklboost.estimators.parameters.rules import integer
+from sklboost.estimators.predict.fitted_model import FittedModel, fitted_model
 
 # All lengths are in points, 1/72 inch, before the picture is made smaller to fit.
 _FONT, _SMALL = 9.0, 7.5

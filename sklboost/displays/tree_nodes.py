@@ -11,8 +11,8 @@ import numpy as np
 from sklboost.data.encoding import Encoding
 from sklboost.displays.figures import short, short_names, short_number
 from sklboost.displays.thresholds import as_values
-from sklboost.estimators.fitted_model import FittedModel
-from sklboost.tree.level_bits import listed_levels
+from sklboost.estimators.predict.fitted_model import FittedModel
+from sklboost.tree.options.level_bits import listed_levels
 
 _MOST_LETTERS = 26  # of a name, and of the levels of a split
 _PLAIN = Encoding()

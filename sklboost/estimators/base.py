@@ -11,33 +11,33 @@ from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from sklboost.data.features import Features
-from sklboost.estimators.boosters import drops_rounds
-from sklboost.estimators.callback_support import CallbackSupportMixin, with_callbacks
-from sklboost.estimators.callers import stack_level
-from sklboost.estimators.check_features import features
-from sklboost.estimators.continuing import Continued
-from sklboost.estimators.evaluation_sets import FitArguments
-from sklboost.estimators.explaining import ExplainingMixin
-from sklboost.estimators.feature_rules import read_signs
-from sklboost.estimators.feature_tables import Encodings, feature_names, levels_by_code
-from sklboost.estimators.fitting import fit_estimator
-from sklboost.estimators.importances import ImportancesMixin
-from sklboost.estimators.parameters.groups import Parameters
-from sklboost.estimators.parameters.names import ChecksNames, checks_arguments
-from sklboost.estimators.pruning_path import path_of_first_tree
-from sklboost.estimators.raw_scores import add_rounds, leaves, starting_scores
-from sklboost.estimators.shap_values import ShapValuesMixin
-from sklboost.estimators.sklearn_callbacks import fit_tasks
-from sklboost.estimators.to_html import PageMixin
-from sklboost.estimators.validation import (
+from sklboost.engine.model import Model
+from sklboost.estimators.fit.boosters import drops_rounds
+from sklboost.estimators.fit.callback_support import CallbackSupportMixin, with_callbacks
+from sklboost.estimators.fit.continuing import Continued
+from sklboost.estimators.fit.evaluation_sets import FitArguments
+from sklboost.estimators.fit.fitting import fit_estimator
+from sklboost.estimators.fit.pruning_path import path_of_first_tree
+from sklboost.estimators.fit.sklearn_callbacks import fit_tasks
+from sklboost.estimators.input.callers import stack_level
+from sklboost.estimators.input.check_features import features
+from sklboost.estimators.input.feature_rules import read_signs
+from sklboost.estimators.input.feature_tables import Encodings, feature_names, levels_by_code
+from sklboost.estimators.input.validation import (
     base_margins,
     check_iteration_range,
     check_margin_outputs,
 )
+from sklboost.estimators.parameters.groups import Parameters
+from sklboost.estimators.parameters.names import ChecksNames, checks_arguments
+from sklboost.estimators.predict.explaining import ExplainingMixin
+from sklboost.estimators.predict.importances import ImportancesMixin
+from sklboost.estimators.predict.raw_scores import add_rounds, leaves, starting_scores
+from sklboost.estimators.predict.shap_values import ShapValuesMixin
+from sklboost.estimators.predict.to_html import PageMixin
 from sklboost.inspection.monotone import MonotoneReport, prove_monotone
 from sklboost.inspection.tables import node_table
-from sklboost.losses.base import Loss
-from sklboost.model import Model
+from sklboost.objectives.losses.base import Loss
 
 
 # ChecksNames behind Parameters: the signature is that of the first class with __init__ or __new__

@@ -7,7 +7,9 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 
 from sklboost.estimators.base import BaseBooster
-from sklboost.estimators.class_weights import (
+from sklboost.estimators.fit.continuing import Continued, check_same_classes
+from sklboost.estimators.fit.start_scores import check_prior
+from sklboost.estimators.input.class_weights import (
     calibrate_prior,
     class_codes,
     class_multipliers,
@@ -15,15 +17,13 @@ from sklboost.estimators.class_weights import (
     prior_shift,
     refuse_class_weights,
 )
-from sklboost.estimators.continuing import Continued, check_same_classes
-from sklboost.estimators.labels import check_labels, read_indicator
+from sklboost.estimators.input.labels import check_labels, read_indicator
+from sklboost.estimators.input.several_targets import check_columns
 from sklboost.estimators.parameters.about import documented
 from sklboost.estimators.parameters.groups import ClassifierParameters
-from sklboost.estimators.several_targets import check_columns
-from sklboost.estimators.shap_values import check_one_kind, contributions
-from sklboost.estimators.start_scores import check_prior
-from sklboost.losses.base import Loss, by_rows
-from sklboost.losses.registry import make_loss
+from sklboost.estimators.predict.shap_values import check_one_kind, contributions
+from sklboost.objectives.losses.base import Loss, by_rows
+from sklboost.objectives.losses.registry import make_loss
 
 _CLASSES_OF_A_BYTE = 256
 

@@ -4,11 +4,11 @@ The trees of a round share its gradients and its step. With learning rate 1 and 
 leaf of a regression forest is the mean of its rows, and the forest the mean of its trees.
 """
 
+from sklboost.engine.model import Model
 from sklboost.estimators.classifier import XGBClassifierLite
 from sklboost.estimators.parameters.about import documented
 from sklboost.estimators.parameters.forests import ForestClassifierParameters, ForestParameters
 from sklboost.estimators.regressor import XGBRegressorLite
-from sklboost.model import Model
 
 
 class ForestMixin(ForestParameters):

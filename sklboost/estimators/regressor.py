@@ -8,14 +8,14 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import check_consistent_length
 
 from sklboost.estimators.base import BaseBooster
-from sklboost.estimators.continuing import Continued
+from sklboost.estimators.fit.continuing import Continued
+from sklboost.estimators.input.several_targets import check_columns, has_columns, read_columns
+from sklboost.estimators.input.validation import check_target_range, row_weights
 from sklboost.estimators.parameters.about import documented
-from sklboost.estimators.several_targets import check_columns, has_columns, read_columns
-from sklboost.estimators.shap_values import check_one_kind, contributions
-from sklboost.estimators.validation import check_target_range, row_weights
-from sklboost.losses.base import Loss
-from sklboost.losses.registry import make_loss
-from sklboost.metrics.r2 import r2
+from sklboost.estimators.predict.shap_values import check_one_kind, contributions
+from sklboost.objectives.losses.base import Loss
+from sklboost.objectives.losses.registry import make_loss
+from sklboost.objectives.metrics.r2 import r2
 
 
 @documented

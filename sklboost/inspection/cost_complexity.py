@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklboost.structs import TreeParams
-from sklboost.tree.formulas import similarity
+from sklboost.engine.structs import TreeParams
+from sklboost.tree.core.formulas import similarity
 
 
 class PruningPath(NamedTuple):

@@ -5,7 +5,7 @@ In: a model. Out: one number a feature.
 
 import numpy as np
 
-from sklboost.model import Model
+from sklboost.engine.model import Model
 
 # XGBoost's names. The first is the default.
 IMPORTANCE_TYPES = ("gain", "total_gain", "cover", "total_cover", "weight")

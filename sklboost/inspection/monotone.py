@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklboost.model import Model
-from sklboost.tree.level_bits import listed_levels
+from sklboost.engine.model import Model
+from sklboost.tree.options.level_bits import listed_levels
 
 
 class Violation(NamedTuple):

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from sklboost.model import LinearLeaves, Model
-from sklboost.structs import TreeParams
-from sklboost.tree.formulas import leaf_weight, similarity_at
-from sklboost.tree.level_bits import listed_levels
+from sklboost.engine.model import LinearLeaves, Model
+from sklboost.engine.structs import TreeParams
+from sklboost.tree.core.formulas import leaf_weight, similarity_at
+from sklboost.tree.options.level_bits import listed_levels
 
 
 def node_table(

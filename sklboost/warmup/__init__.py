@@ -13,15 +13,15 @@ import numba
 import numpy as np
 from scipy.sparse import csr_array
 
-from sklboost.compiling import compile_all
 from sklboost.data.binned_matrix import BinnedMatrix
-from sklboost.estimators.bin_features import bin_features
+from sklboost.engine.compiling import compile_all
 from sklboost.estimators.classifier import XGBClassifierLite
+from sklboost.estimators.input.bin_features import bin_features
 from sklboost.estimators.regressor import XGBRegressorLite
-from sklboost.metrics.blocks import address_of_losses
-from sklboost.metrics.formulas import Formula
-from sklboost.metrics.registry import METRICS
-from sklboost.metrics.scales import LOG, LOG_ODDS, MEAN
+from sklboost.objectives.metrics.blocks import address_of_losses
+from sklboost.objectives.metrics.formulas import Formula
+from sklboost.objectives.metrics.registry import METRICS
+from sklboost.objectives.metrics.scales import LOG, LOG_ODDS, MEAN
 
 _BINS_OF_ONE_BYTE, _BINS_OF_TWO_BYTES = 256, 300
 # Of raw scores, as far as the losses have them.

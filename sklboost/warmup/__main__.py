@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from sklboost.compiler.caching import filled_folders
+from sklboost.engine.compiler.caching import filled_folders
 from sklboost.warmup import warmup
 
 

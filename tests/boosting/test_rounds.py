@@ -8,18 +8,18 @@ from sklboost.boosting.settings import feature_rules
 from sklboost.boosting.training import Plan, Problem, Training
 from sklboost.data.binning import bin_matrix
 from sklboost.data.raw import raw_matrix
-from sklboost.losses.gradients import (
+from sklboost.engine.parallel import ThreadTeam
+from sklboost.objectives.losses.gradients import (
     allocate_scratch,
     compile_loss,
     fill_gradients,
     targets_of,
 )
-from sklboost.losses.log_loss import LogLoss
-from sklboost.losses.softmax import Softmax
-from sklboost.losses.squared_error import SquaredError
-from sklboost.parallel import ThreadTeam
-from sklboost.tree.assembly import assemble_model, no_trees
-from sklboost.tree.prediction import add_trees, prepare_prediction
+from sklboost.objectives.losses.log_loss import LogLoss
+from sklboost.objectives.losses.softmax import Softmax
+from sklboost.objectives.losses.squared_error import SquaredError
+from sklboost.tree.predict.assembly import assemble_model, no_trees
+from sklboost.tree.predict.prediction import add_trees, prepare_prediction
 from tests.tree.growth import params
 
 pytestmark = pytest.mark.interpreted

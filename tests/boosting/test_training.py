@@ -13,11 +13,11 @@ from sklboost.boosting.evaluation import ValidationSet
 from sklboost.boosting.settings import feature_rules
 from sklboost.boosting.training import Plan, Problem, Replay, Training
 from sklboost.data.binning import bin_matrix
-from sklboost.losses.squared_error import SquaredError
-from sklboost.metrics.base import RoundMetric
-from sklboost.metrics.finding import find_metric
-from sklboost.parallel import ThreadTeam
-from sklboost.tree.assembly import no_trees
+from sklboost.engine.parallel import ThreadTeam
+from sklboost.objectives.losses.squared_error import SquaredError
+from sklboost.objectives.metrics.base import RoundMetric
+from sklboost.objectives.metrics.finding import find_metric
+from sklboost.tree.predict.assembly import no_trees
 from tests.tree.growth import params
 
 pytestmark = pytest.mark.interpreted

@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from sklboost.data.binned_matrix import BinnedMatrix, describe_binning
-from sklboost.structs import BinCuts
+from sklboost.engine.structs import BinCuts
 
 pytestmark = pytest.mark.interpreted
 

@@ -5,7 +5,7 @@ from numpy.testing import assert_array_equal
 from sklboost.data import bundling
 from sklboost.data.bundling import bundle_features, cell_of_bin, share_columns
 from sklboost.data.sparse_table import Entries
-from sklboost.structs import PLACE_DTYPE, records
+from sklboost.engine.structs import PLACE_DTYPE, records
 
 
 def entries_of(*rows_of_features):

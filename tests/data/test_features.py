@@ -11,7 +11,7 @@ from sklboost.data.binned_matrix import BinnedMatrix, describe_binning
 from sklboost.data.binning import apply_cuts
 from sklboost.data.cuts import find_cuts
 from sklboost.data.features import raw_blocks, training_bins
-from sklboost.parallel import ThreadTeam
+from sklboost.engine.parallel import ThreadTeam
 from tests.data.test_binning import NO_WEIGHT, assert_same_matrix, binned, make_X
 from tests.data.test_raw import elements
 

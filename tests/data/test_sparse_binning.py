@@ -9,7 +9,7 @@ from numpy.testing import assert_array_equal
 from sklboost.data.binning import bin_matrix
 from sklboost.data.bundling import cell_of_bin
 from sklboost.data.sparse_binning import bin_sparse
-from sklboost.parallel import ThreadTeam
+from sklboost.engine.parallel import ThreadTeam
 from tests.data.test_sparse_table import sparse_values, table_of
 
 NO_WEIGHT = np.empty(0)

@@ -9,7 +9,7 @@ from sklboost.data.cuts import find_cuts
 from sklboost.data.features import join_rows, raw_blocks, training_bins
 from sklboost.data.row_hashes import hash_rows
 from sklboost.data.table import Column, Table, floats_below, join_tables, table_of
-from sklboost.parallel import ThreadTeam
+from sklboost.engine.parallel import ThreadTeam
 from tests.data.test_binning import NO_WEIGHT, assert_same_matrix, make_X
 from tests.data.test_raw import elements
 

@@ -9,7 +9,7 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.pipeline import make_pipeline
 
 from sklboost import UnknownCategoryWarning, XGBClassifierLite, XGBRegressorLite
-from sklboost.estimators.callers import stack_level
+from sklboost.estimators.input.callers import stack_level
 
 Y = np.arange(20) % 2
 FRAME = pd.DataFrame({"x": Y * 1.0, "city": pd.Categorical(np.where(Y > 0, "a", "b"))})

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_wine
 from sklearn.utils.class_weight import compute_class_weight
 
-from sklboost.estimators.class_weights import (
+from sklboost.estimators.input.class_weights import (
     calibrate_prior,
     class_multipliers,
     multiply_weights,
@@ -17,8 +17,8 @@ from sklboost.estimators.class_weights import (
 )
 from sklboost.estimators.parameters.about import check_parameters
 from sklboost.estimators.parameters.classes import ClassParameters
-from sklboost.losses.log_loss import LogLoss
-from sklboost.losses.softmax import Softmax
+from sklboost.objectives.losses.log_loss import LogLoss
+from sklboost.objectives.losses.softmax import Softmax
 
 pytestmark = pytest.mark.interpreted
 

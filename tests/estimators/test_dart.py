@@ -7,7 +7,7 @@ from sklearn.metrics import log_loss, root_mean_squared_error
 
 from sklboost import LearningRateScheduler, TrainingCallback, XGBClassifierLite, XGBRegressorLite
 from sklboost.boosting.dart import Dropout, choose_rounds
-from sklboost.estimators.seeds import seeds
+from sklboost.estimators.fit.seeds import seeds
 from tests.reference import Settings, Tree, derivatives, start_score
 
 DROPPING = dict(booster="dart", rate_drop=0.3, one_drop=True, random_state=5)

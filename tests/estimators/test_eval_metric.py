@@ -10,14 +10,14 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 from sklearn.metrics import get_scorer, make_scorer
 
 from sklboost import XGBClassifierLite, XGBRegressorLite
-from sklboost.estimators.eval_metric import resolve_metrics
-from sklboost.estimators.stand_in import ClassifierStandIn, ValidationRows
-from sklboost.losses.log_loss import LogLoss
-from sklboost.losses.quantiles import AbsoluteError, QuantileError
-from sklboost.losses.softmax import Softmax
-from sklboost.losses.squared_error import SquaredError
-from sklboost.metrics.finding import default_metric, find_metric
-from sklboost.metrics.registry import METRICS
+from sklboost.estimators.fit.eval_metric import resolve_metrics
+from sklboost.estimators.fit.stand_in import ClassifierStandIn, ValidationRows
+from sklboost.objectives.losses.log_loss import LogLoss
+from sklboost.objectives.losses.quantiles import AbsoluteError, QuantileError
+from sklboost.objectives.losses.softmax import Softmax
+from sklboost.objectives.losses.squared_error import SquaredError
+from sklboost.objectives.metrics.finding import default_metric, find_metric
+from sklboost.objectives.metrics.registry import METRICS
 
 NO_WEIGHT = np.empty(0)
 

@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from sklboost import XGBClassifierLite, XGBRegressorLite
-from sklboost.estimators.feature_rules import by_feature
+from sklboost.estimators.input.feature_rules import by_feature
 
 random = np.random.default_rng(0)
 X = random.normal(size=(120, 3))

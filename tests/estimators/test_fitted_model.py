@@ -4,7 +4,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 
 from sklboost import XGBClassifierLite, XGBRegressorLite
-from sklboost.estimators.fitted_model import fitted_model
+from sklboost.estimators.predict.fitted_model import fitted_model
 from tests.small_models import small
 
 pytestmark = pytest.mark.interpreted

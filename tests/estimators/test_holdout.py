@@ -4,7 +4,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 
 from sklboost import bin_features
-from sklboost.estimators.holdout import hold_out
+from sklboost.estimators.fit.holdout import hold_out
 from tests.conftest import run_python
 
 NO_WEIGHT = np.empty(0)
@@ -180,7 +180,7 @@ def test_weight_2_is_the_row_twice_in_groups():
 
 GROUPS_IN_A_PROCESS = """
 import numpy as np
-from sklboost.estimators.holdout import hold_out
+from sklboost.estimators.fit.holdout import hold_out
 
 groups = np.array(list("abcdefghij"))
 mask = hold_out(np.zeros((10, 1)), np.zeros(10), np.empty(0), fraction=0.3, how="random",

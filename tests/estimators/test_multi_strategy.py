@@ -10,7 +10,7 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
 from sklboost import XGBClassifierLite, XGBRegressorLite, XGBRFClassifierLite
-from sklboost.model import NODE_DTYPE
+from sklboost.engine.model import NODE_DTYPE
 from tests.small_models import small
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from sklboost import EarlyStopping, TrainingCallback
 from sklboost.estimators import progress
-from sklboost.estimators.progress import progress_callbacks
+from sklboost.estimators.fit.progress import progress_callbacks
 from tests.boosting.training import FakeTraining
 
 LOSSES = [1 / (i + 1) for i in range(100)]

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from sklboost import bin_features
-from sklboost.estimators.rows import Rows
+from sklboost.estimators.input.rows import Rows
 
 X = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0]])
 Y = np.array([0.0, 1.0, 2.0, 3.0])

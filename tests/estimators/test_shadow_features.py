@@ -11,7 +11,7 @@ from sklearn.inspection import permutation_importance
 
 from sklboost import XGBClassifierLite, XGBRegressorLite, bin_features
 from sklboost.data.frames.arrays import ArrayTable
-from sklboost.estimators.shadow_features import (
+from sklboost.estimators.predict.shadow_features import (
     Sample,
     _permutation_importances,
     _shap_importances,

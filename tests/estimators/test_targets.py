@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from sklboost import XGBClassifierLite, XGBRegressorLite
-from sklboost.estimators.targets import check_targets
+from sklboost.estimators.input.targets import check_targets
 
 X = np.arange(6.0)[:, np.newaxis]
 TEXT = ["a", "b", None, "a", "b", None]

@@ -3,9 +3,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.tree import DecisionTreeRegressor
 
+from sklboost.engine.model import NODE_DTYPE
+from sklboost.engine.structs import records
 from sklboost.inspection.cost_complexity import pruning_path
-from sklboost.model import NODE_DTYPE
-from sklboost.structs import records
 from tests.tree.growth import make_nodes, params
 
 

@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from sklboost.inspection.importances import IMPORTANCE_TYPES, scaled_to_one, split_importances
-from sklboost.tree.assembly import assemble_model
+from sklboost.tree.predict.assembly import assemble_model
 from tests.tree.growth import as_trees, make_nodes, params
 
 pytestmark = pytest.mark.interpreted

@@ -5,7 +5,7 @@ import pytest
 
 from sklboost import XGBClassifierLite, XGBRegressorLite
 from sklboost.inspection.monotone import FeatureProof, MonotoneReport, Violation, prove_monotone
-from sklboost.tree.assembly import assemble_model
+from sklboost.tree.predict.assembly import assemble_model
 from tests.tree.growth import as_trees, make_nodes, params
 
 inf, nan = np.inf, np.nan

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from sklboost.inspection.tables import node_table
-from sklboost.tree.assembly import assemble_model
+from sklboost.tree.predict.assembly import assemble_model
 from tests.tree.growth import as_trees, make_nodes, params
 
 pytestmark = pytest.mark.interpreted

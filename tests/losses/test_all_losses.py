@@ -9,17 +9,17 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sklboost import XGBClassifierLite, XGBRegressorLite
+from sklboost.engine.parallel import ThreadTeam
 from sklboost.estimators.parameters.losses import LossParameters
-from sklboost.losses.base import Loss
-from sklboost.losses.gradients import (
+from sklboost.objectives.losses.base import Loss
+from sklboost.objectives.losses.gradients import (
     allocate_scratch,
     compile_loss,
     fill_gradients,
     targets_of,
 )
-from sklboost.losses.registry import OBJECTIVES
-from sklboost.losses.rows import RowLoss
-from sklboost.parallel import ThreadTeam
+from sklboost.objectives.losses.registry import OBJECTIVES
+from sklboost.objectives.losses.rows import RowLoss
 
 NO_WEIGHT = np.empty(0)
 N_CLASSES = 3

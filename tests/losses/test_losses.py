@@ -4,17 +4,17 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sklboost.losses.base import exact_sum, weighted_mean
-from sklboost.losses.gradients import (
+from sklboost.engine.parallel import ThreadTeam
+from sklboost.objectives.losses.base import exact_sum, weighted_mean
+from sklboost.objectives.losses.gradients import (
     allocate_scratch,
     compile_loss,
     fill_gradients,
     targets_of,
 )
-from sklboost.losses.log_loss import LogLoss
-from sklboost.losses.softmax import Softmax
-from sklboost.losses.squared_error import SquaredError
-from sklboost.parallel import ThreadTeam
+from sklboost.objectives.losses.log_loss import LogLoss
+from sklboost.objectives.losses.softmax import Softmax
+from sklboost.objectives.losses.squared_error import SquaredError
 
 NO_WEIGHT = np.empty(0)
 LOSSES = {

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 from sklboost import XGBClassifierLite, XGBRegressorLite
-from sklboost.losses.log_loss import LogLoss
-from sklboost.losses.registry import OBJECTIVES, find_objective
-from sklboost.losses.softmax import Softmax
-from sklboost.losses.squared_error import SquaredError
+from sklboost.objectives.losses.log_loss import LogLoss
+from sklboost.objectives.losses.registry import OBJECTIVES, find_objective
+from sklboost.objectives.losses.softmax import Softmax
+from sklboost.objectives.losses.squared_error import SquaredError
 
 
 def make(name, task, size=1, **parameters):

@@ -4,10 +4,10 @@ from tests.conftest import run_python
 
 COMPILE = """
 import sys
-from sklboost.compiling import address_of
-from sklboost.instructions import LOSS_TYPES
-from sklboost.losses.quantiles import AbsoluteError
-from sklboost.losses.squared_error import SquaredError
+from sklboost.engine.compiling import address_of
+from sklboost.engine.instructions import LOSS_TYPES
+from sklboost.objectives.losses.quantiles import AbsoluteError
+from sklboost.objectives.losses.squared_error import SquaredError
 
 losses = {"absolute": AbsoluteError, "squared": SquaredError}
 for _ in range(2):

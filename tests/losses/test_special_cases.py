@@ -7,18 +7,18 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sklboost import XGBClassifierLite, XGBRegressorLite
-from sklboost.losses.counts import Gamma, Poisson, Tweedie
-from sklboost.losses.expectile import ExpectileError
-from sklboost.losses.focal import FocalLoss
-from sklboost.losses.hinge import HingeLoss
-from sklboost.losses.log_loss import LogLoss
-from sklboost.losses.minimum import find_constants
-from sklboost.losses.one_vs_rest import OneVsRest
-from sklboost.losses.percentage import AbsolutePercentageError
-from sklboost.losses.quantiles import AbsoluteError
-from sklboost.losses.robust import Fair, Huber, LogCosh, PseudoHuber
-from sklboost.losses.squared_error import SquaredError
-from sklboost.losses.squared_log_error import SquaredLogError
+from sklboost.objectives.losses.counts import Gamma, Poisson, Tweedie
+from sklboost.objectives.losses.expectile import ExpectileError
+from sklboost.objectives.losses.focal import FocalLoss
+from sklboost.objectives.losses.hinge import HingeLoss
+from sklboost.objectives.losses.log_loss import LogLoss
+from sklboost.objectives.losses.minimum import find_constants
+from sklboost.objectives.losses.one_vs_rest import OneVsRest
+from sklboost.objectives.losses.percentage import AbsolutePercentageError
+from sklboost.objectives.losses.quantiles import AbsoluteError
+from sklboost.objectives.losses.robust import Fair, Huber, LogCosh, PseudoHuber
+from sklboost.objectives.losses.squared_error import SquaredError
+from sklboost.objectives.losses.squared_log_error import SquaredLogError
 from tests.small_models import small
 
 NO_WEIGHT = np.empty(0)

@@ -4,14 +4,19 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from sklboost.compiling import kernel
-from sklboost.losses.log_loss import LogLoss
-from sklboost.losses.softmax import Softmax
-from sklboost.metrics.compiled import add_losses, allocate_sums, finish_metric, mean_losses
-from sklboost.metrics.finding import find_metric
-from sklboost.metrics.registry import METRICS
-from sklboost.metrics.scales import LOG, LOG_ODDS, MARGIN, MEAN
-from sklboost.parallel import ThreadTeam, share
+from sklboost.engine.compiling import kernel
+from sklboost.engine.parallel import ThreadTeam, share
+from sklboost.objectives.losses.log_loss import LogLoss
+from sklboost.objectives.losses.softmax import Softmax
+from sklboost.objectives.metrics.compiled import (
+    add_losses,
+    allocate_sums,
+    finish_metric,
+    mean_losses,
+)
+from sklboost.objectives.metrics.finding import find_metric
+from sklboost.objectives.metrics.registry import METRICS
+from sklboost.objectives.metrics.scales import LOG, LOG_ODDS, MARGIN, MEAN
 
 NO_WEIGHT = np.empty(0)
 PARAMETERS = {"quantile_alpha": [0.3], "expectile_alpha": [0.3]}

@@ -4,9 +4,14 @@ import numpy as np
 import pytest
 from sklearn.metrics import get_scorer_names
 
-from sklboost.metrics.aliases import ALIASES, names_for
-from sklboost.metrics.finding import default_metric, find_metric, is_metric_name, metric_names
-from sklboost.metrics.registry import METRICS
+from sklboost.objectives.metrics.aliases import ALIASES, names_for
+from sklboost.objectives.metrics.finding import (
+    default_metric,
+    find_metric,
+    is_metric_name,
+    metric_names,
+)
+from sklboost.objectives.metrics.registry import METRICS
 
 pytestmark = pytest.mark.interpreted
 

@@ -9,8 +9,8 @@ import scipy
 from numpy.testing import assert_allclose
 from sklearn import metrics as sklearn_metrics
 
-from sklboost.metrics.finding import find_metric
-from sklboost.metrics.registry import METRICS
+from sklboost.objectives.metrics.finding import find_metric
+from sklboost.objectives.metrics.registry import METRICS
 
 NO_WEIGHT = np.empty(0)
 CLASSES = {"binary": 2, "multiclass": 4}

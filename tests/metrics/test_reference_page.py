@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from sklboost.metrics.registry import METRICS, TASK_WORDS
+from sklboost.objectives.metrics.registry import METRICS, TASK_WORDS
 from tests.conftest import ROOT
 
 pytestmark = pytest.mark.interpreted

@@ -5,10 +5,17 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import special
 
-from sklboost.compiling import made_kernel
-from sklboost.metrics import scales
-from sklboost.metrics.registry import METRICS
-from sklboost.metrics.scales import LOG, LOG_ODDS, MARGIN, MEAN, PROBABILITY, change_of_scale
+from sklboost.engine.compiling import made_kernel
+from sklboost.objectives.metrics import scales
+from sklboost.objectives.metrics.registry import METRICS
+from sklboost.objectives.metrics.scales import (
+    LOG,
+    LOG_ODDS,
+    MARGIN,
+    MEAN,
+    PROBABILITY,
+    change_of_scale,
+)
 
 pytestmark = pytest.mark.interpreted
 

@@ -6,25 +6,22 @@ import numpy as np
 
 from sklboost.boosting.settings import feature_rules, tree_params
 from sklboost.data.binning import bin_matrix
-from sklboost.hashing import hash_key
-from sklboost.model import (
+from sklboost.engine.hashing import hash_key
+from sklboost.engine.model import (
     NO_BITS,
     NODE_DTYPE,
     OUTPUT_DTYPE,
     Trees,
 )
-from sklboost.parallel import ThreadTeam, barrier, reset_tasks
-from sklboost.structs import PARAMS_DTYPE, records
-from sklboost.tree.column_sampling import allocate_column_sample, list_node_features
-from sklboost.tree.frontier import choose_frontier, plan_builds, start_tree
-from sklboost.tree.growing import Draws, Scores, TreeKeys, finish_tree, grow_tree, sum_root
-from sklboost.tree.histogram import build_histograms
-from sklboost.tree.partition import own_all_rows, route_rows
-from sklboost.tree.quantization import gradient_of, hessian_of, quantize, weigh
-from sklboost.tree.renewal import allocate_renewal
-from sklboost.tree.row_sampling import allocate_row_sample
-from sklboost.tree.splitting import Search, find_splits
-from sklboost.tree.workspace import (
+from sklboost.engine.parallel import ThreadTeam, barrier, reset_tasks
+from sklboost.engine.structs import PARAMS_DTYPE, records
+from sklboost.tree.core.frontier import choose_frontier, plan_builds, start_tree
+from sklboost.tree.core.growing import Draws, Scores, TreeKeys, finish_tree, grow_tree, sum_root
+from sklboost.tree.core.histogram import build_histograms
+from sklboost.tree.core.partition import own_all_rows, route_rows
+from sklboost.tree.core.quantization import gradient_of, hessian_of, quantize, weigh
+from sklboost.tree.core.splitting import Search, find_splits
+from sklboost.tree.core.workspace import (
     COUNTS_DTYPE,
     GROWING_OUTPUT_DTYPE,
     GROWTH_DTYPE,
@@ -32,6 +29,9 @@ from sklboost.tree.workspace import (
     GrowingTree,
     allocate_workspace,
 )
+from sklboost.tree.options.column_sampling import allocate_column_sample, list_node_features
+from sklboost.tree.options.renewal import allocate_renewal
+from sklboost.tree.options.row_sampling import allocate_row_sample
 
 NO_WEIGHT = np.empty(0)
 NO_LEVELS = np.empty((0, 0), dtype=np.uint16)  # of a tree without categories

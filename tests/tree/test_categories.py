@@ -6,9 +6,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from sklboost.data.binning import bin_matrix
 from sklboost.data.table import Column, Table
-from sklboost.parallel import ThreadTeam
-from sklboost.tree.categories import sort_levels
-from sklboost.tree.partition import fill_sides
+from sklboost.engine.parallel import ThreadTeam
+from sklboost.tree.core.partition import fill_sides
+from sklboost.tree.options.categories import sort_levels
 from tests import reference
 from tests.tree.growth import (
     NO_WEIGHT,

@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from sklboost.boosting.settings import feature_rules
-from sklboost.hashing import hash_key
-from sklboost.tree.column_sampling import (
+from sklboost.engine.hashing import hash_key
+from sklboost.tree.options.column_sampling import (
     allocate_column_sample,
     choose_some,
     choose_tree_features,

@@ -5,11 +5,11 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from sklboost.data.sparse_binning import bin_sparse
-from sklboost.parallel import ThreadTeam
-from sklboost.tree.feature_cells import copy_cells, missing_cell_of, sum_below
-from sklboost.tree.partition import fill_sides
-from sklboost.tree.row_sampling import row_keys
-from sklboost.tree.workspace import SPLIT_DTYPE
+from sklboost.engine.parallel import ThreadTeam
+from sklboost.tree.core.partition import fill_sides
+from sklboost.tree.core.workspace import SPLIT_DTYPE
+from sklboost.tree.options.feature_cells import copy_cells, missing_cell_of, sum_below
+from sklboost.tree.options.row_sampling import row_keys
 from tests.data.test_sparse_binning import bins_of
 from tests.data.test_sparse_table import sparse_values, table_of
 from tests.tree.growth import NO_WEIGHT, binned

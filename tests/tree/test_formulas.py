@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from sklboost.tree.formulas import (
+from sklboost.tree.core.formulas import (
     Inherited,
     child_weight,
     clip_to_bounds,

@@ -3,17 +3,17 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from sklboost.boosting.settings import feature_rules
-from sklboost.tree.frontier import (
+from sklboost.tree.core.frontier import (
     has_slots,
     release_slot,
     split_node,
     start_leaf,
     take_slot,
 )
-from sklboost.tree.open_nodes import add_open
-from sklboost.tree.quantization import pack
-from sklboost.tree.splitting import Search
-from sklboost.tree.workspace import LEFT, OWN, allocate_workspace, max_nodes
+from sklboost.tree.core.open_nodes import add_open
+from sklboost.tree.core.quantization import pack
+from sklboost.tree.core.splitting import Search
+from sklboost.tree.core.workspace import LEFT, OWN, allocate_workspace, max_nodes
 from tests.tree.growth import binned, params
 
 pytestmark = pytest.mark.interpreted

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-import sklboost.tree.workspace as workspace_module
-from sklboost.tree.workspace import allocate_workspace
+import sklboost.tree.core.workspace as workspace_module
+from sklboost.tree.core.workspace import allocate_workspace
 from tests.tree.growth import GROWTH, assert_same_tree, binned, grow, make_data, params
 
 

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-import sklboost.tree.workspace as workspace_module
-from sklboost.tree.histogram import _BLOCK_COLUMNS, add_rows
-from sklboost.tree.workspace import NARROW_CELLS, OWN
+import sklboost.tree.core.workspace as workspace_module
+from sklboost.tree.core.histogram import _BLOCK_COLUMNS, add_rows
+from sklboost.tree.core.workspace import NARROW_CELLS, OWN
 from tests.tree.growth import (
     GROWTH,
     binned,

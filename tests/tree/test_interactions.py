@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from sklboost.boosting.settings import feature_rules
-from sklboost.tree.column_sampling import allocate_column_sample, list_node_features
-from sklboost.tree.interactions import is_on_path, keep_allowed
-from sklboost.tree.workspace import allocate_workspace
+from sklboost.tree.core.workspace import allocate_workspace
+from sklboost.tree.options.column_sampling import allocate_column_sample, list_node_features
+from sklboost.tree.options.interactions import is_on_path, keep_allowed
 from tests.tree.growth import binned, params
 
 pytestmark = pytest.mark.interpreted

@@ -5,12 +5,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sklboost.data.raw import raw_matrix
-from sklboost.parallel import ThreadTeam
-from sklboost.structs import TreeParams
-from sklboost.tree.leaf_regression import solve
-from sklboost.tree.linear_leaves import fit_linear_leaves
-from sklboost.tree.linear_prediction import linear_part
-from sklboost.tree.quantization import weigh
+from sklboost.engine.parallel import ThreadTeam
+from sklboost.engine.structs import TreeParams
+from sklboost.tree.core.quantization import weigh
+from sklboost.tree.options.leaf_regression import solve
+from sklboost.tree.options.linear_leaves import fit_linear_leaves
+from sklboost.tree.predict.linear_prediction import linear_part
 from tests.tree.growth import NO_WEIGHT, as_trees, make_nodes, params
 
 pytestmark = pytest.mark.interpreted

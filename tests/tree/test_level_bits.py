@@ -3,8 +3,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from sklboost import XGBRegressorLite
-from sklboost.model import NO_BITS
-from sklboost.tree.level_bits import (
+from sklboost.engine.model import NO_BITS
+from sklboost.tree.options.level_bits import (
     add_level,
     allocate_bits,
     copy_bits,

@@ -3,17 +3,17 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from sklboost.boosting.settings import feature_rules
-from sklboost.structs import records
-from sklboost.tree.frontier import start_leaf
-from sklboost.tree.monotone import narrow_bounds, order_renewed_leaves
-from sklboost.tree.pruning import name_final_leaves
-from sklboost.tree.workspace import (
+from sklboost.engine.structs import records
+from sklboost.tree.core.frontier import start_leaf
+from sklboost.tree.core.pruning import name_final_leaves
+from sklboost.tree.core.workspace import (
     COUNTS_DTYPE,
     GROWING_OUTPUT_DTYPE,
     GROWTH_DTYPE,
     SPLIT_DTYPE,
     GrowingTree,
 )
+from sklboost.tree.options.monotone import narrow_bounds, order_renewed_leaves
 from tests.tree.growth import NO_LEVELS, make_nodes, params
 
 pytestmark = pytest.mark.interpreted

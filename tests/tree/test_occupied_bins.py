@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from sklboost.tree.occupied_bins import list_few, list_many, list_sums
+from sklboost.tree.core.occupied_bins import list_few, list_many, list_sums
 
 
 @pytest.mark.interpreted

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from sklboost.tree.open_nodes import add_open, next_open, remove_open
-from sklboost.tree.workspace import allocate_workspace
+from sklboost.tree.core.open_nodes import add_open, next_open, remove_open
+from sklboost.tree.core.workspace import allocate_workspace
 from tests.tree.growth import binned, params
 
 pytestmark = pytest.mark.interpreted

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from sklboost.tree.partition import divide_rows, fill_sides, own_all_rows
-from sklboost.tree.workspace import SPLIT_DTYPE, RowPartition, allocate_workspace
+from sklboost.tree.core.partition import divide_rows, fill_sides, own_all_rows
+from sklboost.tree.core.workspace import SPLIT_DTYPE, RowPartition, allocate_workspace
 from tests.tree.growth import (
     GROWTH,
     binned,

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from sklboost.tree.pruning import close_gaps, name_final_leaves, prune, prune_weakest_links
-from sklboost.tree.workspace import (
+from sklboost.tree.core.pruning import close_gaps, name_final_leaves, prune, prune_weakest_links
+from sklboost.tree.core.workspace import (
     COUNTS_DTYPE,
     GROWING_OUTPUT_DTYPE,
     GROWTH_DTYPE,

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sklboost.hashing import hash_key
-from sklboost.tree.quantization import (
+from sklboost.engine.hashing import hash_key
+from sklboost.tree.core.quantization import (
     Derivatives,
     Gradients,
     allocate_gradients,

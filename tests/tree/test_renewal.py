@@ -3,8 +3,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sklboost import XGBRegressorLite
-from sklboost.losses.quantiles import weighted_quantile
-from sklboost.tree.renewal import divide_values, middle_of_three, nearest, select_quantile
+from sklboost.objectives.losses.quantiles import weighted_quantile
+from sklboost.tree.options.renewal import divide_values, middle_of_three, nearest, select_quantile
 
 # --- selection -----------------------------------------------------------------------------------
 

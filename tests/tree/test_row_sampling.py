@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sklboost.tree.quantization import weigh
-from sklboost.tree.row_sampling import (
+from sklboost.tree.core.quantization import weigh
+from sklboost.tree.core.workspace import allocate_workspace
+from sklboost.tree.options.row_sampling import (
     allocate_row_sample,
     draw_rows,
     find_limit,
@@ -11,7 +12,6 @@ from sklboost.tree.row_sampling import (
     middle_of_cell,
     row_keys,
 )
-from sklboost.tree.workspace import allocate_workspace
 from tests.tree.growth import (
     NO_WEIGHT,
     assert_same_tree,

@@ -5,11 +5,11 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from sklboost import XGBClassifierLite, XGBRegressorLite, bin_features
-from sklboost.compiling import kernel
 from sklboost.data.binning import bin_matrix
-from sklboost.parallel import ThreadTeam, assemble
-from sklboost.tree.assembly import trees_of
-from sklboost.tree.scoring import (
+from sklboost.engine.compiling import kernel
+from sklboost.engine.parallel import ThreadTeam, assemble
+from sklboost.tree.predict.assembly import trees_of
+from sklboost.tree.predict.scoring import (
     add_to_block,
     allocate_new_trees,
     fetch_block,

@@ -3,14 +3,14 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sklboost.boosting.settings import feature_rules
-from sklboost.hashing import hash_key
-from sklboost.tree.formulas import (
+from sklboost.engine.hashing import hash_key
+from sklboost.tree.core.formulas import (
     clip_to_bounds,
     leaf_weight,
     similarity_at,
 )
-from sklboost.tree.quantization import pack, quantize, unpack, weigh
-from sklboost.tree.splitting import (
+from sklboost.tree.core.quantization import pack, quantize, unpack, weigh
+from sklboost.tree.core.splitting import (
     Search,
     SearchedNode,
     can_be_split,
@@ -18,7 +18,7 @@ from sklboost.tree.splitting import (
     may_improve,
     scan_feature,
 )
-from sklboost.tree.workspace import (
+from sklboost.tree.core.workspace import (
     GROWING_OUTPUT_DTYPE,
     SPLIT_DTYPE,
     SearchScratch,

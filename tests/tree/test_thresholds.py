@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from sklboost.tree.thresholds import place_threshold
-from sklboost.tree.workspace import SPLIT_DTYPE
+from sklboost.tree.core.thresholds import place_threshold
+from sklboost.tree.core.workspace import SPLIT_DTYPE
 from tests.tree.growth import binned
 
 pytestmark = pytest.mark.interpreted

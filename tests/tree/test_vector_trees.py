@@ -7,11 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-import sklboost.tree.workspace as workspace_module
+import sklboost.tree.core.workspace as workspace_module
 from sklboost.boosting.settings import feature_rules
-from sklboost.model import NODE_DTYPE
-from sklboost.tree.quantization import LANES, aligned_zeros, allocate_gradients, quantize, weigh
-from sklboost.tree.workspace import allocate_workspace
+from sklboost.engine.model import NODE_DTYPE
+from sklboost.tree.core.quantization import (
+    LANES,
+    aligned_zeros,
+    allocate_gradients,
+    quantize,
+    weigh,
+)
+from sklboost.tree.core.workspace import allocate_workspace
 from tests import reference
 from tests.tree.growth import (
     GROWTH,

@@ -15,7 +15,7 @@ ATTRIBUTES = {
         "dict of str or int to ndarray",
         "Where there are categories: the levels of each, by name or number.",
     ),
-    "model_": ("Model", "The trees, as :class:`sklboost.model.Model`."),
+    "model_": ("Model", "The trees, as :class:`sklboost.engine.model.Model`."),
     "n_estimators_": (
         "int",
         """

@@ -5,7 +5,7 @@ from typing import Any
 
 from sklboost.estimators.parameters.about import about
 from sklboost.estimators.parameters.rules import Rule, is_finite, number
-from sklboost.losses.base import Loss
+from sklboost.objectives.losses.base import Loss
 
 
 def _are_levels(value: Any) -> bool:

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklboost.model import Model
-from sklboost.structs import TreeParams
-from sklboost.tree.level_bits import listed_levels
+from sklboost.engine.model import Model
+from sklboost.engine.structs import TreeParams
+from sklboost.tree.options.level_bits import listed_levels
 
 
 class GrownTree(NamedTuple):
@@ -126,7 +126,7 @@ def _kept_first(kept: np.recarray, grown: np.recarray) -> np.ndarray:
 
 
 def _pruned_by_gamma(nodes: np.recarray, gamma: float) -> np.ndarray:
-    """Prune once more, from the bottom up, as ``tree/pruning.py`` does it."""
+    """Prune once more, from the bottom up, as ``tree/core/pruning.py`` does it."""
     left, right, is_leaf = nodes.left, nodes.right, nodes.left < 0
     pruned = np.zeros(len(nodes), bool)
     # children come before their parents

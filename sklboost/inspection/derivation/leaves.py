@@ -9,7 +9,7 @@ from typing import NamedTuple
 from sklboost.inspection.derivation.grown_tree import GrownTree
 from sklboost.inspection.derivation.steps import Step, given
 from sklboost.inspection.derivation.words import Words
-from sklboost.tree.formulas import leaf_weight, similarity_at, smooth, soft_threshold
+from sklboost.tree.core.formulas import leaf_weight, similarity_at, smooth, soft_threshold
 
 # Learning rates are multiplied and divided again: a few units in the last place.
 _SAME = dict(rel_tol=1e-9, abs_tol=1e-300)

@@ -30,7 +30,7 @@ from sklboost.inspection.derivation.words import (
     words_of_loss,
     words_of_output,
 )
-from sklboost.tree.formulas import split_gain
+from sklboost.tree.core.formulas import split_gain
 
 _SUFFIXES = {"this node": "", "the left child": "_L", "the right child": "_R"}
 

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklboost.engine.model import Model
 from sklboost.inspection.derivation.grown_tree import GrownTree, grown_tree
 from sklboost.inspection.derivation.steps import Derivation, Section, Step, given
 from sklboost.inspection.derivation.words import Words, decision, words_of_output
-from sklboost.model import Model
 
 
 class Row(NamedTuple):

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklboost.engine.structs import TreeParams
 from sklboost.inspection.derivation.formulas import number
 from sklboost.inspection.derivation.grown_tree import GrownTree
 from sklboost.inspection.derivation.steps import Step, given
-from sklboost.structs import TreeParams
 
 
 class Settings(NamedTuple):

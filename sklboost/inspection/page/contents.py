@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from sklboost.engine.model import Model
 from sklboost.inspection.derivation.grown_tree import GrownTree, grown_tree
 from sklboost.inspection.derivation.nodes import derive_node
 from sklboost.inspection.derivation.steps import Derivation
@@ -18,7 +19,6 @@ from sklboost.inspection.importances import IMPORTANCE_TYPES, split_importances
 from sklboost.inspection.page.folding import fold_derivations
 from sklboost.inspection.page.tokens import column
 from sklboost.inspection.page.tree_columns import tree_columns
-from sklboost.model import Model
 
 _ABOUT = {
     "gain": "Average gain of the splits of a feature",

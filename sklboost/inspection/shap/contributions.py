@@ -11,11 +11,11 @@ import numpy as np
 
 from sklboost.data.features import Features, raw_blocks
 from sklboost.data.raw import array_of
+from sklboost.engine.model import Model
+from sklboost.engine.parallel import ThreadTeam, n_threads_for
 from sklboost.inspection.shap.edges import Edges, lay_out_edges
 from sklboost.inspection.shap.factors import N_PLACES, N_ROW_TABLES, quadrature
 from sklboost.inspection.shap.walking import LANES, Contributions, WalkScratch, explain_rows
-from sklboost.model import Model
-from sklboost.parallel import ThreadTeam, n_threads_for
 
 # Rows times edges times points that are done in the time it takes to start a thread.
 _STEPS_PER_THREAD = 1_000_000

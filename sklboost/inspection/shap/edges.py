@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklboost.compiling import kernel
-from sklboost.model import LevelBits, Model
-from sklboost.structs import records
+from sklboost.engine.compiling import kernel
+from sklboost.engine.model import LevelBits, Model
+from sklboost.engine.structs import records
 
 # A node, and the edge from its parent to it. Nodes are counted from their tree's root, in the order
 # of the walk.

@@ -34,7 +34,7 @@ walk; Wettenstein, Mitchell & Yu (2026), "Quadrature-TreeSHAP", for the integral
 
 import numpy as np
 
-from sklboost.compiling import kernel
+from sklboost.engine.compiling import kernel
 
 # Places in a table: factors by state, differences by state, then c itself.
 FIRST_DIFFERENCE, NOT_MET, MET = 3, 6, 7

@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklboost.compiling import inlined, kernel
+from sklboost.engine.compiling import inlined, kernel
+from sklboost.engine.parallel import next_task
 from sklboost.inspection.shap.conditions import LEAVES, STAYS, fill_states
 from sklboost.inspection.shap.factors import (
     FIRST_DIFFERENCE,
@@ -21,7 +22,6 @@ from sklboost.inspection.shap.factors import (
     fill_row_tables,
     fill_tables,
 )
-from sklboost.parallel import next_task
 
 # Rows side by side: what they have at some depth stays in the first-level cache.
 LANES = 64

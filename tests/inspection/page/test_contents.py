@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sklboost import XGBRegressorLite
-from sklboost.estimators.derivations import words_of
+from sklboost.estimators.predict.derivations import words_of
 from sklboost.inspection.page.contents import (
     curve_contents,
     importances_of_splits,

@@ -6,7 +6,7 @@ from math import factorial
 
 import numpy as np
 
-from sklboost.tree.level_bits import listed_levels
+from sklboost.tree.options.level_bits import listed_levels
 
 
 def goes_left(model, position, value):

@@ -5,11 +5,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from sklboost import XGBClassifierLite, XGBRegressorLite
 from sklboost.data.blocks import value_array
-from sklboost.estimators.check_features import features
-from sklboost.estimators.raw_scores import add_rounds
+from sklboost.estimators.input.check_features import features
+from sklboost.estimators.predict.raw_scores import add_rounds
 from sklboost.inspection.shap.contributions import add_contributions, add_interactions
 from sklboost.inspection.shap.edges import lay_out_edges, mean_scores
-from sklboost.tree.assembly import assemble_model
+from sklboost.tree.predict.assembly import assemble_model
 from tests.inspection.shap.definitions import (
     exact_values,
     game,

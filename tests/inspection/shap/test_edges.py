@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from sklboost.inspection.shap.edges import lay_out_edges
-from sklboost.tree.assembly import assemble_model
+from sklboost.tree.predict.assembly import assemble_model
 from tests.tree.growth import as_trees, make_nodes, params
 
 pytestmark = pytest.mark.interpreted

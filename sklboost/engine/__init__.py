@@ -1,0 +1,1 @@
+"""The engine: compiled kernels, threads, and the records that several rooms pass on."""

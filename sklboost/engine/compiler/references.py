@@ -1,0 +1,218 @@
+"""Groups of arrays by reference: a kernel gets a pointer to a group, not its hundreds of fields.
+
+In: the type of a NamedTuple. Out: numba's type of a pointer to one, and how its fields are read.
+
+The one idea: a group lies in memory as a C struct whose members are 8 bytes or several of them. A
+group within it lies there as well, so that reading that one is adding a number to the pointer. A
+field is loaded where a kernel reads it. The memory is a caller's, and nobody writes to it as long
+as the kernel runs; LLVM is told so (``invariant.load``) and can keep what it has read.
+"""
+
+import functools
+import hashlib
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.extending import (
+    NativeValue,
+    lower_cast,
+    models,
+    register_model,
+    unbox,
+)
+
+from sklboost.engine.compiler.numba_internals import (
+    AttributeTemplate,
+    BaseNamedTuple,
+    Conversion,
+    infer_getattr,
+    lower_getattr_generic,
+)
+
+_WORD = 8
+_BYTE_POINTER = ir.IntType(8).as_pointer()
+
+
+class Reference(types.Type):
+    """A pointer to a group.
+
+    Parameters
+    ----------
+    group : NamedTuple type of numba
+    """
+
+    def __init__(self, group: Any):
+        self.group = group
+        own = group.instance_class
+        # The name tells references apart, where numba compares and hashes the types of all fields.
+        # Short, since symbols are made of it; the same in every process.
+        text = f"{own.__module__}.{own.__qualname__}{group.fields}{group.types}"
+        digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+        super().__init__(f"Reference({own.__name__}-{digest})")
+
+    def can_convert_from(self, typingctx: Any, other: Any) -> Any:
+        """Tell numba that a group itself can be given where a pointer to one is asked for."""
+        return Conversion.safe if self._is_to(other) else None
+
+    def unify(self, typingctx: Any, other: Any) -> Any:
+        """Tell numba that a variable that is either this or a group made here holds a group.
+
+        Not a pointer: what a kernel makes in a loop is in the same place each time.
+        """
+        return other if self._is_to(other) else None
+
+    def _is_to(self, other: Any) -> bool:
+        # not `other == self.group`: of two classes that were made alike, references are the same
+        return isinstance(other, BaseNamedTuple) and reference_to(other) == self
+
+
+def by_reference(kind: Any) -> Any:
+    """Turn the type of a group into that of a pointer to one; others stay as they are."""
+    return reference_to(kind) if isinstance(kind, BaseNamedTuple) else kind
+
+
+reference_to = functools.lru_cache(maxsize=None)(Reference)
+
+
+def holds_reference(kind: Any) -> bool:
+    """Whether values of a type are or contain pointers to groups."""
+    inner = [*getattr(kind, "types", ()), *filter(None, [getattr(kind, "type", None)])]
+    return isinstance(kind, Reference) or any(map(holds_reference, inner))
+
+
+@register_model(Reference)
+class _ReferenceModel(models.PrimitiveModel):
+    """In machine code a reference is a pointer to bytes."""
+
+    def __init__(self, manager, reference):
+        super().__init__(manager, reference, _BYTE_POINTER)
+
+
+@functools.cache
+def _size(context, kind):
+    """Number of bytes that a value of this type takes within a group."""
+    if isinstance(kind, BaseNamedTuple):
+        return sum(_size(context, field) for field in kind.types)
+    size = context.get_abi_sizeof(context.get_value_type(kind))
+    return -(-size // _WORD) * _WORD
+
+
+@functools.cache
+def _offset(context, group, index):
+    return sum(_size(context, field) for field in group.types[:index])
+
+
+def _at(builder, pointer, offset):
+    return builder.gep(pointer, [ir.IntType(64)(offset)], inbounds=True) if offset else pointer
+
+
+def _store(context, builder, kind, value, pointer):
+    """Write a value to where `pointer`, which is one to bytes, points; a group field by field."""
+    if not isinstance(kind, BaseNamedTuple):
+        place = builder.bitcast(pointer, context.get_value_type(kind).as_pointer())
+        builder.store(value, place, align=_WORD)
+        return
+    for index, field in enumerate(kind.types):
+        own = builder.extract_value(value, index)
+        _store(context, builder, field, own, _at(builder, pointer, _offset(context, kind, index)))
+
+
+def _allocate(context, builder, group):
+    """Room for a group in the frame of the function that is being built."""
+    n_words = max(1, _size(context, group) // _WORD)
+    # Not numba's alloca_once, which fills what it allocates with zeros: in an inlined kernel that
+    # would be at each call, a seventh of the time of split search at 1,000 rows.
+    with builder.goto_entry_block():
+        slot = builder.alloca(ir.ArrayType(ir.IntType(64), n_words))
+        slot.align = _WORD
+        return builder.bitcast(slot, _BYTE_POINTER)
+
+
+# --- in kernels
+
+
+@infer_getattr
+class _ReferenceAttributes(AttributeTemplate):
+    """The fields of a reference are those of the group; groups in it are references again."""
+
+    key = Reference
+
+    def generic_resolve(self, reference, name):
+        group = reference.group
+        if name in group.fields:
+            return by_reference(group.types[group.fields.index(name)])
+        return None
+
+
+@lower_getattr_generic(Reference)
+def _load_field(context, builder, reference, pointer, name):
+    group = reference.group
+    index = group.fields.index(name)
+    kind = group.types[index]
+    place = _at(builder, pointer, _offset(context, group, index))
+    if isinstance(kind, BaseNamedTuple):
+        return place
+    typed = builder.bitcast(place, context.get_value_type(kind).as_pointer())
+    loaded = builder.load(typed, align=_WORD)
+    loaded.set_metadata("invariant.load", builder.module.add_metadata([]))
+    return loaded
+
+
+@lower_cast(BaseNamedTuple, Reference)
+def _refer(context, builder, group, reference, value):
+    pointer = _allocate(context, builder, reference.group)
+    _store(context, builder, group, value, pointer)
+    return pointer
+
+
+@lower_cast(Reference, BaseNamedTuple)
+def _copy(context, builder, reference, group, pointer):
+    fields = []
+    for name, kind in zip(group.fields, group.types, strict=True):
+        field = _load_field(context, builder, reference, pointer, name)
+        fields.append(context.cast(builder, field, by_reference(kind), kind))
+    return context.make_tuple(builder, group, fields)
+
+
+# --- from Python
+
+
+@unbox(Reference)
+def _unpack(reference, group, c):
+    pointer = _allocate(c.context, c.builder, reference.group)
+    fill = _filler(c, reference.group)
+    return NativeValue(pointer, is_error=c.builder.call(fill, [group, pointer]))
+
+
+def _filler(c, group):
+    """Make a function that writes a NamedTuple of Python's to memory; 1: it could not.
+
+    One function for each type of group: in a single one for all fields of all arguments LLVM takes
+    many times as long.
+    """
+    name = f"fill.{reference_to(group).name}"
+    module = c.builder.module
+    if name in module.globals:
+        return module.globals[name]
+    kind = ir.FunctionType(ir.IntType(1), [c.pyapi.pyobj, _BYTE_POINTER])
+    function = ir.Function(module, kind, name)
+    function.linkage = "internal"
+    function.attributes.add("noinline")
+    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    pyapi = c.context.get_python_api(builder)
+    own = c._replace(builder=builder, pyapi=pyapi)
+    python, pointer = function.args
+    has_failed = ir.IntType(1)(0)
+    for index, field in enumerate(group.types):
+        item = pyapi.tuple_getitem(python, index)
+        place = _at(builder, pointer, _offset(c.context, group, index))
+        if isinstance(field, BaseNamedTuple):
+            failed = builder.call(_filler(own, field), [item, place])
+        else:
+            native = own.unbox(field, item)
+            _store(c.context, builder, field, native.value, place)
+            failed = native.is_error
+        has_failed = builder.or_(has_failed, failed)
+    builder.ret(has_failed)
+    return function

@@ -1,0 +1,294 @@
+"""A finished model as arrays: nodes, how prediction walks through them, and what they add up to.
+
+Trees are kept one after the other in flat arrays, which the kernels of prediction read, and which
+are saved as they are.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sklboost.engine.structs import TreeParams
+
+# One node of a finished tree, saved as it is. Wide fields first, so that nothing is padded between.
+# In a vector tree value and gradient are those of the first output, and the cover is the mean of
+# all outputs'.
+# float64 threshold: float64 features are compared without rounding. int32 links: enough for 2^30
+# rows, each a leaf of its own.
+NODE_DTYPE = np.dtype(
+    [
+        # x < threshold goes left; NaN for a leaf, and where a set of levels does (see LevelBits)
+        ("threshold", np.float64),
+        ("value", np.float64),  # leaf value: learning rate times leaf weight
+        ("gain", np.float64),  # of its split, 0 for a leaf
+        ("gradient", np.float64),  # G: sum of gradients of its rows
+        ("cover", np.float64),  # H: sum of hessians of its rows
+        ("feature", np.int32),
+        ("left", np.int32),  # child nodes, counted from the tree's root; -1 for a leaf
+        ("right", np.int32),
+        ("default_left", np.int32),  # 1: missing values go left
+    ],
+    align=True,
+)
+
+
+# What a node of a vector tree, whose leaves have a value for each output, has of one of them.
+OUTPUT_DTYPE = np.dtype(
+    [
+        ("value", np.float64),  # as in NODE_DTYPE
+        ("gradient", np.float64),
+        ("hessian", np.float64),  # sum of hessians of its rows
+    ],
+    align=True,
+)
+
+
+# One node as prediction walks through it. A leaf leads to itself: NaN is above nothing, and a
+# missing value stays on the "left". So every row can take the same number of steps, without a
+# branch.
+ROUTE_DTYPE = np.dtype(
+    [
+        ("threshold", np.float64),  # x >= threshold goes to left + 1; NaN for a leaf
+        ("left", np.int32),  # counted from the first tree's root; the leaf itself for a leaf
+        ("feature", np.int32),
+        ("default_left", np.int32),
+        ("has_levels", np.int32),  # 1: a set of levels stands in for the threshold
+    ],
+    align=True,
+)
+
+
+# Prediction takes the first so many levels of a tree for 64 rows at once, see TreeTops.
+TOP_LEVELS = 6
+ALL_ROWS = np.uint64(0xFFFFFFFFFFFFFFFF)  # as the bits of a word
+
+# One split of the first levels.
+TOP_SPLIT_DTYPE = np.dtype(
+    [
+        ("missing_right", np.uint64),  # all bits 1: missing values go right; else 0
+        ("column", np.int32),  # of the block of rows: TreeTops.features[column] is the feature
+        ("place", np.int32),  # 1 for the root; the children of p are 2 p and 2 p + 1
+        ("node", np.int32),  # the node among those of all trees, if it has a set of levels; else -1
+        ("level", np.int16),  # 0 for the root
+        # 1: the rows are bins, and the threshold lies within the bin that it is compared with
+        ("cuts_bin", np.int16),
+    ],
+    align=True,
+)
+
+
+class LevelBits(NamedTuple):
+    """The levels of categories that go left, as bits, in the order of the nodes of all trees.
+
+    All other levels go right: also those that no row of the node has. Words without a bit are left
+    out, see ``tree/options/level_bits.py``.
+
+    Attributes
+    ----------
+    starts : ndarray of int64, shape (n_nodes_of_all_trees + 1,) or (0,)
+        Node k has the words ``starts[k]`` to ``starts[k + 1]``, excluded. Empty: no tree is split
+        on categories.
+    numbers : ndarray of uint16, shape (n_words,)
+        Which levels a word is for, increasing within a node.
+    words : ndarray of uint64, shape (n_words,)
+        Bit b of a word whose number is w says that level ``64 w + b`` goes left.
+    in_use : tuple of int
+        ``(1,)``, or ``()`` if no tree is split on categories: a length that the compiler knows.
+    """
+
+    starts: np.ndarray
+    numbers: np.ndarray
+    words: np.ndarray
+    in_use: tuple[int, ...]
+
+
+NO_BITS = LevelBits(
+    np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint16), np.empty(0, dtype=np.uint64), ()
+)
+
+
+class TreeTops(NamedTuple):
+    """The first levels of all trees, for many rows at once.
+
+    Attributes
+    ----------
+    splits : recarray of TOP_SPLIT_DTYPE, shape (n_splits,)
+        Tree after tree, parents before their children.
+    thresholds, thresholds32 : ndarray of float64 and of float32, shape (n_splits,)
+        x >= threshold goes right; rounded up, so that this holds for float32 values alike.
+    starts : ndarray of int64, shape (n_trees + 1,)
+        Tree t has ``splits[starts[t]:starts[t + 1]]``.
+    landings : ndarray of int32, shape (n_trees, 2**TOP_LEVELS)
+        The node that a row has come to, as a number of ``Model.routes``, by its decisions read as
+        binary digits, the first one highest, right being 1; after a leaf the digits are 0.
+    values : ndarray of float64, shape (n_trees, n_tree_outputs, 2**TOP_LEVELS)
+        The values of these nodes.
+    features : ndarray of int64, shape (n_columns,)
+        The features that occur.
+    bits : LevelBits
+        Of all nodes, those further down included.
+    """
+
+    splits: np.recarray
+    thresholds: np.ndarray
+    thresholds32: np.ndarray
+    starts: np.ndarray
+    landings: np.ndarray
+    values: np.ndarray
+    features: np.ndarray
+    bits: LevelBits
+
+
+# One feature of a linear leaf.
+LINEAR_TERM_DTYPE = np.dtype(
+    [
+        ("slope", np.float64),  # learning rate included
+        ("centre", np.float64),  # mean of its rows, weighted by their hessians
+        ("feature", np.int64),
+    ],
+    align=True,
+)
+
+
+class LinearLeaves(NamedTuple):
+    """What linear leaves add to their values, in the order of the nodes of all trees.
+
+    A row in node k gets, beside ``nodes[k].value``::
+
+        shifts[k] + sum of slope * (x[feature] - centre)
+
+    over the terms of k, but no less and no more than its limits; or nothing, if one of these x is
+    missing or infinite.
+
+    Attributes
+    ----------
+    starts : ndarray of int64, shape (n_nodes_of_all_trees + 1,)
+        Node k has ``terms[starts[k]:starts[k + 1]]``.
+    shifts : ndarray of float64, shape (n_nodes_of_all_trees,)
+        0 unless some of the leaf's rows have missing or infinite values.
+    limits : ndarray of float64, shape (n_nodes_of_all_trees, 2)
+        The least and the most that one of the leaf's own rows gets.
+    terms : recarray of LINEAR_TERM_DTYPE, shape (n_terms,)
+    """
+
+    starts: np.ndarray
+    shifts: np.ndarray
+    limits: np.ndarray
+    terms: np.recarray
+
+
+class Trees(NamedTuple):
+    """Finished trees, one after the other.
+
+    Attributes
+    ----------
+    nodes : ndarray of NODE_DTYPE, shape (n_nodes_of_all_trees,)
+        The links of a node count from its tree's root.
+    starts : ndarray of int64, shape (n_trees + 1,)
+        Tree t owns ``nodes[starts[t]:starts[t + 1]]``.
+    n_pruned : ndarray of int64, shape (n_trees,)
+        Splits that pruning removed from each tree.
+    params : ndarray of PARAMS_DTYPE, shape (n_trees,)
+        The settings each tree was grown with.
+    outputs : ndarray of OUTPUT_DTYPE, shape (n_nodes_of_all_trees, n_tree_outputs or 0)
+        Of vector trees; others have all they need in `nodes`.
+    bits : LevelBits
+        Of the splits on categories.
+    linear : LinearLeaves or None
+        None: all leaves are constant.
+    unpruned : Trees or None
+        The same trees before pruning, with nodes in the order of growth, for who wants to see what
+        it removed. None: that is not remembered.
+    """
+
+    nodes: np.ndarray
+    starts: np.ndarray
+    n_pruned: np.ndarray
+    params: np.ndarray
+    outputs: np.ndarray
+    bits: LevelBits
+    linear: LinearLeaves | None = None
+    unpruned: "Trees | None" = None
+
+
+class Model(NamedTuple):
+    """Everything that prediction and inspection need.
+
+    Attributes
+    ----------
+    nodes : recarray of NODE_DTYPE, shape (n_nodes_of_all_trees,)
+        Tree after tree; the links of a node count from its tree's root.
+    tree_starts : ndarray of int64, shape (n_trees + 1,)
+        Tree t owns ``nodes[tree_starts[t]:tree_starts[t + 1]]`` and adds to output
+        ``t % n_outputs``, a vector tree to all of them.
+    routes : recarray of ROUTE_DTYPE, shape (n_nodes_of_all_trees,)
+        The same nodes for prediction.
+    values : ndarray of float64, shape (n_tree_outputs, n_nodes_of_all_trees)
+        Their values.
+    tops : TreeTops
+        The first levels once more.
+    depths : ndarray of int64, shape (n_trees,)
+        Most splits on the way to a leaf of each tree.
+    n_pruned : ndarray of int64, shape (n_trees,)
+        Splits that pruning removed from each tree.
+    base_score : ndarray of float64, shape (n_outputs,)
+        Raw score before the first tree.
+    params : recarray of PARAMS_DTYPE, shape (n_trees,)
+        The settings each tree was grown with.
+    n_features : int
+        Number of columns of the training data.
+    outputs : recarray of OUTPUT_DTYPE, shape (n_nodes_of_all_trees, n_tree_outputs or 0)
+        What nodes of vector trees have of each output.
+    linear : LinearLeaves or None
+        None: all leaves are constant.
+    unpruned : Trees or None
+        As in :class:`Trees`.
+    """
+
+    nodes: np.recarray
+    tree_starts: np.ndarray
+    routes: np.recarray
+    values: np.ndarray
+    tops: TreeTops
+    depths: np.ndarray
+    n_pruned: np.ndarray
+    base_score: np.ndarray
+    params: np.recarray
+    n_features: int
+    outputs: np.recarray
+    linear: LinearLeaves | None = None
+    unpruned: Trees | None = None
+
+    @property
+    def constant(self) -> "Model":
+        """The same with constant leaves and nothing pruned: what kernels take.
+
+        Apart from its linear leaves, which some of them are given beside it.
+        """
+        if self.linear is None and self.unpruned is None:
+            return self
+        return self._replace(linear=None, unpruned=None)
+
+    def params_of(self, tree: int) -> TreeParams:
+        """Give the settings of one tree."""
+        return TreeParams(*self.params[tree].item())
+
+    @property
+    def n_trees(self) -> int:
+        """Number of trees: rounds times the trees of a round."""
+        return len(self.tree_starts) - 1
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of raw scores per row: the classes for softmax, else 1."""
+        return len(self.base_score)
+
+    @property
+    def trees_per_round(self) -> int:
+        """Trees that a round has, the same in all rounds."""
+        return self.params_of(0).trees_per_round(self.n_outputs)
+
+    @property
+    def n_rounds(self) -> int:
+        """Number of boosting rounds."""
+        return self.n_trees // self.trees_per_round

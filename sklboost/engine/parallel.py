@@ -1,0 +1,283 @@
+"""A team of threads that runs one kernel together: the only file of the package with threads.
+
+In: a kernel and its arguments. Out: the same kernel run once by every member of the team, each with
+its own rank, as on a GPU. Members meet at a spin barrier built on two atomic counters and share
+work through further counters.
+
+Plain Python threads and ``nogil`` kernels are used rather than a numba threading layer because
+those kill forked children (``omp``), abort on concurrent use (``workqueue``) or are missing
+(``tbb``). The threads live as long as one fit or predict, so there is nothing for a fork to break.
+
+Rules for kernels that meet at a barrier: begin with ``if not assemble(team): return``; never raise,
+print or allocate afterwards, since a member that leaves early would leave the others waiting.
+"""
+
+import math
+import os
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import Any, NamedTuple
+
+import joblib
+import numba
+import numpy as np
+from joblib.parallel import ThreadingBackend, get_active_backend
+
+from sklboost.engine.compiling import inlined, kernel
+from sklboost.engine.instructions import atomic_add, atomic_load, atomic_store, yield_processor
+
+# Cells of ``Team.state``. Each has a cache line of its own (8 int64): neighbours on one line would
+# make every member's spin slow down every other member's work.
+_LINE = 8
+_ENTERED, _ABORTED, _ARRIVED, _GENERATION, _FIRST_TASK = (_LINE * i for i in range(5))
+N_TASK_COUNTERS = 4
+_STATE_SIZE = _FIRST_TASK + _LINE * N_TASK_COUNTERS
+# Kernels keep what each member writes so many words or records apart, for the same reason.
+FAR_APART = 2 * _LINE
+
+# A barrier is usually over in less time than a system call takes, so members first spin.
+_SPINS_BEFORE_YIELD = 2000
+
+
+class Team(NamedTuple):
+    """What a kernel knows of its team.
+
+    Attributes
+    ----------
+    rank : int
+        This member's number, 0 to ``size - 1``.
+    size : int
+        Number of members.
+    state : ndarray of int64
+        The counters that all members share.
+    """
+
+    rank: int
+    size: int
+    state: np.ndarray
+
+
+# --- what kernels call
+
+
+@kernel
+def assemble(team):
+    """Wait until the whole team is inside the kernel; False if the call was given up before that.
+
+    Nothing has been read or written yet, so here, and only here, a member may leave safely: when
+    another one failed to start, or Ctrl-C reached the main thread before it entered.
+    """
+    if team.size == 1:
+        return True
+    atomic_add(team.state, _ENTERED, 1)
+    spins = 0
+    while atomic_load(team.state, _ENTERED) < team.size:
+        if atomic_load(team.state, _ABORTED) != 0:
+            return False
+        spins += 1
+        if spins > _SPINS_BEFORE_YIELD:
+            yield_processor()
+    return True
+
+
+@kernel
+def barrier(team):
+    """Wait until every member has come here; all that was written before is seen by all after."""
+    if team.size == 1:
+        return
+    generation = atomic_load(team.state, _GENERATION)
+    if atomic_add(team.state, _ARRIVED, 1) == team.size - 1:
+        atomic_store(team.state, _ARRIVED, 0)
+        atomic_store(team.state, _GENERATION, generation + 1)
+        return
+    spins = 0
+    while atomic_load(team.state, _GENERATION) == generation:
+        spins += 1
+        if spins > _SPINS_BEFORE_YIELD:
+            yield_processor()
+
+
+@inlined
+def next_task(team, counter):
+    """Give out 0, 1, 2, ... one number to each asking member (``counter < N_TASK_COUNTERS``)."""
+    return atomic_add(team.state, _FIRST_TASK + _LINE * counter, 1)
+
+
+@kernel
+def reset_tasks(team):
+    """Start all task counters again. One member calls it, between two barriers."""
+    for counter in range(N_TASK_COUNTERS):
+        atomic_store(team.state, _FIRST_TASK + _LINE * counter, 0)
+
+
+@inlined
+def share(team, n_items):
+    """Give the half-open range of `n_items` equal items that is this member's own."""
+    return n_items * team.rank // team.size, n_items * (team.rank + 1) // team.size
+
+
+# --- what Python calls
+
+
+def default_n_threads() -> int:
+    """Give the number of threads this process may use without crowding others out.
+
+    The smallest of the processors it may run on (affinity and cgroup quota), the limit that joblib
+    sets in its worker processes, and 1 in joblib's worker threads, whose number nothing tells.
+    """
+    backend, _ = get_active_backend()
+    if isinstance(backend, ThreadingBackend) and backend.nesting_level > 0:
+        return 1
+    limits = [joblib.cpu_count(), joblib.effective_n_jobs(-1)]
+    inner_limit = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]  # a list: by nesting
+    if inner_limit.isdigit() and int(inner_limit) > 0:
+        limits.append(int(inner_limit))
+    return max(1, min(limits))
+
+
+def n_threads_for(n_jobs: int | None, work: int, unit: int) -> int:
+    """Give the number of threads for a task.
+
+    Parameters
+    ----------
+    n_jobs : int or None
+        The most the user allows; None: :func:`default_n_threads`, -1: all processors, -2: all but
+        one, ...
+    work : int
+        The size of the task.
+    unit : int
+        The work that one thread does in the time that another one costs. Each thread takes its
+        share of the work and adds its cost, so the least time is where their number is the square
+        root of the units.
+    """
+    n_useful = max(1, math.isqrt(work // unit))
+    if n_useful == 1:
+        return 1  # to learn the limits of this process takes longer than predicting a row
+    if n_jobs is None:
+        limit = default_n_threads()
+    elif n_jobs < 0:
+        limit = joblib.cpu_count() + 1 + n_jobs
+    else:
+        limit = n_jobs
+    return max(1, min(limit, n_useful))
+
+
+class _Job:
+    """One kernel call of the whole team: arguments, shared state and how it ended."""
+
+    def __init__(self, function: Callable, arguments: tuple, size: int):
+        self.function = function
+        self.arguments = arguments
+        self.size = size
+        self.state = np.zeros(_STATE_SIZE, dtype=np.int64)
+        self.error: BaseException | None = None
+        self.finished = threading.Semaphore(0)
+
+    def run(self, rank: int) -> None:
+        self.function(Team(rank, self.size, self.state), *self.arguments)
+
+    def abort(self) -> None:
+        self.state[_ABORTED] = 1
+
+    def run_as_helper(self, rank: int) -> None:
+        try:
+            self.run(rank)
+        except BaseException as error:  # handed to the caller's thread, which raises it
+            self.error = error
+            self.abort()
+        finally:
+            self.finished.release()
+
+
+class ThreadTeam:
+    """`n_threads` threads, the caller's among them, that run kernels together.
+
+    A context manager: the helper threads start at its beginning and end with it.
+
+    Parameters
+    ----------
+    n_threads : int
+        Size of the team, at least 1. With 1 no thread is started. Where the system refuses more
+        threads the team is smaller; the results are the same bits whatever its size.
+    """
+
+    def __init__(self, n_threads: int):
+        self._n_threads = n_threads
+        self._queues: list[SimpleQueue[_Job | None]] = []
+        self._threads: list[threading.Thread] = []
+        self._job: _Job | None = None
+
+    @property
+    def size(self) -> int:
+        """Number of members, the caller included."""
+        return 1 + len(self._threads)
+
+    def __enter__(self) -> "ThreadTeam":
+        try:
+            # interpreted, the atomics are not atomic: one member only
+            while self.size < self._n_threads and not numba.config.DISABLE_JIT:
+                queue: SimpleQueue[_Job | None] = SimpleQueue()
+                thread = threading.Thread(target=_serve, args=(queue, self.size), daemon=True)
+                # listed before it starts, so that Ctrl-C during its start leaves none behind
+                self._queues.append(queue)
+                self._threads.append(thread)
+                thread.start()
+        except RuntimeError:  # the system's limit on threads
+            self._queues.pop()
+            self._threads.pop()
+        except BaseException:
+            self._dissolve()
+            raise
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        try:
+            self._dissolve()
+        except BaseException:  # Ctrl-C while waiting for the threads to end
+            self._dissolve()
+            raise
+
+    def _dissolve(self) -> None:
+        # first, and again at each call: a second Ctrl-C may have come before it was done
+        if self._job is not None:
+            self._job.abort()
+        for queue in self._queues:
+            queue.put(None)
+        for thread in self._threads:
+            if thread.is_alive():
+                thread.join()
+        self._queues.clear()
+        self._threads.clear()
+
+    def run(self, function: Callable, *arguments: Any) -> None:
+        """Call ``function(team, *arguments)`` on every member and return when all are done.
+
+        Raises
+        ------
+        BaseException
+            Whatever a member raised before the team had assembled, KeyboardInterrupt included. No
+            member is still running then.
+        """
+        job = self._job = _Job(function, arguments, self.size)
+        try:
+            for queue in self._queues:
+                queue.put(job)
+            job.run(0)
+            for _ in self._queues:
+                job.finished.acquire()
+        except BaseException:
+            # Ctrl-C can fall anywhere above. Whoever waits to assemble gives up; whoever is past
+            # that has the whole team with it and ends by itself. Then join, so that nothing that
+            # the caller frees is still written to.
+            self._dissolve()
+            raise
+        self._job = None
+        job.arguments = ()  # idle threads keep their last job, and must not keep arrays with it
+        if job.error is not None:
+            raise job.error
+
+
+def _serve(queue: SimpleQueue, rank: int) -> None:
+    while (job := queue.get()) is not None:
+        job.run_as_helper(rank)

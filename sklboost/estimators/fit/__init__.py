@@ -1,0 +1,1 @@
+"""One fit: from the arguments of the user to the fitted attributes."""

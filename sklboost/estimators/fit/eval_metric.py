@@ -1,0 +1,265 @@
+"""From what users give as `eval_metric` to metrics that the rounds of boosting can call.
+
+In: names, scikit-learn scorers, functions, or a list of these. Out: a list of
+:class:`~sklboost.objectives.metrics.base.RoundMetric`, all called alike: ``value(y, raw_score,
+weight)``, with targets (or numbers of classes) as float64, raw scores of shape (n_outputs,
+n_samples), and empty weights for all 1. The way from raw scores to predictions, the loss's link, is
+inside. What is a mean of losses is also computed by :mod:`sklboost.objectives.metrics.compiled`,
+for less.
+
+Which direction is better: a registered metric knows; of a scorer greater is better; a function
+named ``..._score`` is maximised and any other minimised, which is how scikit-learn names its own; a
+function that returns ``(name, value, is_higher_better)``, as LightGBM wants it, says so itself.
+"""
+
+import inspect
+import math
+from collections.abc import Callable
+from functools import partial
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.metrics import get_scorer, get_scorer_names
+
+from sklboost.estimators.fit.stand_in import (
+    ClassifierStandIn,
+    LabelsStandIn,
+    RegressorStandIn,
+    StandIn,
+    ValidationRows,
+)
+from sklboost.objectives.losses.base import Loss
+from sklboost.objectives.metrics.base import Metric, RoundMetric
+from sklboost.objectives.metrics.finding import default_metric, find_metric, is_metric_name
+from sklboost.objectives.metrics.scales import SCALE_OF_LINK
+
+Link = Callable[[np.ndarray], np.ndarray]
+# Targets or numbers of classes, raw scores, weights: the arguments of RoundMetric.value.
+Rows = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+class _Outputs(NamedTuple):
+    """What turns targets and raw scores into what users know.
+
+    Attributes
+    ----------
+    task : str
+        The name under which the registry has its metrics.
+    classes : ndarray, shape (n_classes,), or None
+        The labels; None for regression.
+    loss : Loss
+        Of the training.
+    link : callable
+        From raw scores to predictions (n_samples,), or probabilities (n_samples, n_classes).
+    """
+
+    task: str
+    classes: np.ndarray | None
+    loss: Loss
+    link: Link
+
+    @property
+    def parameters(self) -> dict[str, np.ndarray]:
+        """The parameter of the loss, if it has one, by name."""
+        name = getattr(self.loss, "parameter", "")
+        return {name: self.loss.parameters} if name else {}
+
+    def prediction(self, raw_score: np.ndarray) -> np.ndarray:
+        """Give predictions, probabilities of the second of two classes, or of all classes."""
+        prediction = self.link(raw_score)
+        return prediction[:, 1] if self.task == "binary" else prediction
+
+    def truth(self, y: np.ndarray) -> np.ndarray:
+        """Give the targets or labels as the user knows them; a copy."""
+        if self.classes is None or self.task == "multilabel":
+            return np.array(y)
+        return self.classes[y.astype(np.intp)]
+
+    def estimator(self, raw_score: np.ndarray) -> StandIn:
+        """Make an estimator that has predicted these raw scores."""
+        if self.task == "regression":
+            return RegressorStandIn(raw_score, self.link)
+        if self.task == "multilabel":
+            return LabelsStandIn(raw_score, self.link)
+        return ClassifierStandIn(raw_score, self.link, self.classes)
+
+
+def resolve_metrics(
+    eval_metric: Any,
+    *,
+    task: str,
+    classes: np.ndarray | None,
+    loss: Loss,
+    link: Link,
+    start: Rows,
+) -> list[RoundMetric]:
+    """Give the metrics that the user means, in the same order.
+
+    Parameters
+    ----------
+    eval_metric : None, str, callable or list of str and callable
+        None: the loss's default. A name: of a metric of ours, or of a scikit-learn scorer. A
+        callable whose first parameter is named ``estimator``: a scorer, called with (estimator, X,
+        y), which sees predictions but no features. Any other: a function (y_true, y_pred), with the
+        user's labels or targets, and predictions, probabilities of ``classes_[1]``, or for more
+        than two classes, or several labels, of all of them. Weights are passed to what has a
+        parameter ``sample_weight``; a function without one is not weighted.
+    task : str
+        ``"regression"``, ``"binary"``, ``"multiclass"`` or ``"multilabel"``.
+    classes : ndarray, shape (n_classes,), or None
+        The labels, sorted; None for regression.
+    loss : Loss
+        Of the training: decides the default, the parameters of metrics that name none, and what raw
+        scores are.
+    link : callable
+        From raw scores to predictions, shape (n_samples,), or to probabilities, shape (n_samples,
+        n_classes).
+    start : tuple of ndarray
+        ``(y, raw_score, weight)`` of the validation rows before the first round. Each function is
+        called with them once, so that what fails fails before the training, and a function that
+        returns ``(name, value, is_higher_better)`` tells its direction.
+
+    Raises
+    ------
+    ValueError
+        For an unknown name, which says what was possible; two metrics of one name; a function that
+        gives no number, or of classes cannot take probabilities.
+    """
+    outputs = _Outputs(task, classes, loss, link)
+    if eval_metric is None:
+        default = default_metric(outputs.task, loss.name, outputs.parameters)
+        return [_registered(default, outputs, start)]
+    chosen = list(eval_metric) if isinstance(eval_metric, list | tuple) else [eval_metric]
+    if not chosen:
+        raise ValueError("eval_metric=[] is empty: name a metric, or give None for the default")
+    metrics = [_resolve(one, outputs, start) for one in chosen]
+    names = [metric.name for metric in metrics]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(
+                f"eval_metric has two metrics called {name!r}: leave one out, or give functions "
+                "a __name__ of their own"
+            )
+    return metrics
+
+
+def _resolve(given: Any, outputs: _Outputs, start: Rows) -> RoundMetric:
+    if isinstance(given, str):
+        return _named(given, outputs, start)
+    if not callable(given):
+        raise ValueError(
+            f"eval_metric={given!r}: a metric must be a name, a scikit-learn scorer or a function "
+            "(y_true, y_pred) -> number"
+        )
+    if next(iter(_parameters(given)), None) == "estimator":
+        return _from_scorer(given, _name_of(given), outputs)
+    return _from_function(given, outputs, start)
+
+
+def _named(name: str, outputs: _Outputs, start: Rows) -> RoundMetric:
+    scorers = get_scorer_names()
+    if name in scorers and not is_metric_name(name):
+        return _from_scorer(get_scorer(name), name, outputs)
+    try:
+        metric = find_metric(name, outputs.task, outputs.parameters, scorers)
+    except ValueError as error:
+        raise ValueError(f"{error}; or a name of sklearn.metrics.get_scorer_names()") from None
+    return _registered(metric, outputs, start)
+
+
+def _registered(metric: Metric, outputs: _Outputs, start: Rows) -> RoundMetric:
+    def value(y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
+        return metric.function(y, outputs.prediction(raw_score), weight)
+
+    mean_loss = metric.mean_loss
+    if mean_loss is not None:
+        mean_loss.formula.targets.check(metric.name, "target", start[0])
+        scale = SCALE_OF_LINK.get(outputs.loss.link)
+        mean_loss = mean_loss._replace(scale=scale) if scale is not None else None
+    return RoundMetric(metric.name, metric.greater_is_better, mean_loss, value)
+
+
+def _from_scorer(scorer: Callable, name: str, outputs: _Outputs) -> RoundMetric:
+    takes_weight = _takes_weight(scorer)
+
+    def value(y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
+        estimator, rows = outputs.estimator(raw_score), ValidationRows(len(y))
+        weights = {"sample_weight": weight.copy()} if takes_weight and len(weight) else {}
+        try:
+            score = scorer(estimator, rows, outputs.truth(y), **weights)
+        except TypeError as error:
+            # a scorer made by make_scorer takes weights, but its function perhaps does not
+            if not weights or "sample_weight" not in str(error):
+                raise
+            raise TypeError(
+                f"eval_metric: the scorer {name!r} takes no sample_weight, and the validation rows "
+                "have weights; to go without them, give a function (estimator, X, y) that calls it"
+            ) from error
+        return _number(name, score)
+
+    return RoundMetric(name, True, None, value)
+
+
+def _from_function(function: Callable, outputs: _Outputs, start: Rows) -> RoundMetric:
+    takes_weight = _takes_weight(function)
+
+    def result(y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> Any:
+        # copies: whatever the function does to them, the training goes on undisturbed
+        prediction = np.array(outputs.prediction(raw_score))
+        weights = {"sample_weight": weight.copy()} if takes_weight and len(weight) else {}
+        return function(outputs.truth(y), prediction, **weights)
+
+    name = _name_of(function)
+    first = _first_result(result, name, outputs, start)
+    is_triple = isinstance(first, tuple) and len(first) == 3
+    name, greater_is_better = (
+        (str(first[0]), bool(first[2])) if is_triple else (name, name.endswith("_score"))
+    )
+
+    def value(y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
+        found = result(y, raw_score, weight)
+        return _number(name, found[1] if is_triple else found)
+
+    _number(name, first[1] if is_triple else first)
+    return RoundMetric(name, greater_is_better, None, value)
+
+
+def _first_result(result: Callable, name: str, outputs: _Outputs, start: Rows) -> Any:
+    try:
+        return result(*start)
+    except ValueError as error:
+        if outputs.task == "regression":
+            raise
+        # f1_score for one; scikit-learn speaks of continuous targets, which the user has none of
+        raise ValueError(
+            f"eval_metric: the function {name!r} failed on probabilities, which it is given for "
+            f"y_pred: {error}. If it needs predicted labels, give make_scorer({name}), or the name "
+            "of a scikit-learn scorer"
+        ) from error
+
+
+def _number(name: str, value: Any) -> float:
+    """Give the value as a float, if it is a number."""
+    if not isinstance(value, Real) or math.isnan(value):
+        raise ValueError(
+            f"the metric {name!r} gave {value!r}: it must be one real number, and not NaN"
+        )
+    return float(value)
+
+
+def _name_of(function: Callable) -> str:
+    while isinstance(function, partial):
+        function = function.func
+    return getattr(function, "__name__", None) or repr(function)
+
+
+def _parameters(function: Callable) -> list[str]:
+    try:
+        return list(inspect.signature(function).parameters)
+    except ValueError:  # some functions written in C have no signature
+        return []
+
+
+def _takes_weight(function: Callable) -> bool:
+    return "sample_weight" in _parameters(function)

@@ -1,0 +1,1 @@
+"""What users pass: features, targets and weights, checked and converted."""

@@ -1,0 +1,154 @@
+"""Binning before the fit, once for many fits."""
+
+from typing import Any
+
+import numpy as np
+
+from sklboost.data.binned_matrix import BinnedMatrix, describe_binning
+from sklboost.data.binning import VALUES_PER_THREAD, bin_rows, missing_features
+from sklboost.data.blocks import Values
+from sklboost.data.cuts import find_cuts
+from sklboost.data.frames.carrier import Carrier
+from sklboost.data.sparse_cuts import find_sparse_cuts
+from sklboost.data.sparse_table import SparseTable
+from sklboost.engine.parallel import ThreadTeam, n_threads_for
+from sklboost.estimators.fit.progress import ReadingProgress
+from sklboost.estimators.input.check_features import named_features
+from sklboost.estimators.input.feature_tables import Encodings, FeatureSettings, fit_table, shape_of
+from sklboost.estimators.input.sparse_input import check_is_small
+from sklboost.estimators.input.validation import row_weights
+from sklboost.estimators.parameters.about import check_parameters
+from sklboost.estimators.parameters.features import FeatureParameters
+from sklboost.estimators.parameters.training import TrainingParameters
+from sklboost.estimators.parameters.trees import TreeParameters
+
+
+def bin_features(
+    X: Any,
+    max_bin: int = 256,
+    sample_weight: Any = None,
+    n_jobs: int | None = None,
+    *,
+    categorical_features: Any = "from_dtype",
+    missing: float = np.nan,
+    verbose: int = 1,
+) -> BinnedMatrix:
+    """Bin features once, for many fits on the same rows or on parts of them.
+
+    The result takes the place of `X`: in ``fit``, ``predict`` and the other methods of the
+    estimators, and in scikit-learn's tools that only choose rows of it, such as ``GridSearchCV``,
+    ``cross_val_score`` and ``train_test_split``. No candidate and no fold bins again.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        Raw values, as for ``fit``.
+    max_bin : int, default=256
+        As the estimators' parameter, which must be the same at ``fit``.
+    sample_weight : array-like of shape (n_samples,), optional
+        Weights of the rows in choosing the cut points. ``fit`` has weights of its own; only if both
+        are given the same is the model that of raw values.
+    n_jobs : int, optional
+        Most threads to use, as the estimators' parameter.
+    categorical_features : {"from_dtype"} or array-like, default="from_dtype"
+        Which features are categories, as the estimators' parameter. These take it from the result.
+    missing : float, default=NaN
+        A further value that counts as missing, as the estimators' parameter, which must be the same
+        at ``fit``.
+    verbose : int, default=1
+        1: if that takes more than two seconds, as with a large memory map, show how far it is; a
+        bar where tqdm is installed, else lines of text. 0: nothing.
+
+    Returns
+    -------
+    BinnedMatrix
+        The bins of all values, one or two bytes each.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range or the data is unusable; the text says which and why.
+
+    See Also
+    --------
+    XGBClassifierLite, XGBRegressorLite : Take the result as `X`.
+    bin_parquet : Does the same with Parquet files, which need not fit into memory.
+
+    Notes
+    -----
+    A memory map (``numpy.load(path, mmap_mode="r")``) is not copied: only the bins are in memory.
+
+    The cut points are chosen from all rows of `X`. In cross-validation they have therefore seen the
+    features, never the targets, of the rows that a fold holds out. If that is too much, bin the
+    training rows of each fold alone: pass the raw values.
+
+    A model fitted on all of it is bit for bit the one fitted on `X`. It predicts raw values as
+    usual, and rows of the matrix that the rows given to ``fit`` came from. Both give the same bits,
+    for rows that were held out as well (but for those of `sample_weight` 0 here, whose values the
+    cut points have not seen): no threshold divides the values of a bin.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from sklboost import XGBRegressorLite, bin_features
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> B = bin_features(X)
+    >>> B
+    <BinnedMatrix of 442 rows and 10 features, max_bin=256, uint8>
+    >>> grid = {"max_depth": [1, 2], "learning_rate": [0.1, 0.3]}
+    >>> search = GridSearchCV(XGBRegressorLite(n_estimators=30), grid).fit(B, y)
+    >>> search.predict(X[:3]).shape
+    (3,)
+    """
+    settings = checked_settings(max_bin, n_jobs, verbose, categorical_features, missing)
+    source, feature_names = named_features(X, settings, "bin_features")
+    X, encodings = source, None
+    if isinstance(source, Carrier):
+        rows = shape_of(source)
+        learnt_from = row_weights(1.0 if sample_weight is None else sample_weight, rows)
+        X, encodings = fit_table(source, settings, learnt_from, None)
+    check_is_small(X, max_bin)
+    weight = np.empty(0) if sample_weight is None else row_weights(sample_weight, X)
+    return bin_checked(X, weight, n_jobs, verbose, max_bin, feature_names, encodings, missing)
+
+
+def checked_settings(
+    max_bin: int, n_jobs: int | None, verbose: int, categorical_features: Any, missing: float
+) -> FeatureSettings:
+    """Check the parameters of binning; give those that say how features are read."""
+    check_parameters(TreeParameters, {"max_bin": max_bin})
+    check_parameters(TrainingParameters, {"n_jobs": n_jobs, "verbose": verbose})
+    settings = FeatureSettings(categorical_features, True, "missing", missing)
+    check_parameters(FeatureParameters, settings._asdict())
+    return settings
+
+
+def bin_checked(
+    X: Values,
+    weight: np.ndarray,
+    n_jobs: int | None,
+    verbose: int,
+    max_bin: int,
+    feature_names: np.ndarray | None,
+    encodings: Encodings,
+    missing: float,
+) -> BinnedMatrix:
+    """Bin checked values; weights, of shape (n_samples,) or (0,), decide on the cuts."""
+    counted = X
+    if len(weight) > 0 and not (weight > 0.0).all():
+        # fit leaves rows of weight 0 out; here they need bins, but have no say in the cuts
+        counted, weight = X[weight > 0.0], weight[weight > 0.0]
+    n_threads = n_threads_for(n_jobs, X.size, VALUES_PER_THREAD)
+    # the cuts of sparse values come from the entries, which are not read row by row
+    n_to_read = len(X) + (0 if isinstance(counted, SparseTable) else len(counted))
+    with ThreadTeam(n_threads) as team, ReadingProgress(n_to_read, verbose) as progress:
+        if isinstance(counted, SparseTable):
+            cuts, has_missing = find_sparse_cuts(team, counted, weight, max_bin)
+        else:
+            cuts, has_missing = find_cuts(team, counted, weight, max_bin, progress.advance)
+        if counted is not X:
+            has_missing = missing_features(team, X)
+        bins = bin_rows(team, X, cuts, has_missing, progress.advance)
+    described = (max_bin, feature_names, encodings, missing)
+    return BinnedMatrix(bins, describe_binning(cuts, has_missing, *described))

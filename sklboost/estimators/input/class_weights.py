@@ -1,0 +1,224 @@
+"""Weights of classes, and what they do to probabilities.
+
+In: the user's parameters and the classes of the rows. Out: weights of the rows, and the shift of
+raw scores that undoes the weights' effect on the shares of the classes. Source: King & Zeng (2001),
+"Logistic Regression in Rare Events Data", prior correction.
+"""
+
+from collections.abc import Hashable, Mapping
+from typing import Any, Literal
+
+import numpy as np
+
+from sklboost.estimators.input.validation import check_largest_weight
+from sklboost.objectives.losses.base import Loss, weighted_mean
+
+# Newton's steps on the shift. Three to five are the rule; a step of 2 is seven times the odds.
+_MOST_STEPS = 100
+_LONGEST_STEP = 2.0
+# Of a mean probability.
+_TOLERANCE = 1e-10
+# Keeps the matrix regular where no row's probability moves any more.
+_RIDGE = 1e-12
+
+
+def class_multipliers(
+    class_weight: Mapping[Hashable, float] | Literal["balanced"] | None,
+    scale_pos_weight: float,
+    classes: np.ndarray,
+    codes: np.ndarray,
+    weight: np.ndarray,
+) -> np.ndarray:
+    """Give what the weights of each class's rows are multiplied by.
+
+    Parameters
+    ----------
+    class_weight : dict of label to weight, "balanced" or None
+        "balanced": every class gets the same sum of weights, their mean stays 1:
+        ``sum of weights / (n_classes * sum of the class's weights)``, scikit-learn's formula.
+        A class that is not in the dict has weight 1. A label of the dict may be missing from
+        `classes`, as in a fold without a rare class, if the dict has all that are in `classes`.
+    scale_pos_weight : float
+        Multiplies the weight of ``classes[1]`` of two, on top of `class_weight`.
+    classes : ndarray, shape (n_classes,)
+        The labels.
+    codes : ndarray of int, shape (n_samples,)
+        The position of each row's label in `classes`; every class occurs.
+    weight : ndarray of float64, shape (n_samples,) or (0,)
+        Positive; empty: all 1.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_classes,)
+
+    Raises
+    ------
+    ValueError
+        If the dict has labels that are no class and leaves classes out, or `scale_pos_weight` is
+        given for more than two classes.
+    """
+    n_classes = len(classes)
+    if n_classes != 2 and scale_pos_weight != 1:
+        raise ValueError(
+            f"scale_pos_weight={scale_pos_weight!r}, but y has {n_classes} classes: it is for two "
+            "classes only; use class_weight"
+        )
+    if class_weight is None:
+        multipliers = np.ones(n_classes)
+    elif isinstance(class_weight, str):
+        totals = np.bincount(codes, weight if len(weight) else None, minlength=n_classes)
+        multipliers = totals.sum() / (n_classes * totals)
+    else:
+        multipliers = _from_dict(class_weight, classes.tolist())
+    if n_classes == 2:
+        multipliers[1] *= scale_pos_weight
+    return multipliers
+
+
+def refuse_class_weights(parameters: Mapping[str, Any], n_labels: int) -> None:
+    """Raise ValueError if several labels a row are to be weighted: a row has one weight only."""
+    defaults = {"class_weight": None, "scale_pos_weight": 1, "calibrated_prior": False}
+    for name, default in defaults.items():
+        if parameters[name] != default:
+            raise ValueError(
+                f"{name}={parameters[name]!r}, but y has {n_labels} labels, and a row of several "
+                "labels has one weight: fit a model for each label, with "
+                "sklearn.multioutput.MultiOutputClassifier, or weight the rows with sample_weight"
+            )
+
+
+def _from_dict(class_weight: Mapping[Hashable, float], labels: list) -> np.ndarray:
+    strangers = [label for label in class_weight if label not in labels]
+    left_out = [label for label in labels if label not in class_weight]
+    # one of them alone is well meant: a fold without a rare class, a dict of the rare class only
+    if strangers and left_out:
+        raise ValueError(
+            f"class_weight={dict(class_weight)!r} has labels that are no class of y, {strangers}, "
+            f"and leaves out {left_out}: use the labels of y, {labels}"
+        )
+    return np.array([class_weight.get(label, 1.0) for label in labels], dtype=np.float64)
+
+
+def class_codes(classes: np.ndarray, y: np.ndarray, name: str) -> np.ndarray:
+    """Give the position of each label in `classes`, which are sorted.
+
+    Raises
+    ------
+    ValueError
+        If there are labels that are no class; it names them.
+    """
+    labels, codes = np.unique(y, return_inverse=True)
+    known, strangers = classes.tolist(), [own for own in labels.tolist() if own not in classes]
+    if strangers:
+        raise ValueError(
+            f"{name} has the labels {strangers}, which y does not have: the classes are {known}"
+        )
+    return np.searchsorted(classes, labels)[codes]
+
+
+def multiply_weights(
+    weight: np.ndarray, multipliers: np.ndarray, codes: np.ndarray, name: str = "sample_weight"
+) -> np.ndarray:
+    """Give the weights of the rows times those of their classes.
+
+    Parameters
+    ----------
+    weight : ndarray of float64, shape (n_samples,) or (0,)
+        Empty: all 1.
+    multipliers : ndarray of float64, shape (n_classes,)
+    codes : ndarray of int, shape (n_samples,)
+        The class of each row.
+    name : str
+        Of the argument that `weight` came from, for the error.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_samples,) or (0,)
+        `weight` itself if all multipliers are 1.
+
+    Raises
+    ------
+    ValueError
+        If the largest product is not a number that sums can be made of.
+    """
+    if (multipliers == 1.0).all():
+        return weight
+    product = multipliers[codes] * weight if len(weight) else multipliers[codes]
+    check_largest_weight(product, f"{name} times class weight")
+    return product
+
+
+def prior_shift(multipliers: np.ndarray) -> np.ndarray:
+    """Give what turns raw scores learnt under class weights into those of the unweighted classes.
+
+    Weights w multiply the odds of a class by its w: where p is the probability in the data, a model
+    learns ``w_k p_k / sum_j w_j p_j``. So raw scores are too large by ``log w_k``, and the log-odds
+    of two classes by ``log(w_1 / w_0)``.
+
+    Parameters
+    ----------
+    multipliers : ndarray of float64, shape (n_classes,)
+        From :func:`class_multipliers`.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_outputs,)
+        To be added to the raw scores. One output for two classes, else one a class.
+    """
+    logarithms = np.log(multipliers)
+    if len(multipliers) == 2:
+        return logarithms[:1] - logarithms[1:]
+    return -logarithms
+
+
+def calibrate_prior(
+    loss: Loss,
+    raw_score: np.ndarray,
+    codes: np.ndarray,
+    weight: np.ndarray,
+    start: np.ndarray,
+) -> np.ndarray:
+    """Give the shift that makes each class's mean probability its share of the training rows.
+
+    :func:`prior_shift` would be all if the model had learnt the weighted probabilities. Trees that
+    are shrunk and regularised learn less, and not by the same in every class. So the mean is made
+    right by Newton's method: its derivative in the shift is ``mean(diag(p) - p p^T)``.
+
+    Parameters
+    ----------
+    loss : Loss
+    raw_score : ndarray of float64, shape (n_outputs, n_samples)
+        Of the training rows, as learnt under class weights.
+    codes : ndarray of int, shape (n_samples,)
+        The class of each row; every class occurs.
+    weight : ndarray of float64, shape (n_samples,) or (0,)
+        Of the rows, not times those of their classes; empty: all 1.
+    start : ndarray of float64, shape (n_outputs,)
+        A first guess, from :func:`prior_shift`.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_outputs,)
+        To be added to the raw scores. `start` if scores without any doubt leave nothing to move.
+    """
+    n_free = max(loss.n_outputs - 1, 1)  # only differences count: that of the first class stays
+    shares = [weighted_mean((codes == k).astype(float), weight) for k in range(1, n_free + 1)]
+    shift = start.copy()
+    for _ in range(_MOST_STEPS):
+        probabilities = loss.probabilities(raw_score + shift[:, np.newaxis])[:, 1:]
+        means = np.array([weighted_mean(column, weight) for column in probabilities.T])
+        excess = means - shares
+        if np.abs(excess).max() <= _TOLERANCE:
+            return shift
+        step = np.linalg.solve(_sensitivity(probabilities, means, weight), excess)
+        shift[-n_free:] -= step * min(1.0, _LONGEST_STEP / np.abs(step).max())
+    return start.copy()
+
+
+def _sensitivity(probabilities: np.ndarray, means: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Give the derivatives of the mean probabilities in the shifts, and a little ridge."""
+    weighted = probabilities * weight[:, np.newaxis] if len(weight) else probabilities
+    total = weight.sum() if len(weight) else len(probabilities)
+    # einsum and not a matrix product: the bits of that depend on the number of BLAS threads
+    products = np.einsum("ij,ik->jk", weighted, probabilities) / total
+    return np.diag(means + _RIDGE) - products

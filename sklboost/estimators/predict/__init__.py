@@ -1,0 +1,1 @@
+"""What a fitted estimator computes: raw scores, SHAP values, importances, explanations."""

@@ -1,0 +1,54 @@
+"""Raw scores of any rows: the trees of some rounds added to what the rows start from."""
+
+import numpy as np
+
+from sklboost.data.features import Features, raw_blocks
+from sklboost.engine.model import Model
+from sklboost.engine.parallel import ThreadTeam, n_threads_for
+from sklboost.estimators.input.check_features import check_has_values
+from sklboost.tree.predict.adding import add_some_trees
+from sklboost.tree.predict.prediction import find_leaves, prepare_prediction
+
+# Rows times trees that are predicted in the time it takes to start a thread, or less than that.
+_LEAVES_PER_THREAD = 250_000
+
+
+def starting_scores(base_score: np.ndarray, margin: np.ndarray, n_samples: int) -> np.ndarray:
+    """Give the raw scores before the first tree, shape (n_outputs, n_samples).
+
+    Parameters
+    ----------
+    base_score : ndarray of float64, shape (n_outputs,)
+    margin : ndarray of float64, shape (n_samples, n_outputs) or (0, n_outputs)
+        The user's scores, which go first; empty: not given.
+    n_samples : int
+    """
+    if len(margin) > 0:
+        return margin.T.copy()
+    return np.repeat(base_score, n_samples).reshape(-1, n_samples)
+
+
+def add_rounds(
+    model: Model,
+    X: Features,
+    rounds: tuple[int, int],
+    raw_score: np.ndarray,
+    n_jobs: int | None,
+) -> None:
+    """Add the trees of rounds ``[start, stop)`` to `raw_score`, shape (n_outputs, n_samples)."""
+    if model.linear is not None:
+        check_has_values(X)
+    trees = (rounds[0] * model.trees_per_round, rounds[1] * model.trees_per_round)
+    work = len(X) * (trees[1] - trees[0])
+    with ThreadTeam(n_threads_for(n_jobs, work, _LEAVES_PER_THREAD)) as team:
+        add_some_trees(team, model, X, trees, raw_score)
+
+
+def leaves(model: Model, X: Features, n_jobs: int | None) -> np.ndarray:
+    """Give the leaf that each row reaches in each tree, int32, shape (n_samples, n_trees)."""
+    found = np.empty((len(X), model.n_trees), dtype=np.int32)
+    with ThreadTeam(n_threads_for(n_jobs, found.size, _LEAVES_PER_THREAD)) as team:
+        for rows, raw in raw_blocks(team, X):
+            prepared = prepare_prediction(model, raw, team.size)
+            team.run(find_leaves, model.constant, raw, prepared, found[rows])
+    return found

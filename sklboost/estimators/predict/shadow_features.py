@@ -1,0 +1,181 @@
+"""Importances on validation rows, in models that were trained with shadows of the features.
+
+In: an estimator, training and validation rows. Out:
+:class:`~sklboost.inspection.validation_importances.ValidationImportances`.
+
+The one idea: a shadow is a feature whose rows are in another order. It has the feature's values and
+no information, so whatever importance a model gives it is what chance gives. All shadows share one
+order: they depend on one another as the features do.
+
+Source: Kursa & Rudnicki (2010), "Feature Selection with the Boruta Package". Permutation
+importance: Breiman (2001), "Random Forests".
+"""
+
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.metrics import check_scoring
+from sklearn.utils import check_array
+
+from sklboost.data.frames.arranged import ArrangedColumns, Arrangement
+from sklboost.data.frames.arrays import ArrayTable
+from sklboost.data.frames.carrier import Carrier
+from sklboost.data.frames.finding import carrier
+from sklboost.estimators.fit.seeds import seeds
+from sklboost.estimators.input.check_features import FEATURE_CHECKS
+from sklboost.estimators.input.feature_names import column_names, order_of_fit
+from sklboost.estimators.input.feature_rules import by_feature, read_categories, read_groups
+from sklboost.estimators.input.feature_tables import UnknownCategoryWarning, feature_names
+from sklboost.estimators.parameters.rules import integer, one_of
+from sklboost.inspection.validation_importances import ValidationImportances
+
+
+class Sample(NamedTuple):
+    """Rows with their targets, and weights if there are any."""
+
+    X: Carrier
+    y: Any
+    weight: Any
+
+    @property
+    def weights(self) -> dict[str, Any]:
+        """The weights as a keyword, for functions that may not know it."""
+        return {} if self.weight is None else {"sample_weight": self.weight}
+
+    def arranged(self, arrangement: Arrangement) -> ArrangedColumns:
+        """Give the features, some of them several times or shuffled."""
+        return ArrangedColumns(self.X, arrangement)
+
+
+def shadowed_importances(
+    estimator: Any,
+    training: tuple[Any, Any, Any],
+    validation: tuple[Any, Any, Any],
+    *,
+    method: str,
+    scoring: Any,
+    n_repeats: int,
+    random_state: Any,
+) -> ValidationImportances:
+    """Train on features and shadows, measure both on the validation rows; so many times over.
+
+    Parameters
+    ----------
+    estimator : BaseBooster
+        Its parameters are taken, its model is not.
+    training, validation : tuple
+        Each of features, targets, weights or None.
+    method : {"permutation", "shap"}
+    scoring : str, callable or None
+        Of the permutation importance, as scikit-learn has it.
+    n_repeats : int
+    random_state : object
+        As the estimators' parameter.
+    """
+    for name, value, rule in (
+        ("method", method, one_of("permutation", "shap")),
+        ("n_repeats", n_repeats, integer(1)),
+    ):
+        if not rule.holds(value):
+            raise ValueError(f"{name}={value!r}: it must be {rule.words}")
+    named = column_names(training[0])
+    names = None if named is None else named.tolist()
+    fitted, held_out = (
+        Sample(_columns(X, names, argument), y, weight)
+        for argument, (X, y, weight) in (("X", training), ("X_val", validation))
+    )
+    n_features = fitted.X.n_columns
+    if held_out.X.n_columns != n_features:
+        raise ValueError(
+            f"X_val has {held_out.X.n_columns} features, but X has {n_features}: pass the same "
+            "columns"
+        )
+    all_names = feature_names(names, n_features)
+    measure = _permutation_importances(scoring) if method == "permutation" else _shap_importances
+    random = np.random.default_rng(seeds(random_state, True)[1])
+    measured = []
+    with warnings.catch_warnings():
+        # the same for every prediction, of which there are as many as features
+        warnings.simplefilter("ignore", UnknownCategoryWarning)
+        for _ in range(n_repeats):
+            model = _with_shadows(estimator, all_names)
+            model.fit(fitted.arranged(_shadowed(fitted.X, random)), fitted.y, fitted.weight)
+            measured.append(measure(model, held_out, _shadowed(held_out.X, random), random))
+    features, shadows = np.split(np.array(measured).T, 2)
+    return ValidationImportances(all_names, features, shadows, method)
+
+
+def _columns(X: Any, names: list[Any] | None, argument: str) -> Carrier:
+    """Read a table column by column, in the order of the training's names."""
+    columns = carrier(X)
+    if columns is None:
+        dense = {**FEATURE_CHECKS, "accept_sparse": False}
+        return ArrayTable(check_array(X, input_name=argument, **dense))
+    order = None if names is None else order_of_fit(X, names)
+    return columns if order is None else ArrangedColumns(columns, [(i, None) for i in order])
+
+
+def _shadowed(X: Carrier, random: np.random.Generator) -> list[tuple[int, np.ndarray | None]]:
+    """Arrange all columns as they are, then all of them shuffled: one order for these."""
+    order = random.permutation(X.n_rows)
+    columns = range(X.n_columns)
+    return [*((i, None) for i in columns), *((i, order) for i in columns)]
+
+
+def _with_shadows(estimator: Any, names: list[str]) -> Any:
+    """Give such an estimator, not fitted, whose shadows are constrained like their features."""
+    n_features = len(names)
+    changed: dict[str, Any] = {"warm_start": False}
+    for name, default in (("monotone_constraints", 0), ("feature_weights", 1.0)):
+        value = getattr(estimator, name)
+        if value is not None:
+            changed[name] = 2 * by_feature(name, value, names, default)
+    groups = read_groups(estimator.interaction_constraints, names)
+    if isinstance(groups, list):
+        changed["interaction_constraints"] = [
+            *groups,
+            *([i + n_features for i in group] for group in groups),
+        ]
+    declared = estimator.categorical_features
+    if not (declared is None or isinstance(declared, str)):
+        numbers = sorted(read_categories(declared, names))
+        changed["categorical_features"] = numbers + [i + n_features for i in numbers]
+    return clone(estimator).set_params(**changed)
+
+
+def _permutation_importances(scoring: Any) -> Callable[..., np.ndarray]:
+    """Give what measures how much the score falls when a feature's values are shuffled."""
+
+    def measure(
+        model: Any, rows: Sample, arrangement: Arrangement, random: np.random.Generator
+    ) -> np.ndarray:
+        score = check_scoring(model, scoring)
+        best = score(model, rows.arranged(arrangement), rows.y, **rows.weights)
+        importances = np.zeros(len(arrangement))
+        splits = model.model_.nodes[model.model_.nodes.left >= 0]
+        read = np.unique(splits.feature)
+        if model.model_.linear is not None:
+            read = np.union1d(read, model.model_.linear.terms["feature"])
+        for feature in read.tolist():  # without the others nothing changes
+            number, order = arrangement[feature]
+            shuffled = list(arrangement)
+            shuffle = random.permutation(rows.X.n_rows)
+            shuffled[feature] = (number, shuffle if order is None else order[shuffle])
+            importances[feature] = best - score(
+                model, rows.arranged(shuffled), rows.y, **rows.weights
+            )
+        return importances
+
+    return measure
+
+
+def _shap_importances(
+    model: Any, rows: Sample, arrangement: Arrangement, random: np.random.Generator
+) -> np.ndarray:
+    """Measure the mean absolute SHAP value of each feature; of several outputs, their sum."""
+    values = np.abs(model.shap_values(rows.arranged(arrangement)))
+    means = np.average(values, axis=0, weights=rows.weight)
+    return means.reshape(len(arrangement), -1).sum(axis=1)

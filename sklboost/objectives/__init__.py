@@ -1,0 +1,1 @@
+"""Objectives: losses, and the metrics that are computed from the same formulas."""

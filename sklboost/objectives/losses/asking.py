@@ -1,0 +1,238 @@
+"""What rounds ask of a loss in Python: derivatives, and what was wrong with them.
+
+In: a loss, targets of shape (n_targets, n_samples), raw scores of shape (n_outputs, n_samples).
+Out: derivatives that a tree can be grown on, or an error that names the first row without.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from sklboost.engine.compiling import kernel
+from sklboost.objectives.losses.base import Loss
+from sklboost.objectives.losses.blocks import LARGEST, LEAST_HESSIAN, NO_FAULT, are_usable, limited
+
+_RULES = {
+    "gradient": "gradients must be finite numbers: look for a logarithm of 0 or a division by it",
+    "hessian": "hessians must be finite numbers >= 0: where the second derivative is negative, "
+    "return a bound above it, or a small positive number",
+}
+
+
+_ALL_ARE_0 = -3
+
+
+class FaultyRowError(ValueError):
+    """A row whose derivatives no tree can be grown on.
+
+    Parameters
+    ----------
+    before, after : str
+        What is said before and after the row.
+    row : int
+        Among the rows trained on.
+
+    Attributes
+    ----------
+    where : str
+        The row, as the user knows it.
+    round_ : int or None
+        None: not in a training.
+    """
+
+    def __init__(self, before: str, row: int, after: str):
+        super().__init__(before, row, after)
+        self.row = row
+        self.where = f"row {row}"
+        self.round_: int | None = None
+
+    def __str__(self) -> str:
+        before, _, after = self.args
+        when = "" if self.round_ is None else f" in round {self.round_}"
+        return f"{before} {self.where}{when}{after}"
+
+
+def ask_derivatives(
+    loss: Loss,
+    y: np.ndarray,
+    raw_score: np.ndarray,
+    weight: np.ndarray,
+    derivatives: tuple[np.ndarray, np.ndarray],
+) -> None:
+    """Fill gradient and hessian of the rows, not weighted.
+
+    Parameters
+    ----------
+    loss : Loss
+    y : ndarray of float64, shape (n_targets, n_samples)
+    raw_score : ndarray of float64, shape (n_outputs, n_samples)
+    weight : ndarray of float64, shape (n_samples,) or (0,)
+    derivatives : tuple of ndarray of float32 or float64, shape (n_outputs, n_samples)
+        Filled.
+
+    Raises
+    ------
+    TypeError
+        If what the loss gives is no pair, or no real numbers.
+    ValueError
+        If it is not of that shape, or all hessians are 0.
+    FaultyRowError
+        If a gradient is no finite number, or a hessian none >= 0.
+    """
+    extra: tuple = (weight,) if loss.takes_weight else ()
+    given = read_pair(loss.name, loss.gradients(y, raw_score, *extra), raw_score.shape)
+    own_weight = weight if loss.takes_weight else np.empty(0)
+    fault = _take_derivatives(y, given, own_weight, derivatives)
+    if fault == _ALL_ARE_0:
+        raise ValueError(_no_hessians(loss))
+    if fault != NO_FAULT:
+        gradient, hessian = given
+        for output in range(len(raw_score)):
+            both = float(gradient[output, fault]), float(hessian[output, fault])
+            _check_row(loss, (y, raw_score), (output, fault), both)
+
+
+@kernel
+def _take_derivatives(y, given, weight, derivatives):
+    """Fill derivatives with what a loss gave, checked, and divided by the weights it has in it.
+
+    They are multiplied by the weights later; so weight 2 is the row twice here, too.
+
+    Parameters
+    ----------
+    y : ndarray of float64, shape (n_targets, n_samples)
+    given : tuple of ndarray of float64, shape (n_outputs, n_samples)
+    weight : ndarray of float64, shape (n_samples,) or (0,)
+        Empty: not in it.
+    derivatives : tuple of ndarray of float32 or float64, shape (n_outputs, n_samples)
+        Filled.
+
+    Returns
+    -------
+    int
+        The first row whose derivatives are not usable; ``_ALL_ARE_0`` if hessians are and gradients
+        are not; else ``NO_FAULT``.
+    """
+    fault, n_moving, n_hessians = NO_FAULT, 0, 0
+    for output in range(given[0].shape[0]):
+        target = y[output % y.shape[0]]
+        first, second = given[0][output], given[1][output]
+        gradient, hessian = derivatives[0][output], derivatives[1][output]
+        for row in range(len(target)):
+            is_known = target[row] == target[row]
+            if is_known and not are_usable(first[row], second[row]):
+                fault = row if fault == NO_FAULT else min(fault, row)
+            n_moving += is_known and first[row] != 0.0
+            n_hessians += is_known and second[row] != 0.0
+            unit = weight[row] if len(weight) > 0 else 1.0
+            gradient[row] = limited(first[row] / unit, -LARGEST) if is_known else 0.0
+            hessian[row] = limited(second[row] / unit, LEAST_HESSIAN) if is_known else 0.0
+    if fault == NO_FAULT and n_moving > 0 and n_hessians == 0:
+        return _ALL_ARE_0
+    return fault
+
+
+def read_pair(name: str, result: Any, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """Give gradient and hessian as float64 if they are two arrays of numbers of this shape."""
+    if not isinstance(result, tuple | list) or len(result) != 2:
+        got = f"{type(result).__name__} of {len(result)}" if hasattr(result, "__len__") else result
+        raise TypeError(
+            f"objective={name} returned {got}: it must return two arrays, (gradient, hessian)"
+        )
+    gradient, hessian = (
+        _read_array(name, kind, values, shape) for kind, values in zip(_RULES, result, strict=True)
+    )
+    return gradient, hessian
+
+
+def _read_array(name: str, kind: str, values: Any, shape: tuple[int, ...]) -> np.ndarray:
+    try:
+        array = np.asarray(values)
+    except ValueError:  # lists of different lengths
+        array = np.empty(0, dtype=object)
+    if array.dtype.kind not in "fiub":
+        raise TypeError(
+            f"objective={name} returned a {kind} that is {type(values).__name__} of dtype "
+            f"{array.dtype}: it must be an array of real numbers"
+        )
+    if array.shape != shape:
+        raise ValueError(
+            f"objective={name} returned a {kind} of shape {array.shape}: it must have the shape of "
+            f"the raw scores, {shape}"
+        )
+    return np.require(array, np.float64, ["C", "W"])  # as the kernel was compiled for
+
+
+def explain_fault(loss: Loss, y: np.ndarray, raw_score: np.ndarray) -> None:
+    """Raise FaultyRowError for the first row that the block of a user's function did not do."""
+    for output, row in _places(raw_score):
+        both = _derivatives(loss, (y, raw_score), (output, row))
+        if not np.isnan(y[output % len(y), row]):
+            _check_row(loss, (y, raw_score), (output, row), both)
+    raise ValueError(f"objective={loss.name} gave derivatives that could not be used; now it does")
+
+
+def check_hessians(loss: Loss, y: np.ndarray, raw_score: np.ndarray) -> None:
+    """Raise ValueError if a user's compiled function gives hessians of 0 only."""
+    if loss.row_derivatives is None:
+        return
+    is_moving = False
+    for place in _places(raw_score):
+        gradient, hessian = _derivatives(loss, (y, raw_score), place)
+        if hessian != 0.0:  # that of the first row, as a rule
+            return
+        is_moving |= gradient != 0.0
+    if is_moving:
+        raise ValueError(_no_hessians(loss))
+
+
+def _places(raw_score: np.ndarray) -> Iterator[tuple[int, int]]:
+    """Yield output and row, all outputs of a row before the next."""
+    n_outputs, n_samples = raw_score.shape
+    return ((output, row) for row in range(n_samples) for output in range(n_outputs))
+
+
+def _numbers(rows: tuple[np.ndarray, np.ndarray], place: tuple[int, int]) -> tuple[float, float]:
+    """Give target and raw score of an output and row."""
+    (y, raw_score), (output, row) = rows, place
+    return float(y[output % len(y), row]), float(raw_score[output, row])
+
+
+def _derivatives(
+    loss: Loss, rows: tuple[np.ndarray, np.ndarray], place: tuple[int, int]
+) -> tuple[float, float]:
+    """Call a user's compiled function of rows."""
+    numbers = _numbers(rows, place)
+    try:
+        return loss.row_derivatives(*numbers)
+    except Exception as error:
+        before = f"objective={loss.name} raised {type(error).__name__}: {error}, for"
+        raise FaultyRowError(before, place[1], _at(numbers)) from error
+
+
+def _check_row(
+    loss: Loss,
+    rows: tuple[np.ndarray, np.ndarray],
+    place: tuple[int, int],
+    both: tuple[float, float],
+) -> None:
+    """Raise FaultyRowError if a tree cannot be grown on the derivatives of a row."""
+    numbers = _numbers(rows, place)
+    for kind, value in zip(_RULES, both, strict=True):
+        if not np.isfinite(value) or (kind == "hessian" and value < 0.0):
+            of_output = f" of output {place[0]}" if len(rows[1]) > 1 else ""
+            before = f"objective={loss.name}: the {kind}{of_output} for"
+            raise FaultyRowError(before, place[1], f" is {value:g}{_at(numbers)}: {_RULES[kind]}")
+
+
+def _at(numbers: tuple[float, float]) -> str:
+    return f" (y_true={numbers[0]:g}, y_pred={numbers[1]:g})"
+
+
+def _no_hessians(loss: Loss) -> str:
+    return (
+        f"objective={loss.name}: all hessians are 0, so leaf weights, -G / (H + lambda), mean "
+        "nothing. Where the second derivative is 0, as for the absolute error, return 1 for every "
+        "row: each leaf then takes a step along the mean gradient"
+    )

@@ -1,0 +1,170 @@
+"""Losses that users bring: functions, and instances of their own subclasses of Loss.
+
+In: what was given as `objective`. Out: a :class:`~sklboost.objectives.losses.base.Loss`.
+"""
+
+import functools
+import inspect
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numba
+import numpy as np
+
+from sklboost.engine.compiling import compiled_result, is_compiled_by_user
+from sklboost.objectives.losses.asking import read_pair
+from sklboost.objectives.losses.base import Loss, by_rows
+from sklboost.objectives.losses.blocks import users_block
+from sklboost.objectives.losses.links import PREDICTIONS
+
+# What raw scores of a function's are; as for the default objective of the task.
+_LINKS = {
+    "regression": "identity",
+    "binary": "logit",
+    "multilabel": "logit",
+    "multiclass": "softmax",
+}
+_ROW = (numba.float64, numba.float64)
+
+
+class FunctionLoss(Loss):
+    """The loss of a function ``(y_true, y_pred[, sample_weight]) -> (gradient, hessian)``.
+
+    The function gets copies, shape (n_samples,), or (n_samples, n_outputs) for more than two
+    classes, or several targets or labels, where the result must have this shape, too; `y_pred` are
+    raw scores. Nothing is known of its values, so training starts from 0.
+
+    Parameters
+    ----------
+    function : callable
+        Or one that numba has compiled for the two numbers of a row: then it is the
+        `row_derivatives`.
+    task : {"regression", "binary", "multilabel", "multiclass"}
+    n_outputs : int
+
+    Raises
+    ------
+    TypeError
+        If the function has other parameters.
+    """
+
+    def __init__(self, function: Callable, task: str, n_outputs: int):
+        self._arguments = (function, task, n_outputs)
+        self.function = function
+        self.name = name_of(function)
+        self.n_outputs = n_outputs
+        self.link = _LINKS[task]
+        self.takes_weight = _takes_weight(self.name, function)
+        if task != "multiclass" and not self.takes_weight and _is_of_rows(function):
+            self.row_derivatives = function
+
+    def __reduce__(self) -> tuple:
+        # compiled code cannot be saved
+        return type(self), self._arguments
+
+    @cached_property
+    def block(self) -> Any:
+        """The compiled loop around a function of rows, None for a function of arrays."""
+        return None if self.row_derivatives is None else _users_block(self.function)
+
+    def gradients(
+        self, y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Give what the function returns, shape (n_outputs, n_samples)."""
+        if self.row_derivatives is not None:
+            return super().gradients(y, raw_score)
+        truth, prediction = by_rows(y), by_rows(raw_score)
+        weights = {}
+        if self.takes_weight and weight is not None and len(weight) > 0:
+            weights = {"sample_weight": weight.copy()}
+        elif self.takes_weight and not _has_default(self.function):
+            weights = {"sample_weight": np.ones(len(truth))}
+        shape = prediction.shape
+        both = read_pair(self.name, self.function(truth, prediction, **weights), shape)
+        gradient, hessian = (np.atleast_2d(own.T) for own in both)
+        return gradient, hessian
+
+
+def check_loss_fits(loss: Loss, task: str, n_outputs: int) -> None:
+    """Raise ValueError if a user's loss has not the outputs and the link that a task needs.
+
+    Parameters
+    ----------
+    loss : Loss
+    task : str
+    n_outputs : int
+        That are needed; for regression the number of targets, each of which may have several.
+    """
+    is_regression = task == "regression"
+    if loss.n_outputs % n_outputs != 0 or (not is_regression and loss.n_outputs != n_outputs):
+        raise ValueError(
+            f"objective={loss.name} has n_outputs={loss.n_outputs}: y needs {n_outputs} (one for "
+            "regression and two classes, one for each target, label, or class of more)"
+        )
+    method = "probabilities" if task in ("binary", "multiclass") else "predictions"
+    is_own = getattr(type(loss), method) is not getattr(Loss, method)
+    links = list(PREDICTIONS) if is_regression else [_LINKS[task]]
+    if is_own and loss.link != "other":
+        raise ValueError(
+            f"objective={loss.name} has a method {method} of its own and link={loss.link!r}, by "
+            "which metrics would read raw scores otherwise: set link='other'"
+        )
+    if not is_own and loss.link not in links:
+        raise ValueError(
+            f"objective={loss.name} has link={loss.link!r}: set it to "
+            f"{' or '.join(map(repr, links))}, or write a method {method}(raw_score)"
+        )
+
+
+def name_of(function: Any) -> str:
+    """Give the name of a function, for errors."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    return getattr(function, "__name__", type(function).__name__)
+
+
+@functools.lru_cache(maxsize=64)
+def _users_block(function: Callable) -> Callable:
+    """Make the block of a function once, not at each fit: it takes half a second."""
+    return users_block(function)
+
+
+def _is_of_rows(function: Any) -> bool:
+    """Tell whether numba can compile a function for two numbers, and it gives two."""
+    if not is_compiled_by_user(function):
+        return False
+    result = compiled_result(function, _ROW)
+    return (
+        isinstance(result, numba.types.BaseTuple)
+        and len(result) == 2
+        and all(isinstance(own, numba.types.Float | numba.types.Integer) for own in result)
+    )
+
+
+def _takes_weight(name: str, function: Callable) -> bool:
+    """Tell whether a function has a parameter `sample_weight`; check its parameters.
+
+    Raises
+    ------
+    TypeError
+        If it cannot be called.
+    """
+    try:
+        signature = inspect.signature(function)
+    except ValueError:  # some functions written in C have no signature
+        return False
+    takes_weight = "sample_weight" in signature.parameters
+    try:
+        signature.bind(None, None, **({"sample_weight": None} if takes_weight else {}))
+    except TypeError as error:
+        raise TypeError(
+            f"objective={name} has the parameters {signature}: they must be (y_true, y_pred) or "
+            f"(y_true, y_pred, sample_weight), by this name ({error})"
+        ) from error
+    return takes_weight
+
+
+def _has_default(function: Callable) -> bool:
+    parameter = inspect.signature(function).parameters["sample_weight"]
+    return parameter.default is not inspect.Parameter.empty

@@ -1,0 +1,143 @@
+"""The gradients of any loss behind one kernel, so that rounds of boosting need not leave it.
+
+In: where the loss's code is, targets and raw scores. Out: gradient and hessian of each row, not
+weighted.
+
+The one idea: the rounds do not know the loss they are compiled with. They call its *block*, a
+kernel ``block(rows, y, raw_score, parameters, gradient, hessian, scratch)``, by its address. It
+fills both for the rows ``[start, stop)``, of ``rows = (start, stop, first)``; `first` is the row
+that `y` begins with. It gives the number of the first row whose derivatives no tree can be grown
+on, or -1. So the rounds are compiled once for all losses, each loss apart, and a
+loss that a user has written in numba runs like one of ours.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklboost.engine.compiling import address_of, kernel
+from sklboost.engine.instructions import LOSS_TYPES, call_loss
+from sklboost.engine.parallel import share
+from sklboost.objectives.losses.base import Loss
+from sklboost.objectives.losses.blocks import BLOCK_ROWS, NO_FAULT
+
+
+class CompiledLoss(NamedTuple):
+    """What rounds know of a loss.
+
+    Attributes
+    ----------
+    is_compiled : int
+        0: somebody else fills the derivatives before each round.
+    address : int
+        Of its block.
+    parameters : ndarray of float64, shape (n_outputs,)
+    faults : ndarray of int64, shape (n_threads,)
+        What the blocks said that each member called, if it was not :data:`NO_FAULT`.
+    faulty_turn : ndarray of int64, shape (1,)
+        The turn in which that was.
+    """
+
+    is_compiled: int
+    address: Any
+    parameters: np.ndarray
+    faults: np.ndarray
+    faulty_turn: np.ndarray
+
+
+class Targets(NamedTuple):
+    """The targets of the rows, in one of three forms; the others are empty.
+
+    Short ones become float64 for a block of rows at a time, since eight bytes a row are as much as
+    all the raw scores.
+
+    Attributes
+    ----------
+    values : ndarray of float64, shape (n_targets, n_samples) or (1, 0)
+    singles : ndarray of float32, shape (n_samples,) or (0,)
+    codes : ndarray of uint8, shape (n_samples,) or (0,)
+        Numbers of classes.
+    """
+
+    values: np.ndarray
+    singles: np.ndarray
+    codes: np.ndarray
+
+
+def targets_of(y: np.ndarray) -> Targets:
+    """Give targets for a kernel: float64, shape (n_targets, n_samples), or short and one a row."""
+    no_targets = Targets(np.empty((1, 0)), np.empty(0, np.float32), np.empty(0, np.uint8))
+    if y.dtype == np.uint8:
+        return no_targets._replace(codes=y[0])
+    if y.dtype == np.float32:
+        return no_targets._replace(singles=y[0])
+    return no_targets._replace(values=y)
+
+
+def compile_loss(loss: Loss, n_threads: int) -> CompiledLoss:
+    """Compile the block of a loss, if it has one."""
+    address = 0 if loss.block is None else address_of(loss.block, LOSS_TYPES)
+    faults = np.full(n_threads, NO_FAULT)
+    faulty_turn = np.zeros(1, dtype=np.int64)
+    # one for each output, also where a loss of a user's has none
+    parameters = np.resize(loss.parameters, max(len(loss.parameters), loss.n_outputs))
+    return CompiledLoss(int(loss.block is not None), address, parameters, faults, faulty_turn)
+
+
+def allocate_scratch(n_threads: int) -> np.ndarray:
+    """Make the scratch of :func:`fill_gradients`: three numbers for each row of a block."""
+    return np.empty((n_threads, 3, BLOCK_ROWS))
+
+
+@kernel
+def write_short(targets, first, values):
+    """Fill `values`, float64, with the short targets of as many rows, from `first` on."""
+    if len(targets.codes) > 0:
+        for row in range(len(values)):
+            values[row] = targets.codes[first + row]
+    else:
+        for row in range(len(values)):
+            values[row] = targets.singles[first + row]
+
+
+@kernel
+def fill_gradients(team, loss, targets, raw_score, gradient, hessian, scratch):
+    """Fill gradient and hessian of this member's share of the rows.
+
+    Parameters
+    ----------
+    team : Team
+    loss : CompiledLoss
+    targets : Targets
+    raw_score : ndarray of float64, shape (n_outputs, n_samples)
+    gradient, hessian : ndarray of float32, shape (n_outputs, n_samples)
+        Filled.
+    scratch : ndarray of float64
+        From :func:`allocate_scratch`.
+    """
+    start, stop = share(team, raw_score.shape[1])
+    y, own_scratch = targets.values, scratch[team.rank]
+    is_short = y.shape[1] < raw_score.shape[1]
+    n_at_once = BLOCK_ROWS if is_short else max(stop - start, 1)
+    for begin in range(start, stop, n_at_once):
+        end, first = min(begin + n_at_once, stop), 0
+        if is_short:
+            # the third row of the scratch; blocks use the others
+            y, first = own_scratch[2:], begin
+            write_short(targets, begin, y[0, : end - begin])
+        rows = (np.int64(begin), np.int64(end), np.int64(first))
+        parameters = loss.parameters
+        fault = call_loss(
+            loss.address, rows, y, raw_score, parameters, gradient, hessian, own_scratch
+        )
+        if fault != NO_FAULT and loss.faults[team.rank] == NO_FAULT:
+            loss.faults[team.rank] = fault
+
+
+@kernel
+def has_fault(loss):
+    """Tell whether a member found derivatives that no tree can be grown on."""
+    n_faults = 0
+    for member in range(len(loss.faults)):
+        n_faults += loss.faults[member] != NO_FAULT
+    return n_faults > 0

@@ -1,0 +1,1 @@
+"""What every fit runs: growing one tree from packed gradients."""

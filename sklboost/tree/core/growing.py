@@ -1,0 +1,168 @@
+"""Growing one tree: the only file that orders the kernels of a tree.
+
+In: binned rows, gradients, settings. Out: ``workspace.tree`` holds the tree as it was grown; and
+then the finished one, and every row's raw score has its leaf value.
+
+Both growth policies are one loop: choose the nodes to be split now (a level, or the node of largest
+gain), divide their rows, build their children's histograms, find the children's best splits.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sklboost.engine.compiling import kernel
+from sklboost.engine.parallel import barrier, reset_tasks
+from sklboost.tree.core.frontier import ROOT, choose_frontier, plan_builds, start_tree, weigh_leaf
+from sklboost.tree.core.histogram import build_histograms, sum_cells
+from sklboost.tree.core.partition import add_leaf_values, own_all_rows, route_rows
+from sklboost.tree.core.pruning import close_gaps, name_final_leaves, prune, prune_weakest_links
+from sklboost.tree.core.quantization import quantize
+from sklboost.tree.core.splitting import Search, find_splits
+from sklboost.tree.core.workspace import OWN
+from sklboost.tree.options.column_sampling import ColumnSample, choose_tree_features
+from sklboost.tree.options.renewal import Renewal, renew_leaves
+from sklboost.tree.options.row_sampling import RowSample, draw_rows
+
+
+class TreeKeys(NamedTuple):
+    """What the hashes of a tree begin with: all that is random in it. Each below 2^32.
+
+    Attributes
+    ----------
+    rounding : uint64
+        Of gradients.
+    rows : uint64
+        The same for all trees of a round.
+    features : int64
+    """
+
+    rounding: np.uint64
+    rows: np.uint64
+    features: np.int64
+
+
+class Draws(NamedTuple):
+    """What is drawn for a tree, and by which keys.
+
+    Apart from the workspace, which many kernels are called with: each array more in it would cost
+    them all.
+    """
+
+    keys: TreeKeys
+    rows: RowSample
+    columns: ColumnSample
+
+
+class Scores(NamedTuple):
+    """What a tree is to change, and how.
+
+    Attributes
+    ----------
+    raw_score : ndarray of float64, shape (n_outputs, n_samples)
+        Of one output, or of all that the tree has values for. Leaf values are added to it.
+    renewal : Renewal
+        What these are renewed from; empty: they stay.
+    """
+
+    raw_score: np.ndarray
+    renewal: Renewal
+
+
+@kernel
+def sum_root(search, workspace):
+    """Fill the root's sums and value: any one column's cells hold all rows.
+
+    A sample may have no rows. Its tree is a leaf that adds nothing, whatever lambda is.
+    """
+    tree, matrix = workspace.tree, search.matrix
+    histogram = workspace.pool.histograms[tree.growth[ROOT].slot]
+    start, stop = matrix.cell_starts[0], matrix.cell_starts[1]
+    for output in range(tree.sums.shape[2]):
+        tree.sums[ROOT, OWN, output] = sum_cells(matrix, histogram, output, start, stop)
+    weigh_leaf(ROOT, search, tree)
+    if tree.nodes[ROOT].cover == 0.0:
+        tree.counts[0].n_searched = 0
+
+
+@kernel
+def grow_tree(team, matrix, derivatives, draws, params, workspace):
+    """Grow one tree on the derivatives; every member of the team calls it.
+
+    Parameters
+    ----------
+    team : Team
+    matrix : TrainingBins
+    derivatives : Derivatives
+        Modified in place if rows are drawn by gradients.
+    draws : Draws
+    params : TreeParams
+    workspace : Workspace
+        Overwritten; the tree is in ``workspace.tree.nodes[:counts.n_nodes]``, and `outputs`, for
+        the first member of the team to read.
+    """
+    gradients, counts = workspace.gradients, workspace.tree.counts[0]
+    keys = draws.keys
+    if params.subsample < 1.0:
+        draw_rows(team, derivatives, keys.rows, params, draws.rows, workspace.partition)
+    quantize(team, derivatives, keys.rounding, gradients)
+    if params.subsample == 1.0:
+        # only now: the lists may lie where the derivatives were
+        own_all_rows(team, workspace.partition)
+    bundles = gradients.bundles
+    search = Search(matrix, gradients.steps, params, draws.columns.rules)
+    if team.rank == 0:
+        reset_tasks(team)
+        choose_tree_features(keys.features, params, draws.columns)
+        start_tree(team, search, workspace)
+    barrier(team)
+    build_histograms(team, matrix, bundles, workspace)
+    if team.rank == 0:
+        sum_root(search, workspace)
+    barrier(team)
+    find_splits(team, search, workspace, draws.columns)
+    while True:
+        if team.rank == 0:
+            reset_tasks(team)
+            choose_frontier(search, workspace)
+        barrier(team)
+        if counts.n_frontier == 0:
+            break
+        route_rows(team, matrix, workspace)
+        if team.rank == 0:
+            plan_builds(team, search, workspace)
+        barrier(team)
+        build_histograms(team, matrix, bundles, workspace)
+        find_splits(team, search, workspace, draws.columns)
+
+
+@kernel
+def finish_tree(team, matrix, derivatives, rules, params, workspace, scores):
+    """Prune the tree that was grown and add its leaf values to the raw scores.
+
+    Every member of the team calls it.
+
+    Parameters
+    ----------
+    team : Team
+    matrix : TrainingBins
+    derivatives : Derivatives
+        Those that the tree was grown on.
+    rules : FeatureRules
+    params : TreeParams
+    workspace : Workspace
+        What is left of its tree has new numbers.
+    scores : Scores
+        Added to in place.
+    """
+    if team.rank == 0:
+        prune(workspace.tree, params)
+        if params.ccp_alpha > 0.0:
+            prune_weakest_links(workspace.tree, params)
+        name_final_leaves(workspace.tree)
+    barrier(team)
+    if scores.renewal.leaf.shape[1] > 0:
+        renew_leaves(team, matrix, derivatives, scores.renewal, rules, params, workspace)
+    add_leaf_values(team, matrix, workspace, scores.raw_score)
+    if team.rank == 0:
+        close_gaps(workspace.tree)

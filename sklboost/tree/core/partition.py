@@ -1,0 +1,187 @@
+"""The row partition: which rows belong to which node.
+
+In: the splits of the frontier. Out: the rows of their children, in the other of the two lists (see
+:class:`~sklboost.tree.core.workspace.RowPartition`); at the end, leaf values added to the raw
+scores.
+"""
+
+import numpy as np
+
+from sklboost.engine.compiling import inlined, kernel
+from sklboost.engine.instructions import prefetch
+from sklboost.engine.parallel import barrier, next_task, share
+
+# How many rows ahead of their use scattered values are fetched.
+_PREFETCH_ROWS = 32
+_ROUTE_COUNTER = np.int64(0)
+_ADD_COUNTER = np.int64(3)
+
+
+@kernel
+def own_all_rows(team, partition):
+    """Give every row to the root (node 0); each member writes its share of the list."""
+    n_samples = partition.lists.shape[1]
+    start, stop = share(team, n_samples)
+    rows = partition.lists[0, start:stop]
+    for position in range(len(rows)):
+        rows[position] = start + position
+    if team.rank == 0:
+        n_blocks = partition.start.shape[0]
+        for block in range(n_blocks):
+            partition.start[block, 0] = n_samples * block // n_blocks
+            partition.stop[block, 0] = n_samples * (block + 1) // n_blocks
+
+
+@kernel
+def fill_sides(split, levels, matrix, sides):
+    """Fill ``sides[bin]`` with 1 where rows of that bin of the feature's column go left, else 0.
+
+    A table, since a byte of it is read as fast as a range is compared, whatever the split is like.
+    `levels` begin with those that it lists, if it is on categories.
+    """
+    feature, place = split.feature, matrix.places[split.feature]
+    n_bins = matrix.bin_starts[feature + 1] - matrix.bin_starts[feature]
+    n_left = split.bin if matrix.n_levels[split.feature] == 0 else 0
+    first = place.first_cell - matrix.cell_starts[place.column]
+    own = sides[first : first + n_bins - place.is_shared]
+    n_below = n_bins
+    if place.is_shared == 1:
+        # rows that have a bin of another feature have this one's bin of 0
+        n_below = place.zero_bin
+        n_cells = matrix.cell_starts[place.column + 1] - matrix.cell_starts[place.column]
+        sides[:n_cells] = n_below < n_left
+    for bin_ in range(n_below):
+        own[bin_] = bin_ < n_left
+    for bin_ in range(n_below + 1, n_bins):
+        own[bin_ - 1] = bin_ < n_left
+    for index in range(split.n_listed):
+        own[levels[index]] = 1
+    if matrix.has_missing[feature] == 1:
+        own[len(own) - 1] = split.default_left
+
+
+@inlined
+def divide_rows(column, source, sides, target):
+    """Copy the rows of one node to `target`, left-going ones first; return how many those are.
+
+    Every row is written at both ends and only one end advances: no branch to mispredict. The right
+    rows come out in reverse, which no sum notices.
+
+    Parameters
+    ----------
+    column : ndarray of uint8 or uint16, shape (n_samples,)
+        Bins of the column of the split's feature.
+    source : ndarray of uint32
+        The node's rows.
+    sides : ndarray of uint8
+        From :func:`fill_sides`.
+    target : ndarray of uint32, as long as `source`
+        Filled.
+    """
+    left, right = np.uint64(0), np.uint64(len(source))
+    one = np.uint64(1)
+    for position in range(len(source)):
+        row = source[np.uint64(position)]
+        goes_left = np.uint64(sides[np.uint64(column[np.uint64(row)])])
+        target[left] = row
+        target[right - one] = row
+        left += goes_left
+        right -= one - goes_left
+    return np.int64(left)
+
+
+@inlined
+def route_segment(matrix, workspace, node, block, sides):
+    """Divide the rows that `node` owns in `block` between its children; `sides` is scratch."""
+    tree, partition = workspace.tree, workspace.partition
+    start, stop = partition.start[block, node], partition.stop[block, node]
+    depth = tree.growth[node].depth
+    split = tree.splits[node]
+    fill_sides(split, tree.levels[node], matrix, sides)
+    n_left = divide_rows(
+        matrix.columns[matrix.places[split.feature].column],
+        partition.lists[depth % 2, start:stop],
+        sides,
+        partition.lists[(depth + 1) % 2, start:stop],
+    )
+    left, right = np.int64(tree.nodes[node].left), np.int64(tree.nodes[node].right)
+    partition.start[block, left] = start
+    partition.stop[block, left] = start + n_left
+    partition.start[block, right] = start + n_left
+    partition.stop[block, right] = stop
+
+
+@kernel
+def route_rows(team, matrix, workspace):
+    """Divide the rows of every frontier node between its children; ends when all are done.
+
+    A task is a block of rows, with all its nodes.
+    """
+    n_blocks, sides = workspace.partition.start.shape[0], workspace.partition.sides[team.rank]
+    block = next_task(team, _ROUTE_COUNTER)
+    while block < n_blocks:
+        for index in range(workspace.tree.counts[0].n_frontier):
+            route_segment(matrix, workspace, workspace.tree.frontier[index], block, sides)
+        block = next_task(team, _ROUTE_COUNTER)
+    barrier(team)
+
+
+@kernel
+def add_by_side(column, row_list, sides, values, raw_score):
+    """Add ``values[1]`` to the raw scores of the rows that go left, ``values[0]`` to the others."""
+    last = len(row_list) - 1
+    for position in range(len(row_list)):
+        row = np.uint64(row_list[np.uint64(position)])
+        ahead = np.uint64(row_list[np.uint64(min(position + _PREFETCH_ROWS, last))])
+        prefetch(raw_score, ahead, ahead)
+        prefetch(column, ahead, ahead)
+        raw_score[row] += values[1] if sides[np.uint64(column[row])] == 1 else values[0]
+
+
+@inlined
+def add_segment_values(matrix, workspace, node, block, values, scored):
+    """Add `values`, one a node, of the rows that `node` owns in `block`.
+
+    `scored` is what they are added to, and scratch for :func:`fill_sides`.
+
+    The children of a split that was made last own no rows: they are told apart by bin here, which
+    saves writing their lists.
+    """
+    tree, partition = workspace.tree, workspace.partition
+    start, stop = partition.start[block, node], partition.stop[block, node]
+    row_list = partition.lists[tree.growth[node].depth % 2, start:stop]
+    left, right = tree.nodes[node].left, tree.nodes[node].right
+    target, sides = scored
+    if left < 0:
+        value = values[node]
+        for position in range(len(row_list)):
+            target[np.uint64(row_list[np.uint64(position)])] += value
+        return
+    split = tree.splits[node]
+    fill_sides(split, tree.levels[node], matrix, sides)
+    column = matrix.columns[matrix.places[split.feature].column]
+    add_by_side(column, row_list, sides, (values[right], values[left]), target)
+
+
+@kernel
+def add_values(team, matrix, workspace, n_blocks, target):
+    """Add to each row of the first blocks what ``tree.values`` says; ends when all are done.
+
+    `target` has shape (n_outputs, n_samples), or fewer outputs, of which `values` are then used.
+    """
+    tree, sides = workspace.tree, workspace.partition.sides[team.rank]
+    block = next_task(team, _ADD_COUNTER)
+    while block < n_blocks:
+        for output in range(len(target)):
+            values, scored = tree.values[output], (target[output], sides)
+            for node in range(tree.counts[0].n_nodes):
+                if tree.growth[node].owns_rows == 1:
+                    add_segment_values(matrix, workspace, node, block, values, scored)
+        block = next_task(team, _ADD_COUNTER)
+    barrier(team)
+
+
+@kernel
+def add_leaf_values(team, matrix, workspace, raw_score):
+    """Add to each row's raw score the value of the leaf it reached; ends when all are done."""
+    add_values(team, matrix, workspace, workspace.partition.start.shape[0], raw_score)

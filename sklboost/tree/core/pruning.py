@@ -1,0 +1,116 @@
+"""Pruning after growth: from the bottom up, splits that are not worth gamma go.
+
+In: a grown tree. Out: the same with collapsed nodes marked as leaves, and for every node the number
+of the leaf that swallowed it.
+
+Gamma looks at a split only when both its children are leaves. So a split of small gain stays if one
+below it is worth keeping, which is the difference from refusing it at once. Cost-complexity pruning
+looks at the gain of a whole branch: it may go although each of its last splits gains enough.
+"""
+
+from sklboost.engine.compiling import kernel, late
+from sklboost.tree.core.frontier import make_leaf
+
+
+@kernel
+def prune(tree, params):
+    """Collapse every split of two leaves whose gain is below ``params.prune_gain``.
+
+    Children have larger numbers than their parent, so one pass down the numbers meets them first.
+    """
+    nodes = tree.nodes
+    for node in range(tree.counts[0].n_nodes - 1, -1, -1):
+        left, right = nodes[node].left, nodes[node].right
+        if left < 0 or nodes[left].left >= 0 or nodes[right].left >= 0:
+            continue
+        if nodes[node].gain < params.prune_gain:
+            make_leaf(nodes[node])
+
+
+@late()
+def prune_weakest_links(tree, params):
+    """Leave the smallest subtree of the least cost, a leaf costing alpha.
+
+    A branch is worth the gain of its splits, less alpha for each; one that is worth nothing goes.
+    From the bottom up this is the subtree that collapsing the weakest link again and again ends
+    with (Breiman et al. 1984, theorem 3.10). Alpha is ``params.ccp_alpha`` times the root's cover:
+    times the number of rows for squared error, where gain is what the sum of squared errors loses.
+    """
+    nodes, growth = tree.nodes, tree.growth
+    alpha = params.ccp_alpha * nodes[0].cover
+    for node in range(tree.counts[0].n_nodes - 1, -1, -1):
+        growth[node].worth = 0.0
+        left, right = nodes[node].left, nodes[node].right
+        if left < 0:
+            continue
+        growth[node].worth = nodes[node].gain - alpha + growth[left].worth + growth[right].worth
+        if growth[node].worth <= 0.0:
+            growth[node].worth = 0.0
+            make_leaf(nodes[node])
+
+
+@kernel
+def name_final_leaves(tree):
+    """Set ``growth.final`` to the node itself, or to the leaf that swallowed it; and ``values``.
+
+    Also counts the splits that pruning took, and the leaves that it left.
+    """
+    nodes, growth, counts = tree.nodes, tree.growth, tree.counts[0]
+    growth[0].final = 0
+    n_kept = 1
+    for node in range(1, counts.n_nodes):
+        parent = growth[node].parent
+        if growth[parent].final == parent and nodes[parent].left >= 0:
+            growth[node].final = node
+            n_kept += 1
+        else:
+            growth[node].final = growth[parent].final
+            make_leaf(nodes[node])  # a split that went with the branch of one above
+    counts.n_pruned = (counts.n_nodes - n_kept) // 2
+    counts.n_leaves = (n_kept + 1) // 2
+    set_values(tree)
+
+
+@kernel
+def set_values(tree):
+    """Set ``tree.values`` to what rows that reached a node get."""
+    for output in range(tree.values.shape[0]):
+        for node in range(tree.counts[0].n_nodes):
+            tree.values[output, node] = tree.outputs[tree.growth[node].final, output].value
+
+
+@late()
+def move_levels(node, target, tree):
+    """Move what a node's split lists, if it has one, to `target`."""
+    if tree.nodes[target].left < 0:
+        return
+    tree.splits[target] = tree.splits[node]
+    for index in range(tree.splits[node].n_listed):
+        tree.levels[target, index] = tree.levels[node, index]
+
+
+@kernel
+def close_gaps(tree):
+    """Number the nodes that are left from 0, in the same order, and move them there."""
+    nodes, growth, counts = tree.nodes, tree.growth, tree.counts[0]
+    n_kept = 0
+    for node in range(counts.n_nodes):
+        if growth[node].final == node:
+            # forwards: n_kept <= node, so nothing unread is overwritten, and a parent, which comes
+            # before its children, learns here where they go
+            nodes[n_kept] = nodes[node]
+            if tree.levels.shape[1] > 0:
+                move_levels(node, n_kept, tree)
+            for output in range(tree.outputs.shape[1]):
+                tree.outputs[n_kept, output] = tree.outputs[node, output]
+            parent = growth[node].parent
+            if parent >= 0:
+                moved_parent = growth[parent].final
+                if nodes[moved_parent].left == node:
+                    nodes[moved_parent].left = n_kept
+                else:
+                    nodes[moved_parent].right = n_kept
+            growth[node].final = n_kept
+            n_kept += 1
+        # a swallowed node's `final` keeps the old number of its leaf: nobody asks any more
+    counts.n_nodes = n_kept

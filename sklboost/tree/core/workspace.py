@@ -1,0 +1,316 @@
+"""The memory of a growing tree: allocated once a fit, reused for every tree.
+
+Kernels neither allocate nor free. What they write lies here, in groups that each have one owner:
+
+- :class:`GrowingTree`, the nodes and who is to be split next (``growing``),
+- :class:`RowPartition`, which rows a node owns (``partition``),
+- :class:`HistogramPool`, the histograms of the nodes still to be split (``histogram``),
+- :class:`SearchScratch`, what split search writes on the way (``splitting``).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sklboost.engine.model import NODE_DTYPE, OUTPUT_DTYPE
+from sklboost.engine.parallel import FAR_APART
+from sklboost.engine.structs import TrainingBins, TreeParams, records
+from sklboost.tree.core.quantization import Gradients, aligned_zeros, allocate_gradients
+
+# Histograms kept for sibling subtraction. Beyond this, histograms are built again from the rows
+# instead: slower, and the same bits.
+_POOL_BYTES = 256 * 2**20
+# Accumulators for histograms that several threads fill together, before they are added up.
+_SHARED_BYTES = 64 * 2**20
+# Cells of a feature in an accumulator where bins are one byte. Not 256: the first cells of all
+# features would then compete for the same few places in the cache.
+NARROW_CELLS = 264
+# Each thread's share of the rows is cut once more, so that a thread that was held up elsewhere
+# leaves work for the others.
+_BLOCKS_PER_THREAD = 2
+
+# Places in ``GrowingTree.sums``.
+OWN, LEFT = 0, 1
+
+# What is known of a node only while the tree grows. Whole numbers are int64 everywhere here: a
+# kernel called with int32 in one place and int64 in another would be compiled twice.
+GROWTH_DTYPE = np.dtype(
+    [
+        ("n_rows", np.int64),
+        ("parent", np.int64),  # -1 for the root
+        ("depth", np.int64),  # 0 for the root
+        ("slot", np.int64),  # its histogram in the pool, -1: none
+        ("owns_rows", np.int64),  # 1: the row partition has its rows (not routed on, not closed)
+        ("final", np.int64),  # its number after pruning, or that of the leaf that swallowed it
+        ("worth", np.float64),  # what its branch gains beyond ccp_alpha for each split
+    ],
+    align=True,
+)
+
+# What is known of a node and one output while the tree grows.
+GROWING_OUTPUT_DTYPE = np.dtype(
+    [
+        *((name, OUTPUT_DTYPE[name]) for name in OUTPUT_DTYPE.names or ()),
+        ("weight", np.float64),  # its leaf weight, should it be a leaf
+        ("lower", np.float64),  # the least leaf weight that monotone constraints leave it, ...
+        ("upper", np.float64),  # ... and the largest; infinite without
+    ],
+    align=True,
+)
+
+# The best split found for a node. One on categories lists the levels that go left.
+SPLIT_DTYPE = np.dtype(
+    [
+        ("gain", np.float64),  # -inf: no allowed split
+        ("left_sum", np.int64),  # packed sum of the left child, of the first output
+        ("feature", np.int64),
+        ("bin", np.int64),  # bin < this goes left
+        ("below", np.int64),  # last occupied bin on the left, -1: only missing values there
+        ("default_left", np.int64),
+        ("n_listed", np.int64),  # levels; 0 for a number, too
+    ],
+    align=True,
+)
+
+# A histogram to be built from rows. If `sibling` is not -1, that node's slot holds the parent's
+# histogram and becomes the sibling's by subtraction.
+BUILD_DTYPE = np.dtype([("node", np.int64), ("sibling", np.int64)], align=True)
+
+COUNTS_DTYPE = np.dtype(
+    [
+        ("n_nodes", np.int64),
+        ("n_leaves", np.int64),
+        ("n_pruned", np.int64),  # splits that pruning removed
+        ("first_open", np.int64),
+        ("stop_open", np.int64),
+        ("n_frontier", np.int64),
+        ("n_searched", np.int64),
+        ("n_chunks", np.int64),  # tasks into which a node's split search is cut
+        ("n_builds", np.int64),
+        ("n_shared", np.int64),  # of these, the first so many are built by several threads
+        ("n_free", np.int64),
+    ],
+    align=True,
+)
+
+
+class GrowingTree(NamedTuple):
+    """The nodes of a tree and the state of its growth.
+
+    Attributes
+    ----------
+    nodes : recarray of NODE_DTYPE, shape (capacity,)
+    growth : recarray of GROWTH_DTYPE, shape (capacity,)
+    splits : recarray of SPLIT_DTYPE, shape (capacity,)
+    levels : ndarray of uint16, shape (capacity, most_listed)
+        Those that the splits list.
+    outputs : recarray of GROWING_OUTPUT_DTYPE, shape (capacity, n_outputs)
+        What the nodes have of each output that the tree is grown for.
+    sums : ndarray of int64, shape (capacity, 2, n_outputs)
+        Packed sum of the rows of a node, and of those that its best split sends left.
+    counts : recarray of COUNTS_DTYPE, shape (1,)
+    open_nodes : ndarray of int64, shape (capacity,)
+        ``open_nodes[first_open:stop_open]`` have a split that has not been made yet: a queue, or
+        best first a heap.
+    frontier : ndarray of int64, shape (capacity,)
+        The nodes being split now.
+    searched : ndarray of int64, shape (capacity,)
+        Their children whose best split is being looked for.
+    values : ndarray of float64, shape (n_outputs, capacity)
+        What is added for the rows of a node in the end.
+    """
+
+    nodes: np.recarray
+    growth: np.recarray
+    splits: np.recarray
+    levels: np.ndarray
+    outputs: np.recarray
+    sums: np.ndarray
+    counts: np.recarray
+    open_nodes: np.ndarray
+    frontier: np.ndarray
+    searched: np.ndarray
+    values: np.ndarray
+
+
+class RowPartition(NamedTuple):
+    """Which rows each node owns, block by block.
+
+    The rows are cut into fixed blocks; within block b, node k owns
+    ``lists[depth % 2, start[b, k]:stop[b, k]]``. Splitting a node writes its children's rows into
+    the same range of the other list, left ones from the front, right ones from the back::
+
+        lists[0]  | node k, block 0      | node k, block 1      |
+        lists[1]  | left -->  <-- right  | left -->  <-- right  |
+
+    so blocks are independent of one another, and nothing is copied back.
+
+    Where rows are sampled there are twice the blocks. Those from `n_counted` on have the rows that
+    were left out: they are routed with the others, get their leaf values, and count for nothing
+    else::
+
+        lists[0]  | block 0 --> <-- block n_counted | block 1 --> <-- block n_counted + 1 |
+
+    Attributes
+    ----------
+    lists : ndarray of uint32, shape (2, n_samples)
+        Rounds keep the derivatives here where nobody needs those once they are quantised.
+    start, stop : ndarray of int64, shape (n_blocks, capacity)
+        Of no rows at first, should a kernel that cannot be compiled write nothing.
+    n_counted : int
+        The first so many blocks have the rows from which the tree is grown.
+    sides : ndarray of uint8, shape (n_threads, n_bins)
+        Scratch: whether each bin of the column of a split's feature goes left.
+    """
+
+    lists: np.ndarray
+    start: np.ndarray
+    stop: np.ndarray
+    n_counted: int
+    sides: np.ndarray
+
+
+class HistogramPool(NamedTuple):
+    """Histograms: one int64 a cell, the packed sum of the gradients of the rows in it.
+
+    In trees of several outputs a cell has four, side by side, as in ``Gradients.bundles``.
+
+    Attributes
+    ----------
+    histograms : ndarray of int64, shape (n_slots, n_bundles, n_cells * n_lanes)
+    free_slots : ndarray of int64, shape (n_slots,)
+        A stack of ``counts.n_free`` numbers.
+    builds : recarray of BUILD_DTYPE, shape (capacity,)
+    accumulators : ndarray of int64, shape (n_threads, 1 + n_shared, n_columns, n_numbers_of_one)
+        Where rows are added up, all columns being given the same room. Number 0 is for a
+        histogram that one thread builds alone, the others are its parts of those that several
+        build: all bundles of the first shared node, then of the next. All 0 between two builds.
+    accumulator_used : ndarray of int64, shape (n_threads, 1 + n_shared)
+        0 where nothing has been added.
+    """
+
+    histograms: np.ndarray
+    free_slots: np.ndarray
+    builds: np.recarray
+    accumulators: np.ndarray
+    accumulator_used: np.ndarray
+
+
+class SearchScratch(NamedTuple):
+    """What split search writes on the way; one row a thread where the first axis is threads.
+
+    Attributes
+    ----------
+    candidates : recarray of SPLIT_DTYPE, shape (n_tasks,)
+        Best split of each task.
+    best : recarray of SPLIT_DTYPE, shape (n_threads, FAR_APART)
+        The first of each row: the best split so far of the task that a thread is at.
+    cells : ndarray of int64, shape (n_threads, n_bins)
+        A feature's part of the histogram of one output, where there are several, or of a feature
+        that shares its column.
+    sums : ndarray of int64, shape (n_threads, n_outputs, n_bins)
+        Packed sum of the occupied bins before this one.
+    bins : ndarray of int64, shape (n_threads, n_bins)
+        The occupied bins.
+    gains : ndarray of float64, shape (n_threads, 2, n_bins)
+        Gain of a split before each of them, with missing values right and left.
+    others : ndarray of float64, shape (n_threads, 2, n_bins)
+        What the outputs after the first contribute to such a split: similarities of both sides, and
+        the left side's hessians. All 0 where there are none.
+    keys : ndarray of float64, shape (n_threads, n_bins + 1)
+        By which the levels of a categorical feature are sorted.
+    levels : ndarray of uint16, shape (n_tasks + n_threads, most_listed)
+        Those that `candidates` list, then those of `best`.
+    """
+
+    candidates: np.recarray
+    best: np.recarray
+    cells: np.ndarray
+    sums: np.ndarray
+    bins: np.ndarray
+    gains: np.ndarray
+    others: np.ndarray
+    keys: np.ndarray
+    levels: np.ndarray
+
+
+class Workspace(NamedTuple):
+    """All the memory a tree grows in."""
+
+    tree: GrowingTree
+    partition: RowPartition
+    pool: HistogramPool
+    scratch: SearchScratch
+    gradients: Gradients
+
+
+def max_nodes(n_samples: int, params: TreeParams) -> int:
+    """Give the largest number of nodes a tree can have."""
+    n_leaves = min(n_samples, params.max_leaves)
+    if params.max_depth < 31:
+        n_leaves = min(n_leaves, 2**params.max_depth)
+    return 2 * n_leaves - 1
+
+
+def allocate_workspace(
+    matrix: TrainingBins, params: TreeParams, n_outputs: int, n_threads: int
+) -> Workspace:
+    """Make room for trees on this data, of so many outputs each, grown by a team of `n_threads`."""
+    n_samples, n_columns = matrix.rows.shape
+    gradients = allocate_gradients(n_outputs, n_samples)
+    n_bundles, n_lanes = len(gradients.bundles), gradients.bundles.shape[1] // n_samples
+    n_numbers = int(matrix.cell_starts[-1]) * n_lanes
+    capacity = max_nodes(n_samples, params) + 2
+    n_counted = 1 if n_threads == 1 else _BLOCKS_PER_THREAD * n_threads
+    n_blocks = 2 * n_counted if params.subsample < 1.0 else n_counted
+    # the most slots ever of use is one for each leaf that may still be split
+    n_slots = max(3, min(capacity // 2 + 1, _POOL_BYTES // (8 * n_numbers * n_bundles)))
+    n_bins, n_cells = (int(np.diff(own).max()) for own in (matrix.bin_starts, matrix.cell_starts))
+    n_candidates = capacity + 8 * n_threads
+    most_listed = min(params.max_cat_threshold, int(matrix.n_levels.max()))
+    width = (NARROW_CELLS if matrix.rows.itemsize == 1 else n_cells) * n_lanes
+    part_bytes = 8 * n_columns * width * n_bundles
+    is_copied = n_outputs > 1 or bool(matrix.places.is_shared.any())
+    n_shared = n_bundles * max(1, min(2 * n_threads, _SHARED_BYTES // (part_bytes * n_threads)))
+    return Workspace(
+        tree=GrowingTree(
+            nodes=records(capacity, NODE_DTYPE),
+            growth=records(capacity, GROWTH_DTYPE),
+            splits=records(capacity, SPLIT_DTYPE),
+            levels=np.empty((capacity, most_listed), dtype=np.uint16),
+            outputs=records((capacity, n_outputs), GROWING_OUTPUT_DTYPE),
+            sums=np.empty((capacity, 2, n_outputs), dtype=np.int64),
+            counts=records(1, COUNTS_DTYPE),
+            open_nodes=np.empty(capacity, dtype=np.int64),
+            frontier=np.empty(capacity, dtype=np.int64),
+            searched=np.empty(capacity, dtype=np.int64),
+            values=np.empty((n_outputs, capacity)),
+        ),
+        partition=RowPartition(
+            lists=np.empty((2, n_samples), dtype=np.uint32),
+            start=np.zeros((n_blocks, capacity), dtype=np.int64),
+            stop=np.zeros((n_blocks, capacity), dtype=np.int64),
+            n_counted=n_counted,
+            sides=np.empty((n_threads, n_cells + 8 * FAR_APART), dtype=np.uint8),
+        ),
+        pool=HistogramPool(
+            histograms=aligned_zeros((n_slots, n_bundles, n_numbers)),
+            free_slots=np.empty(n_slots, dtype=np.int64),
+            builds=records(capacity, BUILD_DTYPE),
+            accumulators=aligned_zeros((n_threads, 1 + n_shared, n_columns, width)),
+            accumulator_used=np.zeros((n_threads, 1 + n_shared), dtype=np.int64),
+        ),
+        scratch=SearchScratch(
+            candidates=records(n_candidates, SPLIT_DTYPE),
+            best=records((n_threads, FAR_APART), SPLIT_DTYPE),
+            cells=np.empty((n_threads, n_bins if is_copied else 0), dtype=np.int64),
+            # levels one against the others have a place more than there are bins
+            sums=np.empty((n_threads, n_outputs, n_bins + 1), dtype=np.int64),
+            bins=np.empty((n_threads, n_bins), dtype=np.int64),
+            gains=np.empty((n_threads, 2, n_bins + 1)),
+            others=np.zeros((n_threads, 2, n_bins + 1)),
+            keys=np.empty((n_threads, n_bins + 1)),
+            levels=np.empty((n_candidates + n_threads, most_listed), dtype=np.uint16),
+        ),
+        gradients=gradients,
+    )

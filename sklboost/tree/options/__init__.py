@@ -1,0 +1,1 @@
+"""What only some fits run: categories, constraints, sampling, linear leaves."""

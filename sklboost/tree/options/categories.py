@@ -1,0 +1,249 @@
+"""Splits on categories: the order in which the levels of a feature are scanned, and their sets.
+
+In: the occupied bins of a categorical feature, whose bins are its levels. Out: the same bins in
+another order, and for each place to split there the packed sum of the levels before it; at last the
+levels that the chosen split sends left.
+
+The one idea: of all divisions of the levels into two sets the best one divides them in the order of
+their leaf weights, so they are sorted by ``G / (H + cat_smooth)`` and then scanned as numbers are
+(Fisher 1958, "On Grouping for Maximum Homogeneity"; Breiman et al. 1984, section 4.2). Missing
+values are one more level, which the scan tries on both sides of every place.
+
+With few rows the weight of a level is noise, and the order that suits the noise of many of them
+looks like a large gain. So levels whose H is less than half of `cat_smooth` are one in the scan:
+they have a common weight, and no place lies between them. (LightGBM leaves them out, on the right.)
+
+A feature of few levels is split one level against the others instead: place p + 1 is for the level
+that is p-th, and place 0 for missing values alone.
+"""
+
+import numpy as np
+
+from sklboost.engine.compiling import inlined, kernel, late
+from sklboost.tree.core.histogram import sum_cells
+from sklboost.tree.core.occupied_bins import list_sums
+from sklboost.tree.core.quantization import steps_of, unpack
+
+
+@inlined
+def is_one_hot(search, feature):
+    """Tell whether a categorical feature is split one level against the others."""
+    return search.matrix.n_levels[feature] < search.params.max_cat_to_onehot
+
+
+@inlined
+def comes_before(key, bin_, other_key, other_bin):
+    """Tell whether a level is scanned before another: by key, then by number."""
+    return key < other_key or (key == other_key and bin_ < other_bin)
+
+
+@inlined
+def sink(keys, bins, position, stop):
+    """Let the level at `position` of a heap of `stop` levels sink to where it belongs."""
+    key, bin_ = keys[position], bins[position]
+    child = 2 * position + 1
+    while child < stop:
+        if child + 1 < stop and comes_before(
+            keys[child], bins[child], keys[child + 1], bins[child + 1]
+        ):
+            child += 1
+        if not comes_before(key, bin_, keys[child], bins[child]):
+            break
+        keys[position], bins[position] = keys[child], bins[child]
+        position, child = child, 2 * child + 1
+    keys[position], bins[position] = key, bin_
+
+
+@inlined
+def sort_levels(keys, bins):
+    """Sort levels by their keys, in place: a heap, since kernels take no memory of their own."""
+    n_levels = len(bins)
+    for position in range(n_levels // 2 - 1, -1, -1):
+        sink(keys, bins, position, n_levels)
+    for stop in range(n_levels - 1, 0, -1):
+        keys[0], keys[stop] = keys[stop], keys[0]
+        bins[0], bins[stop] = bins[stop], bins[0]
+        sink(keys, bins, 0, stop)
+
+
+@kernel
+def fill_keys(search, numbers, n_lanes, output, bins, keys):
+    """Fill `keys` with ``G / (H + cat_smooth)`` of each level, and then of the rare ones together.
+
+    These have all that last key; without any it is NaN. Return how much levels differ: the sum of
+    ``G^2 / (H + cat_smooth)``, the similarity of all of them apart.
+
+    Parameters
+    ----------
+    search : Search
+    numbers : ndarray of int64, shape (n_bins * n_lanes,)
+        The feature's part of the output's histogram.
+    n_lanes, output : int
+    bins : ndarray of int64, shape (n_occupied,)
+    keys : ndarray of float64, shape (at least n_occupied + 1,)
+        Filled.
+    """
+    steps, cat_smooth = steps_of(search.steps, output), search.params.cat_smooth
+    spread, rare_gradient, rare_hessian = 0.0, 0.0, 0.0
+    for position in range(len(bins)):
+        gradient, hessian = unpack(numbers[bins[position] * n_lanes + output % n_lanes], steps)
+        keys[position] = np.nan
+        if hessian < 0.5 * cat_smooth:
+            rare_gradient += gradient
+            rare_hessian += hessian
+        else:
+            keys[position] = gradient / (hessian + cat_smooth)
+            spread += keys[position] * gradient
+    keys[len(bins)] = np.nan
+    if rare_hessian > 0.0:
+        keys[len(bins)] = rare_gradient / (rare_hessian + cat_smooth)
+        spread += keys[len(bins)] * rare_gradient
+    for position in range(len(bins)):
+        if np.isnan(keys[position]):
+            keys[position] = keys[len(bins)]
+    return spread
+
+
+@kernel
+def sort_by_weight(search, histogram, cells, bins, keys):
+    """Sort levels by their keys, which are filled, too.
+
+    In a tree of several outputs, the one in which the levels differ most has the say.
+    """
+    n_lanes, n_outputs = histogram.shape[1] // search.matrix.cell_starts[-1], len(search.steps)
+    start, stop = cells[0] * n_lanes, cells[1] * n_lanes
+    chosen, most = 0, -np.inf
+    for output in range(n_outputs if n_outputs > 1 else 0):
+        numbers = histogram[output // n_lanes, start:stop]
+        spread = fill_keys(search, numbers, n_lanes, output, bins, keys)
+        if spread > most:
+            chosen, most = output, spread
+    fill_keys(search, histogram[chosen // n_lanes, start:stop], n_lanes, chosen, bins, keys)
+    sort_levels(keys[: len(bins)], bins)
+
+
+@kernel
+def set_apart(sums, n_levels, total):
+    """Turn sums of all levels before a place into 0, and then each level's own sum.
+
+    Parameters
+    ----------
+    sums : ndarray of int64, shape (at least n_levels + 1,)
+        Modified.
+    n_levels : int
+    total : int
+        Packed sum of all of them.
+    """
+    sums[n_levels] = total
+    for place in range(n_levels, 0, -1):
+        sums[place] -= sums[place - 1]
+
+
+@late("int64")
+def order_levels(search, feature, histogram, cells, bins, scratch):
+    """Put the levels of a feature in the order of the scan; give the number of its places.
+
+    Parameters
+    ----------
+    search : Search
+    feature : int
+    histogram : ndarray of int64, shape (n_bundles, n_cells * n_lanes)
+        The node's.
+    cells : tuple of int
+        First cell of the feature, and the one after its last level.
+    bins : ndarray of int64, shape (n_occupied,)
+        The occupied ones. Modified.
+    scratch : SearchScratch
+        ``sums[0]``, the sums before each of them, is modified; ``keys`` is filled.
+    """
+    sums = scratch.sums[0]
+    if is_one_hot(search, feature):
+        total = sum_cells(search.matrix, histogram, 0, cells[0], cells[1])
+        set_apart(sums, len(bins), total)
+        return len(bins) + 1
+    sort_by_weight(search, histogram, cells, bins, scratch.keys)
+    n_lanes = histogram.shape[1] // search.matrix.cell_starts[-1]
+    list_sums(histogram[0, cells[0] * n_lanes : cells[1] * n_lanes], n_lanes, 0, bins, sums)
+    return len(bins)
+
+
+@late()
+def forbid_places(search, places, keys, gains):
+    """Set the gains to -inf of places where levels cannot be divided.
+
+    That is between levels of one weight, so among the rare ones, and where there would be too many
+    levels on both sides to list those of one.
+
+    Parameters
+    ----------
+    search : Search
+    places : tuple of int
+        The first one, which has ``gains[0]``, and the number of levels.
+    keys : ndarray of float64
+        In the order of the scan.
+    gains : ndarray of float64
+        Modified.
+    """
+    (first, n_levels), most_listed = places, search.params.max_cat_threshold
+    for place in range(max(first, 1), n_levels):
+        is_long = min(place, n_levels - place) > most_listed
+        if is_long or keys[place] == keys[place - 1]:
+            gains[place - first] = -np.inf
+
+
+@inlined
+def lists_right(place, n_levels, keys, most_listed):
+    """Tell whether a split lists the levels on the right of a place, rather than on its left.
+
+    The side without the rare levels, or without such the shorter one, if it is not too long.
+    """
+    rare = keys[n_levels]
+    if np.isnan(rare):
+        return 2 * place > n_levels
+    # sorted, so the rare levels are on the left if they come before the last one there
+    rare_on_left = place > 0 and rare <= keys[max(place - 1, 0)]
+    n_listed = n_levels - place if rare_on_left else place
+    return rare_on_left == (n_listed <= most_listed)
+
+
+@late()
+def list_left_levels(split, place, one_hot, bins, totals, scratch):
+    """Make a scan's split at `place` one that lists the levels on its left.
+
+    Perhaps the sides change places for that. Levels that no row of the node has are then on the
+    side that is not listed. So are missing values, if the node has none.
+
+    Parameters
+    ----------
+    split : record of SPLIT_DTYPE
+        With the scan's left sum and direction. Modified.
+    place : int
+    one_hot : bool
+    bins : ndarray of int64, shape (n_levels,)
+        The levels that the node has, in the order of the scan.
+    totals : tuple of int
+        Packed sums of the node's rows, and of those whose value is missing.
+    scratch : SearchScratch
+        ``levels[0]`` is filled from the front.
+    """
+    first, stop, levels = 0, place, scratch.levels[0]
+    if one_hot:
+        first = max(place - 1, 0)
+    elif lists_right(place, len(bins), scratch.keys, len(levels)):
+        first, stop = place, len(bins)
+        split.left_sum = totals[0] - split.left_sum
+        split.default_left = 1 - split.default_left if totals[1] != 0 else 0
+    split.n_listed = stop - first
+    for position in range(first, stop):
+        levels[position - first] = bins[position]
+
+
+@late("int64")
+def sum_levels(matrix, histogram, output, feature, levels):
+    """Give the packed sum of the listed levels of a feature, for one output."""
+    n_lanes = histogram.shape[1] // matrix.cell_starts[-1]
+    numbers, total = histogram[output // n_lanes], np.int64(0)
+    for level in levels:
+        cell = matrix.places[feature].first_cell + level
+        total += numbers[cell * n_lanes + output % n_lanes]
+    return total

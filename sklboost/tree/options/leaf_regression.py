@@ -1,0 +1,288 @@
+"""The ridge regression of one leaf on the features of its path.
+
+In: the leaf's rows, raw values, derivatives. Out: slopes, and the range in which they hold.
+
+A leaf minimises over its rows the same loss that the tree was grown for,
+
+    sum of g f(x) + h f(x)^2 / 2  +  reg_lambda w^2 / 2  +  linear_lambda / 2 sum (slope_j r_j)^2
+
+over functions ``f(x) = w + sum of slope_j (x_j - centre_j)``. The centre is the mean of the rows,
+weighted by h, so that w is the leaf weight that there was, and the slopes solve a system of their
+own. r_j is the largest distance from the centre. So the unit of a feature does not matter, and as
+`reg_lambda` does for w, `linear_lambda` limits what a single row of tiny hessian can do.
+
+Beyond its rows a line says nothing: a leaf gives no row more, or less, than one of its own.
+
+Source: Shi, Li & Li (2019), "Gradient Boosting With Piece-Wise Linear Regression Trees", and
+LightGBM's `linear_tree`, whose rule for missing values this is: a row that misses one of the leaf's
+features gets the constant. New are r_j and the limits.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from sklboost.data.raw import RawMatrix
+from sklboost.engine.compiling import inlined, kernel
+from sklboost.engine.model import LevelBits
+from sklboost.engine.structs import TreeParams
+from sklboost.tree.core.formulas import leaf_weight
+from sklboost.tree.core.quantization import Derivatives
+from sklboost.tree.predict.linear_prediction import linear_part
+
+# A feature of whose variance the features before it leave less than this part is one of them in
+# other words. float64 sums of squares are good to about 1e-15.
+_LEAST_PIVOT = 1e-10
+# Products of values below this, hessians and weights are finite.
+_LARGEST_VALUE = 1e150
+# A mean square distance from the centre, as part of the reach's square, that is rounding error.
+_LEAST_SQUARE = 1e-14
+
+
+class LeafTask(NamedTuple):
+    """What the leaves of one tree are fitted to.
+
+    Attributes
+    ----------
+    nodes : recarray of NODE_DTYPE, shape (n_nodes,)
+    bits : LevelBits
+        Of these nodes.
+    raw : RawMatrix
+    derivatives : Derivatives
+        A hessian of 0: the row is not counted.
+    params : TreeParams
+    """
+
+    nodes: np.recarray
+    bits: LevelBits
+    raw: RawMatrix
+    derivatives: Derivatives
+    params: TreeParams
+
+
+class LeafScratch(NamedTuple):
+    """What a leaf's regression writes on the way; the first axis is threads.
+
+    Attributes
+    ----------
+    kept : ndarray of int64, shape (n_threads, most_terms or more)
+        Numbers of the terms that vary. The others follow their order.
+    lower, upper : ndarray of float64, shape (n_threads, most_terms or more)
+        The smallest and the largest value.
+    reach : ndarray of float64, shape (n_threads, most_terms or more)
+        The largest distance from the centre.
+    values : ndarray of float64, shape (n_threads, most_terms or more)
+        Of one row: distances from the centre as parts of the reach.
+    target, slopes : ndarray of float64, shape (n_threads, most_terms or more)
+    matrix : ndarray of float64, shape (n_threads, most_terms or more, most_terms)
+        Lower triangle: sums of products, then their Cholesky factor.
+    """
+
+    kept: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    reach: np.ndarray
+    values: np.ndarray
+    target: np.ndarray
+    slopes: np.ndarray
+    matrix: np.ndarray
+
+
+class Sums(NamedTuple):
+    """Of the rows that have all values.
+
+    Attributes
+    ----------
+    gradient, hessian : float
+    n_rows : int
+    """
+
+    gradient: float
+    hessian: float
+    n_rows: int
+
+
+@inlined
+def value_at(raw, row, feature):
+    """Give one value as float64."""
+    return np.float64(raw.values[row * raw.row_step + feature * raw.feature_step])
+
+
+@inlined
+def weighted(derivatives, row):
+    """Give gradient and hessian of a row times its weight."""
+    weight = 1.0
+    if len(derivatives.weight) > 0:
+        weight = derivatives.weight[row] * derivatives.unit
+    return derivatives.gradient[row] * weight, derivatives.hessian[row] * weight
+
+
+@kernel
+def keep_varying(raw, order, terms, own):
+    """Fill ``own.kept`` with the terms that can have a slope, and their ranges; give their number.
+
+    A feature without two finite values cannot, nor one whose sums might overflow.
+    """
+    n_kept = 0
+    for index in range(len(terms)):
+        lower, upper = np.inf, -np.inf
+        for row in order:
+            value = value_at(raw, np.int64(row), terms[index].feature)
+            if abs(value) < np.inf:
+                lower, upper = min(lower, value), max(upper, value)
+        if lower < upper and max(-lower, upper) < _LARGEST_VALUE:
+            own.kept[n_kept], own.lower[n_kept], own.upper[n_kept] = index, lower, upper
+            n_kept += 1
+    return n_kept
+
+
+@kernel
+def is_complete(raw, row, terms, kept):
+    """Tell whether a row has a finite value of each kept feature."""
+    whole = True
+    for index in kept:
+        whole &= abs(value_at(raw, row, terms[index].feature)) < np.inf
+    return whole
+
+
+@kernel
+def find_centres(task, order, terms, kept, own):
+    """Fill the centres of the kept terms and ``own.reach``; give the sums of the complete rows."""
+    gradient, hessian, n_rows = 0.0, 0.0, 0
+    means = own.values
+    means[:] = 0.0
+    for number in order:
+        row = np.int64(number)
+        if is_complete(task.raw, row, terms, kept):
+            g, h = weighted(task.derivatives, row)
+            gradient, hessian, n_rows = gradient + g, hessian + h, n_rows + 1
+            for place in range(len(kept)):
+                # from the smallest value on: terms of one sign lose no digits
+                value = value_at(task.raw, row, terms[kept[place]].feature)
+                means[place] += h * (value - own.lower[place])
+    for place in range(len(kept)):
+        centre = own.lower[place] + means[place] / max(hessian, 1e-300)
+        terms[kept[place]].centre = centre
+        own.reach[place] = max(own.upper[place] - centre, centre - own.lower[place])
+    return Sums(gradient, hessian, n_rows)
+
+
+@kernel
+def add_products(task, order, terms, kept, own):
+    """Fill matrix and target of the system that the slopes solve, per reach; no penalty yet."""
+    own.matrix[: len(kept)] = 0.0
+    own.target[: len(kept)] = 0.0
+    for number in order:
+        row = np.int64(number)
+        if not is_complete(task.raw, row, terms, kept):
+            continue
+        g, h = weighted(task.derivatives, row)
+        for place in range(len(kept)):
+            term = terms[kept[place]]
+            distance = value_at(task.raw, row, term.feature) - term.centre
+            own.values[place] = distance / own.reach[place]
+        for place in range(len(kept)):
+            value = own.values[place]
+            own.target[place] -= g * value
+            for other in range(place + 1):
+                own.matrix[place, other] += h * value * own.values[other]
+
+
+@kernel
+def solve(matrix, penalty, least, target, slopes):
+    """Fill `slopes` with the solution of ``(A + penalty * identity) slopes = target``.
+
+    By a Cholesky factor, which overwrites the lower triangle of A. A feature that the ones before
+    it determine gets slope 0 and pivot 0, and so does one whose diagonal in A is not above `least`.
+
+    Parameters
+    ----------
+    matrix : ndarray of float64, shape (n, n) or larger
+        Lower triangle of A, symmetric and not negative. Overwritten.
+    penalty, least : float
+    target, slopes : ndarray of float64, shape (n,) and for `target` or longer
+    """
+    n_slopes = len(slopes)
+    for row in range(n_slopes):
+        varies = matrix[row, row] > least
+        matrix[row, row] += penalty
+        diagonal = matrix[row, row]
+        for column in range(row + 1):
+            total = matrix[row, column]
+            for before in range(column):
+                total -= matrix[row, before] * matrix[column, before]
+            if column < row:
+                pivot = matrix[column, column]
+                matrix[row, column] = total / pivot if pivot > 0.0 else 0.0
+            else:
+                is_new = varies and total > _LEAST_PIVOT * diagonal
+                matrix[row, row] = math.sqrt(total) if is_new else 0.0
+    for row in range(n_slopes):
+        total = target[row]
+        for before in range(row):
+            total -= matrix[row, before] * slopes[before]
+        slopes[row] = total / matrix[row, row] if matrix[row, row] > 0.0 else 0.0
+    for row in range(n_slopes - 1, -1, -1):
+        total = slopes[row]
+        for after in range(row + 1, n_slopes):
+            total -= matrix[after, row] * slopes[after]
+        slopes[row] = total / matrix[row, row] if matrix[row, row] > 0.0 else 0.0
+
+
+@kernel
+def fit_leaf(task, leaf, order, own, linear):
+    """Fill slopes, centres and shift of one leaf.
+
+    What has no slope yet, and does not get one, is no term of the leaf: its values may be missing.
+
+    Parameters
+    ----------
+    task : LeafTask
+    leaf : int
+    order : ndarray of uint32
+        The leaf's rows.
+    own : LeafScratch
+        One thread's.
+    linear : LinearLeaves
+    """
+    params = task.params
+    terms = linear.terms[linear.starts[leaf] : linear.starts[leaf + 1]]
+    kept = own.kept[: keep_varying(task.raw, order, terms, own)]
+    sums = find_centres(task, order, terms, kept, own)
+    if len(kept) == 0 or sums.n_rows == 0 or sums.hessian < params.min_child_weight:
+        return
+    add_products(task, order, terms, kept, own)
+    slopes = own.slopes[: len(kept)]
+    least = _LEAST_SQUARE * sums.hessian
+    solve(own.matrix, params.linear_lambda, least, own.target, slopes)
+    for place in range(len(kept)):
+        if not abs(slopes[place]) / own.reach[place] < np.inf:
+            return
+    is_linear = False
+    for place in range(len(kept)):
+        if own.matrix[place, place] > 0.0:
+            # pivots decide, not slopes: a slope of 0 may be 1e-17 elsewhere, and the shift is large
+            terms[kept[place]].slope = params.learning_rate * slopes[place] / own.reach[place]
+            is_linear = True
+    if is_linear and sums.n_rows < len(order):
+        # from the leaf's own weight, which the value may not be: path_smooth moves it
+        weight = leaf_weight(sums.gradient, sums.hessian, params)
+        weight -= leaf_weight(task.nodes[leaf].gradient, task.nodes[leaf].cover, params)
+        linear.shifts[leaf] = params.learning_rate * weight
+
+
+@kernel
+def set_limits(task, leaf, order, linear):
+    """Set the limits of a leaf to what its rows get, and to `max_delta_step`.
+
+    When the terms without slope are gone: a row may miss their features.
+    """
+    value, params, limits = task.nodes[leaf].value, task.params, linear.limits[leaf]
+    limits[0], limits[1] = -np.inf, np.inf
+    least, most = 0.0, 0.0
+    for row in order:
+        part = linear_part(linear, leaf, task.raw, np.int64(row))
+        least, most = min(least, part), max(most, part)
+    largest = params.learning_rate * params.max_delta_step
+    limits[0], limits[1] = max(least, -largest - value), min(most, largest - value)

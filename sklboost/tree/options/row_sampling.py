@@ -1,0 +1,289 @@
+"""Row sampling: which rows a tree is grown from.
+
+In: what rows are known by, a key for the round, and for gradient-based sampling the derivatives.
+Out: the rows of the root, divided into those drawn and those left out; the derivatives of the drawn
+rows made up for the others.
+
+The one idea: nothing is drawn from a stream. Whether a row is drawn is a hash of the round and of
+what the row is known by, so it does not depend on which thread asks. The rows left out go down the
+tree with the others (see :class:`~sklboost.tree.core.workspace.RowPartition`): they count for
+nothing, and get the value of their leaf.
+
+Source of gradient-based sampling: Ibragimov & Gusev (2019), "Minimal Variance Sampling in
+Stochastic Gradient Boosting". The variance of a node's sums is least where a row's probability is
+proportional to ``sqrt(g^2 + lambda h^2)``, and 1 where that would be more.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from sklboost.engine.compiling import inlined, kernel, late
+from sklboost.engine.hashing import mix_bits
+from sklboost.engine.parallel import barrier, share
+from sklboost.engine.structs import TrainingBins, TreeParams
+from sklboost.tree.core.quantization import FEW_ROWS
+
+# The weight of the hessian, lambda; XGBoost has the same.
+_HESSIAN_SHARE = 0.1
+# Magnitudes are counted by the upper bits of a float32: 8 of the exponent and 5 of the fraction, so
+# cells are at most 3 % wide. The sign is always 0.
+_CELL_SHIFT = np.uint32(18)
+_N_CELLS = 2**13
+_CELLS_PER_OCTAVE = 32
+_SMALLEST, _LARGEST = 2e-38, 3e38  # normal, finite float32 numbers
+_TWO_32 = 2.0**32
+# The fraction of the golden ratio, an odd number whose powers look random.
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+
+
+class RowSample(NamedTuple):
+    """What the draw of rows reads and writes.
+
+    Attributes
+    ----------
+    keys : ndarray of uint32, shape (n_samples,) or (0,)
+        What rows are known by, see :func:`row_keys`. Empty: no rows are drawn.
+    chances : ndarray of float32, shape (n_samples,) or (1,)
+        Probability of each row, or of all. Gradient-based: first each row's magnitude.
+    counts : ndarray of int64, shape (n_threads, n_cells) or (n_threads, 0)
+        Gradient-based: how many magnitudes are in each cell of the grid.
+    limit : ndarray of float64, shape (1,)
+        The magnitude from which on rows are sure to be drawn.
+    """
+
+    keys: np.ndarray
+    chances: np.ndarray
+    counts: np.ndarray
+    limit: np.ndarray
+
+
+def allocate_row_sample(n_samples: int, params: TreeParams, n_threads: int) -> RowSample:
+    """Make room for draws of rows; they are known by their numbers until somebody knows better."""
+    is_sampled, by_gradient = params.subsample < 1.0, params.gradient_based == 1
+    return RowSample(
+        keys=np.arange(n_samples if is_sampled else 0, dtype=np.uint32),
+        chances=np.full(n_samples if by_gradient else 1, params.subsample, dtype=np.float32),
+        counts=np.zeros((n_threads, _N_CELLS if by_gradient else 0), dtype=np.int64),
+        limit=np.ones(1),
+    )
+
+
+def row_keys(matrix: TrainingBins, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Give what a draw knows the rows by; uint32, shape (n_samples,).
+
+    Few rows (4,096) are known by their place among all rows ordered by a hash of their content. So
+    the order in which they come does not matter, and of equal rows each is drawn on its own. More
+    rows are known by their number.
+
+    Parameters
+    ----------
+    matrix : TrainingBins
+    y : ndarray of float64, shape (n_targets, n_samples)
+    weight : ndarray of float64, shape (n_samples,) or (0,)
+    """
+    n_samples = y.shape[1]
+    keys = np.arange(n_samples, dtype=np.uint32)
+    if n_samples > FEW_ROWS:
+        return keys
+    content, cell_bits = np.zeros(n_samples, dtype=np.uint64), _bits_of_cells(matrix)
+    for column, bins in enumerate(matrix.columns):
+        own_bits = cell_bits[matrix.cell_starts[column] : matrix.cell_starts[column + 1]]
+        content += own_bits[bins]  # modulo 2^64
+    # -0.0 becomes 0.0, which equals it; all NaN, which are targets not known, the same
+    numbers = [*np.where(np.isnan(y), np.nan, y + 0.0).view(np.uint64)]
+    if len(weight) > 0:
+        numbers.append(weight.view(np.uint64))
+    for number in numbers:
+        content = content * _FACTOR + number
+    keys[np.argsort(content, kind="stable")] = np.arange(n_samples)
+    return keys
+
+
+def _bits_of_cells(matrix: TrainingBins) -> np.ndarray:
+    """Give random-looking bits of (feature, bin) for each histogram cell, uint64.
+
+    They are 0 for the bins of 0, so that it does not matter which features share a column.
+    """
+    places, n_bins = matrix.places, np.diff(matrix.bin_starts)
+    feature = np.repeat(np.arange(len(n_bins)), n_bins)
+    bin_ = np.arange(len(feature)) - matrix.bin_starts[feature]
+    feature, bin_ = (own[bin_ != places.zero_bin[feature]] for own in (feature, bin_))
+    own = places[feature]
+    bits = ((feature + 1) * np.int64(2**32) + bin_).astype(np.uint64)
+    for _ in range(3):
+        bits = (bits ^ (bits >> np.uint64(29))) * _FACTOR  # modulo 2^64
+    cell_bits = np.zeros(matrix.cell_starts[-1], dtype=np.uint64)
+    cell_bits[own.first_cell + bin_ - (own.is_shared & (bin_ > own.zero_bin))] = bits
+    return cell_bits
+
+
+@inlined
+def is_drawn(row_key, key, chance):
+    """Tell whether a row of this key and probability is drawn in the round of `key`."""
+    return np.float64(mix_bits(np.uint64(row_key) ^ key)) < np.float64(chance) * _TWO_32
+
+
+@kernel
+def draw_block(sample, key, start, target):
+    """Write the rows from `start` on to `target`, drawn ones first; return how many those are.
+
+    As in dividing a node, every row is written at both ends and only one end advances.
+    """
+    keys = sample.keys[start : start + len(target)]
+    step = np.uint64(1 if len(sample.chances) == len(sample.keys) else 0)
+    drawn, left_out = np.uint64(0), np.uint64(len(target))
+    one = np.uint64(1)
+    for position in range(len(target)):
+        row = np.uint64(start + position)
+        chance = sample.chances[row * step]
+        advances = np.uint64(is_drawn(keys[np.uint64(position)], key, chance))
+        target[drawn] = row
+        target[left_out - one] = row
+        drawn += advances
+        left_out -= one - advances
+    return np.int64(drawn)
+
+
+@inlined
+def magnitude_cell(magnitude_bits):
+    """Give the cell of the grid for a magnitude, from its bits as a float32."""
+    return np.int64(magnitude_bits >> _CELL_SHIFT)
+
+
+@inlined
+def middle_of_cell(cell):
+    """Give the magnitude in the middle of a cell of the grid."""
+    fraction = (cell % _CELLS_PER_OCTAVE + 0.5) / _CELLS_PER_OCTAVE
+    return math.ldexp(1.0 + fraction, cell // _CELLS_PER_OCTAVE - 127)
+
+
+@kernel
+def measure_rows(derivatives, rows, chances, counts):
+    """Fill `chances` with ``sqrt(g^2 + lambda h^2)``, weights included, and count them in the grid.
+
+    Of several outputs all squares are added up.
+
+    Parameters
+    ----------
+    derivatives : Derivatives
+    rows : tuple of int
+        Start and stop of the rows.
+    chances : ndarray of float32, shape (stop - start,)
+        Filled.
+    counts : ndarray of int64, shape (n_cells,)
+        Filled.
+    """
+    start, stop = rows
+    weight = derivatives.weight[start:stop]
+    chances[:] = 0.0
+    for output in range(len(derivatives.gradient)):
+        gradient = derivatives.gradient[output, start:stop]
+        hessian = derivatives.hessian[output, start:stop]
+        for position in range(len(chances)):
+            g, h = np.float64(gradient[position]), np.float64(hessian[position])
+            before = np.float64(chances[position])  # the length of the vector so far
+            magnitude = math.sqrt(before * before + g * g + _HESSIAN_SHARE * h * h)
+            chances[position] = min(max(magnitude, _SMALLEST), _LARGEST)
+    for position in range(len(weight)):
+        magnitude = np.float64(chances[position]) * weight[position]
+        chances[position] = min(max(magnitude, _SMALLEST), _LARGEST)
+    counts[:] = 0
+    for bits in chances.view(np.uint32):
+        counts[magnitude_cell(bits)] += 1
+
+
+@kernel
+def find_limit(counts, n_wanted):
+    """Give the magnitude from which on rows are sure, so that about `n_wanted` rows are drawn.
+
+    The limit L solves ``sum of min(1, magnitude / L) = n_wanted``. Going up the grid, the rows so
+    far share what those above, who would be sure, leave over; that ends where the next ones are
+    above their limit.
+
+    Parameters
+    ----------
+    counts : ndarray of int64, shape (n_threads, n_cells)
+        Whole numbers, so that it does not matter which thread counted which row.
+    n_wanted : float
+        More than 0 and less than the number of rows.
+    """
+    total = 0.0  # of the magnitudes so far
+    left_over = n_wanted
+    for count in counts.flat:
+        left_over -= count
+    for cell in range(counts.shape[1]):
+        n_rows = 0
+        for rank in range(counts.shape[0]):
+            n_rows += counts[rank, cell]
+        middle = middle_of_cell(cell)
+        if n_rows > 0 and left_over > 0.0 and total < middle * left_over:
+            break
+        total += n_rows * middle
+        left_over += n_rows
+    return total / left_over
+
+
+@kernel
+def compensate_rows(derivatives, rows, sample, key):
+    """Turn magnitudes into probabilities and divide the derivatives of drawn rows by theirs.
+
+    Those of the others become 0, so that they have no say in the steps of quantisation.
+    """
+    start, stop = rows
+    keys, chances = sample.keys[start:stop], sample.chances[start:stop]
+    for position in range(len(chances)):
+        chances[position] = min(1.0, chances[position] / sample.limit[0])
+    for output in range(len(derivatives.gradient)):
+        gradient = derivatives.gradient[output, start:stop]
+        hessian = derivatives.hessian[output, start:stop]
+        for position in range(len(keys)):
+            chance = chances[position]
+            factor = 1.0 / chance if is_drawn(keys[position], key, chance) else 0.0
+            gradient[position] *= factor
+            hessian[position] *= factor
+
+
+@kernel
+def choose_chances(team, derivatives, n_wanted, sample, key):
+    """Give each row its probability and compensate the drawn ones; ends when all are done."""
+    rows = share(team, len(sample.keys))
+    chances, counts = sample.chances[rows[0] : rows[1]], sample.counts[team.rank]
+    measure_rows(derivatives, rows, chances, counts)
+    barrier(team)
+    if team.rank == 0:
+        sample.limit[0] = find_limit(sample.counts, n_wanted)
+    barrier(team)
+    compensate_rows(derivatives, rows, sample, key)
+    barrier(team)
+
+
+@late()
+def draw_rows(team, derivatives, key, params, sample, partition):
+    """Give the drawn rows to the root, and those left out to the blocks that do not count.
+
+    Parameters
+    ----------
+    team : Team
+    derivatives : Derivatives
+        Modified in place by gradient-based sampling.
+    key : uint64
+        Of the round, below 2^32.
+    params : TreeParams
+    sample : RowSample
+    partition : RowPartition
+        The bounds of the root are filled.
+    """
+    n_samples, n_counted = len(sample.keys), partition.n_counted
+    if params.gradient_based == 1:
+        choose_chances(team, derivatives, params.subsample * n_samples, sample, key)
+    first_block, stop_block = share(team, n_counted)
+    for block in range(first_block, stop_block):
+        start, stop = n_samples * block // n_counted, n_samples * (block + 1) // n_counted
+        n_drawn = draw_block(sample, key, start, partition.lists[0, start:stop])
+        partition.start[block, 0] = start
+        partition.stop[block, 0] = start + n_drawn
+        partition.start[n_counted + block, 0] = start + n_drawn
+        partition.stop[n_counted + block, 0] = stop
+    barrier(team)

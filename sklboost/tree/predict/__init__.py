@@ -1,0 +1,1 @@
+"""Finished trees: laid out for prediction, and added to raw scores."""
