@@ -1,5 +1,6 @@
 """Kernels that find one another: from disk, through cells, and when something is not as it was."""
 
+import gc
 import itertools
 import os
 import shutil
@@ -12,7 +13,7 @@ import pytest
 
 from sklboost.engine.compiler import caching, linking
 from sklboost.engine.compiler.kernels import LateKernel
-from sklboost.engine.compiler.linking import fill_cells
+from sklboost.engine.compiler.linking import KERNELS, fill_cells
 from sklboost.engine.compiling import compile_all, kernel, late
 from sklboost.engine.parallel import ThreadTeam, assemble, barrier
 from tests.conftest import run_python
@@ -192,6 +193,26 @@ def test_a_result_of_another_type_than_declared_is_a_type_error_each_time():
         assert out[0] == out[2] == 3  # the kernel ran to its end
     with pytest.raises(TypeError, match="declared"):
         wrong(3)
+
+
+def test_compiling_all_passes_over_kernels_that_are_gone():
+    @late("int64")
+    @named_anew
+    def wrong(x):
+        return x * 1.5
+
+    @kernel
+    @named_anew
+    def top(x, out):
+        out[0] = wrong(x)
+
+    with pytest.raises(TypeError, match="declared"):
+        top(3, np.zeros(1))
+    name = wrong.name
+    del wrong, top
+    gc.collect()
+    assert name not in KERNELS
+    compile_all()
 
 
 def test_a_declaration_that_has_changed_is_not_met_by_what_is_on_disk():

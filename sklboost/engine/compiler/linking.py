@@ -202,7 +202,8 @@ def fill_cells() -> None:
         cells = list(_CELLS.values())[n_filled:]
         n_filled += len(cells)
         for cell in cells:
-            cell.fill()
+            if cell.call.kernel in KERNELS:  # else it is gone, and so are all that call it
+                cell.fill()
 
 
 def _note(failure: BaseException) -> None:
