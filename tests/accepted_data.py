@@ -7,7 +7,7 @@ from collections.abc import Callable
 from itertools import groupby
 from typing import Any
 
-from sklboost.data.frames.finding import carrier
+from sklboost.data.frames.finding import adapter
 from sklboost.data.frames.refusals import check_kinds, check_names
 from tests.conftest import ROOT
 from tests.kinds_of_tables import CASES, REFUSALS, Case
@@ -42,7 +42,7 @@ def rows_of_cases() -> list[str]:
 
 def read_all(X: Any) -> None:
     """Read a table of numbers, or raise the error that it is refused with."""
-    table = carrier(X)
+    table = adapter(X)
     check_names(table.names or [])
     check_kinds(table, ())
     for i in range(table.n_columns):

@@ -128,14 +128,14 @@ def fit_the_rest(X):
         sparse = [csr_array(np.nan_to_num(own)) for own in (X, X_single)]
         for form in [X, *forms, *binned, *sparse]:
             fit_all(form, X[: form.shape[0]], max_bin=max_bin)
-    categories, linear = dict(categorical_features=[0]), dict(linear_tree=True, subsample=0.5)
-    for n_levels in (9, 500):
-        levels = np.arange(len(X))[:, np.newaxis] % n_levels
-        beside_numbers = np.hstack([levels, X])
+    declared, linear = dict(categorical_features=[0]), dict(linear_tree=True, subsample=0.5)
+    for n_categories in (9, 500):
+        categories = np.arange(len(X))[:, np.newaxis] % n_categories
+        beside_numbers = np.hstack([categories, X])
         frame = pd.DataFrame(beside_numbers).astype({0: "category"})
-        for form in (levels, np.hstack([levels, X_single]), beside_numbers, frame):
-            fit_all(form, X, **categories)
-            model = XGBRegressorLite(n_estimators=1, **categories, **linear)
+        for form in (categories, np.hstack([categories, X_single]), beside_numbers, frame):
+            fit_all(form, X, **declared)
+            model = XGBRegressorLite(n_estimators=1, **declared, **linear)
             model.fit(form, X[:, 0], X_val=form, y_val=X[:, 0]).predict(form)
     many = np.tile(make_features(MANY_ROWS)[:, :1].astype(np.float32), (15, 1))
     XGBRegressorLite(n_estimators=1).fit(many, many[:, 0] > 0, np.ones(len(many)))

@@ -36,7 +36,7 @@ class Settings:
     base_score: float | None = None
     linear_tree: bool = False
     linear_lambda: float = 1.0
-    n_levels: tuple = ()  # of each feature: 0 for numbers, k for categories 0 to k - 1
+    n_categories: tuple = ()  # of each feature: 0 for numbers, k for categories 0 to k - 1
     max_cat_to_onehot: int = 4
     max_cat_threshold: int = 64
     cat_smooth: float = 10.0
@@ -57,7 +57,7 @@ class Node:
     path: frozenset = frozenset()  # features of the splits above
     feature: int = -1
     threshold: float = math.nan
-    levels: frozenset | None = None  # of a split on categories: those that go left
+    categories: frozenset | None = None  # of a split on categories: those that go left
     default_left: bool = False
     gain: float = 0.0
     children: list["Node"] = field(default_factory=list)
@@ -216,8 +216,8 @@ class Tree:
             x = self.X[rows, feature]
             is_missing = np.isnan(x)
             values = np.unique(x[~is_missing])
-            if self.settings.n_levels and self.settings.n_levels[feature]:
-                yield from self.level_candidates(rows, feature, x, is_missing)
+            if self.settings.n_categories and self.settings.n_categories[feature]:
+                yield from self.category_candidates(rows, feature, x, is_missing)
                 continue
             if is_missing.any() and len(values) > 0:
                 yield feature, -math.inf, True, is_missing
@@ -227,21 +227,21 @@ class Tree:
                 if is_missing.any():
                     yield feature, threshold, True, (x < threshold) | is_missing
 
-    def level_candidates(self, rows, feature, x, is_missing):
+    def category_candidates(self, rows, feature, x, is_missing):
         """Yield the same for a category: divisions of its levels into two sets, one of them listed.
 
         The shorter list of the two goes left.
         """
         settings = self.settings
-        levels = [float(level) for level in np.unique(x[~is_missing])]
-        is_one_hot = settings.n_levels[feature] < settings.max_cat_to_onehot
+        categories = [float(category) for category in np.unique(x[~is_missing])]
+        is_one_hot = settings.n_categories[feature] < settings.max_cat_to_onehot
         if is_one_hot:
-            divisions = [[], *([level] for level in levels)]
+            divisions = [[], *([category] for category in categories)]
         else:
-            divisions, rare = self.ordered_divisions(rows, x, levels)
+            divisions, rare = self.ordered_divisions(rows, x, categories)
         most = settings.max_cat_threshold
         for below in divisions:
-            above = [level for level in levels if level not in below]
+            above = [category for category in categories if category not in below]
             if min(len(below), len(above)) > most and not is_one_hot:
                 continue
             for missing_below in (False, True)[: 1 + is_missing.any()]:
@@ -251,18 +251,24 @@ class Tree:
                 goes_left = np.isin(x, left) | (is_missing & default_left)
                 yield feature, frozenset(left), bool(default_left), goes_left
 
-    def ordered_divisions(self, rows, x, levels):
+    def ordered_divisions(self, rows, x, categories):
         """Return sets of levels below each place in their order, and the set of rare levels."""
         smooth = self.settings.cat_smooth
         sums = {
-            level: tuple(math.fsum(own[rows][x == level].tolist()) for own in (self.g, self.h))
-            for level in levels
+            category: tuple(
+                math.fsum(own[rows][x == category].tolist()) for own in (self.g, self.h)
+            )
+            for category in categories
         }
-        rare = {level for level in levels if sums[level][1] < 0.5 * smooth}
-        of_rare = [math.fsum(sums[level][i] for level in rare) for i in range(2)]
-        pairs = {level: of_rare if level in rare else sums[level] for level in levels}
-        keys = {level: g / (h + smooth) for level, (g, h) in pairs.items()}
-        groups = [list(own) for _, own in itertools.groupby(sorted(levels, key=keys.get), keys.get)]
+        rare = {category for category in categories if sums[category][1] < 0.5 * smooth}
+        of_rare = [math.fsum(sums[category][i] for category in rare) for i in range(2)]
+        pairs = {
+            category: of_rare if category in rare else sums[category] for category in categories
+        }
+        keys = {category: g / (h + smooth) for category, (g, h) in pairs.items()}
+        groups = [
+            list(own) for _, own in itertools.groupby(sorted(categories, key=keys.get), keys.get)
+        ]
         return [list(itertools.chain(*groups[:place])) for place in range(len(groups))], rare
 
     def lists_above(self, below, above, rare):
@@ -308,7 +314,7 @@ class Tree:
     def apply_split(self, node, split):
         node.gain, node.feature, node.threshold, node.default_left = split[:4]
         if isinstance(node.threshold, frozenset):
-            node.levels, node.threshold = node.threshold, math.nan
+            node.categories, node.threshold = node.threshold, math.nan
         node.children = left, right = list(split[4:])
         left.path = right.path = node.path | {node.feature}
         sign = self.sign(node.feature, node.threshold)
@@ -371,7 +377,7 @@ class Tree:
         node = self.nodes[0]
         while node.children:
             value = x[node.feature]
-            left = value < node.threshold if node.levels is None else value in node.levels
+            left = value < node.threshold if node.categories is None else value in node.categories
             left = node.default_left if math.isnan(value) else left
             node = node.children[0 if left else 1]
         return node

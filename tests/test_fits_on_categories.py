@@ -51,12 +51,12 @@ def make_columns(seed, n_rows=700):
     random = np.random.default_rng(seed)
     columns = {}
     for k, is_text in ((5, True), (70, False), (int(random.choice([200, 255, 300])), True)):
-        levels = np.sort(random.choice(10**6, k, replace=False)) / 8.0
+        categories = np.sort(random.choice(10**6, k, replace=False)) / 8.0
         if is_text:
-            levels = np.array([f"{level:09.1f}" for level in levels], dtype=object)
+            categories = np.array([f"{category:09.1f}" for category in categories], dtype=object)
         codes = random.choice(k, n_rows, p=random.dirichlet(np.full(k, 0.5)))
         codes[random.random(n_rows) < random.choice([0.0, 0.15])] = -1
-        columns[f"of {k}"] = codes, levels
+        columns[f"of {k}"] = codes, categories
     columns["x"] = random.normal(size=n_rows).round(1)
     columns["y"] = np.where(random.random(n_rows) < 0.2, np.nan, random.normal(size=n_rows))
     return columns
@@ -72,7 +72,7 @@ def make_target(seed, columns):
     return target
 
 
-def frame_of(columns, change=lambda codes, levels: (codes, levels)):
+def frame_of(columns, change=lambda codes, categories: (codes, categories)):
     """Give columns as a frame, each category after a change."""
     return pd.DataFrame(
         {
@@ -82,26 +82,26 @@ def frame_of(columns, change=lambda codes, levels: (codes, levels)):
     )
 
 
-def in_another_order(codes, levels):
-    order = np.random.default_rng(0).permutation(len(levels))
-    return np.append(np.argsort(order), -1)[codes], levels[order]
+def in_another_order(codes, categories):
+    order = np.random.default_rng(0).permutation(len(categories))
+    return np.append(np.argsort(order), -1)[codes], categories[order]
 
 
-def with_other_names(codes, levels):
+def with_other_names(codes, categories):
     """Rename levels so that their order stays."""
-    return codes, 3.0 * levels + 1.0 if levels.dtype == float else "new " + levels
+    return codes, 3.0 * categories + 1.0 if categories.dtype == float else "new " + categories
 
 
-def with_unknown(codes, levels):
+def with_unknown(codes, categories):
     """Give a tenth of the rows a level that the training does not have."""
-    unknown = levels[-1:] + (1.0 if levels.dtype == float else " and more")
+    unknown = categories[-1:] + (1.0 if categories.dtype == float else " and more")
     is_new = np.random.default_rng(1).random(len(codes)) < 0.1
-    return np.where(is_new, len(levels), codes), np.append(levels, unknown)
+    return np.where(is_new, len(categories), codes), np.append(categories, unknown)
 
 
-def unknown_as_missing(codes, levels):
+def unknown_as_missing(codes, categories):
     """Give the rows missing values instead."""
-    return np.where(with_unknown(codes, levels)[0] < len(levels), codes, -1), levels
+    return np.where(with_unknown(codes, categories)[0] < len(categories), codes, -1), categories
 
 
 def ignoring_unknown(function, *arguments, **more):
@@ -118,11 +118,11 @@ def leaf_of(nodes, row, known):
     node = nodes[0]
     while node["Feature"] != "Leaf":
         feature = node["Feature"]
-        value, levels = row[feature], node["Category"]
-        if pd.isna(value) or (levels is not None and value not in known[feature]):
+        value, categories = row[feature], node["Category"]
+        if pd.isna(value) or (categories is not None and value not in known[feature]):
             next_one = node["Missing"]
         else:
-            is_yes = value < node["Split"] if levels is None else value in levels
+            is_yes = value < node["Split"] if categories is None else value in categories
             next_one = node["Yes" if is_yes else "No"]
         node = nodes[int(next_one.split("-")[1])]
     return node["Node"]
@@ -130,7 +130,7 @@ def leaf_of(nodes, row, known):
 
 def leaves_by_table(model, X):
     table = model.trees_to_dataframe()
-    known = {name: set(levels.tolist()) for name, levels in model.categories_.items()}
+    known = {name: set(categories.tolist()) for name, categories in model.categories_.items()}
     rows = X.astype(object).to_dict("records")
     trees = [tree.to_dict("records") for _, tree in table.groupby("Tree")]
     return np.array([[leaf_of(nodes, row, known) for nodes in trees] for row in rows])

@@ -204,7 +204,7 @@ def test_compiling_all_passes_over_kernels_that_are_gone():
     @kernel
     @named_anew
     def top(x, out):
-        out[0] = wrong(x)
+        out[0] = wrong(x)  # noqa: F821, deleted below
 
     with pytest.raises(TypeError, match="declared"):
         top(3, np.zeros(1))

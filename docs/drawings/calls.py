@@ -10,9 +10,9 @@ LEFT, RIGHT, WIDE, HIGH = 30, 450, 160, 30
 BY_SYMBOL = ("boost_rounds", "grow_tree", "find_splits", "scan_features")
 INLINED = ("scan_feature", "list_bins", "may_improve", "fill_gains", "leaf_weight")
 # caller -> what it calls through cells
-LATE = {"grow_tree": ("draw_rows",), "scan_features": ("order_levels", "list_others")}
+LATE = {"grow_tree": ("draw_rows",), "scan_features": ("order_categories", "list_others")}
 TOPS = dict(zip(BY_SYMBOL, (100, 158, 216, 274), strict=True))
-LATE_TOPS = {"draw_rows": 158, "order_levels": 256, "list_others": 306}
+LATE_TOPS = {"draw_rows": 158, "order_categories": 256, "list_others": 306}
 
 
 def draw() -> str:

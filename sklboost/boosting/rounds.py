@@ -48,14 +48,14 @@ from sklboost.objectives.losses.gradients import (
 from sklboost.tree.core.growing import Draws, Scores, TreeKeys, finish_tree, grow_tree
 from sklboost.tree.core.quantization import Derivatives, weigh
 from sklboost.tree.core.workspace import RowPartition, allocate_workspace
-from sklboost.tree.options.column_sampling import ColumnSample, allocate_column_sample
-from sklboost.tree.options.level_bits import (
+from sklboost.tree.options.category_bits import (
     allocate_bits,
     copy_bits,
     first_bits,
     most_words,
-    store_levels,
+    store_categories,
 )
+from sklboost.tree.options.column_sampling import ColumnSample, allocate_column_sample
 from sklboost.tree.options.linear_leaves import fit_linear_leaves
 from sklboost.tree.options.renewal import Renewal, allocate_renewal, fill_residuals, renewal_of
 from sklboost.tree.options.row_sampling import RowSample, allocate_row_sample, is_drawn, row_keys
@@ -179,7 +179,7 @@ def store_tree(growing, grown, tree):
             own, kept = growing.outputs[node, output], grown.outputs[start + node, output]
             kept.value, kept.gradient, kept.hessian = own.value, own.gradient, own.hessian
     if len(grown.bits.starts) > 0:
-        store_levels(growing, grown.bits, start)
+        store_categories(growing, grown.bits, start)
     grown.starts[tree + 1] = start + n_nodes
     grown.n_pruned[tree] = growing.counts[0].n_pruned
 
@@ -313,7 +313,9 @@ class Rounds:
             *(rows, columns, renewal),
         )
         worth = _VALUES_PER_CALL // (matrix.rows.size * n_outputs)
-        n_words = most_words(int(matrix.n_levels.max()), self._workspace.tree.levels.shape[1])
+        n_words = most_words(
+            int(matrix.n_categories.max()), self._workspace.tree.categories.shape[1]
+        )
         room = _NODES_PER_CALL // (capacity * n_outputs * max(1, n_words))
         # rounds of several turns one by one, in as many calls as it takes
         least, most = at_once if self._turns_per_round == 1 else (1, self._turns_per_round)

@@ -1,8 +1,8 @@
 """A table that is read in batches of rows, again whenever it is asked for its values.
 
-In: anything that is a :class:`~sklboost.data.frames.carrier.Carrier` and gives batches of rows,
-such as Parquet files, and by what their values become numbers. Out: :class:`BatchedTable`, of which
-binning asks what it asks of a :class:`~sklboost.data.table.Table`.
+In: anything that is a :class:`~sklboost.data.frames.adapter.FrameAdapter` and gives batches of
+rows, such as Parquet files, and by what their values become numbers. Out: :class:`BatchedTable`, of
+which binning asks what it asks of a :class:`~sklboost.data.table.Table`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from sklboost.data.encoding import Encoding, encode
-from sklboost.data.frames.carrier import Carrier
+from sklboost.data.frames.adapter import FrameAdapter
 from sklboost.data.table import BLOCK_VALUES, Table
 
 
@@ -20,7 +20,7 @@ class BatchedTable:
 
     Parameters
     ----------
-    source : Carrier
+    source : FrameAdapter
         With the methods ``batches(n_rows)`` and ``empty()``, see
         :class:`~sklboost.data.frames.parquet_files.ParquetFiles`.
     encodings : sequence of Encoding
@@ -46,7 +46,7 @@ class BatchedTable:
         n_rows = source.n_rows if chosen is None else int(np.count_nonzero(chosen))
         self.shape = (n_rows, len(encodings))
         self.size = n_rows * len(encodings)
-        self.n_levels = np.array([own.n_levels for own in encodings], dtype=np.int64)
+        self.n_categories = np.array([own.n_categories for own in encodings], dtype=np.int64)
         self.dtype = self._encode(source.empty()).dtype
 
     def __len__(self) -> int:
@@ -59,7 +59,9 @@ class BatchedTable:
     def column(self, feature: int) -> np.ndarray:
         """Read all values of one feature, shape (n_rows,), as floats."""
         column, _ = encode(self._source, feature, self._encodings[feature], self._missing)
-        values = Table([column], self.n_levels[feature : feature + 1]).column(0).astype(self.dtype)
+        values = (
+            Table([column], self.n_categories[feature : feature + 1]).column(0).astype(self.dtype)
+        )
         return values if self._chosen is None else values[self._chosen]
 
     def blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
@@ -74,9 +76,9 @@ class BatchedTable:
                 yield slice(start + rows.start, start + rows.stop), values
             start += len(table)
 
-    def _encode(self, batch: Carrier) -> Table:
+    def _encode(self, batch: FrameAdapter) -> Table:
         columns = [
             encode(batch, i, encoding, self._missing)[0]
             for i, encoding in enumerate(self._encodings)
         ]
-        return Table(columns, self.n_levels)
+        return Table(columns, self.n_categories)

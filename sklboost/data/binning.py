@@ -79,7 +79,7 @@ def fill_bins(team, raw, first_row, cuts, scratch, matrix):
             first = block * raw.row_step + feature * raw.feature_step
             for position in range(n_rows):
                 values[position] = raw.values[first + position * raw.row_step]
-            if matrix.n_levels[feature] == 0:
+            if matrix.n_categories[feature] == 0:
                 count_not_above(cuts[feature], values, bins)
             else:
                 for position in range(n_rows):
@@ -98,7 +98,7 @@ def _padded_cuts(cuts: BinCuts) -> np.ndarray:
 
     Those of categories are not looked for: their bins are known, and they may be many.
     """
-    n_cuts = np.where(cuts.n_levels > 0, 0, np.diff(cuts.starts))
+    n_cuts = np.where(cuts.n_categories > 0, 0, np.diff(cuts.starts))
     longest = int(n_cuts.max())
     padded = np.full((len(cuts.starts) - 1, 2 ** longest.bit_length() - 1), np.nan)
     for feature, row in enumerate(padded):
@@ -205,5 +205,7 @@ def lay_out_cells(
         has_missing=has_missing,
         lower=bin_values(cuts.lower, n_bins, has_missing),
         upper=bin_values(cuts.upper, n_bins, has_missing),
-        n_levels=np.array(cuts.n_levels),  # may be a memory map, and kernels know it as writable
+        n_categories=np.array(
+            cuts.n_categories
+        ),  # may be a memory map, and kernels know it as writable
     )

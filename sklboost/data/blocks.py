@@ -57,6 +57,6 @@ def value_array(X: InMemory) -> np.ndarray:
     return X if isinstance(X, np.ndarray) else X.values()
 
 
-def levels_of(X: Values) -> np.ndarray:
+def categories_of(X: Values) -> np.ndarray:
     """Give the number of levels of each feature, int64, shape (n_features,); 0 for numbers."""
-    return np.zeros(X.shape[1], np.int64) if isinstance(X, np.ndarray) else X.n_levels
+    return np.zeros(X.shape[1], np.int64) if isinstance(X, np.ndarray) else X.n_categories

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklboost.data.blocks import Values, ignore_progress, levels_of, value_blocks, value_column
+from sklboost.data.blocks import Values, categories_of, ignore_progress, value_blocks, value_column
 from sklboost.engine.compiling import inlined, kernel
 from sklboost.engine.hashing import mix_bits
 from sklboost.engine.parallel import ThreadTeam, next_task, share
@@ -197,9 +197,9 @@ def fill_midpoints(lower, upper, cuts):
         cuts[bin_] = midpoint(upper[bin_], lower[bin_ + 1])
 
 
-def cut_levels(n_levels: int) -> FeatureCuts:
+def cut_categories(n_categories: int) -> FeatureCuts:
     """Give the cuts of categories: halfway between neighbouring codes, so that a bin is a code."""
-    codes = np.arange(n_levels, dtype=np.float64)
+    codes = np.arange(n_categories, dtype=np.float64)
     return FeatureCuts(codes[1:] - 0.5, codes, codes)
 
 
@@ -279,12 +279,12 @@ def survey_values(team: ThreadTeam, X: Values, tell: Callable[[int], None]) -> S
     return Survey(has_missing, rows, sample)
 
 
-def _cut_features(team, X, weight, survey, n_levels, max_bin, found):
+def _cut_features(team, X, weight, survey, n_categories, max_bin, found):
     rows, is_part = survey.rows, len(survey.rows) < len(X)
     sample_weight = weight[rows] if len(weight) > 0 else weight
     while (feature := next_task(team, 0)) < len(found):
-        if n_levels[feature] > 0:
-            found[feature] = cut_levels(n_levels[feature])
+        if n_categories[feature] > 0:
+            found[feature] = cut_categories(n_categories[feature])
             continue
         missing = bool(survey.has_missing[feature])
         cuts = cut_feature(survey.sample[feature], sample_weight, 0.0, max_bin, missing)
@@ -320,13 +320,13 @@ def find_cuts(
     has_missing : ndarray of int64, shape (n_features,)
         1 where a feature has missing values, in any row.
     """
-    survey, n_levels = survey_values(team, X, tell), levels_of(X)
+    survey, n_categories = survey_values(team, X, tell), categories_of(X)
     found: list[FeatureCuts] = [None] * X.shape[1]  # type: ignore[list-item]
-    team.run(_cut_features, X, exact_weights(weight), survey, n_levels, max_bin, found)
-    return join_cuts(found, n_levels), survey.has_missing
+    team.run(_cut_features, X, exact_weights(weight), survey, n_categories, max_bin, found)
+    return join_cuts(found, n_categories), survey.has_missing
 
 
-def join_cuts(found: list[FeatureCuts], n_levels: np.ndarray) -> BinCuts:
+def join_cuts(found: list[FeatureCuts], n_categories: np.ndarray) -> BinCuts:
     """Put the cuts of all features behind one another."""
     starts = np.zeros(len(found) + 1, dtype=np.int64)
     np.cumsum([len(feature.cuts) for feature in found], out=starts[1:])
@@ -335,5 +335,5 @@ def join_cuts(found: list[FeatureCuts], n_levels: np.ndarray) -> BinCuts:
         starts,
         np.concatenate([feature.lower for feature in found]),
         np.concatenate([feature.upper for feature in found]),
-        n_levels,
+        n_categories,
     )

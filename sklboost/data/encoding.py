@@ -1,6 +1,6 @@
 """What the values of a feature become numbers by: learnt at fit, used again at every prediction.
 
-In: columns of the user's table, by a :class:`~sklboost.data.frames.carrier.Carrier`. Out:
+In: columns of the user's table, by a :class:`~sklboost.data.frames.adapter.FrameAdapter`. Out:
 :class:`Encoding`, one a feature, and the :class:`~sklboost.data.table.Column` that it makes.
 
 The one idea: a number means the same whoever carries it. Levels of categories are numbered in their
@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklboost.data.frames.carrier import Carrier, is_wide
+from sklboost.data.frames.adapter import FrameAdapter, is_wide
 from sklboost.data.frames.objects import as_objects
 from sklboost.data.table import Column, floats_below
 
 # With the one for missing values, as many bins as 16 bits can number, less one.
-MOST_LEVELS = 65_534
+MOST_CATEGORIES = 65_534
 # Of times, and how many attoseconds they are. Those that are whole in others come first.
 _UNITS = {"D": 86_400 * 10**18, "h": 3600 * 10**18, "m": 60 * 10**18}
 _UNITS |= {"s": 10**18, "ms": 10**15, "us": 10**12, "ns": 10**9, "ps": 10**6, "fs": 1000, "as": 1}
@@ -46,9 +46,9 @@ class Encoding:
     ranks : ndarray of int64 or uint64, shape (n_ranks,)
         Distinct values, increasing, whose position is the number. Empty: they are numbers
         themselves.
-    levels : ndarray, shape (n_known_levels,)
+    levels : ndarray, shape (n_known_categories,)
         Of a category, in increasing order.
-    codes : ndarray of int64, shape (n_known_levels,)
+    codes : ndarray of int64, shape (n_known_categories,)
         The code of each level. Several share the last one if there are very many.
     is_declared : bool
         Whether the user said that it is a category: then its column may be of any kind.
@@ -57,12 +57,12 @@ class Encoding:
     kind: str = "number"
     unit: str = ""
     ranks: np.ndarray = field(default_factory=_no_values)
-    levels: np.ndarray = field(default_factory=_no_values)
+    categories: np.ndarray = field(default_factory=_no_values)
     codes: np.ndarray = field(default_factory=_no_values)
     is_declared: bool = False
 
     @cached_property
-    def n_levels(self) -> int:
+    def n_categories(self) -> int:
         """How many codes a category has; 0 for numbers and times."""
         return int(self.codes.max(initial=-1)) + 1
 
@@ -74,12 +74,12 @@ class Encoding:
     @cached_property
     def code_of(self) -> dict[Any, int]:
         """The code of each level."""
-        return dict(zip(_as_keys(self.levels), self.codes.tolist(), strict=True))
+        return dict(zip(_as_keys(self.categories), self.codes.tolist(), strict=True))
 
     @cached_property
     def is_of_text(self) -> bool:
         """Whether this is a category of which every level is text."""
-        return self.kind == "category" and all(isinstance(own, str) for own in self.levels)
+        return self.kind == "category" and all(isinstance(own, str) for own in self.categories)
 
     def fits(self, kind: str, unit: str) -> bool:
         """Tell whether a column of this kind, times in this unit, can be encoded.
@@ -94,7 +94,7 @@ class Encoding:
 
     def __repr__(self) -> str:
         """Say all that two encodings can differ by."""
-        known = list(zip(self.levels.tolist(), self.codes.tolist(), strict=True))
+        known = list(zip(self.categories.tolist(), self.codes.tolist(), strict=True))
         return f"{self.kind} {self.unit} {self.ranks.tolist()} {known} {self.is_declared}"
 
 
@@ -116,13 +116,13 @@ class Unknown(NamedTuple):
 
 
 def fit_encoding(
-    carrier: Carrier, column: int, weight: np.ndarray, missing: float, is_declared: bool
+    adapter: FrameAdapter, column: int, weight: np.ndarray, missing: float, is_declared: bool
 ) -> Encoding:
     """Learn from one column how its values become numbers.
 
     Parameters
     ----------
-    carrier : Carrier
+    adapter : FrameAdapter
     column : int
         Of a kind that can be a feature, or without any value.
     weight : ndarray of float64, shape (n_rows,)
@@ -132,17 +132,17 @@ def fit_encoding(
     is_declared : bool
         Whether the user said that it is a category.
     """
-    kind = carrier.kind(column)
+    kind = adapter.kind(column)
     if is_declared or kind == "category":
-        return _fit_category(*carrier.levels(column), weight, missing, is_declared)
+        return _fit_category(*adapter.categories(column), weight, missing, is_declared)
     if kind == "time":
-        times, absent, unit = carrier.times(column)
+        times, absent, unit = adapter.times(column)
         used = _used(times, absent, weight)
         coarse = _coarsest_unit(used, unit)
         return Encoding("time", coarse, _ranks(_in_unit(used, unit, coarse)[0]))
-    if kind != "number" or carrier.is_exact(column):
+    if kind != "number" or adapter.is_exact(column):
         return Encoding()
-    values, absent = carrier.numbers(column)
+    values, absent = adapter.numbers(column)
     if not is_wide(values.dtype):
         return Encoding()
     absent = _all_missing(values, absent, missing)
@@ -187,65 +187,68 @@ def _fit_category(
     is_known = codes >= 0
     masses = np.bincount(codes[is_known], weight[is_known], minlength=len(values))
     mass_of: dict[Any, float] = {}
-    for level, mass in zip(_as_keys(values), masses.tolist(), strict=True):
-        if mass > 0.0 and level != missing:
-            mass_of[level] = mass_of.get(level, 0.0) + mass
-    levels = _in_order(list(mass_of))
-    numbers = np.arange(len(levels))
-    if len(levels) > MOST_LEVELS:
-        heaviest = np.argsort([-mass_of[level] for level in levels], kind="stable")
-        kept = np.sort(heaviest[: MOST_LEVELS - 1])
-        numbers = np.full(len(levels), MOST_LEVELS - 1)
+    for category, mass in zip(_as_keys(values), masses.tolist(), strict=True):
+        if mass > 0.0 and category != missing:
+            mass_of[category] = mass_of.get(category, 0.0) + mass
+    categories = _in_order(list(mass_of))
+    numbers = np.arange(len(categories))
+    if len(categories) > MOST_CATEGORIES:
+        heaviest = np.argsort([-mass_of[category] for category in categories], kind="stable")
+        kept = np.sort(heaviest[: MOST_CATEGORIES - 1])
+        numbers = np.full(len(categories), MOST_CATEGORIES - 1)
         numbers[kept] = np.arange(len(kept))
-    return Encoding("category", "", _no_values(), _as_array(levels), numbers, is_declared)
+    return Encoding("category", "", _no_values(), _as_array(categories), numbers, is_declared)
 
 
-def _as_keys(levels: np.ndarray) -> list[Any]:
+def _as_keys(categories: np.ndarray) -> list[Any]:
     """Give levels as Python values, equal ones with one hash whatever their dtypes were."""
-    if levels.dtype.kind not in "mM":
-        return levels.tolist()
-    fine = levels.astype(f"{levels.dtype.kind}8[ns]")
-    beyond = fine.astype(levels.dtype) != levels  # silently becomes another time
+    if categories.dtype.kind not in "mM":
+        return categories.tolist()
+    fine = categories.astype(f"{categories.dtype.kind}8[ns]")
+    beyond = fine.astype(categories.dtype) != categories  # silently becomes another time
     if beyond.any():
         raise ValueError(
-            f"{levels[beyond][0]} is a level of a category: times as categories must be from the "
-            "years 1678 to 2261, for they are told apart by nanoseconds; take them as times, or "
-            "turn them into text"
+            f"{categories[beyond][0]} is a level of a category: times as categories must be from "
+            "the years 1678 to 2261, for they are told apart by nanoseconds; take them as times, "
+            "or turn them into text"
         )
     return list(fine)
 
 
-def _in_order(levels: list[Any]) -> list[Any]:
+def _in_order(categories: list[Any]) -> list[Any]:
     """Sort levels: numbers first, then type by type."""
 
-    def place(level: Any) -> tuple[str, Any]:
-        return ("" if isinstance(level, Number | np.bool_) else type(level).__name__, level)
+    def place(category: Any) -> tuple[str, Any]:
+        return (
+            "" if isinstance(category, Number | np.bool_) else type(category).__name__,
+            category,
+        )
 
     try:
-        return sorted(levels, key=place)
+        return sorted(categories, key=place)
     except TypeError:  # of a type that has no order
-        return sorted(levels, key=lambda level: (place(level)[0], repr(level)))
+        return sorted(categories, key=lambda category: (place(category)[0], repr(category)))
 
 
-def _as_array(levels: list[Any]) -> np.ndarray:
+def _as_array(categories: list[Any]) -> np.ndarray:
     """Give levels as an array: of their own dtype if they are numbers or times of one type."""
-    types = set(map(type, levels))
+    types = set(map(type, categories))
     if len(types) == 1 and types <= {bool, int, float, np.datetime64, np.timedelta64}:
-        return np.array(levels)
-    return as_objects(levels)
+        return np.array(categories)
+    return as_objects(categories)
 
 
 # --- from values to numbers
 
 
 def encode(
-    carrier: Carrier, column: int, encoding: Encoding, missing: float
+    adapter: FrameAdapter, column: int, encoding: Encoding, missing: float
 ) -> tuple[Column, Unknown | None]:
     """Give a column as numbers, and what of its categories is unknown.
 
     Parameters
     ----------
-    carrier : Carrier
+    adapter : FrameAdapter
     column : int
         Of a kind that the encoding fits, or without any value.
     encoding : Encoding
@@ -253,12 +256,12 @@ def encode(
         As for :func:`fit_encoding`.
     """
     if encoding.kind == "category":
-        return _encode_levels(*carrier.levels(column), encoding, missing)
-    if carrier.kind(column) != encoding.kind:  # there is no value at all
-        return Column(np.full(carrier.n_rows, np.nan)), None
+        return _encode_categories(*adapter.categories(column), encoding, missing)
+    if adapter.kind(column) != encoding.kind:  # there is no value at all
+        return Column(np.full(adapter.n_rows, np.nan)), None
     if encoding.kind == "time":
-        return _encode_times(*carrier.times(column), encoding), None
-    values, absent = carrier.numbers(column)
+        return _encode_times(*adapter.times(column), encoding), None
+    values, absent = adapter.numbers(column)
     absent = _all_missing(values, absent, missing)
     if len(encoding.ranks) > 0:
         values = _rank_of(values, encoding.ranks)
@@ -277,18 +280,18 @@ def _all_missing(
     return is_missing if absent is None else is_missing | absent
 
 
-def _encode_levels(
+def _encode_categories(
     codes: np.ndarray, values: np.ndarray, encoding: Encoding, missing: float
 ) -> tuple[Column, Unknown | None]:
-    levels = _as_keys(values)
-    numbers = [encoding.code_of.get(level, np.nan) for level in levels]
+    categories = _as_keys(values)
+    numbers = [encoding.code_of.get(category, np.nan) for category in categories]
     translation = np.array([*numbers, np.nan])  # the last for code -1, which is missing
     unknown = None
-    strange = [i for i, n in enumerate(numbers) if n != n and levels[i] != missing]
+    strange = [i for i, n in enumerate(numbers) if n != n and categories[i] != missing]
     if strange:
         rows = np.flatnonzero(np.isin(codes, strange))
         if len(rows) > 0:
-            unknown = Unknown(len(rows), levels[codes[rows[0]]])
+            unknown = Unknown(len(rows), categories[codes[rows[0]]])
     return Column(codes, None, translation), unknown
 
 

@@ -99,7 +99,7 @@ def _lay_out(
         has_missing=has_missing,
         lower=bin_values(cuts.lower, n_bins, has_missing),
         upper=bin_values(cuts.upper, n_bins, has_missing),
-        n_levels=cuts.n_levels,
+        n_categories=cuts.n_categories,
     )
     team.run(write_entries, entries, matrix)
     return matrix._replace(rows=read_only(rows))

@@ -91,7 +91,7 @@ class SparseTable:
         return SparseTable(rows)
 
     @property
-    def n_levels(self) -> np.ndarray:
+    def n_categories(self) -> np.ndarray:
         """Number of levels of each feature, int64: 0, since all are numbers."""
         return np.zeros(self.shape[1], dtype=np.int64)
 

@@ -97,7 +97,7 @@ class Table:
     ----------
     columns : sequence of Column
         At least one; all of the same length.
-    n_levels : ndarray of int64, shape (n_features,)
+    n_categories : ndarray of int64, shape (n_features,)
         0 for a feature of numbers; k for categories, whose values are the codes 0 to k - 1.
     rows : ndarray of int64, optional
         Numbers of the chosen rows of the columns. None: all.
@@ -108,17 +108,17 @@ class Table:
         Of the blocks: float32 where it holds all values exactly, else float64.
     """
 
-    __slots__ = ("_rows", "columns", "dtype", "n_levels")
+    __slots__ = ("_rows", "columns", "dtype", "n_categories")
     ndim = 2
 
     def __init__(
         self,
         columns: Sequence[Column],
-        n_levels: np.ndarray,
+        n_categories: np.ndarray,
         rows: np.ndarray | None = None,
     ):
         self.columns = columns
-        self.n_levels = n_levels
+        self.n_categories = n_categories
         self._rows = rows
         is_short = all(column.is_short for column in columns)
         self.dtype = np.dtype(np.float32 if is_short else np.float64)
@@ -139,10 +139,10 @@ class Table:
     def __getitem__(self, key: slice | np.ndarray) -> "Table":
         """Choose rows by a slice, by their numbers or by a mask; no values are copied."""
         if self._rows is not None:
-            return Table(self.columns, self.n_levels, self._rows[key])
+            return Table(self.columns, self.n_categories, self._rows[key])
         if isinstance(key, slice):
-            return Table([column.take(key) for column in self.columns], self.n_levels)
-        return Table(self.columns, self.n_levels, np.arange(len(self))[key])
+            return Table([column.take(key) for column in self.columns], self.n_categories)
+        return Table(self.columns, self.n_categories, np.arange(len(self))[key])
 
     def column(self, feature: int) -> np.ndarray:
         """Give all values of one feature, shape (n_rows,), as floats."""
@@ -196,7 +196,7 @@ def join_tables(table: Table, other: Table) -> Table:
     for feature in range(len(table.columns)):
         own, others = (given._chosen(feature, slice(None)) for given in (table, other))
         columns.append(_join_columns(own, others))
-    return Table(columns, table.n_levels)
+    return Table(columns, table.n_categories)
 
 
 def _join_columns(own: Column, other: Column) -> Column:

@@ -12,7 +12,7 @@ from sklboost.data.encoding import Encoding
 from sklboost.displays.figures import short, short_names, short_number
 from sklboost.displays.thresholds import as_values
 from sklboost.estimators.predict.fitted_model import FittedModel
-from sklboost.tree.options.level_bits import listed_levels
+from sklboost.tree.options.category_bits import listed_categories
 
 _MOST_LETTERS = 26  # of a name, and of the levels of a split
 _PLAIN = Encoding()
@@ -99,9 +99,10 @@ def split_text(fitted: FittedModel, names: Sequence[str], position: int, precisi
     name = names[node.feature]
     encoding = _PLAIN if fitted.encodings is None else fitted.encodings[node.feature]
     if np.isnan(node.threshold):
-        codes = listed_levels(fitted.model.tops.bits, position)
-        by_code = fitted.levels[node.feature]
-        return f"{name} in {_levels_text([str(own) for code in codes for own in by_code[code]])}"
+        codes = listed_categories(fitted.model.tops.bits, position)
+        by_code = fitted.categories[node.feature]
+        texts = [str(own) for code in codes for own in by_code[code]]
+        return f"{name} in {_categories_text(texts)}"
     if node.threshold == -np.inf:
         return f"{name} is missing"
     if encoding.is_plain or np.isinf(node.threshold):
@@ -109,15 +110,15 @@ def split_text(fitted: FittedModel, names: Sequence[str], position: int, precisi
     return f"{name} < {as_values(np.array([node.threshold]), encoding)[0]}"
 
 
-def _levels_text(levels: list[str]) -> str:
+def _categories_text(categories: list[str]) -> str:
     """Write levels within braces: as many as there is room for, and how many more there are."""
     shown: list[str] = []
-    for level in levels:
-        text = short(level, _MOST_LETTERS // 2)
+    for category in categories:
+        text = short(category, _MOST_LETTERS // 2)
         if shown and sum(map(len, shown)) + len(text) + 2 * len(shown) > _MOST_LETTERS:
             break
         shown.append(text)
-    more = len(levels) - len(shown)
+    more = len(categories) - len(shown)
     return "{" + ", ".join(shown + ([f"+{more}"] if more else [])) + "}"
 
 

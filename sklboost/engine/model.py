@@ -17,7 +17,7 @@ from sklboost.engine.structs import TreeParams
 # rows, each a leaf of its own.
 NODE_DTYPE = np.dtype(
     [
-        # x < threshold goes left; NaN for a leaf, and where a set of levels does (see LevelBits)
+        # x < threshold goes left; NaN for a leaf, and where a set of levels does (see CategoryBits)
         ("threshold", np.float64),
         ("value", np.float64),  # leaf value: learning rate times leaf weight
         ("gain", np.float64),  # of its split, 0 for a leaf
@@ -52,14 +52,14 @@ ROUTE_DTYPE = np.dtype(
         ("left", np.int32),  # counted from the first tree's root; the leaf itself for a leaf
         ("feature", np.int32),
         ("default_left", np.int32),
-        ("has_levels", np.int32),  # 1: a set of levels stands in for the threshold
+        ("has_categories", np.int32),  # 1: a set of levels stands in for the threshold
     ],
     align=True,
 )
 
 
 # Prediction takes the first so many levels of a tree for 64 rows at once, see TreeTops.
-TOP_LEVELS = 6
+TOP_DEPTH = 6
 ALL_ROWS = np.uint64(0xFFFFFFFFFFFFFFFF)  # as the bits of a word
 
 # One split of the first levels.
@@ -77,11 +77,11 @@ TOP_SPLIT_DTYPE = np.dtype(
 )
 
 
-class LevelBits(NamedTuple):
+class CategoryBits(NamedTuple):
     """The levels of categories that go left, as bits, in the order of the nodes of all trees.
 
     All other levels go right: also those that no row of the node has. Words without a bit are left
-    out, see ``tree/options/level_bits.py``.
+    out, see ``tree/options/category_bits.py``.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ class LevelBits(NamedTuple):
     in_use: tuple[int, ...]
 
 
-NO_BITS = LevelBits(
+NO_BITS = CategoryBits(
     np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint16), np.empty(0, dtype=np.uint64), ()
 )
 
@@ -118,14 +118,14 @@ class TreeTops(NamedTuple):
         x >= threshold goes right; rounded up, so that this holds for float32 values alike.
     starts : ndarray of int64, shape (n_trees + 1,)
         Tree t has ``splits[starts[t]:starts[t + 1]]``.
-    landings : ndarray of int32, shape (n_trees, 2**TOP_LEVELS)
+    landings : ndarray of int32, shape (n_trees, 2**TOP_DEPTH)
         The node that a row has come to, as a number of ``Model.routes``, by its decisions read as
         binary digits, the first one highest, right being 1; after a leaf the digits are 0.
-    values : ndarray of float64, shape (n_trees, n_tree_outputs, 2**TOP_LEVELS)
+    values : ndarray of float64, shape (n_trees, n_tree_outputs, 2**TOP_DEPTH)
         The values of these nodes.
     features : ndarray of int64, shape (n_columns,)
         The features that occur.
-    bits : LevelBits
+    bits : CategoryBits
         Of all nodes, those further down included.
     """
 
@@ -136,7 +136,7 @@ class TreeTops(NamedTuple):
     landings: np.ndarray
     values: np.ndarray
     features: np.ndarray
-    bits: LevelBits
+    bits: CategoryBits
 
 
 # One feature of a linear leaf.
@@ -192,7 +192,7 @@ class Trees(NamedTuple):
         The settings each tree was grown with.
     outputs : ndarray of OUTPUT_DTYPE, shape (n_nodes_of_all_trees, n_tree_outputs or 0)
         Of vector trees; others have all they need in `nodes`.
-    bits : LevelBits
+    bits : CategoryBits
         Of the splits on categories.
     linear : LinearLeaves or None
         None: all leaves are constant.
@@ -206,7 +206,7 @@ class Trees(NamedTuple):
     n_pruned: np.ndarray
     params: np.ndarray
     outputs: np.ndarray
-    bits: LevelBits
+    bits: CategoryBits
     linear: LinearLeaves | None = None
     unpruned: "Trees | None" = None
 

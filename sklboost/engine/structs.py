@@ -108,7 +108,7 @@ class BinCuts(NamedTuple):
     lower, upper : ndarray of float64, shape (n_cuts_of_all_features + n_features,)
         Smallest and largest value seen in each bin (equal where a bin is one distinct value);
         feature f's begin at ``starts[f] + f``.
-    n_levels : ndarray of int64, shape (n_features,)
+    n_categories : ndarray of int64, shape (n_features,)
         0 for a feature of numbers. k for categories: the values are the codes 0 to k - 1, each a
         bin of its own, with that number.
     """
@@ -117,7 +117,7 @@ class BinCuts(NamedTuple):
     starts: np.ndarray
     lower: np.ndarray
     upper: np.ndarray
-    n_levels: np.ndarray
+    n_categories: np.ndarray
 
 
 # Where the bins of a feature are in the training data.
@@ -154,7 +154,7 @@ class TrainingBins(NamedTuple):
         1 where the last bin of a feature is that of its missing values.
     lower, upper : ndarray of float64
         As in :class:`BinCuts`, and NaN for missing values; feature f's begin at ``bin_starts[f]``.
-    n_levels : ndarray of int64, shape (n_features,)
+    n_categories : ndarray of int64, shape (n_features,)
         As in :class:`BinCuts`.
     """
 
@@ -166,4 +166,4 @@ class TrainingBins(NamedTuple):
     has_missing: np.ndarray
     lower: np.ndarray
     upper: np.ndarray
-    n_levels: np.ndarray
+    n_categories: np.ndarray

@@ -22,7 +22,7 @@ from sklboost.estimators.fit.sklearn_callbacks import fit_tasks
 from sklboost.estimators.input.callers import stack_level
 from sklboost.estimators.input.check_features import features
 from sklboost.estimators.input.feature_rules import read_signs
-from sklboost.estimators.input.feature_tables import Encodings, feature_names, levels_by_code
+from sklboost.estimators.input.feature_tables import Encodings, categories_by_code, feature_names
 from sklboost.estimators.input.validation import (
     base_margins,
     check_iteration_range,
@@ -274,8 +274,8 @@ class BaseBooster(
             import pandas as pd
         except ImportError as error:
             raise ImportError("trees_to_dataframe needs pandas: pip install pandas") from error
-        levels = levels_by_code(self._encodings)
-        return pd.DataFrame(node_table(self.model_, self._feature_names(), levels))
+        categories = categories_by_code(self._encodings)
+        return pd.DataFrame(node_table(self.model_, self._feature_names(), categories))
 
     def verify_monotone(self, constraints: Any = None) -> MonotoneReport:
         """Prove on the finished trees that raw scores are monotone in some features.
@@ -306,8 +306,8 @@ class BaseBooster(
                 "with linear_tree=False"
             )
         signs = read_signs(self, constraints)
-        n_levels = [own.n_levels for own in self._encodings or ()]
-        return prove_monotone(self.model_, signs, self._feature_names(), n_levels)
+        n_categories = [own.n_categories for own in self._encodings or ()]
+        return prove_monotone(self.model_, signs, self._feature_names(), n_categories)
 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn of missing values, categories, sparse matrices, several targets."""

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklboost.engine.model import Model
-from sklboost.tree.options.level_bits import listed_levels
+from sklboost.tree.options.category_bits import listed_categories
 
 
 class Violation(NamedTuple):
@@ -101,7 +101,7 @@ class MonotoneReport:
 
 
 def prove_monotone(
-    model: Model, signs: Mapping[int, int], names: Sequence[str], n_levels: Sequence[int]
+    model: Model, signs: Mapping[int, int], names: Sequence[str], n_categories: Sequence[int]
 ) -> MonotoneReport:
     """Check every tree of a model.
 
@@ -112,16 +112,18 @@ def prove_monotone(
         1 or -1 by the number of the feature.
     names : sequence of str
         Of all features, for the report; one that several have gets its number.
-    n_levels : sequence of int
+    n_categories : sequence of int
         Of all features, 0 for numbers. Empty: all are numbers.
     """
     starts = model.tree_starts
     violations: dict[int, list[Violation]] = {feature: [] for feature in signs}
     for tree in range(model.n_trees):
         nodes = model.nodes[starts[tree] : starts[tree + 1]].view(np.recarray)
-        on_levels = np.flatnonzero((nodes.left >= 0) & np.isnan(nodes.threshold)).tolist()
-        listed = {node: listed_levels(model.tops.bits, starts[tree] + node) for node in on_levels}
-        ways = _ways(nodes, listed, n_levels)
+        on_categories = np.flatnonzero((nodes.left >= 0) & np.isnan(nodes.threshold)).tolist()
+        listed = {
+            node: listed_categories(model.tops.bits, starts[tree] + node) for node in on_categories
+        }
+        ways = _ways(nodes, listed, n_categories)
         values = model.values[:, starts[tree] : starts[tree + 1]]
         for feature, sign in signs.items():
             pairs = [_worst_pair(nodes, own, ways, feature, sign) for own in values]
@@ -159,10 +161,12 @@ class _Ways(NamedTuple):
     start: np.ndarray
     stop: np.ndarray
     missing: np.ndarray
-    levels: dict[int, np.ndarray]
+    categories: dict[int, np.ndarray]
 
 
-def _ways(nodes: np.recarray, listed: Mapping[int, np.ndarray], n_levels: Sequence[int]) -> _Ways:
+def _ways(
+    nodes: np.recarray, listed: Mapping[int, np.ndarray], n_categories: Sequence[int]
+) -> _Ways:
     """Follow all ways; `listed` are the levels that go left where a node is split on a category."""
     splits = np.flatnonzero(nodes.left >= 0)  # a leaf's feature is -1
     features = np.unique(nodes.feature[splits])
@@ -178,18 +182,18 @@ def _ways(nodes: np.recarray, listed: Mapping[int, np.ndarray], n_levels: Sequen
             pieces[own] = np.unique(
                 np.concatenate([listed[node] for node in of_feature[own].tolist()])
             )
-            n_pieces = min(len(pieces[own]) + 1, n_levels[features[own]])
-            ways.levels[own] = np.ones((len(nodes), n_pieces), bool)
+            n_pieces = min(len(pieces[own]) + 1, n_categories[features[own]])
+            ways.categories[own] = np.ones((len(nodes), n_pieces), bool)
     for node in splits.tolist():  # parents come before their children
         left, right = nodes.left[node], nodes.right[node]
         own = int(np.searchsorted(features, nodes.feature[node]))
-        for of_all in (ways.start, ways.stop, ways.missing, *ways.levels.values()):
+        for of_all in (ways.start, ways.stop, ways.missing, *ways.categories.values()):
             of_all[left], of_all[right] = of_all[node], of_all[node]
         if own in pieces:
             goes_left = np.isin(pieces[own], listed[node])
-            goes_left = np.append(goes_left, False)[: ways.levels[own].shape[1]]
-            ways.levels[own][left] &= goes_left
-            ways.levels[own][right] &= ~goes_left
+            goes_left = np.append(goes_left, False)[: ways.categories[own].shape[1]]
+            ways.categories[own][left] &= goes_left
+            ways.categories[own][right] &= ~goes_left
         else:
             cut = 1 + np.searchsorted(thresholds[own], nodes.threshold[node])
             ways.stop[left, own] = min(ways.stop[node, own], cut)
@@ -230,8 +234,8 @@ def _agree(ways: _Ways, leaf: int, others: list[int], except_for: int) -> np.nda
     """Tell for each of the other leaves whether a row may differ from one here in one feature."""
     first = np.maximum(ways.start[leaf], ways.start[others])
     agrees = first < np.minimum(ways.stop[leaf], ways.stop[others])
-    for own, levels in ways.levels.items():
-        agrees[:, own] = (levels[leaf] & levels[others]).any(axis=1)
+    for own, categories in ways.categories.items():
+        agrees[:, own] = (categories[leaf] & categories[others]).any(axis=1)
     agrees |= ways.missing[leaf] & ways.missing[others]
     agrees[:, except_for] = True
     return agrees.all(axis=1)

@@ -8,11 +8,11 @@ import numpy as np
 from sklboost.engine.model import LinearLeaves, Model
 from sklboost.engine.structs import TreeParams
 from sklboost.tree.core.formulas import leaf_weight, similarity_at
-from sklboost.tree.options.level_bits import listed_levels
+from sklboost.tree.options.category_bits import listed_categories
 
 
 def node_table(
-    model: Model, feature_names: Sequence[str], levels: Sequence[Sequence[Sequence[Any]]]
+    model: Model, feature_names: Sequence[str], categories: Sequence[Sequence[Sequence[Any]]]
 ) -> dict[str, list]:
     """Give the columns of the table, XGBoost's and two more.
 
@@ -45,9 +45,9 @@ def node_table(
             for name, value in _node_row(model, tree, number, node, feature_names).items():
                 table[name].append(value)
             if node.left >= 0 and np.isnan(node.threshold):
-                codes = listed_levels(model.tops.bits, start + number)
-                own = levels[node.feature]
-                table["Category"][-1] = [level for code in codes for level in own[code]]
+                codes = listed_categories(model.tops.bits, start + number)
+                own = categories[node.feature]
+                table["Category"][-1] = [category for code in codes for category in own[code]]
             if model.linear is not None:
                 line = _line(model.linear, start + number, node.left < 0, feature_names)
                 for name, value in zip(_LINEAR_COLUMNS, line, strict=True):

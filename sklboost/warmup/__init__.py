@@ -100,14 +100,14 @@ def _steps() -> Iterator[tuple[str, Callable[[], object]]]:
     yield "more than 256 bins, bin_features", lambda: _fit_and_predict(bin_features(X, two), two)
     yield "more than 256 bins, linear leaves", lambda: _fit_and_predict(X, two, **linear)
     of_levels: dict[str, Any] = dict(categorical_features=[0])
-    for title, levels, changes in [
+    for title, categories, changes in [
         ("categories", X % 7, of_levels),
         ("more than 256 categories", X, of_levels),
         ("categories, linear leaves", X % 7, of_levels | linear),
     ]:
         # codes of levels are float32, and float64 beside numbers that are
-        table = np.hstack([levels, X / 7])
-        yield title, partial(_fit_and_predict, levels, one, **changes)
+        table = np.hstack([categories, X / 7])
+        yield title, partial(_fit_and_predict, categories, one, **changes)
         yield f"{title}, float64", partial(_fit_and_predict, table, one, **changes)
     yield "sparse features", lambda: _fit_and_predict(csr_array(X), one)
     yield "sparse features, float32", lambda: _fit_and_predict(csr_array(X_single), one)

@@ -45,9 +45,9 @@ def make_data(n_rows=200):
     random = np.random.default_rng(0)
     X = random.normal(size=(n_rows, 3))
     X[random.random(X.shape) < 0.1] = np.nan
-    levels = random.integers(0, 9, n_rows)
-    y = np.nan_to_num(X[:, 0]) + 0.3 * levels + random.normal(size=n_rows)
-    return np.column_stack([X, levels]), y
+    categories = random.integers(0, 9, n_rows)
+    y = np.nan_to_num(X[:, 0]) + 0.3 * categories + random.normal(size=n_rows)
+    return np.column_stack([X, categories]), y
 
 
 SETTINGS = {

@@ -4,7 +4,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from sklboost.data.frames.arranged import ArrangedColumns
-from sklboost.data.frames.finding import carrier
+from sklboost.data.frames.finding import adapter
 
 pytestmark = pytest.mark.interpreted
 
@@ -22,7 +22,7 @@ def arranged():
         }
     )
     places = [(3, ORDER), (0, ORDER), (0, None), (1, ORDER), (2, ORDER)]
-    return ArrangedColumns(carrier(frame), places)
+    return ArrangedColumns(adapter(frame), places)
 
 
 def test_shape_and_no_names(arranged):
@@ -32,7 +32,7 @@ def test_shape_and_no_names(arranged):
 
 
 def test_a_table_has_its_reader_already(arranged):
-    assert carrier(arranged) is arranged
+    assert adapter(arranged) is arranged
 
 
 def test_numbers_in_their_order(arranged):
@@ -55,7 +55,7 @@ def test_times_in_their_order(arranged):
 
 
 def test_levels_in_their_order(arranged):
-    codes, values = arranged.levels(4)
+    codes, values = arranged.categories(4)
     assert_array_equal(codes, [values.tolist().index("a"), values.tolist().index("b"), -1])
 
 
@@ -63,4 +63,4 @@ def test_the_rest_is_the_column_s(arranged):
     assert [arranged.kind(i) for i in range(5)] == ["number"] * 3 + ["time", "category"]
     assert arranged.dtype_name(1) == "Int64"
     assert arranged.examples(4) == ["b"]
-    assert arranged.is_exact(0) == carrier(pd.DataFrame({"size": [0.5]})).is_exact(0)
+    assert arranged.is_exact(0) == adapter(pd.DataFrame({"size": [0.5]})).is_exact(0)

@@ -11,7 +11,7 @@ from numpy.testing import assert_array_equal
 from sklboost.data import encoding as module
 from sklboost.data.encoding import Encoding, encode, fit_encoding
 from sklboost.data.frames.arrays import ArrayTable
-from sklboost.data.frames.finding import carrier
+from sklboost.data.frames.finding import adapter
 from sklboost.data.table import Column
 
 pytestmark = pytest.mark.interpreted
@@ -20,12 +20,12 @@ nan = np.nan
 
 
 def table_of(values):
-    """Give a carrier of one column."""
+    """Give a adapter of one column."""
     if isinstance(values, np.ndarray):
         return ArrayTable(values[:, np.newaxis])
     if isinstance(values, pd.Series | pd.Categorical):
-        return carrier(pd.DataFrame({"x": values}))
-    return carrier(pl.DataFrame({"x": values}))
+        return adapter(pd.DataFrame({"x": values}))
+    return adapter(pl.DataFrame({"x": values}))
 
 
 def learn(values, weight=None, missing=nan, is_declared=False):
@@ -56,8 +56,8 @@ def numbers(encoding, values, missing=nan):
 def test_levels_are_numbered_in_their_own_order(values):
     own = learn(values, is_declared=True)
     assert own.kind == "category"
-    assert list(own.levels) == ["a", "b", "c"]  # and not q, which no row has
-    assert own.n_levels == 3
+    assert list(own.categories) == ["a", "b", "c"]  # and not q, which no row has
+    assert own.n_categories == 3
     found, unknown = numbers(own, values)
     assert_array_equal(found, [1, 0, nan, 2, 1])
     assert unknown is None
@@ -66,7 +66,7 @@ def test_levels_are_numbered_in_their_own_order(values):
 def test_levels_of_rows_without_weight_are_not_known():
     values = pd.Categorical(["a", "b", "c", "b"])
     own = learn(values, weight=[1, 0, 2, 0])
-    assert list(own.levels) == ["a", "c"]
+    assert list(own.categories) == ["a", "c"]
     found, unknown = numbers(own, values)
     assert_array_equal(found, [0, nan, 1, nan])
     assert unknown == (2, "b")
@@ -95,9 +95,9 @@ def test_unknown_levels_are_missing_and_counted():
 )
 def test_levels_that_are_numbers_are_matched_by_value(values):
     own = learn(np.array([3, 2, 1, 5]), is_declared=True)
-    assert list(own.levels) == [1, 2, 3, 5]
+    assert list(own.categories) == [1, 2, 3, 5]
     assert numbers(own, values) == ([1, 0, 2], None)
-    assert_array_equal(learn(values, is_declared=True).levels.astype(float), [1, 2, 3])
+    assert_array_equal(learn(values, is_declared=True).categories.astype(float), [1, 2, 3])
 
 
 def test_levels_of_times_are_matched_by_value():
@@ -109,7 +109,7 @@ def test_levels_of_times_are_matched_by_value():
 
 def test_levels_of_several_types_have_an_order():
     values = np.array(["b", 10, "a", 9.5, (1, 2), None], dtype=object)
-    assert list(learn(values, is_declared=True).levels) == [9.5, 10, "a", "b", (1, 2)]
+    assert list(learn(values, is_declared=True).categories) == [9.5, 10, "a", "b", (1, 2)]
 
     class Thing:
         """Has no order, but a name."""
@@ -121,34 +121,34 @@ def test_levels_of_several_types_have_an_order():
             return self.name
 
     things = [Thing("y"), Thing("x")]
-    assert list(learn(np.array(things), is_declared=True).levels) == things[::-1]
+    assert list(learn(np.array(things), is_declared=True).categories) == things[::-1]
 
 
 def test_a_value_that_counts_as_missing_is_no_level():
     own = learn(np.array([-9, 1, 2, -9]), missing=-9, is_declared=True)
-    assert list(own.levels) == [1, 2]
+    assert list(own.categories) == [1, 2]
     found, unknown = numbers(own, np.array([2, -9]), missing=-9.0)
     assert_array_equal(found, [1, nan])
     assert unknown is None
 
 
 def test_rare_levels_share_a_code(monkeypatch):
-    monkeypatch.setattr(module, "MOST_LEVELS", 3)
+    monkeypatch.setattr(module, "MOST_CATEGORIES", 3)
     values = np.array(list("abcdeccd"), dtype=object)
     own = learn(values, weight=[1, 2, 1, 1, 2, 1, 1, 1], is_declared=True)
     # c has the weight 3, of b, d and e with 2 the first; the code 2 is for all others
     assert own.codes.tolist() == [2, 0, 1, 2, 2]
-    assert own.n_levels == 3
+    assert own.n_categories == 3
     assert numbers(own, values)[0] == [2, 0, 1, 2, 2, 1, 1, 2]
     # as many as there may be
-    assert learn(np.array(["c", "a", "b"], dtype=object), is_declared=True).n_levels == 3
+    assert learn(np.array(["c", "a", "b"], dtype=object), is_declared=True).n_categories == 3
     assert module.encode(table_of(values), 0, own, nan)[0].is_short
 
 
 def test_nothing_but_missing_values():
     own = learn(pd.Categorical([None, None]))
     assert own.kind == "category"
-    assert own.n_levels == 0
+    assert own.n_categories == 0
     assert_array_equal(numbers(own, pd.Categorical([None]))[0], [nan])
 
 
@@ -183,7 +183,7 @@ def test_integers_beyond_float64_become_ranks():
     values = np.array([LARGE + 2, LARGE, LARGE + 1, LARGE + 5])
     own = learn(values)
     assert not own.is_plain
-    assert own.n_levels == 0
+    assert own.n_categories == 0
     assert numbers(own, values)[0] == [2, 0, 1, 3]
     others = np.array([LARGE - 1, LARGE + 3, LARGE + 4, LARGE + 6, 0])
     assert numbers(own, others)[0] == [-0.5, 2.5, 2.5, 3.5, -0.5]
@@ -320,8 +320,8 @@ def test_kinds_that_fit():
 def test_text_is_as_good_as_a_category_of_text():
     assert learn(pd.Categorical(["b", None, "a"])).fits("text", "")
     assert learn(pd.Categorical([None, None])).fits("text", "")
-    for levels in ([1, 2], [0.5, None], ["b", 1]):
-        assert not learn(pd.Categorical(levels)).fits("text", "")
+    for categories in ([1, 2], [0.5, None], ["b", 1]):
+        assert not learn(pd.Categorical(categories)).fits("text", "")
     assert not learn(np.array([1.0])).fits("text", "")
 
 

@@ -36,7 +36,7 @@ def check_same_bins(X, weight=NO_WEIGHT, max_bin=256, n_threads=1):
     for one, other in zip(cuts, expected_cuts, strict=True):
         assert one.dtype == other.dtype
         assert_array_equal(one, other)
-    for name in ("bin_starts", "has_missing", "lower", "upper", "n_levels"):
+    for name in ("bin_starts", "has_missing", "lower", "upper", "n_categories"):
         assert_array_equal(getattr(matrix, name), getattr(expected, name))
     assert_array_equal(matrix.rows, matrix.columns.T)
     assert_array_equal(matrix.places.zero_bin, expected.places.zero_bin)

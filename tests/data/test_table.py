@@ -132,7 +132,7 @@ def test_joined_rows():
         (join_rows(X, T[1:3]), np.concatenate([X, X[1:3]])),
     ):
         assert_array_equal(joined.values(), expected)
-    assert list(join_tables(T, T).n_levels) == [0, 0, 0, 3, 0]
+    assert list(join_tables(T, T).n_categories) == [0, 0, 0, 3, 0]
     large = Table([Column(np.array([2**60 + 1]))], np.zeros(1, int))
     assert join_tables(large, large).columns[0].values[1] == 2**60 + 1
 
@@ -152,7 +152,7 @@ def test_bins_are_those_of_the_same_values_in_an_array(n_threads, monkeypatch):
     assert_array_equal(matrix.columns[3], np.where(np.isnan(X[:, 3]), 3, X[:, 3]))
     assert_array_equal(matrix.rows.T, matrix.columns)
     assert_array_equal(np.delete(matrix.columns, 3, 0), np.delete(expected.columns, 3, 0))
-    assert list(matrix.n_levels) == list(cuts.n_levels) == [0, 0, 0, 3, 0]
+    assert list(matrix.n_categories) == list(cuts.n_categories) == [0, 0, 0, 3, 0]
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -205,5 +205,5 @@ def test_values_of_features():
         assert_array_equal(blocks.value_column(features, 1), X[:, 1])
         assert_array_equal(blocks.value_array(features), X)
     assert blocks.value_array(X) is X
-    assert list(blocks.levels_of(X)) == [0] * 5
-    assert list(blocks.levels_of(T)) == [0, 0, 0, 3, 0]
+    assert list(blocks.categories_of(X)) == [0] * 5
+    assert list(blocks.categories_of(T)) == [0, 0, 0, 3, 0]

@@ -170,14 +170,14 @@ def test_leaves_have_a_thick_frame(regressor):
 
 def test_categories_and_times():
     random = np.random.default_rng(0)
-    levels = ["Llanfairpwllgwyngyll", "Oslo", "Paris", "Reykjavik", "Rome", "Ulaanbaatar"]
+    categories = ["Llanfairpwllgwyngyll", "Oslo", "Paris", "Reykjavik", "Rome", "Ulaanbaatar"]
     X = pd.DataFrame(
         {
-            "city": pd.Categorical(random.choice(levels, 300), categories=levels),
+            "city": pd.Categorical(random.choice(categories, 300), categories=categories),
             "when": pd.Timestamp("2020-01-01") + pd.to_timedelta(np.arange(300), "D"),
         }
     )
-    y = 10.0 * X["city"].isin(levels[:5]) + (X["when"] >= "2020-06-01")
+    y = 10.0 * X["city"].isin(categories[:5]) + (X["when"] >= "2020-06-01")
     model = small(XGBRegressorLite, max_depth=2, reg_lambda=0).fit(X, y)
     display = TreeDisplay.from_estimator(model)
     split = lines(display, 0)[1]

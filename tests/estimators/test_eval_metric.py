@@ -132,8 +132,8 @@ def test_a_loss_decides_its_metric_and_parameters(regression):
     with pytest.raises(ValueError, match="'quantile' needs a level"):
         resolve("quantile", AbsoluteError())
     # predictions of several levels are put in order
-    levels = [0.9, 0.2]
-    several = resolve(None, QuantileError(1, tuple(levels)))
+    alphas = [0.9, 0.2]
+    several = resolve(None, QuantileError(1, tuple(alphas)))
     assert several.mean_loss is None
     raw_score = np.random.default_rng(0).normal(100.0, 50.0, size=(2, len(regression.y)))
     low, high = np.sort(raw_score, axis=0)
@@ -146,8 +146,8 @@ def test_a_loss_decides_its_metric_and_parameters(regression):
 
 def with_parameter(entry):
     """Give a name that needs nothing of the training loss."""
-    levels = entry.name in ("quantile", "expectile")
-    return f"{entry.name}@0.3" if levels else entry.title.replace("@t", "@0.3")
+    alphas = entry.name in ("quantile", "expectile")
+    return f"{entry.name}@0.3" if alphas else entry.title.replace("@t", "@0.3")
 
 
 def test_a_target_outside_the_domain_of_a_metric_fails_before_the_training():

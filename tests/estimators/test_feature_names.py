@@ -74,9 +74,9 @@ def test_names_of_columns(frame):
     for other in (VALUES, VALUES.tolist(), None):
         assert column_names(other) is None
     assert list(column_names(pd.DataFrame(VALUES))) == [0, 1, 2, 3]
-    two_levels = [("a", "b"), ("a", "c"), ("d", "b"), ("d", "c")]
-    headed = pd.DataFrame(VALUES, columns=pd.MultiIndex.from_tuples(two_levels))
-    assert list(column_names(headed)) == two_levels
+    two_categories = [("a", "b"), ("a", "c"), ("d", "b"), ("d", "c")]
+    headed = pd.DataFrame(VALUES, columns=pd.MultiIndex.from_tuples(two_categories))
+    assert list(column_names(headed)) == two_categories
 
 
 def test_what_nobody_named_has_no_names(frame):

@@ -26,7 +26,7 @@ def test_names_of_outputs(estimator, y, names):
     fitted = fitted_model(small(estimator).fit(X, y))
     assert fitted.output_names == names
     assert fitted.feature_names == ["f0", "f1"]
-    assert fitted.levels == []
+    assert fitted.categories == []
     assert fitted.model.n_outputs == len(names)
 
 

@@ -11,7 +11,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 
 from sklboost import TrainingCallback, XGBClassifierLite, XGBRegressorLite
 from sklboost.boosting import rounds
-from sklboost.estimators import fitting
+from sklboost.estimators.fit import fitting
 
 
 @pytest.fixture(scope="module")

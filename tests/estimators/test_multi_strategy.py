@@ -182,15 +182,15 @@ def test_quantiles_of_one_tree_are_renewed_each():
     random = np.random.default_rng(0)
     X = random.integers(0, 3, (900, 1)).astype(float)
     y = X[:, 0] + random.exponential(size=900)
-    levels = [0.1, 0.5, 0.9]
+    categories = [0.1, 0.5, 0.9]
     model = XGBRegressorLite(
-        objective="reg:quantileerror", quantile_alpha=levels, n_estimators=1, learning_rate=1.0,
+        objective="reg:quantileerror", quantile_alpha=categories, n_estimators=1, learning_rate=1.0,
         multi_strategy="multi_output_tree",
     ).fit(X, y)  # fmt: skip
     assert model.model_.n_trees == 1
     for value in range(3):
         own = y[X[:, 0] == value]
-        expected = np.quantile(own, levels, method="averaged_inverted_cdf")
+        expected = np.quantile(own, categories, method="averaged_inverted_cdf")
         assert_allclose(model.predict([[value]])[0], expected, rtol=1e-6)
 
 

@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from sklboost import EarlyStopping, TrainingCallback
-from sklboost.estimators import progress
+from sklboost.estimators.fit import progress
 from sklboost.estimators.fit.progress import progress_callbacks
 from tests.boosting.training import FakeTraining
 

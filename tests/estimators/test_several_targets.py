@@ -92,15 +92,15 @@ def test_probabilities_as_a_loop():
 
 
 def test_levels_of_several_targets():
-    levels, parameters = [0.9, 0.1], dict(objective="reg:quantileerror")
-    prediction = small(XGBRegressorLite, quantile_alpha=levels, **parameters).fit(X, Y).predict(X)
+    alphas, parameters = [0.9, 0.1], dict(objective="reg:quantileerror")
+    prediction = small(XGBRegressorLite, quantile_alpha=alphas, **parameters).fit(X, Y).predict(X)
     assert prediction.shape == (len(X), 2 * N_TARGETS)
-    for place, level in enumerate(sorted(levels)):
+    for place, alpha in enumerate(sorted(alphas)):
         for target, y in enumerate(Y.T):
-            alone = small(XGBRegressorLite, quantile_alpha=levels, **parameters).fit(X, y)
+            alone = small(XGBRegressorLite, quantile_alpha=alphas, **parameters).fit(X, y)
             own = prediction[:, place * N_TARGETS + target]
             assert_array_equal(own, alone.predict(X)[:, place])
-            assert abs(np.mean(y <= own) - level) < 0.1
+            assert abs(np.mean(y <= own) - alpha) < 0.1
 
 
 def test_start_scores_and_margins():
@@ -462,9 +462,9 @@ def test_another_number_of_targets_cannot_continue():
 
 
 def test_a_metric_of_one_prediction_for_each_target():
-    levels = dict(objective="reg:quantileerror", quantile_alpha=[0.1, 0.9])
+    alphas = dict(objective="reg:quantileerror", quantile_alpha=[0.1, 0.9])
     with pytest.raises(ValueError, match="one prediction for each target"):
-        small(XGBRegressorLite, eval_metric="r2", **levels).fit(X, Y, X_val=X, y_val=Y)
+        small(XGBRegressorLite, eval_metric="r2", **alphas).fit(X, Y, X_val=X, y_val=Y)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from sklboost import XGBClassifierLite, XGBRegressorLite
 from sklboost.data.encoding import Encoding
-from sklboost.estimators.input.feature_tables import levels_by_code
+from sklboost.estimators.input.feature_tables import categories_by_code
 from tests.small_models import small
 
 
@@ -125,6 +125,6 @@ def test_the_table_lists_the_levels_of_a_split():
     model = small(XGBRegressorLite, **one_split).fit(X, (numbers % 3 == 0).astype(float))
     assert model.trees_to_dataframe()["Category"][0] == list(range(0, 100, 3))
     # levels that share a code are listed one by one
-    encoding = Encoding("category", levels=np.array([3, 5, 7]), codes=np.array([0, 1, 1]))
-    assert levels_by_code((Encoding(), encoding)) == [[], [[3], [5, 7]]]
-    assert levels_by_code(None) == []
+    encoding = Encoding("category", categories=np.array([3, 5, 7]), codes=np.array([0, 1, 1]))
+    assert categories_by_code((Encoding(), encoding)) == [[], [[3], [5, 7]]]
+    assert categories_by_code(None) == []

@@ -6,8 +6,8 @@ from sklearn.utils.validation import validate_data
 
 from sklboost import XGBRegressorLite
 from sklboost.data.encoding import Encoding
-from sklboost.estimators import check_features
 from sklboost.estimators.fit.evaluation_sets import FitArguments
+from sklboost.estimators.input import check_features
 from sklboost.estimators.input.check_features import features
 from sklboost.estimators.input.validation import check_target_range, row_weights, training_data
 

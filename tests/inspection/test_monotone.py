@@ -131,9 +131,13 @@ def test_exactly_what_plain_evaluation_finds(seed):
 def test_leaves_agree_in_the_levels_of_categories(seed):
     random = np.random.default_rng(seed)
     # in some seeds there are levels that no split lists, in some there are none
-    levels, x = random.integers(0, 5 + 5 * (seed % 2), 200), random.normal(size=200).round(1)
-    X = np.column_stack([np.where(random.random(200) < 0.1, nan, levels), x])
-    y = np.where(levels % 2 == 0, 2.0, 0.4) * x + 3 * (levels % 3) + random.normal(size=200) / 2
+    categories, x = random.integers(0, 5 + 5 * (seed % 2), 200), random.normal(size=200).round(1)
+    X = np.column_stack([np.where(random.random(200) < 0.1, nan, categories), x])
+    y = (
+        np.where(categories % 2 == 0, 2.0, 0.4) * x
+        + 3 * (categories % 3)
+        + random.normal(size=200) / 2
+    )
     settings = dict(max_depth=4, cat_smooth=0.0, max_cat_to_onehot=1 + 4 * (seed % 3))
     model = XGBRegressorLite(n_estimators=5, categorical_features=[0], n_jobs=1, **settings)
     model.fit(X, y)

@@ -127,10 +127,10 @@ def test_fits_of_special_cases(regression):
 
 def test_levels_of_expectiles_never_cross(regression):
     X, y = regression
-    levels = predictions(X, y, "reg:expectileerror", expectile_alpha=[0.9, 0.1, 0.5])
-    assert levels.shape == (len(y), 3)
-    assert (np.diff(levels, axis=1) >= 0).all()
-    assert (levels[:, 0] < levels[:, 2]).mean() > 0.9
+    alphas = predictions(X, y, "reg:expectileerror", expectile_alpha=[0.9, 0.1, 0.5])
+    assert alphas.shape == (len(y), 3)
+    assert (np.diff(alphas, axis=1) >= 0).all()
+    assert (alphas[:, 0] < alphas[:, 2]).mean() > 0.9
 
 
 def test_outliers_do_not_move_a_robust_fit(regression):

@@ -72,11 +72,11 @@ def test_xgboost_regression(name, n_targets, weighted):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("levels", [[0.3], [0.1, 0.5, 0.9]])
-def test_xgboost_quantiles(levels, weighted):
+@pytest.mark.parametrize("alphas", [[0.3], [0.1, 0.5, 0.9]])
+def test_xgboost_quantiles(alphas, weighted):
     y = np.random.default_rng(0).normal(size=N_ROWS).astype(np.float32).astype(float)
-    prediction, weight = make_scores(y, len(levels)), make_weight(weighted)
-    parameters = {"quantile_alpha": levels}
+    prediction, weight = make_scores(y, len(alphas)), make_weight(weighted)
+    parameters = {"quantile_alpha": alphas}
     objective = {"objective": "reg:quantileerror"}
     theirs = xgboost_value("quantile", y, prediction, weight, **parameters, **objective)
     check("quantile", "regression", y, prediction, weight, theirs, **parameters)

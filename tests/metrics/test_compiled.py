@@ -208,11 +208,11 @@ def test_targets_that_are_not_known_do_not_count(name, task, scale, weighted):
 def test_levels_have_an_output_each_and_the_same_target():
     random = np.random.default_rng(0)
     y, raw_score = random.normal(size=300), random.normal(size=(3, 300))
-    levels = [0.1, 0.5, 0.9]
-    metric = round_metric("quantile", "regression", MEAN, {"quantile_alpha": levels})
+    alphas = [0.1, 0.5, 0.9]
+    metric = round_metric("quantile", "regression", MEAN, {"quantile_alpha": alphas})
     each = [
-        compiled_value(round_metric(f"quantile@{level}", "regression", MEAN), y, own[np.newaxis])
-        for level, own in zip(levels, raw_score, strict=True)
+        compiled_value(round_metric(f"quantile@{alpha}", "regression", MEAN), y, own[np.newaxis])
+        for alpha, own in zip(alphas, raw_score, strict=True)
     ]
     assert_allclose(compiled_value(metric, y, raw_score), np.mean(each), rtol=1e-13)
 

@@ -55,8 +55,8 @@ def fair(y, prediction, c=1.0):
     return c * c * (ratio - np.log1p(ratio))
 
 
-def expectile(y, prediction, level=0.3):
-    return np.where(y > prediction, level, 1 - level) * (y - prediction) ** 2
+def expectile(y, prediction, alpha=0.3):
+    return np.where(y > prediction, alpha, 1 - alpha) * (y - prediction) ** 2
 
 
 def tweedie(y, mean, power=1.5):

@@ -34,7 +34,7 @@ from sklboost.tree.options.renewal import allocate_renewal
 from sklboost.tree.options.row_sampling import allocate_row_sample
 
 NO_WEIGHT = np.empty(0)
-NO_LEVELS = np.empty((0, 0), dtype=np.uint16)  # of a tree without categories
+NO_CATEGORIES = np.empty((0, 0), dtype=np.uint16)  # of a tree without categories
 
 GROWTH = {
     "depthwise": dict(max_depth=4),
@@ -145,7 +145,7 @@ def features_of_node(sample, settings, node, depth):
     counts, outputs = records(1, COUNTS_DTYPE), records((0, 1), GROWING_OUTPUT_DTYPE)
     sums, values = np.empty((0, 2, 1), dtype=np.int64), np.empty((1, 0))
     tree = GrowingTree(
-        *(nodes, growth, splits, NO_LEVELS, outputs, sums, counts, none, none, none, values)
+        *(nodes, growth, splits, NO_CATEGORIES, outputs, sums, counts, none, none, none, values)
     )
     n_features = list_node_features(np.int64(node), 0, tree, settings, sample)
     return list(sample.of_node[0, :n_features])

@@ -8,7 +8,7 @@ from sklboost.data.binning import bin_matrix
 from sklboost.data.table import Column, Table
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.tree.core.partition import fill_sides
-from sklboost.tree.options.categories import sort_levels
+from sklboost.tree.options.categories import sort_categories
 from tests import reference
 from tests.tree.growth import (
     NO_WEIGHT,
@@ -20,21 +20,21 @@ from tests.tree.growth import (
 )
 
 
-def binned(X, n_levels):
+def binned(X, n_categories):
     """Bin features of which some are the codes of levels."""
-    table = Table([Column(column) for column in np.asarray(X, float).T], np.array(n_levels))
+    table = Table([Column(column) for column in np.asarray(X, float).T], np.array(n_categories))
     with ThreadTeam(1) as team:
         return bin_matrix(team, table, NO_WEIGHT, 256)[0]
 
 
-def left_levels(grown, node=0):
+def left_categories(grown, node=0):
     split = grown.workspace.tree.splits[node]
-    return sorted(grown.workspace.tree.levels[node, : split.n_listed].tolist())
+    return sorted(grown.workspace.tree.categories[node, : split.n_listed].tolist())
 
 
-def grow_on_levels(levels, gradient, n_levels, **settings):
+def grow_on_categories(categories, gradient, n_categories, **settings):
     """Grow a tree on one categorical feature, all hessians being 1."""
-    matrix = binned(np.asarray(levels, float)[:, np.newaxis], [n_levels])
+    matrix = binned(np.asarray(categories, float)[:, np.newaxis], [n_categories])
     gradient = np.asarray(gradient, np.float32)
     return grow(matrix, gradient, np.ones_like(gradient), params(**settings))
 
@@ -43,11 +43,11 @@ def grow_on_levels(levels, gradient, n_levels, **settings):
 @pytest.mark.parametrize("seed", range(8))
 def test_levels_are_sorted_by_key_then_number(seed):
     random = np.random.default_rng(seed)
-    n_levels = int(random.integers(0, 40))
-    keys, bins = random.integers(0, 6, n_levels).astype(float), np.arange(n_levels)
+    n_categories = int(random.integers(0, 40))
+    keys, bins = random.integers(0, 6, n_categories).astype(float), np.arange(n_categories)
     expected = sorted(bins.tolist(), key=lambda bin_: (keys[bin_], bin_))
     sorted_keys = np.sort(keys)
-    sort_levels(keys, bins)
+    sort_categories(keys, bins)
     assert bins.tolist() == expected
     assert_array_equal(keys, sorted_keys)
 
@@ -55,9 +55,11 @@ def test_levels_are_sorted_by_key_then_number(seed):
 @pytest.mark.interpreted
 def test_the_best_two_sets_by_hand():
     # levels 0 to 3 have the mean gradients 3, -1, 2, -2: 1 and 3 on one side, 0 and 2 on the other
-    grown = grow_on_levels([0, 0, 1, 1, 2, 2, 3, 3], [3, 3, -1, -1, 2, 2, -2, -2], 4, max_depth=1)
+    grown = grow_on_categories(
+        [0, 0, 1, 1, 2, 2, 3, 3], [3, 3, -1, -1, 2, 2, -2, -2], 4, max_depth=1
+    )
     root = grown.nodes[0]
-    assert left_levels(grown) == [1, 3]
+    assert left_categories(grown) == [1, 3]
     assert np.isnan(root.threshold)
     assert_allclose(root.gain, 36 / 4 + 100 / 4 - 16 / 8, rtol=1e-6)
     assert_allclose(grown.raw_score, [-2.5, -2.5, 1.5, 1.5, -2.5, -2.5, 1.5, 1.5], rtol=1e-6)
@@ -66,8 +68,8 @@ def test_the_best_two_sets_by_hand():
 @pytest.mark.interpreted
 def test_few_levels_are_split_one_against_the_others():
     rows = [0, 0, 1, 1, 2, 2, 3, 3], [3, 3, -1, -1, 2, 2, -2, -2], 4
-    grown = grow_on_levels(*rows, max_depth=1, max_cat_to_onehot=5)
-    assert left_levels(grown) == [0]
+    grown = grow_on_categories(*rows, max_depth=1, max_cat_to_onehot=5)
+    assert left_categories(grown) == [0]
     assert_allclose(grown.nodes[0].gain, 36 / 2 + 4 / 6 - 16 / 8, rtol=1e-6)
 
 
@@ -75,55 +77,62 @@ def test_few_levels_are_split_one_against_the_others():
 @pytest.mark.parametrize("max_cat_to_onehot", [1, 99])
 def test_missing_values_alone(max_cat_to_onehot):
     rows = [0, 1, 2, 3, np.nan, np.nan], [1, 1, 1, 1, -5, -5], 4
-    grown = grow_on_levels(*rows, max_depth=1, max_cat_to_onehot=max_cat_to_onehot)
-    assert left_levels(grown) == []
+    grown = grow_on_categories(*rows, max_depth=1, max_cat_to_onehot=max_cat_to_onehot)
+    assert left_categories(grown) == []
     assert grown.nodes[0].default_left == 1
     assert_allclose(grown.raw_score, [-1, -1, -1, -1, 5, 5], rtol=1e-6)
 
 
 @pytest.mark.interpreted
 def test_at_most_so_many_levels_are_listed():
-    n_levels = 12
-    levels = np.arange(n_levels).repeat(2)
-    gradient = np.where(levels < 6, -1.0, 1.0) + 0.01 * levels
+    n_categories = 12
+    categories = np.arange(n_categories).repeat(2)
+    gradient = np.where(categories < 6, -1.0, 1.0) + 0.01 * categories
     for most in (1, 2, 5, 6, 12):
-        grown = grow_on_levels(levels, gradient, n_levels, max_depth=1, max_cat_threshold=most)
-        assert len(left_levels(grown)) == min(most, 6)
+        grown = grow_on_categories(
+            categories, gradient, n_categories, max_depth=1, max_cat_threshold=most
+        )
+        assert len(left_categories(grown)) == min(most, 6)
 
 
 @pytest.mark.interpreted
 def test_smoothing_moves_rare_levels_to_the_middle():
     # level 2 has one row of gradient 9, levels 0 and 1 ten rows of 1 and of 2
-    levels, gradient = [0] * 10 + [1] * 10 + [2], [1.0] * 10 + [2.0] * 10 + [9.0]
+    categories, gradient = [0] * 10 + [1] * 10 + [2], [1.0] * 10 + [2.0] * 10 + [9.0]
     for smooth, left in ((0.0, [2]), (10.0, [0])):
         settings = dict(max_depth=1, max_cat_to_onehot=1, cat_smooth=smooth)
         # the order is 0 1 2, or 0 2 1, where no place sets level 2 apart
-        assert left_levels(grow_on_levels(levels, gradient, 3, **settings)) == left
+        assert left_categories(grow_on_categories(categories, gradient, 3, **settings)) == left
 
 
 @pytest.mark.interpreted
 def test_rare_levels_stay_together_and_are_not_listed():
     # levels 0 and 1 have ten rows each, 2 to 5 one each, whose gradients differ most
-    levels = [0] * 10 + [1] * 10 + [2, 3, 4, 5]
+    categories = [0] * 10 + [1] * 10 + [2, 3, 4, 5]
     gradient = [1.0] * 10 + [2.0] * 10 + [9.0, -9.0, 8.0, -8.0]
     settings = dict(max_depth=1, max_cat_to_onehot=1)
-    assert left_levels(grow_on_levels(levels, gradient, 6, **settings)) in ([3, 5], [2, 4])
-    assert left_levels(grow_on_levels(levels, gradient, 6, cat_smooth=5.0, **settings)) == [1]
+    assert left_categories(grow_on_categories(categories, gradient, 6, **settings)) in (
+        [3, 5],
+        [2, 4],
+    )
+    assert left_categories(
+        grow_on_categories(categories, gradient, 6, cat_smooth=5.0, **settings)
+    ) == [1]
 
 
 @pytest.mark.interpreted
 @pytest.mark.parametrize("seed", range(6))
 def test_no_two_sets_are_better(seed):
     random = np.random.default_rng(seed)
-    levels = np.r_[np.arange(7), random.integers(0, 7, 30)]
-    gradient = random.normal(size=len(levels)).astype(np.float32)
+    categories = np.r_[np.arange(7), random.integers(0, 7, 30)]
+    gradient = random.normal(size=len(categories)).astype(np.float32)
     best = -np.inf
     for size in range(1, 4):
         for chosen in itertools.combinations(range(7), size):
-            sides = np.isin(levels, chosen), ~np.isin(levels, chosen)
+            sides = np.isin(categories, chosen), ~np.isin(categories, chosen)
             best = max(best, sum(gradient[side].sum() ** 2 / side.sum() for side in sides))
-    grown = grow_on_levels(levels, gradient, 7, max_depth=1, max_cat_to_onehot=1)
-    parent = gradient.sum() ** 2 / len(levels)
+    grown = grow_on_categories(categories, gradient, 7, max_depth=1, max_cat_to_onehot=1)
+    parent = gradient.sum() ** 2 / len(categories)
     assert_allclose(grown.nodes[0].gain, best - parent, rtol=1e-5)
 
 
@@ -136,12 +145,12 @@ def test_which_levels_go_left():
     assert sides.tolist() == [0, 1, 0, 1, 1, 99]
 
 
-def make_data(seed, n_rows, n_levels, missing=True):
+def make_data(seed, n_rows, n_categories, missing=True):
     """Give two features of categories and one of numbers; gradients; hessians."""
     random = np.random.default_rng(seed)
     X = random.normal(size=(n_rows, 3)).round(1)
-    X[:, :2] = random.integers(0, n_levels, (n_rows, 2))
-    effects = random.normal(size=n_levels)
+    X[:, :2] = random.integers(0, n_categories, (n_rows, 2))
+    effects = random.normal(size=n_categories)
     gradient = effects[X[:, 0].astype(int)] * X[:, 2] + random.normal(size=n_rows)
     if missing:
         X[random.random(X.shape) < 0.15] = np.nan
@@ -166,13 +175,13 @@ SETTINGS = {
 @pytest.mark.parametrize("seed", range(3))
 def test_trees_are_those_of_the_oracle(seed, settings, missing):
     X, gradient, hessian = make_data(seed, 60, 9, missing)
-    n_levels = (9, 9, 0)
+    n_categories = (9, 9, 0)
     settings = dict(max_depth=4, reg_lambda=0.5) | settings
-    grown = grow(binned(X, n_levels), gradient, hessian, params(**settings))
+    grown = grow(binned(X, n_categories), gradient, hessian, params(**settings))
     plain = dict(learning_rate=1.0, min_child_weight=0.0, cat_smooth=0.0) | settings
     oracle = reference.Tree(
         *(X, gradient.astype(float), hessian.astype(float)),
-        reference.Settings(n_levels=n_levels, **plain),
+        reference.Settings(n_categories=n_categories, **plain),
     )
     for number, node in enumerate(oracle.nodes):
         own = grown.nodes[number]
@@ -181,17 +190,17 @@ def test_trees_are_those_of_the_oracle(seed, settings, missing):
         if node.children:
             assert own.default_left == node.default_left
             assert_allclose(own.gain, node.gain, rtol=1e-4, atol=1e-4)
-            if node.levels is not None:
-                assert left_levels(grown, number) == sorted(node.levels)
+            if node.categories is not None:
+                assert left_categories(grown, number) == sorted(node.categories)
     expected = [oracle.leaf_of(x).weight for x in X]
     assert_allclose(grown.raw_score, expected, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("n_levels", [5, 70, 300])
+@pytest.mark.parametrize("n_categories", [5, 70, 300])
 @pytest.mark.parametrize("extra_trees", [False, True])
-def test_threads_change_no_bit(n_levels, extra_trees):
-    X, gradient, hessian = make_data(0, 9_000, n_levels)
-    matrix, settings = binned(X, [n_levels, n_levels, 0]), params(extra_trees=extra_trees)
+def test_threads_change_no_bit(n_categories, extra_trees):
+    X, gradient, hessian = make_data(0, 9_000, n_categories)
+    matrix, settings = binned(X, [n_categories, n_categories, 0]), params(extra_trees=extra_trees)
     one = grow(matrix, gradient, hessian, settings)
     for n_threads in (2, 3):
         assert_same_tree(one, grow(matrix, gradient, hessian, settings, n_threads=n_threads))
@@ -199,14 +208,14 @@ def test_threads_change_no_bit(n_levels, extra_trees):
 
 def test_several_outputs_use_the_one_in_which_levels_differ_most():
     random = np.random.default_rng(0)
-    levels = np.arange(8).repeat(20)
-    X, noise = levels[:, np.newaxis].astype(float), random.normal(size=160) * 0.01
-    gradient = np.array([noise, np.where(levels % 2 == 0, 3.0, -3.0), noise]).astype(np.float32)
+    categories = np.arange(8).repeat(20)
+    X, noise = categories[:, np.newaxis].astype(float), random.normal(size=160) * 0.01
+    gradient = np.array([noise, np.where(categories % 2 == 0, 3.0, -3.0), noise]).astype(np.float32)
     settings = params(max_depth=1, multi_strategy="multi_output_tree")
     grown = grow(binned(X, [8]), gradient, np.ones_like(gradient), settings)
-    assert left_levels(grown) in ([0, 2, 4, 6], [1, 3, 5, 7])
+    assert left_categories(grown) in ([0, 2, 4, 6], [1, 3, 5, 7])
     # the sums of the left child, found from the listed levels, are those of its rows
-    goes_left = np.isin(levels, left_levels(grown))
+    goes_left = np.isin(categories, left_categories(grown))
     for side, node in ((goes_left, 1), (~goes_left, 2)):
         assert_allclose(
             grown.outputs[node].gradient, gradient[:, side].sum(axis=1), rtol=1e-4, atol=1e-3

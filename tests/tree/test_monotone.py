@@ -14,7 +14,7 @@ from sklboost.tree.core.workspace import (
     GrowingTree,
 )
 from sklboost.tree.options.monotone import narrow_bounds, order_renewed_leaves
-from tests.tree.growth import NO_LEVELS, make_nodes, params
+from tests.tree.growth import NO_CATEGORIES, make_nodes, params
 
 pytestmark = pytest.mark.interpreted
 
@@ -33,7 +33,7 @@ def make_tree(weights, *nodes):
             make_nodes(*nodes),
             growth,
             splits,
-            NO_LEVELS,
+            NO_CATEGORIES,
             outputs,
             sums,
             counts,

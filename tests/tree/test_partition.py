@@ -26,7 +26,7 @@ def make_split(bin_, default_left, feature=0):
     return split
 
 
-NO_LEVEL = np.empty(0, dtype=np.uint16)
+NO_CATEGORY = np.empty(0, dtype=np.uint16)
 
 
 def sides_of(left_bins, n_bins):
@@ -49,7 +49,7 @@ def sides_of(left_bins, n_bins):
 def test_which_bins_go_left(bin_, default_left, left_bins):
     matrix = binned(X_OF_FIVE)
     sides = np.full(6, 99, dtype=np.uint8)
-    fill_sides(make_split(bin_, default_left), NO_LEVEL, matrix, sides)
+    fill_sides(make_split(bin_, default_left), NO_CATEGORY, matrix, sides)
     assert_array_equal(sides[:5], sides_of(left_bins, 5))
     assert sides[5] == 99
 

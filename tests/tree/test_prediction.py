@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from sklboost.data.raw import raw_matrix
-from sklboost.tree import prediction
+from sklboost.tree.predict import prediction
 from sklboost.tree.predict.assembly import assemble_model
 from sklboost.tree.predict.prediction import add_trees, find_leaves, prepare_prediction
 from tests.data.test_raw import ORDERS

@@ -9,7 +9,7 @@ from sklboost.tree.core.workspace import (
     SPLIT_DTYPE,
     GrowingTree,
 )
-from tests.tree.growth import NO_LEVELS, binned, grow, make_nodes, params
+from tests.tree.growth import NO_CATEGORIES, binned, grow, make_nodes, params
 
 pytestmark = pytest.mark.interpreted
 
@@ -38,7 +38,7 @@ def make_tree(*nodes):
             table,
             growth,
             splits,
-            NO_LEVELS,
+            NO_CATEGORIES,
             outputs,
             sums,
             counts,

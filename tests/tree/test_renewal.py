@@ -9,9 +9,9 @@ from sklboost.tree.options.renewal import divide_values, middle_of_three, neares
 # --- selection -----------------------------------------------------------------------------------
 
 
-def selected(values, weights, level):
+def selected(values, weights, alpha):
     values, weights = np.array(values, dtype=float), np.array(weights, dtype=float)
-    return select_quantile(values, weights, level * weights.sum())
+    return select_quantile(values, weights, alpha * weights.sum())
 
 
 @pytest.mark.interpreted
@@ -33,14 +33,14 @@ def test_selection_is_the_averaged_inverse_of_the_distribution(seed):
     n = int(random.integers(1, 60))
     values = random.integers(0, random.integers(1, 40) + 1, n).astype(float)  # many are equal
     weights = random.integers(1, 4, n)
-    level = random.choice([0.1, 0.25, 0.5, 0.75, 0.9, random.uniform(0.01, 0.99)])
+    alpha = random.choice([0.1, 0.25, 0.5, 0.75, 0.9, random.uniform(0.01, 0.99)])
     repeated = np.repeat(values, weights)
-    expected = np.quantile(repeated, level, method="averaged_inverted_cdf")
+    expected = np.quantile(repeated, alpha, method="averaged_inverted_cdf")
     ones = np.ones(len(repeated))
-    assert_allclose(selected(values, weights, level), expected)
-    assert_allclose(selected(repeated, ones, level), expected)
+    assert_allclose(selected(values, weights, alpha), expected)
+    assert_allclose(selected(repeated, ones, alpha), expected)
     # the start value of the losses is the same quantile
-    assert_allclose(weighted_quantile(values, weights.astype(float), level), expected)
+    assert_allclose(weighted_quantile(values, weights.astype(float), alpha), expected)
 
 
 @pytest.mark.interpreted
@@ -86,25 +86,25 @@ SETTINGS = {
 
 @pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("level", [0.5, 0.9])
-def test_leaves_hold_the_quantiles_of_their_residuals(settings, weighted, level):
+@pytest.mark.parametrize("alpha", [0.5, 0.9])
+def test_leaves_hold_the_quantiles_of_their_residuals(settings, weighted, alpha):
     X, y, weight = make_data()
     model = XGBRegressorLite(
         objective="reg:quantileerror",
-        quantile_alpha=level,
+        quantile_alpha=alpha,
         n_estimators=3,
         learning_rate=0.7,
         **{"max_depth": 3} | settings,
     ).fit(X, y, weight if weighted else None)
     leaves = model.apply(X)
     before = np.full(len(y), model.model_.base_score[0])
-    assert before[0] == weighted_quantile(y, weight if weighted else np.empty(0), level)
+    assert before[0] == weighted_quantile(y, weight if weighted else np.empty(0), alpha)
     limit = settings.get("max_delta_step", np.inf)
     for round_, stage in enumerate(model.staged_predict(X)):
         for leaf in np.unique(leaves[:, round_]):
             own = leaves[:, round_] == leaf
             own_weight = weight[own] if weighted else np.empty(0)
-            step = np.clip(weighted_quantile((y - before)[own], own_weight, level), -limit, limit)
+            step = np.clip(weighted_quantile((y - before)[own], own_weight, alpha), -limit, limit)
             assert_allclose(stage[own] - before[own], 0.7 * step, atol=1e-12)
         before = stage
 

@@ -25,7 +25,7 @@ from sklboost.tree.core.workspace import (
     allocate_workspace,
 )
 from tests.tree.growth import (
-    NO_LEVELS,
+    NO_CATEGORIES,
     NO_WEIGHT,
     assert_same_tree,
     binned,
@@ -88,7 +88,7 @@ def scan(search, histogram, total, feature=0, best=None, key=0):
         np.empty((2, n_bins)),
         np.zeros((2, n_bins)),
         np.empty(n_bins),
-        NO_LEVELS,
+        NO_CATEGORIES,
     )
     node, histograms = searched(search, total, key=key), histogram[np.newaxis]
     scan_feature(search, node, histograms, feature, scratch, best)

@@ -9,22 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from sklboost.data.frames.carrier import Carrier, Column
+from sklboost.data.frames.adapter import Column, FrameAdapter
 
 # The number of a column, and the order of its rows, ndarray of int, shape (n_rows,); None: as it is
 Arrangement = Sequence[tuple[int, np.ndarray | None]]
 
 
-class ArrangedColumns(Carrier):
+class ArrangedColumns(FrameAdapter):
     """Columns of a table as an arrangement has them, without names.
 
     Parameters
     ----------
-    source : Carrier
+    source : FrameAdapter
     arrangement : sequence of (int, ndarray of int or None)
     """
 
-    def __init__(self, source: Carrier, arrangement: Arrangement) -> None:
+    def __init__(self, source: FrameAdapter, arrangement: Arrangement) -> None:
         super().__init__(None, source.n_rows, len(arrangement))
         self._source = source
         self._arrangement = arrangement
@@ -79,9 +79,9 @@ class OrderedColumn:
         values, missing, unit = self._column.times()
         return values[self._order], self._ordered(missing), unit
 
-    def levels(self) -> tuple[np.ndarray, np.ndarray]:
+    def categories(self) -> tuple[np.ndarray, np.ndarray]:
         """Give codes and the values that they stand for."""
-        codes, values = self._column.levels()
+        codes, values = self._column.categories()
         return codes[self._order], values
 
     def examples(self) -> list[Any]:

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from sklboost.data.frames.carrier import Carrier, Column, may_be_rounded
+from sklboost.data.frames.adapter import Column, FrameAdapter, may_be_rounded
 from sklboost.data.frames.objects import column_of
 
 
-class ArrayTable(Carrier):
+class ArrayTable(FrameAdapter):
     """The columns of an array of two dimensions.
 
     Parameters
@@ -34,7 +34,7 @@ class ArrayTable(Carrier):
         )
 
 
-def array_carrier(X: np.ndarray) -> Carrier | None:
+def array_adapter(X: np.ndarray) -> FrameAdapter | None:
     """Read an array of two dimensions; None for what is none, and for plain float arrays.
 
     Raises
@@ -54,7 +54,7 @@ def array_carrier(X: np.ndarray) -> Carrier | None:
     return None if _is_float(X) else ArrayTable(np.asarray(X))
 
 
-def list_carrier(X: list | tuple) -> Carrier | None:
+def list_adapter(X: list | tuple) -> FrameAdapter | None:
     """Read a list of rows, each a list of values.
 
     All integers stay integers, and are exact. Anything else becomes float64 in a list of numbers;
@@ -62,7 +62,7 @@ def list_carrier(X: list | tuple) -> Carrier | None:
 
     Returns
     -------
-    Carrier or None
+    FrameAdapter or None
         None for lists of another depth than two.
 
     Raises

@@ -7,11 +7,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as types
 
-from sklboost.data.frames.carrier import Carrier, Column
-from sklboost.data.frames.numpy_column import levels_in_order, relabel, used_levels
+from sklboost.data.frames.adapter import Column, FrameAdapter
+from sklboost.data.frames.numpy_column import categories_in_order, relabel, used_categories
 
 
-class ArrowTable(Carrier):
+class ArrowTable(FrameAdapter):
     """The columns of an Arrow table or record batch.
 
     Parameters
@@ -29,7 +29,7 @@ class ArrowTable(Carrier):
 
 
 class ArrowColumn:
-    """An array of Arrow; the methods are those of :class:`~sklboost.data.frames.carrier.Column`.
+    """An array of Arrow; the methods are those of :class:`~sklboost.data.frames.adapter.Column`.
 
     Parameters
     ----------
@@ -89,25 +89,27 @@ class ArrowColumn:
             f"{'datetime64' if is_instant else 'timedelta64'}[{unit}]",
         )
 
-    def levels(self) -> tuple[np.ndarray, np.ndarray]:
+    def categories(self) -> tuple[np.ndarray, np.ndarray]:
         """Give the codes of a dictionary, which text is turned into; number other values."""
         if self.kind in ("number", "time"):
-            return levels_in_order(self)
+            return categories_in_order(self)
         encoded = self._values if self.kind == "category" else self._values.dictionary_encode()
         array = _in_one_piece(encoded)  # with one dictionary for all pieces
-        levels = array.dictionary
-        codes, used = used_levels(_codes(array.indices), len(levels))
+        categories = array.dictionary
+        codes, used = used_categories(_codes(array.indices), len(categories))
         if used is not None:
-            levels = pa.array([levels[own].as_py() for own in used.tolist()], levels.type)
-        if not _is_text(levels.type):
-            codes_of_levels, values = ArrowColumn(levels).levels()
-            return relabel(codes, codes_of_levels), values
-        values = np.array(levels.to_pylist(), dtype=object)
-        if levels.null_count == 0:
+            categories = pa.array(
+                [categories[own].as_py() for own in used.tolist()], categories.type
+            )
+        if not _is_text(categories.type):
+            codes_of_categories, values = ArrowColumn(categories).categories()
+            return relabel(codes, codes_of_categories), values
+        values = np.array(categories.to_pylist(), dtype=object)
+        if categories.null_count == 0:
             return codes, values
-        is_level = np.array([value is not None for value in values], dtype=bool)
-        codes_of_levels = np.where(is_level, np.cumsum(is_level) - 1, -1)
-        return relabel(codes, codes_of_levels), values[is_level]
+        is_category = np.array([value is not None for value in values], dtype=bool)
+        codes_of_categories = np.where(is_category, np.cumsum(is_category) - 1, -1)
+        return relabel(codes, codes_of_categories), values[is_category]
 
     def examples(self) -> list[Any]:
         """Give the first value that is there."""

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from sklboost.data.frames.arrays import array_carrier, list_carrier
-from sklboost.data.frames.carrier import Carrier
-from sklboost.data.frames.other_frames import other_carrier
+from sklboost.data.frames.adapter import FrameAdapter
+from sklboost.data.frames.arrays import array_adapter, list_adapter
+from sklboost.data.frames.other_frames import other_adapter
 
 
-def carrier(X: Any) -> Carrier | None:
+def adapter(X: Any) -> FrameAdapter | None:
     """Give the columns of a table.
 
     Parameters
@@ -22,7 +22,7 @@ def carrier(X: Any) -> Carrier | None:
 
     Returns
     -------
-    Carrier or None
+    FrameAdapter or None
         None for plain 2-D arrays of float32 or float64, which need no reader, and for what is not a
         table of two dimensions.
 
@@ -36,12 +36,12 @@ def carrier(X: Any) -> Carrier | None:
     ImportError
         For a frame of another library, if what reads it is not installed.
     """
-    if isinstance(X, Carrier):
+    if isinstance(X, FrameAdapter):
         return X
     if isinstance(X, np.ndarray):
-        return array_carrier(X)
+        return array_adapter(X)
     if isinstance(X, list | tuple):
-        return list_carrier(X)
+        return list_adapter(X)
     if isinstance(X, Mapping) and not issparse(X):  # one of scipy's maps places to values
         raise TypeError(
             f"X is a {type(X).__name__}: make a frame of it, pandas.DataFrame(X) of columns, say, "
@@ -62,12 +62,12 @@ def carrier(X: Any) -> Carrier | None:
 
         return ArrowTable(X)
     if ("narwhals", "DataFrame") in bases:
-        return carrier(X.to_native())
+        return adapter(X.to_native())
     if _is_one_column(bases):
         return None
-    found = other_carrier(X)
+    found = other_adapter(X)
     if found is None and hasattr(X, "__array__"):
-        return array_carrier(np.asarray(X))
+        return array_adapter(np.asarray(X))
     return found
 
 

@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from sklboost.data.frames.carrier import Column
+from sklboost.data.frames.adapter import Column
 
 _KINDS = {"b": "number", "i": "number", "u": "number", "f": "number", "M": "time", "m": "time"}
 _KINDS["U"] = "text"
 # So many levels are read, needed or not, in the time it takes to find out which are.
-_FEW_LEVELS = 256
+_FEW_CATEGORIES = 256
 # Of these there is no number of days, hours or seconds. Instants in them are days, as are weeks.
 _UNITS_OF_NO_LENGTH = ("Y", "M", "generic")
 
@@ -43,7 +43,7 @@ class NumpyColumn:
     def numbers(self) -> tuple[np.ndarray, np.ndarray | None]:
         """Give the values; long doubles rounded to float64, in the order of this machine's bytes.
 
-        The methods are those of :class:`~sklboost.data.frames.carrier.Column`.
+        The methods are those of :class:`~sklboost.data.frames.adapter.Column`.
         """
         values = self._values
         wide = values.dtype.kind == "f" and values.dtype.itemsize > 8
@@ -58,10 +58,10 @@ class NumpyColumn:
         values = self._values.astype(dtype, copy=False)
         return values.view(np.int64), is_missing(values, self._missing), str(dtype)
 
-    def levels(self) -> tuple[np.ndarray, np.ndarray]:
+    def categories(self) -> tuple[np.ndarray, np.ndarray]:
         """Number the distinct values in their order."""
         if self.kind != "text":
-            return levels_in_order(self)
+            return categories_in_order(self)
         codes, values = distinct(self._values, self._missing)
         return codes, values.astype(object)
 
@@ -80,7 +80,7 @@ def is_missing(values: np.ndarray, marked: np.ndarray | None) -> np.ndarray | No
     return absent if absent is not None and absent.any() else None
 
 
-def levels_in_order(column: Column) -> tuple[np.ndarray, np.ndarray]:
+def categories_in_order(column: Column) -> tuple[np.ndarray, np.ndarray]:
     """Give what `levels` gives of a column of numbers or times: distinct values in their order."""
     if column.kind == "number":
         return distinct(*column.numbers())
@@ -106,7 +106,7 @@ def first_value(values: np.ndarray, marked: np.ndarray | None) -> list[Any]:
     return (values if missing is None else values[~missing])[:1].tolist()
 
 
-def used_levels(codes: np.ndarray, n_levels: int) -> tuple[np.ndarray, np.ndarray | None]:
+def used_categories(codes: np.ndarray, n_categories: int) -> tuple[np.ndarray, np.ndarray | None]:
     """Find out which levels are needed if there are many more of them than rows.
 
     Returns
@@ -116,14 +116,14 @@ def used_levels(codes: np.ndarray, n_levels: int) -> tuple[np.ndarray, np.ndarra
     used : ndarray of int, or None
         Which those are, increasing. None: all, and `codes` are as they were.
     """
-    if n_levels <= len(codes) + _FEW_LEVELS:
+    if n_categories <= len(codes) + _FEW_CATEGORIES:
         return codes, None
     used = np.unique(codes[codes >= 0])
     return np.where(codes < 0, -1, np.searchsorted(used, codes)), used
 
 
-def relabel(codes: np.ndarray, codes_of_levels: np.ndarray) -> np.ndarray:
+def relabel(codes: np.ndarray, codes_of_categories: np.ndarray) -> np.ndarray:
     """Give codes of levels whose codes have become others, or -1; the same array if none has."""
-    if np.array_equal(codes_of_levels, np.arange(len(codes_of_levels))):
+    if np.array_equal(codes_of_categories, np.arange(len(codes_of_categories))):
         return codes
-    return np.append(codes_of_levels, -1)[codes]  # -1 is the last one
+    return np.append(codes_of_categories, -1)[codes]  # -1 is the last one

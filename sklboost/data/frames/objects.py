@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sklboost.data.frames.carrier import Column
+from sklboost.data.frames.adapter import Column
 from sklboost.data.frames.numpy_column import NumpyColumn
 
 # Known by name, so that nobody has to import pandas.
@@ -60,14 +60,14 @@ class ObjectColumn:
             return "number"
         if all(issubclass(t, str) for t in self._types):
             return "text"
-        if all(map(_may_be_level, self._types)):
+        if all(map(_may_be_category, self._types)):
             return "mixed"
         return "unsupported"
 
     def numbers(self) -> tuple[np.ndarray, np.ndarray | None]:
         """Give bool or integers if there is nothing else, exactly; float64 if there is.
 
-        The methods are those of :class:`~sklboost.data.frames.carrier.Column`.
+        The methods are those of :class:`~sklboost.data.frames.adapter.Column`.
 
         Raises
         ------
@@ -90,7 +90,7 @@ class ObjectColumn:
         """Raise TypeError: no objects are of that kind."""
         raise TypeError("a column of Python objects is never of kind 'time'")
 
-    def levels(self) -> tuple[np.ndarray, np.ndarray]:
+    def categories(self) -> tuple[np.ndarray, np.ndarray]:
         """Number the values in the order in which they are met."""
         codes = np.full(len(self._values), -1, dtype=np.int64)
         numbers: dict[Any, int] = {}
@@ -145,7 +145,7 @@ def _is_number(type_: type) -> bool:
     return issubclass(type_, Real | np.bool_ | Decimal)
 
 
-def _may_be_level(type_: type) -> bool:
+def _may_be_category(type_: type) -> bool:
     # what cannot be hashed are containers, and complex numbers have no order
     return type_.__hash__ is not None and not issubclass(type_, complex | np.complexfloating)
 

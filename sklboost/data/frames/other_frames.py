@@ -4,15 +4,15 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from sklboost.data.frames.carrier import Carrier
+from sklboost.data.frames.adapter import FrameAdapter
 
 
-def other_carrier(X: Any) -> Carrier | None:
+def other_adapter(X: Any) -> FrameAdapter | None:
     """Read what gives its data as an Arrow stream, or is a frame that narwhals knows.
 
     Returns
     -------
-    Carrier or None
+    FrameAdapter or None
         None for what is no frame at all.
 
     Raises
@@ -38,7 +38,7 @@ def other_carrier(X: Any) -> Carrier | None:
     return _arrow_table(frame.to_arrow())
 
 
-def _arrow_table(table: Any) -> Carrier:
+def _arrow_table(table: Any) -> FrameAdapter:
     from sklboost.data.frames.arrow_table import ArrowTable
 
     return ArrowTable(table)

@@ -6,15 +6,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sklboost.data.frames.carrier import SMALL, Carrier, Column, is_wide, may_be_rounded
-from sklboost.data.frames.numpy_column import NumpyColumn, first_value, relabel, used_levels
+from sklboost.data.frames.adapter import SMALL, Column, FrameAdapter, is_wide, may_be_rounded
+from sklboost.data.frames.numpy_column import NumpyColumn, first_value, relabel, used_categories
 from sklboost.data.frames.objects import column_of, number_text
 
 # So many strings are numbered by Python in less time than it takes to ask pandas for it.
 _FEW_ROWS = 16
 
 
-class PandasFrame(Carrier):
+class PandasFrame(FrameAdapter):
     """The columns of a pandas frame.
 
     Parameters
@@ -133,7 +133,7 @@ class PandasText(_Discrete):
 
     kind = "text"
 
-    def levels(self) -> tuple[np.ndarray, np.ndarray]:
+    def categories(self) -> tuple[np.ndarray, np.ndarray]:
         """Number the strings in the order in which they are met."""
         if len(self._values) <= _FEW_ROWS:
             return number_text(self._values.to_numpy(object))
@@ -146,13 +146,13 @@ class PandasCategories(_Discrete):
 
     kind = "category"
 
-    def levels(self) -> tuple[np.ndarray, np.ndarray]:
+    def categories(self) -> tuple[np.ndarray, np.ndarray]:
         """Give the codes that pandas has, and its categories."""
         categories = self._values.categories
-        codes, used = used_levels(self._values.codes, len(categories))
+        codes, used = used_categories(self._values.codes, len(categories))
         if used is not None:
             categories = categories.take(used)
         if isinstance(categories.dtype, pd.StringDtype):
             return codes, categories.to_numpy(object)
-        codes_of_levels, values = pandas_column(_stored(categories)).levels()
-        return relabel(codes, codes_of_levels), values
+        codes_of_categories, values = pandas_column(_stored(categories)).categories()
+        return relabel(codes, codes_of_categories), values

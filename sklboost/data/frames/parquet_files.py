@@ -13,14 +13,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from sklboost.data.frames.adapter import Column, FrameAdapter, is_wide
 from sklboost.data.frames.arrow_table import ArrowColumn, ArrowTable
-from sklboost.data.frames.carrier import Carrier, Column, is_wide
 from sklboost.data.table import LARGEST_EXACT
 
 Paths = str | os.PathLike | Sequence[str | os.PathLike]
 
 
-class ParquetFiles(Carrier):
+class ParquetFiles(FrameAdapter):
     """Columns of Parquet files, read whenever they are asked for and not kept.
 
     Parameters
@@ -193,10 +193,10 @@ def read_labels(files: ParquetFiles, i: int) -> np.ndarray:
         numbers[absent] = np.nan
         return numbers
     if kind in ("text", "category"):
-        codes, levels = files.levels(i)
+        codes, categories = files.categories(i)
         if (codes >= 0).all():
-            return levels[codes]
-        return np.array([*levels.tolist(), None], dtype=object)[codes]
+            return categories[codes]
+        return np.array([*categories.tolist(), None], dtype=object)[codes]
     raise ValueError(
         f"{files.label(i)} is of type {files.dtype_name(i)}: a target is numbers or labels"
     )

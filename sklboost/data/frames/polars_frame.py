@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sklboost.data.frames.carrier import SMALL, Carrier, Column
-from sklboost.data.frames.numpy_column import levels_in_order
+from sklboost.data.frames.adapter import SMALL, Column, FrameAdapter
+from sklboost.data.frames.numpy_column import categories_in_order
 from sklboost.data.frames.objects import ObjectColumn, as_objects, number_text
 
 _INTEGERS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64)
@@ -19,7 +19,7 @@ _KINDS |= {pl.Categorical: "category", pl.Enum: "category"}
 _KINDS |= dict.fromkeys((pl.Date, pl.Datetime, pl.Duration, pl.Time), "time")
 
 
-class PolarsFrame(Carrier):
+class PolarsFrame(FrameAdapter):
     """The columns of a polars frame.
 
     Parameters
@@ -47,7 +47,7 @@ class PolarsFrame(Carrier):
 
 
 class PolarsColumn:
-    """A series of polars; the methods are those of :class:`~sklboost.data.frames.carrier.Column`.
+    """A series of polars; the methods are those of :class:`~sklboost.data.frames.adapter.Column`.
 
     Parameters
     ----------
@@ -90,10 +90,10 @@ class PolarsColumn:
             unit = f"{what}[{dtype.time_unit}]"
         return values.astype(np.int64, copy=False), missing, unit
 
-    def levels(self) -> tuple[np.ndarray, np.ndarray]:
+    def categories(self) -> tuple[np.ndarray, np.ndarray]:
         """Number the values: by what polars has instead of strings, or in their order."""
         if self.kind in ("number", "time"):
-            return levels_in_order(self)
+            return categories_in_order(self)
         if len(self._series) <= _FEW_ROWS:
             return number_text(self._series.to_list())
         series = self._series.cast(pl.Categorical) if self.kind == "text" else self._series

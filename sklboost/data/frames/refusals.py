@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from sklboost.data.frames.carrier import Carrier
+from sklboost.data.frames.adapter import FrameAdapter
 
 _MOST_NAMED = 10
 
@@ -19,12 +19,12 @@ def check_names(names: Iterable[Any]) -> None:
         )
 
 
-def check_kinds(carrier: Carrier, categorical: Collection[int]) -> None:
+def check_kinds(adapter: FrameAdapter, categorical: Collection[int]) -> None:
     """Raise an error if there are columns that can be no features.
 
     Parameters
     ----------
-    carrier : Carrier
+    adapter : FrameAdapter
     categorical : collection of int
         Numbers of the columns that the user has declared to be categories.
 
@@ -36,40 +36,40 @@ def check_kinds(carrier: Carrier, categorical: Collection[int]) -> None:
     TypeError
         For values of other types.
     """
-    kinds = [carrier.kind(i) for i in range(carrier.n_columns)]
+    kinds = [adapter.kind(i) for i in range(adapter.n_columns)]
     for kind, message in (("unsupported", _unsupported), ("text", _text), ("mixed", _mixed)):
         refused = [i for i, of_column in enumerate(kinds) if of_column == kind]
         if kind != "unsupported":
-            refused = [i for i in refused if i not in categorical and not carrier.is_empty(i)]
+            refused = [i for i in refused if i not in categorical and not adapter.is_empty(i)]
         if refused:
-            raise message(carrier, refused)
+            raise message(adapter, refused)
 
 
-def _text(carrier: Carrier, columns: list[int]) -> Exception:
+def _text(adapter: FrameAdapter, columns: list[int]) -> Exception:
     return ValueError(
-        f"text is not a number: {_found(carrier, columns)}. Name such columns in "
+        f"text is not a number: {_found(adapter, columns)}. Name such columns in "
         "categorical_features, give them a category dtype, turn them into numbers, or leave them "
         "out"
     )
 
 
-def _mixed(carrier: Carrier, columns: list[int]) -> Exception:
+def _mixed(adapter: FrameAdapter, columns: list[int]) -> Exception:
     return ValueError(
-        f"neither all numbers nor all text: {_found(carrier, columns)}. Give each column values of "
+        f"neither all numbers nor all text: {_found(adapter, columns)}. Give each column values of "
         "one type (and dates a dtype of dates), or name it in categorical_features"
     )
 
 
-def _unsupported(carrier: Carrier, columns: list[int]) -> Exception:
-    found = _found(carrier, columns)
-    for example in carrier.examples(columns[0]):
+def _unsupported(adapter: FrameAdapter, columns: list[int]) -> Exception:
+    found = _found(adapter, columns)
+    for example in adapter.examples(columns[0]):
         if isinstance(example, complex):
             return ValueError(
                 f"Complex data not supported: {found}. Pass the real and the imaginary part as "
                 "columns of their own"
             )
     words = "a feature is a number, a time or a category"
-    for example in carrier.examples(columns[0]):
+    for example in adapter.examples(columns[0]):
         try:
             float(example)
         except TypeError as error:  # Python's own words
@@ -87,7 +87,7 @@ def kind_changed(label: str, was: str, now: str, dtype_name: str) -> str:
     Parameters
     ----------
     label : str
-        Of the column, see :meth:`Carrier.label`.
+        Of the column, see :meth:`FrameAdapter.label`.
     was, now : str
         Kinds, at fit and of what is given now; of times, "datetime64" or "timedelta64".
     dtype_name : str
@@ -115,19 +115,19 @@ _PLURALS = {
 }
 
 
-def _found(carrier: Carrier, columns: list[int]) -> str:
+def _found(adapter: FrameAdapter, columns: list[int]) -> str:
     """List columns with examples of what is in them."""
-    return _listed(_with_examples(carrier, i) for i in columns)
+    return _listed(_with_examples(adapter, i) for i in columns)
 
 
-def _with_examples(carrier: Carrier, i: int) -> str:
-    examples = carrier.examples(i)
+def _with_examples(adapter: FrameAdapter, i: int) -> str:
+    examples = adapter.examples(i)
     if len(examples) > 1:
         shown = " and ".join(f"{_short(value)} ({type(value).__name__})" for value in examples[:2])
     else:
         shown = "".join(map(_short, examples))
-    dtype_name = carrier.dtype_name(i)
-    return f"{carrier.label(i)} ({dtype_name}, such as {shown})" if shown else carrier.label(i)
+    dtype_name = adapter.dtype_name(i)
+    return f"{adapter.label(i)} ({dtype_name}, such as {shown})" if shown else adapter.label(i)
 
 
 def _short(value: Any) -> str:

@@ -8,7 +8,7 @@ from sklboost.data.binned_matrix import BinnedMatrix, describe_binning
 from sklboost.data.binning import VALUES_PER_THREAD, bin_rows, missing_features
 from sklboost.data.blocks import Values
 from sklboost.data.cuts import find_cuts
-from sklboost.data.frames.carrier import Carrier
+from sklboost.data.frames.adapter import FrameAdapter
 from sklboost.data.sparse_cuts import find_sparse_cuts
 from sklboost.data.sparse_table import SparseTable
 from sklboost.engine.parallel import ThreadTeam, n_threads_for
@@ -104,7 +104,7 @@ def bin_features(
     settings = checked_settings(max_bin, n_jobs, verbose, categorical_features, missing)
     source, feature_names = named_features(X, settings, "bin_features")
     X, encodings = source, None
-    if isinstance(source, Carrier):
+    if isinstance(source, FrameAdapter):
         rows = shape_of(source)
         learnt_from = row_weights(1.0 if sample_weight is None else sample_weight, rows)
         X, encodings = fit_table(source, settings, learnt_from, None)

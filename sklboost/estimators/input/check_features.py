@@ -17,9 +17,9 @@ from sklearn.utils.validation import validate_data
 
 from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.data.features import Features
+from sklboost.data.frames.adapter import FrameAdapter
 from sklboost.data.frames.arrays import ArrayTable
-from sklboost.data.frames.carrier import Carrier
-from sklboost.data.frames.finding import carrier
+from sklboost.data.frames.finding import adapter
 from sklboost.data.frames.refusals import check_names
 from sklboost.data.table import Column, Table
 from sklboost.estimators.input.feature_names import fitted_names, given_names, order_of_fit
@@ -54,7 +54,7 @@ def given_source(
 
     Returns
     -------
-    source : Carrier, ndarray or object
+    source : FrameAdapter, ndarray or object
         As :func:`~sklboost.estimators.input.feature_tables.source_of` gives it.
     names : ndarray of object, shape (n_features,), or None
 
@@ -64,7 +64,7 @@ def given_source(
         If names are not all strings but some are, or if columns have the same name.
     """
     check_exact(X)
-    columns = carrier(X)
+    columns = adapter(X)
     if columns is None:
         return X, given_names(X)
     check_names(columns.names or ())
@@ -73,11 +73,11 @@ def given_source(
 
 
 def read_source(X: Any, settings: FeatureSettings, encodings: Encodings) -> Any:
-    """Give checked features as a Carrier if their columns have to be looked at one by one.
+    """Give checked features as a FrameAdapter if their columns have to be looked at one by one.
 
     Sparse ones become a SparseTable.
     """
-    if isinstance(X, Carrier):
+    if isinstance(X, FrameAdapter):
         return X
     if issparse(X):
         return read_sparse(X, settings, encodings)
@@ -93,7 +93,7 @@ def named_features(
     """Check X as for a fit, though there is no estimator; give its source and the names."""
     nobody = BaseEstimator()
     source, names = given_source(nobody, X, settings, None)
-    if isinstance(source, Carrier):
+    if isinstance(source, FrameAdapter):
         validate_data(nobody, shape_of(source), estimator=function_name, **SHAPE_CHECKS)
     else:
         source = validate_data(nobody, source, estimator=function_name, **FEATURE_CHECKS)
@@ -102,9 +102,9 @@ def named_features(
     return source, names
 
 
-def check_number_of_rows(source: Carrier | np.ndarray) -> None:
+def check_number_of_rows(source: FrameAdapter | np.ndarray) -> None:
     """Raise ValueError if there are more rows than gradients can be summed up of."""
-    n_rows = source.n_rows if isinstance(source, Carrier) else len(source)
+    n_rows = source.n_rows if isinstance(source, FrameAdapter) else len(source)
     if n_rows > _MOST_ROWS:
         raise ValueError(f"X has {n_rows:,} rows: at most {_MOST_ROWS:,} are supported")
 
@@ -163,11 +163,11 @@ def _checked_bins(estimator: BaseEstimator, X: BinnedMatrix) -> BinnedMatrix:
 def _checked_features(estimator: BaseEstimator, X: Any, name: str) -> Features:
     settings, encodings = settings_of(estimator), estimator._encodings
     check_exact(X)
-    columns = carrier(X)
+    columns = adapter(X)
     source = X if columns is None else source_of(columns, settings, encodings)
     order = order_of_fit(X, fitted_names(estimator))
-    if not isinstance(source, Carrier) or source.n_rows == 0 or source.n_columns == 0:
-        shape = source if not isinstance(source, Carrier) else shape_of(source)
+    if not isinstance(source, FrameAdapter) or source.n_rows == 0 or source.n_columns == 0:
+        shape = source if not isinstance(source, FrameAdapter) else shape_of(source)
         if columns is None and order is None:
             source = validate_data(estimator, X, reset=False, **FEATURE_CHECKS)
         else:
@@ -178,7 +178,7 @@ def _checked_features(estimator: BaseEstimator, X: Any, name: str) -> Features:
             validate_data(estimator, X, reset=False, skip_check_array=True)
         order = range(estimator.n_features_in_)
     source = read_source(source, settings, encodings)
-    if isinstance(source, Carrier):
+    if isinstance(source, FrameAdapter):
         return encoded_table(source, order, settings, encodings, name)
     return _in_order(source, list(order))
 

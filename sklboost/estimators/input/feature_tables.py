@@ -1,6 +1,6 @@
 """From the user's frame to a table of features: which columns are categories, and how all encode.
 
-In: a :class:`~sklboost.data.frames.carrier.Carrier` and what the user has set. Out: a
+In: a :class:`~sklboost.data.frames.adapter.FrameAdapter` and what the user has set. Out: a
 :class:`~sklboost.data.table.Table`; from a fit also the encodings, which later tables are made by.
 Frames and arrays of nothing but numbers that float64 holds take the way of plain arrays.
 """
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklboost.data.encoding import Encoding, Unknown, encode, fit_encoding
-from sklboost.data.frames.carrier import Carrier
+from sklboost.data.frames.adapter import FrameAdapter
 from sklboost.data.frames.refusals import check_kinds, kind_changed
 from sklboost.data.table import Column, Table
 from sklboost.estimators.input.callers import stack_level
@@ -60,25 +60,25 @@ def needs_table(settings: FeatureSettings, encodings: Encodings) -> bool:
     return settings.has_marker or is_declared or unless_plain(encodings) is not None
 
 
-def source_of(columns: Carrier, settings: FeatureSettings, encodings: Encodings) -> Any:
+def source_of(columns: FrameAdapter, settings: FeatureSettings, encodings: Encodings) -> Any:
     """Give what features are to be read from: one array where that will do, else the columns."""
     matrix = None if needs_table(settings, encodings) else columns.matrix()
     return columns if matrix is None else matrix
 
 
-def shape_of(source: Carrier) -> np.ndarray:
+def shape_of(source: FrameAdapter) -> np.ndarray:
     """Give an array of the shape of a table that takes no memory, for scikit-learn's checks."""
     return np.broadcast_to(np.float32(0.0), (source.n_rows, source.n_columns))
 
 
 def fit_table(
-    source: Carrier, settings: FeatureSettings, weight: np.ndarray, encodings: Encodings
+    source: FrameAdapter, settings: FeatureSettings, weight: np.ndarray, encodings: Encodings
 ) -> tuple[Table, Encodings]:
     """Make the table of a fit, and learn by what its values become numbers.
 
     Parameters
     ----------
-    source : Carrier
+    source : FrameAdapter
     settings : FeatureSettings
     weight : ndarray of float64, shape (n_rows,)
         Of rows of weight 0 nothing is learnt.
@@ -97,7 +97,7 @@ def fit_table(
 
 
 def fit_encodings(
-    source: Carrier, settings: FeatureSettings, weight: np.ndarray
+    source: FrameAdapter, settings: FeatureSettings, weight: np.ndarray
 ) -> tuple[Encoding, ...]:
     """Learn by what the values of each column become numbers, as :func:`fit_table` does."""
     names = feature_names(source.names, source.n_columns)
@@ -111,7 +111,7 @@ def fit_encodings(
 
 
 def encoded_table(
-    source: Carrier,
+    source: FrameAdapter,
     order: Sequence[int],
     settings: FeatureSettings,
     encodings: Encodings,
@@ -121,7 +121,7 @@ def encoded_table(
 
     Parameters
     ----------
-    source : Carrier
+    source : FrameAdapter
     order : sequence of int
         The column of each feature.
     settings : FeatureSettings
@@ -154,7 +154,7 @@ def encoded_table(
             unknown[source.label(i)] = of_column
     if unknown:
         _tell_unknown(unknown, settings, name)
-    return Table(columns, np.array([own.n_levels for own in known], dtype=np.int64))
+    return Table(columns, np.array([own.n_categories for own in known], dtype=np.int64))
 
 
 def feature_names(names: Sequence[Any] | None, n_features: int) -> list[str]:
@@ -169,18 +169,18 @@ def remember_encodings(estimator: Any, encodings: Encodings) -> None:
     estimator._encodings = encodings
     names = getattr(estimator, "feature_names_in_", range(estimator.n_features_in_))
     pairs = zip(names, encodings or (), strict=False)
-    categories = {name: own.levels for name, own in pairs if own.kind == "category"}
+    categories = {name: own.categories for name, own in pairs if own.kind == "category"}
     if categories:
         estimator.categories_ = categories
 
 
-def levels_by_code(encodings: Encodings) -> list[list[list[Any]]]:
+def categories_by_code(encodings: Encodings) -> list[list[list[Any]]]:
     """Give for each feature, for each code of its categories, the levels that have this code."""
     by_code: list[list[list[Any]]] = []
     for own in encodings or ():
-        by_code.append([[] for _ in range(own.n_levels)])
-        for level, code in zip(own.levels.tolist(), own.codes.tolist(), strict=True):
-            by_code[-1][code].append(level)
+        by_code.append([[] for _ in range(own.n_categories)])
+        for category, code in zip(own.categories.tolist(), own.codes.tolist(), strict=True):
+            by_code[-1][code].append(category)
     return by_code
 
 
@@ -206,7 +206,7 @@ def check_same_reading(
         )
 
 
-def _check_categories(source: Carrier, declared: set[int], settings: FeatureSettings) -> None:
+def _check_categories(source: FrameAdapter, declared: set[int], settings: FeatureSettings) -> None:
     """Raise ValueError for categories where the user wants none."""
     found = [i for i in range(source.n_columns) if source.kind(i) == "category" or i in declared]
     if found and not settings.enable_categorical:
@@ -225,11 +225,11 @@ def _check_categories(source: Carrier, declared: set[int], settings: FeatureSett
         )
 
 
-def _listed(source: Carrier, columns: list[int]) -> str:
+def _listed(source: FrameAdapter, columns: list[int]) -> str:
     return ", ".join(f"{source.label(i)} ({source.dtype_name(i)})" for i in columns)
 
 
-def _fits(source: Carrier, column: int, encoding: Encoding) -> bool:
+def _fits(source: FrameAdapter, column: int, encoding: Encoding) -> bool:
     kind = source.kind(column)
     if encoding.fits(kind, source.times(column)[2] if kind == "time" else ""):
         return True
@@ -237,7 +237,7 @@ def _fits(source: Carrier, column: int, encoding: Encoding) -> bool:
     return kind != "unsupported" and source.is_empty(column)
 
 
-def _words_of_change(source: Carrier, column: int, encoding: Encoding) -> str:
+def _words_of_change(source: FrameAdapter, column: int, encoding: Encoding) -> str:
     was, now = encoding.kind, source.kind(column)
     if was == "time":
         was = encoding.unit.partition("[")[0]

@@ -10,7 +10,7 @@ from sklearn.utils.validation import validate_data
 
 from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.data.features import Features
-from sklboost.data.frames.carrier import Carrier
+from sklboost.data.frames.adapter import FrameAdapter
 from sklboost.estimators.fit.evaluation_sets import FitArguments, GivenSet
 from sklboost.estimators.input.check_features import (
     FEATURE_CHECKS,
@@ -72,7 +72,7 @@ def training_data(
         _remember_binning(estimator, X, encodings)
     else:
         X, y = _features_and_targets(estimator, X, y, numeric, encodings)
-        if isinstance(X, Carrier):
+        if isinstance(X, FrameAdapter):
             weight = _learning_weights(y, given.sample_weight)
             X, encodings = fit_table(X, settings_of(estimator), weight, encodings)
         else:
@@ -94,11 +94,11 @@ def training_data(
 
 def _features_and_targets(
     estimator: BaseEstimator, X: Any, y: Any, numeric: bool, encodings: Encodings
-) -> tuple[Carrier | np.ndarray, np.ndarray]:
+) -> tuple[FrameAdapter | np.ndarray, np.ndarray]:
     """Check raw values and targets, and remember number and names of the features."""
     settings = settings_of(estimator)
     source, names = given_source(estimator, X, settings, encodings)
-    if isinstance(source, Carrier):
+    if isinstance(source, FrameAdapter):
         _, y = _with_targets(estimator, shape_of(source), y, numeric, SHAPE_CHECKS)
     else:
         source, y = _with_targets(estimator, source, y, numeric, FEATURE_CHECKS)

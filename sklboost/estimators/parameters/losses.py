@@ -8,7 +8,7 @@ from sklboost.estimators.parameters.rules import Rule, is_finite, number
 from sklboost.objectives.losses.base import Loss
 
 
-def _are_levels(value: Any) -> bool:
+def _are_alphas(value: Any) -> bool:
     values = value if isinstance(value, list | tuple) else [value]
     return len(values) > 0 and all(is_finite(one) and 0 < one < 1 for one in values)
 
@@ -19,10 +19,10 @@ def _is_loss(value: Any) -> bool:
     return isinstance(value, str | Loss) or callable(value)
 
 
-_LEVELS = Rule(
+_ALPHAS = Rule(
     "float or list of float",
     "a number between 0 and 1, both excluded, or a list of such numbers",
-    _are_levels,
+    _are_alphas,
 )
 
 
@@ -50,7 +50,7 @@ class LossParameters:
     quantile_alpha: Any = field(
         default=0.5,
         metadata=about(
-            _LEVELS,
+            _ALPHAS,
             """
             Level of ``objective="reg:quantileerror"``. Of several levels each is a column of the
             predictions, from the lowest to the highest.
@@ -60,7 +60,7 @@ class LossParameters:
     expectile_alpha: Any = field(
         default=0.5,
         metadata=about(
-            _LEVELS,
+            _ALPHAS,
             """
             Level of ``objective="reg:expectileerror"``, or several, as for `quantile_alpha`. 0.5 is
             squared error.

@@ -10,7 +10,7 @@ import numpy as np
 from sklboost.estimators.fit.boosters import drops_rounds
 from sklboost.estimators.fit.evaluation_sets import GivenSet
 from sklboost.estimators.input.check_features import features
-from sklboost.estimators.input.feature_tables import levels_by_code
+from sklboost.estimators.input.feature_tables import categories_by_code
 from sklboost.estimators.input.validation import base_margins
 from sklboost.estimators.parameters.rules import is_integer
 from sklboost.estimators.predict.node_rows import feature_values, find_node_rows
@@ -108,7 +108,7 @@ def words_of(estimator: Any) -> Words:
         notes.append(f"η is shared by the {params.num_parallel_tree} trees of a round.")
     return Words(
         estimator._feature_names(),
-        levels_by_code(estimator._encodings),
+        categories_by_code(estimator._encodings),
         output_names(estimator),
         estimator._loss,
         tuple(notes),
@@ -124,11 +124,11 @@ def output_names(estimator: Any) -> list[str]:
         return [f"{kind} {label!r}" for label in classes.tolist()[-n_outputs:]]
     # of several levels: all targets of the lowest, then those of the next
     n_targets = estimator._n_targets
-    n_levels = n_outputs // n_targets
+    n_categories = n_outputs // n_targets
     names = []
     for output in range(n_outputs):
         parts = [f"target {output % n_targets}"] if n_targets > 1 else []
-        if n_levels > 1:
+        if n_categories > 1:
             parts.append(f"level {loss.parameters[output]:g}")
         names.append(" at ".join(parts))
     return names

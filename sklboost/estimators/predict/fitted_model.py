@@ -6,7 +6,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklboost.engine.model import Model
 from sklboost.estimators.base import BaseBooster
-from sklboost.estimators.input.feature_tables import Encodings, levels_by_code
+from sklboost.estimators.input.feature_tables import Encodings, categories_by_code
 from sklboost.estimators.predict.derivations import output_names
 
 
@@ -29,7 +29,7 @@ class FittedModel(NamedTuple):
     model: Model
     feature_names: list[str]
     encodings: Encodings
-    levels: list[list[list[Any]]]
+    categories: list[list[list[Any]]]
     output_names: list[str]
 
 
@@ -57,6 +57,6 @@ def fitted_model(estimator: Any) -> FittedModel:
         estimator.model_,
         estimator._feature_names(),
         estimator._encodings,
-        levels_by_code(estimator._encodings),
+        categories_by_code(estimator._encodings),
         output_names(estimator),
     )

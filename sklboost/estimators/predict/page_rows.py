@@ -122,7 +122,7 @@ def _value_texts(values: np.ndarray, words: Words) -> list[str]:
     """Write the values of a row as its user has them."""
     texts = []
     for feature, value in enumerate(values.tolist()):
-        by_code = words.levels[feature] if feature < len(words.levels) else ()
+        by_code = words.categories[feature] if feature < len(words.categories) else ()
         if np.isnan(value):
             texts.append("missing")
         elif len(by_code) > 0:

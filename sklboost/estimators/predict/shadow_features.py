@@ -20,10 +20,10 @@ from sklearn.base import clone
 from sklearn.metrics import check_scoring
 from sklearn.utils import check_array
 
+from sklboost.data.frames.adapter import FrameAdapter
 from sklboost.data.frames.arranged import ArrangedColumns, Arrangement
 from sklboost.data.frames.arrays import ArrayTable
-from sklboost.data.frames.carrier import Carrier
-from sklboost.data.frames.finding import carrier
+from sklboost.data.frames.finding import adapter
 from sklboost.estimators.fit.seeds import seeds
 from sklboost.estimators.input.check_features import FEATURE_CHECKS
 from sklboost.estimators.input.feature_names import column_names, order_of_fit
@@ -36,7 +36,7 @@ from sklboost.inspection.validation_importances import ValidationImportances
 class Sample(NamedTuple):
     """Rows with their targets, and weights if there are any."""
 
-    X: Carrier
+    X: FrameAdapter
     y: Any
     weight: Any
 
@@ -108,9 +108,9 @@ def shadowed_importances(
     return ValidationImportances(all_names, features, shadows, method)
 
 
-def _columns(X: Any, names: list[Any] | None, argument: str) -> Carrier:
+def _columns(X: Any, names: list[Any] | None, argument: str) -> FrameAdapter:
     """Read a table column by column, in the order of the training's names."""
-    columns = carrier(X)
+    columns = adapter(X)
     if columns is None:
         dense = {**FEATURE_CHECKS, "accept_sparse": False}
         return ArrayTable(check_array(X, input_name=argument, **dense))
@@ -118,7 +118,7 @@ def _columns(X: Any, names: list[Any] | None, argument: str) -> Carrier:
     return columns if order is None else ArrangedColumns(columns, [(i, None) for i in order])
 
 
-def _shadowed(X: Carrier, random: np.random.Generator) -> list[tuple[int, np.ndarray | None]]:
+def _shadowed(X: FrameAdapter, random: np.random.Generator) -> list[tuple[int, np.ndarray | None]]:
     """Arrange all columns as they are, then all of them shuffled: one order for these."""
     order = random.permutation(X.n_rows)
     columns = range(X.n_columns)

@@ -10,7 +10,7 @@ import numpy as np
 
 from sklboost.engine.model import Model
 from sklboost.engine.structs import TreeParams
-from sklboost.tree.options.level_bits import listed_levels
+from sklboost.tree.options.category_bits import listed_categories
 
 
 class GrownTree(NamedTuple):
@@ -51,7 +51,7 @@ class GrownTree(NamedTuple):
     n_kept: int
     n_forgotten: int
     goes_by_gamma: np.ndarray
-    levels: dict[int, np.ndarray]
+    categories: dict[int, np.ndarray]
 
     def depth(self, node: int) -> int:
         """Count the splits above a node."""
@@ -61,7 +61,9 @@ class GrownTree(NamedTuple):
         """Tell which values of its feature, float64, go left at a split; bool."""
         split = self.nodes[node]
         left = (
-            np.isin(values, self.levels[node]) if node in self.levels else values < split.threshold
+            np.isin(values, self.categories[node])
+            if node in self.categories
+            else values < split.threshold
         )
         return np.where(np.isnan(values), split.default_left == 1, left)
 
@@ -99,8 +101,8 @@ def grown_tree(model: Model, number: int) -> GrownTree:
     is_split = np.zeros(len(nodes), bool)
     is_split[:n_kept] = kept.left >= 0
     n_forgotten = int(model.n_pruned[number]) - (len(nodes) - n_kept) // 2
-    levels = {
-        node: listed_levels(bits, begin + int(order[node]))
+    categories = {
+        node: listed_categories(bits, begin + int(order[node]))
         for node in splits.tolist()
         if np.isnan(nodes.threshold[node])
     }
@@ -108,7 +110,7 @@ def grown_tree(model: Model, number: int) -> GrownTree:
     return GrownTree(
         *(number, params, nodes, sums, values, parents, is_split, n_kept, n_forgotten),
         _pruned_by_gamma(nodes, params.prune_gain) & ~is_split,
-        levels,
+        categories,
     )
 
 

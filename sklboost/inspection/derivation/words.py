@@ -37,7 +37,7 @@ class Words(NamedTuple):
     """
 
     features: Sequence[str]
-    levels: Sequence[Sequence[Sequence[Any]]]
+    categories: Sequence[Sequence[Sequence[Any]]]
     outputs: Sequence[str]
     loss: Loss
     notes: tuple[str, ...] = ()
@@ -79,8 +79,8 @@ def condition(tree: GrownTree, node: int, words: Words) -> str:
     """Say which rows go left at a node."""
     split = tree.nodes[node]
     name = words.features[split.feature]
-    if node in tree.levels:
-        return f"{name} in {_listed(tree.levels[node], words.levels[split.feature])}"
+    if node in tree.categories:
+        return f"{name} in {_listed(tree.categories[node], words.categories[split.feature])}"
     if split.threshold == -np.inf:
         return f"{name} is missing"
     return f"{name} < {split.threshold:.10g}"
@@ -92,11 +92,11 @@ def decision(tree: GrownTree, node: int, value: float, words: Words) -> str:
     name = words.features[split.feature]
     if np.isnan(value):
         return f"{name} is missing"
-    if node in tree.levels:
-        by_code = words.levels[split.feature]
-        is_in = "in" if value in tree.levels[node] else "not in"
+    if node in tree.categories:
+        by_code = words.categories[split.feature]
+        is_in = "in" if value in tree.categories[node] else "not in"
         own = " or ".join(map(repr, by_code[int(value)]))
-        return f"{name} = {own}, {is_in} {_listed(tree.levels[node], by_code)}"
+        return f"{name} = {own}, {is_in} {_listed(tree.categories[node], by_code)}"
     pair = (float(value), float(split.threshold))
     own, threshold = (f"{number:.10g}" for number in pair)
     if own == threshold:
@@ -105,7 +105,7 @@ def decision(tree: GrownTree, node: int, value: float, words: Words) -> str:
 
 
 def _listed(codes: np.ndarray, by_code: Sequence[Sequence[Any]]) -> str:
-    levels = [repr(level) for code in codes.tolist() for level in by_code[code]]
-    if len(levels) > _MOST_LISTED:
-        levels[_MOST_LISTED:] = [f"... {len(levels) - _MOST_LISTED} more"]
-    return f"{{{', '.join(levels)}}}"
+    categories = [repr(category) for code in codes.tolist() for category in by_code[code]]
+    if len(categories) > _MOST_LISTED:
+        categories[_MOST_LISTED:] = [f"... {len(categories) - _MOST_LISTED} more"]
+    return f"{{{', '.join(categories)}}}"

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklboost.engine.compiling import kernel
-from sklboost.engine.model import LevelBits, Model
+from sklboost.engine.model import CategoryBits, Model
 from sklboost.engine.structs import records
 
 # A node, and the edge from its parent to it. Nodes are counted from their tree's root, in the order
@@ -48,7 +48,7 @@ class Edges(NamedTuple):
         Tree t owns ``edges[starts[t]:starts[t + 1]]``.
     values : ndarray of float64, shape (n_tree_outputs, n_nodes_of_all_trees)
         Leaf values, in the model's order of nodes.
-    bits : LevelBits
+    bits : CategoryBits
         Of the splits on categories, in the same order.
     features : ndarray of int64, shape (n_columns,)
         The features that occur.
@@ -57,7 +57,7 @@ class Edges(NamedTuple):
     edges: np.recarray
     starts: np.ndarray
     values: np.ndarray
-    bits: LevelBits
+    bits: CategoryBits
     features: np.ndarray
 
 

@@ -10,10 +10,10 @@ quantiles: this loss, too, can only become smaller by it.
 """
 
 from sklboost.engine.compiling import inlined
-from sklboost.objectives.losses.quantiles import OrderedLevels
+from sklboost.objectives.losses.quantiles import OrderedAlphas
 
 
-class ExpectileError(OrderedLevels):
+class ExpectileError(OrderedAlphas):
     """The loss of expectiles; one output for each level, from the lowest to the highest."""
 
     name = "reg:expectileerror"
@@ -21,13 +21,13 @@ class ExpectileError(OrderedLevels):
 
     @staticmethod
     @inlined
-    def derivatives(y, p, level):
+    def derivatives(y, p, alpha):
         """Give twice the residual times ``a`` below the target, ``1 - a`` above it, and these."""
-        hessian = 2.0 * (level if y > p else 1.0 - level)
+        hessian = 2.0 * (alpha if y > p else 1.0 - alpha)
         return hessian * (p - y), hessian
 
     @staticmethod
     @inlined
-    def row_value(y, p, level):
+    def row_value(y, p, alpha):
         """Give the weighted square of the distance."""
-        return (level if y > p else 1.0 - level) * (y - p) ** 2
+        return (alpha if y > p else 1.0 - alpha) * (y - p) ** 2

@@ -16,20 +16,20 @@ from sklboost.objectives.losses.base import by_rows
 from sklboost.objectives.losses.rows import RowLoss
 
 
-class OrderedLevels(RowLoss):
+class OrderedAlphas(RowLoss):
     """A loss of one level or several: an output for each, predictions from lowest to highest."""
 
     def __init__(self, n_targets: int = 1, parameters: tuple[float, ...] = (0.5,)):
         super().__init__(n_targets, tuple(sorted(parameters)))
-        self._n_levels = len(parameters)
+        self._n_alphas = len(parameters)
 
     def predictions(self, raw_score: np.ndarray) -> np.ndarray:
-        """Give them in order, shape (n_samples,) or (n_samples, n_levels * n_targets)."""
-        levels = raw_score.reshape(self._n_levels, -1, raw_score.shape[1])
-        return by_rows(np.sort(levels, axis=0).reshape(raw_score.shape))
+        """Give them in order, shape (n_samples,) or (n_samples, n_alphas * n_targets)."""
+        alphas = raw_score.reshape(self._n_alphas, -1, raw_score.shape[1])
+        return by_rows(np.sort(alphas, axis=0).reshape(raw_score.shape))
 
 
-class QuantileError(OrderedLevels):
+class QuantileError(OrderedAlphas):
     """The loss of quantiles; one output for each level, from the lowest to the highest."""
 
     name = "reg:quantileerror"
@@ -44,24 +44,24 @@ class QuantileError(OrderedLevels):
 
     @staticmethod
     @inlined
-    def derivatives(y, p, level):
+    def derivatives(y, p, alpha):
         """Give ``1 - a`` above the target and ``-a`` below; 1 for the hessian."""
-        gradient = (1.0 if p > y else 0.0) - level
+        gradient = (1.0 if p > y else 0.0) - alpha
         return 0.0 if p == y else gradient, 1.0
 
     @staticmethod
     @inlined
-    def row_value(y, p, level):
+    def row_value(y, p, alpha):
         """Give the weighted distance."""
-        return max(level * (y - p), (level - 1.0) * (y - p))
+        return max(alpha * (y - p), (alpha - 1.0) * (y - p))
 
     def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Give the quantiles of the targets."""
         targets = np.atleast_2d(y)
         return np.array(
             [
-                weighted_quantile(targets[output % len(targets)], weight, level)
-                for output, level in enumerate(self.parameters)
+                weighted_quantile(targets[output % len(targets)], weight, alpha)
+                for output, alpha in enumerate(self.parameters)
             ]
         )
 
@@ -74,18 +74,18 @@ class AbsoluteError(QuantileError):
 
     @staticmethod
     @inlined
-    def derivatives(y, p, level):
+    def derivatives(y, p, alpha):
         """Give the sign of ``p - y``; 1 for the hessian."""
         return (1.0 if p > y else 0.0) - (1.0 if p < y else 0.0), 1.0
 
     @staticmethod
     @inlined
-    def row_value(y, p, level):
+    def row_value(y, p, alpha):
         """Give ``|y - p|``."""
         return abs(y - p)
 
 
-def weighted_quantile(values: np.ndarray, weight: np.ndarray, level: float) -> float:
+def weighted_quantile(values: np.ndarray, weight: np.ndarray, alpha: float) -> float:
     """Give the smallest value up to which the weights come to more than their share `level`.
 
     Where they come to exactly that, the mean of this value and the next; as leaves are renewed.
@@ -96,7 +96,7 @@ def weighted_quantile(values: np.ndarray, weight: np.ndarray, level: float) -> f
     ordered = values[is_known][order]
     weights = weight[is_known][order] if len(weight) else np.ones(len(ordered))
     so_far = np.cumsum(weights)
-    wanted = level * so_far[-1]
+    wanted = alpha * so_far[-1]
     first = min(int(np.searchsorted(so_far, wanted, side="left")), len(ordered) - 1)
     last = min(int(np.searchsorted(so_far, wanted, side="right")), len(ordered) - 1)
     return float(0.5 * ordered[first] + 0.5 * ordered[last])

@@ -85,17 +85,17 @@ def log_cosh_error(y, prediction, parameter):
 
 
 @inlined
-def pinball_error(y, prediction, level):
+def pinball_error(y, prediction, alpha):
     """Give ``a d`` where d = y - p > 0, else ``(a - 1) d``, for the level a."""
     difference = y - prediction
-    return max(level * difference, (level - 1.0) * difference)
+    return max(alpha * difference, (alpha - 1.0) * difference)
 
 
 @inlined
-def expectile_error(y, prediction, level):
+def expectile_error(y, prediction, alpha):
     """Give ``a d^2`` where d = y - p > 0, else ``(1 - a) d^2``, for the level a."""
     difference = y - prediction
-    return (level if difference > 0.0 else 1.0 - level) * difference * difference
+    return (alpha if difference > 0.0 else 1.0 - alpha) * difference * difference
 
 
 @inlined

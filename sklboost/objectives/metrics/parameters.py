@@ -96,9 +96,9 @@ HUBER_SLOPE = Parameter("slope", "huber_slope", 1.0, 0.0, _INFINITY, False, _POS
 # LightGBM's default.
 HUBER_DELTA = Parameter("slope", "huber_slope", 0.9, 0.0, _INFINITY, False, _POSITIVE)
 FAIR_C = Parameter("c", "fair_c", 1.0, 0.0, _INFINITY, False, _POSITIVE)
-_LEVEL = "a level above 0 and below 1"
-QUANTILE_ALPHA = Parameter("alpha", "quantile_alpha", None, 0.0, 1.0, False, _LEVEL)
-EXPECTILE_ALPHA = Parameter("alpha", "expectile_alpha", None, 0.0, 1.0, False, _LEVEL)
+_ALPHA = "a level above 0 and below 1"
+QUANTILE_ALPHA = Parameter("alpha", "quantile_alpha", None, 0.0, 1.0, False, _ALPHA)
+EXPECTILE_ALPHA = Parameter("alpha", "expectile_alpha", None, 0.0, 1.0, False, _ALPHA)
 _POWER = "a variance power from 1 to 2"
 VARIANCE_POWER = Parameter("rho", "tweedie_variance_power", 1.5, 1.0, 2.0, True, _POWER)
 VARIANCE_POWER_BETWEEN = VARIANCE_POWER._replace(

@@ -33,7 +33,7 @@ def own_all_rows(team, partition):
 
 
 @kernel
-def fill_sides(split, levels, matrix, sides):
+def fill_sides(split, categories, matrix, sides):
     """Fill ``sides[bin]`` with 1 where rows of that bin of the feature's column go left, else 0.
 
     A table, since a byte of it is read as fast as a range is compared, whatever the split is like.
@@ -41,7 +41,7 @@ def fill_sides(split, levels, matrix, sides):
     """
     feature, place = split.feature, matrix.places[split.feature]
     n_bins = matrix.bin_starts[feature + 1] - matrix.bin_starts[feature]
-    n_left = split.bin if matrix.n_levels[split.feature] == 0 else 0
+    n_left = split.bin if matrix.n_categories[split.feature] == 0 else 0
     first = place.first_cell - matrix.cell_starts[place.column]
     own = sides[first : first + n_bins - place.is_shared]
     n_below = n_bins
@@ -55,7 +55,7 @@ def fill_sides(split, levels, matrix, sides):
     for bin_ in range(n_below + 1, n_bins):
         own[bin_ - 1] = bin_ < n_left
     for index in range(split.n_listed):
-        own[levels[index]] = 1
+        own[categories[index]] = 1
     if matrix.has_missing[feature] == 1:
         own[len(own) - 1] = split.default_left
 
@@ -97,7 +97,7 @@ def route_segment(matrix, workspace, node, block, sides):
     start, stop = partition.start[block, node], partition.stop[block, node]
     depth = tree.growth[node].depth
     split = tree.splits[node]
-    fill_sides(split, tree.levels[node], matrix, sides)
+    fill_sides(split, tree.categories[node], matrix, sides)
     n_left = divide_rows(
         matrix.columns[matrix.places[split.feature].column],
         partition.lists[depth % 2, start:stop],
@@ -158,7 +158,7 @@ def add_segment_values(matrix, workspace, node, block, values, scored):
             target[np.uint64(row_list[np.uint64(position)])] += value
         return
     split = tree.splits[node]
-    fill_sides(split, tree.levels[node], matrix, sides)
+    fill_sides(split, tree.categories[node], matrix, sides)
     column = matrix.columns[matrix.places[split.feature].column]
     add_by_side(column, row_list, sides, (values[right], values[left]), target)
 

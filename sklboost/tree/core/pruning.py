@@ -80,13 +80,13 @@ def set_values(tree):
 
 
 @late()
-def move_levels(node, target, tree):
+def move_categories(node, target, tree):
     """Move what a node's split lists, if it has one, to `target`."""
     if tree.nodes[target].left < 0:
         return
     tree.splits[target] = tree.splits[node]
     for index in range(tree.splits[node].n_listed):
-        tree.levels[target, index] = tree.levels[node, index]
+        tree.categories[target, index] = tree.categories[node, index]
 
 
 @kernel
@@ -99,8 +99,8 @@ def close_gaps(tree):
             # forwards: n_kept <= node, so nothing unread is overwritten, and a parent, which comes
             # before its children, learns here where they go
             nodes[n_kept] = nodes[node]
-            if tree.levels.shape[1] > 0:
-                move_levels(node, n_kept, tree)
+            if tree.categories.shape[1] > 0:
+                move_categories(node, n_kept, tree)
             for output in range(tree.outputs.shape[1]):
                 tree.outputs[n_kept, output] = tree.outputs[node, output]
             parent = growth[node].parent

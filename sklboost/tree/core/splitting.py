@@ -31,8 +31,8 @@ from sklboost.tree.core.workspace import OWN, SearchScratch
 from sklboost.tree.options.categories import (
     forbid_places,
     is_one_hot,
-    list_left_levels,
-    order_levels,
+    list_left_categories,
+    order_categories,
 )
 from sklboost.tree.options.column_sampling import list_node_features
 from sklboost.tree.options.feature_cells import list_bins, list_others, sum_left_rows
@@ -231,9 +231,9 @@ def describe_split(search, totals, feature, place, bins, scratch, best):
     """
     best.feature = feature
     best.n_listed = 0
-    if search.matrix.n_levels[feature] > 0:
+    if search.matrix.n_categories[feature] > 0:
         one_hot = is_one_hot(search, feature)
-        list_left_levels(best, place, one_hot, bins, totals, scratch)
+        list_left_categories(best, place, one_hot, bins, totals, scratch)
         return
     best.bin = bins[place]
     best.below = bins[place - 1] if place > 0 else -1
@@ -268,9 +268,9 @@ def scan_feature(search, node, histogram, feature, scratch, best):
     bins, first_sums, gains = scratch.bins[:n_occupied], scratch.sums[0], scratch.gains
     first, last = np.int64(0), np.int64(n_occupied)  # the first place, one after the last
     is_ordered = False
-    if matrix.n_levels[feature] > 0:
+    if matrix.n_categories[feature] > 0:
         is_ordered = not is_one_hot(search, feature)
-        last = order_levels(search, feature, histogram, (start, stop), bins, scratch)
+        last = order_categories(search, feature, histogram, (start, stop), bins, scratch)
     if search.params.extra_trees == 1:
         first = draw_place(feature, node, np.int64(missing == 0), last)
         last = min(first + 1, last)
@@ -340,7 +340,7 @@ def search_task(search, workspace, columns, task, rank):
         scratch.gains[rank],
         scratch.others[rank],
         scratch.keys[rank],
-        scratch.levels[len(scratch.candidates) + rank :],
+        scratch.categories[len(scratch.candidates) + rank :],
     )
     best = own.best[0]
     best.gain, best.n_listed = -np.inf, 0
@@ -353,7 +353,7 @@ def search_task(search, workspace, columns, task, rank):
     scan_features(search, searched, histogram, chosen, own, best)
     scratch.candidates[task] = best
     for index in range(best.n_listed):
-        scratch.levels[task, index] = own.levels[0, index]
+        scratch.categories[task, index] = own.categories[0, index]
 
 
 @kernel
@@ -386,7 +386,7 @@ def find_splits(team, search, workspace, columns):
                     chosen = task
             tree.splits[node] = candidates[chosen]
             for index in range(tree.splits[node].n_listed):
-                tree.levels[node, index] = workspace.scratch.levels[chosen, index]
+                tree.categories[node, index] = workspace.scratch.categories[chosen, index]
             sum_left_rows(node, search.matrix, workspace)
 
 

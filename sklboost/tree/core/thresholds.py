@@ -56,7 +56,7 @@ def place_threshold(split, matrix):
     values than bins, it is the cut nearest to that, the lower of two. A split on categories has
     none: NaN.
     """
-    if matrix.n_levels[split.feature] > 0:
+    if matrix.n_categories[split.feature] > 0:
         return np.nan
     if split.below < 0:
         split.bin = 0

@@ -123,7 +123,7 @@ class GrowingTree(NamedTuple):
     nodes: np.recarray
     growth: np.recarray
     splits: np.recarray
-    levels: np.ndarray
+    categories: np.ndarray
     outputs: np.recarray
     sums: np.ndarray
     counts: np.recarray
@@ -231,7 +231,7 @@ class SearchScratch(NamedTuple):
     gains: np.ndarray
     others: np.ndarray
     keys: np.ndarray
-    levels: np.ndarray
+    categories: np.ndarray
 
 
 class Workspace(NamedTuple):
@@ -267,7 +267,7 @@ def allocate_workspace(
     n_slots = max(3, min(capacity // 2 + 1, _POOL_BYTES // (8 * n_numbers * n_bundles)))
     n_bins, n_cells = (int(np.diff(own).max()) for own in (matrix.bin_starts, matrix.cell_starts))
     n_candidates = capacity + 8 * n_threads
-    most_listed = min(params.max_cat_threshold, int(matrix.n_levels.max()))
+    most_listed = min(params.max_cat_threshold, int(matrix.n_categories.max()))
     width = (NARROW_CELLS if matrix.rows.itemsize == 1 else n_cells) * n_lanes
     part_bytes = 8 * n_columns * width * n_bundles
     is_copied = n_outputs > 1 or bool(matrix.places.is_shared.any())
@@ -277,7 +277,7 @@ def allocate_workspace(
             nodes=records(capacity, NODE_DTYPE),
             growth=records(capacity, GROWTH_DTYPE),
             splits=records(capacity, SPLIT_DTYPE),
-            levels=np.empty((capacity, most_listed), dtype=np.uint16),
+            categories=np.empty((capacity, most_listed), dtype=np.uint16),
             outputs=records((capacity, n_outputs), GROWING_OUTPUT_DTYPE),
             sums=np.empty((capacity, 2, n_outputs), dtype=np.int64),
             counts=records(1, COUNTS_DTYPE),
@@ -310,7 +310,7 @@ def allocate_workspace(
             gains=np.empty((n_threads, 2, n_bins + 1)),
             others=np.zeros((n_threads, 2, n_bins + 1)),
             keys=np.empty((n_threads, n_bins + 1)),
-            levels=np.empty((n_candidates + n_threads, most_listed), dtype=np.uint16),
+            categories=np.empty((n_candidates + n_threads, most_listed), dtype=np.uint16),
         ),
         gradients=gradients,
     )

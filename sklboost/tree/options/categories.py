@@ -28,7 +28,7 @@ from sklboost.tree.core.quantization import steps_of, unpack
 @inlined
 def is_one_hot(search, feature):
     """Tell whether a categorical feature is split one level against the others."""
-    return search.matrix.n_levels[feature] < search.params.max_cat_to_onehot
+    return search.matrix.n_categories[feature] < search.params.max_cat_to_onehot
 
 
 @inlined
@@ -55,12 +55,12 @@ def sink(keys, bins, position, stop):
 
 
 @inlined
-def sort_levels(keys, bins):
+def sort_categories(keys, bins):
     """Sort levels by their keys, in place: a heap, since kernels take no memory of their own."""
-    n_levels = len(bins)
-    for position in range(n_levels // 2 - 1, -1, -1):
-        sink(keys, bins, position, n_levels)
-    for stop in range(n_levels - 1, 0, -1):
+    n_categories = len(bins)
+    for position in range(n_categories // 2 - 1, -1, -1):
+        sink(keys, bins, position, n_categories)
+    for stop in range(n_categories - 1, 0, -1):
         keys[0], keys[stop] = keys[stop], keys[0]
         bins[0], bins[stop] = bins[stop], bins[0]
         sink(keys, bins, 0, stop)
@@ -119,28 +119,28 @@ def sort_by_weight(search, histogram, cells, bins, keys):
         if spread > most:
             chosen, most = output, spread
     fill_keys(search, histogram[chosen // n_lanes, start:stop], n_lanes, chosen, bins, keys)
-    sort_levels(keys[: len(bins)], bins)
+    sort_categories(keys[: len(bins)], bins)
 
 
 @kernel
-def set_apart(sums, n_levels, total):
+def set_apart(sums, n_categories, total):
     """Turn sums of all levels before a place into 0, and then each level's own sum.
 
     Parameters
     ----------
-    sums : ndarray of int64, shape (at least n_levels + 1,)
+    sums : ndarray of int64, shape (at least n_categories + 1,)
         Modified.
-    n_levels : int
+    n_categories : int
     total : int
         Packed sum of all of them.
     """
-    sums[n_levels] = total
-    for place in range(n_levels, 0, -1):
+    sums[n_categories] = total
+    for place in range(n_categories, 0, -1):
         sums[place] -= sums[place - 1]
 
 
 @late("int64")
-def order_levels(search, feature, histogram, cells, bins, scratch):
+def order_categories(search, feature, histogram, cells, bins, scratch):
     """Put the levels of a feature in the order of the scan; give the number of its places.
 
     Parameters
@@ -184,30 +184,30 @@ def forbid_places(search, places, keys, gains):
     gains : ndarray of float64
         Modified.
     """
-    (first, n_levels), most_listed = places, search.params.max_cat_threshold
-    for place in range(max(first, 1), n_levels):
-        is_long = min(place, n_levels - place) > most_listed
+    (first, n_categories), most_listed = places, search.params.max_cat_threshold
+    for place in range(max(first, 1), n_categories):
+        is_long = min(place, n_categories - place) > most_listed
         if is_long or keys[place] == keys[place - 1]:
             gains[place - first] = -np.inf
 
 
 @inlined
-def lists_right(place, n_levels, keys, most_listed):
+def lists_right(place, n_categories, keys, most_listed):
     """Tell whether a split lists the levels on the right of a place, rather than on its left.
 
     The side without the rare levels, or without such the shorter one, if it is not too long.
     """
-    rare = keys[n_levels]
+    rare = keys[n_categories]
     if np.isnan(rare):
-        return 2 * place > n_levels
+        return 2 * place > n_categories
     # sorted, so the rare levels are on the left if they come before the last one there
     rare_on_left = place > 0 and rare <= keys[max(place - 1, 0)]
-    n_listed = n_levels - place if rare_on_left else place
+    n_listed = n_categories - place if rare_on_left else place
     return rare_on_left == (n_listed <= most_listed)
 
 
 @late()
-def list_left_levels(split, place, one_hot, bins, totals, scratch):
+def list_left_categories(split, place, one_hot, bins, totals, scratch):
     """Make a scan's split at `place` one that lists the levels on its left.
 
     Perhaps the sides change places for that. Levels that no row of the node has are then on the
@@ -219,31 +219,31 @@ def list_left_levels(split, place, one_hot, bins, totals, scratch):
         With the scan's left sum and direction. Modified.
     place : int
     one_hot : bool
-    bins : ndarray of int64, shape (n_levels,)
+    bins : ndarray of int64, shape (n_categories,)
         The levels that the node has, in the order of the scan.
     totals : tuple of int
         Packed sums of the node's rows, and of those whose value is missing.
     scratch : SearchScratch
         ``levels[0]`` is filled from the front.
     """
-    first, stop, levels = 0, place, scratch.levels[0]
+    first, stop, categories = 0, place, scratch.categories[0]
     if one_hot:
         first = max(place - 1, 0)
-    elif lists_right(place, len(bins), scratch.keys, len(levels)):
+    elif lists_right(place, len(bins), scratch.keys, len(categories)):
         first, stop = place, len(bins)
         split.left_sum = totals[0] - split.left_sum
         split.default_left = 1 - split.default_left if totals[1] != 0 else 0
     split.n_listed = stop - first
     for position in range(first, stop):
-        levels[position - first] = bins[position]
+        categories[position - first] = bins[position]
 
 
 @late("int64")
-def sum_levels(matrix, histogram, output, feature, levels):
+def sum_categories(matrix, histogram, output, feature, categories):
     """Give the packed sum of the listed levels of a feature, for one output."""
     n_lanes = histogram.shape[1] // matrix.cell_starts[-1]
     numbers, total = histogram[output // n_lanes], np.int64(0)
-    for level in levels:
-        cell = matrix.places[feature].first_cell + level
+    for category in categories:
+        cell = matrix.places[feature].first_cell + category
         total += numbers[cell * n_lanes + output % n_lanes]
     return total

@@ -14,7 +14,7 @@ from sklboost.engine.compiling import inlined, kernel, late
 from sklboost.tree.core.histogram import sum_cells
 from sklboost.tree.core.occupied_bins import list_few, list_many, list_sums
 from sklboost.tree.core.workspace import LEFT, OWN
-from sklboost.tree.options.categories import is_one_hot, set_apart, sum_levels
+from sklboost.tree.options.categories import is_one_hot, set_apart, sum_categories
 
 # Listing few occupied bins pays where a node has less than a quarter as many rows as bins.
 _FEW = 4
@@ -67,7 +67,7 @@ def list_bins(matrix, histogram, node, feature, cells, scratch):
 def list_others(search, node, histogram, feature, cells, bins, scratch):
     """Fill ``scratch.sums`` of the outputs after the first, of the feature in these cells."""
     n_lanes = histogram.shape[1] // search.matrix.cell_starts[-1]
-    one_hot = search.matrix.n_levels[feature] > 0 and is_one_hot(search, feature)
+    one_hot = search.matrix.n_categories[feature] > 0 and is_one_hot(search, feature)
     for output in range(1, len(scratch.sums)):
         sums = scratch.sums[output]
         if search.matrix.places[feature].is_shared == 1:
@@ -108,9 +108,9 @@ def sum_left_rows(node, matrix, workspace):
     tree.sums[node, LEFT, 0] = split.left_sum
     histogram = workspace.pool.histograms[tree.growth[node].slot]
     for output in range(1, tree.sums.shape[2] if split.gain > -np.inf else 0):
-        if matrix.n_levels[split.feature] > 0:
-            levels = tree.levels[node, : split.n_listed]
-            left_sum = sum_levels(matrix, histogram, output, split.feature, levels)
+        if matrix.n_categories[split.feature] > 0:
+            categories = tree.categories[node, : split.n_listed]
+            left_sum = sum_categories(matrix, histogram, output, split.feature, categories)
         else:
             total = tree.sums[node, OWN, output]
             left_sum = sum_below(matrix, histogram, output, total, split.feature, split.bin)

@@ -25,7 +25,7 @@ import numpy as np
 
 from sklboost.data.raw import RawMatrix
 from sklboost.engine.compiling import inlined, kernel
-from sklboost.engine.model import LevelBits
+from sklboost.engine.model import CategoryBits
 from sklboost.engine.structs import TreeParams
 from sklboost.tree.core.formulas import leaf_weight
 from sklboost.tree.core.quantization import Derivatives
@@ -46,7 +46,7 @@ class LeafTask(NamedTuple):
     Attributes
     ----------
     nodes : recarray of NODE_DTYPE, shape (n_nodes,)
-    bits : LevelBits
+    bits : CategoryBits
         Of these nodes.
     raw : RawMatrix
     derivatives : Derivatives
@@ -55,7 +55,7 @@ class LeafTask(NamedTuple):
     """
 
     nodes: np.recarray
-    bits: LevelBits
+    bits: CategoryBits
     raw: RawMatrix
     derivatives: Derivatives
     params: TreeParams

@@ -42,19 +42,19 @@ class Renewal(NamedTuple):
     """
 
     residual: np.ndarray
-    level: np.ndarray
+    alpha: np.ndarray
     leaf: np.ndarray
     counts: np.ndarray
     values: np.ndarray
     weights: np.ndarray
 
 
-def allocate_renewal(levels: np.ndarray, n_samples: int, capacity: int, n_threads: int) -> Renewal:
+def allocate_renewal(alphas: np.ndarray, n_samples: int, capacity: int, n_threads: int) -> Renewal:
     """Make room for the renewal of trees of at most so many nodes; no levels: none."""
-    n_rows = n_samples if len(levels) else 0
+    n_rows = n_samples if len(alphas) else 0
     return Renewal(
-        residual=np.empty((len(levels), n_rows)),
-        level=levels,
+        residual=np.empty((len(alphas), n_rows)),
+        alpha=alphas,
         leaf=np.empty((1, n_rows)),
         counts=np.empty((n_threads, capacity + 1 if n_rows else 0), dtype=np.int64),
         values=np.empty(n_rows),
@@ -78,7 +78,7 @@ def renewal_of(renewal, first, stop):
     """Give what the leaves of a tree for the outputs ``[first, stop)`` are renewed from."""
     return Renewal(
         renewal.residual[first:stop],
-        renewal.level[first:stop],
+        renewal.alpha[first:stop],
         renewal.leaf,
         renewal.counts,
         renewal.values,
@@ -143,7 +143,7 @@ def renew_output(team, matrix, derivatives, output, renewal, params, workspace):
         values, weights = renewal.values[first:last], renewal.weights[first:last]
         total = total_of(weights, 0, len(weights))
         if total > 0.0:
-            middle = select_quantile(values, weights, renewal.level[output] * total)
+            middle = select_quantile(values, weights, renewal.alpha[output] * total)
             step = min(max(middle, -params.max_delta_step), params.max_delta_step)
             tree.outputs[leaf, output].weight = step
         leaf = next_task(team, _SELECT_COUNTER)

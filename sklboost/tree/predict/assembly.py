@@ -15,7 +15,7 @@ from sklboost.engine.model import (
     NODE_DTYPE,
     OUTPUT_DTYPE,
     ROUTE_DTYPE,
-    TOP_LEVELS,
+    TOP_DEPTH,
     TOP_SPLIT_DTYPE,
     LinearLeaves,
     Model,
@@ -23,7 +23,7 @@ from sklboost.engine.model import (
     TreeTops,
 )
 from sklboost.engine.structs import PARAMS_DTYPE, records
-from sklboost.tree.options.level_bits import first_bits, join_bits
+from sklboost.tree.options.category_bits import first_bits, join_bits
 
 # Beyond, a float64 is no finite float32.
 _LARGEST_FLOAT32 = float(np.finfo(np.float32).max)
@@ -35,7 +35,7 @@ def assemble_model(trees: Trees, base_score: np.ndarray, n_features: int) -> Mod
     depth = np.zeros(len(nodes), dtype=np.int64)
     routes = records(len(nodes), ROUTE_DTYPE)
     fill_routes(nodes, starts, routes, depth)
-    is_top = (nodes.left >= 0) & (depth < TOP_LEVELS)
+    is_top = (nodes.left >= 0) & (depth < TOP_DEPTH)
     outputs = trees.outputs.view(np.recarray)
     values = np.empty((max(1, outputs.shape[1]), len(nodes)))
     fill_node_values(nodes, outputs, values)
@@ -158,8 +158,8 @@ def allocate_tops(
         thresholds=np.empty(n_splits),
         thresholds32=np.empty(n_splits, dtype=np.float32),
         starts=np.empty(n_trees + 1, dtype=np.int64),
-        landings=np.empty((n_trees, 2**TOP_LEVELS), dtype=np.int32),
-        values=np.empty((n_trees, n_tree_outputs, 2**TOP_LEVELS)),
+        landings=np.empty((n_trees, 2**TOP_DEPTH), dtype=np.int32),
+        values=np.empty((n_trees, n_tree_outputs, 2**TOP_DEPTH)),
         features=features.astype(np.int64),
         bits=NO_BITS,
     )
@@ -177,7 +177,7 @@ def fill_routes(nodes, tree_starts, routes, depth):
             route.feature = 0 if is_leaf else node.feature
             route.left = position if is_leaf else root + node.left
             route.default_left = 1 if is_leaf else node.default_left
-            route.has_levels = 0 if is_leaf else np.isnan(node.threshold)
+            route.has_categories = 0 if is_leaf else np.isnan(node.threshold)
             if not is_leaf:  # children lie behind their parent, so this comes in time
                 depth[root + node.left] = depth[position] + 1
                 depth[root + node.right] = depth[position] + 1
@@ -202,11 +202,11 @@ def fill_tops(nodes, tree_starts, values, depth, place, tops):
         tops.starts[tree] = n_splits
         for position in range(root, tree_starts[tree + 1]):
             node, level = nodes[position], depth[position]
-            if level > TOP_LEVELS:
+            if level > TOP_DEPTH:
                 continue
-            if node.left < 0 or level == TOP_LEVELS:
-                width = 1 << (TOP_LEVELS - level)
-                first = place[position] * width - (1 << TOP_LEVELS)
+            if node.left < 0 or level == TOP_DEPTH:
+                width = 1 << (TOP_DEPTH - level)
+                first = place[position] * width - (1 << TOP_DEPTH)
                 tops.landings[tree, first : first + width] = position
                 for output in range(len(values)):
                     tops.values[tree, output, first : first + width] = values[output, position]

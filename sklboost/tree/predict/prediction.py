@@ -21,9 +21,9 @@ import numpy as np
 from sklboost.data.raw import RawMatrix
 from sklboost.engine.compiling import inlined, kernel, late
 from sklboost.engine.instructions import above, add_where, at_least, trailing_zeros
-from sklboost.engine.model import ALL_ROWS, TOP_LEVELS, Model
+from sklboost.engine.model import ALL_ROWS, TOP_DEPTH, Model
 from sklboost.engine.parallel import FAR_APART, next_task
-from sklboost.tree.options.level_bits import is_listed
+from sklboost.tree.options.category_bits import is_listed
 
 WORD = 64  # rows
 # A tree's splits stay in the first-level cache for so many words of rows, if the rows fit as well.
@@ -42,9 +42,9 @@ class PredictionScratch(NamedTuple):
         The values of a block of rows, feature by feature; or all blocks, as bins.
     missing : ndarray of uint64, shape (n_threads, n_columns, n_words)
         Which of them are missing, a bit each.
-    here : ndarray of uint64, shape (n_threads, 2 * 2**TOP_LEVELS)
+    here : ndarray of uint64, shape (n_threads, 2 * 2**TOP_DEPTH)
         Which of 64 rows have come to each place of the tree.
-    goes_right : ndarray of uint64, shape (n_threads, TOP_LEVELS or more)
+    goes_right : ndarray of uint64, shape (n_threads, TOP_DEPTH or more)
         Which of them go right at each level.
     digits : ndarray of uint8, shape (n_threads, 64 or more)
         The decisions of each row, as in ``TreeTops.landings``.
@@ -80,8 +80,8 @@ def allocate_scratch(columns: np.ndarray, missing: np.ndarray, n_threads: int) -
     return PredictionScratch(
         columns=columns,
         missing=missing,
-        here=np.empty((n_threads, 2 << TOP_LEVELS), dtype=np.uint64),
-        goes_right=np.empty((n_threads, TOP_LEVELS + FAR_APART), dtype=np.uint64),
+        here=np.empty((n_threads, 2 << TOP_DEPTH), dtype=np.uint64),
+        goes_right=np.empty((n_threads, TOP_DEPTH + FAR_APART), dtype=np.uint64),
         digits=np.empty((n_threads, WORD + 8 * FAR_APART), dtype=np.uint8),
         positions=np.empty((n_threads, columns.shape[2]), dtype=np.int64),
     )
@@ -122,7 +122,7 @@ def compare_values(decisions, rows, threshold, feature, raw, first_row):
 
 
 @inlined
-def has_levels(bits):
+def has_categories(bits):
     """Tell whether some trees are split on categories: by a type, so the compiler knows.
 
     It leaves out what others do not need. A mere branch made their predictions a tenth slower.
@@ -154,7 +154,7 @@ def take_top(tops, thresholds, tree, block, scratch, word):
     for index in range(np.uint64(tops.starts[tree]), np.uint64(tops.starts[tree + 1])):
         split = tops.splits[index]
         column, place = np.uint64(split.column), np.uint64(split.place)
-        if has_levels(tops.bits) and split.node >= 0:
+        if has_categories(tops.bits) and split.node >= 0:
             decisions = not_listed(columns[column], tops.bits, np.int64(split.node))
         else:
             decisions = at_least(columns[column], thresholds[index])
@@ -171,8 +171,8 @@ def take_top(tops, thresholds, tree, block, scratch, word):
         here[place + place + np.uint64(1)] = right
         goes_right[np.uint64(split.level)] |= right
     digits[:] = 0
-    for level in range(TOP_LEVELS):
-        add_where(digits, goes_right[level], np.uint8(1 << (TOP_LEVELS - 1 - level)))
+    for level in range(TOP_DEPTH):
+        add_where(digits, goes_right[level], np.uint8(1 << (TOP_DEPTH - 1 - level)))
 
 
 @kernel
@@ -184,7 +184,7 @@ def take_steps(model, n_steps, raw, first_row, positions):
             row = (first_row + index) * raw.row_step
             value = raw.values[np.uint64(row + route.feature * raw.feature_step)]
             goes_right = (value >= route.threshold) | ((value != value) & (route.default_left == 0))
-            if has_levels(model.tops.bits) and route.has_levels == 1 and value == value:
+            if has_categories(model.tops.bits) and route.has_categories == 1 and value == value:
                 goes_right = not is_listed(np.int64(value), model.tops.bits, positions[index])
             positions[index] = route.left + goes_right
 
@@ -204,7 +204,7 @@ def walk_tree(model, thresholds, tree, raw, first_row, scratch):
         part = positions[start : min(start + WORD, n_rows)]
         for row in range(len(part)):
             part[row] = landings[np.uint64(scratch.digits[row])]
-    take_steps(model, model.depths[tree] - TOP_LEVELS, raw, first_row, positions)
+    take_steps(model, model.depths[tree] - TOP_DEPTH, raw, first_row, positions)
 
 
 @inlined
@@ -238,7 +238,7 @@ def add_tree(model, thresholds, tree, raw, first_row, scratch, raw_score):
     The block begins at `first_row` of `raw_score`, which has shape (n_outputs, n_samples).
     """
     n_rows = len(scratch.positions)
-    if model.depths[tree] <= TOP_LEVELS and n_rows >= _MIN_ROWS:
+    if model.depths[tree] <= TOP_DEPTH and n_rows >= _MIN_ROWS:
         add_top(model, thresholds, tree, raw, first_row, scratch, raw_score)
         return
     walk_tree(model, thresholds, tree, raw, first_row, scratch)

@@ -24,7 +24,7 @@ from sklboost.engine.instructions import prefetch
 from sklboost.engine.model import (
     NO_BITS,
     ROUTE_DTYPE,
-    TOP_LEVELS,
+    TOP_DEPTH,
     Model,
     Trees,
 )
@@ -128,7 +128,7 @@ def allocate_new_trees(trees: Trees, n_outputs: int, n_features: int) -> NewTree
     """Make room to lay out trees that will be written to `trees`."""
     n_nodes, n_trees = len(trees.nodes), len(trees.n_pruned)
     n_tree_outputs = max(1, trees.outputs.shape[1])
-    n_splits = n_trees * (2**TOP_LEVELS - 1)
+    n_splits = n_trees * (2**TOP_DEPTH - 1)
     tops = allocate_tops(n_splits, n_trees, n_tree_outputs, np.arange(n_features))
     model = Model(
         nodes=trees.nodes.view(np.recarray),

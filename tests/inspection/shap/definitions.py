@@ -6,7 +6,7 @@ from math import factorial
 
 import numpy as np
 
-from sklboost.tree.options.level_bits import listed_levels
+from sklboost.tree.options.category_bits import listed_categories
 
 
 def goes_left(model, position, value):
@@ -14,7 +14,7 @@ def goes_left(model, position, value):
     if np.isnan(value):
         return node.default_left == 1
     if np.isnan(node.threshold):
-        return int(value) in listed_levels(model.tops.bits, position)
+        return int(value) in listed_categories(model.tops.bits, position)
     return value < node.threshold
 
 

@@ -33,9 +33,9 @@ def categories(n_rows=300):
     random = np.random.default_rng(3)
     codes, number = random.integers(0, 9, (n_rows, 2)), random.normal(size=n_rows)
     y = random.normal(size=9)[codes[:, 0]] * number + random.normal(size=9)[codes[:, 1]]
-    levels = np.array([*"abcdefghi", None], dtype=object)
+    categories = np.array([*"abcdefghi", None], dtype=object)
     missing = random.random((n_rows, 2)) < 0.1
-    texts = levels[np.where(missing, 9, codes)]
+    texts = categories[np.where(missing, 9, codes)]
     frame = pd.DataFrame({"number": number, "one": texts[:, 0], "two": texts[:, 1]})
     return frame.astype({"one": "category", "two": "category"}), y
 

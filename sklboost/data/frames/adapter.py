@@ -1,6 +1,7 @@
 """What a table is to this package, whichever library it comes from: columns that are asked for.
 
-In: how a library gives its columns. Out: :class:`Carrier`, which the rest of the package reads.
+In: how a library gives its columns. Out: :class:`FrameAdapter`, which the rest of the package
+reads.
 
 The one idea: a column says of which kind it is without its values being read (Python objects have
 to be looked at), and gives them as NumPy arrays only when it is asked, as views of the user's
@@ -61,14 +62,14 @@ class Column(Protocol):
             A dtype of NumPy: "datetime64[ns]" or "timedelta64[us]", for instance.
         """
 
-    def levels(self) -> tuple[np.ndarray, np.ndarray]:
+    def categories(self) -> tuple[np.ndarray, np.ndarray]:
         """Give a column of any kind but "unsupported" as categories.
 
         Returns
         -------
         codes : ndarray of any int, shape (n_rows,)
             -1: missing.
-        values : ndarray, shape (n_levels,)
+        values : ndarray, shape (n_categories,)
             What the codes stand for, each once, in any order, also such as no row has. Text and
             mixed values are objects; numbers, times and bools have a dtype of NumPy.
         """
@@ -77,7 +78,7 @@ class Column(Protocol):
         """Give the first value that is not missing, one of each type if there are several."""
 
 
-class Carrier(ABC):
+class FrameAdapter(ABC):
     """The columns of a table, by number. Each library has a class that says how it gives them.
 
     Parameters
@@ -123,9 +124,9 @@ class Carrier(ABC):
         """Give times as integers, which of them are missing, and what they count."""
         return self.column(i).times()
 
-    def levels(self, i: int) -> tuple[np.ndarray, np.ndarray]:
+    def categories(self, i: int) -> tuple[np.ndarray, np.ndarray]:
         """Give a column as codes and the values that they stand for."""
-        return self.column(i).levels()
+        return self.column(i).categories()
 
     def examples(self, i: int) -> list[Any]:
         """Give the first value of a column that is not missing, one of each type."""

@@ -4,46 +4,46 @@ from numpy.testing import assert_array_equal
 
 from sklboost import XGBRegressorLite
 from sklboost.engine.model import NO_BITS
-from sklboost.tree.options.level_bits import (
-    add_level,
+from sklboost.tree.options.category_bits import (
+    add_category,
     allocate_bits,
     copy_bits,
     first_bits,
     is_listed,
     join_bits,
-    listed_levels,
+    listed_categories,
     most_words,
 )
 
 
-def bits_of(sets, n_levels):
+def bits_of(sets, n_categories):
     """Give the bits of some nodes that list these levels."""
-    bits = allocate_bits(len(sets), most_words(n_levels, max(map(len, sets), default=0)))
-    for node, levels in enumerate(sets):
+    bits = allocate_bits(len(sets), most_words(n_categories, max(map(len, sets), default=0)))
+    for node, categories in enumerate(sets):
         stop = bits.starts[node]
-        for level in levels:
-            stop = add_level(np.int64(level), bits.starts[node], stop, bits)
+        for category in categories:
+            stop = add_category(np.int64(category), bits.starts[node], stop, bits)
         bits.starts[node + 1] = stop
     return bits
 
 
-def random_sets(seed, n_levels):
+def random_sets(seed, n_categories):
     random = np.random.default_rng(seed)
-    sizes = random.integers(0, min(n_levels, 90), 12)
-    return [random.choice(n_levels, size, replace=False) for size in sizes]
+    sizes = random.integers(0, min(n_categories, 90), 12)
+    return [random.choice(n_categories, size, replace=False) for size in sizes]
 
 
 @pytest.mark.interpreted
-@pytest.mark.parametrize("n_levels", [3, 64, 65, 130, 1000, 65_534])
-def test_exactly_the_listed_levels_go_left(n_levels):
-    sets = random_sets(n_levels, n_levels)
-    bits = bits_of(sets, n_levels)
-    asked = np.unique(np.r_[np.arange(min(n_levels, 150)), *sets, n_levels - 1])
-    for node, levels in enumerate(sets):
-        expected = np.isin(asked, levels).tolist()
-        assert [is_listed(level, bits, node) for level in asked] == expected
-        assert_array_equal(listed_levels(bits, node), np.sort(levels))
-        for unknown in (-1, n_levels, n_levels + 200, 2**60):
+@pytest.mark.parametrize("n_categories", [3, 64, 65, 130, 1000, 65_534])
+def test_exactly_the_listed_levels_go_left(n_categories):
+    sets = random_sets(n_categories, n_categories)
+    bits = bits_of(sets, n_categories)
+    asked = np.unique(np.r_[np.arange(min(n_categories, 150)), *sets, n_categories - 1])
+    for node, categories in enumerate(sets):
+        expected = np.isin(asked, categories).tolist()
+        assert [is_listed(category, bits, node) for category in asked] == expected
+        assert_array_equal(listed_categories(bits, node), np.sort(categories))
+        for unknown in (-1, n_categories, n_categories + 200, 2**60):
             assert not is_listed(np.int64(unknown), bits, node)
 
 
@@ -64,7 +64,7 @@ def test_cut_and_joined():
     rest = first_bits(rest, 7)  # without the room behind
     parts = [(NO_BITS, 0), (copy_bits(first), 5), (NO_BITS, 3), (rest, 7)]
     joined = join_bits(parts)
-    found = [listed_levels(joined, node).tolist() for node in range(15)]
+    found = [listed_categories(joined, node).tolist() for node in range(15)]
     assert found == [sorted(own) for own in [*sets[:5], [], [], [], *sets[5:]]]
     assert join_bits([(NO_BITS, 4), (NO_BITS, 0)]) is NO_BITS
     assert first_bits(NO_BITS, 4) is NO_BITS

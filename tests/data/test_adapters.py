@@ -14,7 +14,7 @@ import pytest
 import scipy.sparse
 from numpy.testing import assert_array_equal
 
-from sklboost.data.frames.finding import carrier
+from sklboost.data.frames.finding import adapter
 from tests.conftest import ROOT, run_python
 from tests.kinds_of_tables import CASES, VALUES, with_missing
 
@@ -59,7 +59,7 @@ def decoded(codes, values):
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_names_and_kinds(case):
     columns = VALUES[case.values]
-    table = carrier(case.make(columns))
+    table = adapter(case.make(columns))
     if table is None:  # plain arrays
         assert case.dtype in ("float32", "float64")
         return
@@ -73,7 +73,7 @@ def test_names_and_kinds(case):
 
 @each_of("number")
 def test_numbers_are_exact(case, columns):
-    table = carrier(case.make(columns))
+    table = adapter(case.make(columns))
     if table is None:
         return
     for i, expected in enumerate(columns.values()):
@@ -81,9 +81,9 @@ def test_numbers_are_exact(case, columns):
         assert values.dtype.kind in "biuf"
         assert values.dtype.isnative
         assert as_list(values, missing) == expected
-        codes, levels = table.levels(i)
-        assert decoded(codes, levels) == expected
-        assert len(set(levels.tolist())) == len(levels)
+        codes, categories = table.categories(i)
+        assert decoded(codes, categories) == expected
+        assert len(set(categories.tolist())) == len(categories)
     matrix = table.matrix()
     if case.values.startswith(("large", "huge")) or is_of_objects(case):
         assert matrix is None
@@ -94,7 +94,7 @@ def test_numbers_are_exact(case, columns):
 
 @each_of("time")
 def test_times_are_exact(case, columns):
-    table = carrier(case.make(columns))
+    table = adapter(case.make(columns))
     for i, expected in enumerate(columns.values()):
         values, missing, unit = table.times(i)
         assert values.dtype == np.int64
@@ -104,20 +104,20 @@ def test_times_are_exact(case, columns):
         assert in_nanoseconds == [None if v is None else nanoseconds(v) for v in expected]
         kind = "M" if isinstance(VALUES[case.values]["a"][0], dt.date) else "m"
         assert np.dtype(unit).kind == kind
-        codes, levels = table.levels(i)
-        assert levels.dtype == np.dtype(unit)
-        assert decoded(codes, levels.view(np.int64)) == as_list(values, missing)
+        codes, categories = table.categories(i)
+        assert categories.dtype == np.dtype(unit)
+        assert decoded(codes, categories.view(np.int64)) == as_list(values, missing)
 
 
 @each_of("category", "text")
 def test_levels_are_the_values(case, columns):
-    table = carrier(case.make(columns))
+    table = adapter(case.make(columns))
     assert table.matrix() is None
     for i, expected in enumerate(columns.values()):
-        codes, levels = table.levels(i)
-        assert decoded(codes, levels) == expected
-        assert len(set(levels.tolist())) == len(levels)
-        assert levels.dtype.kind == {"words": "O", "integers": "i", "truths": "b"}[case.values]
+        codes, categories = table.categories(i)
+        assert decoded(codes, categories) == expected
+        assert len(set(categories.tolist())) == len(categories)
+        assert categories.dtype.kind == {"words": "O", "integers": "i", "truths": "b"}[case.values]
 
 
 def test_every_dtype_that_misses_something_was_looked_at():
@@ -150,7 +150,7 @@ def test_every_dtype_that_misses_something_was_looked_at():
     ids=lambda X: f"{type(X).__name__}{np.shape(X)}",
 )
 def test_what_is_no_table_or_needs_no_reader(X):
-    assert carrier(X) is None
+    assert adapter(X) is None
 
 
 @pytest.mark.parametrize(
@@ -167,14 +167,14 @@ def test_what_is_no_table_or_needs_no_reader(X):
 )
 def test_what_has_to_be_made_a_frame(X, words):
     with pytest.raises(TypeError, match=words):
-        carrier(X)
+        adapter(X)
 
 
 def test_arrays_in_another_order_of_bytes():
-    table = carrier(np.array([[1.5, 2.5]], dtype=">f8"))
+    table = adapter(np.array([[1.5, 2.5]], dtype=">f8"))
     assert table.numbers(1)[0].tolist() == [2.5]
     assert table.numbers(1)[0].dtype.isnative
-    times = carrier(np.array([["2020-01-01"]], dtype=">M8[D]"))
+    times = adapter(np.array([["2020-01-01"]], dtype=">M8[D]"))
     assert times.times(0)[0].tolist() == [18262]
 
 
@@ -183,7 +183,7 @@ def test_what_becomes_an_array():
         def __array__(self, dtype=None, copy=None):
             return np.array([[2**53 + 1, 2**53]])
 
-    assert carrier(Tensor()).numbers(0)[0].tolist() == [2**53 + 1]
+    assert adapter(Tensor()).numbers(0)[0].tolist() == [2**53 + 1]
 
 
 # --- memory ---------------------------------------------------------------------------------------
@@ -210,10 +210,10 @@ def address(array):
     ids=["array", "pandas", "Arrow", "part of Arrow", "polars", "nullable", "Arrow in pandas"],
 )
 def test_integers_are_not_copied(X, start):
-    values, missing = carrier(X).numbers(0)
+    values, missing = adapter(X).numbers(0)
     assert missing is None
     if start is None:  # memory of its own, but the same at the next look
-        assert address(values) == address(carrier(X).numbers(0)[0])
+        assert address(values) == address(adapter(X).numbers(0)[0])
     else:
         assert address(values) == start
 
@@ -221,7 +221,7 @@ def test_integers_are_not_copied(X, start):
 def test_arrow_is_not_copied_even_where_values_are_missing():
     array = pa.array([None, 5, 6, None, 7])
     for part, expected in ((array, [None, 5, 6, None, 7]), (array.slice(2), [6, None, 7])):
-        values, missing = carrier(pa.table({"a": part})).numbers(0)
+        values, missing = adapter(pa.table({"a": part})).numbers(0)
         assert as_list(values, missing) == expected
         assert address(values) == array.buffers()[1].address + 8 * part.offset
 
@@ -229,21 +229,21 @@ def test_arrow_is_not_copied_even_where_values_are_missing():
 def test_a_pandas_frame_that_is_one_array_stays_one():
     values = np.random.default_rng(0).normal(size=(40_000, 3))
     frame = pd.DataFrame(values, copy=False)
-    assert np.shares_memory(carrier(frame).matrix(), values)
+    assert np.shares_memory(adapter(frame).matrix(), values)
     # of several arrays a large one would be copied, so it is not made at all; a small one is
     frame["d"] = 1.0
-    assert carrier(frame).matrix() is None
-    small = carrier(frame[:10]).matrix()
+    assert adapter(frame).matrix() is None
+    small = adapter(frame[:10]).matrix()
     assert small.dtype == np.float64
     assert_array_equal(small, frame[:10].to_numpy())
-    assert carrier(frame[:10].astype(np.float32)).matrix().dtype == np.float32
+    assert adapter(frame[:10].astype(np.float32)).matrix().dtype == np.float32
 
 
 def test_a_large_frame_of_polars_is_read_by_columns():
     frame = pl.DataFrame({"a": np.arange(70_000.0), "b": np.arange(70_000.0)})
-    assert carrier(frame).matrix() is None
-    assert_array_equal(carrier(frame[5:7]).matrix(), [[5.0, 5.0], [6.0, 6.0]])
-    values, _ = carrier(frame).numbers(0)
+    assert adapter(frame).matrix() is None
+    assert_array_equal(adapter(frame[5:7]).matrix(), [[5.0, 5.0], [6.0, 6.0]])
+    values, _ = adapter(frame).numbers(0)
     assert address(values) == address(frame["a"].to_numpy())
 
 
@@ -258,10 +258,10 @@ def test_mixed_numbers_of_a_small_frame_are_one_array():
         }
     )
     expected = [[1.5, np.nan, 1, 3, 0], [np.nan, 2, 0, 4, 5]]
-    assert_array_equal(carrier(frame).matrix(), expected)
+    assert_array_equal(adapter(frame).matrix(), expected)
     for column in "bde":
         frame[column] = frame[column].astype("Int64") + 2**53
-        assert carrier(frame).matrix() is None
+        assert adapter(frame).matrix() is None
         frame[column] -= 2**53
 
 
@@ -293,7 +293,7 @@ def test_mixed_numbers_of_a_small_frame_are_one_array():
 def test_kinds_of_objects(values, kind, dtype):
     column = np.empty((len(values), 1), dtype=object)
     column[:, 0] = values
-    table = carrier(column)
+    table = adapter(column)
     assert table.kind(0) == kind
     if kind == "number":
         numbers, missing = table.numbers(0)
@@ -301,29 +301,29 @@ def test_kinds_of_objects(values, kind, dtype):
         expected = [None if v is None or v is pd.NA or v is pd.NaT or v != v else v for v in values]
         assert as_list(numbers, missing) == expected
     elif kind == "mixed":
-        assert decoded(*table.levels(0)) == values
+        assert decoded(*table.categories(0)) == values
     with pytest.raises(TypeError, match="never of kind 'time'"):
         table.times(0)
 
 
 def test_examples_are_one_of_each_type():
-    table = carrier([[None], ["x"], [3], ["y"], [4]])
+    table = adapter([[None], ["x"], [3], ["y"], [4]])
     assert table.examples(0) == ["x", 3]
-    assert carrier([[None]]).examples(0) == []
-    assert carrier(pd.DataFrame({"a": [None, "z"]}, dtype="str")).examples(0) == ["z"]
+    assert adapter([[None]]).examples(0) == []
+    assert adapter(pd.DataFrame({"a": [None, "z"]}, dtype="str")).examples(0) == ["z"]
 
 
 # --- lists ----------------------------------------------------------------------------------------
 
 
 def test_lists_of_numbers():
-    assert carrier([[1, 2.5], [3, 4]]).matrix().tolist() == [[1, 2.5], [3, 4]]
-    assert carrier([[1, 2], [3, 4]]).numbers(0)[0].dtype == np.int64
-    assert carrier(((1, 2), (3, 4))).numbers(1)[0].tolist() == [2, 4]
-    assert carrier([np.array([1, 2]), np.array([3, 4])]).numbers(1)[0].tolist() == [2, 4]
+    assert adapter([[1, 2.5], [3, 4]]).matrix().tolist() == [[1, 2.5], [3, 4]]
+    assert adapter([[1, 2], [3, 4]]).numbers(0)[0].dtype == np.int64
+    assert adapter(((1, 2), (3, 4))).numbers(1)[0].tolist() == [2, 4]
+    assert adapter([np.array([1, 2]), np.array([3, 4])]).numbers(1)[0].tolist() == [2, 4]
     # NumPy makes a float of one of these, and text of the number beside text
-    assert carrier([[-1, 0.5], [2**63 - 1, 1]]).numbers(0)[0].tolist() == [-1, 2**63 - 1]
-    mixed = carrier([["a", 1], ["b", 2]])
+    assert adapter([[-1, 0.5], [2**63 - 1, 1]]).numbers(0)[0].tolist() == [-1, 2**63 - 1]
+    mixed = adapter([["a", 1], ["b", 2]])
     assert [mixed.kind(0), mixed.kind(1)] == ["text", "number"]
 
 
@@ -338,7 +338,7 @@ def test_lists_of_numbers():
 )
 def test_ragged_lists(X, message):
     with pytest.raises(ValueError, match=message):
-        carrier(X)
+        adapter(X)
 
 
 @pytest.mark.parametrize(
@@ -346,7 +346,7 @@ def test_ragged_lists(X, message):
 )
 def test_integers_that_no_dtype_holds(X, value):
     with pytest.raises(ValueError, match=rf"^the integer {value} is among"):
-        carrier(X).numbers(0)
+        adapter(X).numbers(0)
 
 
 # --- libraries ------------------------------------------------------------------------------------
@@ -355,19 +355,19 @@ def test_integers_that_no_dtype_holds(X, value):
 def test_categories_of_intervals_and_of_mixed_values():
     cut = pd.cut(pd.Series([1.0, 5.0, np.nan, 9.0]), 3)
     frame = pd.DataFrame({"cut": cut, "mixed": pd.Categorical(["a", 1, None, "a"])})
-    table = carrier(frame)
+    table = adapter(frame)
     assert [table.kind(i) for i in (0, 1)] == ["category", "category"]
-    codes, levels = table.levels(0)
+    codes, categories = table.categories(0)
     assert codes.tolist() == [0, 1, -1, 2]
-    assert list(levels) == list(cut.cat.categories)
-    assert decoded(*table.levels(1)) == ["a", 1, None, "a"]
+    assert list(categories) == list(cut.cat.categories)
+    assert decoded(*table.categories(1)) == ["a", 1, None, "a"]
 
 
 def test_categories_of_times_with_zones():
     instants = pd.to_datetime(["2020-01-02", "2020-01-01"]).tz_localize("Europe/Berlin")
-    codes, levels = carrier(pd.DataFrame({"a": pd.Categorical(instants)})).levels(0)
-    assert levels.dtype.kind == "M"
-    assert decoded(codes, levels.astype("datetime64[h]").astype(str)) == [
+    codes, categories = adapter(pd.DataFrame({"a": pd.Categorical(instants)})).categories(0)
+    assert categories.dtype.kind == "M"
+    assert decoded(codes, categories.astype("datetime64[h]").astype(str)) == [
         "2020-01-01T23",
         "2019-12-31T23",
     ]
@@ -377,27 +377,29 @@ def test_long_columns_of_text():
     """Short ones go another way."""
     words = [None if i % 5 == 0 else f"w{i * 7 % 11}" for i in range(1000)]
     for dtype in (pl.String, pl.Categorical, pl.Enum([f"w{i}" for i in range(12)])):
-        codes, levels = carrier(pl.DataFrame({"a": pl.Series(words, dtype=dtype)})).levels(0)
-        assert decoded(codes, levels) == words
-        assert len(set(levels)) == len(levels) == 11
+        codes, categories = adapter(pl.DataFrame({"a": pl.Series(words, dtype=dtype)})).categories(
+            0
+        )
+        assert decoded(codes, categories) == words
+        assert len(set(categories)) == len(categories) == 11
 
 
 def test_a_dictionary_with_a_missing_level():
     encoded = pa.DictionaryArray.from_arrays([0, 1, 2, None, 2], ["x", None, "y"])
-    assert decoded(*carrier(pa.table({"a": encoded})).levels(0)) == ["x", None, "y", None, "y"]
+    assert decoded(*adapter(pa.table({"a": encoded})).categories(0)) == ["x", None, "y", None, "y"]
     numbers = pa.DictionaryArray.from_arrays([0, 1, 2, None], [5.5, None, 1.5])
-    assert decoded(*carrier(pa.table({"a": numbers})).levels(0)) == [5.5, None, 1.5, None]
+    assert decoded(*adapter(pa.table({"a": numbers})).categories(0)) == [5.5, None, 1.5, None]
 
 
 @pytest.mark.parametrize("type_", [pa.uint8(), pa.int8(), pa.uint32(), pa.int64()], ids=str)
 def test_codes_of_a_dictionary_are_not_copied(type_):
     indices = pa.array([1, 0, 1], type=type_)
     encoded = pa.DictionaryArray.from_arrays(indices, ["x", "y"])
-    codes, levels = carrier(pa.table({"a": encoded})).levels(0)
-    assert decoded(codes, levels) == ["y", "x", "y"]
+    codes, categories = adapter(pa.table({"a": encoded})).categories(0)
+    assert decoded(codes, categories) == ["y", "x", "y"]
     assert address(codes) == indices.buffers()[1].address
     missing = pa.DictionaryArray.from_arrays(pa.array([1, None, 0], type=type_), ["x", "y"])
-    assert decoded(*carrier(pa.table({"a": missing})).levels(0)) == ["y", None, "x"]
+    assert decoded(*adapter(pa.table({"a": missing})).categories(0)) == ["y", None, "x"]
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pa.table], ids=["pandas", "arrow"])
@@ -409,7 +411,7 @@ def test_of_many_levels_only_those_of_the_rows_are_read(make, numeric):
         column = pd.Categorical.from_codes(codes, names)
     else:
         column = pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), pa.array(names))
-    found, values = carrier(make({"x": column})).levels(0)
+    found, values = adapter(make({"x": column})).categories(0)
     assert values.tolist() == [names[7], names[900]]
     assert found.tolist() == [0, -1, 1, 0]
 
@@ -418,7 +420,7 @@ def test_a_small_frame_of_pandas_is_read_by_dtypes():
     frame = pd.DataFrame({f"c{i}": [i, -i] for i in range(12)})
     frame = frame.astype({"c1": "f4", "c5": "f4", "c6": "Int8", "c8": bool, "c9": str})
     frame["c11"] = frame["c11"].astype("category")
-    table = carrier(frame)
+    table = adapter(frame)
     for i, dtype in enumerate(frame.dtypes.astype(str)):
         assert table.dtype_name(i) == dtype
         if i not in (9, 11):
@@ -426,15 +428,15 @@ def test_a_small_frame_of_pandas_is_read_by_dtypes():
             assert values.tolist() == frame.iloc[:, i].tolist()
             assert missing is None
     assert table.numbers(0)[0].base is table.numbers(2)[0].base  # read at once
-    assert table.levels(9)[1].tolist() == ["9", "-9"]
-    assert table.levels(11)[1].tolist() == [-11, 11]
+    assert table.categories(9)[1].tolist() == ["9", "-9"]
+    assert table.categories(11)[1].tolist() == [-11, 11]
 
 
 @pytest.mark.parametrize("n_rows", [4, 400])  # numbered here, or by the library
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
 def test_text_of_few_rows_and_of_many(make, n_rows):
     text = (["b", None, "", "a"] * 100)[:n_rows]
-    codes, values = carrier(make({"x": text})).levels(0)
+    codes, values = adapter(make({"x": text})).categories(0)
     assert codes.dtype.kind == "i"
     assert values.dtype == object
     assert sorted(values) == ["", "a", "b"]
@@ -446,14 +448,14 @@ def test_columns_without_any_value():
     frame = frame.assign(c=[None] * 2, d=pd.NaT, e=pd.Categorical([None] * 2))
     frame = frame.assign(f=pd.array([None] * 2, dtype="str"), g=pd.array([1, None], dtype="Int8"))
     frame = frame.assign(h=["", None], i=[np.nan, 1.0])
-    for table in (carrier(frame), carrier(pl.from_pandas(frame)), carrier(pa.table(frame))):
+    for table in (adapter(frame), adapter(pl.from_pandas(frame)), adapter(pa.table(frame))):
         found = [table.is_empty(i) for i in range(table.n_columns)]
         assert found == [True] * 6 + [False] * 3
-    assert carrier(pl.DataFrame({"a": [float("nan"), None]})).is_empty(0)
+    assert adapter(pl.DataFrame({"a": [float("nan"), None]})).is_empty(0)
 
 
 def test_columns_of_the_same_name_are_told_apart():
-    table = carrier(pd.DataFrame([[1, "a"], [2, "b"]], columns=["x", "x"]))
+    table = adapter(pd.DataFrame([[1, "a"], [2, "b"]], columns=["x", "x"]))
     assert table.names == ["x", "x"]
     assert table.kind(0) == "number"
     assert table.kind(1) == "text"
@@ -473,26 +475,26 @@ def test_columns_of_the_same_name_are_told_apart():
         np.array([[b"x"]]),
         np.array([[1j]]),
     ],
-    ids=lambda X: f"{type(X).__module__}-{carrier(X).dtype_name(0)}",
+    ids=lambda X: f"{type(X).__module__}-{adapter(X).dtype_name(0)}",
 )
 def test_nested_binary_and_complex_columns(X):
-    table = carrier(X)
+    table = adapter(X)
     assert table.kind(0) == "unsupported"
     assert table.examples(0)
 
 
 def test_null_columns_are_missing_numbers():
     for X in (pl.DataFrame({"a": [None, None]}), pa.table({"a": [None, None]})):
-        assert carrier(X).kind(0) == "number"
-        assert as_list(*carrier(X).numbers(0)) == [None, None]
-        assert len(carrier(X).levels(0)[1]) == 0
+        assert adapter(X).kind(0) == "number"
+        assert as_list(*adapter(X).numbers(0)) == [None, None]
+        assert len(adapter(X).categories(0)[1]) == 0
 
 
 def test_subclasses_are_read_as_what_they_are_made_from():
     class Mine(pd.DataFrame):
         pass
 
-    assert carrier(Mine({"a": [1, 2]})).numbers(0)[0].tolist() == [1, 2]
+    assert adapter(Mine({"a": [1, 2]})).numbers(0)[0].tolist() == [1, 2]
 
 
 class Stream:
@@ -503,7 +505,7 @@ class Stream:
 
 
 def test_whatever_streams_arrow():
-    table = carrier(Stream())
+    table = adapter(Stream())
     assert table.names == ["a"]
     assert as_list(*table.numbers(0)) == [1, None, 3]
 
@@ -529,40 +531,40 @@ class Unknown:
 
 
 def test_what_narwhals_knows():
-    table = carrier(Foreign())
+    table = adapter(Foreign())
     assert table.names == ["a"]
     assert as_list(*table.numbers(0)) == [1, None]
-    assert carrier(Unknown()) is None
+    assert adapter(Unknown()) is None
 
 
 def test_frames_without_values_are_refused():
     with pytest.raises(TypeError, match=r"^X is a polars.LazyFrame, which has no values yet"):
-        carrier(pl.DataFrame({"a": [1]}).lazy())
+        adapter(pl.DataFrame({"a": [1]}).lazy())
     with pytest.raises(TypeError, match=r"ForeignPlan, which has no values yet: compute"):
-        carrier(ForeignPlan())
+        adapter(ForeignPlan())
 
 
 def test_a_library_that_is_needed_and_not_there(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     monkeypatch.setitem(sys.modules, "narwhals", None)
     with pytest.raises(ImportError, match=r"Stream, which is read through pyarrow: pip install"):
-        carrier(Stream())
+        adapter(Stream())
     with pytest.raises(ImportError, match=r"Foreign, which is read through narwhals: pip install"):
-        carrier(Foreign())
+        adapter(Foreign())
 
 
 NOTHING_IMPORTED = """
 import json, sys
-from sklboost.data.frames.finding import carrier
+from sklboost.data.frames.finding import adapter
 
 def readers():
     names = [name.rpartition(".")[2] for name in sys.modules if "sklboost.data.frames." in name]
     return sorted(set(names) & {"pandas_frame", "polars_frame", "arrow_table"})
 
-carrier([[1, 2], [3, 4]]).numbers(0)
+adapter([[1, 2], [3, 4]]).numbers(0)
 loaded = [readers()]
 import polars
-carrier(polars.DataFrame({"a": [1]})).numbers(0)
+adapter(polars.DataFrame({"a": [1]})).numbers(0)
 print(json.dumps([*loaded, readers()]))
 """
 
@@ -584,9 +586,9 @@ def test_only_readers_import_the_libraries():
 def test_columns_by_the_public_way_of_pandas(monkeypatch):
     frame = pd.DataFrame({"a": [1.0, np.nan], "b": [True, False], "c": pd.Categorical(["x", "y"])})
     frame["d"] = pd.to_datetime(["2020-01-01", "2021-01-01"])
-    quick = [carrier(frame).column(i) for i in range(4)]
+    quick = [adapter(frame).column(i) for i in range(4)]
     monkeypatch.delattr(pd.DataFrame, "_get_column_array")  # private: a pandas may come without
-    slow = [carrier(frame).column(i) for i in range(4)]
+    slow = [adapter(frame).column(i) for i in range(4)]
     assert [own.kind for own in slow] == ["number", "number", "category", "time"]
     for one, other in zip(quick, slow, strict=True):
         assert one.dtype_name == other.dtype_name
@@ -594,4 +596,4 @@ def test_columns_by_the_public_way_of_pandas(monkeypatch):
             assert_array_equal(
                 getattr(one, f"{one.kind}s")()[0], getattr(other, f"{one.kind}s")()[0]
             )
-    assert_array_equal(slow[2].levels()[0], [0, 1])
+    assert_array_equal(slow[2].categories()[0], [0, 1])
