@@ -26,7 +26,7 @@ from sklboost.boosting.tree_booster import TreeBooster
 from sklboost.engine.hashing import hash_key, mix_bits
 from sklboost.engine.model import Trees
 from sklboost.engine.structs import TreeParams
-from sklboost.tree.predict.assembly import join_trees, no_trees
+from sklboost.tree.predict.trees import join_trees, no_trees
 
 # In the place of an output in a key, as for the draws of rows and features.
 _DROPS = np.int64(2**31 - 1)

@@ -29,7 +29,7 @@ from sklboost.objectives.metrics.compiled import (
     mean_losses,
 )
 from sklboost.tree.predict.adding import add_some_trees
-from sklboost.tree.predict.assembly import assemble_model, first_trees
+from sklboost.tree.predict.assembly import assemble_model
 from sklboost.tree.predict.linear_prediction import add_linear_trees
 from sklboost.tree.predict.prediction import prepare_prediction
 from sklboost.tree.predict.scoring import (
@@ -39,6 +39,7 @@ from sklboost.tree.predict.scoring import (
     lay_out_rows,
     lay_out_trees,
 )
+from sklboost.tree.predict.trees import first_trees
 
 
 class ValidationSet(NamedTuple):

@@ -48,17 +48,12 @@ from sklboost.objectives.losses.gradients import (
 from sklboost.tree.core.growing import Draws, Scores, TreeKeys, finish_tree, grow_tree
 from sklboost.tree.core.quantization import Derivatives, weigh
 from sklboost.tree.core.workspace import RowPartition, allocate_workspace
-from sklboost.tree.options.category_bits import (
-    allocate_bits,
-    copy_bits,
-    first_bits,
-    most_words,
-    store_categories,
-)
 from sklboost.tree.options.column_sampling import ColumnSample, allocate_column_sample
 from sklboost.tree.options.linear_leaves import fit_linear_leaves
 from sklboost.tree.options.renewal import Renewal, allocate_renewal, fill_residuals, renewal_of
 from sklboost.tree.options.row_sampling import RowSample, allocate_row_sample, is_drawn, row_keys
+from sklboost.tree.predict.category_bits import allocate_bits, most_words, store_categories
+from sklboost.tree.predict.trees import copy_trees, first_trees
 
 # A call of a kernel takes as long as a tree of a few hundred rows, waking a team as long as one of
 # ten thousand, and what Python does in between leaves the caches cold. So one call does many, a few
@@ -224,15 +219,8 @@ def _allocate_trees(n_trees: int, capacity: int, n_outputs: int, n_words: int) -
 
 def _copy_first(trees: Trees, n_trees: int, params: TreeParams) -> Trees:
     """Copy the first of some trees, which all were grown with these settings."""
-    starts = trees.starts[: n_trees + 1].copy()
-    return Trees(
-        trees.nodes[: starts[-1]].copy(),
-        starts,
-        trees.n_pruned[:n_trees].copy(),
-        np.full(n_trees, np.array(tuple(params), PARAMS_DTYPE)),
-        trees.outputs[: starts[-1]].copy(),
-        copy_bits(first_bits(trees.bits, int(starts[-1]))),
-    )
+    settings = np.full(n_trees, np.array(tuple(params), PARAMS_DTYPE))
+    return copy_trees(first_trees(trees, n_trees)._replace(params=settings))
 
 
 class Rounds:

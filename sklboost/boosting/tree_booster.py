@@ -11,7 +11,7 @@ from sklboost.boosting.evaluation import Evaluation
 from sklboost.boosting.rounds import Rounds
 from sklboost.engine.model import Trees
 from sklboost.engine.structs import TreeParams
-from sklboost.tree.predict.assembly import first_trees, join_trees
+from sklboost.tree.predict.trees import first_trees, join_trees
 
 
 class TreeBooster:

@@ -12,7 +12,7 @@ from sklboost.data.encoding import Encoding
 from sklboost.displays.figures import short, short_names, short_number
 from sklboost.displays.thresholds import as_values
 from sklboost.estimators.predict.fitted_model import FittedModel
-from sklboost.tree.options.category_bits import listed_categories
+from sklboost.tree.predict.category_bits import listed_categories
 
 _MOST_LETTERS = 26  # of a name, and of the levels of a split
 _PLAIN = Encoding()

@@ -17,7 +17,7 @@ from sklboost.engine.structs import TreeParams
 # rows, each a leaf of its own.
 NODE_DTYPE = np.dtype(
     [
-        # x < threshold goes left; NaN for a leaf, and where a set of levels does (see CategoryBits)
+        # x < threshold goes left; NaN for a leaf, and where a set of categories does (CategoryBits)
         ("threshold", np.float64),
         ("value", np.float64),  # leaf value: learning rate times leaf weight
         ("gain", np.float64),  # of its split, 0 for a leaf
@@ -52,24 +52,27 @@ ROUTE_DTYPE = np.dtype(
         ("left", np.int32),  # counted from the first tree's root; the leaf itself for a leaf
         ("feature", np.int32),
         ("default_left", np.int32),
-        ("has_categories", np.int32),  # 1: a set of levels stands in for the threshold
+        ("has_categories", np.int32),  # 1: a set of categories stands in for the threshold
     ],
     align=True,
 )
 
 
-# Prediction takes the first so many levels of a tree for 64 rows at once, see TreeTops.
+# Prediction takes splits above this depth for 64 rows at once, see TreeTops.
 TOP_DEPTH = 6
 ALL_ROWS = np.uint64(0xFFFFFFFFFFFFFFFF)  # as the bits of a word
 
-# One split of the first levels.
+# One split above TOP_DEPTH.
 TOP_SPLIT_DTYPE = np.dtype(
     [
         ("missing_right", np.uint64),  # all bits 1: missing values go right; else 0
         ("column", np.int32),  # of the block of rows: TreeTops.features[column] is the feature
         ("place", np.int32),  # 1 for the root; the children of p are 2 p and 2 p + 1
-        ("node", np.int32),  # the node among those of all trees, if it has a set of levels; else -1
-        ("level", np.int16),  # 0 for the root
+        (
+            "node",
+            np.int32,
+        ),  # among those of all trees, if it has a set of categories; else -1
+        ("depth", np.int16),  # 0 for the root
         # 1: the rows are bins, and the threshold lies within the bin that it is compared with
         ("cuts_bin", np.int16),
     ],
@@ -78,10 +81,10 @@ TOP_SPLIT_DTYPE = np.dtype(
 
 
 class CategoryBits(NamedTuple):
-    """The levels of categories that go left, as bits, in the order of the nodes of all trees.
+    """The categories that go left, as bits, in the order of the nodes of all trees.
 
-    All other levels go right: also those that no row of the node has. Words without a bit are left
-    out, see ``tree/options/category_bits.py``.
+    All others go right: also those that no row of the node has. Words without a bit are left out,
+    see ``tree/predict/category_bits.py``.
 
     Attributes
     ----------
@@ -89,9 +92,9 @@ class CategoryBits(NamedTuple):
         Node k has the words ``starts[k]`` to ``starts[k + 1]``, excluded. Empty: no tree is split
         on categories.
     numbers : ndarray of uint16, shape (n_words,)
-        Which levels a word is for, increasing within a node.
+        Which categories a word is for, increasing within a node.
     words : ndarray of uint64, shape (n_words,)
-        Bit b of a word whose number is w says that level ``64 w + b`` goes left.
+        Bit b of a word whose number is w says that category ``64 w + b`` goes left.
     in_use : tuple of int
         ``(1,)``, or ``()`` if no tree is split on categories: a length that the compiler knows.
     """
@@ -108,7 +111,7 @@ NO_BITS = CategoryBits(
 
 
 class TreeTops(NamedTuple):
-    """The first levels of all trees, for many rows at once.
+    """The splits of all trees above TOP_DEPTH, for many rows at once.
 
     Attributes
     ----------
@@ -226,7 +229,7 @@ class Model(NamedTuple):
     values : ndarray of float64, shape (n_tree_outputs, n_nodes_of_all_trees)
         Their values.
     tops : TreeTops
-        The first levels once more.
+        Their splits above TOP_DEPTH once more.
     depths : ndarray of int64, shape (n_trees,)
         Most splits on the way to a leaf of each tree.
     n_pruned : ndarray of int64, shape (n_trees,)

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklboost.engine.model import Model
-from sklboost.tree.options.category_bits import listed_categories
+from sklboost.tree.predict.category_bits import listed_categories
 
 
 class Violation(NamedTuple):

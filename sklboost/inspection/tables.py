@@ -8,7 +8,7 @@ import numpy as np
 from sklboost.engine.model import LinearLeaves, Model
 from sklboost.engine.structs import TreeParams
 from sklboost.tree.core.formulas import leaf_weight, similarity_at
-from sklboost.tree.options.category_bits import listed_categories
+from sklboost.tree.predict.category_bits import listed_categories
 
 
 def node_table(

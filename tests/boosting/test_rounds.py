@@ -18,8 +18,9 @@ from sklboost.objectives.losses.gradients import (
 from sklboost.objectives.losses.log_loss import LogLoss
 from sklboost.objectives.losses.softmax import Softmax
 from sklboost.objectives.losses.squared_error import SquaredError
-from sklboost.tree.predict.assembly import assemble_model, no_trees
+from sklboost.tree.predict.assembly import assemble_model
 from sklboost.tree.predict.prediction import add_trees, prepare_prediction
+from sklboost.tree.predict.trees import no_trees
 from tests.tree.growth import params
 
 pytestmark = pytest.mark.interpreted

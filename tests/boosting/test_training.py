@@ -17,7 +17,7 @@ from sklboost.engine.parallel import ThreadTeam
 from sklboost.objectives.losses.squared_error import SquaredError
 from sklboost.objectives.metrics.base import RoundMetric
 from sklboost.objectives.metrics.finding import find_metric
-from sklboost.tree.predict.assembly import no_trees
+from sklboost.tree.predict.trees import no_trees
 from tests.tree.growth import params
 
 pytestmark = pytest.mark.interpreted

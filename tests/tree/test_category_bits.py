@@ -3,21 +3,17 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from sklboost import XGBRegressorLite
-from sklboost.engine.model import NO_BITS
-from sklboost.tree.options.category_bits import (
+from sklboost.tree.predict.category_bits import (
     add_category,
     allocate_bits,
-    copy_bits,
-    first_bits,
     is_listed,
-    join_bits,
     listed_categories,
     most_words,
 )
 
 
 def bits_of(sets, n_categories):
-    """Give the bits of some nodes that list these levels."""
+    """Give the bits of some nodes that list these categories."""
     bits = allocate_bits(len(sets), most_words(n_categories, max(map(len, sets), default=0)))
     for node, categories in enumerate(sets):
         stop = bits.starts[node]
@@ -35,7 +31,7 @@ def random_sets(seed, n_categories):
 
 @pytest.mark.interpreted
 @pytest.mark.parametrize("n_categories", [3, 64, 65, 130, 1000, 65_534])
-def test_exactly_the_listed_levels_go_left(n_categories):
+def test_exactly_the_listed_categories_go_left(n_categories):
     sets = random_sets(n_categories, n_categories)
     bits = bits_of(sets, n_categories)
     asked = np.unique(np.r_[np.arange(min(n_categories, 150)), *sets, n_categories - 1])
@@ -56,21 +52,7 @@ def test_words_without_a_bit_are_left_out():
     assert (most_words(65_534, 64), most_words(65, 64), most_words(0, 0)) == (64, 2, 0)
 
 
-@pytest.mark.interpreted
-def test_cut_and_joined():
-    sets = random_sets(0, 500)
-    bits = bits_of(sets, 500)
-    first, rest = first_bits(bits, 5), bits_of(sets[5:], 500)
-    rest = first_bits(rest, 7)  # without the room behind
-    parts = [(NO_BITS, 0), (copy_bits(first), 5), (NO_BITS, 3), (rest, 7)]
-    joined = join_bits(parts)
-    found = [listed_categories(joined, node).tolist() for node in range(15)]
-    assert found == [sorted(own) for own in [*sets[:5], [], [], [], *sets[5:]]]
-    assert join_bits([(NO_BITS, 4), (NO_BITS, 0)]) is NO_BITS
-    assert first_bits(NO_BITS, 4) is NO_BITS
-
-
-def test_a_model_has_no_more_words_than_levels_that_its_splits_list():
+def test_a_model_has_no_more_words_than_categories_that_its_splits_list():
     random = np.random.default_rng(0)
     X = np.arange(4000.0)[random.permutation(4000), np.newaxis]
     settings = dict(max_depth=0, cat_smooth=0.0, min_child_weight=0.0, reg_lambda=0.0)

@@ -8,7 +8,6 @@ from sklboost import XGBClassifierLite, XGBRegressorLite, bin_features
 from sklboost.data.binning import bin_matrix
 from sklboost.engine.compiling import kernel
 from sklboost.engine.parallel import ThreadTeam, assemble
-from sklboost.tree.predict.assembly import trees_of
 from sklboost.tree.predict.scoring import (
     add_to_block,
     allocate_new_trees,
@@ -16,6 +15,7 @@ from sklboost.tree.predict.scoring import (
     lay_out_rows,
     lay_out_trees,
 )
+from sklboost.tree.predict.trees import trees_of
 from tests.tree.growth import as_trees, make_nodes, params
 from tests.tree.test_prediction import TREES, make_model, scores
 

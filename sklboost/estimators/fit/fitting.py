@@ -38,7 +38,8 @@ from sklboost.estimators.predict.raw_scores import add_rounds, starting_scores
 from sklboost.objectives.losses.asking import FaultyRowError
 from sklboost.objectives.losses.base import Loss
 from sklboost.objectives.metrics.base import RoundMetric
-from sklboost.tree.predict.assembly import assemble_model, no_trees, trees_of
+from sklboost.tree.predict.assembly import assemble_model
+from sklboost.tree.predict.trees import no_trees, trees_of
 
 TREE_PARAMETERS = (
     "learning_rate",

@@ -10,7 +10,7 @@ import numpy as np
 
 from sklboost.engine.model import Model
 from sklboost.engine.structs import TreeParams
-from sklboost.tree.options.category_bits import listed_categories
+from sklboost.tree.predict.category_bits import listed_categories
 
 
 class GrownTree(NamedTuple):

@@ -7,7 +7,7 @@ background of an explanation, is described in the same way.
 import numpy as np
 
 from sklboost.engine.compiling import inlined, kernel
-from sklboost.tree.options.category_bits import is_listed
+from sklboost.tree.predict.category_bits import is_listed
 
 # Of the splits on an edge's feature, from the root on, as if all others let every row pass:
 GONE = np.uint8(0)  # an earlier one has sent the row elsewhere

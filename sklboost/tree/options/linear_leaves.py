@@ -18,10 +18,10 @@ from sklboost.engine.model import LINEAR_TERM_DTYPE, LinearLeaves, Trees
 from sklboost.engine.parallel import FAR_APART, ThreadTeam, assemble, barrier, next_task, share
 from sklboost.engine.structs import TreeParams, records
 from sklboost.tree.core.quantization import Derivatives
-from sklboost.tree.options.category_bits import is_listed
 from sklboost.tree.options.leaf_regression import LeafScratch, LeafTask, fit_leaf, set_limits
-from sklboost.tree.predict.assembly import join_linear
+from sklboost.tree.predict.category_bits import is_listed
 from sklboost.tree.predict.linear_prediction import add_linear_parts
+from sklboost.tree.predict.trees import join_linear
 
 
 class LeafRows(NamedTuple):

@@ -23,7 +23,7 @@ from sklboost.engine.compiling import inlined, kernel, late
 from sklboost.engine.instructions import above, add_where, at_least, trailing_zeros
 from sklboost.engine.model import ALL_ROWS, TOP_DEPTH, Model
 from sklboost.engine.parallel import FAR_APART, next_task
-from sklboost.tree.options.category_bits import is_listed
+from sklboost.tree.predict.category_bits import is_listed
 
 WORD = 64  # rows
 # A tree's splits stay in the first-level cache for so many words of rows, if the rows fit as well.
@@ -169,10 +169,10 @@ def take_top(tops, thresholds, tree, block, scratch, word):
         right = here[place] & decisions
         here[place + place] = here[place] ^ right
         here[place + place + np.uint64(1)] = right
-        goes_right[np.uint64(split.level)] |= right
+        goes_right[np.uint64(split.depth)] |= right
     digits[:] = 0
-    for level in range(TOP_DEPTH):
-        add_where(digits, goes_right[level], np.uint8(1 << (TOP_DEPTH - 1 - level)))
+    for depth in range(TOP_DEPTH):
+        add_where(digits, goes_right[depth], np.uint8(1 << (TOP_DEPTH - 1 - depth)))
 
 
 @kernel

@@ -6,7 +6,7 @@ from math import factorial
 
 import numpy as np
 
-from sklboost.tree.options.category_bits import listed_categories
+from sklboost.tree.predict.category_bits import listed_categories
 
 
 def goes_left(model, position, value):

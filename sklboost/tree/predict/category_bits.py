@@ -1,0 +1,76 @@
+"""The categories that splits send left, as bits: written and looked up.
+
+A category is a bit of a word of 64, and words without a bit are left out. So a set takes no more
+room than the categories that it lists, of however many there are.
+"""
+
+import numpy as np
+
+from sklboost.engine.compiling import kernel, late
+from sklboost.engine.model import CategoryBits
+
+_BITS_OF_WORD = 64  # a power of two: the compiler divides by a shift
+
+
+def most_words(n_categories: int, most_listed: int) -> int:
+    """Return the most words that a split listing at most so many categories can need."""
+    return min(-(-n_categories // _BITS_OF_WORD), most_listed)
+
+
+def allocate_bits(n_nodes: int, n_words: int) -> CategoryBits:
+    """Make room for so many words a node; of one type, so that rounds are compiled once."""
+    starts = np.zeros(n_nodes + 1 if n_words > 0 else 0, dtype=np.int64)
+    numbers = np.empty(n_nodes * n_words, dtype=np.uint16)
+    return CategoryBits(starts, numbers, np.empty(n_nodes * n_words, dtype=np.uint64), (1,))
+
+
+@kernel
+def add_category(category, first, stop, bits):
+    """Add a category to a node's words ``[first, stop)``; return where they end then."""
+    number, position = category // _BITS_OF_WORD, stop
+    while position > first and bits.numbers[position - 1] >= number:
+        position -= 1
+    bit = np.uint64(1) << np.uint64(category % _BITS_OF_WORD)
+    if position < stop and bits.numbers[position] == number:
+        bits.words[position] |= bit
+        return stop
+    for moved in range(stop, position, -1):
+        bits.numbers[moved], bits.words[moved] = bits.numbers[moved - 1], bits.words[moved - 1]
+    bits.numbers[position], bits.words[position] = number, bit
+    return stop + 1
+
+
+@late()
+def store_categories(growing, bits, start):
+    """Store the categories that a grown tree's splits list, for the nodes from `start` on."""
+    for node in range(growing.counts[0].n_nodes):
+        first = stop = bits.starts[start + node]
+        # what a leaf's split would have been is of no interest
+        n_listed = growing.splits[node].n_listed if growing.nodes[node].left >= 0 else 0
+        for index in range(n_listed):
+            stop = add_category(np.int64(growing.categories[node, index]), first, stop, bits)
+        bits.starts[start + node + 1] = stop
+
+
+@late("boolean")
+def is_listed(category, bits, node):
+    """Whether a category, given as its code, goes left at a node; the code -1 never does."""
+    number = category // _BITS_OF_WORD
+    first, last = bits.starts[node], bits.starts[node + 1] - 1
+    # where the word is if none before it is left out; else it comes earlier
+    position = min(first + number, last)
+    while position >= first and bits.numbers[position] > number:
+        position -= 1
+    if position < first or bits.numbers[position] != number:
+        return False
+    bit = np.uint64(1) << np.uint64(category % _BITS_OF_WORD)
+    return bits.words[position] & bit != np.uint64(0)
+
+
+def listed_categories(bits: CategoryBits, node: int) -> np.ndarray:
+    """Return the codes of the categories that go left at a node, increasing; int64."""
+    words = slice(bits.starts[node], bits.starts[node + 1])
+    digits = np.arange(_BITS_OF_WORD, dtype=np.uint64)
+    is_bit = bits.words[words, np.newaxis] >> digits & np.uint64(1) == 1
+    codes = _BITS_OF_WORD * bits.numbers[words, np.newaxis].astype(np.int64) + digits.astype(int)
+    return codes[is_bit]

@@ -1,0 +1,151 @@
+"""Finished trees, cut, copied and joined.
+
+The nodes of all trees lie behind one another, and so do the words of their sets of categories and
+the terms of their linear leaves. What is done to the nodes is done to these, too.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sklboost.engine.model import (
+    LINEAR_TERM_DTYPE,
+    NO_BITS,
+    NODE_DTYPE,
+    OUTPUT_DTYPE,
+    CategoryBits,
+    LinearLeaves,
+    Model,
+    Trees,
+)
+from sklboost.engine.structs import PARAMS_DTYPE, records
+
+
+def no_trees() -> Trees:
+    """Return trees of which there are none."""
+    return Trees(
+        records(0, NODE_DTYPE),
+        np.zeros(1, dtype=np.int64),
+        np.empty(0, dtype=np.int64),
+        records(0, PARAMS_DTYPE),
+        records((0, 0), OUTPUT_DTYPE),
+        NO_BITS,
+    )
+
+
+def trees_of(model: Model) -> Trees:
+    """Return the trees of a model."""
+    return Trees(
+        *(model.nodes, model.tree_starts, model.n_pruned, model.params),
+        *(model.outputs, model.tops.bits, model.linear, model.unpruned),
+    )
+
+
+def first_trees(trees: Trees, n_trees: int) -> Trees:
+    """Return the first `n_trees` trees, without a copy."""
+    n_nodes = int(trees.starts[n_trees])
+    return Trees(
+        trees.nodes[:n_nodes],
+        trees.starts[: n_trees + 1],
+        trees.n_pruned[:n_trees],
+        trees.params[:n_trees],
+        trees.outputs[:n_nodes],
+        first_bits(trees.bits, n_nodes),
+        None if trees.linear is None else _first_linear(trees.linear, n_nodes),
+        None if trees.unpruned is None else first_trees(trees.unpruned, n_trees),
+    )
+
+
+def copy_trees(trees: Trees) -> Trees:
+    """Copy trees with constant leaves, without those before pruning."""
+    bits = trees.bits
+    return Trees(
+        trees.nodes.copy(),
+        trees.starts.copy(),
+        trees.n_pruned.copy(),
+        trees.params.copy(),
+        trees.outputs.copy(),
+        CategoryBits(bits.starts.copy(), bits.numbers.copy(), bits.words.copy(), bits.in_use),
+    )
+
+
+def join_trees(parts: Sequence[Trees]) -> Trees:
+    """Put trees behind one another; all that are not empty have values for as many outputs."""
+    return Trees(
+        np.concatenate([part.nodes for part in parts], dtype=NODE_DTYPE),
+        _join_starts([part.starts for part in parts]),
+        np.concatenate([part.n_pruned for part in parts]),
+        np.concatenate([part.params for part in parts], dtype=PARAMS_DTYPE),
+        # empty trees do not know for how many outputs they have values
+        np.concatenate(
+            [part.outputs for part in parts if len(part.nodes) > 0] or [parts[0].outputs]
+        ),
+        join_bits([(part.bits, len(part.nodes)) for part in parts]),
+        join_linear([(part.linear, len(part.nodes)) for part in parts]),
+        _join_unpruned(parts),
+    )
+
+
+def _join_starts(parts: Sequence[np.ndarray]) -> np.ndarray:
+    """Join the starts of stretches that come behind one another."""
+    return np.cumsum(np.concatenate([[0], *map(np.diff, parts)]), dtype=np.int64)
+
+
+def _join_unpruned(parts: Sequence[Trees]) -> Trees | None:
+    """Join trees before pruning; those that do not remember it are taken as they are."""
+    if all(part.unpruned is None for part in parts):
+        return None
+    return join_trees([part.unpruned or part._replace(linear=None) for part in parts])
+
+
+def first_bits(bits: CategoryBits, n_nodes: int) -> CategoryBits:
+    """Return the categories that the first nodes send left, without a copy."""
+    if len(bits.starts) == 0:
+        return NO_BITS
+    n_words = bits.starts[n_nodes]
+    return CategoryBits(
+        bits.starts[: n_nodes + 1], bits.numbers[:n_words], bits.words[:n_words], (1,)
+    )
+
+
+def join_bits(parts: Sequence[tuple[CategoryBits, int]]) -> CategoryBits:
+    """Join sets of categories, given with their numbers of nodes."""
+    known = [(bits, n_nodes) for bits, n_nodes in parts if n_nodes > 0]
+    if all(len(bits.starts) == 0 for bits, _ in known):
+        return NO_BITS
+    starts = [
+        bits.starts if len(bits.starts) > 0 else np.zeros(n_nodes + 1, dtype=np.int64)
+        for bits, n_nodes in known
+    ]
+    return CategoryBits(
+        _join_starts(starts),
+        np.concatenate([bits.numbers for bits, _ in known]),
+        np.concatenate([bits.words for bits, _ in known]),
+        (1,),
+    )
+
+
+def _first_linear(linear: LinearLeaves, n_nodes: int) -> LinearLeaves:
+    """Return the linear leaves among the first nodes, without a copy."""
+    starts = linear.starts[: n_nodes + 1]
+    terms = linear.terms[: starts[-1]].view(np.recarray)
+    return LinearLeaves(starts, linear.shifts[:n_nodes], linear.limits[:n_nodes], terms)
+
+
+def join_linear(parts: Sequence[tuple[LinearLeaves | None, int]]) -> LinearLeaves | None:
+    """Join linear leaves, given with their numbers of nodes; None if all leaves are constant."""
+    if all(linear is None for linear, _ in parts):
+        return None
+    known = [linear or _constant_leaves(n_nodes) for linear, n_nodes in parts]
+    return LinearLeaves(
+        _join_starts([linear.starts for linear in known]),
+        np.concatenate([linear.shifts for linear in known]),
+        np.concatenate([linear.limits for linear in known]),
+        np.concatenate([linear.terms for linear in known]).view(np.recarray),
+    )
+
+
+def _constant_leaves(n_nodes: int) -> LinearLeaves:
+    starts = np.zeros(n_nodes + 1, dtype=np.int64)
+    limits = np.zeros((n_nodes, 2))
+    return LinearLeaves(starts, np.zeros(n_nodes), limits, records(0, LINEAR_TERM_DTYPE))
