@@ -19,7 +19,7 @@ from sklboost.estimators.input.class_weights import (
 )
 from sklboost.estimators.input.labels import check_labels, read_indicator
 from sklboost.estimators.input.several_targets import check_columns
-from sklboost.estimators.parameters.about import documented
+from sklboost.estimators.parameters.docstrings import documented
 from sklboost.estimators.parameters.groups import ClassifierParameters
 from sklboost.estimators.predict.shap_values import check_one_kind, contributions
 from sklboost.objectives.losses.base import Loss, by_rows

@@ -6,8 +6,8 @@ leaf of a regression forest is the mean of its rows, and the forest the mean of 
 
 from sklboost.engine.model import Model
 from sklboost.estimators.classifier import XGBClassifierLite
-from sklboost.estimators.parameters.about import documented
-from sklboost.estimators.parameters.forests import ForestClassifierParameters, ForestParameters
+from sklboost.estimators.parameters.docstrings import documented
+from sklboost.estimators.parameters.groups import ForestClassifierParameters, ForestParameters
 from sklboost.estimators.regressor import XGBRegressorLite
 
 

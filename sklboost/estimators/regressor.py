@@ -11,7 +11,7 @@ from sklboost.estimators.base import BaseBooster
 from sklboost.estimators.fit.continuing import Continued
 from sklboost.estimators.input.several_targets import check_columns, has_columns, read_columns
 from sklboost.estimators.input.validation import check_target_range, row_weights
-from sklboost.estimators.parameters.about import documented
+from sklboost.estimators.parameters.docstrings import documented
 from sklboost.estimators.predict.shap_values import check_one_kind, contributions
 from sklboost.objectives.losses.base import Loss
 from sklboost.objectives.losses.registry import make_loss

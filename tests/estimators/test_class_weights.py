@@ -15,8 +15,8 @@ from sklboost.estimators.input.class_weights import (
     multiply_weights,
     prior_shift,
 )
-from sklboost.estimators.parameters.about import check_parameters
-from sklboost.estimators.parameters.classes import ClassParameters
+from sklboost.estimators.parameters.boosting import ClassParameters
+from sklboost.estimators.parameters.rules import check_parameters
 from sklboost.objectives.losses.log_loss import LogLoss
 from sklboost.objectives.losses.softmax import Softmax
 

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from sklboost import XGBClassifierLite, XGBRegressorLite
 from sklboost.engine.parallel import ThreadTeam
-from sklboost.estimators.parameters.losses import LossParameters
+from sklboost.estimators.parameters.boosting import LossParameters
 from sklboost.objectives.losses.base import Loss
 from sklboost.objectives.losses.gradients import (
     allocate_scratch,

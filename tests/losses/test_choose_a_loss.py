@@ -4,7 +4,7 @@ from dataclasses import fields
 
 import pytest
 
-from sklboost.estimators.parameters.losses import LossParameters
+from sklboost.estimators.parameters.boosting import LossParameters
 from sklboost.objectives.losses.registry import OBJECTIVES
 from tests.conftest import ROOT
 

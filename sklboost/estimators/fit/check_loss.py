@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_array
 
-from sklboost.estimators.parameters.losses import LossParameters
+from sklboost.estimators.parameters.boosting import LossParameters
 from sklboost.objectives.losses.base import Loss, by_rows
 from sklboost.objectives.losses.checking import compare_derivatives, values_by_rows
 from sklboost.objectives.losses.custom import FunctionLoss

@@ -31,9 +31,8 @@ from sklboost.estimators.fit.reading import FitTask, read_task
 from sklboost.estimators.fit.report import describe_fit
 from sklboost.estimators.fit.start_scores import raw_base_score
 from sklboost.estimators.input.rows import Rows
-from sklboost.estimators.parameters.about import check_parameters, names_of
-from sklboost.estimators.parameters.sampling import SamplingParameters
-from sklboost.estimators.parameters.trees import TreeParameters
+from sklboost.estimators.parameters.rules import check_parameters, names_of
+from sklboost.estimators.parameters.trees import SamplingParameters, TreeParameters
 from sklboost.estimators.predict.raw_scores import add_rounds, starting_scores
 from sklboost.objectives.losses.asking import FaultyRowError
 from sklboost.objectives.losses.base import Loss

@@ -17,8 +17,8 @@ from sklboost.estimators.input.check_features import named_features
 from sklboost.estimators.input.feature_tables import Encodings, FeatureSettings, fit_table, shape_of
 from sklboost.estimators.input.sparse_input import check_is_small
 from sklboost.estimators.input.validation import row_weights
-from sklboost.estimators.parameters.about import check_parameters
 from sklboost.estimators.parameters.features import FeatureParameters
+from sklboost.estimators.parameters.rules import check_parameters
 from sklboost.estimators.parameters.training import TrainingParameters
 from sklboost.estimators.parameters.trees import TreeParameters
 

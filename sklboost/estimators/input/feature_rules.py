@@ -12,9 +12,8 @@ import numpy as np
 
 from sklboost.boosting.settings import feature_rules
 from sklboost.engine.structs import FeatureRules
-from sklboost.estimators.parameters.about import check_parameters
 from sklboost.estimators.parameters.features import FeatureParameters
-from sklboost.estimators.parameters.rules import is_integer
+from sklboost.estimators.parameters.rules import check_parameters, is_integer
 
 
 def read_feature_rules(estimator: Any) -> FeatureRules:

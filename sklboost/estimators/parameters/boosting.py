@@ -1,16 +1,22 @@
-"""How many rounds of boosting, how far each goes, and where they start."""
+"""The loss, the rounds of boosting that reduce it, and the weights of classes."""
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from sklboost.estimators.parameters.about import about
-from sklboost.estimators.parameters.rules import FLAG, Rule, integer, is_finite, number, one_of
-
-_PROBABILITY = Rule(
-    "float", "a number from 0 to 1", lambda value: is_finite(value) and 0 <= value <= 1
+from sklboost.estimators.parameters.rules import (
+    FLAG,
+    PROBABILITY,
+    Rule,
+    integer,
+    is_finite,
+    number,
+    one_of,
+    parameter,
 )
+from sklboost.objectives.losses.base import Loss
 
 
 def _are_finite(value: Any) -> bool:
@@ -18,111 +24,206 @@ def _are_finite(value: Any) -> bool:
     return np.ndim(values) == 1 and all(map(is_finite, values))
 
 
+def _are_alphas(value: Any) -> bool:
+    values = value if isinstance(value, list | tuple) else [value]
+    return len(values) > 0 and all(is_finite(alpha) and 0 < alpha < 1 for alpha in values)
+
+
+def _is_loss(value: Any) -> bool:
+    if isinstance(value, type):  # callable, but what it gives is no pair of arrays
+        return False
+    return isinstance(value, str | Loss) or callable(value)
+
+
+def _is_class_weight(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return all(is_finite(weight) and weight > 0 for weight in value.values())
+    return value is None or (isinstance(value, str) and value == "balanced")
+
+
+_ALPHAS = Rule(
+    "float or list of float",
+    "a number between 0 and 1, both excluded, or a list of such numbers",
+    _are_alphas,
+)
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
 class BoostingParameters:
-    """How many rounds, how far each goes, and where they start."""
+    """Number of rounds, size of their steps, and where they start."""
 
-    n_estimators: int = field(
-        default=100,
-        metadata=about(
-            integer(1),
-            """
-            Number of boosting rounds: trees, or for more than two classes, several labels or
-            several targets trees of each.
-            """,
-        ),
+    n_estimators: int = parameter(
+        100,
+        integer(1),
+        """
+        Number of boosting rounds. Each round adds one tree, or for more than two classes, several
+        labels or several targets one tree for each of them.
+        """,
     )
-    learning_rate: float = field(
-        default=0.3,
-        metadata=about(
-            number(0, excluded=True),
-            """
-            What a tree's leaf weights are multiplied by before they are added.
-            """,
-        ),
+    learning_rate: float = parameter(
+        0.3,
+        number(0, excluded=True),
+        "Factor by which the leaf weights of a tree are multiplied before they are added.",
     )
-    base_score: Any = field(
-        default=None,
-        metadata=about(
-            Rule(
-                "float or list of float",
-                "None, a finite number, or a list of such numbers",
-                lambda value: value is None or _are_finite(value),
-            ),
-            """
-            Prediction before the first tree: a value, or for two classes the probability of
-            ``classes_[1]``. None: the best constant (mean, or shares of the classes). For more
-            than two classes a number stands for equal shares. For several targets or labels one
-            number, or a list of one for each.
-            """,
+    base_score: Any = parameter(
+        None,
+        Rule(
+            "float or list of float",
+            "None, a finite number, or a list of such numbers",
+            lambda value: value is None or _are_finite(value),
         ),
+        """
+        Prediction before the first tree: a value, or for two classes the probability of
+        ``classes_[1]``. None: the best constant (the mean, or the shares of the classes). For more
+        than two classes, any number means equal shares. For several targets or labels, one number
+        for all or a list with one for each.
+        """,
     )
-    num_parallel_tree: int = field(
-        default=1,
-        metadata=about(
-            integer(1),
-            """
-            Trees that a round grows for each output, all from the same gradients, each with rows
-            and features drawn anew and with so many times smaller leaf values: a forest a round.
-            """,
-        ),
+    num_parallel_tree: int = parameter(
+        1,
+        integer(1),
+        """
+        Number of trees that a round grows for each output, as a random forest: all from the same
+        gradients, each from its own sample of rows and features. Leaf values are divided by it.
+        """,
     )
-    booster: str = field(
-        default="gbtree",
-        metadata=about(
-            one_of("gbtree", "dart"),
-            """
-            "gbtree": a round adds trees. "dart": it also leaves out some earlier rounds while its
-            trees are grown, and then gives less weight to them and to itself (dropout); it cannot
-            continue a model.
-            """,
-        ),
+    booster: str = parameter(
+        "gbtree",
+        one_of("gbtree", "dart"),
+        """
+        "gbtree": each round adds trees. "dart": each round also drops some earlier rounds while its
+        trees are grown, and then reduces the weights of these rounds and its own (dropout); it
+        cannot continue a model.
+        """,
     )
-    rate_drop: float = field(
-        default=0.0,
-        metadata=about(
-            _PROBABILITY,
-            """
-            For "dart": probability with which an earlier round is left out.
-            """,
-        ),
+    rate_drop: float = parameter(
+        0.0, PROBABILITY, 'For "dart": probability that an earlier round is dropped.'
     )
-    skip_drop: float = field(
-        default=0.0,
-        metadata=about(
-            _PROBABILITY,
-            """
-            For "dart": probability with which a round leaves out none.
-            """,
-        ),
+    skip_drop: float = parameter(
+        0.0, PROBABILITY, 'For "dart": probability that a round drops no earlier one.'
     )
-    one_drop: bool = field(
-        default=False,
-        metadata=about(
-            FLAG,
-            """
-            For "dart": whether at least one is left out, unless `skip_drop` says none.
-            """,
-        ),
+    one_drop: bool = parameter(
+        False,
+        FLAG,
+        'For "dart": whether to drop at least one round, unless `skip_drop` decides on none.',
     )
-    sample_type: str = field(
-        default="uniform",
-        metadata=about(
-            one_of("uniform", "weighted"),
-            """
-            For "dart": whether all rounds are as likely to be left out, or each in proportion to
-            its weight.
-            """,
-        ),
+    sample_type: str = parameter(
+        "uniform",
+        one_of("uniform", "weighted"),
+        """
+        For "dart": whether all rounds are equally likely to be dropped, or in proportion to their
+        weights.
+        """,
     )
-    normalize_type: str = field(
-        default="tree",
-        metadata=about(
-            one_of("tree", "forest"),
-            """
-            For "dart", when k rounds were left out and eta is the learning rate. "tree": the new
-            round has weight 1 / (k + eta), those are multiplied by k / (k + eta). "forest": both
-            1 / (1 + eta).
-            """,
+    normalize_type: str = parameter(
+        "tree",
+        one_of("tree", "forest"),
+        """
+        For "dart", with k dropped rounds and learning rate eta. "tree": the new round gets weight
+        1 / (k + eta), and the dropped ones are multiplied by k / (k + eta). "forest": both are
+        1 / (1 + eta).
+        """,
+    )
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class LossParameters:
+    """The loss, and the parameters of some losses."""
+
+    objective: Any = parameter(
+        None,
+        Rule(
+            "str, callable or Loss",
+            "None, a name, a function (y_true, y_pred) -> (gradient, hessian), or an object "
+            "(no class) that inherits from sklboost.Loss",
+            lambda value: value is None or _is_loss(value),
         ),
+        """
+        The loss, by XGBoost's name or one of scikit-learn's or LightGBM's. None: squared error for
+        regression, log loss for two classes, softmax for more. A custom loss is a function
+        ``(y_true, y_pred)`` or ``(y_true, y_pred, sample_weight)`` of targets or class numbers and
+        raw scores that returns gradient and hessian, or a :class:`sklboost.Loss`.
+        """,
+    )
+    quantile_alpha: Any = parameter(
+        0.5,
+        _ALPHAS,
+        """
+        Quantile that ``objective="reg:quantileerror"`` predicts. With several, predictions have a
+        column for each, from the lowest quantile to the highest.
+        """,
+    )
+    expectile_alpha: Any = parameter(
+        0.5,
+        _ALPHAS,
+        """
+        Expectile that ``objective="reg:expectileerror"`` predicts, or several, as for
+        `quantile_alpha`. 0.5 is squared error.
+        """,
+    )
+    huber_slope: float = parameter(
+        1.0,
+        number(0, excluded=True),
+        """
+        For ``objective="reg:huber"`` and ``"reg:pseudohubererror"``: the residual, in the unit of
+        the target, at which squared error turns into absolute error.
+        """,
+    )
+    fair_c: float = parameter(
+        1.0,
+        number(0, excluded=True),
+        """
+        For ``objective="reg:fair"``: the same as `huber_slope` for the Huber loss.
+        """,
+    )
+    tweedie_variance_power: float = parameter(
+        1.5,
+        Rule("float", "a number from 1 to 2", lambda value: is_finite(value) and 1 <= value <= 2),
+        """
+        For ``objective="reg:tweedie"``: the variance of the targets is proportional to this power
+        of their mean. 1 is the Poisson distribution, 2 the gamma distribution.
+        """,
+    )
+    focal_gamma: float = parameter(
+        2.0,
+        number(0),
+        """
+        For ``objective="binary:focal"``: how much the weight of rows that are predicted well is
+        reduced. 0 is log loss.
+        """,
+    )
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ClassParameters:
+    """Weights of the classes."""
+
+    class_weight: Any = parameter(
+        None,
+        Rule(
+            'dict, "balanced" or None',
+            "None, 'balanced' or a dict that gives labels a finite number > 0 (to leave a "
+            "class out, leave its rows out)",
+            _is_class_weight,
+        ),
+        """
+        Factors by which the weights of the rows of each class are multiplied: a dict of labels to
+        numbers, or "balanced" for factors that give all classes the same weight. Validation data is
+        weighted too.
+        """,
+    )
+    scale_pos_weight: float = parameter(
+        1.0,
+        number(0, excluded=True),
+        """
+        For two classes, factor for the weight of ``classes_[1]``, in addition to `class_weight`.
+        """,
+    )
+    calibrated_prior: bool = parameter(
+        False,
+        FLAG,
+        """
+        Whether to shift raw scores after training so that probabilities are those of the data, not
+        of the weighted classes (prior correction: King & Zeng 2001).
+        """,
     )

@@ -1,18 +1,24 @@
-"""What is laid down for single features: categories, constraints, how likely they are drawn."""
+"""Settings of single features: categories, constraints, weights in draws."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from sklboost.estimators.parameters.about import about
-from sklboost.estimators.parameters.rules import FLAG, Rule, is_finite, is_integer, one_of
+from sklboost.estimators.parameters.rules import (
+    FLAG,
+    Rule,
+    is_finite,
+    is_integer,
+    one_of,
+    parameter,
+)
 
 
 def _values(value: Any) -> list:
-    """Give the values of a dict or of a sequence, one a feature."""
+    """Values of a dict or of a sequence, one per feature."""
     if isinstance(value, Mapping):
         return list(value.values())
     return list(value)
@@ -48,112 +54,97 @@ def _are_features(value: Any) -> bool:
         hasattr(value, "__array__") and np.ndim(value) == 1
     )
     return is_listed and all(
-        isinstance(own, str | bool | np.bool_) or is_integer(own) for own in value
+        isinstance(feature, str | bool | np.bool_) or is_integer(feature) for feature in value
     )
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class FeatureParameters:
-    """What is laid down for single features."""
+    """Settings of single features: categories, constraints, weights in draws."""
 
-    categorical_features: Any = field(
-        default="from_dtype",
-        metadata=about(
-            Rule(
-                '{"from_dtype"} or array-like',
-                "None, 'from_dtype', a list of names or numbers of features, or a mask with a bool "
-                "for each",
-                lambda value: (
-                    value is None
-                    or (value == "from_dtype" if isinstance(value, str) else _are_features(value))
-                ),
+    categorical_features: Any = parameter(
+        "from_dtype",
+        Rule(
+            '{"from_dtype"} or array-like',
+            "None, 'from_dtype', a list of names or numbers of features, or a mask with a bool "
+            "for each",
+            lambda value: (
+                value is None
+                or (value == "from_dtype" if isinstance(value, str) else _are_features(value))
             ),
-            """
-            Which features are categories: "from_dtype", those of a frame whose dtype says so; or
-            names, numbers or a mask. Those may hold text or numbers, and have the same levels
-            whatever the dtype. Levels are matched by value at prediction. None: no feature is one.
-            """,
         ),
+        """
+        The categorical features. "from_dtype": the columns of a frame whose dtype says so.
+        Otherwise names, numbers or a mask; these features may hold text or numbers, and have the
+        same categories whatever the dtype. Categories are matched by value at prediction. None: no
+        feature is categorical.
+        """,
     )
-    enable_categorical: bool = field(
-        default=True,
-        metadata=about(
-            FLAG,
-            """
-            False: columns that are categories by their dtype are an error, as in XGBoost.
-            """,
-        ),
+    enable_categorical: bool = parameter(
+        True,
+        FLAG,
+        "Whether to accept columns with a categorical dtype; an error otherwise, as in XGBoost.",
     )
-    unknown_category: str = field(
-        default="missing",
-        metadata=about(
-            one_of("missing", "error"),
-            """
-            What a level is that no row of the training has: "missing", as NaN is, with an
-            :class:`~sklboost.UnknownCategoryWarning` that counts them; or an error.
-            """,
-        ),
+    unknown_category: str = parameter(
+        "missing",
+        one_of("missing", "error"),
+        """
+        How to treat categories that no training row has. "missing": as NaN, with an
+        :class:`~sklboost.UnknownCategoryWarning` that counts them. "error": raise ValueError.
+        """,
     )
-    missing: float = field(
-        default=np.nan,
-        metadata=about(
-            Rule(
-                "float",
-                "a number, or NaN",
-                lambda value: isinstance(value, Real) and not isinstance(value, bool),
-            ),
-            """
-            A further value that counts as missing, such as -999. NaN always does, and what a frame
-            says is missing.
-            """,
+    missing: float = parameter(
+        np.nan,
+        Rule(
+            "float",
+            "a number, or NaN",
+            lambda value: isinstance(value, Real) and not isinstance(value, bool),
         ),
+        """
+        An additional value that counts as missing, such as -999. NaN and what a frame marks as
+        missing always do.
+        """,
     )
-    monotone_constraints: Any = field(
-        default=None,
-        metadata=about(
-            Rule(
-                "dict or array-like of shape (n_features,)",
-                "None, a dict of names or numbers of features to -1, 0 or 1, or one of these for "
-                "each feature",
-                lambda value: value is None or _are_signs(value),
-            ),
-            """
-            1: predictions never fall where this feature rises and the others stay as they are;
-            -1: they never rise; 0: free, as is every feature that a dict leaves out. Of several
-            classes, each one's raw score is held. Missing values have no order: they go to the
-            side that is learnt, or to one of their own. :meth:`verify_monotone` proves it.
-            """,
+    monotone_constraints: Any = parameter(
+        None,
+        Rule(
+            "dict or array-like of shape (n_features,)",
+            "None, a dict of names or numbers of features to -1, 0 or 1, or one of these for "
+            "each feature",
+            lambda value: value is None or _are_signs(value),
         ),
+        """
+        1: predictions never decrease where this feature increases and the others stay the same.
+        -1: they never increase. 0: no constraint, as for features that a dict leaves out. For
+        several classes, the raw score of each is constrained. Missing values have no order: they go
+        to the side that is learnt, or to one of their own. See :meth:`verify_monotone` for a proof.
+        """,
     )
-    interaction_constraints: Any = field(
-        default=None,
-        metadata=about(
-            Rule(
-                'list of lists or {"pairwise", "no_interactions"}',
-                "None, 'pairwise', 'no_interactions', or a list of lists of names or numbers of "
-                "features",
-                lambda value: value is None or _are_groups(value),
-            ),
-            """
-            Groups of features, by name or number: the splits on the way to a leaf are all on
-            features of one group. A feature of no group interacts with no other, as in XGBoost.
-            "pairwise": on two features at most; "no_interactions": on one.
-            """,
+    interaction_constraints: Any = parameter(
+        None,
+        Rule(
+            'list of lists or {"pairwise", "no_interactions"}',
+            "None, 'pairwise', 'no_interactions', or a list of lists of names or numbers of "
+            "features",
+            lambda value: value is None or _are_groups(value),
         ),
+        """
+        Groups of features, by name or number: all splits on the way to a leaf are on features of
+        one group. A feature in no group interacts with no other, as in XGBoost. "pairwise": they
+        are on at most two features. "no_interactions": on one.
+        """,
     )
-    feature_weights: Any = field(
-        default=None,
-        metadata=about(
-            Rule(
-                "dict or array-like of shape (n_features,)",
-                "None, a dict of names or numbers of features to a finite number > 0, or one for "
-                "each feature",
-                lambda value: value is None or _are_weights(value),
-            ),
-            """
-            How likely each feature is drawn by `colsample_bytree`, `colsample_bylevel` and
-            `colsample_bynode`: in proportion to its weight, one after the other. 1 for those
-            that a dict leaves out. Without draws of features they do nothing.
-            """,
+    feature_weights: Any = parameter(
+        None,
+        Rule(
+            "dict or array-like of shape (n_features,)",
+            "None, a dict of names or numbers of features to a finite number > 0, or one for "
+            "each feature",
+            lambda value: value is None or _are_weights(value),
         ),
+        """
+        Weights of the features in the draws of `colsample_bytree`, `colsample_bylevel` and
+        `colsample_bynode`: one after the other is drawn, in proportion to its weight. 1 for
+        features that a dict leaves out. Without draws of features they have no effect.
+        """,
     )

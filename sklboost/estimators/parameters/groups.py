@@ -1,15 +1,17 @@
-"""The parameters put together: those of all estimators, and those of classifiers."""
+"""The parameters of the estimators put together: boosters, classifiers, random forests."""
 
 from dataclasses import dataclass
+from typing import Any
 
-from sklboost.estimators.parameters.boosting import BoostingParameters
-from sklboost.estimators.parameters.classes import ClassParameters
+from sklboost.estimators.parameters.boosting import (
+    BoostingParameters,
+    ClassParameters,
+    LossParameters,
+)
 from sklboost.estimators.parameters.features import FeatureParameters
-from sklboost.estimators.parameters.inspection import InspectionParameters
-from sklboost.estimators.parameters.losses import LossParameters
-from sklboost.estimators.parameters.sampling import SamplingParameters
-from sklboost.estimators.parameters.training import TrainingParameters
-from sklboost.estimators.parameters.trees import TreeParameters
+from sklboost.estimators.parameters.rules import Rule, redeclared
+from sklboost.estimators.parameters.training import InspectionParameters, TrainingParameters
+from sklboost.estimators.parameters.trees import SamplingParameters, TreeParameters
 
 
 # of the bases the last comes first in the constructor
@@ -23,9 +25,49 @@ class Parameters(
     LossParameters,
     BoostingParameters,
 ):
-    """The parameters that all estimators have."""
+    """The parameters of all estimators."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ClassifierParameters(ClassParameters, Parameters):
-    """Those of classifiers."""
+    """The parameters of classifiers."""
+
+
+def _only(value: Any, why: str = "a forest is one round") -> dict[str, Any]:
+    """Default, rule and text of a parameter that can have one value only."""
+    shown = '"gbtree"' if value == "gbtree" else repr(value)
+    rule = Rule(shown, f"{value!r}: {why}", lambda given: given is value or given == value)
+    return {"default": value, "rule": rule, "text": f"Must have its default: {why}."}
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ForestParameters(Parameters):
+    """The parameters of random forests: other defaults, and nothing that needs several rounds."""
+
+    n_estimators: int = redeclared(Parameters, "n_estimators", text="Number of trees.")
+    learning_rate: float = redeclared(Parameters, "learning_rate", default=1.0)
+    num_parallel_tree: int = redeclared(
+        Parameters, "num_parallel_tree", **_only(1, "n_estimators is the number of trees")
+    )
+    booster: str = redeclared(Parameters, "booster", **_only("gbtree"))
+    reg_lambda: float = redeclared(Parameters, "reg_lambda", default=1e-5)
+    subsample: float = redeclared(
+        Parameters,
+        "subsample",
+        default=0.8,
+        text="""
+        Fraction of the rows that a tree is grown from, drawn anew for each tree: greater than 0, at
+        most 1. Rows are drawn independently, so their number varies a little. Weight 2 is
+        equivalent to the row twice if all weights are whole and their sum is at most 4,096;
+        otherwise a row is drawn as a whole, whatever its weight.
+        """,
+    )
+    colsample_bynode: float = redeclared(Parameters, "colsample_bynode", default=0.8)
+    early_stopping_rounds: None = redeclared(Parameters, "early_stopping_rounds", **_only(None))
+    callbacks: None = redeclared(Parameters, "callbacks", **_only(None))
+    warm_start: bool = redeclared(Parameters, "warm_start", **_only(False))
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ForestClassifierParameters(ForestParameters, ClassifierParameters):
+    """The parameters of random forests that classify."""

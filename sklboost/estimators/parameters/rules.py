@@ -1,8 +1,12 @@
-"""What a parameter may be: rules, in words and as a test."""
+"""What a parameter is: a field of a dataclass with a default, a rule and a text.
+
+The estimators inherit from these dataclasses, and so have a constructor with all parameters. The
+checks of ``fit`` come from the rules, the docstrings from the texts.
+"""
 
 import math
-from collections.abc import Callable
-from math import isfinite
+from collections.abc import Callable, Mapping
+from dataclasses import field, fields
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
@@ -27,8 +31,58 @@ class Rule(NamedTuple):
     holds: Callable[[Any], bool]
 
 
+def parameter(default: Any, rule: Rule, text: str) -> Any:
+    """Declare a parameter, as a field of a dataclass."""
+    return field(default=default, metadata={"rule": rule, "text": text})
+
+
+def redeclared(group: type, name: str, **changes: Any) -> Any:
+    """Declare a parameter of `group` for a subclass, with another `default`, `rule` or `text`."""
+    known = group.__dataclass_fields__[name]  # type: ignore[attr-defined]
+    return parameter(**{"default": known.default, **known.metadata, **changes})
+
+
+def names_of(group: type) -> list[str]:
+    """Names of the parameters of a dataclass."""
+    return [parameter.name for parameter in fields(group)]
+
+
+def check_parameters(group: type, values: Mapping[str, Any]) -> None:
+    """Raise ValueError for the first of these values that breaks the rule of its parameter.
+
+    Parameters
+    ----------
+    group : type
+        A dataclass that has these parameters.
+    values : mapping of str to object
+        By name; not all need be given.
+
+    Raises
+    ------
+    ValueError
+        Such as ``n_estimators=-3: it must be an integer >= 1``.
+    """
+    for known in fields(group):
+        name, rule = known.name, known.metadata["rule"]
+        if name in values and not rule.holds(values[name]):
+            raise ValueError(f"{name}={values[name]!r}: it must be {rule.words}")
+
+
+def is_integer(value: Any) -> bool:
+    """Whether a value is a whole number."""
+    # a bool is an int to Python, but max_depth=True is a mistake
+    return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
+
+
+def is_finite(value: Any) -> bool:
+    """Whether a value is a finite number."""
+    # np.bool_ is no Real, bool is
+    is_real = isinstance(value, int | float | Real) and not isinstance(value, bool)
+    return is_real and math.isfinite(value)
+
+
 def integer(least: int, most: float = math.inf) -> Rule:
-    """Give the rule of a whole number from `least` to `most`."""
+    """Whole numbers from `least` to `most`."""
     words = f">= {least}" if most == math.inf else f"from {least} to {most}"
     return Rule(
         "int",
@@ -38,7 +92,7 @@ def integer(least: int, most: float = math.inf) -> Rule:
 
 
 def number(least: float, *, excluded: bool = False) -> Rule:
-    """Give the rule of a finite number from `least` on."""
+    """Finite numbers from `least` on."""
     return Rule(
         "float",
         f"a finite number {'>' if excluded else '>='} {least:g}",
@@ -46,37 +100,20 @@ def number(least: float, *, excluded: bool = False) -> Rule:
     )
 
 
-def fraction() -> Rule:
-    """Give the rule of a part of a whole."""
-    return Rule(
-        "float",
-        "a number > 0 and <= 1",
-        lambda value: is_finite(value) and 0 < value <= 1,
-    )
-
-
 def one_of(*names: str) -> Rule:
-    """Give the rule of some words."""
+    """Some strings."""
     kind = ", ".join(f'"{name}"' for name in names)
     words = "one of " + ", ".join(map(repr, names))
     return Rule(f"{{{kind}}}", words, lambda value: isinstance(value, str) and value in names)
 
 
 def anything(kind: str) -> Rule:
-    """Give the rule of what is checked where it is used."""
+    """Values that are checked where they are used."""
     return Rule(kind, "", lambda value: True)
 
 
-def is_integer(value: Any) -> bool:
-    """Tell a whole number."""
-    # a bool is an int to Python, but max_depth=True is a mistake
-    return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
-
-
-def is_finite(value: Any) -> bool:
-    """Tell a finite number."""
-    # np.bool_ is no Real, bool is
-    return isinstance(value, int | float | Real) and not isinstance(value, bool) and isfinite(value)
-
-
 FLAG = Rule("bool", "True or False", lambda value: isinstance(value, bool | np.bool_))
+FRACTION = Rule("float", "a number > 0 and <= 1", lambda value: is_finite(value) and 0 < value <= 1)
+PROBABILITY = Rule(
+    "float", "a number from 0 to 1", lambda value: is_finite(value) and 0 <= value <= 1
+)

@@ -1,11 +1,19 @@
-"""How training is watched, when it ends, and what it runs on."""
+"""How training is watched, when it ends, what it runs on, and how a model is looked at."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from sklboost.boosting.callbacks import TrainingCallback
-from sklboost.estimators.parameters.about import about
-from sklboost.estimators.parameters.rules import FLAG, Rule, anything, is_finite, is_integer, one_of
+from sklboost.estimators.parameters.rules import (
+    FLAG,
+    Rule,
+    anything,
+    is_finite,
+    is_integer,
+    one_of,
+    parameter,
+)
+from sklboost.inspection.importances import IMPORTANCE_TYPES
 
 
 def _are_callbacks(value: Any) -> bool:
@@ -18,142 +26,127 @@ def _are_callbacks(value: Any) -> bool:
 class TrainingParameters:
     """How training is watched, when it ends, and what it runs on."""
 
-    early_stopping_rounds: int | None = field(
-        default=None,
-        metadata=about(
-            Rule(
-                "int",
-                "None (no early stopping) or an integer >= 1",
-                lambda value: value is None or (is_integer(value) and value >= 1),
-            ),
-            """
-            Stop when the last metric of the last validation data has not improved for so many
-            rounds, and keep the rounds up to the best. Without validation data given to `fit`,
-            part of `X` is held out. None: do all rounds.
-            """,
+    early_stopping_rounds: int | None = parameter(
+        None,
+        Rule(
+            "int",
+            "None (no early stopping) or an integer >= 1",
+            lambda value: value is None or (is_integer(value) and value >= 1),
         ),
+        """
+        Stop when the last metric on the last validation data has not improved for this many rounds,
+        and keep the rounds up to the best. Without validation data given to `fit`, part of `X` is
+        held out. None: do all rounds.
+        """,
     )
-    validation_fraction: float = field(
-        default=0.1,
-        metadata=about(
-            Rule(
-                "float",
-                "a number between 0 and 1, both excluded",
-                lambda value: is_finite(value) and 0 < value < 1,
-            ),
-            """
-            Share of the rows that early stopping holds out, of their weight for "random".
-            """,
+    validation_fraction: float = parameter(
+        0.1,
+        Rule(
+            "float",
+            "a number between 0 and 1, both excluded",
+            lambda value: is_finite(value) and 0 < value < 1,
         ),
+        'Fraction of the rows held out for early stopping; for "random", of their weight.',
     )
-    validation_split: str = field(
-        default="random",
-        metadata=about(
-            one_of("random", "time"),
-            """
-            Which rows early stopping holds out. "random": chosen by `random_state`, for a
-            classifier the same share of every class, or whole `groups`. Weight 2 is the row
-            twice under the same conditions as for `subsample`. "time": the last ones.
-            """,
-        ),
+    validation_split: str = parameter(
+        "random",
+        one_of("random", "time"),
+        """
+        Which rows to hold out for early stopping. "random": drawn with `random_state`, for a
+        classifier the same fraction of every class, or whole `groups`. Weight 2 is equivalent to
+        the row twice under the same conditions as for `subsample`. "time": the last ones.
+        """,
     )
-    eval_metric: Any = field(
-        default=None,
-        metadata=about(
-            anything("str, callable or list of them"),
-            """
-            What is computed of the validation data after every round: names of metrics
-            (XGBoost's), scikit-learn scorers or their names, functions ``(y_true, y_pred)`` or
-            ``(y_true, y_pred, sample_weight)``. None: ``"logloss"``, or ``"mlogloss"`` for more
-            than two classes.
-            """,
-        ),
+    eval_metric: Any = parameter(
+        None,
+        anything("str, callable or list of them"),
+        """
+        Metrics computed on the validation data after every round: names of metrics (XGBoost's),
+        scikit-learn scorers or their names, functions ``(y_true, y_pred)`` or
+        ``(y_true, y_pred, sample_weight)``. None: the metric of the objective, such as ``"rmse"``,
+        ``"logloss"``, or ``"mlogloss"`` for more than two classes.
+        """,
     )
-    refit: bool = field(
-        default=False,
-        metadata=about(
-            FLAG,
-            """
-            After early stopping, train once more on all rows, with those held out or of the
-            last validation data, for the best number of rounds.
-            """,
-        ),
+    refit: bool = parameter(
+        False,
+        FLAG,
+        """
+        Whether to train once more after early stopping, for the best number of rounds, on all rows:
+        with those held out, or of the last validation data.
+        """,
     )
-    max_time: float | None = field(
-        default=None,
-        metadata=about(
-            Rule(
-                "float",
-                "None (no limit) or a number of seconds > 0",
-                lambda value: value is None or (is_finite(value) and value > 0),
-            ),
-            """
-            Seconds after which no further round is begun; the rounds so far are kept.
-            """,
+    max_time: float | None = parameter(
+        None,
+        Rule(
+            "float",
+            "None (no limit) or a number of seconds > 0",
+            lambda value: value is None or (is_finite(value) and value > 0),
         ),
+        "Seconds after which no further round is started; the rounds so far are kept.",
     )
-    callbacks: Any = field(
-        default=None,
-        metadata=about(
-            Rule(
-                "list of TrainingCallback",
-                "None or a list of objects (no classes) that inherit from "
-                "sklboost.TrainingCallback",
-                lambda value: value is None or _are_callbacks(value),
-            ),
-            """
-            Told of every round; see :class:`sklboost.TrainingCallback`.
-            """,
+    callbacks: Any = parameter(
+        None,
+        Rule(
+            "list of TrainingCallback",
+            "None or a list of objects (no classes) that inherit from sklboost.TrainingCallback",
+            lambda value: value is None or _are_callbacks(value),
         ),
+        "Objects that follow the training; see :class:`sklboost.TrainingCallback`.",
     )
-    warm_start: bool = field(
-        default=False,
-        metadata=about(
-            FLAG,
-            """
-            Whether `fit` adds rounds to those of the last `fit`, up to `n_estimators`, instead
-            of starting anew.
-            """,
-        ),
+    warm_start: bool = parameter(
+        False,
+        FLAG,
+        """
+        Whether `fit` adds rounds to those of the last `fit`, up to `n_estimators`, instead of
+        starting anew.
+        """,
     )
-    n_jobs: int | None = field(
-        default=None,
-        metadata=about(
-            Rule(
-                "int",
-                "None, a positive integer, or a negative one (-1: all processors)",
-                lambda value: value is None or (is_integer(value) and value != 0),
-            ),
-            """
-            Most threads to use; small data uses fewer. None: as many as this process may use
-            without crowding others out, -1: all processors. The model is the same bits for any
-            number.
-            """,
+    n_jobs: int | None = parameter(
+        None,
+        Rule(
+            "int",
+            "None, a positive integer, or a negative one (-1: all processors)",
+            lambda value: value is None or (is_integer(value) and value != 0),
         ),
+        """
+        Maximum number of threads; small data uses fewer. None: as many as this process may use
+        without oversubscribing the processors, -1: all processors. The model is the same bits for
+        any number.
+        """,
     )
-    random_state: Any = field(
-        default=None,
-        metadata=about(
-            anything("int, RandomState instance, Generator or None"),
-            """
-            Decides which rows and features are drawn, and the random rounding of gradients
-            (beyond about 4,000 rows). None: the draws come from NumPy's global state, the
-            rounding is fixed; so the same data and parameters give the same model if nothing is
-            drawn.
-            """,
-        ),
+    random_state: Any = parameter(
+        None,
+        anything("int, RandomState instance, Generator or None"),
+        """
+        Determines which rows and features are drawn, and the random rounding of gradients (beyond
+        about 4,000 rows). None: draws use NumPy's global state and the rounding is fixed, so the
+        same data and parameters give the same model if nothing is drawn.
+        """,
     )
-    verbose: int = field(
-        default=0,
-        metadata=about(
-            Rule(
-                "int",
-                "True, False or an integer >= 0",
-                lambda value: isinstance(value, bool) or (is_integer(value) and value >= 0),
-            ),
-            """
-            0: silent. 1: a progress bar (of tqdm where it is installed, else lines of text). 2:
-            a line for every round. Text goes through ``logging``.
-            """,
+    verbose: int = parameter(
+        0,
+        Rule(
+            "int",
+            "True, False or an integer >= 0",
+            lambda value: isinstance(value, bool) or (is_integer(value) and value >= 0),
         ),
+        """
+        0: silent. 1: a progress bar (of tqdm if it is installed, else lines of text). 2: a line for
+        every round. Text goes through ``logging``.
+        """,
+    )
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class InspectionParameters:
+    """How a finished model is looked at."""
+
+    importance_type: str = parameter(
+        "gain",
+        one_of(*IMPORTANCE_TYPES),
+        """
+        What `feature_importances_` measures. "weight": the number of splits on a feature. "gain"
+        and "cover": the mean gain of these splits, and the mean cover of the nodes that they split.
+        "total_gain" and "total_cover": sums of these.
+        """,
     )

@@ -7,8 +7,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sklboost.engine.model import Model
-from sklboost.estimators.parameters.about import check_parameters
-from sklboost.estimators.parameters.inspection import InspectionParameters
+from sklboost.estimators.parameters.rules import check_parameters
+from sklboost.estimators.parameters.training import InspectionParameters
 from sklboost.estimators.predict.shadow_features import shadowed_importances
 from sklboost.inspection.importances import scaled_to_one, split_importances
 from sklboost.inspection.validation_importances import ValidationImportances

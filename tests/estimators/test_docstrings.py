@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from sklboost import XGBClassifierLite, XGBRegressorLite, XGBRFClassifierLite, XGBRFRegressorLite
-from sklboost.estimators.parameters.about import documented
+from sklboost.estimators.parameters.docstrings import documented
 from sklboost.estimators.parameters.groups import Parameters
 
 BOOSTERS = (XGBRegressorLite, XGBClassifierLite)

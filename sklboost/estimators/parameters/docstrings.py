@@ -1,0 +1,121 @@
+"""Docstrings of the estimators, completed when they are imported.
+
+The docstring of an estimator gets its parameters from their fields. What several docstrings have in
+common is written once, in :data:`SHARED`: there they have the name alone, on a line of its own.
+"""
+
+import inspect
+import textwrap
+from dataclasses import MISSING, Field, fields
+from typing import TypeVar
+
+Class = TypeVar("Class", bound=type)
+
+# Name of an attribute, or of a parameter of methods -> type and text.
+SHARED = {
+    "n_features_in_": ("int", "Number of features at fit."),
+    "feature_names_in_": (
+        "ndarray of str, shape (n_features,)",
+        "Names of the features, where `X` had names that are all strings.",
+    ),
+    "categories_": (
+        "dict of str or int to ndarray",
+        "Categories of each categorical feature, by its name or number. Only if there are any.",
+    ),
+    "model_": ("Model", "The trees, as :class:`sklboost.engine.model.Model`."),
+    "n_estimators_": (
+        "int",
+        """
+        Number of rounds of the model: fewer than `n_estimators` if training stopped early, more if
+        it continued another model.
+        """,
+    ),
+    "stop_reason_": (
+        "str",
+        """
+        Why training ended: ``"completed"``, ``"early_stopping"`` (also by a callback),
+        ``"max_time"`` or ``"interrupted"`` (Ctrl-C).
+        """,
+    ),
+    "best_iteration_": (
+        "int",
+        "The best round, from 0, as in XGBoost; the last of the model. Only with early stopping.",
+    ),
+    "best_score_": ("float", "The metric at that round. Only with early stopping."),
+    "evals_result_": (
+        "dict",
+        'Metrics after each round, such as ``{"validation_0": {"logloss": [0.61, 0.55]}}``.',
+    ),
+    "fit_report_": (
+        "FitReport",
+        "Time by phase, rows, bins, trees, leaves, pruned splits, constant features, threads.",
+    ),
+    "X": ("array-like of shape (n_samples, n_features)", "Rows, in any form that `fit` takes."),
+    "base_margin": (
+        "array-like of shape (n_samples,) or (n_samples, n_outputs), optional",
+        "Raw scores to start from, in place of those the model started from.",
+    ),
+    "iteration_range": (
+        "tuple of int, optional",
+        """
+        Rounds to use: the first and the one after the last, ``(0, k)`` for the first k rounds;
+        ``(0, 0)``: all.
+        """,
+    ),
+    "pred_contribs": (
+        "bool, default=False",
+        """
+        Return what each feature adds to the raw score instead (:meth:`shap_values`), the mean raw
+        score in the last column.
+        """,
+    ),
+    "pred_interactions": (
+        "bool, default=False",
+        """
+        Return what each pair of features adds instead (:meth:`shap_interaction_values`), the mean
+        raw score in the last row and column.
+        """,
+    ),
+    "X_background": (
+        "array-like of shape (n_backgrounds, n_features), optional",
+        "Rows to compare with, often a hundred; the time grows with their number.",
+    ),
+    "sample_weight": ("array-like of shape (n_samples,), optional", "Weights of the rows."),
+}
+
+
+def documented(estimator: Class) -> Class:
+    """Decorate an estimator: add its parameters to its docstring, and complete the methods."""
+    if estimator.__doc__ is not None:  # as it is with python -OO
+        before, after = _completed(estimator.__doc__).split("Attributes\n", maxsplit=1)
+        entries = map(_field_entry, fields(estimator))
+        parameters = "\n".join(["Parameters", "----------", *entries, ""])
+        estimator.__doc__ = f"{before}{parameters}\nAttributes\n{after}"
+    return methods_documented(estimator)
+
+
+def methods_documented(cls: Class) -> Class:
+    """Decorate a class: complete the docstrings of its methods."""
+    for method in filter(inspect.isfunction, vars(cls).values()):
+        if method.__doc__ is not None:
+            method.__doc__ = _completed(method.__doc__)
+    return cls
+
+
+def _completed(docstring: str) -> str:
+    """Replace lines that are one of the shared names alone by the whole entry."""
+    # compilers from Python 3.13 on take the indentation away
+    lines = inspect.cleandoc(docstring).splitlines()
+    entries = [_entry(line, *SHARED[line]) if line in SHARED else line for line in lines]
+    return "\n".join([*entries, ""] if len(lines) > 1 else lines)
+
+
+def _entry(name: str, kind: str, text: str) -> str:
+    return f"{name} : {kind}\n" + textwrap.indent(inspect.cleandoc(text), "    ")
+
+
+def _field_entry(field: Field) -> str:
+    assert field.default is not MISSING  # scikit-learn wants a default for all
+    quoted = f'"{field.default}"' if isinstance(field.default, str) else repr(field.default)
+    default = "optional" if field.default is None else f"default={quoted}"
+    return _entry(field.name, f"{field.metadata['rule'].kind}, {default}", field.metadata["text"])
