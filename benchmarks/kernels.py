@@ -178,7 +178,7 @@ def search_kernel(stage, name, row_list):
     tree.counts[0].n_chunks, tree.counts[0].n_searched = 1, SEARCHES
     tree.searched[:SEARCHES] = 0
     rules = feature_rules(n_features)
-    search = Search(stage.matrix, stage.workspace.gradients.steps, stage.params, rules)
+    search = Search(stage.matrix, stage.workspace.gradients.scales, stage.params, rules)
     start_leaf(ROOT, -1, tree)
     weigh_leaf(ROOT, search, tree)
     tree.growth[0].slot, tree.growth[0].n_rows = 0, len(row_list)

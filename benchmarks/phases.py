@@ -135,9 +135,9 @@ def bin_by_phase(watch, X, max_bin):
 
 def grow_by_phase(watch, matrix, params, workspace):
     """Grow a tree on the quantised gradients, as `grow_tree` does."""
-    packed = workspace.gradients.bundles
+    packed = workspace.gradients.strips
     rules = feature_rules(matrix.rows.shape[1])
-    search = Search(matrix, workspace.gradients.steps, params, rules)
+    search = Search(matrix, workspace.gradients.scales, params, rules)
     columns = allocate_column_sample(rules, watch.team.size)
     watch.run("routing", own_all_rows, workspace.partition)
     watch.run("planning", on_first_member(start_tree), search, workspace)

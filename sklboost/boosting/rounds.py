@@ -46,7 +46,7 @@ from sklboost.objectives.losses.gradients import (
     targets_of,
 )
 from sklboost.tree.core.growing import Draws, Scores, TreeKeys, finish_tree, grow_tree
-from sklboost.tree.core.quantization import Derivatives, weigh
+from sklboost.tree.core.quantization import Derivatives, derivatives_of, weigh
 from sklboost.tree.core.workspace import RowPartition, allocate_workspace
 from sklboost.tree.options.column_sampling import ColumnSample, allocate_column_sample
 from sklboost.tree.options.linear_leaves import fit_linear_leaves
@@ -140,13 +140,7 @@ def boost_rounds(team, turns, state, params, workspace, grown, unpruned):
                 return
         for output in range(0, len(raw_score), n_tree_outputs):
             stop = output + n_tree_outputs
-            own = Derivatives(
-                gradient[output:stop],
-                hessian[output:stop],
-                derivatives.weight,
-                derivatives.unit,
-                derivatives.slack,
-            )
+            own = derivatives_of(derivatives, output, stop)
             keys = TreeKeys(
                 hash_key(state.seed, turn, output),
                 hash_key(state.sampling_seed, turn, _ROWS),

@@ -173,9 +173,9 @@ def watch_growth(matrix, gradient, hessian, settings, check, n_threads=1):
         workspace.gradients,
     )
     rules = feature_rules(matrix.rows.shape[1])
-    search = Search(matrix, workspace.gradients.steps, settings, rules)
+    search = Search(matrix, workspace.gradients.scales, settings, rules)
     packed, counts = workspace.gradients.packed, workspace.tree.counts[0]
-    bundles = workspace.gradients.bundles
+    strips = workspace.gradients.strips
     columns = allocate_column_sample(rules, n_threads)
 
     def grow_and_check(team):
@@ -184,7 +184,7 @@ def watch_growth(matrix, gradient, hessian, settings, check, n_threads=1):
             reset_tasks(team)
             start_tree(team, search, workspace)
         barrier(team)
-        build_histograms(team, matrix, bundles, workspace)
+        build_histograms(team, matrix, strips, workspace)
         if team.rank == 0:
             sum_root(search, workspace)
             check(search, packed, workspace)
@@ -201,7 +201,7 @@ def watch_growth(matrix, gradient, hessian, settings, check, n_threads=1):
             if team.rank == 0:
                 plan_builds(team, search, workspace)
             barrier(team)
-            build_histograms(team, matrix, bundles, workspace)
+            build_histograms(team, matrix, strips, workspace)
             if team.rank == 0:
                 check(search, packed, workspace)
             barrier(team)
@@ -244,11 +244,11 @@ def plain_histogram(matrix, packed, rows):
     return histogram
 
 
-def plain_sums(packed, steps):
+def plain_sums(packed, scales):
     """Give the sums of gradient and hessian, each added up on its own."""
     gradient = sum(int(gradient_of(value)) for value in packed)
     hessian = sum(int(hessian_of(value)) for value in packed)
-    return gradient * steps[0], hessian * steps[1]
+    return gradient * scales[0], hessian * scales[1]
 
 
 def make_nodes(*nodes):

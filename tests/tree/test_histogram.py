@@ -33,9 +33,9 @@ def test_rows_are_added_by_hand(dtype):
 
 def lane(workspace, slot, output):
     """Give the histogram of one output."""
-    bundles = workspace.pool.histograms[slot]
+    strips = workspace.pool.histograms[slot]
     n_lanes = 1 if workspace.tree.sums.shape[2] == 1 else 4
-    return bundles[output // n_lanes, output % n_lanes :: n_lanes]
+    return strips[output // n_lanes, output % n_lanes :: n_lanes]
 
 
 def check_histograms(matrix, seen):

@@ -20,15 +20,17 @@ from tests.tree.growth import NO_WEIGHT, plain_sums, run
 NEAREST_UP_TO = 4096  # rows, or rows times weights
 
 
-def quantized(gradient, hessian=None, weight=NO_WEIGHT, *, key=0, n_threads=1, slack=None):
+def quantized(gradient, hessian=None, weight=NO_WEIGHT, *, key=0, n_threads=1, room=None):
     gradient = np.asarray(gradient, dtype=np.float32)
     hessian = np.ones_like(gradient) if hessian is None else np.asarray(hessian, dtype=np.float32)
     derivatives = weigh(*np.atleast_2d(gradient, hessian), np.asarray(weight, dtype=float))
-    if slack is not None:
-        derivatives = derivatives._replace(slack=slack)
+    if room is not None:
+        derivatives = derivatives._replace(rounding_room=room)
     gradients = allocate_gradients(1, len(gradient))
     run(quantize, derivatives, np.uint64(hash_key(key, 0, 0)), gradients, n_threads=n_threads)
-    return Gradients(gradients.packed[0], *gradients[1:2], gradients.steps[0], gradients.block_sums)
+    return Gradients(
+        gradients.packed[0], *gradients[1:2], gradients.scales[0], gradients.block_sums
+    )
 
 
 def integers(packed):
@@ -93,11 +95,11 @@ def test_only_a_row_without_derivatives_counts_for_nothing(weight):
 def test_worked_scales_of_three_rows():
     gradients = quantized([-10.5, 6.5, 7.5])
     # 24.5 * 2^26 is below 2^31 - 4, and 24.5 * 2^27 is not; 3 * 2^30 is below 2^32 - 4
-    assert list(gradients.steps) == [2.0**-26, 2.0**-30]
+    assert list(gradients.scales) == [2.0**-26, 2.0**-30]
     gradient, hessian = integers(gradients.packed)
     assert list(gradient) == [-10.5 * 2**26, 6.5 * 2**26, 7.5 * 2**26]
     assert list(hessian) == [2**30] * 3
-    assert unpack(gradients.packed.sum(), tuple(gradients.steps)) == (3.5, 3.0)
+    assert unpack(gradients.packed.sum(), tuple(gradients.scales)) == (3.5, 3.0)
 
 
 def examples():
@@ -135,12 +137,12 @@ def test_no_sum_over_any_rows_leaves_its_bits_and_hardly_a_bit_is_wasted(gradien
         assert g[g < 0].sum() >= -(2**31)
         assert h.min() >= 1  # so a bin without content is a bin without rows
         assert h.sum() < 2**32
-        assert_array_equal(np.frexp(gradients.steps)[0], 0.5)  # powers of two
+        assert_array_equal(np.frexp(gradients.scales)[0], 0.5)  # powers of two
         exact_weight = weight if len(weight) > 0 else np.ones(len(gradient))
         for index, (values, limit) in enumerate([(gradient, 2**31), (hessian, 2**32)]):
             total = float((np.abs(values.astype(np.float32)).astype(float) * exact_weight).sum())
             if total > 0.0:
-                assert total / gradients.steps[index] > 0.49 * limit * (1 - 1e-4)
+                assert total / gradients.scales[index] > 0.49 * limit * (1 - 1e-4)
 
 
 def test_rows_that_are_all_rounded_up():
@@ -156,7 +158,7 @@ def test_rows_that_are_all_rounded_up():
 def test_room_for_the_rounding_of_more_rows_than_fit_here(n_rows):
     random = np.random.default_rng(0)
     gradient, hessian = np.abs(random.normal(size=500)), random.uniform(size=500)
-    gradients = quantized(gradient, hessian, slack=float(n_rows))
+    gradients = quantized(gradient, hessian, room=float(n_rows))
     g, h = integers(gradients.packed)
     assert g.sum() + n_rows < 2**31 + 500  # these 500 rows themselves are rounded
     assert h.sum() + n_rows < 2**32 + 500
@@ -168,7 +170,7 @@ def test_small_data_is_as_good_as_float32():
             continue
         gradients = quantized(gradient, hessian)
         g, h = integers(gradients.packed)
-        for exact, rounded, step in zip((gradient, hessian), (g, h), gradients.steps, strict=True):
+        for exact, rounded, step in zip((gradient, hessian), (g, h), gradients.scales, strict=True):
             least = step if exact is hessian else -np.inf  # no row without hessian
             nearest = np.maximum(exact.astype(np.float32), least)
             assert_allclose(rounded * step, nearest, atol=step / 2, err_msg=name)
@@ -179,16 +181,19 @@ def test_small_data_is_as_good_as_float32():
 # --- weights -------------------------------------------------------------------------------------
 
 
-def test_slack_counts_what_rounding_can_add():
+def test_the_room_for_what_rounding_can_add():
     ones = np.ones(4, dtype=np.float32)
     plain = weigh(ones, ones, NO_WEIGHT)
-    assert (plain.unit, plain.slack, len(plain.weight)) == (1.0, 4.0, 0)
+    assert (plain.weight_scale, plain.rounding_room, len(plain.weight)) == (1.0, 4.0, 0)
     whole = weigh(ones, ones, np.array([1.0, 2.0, 3.0, 1.0]))
-    assert (whole.unit, whole.slack) == (1.0, 7.0)
+    assert (whole.weight_scale, whole.rounding_room) == (1.0, 7.0)
     broken = weigh(ones, ones, np.array([1.0, 2.5, 0.25, 1.0]))
-    assert (broken.unit, broken.slack) == (1.0, 4.75 + 2)  # two rows are rounded twice
+    assert (broken.weight_scale, broken.rounding_room) == (
+        1.0,
+        4.75 + 2,
+    )  # two rows are rounded twice
     heavy = weigh(ones, ones, np.full(4, 4096.0))  # four times as many as 4096 rows
-    assert (heavy.unit, heavy.slack) == (4.0, 4096.0)
+    assert (heavy.weight_scale, heavy.rounding_room) == (4.0, 4096.0)
     assert_array_equal(heavy.weight, 1024.0)
 
 
@@ -203,7 +208,7 @@ def test_weight_two_is_the_row_twice_exactly(n_copies, seed):
     weighted = quantized(gradient, hessian, weight)
     each = np.repeat(np.arange(len(rows)), weight)
     copies = quantized(gradient[each], hessian[each])
-    assert_array_equal(weighted.steps, copies.steps)
+    assert_array_equal(weighted.scales, copies.scales)
     packed_sums = np.add.reduceat(copies.packed, np.cumsum(weight) - weight)
     assert_array_equal(weighted.packed, packed_sums)
 
@@ -212,7 +217,7 @@ def test_weight_two_is_the_row_twice_exactly(n_copies, seed):
 def test_weight_two_is_the_row_twice_exactly_by_hand():
     weighted = quantized([0.1, -0.7], [0.3, 0.9], [2.0, 3.0])
     copies = quantized([0.1, 0.1, -0.7, -0.7, -0.7], [0.3, 0.3, 0.9, 0.9, 0.9])
-    assert_array_equal(weighted.steps, copies.steps)
+    assert_array_equal(weighted.scales, copies.scales)
     assert weighted.packed[0] == 2 * copies.packed[0]
     assert weighted.packed[1] == 3 * copies.packed[3]
 
@@ -225,7 +230,7 @@ def test_weights_multiply(scale):
     gradients = quantized(gradient, hessian, weight)
     g, h = integers(gradients.packed)
     exact = gradient.astype(np.float32) * weight, hessian.astype(np.float32) * weight
-    for values, rounded, step in zip(exact, (g, h), gradients.steps, strict=True):
+    for values, rounded, step in zip(exact, (g, h), gradients.scales, strict=True):
         # the first rounding, of half a step, is multiplied by the weight
         bound = step * (0.5 + 0.5 * weight.max())
         assert_allclose(rounded * step, values, rtol=0, atol=min(bound, 2e-6 * values.max()))
@@ -236,7 +241,7 @@ def test_weights_multiply(scale):
 
 
 def scattered(n_rows=5000):
-    """Give gradients and hessians of a few steps, so that rounding matters, and one large row.
+    """Give gradients and hessians of a few units, so that rounding matters, and one large row.
 
     The hessians are more than a step, below which they are rounded up.
     """
@@ -258,12 +263,12 @@ def test_random_rounding_is_unbiased(kind):
     }[kind]
     n_keys, exact_weight = 400, weight if len(weight) > 0 else np.ones(len(gradient))
     packed = [quantized(gradient, hessian, weight, key=key) for key in range(n_keys)]
-    steps = packed[0].steps
-    sums = np.array([integers(gradients.packed) for gradients in packed]) * steps[:, np.newaxis]
+    scales = packed[0].scales
+    sums = np.array([integers(gradients.packed) for gradients in packed]) * scales[:, np.newaxis]
     exact = np.array([gradient.astype(np.float32), hessian.astype(np.float32)]) * exact_weight
     error = (sums.mean(axis=0) - exact)[:, 1:]
     spread = sums.std(axis=0)[:, 1:].max()
-    assert spread > 0.2 * steps.min()  # it is random
+    assert spread > 0.2 * scales.min()  # it is random
     assert np.abs(error).max() < 6 * spread / np.sqrt(n_keys)
     assert np.abs(error.mean(axis=1)).max() < 5 * spread / np.sqrt(error.size / 2 * n_keys)
 
@@ -273,7 +278,7 @@ def test_rounding_to_nearest_up_to_4096_rows_and_at_random_beyond():
     few = [quantized(gradient[:-1], hessian[:-1], key=key) for key in range(2)]
     assert_array_equal(few[0].packed, few[1].packed)
     g, _ = integers(few[0].packed)
-    nearest = gradient[:-1].astype(np.float32) / few[0].steps[0]
+    nearest = gradient[:-1].astype(np.float32) / few[0].scales[0]
     assert_array_equal(g, np.copysign(np.floor(np.abs(nearest) + 0.5), nearest))
     many = [quantized(gradient, hessian, key=key) for key in range(2)]
     assert (many[0].packed != many[1].packed).mean() > 0.3
@@ -283,7 +288,7 @@ def test_gradient_and_hessian_are_rounded_independently():
     gradient, hessian = scattered(50_000)
     gradients = quantized(np.abs(gradient), hessian)
     g, h = integers(gradients.packed)
-    up = np.array([g * gradients.steps[0] - np.abs(gradient), h * gradients.steps[1] - hessian])
+    up = np.array([g * gradients.scales[0] - np.abs(gradient), h * gradients.scales[1] - hessian])
     assert abs(np.corrcoef(up[:, 1:])[0, 1]) < 5 / np.sqrt(50_000)
 
 
@@ -306,17 +311,17 @@ def test_the_number_of_threads_changes_no_bit(n_rows, weighted):
     for n_threads in (2, 5):
         other = quantized(gradient, hessian, weight, key=5, n_threads=n_threads)
         assert_array_equal(one.packed, other.packed)
-        assert_array_equal(one.steps, other.steps)
+        assert_array_equal(one.scales, other.scales)
 
 
 def test_unpacked_sums_are_the_sums():
     random = np.random.default_rng(0)
     gradient, hessian = random.normal(size=3000), random.uniform(size=3000)
     gradients = quantized(gradient, hessian)
-    steps = tuple(map(float, gradients.steps))
+    scales = tuple(map(float, gradients.scales))
     for rows in (slice(0, 1), slice(None), random.random(3000) < 0.3, gradient < 0):
-        total = unpack(gradients.packed[rows].sum(), steps)
-        assert total == plain_sums(gradients.packed[rows], steps)
+        total = unpack(gradients.packed[rows].sum(), scales)
+        assert total == plain_sums(gradients.packed[rows], scales)
         exact = gradient[rows].sum(), hessian[rows].sum()
         assert_allclose(total, exact, atol=1e-7 * np.abs(gradient).sum())
 

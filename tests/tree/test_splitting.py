@@ -48,15 +48,15 @@ def prepare(X, gradient, hessian=None, signs=None, **settings):
     workspace = allocate_workspace(matrix, params(max_depth=1), 1, 1)
     derivatives = weigh(*np.atleast_2d(gradient, hessian), NO_WEIGHT)
     run(quantize, derivatives, np.uint64(0), workspace.gradients)
-    packed, steps = workspace.gradients.packed[0], workspace.gradients.steps
+    packed, scales = workspace.gradients.packed[0], workspace.gradients.scales
     histogram = plain_histogram(matrix, packed, np.arange(len(gradient)))
     rules = feature_rules(matrix.rows.shape[1], signs=signs)
-    return Search(matrix, steps, params(**settings), rules), histogram, packed.sum()
+    return Search(matrix, scales, params(**settings), rules), histogram, packed.sum()
 
 
 def searched(search, total, n_rows=1000, bounds=(-inf, inf), key=0):
     """Give what split search knows of a node that is a root, but for its bounds."""
-    sums = unpack(total, search.steps[0])
+    sums = unpack(total, search.scales[0])
     weight = clip_to_bounds(leaf_weight(*sums, search.params), *bounds)
     own_similarity = similarity_at(*sums, weight, search.params)
     outputs = np.zeros(1, dtype=GROWING_OUTPUT_DTYPE).view(np.recarray)
@@ -141,7 +141,7 @@ def test_worked_gains(reg_lambda, gains):
     best = scan(search, histogram, total)
     assert_allclose(best.gain, gains[0], atol=5e-5)
     assert (best.feature, best.bin, best.below, best.default_left) == (0, 1, 0, 0)
-    assert unpack(best.left_sum, search.steps[0]) == (10.5, 1.0)
+    assert unpack(best.left_sum, search.scales[0]) == (10.5, 1.0)
 
 
 @pytest.mark.interpreted
@@ -281,7 +281,7 @@ def test_missing_values_go_where_they_are_alike(gradient_of_missing, bin_, defau
     assert (best.bin, best.default_left) == (bin_, default_left)
     assert best.below == 0
     expected = (15.0, 3.0) if default_left else (5.0, 1.0)
-    assert_allclose(unpack(best.left_sum, search.steps[0]), expected, rtol=1e-7)
+    assert_allclose(unpack(best.left_sum, search.scales[0]), expected, rtol=1e-7)
 
 
 @pytest.mark.interpreted
@@ -289,7 +289,7 @@ def test_missing_values_alone():
     search, histogram, total = prepare([0, 1, nan, nan], [1, 1, -3, -3])
     best = scan(search, histogram, total)
     assert (best.bin, best.below, best.default_left) == (0, -1, 1)
-    assert_allclose(unpack(best.left_sum, search.steps[0]), (-6.0, 2.0), rtol=1e-7)
+    assert_allclose(unpack(best.left_sum, search.scales[0]), (-6.0, 2.0), rtol=1e-7)
     assert_allclose(best.gain, 36 / 2 + 4 / 2 - 16 / 4)
 
 

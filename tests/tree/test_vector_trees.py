@@ -283,9 +283,9 @@ def test_bundles_are_the_same_numbers_side_by_side(n_outputs):
     _, gradient, hessian = make_outputs(0, 5001, n_outputs)
     gradients = quantized(gradient, hessian, n_threads=2)
     if n_outputs == 1:
-        assert gradients.bundles is gradients.packed
+        assert gradients.strips is gradients.packed
         return
-    lanes = gradients.bundles.reshape(-1, 5001, LANES).transpose(0, 2, 1).reshape(-1, 5001)
+    lanes = gradients.strips.reshape(-1, 5001, LANES).transpose(0, 2, 1).reshape(-1, 5001)
     assert_array_equal(lanes[:n_outputs], gradients.packed)
     assert not lanes[n_outputs:].any()
 
@@ -295,8 +295,8 @@ def test_every_output_has_steps_and_roundings_of_its_own():
     both = quantized(np.concatenate([gradient, gradient, 64 * gradient]), np.repeat(hessian, 3, 0))
     alone = quantized(gradient, hessian)
     assert_array_equal(both.packed[0], alone.packed[0])
-    assert_array_equal(both.steps[0], alone.steps[0])
-    assert_array_equal(both.steps[2], both.steps[0] * [64, 1])
+    assert_array_equal(both.scales[0], alone.scales[0])
+    assert_array_equal(both.scales[2], both.scales[0] * [64, 1])
     assert (both.packed[1] != both.packed[0]).mean() > 0.3
 
 

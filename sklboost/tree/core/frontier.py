@@ -1,4 +1,4 @@
-"""Which nodes are split next, and which histograms that takes: the serial steps of growth.
+"""Which nodes are split next, and which histograms that takes: the serial scales of growth.
 
 In: the best splits of the nodes searched last. Out: the frontier, its children, and the list of
 histograms to build. One member of the team runs these, between barriers.
@@ -12,7 +12,7 @@ import numpy as np
 from sklboost.engine.compiling import inlined, kernel
 from sklboost.tree.core.formulas import child_weight, inherited_from, leaf_weight
 from sklboost.tree.core.open_nodes import add_open, next_open, remove_open
-from sklboost.tree.core.quantization import steps_of, unpack
+from sklboost.tree.core.quantization import scales_of, unpack
 from sklboost.tree.core.splitting import can_be_split
 from sklboost.tree.core.thresholds import place_threshold
 from sklboost.tree.core.workspace import LEFT, OWN
@@ -21,7 +21,7 @@ from sklboost.tree.options.monotone import narrow_bounds
 # The root's number, and "no node". int64 by name: a literal would compile another version of a
 # kernel.
 ROOT = np.int64(0)
-NOBODY = np.int64(-1)
+NO_NODE = np.int64(-1)
 # A node is built by several threads from this many rows on; below, handing out blocks and adding up
 # the parts costs more than it saves.
 _MIN_SHARED_ROWS = 4096
@@ -55,9 +55,9 @@ def start_tree(team, search, workspace):
     counts.n_nodes, counts.n_leaves = 1, 1
     counts.first_open, counts.stop_open = 0, 0
     counts.n_builds = 0
-    start_leaf(ROOT, NOBODY, tree)
+    start_leaf(ROOT, NO_NODE, tree)
     own_rows(ROOT, workspace.partition, tree)
-    plan_build(ROOT, NOBODY, tree, pool)
+    plan_build(ROOT, NO_NODE, tree, pool)
     tree.searched[0] = ROOT
     counts.n_searched = 1
     arrange_tasks(team, search, workspace)
@@ -94,8 +94,8 @@ def weigh_leaf(node, search, tree):
     outputs, parent, params = tree.outputs[node], tree.growth[node].parent, search.params
     total_cover = 0.0
     for output in range(len(outputs)):
-        own, steps = outputs[output], steps_of(search.steps, output)
-        own.gradient, own.hessian = unpack(tree.sums[node, OWN, output], steps)
+        own, scales = outputs[output], scales_of(search.scales, output)
+        own.gradient, own.hessian = unpack(tree.sums[node, OWN, output], scales)
         total_cover += own.hessian
         if own.hessian == 0.0:
             own.weight = 0.0
@@ -248,9 +248,9 @@ def plan_children(left, right, params, tree, pool):
         return
     release_slot(parent, tree, pool)
     if needs_smaller:
-        plan_build(smaller, NOBODY, tree, pool)
+        plan_build(smaller, NO_NODE, tree, pool)
     if needs_larger:
-        plan_build(larger, NOBODY, tree, pool)
+        plan_build(larger, NO_NODE, tree, pool)
 
 
 @kernel

@@ -109,14 +109,14 @@ def grow_tree(team, matrix, derivatives, draws, params, workspace):
     if params.subsample == 1.0:
         # only now: the lists may lie where the derivatives were
         own_all_rows(team, workspace.partition)
-    bundles = gradients.bundles
-    search = Search(matrix, gradients.steps, params, draws.columns.rules)
+    strips = gradients.strips
+    search = Search(matrix, gradients.scales, params, draws.columns.rules)
     if team.rank == 0:
         reset_tasks(team)
         choose_tree_features(keys.features, params, draws.columns)
         start_tree(team, search, workspace)
     barrier(team)
-    build_histograms(team, matrix, bundles, workspace)
+    build_histograms(team, matrix, strips, workspace)
     if team.rank == 0:
         sum_root(search, workspace)
     barrier(team)
@@ -132,7 +132,7 @@ def grow_tree(team, matrix, derivatives, draws, params, workspace):
         if team.rank == 0:
             plan_builds(team, search, workspace)
         barrier(team)
-        build_histograms(team, matrix, bundles, workspace)
+        build_histograms(team, matrix, strips, workspace)
         find_splits(team, search, workspace, draws.columns)
 
 

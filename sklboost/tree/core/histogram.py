@@ -47,7 +47,7 @@ def add_rows(bins, packed, row_list, columns, accumulator, lanes):
     ----------
     bins : ndarray of uint8 or uint16, shape (n_samples, n_columns)
     packed : ndarray of int64, shape (n_samples * n_lanes,)
-        One of ``Gradients.bundles``.
+        One of ``Gradients.strips``.
     row_list : ndarray of uint32
     columns : tuple of int
         Start and stop.
@@ -77,7 +77,7 @@ def add_rows(bins, packed, row_list, columns, accumulator, lanes):
 def sum_cells(matrix, histogram, output, start, stop):
     """Give the packed sum of the cells ``[start, stop)`` for one output.
 
-    `histogram` is a node's, with all its bundles: shape (n_bundles, n_cells * n_lanes).
+    `histogram` is a node's, with all its strips: shape (n_strips, n_cells * n_lanes).
     """
     n_lanes = histogram.shape[1] // matrix.cell_starts[-1]
     numbers, lane = histogram[output // n_lanes], output % n_lanes
@@ -89,7 +89,7 @@ def sum_cells(matrix, histogram, output, start, stop):
 
 @inlined
 def lanes_of(matrix, packed):
-    """Give the number of lanes of a bundle of packed gradients."""
+    """Give the number of lanes of a strip of packed gradients."""
     return len(packed) // len(matrix.rows)
 
 
@@ -123,12 +123,12 @@ def empty_accumulator(matrix, columns, accumulator, histogram, n_before):
 
 
 @inlined
-def subtract_from_sibling(build, bundle, growth, histograms, numbers):
+def subtract_from_sibling(build, strip, growth, histograms, numbers):
     """Turn the parent's histogram into the sibling's, for its numbers ``[start, stop)``."""
     if build.sibling < 0:
         return
-    built = histograms[growth[build.node].slot, bundle]
-    sibling = histograms[growth[build.sibling].slot, bundle]
+    built = histograms[growth[build.node].slot, strip]
+    sibling = histograms[growth[build.sibling].slot, strip]
     for place in range(numbers[0], numbers[1]):
         sibling[place] -= built[place]
 
@@ -155,7 +155,7 @@ def add_segment_of_few(matrix, packed, row_list, sign, histogram):
 
 
 @inlined
-def build_small(matrix, packed, workspace, build, bundle):
+def build_small(matrix, packed, workspace, build, strip):
     """Build the histogram of few rows, and its sibling's, row by row.
 
     Emptying an accumulator would take longer than that.
@@ -163,24 +163,24 @@ def build_small(matrix, packed, workspace, build, bundle):
     tree, partition, histograms = workspace.tree, workspace.partition, workspace.pool.histograms
     node = build.node
     rows_of_depth = partition.lists[tree.growth[node].depth % 2]
-    histogram = histograms[tree.growth[node].slot, bundle]
+    histogram = histograms[tree.growth[node].slot, strip]
     histogram[:] = 0
     for block in range(partition.n_counted):
         row_list = rows_of_depth[partition.start[block, node] : partition.stop[block, node]]
         add_segment_of_few(matrix, packed, row_list, _PLUS, histogram)
         if build.sibling >= 0:
-            sibling = histograms[tree.growth[build.sibling].slot, bundle]
+            sibling = histograms[tree.growth[build.sibling].slot, strip]
             add_segment_of_few(matrix, packed, row_list, _MINUS, sibling)
 
 
 @inlined
-def build_alone(team, matrix, packed, workspace, build, bundle):
-    """Build the histograms of one bundle, and its sibling's, by one member of the team."""
+def build_alone(team, matrix, packed, workspace, build, strip):
+    """Build the histograms of one strip, and its sibling's, by one member of the team."""
     tree, pool = workspace.tree, workspace.pool
-    histogram = pool.histograms[tree.growth[build.node].slot, bundle]
+    histogram = pool.histograms[tree.growth[build.node].slot, strip]
     n_columns = matrix.rows.shape[1]
     if _SMALL * tree.growth[build.node].n_rows * n_columns < len(histogram):
-        build_small(matrix, packed, workspace, build, bundle)
+        build_small(matrix, packed, workspace, build, strip)
         return
     accumulator = pool.accumulators[team.rank, 0]
     for block in range(workspace.partition.n_counted):
@@ -188,19 +188,19 @@ def build_alone(team, matrix, packed, workspace, build, bundle):
     columns = (np.int64(0), np.int64(n_columns))
     empty_accumulator(matrix, columns, accumulator, histogram, np.int64(0))
     numbers = (np.int64(0), len(histogram))
-    subtract_from_sibling(build, bundle, tree.growth, pool.histograms, numbers)
+    subtract_from_sibling(build, strip, tree.growth, pool.histograms, numbers)
 
 
 @late()
 def build_shared_part(team, matrix, packed, workspace, task):
     """Add one block of rows of a node that several members build to this member's part."""
     pool = workspace.pool
-    n_bundles, n_blocks = len(packed), workspace.partition.n_counted
+    n_strips, n_blocks = len(packed), workspace.partition.n_counted
     part, block = task // n_blocks, task % n_blocks
     pool.accumulator_used[team.rank, part + 1] = 1
     accumulator = pool.accumulators[team.rank, part + 1]
-    node = pool.builds[part // n_bundles].node
-    add_segment(matrix, packed[part % n_bundles], workspace, node, block, accumulator)
+    node = pool.builds[part // n_strips].node
+    add_segment(matrix, packed[part % n_strips], workspace, node, block, accumulator)
 
 
 @late()
@@ -208,41 +208,41 @@ def merge_parts(team, matrix, workspace):
     """Add up the parts of the shared histograms; each member takes a range of columns."""
     tree, pool = workspace.tree, workspace.pool
     columns, cell_starts = share(team, matrix.rows.shape[1]), matrix.cell_starts
-    n_bundles, n_lanes = pool.histograms.shape[1], pool.histograms.shape[2] // cell_starts[-1]
+    n_strips, n_lanes = pool.histograms.shape[1], pool.histograms.shape[2] // cell_starts[-1]
     numbers = (cell_starts[columns[0]] * n_lanes, cell_starts[columns[1]] * n_lanes)
-    for part in range(tree.counts[0].n_shared * n_bundles):
-        build, bundle = pool.builds[part // n_bundles], part % n_bundles
-        histogram = pool.histograms[tree.growth[build.node].slot, bundle]
+    for part in range(tree.counts[0].n_shared * n_strips):
+        build, strip = pool.builds[part // n_strips], part % n_strips
+        histogram = pool.histograms[tree.growth[build.node].slot, strip]
         n_before = np.int64(0)
         for rank in range(team.size):
             if pool.accumulator_used[rank, part + 1] != 0:
                 accumulator = pool.accumulators[rank, part + 1]
                 empty_accumulator(matrix, columns, accumulator, histogram, n_before)
                 n_before += 1
-        subtract_from_sibling(build, bundle, tree.growth, pool.histograms, numbers)
+        subtract_from_sibling(build, strip, tree.growth, pool.histograms, numbers)
 
 
 @kernel
 def build_histograms(team, matrix, packed, workspace):
     """Fill the histograms of all ``pool.builds`` and of their siblings.
 
-    `packed` is ``Gradients.bundles``.
+    `packed` is ``Gradients.strips``.
 
     Large nodes, listed first, are built block by block by whoever is free; the rest node by node,
-    in both cases bundle by bundle. Ends with every histogram complete for every member of the team.
+    in both cases strip by strip. Ends with every histogram complete for every member of the team.
     """
     pool, counts = workspace.pool, workspace.tree.counts[0]
-    n_bundles = len(packed)
-    n_shared_tasks = counts.n_shared * n_bundles * workspace.partition.n_counted
-    n_tasks = n_shared_tasks + (counts.n_builds - counts.n_shared) * n_bundles
+    n_strips = len(packed)
+    n_shared_tasks = counts.n_shared * n_strips * workspace.partition.n_counted
+    n_tasks = n_shared_tasks + (counts.n_builds - counts.n_shared) * n_strips
     task = next_task(team, _COUNTER)
     while task < n_tasks:
         if task < n_shared_tasks:
             build_shared_part(team, matrix, packed, workspace, task)
         else:
             alone = task - n_shared_tasks
-            build, bundle = pool.builds[counts.n_shared + alone // n_bundles], alone % n_bundles
-            build_alone(team, matrix, packed[bundle], workspace, build, bundle)
+            build, strip = pool.builds[counts.n_shared + alone // n_strips], alone % n_strips
+            build_alone(team, matrix, packed[strip], workspace, build, strip)
         task = next_task(team, _COUNTER)
     barrier(team)
     if counts.n_shared > 0:

@@ -76,7 +76,7 @@ def list_sums(numbers, n_lanes, lane, bins, sums):
     Parameters
     ----------
     numbers : ndarray of int64, shape (n_bins * n_lanes,)
-        The feature's part of a bundle's histogram.
+        The feature's part of a strip's histogram.
     n_lanes, lane : int
     bins : ndarray of int64
         Those that are known to be occupied.

@@ -26,7 +26,7 @@ from sklboost.engine.parallel import barrier, next_task
 from sklboost.engine.structs import FeatureRules, TrainingBins, TreeParams
 from sklboost.tree.core.formulas import child_weight, inherited_from, similarity_at, split_gain
 from sklboost.tree.core.histogram import sum_cells
-from sklboost.tree.core.quantization import steps_of, unpack
+from sklboost.tree.core.quantization import scales_of, unpack
 from sklboost.tree.core.workspace import OWN, SearchScratch
 from sklboost.tree.options.categories import (
     forbid_places,
@@ -62,7 +62,7 @@ class Search(NamedTuple):
     """What split search reads, the same for all nodes of a tree."""
 
     matrix: TrainingBins
-    steps: np.ndarray  # as in Gradients
+    scales: np.ndarray  # as in Gradients
     params: TreeParams
     rules: FeatureRules
 
@@ -76,11 +76,11 @@ def may_improve(search, total, left_start, sums, least):
     without divisions this takes a quarter of the time of the gains, and most features are done.
     For one output; the sum over several cannot be multiplied out so cheaply.
     """
-    steps, params = steps_of(search.steps, 0), search.params
-    gradient, hessian = unpack(total, steps)
+    scales, params = scales_of(search.scales, 0), search.params
+    gradient, hessian = unpack(total, scales)
     n_better = 0
     for position in range(len(sums)):
-        left_gradient, left_hessian = unpack(left_start + sums[np.uint64(position)], steps)
+        left_gradient, left_hessian = unpack(left_start + sums[np.uint64(position)], scales)
         right_gradient, right_hessian = gradient - left_gradient, hessian - left_hessian
         left_divisor = left_hessian + params.reg_lambda
         right_divisor = right_hessian + params.reg_lambda
@@ -91,14 +91,14 @@ def may_improve(search, total, left_start, sums, least):
 
 
 @inlined
-def weigh_sides(left, total, steps, inherited, params):
+def weigh_sides(left, total, scales, inherited, params):
     """Give similarity, leaf weight and hessian sum of the left side, then those of the right.
 
     They are computed even if one side is empty: with a branch the loops that call this would not
     become vector instructions. The filler then keeps 0 / 0 away.
     """
-    left_gradient, left_hessian = unpack(left, steps)
-    right_gradient, right_hessian = unpack(total - left, steps)
+    left_gradient, left_hessian = unpack(left, scales)
+    right_gradient, right_hessian = unpack(total - left, scales)
     filler = 0.0 if min(left_hessian, right_hessian) > 0.0 else 1.0
     left_divisor, right_divisor = left_hessian + filler, right_hessian + filler
     left_weight = child_weight(left_gradient, left_divisor, inherited, params)
@@ -119,13 +119,13 @@ def add_output(search, node, output, sign, left_start, sums, others):
 
     Its similarities are -inf where its leaf weights are not in the order that `sign` asks for.
     """
-    steps, path_smooth = steps_of(search.steps, output), search.params.path_smooth
+    scales, path_smooth = scales_of(search.scales, output), search.params.path_smooth
     inherited = inherited_from(node.outputs[output], path_smooth)
     total, similarities, hessians = node.sums[output], others[0], others[1]
     for position in range(len(sums)):
         before = sums[np.uint64(position)]
         left, left_weight, left_hessian, right, right_weight, _ = weigh_sides(
-            left_start + before, total, steps, inherited, search.params
+            left_start + before, total, scales, inherited, search.params
         )
         is_allowed = (sign * (right_weight - left_weight) >= 0.0) | (before == 0)
         similarities[np.uint64(position)] += left + right if is_allowed else -np.inf
@@ -169,14 +169,14 @@ def fill_smoothed_gains(search, node, constraint, sums, others, gains):
 @inlined
 def fill_gains(search, node, path_smooth, constraint, sums, others, gains):
     """Fill `gains`; arguments as those of :func:`compute_gains`."""
-    (sign, left_start), steps = constraint, steps_of(search.steps, 0)
+    (sign, left_start), scales = constraint, scales_of(search.scales, 0)
     inherited = inherited_from(node.outputs[0], path_smooth)
     total, similarities, hessians = node.sums[0], others[0], others[1]
     least_hessian = search.params.min_child_weight * len(node.sums)  # of all outputs together
     for position in range(len(sums)):
         before, others_similarity = sums[np.uint64(position)], similarities[np.uint64(position)]
         left, left_weight, left_hessian, right, right_weight, right_hessian = weigh_sides(
-            left_start + before, total, steps, inherited, search.params
+            left_start + before, total, scales, inherited, search.params
         )
         gain = split_gain(left + others_similarity, right, node.similarity)
         left_total = left_hessian + hessians[np.uint64(position)]
@@ -247,7 +247,7 @@ def scan_feature(search, node, histogram, feature, scratch, best):
     ----------
     search : Search
     node : SearchedNode
-    histogram : ndarray of int64, shape (n_bundles, n_cells * n_lanes)
+    histogram : ndarray of int64, shape (n_strips, n_cells * n_lanes)
         The node's.
     feature : int
     scratch : SearchScratch

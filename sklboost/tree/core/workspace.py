@@ -173,18 +173,18 @@ class RowPartition(NamedTuple):
 class HistogramPool(NamedTuple):
     """Histograms: one int64 a cell, the packed sum of the gradients of the rows in it.
 
-    In trees of several outputs a cell has four, side by side, as in ``Gradients.bundles``.
+    In trees of several outputs a cell has four, side by side, as in ``Gradients.strips``.
 
     Attributes
     ----------
-    histograms : ndarray of int64, shape (n_slots, n_bundles, n_cells * n_lanes)
+    histograms : ndarray of int64, shape (n_slots, n_strips, n_cells * n_lanes)
     free_slots : ndarray of int64, shape (n_slots,)
         A stack of ``counts.n_free`` numbers.
     builds : recarray of BUILD_DTYPE, shape (capacity,)
     accumulators : ndarray of int64, shape (n_threads, 1 + n_shared, n_columns, n_numbers_of_one)
         Where rows are added up, all columns being given the same room. Number 0 is for a
         histogram that one thread builds alone, the others are its parts of those that several
-        build: all bundles of the first shared node, then of the next. All 0 between two builds.
+        build: all strips of the first shared node, then of the next. All 0 between two builds.
     accumulator_used : ndarray of int64, shape (n_threads, 1 + n_shared)
         0 where nothing has been added.
     """
@@ -258,20 +258,20 @@ def allocate_workspace(
     """Make room for trees on this data, of so many outputs each, grown by a team of `n_threads`."""
     n_samples, n_columns = matrix.rows.shape
     gradients = allocate_gradients(n_outputs, n_samples)
-    n_bundles, n_lanes = len(gradients.bundles), gradients.bundles.shape[1] // n_samples
+    n_strips, n_lanes = len(gradients.strips), gradients.strips.shape[1] // n_samples
     n_numbers = int(matrix.cell_starts[-1]) * n_lanes
     capacity = max_nodes(n_samples, params) + 2
     n_counted = 1 if n_threads == 1 else _BLOCKS_PER_THREAD * n_threads
     n_blocks = 2 * n_counted if params.subsample < 1.0 else n_counted
     # the most slots ever of use is one for each leaf that may still be split
-    n_slots = max(3, min(capacity // 2 + 1, _POOL_BYTES // (8 * n_numbers * n_bundles)))
+    n_slots = max(3, min(capacity // 2 + 1, _POOL_BYTES // (8 * n_numbers * n_strips)))
     n_bins, n_cells = (int(np.diff(own).max()) for own in (matrix.bin_starts, matrix.cell_starts))
     n_candidates = capacity + 8 * n_threads
     most_listed = min(params.max_cat_threshold, int(matrix.n_categories.max()))
     width = (NARROW_CELLS if matrix.rows.itemsize == 1 else n_cells) * n_lanes
-    part_bytes = 8 * n_columns * width * n_bundles
+    part_bytes = 8 * n_columns * width * n_strips
     is_copied = n_outputs > 1 or bool(matrix.places.is_shared.any())
-    n_shared = n_bundles * max(1, min(2 * n_threads, _SHARED_BYTES // (part_bytes * n_threads)))
+    n_shared = n_strips * max(1, min(2 * n_threads, _SHARED_BYTES // (part_bytes * n_threads)))
     return Workspace(
         tree=GrowingTree(
             nodes=records(capacity, NODE_DTYPE),
@@ -294,7 +294,7 @@ def allocate_workspace(
             sides=np.empty((n_threads, n_cells + 8 * FAR_APART), dtype=np.uint8),
         ),
         pool=HistogramPool(
-            histograms=aligned_zeros((n_slots, n_bundles, n_numbers)),
+            histograms=aligned_zeros((n_slots, n_strips, n_numbers)),
             free_slots=np.empty(n_slots, dtype=np.int64),
             builds=records(capacity, BUILD_DTYPE),
             accumulators=aligned_zeros((n_threads, 1 + n_shared, n_columns, width)),

@@ -22,7 +22,7 @@ import numpy as np
 from sklboost.engine.compiling import inlined, kernel, late
 from sklboost.tree.core.histogram import sum_cells
 from sklboost.tree.core.occupied_bins import list_sums
-from sklboost.tree.core.quantization import steps_of, unpack
+from sklboost.tree.core.quantization import scales_of, unpack
 
 
 @inlined
@@ -83,10 +83,10 @@ def fill_keys(search, numbers, n_lanes, output, bins, keys):
     keys : ndarray of float64, shape (at least n_occupied + 1,)
         Filled.
     """
-    steps, cat_smooth = steps_of(search.steps, output), search.params.cat_smooth
+    scales, cat_smooth = scales_of(search.scales, output), search.params.cat_smooth
     spread, rare_gradient, rare_hessian = 0.0, 0.0, 0.0
     for position in range(len(bins)):
-        gradient, hessian = unpack(numbers[bins[position] * n_lanes + output % n_lanes], steps)
+        gradient, hessian = unpack(numbers[bins[position] * n_lanes + output % n_lanes], scales)
         keys[position] = np.nan
         if hessian < 0.5 * cat_smooth:
             rare_gradient += gradient
@@ -110,7 +110,7 @@ def sort_by_weight(search, histogram, cells, bins, keys):
 
     In a tree of several outputs, the one in which the levels differ most has the say.
     """
-    n_lanes, n_outputs = histogram.shape[1] // search.matrix.cell_starts[-1], len(search.steps)
+    n_lanes, n_outputs = histogram.shape[1] // search.matrix.cell_starts[-1], len(search.scales)
     start, stop = cells[0] * n_lanes, cells[1] * n_lanes
     chosen, most = 0, -np.inf
     for output in range(n_outputs if n_outputs > 1 else 0):
@@ -147,7 +147,7 @@ def order_categories(search, feature, histogram, cells, bins, scratch):
     ----------
     search : Search
     feature : int
-    histogram : ndarray of int64, shape (n_bundles, n_cells * n_lanes)
+    histogram : ndarray of int64, shape (n_strips, n_cells * n_lanes)
         The node's.
     cells : tuple of int
         First cell of the feature, and the one after its last level.

@@ -27,7 +27,7 @@ def copy_cells(matrix, histogram, feature, output, total, cells):
     Parameters
     ----------
     matrix : TrainingBins
-    histogram : ndarray of int64, shape (n_bundles, n_cells * n_lanes)
+    histogram : ndarray of int64, shape (n_strips, n_cells * n_lanes)
         A node's.
     feature, output : int
     total : int

@@ -114,7 +114,7 @@ def weighted(derivatives, row):
     """Give gradient and hessian of a row times its weight."""
     weight = 1.0
     if len(derivatives.weight) > 0:
-        weight = derivatives.weight[row] * derivatives.unit
+        weight = derivatives.weight[row] * derivatives.weight_scale
     return derivatives.gradient[row] * weight, derivatives.hessian[row] * weight
 
 

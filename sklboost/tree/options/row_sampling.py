@@ -229,7 +229,7 @@ def find_limit(counts, n_wanted):
 def compensate_rows(derivatives, rows, sample, key):
     """Turn magnitudes into probabilities and divide the derivatives of drawn rows by theirs.
 
-    Those of the others become 0, so that they have no say in the steps of quantisation.
+    Those of the others become 0, so that they have no say in the scales of quantisation.
     """
     start, stop = rows
     keys, chances = sample.keys[start:stop], sample.chances[start:stop]
