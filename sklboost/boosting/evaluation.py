@@ -1,24 +1,21 @@
 """Metrics of validation rows after every round.
 
-In: validation rows, laid out once, and the new trees of some rounds. Out: the value of every metric
-after each of these rounds.
-
-Metrics with a compiled form are computed in the same call that adds the trees, for many rounds at
-once. The others are Python functions, so then there is one round a call.
+The rows are binned once. The new trees of some rounds are then added to their raw scores, and every
+metric is computed after each of these rounds: metrics with a compiled form in the same call that
+adds the trees, for many rounds at once. The others are Python functions and need one round a call.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
 import numpy as np
 
+from sklboost.boosting.settings import BoostingTask
 from sklboost.data.features import Features
 from sklboost.data.sparse_table import SparseTable
 from sklboost.engine.compiling import kernel
 from sklboost.engine.model import Trees
 from sklboost.engine.parallel import ThreadTeam, assemble, barrier, share
-from sklboost.engine.structs import BinCuts
-from sklboost.objectives.losses.base import Loss
 from sklboost.objectives.metrics.base import RoundMetric, as_rows
 from sklboost.objectives.metrics.compiled import (
     LossSums,
@@ -33,24 +30,24 @@ from sklboost.tree.predict.assembly import assemble_model
 from sklboost.tree.predict.linear_prediction import add_linear_trees
 from sklboost.tree.predict.prediction import prepare_prediction
 from sklboost.tree.predict.scoring import (
+    ScoredRows,
     add_to_block,
     allocate_new_trees,
     fetch_block,
     lay_out_rows,
     lay_out_trees,
 )
-from sklboost.tree.predict.trees import first_trees
 
 
 class ValidationSet(NamedTuple):
-    """Rows that metrics are computed of.
+    """Rows that metrics are computed on.
 
     Attributes
     ----------
     name : str
     X : ndarray of float32 or float64, Table or BinnedMatrix; shape (n_samples, n_features)
     y : ndarray of float64, shape (n_samples,) or (n_samples, n_targets)
-        As the loss has it; NaN of several targets: not known.
+        As the loss takes it; NaN: not known, where there are several targets.
     weight : ndarray of float64, shape (n_samples,) or (0,)
     raw_score : ndarray of float64, shape (n_outputs, n_samples)
         Before the first round. Modified by each round.
@@ -64,12 +61,12 @@ class ValidationSet(NamedTuple):
 
 
 class CompiledMetrics(NamedTuple):
-    """What the kernel needs to compute metrics.
+    """The metrics of one validation set that are computed by the kernel.
 
     Attributes
     ----------
     losses : MeanLosses
-        What the metrics are means of.
+        The metrics are means of these.
     y : ndarray of float64, shape (n_targets, n_samples)
     weight : ndarray of float64, shape (n_samples,) or (0,)
     sums : LossSums
@@ -93,10 +90,10 @@ def score_rounds(team, model, thresholds, rounds, rows, metrics):
     ----------
     team : Team
     model : Model
-        The new trees, laid out.
+        The new trees, laid out by :func:`lay_out_trees`.
     thresholds : ndarray of the dtype of the bins, shape (n_splits,)
     rounds : tuple of int
-        How many, and how many trees each has; 0: the rows have them already.
+        Number of rounds, and of trees in each; 0 trees: the rows have them already.
     rows : ScoredRows
         Modified.
     metrics : CompiledMetrics
@@ -127,119 +124,114 @@ def score_rounds(team, model, thresholds, rounds, rows, metrics):
 
 
 class Evaluation:
-    """Scores validation rows after every round.
+    """Scores validation sets after every round.
 
     Parameters
     ----------
     team : ThreadTeam
+    task : BoostingTask
     validation : sequence of ValidationSet
     metrics : sequence of RoundMetric
-    loss : Loss
     grown : Trees
-        Where the new trees of each call are, in whole rounds from the front.
-    cuts : BinCuts
-        How values of the training became bins.
+        As in :meth:`read_from`.
     """
 
     def __init__(
         self,
         team: ThreadTeam,
+        task: BoostingTask,
         validation: Sequence[ValidationSet],
         metrics: Sequence[RoundMetric],
-        loss: Loss,
         grown: Trees,
-        cuts: BinCuts,
     ):
         self._team = team
-        self._validation = validation
+        self._task = task
         self._metrics = metrics
-        self._n_outputs = loss.n_outputs
-        self._cuts = cuts
-        if not validation:
-            return
-        # a round has at least one tree for each output, or one for all
-        n_rounds = len(grown.n_pruned) * max(1, grown.outputs.shape[1]) // loss.n_outputs
+        self._are_compiled = [metric.mean_loss is not None for metric in metrics]
         means = [metric.mean_loss for metric in metrics if metric.mean_loss is not None]
-        losses = mean_losses(means, loss.n_outputs)
-        self._rows = [lay_out_rows(team, own.X, cuts, own.raw_score) for own in validation]
-        self.look_at(grown)
-        self._compiled = [
-            CompiledMetrics(
-                losses,
-                as_rows(own.y),
-                own.weight,
-                allocate_sums(n_rounds * len(means), own.raw_score.shape[1], team.size),
-                np.empty((n_rounds, len(means))),
+        losses = mean_losses(means, task.n_outputs)
+        # a round has at least one tree for each output, or one for all
+        n_rounds = len(grown.n_pruned) * task.n_tree_outputs // task.n_outputs
+        self._sets = [
+            (
+                given,
+                lay_out_rows(team, given.X, task.cuts, given.raw_score),
+                CompiledMetrics(
+                    losses=losses,
+                    y=as_rows(given.y),
+                    weight=given.weight,
+                    sums=allocate_sums(n_rounds * len(means), given.raw_score.shape[1], team.size),
+                    values=np.empty((n_rounds, len(means))),
+                ),
             )
-            for own in validation
+            for given in validation
         ]
+        self.read_from(grown)
 
-    def look_at(self, grown: Trees) -> None:
-        """Take the new trees from another place."""
-        if not self._validation:
-            return
-        n_features = self._validation[0].X.shape[1]
-        self._grown = grown
-        self._new = allocate_new_trees(grown, self._n_outputs, n_features)
-        self._thresholds = np.empty(len(self._new.model.tops.splits), dtype=np.uint16)
+    def read_from(self, grown: Trees) -> None:
+        """Read the new trees from these arrays from now on, where they are from the front."""
+        if self._sets:
+            n_features = len(self._task.matrix.places)
+            self._new = allocate_new_trees(grown, self._task.n_outputs, n_features)
+            self._thresholds = np.empty(len(self._new.model.tops.splits), dtype=np.uint16)
 
-    def add_linear(self, trees: Trees) -> None:
-        """Add trees with linear leaves as prediction does: they need the values, not the bins."""
-        for index, own in enumerate(self._validation):
-            raw = self._rows[index].raw
-            model = assemble_model(trees, np.zeros(self._n_outputs), raw.n_features)
-            prepared = prepare_prediction(model, raw, self._team.size)
-            arguments = (model.linear, raw, (0, model.n_trees), prepared, own.raw_score)
-            self._team.run(add_linear_trees, model.constant, *arguments)
+    def score(self, trees: Trees, n_rounds: int, *, ends_round: bool = True) -> np.ndarray:
+        """Add new trees to the rows and return the metrics after each round.
 
-    def _add_to_sparse(self, own: ValidationSet, n_trees: int) -> int:
-        """Add new trees to rows that are sparse; give how many are still to be added.
+        Parameters
+        ----------
+        trees : Trees
+            The new trees: a copy of those in the arrays that are read from.
+        n_rounds : int
+        ends_round : bool
+            False: `trees` are a part of one round, so the metrics are of no use yet.
 
-        Their bins would be a dense table, so they are scored as in prediction.
+        Returns
+        -------
+        ndarray of float64, shape (n_rounds, n_sets, n_metrics)
         """
-        if not isinstance(own.X, SparseTable) or n_trees == 0:
-            return n_trees
-        trees, n_features = first_trees(self._grown, n_trees), own.X.shape[1]
-        model = assemble_model(trees, np.zeros(self._n_outputs), n_features)
-        add_some_trees(self._team, model, own.X, (0, n_trees), own.raw_score)
-        return 0
-
-    def score(self, n_rounds: int, n_trees: int, *, ends_round: bool = True) -> np.ndarray:
-        """Add new trees to the rows; give the metrics, shape (n_rounds, n_sets, n_metrics).
-
-        `n_trees` in all, none if the rows have them already. Unless they end a round, the values
-        are of no use.
-        """
-        values = np.empty((n_rounds, len(self._validation), len(self._metrics)))
-        if not self._validation:
+        values = np.empty((n_rounds, len(self._sets), len(self._metrics)))
+        if not self._sets:
             return values
-        compiled_ones = [is_compiled(metric) for metric in self._metrics]
-        lay_out_trees(self._new, self._cuts, n_trees, self._thresholds)
-        for index, own in enumerate(self._validation):
-            rows, compiled = self._rows[index], self._compiled[index]
+        n_trees = len(trees.n_pruned) if trees.linear is None else 0
+        lay_out_trees(self._new, self._task.cuts, n_trees, self._thresholds)
+        for index, (given, rows, compiled) in enumerate(self._sets):
+            n_left = n_trees
+            if trees.linear is not None or isinstance(given.X, SparseTable):
+                self._add_as_predicted(trees, given, rows)
+                n_left = 0
             # a set of more missing values than the training can have wider bins
             thresholds = self._thresholds.astype(rows.scratch.columns.dtype, copy=False)
-            rounds = (n_rounds, self._add_to_sparse(own, n_trees) // n_rounds)
+            rounds = (n_rounds, n_left // n_rounds)
             self._team.run(score_rounds, self._new.model, thresholds, rounds, rows, compiled)
-            values[:, index, compiled_ones] = compiled.values[:n_rounds]
-            for place, metric in enumerate(self._metrics if ends_round else ()):
-                if not compiled_ones[place]:
-                    values[-1, index, place] = metric.value(own.y, own.raw_score, own.weight)
-                elif np.isnan(values[:, index, place]).any():
-                    _raise_domain_error(metric, own)
+            values[:, index, self._are_compiled] = compiled.values[:n_rounds]
+            if ends_round:
+                self._complete(values[:, index], given)
         return values
 
+    def _add_as_predicted(self, trees: Trees, given: ValidationSet, rows: ScoredRows) -> None:
+        """Add trees to the rows by their values, as prediction does.
 
-def _raise_domain_error(metric: RoundMetric, own: ValidationSet) -> NoReturn:
-    """Say which row a compiled metric is not defined for."""
-    metric.value(own.y, own.raw_score, own.weight)
-    # rounds after the one where it happened have moved the row back
-    raise ValueError(
-        f"the metric {metric.name!r} is not a number: in one of the last rounds a prediction was "
-        "outside what it is defined for; choose another eval_metric"
-    )
+        Linear leaves need the values, and the bins of sparse rows would be a dense table.
+        """
+        model = assemble_model(trees, np.zeros(self._task.n_outputs), given.X.shape[1])
+        if trees.linear is None:
+            add_some_trees(self._team, model, given.X, (0, model.n_trees), given.raw_score)
+            return
+        prepared = prepare_prediction(model, rows.raw, self._team.size)
+        arguments = (trees.linear, rows.raw, (0, model.n_trees), prepared, given.raw_score)
+        self._team.run(add_linear_trees, model.constant, *arguments)
 
-
-def is_compiled(metric: RoundMetric) -> bool:
-    """Tell whether rounds need not stop for this metric."""
-    return metric.mean_loss is not None
+    def _complete(self, values: np.ndarray, given: ValidationSet) -> None:
+        """Fill in the metrics that are Python functions and check the others, one set's values."""
+        rows = (given.y, given.raw_score, given.weight)
+        for index, metric in enumerate(self._metrics):
+            if not self._are_compiled[index]:
+                values[-1, index] = metric.value(*rows)
+            elif np.isnan(values[:, index]).any():
+                metric.value(*rows)  # raises an error that names the row
+                # unless the rounds after the one where it happened have moved the row back
+                raise ValueError(
+                    f"the metric {metric.name!r} is not a number: in one of the last rounds a "
+                    "prediction was outside its domain; choose another eval_metric"
+                )

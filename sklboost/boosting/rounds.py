@@ -1,10 +1,11 @@
-"""Rounds of boosting: gradients of the loss, one tree per output or for all, new raw scores.
+"""Rounds of boosting: gradients of the loss, new trees, new raw scores.
 
-In: a binned matrix, targets, weights, a loss, settings. Out: trees.
+:func:`boost_rounds` is the loop. A round computes the gradients once and then grows
+`num_parallel_tree` parallel trees one after another; a parallel tree is one tree per output, or one
+tree for all outputs, with draws of its own. One parallel tree a round is gradient boosting, one
+round of many parallel trees a random forest. Parallel trees are numbered through all rounds.
 
-A round has `num_parallel_tree` turns. In each, every output has a tree of its own draws; the
-gradients are those from before the first. With one turn a round this is plain boosting, and with
-one round of many turns a random forest.
+Source: Chen & Guestrin (2016), "XGBoost: A Scalable Tree Boosting System", section 2.
 """
 
 from collections.abc import Iterator
@@ -12,29 +13,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklboost.data.raw import RawMatrix
-from sklboost.engine.compiling import kernel
+from sklboost.boosting.settings import BoostingTask
+from sklboost.data.binned_matrix import BinnedMatrix
+from sklboost.data.blocks import value_array
+from sklboost.data.raw import RawMatrix, raw_matrix
+from sklboost.engine.compiling import inlined, kernel
 from sklboost.engine.hashing import hash_key
-from sklboost.engine.model import (
-    NODE_DTYPE,
-    OUTPUT_DTYPE,
-    Trees,
-)
+from sklboost.engine.model import NODE_DTYPE, OUTPUT_DTYPE, LinearLeaves, Trees
 from sklboost.engine.parallel import ThreadTeam, assemble, barrier, share
-from sklboost.engine.structs import (
-    PARAMS_DTYPE,
-    FeatureRules,
-    TrainingBins,
-    TreeParams,
-    records,
-)
+from sklboost.engine.structs import PARAMS_DTYPE, TrainingBins, TreeParams, records
 from sklboost.objectives.losses.asking import (
     FaultyRowError,
     ask_derivatives,
     check_hessians,
     explain_fault,
 )
-from sklboost.objectives.losses.base import Loss
 from sklboost.objectives.losses.blocks import NO_FAULT
 from sklboost.objectives.losses.gradients import (
     CompiledLoss,
@@ -62,12 +55,12 @@ _VALUES_PER_CALL = 40_000_000
 _NODES_PER_CALL = 1_000_000
 _ROUNDS_PER_CALL = 200
 # In the place of an output in a key, so that nothing is drawn by the hashes of the rounding: rows
-# once a turn; features once a tree, from here downwards.
+# once for a parallel tree; features once for a tree, from here downwards.
 _ROWS, _FEATURES = np.int64(-1), np.int64(-2)
 
 
 class RoundState(NamedTuple):
-    """What all rounds share.
+    """What the kernels of all rounds share.
 
     Attributes
     ----------
@@ -80,10 +73,8 @@ class RoundState(NamedTuple):
         Of all outputs.
     scratch : ndarray of float64
         Of the loss.
-    seed : int
-        Decides the random rounding of gradients.
-    sampling_seed : int
-        Decides which rows and features are drawn.
+    seed, sampling_seed : int
+        As in :class:`BoostingTask`.
     rows : RowSample
     columns : ColumnSample
     renewal : Renewal
@@ -104,21 +95,21 @@ class RoundState(NamedTuple):
 
 
 @kernel
-def boost_rounds(team, turns, state, params, workspace, grown, unpruned):
-    """Do the turns ``[start, stop)``; every member of the team calls it.
+def boost_rounds(team, parallel_trees, state, params, workspace, grown, unpruned):
+    """Grow the parallel trees ``[start, stop)``; every member of the team calls it.
 
     Parameters
     ----------
     team : Team
-    turns : tuple of int
-        Start and stop, those of all rounds before included.
+    parallel_trees : tuple of int
+        Start and stop, counted through all rounds.
     state : RoundState
     params : TreeParams
     workspace : Workspace
     grown : Trees
-        Filled from the front, but for the settings.
+        Filled from the front, except for the settings.
     unpruned : Trees
-        Likewise, with the trees before pruning; without room for them if they are not kept.
+        Filled likewise with the trees before pruning; no room for nodes: they are not kept.
     """
     if not assemble(team):
         return
@@ -126,8 +117,8 @@ def boost_rounds(team, turns, state, params, workspace, grown, unpruned):
     gradient, hessian = derivatives.gradient, derivatives.hessian
     tree = 0
     n_tree_outputs = len(workspace.gradients.packed)
-    for turn in range(turns[0], turns[1]):
-        if turn % params.num_parallel_tree == 0:
+    for parallel_tree in range(parallel_trees[0], parallel_trees[1]):
+        if parallel_tree % params.num_parallel_tree == 0:  # a round begins
             targets, scratch = state.targets, state.scratch
             if state.loss.is_compiled == 1:
                 fill_gradients(team, state.loss, targets, raw_score, gradient, hessian, scratch)
@@ -136,26 +127,32 @@ def boost_rounds(team, turns, state, params, workspace, grown, unpruned):
             barrier(team)
             if has_fault(state.loss):  # every member sees the same
                 if team.rank == 0:
-                    state.loss.faulty_turn[0] = turn
+                    state.loss.faulty_round[0] = parallel_tree // params.num_parallel_tree
                 return
         for output in range(0, len(raw_score), n_tree_outputs):
             stop = output + n_tree_outputs
-            own = derivatives_of(derivatives, output, stop)
-            keys = TreeKeys(
-                hash_key(state.seed, turn, output),
-                hash_key(state.sampling_seed, turn, _ROWS),
-                np.int64(hash_key(state.sampling_seed, turn, _FEATURES - output)),
-            )
+            of_tree = derivatives_of(derivatives, output, stop)
+            keys = tree_keys(state, parallel_tree, output)
             draws = Draws(keys, state.rows, state.columns)
             scores = Scores(raw_score[output:stop], renewal_of(state.renewal, output, stop))
-            grow_tree(team, state.matrix, own, draws, params, workspace)
+            grow_tree(team, state.matrix, of_tree, draws, params, workspace)
             if team.rank == 0 and len(unpruned.nodes) > 0:
                 store_tree(workspace.tree, unpruned, tree)
             rules = state.columns.rules
-            finish_tree(team, state.matrix, own, rules, params, workspace, scores)
+            finish_tree(team, state.matrix, of_tree, rules, params, workspace, scores)
             if team.rank == 0:
                 store_tree(workspace.tree, grown, tree)
             tree += 1
+
+
+@inlined
+def tree_keys(state, parallel_tree, output):
+    """Return the keys of a tree's random choices."""
+    return TreeKeys(
+        hash_key(state.seed, parallel_tree, output),
+        hash_key(state.sampling_seed, parallel_tree, _ROWS),
+        np.int64(hash_key(state.sampling_seed, parallel_tree, _FEATURES - output)),
+    )
 
 
 @kernel
@@ -165,8 +162,9 @@ def store_tree(growing, grown, tree):
     for node in range(n_nodes):
         grown.nodes[start + node] = growing.nodes[node]
         for output in range(grown.outputs.shape[1]):
-            own, kept = growing.outputs[node, output], grown.outputs[start + node, output]
-            kept.value, kept.gradient, kept.hessian = own.value, own.gradient, own.hessian
+            source, target = growing.outputs[node, output], grown.outputs[start + node, output]
+            target.value, target.gradient = source.value, source.gradient
+            target.hessian = source.hessian
     if len(grown.bits.starts) > 0:
         store_categories(growing, grown.bits, start)
     grown.starts[tree + 1] = start + n_nodes
@@ -174,188 +172,179 @@ def store_tree(growing, grown, tree):
 
 
 @kernel
-def leave_out(team, turn, state, hessian):
+def leave_out(team, parallel_tree, state, hessian):
     """Set the hessians of the rows that were not drawn to 0, as gradient-based sampling does."""
-    key = hash_key(state.sampling_seed, turn, _ROWS)
+    key = hash_key(state.sampling_seed, parallel_tree, _ROWS)
     start, stop = share(team, hessian.shape[1])
     for row in range(start, stop):
         if not is_drawn(state.rows.keys[row], key, state.rows.chances[0]):
             hessian[:, row] = 0.0
 
 
-def _allocate_derivatives(
-    raw_score: np.ndarray, loss: Loss, params: TreeParams, partition: RowPartition
-) -> np.ndarray:
-    """Make room for gradients and hessians, float32, shape (2, n_outputs, n_samples).
-
-    Where nobody reads them once the one tree of a turn has quantised them, that is where the lists
-    of rows are, which are written after that.
-    """
-    is_read_once = params.num_parallel_tree == 1 and params.subsample == 1.0
-    is_read_again = len(loss.renewal) > 0 or params.linear_tree == 1
-    if len(raw_score) == 1 and is_read_once and not is_read_again:
-        return partition.lists.view(np.float32)[:, np.newaxis]
-    return np.empty((2, *raw_score.shape), dtype=np.float32)
-
-
-def _allocate_trees(n_trees: int, capacity: int, n_outputs: int, n_words: int) -> Trees:
-    """Make room for trees of at most `capacity` nodes, each with so many words of levels."""
-    n_nodes = n_trees * capacity
-    return Trees(
-        records(n_nodes, NODE_DTYPE),
-        np.zeros(n_trees + 1, dtype=np.int64),
-        np.zeros(n_trees, dtype=np.int64),
-        records(n_trees, PARAMS_DTYPE),
-        records((n_nodes, n_outputs if n_outputs > 1 else 0), OUTPUT_DTYPE),
-        allocate_bits(n_nodes, n_words),
-    )
-
-
-def _copy_first(trees: Trees, n_trees: int, params: TreeParams) -> Trees:
-    """Copy the first of some trees, which all were grown with these settings."""
-    settings = np.full(n_trees, np.array(tuple(params), PARAMS_DTYPE))
-    return copy_trees(first_trees(trees, n_trees)._replace(params=settings))
-
-
 class Rounds:
-    """Does rounds of boosting, some at a time, on the same data.
+    """Grows the trees of a training, some rounds at a time.
 
     Parameters
     ----------
     team : ThreadTeam
-    matrix : TrainingBins
-    y : ndarray of float64, shape (n_targets, n_samples), or (n_samples,) for one target
-        If the loss is one of ours, one target may be float32, and numbers of classes uint8.
-    weight : ndarray of float64, shape (n_samples,) or (0,)
-        Positive; empty: all 1.
-    loss : Loss
-    raw_score : ndarray of float64, shape (n_outputs, n_samples)
-        Before the first of these rounds. Modified by each round.
-    params : TreeParams
-    rules : FeatureRules
-    seed : int
-        Decides the random rounding of gradients.
-    sampling_seed : int
-        Decides which rows and features are drawn.
-    at_once : tuple of int
-        The least and the most rounds that may be done in one call.
-    raw : RawMatrix or None
-        The values of the rows, for linear leaves, one turn a call. None: leaves are constant.
-    keep_pruned : bool
-        Whether the trees come with the splits that pruning removed.
+    task : BoostingTask
+    limits : tuple of int
+        The fewest and the most rounds that may be done in one call.
 
     Attributes
     ----------
+    team : ThreadTeam
     n_at_once : int
-        Rounds that are worth doing in one call, within these limits.
+        Rounds worth doing in one call, within the limits.
     grown : Trees
-        Those of the last call, from the front.
+        The trees of the last call, from the front; the next call overwrites them.
     """
 
-    def __init__(
-        self,
-        team: ThreadTeam,
-        matrix: TrainingBins,
-        y: np.ndarray,
-        weight: np.ndarray,
-        loss: Loss,
-        raw_score: np.ndarray,
-        params: TreeParams,
-        rules: FeatureRules,
-        *,
-        seed: int,
-        sampling_seed: int,
-        at_once: tuple[int, int],
-        raw: RawMatrix | None = None,
-        keep_pruned: bool = False,
-    ):
-        y = np.ascontiguousarray(np.atleast_2d(y))
-        n_outputs, n_tree_outputs = len(raw_score), params.n_tree_outputs(len(raw_score))
-        self._workspace = allocate_workspace(matrix, params, n_tree_outputs, team.size)
-        partition = self._workspace.partition
-        gradient, hessian = _allocate_derivatives(raw_score, loss, params, partition)
-        derivatives = weigh(gradient, hessian, weight)
-        scratch = allocate_scratch(team.size)
-        self._team, self._raw = team, raw
-        self._y, self._weight = y, weight
-        seeds = (seed, sampling_seed)
-        n_samples = y.shape[1]
-        rows = allocate_row_sample(n_samples, params, team.size)
-        if params.subsample < 1.0:
-            rows.keys[:] = row_keys(matrix, y.astype(np.float64), derivatives.weight)
-        columns = allocate_column_sample(rules, team.size)
-        self._turns_per_round = params.num_parallel_tree
-        self._trees_per_turn = n_outputs // n_tree_outputs
-        capacity = len(self._workspace.tree.nodes)
-        renewal = allocate_renewal(loss.renewal, n_samples, capacity, team.size)
-        compiled = compile_loss(loss, team.size)
-        self._loss = loss  # as long as it lives, its code does
-        self._state = RoundState(
-            *(matrix, compiled, targets_of(y), raw_score, derivatives, scratch, *seeds),
-            *(rows, columns, renewal),
-        )
-        worth = _VALUES_PER_CALL // (matrix.rows.size * n_outputs)
-        n_words = most_words(
-            int(matrix.n_categories.max()), self._workspace.tree.categories.shape[1]
-        )
-        room = _NODES_PER_CALL // (capacity * n_outputs * max(1, n_words))
-        # rounds of several turns one by one, in as many calls as it takes
-        least, most = at_once if self._turns_per_round == 1 else (1, self._turns_per_round)
-        if raw is not None:
-            least, most = 1, 1
-        self._turns_at_once = max(1, min(max(worth, least), room, most, _ROUNDS_PER_CALL))
-        self.n_at_once = self._turns_at_once if self._turns_per_round == 1 else 1
-        n_trees = self._turns_at_once * self._trees_per_turn
-        self.grown = _allocate_trees(n_trees, capacity, n_tree_outputs, n_words)
-        n_kept = n_trees if keep_pruned else 0
-        self._unpruned = _allocate_trees(n_kept, capacity, n_tree_outputs, n_words)
+    def __init__(self, team: ThreadTeam, task: BoostingTask, limits: tuple[int, int]):
+        self.team = team
+        self._task = task = task._replace(y=np.ascontiguousarray(np.atleast_2d(task.y)))
+        self._raw: RawMatrix | None = None
+        if task.params.linear_tree == 1 and not isinstance(task.X, BinnedMatrix):
+            self._raw = raw_matrix(value_array(task.X))
+        workspace = allocate_workspace(task.matrix, task.params, task.n_tree_outputs, team.size)
+        self._workspace = workspace
+        capacity = len(workspace.tree.nodes)
+        self._state = _make_state(team.size, task, workspace.partition, capacity)
+        most_listed = workspace.tree.categories.shape[1]
+        n_words = most_words(int(task.matrix.n_categories.max()), most_listed)
+        self._n_parallel = _parallel_trees_per_call(task, capacity * max(1, n_words), limits)
+        self.n_at_once = self._n_parallel if task.params.num_parallel_tree == 1 else 1
+        n_trees = self._n_parallel * self._trees_of(1)
+        self.grown = _allocate_trees(n_trees, capacity, task.n_tree_outputs, n_words)
+        n_kept = n_trees if task.keep_pruned else 0
+        self._unpruned = _allocate_trees(n_kept, capacity, task.n_tree_outputs, n_words)
 
     def run(self, start: int, stop: int, params: TreeParams) -> Iterator[Trees]:
         """Do the rounds ``[start, stop)``, at most `n_at_once`; yield a copy of each call's trees.
 
-        One call, unless a round has so many trees that it takes several.
+        One call, unless a round has so many parallel trees that it takes several.
 
         Raises
         ------
         FaultyRowError
             If the loss gave derivatives that no tree can be grown on.
         """
-        begin, last = start * self._turns_per_round, stop * self._turns_per_round
-        self._state.loss.faulty_turn[0] = begin
+        first, last = start * params.num_parallel_tree, stop * params.num_parallel_tree
+        self._state.loss.faulty_round[0] = start
         try:
             self._derive()
-            for first in range(begin, last, self._turns_at_once):
-                yield self._take_turns(first, min(first + self._turns_at_once, last), params)
+            for begin in range(first, last, self._n_parallel):
+                yield self._grow(begin, min(begin + self._n_parallel, last), params)
         except FaultyRowError as fault:
-            fault.round_ = int(self._state.loss.faulty_turn[0]) // self._turns_per_round
+            fault.round_ = int(self._state.loss.faulty_round[0])
             raise
 
+    def _trees_of(self, n_parallel_trees: int) -> int:
+        return n_parallel_trees * (self._task.n_outputs // self._task.n_tree_outputs)
+
     def _derive(self) -> None:
-        """Ask a loss that is not compiled for the derivatives of the next round."""
-        state = self._state
+        """Fill the derivatives of the next round if the loss is not compiled."""
+        task, state = self._task, self._state
         if state.loss.is_compiled == 1:
-            check_hessians(self._loss, self._y, state.raw_score)
+            check_hessians(task.loss, task.y, state.raw_score)
             return
         derivatives = (state.derivatives.gradient, state.derivatives.hessian)
-        ask_derivatives(self._loss, self._y, state.raw_score, self._weight, derivatives)
+        ask_derivatives(task.loss, task.y, state.raw_score, task.weight, derivatives)
 
-    def _take_turns(self, start: int, stop: int, params: TreeParams) -> Trees:
+    def _grow(self, start: int, stop: int, params: TreeParams) -> Trees:
+        """Grow the parallel trees ``[start, stop)`` in one call."""
         state, grown, unpruned = self._state, self.grown, self._unpruned
-        self._team.run(boost_rounds, (start, stop), state, params, self._workspace, grown, unpruned)
+        self.team.run(boost_rounds, (start, stop), state, params, self._workspace, grown, unpruned)
         if (state.loss.faults != NO_FAULT).any():
-            explain_fault(self._loss, self._y, state.raw_score)
-        n_trees = (stop - start) * self._trees_per_turn
+            explain_fault(self._task.loss, self._task.y, state.raw_score)
+        n_trees = self._trees_of(stop - start)
         trees = _copy_first(grown, n_trees, params)
         if len(unpruned.nodes) > 0:
             trees = trees._replace(unpruned=_copy_first(unpruned, n_trees, params))
-        return trees if self._raw is None else self._with_lines(start, trees, self._raw, params)
+        if self._raw is None:
+            return trees
+        return trees._replace(linear=self._fit_lines(self._raw, trees, start, params))
 
-    def _with_lines(self, turn: int, trees: Trees, raw: RawMatrix, params: TreeParams) -> Trees:
-        """Make the leaves of one turn's trees linear."""
-        team, state, derivatives = self._team, self._state, self._state.derivatives
+    def _fit_lines(
+        self, raw: RawMatrix, trees: Trees, parallel_tree: int, params: TreeParams
+    ) -> LinearLeaves:
+        """Fit the linear leaves of one parallel tree and add them to the raw scores."""
+        state, derivatives = self._state, self._state.derivatives
         if params.subsample < 1.0 and params.gradient_based == 0:
-            # a copy: the turns of a round share the derivatives
+            # a copy: the parallel trees of a round share the derivatives
             derivatives = derivatives._replace(hessian=derivatives.hessian.copy())
-            team.run(leave_out, turn, state, derivatives.hessian)
-        linear = fit_linear_leaves(team, trees, raw, derivatives, params, state.raw_score)
-        return trees._replace(linear=linear)
+            self.team.run(leave_out, parallel_tree, state, derivatives.hessian)
+        return fit_linear_leaves(self.team, trees, raw, derivatives, params, state.raw_score)
+
+
+def _make_state(
+    n_threads: int, task: BoostingTask, partition: RowPartition, capacity: int
+) -> RoundState:
+    params, n_samples = task.params, task.y.shape[1]
+    gradient, hessian = _allocate_derivatives(task, partition)
+    derivatives = weigh(gradient, hessian, task.weight)
+    rows = allocate_row_sample(n_samples, params, n_threads)
+    if params.subsample < 1.0:
+        rows.keys[:] = row_keys(task.matrix, task.y.astype(np.float64), derivatives.weight)
+    return RoundState(
+        matrix=task.matrix,
+        loss=compile_loss(task.loss, n_threads),
+        targets=targets_of(task.y),
+        raw_score=task.raw_score,
+        derivatives=derivatives,
+        scratch=allocate_scratch(n_threads),
+        seed=task.seed,
+        sampling_seed=task.sampling_seed,
+        rows=rows,
+        columns=allocate_column_sample(task.rules, n_threads),
+        renewal=allocate_renewal(task.loss.renewal, n_samples, capacity, n_threads),
+    )
+
+
+def _parallel_trees_per_call(task: BoostingTask, room_of_tree: int, limits: tuple[int, int]) -> int:
+    """How many parallel trees one call grows: enough to be worth a call, if there is room.
+
+    `room_of_tree` counts nodes, or words of categories where nodes have several.
+    """
+    fewest, most = limits
+    if task.params.num_parallel_tree > 1:
+        # rounds one by one, in as many calls as they take
+        fewest, most = 1, task.params.num_parallel_tree
+    if task.params.linear_tree == 1:
+        fewest, most = 1, 1
+    worth = _VALUES_PER_CALL // (task.matrix.rows.size * task.n_outputs)
+    room = _NODES_PER_CALL // (room_of_tree * task.n_outputs)
+    return max(1, min(max(worth, fewest), room, most, _ROUNDS_PER_CALL))
+
+
+def _allocate_derivatives(task: BoostingTask, partition: RowPartition) -> np.ndarray:
+    """Make room for gradients and hessians, float32, shape (2, n_outputs, n_samples).
+
+    Where nobody reads them after the one tree of a round has quantised them, they lie where the
+    lists of rows are, which are written after that.
+    """
+    params, shape = task.params, (2, *task.raw_score.shape)
+    is_read_once = params.num_parallel_tree == 1 and params.subsample == 1.0
+    is_read_again = len(task.loss.renewal) > 0 or params.linear_tree == 1
+    if task.n_outputs == 1 and is_read_once and not is_read_again:
+        return partition.lists.view(np.float32)[:, np.newaxis]
+    return np.empty(shape, dtype=np.float32)
+
+
+def _allocate_trees(n_trees: int, capacity: int, n_outputs: int, n_words: int) -> Trees:
+    """Make room for trees of at most `capacity` nodes, each with `n_words` words of categories."""
+    n_nodes = n_trees * capacity
+    return Trees(
+        nodes=records(n_nodes, NODE_DTYPE),
+        starts=np.zeros(n_trees + 1, dtype=np.int64),
+        n_pruned=np.zeros(n_trees, dtype=np.int64),
+        params=records(n_trees, PARAMS_DTYPE),
+        outputs=records((n_nodes, n_outputs if n_outputs > 1 else 0), OUTPUT_DTYPE),
+        bits=allocate_bits(n_nodes, n_words),
+    )
+
+
+def _copy_first(trees: Trees, n_trees: int, params: TreeParams) -> Trees:
+    """Copy the first `n_trees` trees, all of which were grown with these settings."""
+    settings = np.full(n_trees, np.array(tuple(params), PARAMS_DTYPE))
+    return copy_trees(first_trees(trees, n_trees)._replace(params=settings))

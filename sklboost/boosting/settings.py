@@ -1,80 +1,145 @@
-"""From the user's parameters to the strict settings of a tree."""
+"""What a training is given: the record of its task, and the user's parameters cast once.
+
+A value of another type would compile every kernel once more, so nothing else makes `TreeParams` and
+`FeatureRules`.
+"""
 
 from collections.abc import Sequence
+from typing import Any, NamedTuple, get_type_hints
 
 import numpy as np
 
-from sklboost.engine.structs import FeatureRules, TreeParams
+from sklboost.data.features import Features
+from sklboost.engine.model import Trees
+from sklboost.engine.structs import BinCuts, FeatureRules, TrainingBins, TreeParams
+from sklboost.objectives.losses.base import Loss
 
 # Beyond any tree that memory could hold: "no limit" without a second code path.
 _NO_LIMIT = 2**31
+# The type that each field of TreeParams is cast to: int or float.
+_TYPES: dict[str, Any] = get_type_hints(TreeParams)
 # Values of `multi_strategy`, by ``TreeParams.multi_output``.
 STRATEGIES = ("one_output_per_tree", "multi_output_tree")
 
 
+class Dropout(NamedTuple):
+    """Which rounds ``booster="dart"`` drops, and how much weight the new round gets.
+
+    Attributes
+    ----------
+    rate_drop : float
+        Fraction of the rounds.
+    skip_drop : float
+        Probability that a round drops none.
+    one_drop : bool
+        Whether at least one round is dropped unless dropping is skipped.
+    by_weight : bool
+        Whether rounds of large weight are likelier to be dropped.
+    as_forest : bool
+        Whether the new round counts as much as the dropped ones together, not as one of them.
+    """
+
+    rate_drop: float
+    skip_drop: float
+    one_drop: bool
+    by_weight: bool
+    as_forest: bool
+
+
+class BoostingTask(NamedTuple):
+    """The rows, the loss and the settings of a training: all that decides on the trees it grows.
+
+    Attributes
+    ----------
+    X : ndarray of float32 or float64, Table or BinnedMatrix; shape (n_samples, n_features)
+        The features that `matrix` was made from.
+    matrix : TrainingBins
+    cuts : BinCuts
+        How the values became bins.
+    y : ndarray of float64, shape (n_targets, n_samples)
+        One target may be float32, and numbers of classes uint8, if the loss is a built-in one.
+    weight : ndarray of float64, shape (n_samples,) or (0,)
+        Positive; empty: all 1.
+    raw_score : ndarray of float64, shape (n_outputs, n_samples)
+        Before the first round. Modified by each round.
+    trees_before : Trees
+        Those of the model that is continued.
+    loss : Loss
+    params : TreeParams
+    rules : FeatureRules
+    seed : int
+        Of the random rounding of gradients.
+    sampling_seed : int
+        Of the draws of rows and features.
+    dropout : Dropout or None
+        None unless ``booster="dart"``.
+    keep_pruned : bool
+        Whether the trees before pruning are kept, too.
+    """
+
+    X: Features
+    matrix: TrainingBins
+    cuts: BinCuts
+    y: np.ndarray
+    weight: np.ndarray
+    raw_score: np.ndarray
+    trees_before: Trees
+    loss: Loss
+    params: TreeParams
+    rules: FeatureRules
+    seed: int
+    sampling_seed: int
+    dropout: Dropout | None
+    keep_pruned: bool
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of raw scores per row."""
+        return self.loss.n_outputs
+
+    @property
+    def n_tree_outputs(self) -> int:
+        """Number of outputs that one tree has values for."""
+        return self.params.n_tree_outputs(self.n_outputs)
+
+    @property
+    def trees_per_round(self) -> int:
+        """Number of trees that a round adds."""
+        return self.params.trees_per_round(self.n_outputs)
+
+
 def tree_params(
     *,
-    learning_rate: float,
-    reg_lambda: float,
-    reg_alpha: float,
     gamma: float,
-    min_child_weight: float,
+    pruning: str,
     max_delta_step: float,
     max_depth: int,
     max_leaves: int,
     grow_policy: str,
-    pruning: str,
-    ccp_alpha: float,
-    subsample: float,
-    colsample_bytree: float,
-    colsample_bylevel: float,
-    colsample_bynode: float,
     sampling_method: str,
-    path_smooth: float,
-    extra_trees: bool,
-    linear_tree: bool,
-    linear_lambda: float,
     multi_strategy: str,
-    num_parallel_tree: int,
-    max_cat_to_onehot: int,
-    max_cat_threshold: int,
-    cat_smooth: float,
+    **settings: float,
 ) -> TreeParams:
-    """Cast the settings of a tree once and for all.
+    """Return the settings of a tree, every one cast to the type that :class:`TreeParams` declares.
 
+    Parameters named here are translated; all others are fields of :class:`TreeParams` as they are.
     ``0`` means no limit for `max_depth`, `max_leaves` and `max_delta_step`. The pruning modes
     become two gains: the least that is grown and the least that pruning leaves.
     """
-    # "full" grows everything; the others, gains above 0; and "pre" only what gamma would leave
+    # "full" grows everything, "post" gains above 0, "pre" only what gamma would leave
     smallest = float(np.nextafter(0.0, 1.0))
     grow_gain = {"full": -np.inf, "post": smallest, "pre": max(float(gamma), smallest)}[pruning]
-    return TreeParams(
-        learning_rate=float(learning_rate),
-        reg_lambda=float(reg_lambda),
-        reg_alpha=float(reg_alpha),
-        min_child_weight=float(min_child_weight),
-        max_delta_step=float(max_delta_step) or np.inf,
+    settings |= dict(
         grow_gain=grow_gain,
-        prune_gain=-np.inf if pruning == "pre" else float(gamma),
-        ccp_alpha=float(ccp_alpha),
-        subsample=float(subsample),
-        colsample_bytree=float(colsample_bytree),
-        colsample_bylevel=float(colsample_bylevel),
-        colsample_bynode=float(colsample_bynode),
-        gradient_based=int(sampling_method == "gradient_based" and subsample < 1.0),
-        path_smooth=float(path_smooth),
-        extra_trees=int(extra_trees),
+        prune_gain=-np.inf if pruning == "pre" else gamma,
+        max_delta_step=float(max_delta_step) or np.inf,
         max_depth=min(int(max_depth) or _NO_LIMIT, _NO_LIMIT),
         max_leaves=min(int(max_leaves) or _NO_LIMIT, _NO_LIMIT),
-        best_first=int(grow_policy == "lossguide"),
-        linear_tree=int(linear_tree),
-        linear_lambda=float(linear_lambda),
+        best_first=grow_policy == "lossguide",
+        gradient_based=sampling_method == "gradient_based" and settings["subsample"] < 1.0,
         multi_output=STRATEGIES.index(multi_strategy),
-        num_parallel_tree=int(num_parallel_tree),
-        max_cat_to_onehot=int(max_cat_to_onehot),
-        max_cat_threshold=int(max_cat_threshold),
-        cat_smooth=float(cat_smooth),
     )
+    return TreeParams(**{name: _TYPES[name](value) for name, value in settings.items()})
 
 
 def feature_rules(
@@ -84,21 +149,21 @@ def feature_rules(
     groups: Sequence[Sequence[int]] | str | None = None,
     weights: Sequence[float] | None = None,
 ) -> FeatureRules:
-    """Cast what was laid down for single features; None: nothing.
+    """Return the rules for single features; None: no such rule.
 
     Parameters
     ----------
     n_features : int
     signs : sequence of -1, 0 or 1, optional
-        One a feature.
+        One per feature.
     groups : sequence of sequence of int, "pairwise" or "no_interactions", optional
         Numbers of the features that may be together on a path.
     weights : sequence of float, optional
-        One a feature, positive. If they are all equal, nothing is laid down.
+        One per feature, positive. Equal weights are no rule.
     """
-    own_weights = np.array([] if weights is None else weights, dtype=np.float64)
-    if len(set(own_weights.tolist())) == 1:
-        own_weights = own_weights[:0]
+    weight_array = np.array([] if weights is None else weights, dtype=np.float64)
+    if len(set(weight_array.tolist())) == 1:
+        weight_array = weight_array[:0]
     most_together = _NO_LIMIT
     if isinstance(groups, str):
         # all features are one group, of which a path may have two, or one
@@ -106,14 +171,14 @@ def feature_rules(
         groups = [range(n_features)]
     return FeatureRules(
         signs=np.array([0] * n_features if signs is None else signs, dtype=np.int64),
-        groups=_as_bits(groups, n_features),
+        groups=_groups_as_bits(groups, n_features),
         most_together=most_together,
-        weights=own_weights,
+        weights=weight_array,
     )
 
 
-def _as_bits(groups: Sequence[Sequence[int]] | None, n_features: int) -> np.ndarray:
-    """Give for each feature the set of its groups, 64 of them a word; empty without groups."""
+def _groups_as_bits(groups: Sequence[Sequence[int]] | None, n_features: int) -> np.ndarray:
+    """The groups of each feature as bits of 64-bit words; shape (0, 0) without groups."""
     if groups is None:
         return np.empty((0, 0), dtype=np.uint64)
     sets = np.zeros((n_features, len(groups) // 64 + 1), dtype=np.uint64)

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sklboost.boosting.dart import Dropout, choose_rounds, rescaling
+from sklboost.boosting.boosters import choose_rounds, rescaling
+from sklboost.boosting.settings import Dropout
 
 pytestmark = pytest.mark.interpreted
 

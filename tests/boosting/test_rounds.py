@@ -4,8 +4,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from sklboost.boosting import rounds
 from sklboost.boosting.callbacks import TrainingCallback
-from sklboost.boosting.settings import feature_rules
-from sklboost.boosting.training import Plan, Problem, Training
+from sklboost.boosting.settings import BoostingTask, feature_rules
+from sklboost.boosting.training import Schedule, Training
 from sklboost.data.binning import bin_matrix
 from sklboost.data.raw import raw_matrix
 from sklboost.engine.parallel import ThreadTeam
@@ -59,8 +59,7 @@ def train(
     start = loss.start(y.astype(float), weight)
     raw_score = np.repeat(start, len(y)).reshape(-1, len(y))
     keep = Keep(raw_score)
-    plan = Plan(
-        trees_before=no_trees(),
+    schedule = Schedule(
         rounds=range(n_rounds),
         begin=0.0,
         max_time=np.inf,
@@ -71,10 +70,23 @@ def train(
     )
     with ThreadTeam(1) as team:
         matrix, cuts = bin_matrix(team, X, weight, 256)
-        rules, seeds = feature_rules(X.shape[1]), (seed, seed)
-        learnt = (matrix, cuts, y, weight, raw_score, loss, settings, rules)
-        problem = Problem(*learnt, *seeds, X, None, keep_pruned=keep_pruned)
-        training = Training(team, problem, plan)
+        task = BoostingTask(
+            X=X,
+            matrix=matrix,
+            cuts=cuts,
+            y=y,
+            weight=weight,
+            raw_score=raw_score,
+            trees_before=no_trees(),
+            loss=loss,
+            params=settings,
+            rules=feature_rules(X.shape[1]),
+            seed=seed,
+            sampling_seed=seed,
+            dropout=None,
+            keep_pruned=keep_pruned,
+        )
+        training = Training(team, task, schedule)
         training.run()
     model = assemble_model(training.trees(n_rounds), start, X.shape[1])
     return model, keep.stages
@@ -130,8 +142,8 @@ def test_lists_of_rows_where_the_derivatives_were(changes, monkeypatch):
     _, stages = train(loss, X, y, **changes)
     allocated = []
 
-    def apart(raw_score, loss, params, partition):
-        allocated.append(np.empty((2, *raw_score.shape), dtype=np.float32))
+    def apart(task, partition):
+        allocated.append(np.empty((2, *task.raw_score.shape), dtype=np.float32))
         return allocated[-1]
 
     monkeypatch.setattr(rounds, "_allocate_derivatives", apart)

@@ -10,8 +10,8 @@ from sklboost.boosting import rounds as rounds_module
 from sklboost.boosting import training as training_module
 from sklboost.boosting.callbacks import EarlyStopping, TrainingCallback
 from sklboost.boosting.evaluation import ValidationSet
-from sklboost.boosting.settings import feature_rules
-from sklboost.boosting.training import Plan, Problem, Replay, Training
+from sklboost.boosting.settings import BoostingTask, feature_rules
+from sklboost.boosting.training import Replay, Schedule, Training
 from sklboost.data.binning import bin_matrix
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.objectives.losses.squared_error import SquaredError
@@ -64,10 +64,8 @@ class Act(TrainingCallback):
 def make_training(*callbacks, metrics=(), max_time=np.inf, n_rounds=20, **changes):
     """Rows 0 to 7 with targets 1 and 5: the one split halves the error each round."""
     settings = params(**(dict(max_depth=1, learning_rate=0.5) | changes))
-    raw_score = np.zeros((1, 8))
     validation = [ValidationSet("own", X, Y, NO_WEIGHT, np.zeros((1, 8)))] if metrics else []
-    plan = Plan(
-        trees_before=no_trees(),
+    schedule = Schedule(
         rounds=range(n_rounds),
         begin=time.perf_counter(),
         max_time=max_time,
@@ -78,10 +76,23 @@ def make_training(*callbacks, metrics=(), max_time=np.inf, n_rounds=20, **change
     )
     team = ThreadTeam(1)
     matrix, cuts = bin_matrix(team, X, NO_WEIGHT, 256)
-    rules = feature_rules(X.shape[1])
-    learnt = (matrix, cuts, Y, NO_WEIGHT, raw_score, SquaredError(), settings, rules)
-    problem = Problem(*learnt, 0, 0, X, None, keep_pruned=False)
-    return Training(team, problem, plan)
+    task = BoostingTask(
+        X=X,
+        matrix=matrix,
+        cuts=cuts,
+        y=Y,
+        weight=NO_WEIGHT,
+        raw_score=np.zeros((1, 8)),
+        trees_before=no_trees(),
+        loss=SquaredError(),
+        params=settings,
+        rules=feature_rules(X.shape[1]),
+        seed=0,
+        sampling_seed=0,
+        dropout=None,
+        keep_pruned=False,
+    )
+    return Training(team, task, schedule)
 
 
 def run(*callbacks, **settings):

@@ -6,7 +6,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import log_loss, root_mean_squared_error
 
 from sklboost import LearningRateScheduler, TrainingCallback, XGBClassifierLite, XGBRegressorLite
-from sklboost.boosting.dart import Dropout, choose_rounds
+from sklboost.boosting.boosters import choose_rounds
+from sklboost.boosting.settings import Dropout
 from sklboost.estimators.fit.seeds import seeds
 from tests.reference import Settings, Tree, derivatives, start_score
 

@@ -131,12 +131,12 @@ def test_rounds_count_all_over(task, request):
 
 
 @pytest.mark.parametrize("task", ["regression", "multiclass"])
-@pytest.mark.parametrize("turns_per_call", [1, 2, 3, 100])
-def test_rounds_in_several_calls_are_those_in_one(task, turns_per_call, request, monkeypatch):
+@pytest.mark.parametrize("trees_per_call", [1, 2, 3, 100])
+def test_rounds_in_several_calls_are_those_in_one(task, trees_per_call, request, monkeypatch):
     X, y = request.getfixturevalue(task)
     whole = boosted_forest(task).fit(X, y, X_val=X, y_val=y)
     n_outputs = whole.model_.n_outputs
-    monkeypatch.setattr(rounds, "_VALUES_PER_CALL", X.size * n_outputs * turns_per_call)
+    monkeypatch.setattr(rounds, "_VALUES_PER_CALL", X.size * n_outputs * trees_per_call)
     parts = boosted_forest(task).fit(X, y, X_val=X, y_val=y)
     assert bits(parts) == bits(whole)
     assert parts.evals_result_ == whole.evals_result_

@@ -5,8 +5,7 @@ In: an estimator and the model it continues. Out: the settings of dropout, or er
 
 from typing import Any
 
-from sklboost.boosting.dart import Dropout
-from sklboost.boosting.settings import STRATEGIES
+from sklboost.boosting.settings import STRATEGIES, Dropout
 from sklboost.estimators.fit.continuing import Continued
 
 

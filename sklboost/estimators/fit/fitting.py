@@ -14,8 +14,8 @@ import numpy as np
 
 from sklboost.boosting.callbacks import EarlyStopping, TrainingCallback
 from sklboost.boosting.evaluation import ValidationSet
-from sklboost.boosting.settings import tree_params
-from sklboost.boosting.training import Plan, Problem, Replay, Training
+from sklboost.boosting.settings import BoostingTask, tree_params
+from sklboost.boosting.training import Replay, Schedule, Training
 from sklboost.data.binning import VALUES_PER_THREAD
 from sklboost.data.features import training_bins
 from sklboost.engine.model import Trees
@@ -129,8 +129,8 @@ def fit_estimator(
         clock.lap("binning")
         start = _start(estimator, task, task.rows)
         rounds = rounds_to_do(continued, estimator._rounds_and_trees[0])
-        plan = _plan(estimator, task, start, rounds, clock.begin, listeners)
-        training = _train(estimator, team, (matrix, cuts), task, start, plan)
+        schedule = _schedule(estimator, task, start, rounds, clock.begin, listeners)
+        training = _train(estimator, team, (matrix, cuts), task, start, schedule)
         clock.lap("other", training.seconds)
         best, stop_reason = training.best_iteration, training.stop_reason
         n_rounds = training.n_rounds if best is None else best + 1
@@ -201,9 +201,9 @@ def _train(
     binned: tuple[TrainingBins, BinCuts],
     task: FitTask,
     start: Start,
-    plan: Plan,
+    schedule: Schedule,
 ) -> Training:
-    """Train on the rows of the task; the plan says for how long and who watches."""
+    """Train on the rows of the task; the schedule says for how long and who watches."""
     rows, settings = task.rows, {name: getattr(estimator, name) for name in TREE_PARAMETERS}
     unit = task.loss.unit(rows.targets, rows.weight)
     settings |= {name: unit * settings[name] for name in _PER_ROW}
@@ -211,14 +211,24 @@ def _train(
     raw_score = _raw_scores(rows, start, task.continued)
     step = min(params.max_delta_step, task.loss.largest_step)
     params = params._replace(max_delta_step=float(step))
-    learnt_from = (_learnt_targets(rows, task.loss), rows.weight, raw_score)
-    problem = Problem(
-        *(*binned, *learnt_from, task.loss, params, task.rules, *task.seeds),
+    (matrix, cuts), (seed, sampling_seed) = binned, task.seeds
+    boosting_task = BoostingTask(
         X=rows.X,
+        matrix=matrix,
+        cuts=cuts,
+        y=_learnt_targets(rows, task.loss),
+        weight=rows.weight,
+        raw_score=raw_score,
+        trees_before=start.trees,
+        loss=task.loss,
+        params=params,
+        rules=task.rules,
+        seed=seed,
+        sampling_seed=sampling_seed,
         dropout=dropout_of(estimator),
         keep_pruned=bool(estimator.keep_pruned),
     )
-    training = Training(team, problem, plan)
+    training = Training(team, boosting_task, schedule)
     try:
         training.run()
     except FaultyRowError as fault:
@@ -236,14 +246,14 @@ def _learnt_targets(rows: Rows, loss: Loss) -> np.ndarray:
     return rows.y[np.newaxis] if is_single or rows.y.dtype == np.uint8 else rows.targets
 
 
-def _plan(
+def _schedule(
     estimator: Any,
     task: FitTask,
     start: Start,
     rounds: range,
     begin: float,
     listeners: Sequence[TrainingCallback],
-) -> Plan:
+) -> Schedule:
     def make_estimator(trees: Trees) -> Any:
         fitted = copy.copy(estimator)
         detach(fitted)
@@ -260,8 +270,7 @@ def _plan(
         )
         for name, own in zip(task.names, task.validation, strict=True)
     ]
-    return Plan(
-        trees_before=start.trees,
+    return Schedule(
         rounds=rounds,
         begin=begin,
         max_time=np.inf if estimator.max_time is None else estimator.max_time,
@@ -306,13 +315,12 @@ def _train_again(
     try:
         binned = training_bins(team, task.rows.X, task.rows.weight, estimator.max_bin)
         start = _start(estimator, task, task.rows)
-        plan = first.plan._replace(
-            trees_before=start.trees,
+        schedule = first.schedule._replace(
             rounds=rounds,
             callbacks=[Replay(first.learning_rates)],
             validation=[],
         )
-        again = _train(estimator, team, binned, task, start, plan)
+        again = _train(estimator, team, binned, task, start, schedule)
     except KeyboardInterrupt:
         return trained, "interrupted"
     if again.stop_reason != "completed":

@@ -34,15 +34,15 @@ class CompiledLoss(NamedTuple):
     parameters : ndarray of float64, shape (n_outputs,)
     faults : ndarray of int64, shape (n_threads,)
         What the blocks said that each member called, if it was not :data:`NO_FAULT`.
-    faulty_turn : ndarray of int64, shape (1,)
-        The turn in which that was.
+    faulty_round : ndarray of int64, shape (1,)
+        The round in which that was.
     """
 
     is_compiled: int
     address: Any
     parameters: np.ndarray
     faults: np.ndarray
-    faulty_turn: np.ndarray
+    faulty_round: np.ndarray
 
 
 class Targets(NamedTuple):
@@ -78,10 +78,10 @@ def compile_loss(loss: Loss, n_threads: int) -> CompiledLoss:
     """Compile the block of a loss, if it has one."""
     address = 0 if loss.block is None else address_of(loss.block, LOSS_TYPES)
     faults = np.full(n_threads, NO_FAULT)
-    faulty_turn = np.zeros(1, dtype=np.int64)
+    faulty_round = np.zeros(1, dtype=np.int64)
     # one for each output, also where a loss of a user's has none
     parameters = np.resize(loss.parameters, max(len(loss.parameters), loss.n_outputs))
-    return CompiledLoss(int(loss.block is not None), address, parameters, faults, faulty_turn)
+    return CompiledLoss(int(loss.block is not None), address, parameters, faults, faulty_round)
 
 
 def allocate_scratch(n_threads: int) -> np.ndarray:
