@@ -17,13 +17,13 @@ from sklboost.data.raw import raw_matrix
 from sklboost.engine.hashing import hash_key
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.estimators.fit.fitting import TREE_PARAMETERS
-from sklboost.objectives.losses.gradients import (
+from sklboost.objectives.gradients import (
     allocate_scratch,
     compile_loss,
     fill_gradients,
     targets_of,
 )
-from sklboost.objectives.losses.log_loss import LogLoss
+from sklboost.objectives.losses.two_classes import LogLoss
 from sklboost.tree.core.frontier import ROOT, start_leaf, weigh_leaf
 from sklboost.tree.core.histogram import add_rows, empty_accumulator
 from sklboost.tree.core.partition import add_leaf_values, divide_rows

@@ -17,13 +17,13 @@ from sklboost.data.cuts import find_cuts
 from sklboost.engine.hashing import hash_key
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.estimators.fit.fitting import TREE_PARAMETERS
-from sklboost.objectives.losses.gradients import (
+from sklboost.objectives.gradients import (
     allocate_scratch,
     compile_loss,
     fill_gradients,
     targets_of,
 )
-from sklboost.objectives.losses.log_loss import LogLoss
+from sklboost.objectives.losses.two_classes import LogLoss
 from sklboost.tree.core.frontier import choose_frontier, plan_builds, start_tree
 from sklboost.tree.core.growing import sum_root
 from sklboost.tree.core.histogram import build_histograms

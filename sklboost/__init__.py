@@ -14,7 +14,7 @@ from sklboost.estimators.input.bin_features import bin_features
 from sklboost.estimators.input.bin_parquet import bin_parquet
 from sklboost.estimators.input.feature_tables import UnknownCategoryWarning
 from sklboost.estimators.regressor import XGBRegressorLite
-from sklboost.objectives.losses.base import Loss
+from sklboost.objectives.loss import Loss
 from sklboost.warmup import warmup
 
 __all__ = [

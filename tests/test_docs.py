@@ -23,7 +23,7 @@ TRACKED = subprocess.run(
 PAGES = [ROOT / line for line in TRACKED.stdout.splitlines() if (ROOT / line).exists()]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
-# what the steps of this page make is tested in tests/losses/test_add_a_loss.py
+# what the steps of this page make is tested in tests/objectives/test_add_a_loss.py
 PARTS_OF_FILES = {"add_a_loss.md"}
 INDEX_PAGES = sorted((ROOT / "docs").glob("*/README.md"))
 

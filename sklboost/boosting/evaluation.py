@@ -16,8 +16,7 @@ from sklboost.data.sparse_table import SparseTable
 from sklboost.engine.compiling import kernel
 from sklboost.engine.model import Trees
 from sklboost.engine.parallel import ThreadTeam, assemble, barrier, share
-from sklboost.objectives.metrics.base import RoundMetric, as_rows
-from sklboost.objectives.metrics.compiled import (
+from sklboost.objectives.means import (
     LossSums,
     MeanLosses,
     add_losses,
@@ -25,6 +24,7 @@ from sklboost.objectives.metrics.compiled import (
     finish_metric,
     mean_losses,
 )
+from sklboost.objectives.metric import RoundMetric, as_rows
 from sklboost.tree.predict.adding import add_some_trees
 from sklboost.tree.predict.assembly import assemble_model
 from sklboost.tree.predict.linear_prediction import add_linear_trees

@@ -22,14 +22,14 @@ from sklboost.engine.hashing import hash_key
 from sklboost.engine.model import NODE_DTYPE, OUTPUT_DTYPE, LinearLeaves, Trees
 from sklboost.engine.parallel import ThreadTeam, assemble, barrier, share
 from sklboost.engine.structs import PARAMS_DTYPE, TrainingBins, TreeParams, records
-from sklboost.objectives.losses.asking import (
+from sklboost.objectives.blocks import NO_FAULT
+from sklboost.objectives.derivative_checks import (
     FaultyRowError,
     ask_derivatives,
     check_hessians,
     explain_fault,
 )
-from sklboost.objectives.losses.blocks import NO_FAULT
-from sklboost.objectives.losses.gradients import (
+from sklboost.objectives.gradients import (
     CompiledLoss,
     Targets,
     allocate_scratch,

@@ -12,7 +12,7 @@ import numpy as np
 from sklboost.data.features import Features
 from sklboost.engine.model import Trees
 from sklboost.engine.structs import BinCuts, FeatureRules, TrainingBins, TreeParams
-from sklboost.objectives.losses.base import Loss
+from sklboost.objectives.loss import Loss
 
 # Beyond any tree that memory could hold: "no limit" without a second code path.
 _NO_LIMIT = 2**31

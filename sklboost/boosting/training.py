@@ -19,7 +19,7 @@ from sklboost.boosting.settings import BoostingTask
 from sklboost.data.sparse_table import SparseTable
 from sklboost.engine.model import Trees
 from sklboost.engine.parallel import ThreadTeam
-from sklboost.objectives.metrics.base import RoundMetric
+from sklboost.objectives.metric import RoundMetric
 
 # With early stopping no more rounds than this are done at once: those after the one at which it
 # stops are for nothing.

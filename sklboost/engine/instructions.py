@@ -93,7 +93,7 @@ def prefetch(array, row, column):
 
 
 def call_loss(address, rows, y, raw_score, parameters, gradient, hessian, scratch):
-    """Call the code of a loss at `address`, see :mod:`sklboost.objectives.losses.gradients`.
+    """Call the code of a loss at `address`, see :mod:`sklboost.objectives.gradients`.
 
     Returns
     -------

@@ -37,7 +37,7 @@ from sklboost.estimators.predict.shap_values import ShapValuesMixin
 from sklboost.estimators.predict.to_html import PageMixin
 from sklboost.inspection.monotone import MonotoneReport, prove_monotone
 from sklboost.inspection.tables import node_table
-from sklboost.objectives.losses.base import Loss
+from sklboost.objectives.loss import Loss
 
 
 # ChecksNames behind Parameters: the signature is that of the first class with __init__ or __new__

@@ -22,8 +22,8 @@ from sklboost.estimators.input.several_targets import check_columns
 from sklboost.estimators.parameters.docstrings import documented
 from sklboost.estimators.parameters.groups import ClassifierParameters
 from sklboost.estimators.predict.shap_values import check_one_kind, contributions
-from sklboost.objectives.losses.base import Loss, by_rows
-from sklboost.objectives.losses.registry import make_loss
+from sklboost.objectives.loss import Loss, by_rows
+from sklboost.objectives.registry import make_loss
 
 _CLASSES_OF_A_BYTE = 256
 

@@ -13,9 +13,9 @@ from sklboost.estimators.input.several_targets import check_columns, has_columns
 from sklboost.estimators.input.validation import check_target_range, row_weights
 from sklboost.estimators.parameters.docstrings import documented
 from sklboost.estimators.predict.shap_values import check_one_kind, contributions
-from sklboost.objectives.losses.base import Loss
-from sklboost.objectives.losses.registry import make_loss
+from sklboost.objectives.loss import Loss
 from sklboost.objectives.metrics.r2 import r2
+from sklboost.objectives.registry import make_loss
 
 
 @documented

@@ -9,15 +9,15 @@ from sklboost.boosting.training import Schedule, Training
 from sklboost.data.binning import bin_matrix
 from sklboost.data.raw import raw_matrix
 from sklboost.engine.parallel import ThreadTeam
-from sklboost.objectives.losses.gradients import (
+from sklboost.objectives.gradients import (
     allocate_scratch,
     compile_loss,
     fill_gradients,
     targets_of,
 )
-from sklboost.objectives.losses.log_loss import LogLoss
-from sklboost.objectives.losses.softmax import Softmax
+from sklboost.objectives.losses.several_classes import Softmax
 from sklboost.objectives.losses.squared_error import SquaredError
+from sklboost.objectives.losses.two_classes import LogLoss
 from sklboost.tree.predict.assembly import assemble_model
 from sklboost.tree.predict.prediction import add_trees, prepare_prediction
 from sklboost.tree.predict.trees import no_trees

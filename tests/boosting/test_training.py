@@ -15,7 +15,7 @@ from sklboost.boosting.training import Replay, Schedule, Training
 from sklboost.data.binning import bin_matrix
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.objectives.losses.squared_error import SquaredError
-from sklboost.objectives.metrics.base import RoundMetric
+from sklboost.objectives.metric import RoundMetric
 from sklboost.objectives.metrics.finding import find_metric
 from sklboost.tree.predict.trees import no_trees
 from tests.tree.growth import params

@@ -17,8 +17,8 @@ from sklboost.estimators.input.class_weights import (
 )
 from sklboost.estimators.parameters.boosting import ClassParameters
 from sklboost.estimators.parameters.rules import check_parameters
-from sklboost.objectives.losses.log_loss import LogLoss
-from sklboost.objectives.losses.softmax import Softmax
+from sklboost.objectives.losses.several_classes import Softmax
+from sklboost.objectives.losses.two_classes import LogLoss
 
 pytestmark = pytest.mark.interpreted
 

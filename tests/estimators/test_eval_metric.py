@@ -12,10 +12,10 @@ from sklearn.metrics import get_scorer, make_scorer
 from sklboost import XGBClassifierLite, XGBRegressorLite
 from sklboost.estimators.fit.eval_metric import resolve_metrics
 from sklboost.estimators.fit.stand_in import ClassifierStandIn, ValidationRows
-from sklboost.objectives.losses.log_loss import LogLoss
 from sklboost.objectives.losses.quantiles import AbsoluteError, QuantileError
-from sklboost.objectives.losses.softmax import Softmax
+from sklboost.objectives.losses.several_classes import Softmax
 from sklboost.objectives.losses.squared_error import SquaredError
+from sklboost.objectives.losses.two_classes import LogLoss
 from sklboost.objectives.metrics.finding import default_metric, find_metric
 from sklboost.objectives.metrics.registry import METRICS
 

@@ -142,7 +142,10 @@ def read(file: str) -> Code | None:
         return None
     code = Code(*pickle.loads(content))
     code = code._replace(calls=tuple(Call(*call) for call in code.calls))
-    return code if _link_all(code.calls) else None
+    try:
+        return code if _link_all(code.calls) else None
+    except (AttributeError, ModuleNotFoundError):  # the module of a group in `arguments` is gone
+        return None
 
 
 def keep(file: str, code: Code) -> None:

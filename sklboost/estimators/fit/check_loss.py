@@ -9,10 +9,10 @@ import numpy as np
 from sklearn.utils import check_array
 
 from sklboost.estimators.parameters.boosting import LossParameters
-from sklboost.objectives.losses.base import Loss, by_rows
+from sklboost.objectives.custom import FunctionLoss
+from sklboost.objectives.loss import Loss, by_rows
 from sklboost.objectives.losses.checking import compare_derivatives, values_by_rows
-from sklboost.objectives.losses.custom import FunctionLoss
-from sklboost.objectives.losses.registry import find_objective, make_loss
+from sklboost.objectives.registry import find_objective, make_loss
 
 
 def check_loss(

@@ -15,8 +15,8 @@ from sklboost.engine.model import Model
 from sklboost.estimators.input.callers import stack_level
 from sklboost.estimators.input.feature_names import are_comparable, fitted_names
 from sklboost.estimators.input.feature_tables import Encodings
-from sklboost.objectives.losses.base import Loss
-from sklboost.objectives.losses.registry import TASK_WORDS
+from sklboost.objectives.loss import Loss
+from sklboost.objectives.registry import TASK_WORDS
 
 
 class Continued(NamedTuple):

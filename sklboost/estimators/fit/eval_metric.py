@@ -1,10 +1,10 @@
 """From what users give as `eval_metric` to metrics that the rounds of boosting can call.
 
 In: names, scikit-learn scorers, functions, or a list of these. Out: a list of
-:class:`~sklboost.objectives.metrics.base.RoundMetric`, all called alike: ``value(y, raw_score,
+:class:`~sklboost.objectives.metric.RoundMetric`, all called alike: ``value(y, raw_score,
 weight)``, with targets (or numbers of classes) as float64, raw scores of shape (n_outputs,
 n_samples), and empty weights for all 1. The way from raw scores to predictions, the loss's link, is
-inside. What is a mean of losses is also computed by :mod:`sklboost.objectives.metrics.compiled`,
+inside. What is a mean of losses is also computed by :mod:`sklboost.objectives.means`,
 for less.
 
 Which direction is better: a registered metric knows; of a scorer greater is better; a function
@@ -29,8 +29,8 @@ from sklboost.estimators.fit.stand_in import (
     StandIn,
     ValidationRows,
 )
-from sklboost.objectives.losses.base import Loss
-from sklboost.objectives.metrics.base import Metric, RoundMetric
+from sklboost.objectives.loss import Loss
+from sklboost.objectives.metric import Metric, RoundMetric
 from sklboost.objectives.metrics.finding import default_metric, find_metric, is_metric_name
 from sklboost.objectives.metrics.scales import SCALE_OF_LINK
 

@@ -34,9 +34,9 @@ from sklboost.estimators.input.rows import Rows
 from sklboost.estimators.parameters.rules import check_parameters, names_of
 from sklboost.estimators.parameters.trees import SamplingParameters, TreeParameters
 from sklboost.estimators.predict.raw_scores import add_rounds, starting_scores
-from sklboost.objectives.losses.asking import FaultyRowError
-from sklboost.objectives.losses.base import Loss
-from sklboost.objectives.metrics.base import RoundMetric
+from sklboost.objectives.derivative_checks import FaultyRowError
+from sklboost.objectives.loss import Loss
+from sklboost.objectives.metric import RoundMetric
 from sklboost.tree.predict.assembly import assemble_model
 from sklboost.tree.predict.trees import no_trees, trees_of
 

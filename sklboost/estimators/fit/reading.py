@@ -31,7 +31,7 @@ from sklboost.estimators.input.validation import (
     training_data,
     validation_data,
 )
-from sklboost.objectives.losses.base import Loss
+from sklboost.objectives.loss import Loss
 
 
 class FitTask(NamedTuple):

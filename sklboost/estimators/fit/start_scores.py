@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sklboost.objectives.losses.base import Loss
+from sklboost.objectives.loss import Loss
 
 
 def check_prior(base_score: Any) -> None:

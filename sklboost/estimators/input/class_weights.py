@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from sklboost.estimators.input.validation import check_largest_weight
-from sklboost.objectives.losses.base import Loss, weighted_mean
+from sklboost.objectives.loss import Loss, weighted_mean
 
 # Newton's steps on the shift. Three to five are the rule; a step of 2 is seven times the odds.
 _MOST_STEPS = 100

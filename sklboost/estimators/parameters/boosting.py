@@ -16,7 +16,7 @@ from sklboost.estimators.parameters.rules import (
     one_of,
     parameter,
 )
-from sklboost.objectives.losses.base import Loss
+from sklboost.objectives.loss import Loss
 
 
 def _are_finite(value: Any) -> bool:

@@ -18,7 +18,7 @@ from sklboost.inspection.derivation.formulas import number
 from sklboost.inspection.derivation.words import Words
 from sklboost.inspection.page.tokens import column, compared
 from sklboost.inspection.shap.contributions import add_contributions
-from sklboost.objectives.losses.links import predictions_of
+from sklboost.objectives.links import predictions_of
 
 # Rows that are shown if it is not said which.
 _FIRST_ROWS = 20

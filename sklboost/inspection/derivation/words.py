@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklboost.inspection.derivation.grown_tree import GrownTree
-from sklboost.objectives.losses.base import Loss
+from sklboost.objectives.loss import Loss
 
 # Of the losses whose gradient is minus the residual: what their hessians add up to.
 _COVERS = {

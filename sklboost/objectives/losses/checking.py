@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sklboost.objectives.losses.asking import ask_derivatives
-from sklboost.objectives.losses.base import Loss
+from sklboost.objectives.derivative_checks import ask_derivatives
+from sklboost.objectives.loss import Loss
 from sklboost.objectives.losses.rows import RowLoss
 
 # Of a raw score, or of 1: with central differences the error of the formula, a square of it, and

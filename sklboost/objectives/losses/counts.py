@@ -19,9 +19,9 @@ import numpy as np
 
 from sklboost.engine.compiling import inlined
 from sklboost.engine.elementary import exp
+from sklboost.objectives.domains import check_within
 from sklboost.objectives.losses.rows import RowLoss
 from sklboost.objectives.losses.squared_error import known_means
-from sklboost.objectives.losses.targets import check_within
 
 # Where all targets are 0 the best constant is infinite.
 _LEAST_START = -16.0

@@ -20,9 +20,9 @@ import numpy as np
 
 from sklboost.engine.compiling import inlined
 from sklboost.engine.elementary import exp_of_negative, log_of_one_plus
-from sklboost.objectives.losses.log_loss import LogLoss
-from sklboost.objectives.losses.minimum import find_constants
-from sklboost.objectives.losses.targets import check_labels
+from sklboost.objectives.domains import check_labels
+from sklboost.objectives.losses.two_classes import LogLoss
+from sklboost.objectives.start_values import find_constants
 
 _LARGEST_START = 16.0
 

@@ -7,10 +7,10 @@ score above 0 is class 1. There are no probabilities behind it: as in XGBoost, t
 import numpy as np
 
 from sklboost.engine.compiling import inlined
-from sklboost.objectives.losses.base import by_rows
+from sklboost.objectives.domains import check_labels
+from sklboost.objectives.loss import by_rows
 from sklboost.objectives.losses.quantiles import weighted_quantile
 from sklboost.objectives.losses.rows import RowLoss
-from sklboost.objectives.losses.targets import check_labels
 
 
 class HingeLoss(RowLoss):

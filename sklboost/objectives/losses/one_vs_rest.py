@@ -7,10 +7,10 @@ outputs over their sum. LightGBM calls it multiclassova.
 import numpy as np
 
 from sklboost.engine.compiling import inlined
-from sklboost.objectives.losses.base import by_rows
-from sklboost.objectives.losses.links import shares
-from sklboost.objectives.losses.log_loss import LogLoss
+from sklboost.objectives.links import shares
+from sklboost.objectives.loss import by_rows
 from sklboost.objectives.losses.rows import RowLoss
+from sklboost.objectives.losses.two_classes import LogLoss
 
 _log_loss_derivatives, _log_loss_value = LogLoss.derivatives, LogLoss.row_value
 

@@ -12,7 +12,7 @@ Fernandez-Val & Galichon 2010, "Quantile and probability curves without crossing
 import numpy as np
 
 from sklboost.engine.compiling import inlined
-from sklboost.objectives.losses.base import by_rows
+from sklboost.objectives.loss import by_rows
 from sklboost.objectives.losses.rows import RowLoss
 
 

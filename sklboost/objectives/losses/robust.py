@@ -28,10 +28,10 @@ import numpy as np
 
 from sklboost.engine.compiling import inlined
 from sklboost.engine.elementary import exp_of_negative, log_of_one_plus
-from sklboost.objectives.losses.base import weighted_mean
-from sklboost.objectives.losses.minimum import find_constants
+from sklboost.objectives.loss import weighted_mean
 from sklboost.objectives.losses.quantiles import weighted_quantile
 from sklboost.objectives.losses.rows import RowLoss
+from sklboost.objectives.start_values import find_constants
 
 _LOG_2 = 0.6931471805599453
 # tanh(r) / r is its series below: r^4 is less than rounding there, and nothing is divided by 0

@@ -9,9 +9,9 @@ from collections.abc import Callable
 import numpy as np
 
 from sklboost.engine.compiling import made_kernel
-from sklboost.objectives.losses.base import Loss, weighted_mean
-from sklboost.objectives.losses.blocks import derivatives_by_block, gradient_block
-from sklboost.objectives.losses.minimum import find_constants
+from sklboost.objectives.blocks import derivatives_by_block, gradient_block
+from sklboost.objectives.loss import Loss, weighted_mean
+from sklboost.objectives.start_values import find_constants
 
 
 def value_block(formula: Callable, name: str | None) -> Callable:

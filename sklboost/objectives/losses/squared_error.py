@@ -3,7 +3,7 @@
 import numpy as np
 
 from sklboost.engine.compiling import inlined
-from sklboost.objectives.losses.base import weighted_mean
+from sklboost.objectives.loss import weighted_mean
 from sklboost.objectives.losses.rows import RowLoss
 
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from sklboost.engine.compiling import inlined
 from sklboost.engine.elementary import log_of_one_plus
-from sklboost.objectives.losses.base import by_rows
+from sklboost.objectives.domains import check_base_score, check_within
+from sklboost.objectives.loss import by_rows
 from sklboost.objectives.losses.rows import RowLoss
 from sklboost.objectives.losses.squared_error import known_means
-from sklboost.objectives.losses.targets import check_base_score, check_within
 
 _LARGEST = 700.0  # of raw scores: beyond, e^z leaves the range of numbers
 

@@ -5,8 +5,8 @@ from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from sklboost.objectives.metric import Metric
 from sklboost.objectives.metrics.aliases import names_for
-from sklboost.objectives.metrics.base import Metric
 from sklboost.objectives.metrics.parameters import VARIANCE_POWER
 from sklboost.objectives.metrics.registry import METRICS, TASK_WORDS, Entry
 

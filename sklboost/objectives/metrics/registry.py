@@ -7,9 +7,9 @@ To add one that is a mean of a loss of a row: a formula, see
 
 from typing import NamedTuple
 
+from sklboost.objectives.means import MeanLoss
+from sklboost.objectives.metric import Function, Metric, mean_metric
 from sklboost.objectives.metrics import formulas, ranking
-from sklboost.objectives.metrics.base import Function, Metric, mean_metric
-from sklboost.objectives.metrics.compiled import MeanLoss
 from sklboost.objectives.metrics.formulas import Formula
 from sklboost.objectives.metrics.parameters import (
     EXPECTILE_ALPHA,
@@ -50,7 +50,7 @@ class Entry(NamedTuple):
         XGBoost's, without parameter.
     of : Formula or callable
         The loss whose mean it is: the smaller the better. Or of what is no mean the function, as in
-        :class:`~sklboost.objectives.metrics.base.Metric`: the greater the better.
+        :class:`~sklboost.objectives.metric.Metric`: the greater the better.
     is_root : bool
         Whether it is the root of the mean.
     parameter : Parameter or None

@@ -1,6 +1,6 @@
 """Losses that users bring: functions, and instances of their own subclasses of Loss.
 
-In: what was given as `objective`. Out: a :class:`~sklboost.objectives.losses.base.Loss`.
+In: what was given as `objective`. Out: a :class:`~sklboost.objectives.loss.Loss`.
 """
 
 import functools
@@ -13,10 +13,10 @@ import numba
 import numpy as np
 
 from sklboost.engine.compiling import compiled_result, is_compiled_by_user
-from sklboost.objectives.losses.asking import read_pair
-from sklboost.objectives.losses.base import Loss, by_rows
-from sklboost.objectives.losses.blocks import users_block
-from sklboost.objectives.losses.links import PREDICTIONS
+from sklboost.objectives.blocks import users_block
+from sklboost.objectives.derivative_checks import read_pair
+from sklboost.objectives.links import PREDICTIONS
+from sklboost.objectives.loss import Loss, by_rows
 
 # What raw scores of a function's are; as for the default objective of the task.
 _LINKS = {

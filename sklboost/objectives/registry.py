@@ -7,20 +7,20 @@ import difflib
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from sklboost.objectives.losses.base import Loss
+from sklboost.objectives.custom import FunctionLoss, check_loss_fits
+from sklboost.objectives.loss import Loss
 from sklboost.objectives.losses.counts import Gamma, Poisson, Tweedie
-from sklboost.objectives.losses.custom import FunctionLoss, check_loss_fits
 from sklboost.objectives.losses.expectile import ExpectileError
 from sklboost.objectives.losses.focal import FocalLoss
 from sklboost.objectives.losses.hinge import HingeLoss
-from sklboost.objectives.losses.log_loss import LogisticRegression, LogLoss
 from sklboost.objectives.losses.one_vs_rest import OneVsRest
-from sklboost.objectives.losses.percentage import AbsolutePercentageError
 from sklboost.objectives.losses.quantiles import AbsoluteError, QuantileError
+from sklboost.objectives.losses.relative import AbsolutePercentageError
 from sklboost.objectives.losses.robust import Fair, Huber, LogCosh, PseudoHuber
-from sklboost.objectives.losses.softmax import Softmax
+from sklboost.objectives.losses.several_classes import Softmax
 from sklboost.objectives.losses.squared_error import SquaredError
 from sklboost.objectives.losses.squared_log_error import SquaredLogError
+from sklboost.objectives.losses.two_classes import LogisticRegression, LogLoss
 
 
 class Objective(NamedTuple):

@@ -11,13 +11,13 @@ import numpy as np
 
 from sklboost.engine.compiling import kernel
 from sklboost.engine.elementary import exp_of_negative
-from sklboost.objectives.losses.base import Loss, weighted_mean
-from sklboost.objectives.losses.blocks import (
+from sklboost.objectives.blocks import (
     BLOCK_ROWS,
     LEAST_HESSIAN,
     NO_FAULT,
     derivatives_by_block,
 )
+from sklboost.objectives.loss import Loss, weighted_mean
 
 
 @kernel

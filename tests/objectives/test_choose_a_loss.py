@@ -5,7 +5,7 @@ from dataclasses import fields
 import pytest
 
 from sklboost.estimators.parameters.boosting import LossParameters
-from sklboost.objectives.losses.registry import OBJECTIVES
+from sklboost.objectives.registry import OBJECTIVES
 from tests.conftest import ROOT
 
 PAGE = ROOT / "docs" / "how_to" / "choose_a_loss.md"

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from sklboost.engine.compiling import kernel
-from sklboost.objectives.losses.base import Loss
-from sklboost.objectives.losses.blocks import LARGEST, LEAST_HESSIAN, NO_FAULT, are_usable, limited
+from sklboost.objectives.blocks import LARGEST, LEAST_HESSIAN, NO_FAULT, are_usable, limited
+from sklboost.objectives.loss import Loss
 
 _RULES = {
     "gradient": "gradients must be finite numbers: look for a logarithm of 0 or a division by it",

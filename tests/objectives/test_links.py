@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sklboost.objectives.losses.links import PREDICTIONS, predictions_of, raw_score_of
+from sklboost.objectives.links import PREDICTIONS, predictions_of, raw_score_of
 
 pytestmark = pytest.mark.interpreted
 

@@ -5,16 +5,16 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sklboost.engine.parallel import ThreadTeam
-from sklboost.objectives.losses.base import exact_sum, weighted_mean
-from sklboost.objectives.losses.gradients import (
+from sklboost.objectives.gradients import (
     allocate_scratch,
     compile_loss,
     fill_gradients,
     targets_of,
 )
-from sklboost.objectives.losses.log_loss import LogLoss
-from sklboost.objectives.losses.softmax import Softmax
+from sklboost.objectives.loss import exact_sum, weighted_mean
+from sklboost.objectives.losses.several_classes import Softmax
 from sklboost.objectives.losses.squared_error import SquaredError
+from sklboost.objectives.losses.two_classes import LogLoss
 
 NO_WEIGHT = np.empty(0)
 LOSSES = {

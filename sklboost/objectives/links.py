@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sklboost.objectives.losses.targets import check_base_score
+from sklboost.objectives.domains import check_base_score
 
 _LARGEST = 700.0  # e^700 is 1e304
 

@@ -10,10 +10,10 @@ an error.
 import numpy as np
 
 from sklboost.engine.compiling import inlined
-from sklboost.objectives.losses.base import weighted_mean
+from sklboost.objectives.domains import refuse_first
+from sklboost.objectives.loss import weighted_mean
 from sklboost.objectives.losses.quantiles import weighted_quantile
 from sklboost.objectives.losses.rows import RowLoss
-from sklboost.objectives.losses.targets import refuse_first
 
 
 class AbsolutePercentageError(RowLoss):

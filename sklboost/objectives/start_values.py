@@ -4,7 +4,7 @@ from typing import Protocol
 
 import numpy as np
 
-from sklboost.objectives.losses.base import weighted_mean
+from sklboost.objectives.loss import weighted_mean
 
 _MOST_STEPS = 200
 # Of a raw score, relative to its size or to 1.

@@ -6,9 +6,9 @@ from numpy.testing import assert_allclose
 
 from sklboost.engine.compiling import kernel
 from sklboost.engine.parallel import ThreadTeam, share
-from sklboost.objectives.losses.log_loss import LogLoss
-from sklboost.objectives.losses.softmax import Softmax
-from sklboost.objectives.metrics.compiled import (
+from sklboost.objectives.losses.several_classes import Softmax
+from sklboost.objectives.losses.two_classes import LogLoss
+from sklboost.objectives.means import (
     add_losses,
     allocate_sums,
     finish_metric,

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklboost.objectives.metrics.compiled import MeanLoss, allocate_sums, mean_losses, mean_of_rows
+from sklboost.objectives.means import MeanLoss, allocate_sums, mean_losses, mean_of_rows
 
 # function(y, prediction, weight) -> value, see Metric.
 Function = Callable[[np.ndarray, np.ndarray, np.ndarray], float]
@@ -43,7 +43,7 @@ class Metric(NamedTuple):
 class RoundMetric(NamedTuple):
     """A metric as the rounds of boosting use it: of raw scores.
 
-    Where there is a mean of losses, of raw scores, :mod:`sklboost.objectives.metrics.compiled`
+    Where there is a mean of losses, of raw scores, :mod:`sklboost.objectives.means`
     gives the same value inside the team's own kernel. `value` need then only be called where that
     is NaN: it raises the error.
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from sklboost.engine.compiling import inlined
 from sklboost.engine.elementary import exp_of_negative, log_of_one_plus
+from sklboost.objectives.domains import check_within
 from sklboost.objectives.losses.rows import RowLoss
 from sklboost.objectives.losses.squared_error import known_means
-from sklboost.objectives.losses.targets import check_within
 
 # Of start values in log-odds: where all targets are 0, or 1, the best constant is infinite.
 _LARGEST_START = 16.0

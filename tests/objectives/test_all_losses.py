@@ -11,15 +11,15 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklboost import XGBClassifierLite, XGBRegressorLite
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.estimators.parameters.boosting import LossParameters
-from sklboost.objectives.losses.base import Loss
-from sklboost.objectives.losses.gradients import (
+from sklboost.objectives.gradients import (
     allocate_scratch,
     compile_loss,
     fill_gradients,
     targets_of,
 )
-from sklboost.objectives.losses.registry import OBJECTIVES
+from sklboost.objectives.loss import Loss
 from sklboost.objectives.losses.rows import RowLoss
+from sklboost.objectives.registry import OBJECTIVES
 
 NO_WEIGHT = np.empty(0)
 N_CLASSES = 3

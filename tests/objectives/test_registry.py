@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 from sklboost import XGBClassifierLite, XGBRegressorLite
-from sklboost.objectives.losses.log_loss import LogLoss
-from sklboost.objectives.losses.registry import OBJECTIVES, find_objective
-from sklboost.objectives.losses.softmax import Softmax
+from sklboost.objectives.losses.several_classes import Softmax
 from sklboost.objectives.losses.squared_error import SquaredError
+from sklboost.objectives.losses.two_classes import LogLoss
+from sklboost.objectives.registry import OBJECTIVES, find_objective
 
 
 def make(name, task, size=1, **parameters):

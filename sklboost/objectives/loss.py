@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from sklboost.engine.compiling import is_compiled_by_user
-from sklboost.objectives.losses.blocks import users_block
-from sklboost.objectives.losses.links import predictions_of, raw_score_of
+from sklboost.objectives.blocks import users_block
+from sklboost.objectives.links import predictions_of, raw_score_of
 
 # Values that are added up at a time: what is computed on the way stays small beside many rows.
 _SUMMED_AT_ONCE = 2**16
@@ -39,7 +39,7 @@ class Loss:
         A number for each output, such as the level of a quantile.
     block : Kernel or None
         Fills gradients and hessians of a range of rows, see
-        ``sklboost/objectives/losses/gradients.py``; made from `row_derivatives`. None:
+        ``sklboost/objectives/gradients.py``; made from `row_derivatives`. None:
         :meth:`gradients` is asked once a round.
     link : str
         What raw scores are: ``"identity"``, predictions; ``"log"``, their logarithms; ``"logit"``,

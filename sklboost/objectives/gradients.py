@@ -18,8 +18,8 @@ import numpy as np
 from sklboost.engine.compiling import address_of, kernel
 from sklboost.engine.instructions import LOSS_TYPES, call_loss
 from sklboost.engine.parallel import share
-from sklboost.objectives.losses.base import Loss
-from sklboost.objectives.losses.blocks import BLOCK_ROWS, NO_FAULT
+from sklboost.objectives.blocks import BLOCK_ROWS, NO_FAULT
+from sklboost.objectives.loss import Loss
 
 
 class CompiledLoss(NamedTuple):

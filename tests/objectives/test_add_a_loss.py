@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from sklboost import XGBRegressorLite, check_loss
-from sklboost.objectives.losses import registry
+from sklboost.objectives import registry
 from tests.conftest import ROOT
 
 PAGE = (ROOT / "docs" / "how_to" / "add_a_loss.md").read_text("utf-8")
