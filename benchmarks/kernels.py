@@ -13,7 +13,7 @@ import numpy as np
 from sklboost.boosting.settings import feature_rules, tree_params
 from sklboost.data.binning import apply_cuts, bin_matrix
 from sklboost.data.cuts import find_cuts
-from sklboost.data.raw import raw_matrix
+from sklboost.data.raw_values import raw_matrix
 from sklboost.engine.hashing import hash_key
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.estimators.fit.fitting import TREE_PARAMETERS

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from itertools import groupby
 from typing import Any
 
-from sklboost.data.frames.finding import adapter
-from sklboost.data.frames.refusals import check_kinds, check_names
+from sklboost.data.frames import adapter_for
+from sklboost.data.frames.checks import check_kinds, check_names
 from tests.conftest import ROOT
 from tests.kinds_of_tables import CASES, REFUSALS, Case
 
@@ -42,11 +42,11 @@ def rows_of_cases() -> list[str]:
 
 def read_all(X: Any) -> None:
     """Read a table of numbers, or raise the error that it is refused with."""
-    table = adapter(X)
+    table = adapter_for(X)
     check_names(table.names or [])
     check_kinds(table, ())
     for i in range(table.n_columns):
-        table.numbers(i)
+        table.column(i).numbers()
 
 
 def message(make: Callable[[], Any]) -> str:

@@ -15,8 +15,8 @@ import numpy as np
 
 from sklboost.boosting.settings import BoostingTask
 from sklboost.data.binned_matrix import BinnedMatrix
-from sklboost.data.blocks import value_array
-from sklboost.data.raw import RawMatrix, raw_matrix
+from sklboost.data.features import value_array
+from sklboost.data.raw_values import RawMatrix, raw_matrix
 from sklboost.engine.compiling import inlined, kernel
 from sklboost.engine.hashing import hash_key
 from sklboost.engine.model import NODE_DTYPE, OUTPUT_DTYPE, LinearLeaves, Trees

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from sklboost.data.encoding import Encoding
-from sklboost.data.raw import read_only
+from sklboost.data.raw_values import read_only
 from sklboost.engine.structs import BinCuts
 
 

@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklboost.data.blocks import Values, ignore_progress, value_blocks
 from sklboost.data.cuts import find_cuts, find_missing
-from sklboost.data.raw import read_only
+from sklboost.data.raw_values import Values, ignore_progress, read_only, value_blocks
 from sklboost.engine.compiling import kernel
 from sklboost.engine.parallel import ThreadTeam, share
 from sklboost.engine.structs import PLACE_DTYPE, BinCuts, TrainingBins, records

@@ -15,7 +15,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklboost.data.blocks import Values, categories_of, ignore_progress, value_blocks, value_column
+from sklboost.data.raw_values import (
+    Values,
+    categories_of,
+    ignore_progress,
+    value_blocks,
+    value_column,
+)
 from sklboost.engine.compiling import inlined, kernel
 from sklboost.engine.hashing import mix_bits
 from sklboost.engine.parallel import ThreadTeam, next_task, share

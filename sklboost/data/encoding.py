@@ -1,12 +1,10 @@
-"""What the values of a feature become numbers by: learnt at fit, used again at every prediction.
+"""How the values of a feature become numbers: learnt at fit, used again at every prediction.
 
-In: columns of the user's table, by a :class:`~sklboost.data.frames.adapter.FrameAdapter`. Out:
-:class:`Encoding`, one a feature, and the :class:`~sklboost.data.table.Column` that it makes.
-
-The one idea: a number means the same whoever carries it. Levels of categories are numbered in their
-own order, not in that of the frame; times count in one unit; integers that float64
-cannot tell apart are replaced by their rank, so that a threshold lies between the two it was meant
-to divide.
+:func:`fit_encoding` learns an :class:`Encoding` from a column of the user's table, :func:`encode`
+makes a :class:`~sklboost.data.table.Column` by it. A value becomes the same number whichever
+library holds it: categories are numbered in increasing order of their values, not in the order of
+the frame; times count in one unit; integers that float64 cannot tell apart are replaced by their
+rank, so that a threshold lies between the two it was meant to divide.
 """
 
 import math
@@ -17,8 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklboost.data.frames.adapter import FrameAdapter, is_wide
-from sklboost.data.frames.objects import as_objects
+from sklboost.data.frames.adapter import FrameAdapter, Kind, as_objects, is_wide
 from sklboost.data.table import Column, floats_below
 
 # With the one for missing values, as many bins as 16 bits can number, less one.
@@ -46,10 +43,10 @@ class Encoding:
     ranks : ndarray of int64 or uint64, shape (n_ranks,)
         Distinct values, increasing, whose position is the number. Empty: they are numbers
         themselves.
-    levels : ndarray, shape (n_known_categories,)
-        Of a category, in increasing order.
+    categories : ndarray, shape (n_known_categories,)
+        Values of a category, in increasing order.
     codes : ndarray of int64, shape (n_known_categories,)
-        The code of each level. Several share the last one if there are very many.
+        The code of each category. Several share the last one if there are very many.
     is_declared : bool
         Whether the user said that it is a category: then its column may be of any kind.
     """
@@ -63,7 +60,7 @@ class Encoding:
 
     @cached_property
     def n_categories(self) -> int:
-        """How many codes a category has; 0 for numbers and times."""
+        """Number of codes of a category; 0 for numbers and times."""
         return int(self.codes.max(initial=-1)) + 1
 
     @property
@@ -73,16 +70,16 @@ class Encoding:
 
     @cached_property
     def code_of(self) -> dict[Any, int]:
-        """The code of each level."""
+        """The code of each category."""
         return dict(zip(_as_keys(self.categories), self.codes.tolist(), strict=True))
 
     @cached_property
     def is_of_text(self) -> bool:
-        """Whether this is a category of which every level is text."""
-        return self.kind == "category" and all(isinstance(own, str) for own in self.categories)
+        """Whether all category values are text."""
+        return self.kind == "category" and all(isinstance(v, str) for v in self.categories)
 
-    def fits(self, kind: str, unit: str) -> bool:
-        """Tell whether a column of this kind, times in this unit, can be encoded.
+    def fits(self, kind: Kind, unit: str) -> bool:
+        """Whether a column of this kind, times in this unit, can be encoded.
 
         Text is as good as a category of text: read from a file once more, that is what it is.
         """
@@ -116,15 +113,15 @@ class Unknown(NamedTuple):
 
 
 def fit_encoding(
-    adapter: FrameAdapter, column: int, weight: np.ndarray, missing: float, is_declared: bool
+    adapter: FrameAdapter, i: int, weight: np.ndarray, missing: float, is_declared: bool
 ) -> Encoding:
     """Learn from one column how its values become numbers.
 
     Parameters
     ----------
     adapter : FrameAdapter
-    column : int
-        Of a kind that can be a feature, or without any value.
+    i : int
+        A column of a kind that can be a feature, or without any value.
     weight : ndarray of float64, shape (n_rows,)
         Rows of weight 0 are not looked at.
     missing : float
@@ -132,17 +129,17 @@ def fit_encoding(
     is_declared : bool
         Whether the user said that it is a category.
     """
-    kind = adapter.kind(column)
-    if is_declared or kind == "category":
-        return _fit_category(*adapter.categories(column), weight, missing, is_declared)
-    if kind == "time":
-        times, absent, unit = adapter.times(column)
+    column = adapter.column(i)
+    if is_declared or column.kind == "category":
+        return _fit_category(*column.categories(), weight, missing, is_declared)
+    if column.kind == "time":
+        times, absent, unit = column.times()
         used = _used(times, absent, weight)
         coarse = _coarsest_unit(used, unit)
         return Encoding("time", coarse, _ranks(_in_unit(used, unit, coarse)[0]))
-    if kind != "number" or adapter.is_exact(column):
+    if column.kind != "number" or column.is_exact():
         return Encoding()
-    values, absent = adapter.numbers(column)
+    values, absent = column.numbers()
     if not is_wide(values.dtype):
         return Encoding()
     absent = _all_missing(values, absent, missing)
@@ -150,19 +147,19 @@ def fit_encoding(
 
 
 def _used(values: np.ndarray, absent: np.ndarray | None, weight: np.ndarray) -> np.ndarray:
-    """Give the values that are there, of rows that have a weight."""
+    """Return the values that are not missing, of rows with a positive weight."""
     is_used = weight > 0.0 if absent is None else (weight > 0.0) & ~absent
     return values if is_used.all() else values[is_used]
 
 
 def _ranks(values: np.ndarray) -> np.ndarray:
-    """Give the distinct values if float64 cannot hold them all, else nothing."""
+    """Return the distinct values if float64 cannot hold them all, else an empty array."""
     is_exact = floats_below(values).astype(values.dtype) == values
     return _no_values() if is_exact.all() else np.unique(values)
 
 
 def _coarsest_unit(times: np.ndarray, unit: str) -> str:
-    """Give the coarsest unit in which all times are whole.
+    """Return the coarsest unit in which all times are whole.
 
     Libraries store the same times in units of their own, and the model is to be the same.
     """
@@ -183,7 +180,7 @@ def _fit_category(
     missing: float,
     is_declared: bool,
 ) -> Encoding:
-    """Number the levels that rows of the training have."""
+    """Number the categories that rows of the training have."""
     is_known = codes >= 0
     masses = np.bincount(codes[is_known], weight[is_known], minlength=len(values))
     mass_of: dict[Any, float] = {}
@@ -201,14 +198,14 @@ def _fit_category(
 
 
 def _as_keys(categories: np.ndarray) -> list[Any]:
-    """Give levels as Python values, equal ones with one hash whatever their dtypes were."""
+    """Return categories as Python values, whose hashes are equal whatever their dtypes were."""
     if categories.dtype.kind not in "mM":
         return categories.tolist()
     fine = categories.astype(f"{categories.dtype.kind}8[ns]")
     beyond = fine.astype(categories.dtype) != categories  # silently becomes another time
     if beyond.any():
         raise ValueError(
-            f"{categories[beyond][0]} is a level of a category: times as categories must be from "
+            f"{categories[beyond][0]} is a value of a category: times as categories must be from "
             "the years 1678 to 2261, for they are told apart by nanoseconds; take them as times, "
             "or turn them into text"
         )
@@ -216,13 +213,11 @@ def _as_keys(categories: np.ndarray) -> list[Any]:
 
 
 def _in_order(categories: list[Any]) -> list[Any]:
-    """Sort levels: numbers first, then type by type."""
+    """Sort categories: numbers first, then type by type."""
 
     def place(category: Any) -> tuple[str, Any]:
-        return (
-            "" if isinstance(category, Number | np.bool_) else type(category).__name__,
-            category,
-        )
+        is_number = isinstance(category, Number | np.bool_)
+        return "" if is_number else type(category).__name__, category
 
     try:
         return sorted(categories, key=place)
@@ -231,7 +226,7 @@ def _in_order(categories: list[Any]) -> list[Any]:
 
 
 def _as_array(categories: list[Any]) -> np.ndarray:
-    """Give levels as an array: of their own dtype if they are numbers or times of one type."""
+    """Return categories as an array: not of objects if they are numbers or times of one type."""
     types = set(map(type, categories))
     if len(types) == 1 and types <= {bool, int, float, np.datetime64, np.timedelta64}:
         return np.array(categories)
@@ -242,26 +237,20 @@ def _as_array(categories: list[Any]) -> np.ndarray:
 
 
 def encode(
-    adapter: FrameAdapter, column: int, encoding: Encoding, missing: float
+    adapter: FrameAdapter, i: int, encoding: Encoding, missing: float
 ) -> tuple[Column, Unknown | None]:
-    """Give a column as numbers, and what of its categories is unknown.
+    """Return column number `i` as numbers, and which of its categories are unknown.
 
-    Parameters
-    ----------
-    adapter : FrameAdapter
-    column : int
-        Of a kind that the encoding fits, or without any value.
-    encoding : Encoding
-    missing : float
-        As for :func:`fit_encoding`.
+    The column is of a kind that the encoding fits, or without any value.
     """
+    column = adapter.column(i)
     if encoding.kind == "category":
-        return _encode_categories(*adapter.categories(column), encoding, missing)
-    if adapter.kind(column) != encoding.kind:  # there is no value at all
+        return _encode_categories(*column.categories(), encoding, missing)
+    if column.kind != encoding.kind:  # there is no value at all
         return Column(np.full(adapter.n_rows, np.nan)), None
     if encoding.kind == "time":
-        return _encode_times(*adapter.times(column), encoding), None
-    values, absent = adapter.numbers(column)
+        return _encode_times(*column.times(), encoding), None
+    values, absent = column.numbers()
     absent = _all_missing(values, absent, missing)
     if len(encoding.ranks) > 0:
         values = _rank_of(values, encoding.ranks)
@@ -308,7 +297,7 @@ def _encode_times(
 
 
 def _in_unit(times: np.ndarray, unit: str, other: str) -> tuple[np.ndarray, np.ndarray | None]:
-    """Give times in another unit: whole ones, rounded down, and what is left; None: nothing is."""
+    """Return times in another unit: whole ones, rounded down, and the rest; None: no rest."""
     if unit == other:
         return times, None
     step, other_step = _length(unit), _length(other)
@@ -321,12 +310,12 @@ def _in_unit(times: np.ndarray, unit: str, other: str) -> tuple[np.ndarray, np.n
 
 
 def _length(unit: str) -> int:
-    """Give the length of what times are counted in, in attoseconds."""
+    """Return the length of a unit of times in attoseconds."""
     return _UNITS[unit.partition("[")[2].removesuffix("]")]
 
 
 def _rank_of(values: np.ndarray, ranks: np.ndarray) -> np.ndarray:
-    """Give the rank of each value, float64; one half less than the next for values between two."""
+    """Return the rank of each value, float64; one half less than the next for values between."""
     is_nan = values != values
     values = np.where(is_nan, 0, values)
     if np.can_cast(values.dtype, ranks.dtype):

@@ -14,8 +14,7 @@ import numpy as np
 
 from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.data.binning import bin_matrix, lay_out_cells
-from sklboost.data.blocks import InMemory, value_blocks
-from sklboost.data.raw import RawMatrix, raw_matrix
+from sklboost.data.raw_values import RawMatrix, raw_matrix, value_blocks
 from sklboost.data.sparse_binning import bin_sparse
 from sklboost.data.sparse_table import SparseTable, join_sparse
 from sklboost.data.table import BLOCK_VALUES, Table, join_tables, table_of
@@ -24,7 +23,7 @@ from sklboost.engine.parallel import ThreadTeam, share
 from sklboost.engine.structs import BinCuts, TrainingBins
 
 # What fits and predictions take.
-Features = InMemory | BinnedMatrix
+Features = np.ndarray | Table | SparseTable | BinnedMatrix
 
 # Rows are transposed in blocks that stay in the first-level cache.
 _BLOCK_ROWS = 256
@@ -105,6 +104,11 @@ def _middles(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
     return np.fmin(np.fmax(middle, lower), upper)
 
 
+def value_array(X: np.ndarray | Table | SparseTable) -> np.ndarray:
+    """Return all values as one array: a copy, unless `X` is an array."""
+    return X if isinstance(X, np.ndarray) else X.values()
+
+
 def join_rows(X: Features, other: Features) -> Features:
     """Put rows behind others of the same features: a copy of both.
 
@@ -129,4 +133,5 @@ def join_rows(X: Features, other: Features) -> Features:
         )
     if isinstance(X, np.ndarray) and isinstance(other, np.ndarray):
         return np.concatenate([X, other])
-    return join_tables(*(own if isinstance(own, Table) else table_of(own) for own in (X, other)))
+    tables = [part if isinstance(part, Table) else table_of(part) for part in (X, other)]
+    return join_tables(*tables)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from sklboost.data.binned_matrix import BinnedMatrix
-from sklboost.data.blocks import InMemory
+from sklboost.data.features import Features
 from sklboost.data.sparse_table import SparseTable
 from sklboost.data.table import Table
 from sklboost.engine.compiling import inlined, kernel
@@ -23,7 +23,7 @@ from sklboost.engine.hashing import hash_key, mix_bits
 _BLOCK_VALUES = 32_768
 
 
-def hash_rows(X: InMemory | BinnedMatrix, y: np.ndarray, seed: int) -> np.ndarray:
+def hash_rows(X: Features, y: np.ndarray, seed: int) -> np.ndarray:
     """Give a hash of (seed, values, target) of each row.
 
     Parameters

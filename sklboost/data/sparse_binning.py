@@ -9,7 +9,7 @@ import numpy as np
 
 from sklboost.data.binning import bin_values, zero_bins
 from sklboost.data.bundling import bundle_features, cell_of_bin
-from sklboost.data.raw import read_only
+from sklboost.data.raw_values import read_only
 from sklboost.data.sparse_cuts import cut_entries
 from sklboost.data.sparse_table import Entries, SparseTable
 from sklboost.engine.compiling import kernel

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from sklboost.data.raw import read_only
+from sklboost.data.raw_values import read_only
 from sklboost.data.table import BLOCK_VALUES
 from sklboost.engine.compiling import kernel
 

@@ -7,7 +7,7 @@ from sklboost.boosting.callbacks import TrainingCallback
 from sklboost.boosting.settings import BoostingTask, feature_rules
 from sklboost.boosting.training import Schedule, Training
 from sklboost.data.binning import bin_matrix
-from sklboost.data.raw import raw_matrix
+from sklboost.data.raw_values import raw_matrix
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.objectives.gradients import (
     allocate_scratch,

@@ -14,13 +14,17 @@ import pytest
 import scipy.sparse
 from numpy.testing import assert_array_equal
 
-from sklboost.data.frames.finding import adapter
+from sklboost.data.frames import adapter_for
 from tests.conftest import ROOT, run_python
 from tests.kinds_of_tables import CASES, VALUES, with_missing
 
 pytestmark = pytest.mark.interpreted
 
 ABLE_TO_MISS = [case for case in CASES if case.missing]
+
+
+def first_column(X):
+    return adapter_for(X).column(0)
 
 
 def is_of_objects(case):
@@ -59,29 +63,29 @@ def decoded(codes, values):
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_names_and_kinds(case):
     columns = VALUES[case.values]
-    table = adapter(case.make(columns))
+    table = adapter_for(case.make(columns))
     if table is None:  # plain arrays
         assert case.dtype in ("float32", "float64")
         return
     names = None if case.library in ("NumPy", "list of lists") else list(columns)
     assert table.names == names
     assert (table.n_rows, table.n_columns) == (len(columns["a"]), 2)
-    assert [table.kind(i) for i in (0, 1)] == [case.kind] * 2
-    assert table.dtype_name(0)
-    assert table.examples(0) == [columns["a"][0]] or case.kind == "time"
+    assert [table.column(i).kind for i in (0, 1)] == [case.kind] * 2
+    assert table.column(0).dtype_name
+    assert table.column(0).examples() == [columns["a"][0]] or case.kind == "time"
 
 
 @each_of("number")
 def test_numbers_are_exact(case, columns):
-    table = adapter(case.make(columns))
+    table = adapter_for(case.make(columns))
     if table is None:
         return
     for i, expected in enumerate(columns.values()):
-        values, missing = table.numbers(i)
+        values, missing = table.column(i).numbers()
         assert values.dtype.kind in "biuf"
         assert values.dtype.isnative
         assert as_list(values, missing) == expected
-        codes, categories = table.categories(i)
+        codes, categories = table.column(i).categories()
         assert decoded(codes, categories) == expected
         assert len(set(categories.tolist())) == len(categories)
     matrix = table.matrix()
@@ -94,9 +98,9 @@ def test_numbers_are_exact(case, columns):
 
 @each_of("time")
 def test_times_are_exact(case, columns):
-    table = adapter(case.make(columns))
+    table = adapter_for(case.make(columns))
     for i, expected in enumerate(columns.values()):
-        values, missing, unit = table.times(i)
+        values, missing, unit = table.column(i).times()
         assert values.dtype == np.int64
         size, unit_letters = np.datetime_data(np.dtype(unit))[::-1]
         step = {"D": 86400 * 10**9, "s": 10**9, "ms": 10**6, "us": 1000, "ns": 1}[unit_letters]
@@ -104,17 +108,17 @@ def test_times_are_exact(case, columns):
         assert in_nanoseconds == [None if v is None else nanoseconds(v) for v in expected]
         kind = "M" if isinstance(VALUES[case.values]["a"][0], dt.date) else "m"
         assert np.dtype(unit).kind == kind
-        codes, categories = table.categories(i)
+        codes, categories = table.column(i).categories()
         assert categories.dtype == np.dtype(unit)
         assert decoded(codes, categories.view(np.int64)) == as_list(values, missing)
 
 
 @each_of("category", "text")
-def test_levels_are_the_values(case, columns):
-    table = adapter(case.make(columns))
+def test_categories_are_the_values(case, columns):
+    table = adapter_for(case.make(columns))
     assert table.matrix() is None
     for i, expected in enumerate(columns.values()):
-        codes, categories = table.categories(i)
+        codes, categories = table.column(i).categories()
         assert decoded(codes, categories) == expected
         assert len(set(categories.tolist())) == len(categories)
         assert categories.dtype.kind == {"words": "O", "integers": "i", "truths": "b"}[case.values]
@@ -150,7 +154,7 @@ def test_every_dtype_that_misses_something_was_looked_at():
     ids=lambda X: f"{type(X).__name__}{np.shape(X)}",
 )
 def test_what_is_no_table_or_needs_no_reader(X):
-    assert adapter(X) is None
+    assert adapter_for(X) is None
 
 
 @pytest.mark.parametrize(
@@ -167,15 +171,15 @@ def test_what_is_no_table_or_needs_no_reader(X):
 )
 def test_what_has_to_be_made_a_frame(X, words):
     with pytest.raises(TypeError, match=words):
-        adapter(X)
+        adapter_for(X)
 
 
 def test_arrays_in_another_order_of_bytes():
-    table = adapter(np.array([[1.5, 2.5]], dtype=">f8"))
-    assert table.numbers(1)[0].tolist() == [2.5]
-    assert table.numbers(1)[0].dtype.isnative
-    times = adapter(np.array([["2020-01-01"]], dtype=">M8[D]"))
-    assert times.times(0)[0].tolist() == [18262]
+    table = adapter_for(np.array([[1.5, 2.5]], dtype=">f8"))
+    assert table.column(1).numbers()[0].tolist() == [2.5]
+    assert table.column(1).numbers()[0].dtype.isnative
+    times = adapter_for(np.array([["2020-01-01"]], dtype=">M8[D]"))
+    assert times.column(0).times()[0].tolist() == [18262]
 
 
 def test_what_becomes_an_array():
@@ -183,7 +187,7 @@ def test_what_becomes_an_array():
         def __array__(self, dtype=None, copy=None):
             return np.array([[2**53 + 1, 2**53]])
 
-    assert adapter(Tensor()).numbers(0)[0].tolist() == [2**53 + 1]
+    assert first_column(Tensor()).numbers()[0].tolist() == [2**53 + 1]
 
 
 # --- memory ---------------------------------------------------------------------------------------
@@ -210,10 +214,10 @@ def address(array):
     ids=["array", "pandas", "Arrow", "part of Arrow", "polars", "nullable", "Arrow in pandas"],
 )
 def test_integers_are_not_copied(X, start):
-    values, missing = adapter(X).numbers(0)
+    values, missing = first_column(X).numbers()
     assert missing is None
     if start is None:  # memory of its own, but the same at the next look
-        assert address(values) == address(adapter(X).numbers(0)[0])
+        assert address(values) == address(first_column(X).numbers()[0])
     else:
         assert address(values) == start
 
@@ -221,7 +225,7 @@ def test_integers_are_not_copied(X, start):
 def test_arrow_is_not_copied_even_where_values_are_missing():
     array = pa.array([None, 5, 6, None, 7])
     for part, expected in ((array, [None, 5, 6, None, 7]), (array.slice(2), [6, None, 7])):
-        values, missing = adapter(pa.table({"a": part})).numbers(0)
+        values, missing = first_column(pa.table({"a": part})).numbers()
         assert as_list(values, missing) == expected
         assert address(values) == array.buffers()[1].address + 8 * part.offset
 
@@ -229,21 +233,21 @@ def test_arrow_is_not_copied_even_where_values_are_missing():
 def test_a_pandas_frame_that_is_one_array_stays_one():
     values = np.random.default_rng(0).normal(size=(40_000, 3))
     frame = pd.DataFrame(values, copy=False)
-    assert np.shares_memory(adapter(frame).matrix(), values)
+    assert np.shares_memory(adapter_for(frame).matrix(), values)
     # of several arrays a large one would be copied, so it is not made at all; a small one is
     frame["d"] = 1.0
-    assert adapter(frame).matrix() is None
-    small = adapter(frame[:10]).matrix()
+    assert adapter_for(frame).matrix() is None
+    small = adapter_for(frame[:10]).matrix()
     assert small.dtype == np.float64
     assert_array_equal(small, frame[:10].to_numpy())
-    assert adapter(frame[:10].astype(np.float32)).matrix().dtype == np.float32
+    assert adapter_for(frame[:10].astype(np.float32)).matrix().dtype == np.float32
 
 
 def test_a_large_frame_of_polars_is_read_by_columns():
     frame = pl.DataFrame({"a": np.arange(70_000.0), "b": np.arange(70_000.0)})
-    assert adapter(frame).matrix() is None
-    assert_array_equal(adapter(frame[5:7]).matrix(), [[5.0, 5.0], [6.0, 6.0]])
-    values, _ = adapter(frame).numbers(0)
+    assert adapter_for(frame).matrix() is None
+    assert_array_equal(adapter_for(frame[5:7]).matrix(), [[5.0, 5.0], [6.0, 6.0]])
+    values, _ = first_column(frame).numbers()
     assert address(values) == address(frame["a"].to_numpy())
 
 
@@ -258,10 +262,10 @@ def test_mixed_numbers_of_a_small_frame_are_one_array():
         }
     )
     expected = [[1.5, np.nan, 1, 3, 0], [np.nan, 2, 0, 4, 5]]
-    assert_array_equal(adapter(frame).matrix(), expected)
+    assert_array_equal(adapter_for(frame).matrix(), expected)
     for column in "bde":
         frame[column] = frame[column].astype("Int64") + 2**53
-        assert adapter(frame).matrix() is None
+        assert adapter_for(frame).matrix() is None
         frame[column] -= 2**53
 
 
@@ -293,38 +297,41 @@ def test_mixed_numbers_of_a_small_frame_are_one_array():
 def test_kinds_of_objects(values, kind, dtype):
     column = np.empty((len(values), 1), dtype=object)
     column[:, 0] = values
-    table = adapter(column)
-    assert table.kind(0) == kind
+    table = adapter_for(column)
+    assert table.column(0).kind == kind
     if kind == "number":
-        numbers, missing = table.numbers(0)
+        numbers, missing = table.column(0).numbers()
         assert numbers.dtype == dtype
         expected = [None if v is None or v is pd.NA or v is pd.NaT or v != v else v for v in values]
         assert as_list(numbers, missing) == expected
     elif kind == "mixed":
-        assert decoded(*table.categories(0)) == values
-    with pytest.raises(TypeError, match="never of kind 'time'"):
-        table.times(0)
+        assert decoded(*table.column(0).categories()) == values
+    with pytest.raises(TypeError, match="has no times"):
+        table.column(0).times()
 
 
 def test_examples_are_one_of_each_type():
-    table = adapter([[None], ["x"], [3], ["y"], [4]])
-    assert table.examples(0) == ["x", 3]
-    assert adapter([[None]]).examples(0) == []
-    assert adapter(pd.DataFrame({"a": [None, "z"]}, dtype="str")).examples(0) == ["z"]
+    table = adapter_for([[None], ["x"], [3], ["y"], [4]])
+    assert table.column(0).examples() == ["x", 3]
+    assert first_column([[None]]).examples() == []
+    assert first_column(pd.DataFrame({"a": [None, "z"]}, dtype="str")).examples() == ["z"]
 
 
 # --- lists ----------------------------------------------------------------------------------------
 
 
 def test_lists_of_numbers():
-    assert adapter([[1, 2.5], [3, 4]]).matrix().tolist() == [[1, 2.5], [3, 4]]
-    assert adapter([[1, 2], [3, 4]]).numbers(0)[0].dtype == np.int64
-    assert adapter(((1, 2), (3, 4))).numbers(1)[0].tolist() == [2, 4]
-    assert adapter([np.array([1, 2]), np.array([3, 4])]).numbers(1)[0].tolist() == [2, 4]
+    assert adapter_for([[1, 2.5], [3, 4]]).matrix().tolist() == [[1, 2.5], [3, 4]]
+    assert first_column([[1, 2], [3, 4]]).numbers()[0].dtype == np.int64
+    assert adapter_for(((1, 2), (3, 4))).column(1).numbers()[0].tolist() == [2, 4]
+    assert first_column([np.array([1, 2]), np.array([3, 4])]).numbers()[0].tolist() == [1, 3]
     # NumPy makes a float of one of these, and text of the number beside text
-    assert adapter([[-1, 0.5], [2**63 - 1, 1]]).numbers(0)[0].tolist() == [-1, 2**63 - 1]
-    mixed = adapter([["a", 1], ["b", 2]])
-    assert [mixed.kind(0), mixed.kind(1)] == ["text", "number"]
+    assert first_column([[-1, 0.5], [2**63 - 1, 1]]).numbers()[0].tolist() == [
+        -1,
+        2**63 - 1,
+    ]
+    mixed = adapter_for([["a", 1], ["b", 2]])
+    assert [mixed.column(0).kind, mixed.column(1).kind] == ["text", "number"]
 
 
 @pytest.mark.parametrize(
@@ -338,7 +345,7 @@ def test_lists_of_numbers():
 )
 def test_ragged_lists(X, message):
     with pytest.raises(ValueError, match=message):
-        adapter(X)
+        adapter_for(X)
 
 
 @pytest.mark.parametrize(
@@ -346,7 +353,7 @@ def test_ragged_lists(X, message):
 )
 def test_integers_that_no_dtype_holds(X, value):
     with pytest.raises(ValueError, match=rf"^the integer {value} is among"):
-        adapter(X).numbers(0)
+        first_column(X).numbers()
 
 
 # --- libraries ------------------------------------------------------------------------------------
@@ -355,17 +362,17 @@ def test_integers_that_no_dtype_holds(X, value):
 def test_categories_of_intervals_and_of_mixed_values():
     cut = pd.cut(pd.Series([1.0, 5.0, np.nan, 9.0]), 3)
     frame = pd.DataFrame({"cut": cut, "mixed": pd.Categorical(["a", 1, None, "a"])})
-    table = adapter(frame)
-    assert [table.kind(i) for i in (0, 1)] == ["category", "category"]
-    codes, categories = table.categories(0)
+    table = adapter_for(frame)
+    assert [table.column(i).kind for i in (0, 1)] == ["category", "category"]
+    codes, categories = table.column(0).categories()
     assert codes.tolist() == [0, 1, -1, 2]
     assert list(categories) == list(cut.cat.categories)
-    assert decoded(*table.categories(1)) == ["a", 1, None, "a"]
+    assert decoded(*table.column(1).categories()) == ["a", 1, None, "a"]
 
 
 def test_categories_of_times_with_zones():
     instants = pd.to_datetime(["2020-01-02", "2020-01-01"]).tz_localize("Europe/Berlin")
-    codes, categories = adapter(pd.DataFrame({"a": pd.Categorical(instants)})).categories(0)
+    codes, categories = first_column(pd.DataFrame({"a": pd.Categorical(instants)})).categories()
     assert categories.dtype.kind == "M"
     assert decoded(codes, categories.astype("datetime64[h]").astype(str)) == [
         "2020-01-01T23",
@@ -377,29 +384,43 @@ def test_long_columns_of_text():
     """Short ones go another way."""
     words = [None if i % 5 == 0 else f"w{i * 7 % 11}" for i in range(1000)]
     for dtype in (pl.String, pl.Categorical, pl.Enum([f"w{i}" for i in range(12)])):
-        codes, categories = adapter(pl.DataFrame({"a": pl.Series(words, dtype=dtype)})).categories(
-            0
-        )
+        frame = pl.DataFrame({"a": pl.Series(words, dtype=dtype)})
+        codes, categories = first_column(frame).categories()
         assert decoded(codes, categories) == words
         assert len(set(categories)) == len(categories) == 11
 
 
-def test_a_dictionary_with_a_missing_level():
+def test_a_dictionary_with_a_missing_category():
     encoded = pa.DictionaryArray.from_arrays([0, 1, 2, None, 2], ["x", None, "y"])
-    assert decoded(*adapter(pa.table({"a": encoded})).categories(0)) == ["x", None, "y", None, "y"]
+    assert decoded(*first_column(pa.table({"a": encoded})).categories()) == [
+        "x",
+        None,
+        "y",
+        None,
+        "y",
+    ]
     numbers = pa.DictionaryArray.from_arrays([0, 1, 2, None], [5.5, None, 1.5])
-    assert decoded(*adapter(pa.table({"a": numbers})).categories(0)) == [5.5, None, 1.5, None]
+    assert decoded(*first_column(pa.table({"a": numbers})).categories()) == [
+        5.5,
+        None,
+        1.5,
+        None,
+    ]
 
 
 @pytest.mark.parametrize("type_", [pa.uint8(), pa.int8(), pa.uint32(), pa.int64()], ids=str)
 def test_codes_of_a_dictionary_are_not_copied(type_):
     indices = pa.array([1, 0, 1], type=type_)
     encoded = pa.DictionaryArray.from_arrays(indices, ["x", "y"])
-    codes, categories = adapter(pa.table({"a": encoded})).categories(0)
+    codes, categories = first_column(pa.table({"a": encoded})).categories()
     assert decoded(codes, categories) == ["y", "x", "y"]
     assert address(codes) == indices.buffers()[1].address
     missing = pa.DictionaryArray.from_arrays(pa.array([1, None, 0], type=type_), ["x", "y"])
-    assert decoded(*adapter(pa.table({"a": missing})).categories(0)) == ["y", None, "x"]
+    assert decoded(*first_column(pa.table({"a": missing})).categories()) == [
+        "y",
+        None,
+        "x",
+    ]
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pa.table], ids=["pandas", "arrow"])
@@ -411,7 +432,7 @@ def test_of_many_levels_only_those_of_the_rows_are_read(make, numeric):
         column = pd.Categorical.from_codes(codes, names)
     else:
         column = pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), pa.array(names))
-    found, values = adapter(make({"x": column})).categories(0)
+    found, values = first_column(make({"x": column})).categories()
     assert values.tolist() == [names[7], names[900]]
     assert found.tolist() == [0, -1, 1, 0]
 
@@ -420,23 +441,23 @@ def test_a_small_frame_of_pandas_is_read_by_dtypes():
     frame = pd.DataFrame({f"c{i}": [i, -i] for i in range(12)})
     frame = frame.astype({"c1": "f4", "c5": "f4", "c6": "Int8", "c8": bool, "c9": str})
     frame["c11"] = frame["c11"].astype("category")
-    table = adapter(frame)
+    table = adapter_for(frame)
     for i, dtype in enumerate(frame.dtypes.astype(str)):
-        assert table.dtype_name(i) == dtype
+        assert table.column(i).dtype_name == dtype
         if i not in (9, 11):
-            values, missing = table.numbers(i)
+            values, missing = table.column(i).numbers()
             assert values.tolist() == frame.iloc[:, i].tolist()
             assert missing is None
-    assert table.numbers(0)[0].base is table.numbers(2)[0].base  # read at once
-    assert table.categories(9)[1].tolist() == ["9", "-9"]
-    assert table.categories(11)[1].tolist() == [-11, 11]
+    assert table.column(0).numbers()[0].base is table.column(2).numbers()[0].base  # read at once
+    assert table.column(9).categories()[1].tolist() == ["9", "-9"]
+    assert table.column(11).categories()[1].tolist() == [-11, 11]
 
 
 @pytest.mark.parametrize("n_rows", [4, 400])  # numbered here, or by the library
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
 def test_text_of_few_rows_and_of_many(make, n_rows):
     text = (["b", None, "", "a"] * 100)[:n_rows]
-    codes, values = adapter(make({"x": text})).categories(0)
+    codes, values = first_column(make({"x": text})).categories()
     assert codes.dtype.kind == "i"
     assert values.dtype == object
     assert sorted(values) == ["", "a", "b"]
@@ -448,17 +469,18 @@ def test_columns_without_any_value():
     frame = frame.assign(c=[None] * 2, d=pd.NaT, e=pd.Categorical([None] * 2))
     frame = frame.assign(f=pd.array([None] * 2, dtype="str"), g=pd.array([1, None], dtype="Int8"))
     frame = frame.assign(h=["", None], i=[np.nan, 1.0])
-    for table in (adapter(frame), adapter(pl.from_pandas(frame)), adapter(pa.table(frame))):
-        found = [table.is_empty(i) for i in range(table.n_columns)]
+    for library in (pd.DataFrame, pl.from_pandas, pa.table):
+        table = adapter_for(library(frame))
+        found = [table.column(i).is_empty() for i in range(table.n_columns)]
         assert found == [True] * 6 + [False] * 3
-    assert adapter(pl.DataFrame({"a": [float("nan"), None]})).is_empty(0)
+    assert first_column(pl.DataFrame({"a": [float("nan"), None]})).is_empty()
 
 
 def test_columns_of_the_same_name_are_told_apart():
-    table = adapter(pd.DataFrame([[1, "a"], [2, "b"]], columns=["x", "x"]))
+    table = adapter_for(pd.DataFrame([[1, "a"], [2, "b"]], columns=["x", "x"]))
     assert table.names == ["x", "x"]
-    assert table.kind(0) == "number"
-    assert table.kind(1) == "text"
+    assert table.column(0).kind == "number"
+    assert table.column(1).kind == "text"
 
 
 @pytest.mark.parametrize(
@@ -475,26 +497,26 @@ def test_columns_of_the_same_name_are_told_apart():
         np.array([[b"x"]]),
         np.array([[1j]]),
     ],
-    ids=lambda X: f"{type(X).__module__}-{adapter(X).dtype_name(0)}",
+    ids=lambda X: f"{type(X).__module__}-{first_column(X).dtype_name}",
 )
 def test_nested_binary_and_complex_columns(X):
-    table = adapter(X)
-    assert table.kind(0) == "unsupported"
-    assert table.examples(0)
+    table = adapter_for(X)
+    assert table.column(0).kind == "unsupported"
+    assert table.column(0).examples()
 
 
 def test_null_columns_are_missing_numbers():
     for X in (pl.DataFrame({"a": [None, None]}), pa.table({"a": [None, None]})):
-        assert adapter(X).kind(0) == "number"
-        assert as_list(*adapter(X).numbers(0)) == [None, None]
-        assert len(adapter(X).categories(0)[1]) == 0
+        assert first_column(X).kind == "number"
+        assert as_list(*first_column(X).numbers()) == [None, None]
+        assert len(first_column(X).categories()[1]) == 0
 
 
 def test_subclasses_are_read_as_what_they_are_made_from():
     class Mine(pd.DataFrame):
         pass
 
-    assert adapter(Mine({"a": [1, 2]})).numbers(0)[0].tolist() == [1, 2]
+    assert first_column(Mine({"a": [1, 2]})).numbers()[0].tolist() == [1, 2]
 
 
 class Stream:
@@ -505,9 +527,9 @@ class Stream:
 
 
 def test_whatever_streams_arrow():
-    table = adapter(Stream())
+    table = adapter_for(Stream())
     assert table.names == ["a"]
-    assert as_list(*table.numbers(0)) == [1, None, 3]
+    assert as_list(*table.column(0).numbers()) == [1, None, 3]
 
 
 class Foreign:
@@ -531,40 +553,40 @@ class Unknown:
 
 
 def test_what_narwhals_knows():
-    table = adapter(Foreign())
+    table = adapter_for(Foreign())
     assert table.names == ["a"]
-    assert as_list(*table.numbers(0)) == [1, None]
-    assert adapter(Unknown()) is None
+    assert as_list(*table.column(0).numbers()) == [1, None]
+    assert adapter_for(Unknown()) is None
 
 
 def test_frames_without_values_are_refused():
     with pytest.raises(TypeError, match=r"^X is a polars.LazyFrame, which has no values yet"):
-        adapter(pl.DataFrame({"a": [1]}).lazy())
+        adapter_for(pl.DataFrame({"a": [1]}).lazy())
     with pytest.raises(TypeError, match=r"ForeignPlan, which has no values yet: compute"):
-        adapter(ForeignPlan())
+        adapter_for(ForeignPlan())
 
 
 def test_a_library_that_is_needed_and_not_there(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     monkeypatch.setitem(sys.modules, "narwhals", None)
     with pytest.raises(ImportError, match=r"Stream, which is read through pyarrow: pip install"):
-        adapter(Stream())
+        adapter_for(Stream())
     with pytest.raises(ImportError, match=r"Foreign, which is read through narwhals: pip install"):
-        adapter(Foreign())
+        adapter_for(Foreign())
 
 
 NOTHING_IMPORTED = """
 import json, sys
-from sklboost.data.frames.finding import adapter
+from sklboost.data.frames import adapter_for
 
 def readers():
     names = [name.rpartition(".")[2] for name in sys.modules if "sklboost.data.frames." in name]
     return sorted(set(names) & {"pandas_frame", "polars_frame", "arrow_table"})
 
-adapter([[1, 2], [3, 4]]).numbers(0)
+adapter_for([[1, 2], [3, 4]]).column(0).numbers()
 loaded = [readers()]
 import polars
-adapter(polars.DataFrame({"a": [1]})).numbers(0)
+adapter_for(polars.DataFrame({"a": [1]})).column(0).numbers()
 print(json.dumps([*loaded, readers()]))
 """
 
@@ -586,9 +608,9 @@ def test_only_readers_import_the_libraries():
 def test_columns_by_the_public_way_of_pandas(monkeypatch):
     frame = pd.DataFrame({"a": [1.0, np.nan], "b": [True, False], "c": pd.Categorical(["x", "y"])})
     frame["d"] = pd.to_datetime(["2020-01-01", "2021-01-01"])
-    quick = [adapter(frame).column(i) for i in range(4)]
+    quick = [adapter_for(frame).column(i) for i in range(4)]
     monkeypatch.delattr(pd.DataFrame, "_get_column_array")  # private: a pandas may come without
-    slow = [adapter(frame).column(i) for i in range(4)]
+    slow = [adapter_for(frame).column(i) for i in range(4)]
     assert [own.kind for own in slow] == ["number", "number", "category", "time"]
     for one, other in zip(quick, slow, strict=True):
         assert one.dtype_name == other.dtype_name

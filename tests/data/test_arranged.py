@@ -3,8 +3,8 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 
+from sklboost.data.frames import adapter_for
 from sklboost.data.frames.arranged import ArrangedColumns
-from sklboost.data.frames.finding import adapter
 
 pytestmark = pytest.mark.interpreted
 
@@ -22,7 +22,7 @@ def arranged():
         }
     )
     places = [(3, ORDER), (0, ORDER), (0, None), (1, ORDER), (2, ORDER)]
-    return ArrangedColumns(adapter(frame), places)
+    return ArrangedColumns(adapter_for(frame), places)
 
 
 def test_shape_and_no_names(arranged):
@@ -32,35 +32,36 @@ def test_shape_and_no_names(arranged):
 
 
 def test_a_table_has_its_reader_already(arranged):
-    assert adapter(arranged) is arranged
+    assert adapter_for(arranged) is arranged
 
 
 def test_numbers_in_their_order(arranged):
-    values, missing = arranged.numbers(0)
+    values, missing = arranged.column(0).numbers()
     assert_array_equal(values, [2.5, 0.5, 1.5])
     assert missing is None
-    values, missing = arranged.numbers(1)
+    values, missing = arranged.column(1).numbers()
     assert_array_equal(missing, [False, False, True])
     assert_array_equal(values[~missing], [3, 1])
-    values, missing = arranged.numbers(2)
+    values, missing = arranged.column(2).numbers()
     assert_array_equal(missing, [False, True, False])
     assert_array_equal(values[~missing], [1, 3])
 
 
 def test_times_in_their_order(arranged):
-    values, missing, unit = arranged.times(3)
+    values, missing, unit = arranged.column(3).times()
     assert_array_equal(missing, [False, False, True])
     expected = np.array(["2020-01-03", "2020-01-01"], dtype="datetime64[D]")
     assert_array_equal(values.view(unit)[~missing].astype("datetime64[D]"), expected)
 
 
-def test_levels_in_their_order(arranged):
-    codes, values = arranged.categories(4)
+def test_categories_in_their_order(arranged):
+    codes, values = arranged.column(4).categories()
     assert_array_equal(codes, [values.tolist().index("a"), values.tolist().index("b"), -1])
 
 
 def test_the_rest_is_the_column_s(arranged):
-    assert [arranged.kind(i) for i in range(5)] == ["number"] * 3 + ["time", "category"]
-    assert arranged.dtype_name(1) == "Int64"
-    assert arranged.examples(4) == ["b"]
-    assert arranged.is_exact(0) == adapter(pd.DataFrame({"size": [0.5]})).is_exact(0)
+    assert [arranged.column(i).kind for i in range(5)] == ["number"] * 3 + ["time", "category"]
+    assert arranged.column(1).dtype_name == "Int64"
+    assert arranged.column(4).examples() == ["b"]
+    frame_column = adapter_for(pd.DataFrame({"size": [0.5]})).column(0)
+    assert arranged.column(0).is_exact() == frame_column.is_exact()

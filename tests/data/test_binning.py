@@ -7,7 +7,7 @@ from numpy.testing import assert_array_equal
 from sklboost.data.binning import apply_cuts, bin_matrix, count_not_above
 from sklboost.data.cuts import find_cuts
 from sklboost.engine.parallel import ThreadTeam
-from tests.data.test_raw import ORDERS
+from tests.data.test_raw_values import ORDERS
 
 NO_WEIGHT = np.empty(0)
 inf, nan = math.inf, math.nan

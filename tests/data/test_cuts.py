@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklboost.data import cuts as cuts_module
 from sklboost.data.cuts import cut_feature, exact_weights, find_cuts, midpoint, sample_rows
 from sklboost.engine.parallel import ThreadTeam
-from tests.data.test_raw import ORDERS
+from tests.data.test_raw_values import ORDERS
 from tests.test_hashing import plain_mix
 
 NO_WEIGHT = np.empty(0)

@@ -10,8 +10,8 @@ from numpy.testing import assert_array_equal
 
 from sklboost.data import encoding as module
 from sklboost.data.encoding import Encoding, encode, fit_encoding
-from sklboost.data.frames.arrays import ArrayTable
-from sklboost.data.frames.finding import adapter
+from sklboost.data.frames import adapter_for
+from sklboost.data.frames.numpy_arrays import ArrayTable
 from sklboost.data.table import Column
 
 pytestmark = pytest.mark.interpreted
@@ -24,8 +24,8 @@ def table_of(values):
     if isinstance(values, np.ndarray):
         return ArrayTable(values[:, np.newaxis])
     if isinstance(values, pd.Series | pd.Categorical):
-        return adapter(pd.DataFrame({"x": values}))
-    return adapter(pl.DataFrame({"x": values}))
+        return adapter_for(pd.DataFrame({"x": values}))
+    return adapter_for(pl.DataFrame({"x": values}))
 
 
 def learn(values, weight=None, missing=nan, is_declared=False):
@@ -77,7 +77,7 @@ def test_unknown_levels_are_missing_and_counted():
     found, unknown = numbers(own, pd.Categorical(["y", "b", None, "z", "y"]))
     assert_array_equal(found, [nan, 1, nan, nan, nan])
     assert unknown == (3, "y")
-    # a level that no row has is not missed
+    # a category that no row has is not missed
     found, unknown = numbers(own, pd.Categorical(["b"], categories=["z", "b"]))
     assert found == [1]
     assert unknown is None
@@ -132,7 +132,7 @@ def test_a_value_that_counts_as_missing_is_no_level():
     assert unknown is None
 
 
-def test_rare_levels_share_a_code(monkeypatch):
+def test_rare_categories_share_a_code(monkeypatch):
     monkeypatch.setattr(module, "MOST_CATEGORIES", 3)
     values = np.array(list("abcdeccd"), dtype=object)
     own = learn(values, weight=[1, 2, 1, 1, 2, 1, 1, 1], is_declared=True)
@@ -271,9 +271,9 @@ def test_years_and_months_are_days(unit):
     assert learn(np.array(["NaT"], dtype="datetime64")).unit == "datetime64[D]"
 
 
-def test_times_that_nanoseconds_cannot_tell_apart_are_no_levels():
+def test_times_that_nanoseconds_cannot_tell_apart_are_no_categories():
     far = np.array(["9999-12-31", "2020-01-01"], dtype="datetime64[D]")
-    with pytest.raises(ValueError, match=r"^9999-12-31 is a level of a category: times as cat"):
+    with pytest.raises(ValueError, match=r"^9999-12-31 is a value of a category: times as cat"):
         learn(far, is_declared=True)
     assert numbers(learn(far), far)[0] == [2932896, 18262]
 

@@ -13,7 +13,7 @@ from sklboost.data.cuts import find_cuts
 from sklboost.data.features import raw_blocks, training_bins
 from sklboost.engine.parallel import ThreadTeam
 from tests.data.test_binning import NO_WEIGHT, assert_same_matrix, binned, make_X
-from tests.data.test_raw import elements
+from tests.data.test_raw_values import elements
 
 inf, nan = math.inf, math.nan
 

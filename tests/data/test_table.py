@@ -4,14 +4,15 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from sklboost.data import blocks, table
+from sklboost.data import table
 from sklboost.data.cuts import find_cuts
-from sklboost.data.features import join_rows, raw_blocks, training_bins
+from sklboost.data.features import join_rows, raw_blocks, training_bins, value_array
+from sklboost.data.raw_values import categories_of, value_column
 from sklboost.data.row_hashes import hash_rows
 from sklboost.data.table import Column, Table, floats_below, join_tables, table_of
 from sklboost.engine.parallel import ThreadTeam
 from tests.data.test_binning import NO_WEIGHT, assert_same_matrix, make_X
-from tests.data.test_raw import elements
+from tests.data.test_raw_values import elements
 
 nan = np.nan
 N = 7
@@ -202,8 +203,8 @@ def test_row_hashes_are_those_of_an_array():
 def test_values_of_features():
     T, X = make_table()
     for features in (T, X):
-        assert_array_equal(blocks.value_column(features, 1), X[:, 1])
-        assert_array_equal(blocks.value_array(features), X)
-    assert blocks.value_array(X) is X
-    assert list(blocks.categories_of(X)) == [0] * 5
-    assert list(blocks.categories_of(T)) == [0, 0, 0, 3, 0]
+        assert_array_equal(value_column(features, 1), X[:, 1])
+        assert_array_equal(value_array(features), X)
+    assert value_array(X) is X
+    assert list(categories_of(X)) == [0] * 5
+    assert list(categories_of(T)) == [0, 0, 0, 3, 0]

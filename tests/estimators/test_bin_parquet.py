@@ -46,7 +46,7 @@ def make_table(n_rows=N_ROWS):
 @pytest.fixture
 def files(tmp_path, monkeypatch):
     """A folder of three files with several row groups each, read in batches of some 40 rows."""
-    monkeypatch.setattr("sklboost.data.batched_table.BLOCK_VALUES", 400)
+    monkeypatch.setattr("sklboost.data.frames.parquet_files.BLOCK_VALUES", 400)
     data = make_table()
     for number, (start, stop) in enumerate([(0, 120), (120, 121), (121, N_ROWS)]):
         pq.write_table(data[start:stop], tmp_path / f"{number}.parquet", row_group_size=70)

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.inspection import permutation_importance
 
 from sklboost import XGBClassifierLite, XGBRegressorLite, bin_features
-from sklboost.data.frames.arrays import ArrayTable
+from sklboost.data.frames.numpy_arrays import ArrayTable
 from sklboost.estimators.predict.shadow_features import (
     Sample,
     _permutation_importances,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sklboost.data.raw import raw_matrix
+from sklboost.data.raw_values import raw_matrix
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.engine.structs import TreeParams
 from sklboost.tree.core.quantization import weigh

@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from sklboost.data.raw import raw_matrix
+from sklboost.data.raw_values import raw_matrix
 from sklboost.tree.predict import prediction
 from sklboost.tree.predict.assembly import assemble_model
 from sklboost.tree.predict.prediction import add_trees, find_leaves, prepare_prediction
-from tests.data.test_raw import ORDERS
+from tests.data.test_raw_values import ORDERS
 from tests.tree.growth import as_trees, binned, grow, make_data, make_nodes, params, run
 
 inf, nan = np.inf, np.nan

@@ -1,15 +1,13 @@
-"""What a table is to this package, whichever library it comes from: columns that are asked for.
+"""What a table is to this package, whichever library it comes from, and what all adapters share.
 
-In: how a library gives its columns. Out: :class:`FrameAdapter`, which the rest of the package
-reads.
-
-The one idea: a column says of which kind it is without its values being read (Python objects have
-to be looked at), and gives them as NumPy arrays only when it is asked, as views of the user's
-memory wherever that memory is one array.
+A column knows of which kind it is without reading its values (Python objects have to be looked at).
+It returns them as NumPy arrays only when it is asked, as views of the user's memory wherever that
+memory is one array.
 """
 
 from abc import ABC, abstractmethod
-from typing import Any, Protocol
+from collections.abc import Collection
+from typing import Any, Literal
 
 import numpy as np
 
@@ -17,29 +15,34 @@ from sklboost.data.table import LARGEST_EXACT
 
 # Up to here one array of float64 costs less than going on column by column.
 SMALL = 2**16
+# So many categories are read, needed or not, in the time it takes to find out which are.
+_FEW_CATEGORIES = 256
+
+# What is in a column.
+# "number":      bool, integers or floats, decimals, or nothing but missing values
+# "time":        dates, times, durations
+# "category":    declared so by its dtype
+# "text":        strings that are not declared to be categories
+# "mixed":       Python objects that are neither all numbers nor all text
+# "unsupported": complex numbers, nested and binary data
+Kind = Literal["number", "time", "category", "text", "mixed", "unsupported"]
 
 
-class Column(Protocol):
+class ColumnAdapter(ABC):
     """One column of the user's table."""
 
     @property
-    def kind(self) -> str:
-        """Tell what is in the column.
-
-        - "number": bool, integers or floats, decimals, or nothing but missing values.
-        - "time": dates, times, durations.
-        - "category": declared so by its dtype.
-        - "text": strings that are not declared to be categories.
-        - "mixed": Python objects that are neither all numbers nor all text.
-        - "unsupported": complex numbers, nested and binary data.
-        """
+    @abstractmethod
+    def kind(self) -> Kind:
+        """What is in the column."""
 
     @property
+    @abstractmethod
     def dtype_name(self) -> str:
-        """Give the dtype as the user's library calls it, for messages."""
+        """The dtype as the user's library calls it, for messages."""
 
     def numbers(self) -> tuple[np.ndarray, np.ndarray | None]:
-        """Give the values, and which of them are missing.
+        """Return the values of a column of numbers, and which of them are missing.
 
         Returns
         -------
@@ -49,9 +52,10 @@ class Column(Protocol):
             What stands in `values` there has no meaning. NaN among floats is missing, too, and need
             not be marked. None: nothing is marked.
         """
+        raise TypeError(f"a column of kind {self.kind!r} has no numbers")
 
     def times(self) -> tuple[np.ndarray, np.ndarray | None, str]:
-        """Give times as integers, which of them are missing, and what they count.
+        """Return times as integers, which of them are missing, and their unit.
 
         Returns
         -------
@@ -61,9 +65,10 @@ class Column(Protocol):
         unit : str
             A dtype of NumPy: "datetime64[ns]" or "timedelta64[us]", for instance.
         """
+        raise TypeError(f"a column of kind {self.kind!r} has no times")
 
     def categories(self) -> tuple[np.ndarray, np.ndarray]:
-        """Give a column of any kind but "unsupported" as categories.
+        """Return a column of any kind but "unsupported" as categories.
 
         Returns
         -------
@@ -73,13 +78,36 @@ class Column(Protocol):
             What the codes stand for, each once, in any order, also such as no row has. Text and
             mixed values are objects; numbers, times and bools have a dtype of NumPy.
         """
+        if self.kind == "number":
+            return distinct(*self.numbers())
+        if self.kind == "time":
+            values, missing, unit = self.times()
+            return distinct(values.view(unit), missing)
+        return self._labels()
 
+    @abstractmethod
+    def _labels(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return what `categories` returns for kinds other than "number" and "time"."""
+
+    @abstractmethod
     def examples(self) -> list[Any]:
-        """Give the first value that is not missing, one of each type if there are several."""
+        """Return the first value that is not missing, one of each type if there are several."""
+
+    def is_empty(self) -> bool:
+        """Whether there is no value at all: then the column is as good as one of any kind."""
+        if self.kind != "number":
+            return not self.examples()
+        values, missing = self.numbers()
+        is_there = values == values  # and not NaN
+        return not (is_there if missing is None else is_there & ~missing).any()
+
+    def is_exact(self) -> bool:
+        """Whether it is known, without reading the values, that float64 holds all of them."""
+        return False
 
 
 class FrameAdapter(ABC):
-    """The columns of a table, by number. Each library has a class that says how it gives them.
+    """The columns of a table, by number. Each library has a class that reads them.
 
     Parameters
     ----------
@@ -92,14 +120,14 @@ class FrameAdapter(ABC):
         self.names = names
         self.n_rows = n_rows
         self.n_columns = n_columns
-        self._columns: dict[int, Column] = {}
+        self._columns: dict[int, ColumnAdapter] = {}
 
     @abstractmethod
-    def read_column(self, i: int) -> Column:
-        """Give column number `i` of the user's table."""
+    def read_column(self, i: int) -> ColumnAdapter:
+        """Read column number `i` of the user's table."""
 
-    def column(self, i: int) -> Column:
-        """Give column number `i`, read when it is first asked for."""
+    def column(self, i: int) -> ColumnAdapter:
+        """Return column number `i`, read when it is first asked for."""
         if i not in self._columns:
             self._columns[i] = self.read_column(i)
         return self._columns[i]
@@ -108,44 +136,8 @@ class FrameAdapter(ABC):
         """Name column number `i` in a message."""
         return f"column {i}" if self.names is None else f"column {self.names[i]!r}"
 
-    def kind(self, i: int) -> str:
-        """Give the kind of a column, see :class:`Column`, as the methods below."""
-        return self.column(i).kind
-
-    def dtype_name(self, i: int) -> str:
-        """Give the dtype of a column, as the user's library calls it."""
-        return self.column(i).dtype_name
-
-    def numbers(self, i: int) -> tuple[np.ndarray, np.ndarray | None]:
-        """Give the values of a column, and which of them are missing."""
-        return self.column(i).numbers()
-
-    def times(self, i: int) -> tuple[np.ndarray, np.ndarray | None, str]:
-        """Give times as integers, which of them are missing, and what they count."""
-        return self.column(i).times()
-
-    def categories(self, i: int) -> tuple[np.ndarray, np.ndarray]:
-        """Give a column as codes and the values that they stand for."""
-        return self.column(i).categories()
-
-    def examples(self, i: int) -> list[Any]:
-        """Give the first value of a column that is not missing, one of each type."""
-        return self.column(i).examples()
-
-    def is_empty(self, i: int) -> bool:
-        """Tell whether a column has no value at all: then it is as good as one of any kind."""
-        if self.kind(i) != "number":
-            return not self.examples(i)
-        values, missing = self.numbers(i)
-        is_there = values == values  # and not NaN
-        return not (is_there if missing is None else is_there & ~missing).any()
-
-    def is_exact(self, i: int) -> bool:
-        """Tell whether it is known without reading a column that float64 holds all it has."""
-        return False
-
     def matrix(self) -> np.ndarray | None:
-        """Give all values as one array, if that is quick: it saves the way column by column.
+        """Return all values as one array, if that is quicker than going column by column.
 
         Returns
         -------
@@ -170,11 +162,83 @@ class FrameAdapter(ABC):
         return None if any_wide and may_be_rounded(matrix) else matrix
 
 
+# --- numbers
+
+
 def is_wide(dtype: np.dtype) -> bool:
-    """Tell whether a dtype has integers that float64 does not hold."""
+    """Whether a dtype has integers that float64 does not hold."""
     return dtype.kind in "iu" and dtype.itemsize == 8
 
 
 def may_be_rounded(floats: np.ndarray) -> bool:
-    """Tell whether there are floats so large that integers become other ones in float64."""
+    """Whether there are floats so large that integers become other ones in float64."""
     return bool((np.abs(floats) >= LARGEST_EXACT).any())
+
+
+# --- missing values
+
+
+def is_missing(values: np.ndarray, marked: np.ndarray | None) -> np.ndarray | None:
+    """Return a mask of the values that are marked, NaN or NaT; None if there are none."""
+    absent = marked
+    if values.dtype.kind in "fMm":
+        absent = np.isnat(values) if values.dtype.kind in "Mm" else np.isnan(values)
+        if marked is not None:
+            absent = absent | marked
+    return absent if absent is not None and absent.any() else None
+
+
+def first_value(values: np.ndarray, marked: np.ndarray | None) -> list[Any]:
+    """Return a list of the first value that is not missing, or an empty list."""
+    missing = is_missing(values, marked)
+    return (values if missing is None else values[~missing])[:1].tolist()
+
+
+# --- codes of categories
+
+
+def distinct(values: np.ndarray, marked: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Return codes (-1: missing) and the distinct values in increasing order."""
+    missing = is_missing(values, marked)
+    present = values if missing is None else values[~missing]
+    found, codes_of_present = np.unique(present, return_inverse=True)
+    if missing is None:
+        return codes_of_present, found
+    codes = np.full(len(values), -1, dtype=np.int64)
+    codes[~missing] = codes_of_present
+    return codes, found
+
+
+def number_text(values: Collection[Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Return codes of a few strings, and the strings as they are met; -1 for all else."""
+    numbers: dict[str, int] = {}
+    codes = [numbers.setdefault(v, len(numbers)) if isinstance(v, str) else -1 for v in values]
+    return np.array(codes, dtype=np.int64), as_objects(numbers)
+
+
+def used_categories(codes: np.ndarray, n_categories: int) -> tuple[np.ndarray, np.ndarray | None]:
+    """Leave out categories that no row has, if there are many more categories than rows.
+
+    Returns
+    -------
+    codes : ndarray of int, shape (n_rows,)
+        Codes of the categories that are left; -1: missing.
+    used : ndarray of int, or None
+        Which categories those are, increasing. None: all, and `codes` are as they were.
+    """
+    if n_categories <= len(codes) + _FEW_CATEGORIES:
+        return codes, None
+    used = np.unique(codes[codes >= 0])
+    return np.where(codes < 0, -1, np.searchsorted(used, codes)), used
+
+
+def relabel(codes: np.ndarray, new_codes: np.ndarray) -> np.ndarray:
+    """Replace each code k by ``new_codes[k]``, -1 by -1; the same array if nothing changes."""
+    if np.array_equal(new_codes, np.arange(len(new_codes))):
+        return codes
+    return np.append(new_codes, -1)[codes]  # -1 is the last one
+
+
+def as_objects(values: Collection[Any]) -> np.ndarray:
+    """Return a one-dimensional array of objects, even if they are tuples."""
+    return np.fromiter(values, dtype=object, count=len(values))

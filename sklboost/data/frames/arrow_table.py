@@ -7,8 +7,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as types
 
-from sklboost.data.frames.adapter import Column, FrameAdapter
-from sklboost.data.frames.numpy_column import categories_in_order, relabel, used_categories
+from sklboost.data.frames.adapter import (
+    ColumnAdapter,
+    FrameAdapter,
+    Kind,
+    relabel,
+    used_categories,
+)
 
 
 class ArrowTable(FrameAdapter):
@@ -23,13 +28,13 @@ class ArrowTable(FrameAdapter):
         super().__init__(table.column_names, *table.shape)
         self._table = table
 
-    def read_column(self, i: int) -> Column:
+    def read_column(self, i: int) -> ColumnAdapter:
         """Read an array, or an array in pieces."""
         return ArrowColumn(self._table.column(i))
 
 
-class ArrowColumn:
-    """An array of Arrow; the methods are those of :class:`~sklboost.data.frames.adapter.Column`.
+class ArrowColumn(ColumnAdapter):
+    """An array of Arrow, in one piece or in several.
 
     Parameters
     ----------
@@ -44,12 +49,12 @@ class ArrowColumn:
 
     @property
     def dtype_name(self) -> str:
-        """Name the type as the user's library does."""
+        """The type as the user's library calls it."""
         return self._dtype_name or str(self._values.type)
 
     @cached_property
-    def kind(self) -> str:
-        """Tell the kind from the type."""
+    def kind(self) -> Kind:
+        """The kind of the type."""
         type_ = self._values.type
         if types.is_floating(type_) or types.is_integer(type_) or types.is_boolean(type_):
             return "number"
@@ -62,7 +67,7 @@ class ArrowColumn:
         return "text" if _is_text(type_) else "unsupported"
 
     def numbers(self) -> tuple[np.ndarray, np.ndarray | None]:
-        """Give the values: a view if they are in one piece, even if some are missing."""
+        """Return the values: a view if they are in one piece, even if some are missing."""
         array = _in_one_piece(self._values)
         type_ = array.type
         if types.is_null(type_):
@@ -77,7 +82,7 @@ class ArrowColumn:
         return _view(array, type_.to_pandas_dtype()), _missing(array)
 
     def times(self) -> tuple[np.ndarray, np.ndarray | None, str]:
-        """Give what Arrow counts, and in which unit."""
+        """Return what Arrow counts, and in which unit."""
         array = _in_one_piece(self._values)
         type_ = array.type
         is_instant = types.is_date(type_) or types.is_timestamp(type_)
@@ -89,30 +94,26 @@ class ArrowColumn:
             f"{'datetime64' if is_instant else 'timedelta64'}[{unit}]",
         )
 
-    def categories(self) -> tuple[np.ndarray, np.ndarray]:
-        """Give the codes of a dictionary, which text is turned into; number other values."""
-        if self.kind in ("number", "time"):
-            return categories_in_order(self)
+    def _labels(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the codes and values of a dictionary, which text is turned into."""
         encoded = self._values if self.kind == "category" else self._values.dictionary_encode()
         array = _in_one_piece(encoded)  # with one dictionary for all pieces
         categories = array.dictionary
         codes, used = used_categories(_codes(array.indices), len(categories))
         if used is not None:
-            categories = pa.array(
-                [categories[own].as_py() for own in used.tolist()], categories.type
-            )
+            categories = pa.array([categories[i].as_py() for i in used.tolist()], categories.type)
         if not _is_text(categories.type):
-            codes_of_categories, values = ArrowColumn(categories).categories()
-            return relabel(codes, codes_of_categories), values
+            new_codes, values = ArrowColumn(categories).categories()
+            return relabel(codes, new_codes), values
         values = np.array(categories.to_pylist(), dtype=object)
         if categories.null_count == 0:
             return codes, values
         is_category = np.array([value is not None for value in values], dtype=bool)
-        codes_of_categories = np.where(is_category, np.cumsum(is_category) - 1, -1)
-        return relabel(codes, codes_of_categories), values[is_category]
+        new_codes = np.where(is_category, np.cumsum(is_category) - 1, -1)
+        return relabel(codes, new_codes), values[is_category]
 
     def examples(self) -> list[Any]:
-        """Give the first value that is there."""
+        """Return the first value that is there."""
         return self._values.drop_null().slice(0, 1).to_pylist()
 
 
@@ -128,7 +129,7 @@ def _in_one_piece(values: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def _codes(indices: pa.Array) -> np.ndarray:
-    """Give the indices, as a view if none is missing; -1 for those that are."""
+    """Return the indices, as a view if none is missing; -1 for those that are."""
     if indices.null_count == 0:
         return indices.to_numpy()
     if types.is_unsigned_integer(indices.type):
@@ -141,7 +142,7 @@ def _missing(array: pa.Array) -> np.ndarray | None:
 
 
 def _view(array: pa.Array, dtype: Any) -> np.ndarray:
-    """Give the memory of an array of numbers; what is missing has arbitrary values there."""
+    """Return the memory of an array of numbers; what is missing has arbitrary values there."""
     memory = array.buffers()[1]
     if memory is None or len(array) == 0:
         return np.zeros(len(array), dtype=dtype)

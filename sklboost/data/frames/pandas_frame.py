@@ -6,9 +6,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sklboost.data.frames.adapter import SMALL, Column, FrameAdapter, is_wide, may_be_rounded
-from sklboost.data.frames.numpy_column import NumpyColumn, first_value, relabel, used_categories
-from sklboost.data.frames.objects import column_of, number_text
+from sklboost.data.frames.adapter import (
+    SMALL,
+    ColumnAdapter,
+    FrameAdapter,
+    Kind,
+    first_value,
+    is_wide,
+    may_be_rounded,
+    number_text,
+    relabel,
+    used_categories,
+)
+from sklboost.data.frames.numpy_arrays import NumpyColumn, column_of
 
 # So many strings are numbered by Python in less time than it takes to ask pandas for it.
 _FEW_ROWS = 16
@@ -30,12 +40,12 @@ class PandasFrame(FrameAdapter):
     def _dtypes(self) -> list[Any]:
         return self._frame.dtypes.tolist()
 
-    def read_column(self, i: int) -> Column:
+    def read_column(self, i: int) -> ColumnAdapter:
         """Read the array of a column."""
         return pandas_column(_array(self._frame, i))
 
     def matrix(self) -> np.ndarray | None:
-        """Give what pandas gives at once: a frame of one dtype may be a single array already."""
+        """Return the array of a frame of one dtype, which may be one array already."""
         if not all(dtype.kind in "biuf" for dtype in self._dtypes):
             return None
         dtypes = set(self._dtypes)
@@ -53,7 +63,7 @@ class PandasFrame(FrameAdapter):
 
 
 def _array(frame: pd.DataFrame, i: int) -> Any:
-    """Give a column as pandas stores it: an array of NumPy, or an extension array.
+    """Return a column as pandas stores it: an array of NumPy, or an extension array.
 
     By number rather than by name, which may occur twice. The public ways make a series first, which
     takes twenty times as long and, for a row with a few dozen columns, longer than all the rest.
@@ -64,16 +74,16 @@ def _array(frame: pd.DataFrame, i: int) -> Any:
 
 
 def _stored(values: pd.Series | pd.Index) -> Any:
-    """Give the array that a series or an index holds."""
+    """Return the array that a series or an index holds."""
     return values.to_numpy() if isinstance(values.dtype, np.dtype) else values.array
 
 
 def _is_wide(dtype: Any) -> bool:
-    """As `is_wide`, for dtypes of pandas too."""
+    """Whether a dtype, of pandas or NumPy, has integers that float64 does not hold."""
     return is_wide(np.dtype(getattr(dtype, "numpy_dtype", getattr(dtype, "subtype", dtype))))
 
 
-def pandas_column(values: Any) -> Column:
+def pandas_column(values: Any) -> ColumnAdapter:
     """Read an array, of NumPy or an extension array, according to its dtype."""
     dtype = values.dtype
     if isinstance(dtype, np.dtype):
@@ -102,39 +112,29 @@ def pandas_column(values: Any) -> Column:
     return column_of(values.to_numpy(object))
 
 
-class _Discrete:
-    """What columns of text and of categories have in common: they are levels, never numbers."""
-
-    kind: str
+class _Discrete(ColumnAdapter):
+    """What columns of text and of categories have in common."""
 
     def __init__(self, values: Any) -> None:
         self._values = values
 
     @property
     def dtype_name(self) -> str:
-        """Name the dtype as pandas does."""
+        """The dtype as pandas calls it."""
         return str(self._values.dtype)
 
-    def numbers(self) -> tuple[np.ndarray, np.ndarray | None]:
-        """Raise TypeError."""
-        raise TypeError(f"a column of kind {self.kind!r} has no numbers")
-
-    def times(self) -> tuple[np.ndarray, np.ndarray | None, str]:
-        """Raise TypeError."""
-        raise TypeError(f"a column of kind {self.kind!r} has no times")
-
     def examples(self) -> list[Any]:
-        """Give the first value that is there."""
+        """Return the first value that is there."""
         return first_value(self._values.to_numpy(object), self._values.isna())
 
 
 class PandasText(_Discrete):
     """A column of strings, whoever holds them."""
 
-    kind = "text"
+    kind: Kind = "text"
 
-    def categories(self) -> tuple[np.ndarray, np.ndarray]:
-        """Number the strings in the order in which they are met."""
+    def _labels(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return codes and the strings, in the order in which they are met."""
         if len(self._values) <= _FEW_ROWS:
             return number_text(self._values.to_numpy(object))
         codes, values = pd.factorize(self._values)
@@ -144,15 +144,15 @@ class PandasText(_Discrete):
 class PandasCategories(_Discrete):
     """A column of categories, of any type themselves."""
 
-    kind = "category"
+    kind: Kind = "category"
 
-    def categories(self) -> tuple[np.ndarray, np.ndarray]:
-        """Give the codes that pandas has, and its categories."""
+    def _labels(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the codes that pandas has, and its categories."""
         categories = self._values.categories
         codes, used = used_categories(self._values.codes, len(categories))
         if used is not None:
             categories = categories.take(used)
         if isinstance(categories.dtype, pd.StringDtype):
             return codes, categories.to_numpy(object)
-        codes_of_categories, values = pandas_column(_stored(categories)).categories()
-        return relabel(codes, codes_of_categories), values
+        new_codes, values = pandas_column(_stored(categories)).categories()
+        return relabel(codes, new_codes), values

@@ -1,7 +1,7 @@
-"""Parquet files as one table that is never whole in memory: columns, or batches of rows.
+"""Parquet files as one table that is never whole in memory.
 
-In: paths. Out: :class:`ParquetFiles`, the columns; :meth:`ParquetFiles.batches`, some rows after
-others.
+:class:`ParquetFiles` reads single columns, or some rows after others. :class:`BatchedTable` is the
+features in them as numbers, which binning reads as it reads a :class:`~sklboost.data.table.Table`.
 """
 
 import os
@@ -13,15 +13,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sklboost.data.frames.adapter import Column, FrameAdapter, is_wide
+from sklboost.data.encoding import Encoding, encode
+from sklboost.data.frames.adapter import ColumnAdapter, FrameAdapter, Kind, is_wide
 from sklboost.data.frames.arrow_table import ArrowColumn, ArrowTable
-from sklboost.data.table import LARGEST_EXACT
+from sklboost.data.table import BLOCK_VALUES, LARGEST_EXACT, Table
 
-Paths = str | os.PathLike | Sequence[str | os.PathLike]
+Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
 class ParquetFiles(FrameAdapter):
-    """Columns of Parquet files, read whenever they are asked for and not kept.
+    """Columns of Parquet files.
 
     Parameters
     ----------
@@ -40,68 +41,82 @@ class ParquetFiles(FrameAdapter):
     def __init__(self, paths: list[Path], names: list[str]) -> None:
         self._paths = paths
         self._metadata = [_read_metadata(path) for path in paths]
-        super().__init__(names, sum(own.num_rows for own in self._metadata), len(names))
-        schemas = [own.schema.to_arrow_schema() for own in self._metadata]
+        super().__init__(names, sum(file.num_rows for file in self._metadata), len(names))
+        schemas = [file.schema.to_arrow_schema() for file in self._metadata]
         for path, schema in zip(paths, schemas, strict=True):
             _check_columns(path, schema, names)
         self._schema = pa.schema([(name, _common_type(name, paths, schemas)) for name in names])
 
-    def read_column(self, i: int) -> Column:
-        """Read one column of all files."""
-        name = self._schema.names[i]
-        type_ = self._schema.types[i]
+    def read_column(self, i: int) -> ColumnAdapter:
+        """Return a column whose values are read when they are asked for."""
+        return _FileColumn(self._paths, self._metadata, self._schema.field(i))
+
+    def matrix(self) -> None:
+        """Return no array of all values."""
+
+    def batches(self, n_rows: int) -> Iterator[ArrowTable]:
+        """Yield tables of at most so many rows, in order."""
+        return _batches(self._paths, self._schema.names, n_rows)
+
+    def empty(self) -> ArrowTable:
+        """Return a table of these columns without rows."""
+        return ArrowTable(self._schema.empty_table())
+
+
+class _FileColumn(ColumnAdapter):
+    """A column of several files, read anew each time: only what is looked at is in memory."""
+
+    def __init__(self, paths: list[Path], metadata: list[pq.FileMetaData], field: pa.Field) -> None:
+        self._paths = paths
+        self._metadata = metadata
+        self._field = field
+        self._empty = ArrowColumn(pa.array([], field.type))
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of the type."""
+        return self._empty.kind
+
+    @property
+    def dtype_name(self) -> str:
+        """The type as Arrow calls it."""
+        return self._empty.dtype_name
+
+    def _read(self) -> ArrowColumn:
+        name, type_ = self._field.name, self._field.type
         parts = [pq.ParquetFile(path).read(columns=[name]).column(name) for path in self._paths]
         chunks = [chunk for part in parts for chunk in part.cast(type_).chunks]
         return ArrowColumn(pa.chunked_array(chunks, type_))
 
-    def column(self, i: int) -> Column:
-        """Read one column anew each time: only what is looked at is in memory."""
-        return self.read_column(i)
+    def numbers(self) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return the values of all files, and which of them are missing."""
+        return self._read().numbers()
 
-    def kind(self, i: int) -> str:
-        """Give the kind of a column by its type."""
-        return self._empty(i).kind
+    def times(self) -> tuple[np.ndarray, np.ndarray | None, str]:
+        """Return the times of all files, which of them are missing, and their unit."""
+        return self._read().times()
 
-    def dtype_name(self, i: int) -> str:
-        """Give the type of a column, as Arrow calls it."""
-        return self._empty(i).dtype_name
+    def _labels(self) -> tuple[np.ndarray, np.ndarray]:
+        return self._read().categories()
 
-    def is_exact(self, i: int) -> bool:
-        """Tell by types, and by the least and largest value that files give, if all is float64."""
-        if self.kind(i) != "number":
-            return False
-        return not is_wide(self._empty(i).numbers()[0].dtype) or self._are_small(i)
-
-    def examples(self, i: int) -> list[Any]:
-        """Give the first value that there is, read no further than that."""
-        for batch in ParquetFiles(self._paths, [self._schema.names[i]]).batches(1024):
-            if found := batch.examples(0):
+    def examples(self) -> list[Any]:
+        """Return the first value that there is, read no further than that."""
+        for batch in _batches(self._paths, [self._field.name], 1024):
+            if found := batch.column(0).examples():
                 return found
         return []
 
-    def matrix(self) -> None:
-        """Give no array of all values."""
+    def is_exact(self) -> bool:
+        """Whether float64 holds all values, by type or the extremes that the files give."""
+        if self.kind != "number":
+            return False
+        return not is_wide(self._empty.numbers()[0].dtype) or self._are_small()
 
-    def batches(self, n_rows: int) -> Iterator[ArrowTable]:
-        """Yield tables of at most so many rows, in order."""
-        names = self._schema.names
-        for path in self._paths:
-            with pq.ParquetFile(path) as file:
-                for batch in file.iter_batches(n_rows, columns=names):
-                    yield ArrowTable(pa.Table.from_batches([batch]).select(names))
-
-    def empty(self) -> ArrowTable:
-        """Give a table of these columns without rows."""
-        return ArrowTable(self._schema.empty_table())
-
-    def _empty(self, i: int) -> ArrowColumn:
-        return ArrowColumn(pa.array([], self._schema.types[i]))
-
-    def _are_small(self, i: int) -> bool:
-        """Tell whether the files themselves say that no integer is too large for float64."""
+    def _are_small(self) -> bool:
+        """Whether the files themselves say that no integer is too large for float64."""
         for metadata in self._metadata:
             paths = [metadata.schema.column(k).path for k in range(metadata.num_columns)]
-            place = paths.index(self._schema.names[i])  # columns within columns have names, too
+            place = paths.index(self._field.name)  # columns within columns have names, too
             for group in range(metadata.num_row_groups):
                 known = metadata.row_group(group).column(place).statistics
                 if known is None or not known.has_min_max:
@@ -111,8 +126,80 @@ class ParquetFiles(FrameAdapter):
         return True
 
 
+def _batches(paths: list[Path], names: list[str], n_rows: int) -> Iterator[ArrowTable]:
+    for path in paths:
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(n_rows, columns=names):
+                yield ArrowTable(pa.Table.from_batches([batch]).select(names))
+
+
+class BatchedTable:
+    """Features of rows that are not in memory.
+
+    Parameters
+    ----------
+    files : ParquetFiles
+    encodings : sequence of Encoding
+        One for each column.
+    missing : float
+        A further value that counts as missing; NaN: none.
+    chosen : ndarray of bool, shape (n_rows of the files,), optional
+        Which rows the table has. None: all.
+    """
+
+    ndim = 2
+
+    def __init__(
+        self,
+        files: ParquetFiles,
+        encodings: Sequence[Encoding],
+        missing: float,
+        chosen: np.ndarray | None = None,
+    ):
+        self._files, self._encodings, self._missing = files, encodings, missing
+        self._chosen = chosen
+        n_rows = files.n_rows if chosen is None else int(np.count_nonzero(chosen))
+        self.shape = (n_rows, len(encodings))
+        self.size = n_rows * len(encodings)
+        self.n_categories = np.array([known.n_categories for known in encodings], dtype=np.int64)
+        self.dtype = self._encode(files.empty()).dtype
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, chosen: np.ndarray) -> "BatchedTable":
+        """Choose rows of all rows by a mask."""
+        return BatchedTable(self._files, self._encodings, self._missing, chosen)
+
+    def column(self, feature: int) -> np.ndarray:
+        """Return all values of one feature, shape (n_rows,), as floats."""
+        column, _ = encode(self._files, feature, self._encodings[feature], self._missing)
+        table = Table([column], self.n_categories[feature : feature + 1])
+        values = table.column(0).astype(self.dtype)
+        return values if self._chosen is None else values[self._chosen]
+
+    def blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield ranges of rows and their values, which the next block overwrites; as a Table."""
+        n_read = start = 0
+        for batch in self._files.batches(max(1, BLOCK_VALUES // self.shape[1])):
+            table = self._encode(batch)
+            n_read += batch.n_rows
+            if self._chosen is not None:
+                table = table[self._chosen[n_read - batch.n_rows : n_read]]
+            for rows, values in table.blocks():
+                yield slice(start + rows.start, start + rows.stop), values
+            start += len(table)
+
+    def _encode(self, batch: FrameAdapter) -> Table:
+        columns = [
+            encode(batch, i, encoding, self._missing)[0]
+            for i, encoding in enumerate(self._encodings)
+        ]
+        return Table(columns, self.n_categories)
+
+
 def list_files(path: Paths) -> list[Path]:
-    """Give the Parquet files that are meant by a path, a folder, or several of them.
+    """Return the Parquet files that are meant by a path, a folder, or several of them.
 
     Raises
     ------
@@ -121,20 +208,20 @@ def list_files(path: Paths) -> list[Path]:
     """
     several = [path] if isinstance(path, str | os.PathLike) else list(path)
     files: list[Path] = []
-    for own in map(Path, several):
-        if not own.exists():
-            raise FileNotFoundError(f"path={str(own)!r}: there is no such file or folder")
-        files += sorted(own.glob("*.parquet")) if own.is_dir() else [own]
+    for given in map(Path, several):
+        if not given.exists():
+            raise FileNotFoundError(f"path={str(given)!r}: there is no such file or folder")
+        files += sorted(given.glob("*.parquet")) if given.is_dir() else [given]
     if not files:
         raise FileNotFoundError(f"path={path!r}: there are no files *.parquet")
     return files
 
 
 def column_names(path: Path) -> list[str]:
-    """Give the names of a file's columns, but for those in which pandas kept a frame's index."""
+    """Return the names of a file's columns, except those that hold the index of a pandas frame."""
     schema = _read_metadata(path).schema.to_arrow_schema()
     of_pandas = schema.pandas_metadata or {}
-    index = [own for own in of_pandas.get("index_columns", ()) if isinstance(own, str)]
+    index = [name for name in of_pandas.get("index_columns", ()) if isinstance(name, str)]
     return [name for name in schema.names if name not in index]
 
 
@@ -155,48 +242,48 @@ def _check_columns(path: Path, schema: pa.Schema, names: list[str]) -> None:
 
 
 def _common_type(name: str, paths: list[Path], schemas: list[pa.Schema]) -> pa.DataType:
-    """Give the type of a column in all files; of text, one that holds what all of them have."""
+    """Return the type of a column in all files; of text, one that holds what all of them have."""
     found = [schema.field(name).type for schema in schemas]
-    if all(own == found[0] for own in found):
+    if all(type_ == found[0] for type_ in found):
         return found[0]
-    wide = [_wide(own) for own in found]
-    for path, own, type_ in zip(paths, found, wide, strict=True):
-        if type_ != wide[0]:
+    wide = [_wide(type_) for type_ in found]
+    for path, type_, wide_type in zip(paths, found, wide, strict=True):
+        if wide_type != wide[0]:
             raise ValueError(
-                f"column {name!r} is {own} in {path}, and {found[0]} in the first file: write it "
+                f"column {name!r} is {type_} in {path}, and {found[0]} in the first file: write it "
                 "with one type in all files"
             )
     return wide[0]
 
 
 def _wide(type_: pa.DataType) -> pa.DataType:
-    """Give the type that holds long text, and numbers a dictionary by 64 bits."""
+    """Return the type for long text, and for dictionaries one with 64-bit codes."""
     if pa.types.is_dictionary(type_):
         return pa.dictionary(pa.int64(), _wide(type_.value_type))
     return pa.large_string() if pa.types.is_string(type_) else type_
 
 
 def read_labels(files: ParquetFiles, i: int) -> np.ndarray:
-    """Give a column as it is: numbers, NaN where they are missing; or labels, None where missing.
+    """Return a column as it is: numbers, NaN where missing; or labels, None where missing.
 
     Raises
     ------
     ValueError
         For a column of another kind; it says which.
     """
-    kind = files.kind(i)
-    if kind == "number":
-        values, absent = files.numbers(i)
+    column = files.column(i)
+    if column.kind == "number":
+        values, absent = column.numbers()
         if absent is None:
             return np.array(values)
         numbers = values.astype(np.float64)
         numbers[absent] = np.nan
         return numbers
-    if kind in ("text", "category"):
-        codes, categories = files.categories(i)
+    if column.kind in ("text", "category"):
+        codes, categories = column.categories()
         if (codes >= 0).all():
             return categories[codes]
         return np.array([*categories.tolist(), None], dtype=object)[codes]
     raise ValueError(
-        f"{files.label(i)} is of type {files.dtype_name(i)}: a target is numbers or labels"
+        f"{files.label(i)} is of type {column.dtype_name}: a target is numbers or labels"
     )

@@ -6,15 +6,21 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sklboost.data.frames.adapter import SMALL, Column, FrameAdapter
-from sklboost.data.frames.numpy_column import categories_in_order
-from sklboost.data.frames.objects import ObjectColumn, as_objects, number_text
+from sklboost.data.frames.adapter import (
+    SMALL,
+    ColumnAdapter,
+    FrameAdapter,
+    Kind,
+    as_objects,
+    number_text,
+)
+from sklboost.data.frames.numpy_arrays import ObjectColumn
 
 _INTEGERS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64)
 # So many strings are numbered by Python in less time than it takes to ask polars for it.
 _FEW_ROWS = 256
 # Of types that are not numeric to polars.
-_KINDS: dict[Any, str] = {pl.Boolean: "number", pl.Null: "number", pl.String: "text"}
+_KINDS: dict[Any, Kind] = {pl.Boolean: "number", pl.Null: "number", pl.String: "text"}
 _KINDS |= {pl.Categorical: "category", pl.Enum: "category"}
 _KINDS |= dict.fromkeys((pl.Date, pl.Datetime, pl.Duration, pl.Time), "time")
 
@@ -31,7 +37,7 @@ class PolarsFrame(FrameAdapter):
         super().__init__(frame.columns, *frame.shape)
         self._frame = frame
 
-    def read_column(self, i: int) -> Column:
+    def read_column(self, i: int) -> ColumnAdapter:
         """Read a series."""
         series = self._frame.to_series(i)
         if series.dtype == pl.Object:
@@ -39,15 +45,15 @@ class PolarsFrame(FrameAdapter):
         return PolarsColumn(series)
 
     def matrix(self) -> np.ndarray | None:
-        """Give what polars gives at once for a small frame of one dtype."""
+        """Return the array that polars makes of a small frame of one dtype."""
         dtypes = set(self._frame.dtypes)
         if len(dtypes) == 1 and dtypes <= {pl.Float32(), pl.Float64()}:
             return self._frame.to_numpy() if self.n_rows * self.n_columns <= SMALL else None
         return super().matrix()
 
 
-class PolarsColumn:
-    """A series of polars; the methods are those of :class:`~sklboost.data.frames.adapter.Column`.
+class PolarsColumn(ColumnAdapter):
+    """A series of polars.
 
     Parameters
     ----------
@@ -59,17 +65,17 @@ class PolarsColumn:
 
     @property
     def dtype_name(self) -> str:
-        """Name the dtype as polars does."""
+        """The dtype as polars calls it."""
         return str(self._series.dtype)
 
     @cached_property
-    def kind(self) -> str:
-        """Tell the kind from the dtype."""
+    def kind(self) -> Kind:
+        """The kind of the dtype."""
         dtype = self._series.dtype
         return "number" if dtype.is_numeric() else _KINDS.get(dtype.base_type(), "unsupported")
 
     def numbers(self) -> tuple[np.ndarray, np.ndarray | None]:
-        """Give the values: those of polars if nothing is missing and they are in one piece."""
+        """Return the values: those of polars if nothing is missing and they are in one piece."""
         series = self._series
         if series.dtype in (pl.Decimal, pl.Null):
             series = series.cast(pl.Float64)
@@ -78,7 +84,7 @@ class PolarsColumn:
         return _filled(series)
 
     def times(self) -> tuple[np.ndarray, np.ndarray | None, str]:
-        """Give what polars counts, and in which unit."""
+        """Return what polars counts, and in which unit."""
         dtype = self._series.dtype
         values, missing = _filled(self._series.to_physical())
         if dtype == pl.Date:
@@ -90,10 +96,8 @@ class PolarsColumn:
             unit = f"{what}[{dtype.time_unit}]"
         return values.astype(np.int64, copy=False), missing, unit
 
-    def categories(self) -> tuple[np.ndarray, np.ndarray]:
-        """Number the values: by what polars has instead of strings, or in their order."""
-        if self.kind in ("number", "time"):
-            return categories_in_order(self)
+    def _labels(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return codes by what polars has instead of strings."""
         if len(self._series) <= _FEW_ROWS:
             return number_text(self._series.to_list())
         series = self._series.cast(pl.Categorical) if self.kind == "text" else self._series
@@ -108,12 +112,12 @@ class PolarsColumn:
         return codes, np.array(found.cast(pl.String).to_list(), dtype=object)[order]
 
     def examples(self) -> list[Any]:
-        """Give the first value that is there."""
+        """Return the first value that is there."""
         return self._series.drop_nulls().head(1).to_list()
 
 
 def _filled(series: pl.Series) -> tuple[np.ndarray, np.ndarray | None]:
-    """Give values and which are missing. Left to itself, polars makes floats of integers then."""
+    """Return values and which are missing: polars itself would make floats of integers then."""
     if series.null_count() == 0:
         return series.to_numpy(), None
     missing = series.is_null().to_numpy()

@@ -6,9 +6,9 @@ import numpy as np
 
 from sklboost.data.binned_matrix import BinnedMatrix, describe_binning
 from sklboost.data.binning import VALUES_PER_THREAD, bin_rows, missing_features
-from sklboost.data.blocks import Values
 from sklboost.data.cuts import find_cuts
 from sklboost.data.frames.adapter import FrameAdapter
+from sklboost.data.raw_values import Values
 from sklboost.data.sparse_cuts import find_sparse_cuts
 from sklboost.data.sparse_table import SparseTable
 from sklboost.engine.parallel import ThreadTeam, n_threads_for

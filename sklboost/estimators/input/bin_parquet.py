@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from sklearn.utils import check_array
 
-from sklboost.data.batched_table import BatchedTable
-from sklboost.data.frames.refusals import check_names
+from sklboost.data.encoding import Encoding
+from sklboost.data.frames.checks import check_names
 from sklboost.estimators.input.bin_features import bin_checked, checked_settings
 from sklboost.estimators.input.check_features import SHAPE_CHECKS, check_number_of_rows
 from sklboost.estimators.input.feature_tables import fit_encodings, shape_of, unless_plain
 from sklboost.estimators.input.validation import row_weights
 
 if TYPE_CHECKING:
-    from sklboost.data.frames.parquet_files import ParquetFiles
+    from sklboost.data.frames.parquet_files import BatchedTable, ParquetFiles
 
 
 class Parts(NamedTuple):
@@ -117,7 +117,7 @@ def bin_parquet(
     weight = np.empty(0) if parts.weight is None else _read_weight(parts.weight)
     learnt_from = weight if len(weight) > 0 else np.broadcast_to(1.0, files.n_rows)
     encodings = fit_encodings(files, settings, learnt_from)
-    X = BatchedTable(files, encodings, missing)
+    X = _batched_table(files, encodings, missing)
     names = np.array(files.names, dtype=object)
     described = (max_bin, names, unless_plain(encodings), missing)
     binned = bin_checked(X, weight, n_jobs, verbose, *described)
@@ -158,6 +158,14 @@ def _open_files(
     )
 
 
+def _batched_table(
+    files: "ParquetFiles", encodings: tuple[Encoding, ...], missing: float
+) -> "BatchedTable":
+    from sklboost.data.frames.parquet_files import BatchedTable
+
+    return BatchedTable(files, encodings, missing)
+
+
 def _read_targets(files: "ParquetFiles", is_one: bool) -> np.ndarray:
     from sklboost.data.frames.parquet_files import read_labels
 
@@ -168,9 +176,10 @@ def _read_targets(files: "ParquetFiles", is_one: bool) -> np.ndarray:
 def _read_weight(files: "ParquetFiles") -> np.ndarray:
     from sklboost.data.frames.parquet_files import read_labels
 
-    if files.kind(0) != "number":
+    column = files.column(0)
+    if column.kind != "number":
         raise ValueError(
-            f"sample_weight: {files.label(0)} is of type {files.dtype_name(0)}, and weights are "
+            f"sample_weight: {files.label(0)} is of type {column.dtype_name}, and weights are "
             "numbers: name another column, or None"
         )
     weight = read_labels(files, 0)

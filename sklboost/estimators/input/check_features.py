@@ -17,10 +17,10 @@ from sklearn.utils.validation import validate_data
 
 from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.data.features import Features
+from sklboost.data.frames import adapter_for
 from sklboost.data.frames.adapter import FrameAdapter
-from sklboost.data.frames.arrays import ArrayTable
-from sklboost.data.frames.finding import adapter
-from sklboost.data.frames.refusals import check_names
+from sklboost.data.frames.checks import check_names
+from sklboost.data.frames.numpy_arrays import ArrayTable
 from sklboost.data.table import Column, Table
 from sklboost.estimators.input.feature_names import fitted_names, given_names, order_of_fit
 from sklboost.estimators.input.feature_tables import (
@@ -64,7 +64,7 @@ def given_source(
         If names are not all strings but some are, or if columns have the same name.
     """
     check_exact(X)
-    columns = adapter(X)
+    columns = adapter_for(X)
     if columns is None:
         return X, given_names(X)
     check_names(columns.names or ())
@@ -163,7 +163,7 @@ def _checked_bins(estimator: BaseEstimator, X: BinnedMatrix) -> BinnedMatrix:
 def _checked_features(estimator: BaseEstimator, X: Any, name: str) -> Features:
     settings, encodings = settings_of(estimator), estimator._encodings
     check_exact(X)
-    columns = adapter(X)
+    columns = adapter_for(X)
     source = X if columns is None else source_of(columns, settings, encodings)
     order = order_of_fit(X, fitted_names(estimator))
     if not isinstance(source, FrameAdapter) or source.n_rows == 0 or source.n_columns == 0:

@@ -14,7 +14,7 @@ import numpy as np
 
 from sklboost.data.encoding import Encoding, Unknown, encode, fit_encoding
 from sklboost.data.frames.adapter import FrameAdapter
-from sklboost.data.frames.refusals import check_kinds, kind_changed
+from sklboost.data.frames.checks import check_kinds, kind_changed
 from sklboost.data.table import Column, Table
 from sklboost.estimators.input.callers import stack_level
 from sklboost.estimators.input.feature_rules import read_categories
@@ -208,7 +208,8 @@ def check_same_reading(
 
 def _check_categories(source: FrameAdapter, declared: set[int], settings: FeatureSettings) -> None:
     """Raise ValueError for categories where the user wants none."""
-    found = [i for i in range(source.n_columns) if source.kind(i) == "category" or i in declared]
+    kinds = [source.column(i).kind for i in range(source.n_columns)]
+    found = [i for i, kind in enumerate(kinds) if kind == "category" or i in declared]
     if found and not settings.enable_categorical:
         raise ValueError(
             f"enable_categorical=False, but there are categories: {_listed(source, found)}. Set "
@@ -226,24 +227,25 @@ def _check_categories(source: FrameAdapter, declared: set[int], settings: Featur
 
 
 def _listed(source: FrameAdapter, columns: list[int]) -> str:
-    return ", ".join(f"{source.label(i)} ({source.dtype_name(i)})" for i in columns)
+    return ", ".join(f"{source.label(i)} ({source.column(i).dtype_name})" for i in columns)
 
 
-def _fits(source: FrameAdapter, column: int, encoding: Encoding) -> bool:
-    kind = source.kind(column)
-    if encoding.fits(kind, source.times(column)[2] if kind == "time" else ""):
+def _fits(source: FrameAdapter, i: int, encoding: Encoding) -> bool:
+    column = source.column(i)
+    if encoding.fits(column.kind, column.times()[2] if column.kind == "time" else ""):
         return True
     # a column without any value has the dtype that its library gives to nothing
-    return kind != "unsupported" and source.is_empty(column)
+    return column.kind != "unsupported" and column.is_empty()
 
 
-def _words_of_change(source: FrameAdapter, column: int, encoding: Encoding) -> str:
-    was, now = encoding.kind, source.kind(column)
+def _words_of_change(source: FrameAdapter, i: int, encoding: Encoding) -> str:
+    column = source.column(i)
+    was, now = encoding.kind, str(column.kind)
     if was == "time":
         was = encoding.unit.partition("[")[0]
     if now == "time":
-        now = source.times(column)[2].partition("[")[0]
-    return kind_changed(source.label(column), was, now, source.dtype_name(column))
+        now = column.times()[2].partition("[")[0]
+    return kind_changed(source.label(i), was, now, column.dtype_name)
 
 
 def _tell_unknown(unknown: dict[str, Unknown], settings: FeatureSettings, name: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sklboost.data.frames.objects import ObjectColumn
+from sklboost.data.frames.numpy_arrays import ObjectColumn
 
 _TIMES = (date, time, timedelta, np.datetime64, np.timedelta64)
 

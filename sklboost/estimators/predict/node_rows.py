@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from sklboost.data.binned_matrix import BinnedMatrix
-from sklboost.data.blocks import value_array, value_column
-from sklboost.data.features import Features, raw_blocks
+from sklboost.data.features import Features, raw_blocks, value_array
+from sklboost.data.raw_values import value_column
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.estimators.fit.boosters import drops_rounds
 from sklboost.estimators.fit.evaluation_sets import GivenSet

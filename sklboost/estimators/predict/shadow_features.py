@@ -20,10 +20,10 @@ from sklearn.base import clone
 from sklearn.metrics import check_scoring
 from sklearn.utils import check_array
 
+from sklboost.data.frames import adapter_for
 from sklboost.data.frames.adapter import FrameAdapter
 from sklboost.data.frames.arranged import ArrangedColumns, Arrangement
-from sklboost.data.frames.arrays import ArrayTable
-from sklboost.data.frames.finding import adapter
+from sklboost.data.frames.numpy_arrays import ArrayTable
 from sklboost.estimators.fit.seeds import seeds
 from sklboost.estimators.input.check_features import FEATURE_CHECKS
 from sklboost.estimators.input.feature_names import column_names, order_of_fit
@@ -110,7 +110,7 @@ def shadowed_importances(
 
 def _columns(X: Any, names: list[Any] | None, argument: str) -> FrameAdapter:
     """Read a table column by column, in the order of the training's names."""
-    columns = adapter(X)
+    columns = adapter_for(X)
     if columns is None:
         dense = {**FEATURE_CHECKS, "accept_sparse": False}
         return ArrayTable(check_array(X, input_name=argument, **dense))

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sklboost.data.features import Features, raw_blocks
-from sklboost.data.raw import array_of
+from sklboost.data.raw_values import array_of
 from sklboost.engine.model import Model
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.estimators.input.check_features import features

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from sklboost.data.features import Features, raw_blocks
-from sklboost.data.raw import array_of
+from sklboost.data.raw_values import array_of
 from sklboost.engine.model import Model
 from sklboost.engine.parallel import ThreadTeam, n_threads_for
 from sklboost.inspection.shap.edges import Edges, lay_out_edges

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklboost.data.raw import RawMatrix
+from sklboost.data.raw_values import RawMatrix
 from sklboost.engine.compiling import inlined, kernel
 from sklboost.engine.model import CategoryBits
 from sklboost.engine.structs import TreeParams

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklboost.data.raw import RawMatrix
+from sklboost.data.raw_values import RawMatrix
 from sklboost.engine.compiling import kernel
 from sklboost.engine.model import LINEAR_TERM_DTYPE, LinearLeaves, Trees
 from sklboost.engine.parallel import FAR_APART, ThreadTeam, assemble, barrier, next_task, share

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklboost.data.raw import RawMatrix
+from sklboost.data.raw_values import RawMatrix
 from sklboost.engine.compiling import inlined, kernel, late
 from sklboost.engine.instructions import above, add_where, at_least, trailing_zeros
 from sklboost.engine.model import ALL_ROWS, TOP_DEPTH, Model

@@ -15,9 +15,8 @@ import numpy as np
 
 from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.data.binning import apply_cuts, missing_features
-from sklboost.data.blocks import value_array
-from sklboost.data.features import Features, raw_blocks
-from sklboost.data.raw import RawMatrix, raw_matrix
+from sklboost.data.features import Features, raw_blocks, value_array
+from sklboost.data.raw_values import RawMatrix, raw_matrix
 from sklboost.data.sparse_table import SparseTable
 from sklboost.engine.compiling import kernel
 from sklboost.engine.instructions import prefetch

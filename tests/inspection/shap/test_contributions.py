@@ -4,7 +4,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sklboost import XGBClassifierLite, XGBRegressorLite
-from sklboost.data.blocks import value_array
+from sklboost.data.features import value_array
 from sklboost.estimators.input.check_features import features
 from sklboost.estimators.predict.raw_scores import add_rounds
 from sklboost.inspection.shap.contributions import add_contributions, add_interactions

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from sklboost.data.raw import raw_matrix
+from sklboost.data.raw_values import raw_matrix
 
 pytestmark = pytest.mark.interpreted
 

@@ -1,4 +1,4 @@
-"""What a table may not hold, in words: which columns, what was found, what to do."""
+"""Checks of the columns of a table: an error names them, what was found in them, what to do."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable
@@ -36,11 +36,11 @@ def check_kinds(adapter: FrameAdapter, categorical: Collection[int]) -> None:
     TypeError
         For values of other types.
     """
-    kinds = [adapter.kind(i) for i in range(adapter.n_columns)]
+    columns = [adapter.column(i) for i in range(adapter.n_columns)]
     for kind, message in (("unsupported", _unsupported), ("text", _text), ("mixed", _mixed)):
-        refused = [i for i, of_column in enumerate(kinds) if of_column == kind]
+        refused = [i for i, column in enumerate(columns) if column.kind == kind]
         if kind != "unsupported":
-            refused = [i for i in refused if i not in categorical and not adapter.is_empty(i)]
+            refused = [i for i in refused if i not in categorical and not columns[i].is_empty()]
         if refused:
             raise message(adapter, refused)
 
@@ -62,14 +62,15 @@ def _mixed(adapter: FrameAdapter, columns: list[int]) -> Exception:
 
 def _unsupported(adapter: FrameAdapter, columns: list[int]) -> Exception:
     found = _found(adapter, columns)
-    for example in adapter.examples(columns[0]):
+    examples = adapter.column(columns[0]).examples()
+    for example in examples:
         if isinstance(example, complex):
             return ValueError(
                 f"Complex data not supported: {found}. Pass the real and the imaginary part as "
                 "columns of their own"
             )
     words = "a feature is a number, a time or a category"
-    for example in adapter.examples(columns[0]):
+    for example in examples:
         try:
             float(example)
         except TypeError as error:  # Python's own words
@@ -82,7 +83,7 @@ def _unsupported(adapter: FrameAdapter, columns: list[int]) -> Exception:
 
 
 def kind_changed(label: str, was: str, now: str, dtype_name: str) -> str:
-    """Word what is wrong with a column that is of another kind than at fit.
+    """Return the text of an error: a column is of another kind than at fit.
 
     Parameters
     ----------
@@ -121,13 +122,13 @@ def _found(adapter: FrameAdapter, columns: list[int]) -> str:
 
 
 def _with_examples(adapter: FrameAdapter, i: int) -> str:
-    examples = adapter.examples(i)
+    column, label = adapter.column(i), adapter.label(i)
+    examples = column.examples()
     if len(examples) > 1:
         shown = " and ".join(f"{_short(value)} ({type(value).__name__})" for value in examples[:2])
     else:
         shown = "".join(map(_short, examples))
-    dtype_name = adapter.dtype_name(i)
-    return f"{adapter.label(i)} ({dtype_name}, such as {shown})" if shown else adapter.label(i)
+    return f"{label} ({column.dtype_name}, such as {shown})" if shown else label
 
 
 def _short(value: Any) -> str:

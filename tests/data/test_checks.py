@@ -7,8 +7,8 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from sklboost.data.frames.finding import adapter
-from sklboost.data.frames.refusals import check_kinds, check_names, kind_changed
+from sklboost.data.frames import adapter_for
+from sklboost.data.frames.checks import check_kinds, check_names, kind_changed
 from tests.accepted_data import PAGE, page, read_all
 from tests.kinds_of_tables import REFUSALS
 
@@ -17,15 +17,15 @@ pytestmark = pytest.mark.interpreted
 
 def message(error, X, categorical=()):
     with pytest.raises(error) as caught:
-        check_kinds(adapter(X), categorical)
+        check_kinds(adapter_for(X), categorical)
     assert type(caught.value) is error
     return str(caught.value)
 
 
 def test_what_is_fine():
     frame = pl.DataFrame({"a": [1, None], "b": [True, False]})
-    check_kinds(adapter(frame), ())
-    check_kinds(adapter(frame.with_columns(c=pl.Series(["x", "y"], dtype=pl.Categorical))), ())
+    check_kinds(adapter_for(frame), ())
+    check_kinds(adapter_for(frame.with_columns(c=pl.Series(["x", "y"], dtype=pl.Categorical))), ())
     check_names(["a", "b", 3, None])
 
 
@@ -42,7 +42,7 @@ def test_text():
     assert text.startswith("text is not a number: column 'city' (String, such as 'Paris'), ")
     assert "Name such columns in categorical_features, give them a category dtype" in text
     assert "city" not in message(ValueError, frame, {1})
-    check_kinds(adapter(frame), {1, 2})
+    check_kinds(adapter_for(frame), {1, 2})
     assert "column 1 (object, such as 'b')" in message(ValueError, [[1, "b"]])
     long = message(ValueError, pl.DataFrame({"a": ["b" * 100]}))
     assert f"'{'b' * 36}...)" in long
@@ -50,14 +50,14 @@ def test_text():
 
 def test_text_without_any_value_is_no_text():
     frame = pl.DataFrame({"x": [1.5, 2.5], "city": [None, None]}, schema_overrides={"city": str})
-    check_kinds(adapter(frame), ())
-    check_kinds(adapter(frame.to_pandas()), ())
+    check_kinds(adapter_for(frame), ())
+    check_kinds(adapter_for(frame.to_pandas()), ())
 
 
 def test_mixed_objects():
     text = message(ValueError, [["x", 1], [3, 2]])
     assert "column 0 (object, such as 'x' (str) and 3 (int)). Give each column" in text
-    check_kinds(adapter([["x", 1], [3, 2]]), {0})
+    check_kinds(adapter_for([["x", 1], [3, 2]]), {0})
     assert "datetime.date(2020, 1, 2)" in message(
         ValueError, pd.DataFrame({"a": [pd.Timestamp("2020-01-02").date()]}, dtype=object)
     )

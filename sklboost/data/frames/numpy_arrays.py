@@ -1,0 +1,318 @@
+"""Arrays of NumPy of any dtype, objects included, masked arrays, and lists of lists."""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from functools import cached_property
+from numbers import Integral, Real
+from types import NoneType
+from typing import Any
+
+import numpy as np
+
+from sklboost.data.frames.adapter import (
+    ColumnAdapter,
+    FrameAdapter,
+    Kind,
+    as_objects,
+    distinct,
+    first_value,
+    is_missing,
+    may_be_rounded,
+)
+
+_KINDS: dict[str, Kind] = dict.fromkeys("biuf", "number")
+_KINDS |= {"M": "time", "m": "time", "U": "text"}
+# Of these there is no number of days, hours or seconds. Instants in them are days, as are weeks.
+_UNITS_OF_NO_LENGTH = ("Y", "M", "generic")
+# Known by name, so that nobody has to import pandas.
+_MISSING_OF_PANDAS = {"NAType", "NaTType"}
+
+# --- tables
+
+
+class ArrayTable(FrameAdapter):
+    """The columns of an array of two dimensions.
+
+    Parameters
+    ----------
+    values : ndarray of any dtype, shape (n_rows, n_columns)
+    marked : ndarray of bool, shape (n_rows, n_columns), optional
+        Values that are missing.
+    """
+
+    def __init__(self, values: np.ndarray, marked: np.ndarray | None = None) -> None:
+        super().__init__(None, *values.shape)
+        self._values = values
+        self._marked = marked
+
+    def read_column(self, i: int) -> ColumnAdapter:
+        """Return a view of a column."""
+        return column_of(self._values[:, i], None if self._marked is None else self._marked[:, i])
+
+    def matrix(self) -> np.ndarray | None:
+        """Return the array itself if it is of floats."""
+        if self._marked is None and _is_plain(self._values):
+            return self._values
+        return super().matrix()
+
+
+def array_adapter(X: np.ndarray) -> FrameAdapter | None:
+    """Read an array of two dimensions; None for what is none, and for plain float arrays.
+
+    Raises
+    ------
+    TypeError
+        For arrays of records.
+    """
+    if X.dtype.names is not None:
+        raise TypeError(
+            f"X is an array of records with the fields {list(X.dtype.names)}: make a frame of it, "
+            "pandas.DataFrame(X) say"
+        )
+    if X.ndim != 2 or isinstance(X, np.matrix):
+        return None
+    if isinstance(X, np.ma.MaskedArray):
+        return ArrayTable(np.asarray(X), np.ma.getmaskarray(X))
+    return None if _is_plain(X) else ArrayTable(np.asarray(X))
+
+
+def list_adapter(X: list[Any] | tuple[Any, ...]) -> FrameAdapter | None:
+    """Read a list of rows, each a list of values; None for lists of another depth than two.
+
+    All integers stay integers, and are exact. Anything else becomes float64 in a list of numbers;
+    a list with text or None in it is read column by column.
+
+    Raises
+    ------
+    ValueError
+        If the rows differ in length.
+    TypeError
+        If they are dicts.
+    """
+    if len(X) > 0 and isinstance(X[0], Mapping):
+        raise TypeError(
+            f"X[0] is a {type(X[0]).__name__}: make a frame of the rows, pandas.DataFrame(X) say"
+        )
+    try:
+        array = np.asarray(X)
+    except ValueError:  # NumPy's message has neither row nor length
+        _check_lengths(X)
+        raise
+    if array.ndim != 2:
+        return None
+    if array.dtype.kind not in "biuf" or (array.dtype.kind == "f" and may_be_rounded(array)):
+        # NumPy has made floats of large integers, or text of numbers
+        array = np.array(X, dtype=object)
+    return ArrayTable(array)
+
+
+def _check_lengths(rows: list[Any] | tuple[Any, ...]) -> None:
+    """Raise ValueError for the first row that is not as long as the first, or holds lists."""
+    lengths = [len(row) if hasattr(row, "__len__") else None for row in rows]
+    for i, length in enumerate(lengths):
+        if length != lengths[0]:
+            raise ValueError(
+                f"X[{i}] has {_counted(length)}, but X[0] has {_counted(lengths[0])}: give every "
+                "row the same number of values, None where one is missing"
+            )
+    for i, row in enumerate(rows):
+        for j, value in enumerate(row):
+            if isinstance(value, list | tuple | np.ndarray):
+                raise ValueError(
+                    f"X[{i}][{j}] is {value!r}: each row must be a list of values, and a value "
+                    "cannot be a list itself"
+                )
+
+
+def _counted(length: int | None) -> str:
+    if length is None:
+        return "no length at all"
+    return f"{length} value" if length == 1 else f"{length} values"
+
+
+def _is_plain(X: np.ndarray) -> bool:
+    """Whether `X` has one of the two dtypes that are taken as they are."""
+    return X.dtype == np.float64 or X.dtype == np.float32
+
+
+# --- columns
+
+
+def column_of(
+    values: np.ndarray, marked: np.ndarray | None = None, dtype_name: str = ""
+) -> ColumnAdapter:
+    """Read a column in an array of any dtype; `marked` are missing."""
+    if values.dtype.kind in "OT":  # NumPy's text of any length may have missing values, too
+        return ObjectColumn(values.astype(object, copy=False), marked)
+    return NumpyColumn(values, marked, dtype_name)
+
+
+class NumpyColumn(ColumnAdapter):
+    """Values in a NumPy array, and which of them are missing.
+
+    Parameters
+    ----------
+    values : ndarray of any dtype but object, shape (n_rows,)
+    missing : ndarray of bool, shape (n_rows,), optional
+    dtype_name : str, optional
+        What the user's library calls the dtype, if NumPy calls it otherwise.
+    """
+
+    def __init__(
+        self, values: np.ndarray, missing: np.ndarray | None = None, dtype_name: str = ""
+    ) -> None:
+        self._values = values
+        self._missing = missing
+        self._dtype_name = dtype_name
+
+    @cached_property
+    def kind(self) -> Kind:
+        """The kind of the dtype."""
+        dtype = self._values.dtype
+        if dtype.kind == "m" and np.datetime_data(dtype)[0] in _UNITS_OF_NO_LENGTH:
+            return "unsupported"
+        return _KINDS.get(dtype.kind, "unsupported")
+
+    @property
+    def dtype_name(self) -> str:
+        """The dtype as the user's library calls it."""
+        return self._dtype_name or str(self._values.dtype)
+
+    def numbers(self) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return the values in this machine's order of bytes; long doubles rounded to float64."""
+        values = self._values
+        wide = values.dtype.kind == "f" and values.dtype.itemsize > 8
+        dtype = np.dtype(np.float64) if wide else values.dtype.newbyteorder("=")
+        return values.astype(dtype, copy=False), self._missing
+
+    def times(self) -> tuple[np.ndarray, np.ndarray | None, str]:
+        """Return times as they are stored, with their unit; but in days what is longer."""
+        unit, _ = np.datetime_data(self._values.dtype)  # of "25s", the seconds
+        unit = "D" if unit in ("W", *_UNITS_OF_NO_LENGTH) else unit
+        dtype = np.dtype(f"{self._values.dtype.kind}8[{unit}]")
+        values = self._values.astype(dtype, copy=False)
+        return values.view(np.int64), is_missing(values, self._missing), str(dtype)
+
+    def _labels(self) -> tuple[np.ndarray, np.ndarray]:
+        codes, values = distinct(self._values, self._missing)
+        return codes, values.astype(object)
+
+    def examples(self) -> list[Any]:
+        """Return the first value that is there."""
+        return first_value(self._values, self._missing)
+
+
+class ObjectColumn(ColumnAdapter):
+    """Python objects in an array: what it holds is known from the types of all of them.
+
+    Parameters
+    ----------
+    values : ndarray of object, shape (n_rows,)
+    marked : ndarray of bool, shape (n_rows,), optional
+        Values that are missing whatever they are.
+    """
+
+    dtype_name = "object"
+
+    def __init__(self, values: np.ndarray, marked: np.ndarray | None = None) -> None:
+        self._values = values
+        self._marked = marked
+
+    @cached_property
+    def missing(self) -> np.ndarray:
+        """Mask of the values that are None, NaN, NaT, pandas' NA, or marked."""
+        values = self._values.tolist()
+        types = set(map(type, values))
+        absent = {t for t in types if t is NoneType or t.__name__ in _MISSING_OF_PANDAS}
+        # of other types a comparison may be neither true nor false
+        may_be_nan = {t for t in types if _is_number(t) and not issubclass(t, Integral | np.bool_)}
+        missing = np.array(
+            [type(v) in absent or (type(v) in may_be_nan and v != v) for v in values], dtype=bool
+        )
+        return missing if self._marked is None else missing | self._marked
+
+    @cached_property
+    def _present(self) -> list[Any]:
+        return self._values[~self.missing].tolist()
+
+    @cached_property
+    def _types(self) -> list[type]:
+        return list(dict.fromkeys(map(type, self._present)))
+
+    @cached_property
+    def kind(self) -> Kind:
+        """The kind of the objects, by their types."""
+        if all(map(_is_number, self._types)):
+            return "number"
+        if all(issubclass(t, str) for t in self._types):
+            return "text"
+        if all(map(_may_be_category, self._types)):
+            return "mixed"
+        return "unsupported"
+
+    def numbers(self) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return bool or integers if there is nothing else, exactly; float64 if there is.
+
+        Raises
+        ------
+        ValueError
+            For integers beyond the 64 bits of any dtype.
+        """
+        if not self._types or not all(issubclass(t, Integral | np.bool_) for t in self._types):
+            values = np.full(len(self._values), np.nan)
+            values[~self.missing] = [float(v) for v in self._present]
+            return values, None
+        bools = all(issubclass(t, bool | np.bool_) for t in self._types)
+        present = np.array(self._present, dtype=bool) if bools else as_integers(self._present)
+        if len(present) == len(self._values):
+            return present, None
+        values = np.zeros(len(self._values), dtype=present.dtype)
+        values[~self.missing] = present
+        return values, self.missing
+
+    def categories(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the distinct values, of any kind, in the order in which they are met."""
+        codes, values = self._labels()
+        if self.kind == "number":  # of one dtype, as they are in any other column
+            values, _ = ObjectColumn(values).numbers()
+        return codes, values
+
+    def _labels(self) -> tuple[np.ndarray, np.ndarray]:
+        codes = np.full(len(self._values), -1, dtype=np.int64)
+        numbers: dict[Any, int] = {}
+        codes[~self.missing] = [numbers.setdefault(v, len(numbers)) for v in self._present]
+        return codes, as_objects(numbers)
+
+    def examples(self) -> list[Any]:
+        """Return the first value of each type."""
+        return list({type(v): v for v in reversed(self._present)}.values())[::-1]
+
+
+def as_integers(values: list[Any]) -> np.ndarray:
+    """Convert Python integers, at least one, to int64, or to uint64 if that is what holds them.
+
+    Raises
+    ------
+    ValueError
+        If neither does; it names one that is too large.
+    """
+    smallest, largest = min(values), max(values)
+    is_unsigned = smallest >= 0 and largest > np.iinfo(np.int64).max
+    dtype = np.dtype(np.uint64 if is_unsigned else np.int64)
+    limits = np.iinfo(dtype)
+    for value in (smallest, largest):
+        if not limits.min <= value <= limits.max:
+            raise ValueError(
+                f"the integer {value} is among the values of X, and 64 bits do not hold it beside "
+                "the others: convert its column to float"
+            )
+    return np.array(values, dtype=dtype)
+
+
+def _is_number(type_: type) -> bool:
+    return issubclass(type_, Real | np.bool_ | Decimal)
+
+
+def _may_be_category(type_: type) -> bool:
+    # what cannot be hashed are containers, and complex numbers have no order
+    return type_.__hash__ is not None and not issubclass(type_, complex | np.complexfloating)
