@@ -1,8 +1,7 @@
-"""Callbacks: what is told of every round, and may stop training.
+"""Callbacks: objects that are called before and after every round, and may stop training.
 
-In: after each round, the state of the training and the values of the metrics so far. Out: True to
-stop. The one idea: a callback keeps nothing of a training beyond its end, so the same object serves
-many models. The names are XGBoost's (``xgboost.callback``).
+A callback keeps nothing of a training beyond its end, so the same object serves many models. The
+names are XGBoost's (``xgboost.callback``).
 """
 
 import math
@@ -20,62 +19,44 @@ _NOTHING_SEEN: tuple[Sequence[float], int, int] = ((), 0, -1)
 
 
 class TrainingState(Protocol):
-    """What a callback sees of a training, and what it may set.
-
-    Attributes
-    ----------
-    first_round : int
-        Rounds of the model that is continued, 0 without one.
-    n_estimators : int
-        Planned rounds, those of a continued model included.
-    n_rounds : int
-        Finished rounds, those of a continued model included.
-    learning_rate : float
-        Of the rounds to come; may be set.
-    elapsed : float
-        Seconds since fit began.
-    best_iteration : int or None
-        Number of the best round, from 0; may be set. None: nobody looked for it.
-    best_score : float or None
-        The metric at the best round; may be set.
-    """
+    """A training as callbacks see it; the Notes of :class:`TrainingCallback` describe it."""
 
     learning_rate: float
     best_iteration: int | None
     best_score: float | None
 
     @property
-    def first_round(self) -> int: ...  # noqa: D102, see above
+    def first_round(self) -> int: ...  # noqa: D102, see the notes
 
     @property
-    def n_estimators(self) -> int: ...  # noqa: D102, see above
+    def n_estimators(self) -> int: ...  # noqa: D102, see the notes
 
     @property
-    def n_rounds(self) -> int: ...  # noqa: D102, see above
+    def n_rounds(self) -> int: ...  # noqa: D102, see the notes
 
     @property
-    def elapsed(self) -> float: ...  # noqa: D102, see above
+    def elapsed(self) -> float: ...  # noqa: D102, see the notes
 
     def greater_is_better(self, metric_name: str) -> bool:
-        """Tell whether more of this metric is better."""
+        """Whether more of this metric is better."""
 
     def training_loss(self) -> float:
-        """Compute the loss of the rows trained on, after the last finished round."""
+        """Loss of the training rows after the last finished round."""
 
     def snapshot(self) -> Any:
-        """Give the estimator as if training had ended after the last finished round."""
+        """Return the estimator as if training had ended after the last finished round."""
 
 
 class TrainingCallback:
-    """Base of all callbacks: override what you need.
+    """Base class of callbacks: override the methods you need.
 
     Attributes
     ----------
     every_round : bool, default=True
         False: :meth:`after_iteration` may be called for several rounds in a row after all of them
         were done, which is faster on small data; rounds after the one at which it stops are
-        dropped. Such a callback must look at its arguments `epoch` and `evals_log`: `training` may
-        be ahead of them.
+        dropped. Such a callback must rely on its arguments `epoch` and `evals_log`, because
+        `training` may be ahead of them.
 
     See Also
     --------
@@ -87,13 +68,15 @@ class TrainingCallback:
     -----
     In all methods `training` has these attributes and methods:
 
-    - ``n_estimators``, ``n_rounds``: planned and finished rounds, with those of a continued model
+    - ``n_estimators``, ``n_rounds``: planned and finished rounds, including those of a continued
+      model
     - ``first_round``: rounds of the model that is continued, 0 without one
-    - ``learning_rate``: of the rounds to come; may be set
+    - ``learning_rate``: learning rate of the next rounds; may be set
     - ``elapsed``: seconds since fit began
-    - ``best_iteration``, ``best_score``: None, or what :class:`EarlyStopping` found; may be set
+    - ``best_iteration``, ``best_score``: number of the best round, from 0, and the metric there;
+      None unless :class:`EarlyStopping` or another callback sets them
     - ``greater_is_better(metric_name)``: whether more of a metric is better
-    - ``training_loss()``: the loss of the rows trained on, computed when asked
+    - ``training_loss()``: the loss of the training rows, computed on each call
     - ``snapshot()``: the estimator as if training had ended after the last finished round
 
     Examples
@@ -116,7 +99,7 @@ class TrainingCallback:
         return f"{type(self).__name__}({', '.join(given)})"
 
     def before_training(self, training: TrainingState) -> None:
-        """Do what is to be done before the first round.
+        """Called before the first round.
 
         Parameters
         ----------
@@ -125,7 +108,7 @@ class TrainingCallback:
         """
 
     def before_iteration(self, training: TrainingState, epoch: int, evals_log: EvalsLog) -> bool:
-        """Do what is to be done before a round.
+        """Called before a round.
 
         Parameters
         ----------
@@ -145,7 +128,7 @@ class TrainingCallback:
         return False
 
     def after_iteration(self, training: TrainingState, epoch: int, evals_log: EvalsLog) -> bool:
-        """Do what is to be done after a round.
+        """Called after a round.
 
         Parameters
         ----------
@@ -165,7 +148,7 @@ class TrainingCallback:
         return False
 
     def after_training(self, training: TrainingState) -> None:
-        """Do what is to be done after the last round, after an error or Ctrl-C too.
+        """Called after the last round, also after an error or Ctrl-C.
 
         Parameters
         ----------
@@ -175,14 +158,14 @@ class TrainingCallback:
 
 
 class EarlyStopping(TrainingCallback):
-    """Stop when a metric of the validation data has not improved for so many rounds.
+    """Stop when a metric of the validation data has not improved for some rounds.
 
-    Also tells the training its best round and score, which prediction then uses.
+    It also sets the training's best round and score, which prediction then uses.
 
     Parameters
     ----------
     rounds : int
-        Stop when the metric has not improved in so many rounds.
+        Stop when the metric has not improved in this many rounds.
     metric_name : str, optional
         The metric to watch. None: the last one.
     data_name : str, optional
@@ -250,27 +233,23 @@ class EarlyStopping(TrainingCallback):
         self._seen = _NOTHING_SEEN
 
     def _best(self, values: Sequence[float], maximize: bool) -> int:
-        """Give the position of the best value, -1 if all are NaN.
+        """Position of the best value, -1 if all are NaN.
 
-        The first values need not be looked at again each round where they are the same list as
-        before; another one is another training, perhaps one at the same time.
+        Values of the same list that were seen before are not looked at again; another list is
+        another training, perhaps one at the same time.
         """
         seen, n_seen, best = self._seen
         if seen is not values or n_seen > len(values):
             n_seen, best = 0, -1
+        sign = 1 if maximize else -1
         for position in range(n_seen, len(values)):
-            value = values[position]
-            if not math.isnan(value) and (
-                best < 0 or self._is_better(value, values[best], maximize)
-            ):
+            value = sign * values[position]
+            if best < 0 and not math.isnan(value):
+                best = position
+            elif best >= 0 and value - self.min_delta > sign * values[best]:
                 best = position
         self._seen = values, len(values), best
         return best
-
-    def _is_better(self, value: float, best: float, maximize: bool) -> bool:
-        if maximize:
-            return value - self.min_delta > best
-        return value + self.min_delta < best
 
 
 class LearningRateScheduler(TrainingCallback):
@@ -279,8 +258,8 @@ class LearningRateScheduler(TrainingCallback):
     Parameters
     ----------
     learning_rates : callable or array-like of shape (n_estimators,)
-        Learning rates, one for each round, those of a continued model included. Or a function that
-        takes the number of the round, from 0, and gives the learning rate.
+        One learning rate for each round, including those of a continued model; or a function that
+        takes the number of the round, from 0, and returns the learning rate.
 
     Examples
     --------
@@ -321,7 +300,7 @@ class LearningRateScheduler(TrainingCallback):
 
 
 def _chosen(parameter: str, name: str | None, known: Mapping[str, Any]) -> str:
-    """Give `name`, or without one the last of the known names."""
+    """Return `name`, or the last of the known names if it is None."""
     if name is None:
         return list(known)[-1]
     if name not in known:

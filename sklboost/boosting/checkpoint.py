@@ -1,7 +1,7 @@
 """The callback that saves a model while it trains.
 
-In: the state of a training, now and then. Out: files for ``joblib.load``. The one idea: write
-beside the file's place, then move it there, so that a crash leaves a whole file or none.
+A file is written beside its place and then moved there, so that a crash leaves a whole file or
+none.
 """
 
 import os
@@ -19,20 +19,20 @@ from sklboost.boosting.callbacks import (
 
 
 class Checkpoint(TrainingCallback):
-    """Save the model every so many rounds, and at the end.
+    """Save the model at regular intervals and at the end.
 
-    The files are ``model_100.joblib``, ``model_200.joblib`` and so on, for ``joblib.load``: fitted
+    The files ``model_100.joblib``, ``model_200.joblib`` and so on are for ``joblib.load``: fitted
     estimators, as if training had ended there, but without `callbacks`, which may hold what cannot
-    be saved. A file is there whole or not at all.
+    be saved. A file is written whole or not at all.
 
     Parameters
     ----------
     directory : str or path-like
         An existing folder.
     name : str, default="model"
-        How the files' names begin.
+        Beginning of the files' names.
     interval : int, default=100
-        Save after every so many rounds.
+        Rounds between two files.
 
     Examples
     --------
@@ -49,7 +49,7 @@ class Checkpoint(TrainingCallback):
     20
     """
 
-    def __init__(self, directory: str | os.PathLike, name: str = "model", interval: int = 100):
+    def __init__(self, directory: str | os.PathLike[str], name: str = "model", interval: int = 100):
         check_positive_integer("interval", interval)
         if not name or Path(name).name != name:
             raise ValueError(f"name={name!r}: it must be the beginning of a file's name, no path")

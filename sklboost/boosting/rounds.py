@@ -323,12 +323,12 @@ def _allocate_derivatives(task: BoostingTask, partition: RowPartition) -> np.nda
     Where nobody reads them after the one tree of a round has quantised them, they lie where the
     lists of rows are, which are written after that.
     """
-    params, shape = task.params, (2, *task.raw_score.shape)
-    is_read_once = params.num_parallel_tree == 1 and params.subsample == 1.0
+    params = task.params
+    is_one_tree = task.n_outputs == 1 and params.num_parallel_tree == 1
     is_read_again = len(task.loss.renewal) > 0 or params.linear_tree == 1
-    if task.n_outputs == 1 and is_read_once and not is_read_again:
+    if is_one_tree and params.subsample == 1.0 and not is_read_again:
         return partition.lists.view(np.float32)[:, np.newaxis]
-    return np.empty(shape, dtype=np.float32)
+    return np.empty((2, *task.raw_score.shape), dtype=np.float32)
 
 
 def _allocate_trees(n_trees: int, capacity: int, n_outputs: int, n_words: int) -> Trees:

@@ -37,7 +37,7 @@ class TreeParams(NamedTuple):
     grow_gain: float
     prune_gain: float
     ccp_alpha: float  # least gain of a branch, per split and unit of the root's cover
-    subsample: float  # of the rows, for each turn of a round
+    subsample: float  # of the rows, for each parallel tree
     colsample_bytree: float
     colsample_bylevel: float
     colsample_bynode: float
