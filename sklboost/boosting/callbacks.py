@@ -244,9 +244,8 @@ class EarlyStopping(TrainingCallback):
         sign = 1 if maximize else -1
         for position in range(n_seen, len(values)):
             value = sign * values[position]
-            if best < 0 and not math.isnan(value):
-                best = position
-            elif best >= 0 and value - self.min_delta > sign * values[best]:
+            is_first = best < 0 and not math.isnan(value)
+            if is_first or (best >= 0 and value - self.min_delta > sign * values[best]):
                 best = position
         self._seen = values, len(values), best
         return best

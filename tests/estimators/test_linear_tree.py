@@ -298,7 +298,7 @@ def test_parallel_trees():
     model.fit(X, y, X_val=X, y_val=y)
     predicted = [np.sqrt(np.mean((y - stage) ** 2)) for stage in model.staged_predict(X)]
     assert_allclose(model.evals_result_["validation_0"]["rmse"], predicted, rtol=1e-12)
-    # the parallel trees of a round share its gradients, those of the first round also with a longer model
+    # parallel trees share the gradients of their round, in the first also with a longer model's
     one = clone(model).set_params(n_estimators=1).fit(X, y)
     n_terms = len(one.model_.linear.terms)
     assert one.model_.linear.terms.tobytes() == model.model_.linear.terms[:n_terms].tobytes()
