@@ -32,7 +32,8 @@ from sklboost.tree.core.quantization import quantize, weigh
 from sklboost.tree.core.splitting import Search, find_splits
 from sklboost.tree.core.workspace import OWN, allocate_workspace
 from sklboost.tree.options.column_sampling import allocate_column_sample
-from sklboost.tree.predict.prediction import add_trees, prepare_prediction
+from sklboost.tree.predict.prediction import add_constant_leaves
+from sklboost.tree.predict.walking import prepare_walk
 
 from . import measure, peers
 from .aims import OURS
@@ -200,8 +201,8 @@ def prediction_kernels(team, dataset, settings):
     """Yield the kernel of prediction, with the rows of the test part."""
     model = measure.fit(OURS, dataset, settings, 1).model_
     raw = raw_matrix(dataset.X_test)
-    raw_score, prepared = np.zeros((1, raw.n_samples)), prepare_prediction(model, raw, 1)
-    arguments = (add_trees, model, raw, (0, model.n_trees), prepared, raw_score)
+    raw_score, prepared = np.zeros((1, raw.n_samples)), prepare_walk(model, raw, 1)
+    arguments = (add_constant_leaves, model, raw, (0, model.n_trees), prepared, raw_score)
     n_items = raw.n_samples * model.n_trees
     yield Kernel("prediction", "row and tree", n_items, partial(team.run, *arguments))
 

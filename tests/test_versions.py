@@ -53,7 +53,8 @@ def without_dtypes(signatures):
 
 def n_kinds_of_rows(name):
     """Prediction goes through raw values, or in evaluation through bins, by the same kernels."""
-    return 2 if name.startswith("sklboost.tree.predict.prediction.") else 1
+    rooms = ("sklboost.tree.predict.prediction.", "sklboost.tree.predict.walking.")
+    return 2 if name.startswith(rooms) else 1
 
 
 def test_one_version_a_kernel(after_fits):

@@ -25,10 +25,8 @@ from sklboost.objectives.means import (
     mean_losses,
 )
 from sklboost.objectives.metric import RoundMetric, as_rows
-from sklboost.tree.predict.adding import add_some_trees
 from sklboost.tree.predict.assembly import assemble_model
-from sklboost.tree.predict.linear_prediction import add_linear_trees
-from sklboost.tree.predict.prediction import prepare_prediction
+from sklboost.tree.predict.prediction import add_trees
 from sklboost.tree.predict.scoring import (
     ScoredRows,
     add_to_block,
@@ -173,7 +171,6 @@ class Evaluation:
         if self._sets:
             n_features = len(self._task.matrix.places)
             self._new = allocate_new_trees(grown, self._task.n_outputs, n_features)
-            self._thresholds = np.empty(len(self._new.model.tops.splits), dtype=np.uint16)
 
     def score(self, trees: Trees, n_rounds: int, *, ends_round: bool = True) -> np.ndarray:
         """Add new trees to the rows and return the metrics after each round.
@@ -194,14 +191,14 @@ class Evaluation:
         if not self._sets:
             return values
         n_trees = len(trees.n_pruned) if trees.linear is None else 0
-        lay_out_trees(self._new, self._task.cuts, n_trees, self._thresholds)
+        lay_out_trees(self._new, self._task.cuts, n_trees)
         for index, (given, rows, compiled) in enumerate(self._sets):
             n_left = n_trees
             if trees.linear is not None or isinstance(given.X, SparseTable):
                 self._add_as_predicted(trees, given, rows)
                 n_left = 0
             # a set of more missing values than the training can have wider bins
-            thresholds = self._thresholds.astype(rows.scratch.columns.dtype, copy=False)
+            thresholds = self._new.thresholds.astype(rows.scratch.columns.dtype, copy=False)
             rounds = (n_rounds, n_left // n_rounds)
             self._team.run(score_rounds, self._new.model, thresholds, rounds, rows, compiled)
             values[:, index, self._are_compiled] = compiled.values[:n_rounds]
@@ -215,12 +212,8 @@ class Evaluation:
         Linear leaves need the values, and the bins of sparse rows would be a dense table.
         """
         model = assemble_model(trees, np.zeros(self._task.n_outputs), given.X.shape[1])
-        if trees.linear is None:
-            add_some_trees(self._team, model, given.X, (0, model.n_trees), given.raw_score)
-            return
-        prepared = prepare_prediction(model, rows.raw, self._team.size)
-        arguments = (trees.linear, rows.raw, (0, model.n_trees), prepared, given.raw_score)
-        self._team.run(add_linear_trees, model.constant, *arguments)
+        X = given.X if isinstance(given.X, SparseTable) else rows.raw
+        add_trees(self._team, model, X, (0, model.n_trees), given.raw_score)
 
     def _complete(self, values: np.ndarray, given: ValidationSet) -> None:
         """Fill in the metrics that are Python functions and check the others, one set's values."""

@@ -7,7 +7,6 @@ from sklboost.boosting.callbacks import TrainingCallback
 from sklboost.boosting.settings import BoostingTask, feature_rules
 from sklboost.boosting.training import Schedule, Training
 from sklboost.data.binning import bin_matrix
-from sklboost.data.raw_values import raw_matrix
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.objectives.gradients import (
     allocate_scratch,
@@ -19,7 +18,7 @@ from sklboost.objectives.losses.several_classes import Softmax
 from sklboost.objectives.losses.squared_error import SquaredError
 from sklboost.objectives.losses.two_classes import LogLoss
 from sklboost.tree.predict.assembly import assemble_model
-from sklboost.tree.predict.prediction import add_trees, prepare_prediction
+from sklboost.tree.predict.prediction import add_trees
 from sklboost.tree.predict.trees import no_trees
 from tests.tree.growth import params
 
@@ -115,9 +114,7 @@ def test_raw_scores_of_training_are_those_of_prediction(loss):
     with ThreadTeam(1) as team:
         for round_, stage in stages:
             trees = (round_ * loss.n_outputs, (round_ + 1) * loss.n_outputs)
-            raw = raw_matrix(X)
-            prepared = prepare_prediction(model, raw, 1)
-            team.run(add_trees, model, raw, trees, prepared, raw_score)
+            add_trees(team, model, X, trees, raw_score)
             assert_array_equal(raw_score, stage)
 
 

@@ -215,6 +215,16 @@ def test_integers_that_float64_has_not():
     XGBRegressorLite(n_estimators=1).fit(sparse.csr_array(np.eye(10, dtype=np.int64) * 2**53), y)
 
 
+def test_sparse_validation_rows_of_linear_leaves():
+    X, y, _ = make_data()
+    results = []
+    for rows in (X[300:], sparse.csr_array(X[300:])):
+        model = XGBRegressorLite(n_estimators=4, linear_tree=True)
+        model.fit(X[:300], y[:300], eval_set=[(rows, y[300:])])
+        results.append(model.evals_result_)
+    assert results[0] == results[1]
+
+
 def test_what_sparse_input_cannot_be():
     X, y, _ = make_data()
     stored = sparse.csr_array(X)

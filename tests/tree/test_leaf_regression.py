@@ -10,7 +10,7 @@ from sklboost.engine.structs import TreeParams
 from sklboost.tree.core.quantization import weigh
 from sklboost.tree.options.leaf_regression import solve
 from sklboost.tree.options.linear_leaves import fit_linear_leaves
-from sklboost.tree.predict.linear_prediction import linear_part
+from sklboost.tree.predict.prediction import linear_part
 from tests.tree.growth import NO_WEIGHT, as_trees, make_nodes, params
 
 pytestmark = pytest.mark.interpreted

@@ -3,11 +3,12 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from sklboost.data.raw_values import raw_matrix
-from sklboost.tree.predict import prediction
+from sklboost.engine.parallel import ThreadTeam
+from sklboost.tree.predict import walking
 from sklboost.tree.predict.assembly import assemble_model
-from sklboost.tree.predict.prediction import add_trees, find_leaves, prepare_prediction
+from sklboost.tree.predict.prediction import add_trees, find_leaves
 from tests.data.test_raw_values import ORDERS
-from tests.tree.growth import as_trees, binned, grow, make_data, make_nodes, params, run
+from tests.tree.growth import as_trees, binned, grow, make_data, make_nodes, params
 
 inf, nan = np.inf, np.nan
 
@@ -35,17 +36,17 @@ def make_model(*trees, n_outputs=1):
 def scores(model, X, trees=None, n_threads=1):
     raw_score = np.zeros((model.n_outputs, len(X)))
     trees = trees or (0, model.n_trees)
-    raw = raw_matrix(np.asarray(X))
-    prepared = prepare_prediction(model, raw, n_threads)
-    run(add_trees, model, raw, trees, prepared, raw_score, n_threads=n_threads)
+    with ThreadTeam(n_threads) as team:
+        assert team.size == n_threads
+        add_trees(team, model, np.asarray(X), trees, raw_score)
     return raw_score
 
 
 def leaves(model, X, n_threads=1):
     found = np.full((len(X), model.n_trees), -9, dtype=np.int32)
-    raw = raw_matrix(np.asarray(X))
-    prepared = prepare_prediction(model, raw, n_threads)
-    run(find_leaves, model, raw, prepared, found, n_threads=n_threads)
+    with ThreadTeam(n_threads) as team:
+        assert team.size == n_threads
+        find_leaves(team, model, raw_matrix(np.asarray(X)), found)
     return found
 
 
@@ -202,5 +203,5 @@ def test_only_features_of_the_first_levels_are_copied():
     assert list(make_model(TREES[1]).tops.features) == [1]
     assert list(make_model(TREES[2]).tops.features) == []  # no split at all
     assert_array_equal(scores(make_model(TREES[2]), np.zeros((20, 2))), [[7.0] * 20])
-    _, scratch = prepare_prediction(model, raw_matrix(np.zeros((1000, 2))), 2)
-    assert scratch.columns.shape == (2, 2, prediction._WORDS_PER_BLOCK * 64)
+    _, scratch = walking.prepare_walk(model, raw_matrix(np.zeros((1000, 2))), 2)
+    assert scratch.columns.shape == (2, 2, walking._WORDS_PER_BLOCK * 64)

@@ -40,10 +40,9 @@ def score(trees, n_outputs, cuts, X):
     with ThreadTeam(1) as team:
         rows = lay_out_rows(team, X, cuts, raw_score)
         dtype = rows.scratch.columns.dtype
-        thresholds = np.empty(len(new.model.tops.splits), dtype=np.uint16)
         n_trees = len(trees.n_pruned)
-        lay_out_trees(new, cuts, n_trees, thresholds)
-        team.run(add_all, new.model, thresholds.astype(dtype), n_trees, rows)
+        lay_out_trees(new, cuts, n_trees)
+        team.run(add_all, new.model, new.thresholds.astype(dtype), n_trees, rows)
     return raw_score, dtype
 
 

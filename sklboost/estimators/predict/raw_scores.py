@@ -2,12 +2,11 @@
 
 import numpy as np
 
-from sklboost.data.features import Features, raw_blocks
+from sklboost.data.features import Features
 from sklboost.engine.model import Model
 from sklboost.engine.parallel import ThreadTeam, n_threads_for
 from sklboost.estimators.input.check_features import check_has_values
-from sklboost.tree.predict.adding import add_some_trees
-from sklboost.tree.predict.prediction import find_leaves, prepare_prediction
+from sklboost.tree.predict.prediction import add_trees, find_leaves
 
 # Rows times trees that are predicted in the time it takes to start a thread, or less than that.
 _LEAVES_PER_THREAD = 250_000
@@ -41,14 +40,12 @@ def add_rounds(
     trees = (rounds[0] * model.trees_per_round, rounds[1] * model.trees_per_round)
     work = len(X) * (trees[1] - trees[0])
     with ThreadTeam(n_threads_for(n_jobs, work, _LEAVES_PER_THREAD)) as team:
-        add_some_trees(team, model, X, trees, raw_score)
+        add_trees(team, model, X, trees, raw_score)
 
 
 def leaves(model: Model, X: Features, n_jobs: int | None) -> np.ndarray:
     """Give the leaf that each row reaches in each tree, int32, shape (n_samples, n_trees)."""
     found = np.empty((len(X), model.n_trees), dtype=np.int32)
     with ThreadTeam(n_threads_for(n_jobs, found.size, _LEAVES_PER_THREAD)) as team:
-        for rows, raw in raw_blocks(team, X):
-            prepared = prepare_prediction(model, raw, team.size)
-            team.run(find_leaves, model.constant, raw, prepared, found[rows])
+        find_leaves(team, model, X, found)
     return found

@@ -1,7 +1,5 @@
 """The ridge regression of one leaf on the features of its path.
 
-In: the leaf's rows, raw values, derivatives. Out: slopes, and the range in which they hold.
-
 A leaf minimises over its rows the same loss that the tree was grown for,
 
     sum of g f(x) + h f(x)^2 / 2  +  reg_lambda w^2 / 2  +  linear_lambda / 2 sum (slope_j r_j)^2
@@ -11,7 +9,7 @@ weighted by h, so that w is the leaf weight that there was, and the slopes solve
 own. r_j is the largest distance from the centre. So the unit of a feature does not matter, and as
 `reg_lambda` does for w, `linear_lambda` limits what a single row of tiny hessian can do.
 
-Beyond its rows a line says nothing: a leaf gives no row more, or less, than one of its own.
+Beyond its rows a line says nothing: a leaf gives no row more, or less, than one of its scratch.
 
 Source: Shi, Li & Li (2019), "Gradient Boosting With Piece-Wise Linear Regression Trees", and
 LightGBM's `linear_tree`, whose rule for missing values this is: a row that misses one of the leaf's
@@ -25,11 +23,10 @@ import numpy as np
 
 from sklboost.data.raw_values import RawMatrix
 from sklboost.engine.compiling import inlined, kernel
-from sklboost.engine.model import CategoryBits
 from sklboost.engine.structs import TreeParams
 from sklboost.tree.core.formulas import leaf_weight
 from sklboost.tree.core.quantization import Derivatives
-from sklboost.tree.predict.linear_prediction import linear_part
+from sklboost.tree.predict.prediction import linear_part
 
 # A feature of whose variance the features before it leave less than this part is one of them in
 # other words. float64 sums of squares are good to about 1e-15.
@@ -46,8 +43,6 @@ class LeafTask(NamedTuple):
     Attributes
     ----------
     nodes : recarray of NODE_DTYPE, shape (n_nodes,)
-    bits : CategoryBits
-        Of these nodes.
     raw : RawMatrix
     derivatives : Derivatives
         A hessian of 0: the row is not counted.
@@ -55,7 +50,6 @@ class LeafTask(NamedTuple):
     """
 
     nodes: np.recarray
-    bits: CategoryBits
     raw: RawMatrix
     derivatives: Derivatives
     params: TreeParams
@@ -105,13 +99,13 @@ class Sums(NamedTuple):
 
 @inlined
 def value_at(raw, row, feature):
-    """Give one value as float64."""
+    """Return one value as float64."""
     return np.float64(raw.values[row * raw.row_step + feature * raw.feature_step])
 
 
 @inlined
 def weighted(derivatives, row):
-    """Give gradient and hessian of a row times its weight."""
+    """Return gradient and hessian of a row, times its weight."""
     weight = 1.0
     if len(derivatives.weight) > 0:
         weight = derivatives.weight[row] * derivatives.weight_scale
@@ -119,8 +113,8 @@ def weighted(derivatives, row):
 
 
 @kernel
-def keep_varying(raw, order, terms, own):
-    """Fill ``own.kept`` with the terms that can have a slope, and their ranges; give their number.
+def keep_varying(raw, order, terms, scratch):
+    """Fill ``scratch.kept`` with the terms that can have a slope; return how many. Also ranges.
 
     A feature without two finite values cannot, nor one whose sums might overflow.
     """
@@ -132,14 +126,14 @@ def keep_varying(raw, order, terms, own):
             if abs(value) < np.inf:
                 lower, upper = min(lower, value), max(upper, value)
         if lower < upper and max(-lower, upper) < _LARGEST_VALUE:
-            own.kept[n_kept], own.lower[n_kept], own.upper[n_kept] = index, lower, upper
+            scratch.kept[n_kept], scratch.lower[n_kept], scratch.upper[n_kept] = index, lower, upper
             n_kept += 1
     return n_kept
 
 
 @kernel
 def is_complete(raw, row, terms, kept):
-    """Tell whether a row has a finite value of each kept feature."""
+    """Whether a row has a finite value of each kept feature."""
     whole = True
     for index in kept:
         whole &= abs(value_at(raw, row, terms[index].feature)) < np.inf
@@ -147,10 +141,10 @@ def is_complete(raw, row, terms, kept):
 
 
 @kernel
-def find_centres(task, order, terms, kept, own):
-    """Fill the centres of the kept terms and ``own.reach``; give the sums of the complete rows."""
+def find_centres(task, order, terms, kept, scratch):
+    """Fill the centres of the kept terms and the reach; return the sums of the complete rows."""
     gradient, hessian, n_rows = 0.0, 0.0, 0
-    means = own.values
+    means = scratch.values
     means[:] = 0.0
     for number in order:
         row = np.int64(number)
@@ -160,19 +154,19 @@ def find_centres(task, order, terms, kept, own):
             for place in range(len(kept)):
                 # from the smallest value on: terms of one sign lose no digits
                 value = value_at(task.raw, row, terms[kept[place]].feature)
-                means[place] += h * (value - own.lower[place])
+                means[place] += h * (value - scratch.lower[place])
     for place in range(len(kept)):
-        centre = own.lower[place] + means[place] / max(hessian, 1e-300)
+        centre = scratch.lower[place] + means[place] / max(hessian, 1e-300)
         terms[kept[place]].centre = centre
-        own.reach[place] = max(own.upper[place] - centre, centre - own.lower[place])
+        scratch.reach[place] = max(scratch.upper[place] - centre, centre - scratch.lower[place])
     return Sums(gradient, hessian, n_rows)
 
 
 @kernel
-def add_products(task, order, terms, kept, own):
+def add_products(task, order, terms, kept, scratch):
     """Fill matrix and target of the system that the slopes solve, per reach; no penalty yet."""
-    own.matrix[: len(kept)] = 0.0
-    own.target[: len(kept)] = 0.0
+    scratch.matrix[: len(kept)] = 0.0
+    scratch.target[: len(kept)] = 0.0
     for number in order:
         row = np.int64(number)
         if not is_complete(task.raw, row, terms, kept):
@@ -181,12 +175,12 @@ def add_products(task, order, terms, kept, own):
         for place in range(len(kept)):
             term = terms[kept[place]]
             distance = value_at(task.raw, row, term.feature) - term.centre
-            own.values[place] = distance / own.reach[place]
+            scratch.values[place] = distance / scratch.reach[place]
         for place in range(len(kept)):
-            value = own.values[place]
-            own.target[place] -= g * value
+            value = scratch.values[place]
+            scratch.target[place] -= g * value
             for other in range(place + 1):
-                own.matrix[place, other] += h * value * own.values[other]
+                scratch.matrix[place, other] += h * value * scratch.values[other]
 
 
 @kernel
@@ -231,7 +225,7 @@ def solve(matrix, penalty, least, target, slopes):
 
 
 @kernel
-def fit_leaf(task, leaf, order, own, linear):
+def fit_leaf(task, leaf, order, scratch, linear):
     """Fill slopes, centres and shift of one leaf.
 
     What has no slope yet, and does not get one, is no term of the leaf: its values may be missing.
@@ -242,28 +236,28 @@ def fit_leaf(task, leaf, order, own, linear):
     leaf : int
     order : ndarray of uint32
         The leaf's rows.
-    own : LeafScratch
+    scratch : LeafScratch
         One thread's.
     linear : LinearLeaves
     """
     params = task.params
     terms = linear.terms[linear.starts[leaf] : linear.starts[leaf + 1]]
-    kept = own.kept[: keep_varying(task.raw, order, terms, own)]
-    sums = find_centres(task, order, terms, kept, own)
+    kept = scratch.kept[: keep_varying(task.raw, order, terms, scratch)]
+    sums = find_centres(task, order, terms, kept, scratch)
     if len(kept) == 0 or sums.n_rows == 0 or sums.hessian < params.min_child_weight:
         return
-    add_products(task, order, terms, kept, own)
-    slopes = own.slopes[: len(kept)]
+    add_products(task, order, terms, kept, scratch)
+    slopes = scratch.slopes[: len(kept)]
     least = _LEAST_SQUARE * sums.hessian
-    solve(own.matrix, params.linear_lambda, least, own.target, slopes)
+    solve(scratch.matrix, params.linear_lambda, least, scratch.target, slopes)
     for place in range(len(kept)):
-        if not abs(slopes[place]) / own.reach[place] < np.inf:
+        if not abs(slopes[place]) / scratch.reach[place] < np.inf:
             return
     is_linear = False
     for place in range(len(kept)):
-        if own.matrix[place, place] > 0.0:
+        if scratch.matrix[place, place] > 0.0:
             # pivots decide, not slopes: a slope of 0 may be 1e-17 elsewhere, and the shift is large
-            terms[kept[place]].slope = params.learning_rate * slopes[place] / own.reach[place]
+            terms[kept[place]].slope = params.learning_rate * slopes[place] / scratch.reach[place]
             is_linear = True
     if is_linear and sums.n_rows < len(order):
         # from the leaf's own weight, which the value may not be: path_smooth moves it

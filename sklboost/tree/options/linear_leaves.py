@@ -1,11 +1,12 @@
 """Linear leaves: the leaves of a grown tree become linear functions of their path's features.
 
-In: a tree with constant leaves, raw values, derivatives. Out: :class:`LinearLeaves`, what the
-leaves add to their values, and raw scores that have it. What a leaf does is in
-:mod:`sklboost.tree.options.leaf_regression`; here is which rows and features it does it with.
+The tree is grown with constant leaves, as always. Then this file finds the rows and the features of
+each leaf, :mod:`sklboost.tree.options.leaf_regression` fits the leaf's function to them, and the
+result, :class:`~sklboost.engine.model.LinearLeaves`, is added to raw scores by
+:mod:`sklboost.tree.predict.prediction`.
 
 Source: Shi, Li & Li (2019), "Gradient Boosting With Piece-Wise Linear Regression Trees", in the
-form of LightGBM's `linear_tree`: the tree is grown as always, and then its leaves are fitted.
+form of LightGBM's `linear_tree`.
 """
 
 from typing import NamedTuple
@@ -19,8 +20,8 @@ from sklboost.engine.parallel import FAR_APART, ThreadTeam, assemble, barrier, n
 from sklboost.engine.structs import TreeParams, records
 from sklboost.tree.core.quantization import Derivatives
 from sklboost.tree.options.leaf_regression import LeafScratch, LeafTask, fit_leaf, set_limits
-from sklboost.tree.predict.category_bits import is_listed
-from sklboost.tree.predict.linear_prediction import add_linear_parts
+from sklboost.tree.predict.assembly import assemble_model
+from sklboost.tree.predict.prediction import find_leaves, linear_part
 from sklboost.tree.predict.trees import join_linear
 
 
@@ -63,44 +64,53 @@ def fit_linear_leaves(
     raw_score : ndarray of float64, shape (n_outputs, n_samples)
         Has the trees' values; the linear parts are added in place.
     """
-    parts, bits = [], trees.bits
+    model = assemble_model(trees, np.zeros(len(raw_score)), raw.n_features)
+    leaves = np.empty((raw.n_samples, model.n_trees), dtype=np.int32)
+    find_leaves(team, model, raw, leaves)
+    parts = []
     for output in range(len(raw_score)):
         start, stop = trees.starts[output], trees.starts[output + 1]
-        nodes = trees.nodes[start:stop].view(np.recarray)
-        own = derivatives._replace(
+        nodes = model.nodes[start:stop].view(np.recarray)
+        derivatives_of_output = derivatives._replace(
             gradient=derivatives.gradient[output], hessian=derivatives.hessian[output]
         )
-        own_bits = bits._replace(starts=bits.starts[start : stop + 1])
-        task = LeafTask(nodes, own_bits, raw, own, params)
-        parts.append((_fit_tree(team, task, raw_score[output]), len(nodes)))
-    linear = join_linear(parts)
-    assert linear is not None
+        task = LeafTask(nodes, raw, derivatives_of_output, params)
+        linear = _allocate_leaves(task, int(model.depths[output]))
+        linear = _fit_tree(team, task, leaves[:, output].copy(), linear, raw_score[output])
+        parts.append((linear, len(nodes)))
+    joined = join_linear(parts)
+    assert joined is not None
+    return joined
+
+
+def _allocate_leaves(task: LeafTask, depth: int) -> LinearLeaves:
+    """Allocate the linear leaves of a tree and list their features."""
+    n_nodes = len(task.nodes)
+    most_terms = (n_nodes + 1) // 2 * min(depth, task.raw.n_features)  # each feature once
+    starts, limits = np.empty(n_nodes + 1, dtype=np.int64), np.zeros((n_nodes, 2))
+    terms = records(most_terms, LINEAR_TERM_DTYPE)
+    linear = LinearLeaves(starts, np.zeros(n_nodes), limits, terms)
+    list_features(task.nodes, np.empty(n_nodes, dtype=np.int64), linear)
     return linear
 
 
-def _fit_tree(team: ThreadTeam, task: LeafTask, raw_score: np.ndarray) -> LinearLeaves:
-    n_nodes, n_samples = len(task.nodes), len(raw_score)
-    parents, depths = np.empty((2, n_nodes), dtype=np.int64)
-    find_parents(task.nodes, parents, depths)
-    most_terms = np.minimum(depths, task.raw.n_features)  # each feature once
-    n_terms = int(most_terms[task.nodes.left < 0].sum())
-    starts, limits = np.empty(n_nodes + 1, dtype=np.int64), np.zeros((n_nodes, 2))
-    terms = records(n_terms, LINEAR_TERM_DTYPE)
-    linear = LinearLeaves(starts, np.zeros(n_nodes), limits, terms)
-    list_features(task.nodes, parents, linear)
-    rows = LeafRows(
-        np.empty(n_samples, dtype=np.int32),
-        np.empty(n_samples, dtype=np.uint32),
-        np.zeros(n_nodes + 2, dtype=np.int64),
-    )
-    most = int(np.diff(starts).max())
+def _fit_tree(
+    team: ThreadTeam,
+    task: LeafTask,
+    leaf_of: np.ndarray,
+    linear: LinearLeaves,
+    raw_score: np.ndarray,
+) -> LinearLeaves:
+    order = np.empty(len(leaf_of), dtype=np.uint32)
+    rows = LeafRows(leaf_of, order, np.zeros(len(task.nodes) + 2, dtype=np.int64))
+    most = int(np.diff(linear.starts).max())
     wide = (team.size, most + FAR_APART)
     kept, matrix = np.empty(wide, dtype=np.int64), np.empty((*wide, most))
     lower, upper, reach, values, target, slopes = np.empty((6, *wide))
     scratch = LeafScratch(kept, lower, upper, reach, values, target, slopes, matrix)
     team.run(fit_leaves, task, rows, scratch, linear)
     linear = _without_empty_terms(linear)
-    team.run(add_lines, task, rows, linear, raw_score)
+    team.run(add_linear_parts, task, rows, linear, raw_score)
     return linear
 
 
@@ -113,25 +123,18 @@ def _without_empty_terms(linear: LinearLeaves) -> LinearLeaves:
 
 
 @kernel
-def find_parents(nodes, parents, depths):
-    """Fill the parent of every node, -1 for the root, and its depth."""
-    parents[0], depths[0] = -1, 0
-    for node in range(len(nodes)):
-        if nodes[node].left >= 0:  # children lie behind their parent
-            for child in (nodes[node].left, nodes[node].right):
-                parents[child], depths[child] = node, depths[node] + 1
-
-
-@kernel
 def list_features(nodes, parents, linear):
     """Fill ``linear.starts``, and for each leaf its path's features, once each, without slope.
 
-    Features of numbers: the codes of levels are no numbers to multiply.
+    Only features of numbers: the codes of categories are no numbers to multiply. `parents`, int64
+    of shape (n_nodes,), is scratch.
     """
     n_terms = 0
+    parents[0] = -1
     for leaf in range(len(nodes)):
         linear.starts[leaf] = n_terms
-        if nodes[leaf].left >= 0:
+        if nodes[leaf].left >= 0:  # not a leaf; children lie behind their parent
+            parents[nodes[leaf].left] = parents[nodes[leaf].right] = leaf
             continue
         node = parents[leaf]
         while node >= 0:
@@ -144,20 +147,6 @@ def list_features(nodes, parents, linear):
                 n_terms += 1
             node = parents[node]
     linear.starts[len(nodes)] = n_terms
-
-
-@kernel
-def find_leaf(nodes, bits, raw, row):
-    """Give the leaf that a row reaches."""
-    node = np.int64(0)
-    while nodes[node].left >= 0:
-        split = nodes[node]
-        value = raw.values[row * raw.row_step + split.feature * raw.feature_step]
-        goes_right = (value >= split.threshold) | ((value != value) & (split.default_left == 0))
-        if np.isnan(split.threshold) and value == value:
-            goes_right = not is_listed(np.int64(value), bits, node)
-        node = np.int64(split.right if goes_right else split.left)
-    return node
 
 
 @kernel
@@ -179,17 +168,13 @@ def sort_rows(derivatives, rows):
 
 @kernel
 def fit_leaves(team, task, rows, scratch, linear):
-    """Fill the linear leaves of a tree, whose terms have their features; and ``rows``.
+    """Fill the linear leaves of a tree, whose terms have their features, and sort the rows.
 
     A leaf is one thread's, and its rows are added in their order: the same sums for any number of
     threads.
     """
     if not assemble(team):
         return
-    start, stop = share(team, len(rows.leaf_of))
-    for row in range(start, stop):
-        rows.leaf_of[row] = find_leaf(task.nodes, task.bits, task.raw, row)
-    barrier(team)
     if team.rank == 0:
         sort_rows(task.derivatives, rows)
     barrier(team)
@@ -212,8 +197,8 @@ def fit_leaves(team, task, rows, scratch, linear):
 
 
 @kernel
-def add_lines(team, task, rows, linear, raw_score):
-    """Set the limits of the linear leaves and add what they give each row to the raw scores."""
+def add_linear_parts(team, task, rows, linear, raw_score):
+    """Set the limits of the linear leaves and add to each row's raw score what its leaf adds."""
     if not assemble(team):
         return
     leaf = next_task(team, 0)
@@ -223,4 +208,6 @@ def add_lines(team, task, rows, linear, raw_score):
             set_limits(task, leaf, order, linear)
         leaf = next_task(team, 0)
     barrier(team)
-    add_linear_parts(team, linear, rows.leaf_of, task.raw, raw_score)
+    start, stop = share(team, len(rows.leaf_of))
+    for row in range(start, stop):
+        raw_score[row] += linear_part(linear, np.int64(rows.leaf_of[row]), task.raw, row)

@@ -1,0 +1,226 @@
+"""How rows go down a finished tree, a block of rows at a time.
+
+64 rows go down a tree together, as the bits of one word. A split compares one feature of the 64
+rows with its threshold, which gives a word of decisions, and divides the word of the rows that came
+to it in two::
+
+    right = here & (values >= threshold)        left = here ^ right
+
+So each split above `TOP_DEPTH` is visited once, not once a row. Below it, and for few rows, each
+row takes its own way, all rows one step at a time and without a branch to mispredict. The splits as
+words of bits come from QuickScorer (Lucchese et al. 2015), though not the order of work.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sklboost.data.raw_values import RawMatrix
+from sklboost.engine.compiling import inlined, kernel, late
+from sklboost.engine.instructions import above, add_where, at_least, trailing_zeros
+from sklboost.engine.model import ALL_ROWS, TOP_DEPTH, Model
+from sklboost.engine.parallel import FAR_APART
+from sklboost.tree.predict.category_bits import is_listed
+
+WORD = 64  # rows
+# With fewer rows a word is too empty.
+MIN_ROWS = 8
+# A tree's splits stay in the first-level cache for so many words of rows, if the rows fit as well.
+_WORDS_PER_BLOCK = 4
+_BLOCK_VALUES = 8192
+
+
+class WalkScratch(NamedTuple):
+    """What a walk writes on the way; the first axis is threads, which one thread's part is without.
+
+    Attributes
+    ----------
+    columns : ndarray of the dtype of the raw values, shape (n_threads, n_columns, n_rows)
+        The values of a block of rows, feature by feature. In evaluation all blocks, as bins; the
+        first axis of `columns` and `missing` is then blocks.
+    missing : ndarray of uint64, shape (n_threads, n_columns, n_words)
+        Which of them are missing, a bit each.
+    here : ndarray of uint64, shape (n_threads, 2 * 2**TOP_DEPTH)
+        Which of 64 rows have come to each place of the tree.
+    goes_right : ndarray of uint64, shape (n_threads, TOP_DEPTH or more)
+        Which of them go right at each depth.
+    digits : ndarray of uint8, shape (n_threads, 64 or more)
+        The decisions of each row, as in ``TreeTops.landings``.
+    positions : ndarray of int64, shape (n_threads, n_rows)
+        The node each row has come to.
+    """
+
+    columns: np.ndarray
+    missing: np.ndarray
+    here: np.ndarray
+    goes_right: np.ndarray
+    digits: np.ndarray
+    positions: np.ndarray
+
+
+def prepare_walk(model: Model, raw: RawMatrix, n_threads: int) -> tuple[np.ndarray, WalkScratch]:
+    """Return the thresholds for the dtype of these raw values, and scratch."""
+    tops, dtype = model.tops, raw.values.dtype
+    n_columns = len(tops.features)
+    n_words = min(_WORDS_PER_BLOCK, _BLOCK_VALUES // (WORD * max(1, n_columns)))
+    n_words = max(1, min(n_words, -(-raw.n_samples // WORD)))
+    # places beyond the last row are 0; where these go is never read
+    columns = np.zeros((n_threads, n_columns, n_words * WORD), dtype=dtype)
+    missing = np.zeros((n_threads, n_columns, n_words), dtype=np.uint64)
+    scratch = allocate_scratch(columns, missing, n_threads)
+    return tops.thresholds32 if dtype == np.float32 else tops.thresholds, scratch
+
+
+def allocate_scratch(columns: np.ndarray, missing: np.ndarray, n_threads: int) -> WalkScratch:
+    """Allocate what a walk through these blocks of rows needs."""
+    return WalkScratch(
+        columns=columns,
+        missing=missing,
+        here=np.empty((n_threads, 2 << TOP_DEPTH), dtype=np.uint64),
+        goes_right=np.empty((n_threads, TOP_DEPTH + FAR_APART), dtype=np.uint64),
+        digits=np.empty((n_threads, WORD + 8 * FAR_APART), dtype=np.uint8),
+        positions=np.empty((n_threads, columns.shape[2]), dtype=np.int64),
+    )
+
+
+@inlined
+def part_of(scratch, block, rank, n_rows):
+    """Return the part of the scratch that a thread needs for the rows of a block."""
+    return WalkScratch(
+        scratch.columns[block],
+        scratch.missing[block],
+        scratch.here[rank],
+        scratch.goes_right[rank],
+        scratch.digits[rank],
+        scratch.positions[rank, :n_rows],
+    )
+
+
+@kernel
+def begin_block(team, model, raw, start, scratch):
+    """Copy the rows of the block from `start` on; return this thread's part of the scratch."""
+    n_rows = min(scratch.positions.shape[1], raw.n_samples - start)
+    own = part_of(scratch, team.rank, team.rank, n_rows)
+    if n_rows >= MIN_ROWS:
+        copy_block(raw, model.tops.features, start, n_rows, own.columns, own.missing)
+    return own
+
+
+@kernel
+def copy_block(raw, features, first_row, n_rows, columns, missing):
+    """Fill `columns` and `missing` with a block of rows."""
+    for column in range(len(features)):
+        start = first_row * raw.row_step + features[column] * raw.feature_step
+        values = columns[column]
+        n_missing = 0
+        for row in range(n_rows):
+            value = raw.values[np.uint64(start + row * raw.row_step)]
+            values[np.uint64(row)] = value
+            n_missing += value != value
+        missing[column, :] = 0
+        for row in range(n_rows if n_missing > 0 else 0):
+            is_missing = np.uint64(values[row] != values[row])
+            missing[column, row // WORD] |= is_missing << np.uint64(row % WORD)
+
+
+@kernel
+def compare_values(decisions, rows, threshold, feature, raw, first_row):
+    """Correct the decisions of some of 64 rows by their raw values; `rows` are the bits of these.
+
+    A threshold can lie within a bin, which then has rows on both sides.
+    """
+    while rows != np.uint64(0):
+        bit = trailing_zeros(rows)
+        row = np.int64(first_row + bit)
+        if row < raw.n_samples:
+            value = raw.values[row * raw.row_step + feature * raw.feature_step]
+            is_below = np.uint64(value < threshold)
+            decisions &= ~(is_below << bit)
+        rows &= rows - np.uint64(1)
+    return decisions
+
+
+@inlined
+def has_categories(bits):
+    """Whether some trees split on categories: told by a type, so that the compiler knows.
+
+    It leaves out what others do not need. A mere branch made their predictions a tenth slower.
+    """
+    return len(bits.in_use) > 0
+
+
+@late("uint64")
+def not_listed(values, bits, node):
+    """Return 64 bits; bit i is 1 if the category ``values[i]`` does not go left at a node."""
+    decisions = np.uint64(0)
+    for row in range(WORD):
+        value = values[row]
+        category = np.int64(value) if value == value else np.int64(-1)
+        decisions |= np.uint64(not is_listed(category, bits, node)) << np.uint64(row)
+    return decisions
+
+
+@kernel
+def take_top(tops, thresholds, tree, block, scratch, word):
+    """Fill ``scratch.digits`` with the decisions of 64 rows; `scratch` is one thread's.
+
+    `block` are the raw values of all rows and the number of the block's first row.
+    """
+    columns = scratch.columns[:, word * WORD : (word + 1) * WORD]
+    here, goes_right, digits = scratch.here, scratch.goes_right, scratch.digits
+    here[1] = ALL_ROWS
+    goes_right[:] = 0
+    for index in range(np.uint64(tops.starts[tree]), np.uint64(tops.starts[tree + 1])):
+        split = tops.splits[index]
+        column, place = np.uint64(split.column), np.uint64(split.place)
+        if has_categories(tops.bits) and split.node >= 0:
+            decisions = not_listed(columns[column], tops.bits, np.int64(split.node))
+        else:
+            decisions = at_least(columns[column], thresholds[index])
+        if split.cuts_bin == 1:
+            # those of the bins above are decided
+            in_bin = decisions & here[place] & ~above(columns[column], thresholds[index])
+            feature, first_row = tops.features[column], block[1] + word * WORD
+            threshold = tops.thresholds[index]
+            decisions = compare_values(decisions, in_bin, threshold, feature, block[0], first_row)
+        missing = scratch.missing[column, np.uint64(word)]
+        decisions = (decisions & ~missing) | (missing & split.missing_right)
+        right = here[place] & decisions
+        here[place + place] = here[place] ^ right
+        here[place + place + np.uint64(1)] = right
+        goes_right[np.uint64(split.depth)] |= right
+    digits[:] = 0
+    for depth in range(TOP_DEPTH):
+        add_where(digits, goes_right[depth], np.uint8(1 << (TOP_DEPTH - 1 - depth)))
+
+
+@kernel
+def take_steps(model, n_steps, raw, first_row, positions):
+    """Move the rows from `first_row` on `n_steps` down from their `positions`."""
+    for _ in range(n_steps):
+        for index in range(len(positions)):
+            route = model.routes[np.uint64(positions[index])]
+            row = (first_row + index) * raw.row_step
+            value = raw.values[np.uint64(row + route.feature * raw.feature_step)]
+            goes_right = (value >= route.threshold) | ((value != value) & (route.default_left == 0))
+            if has_categories(model.tops.bits) and route.has_categories == 1 and value == value:
+                goes_right = not is_listed(np.int64(value), model.tops.bits, positions[index])
+            positions[index] = route.left + goes_right
+
+
+@kernel
+def walk_tree(model, thresholds, tree, raw, first_row, scratch):
+    """Fill ``scratch.positions`` with the leaves, in ``model.routes``, of a block of rows."""
+    positions = scratch.positions
+    n_rows = len(positions)
+    if n_rows < MIN_ROWS:
+        positions[:] = model.tree_starts[tree]
+        take_steps(model, model.depths[tree], raw, first_row, positions)
+        return
+    landings = model.tops.landings[tree]
+    for start in range(0, n_rows, WORD):
+        take_top(model.tops, thresholds, tree, (raw, first_row), scratch, start // WORD)
+        part = positions[start : min(start + WORD, n_rows)]
+        for row in range(len(part)):
+            part[row] = landings[np.uint64(scratch.digits[row])]
+    take_steps(model, model.depths[tree] - TOP_DEPTH, raw, first_row, positions)
