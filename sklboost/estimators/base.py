@@ -1,7 +1,6 @@
 """What the two estimators share: parameters, fit, raw scores, inspection."""
 
-import warnings
-from abc import ABCMeta, abstractmethod
+from abc import ABCMeta
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -14,22 +13,20 @@ from sklboost.data.features import Features
 from sklboost.engine.model import Model
 from sklboost.estimators.fit.boosters import drops_rounds
 from sklboost.estimators.fit.callback_support import CallbackSupportMixin, with_callbacks
-from sklboost.estimators.fit.continuing import Continued
-from sklboost.estimators.fit.evaluation_sets import FitArguments
 from sklboost.estimators.fit.fitting import fit_estimator
 from sklboost.estimators.fit.pruning_path import path_of_first_tree
 from sklboost.estimators.fit.sklearn_callbacks import fit_tasks
-from sklboost.estimators.input.callers import stack_level
+from sklboost.estimators.input.arguments import FitArguments
 from sklboost.estimators.input.check_features import features
+from sklboost.estimators.input.feature_names import Encodings, FittedFeatures
 from sklboost.estimators.input.feature_rules import read_signs
-from sklboost.estimators.input.feature_tables import Encodings, categories_by_code, feature_names
-from sklboost.estimators.input.validation import (
-    base_margins,
-    check_iteration_range,
-    check_margin_outputs,
-)
+from sklboost.estimators.input.feature_tables import categories_by_code
+from sklboost.estimators.input.rows import base_margins, check_margin_outputs
+from sklboost.estimators.input.target_kinds import Targets
+from sklboost.estimators.input.user_warnings import warn_user
 from sklboost.estimators.parameters.groups import Parameters
 from sklboost.estimators.parameters.names import ChecksNames, checks_arguments
+from sklboost.estimators.parameters.rules import is_integer
 from sklboost.estimators.predict.explaining import ExplainingMixin
 from sklboost.estimators.predict.importances import ImportancesMixin
 from sklboost.estimators.predict.raw_scores import add_rounds, leaves, starting_scores
@@ -57,31 +54,21 @@ class BaseBooster(
     model_: Model
     _shift: np.ndarray  # (n_outputs,), added to raw scores at prediction
     n_features_in_: int
-    _numeric_target: bool
+    _targets: Targets
     _loss: Loss
     _has_margin: bool  # scores start from the user's base_margin
+    _other_names: np.ndarray | None  # of features, where not all are strings
     _binning_digest: str | None  # of a BinnedMatrix given to fit
     _first_round: int  # of evals_result_; not 0 if another model was continued
     _encodings: Encodings  # what features become numbers by
 
     @property
-    @abstractmethod
     def _task(self) -> str:
-        """What is learnt, by the name under which objectives and metrics are registered."""
+        return self._targets.task
 
-    @abstractmethod
-    def _choose_loss(self, y: np.ndarray, weight: np.ndarray, continued: Continued | None) -> Loss:
-        """Choose the loss, and remember the classes."""
-
-    @abstractmethod
-    def _targets(
-        self, y: np.ndarray, weight: np.ndarray, name: str
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Give targets as the loss has them (float64), and weights times those of the classes."""
-
-    @abstractmethod
-    def _link(self, loss: Any) -> Callable[[np.ndarray], np.ndarray]:
-        """Give what turns raw scores into predictions, or probabilities of the classes."""
+    def _link(self, loss: Loss) -> Callable[[np.ndarray], np.ndarray]:
+        """Return what turns raw scores into predictions, or probabilities of the classes."""
+        return self._targets.link(loss)
 
     def _is_sampling(self) -> bool:
         columns = (self.colsample_bytree, self.colsample_bylevel, self.colsample_bynode)
@@ -95,11 +82,6 @@ class BaseBooster(
     def _n_estimators_of(self, model: Model) -> int:
         """Count what `n_estimators` counts."""
         return model.n_rounds
-
-    @property
-    def _is_shifted(self) -> bool:
-        """Whether raw scores are shifted after the training, by :meth:`_calibrated_shift`."""
-        return False
 
     @with_callbacks
     @checks_arguments
@@ -305,7 +287,8 @@ class BaseBooster(
                 "verify_monotone compares constant leaves, and this model has linear ones: fit "
                 "with linear_tree=False"
             )
-        signs = read_signs(self, constraints)
+        constraints = self.monotone_constraints if constraints is None else constraints
+        signs = read_signs(constraints, self._fitted_features)
         n_categories = [own.n_categories for own in self._encodings or ()]
         return prove_monotone(self.model_, signs, self._feature_names(), n_categories)
 
@@ -344,11 +327,9 @@ class BaseBooster(
         margin = base_margins(base_margin, X, "")
         check_margin_outputs(margin, model.n_outputs)
         if self._has_margin and len(margin) == 0:
-            warnings.warn(
+            warn_user(
                 f"this {type(self).__name__} was fitted with base_margin, but predicts without: "
-                "its scores start from 0. Pass base_margin",
-                UserWarning,
-                stacklevel=stack_level(),
+                "its scores start from 0. Pass base_margin"
             )
         return starting_scores(model.base_score, margin, len(X)) + self._shift[:, np.newaxis]
 
@@ -362,4 +343,27 @@ class BaseBooster(
         return int(first), int(stop) or n_rounds
 
     def _feature_names(self) -> list[str]:
-        return feature_names(getattr(self, "feature_names_in_", None), self.n_features_in_)
+        return self._fitted_features.text_names
+
+    @property
+    def _fitted_features(self) -> FittedFeatures:
+        return FittedFeatures(
+            estimator_name=type(self).__name__,
+            n_features=self.n_features_in_,
+            names=getattr(self, "feature_names_in_", self._other_names),
+            encodings=self._encodings,
+            binning_digest=self._binning_digest,
+        )
+
+
+def check_iteration_range(iteration_range: Any, n_rounds: int) -> None:
+    """Raise ValueError unless it is a pair of round numbers of a model with so many rounds."""
+    is_pair = isinstance(iteration_range, tuple | list) and len(iteration_range) == 2
+    if is_pair and all(map(is_integer, iteration_range)):
+        first, stop = iteration_range
+        if 0 <= first < (stop or n_rounds) <= n_rounds:
+            return
+    raise ValueError(
+        f"iteration_range={iteration_range!r}: it must be the first round and the one after the "
+        f"last, 0 <= first < last <= {n_rounds}; a last of 0 stands for {n_rounds}, all rounds"
+    )

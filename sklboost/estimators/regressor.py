@@ -1,6 +1,6 @@
 """The regressor."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -8,14 +8,12 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import check_consistent_length
 
 from sklboost.estimators.base import BaseBooster
-from sklboost.estimators.fit.continuing import Continued
-from sklboost.estimators.input.several_targets import check_columns, has_columns, read_columns
-from sklboost.estimators.input.validation import check_target_range, row_weights
+from sklboost.estimators.input.target_kinds import RegressionTargets
+from sklboost.estimators.input.targets import check_columns, has_columns, read_columns
+from sklboost.estimators.input.weights import row_weights
 from sklboost.estimators.parameters.docstrings import documented
 from sklboost.estimators.predict.shap_values import check_one_kind, contributions
-from sklboost.objectives.loss import Loss
 from sklboost.objectives.metrics.r2 import r2
-from sklboost.objectives.registry import make_loss
 
 
 @documented
@@ -46,25 +44,7 @@ class XGBRegressorLite(RegressorMixin, BaseBooster):
     0.4
     """
 
-    _numeric_target = True
-    _task = "regression"
-
-    def _link(self, loss: Any) -> Callable[[np.ndarray], np.ndarray]:
-        return loss.predictions
-
-    def _choose_loss(self, y: np.ndarray, weight: np.ndarray, continued: Continued | None) -> Loss:
-        self._n_targets = 1 if y.ndim == 1 else y.shape[1]
-        return make_loss(self.objective, "regression", self._n_targets, vars(self))
-
-    def _targets(
-        self, y: np.ndarray, weight: np.ndarray, name: str
-    ) -> tuple[np.ndarray, np.ndarray]:
-        check_columns(y, self._n_targets, name)
-        # the user's memory where it can be: kernels are compiled for targets that can be written
-        is_single = y.dtype == np.float32
-        target = np.require(y, np.float32 if is_single else np.float64, ["A", "W"])
-        check_target_range(target, name)
-        return target, weight
+    _targets: RegressionTargets
 
     def predict(
         self,
@@ -125,7 +105,7 @@ class XGBRegressorLite(RegressorMixin, BaseBooster):
         if not has_columns(y):
             return super().score(X, y, sample_weight)
         y, prediction = read_columns(y, "y", numeric=True), self.predict(X)
-        check_columns(y, self._n_targets, "y")
+        check_columns(y, self._targets.n_targets, "y")
         check_consistent_length(prediction, y)
         weight = np.empty(0) if sample_weight is None else row_weights(sample_weight, prediction)
         return r2(y, prediction, weight)

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_wine
 from sklearn.utils.class_weight import compute_class_weight
 
-from sklboost.estimators.input.class_weights import (
+from sklboost.estimators.input.weights import (
     calibrate_prior,
     class_multipliers,
     multiply_weights,

@@ -4,7 +4,6 @@ In: the estimator and what it is given. Out: a :class:`Continued`, or None for a
 """
 
 import copy
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,9 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklboost.data.encoding import Encoding
 from sklboost.engine.model import Model
-from sklboost.estimators.input.callers import stack_level
-from sklboost.estimators.input.feature_names import are_comparable, fitted_names
-from sklboost.estimators.input.feature_tables import Encodings
+from sklboost.estimators.input.feature_names import Encodings, are_comparable
+from sklboost.estimators.input.user_warnings import warn_user
 from sklboost.objectives.loss import Loss
 from sklboost.objectives.registry import TASK_WORDS
 
@@ -86,7 +84,8 @@ def check_continued(continued: Continued | None, estimator: Any, X: Any) -> None
             f"X has {estimator.n_features_in_} features, but {name} was fitted with "
             f"{other.n_features_in_}: continue with the same features"
         )
-    names, other_names = fitted_names(estimator), fitted_names(other)
+    names = estimator._fitted_features.listed_names
+    other_names = other._fitted_features.listed_names
     if names != other_names and are_comparable(names, other_names):
         raise ValueError(
             f"X has the features {names}, but {name} was fitted with {other_names}: "
@@ -151,10 +150,8 @@ def rounds_to_do(continued: Continued | None, n_estimators: int) -> range:
             f"{n_before} rounds that the model already has"
         )
     if n_estimators == n_before:
-        warnings.warn(
+        warn_user(
             f"n_estimators={n_estimators} is what the model already has: with warm_start=True "
-            "there is nothing to fit",
-            UserWarning,
-            stacklevel=stack_level(),
+            "there is nothing to fit"
         )
     return range(n_before, n_estimators)

@@ -25,11 +25,11 @@ from sklboost.estimators.fit.boosters import check_booster, dropout_of
 from sklboost.estimators.fit.callback_support import detach
 from sklboost.estimators.fit.continuing import Continued, continued_model, rounds_to_do
 from sklboost.estimators.fit.eval_metric import resolve_metrics
-from sklboost.estimators.fit.evaluation_sets import FitArguments
 from sklboost.estimators.fit.progress import progress_callbacks
 from sklboost.estimators.fit.reading import FitTask, read_task
 from sklboost.estimators.fit.report import describe_fit
 from sklboost.estimators.fit.start_scores import raw_base_score
+from sklboost.estimators.input.arguments import FitArguments
 from sklboost.estimators.input.rows import Rows
 from sklboost.estimators.parameters.rules import check_parameters, names_of
 from sklboost.estimators.parameters.trees import SamplingParameters, TreeParameters
@@ -337,7 +337,9 @@ def _set_model(estimator: Any, task: FitTask, start: Start, trees: Trees) -> Non
     estimator._loss = task.loss
     estimator._has_margin = len(rows.margin) > 0
     estimator._shift = np.zeros(task.loss.n_outputs)
-    if estimator._is_shifted:
+    if estimator._targets.is_calibrated:
         raw_score = _raw_scores(rows, start, None)
         add_rounds(model, rows.X, (0, model.n_rounds), raw_score, estimator.n_jobs)
-        estimator._shift = estimator._calibrated_shift(task.loss, raw_score, rows.y, rows.weight)
+        estimator._shift = estimator._targets.calibrated_shift(
+            task.loss, raw_score, rows.y, rows.weight
+        )

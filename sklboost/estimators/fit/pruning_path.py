@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
-from sklboost.estimators.fit.evaluation_sets import FitArguments
 from sklboost.estimators.fit.reading import read_task
+from sklboost.estimators.input.arguments import FitArguments
 from sklboost.estimators.predict.raw_scores import leaves
 from sklboost.inspection.cost_complexity import pruning_path
 

@@ -15,22 +15,25 @@ from sklboost.estimators.fit.continuing import (
     Continued,
     check_continued,
     check_margin_given,
+    check_same_classes,
     check_same_outputs,
     encodings_of,
 )
-from sklboost.estimators.fit.evaluation_sets import FitArguments, GivenSet, given_sets
 from sklboost.estimators.fit.holdout import hold_out
 from sklboost.estimators.fit.seeds import seeds
-from sklboost.estimators.input.check_features import check_has_values
+from sklboost.estimators.input.arguments import FitArguments, GivenSet, given_sets
+from sklboost.estimators.input.check_features import check_has_values, check_is_dense
 from sklboost.estimators.input.feature_rules import read_feature_rules
-from sklboost.estimators.input.rows import Rows
-from sklboost.estimators.input.several_targets import check_known
-from sklboost.estimators.input.sparse_input import check_is_dense
-from sklboost.estimators.input.validation import (
+from sklboost.estimators.input.feature_tables import feature_settings
+from sklboost.estimators.input.rows import (
+    Rows,
     check_margin_outputs,
-    training_data,
-    validation_data,
+    training_rows,
+    validation_rows,
 )
+from sklboost.estimators.input.target_kinds import RegressionTargets, learn_targets
+from sklboost.estimators.input.targets import check_known
+from sklboost.estimators.parameters.groups import ClassifierParameters
 from sklboost.objectives.loss import Loss
 
 
@@ -69,11 +72,18 @@ def read_task(
 ) -> FitTask:
     """Check the arguments of fit."""
     encodings = encodings_of(continued)
-    numeric = estimator._numeric_target
-    rows = training_data(estimator, X, y, given, numeric=numeric, encodings=encodings)
+    numeric = not isinstance(estimator, ClassifierParameters)
+    settings = feature_settings(type(estimator).__name__, estimator)
+    rows, features = training_rows(X, y, given, settings, numeric=numeric, encodings=encodings)
+    vars(estimator).update(features.attributes)
     check_continued(continued, estimator, rows.X)
-    rules = read_feature_rules(estimator)
-    loss = estimator._choose_loss(rows.y, rows.weight, continued)
+    rules = read_feature_rules(estimator, features)
+    targets = learn_targets(rows.y, rows.weight, estimator)
+    estimator._targets = targets
+    if not isinstance(targets, RegressionTargets):
+        estimator.classes_ = targets.classes
+        check_same_classes(continued, targets.classes.tolist())
+    loss = targets.make_loss(estimator)
     if estimator.linear_tree:
         _check_linear(rows.X, loss, rules)
     check_same_outputs(continued, estimator, loss)
@@ -123,14 +133,16 @@ def stops_early(estimator: Any) -> bool:
 def as_learnt(estimator: Any, rows: Rows, loss: Loss, name: str) -> Rows:
     """Give the rows with targets as the loss has them, and the weights of their classes."""
     check_margin_outputs(rows.margin, loss.n_outputs)
-    target, weight = estimator._targets(rows.y, rows.weight, name)
+    target, weight = estimator._targets.encode(rows.y, rows.weight, name)
     loss.check_targets(target, name)
     return rows._replace(y=target, weight=weight)
 
 
 def _read_set(estimator: Any, given: GivenSet, loss: Loss, training: Rows) -> Rows:
     """Check one validation set; its rows are weighted like those of the training."""
-    rows = validation_data(estimator, given, numeric=estimator._numeric_target)
+    settings = feature_settings(type(estimator).__name__, estimator)
+    features = estimator._fitted_features
+    rows = validation_rows(given, features, settings, numeric=estimator._targets.numeric)
     if len(training.margin) > 0 and len(rows.margin) == 0:
         raise ValueError(
             f"base_margin is given for X, but not for {given.argument}: scores start from it, so "
@@ -156,7 +168,7 @@ def _hold_out(estimator: Any, rows: Rows, seed: int) -> np.ndarray:
 
 def _is_of_classes(estimator: Any, rows: Rows) -> bool:
     """Tell whether targets are numbers of classes."""
-    return rows.y.ndim == 1 and not estimator._numeric_target
+    return rows.y.ndim == 1 and not estimator._targets.numeric
 
 
 def _check_left(estimator: Any, rows: Rows) -> None:

@@ -13,10 +13,10 @@ from sklboost.data.sparse_cuts import find_sparse_cuts
 from sklboost.data.sparse_table import SparseTable
 from sklboost.engine.parallel import ThreadTeam, n_threads_for
 from sklboost.estimators.fit.progress import ReadingProgress
-from sklboost.estimators.input.check_features import named_features
-from sklboost.estimators.input.feature_tables import Encodings, FeatureSettings, fit_table, shape_of
-from sklboost.estimators.input.sparse_input import check_is_small
-from sklboost.estimators.input.validation import row_weights
+from sklboost.estimators.input.check_features import check_is_small, fit_source
+from sklboost.estimators.input.feature_names import Encodings
+from sklboost.estimators.input.feature_tables import FeatureSettings, fit_table, shape_of
+from sklboost.estimators.input.weights import row_weights
 from sklboost.estimators.parameters.features import FeatureParameters
 from sklboost.estimators.parameters.rules import check_parameters
 from sklboost.estimators.parameters.training import TrainingParameters
@@ -101,8 +101,12 @@ def bin_features(
     >>> search.predict(X[:3]).shape
     (3,)
     """
-    settings = checked_settings(max_bin, n_jobs, verbose, categorical_features, missing)
-    source, feature_names = named_features(X, settings, "bin_features")
+    settings = checked_settings(
+        FeatureSettings("bin_features", categorical_features, True, "missing", missing, max_bin),
+        n_jobs,
+        verbose,
+    )
+    source, names = fit_source(X, settings, None)
     X, encodings = source, None
     if isinstance(source, FrameAdapter):
         rows = shape_of(source)
@@ -110,16 +114,15 @@ def bin_features(
         X, encodings = fit_table(source, settings, learnt_from, None)
     check_is_small(X, max_bin)
     weight = np.empty(0) if sample_weight is None else row_weights(sample_weight, X)
-    return bin_checked(X, weight, n_jobs, verbose, max_bin, feature_names, encodings, missing)
+    return bin_checked(X, weight, settings, names, encodings, n_jobs=n_jobs, verbose=verbose)
 
 
 def checked_settings(
-    max_bin: int, n_jobs: int | None, verbose: int, categorical_features: Any, missing: float
+    settings: FeatureSettings, n_jobs: int | None, verbose: int
 ) -> FeatureSettings:
-    """Check the parameters of binning; give those that say how features are read."""
-    check_parameters(TreeParameters, {"max_bin": max_bin})
+    """Return the settings; ValueError if a parameter of binning breaks its rule."""
+    check_parameters(TreeParameters, settings._asdict())
     check_parameters(TrainingParameters, {"n_jobs": n_jobs, "verbose": verbose})
-    settings = FeatureSettings(categorical_features, True, "missing", missing)
     check_parameters(FeatureParameters, settings._asdict())
     return settings
 
@@ -127,12 +130,12 @@ def checked_settings(
 def bin_checked(
     X: Values,
     weight: np.ndarray,
+    settings: FeatureSettings,
+    names: np.ndarray | None,
+    encodings: Encodings,
+    *,
     n_jobs: int | None,
     verbose: int,
-    max_bin: int,
-    feature_names: np.ndarray | None,
-    encodings: Encodings,
-    missing: float,
 ) -> BinnedMatrix:
     """Bin checked values; weights, of shape (n_samples,) or (0,), decide on the cuts."""
     counted = X
@@ -144,11 +147,19 @@ def bin_checked(
     n_to_read = len(X) + (0 if isinstance(counted, SparseTable) else len(counted))
     with ThreadTeam(n_threads) as team, ReadingProgress(n_to_read, verbose) as progress:
         if isinstance(counted, SparseTable):
-            cuts, has_missing = find_sparse_cuts(team, counted, weight, max_bin)
+            cuts, has_missing = find_sparse_cuts(team, counted, weight, settings.max_bin)
         else:
-            cuts, has_missing = find_cuts(team, counted, weight, max_bin, progress.advance)
+            max_bin, advance = settings.max_bin, progress.advance
+            cuts, has_missing = find_cuts(team, counted, weight, max_bin, advance)
         if counted is not X:
             has_missing = missing_features(team, X)
         bins = bin_rows(team, X, cuts, has_missing, progress.advance)
-    described = (max_bin, feature_names, encodings, missing)
-    return BinnedMatrix(bins, describe_binning(cuts, has_missing, *described))
+    binning = describe_binning(
+        cuts,
+        has_missing,
+        max_bin=settings.max_bin,
+        feature_names=names,
+        encodings=encodings,
+        missing=settings.missing,
+    )
+    return BinnedMatrix(bins, binning)

@@ -10,15 +10,20 @@ from sklboost.data.encoding import Encoding
 from sklboost.data.frames.checks import check_names
 from sklboost.estimators.input.bin_features import bin_checked, checked_settings
 from sklboost.estimators.input.check_features import SHAPE_CHECKS, check_number_of_rows
-from sklboost.estimators.input.feature_tables import fit_encodings, shape_of, unless_plain
-from sklboost.estimators.input.validation import row_weights
+from sklboost.estimators.input.feature_tables import (
+    FeatureSettings,
+    fit_encodings,
+    shape_of,
+    unless_plain,
+)
+from sklboost.estimators.input.weights import row_weights
 
 if TYPE_CHECKING:
     from sklboost.data.frames.parquet_files import BatchedTable, ParquetFiles
 
 
 class Parts(NamedTuple):
-    """What the columns of the files are."""
+    """The columns of the files, by what they are."""
 
     features: "ParquetFiles"
     targets: "ParquetFiles"
@@ -108,10 +113,14 @@ def bin_parquet(
     >>> XGBRegressorLite(n_estimators=5).fit(B, y).predict(table.select(["size"])).shape
     (4,)
     """
-    settings = checked_settings(max_bin, n_jobs, verbose, categorical_features, missing)
+    settings = checked_settings(
+        FeatureSettings("bin_parquet", categorical_features, True, "missing", missing, max_bin),
+        n_jobs,
+        verbose,
+    )
     parts = _open_files(path, target, columns, sample_weight)
     files = parts.features
-    check_array(shape_of(files), estimator="bin_parquet", **SHAPE_CHECKS)
+    check_array(shape_of(files), estimator=settings.caller, **SHAPE_CHECKS)
     check_number_of_rows(files)
     y = _read_targets(parts.targets, isinstance(target, str))
     weight = np.empty(0) if parts.weight is None else _read_weight(parts.weight)
@@ -119,15 +128,15 @@ def bin_parquet(
     encodings = fit_encodings(files, settings, learnt_from)
     X = _batched_table(files, encodings, missing)
     names = np.array(files.names, dtype=object)
-    described = (max_bin, names, unless_plain(encodings), missing)
-    binned = bin_checked(X, weight, n_jobs, verbose, *described)
+    plain = unless_plain(encodings)
+    binned = bin_checked(X, weight, settings, names, plain, n_jobs=n_jobs, verbose=verbose)
     return (binned, y) if sample_weight is None else (binned, y, weight)
 
 
 def _open_files(
     path: Any, target: str | Sequence[str], columns: Sequence[str] | None, sample_weight: str | None
 ) -> Parts:
-    """Find the files, and say which columns are read as what."""
+    """Find the files, and decide which columns are read as what."""
     try:
         from sklboost.data.frames import parquet_files as reader
     except ImportError as error:

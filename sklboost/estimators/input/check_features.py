@@ -1,7 +1,7 @@
-"""Features as a user gives them, checked and brought to one of the forms that the engine takes.
+"""Features as users give them, checked and brought to one of the forms that the engine takes.
 
-In: an array, a frame, a list, a sparse matrix or a BinnedMatrix. Out: a float array as it is, a
-:class:`~sklboost.data.sparse_table.SparseTable`, the BinnedMatrix, or a
+An array, a frame, a list, a sparse matrix or a BinnedMatrix becomes a float array (itself where
+possible), a :class:`~sklboost.data.sparse_table.SparseTable`, a BinnedMatrix, or a
 :class:`~sklboost.data.table.Table` of anything else. Shapes, names and numbers of features are
 checked by scikit-learn, in its words.
 """
@@ -21,21 +21,27 @@ from sklboost.data.frames import adapter_for
 from sklboost.data.frames.adapter import FrameAdapter
 from sklboost.data.frames.checks import check_names
 from sklboost.data.frames.numpy_arrays import ArrayTable
-from sklboost.data.table import Column, Table
-from sklboost.estimators.input.feature_names import fitted_names, given_names, order_of_fit
-from sklboost.estimators.input.feature_tables import (
+from sklboost.data.sparse_table import SparseTable, sparse_table
+from sklboost.data.table import LARGEST_EXACT, Column, Table
+from sklboost.estimators.input.feature_names import (
     Encodings,
+    FittedFeatures,
+    given_names,
+    order_of_fit,
+)
+from sklboost.estimators.input.feature_tables import (
     FeatureSettings,
     encoded_table,
+    feature_settings,
     needs_table,
-    settings_of,
     shape_of,
-    source_of,
+    unless_plain,
 )
-from sklboost.estimators.input.sparse_input import check_exact, read_sparse
 
 # Beyond, the 32 bits of a gradient sum leave a row less than two steps.
 _MOST_ROWS = 2**29
+# The bins of bin_features have a place for every value, stored or not.
+_MOST_BIN_BYTES = 2**28
 
 # NaN is a missing value and infinity an ordinary one, so neither is an error.
 FEATURE_CHECKS: dict[str, Any] = {
@@ -47,57 +53,37 @@ FEATURE_CHECKS: dict[str, Any] = {
 SHAPE_CHECKS: dict[str, Any] = {"dtype": None, "ensure_all_finite": False}
 
 
-def given_source(
-    estimator: BaseEstimator, X: Any, settings: FeatureSettings, encodings: Encodings
+def fit_source(
+    X: Any, settings: FeatureSettings, encodings: Encodings
 ) -> tuple[Any, np.ndarray | None]:
-    """Find out how features for a fit are to be read, and check their names.
+    """Check raw features for a fit.
 
     Returns
     -------
-    source : FrameAdapter, ndarray or object
-        As :func:`~sklboost.estimators.input.feature_tables.source_of` gives it.
+    source : FrameAdapter, SparseTable or ndarray of float32 or float64
+        A FrameAdapter if columns have to be looked at one by one.
     names : ndarray of object, shape (n_features,), or None
 
     Raises
     ------
     TypeError, ValueError
-        If names are not all strings but some are, or if columns have the same name.
+        For what is no table of features, too many rows; if names are not all strings but some are,
+        or if columns have the same name.
     """
-    check_exact(X)
-    columns = adapter_for(X)
-    if columns is None:
-        return X, given_names(X)
-    check_names(columns.names or ())
-    validate_data(estimator, X, skip_check_array=True)  # the names, in the words of scikit-learn
-    return source_of(columns, settings, encodings), given_names(X)
-
-
-def read_source(X: Any, settings: FeatureSettings, encodings: Encodings) -> Any:
-    """Give checked features as a FrameAdapter if their columns have to be looked at one by one.
-
-    Sparse ones become a SparseTable.
-    """
-    if isinstance(X, FrameAdapter):
-        return X
-    if issparse(X):
-        return read_sparse(X, settings, encodings)
-    if needs_table(settings, encodings):
-        return ArrayTable(X)
-    # what is contiguous in neither order is copied here, not again at every stage
-    return X if X.flags.forc else np.ascontiguousarray(X)
-
-
-def named_features(
-    X: Any, settings: FeatureSettings, function_name: str
-) -> tuple[Any, np.ndarray | None]:
-    """Check X as for a fit, though there is no estimator; give its source and the names."""
-    nobody = BaseEstimator()
-    source, names = given_source(nobody, X, settings, None)
+    _check_exact(X)
+    fitted = BaseEstimator()  # scikit-learn checks names for an estimator, and sets them on it
+    columns, source = adapter_for(X), X
+    if columns is not None:
+        check_names(columns.names or ())
+        validate_data(fitted, X, skip_check_array=True)
+        source = _source_of(columns, settings, encodings)
+    names = given_names(X)
     if isinstance(source, FrameAdapter):
-        validate_data(nobody, shape_of(source), estimator=function_name, **SHAPE_CHECKS)
+        validate_data(fitted, shape_of(source), estimator=settings.caller, **SHAPE_CHECKS)
     else:
-        source = validate_data(nobody, source, estimator=function_name, **FEATURE_CHECKS)
-    source = read_source(source, settings, None)
+        source = validate_data(fitted, source, estimator=settings.caller, **FEATURE_CHECKS)
+        names = getattr(fitted, "feature_names_in_", None) if names is None else names
+        source = _read_array(source, settings, encodings)
     check_number_of_rows(source)
     return source, names
 
@@ -109,39 +95,47 @@ def check_number_of_rows(source: FrameAdapter | np.ndarray) -> None:
         raise ValueError(f"X has {n_rows:,} rows: at most {_MOST_ROWS:,} are supported")
 
 
-def features(estimator: BaseEstimator, X: Any, name: str = "X") -> Features:
+def features(estimator: Any, X: Any, name: str = "X") -> Features:
+    """Check features for a fitted estimator, as :func:`read_features` does."""
+    if _is_plain(estimator, X):
+        return X
+    settings = feature_settings(type(estimator).__name__, estimator)
+    return read_features(X, estimator._fitted_features, settings, name)
+
+
+def read_features(
+    X: Any, fitted: FittedFeatures, settings: FeatureSettings, name: str = "X"
+) -> Features:
     """Check features other than those of the fit: the same number and names, or the same bins.
 
     Parameters
     ----------
-    estimator : estimator
-        It remembers what it was fitted with.
     X : array-like of shape (n_samples, n_features)
         The columns of a frame may have any order.
+    fitted : FittedFeatures
+    settings : FeatureSettings
     name : str
         Of the argument, for errors.
 
     Returns
     -------
-    ndarray of float32 or float64, Table or BinnedMatrix; shape (n_samples, n_features)
+    ndarray of float32 or float64, Table, SparseTable or BinnedMatrix; (n_samples, n_features)
 
     Raises
     ------
     TypeError, ValueError
         For what is no table of features, no rows, other features than those of the fit, or of other
-        kinds. For unknown categories, if the estimator wants that.
+        kinds. For unknown categories, if the settings want that.
 
     Warns
     -----
     UnknownCategoryWarning
         If there are unknown categories, unless that is an error.
     """
-    if _is_plain(estimator, X):
-        return X
     try:
         if isinstance(X, BinnedMatrix):
-            return _checked_bins(estimator, X)
-        return _checked_features(estimator, X, name)
+            return _checked_bins(X, fitted)
+        return _checked_values(X, fitted, settings, name)
     except (TypeError, ValueError) as error:
         if name == "X":  # as scikit-learn calls it
             raise
@@ -149,38 +143,61 @@ def features(estimator: BaseEstimator, X: Any, name: str = "X") -> Features:
         raise kind(f"{name}: {error}") from error
 
 
-def _checked_bins(estimator: BaseEstimator, X: BinnedMatrix) -> BinnedMatrix:
-    if X.binning.digest != estimator._binning_digest:
+def _checked_bins(X: BinnedMatrix, fitted: FittedFeatures) -> BinnedMatrix:
+    if X.binning.digest != fitted.binning_digest:
         raise ValueError(
             f"{X!r} has other cut points or feature names than the data that this "
-            f"{type(estimator).__name__} was fitted with, or fit was given raw values: pass the "
+            f"{fitted.estimator_name} was fitted with, or fit was given raw values: pass the "
             "raw values, or rows of the BinnedMatrix that fit had its rows from"
         )
-    check_array(X.bins, estimator=estimator, **SHAPE_CHECKS)
+    check_array(X.bins, estimator=fitted.estimator_name, **SHAPE_CHECKS)
     return X
 
 
-def _checked_features(estimator: BaseEstimator, X: Any, name: str) -> Features:
-    settings, encodings = settings_of(estimator), estimator._encodings
-    check_exact(X)
-    columns = adapter_for(X)
-    source = X if columns is None else source_of(columns, settings, encodings)
-    order = order_of_fit(X, fitted_names(estimator))
+def _checked_values(
+    X: Any, fitted: FittedFeatures, settings: FeatureSettings, name: str
+) -> Features:
+    _check_exact(X)
+    columns, encodings, caller = adapter_for(X), fitted.encodings, fitted.estimator_name
+    source = X if columns is None else _source_of(columns, settings, encodings)
+    order = order_of_fit(X, fitted.listed_names)
     if not isinstance(source, FrameAdapter) or source.n_rows == 0 or source.n_columns == 0:
-        shape = source if not isinstance(source, FrameAdapter) else shape_of(source)
         if columns is None and order is None:
-            source = validate_data(estimator, X, reset=False, **FEATURE_CHECKS)
+            source = validate_data(_as_estimator(fitted), X, reset=False, **FEATURE_CHECKS)
         else:
-            source = check_array(shape, estimator=estimator, input_name="X", **FEATURE_CHECKS)
+            shape = shape_of(source) if isinstance(source, FrameAdapter) else source
+            source = check_array(shape, estimator=caller, input_name="X", **FEATURE_CHECKS)
     if order is None:
         if columns is not None:
             check_names(columns.names or ())
-            validate_data(estimator, X, reset=False, skip_check_array=True)
-        order = range(estimator.n_features_in_)
-    source = read_source(source, settings, encodings)
+            validate_data(_as_estimator(fitted), X, reset=False, skip_check_array=True)
+        order = range(fitted.n_features)
+    if not isinstance(source, FrameAdapter):
+        source = _read_array(source, settings, encodings)
     if isinstance(source, FrameAdapter):
         return encoded_table(source, order, settings, encodings, name)
     return _in_order(source, list(order))
+
+
+def _as_estimator(fitted: FittedFeatures) -> BaseEstimator:
+    """Return an object whose features scikit-learn compares with, and whose class it names."""
+    return type(fitted.estimator_name, (BaseEstimator,), fitted.attributes)()
+
+
+def _source_of(columns: FrameAdapter, settings: FeatureSettings, encodings: Encodings) -> Any:
+    """Return one array of all features where that will do, else the columns."""
+    matrix = None if needs_table(settings, encodings) else columns.matrix()
+    return columns if matrix is None else matrix
+
+
+def _read_array(X: Any, settings: FeatureSettings, encodings: Encodings) -> Any:
+    """Return what checked features are read from; sparse ones become a SparseTable."""
+    if issparse(X):
+        return _read_sparse(X, settings, encodings)
+    if needs_table(settings, encodings):
+        return ArrayTable(X)
+    # what is contiguous in neither order is copied here, not again at every stage
+    return X if X.flags.forc else np.ascontiguousarray(X)
 
 
 def _in_order(X: np.ndarray, order: list[int]) -> np.ndarray | Table:
@@ -190,8 +207,8 @@ def _in_order(X: np.ndarray, order: list[int]) -> np.ndarray | Table:
     return Table([Column(X[:, i]) for i in order], np.zeros(len(order), dtype=np.int64))
 
 
-def _is_plain(estimator: BaseEstimator, X: Any) -> bool:
-    """Tell whether `X` is an array that all of scikit-learn's checks would give back as it is.
+def _is_plain(estimator: Any, X: Any) -> bool:
+    """Whether `X` is an array that all of scikit-learn's checks would return as it is.
 
     They take longer than the prediction of one row.
     """
@@ -208,10 +225,72 @@ def _is_plain(estimator: BaseEstimator, X: Any) -> bool:
     )
 
 
+# --- sparse matrices of scipy
+
+
+def _check_exact(X: Any) -> None:
+    """Raise ValueError if `X` is sparse and has an integer that float64 has not."""
+    if not issparse(X) or X.dtype.kind not in "iu" or X.dtype.itemsize < 8 or X.nnz == 0:
+        return
+    values = X.tocoo().data
+    largest = max(int(values.max()), -int(values.min()))
+    if largest > LARGEST_EXACT:
+        raise ValueError(
+            f"X is sparse and contains an integer as large as {largest}: beyond 2^53 they are not "
+            "all float64, and values that differ could become equal; make them smaller, for "
+            "instance by subtracting a constant"
+        )
+
+
+def _read_sparse(X: Any, settings: FeatureSettings, encodings: Encodings) -> SparseTable:
+    """Read a CSR matrix or array of floats; ValueError if its values are not plain numbers."""
+    if settings.missing == 0.0:
+        raise ValueError(
+            "missing=0, and X is sparse: whatever is not stored would be missing, and here an "
+            "absent value is 0; leave `missing` as it is, or pass X.toarray()"
+        )
+    if unless_plain(encodings) is not None:
+        raise ValueError(
+            "X is sparse, and the model was fitted with features that are not just numbers "
+            "(categories, times, or integers beyond 2^53): pass them as they were at fit"
+        )
+    if needs_table(settings._replace(missing=np.nan), None):
+        raise ValueError(
+            f"categorical_features={settings.categorical_features!r}, and X is sparse: its "
+            "features are numbers; encode these categories one-hot, which costs nothing here, or "
+            "pass a frame"
+        )
+    table = sparse_table(X)
+    return table.with_missing(settings.missing) if settings.has_marker else table
+
+
+# --- what some uses cannot take
+
+
 def check_has_values(X: Features) -> None:
     """Raise ValueError for a BinnedMatrix: leaves that are linear in the values need the values."""
     if isinstance(X, BinnedMatrix):
         raise ValueError(
             f"{X!r} has no values, only the numbers of their bins, and linear leaves (linear_tree="
             "True) multiply values: pass the raw values"
+        )
+
+
+def check_is_dense(X: Features) -> None:
+    """Raise ValueError for sparse features: leaves that are linear in them read every value."""
+    if isinstance(X, SparseTable):
+        raise ValueError(
+            f"{X!r}: linear leaves (linear_tree=True) are not for sparse input; pass X.toarray(), "
+            "or set linear_tree=False"
+        )
+
+
+def check_is_small(X: Features, max_bin: int) -> None:
+    """Raise ValueError for sparse features whose bins would fill the memory."""
+    n_bytes = int(np.prod(X.shape, dtype=np.int64)) * (1 if max_bin <= 256 else 2)
+    if isinstance(X, SparseTable) and n_bytes > _MOST_BIN_BYTES:
+        raise ValueError(
+            f"{X!r}: bin_features gives each value a place, stored or not, and here that would be "
+            f"{n_bytes / 2**30:.1f} GiB; pass X itself to fit, which takes memory only for what is "
+            "stored"
         )

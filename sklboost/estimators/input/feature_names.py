@@ -1,24 +1,83 @@
-"""Columns by name: where those of the fit are in a frame.
+"""Features by name: what a fit remembers of them, and where they are in another frame.
 
-In: anything. Out: names, or numbers of columns. Frames (pandas, polars, Arrow tables) are known
-by their attributes, so that none of these libraries is imported, and whichever of them the
-installed scikit-learn knows.
-
-The one idea: names are names, be they strings, numbers or levels of two headings. Columns that
-nobody named are called 0, 1, 2, as pandas does. scikit-learn knows strings only: where names are
-strings at fit and not at prediction, or the other way round, or some are and others not, it is left
-to scikit-learn, which warns or raises an error.
+Names are strings, numbers or tuples (of two headings). Columns that nobody named are called 0, 1,
+2, as pandas does. Frames are known by their attributes, so none of their libraries is imported.
+scikit-learn knows names that are strings only: where names are strings at fit and not at prediction
+(or the other way round), or some are and others not, its checks warn or raise.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from sklboost.data.encoding import Encoding
+
+Encodings = tuple[Encoding, ...] | None  # None: all features are numbers as they are
+
+
+class FittedFeatures(NamedTuple):
+    """What a fit remembers of its features.
+
+    Attributes
+    ----------
+    estimator_name : str
+        Class of the estimator, for errors.
+    n_features : int
+    names : ndarray of object, shape (n_features,), or None
+        As the user has them, strings or not. None: nobody named them.
+    encodings : tuple of Encoding, or None
+        How values become numbers.
+    binning_digest : str or None
+        Of the BinnedMatrix that was given to fit. None: raw values were.
+    """
+
+    estimator_name: str
+    n_features: int
+    names: np.ndarray | None
+    encodings: Encodings
+    binning_digest: str | None
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """The attributes that an estimator keeps this in, by name."""
+        text_names = self.names
+        if text_names is not None and _kind(text_names) != "text":
+            text_names = None
+        kept: dict[str, Any] = {
+            "n_features_in_": self.n_features,
+            "_other_names": self.names if text_names is None else None,
+            "_encodings": self.encodings,
+            "_binning_digest": self.binning_digest,
+        }
+        if text_names is not None:
+            kept["feature_names_in_"] = text_names
+        keys = range(self.n_features) if text_names is None else text_names
+        pairs = zip(keys, self.encodings or (), strict=False)
+        categories = {key: own.categories for key, own in pairs if own.kind == "category"}
+        return kept | ({"categories_": categories} if categories else {})
+
+    @property
+    def listed_names(self) -> list[Any]:
+        """The names as the user has them; 0, 1, 2, ... for features that nobody named."""
+        return list(range(self.n_features)) if self.names is None else self.names.tolist()
+
+    @property
+    def text_names(self) -> list[str]:
+        """The names if all are strings, else f0, f1, ..."""
+        return feature_names(self.names, self.n_features)
+
+
+def feature_names(names: Sequence[Any] | np.ndarray | None, n_features: int) -> list[str]:
+    """Return the names of features; f0, f1, ... unless all of them are strings."""
+    if names is None or not all(isinstance(name, str) for name in names):
+        return [f"f{i}" for i in range(n_features)]
+    return list(names)
+
 
 def column_names(X: Any) -> np.ndarray | None:
-    """Give the names of the columns as ndarray of object; None if `X` has none."""
+    """Return the names of the columns, ndarray of object; None if `X` has none."""
     # asked of the class: a pandas frame has its columns as attributes, whatever they are called
     for attribute in ("column_names", "columns"):  # an Arrow table has its values in `columns`
         if hasattr(type(X), attribute):
@@ -28,26 +87,13 @@ def column_names(X: Any) -> np.ndarray | None:
 
 
 def given_names(X: Any) -> np.ndarray | None:
-    """Give the names of the columns as `column_names` does; None, too, if nobody named them."""
+    """Return the names of the columns; None, too, if they are 0, 1, 2, ..., which nobody gave."""
     names = column_names(X)
     return None if names is None or _are_counted(names.tolist()) else names
 
 
-def remember_names(estimator: Any, names: np.ndarray | None) -> None:
-    """Keep the names of a fit: strings where scikit-learn has them."""
-    estimator._other_names = names
-    if names is not None and _kind(names) == "text":
-        estimator.feature_names_in_, estimator._other_names = names, None
-
-
-def fitted_names(estimator: Any) -> list[Any]:
-    """Give the names at fit; 0, 1, 2 for columns that nobody named."""
-    names = getattr(estimator, "feature_names_in_", estimator._other_names)
-    return list(range(estimator.n_features_in_)) if names is None else names.tolist()
-
-
 def order_of_fit(X: Any, fitted: list[Any]) -> Sequence[int] | None:
-    """Tell where the features of the fit are.
+    """Find the features of the fit in a frame.
 
     Parameters
     ----------
@@ -58,13 +104,14 @@ def order_of_fit(X: Any, fitted: list[Any]) -> Sequence[int] | None:
     Returns
     -------
     sequence of int, or None
-        The column of each feature. None if `X` has no names, or no such as were given at fit.
+        The column of each feature. None if `X` has no names, or none that compare with those of
+        the fit.
 
     Raises
     ------
     ValueError
-        If columns are missing or not of the fit; it lists them all. If columns of the same name
-        would have to be told apart.
+        If columns are missing or unknown; it lists them all. If columns of the same name would have
+        to be told apart.
     """
     array = column_names(X)
     if array is None:
@@ -73,9 +120,7 @@ def order_of_fit(X: Any, fitted: list[Any]) -> Sequence[int] | None:
     if names == fitted:
         return range(len(fitted))
     kind = _kind(names)
-    if kind == "mixed" or kind != _kind(fitted):
-        return None
-    if not are_comparable(names, fitted):
+    if kind == "mixed" or kind != _kind(fitted) or not are_comparable(names, fitted):
         return None
     _check_same_names(names, fitted)
     places = {name: place for place, name in enumerate(names)}
@@ -83,7 +128,7 @@ def order_of_fit(X: Any, fitted: list[Any]) -> Sequence[int] | None:
 
 
 def are_comparable(names: list[Any], fitted: list[Any]) -> bool:
-    """Tell whether users have named their columns here and at fit; 0, 1, 2 may be no names."""
+    """Whether users have named their columns here and at fit; 0, 1, 2 may be no names."""
     return set(names) == set(fitted) or not (_are_counted(names) or _are_counted(fitted))
 
 

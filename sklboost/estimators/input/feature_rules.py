@@ -1,7 +1,6 @@
-"""What the user laid down for single features, from names to numbers.
+"""Parameters that speak of single features, by name or number, as numbers in the features' order.
 
-In: parameters that speak of features by name or number, and the names of the training data. Out:
-one number a feature, in their order. Errors name the feature that does not exist.
+Errors name the feature that does not exist.
 """
 
 import difflib
@@ -12,46 +11,34 @@ import numpy as np
 
 from sklboost.boosting.settings import feature_rules
 from sklboost.engine.structs import FeatureRules
+from sklboost.estimators.input.feature_names import FittedFeatures
 from sklboost.estimators.parameters.features import FeatureParameters
 from sklboost.estimators.parameters.rules import check_parameters, is_integer
 
 
-def read_feature_rules(estimator: Any) -> FeatureRules:
-    """Read the parameters of an estimator that knows its features."""
-    names = estimator._feature_names()
-    signs, weights = estimator.monotone_constraints, estimator.feature_weights
-    if signs is not None:
-        signs = by_feature("monotone_constraints", signs, names, 0)
-        _check_ordered(signs, estimator)
+def read_feature_rules(parameters: FeatureParameters, features: FittedFeatures) -> FeatureRules:
+    """Return the constraints and the weights of the features."""
+    signs, weights = parameters.monotone_constraints, parameters.feature_weights
+    names = features.text_names
     return feature_rules(
         len(names),
-        signs=signs,
-        groups=read_groups(estimator.interaction_constraints, names),
+        signs=None if signs is None else _signs_by_feature(signs, features),
+        groups=read_groups(parameters.interaction_constraints, names),
         weights=None if weights is None else by_feature("feature_weights", weights, names, 1.0),
     )
 
 
-def read_signs(estimator: Any, constraints: Any) -> dict[int, int]:
-    """Give the features that are to be monotone by number, 1: rising, -1: falling.
-
-    Parameters
-    ----------
-    estimator : BaseBooster
-        Fitted.
-    constraints : dict or sequence, or None
-        None: those of the estimator.
+def read_signs(constraints: Any, features: FittedFeatures) -> dict[int, int]:
+    """Return the features that are to be monotone, by number; 1: rising, -1: falling.
 
     Raises
     ------
     ValueError
-        If they are no monotone constraints, or none, or if a category has one.
+        If `constraints` are not `monotone_constraints`, or none, or if a category has one.
     """
-    if constraints is None:
-        constraints = estimator.monotone_constraints
     constraints = {} if constraints is None else constraints
     check_parameters(FeatureParameters, {"monotone_constraints": constraints})
-    signs = by_feature("monotone_constraints", constraints, estimator._feature_names(), 0)
-    _check_ordered(signs, estimator)
+    signs = _signs_by_feature(constraints, features)
     asked = {number: int(sign) for number, sign in enumerate(signs) if sign != 0}
     if not asked:
         raise ValueError(
@@ -62,14 +49,7 @@ def read_signs(estimator: Any, constraints: Any) -> dict[int, int]:
 
 
 def read_categories(value: Any, names: Sequence[Any]) -> set[int]:
-    """Give the numbers of the features that the user declares to be categories.
-
-    Parameters
-    ----------
-    value : None, "from_dtype", or array-like
-        Names or numbers of features, or a mask with a bool for each.
-    names : sequence
-        Of the features.
+    """Return the numbers of the features that `categorical_features` declares to be categories.
 
     Raises
     ------
@@ -79,22 +59,22 @@ def read_categories(value: Any, names: Sequence[Any]) -> set[int]:
     if value is None or isinstance(value, str):
         return set()
     listed = list(value)
-    if listed and all(isinstance(own, bool | np.bool_) for own in listed):
+    if listed and all(isinstance(entry, bool | np.bool_) for entry in listed):
         if len(listed) != len(names):
             raise ValueError(
                 f"categorical_features is a mask of {len(listed)}, but X has {len(names)} features"
             )
-        return {number for number, own in enumerate(listed) if own}
+        return {number for number, is_category in enumerate(listed) if is_category}
     return {number_of(key, "categorical_features", names) for key in listed}
 
 
 def by_feature(parameter: str, value: Any, names: Sequence[str], default: Any) -> list:
-    """Give one value for each feature.
+    """Return one value for each feature.
 
     Parameters
     ----------
     parameter : str
-        For the errors.
+        Name of the parameter, for errors.
     value : dict or sequence
         A dict gives values by name or number; the features it leaves out have `default`.
     names : sequence of str
@@ -115,37 +95,33 @@ def by_feature(parameter: str, value: Any, names: Sequence[str], default: Any) -
             )
         return values
     values = [default] * len(names)
-    given: dict[int, Any] = {}
-    for key, own in value.items():
+    keys: dict[int, Any] = {}
+    for key, of_feature in value.items():
         number = number_of(key, parameter, names)
-        if number in given:
+        if number in keys:
             raise ValueError(
-                f"{parameter} has feature {number} twice, as {given[number]!r} and as {key!r}"
+                f"{parameter} has feature {number} twice, as {keys[number]!r} and as {key!r}"
             )
-        given[number] = key
-        values[number] = own
+        keys[number], values[number] = key, of_feature
     return values
 
 
-def _check_ordered(signs: Sequence[int], estimator: Any) -> None:
-    """Raise ValueError if a category has a monotone constraint."""
-    triples = zip(estimator._feature_names(), signs, estimator._encodings or (), strict=False)
-    bound = [name for name, sign, own in triples if sign != 0 and own.kind == "category"]
+def _signs_by_feature(constraints: Any, features: FittedFeatures) -> list:
+    """Return a sign for each feature; ValueError if a category has a monotone constraint."""
+    names = features.text_names
+    signs = by_feature("monotone_constraints", constraints, names, 0)
+    triples = zip(names, signs, features.encodings or (), strict=False)
+    bound = [name for name, sign, encoding in triples if sign != 0 and encoding.kind == "category"]
     if bound:
         raise ValueError(
             f"monotone_constraints has {bound}, but categories have no order: leave them out, or "
             "turn them into numbers"
         )
+    return signs
 
 
 def read_groups(value: Any, names: Sequence[str]) -> list[list[int]] | str | None:
-    """Give interaction constraints by the numbers of the features; words as they are.
-
-    Raises
-    ------
-    ValueError
-        If there is no such feature.
-    """
+    """Return interaction constraints by the numbers of the features; words as they are."""
     if value is None or isinstance(value, str):
         return value
     parameter = "interaction_constraints"
@@ -153,7 +129,7 @@ def read_groups(value: Any, names: Sequence[str]) -> list[list[int]] | str | Non
 
 
 def number_of(key: Any, parameter: str, names: Sequence[Any]) -> int:
-    """Give the number of the feature that `key`, of that parameter, names or is.
+    """Return the number of the feature that `key`, given for that parameter, names or is.
 
     Raises
     ------

@@ -1,25 +1,24 @@
-"""From the user's frame to a table of features: which columns are categories, and how all encode.
+"""Tables of features: which columns are categories, and how all of them become numbers.
 
-In: a :class:`~sklboost.data.frames.adapter.FrameAdapter` and what the user has set. Out: a
-:class:`~sklboost.data.table.Table`; from a fit also the encodings, which later tables are made by.
-Frames and arrays of nothing but numbers that float64 holds take the way of plain arrays.
+A fit learns the encodings, and later tables are made by them. Frames and arrays of nothing but
+numbers that float64 holds exactly are read as plain arrays.
 """
 
 import math
-import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.data.encoding import Encoding, Unknown, encode, fit_encoding
 from sklboost.data.frames.adapter import FrameAdapter
 from sklboost.data.frames.checks import check_kinds, kind_changed
 from sklboost.data.table import Column, Table
-from sklboost.estimators.input.callers import stack_level
+from sklboost.estimators.input.feature_names import Encodings, FittedFeatures, feature_names
 from sklboost.estimators.input.feature_rules import read_categories
-
-Encodings = tuple[Encoding, ...] | None  # None: all features are numbers as they are
+from sklboost.estimators.input.user_warnings import warn_user
+from sklboost.estimators.parameters.groups import Parameters
 
 # Columns that an error lists.
 _MOST_NAMED = 10
@@ -30,12 +29,22 @@ class UnknownCategoryWarning(UserWarning):
 
 
 class FeatureSettings(NamedTuple):
-    """The parameters that say how features are read."""
+    """The parameters that say how features are read, and whose they are.
 
+    Attributes
+    ----------
+    caller : str
+        The estimator's class or the function, for errors.
+    categorical_features, enable_categorical, unknown_category, missing, max_bin : object
+        The parameters.
+    """
+
+    caller: str
     categorical_features: Any
     enable_categorical: bool
     unknown_category: str
     missing: float
+    max_bin: int
 
     @property
     def has_marker(self) -> bool:
@@ -43,45 +52,40 @@ class FeatureSettings(NamedTuple):
         return not math.isnan(self.missing)
 
 
-def settings_of(estimator: Any) -> FeatureSettings:
-    """Give the settings of an estimator."""
-    return FeatureSettings(*(getattr(estimator, name) for name in FeatureSettings._fields))
+def feature_settings(caller: str, parameters: Parameters) -> FeatureSettings:
+    """Return the settings of an estimator of the class `caller`."""
+    values = {name: getattr(parameters, name) for name in FeatureSettings._fields[1:]}
+    return FeatureSettings(caller, **values)
 
 
 def unless_plain(encodings: Encodings) -> Encodings:
-    """Give the encodings, or None if all features are numbers as they are."""
+    """Return the encodings, or None if all features are numbers as they are."""
     return None if all(own.is_plain for own in encodings or ()) else encodings
 
 
 def needs_table(settings: FeatureSettings, encodings: Encodings) -> bool:
-    """Tell whether even an array of floats has to be encoded."""
+    """Whether even an array of floats has to be encoded."""
     declared = settings.categorical_features
     is_declared = declared is not None and not isinstance(declared, str) and len(declared) > 0
     return settings.has_marker or is_declared or unless_plain(encodings) is not None
 
 
-def source_of(columns: FrameAdapter, settings: FeatureSettings, encodings: Encodings) -> Any:
-    """Give what features are to be read from: one array where that will do, else the columns."""
-    matrix = None if needs_table(settings, encodings) else columns.matrix()
-    return columns if matrix is None else matrix
-
-
 def shape_of(source: FrameAdapter) -> np.ndarray:
-    """Give an array of the shape of a table that takes no memory, for scikit-learn's checks."""
+    """Return an array of the shape of a table that takes no memory, for scikit-learn's checks."""
     return np.broadcast_to(np.float32(0.0), (source.n_rows, source.n_columns))
 
 
 def fit_table(
     source: FrameAdapter, settings: FeatureSettings, weight: np.ndarray, encodings: Encodings
 ) -> tuple[Table, Encodings]:
-    """Make the table of a fit, and learn by what its values become numbers.
+    """Make the table of a fit, and learn how its values become numbers.
 
     Parameters
     ----------
     source : FrameAdapter
     settings : FeatureSettings
     weight : ndarray of float64, shape (n_rows,)
-        Of rows of weight 0 nothing is learnt.
+        Nothing is learnt of rows of weight 0.
     encodings : tuple of Encoding, or None
         Those of a model that the fit continues, which stay as they are; None: to be learnt.
 
@@ -99,7 +103,7 @@ def fit_table(
 def fit_encodings(
     source: FrameAdapter, settings: FeatureSettings, weight: np.ndarray
 ) -> tuple[Encoding, ...]:
-    """Learn by what the values of each column become numbers, as :func:`fit_table` does."""
+    """Learn how the values of each column become numbers, as :func:`fit_table` does."""
     names = feature_names(source.names, source.n_columns)
     declared = read_categories(settings.categorical_features, names)
     check_kinds(source, declared)
@@ -117,7 +121,7 @@ def encoded_table(
     encodings: Encodings,
     name: str,
 ) -> Table:
-    """Make a table by encodings that are known.
+    """Make a table by known encodings.
 
     Parameters
     ----------
@@ -147,54 +151,51 @@ def encoded_table(
         raise ValueError("\n".join(wrong[:_MOST_NAMED] + more))
     columns: list[Column] = []
     unknown: dict[str, Unknown] = {}
-    for i, own in encoded:
-        column, of_column = encode(source, i, own, settings.missing)
+    for i, encoding in encoded:
+        column, of_column = encode(source, i, encoding, settings.missing)
         columns.append(column)
         if of_column is not None:
             unknown[source.label(i)] = of_column
     if unknown:
-        _tell_unknown(unknown, settings, name)
+        _report_unknown(unknown, settings, name)
     return Table(columns, np.array([own.n_categories for own in known], dtype=np.int64))
 
 
-def feature_names(names: Sequence[Any] | None, n_features: int) -> list[str]:
-    """Give the names of features; f0, f1, ... if not all of them have names that are strings."""
-    if names is None or not all(isinstance(name, str) for name in names):
-        return [f"f{i}" for i in range(n_features)]
-    return list(names)
-
-
-def remember_encodings(estimator: Any, encodings: Encodings) -> None:
-    """Keep on an estimator what its features become numbers by, and the levels of categories."""
-    estimator._encodings = encodings
-    names = getattr(estimator, "feature_names_in_", range(estimator.n_features_in_))
-    pairs = zip(names, encodings or (), strict=False)
-    categories = {name: own.categories for name, own in pairs if own.kind == "category"}
-    if categories:
-        estimator.categories_ = categories
-
-
 def categories_by_code(encodings: Encodings) -> list[list[list[Any]]]:
-    """Give for each feature, for each code of its categories, the levels that have this code."""
+    """Return for each feature, for each code of its categories, the categories of this code."""
     by_code: list[list[list[Any]]] = []
-    for own in encodings or ():
-        by_code.append([[] for _ in range(own.n_categories)])
-        for category, code in zip(own.categories.tolist(), own.codes.tolist(), strict=True):
+    for encoding in encodings or ():
+        by_code.append([[] for _ in range(encoding.n_categories)])
+        pairs = zip(encoding.categories.tolist(), encoding.codes.tolist(), strict=True)
+        for category, code in pairs:
             by_code[-1][code].append(category)
     return by_code
 
 
-def check_same_reading(
-    encodings: Encodings, missing: float, settings: FeatureSettings, X: Any
-) -> None:
-    """Raise ValueError if an estimator would have read other features than `X` was binned from."""
+def binned_features(
+    X: BinnedMatrix, settings: FeatureSettings, encodings: Encodings
+) -> FittedFeatures:
+    """Return what a fit remembers of features that were binned before.
+
+    Raises
+    ------
+    ValueError
+        If the parameters of the estimator would have made other bins, or its categories have other
+        numbers than `encodings`, those of a model that the fit continues.
+    """
+    binning, missing = X.binning, X.binning.missing
+    if X.max_bin != settings.max_bin:
+        raise ValueError(
+            f"max_bin={settings.max_bin}, but X was binned with max_bin={X.max_bin}: set both to "
+            "the same, or pass the raw values (to search for the best max_bin, for instance)"
+        )
     if not (missing == settings.missing or (math.isnan(missing) and not settings.has_marker)):
         raise ValueError(
             f"missing={settings.missing}, but X was binned with missing={missing}: set both to "
             "the same"
         )
-    names = feature_names(X.feature_names_in_, X.shape[1])
-    found = {i for i, own in enumerate(encodings or ()) if own.kind == "category"}
+    names = feature_names(binning.feature_names, X.shape[1])
+    found = {i for i, own in enumerate(binning.encodings or ()) if own.kind == "category"}
     declared = found
     if not isinstance(settings.categorical_features, str):
         declared = read_categories(settings.categorical_features, names)
@@ -204,6 +205,13 @@ def check_same_reading(
             "estimator is to have others: leave categorical_features and enable_categorical as "
             "they are, and say in bin_features which features are categories"
         )
+    if encodings is not None and repr(unless_plain(encodings)) != repr(binning.encodings):
+        raise ValueError(
+            f"{X!r} numbers its categories in another way than the model that is continued: pass "
+            "the raw values"
+        )
+    described = (binning.feature_names, binning.encodings, binning.digest)
+    return FittedFeatures(settings.caller, X.shape[1], *described)
 
 
 def _check_categories(source: FrameAdapter, declared: set[int], settings: FeatureSettings) -> None:
@@ -248,19 +256,18 @@ def _words_of_change(source: FrameAdapter, i: int, encoding: Encoding) -> str:
     return kind_changed(source.label(i), was, now, column.dtype_name)
 
 
-def _tell_unknown(unknown: dict[str, Unknown], settings: FeatureSettings, name: str) -> None:
+def _report_unknown(unknown: dict[str, Unknown], settings: FeatureSettings, name: str) -> None:
     listed = "; ".join(
-        f"{label}: {own.n_rows} row(s), the first is {own.first!r}"
-        for label, own in unknown.items()
+        f"{label}: {values.n_rows} row(s), the first is {values.first!r}"
+        for label, values in unknown.items()
     )
     if settings.unknown_category == "error":
         raise ValueError(
             f"{name} has categories that no row of the training has: {listed}. Leave these rows "
             'out, or set unknown_category="missing"'
         )
-    warnings.warn(
+    warn_user(
         f"{name} has categories that no row of the training has, and they count as missing: "
         f'{listed} (unknown_category="error" refuses them)',
         UnknownCategoryWarning,
-        stacklevel=stack_level(),
     )

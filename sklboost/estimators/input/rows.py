@@ -1,10 +1,32 @@
-"""Rows of a user's data: features, targets and all that is given row by row, chosen together."""
+"""Rows of a user's data: features, targets and all that is given row by row, chosen together.
 
-from typing import NamedTuple
+:func:`training_rows` and :func:`validation_rows` read them from the arguments of `fit`.
+"""
+
+from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.utils import check_array, check_consistent_length
 
+from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.data.features import Features, join_rows
+from sklboost.data.frames.adapter import FrameAdapter
+from sklboost.estimators.input.arguments import FitArguments, GivenSet
+from sklboost.estimators.input.check_features import SHAPE_CHECKS, fit_source, read_features
+from sklboost.estimators.input.feature_names import Encodings, FittedFeatures
+from sklboost.estimators.input.feature_tables import (
+    FeatureSettings,
+    binned_features,
+    fit_table,
+    shape_of,
+)
+from sklboost.estimators.input.targets import (
+    check_known,
+    known_rows,
+    training_targets,
+    validation_targets,
+)
+from sklboost.estimators.input.weights import row_weights
 from sklboost.tree.core.quantization import FEW_ROWS
 
 
@@ -52,11 +74,14 @@ class Rows(NamedTuple):
         return self if chosen.all() else self._at(chosen)
 
     def join(self, other: "Rows") -> "Rows":
-        """Put other rows behind these; what is left of groups is nothing."""
+        """Append other rows; the result has no groups."""
         weight = np.empty(0)
         if len(self.weight) or len(other.weight):
             weight = np.concatenate(
-                [own.weight if len(own.weight) else np.ones(len(own.y)) for own in (self, other)]
+                [
+                    rows.weight if len(rows.weight) else np.ones(len(rows.y))
+                    for rows in (self, other)
+                ]
             )
         y = np.concatenate([self.y, other.y])
         margin = np.concatenate([self.margin, other.margin])
@@ -66,8 +91,8 @@ class Rows(NamedTuple):
     def repeat(self) -> "Rows":
         """Repeat each row as often as its weight says, if that is whole and the sum is small.
 
-        Each of the repeated rows is then drawn, or held out, on its own: weight 2 is the row twice
-        there, too. Up to a sum of 4,096, as everywhere.
+        Each of the repeated rows is then drawn, or held out, on its own, so that weight 2 is the
+        row twice there, too. The sum may be 4,096, as everywhere.
         """
         weight = self.weight
         if len(weight) == 0 or weight.sum() > FEW_ROWS or (weight != np.floor(weight)).any():
@@ -81,6 +106,125 @@ class Rows(NamedTuple):
         return f"row {number} of X" if number >= 0 else f"row {~number} of the validation data"
 
     def _at(self, rows: np.ndarray) -> "Rows":
-        """Give the rows of a mask, or those at these places."""
+        """Return the rows of a mask, or those at these places."""
         X, *others = self._replace(numbers=self.known_numbers)
-        return Rows(X[rows], *(own[rows] if len(own) else own for own in others))
+        return Rows(X[rows], *(part[rows] if len(part) else part for part in others))
+
+
+def training_rows(
+    X: Any,
+    y: Any,
+    given: FitArguments,
+    settings: FeatureSettings,
+    *,
+    numeric: bool,
+    encodings: Encodings,
+) -> tuple[Rows, FittedFeatures]:
+    """Check the rows of a fit; drop those of weight 0, or of no known target.
+
+    Parameters
+    ----------
+    X, y : array-like
+    given : FitArguments
+    settings : FeatureSettings
+    numeric : bool
+        Whether targets are numbers.
+    encodings : tuple of Encoding, or None
+        Those of a model that is continued.
+
+    Raises
+    ------
+    ValueError
+        For wrong shapes or lengths, no rows, targets or weights that are NaN or infinite, negative
+        weights, weights that are all 0, a column of targets none of which is known.
+    """
+    if isinstance(X, BinnedMatrix):
+        check_array(X.bins, estimator=settings.caller, **SHAPE_CHECKS)
+        y = _targets_of(X.bins, y, settings, numeric)
+        fitted = binned_features(X, settings, encodings)
+    else:
+        X, names = fit_source(X, settings, encodings)
+        y = _targets_of(X, y, settings, numeric)
+        if isinstance(X, FrameAdapter):
+            weight = known_rows(y).astype(np.float64)
+            if given.sample_weight is not None:
+                weight = weight * row_weights(given.sample_weight, y)
+            X, encodings = fit_table(X, settings, weight, encodings)
+        else:
+            encodings = None
+        fitted = FittedFeatures(settings.caller, X.shape[1], names, encodings, None)
+    groups = np.empty(0) if given.groups is None else np.asarray(given.groups)
+    if given.groups is not None and groups.shape != (len(X),):
+        raise ValueError(
+            f"groups has shape {groups.shape}: it must be 1-D, one label for each of the {len(X)} "
+            "rows of X"
+        )
+    rows = Rows(X, y, np.empty(0), base_margins(given.base_margin, X, ""), groups=groups)
+    rows = _used(rows, given.sample_weight, "sample_weight")
+    check_known(rows.y, "every row of positive weight: leave this target out")
+    return rows, fitted
+
+
+def _targets_of(X: Any, y: Any, settings: FeatureSettings, numeric: bool) -> np.ndarray:
+    """Check targets, as many as there are rows of features."""
+    y = training_targets(y, numeric=numeric, caller=settings.caller)
+    check_consistent_length(shape_of(X) if isinstance(X, FrameAdapter) else X, y)
+    return y
+
+
+def validation_rows(
+    given: GivenSet, fitted: FittedFeatures, settings: FeatureSettings, *, numeric: bool
+) -> Rows:
+    """Check rows that are to be scored during training; drop those of weight 0, or no target.
+
+    Raises
+    ------
+    ValueError
+        As for the training rows, and for other features.
+    """
+    name = given.argument
+    X = read_features(given.X, fitted, settings, name)
+    y = validation_targets(given.y, f"y of {name}", numeric=numeric)
+    if len(y) != len(X):
+        raise ValueError(f"{name} has {len(X)} rows, but its y has {len(y)}: pass one for each")
+    rows = Rows(X, y, np.empty(0), base_margins(given.base_margin, X, f" of {name}"))
+    rows = _used(rows, given.sample_weight, f"sample_weight of {name}")
+    if len(rows.y) == 0:
+        raise ValueError(f"y of {name} is NaN, not known, in every row of positive weight")
+    return rows
+
+
+def _used(rows: Rows, sample_weight: Any, name: str) -> Rows:
+    """Add the weights to the rows; leave out rows of weight 0, and those of no known target."""
+    kept = known_rows(rows.y)
+    if sample_weight is not None:
+        rows = rows._replace(weight=row_weights(sample_weight, rows.X, name))
+        kept &= rows.weight > 0.0
+    return rows.take(kept)
+
+
+def base_margins(base_margin: Any, X: Any, of: str) -> np.ndarray:
+    """Return given raw scores, float64, shape (n_samples, n_outputs); empty for None."""
+    if base_margin is None:
+        return np.empty((0, 0))
+    name = f"base_margin{of}"
+    margin = check_array(
+        base_margin, dtype=np.float64, ensure_2d=False, allow_nd=True, input_name=name
+    )
+    if margin.ndim == 1:
+        margin = margin[:, np.newaxis]
+    if margin.ndim != 2 or len(margin) != len(X):
+        raise ValueError(
+            f"{name} has shape {np.shape(base_margin)}: it must be one raw score for each of the "
+            f"{len(X)} rows, or one for each row and class or target"
+        )
+    return margin
+
+
+def check_margin_outputs(margin: np.ndarray, n_outputs: int) -> None:
+    """Raise ValueError unless there is a margin for every output."""
+    if len(margin) > 0 and margin.shape[1] != n_outputs:
+        raise ValueError(
+            f"base_margin has {margin.shape[1]} column(s), but the model has {n_outputs} raw "
+            "score(s) a row: one for each target, or label, or class of more than two"
+        )

@@ -1,29 +1,54 @@
-"""Targets as users give them: what is found before scikit-learn has a look, in clearer words.
+"""Targets as users give them, checked: numbers, labels, one a row or several.
 
-In: `y`, a column of any library. Out: nothing, or an error.
+Some mistakes are found before scikit-learn sees the targets, for clearer errors. In several columns
+NaN is a value that is not known: it has no gradient, so each column is learnt from its own known
+rows, and no row needs to be left out for one of its columns.
 """
 
 from datetime import date, time, timedelta
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_array, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
 
 from sklboost.data.frames.numpy_arrays import ObjectColumn
 
 _TIMES = (date, time, timedelta, np.datetime64, np.timedelta64)
+_PROBABILITIES = "for probabilities as targets, use XGBRegressorLite(objective='reg:logistic')"
+
+# Gradients are float32: beyond these they would overflow, or vanish, without a word.
+_LARGEST_TARGET = 1e30
+_SMALLEST_SPREAD = 1e-30
+
+
+def training_targets(y: Any, *, numeric: bool, caller: str) -> np.ndarray:
+    """Check the targets of a fit, shape (n_samples,) or (n_samples, n_targets)."""
+    if y is None:  # in scikit-learn's words
+        raise ValueError(
+            f"This {caller} estimator requires y to be passed, but the target y is None."
+        )
+    if has_columns(y):
+        return read_columns(y, "y", numeric=numeric)
+    check_targets(y, "y", numeric=numeric)
+    return validate_data(BaseEstimator(), y=y, y_numeric=numeric, estimator=caller)
+
+
+def validation_targets(y: Any, name: str, *, numeric: bool) -> np.ndarray:
+    """Check the targets of validation rows; `name` is that of the argument, for errors."""
+    if has_columns(y):
+        return read_columns(y, name, numeric=numeric)
+    check_targets(y, name, numeric=numeric)
+    kind = "numeric" if numeric else None
+    return column_or_1d(check_array(y, dtype=kind, ensure_2d=False, input_name=name))
 
 
 def check_targets(y: Any, name: str, *, numeric: bool) -> None:
-    """Raise ValueError for a target that is missing in some rows, or no number where it must be.
+    """Raise ValueError for a target that is missing in some rows, or no number if `numeric`.
 
-    Parameters
-    ----------
-    y : array-like
-        NaN among floats is left to scikit-learn, as are wrong shapes.
-    name : str
-        Of the argument, for the errors.
-    numeric : bool
-        Whether targets are numbers and not labels.
+    NaN among floats is left to scikit-learn, as are wrong shapes.
     """
     try:
         values = np.asarray(y)
@@ -42,15 +67,15 @@ def check_targets(y: Any, name: str, *, numeric: bool) -> None:
                 f"row {row}, {values[row]!r}: leave out rows without a target"
             )
         examples = column.examples()
-    for own in examples if numeric else ():
-        if isinstance(own, _TIMES):
+    for example in examples if numeric else ():
+        if isinstance(example, _TIMES):
             raise ValueError(
-                f"{name} holds times, such as {own!r}: targets are numbers; subtract a date and "
-                "divide by np.timedelta64(1, 'D'), say, to count days"
+                f"{name} holds times, such as {example!r}: targets are numbers; subtract a date "
+                "and divide by np.timedelta64(1, 'D'), say, to count days"
             )
-        if isinstance(own, str) and not _is_written_number(own):
+        if isinstance(example, str) and not _is_written_number(example):
             raise ValueError(
-                f"{name} holds text, such as {str(own)!r}: targets of a regressor are numbers; "
+                f"{name} holds text, such as {str(example)!r}: targets of a regressor are numbers; "
                 "labels are for XGBClassifierLite"
             )
 
@@ -61,3 +86,117 @@ def _is_written_number(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+# --- in several columns
+
+
+def has_columns(y: Any) -> bool:
+    """Whether `y` has several columns.
+
+    One column is one target in another form, which scikit-learn takes with a warning.
+    """
+    try:
+        shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
+    except ValueError:  # rows of different lengths: scikit-learn has an error for that
+        return False
+    return len(shape) > 1 and shape[1] != 1
+
+
+def read_columns(y: Any, name: str, *, numeric: bool) -> np.ndarray:
+    """Return targets in several columns: float64 if `numeric`, else of any dtype, labels too."""
+    dtype = np.float64 if numeric else None
+    return check_array(y, dtype=dtype, ensure_all_finite="allow-nan", input_name=name)
+
+
+def check_columns(y: np.ndarray, n_targets: int, name: str) -> None:
+    """Raise ValueError unless there are as many targets as were fitted."""
+    n_columns = 1 if y.ndim == 1 else y.shape[1]
+    if n_columns != n_targets:
+        raise ValueError(
+            f"{name} has shape {y.shape}, but y of the fit has {n_targets} target(s): pass the same"
+        )
+
+
+def known_rows(y: np.ndarray) -> np.ndarray:
+    """Rows of which at least one target is known; bool, shape (n_samples,)."""
+    if y.ndim == 1 or y.dtype.kind != "f":
+        return np.ones(len(y), dtype=bool)
+    return ~np.isnan(y).all(axis=1)
+
+
+def check_known(y: np.ndarray, why: str) -> None:
+    """Raise ValueError if no value of a column is known; `why` says of which rows, and a remedy."""
+    if y.ndim == 1 or y.dtype.kind != "f":
+        return
+    is_unknown = np.isnan(y).all(axis=0)
+    if is_unknown.any():
+        raise ValueError(f"y[:, {int(np.argmax(is_unknown))}] is NaN, not known, in {why}")
+
+
+# --- labels
+
+
+def check_labels(y: np.ndarray) -> None:
+    """Raise ValueError for what are no labels, shape (n_samples,), in scikit-learn's words."""
+    try:
+        check_classification_targets(y)
+    except ValueError as error:
+        if y.dtype.kind == "f" and y.min() >= 0.0 and y.max() <= 1.0:
+            raise ValueError(f"{error} Or {_PROBABILITIES}") from None
+        if y.dtype.kind == "O":
+            types = ", ".join(sorted({type(label).__name__ for label in y}))
+            raise ValueError(
+                f"{error} y holds Python objects of type {types}: labels are all text, or numbers "
+                "of a dtype of their own, as y.astype(int) has"
+            ) from None
+        raise
+
+
+def read_indicator(y: np.ndarray, name: str) -> np.ndarray:
+    """Return 1 where a row has a label, 0 where not, NaN where that is not known.
+
+    Float64, shape (n_samples, n_labels). ValueError for any other value, with the remedy.
+    """
+    try:
+        is_text = y.dtype.kind in "US"
+        indicator = (y[:0] if is_text else y).astype(np.float64)
+        values = set(y.flat if is_text else np.unique(indicator[~np.isnan(indicator)]).tolist())
+    except (TypeError, ValueError):  # objects that are no numbers
+        values = set(y.flat)
+    others = sorted(map(str, values - {0.0, 1.0}))
+    if others:
+        raise ValueError(
+            f"{name} has {y.shape[1]} columns and the value {others[0]}: each column is a label "
+            "that rows have (1) or have not (0; NaN: not known). For several targets of any "
+            "classes, use sklearn.multioutput.MultiOutputClassifier(XGBClassifierLite()); "
+            f"{_PROBABILITIES}"
+        )
+    return indicator
+
+
+# --- numbers
+
+
+def check_target_range(y: np.ndarray, name: str) -> None:
+    """Raise ValueError if the targets are too large or too close together for float32 gradients.
+
+    Of several targets, shape (n_samples, n_targets), each is looked at; NaN is let pass.
+    """
+    for number, column in enumerate(np.atleast_2d(y.T)):
+        _check_range(column[~np.isnan(column)], name if y.ndim == 1 else f"{name}[:, {number}]")
+
+
+def _check_range(y: np.ndarray, name: str) -> None:
+    largest = float(np.abs(y).max(initial=0.0))
+    if largest > _LARGEST_TARGET:
+        raise ValueError(
+            f"{name} contains {largest:g}: targets beyond {_LARGEST_TARGET:g} are not supported; "
+            "divide it by a constant"
+        )
+    spread = float(np.ptp(y)) if len(y) else 0.0
+    if 0.0 < spread < _SMALLEST_SPREAD:
+        raise ValueError(
+            f"{name} varies by {spread:g} only, less than {_SMALLEST_SPREAD:g}; multiply it by a "
+            "constant"
+        )

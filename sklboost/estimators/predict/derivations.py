@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from sklboost.estimators.fit.boosters import drops_rounds
-from sklboost.estimators.fit.evaluation_sets import GivenSet
+from sklboost.estimators.input.arguments import GivenSet
 from sklboost.estimators.input.check_features import features
 from sklboost.estimators.input.feature_tables import categories_by_code
-from sklboost.estimators.input.validation import base_margins
+from sklboost.estimators.input.rows import base_margins
 from sklboost.estimators.parameters.rules import is_integer
 from sklboost.estimators.predict.node_rows import feature_values, find_node_rows
 from sklboost.estimators.predict.raw_scores import add_rounds, leaves, starting_scores
@@ -123,7 +123,7 @@ def output_names(estimator: Any) -> list[str]:
         kind = "label" if estimator._task == "multilabel" else "class"
         return [f"{kind} {label!r}" for label in classes.tolist()[-n_outputs:]]
     # of several levels: all targets of the lowest, then those of the next
-    n_targets = estimator._n_targets
+    n_targets = estimator._targets.size
     n_categories = n_outputs // n_targets
     names = []
     for output in range(n_outputs):
@@ -138,7 +138,7 @@ def conclusion(estimator: Any, raw_score: np.ndarray) -> str:
     """Give a classifier's last word."""
     if not hasattr(estimator, "classes_"):
         return ""
-    (answer,) = estimator._labels(raw_score).tolist()
+    (answer,) = estimator._targets.labels(raw_score).tolist()
     if estimator._task == "multilabel":
         labels = [label for label, has in zip(estimator.classes_, answer, strict=True) if has]
         return f"Predicted labels: {', '.join(map(str, labels)) or 'none'}."

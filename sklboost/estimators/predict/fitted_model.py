@@ -6,7 +6,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklboost.engine.model import Model
 from sklboost.estimators.base import BaseBooster
-from sklboost.estimators.input.feature_tables import Encodings, categories_by_code
+from sklboost.estimators.input.feature_names import Encodings
+from sklboost.estimators.input.feature_tables import categories_by_code
 from sklboost.estimators.predict.derivations import output_names
 
 

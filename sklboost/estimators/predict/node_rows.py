@@ -14,10 +14,11 @@ from sklboost.data.features import Features, raw_blocks, value_array
 from sklboost.data.raw_values import value_column
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.estimators.fit.boosters import drops_rounds
-from sklboost.estimators.fit.evaluation_sets import GivenSet
 from sklboost.estimators.fit.reading import as_learnt
+from sklboost.estimators.input.arguments import GivenSet
 from sklboost.estimators.input.check_features import features
-from sklboost.estimators.input.validation import validation_data
+from sklboost.estimators.input.feature_tables import feature_settings
+from sklboost.estimators.input.rows import validation_rows
 from sklboost.estimators.predict.raw_scores import add_rounds, starting_scores
 from sklboost.inspection.derivation.grown_tree import GrownTree
 from sklboost.inspection.derivation.node_rows import NodeRows
@@ -41,7 +42,9 @@ def find_node_rows(estimator: Any, tree: GrownTree, node: int, given: GivenSet) 
         X = features(estimator, given.X)
         why = "Pass y as well to see their gradients."
         return NodeRows(len(X), rows_of_node(tree, node, X), _NOTHING, _NOTHING, why)
-    rows = validation_data(estimator, given, numeric=estimator._numeric_target)
+    known = estimator._fitted_features
+    settings = feature_settings(known.estimator_name, estimator)
+    rows = validation_rows(given, known, settings, numeric=estimator._targets.numeric)
     loss, model = estimator._loss, estimator.model_
     rows = as_learnt(estimator, rows, loss, "y")
     is_here = rows_of_node(tree, node, rows.X)

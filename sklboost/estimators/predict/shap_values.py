@@ -15,7 +15,7 @@ from sklboost.data.raw_values import array_of
 from sklboost.engine.model import Model
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.estimators.input.check_features import features
-from sklboost.estimators.input.feature_names import fitted_names, order_of_fit
+from sklboost.estimators.input.feature_names import order_of_fit
 from sklboost.estimators.predict.raw_scores import add_rounds
 from sklboost.inspection.shap.contributions import add_contributions, add_interactions
 from sklboost.inspection.shap.edges import lay_out_edges, mean_scores
@@ -275,5 +275,5 @@ def _displayed(estimator: Any, X: Any) -> np.ndarray | None:
     """Give the values of a frame, in the order of the fit; None for what is no frame of its own."""
     if not hasattr(X, "to_numpy"):
         return None
-    order, values = order_of_fit(X, fitted_names(estimator)), X.to_numpy()
+    order, values = order_of_fit(X, estimator._fitted_features.listed_names), X.to_numpy()
     return values if order is None else values[:, list(order)]

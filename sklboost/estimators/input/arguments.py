@@ -1,7 +1,7 @@
-"""Validation data as users give it, brought to one form.
+"""The arguments of `fit` as users give them, and validation data of either form brought to one.
 
-In: the arguments of fit, ``X_val, y_val`` or XGBoost's ``eval_set``. Out: :class:`GivenSet`
-records, named ``validation_0``, ``validation_1``, ... as in XGBoost.
+``X_val, y_val`` and XGBoost's ``eval_set`` become :class:`GivenSet` records, named
+``validation_0``, ``validation_1``, ... as in XGBoost.
 """
 
 from collections.abc import Sequence
@@ -46,7 +46,7 @@ class FitArguments(NamedTuple):
 
 
 def given_sets(given: FitArguments) -> list[GivenSet]:
-    """Give the validation sets, none if none were given.
+    """Return the validation sets, none if none were given.
 
     Raises
     ------
@@ -69,8 +69,16 @@ def given_sets(given: FitArguments) -> list[GivenSet]:
         return []
     if given.y_val is None:
         raise ValueError("X_val is given without y_val")
-    weight, margin = given.sample_weight_val, given.base_margin_val
-    return [GivenSet("validation_0", "X_val", given.X_val, given.y_val, weight, margin)]
+    return [
+        GivenSet(
+            name="validation_0",
+            argument="X_val",
+            X=given.X_val,
+            y=given.y_val,
+            sample_weight=given.sample_weight_val,
+            base_margin=given.base_margin_val,
+        )
+    ]
 
 
 def _of_eval_set(given: FitArguments) -> list[GivenSet]:
@@ -92,8 +100,9 @@ def _of_eval_set(given: FitArguments) -> list[GivenSet]:
                 f"eval_set[{index}] must be a pair (X, y), not a {type(pair).__name__}: "
                 "eval_set=[(X_val, y_val)]"
             )
-        argument, own = f"eval_set[{index}]", (pair[0], pair[1])
-        sets.append(GivenSet(f"validation_{index}", argument, *own, weights[index], margins[index]))
+        X, y = pair
+        name, argument = f"validation_{index}", f"eval_set[{index}]"
+        sets.append(GivenSet(name, argument, X, y, weights[index], margins[index]))
     return sets
 
 

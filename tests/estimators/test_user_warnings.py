@@ -9,7 +9,7 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.pipeline import make_pipeline
 
 from sklboost import UnknownCategoryWarning, XGBClassifierLite, XGBRegressorLite
-from sklboost.estimators.input.callers import stack_level
+from sklboost.estimators.input.user_warnings import warn_user
 
 Y = np.arange(20) % 2
 FRAME = pd.DataFrame({"x": Y * 1.0, "city": pd.Categorical(np.where(Y > 0, "a", "b"))})
@@ -17,7 +17,9 @@ OTHER = FRAME.assign(city="c")
 
 
 def test_outside_of_these_packages_it_is_the_line_itself():
-    assert stack_level() == 1
+    with pytest.warns(UserWarning, match="so it is") as caught:
+        warn_user("so it is")
+    assert [warning.filename for warning in caught] == [__file__]
 
 
 @pytest.mark.parametrize(

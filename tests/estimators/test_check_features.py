@@ -6,10 +6,13 @@ from sklearn.utils.validation import validate_data
 
 from sklboost import XGBRegressorLite
 from sklboost.data.encoding import Encoding
-from sklboost.estimators.fit.evaluation_sets import FitArguments
 from sklboost.estimators.input import check_features
+from sklboost.estimators.input.arguments import FitArguments
 from sklboost.estimators.input.check_features import features
-from sklboost.estimators.input.validation import check_target_range, row_weights, training_data
+from sklboost.estimators.input.feature_tables import feature_settings
+from sklboost.estimators.input.rows import training_rows
+from sklboost.estimators.input.targets import check_target_range
+from sklboost.estimators.input.weights import row_weights
 
 pytestmark = pytest.mark.interpreted
 
@@ -17,7 +20,8 @@ X = np.arange(8.0).reshape(4, 2)
 
 
 def check(y, weight=None, X=X):
-    return training_data(XGBRegressorLite(), X, y, FitArguments(weight), numeric=True)
+    settings = feature_settings("XGBRegressorLite", XGBRegressorLite())
+    return training_rows(X, y, FitArguments(weight), settings, numeric=True, encodings=None)[0]
 
 
 def test_no_weights_are_an_empty_array():
@@ -98,14 +102,14 @@ def test_plain_arrays_are_taken_as_they_are(values, monkeypatch):
     estimator = XGBRegressorLite(n_estimators=1).fit(X, X[:, 0])
     checked = validate_data(estimator, values, reset=False, ensure_all_finite=False)
     assert checked is values  # so nothing is lost
-    monkeypatch.setattr(check_features, "_checked_features", None)
+    monkeypatch.setattr(check_features, "_checked_values", None)
     assert features(estimator, values) is values
 
 
 @pytest.mark.parametrize("values", OTHERS.values(), ids=OTHERS)
 def test_all_else_is_checked(values, monkeypatch):
     estimator = XGBRegressorLite(n_estimators=1).fit(X, X[:, 0])
-    monkeypatch.setattr(check_features, "_checked_features", None)
+    monkeypatch.setattr(check_features, "_checked_values", None)
     with pytest.raises(TypeError, match="not callable"):
         features(estimator, values)
 

@@ -1,17 +1,22 @@
-"""Weights of classes, and what they do to probabilities.
+"""Weights of rows and of classes, and the shift of raw scores that undoes the latter.
 
-In: the user's parameters and the classes of the rows. Out: weights of the rows, and the shift of
-raw scores that undoes the weights' effect on the shares of the classes. Source: King & Zeng (2001),
-"Logistic Regression in Rare Events Data", prior correction.
+Class weights multiply the weights of the rows, and so change the shares of the classes that a model
+learns. Source of the correction: King & Zeng (2001), "Logistic Regression in Rare Events Data",
+prior correction.
 """
 
 from collections.abc import Hashable, Mapping
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
+from sklearn.utils import check_array
 
-from sklboost.estimators.input.validation import check_largest_weight
+from sklboost.data.features import Features
 from sklboost.objectives.loss import Loss, weighted_mean
+
+# Sums of weights, and of weights times gradients, stay normal numbers within these.
+_WEIGHT_RANGE = (1e-100, 1e100)
 
 # Newton's steps on the shift. Three to five are the rule; a step of 2 is seven times the odds.
 _MOST_STEPS = 100
@@ -22,6 +27,40 @@ _TOLERANCE = 1e-10
 _RIDGE = 1e-12
 
 
+def row_weights(sample_weight: Any, X: Features, name: str = "sample_weight") -> np.ndarray:
+    """Return the weights as float64, shape (n_samples,); a single number counts for every row."""
+    if isinstance(sample_weight, Real):
+        sample_weight = np.full(len(X), sample_weight)
+    weight = check_array(sample_weight, dtype=np.float64, ensure_2d=False, input_name=name)
+    if weight.ndim != 1:
+        raise ValueError(
+            f"{name} has shape {weight.shape}: it must be 1-D, one weight for each row"
+        )
+    if len(weight) != len(X):
+        raise ValueError(
+            f"{name} and X have inconsistent numbers of samples: [{len(weight)}, {len(X)}]"
+        )
+    if (weight < 0.0).any():
+        row = int(np.argmax(weight < 0.0))
+        raise ValueError(
+            f"{name}[{row}]={weight[row]:g}: weights must be >= 0 (0 leaves a row out)"
+        )
+    if not weight.any():
+        raise ValueError(f"{name} is zero for every row: at least one weight must be > 0")
+    check_largest_weight(weight, name)
+    return weight
+
+
+def check_largest_weight(weight: np.ndarray, name: str) -> None:
+    """Raise ValueError if sums of these weights, times gradients, could be no normal numbers."""
+    largest = float(weight.max())
+    if not _WEIGHT_RANGE[0] <= largest <= _WEIGHT_RANGE[1]:
+        raise ValueError(
+            f"the largest {name} is {largest:g}: it must be from {_WEIGHT_RANGE[0]:g} to "
+            f"{_WEIGHT_RANGE[1]:g}; multiply the weights by a constant"
+        )
+
+
 def class_multipliers(
     class_weight: Mapping[Hashable, float] | Literal["balanced"] | None,
     scale_pos_weight: float,
@@ -29,7 +68,7 @@ def class_multipliers(
     codes: np.ndarray,
     weight: np.ndarray,
 ) -> np.ndarray:
-    """Give what the weights of each class's rows are multiplied by.
+    """Return what the weights of each class's rows are multiplied by.
 
     Parameters
     ----------
@@ -99,27 +138,8 @@ def _from_dict(class_weight: Mapping[Hashable, float], labels: list) -> np.ndarr
     return np.array([class_weight.get(label, 1.0) for label in labels], dtype=np.float64)
 
 
-def class_codes(classes: np.ndarray, y: np.ndarray, name: str) -> np.ndarray:
-    """Give the position of each label in `classes`, which are sorted.
-
-    Raises
-    ------
-    ValueError
-        If there are labels that are no class; it names them.
-    """
-    labels, codes = np.unique(y, return_inverse=True)
-    known, strangers = classes.tolist(), [own for own in labels.tolist() if own not in classes]
-    if strangers:
-        raise ValueError(
-            f"{name} has the labels {strangers}, which y does not have: the classes are {known}"
-        )
-    return np.searchsorted(classes, labels)[codes]
-
-
-def multiply_weights(
-    weight: np.ndarray, multipliers: np.ndarray, codes: np.ndarray, name: str = "sample_weight"
-) -> np.ndarray:
-    """Give the weights of the rows times those of their classes.
+def multiply_weights(weight: np.ndarray, multipliers: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Return the weights of the rows times those of their classes; `weight` itself if all are 1.
 
     Parameters
     ----------
@@ -128,13 +148,6 @@ def multiply_weights(
     multipliers : ndarray of float64, shape (n_classes,)
     codes : ndarray of int, shape (n_samples,)
         The class of each row.
-    name : str
-        Of the argument that `weight` came from, for the error.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_samples,) or (0,)
-        `weight` itself if all multipliers are 1.
 
     Raises
     ------
@@ -144,12 +157,12 @@ def multiply_weights(
     if (multipliers == 1.0).all():
         return weight
     product = multipliers[codes] * weight if len(weight) else multipliers[codes]
-    check_largest_weight(product, f"{name} times class weight")
+    check_largest_weight(product, "sample_weight times class weight")
     return product
 
 
 def prior_shift(multipliers: np.ndarray) -> np.ndarray:
-    """Give what turns raw scores learnt under class weights into those of the unweighted classes.
+    """Return the shift from raw scores learnt under class weights to those of unweighted classes.
 
     Weights w multiply the odds of a class by its w: where p is the probability in the data, a model
     learns ``w_k p_k / sum_j w_j p_j``. So raw scores are too large by ``log w_k``, and the log-odds
@@ -172,13 +185,9 @@ def prior_shift(multipliers: np.ndarray) -> np.ndarray:
 
 
 def calibrate_prior(
-    loss: Loss,
-    raw_score: np.ndarray,
-    codes: np.ndarray,
-    weight: np.ndarray,
-    start: np.ndarray,
+    loss: Loss, raw_score: np.ndarray, codes: np.ndarray, weight: np.ndarray, start: np.ndarray
 ) -> np.ndarray:
-    """Give the shift that makes each class's mean probability its share of the training rows.
+    """Return the shift that makes each class's mean probability its share of the training rows.
 
     :func:`prior_shift` would be all if the model had learnt the weighted probabilities. Trees that
     are shrunk and regularised learn less, and not by the same in every class. So the mean is made
@@ -199,7 +208,8 @@ def calibrate_prior(
     Returns
     -------
     ndarray of float64, shape (n_outputs,)
-        To be added to the raw scores. `start` if scores without any doubt leave nothing to move.
+        To be added to the raw scores. `start` if the scores are so certain that no
+        shift moves the means.
     """
     n_free = max(loss.n_outputs - 1, 1)  # only differences count: that of the first class stays
     shares = [weighted_mean((codes == k).astype(float), weight) for k in range(1, n_free + 1)]
@@ -216,7 +226,7 @@ def calibrate_prior(
 
 
 def _sensitivity(probabilities: np.ndarray, means: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Give the derivatives of the mean probabilities in the shifts, and a little ridge."""
+    """Return the derivatives of the mean probabilities in the shifts, with a little ridge."""
     weighted = probabilities * weight[:, np.newaxis] if len(weight) else probabilities
     total = weight.sum() if len(weight) else len(probabilities)
     # einsum and not a matrix product: the bits of that depend on the number of BLAS threads

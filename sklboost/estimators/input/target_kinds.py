@@ -1,0 +1,259 @@
+"""What regressors and classifiers differ by: how targets become what a loss reads, and back.
+
+A fit learns one of these from `y` and the parameters: :class:`RegressionTargets`,
+:class:`ClassTargets` (one of two or more classes a row) or :class:`LabelTargets` (several labels,
+each of which a row has or has not). The estimator keeps it to say what raw scores mean.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from sklboost.estimators.input.targets import (
+    check_columns,
+    check_labels,
+    check_target_range,
+    read_indicator,
+)
+from sklboost.estimators.input.weights import (
+    calibrate_prior,
+    class_multipliers,
+    multiply_weights,
+    prior_shift,
+    refuse_class_weights,
+)
+from sklboost.estimators.parameters.groups import ClassifierParameters, Parameters
+from sklboost.objectives.loss import Loss
+from sklboost.objectives.registry import make_loss
+
+_CLASSES_OF_A_BYTE = 256
+
+
+class Targets(ABC):
+    """How targets are learnt, and what raw scores say of them."""
+
+    numeric: ClassVar[bool] = False  # targets are numbers, not labels
+    is_calibrated: bool = False  # raw scores are shifted after the training
+
+    @property
+    @abstractmethod
+    def task(self) -> str:
+        """The name under which objectives and metrics are registered."""
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """How many targets or labels, for more than two classes how many classes."""
+
+    @abstractmethod
+    def encode(self, y: np.ndarray, weight: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return targets as losses read them, and the weights times those of the classes."""
+
+    def decode(self, y: np.ndarray) -> np.ndarray:
+        """Return encoded targets as the user knows them; a copy."""
+        return np.array(y)
+
+    def make_loss(self, parameters: Parameters) -> Loss:
+        """Return the loss that the parameters choose for these targets."""
+        return make_loss(parameters.objective, self.task, self.size, vars(parameters))
+
+    def link(self, loss: Loss) -> Callable[[np.ndarray], np.ndarray]:
+        """Return what turns raw scores into predictions, of classes into probabilities."""
+        return loss.predictions
+
+    def calibrated_shift(
+        self, loss: Loss, raw_score: np.ndarray, y: np.ndarray, weight: np.ndarray
+    ) -> np.ndarray:
+        """Return what is added to raw scores after the training, shape (n_outputs,)."""
+        return np.zeros(loss.n_outputs)
+
+
+@dataclass(frozen=True, eq=False)
+class RegressionTargets(Targets):
+    """Numbers, one or several a row."""
+
+    n_targets: int
+
+    numeric = True
+    task = "regression"
+
+    @property
+    def size(self) -> int:
+        """The number of targets."""
+        return self.n_targets
+
+    def encode(self, y: np.ndarray, weight: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return float32 targets as they are, others as float64; the user's memory if possible."""
+        check_columns(y, self.n_targets, name)
+        # kernels are compiled for targets that can be written
+        dtype = np.float32 if y.dtype == np.float32 else np.float64
+        target = np.require(y, dtype, ["A", "W"])
+        check_target_range(target, name)
+        return target, weight
+
+
+@dataclass(frozen=True, eq=False)
+class ClassTargets(Targets):
+    """One of two or more classes a row.
+
+    Attributes
+    ----------
+    classes : ndarray, shape (n_classes,)
+        The labels, sorted.
+    multipliers : ndarray of float64, shape (n_classes,)
+        What the weights of each class's rows are multiplied by.
+    is_calibrated : bool
+        Whether raw scores are shifted so that probabilities are those of unweighted classes.
+    """
+
+    classes: np.ndarray
+    multipliers: np.ndarray
+    is_calibrated: bool
+
+    @classmethod
+    def learn(cls, y: np.ndarray, weight: np.ndarray, parameters: ClassifierParameters) -> Self:
+        """Find the classes in labels of rows of positive weight, shape (n_samples,)."""
+        check_labels(y)
+        classes, codes = np.unique(y, return_inverse=True)
+        if len(classes) == 1:
+            (label,) = classes.tolist()
+            raise ValueError(
+                f"y has only one class, {label!r}, in the rows of positive weight: "
+                "a classifier needs at least 2 classes"
+            )
+        given = (parameters.class_weight, parameters.scale_pos_weight)
+        multipliers = class_multipliers(*given, classes, codes, weight)
+        return cls(classes, multipliers, parameters.calibrated_prior)
+
+    @property
+    def task(self) -> str:
+        """Of two classes ``"binary"``."""
+        return "binary" if len(self.classes) == 2 else "multiclass"
+
+    @property
+    def size(self) -> int:
+        """The number of classes; 1 if there are two."""
+        return 1 if self.task == "binary" else len(self.classes)
+
+    def encode(self, y: np.ndarray, weight: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return numbers of classes, uint8 or float64; ValueError for labels that are no class."""
+        check_columns(y, 1, name)
+        labels, positions = np.unique(y, return_inverse=True)
+        strangers = [label for label in labels.tolist() if label not in self.classes]
+        if strangers:
+            raise ValueError(
+                f"{name} has the labels {strangers}, which y does not have: the classes are "
+                f"{self.classes.tolist()}"
+            )
+        codes = np.searchsorted(self.classes, labels)[positions]
+        dtype = np.uint8 if len(self.classes) <= _CLASSES_OF_A_BYTE else np.float64
+        return codes.astype(dtype), multiply_weights(weight, self.multipliers, codes)
+
+    def decode(self, y: np.ndarray) -> np.ndarray:
+        """Return the labels of numbers of classes."""
+        return self.classes[y.astype(np.intp)]
+
+    def labels(self, raw_score: np.ndarray) -> np.ndarray:
+        """Return the most probable class of each row, shape (n_samples,)."""
+        if len(raw_score) == 1:
+            return self.classes[(raw_score[0] > 0.0).astype(np.intp)]
+        return self.classes[raw_score.argmax(axis=0)]
+
+    def make_loss(self, parameters: Parameters) -> Loss:
+        """Return the loss; ValueError if its probabilities cannot be calibrated, but are to be."""
+        if self.task == "binary":
+            check_prior(parameters.base_score)
+        loss = super().make_loss(parameters)
+        if self.is_calibrated and loss.link not in ("logit", "softmax"):
+            raise ValueError(
+                f"calibrated_prior=True: objective={loss.name!r} has no probabilities that a shift "
+                "of the raw scores would correct; choose 'binary:logistic' or 'multi:softprob'"
+            )
+        return loss
+
+    def link(self, loss: Loss) -> Callable[[np.ndarray], np.ndarray]:
+        """Return what turns raw scores into probabilities, shape (n_samples, n_classes)."""
+        return loss.probabilities
+
+    def calibrated_shift(
+        self, loss: Loss, raw_score: np.ndarray, y: np.ndarray, weight: np.ndarray
+    ) -> np.ndarray:
+        """Return the shift that makes probabilities those of the unweighted classes."""
+        if not self.is_calibrated:
+            return super().calibrated_shift(loss, raw_score, y, weight)
+        codes = y.astype(np.intp)
+        unweighted = weight / self.multipliers[codes] if len(weight) > 0 else weight
+        return calibrate_prior(loss, raw_score, codes, unweighted, prior_shift(self.multipliers))
+
+
+@dataclass(frozen=True, eq=False)
+class LabelTargets(Targets):
+    """Several labels, each of which a row has or has not.
+
+    Attributes
+    ----------
+    n_labels : int
+    dtype : dtype
+        Of predictions, as `y` had it.
+    """
+
+    n_labels: int
+    dtype: np.dtype
+
+    task = "multilabel"
+
+    @classmethod
+    def learn(cls, y: np.ndarray, parameters: ClassifierParameters) -> Self:
+        """Check an indicator of labels, shape (n_samples, n_labels)."""
+        read_indicator(y, "y")
+        n_labels = y.shape[1]
+        refuse_class_weights(vars(parameters), n_labels)
+        return cls(n_labels, y.dtype if y.dtype.kind in "biuf" else np.dtype(np.float64))
+
+    @property
+    def size(self) -> int:
+        """The number of labels."""
+        return self.n_labels
+
+    @property
+    def classes(self) -> np.ndarray:
+        """The numbers of the labels, as scikit-learn's MLPClassifier has them."""
+        return np.arange(self.n_labels)
+
+    def encode(self, y: np.ndarray, weight: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return 1 where a row has a label, 0 where not, NaN where that is not known."""
+        check_columns(y, self.n_labels, name)
+        return read_indicator(y, name), weight
+
+    def labels(self, raw_score: np.ndarray) -> np.ndarray:
+        """Return 1 where a label is likelier than not, else 0; shape (n_samples, n_labels)."""
+        return (raw_score.T > 0.0).astype(self.dtype, order="C")
+
+    def make_loss(self, parameters: Parameters) -> Loss:
+        """Return the loss of labels that are independent of one another."""
+        check_prior(parameters.base_score)
+        return super().make_loss(parameters)
+
+
+def learn_targets(
+    y: np.ndarray, weight: np.ndarray, parameters: Parameters
+) -> RegressionTargets | ClassTargets | LabelTargets:
+    """Find out what is to be learnt from checked targets of rows of positive weight."""
+    if not isinstance(parameters, ClassifierParameters):
+        return RegressionTargets(1 if y.ndim == 1 else y.shape[1])
+    if y.ndim == 2:
+        return LabelTargets.learn(y, parameters)
+    return ClassTargets.learn(y, weight, parameters)
+
+
+def check_prior(base_score: Any) -> None:
+    """Raise ValueError unless it is None, a probability, or a list of probabilities."""
+    if base_score is None or all(0.0 < prior < 1.0 for prior in np.ravel(base_score)):
+        return
+    raise ValueError(
+        f"base_score={base_score!r}: for two classes, or labels, it is a probability, so it must "
+        "be between 0 and 1, both excluded"
+    )
