@@ -1,10 +1,12 @@
-"""Vectors of 64-bit numbers, compiled and interpreted."""
+"""Vectors of 64-bit numbers and calls by address, compiled and interpreted."""
 
 import numpy as np
 import pytest
+from numba import types
 
-from sklboost.engine.compiling import kernel
-from sklboost.engine.instructions import add_lanes, load_lanes
+from sklboost.engine.compiler.digests import UNKNOWN, digest_of
+from sklboost.engine.compiling import address_of, kernel
+from sklboost.engine.instructions import add_lanes, by_address, load_lanes
 
 
 @kernel
@@ -24,3 +26,51 @@ def test_neighbouring_numbers_are_added(n_lanes, sign):
     add_from(values, 2, cells, 10 - n_lanes, sign, (0,) * n_lanes)  # up to the end
     expected[-n_lanes:] += sign * values[2 : 2 + n_lanes]
     assert cells.tolist() == expected.tolist()
+
+
+@by_address(types.int64, types.float64)
+def call_code(address, number, factor):
+    return address(number, factor)
+
+
+@kernel
+def product(number, factor):
+    if number < 0:
+        raise ValueError("negative")
+    return int(number * factor)
+
+
+@kernel
+def call_twice(address, out):
+    out[0] = call_code(address, 3, 2.5)
+    out[1] = call_code(address, 4, 2)  # an integer becomes the float that the code takes
+
+
+@pytest.mark.interpreted
+def test_code_is_called_by_its_address():
+    out = np.zeros(2, dtype=np.int64)
+    call_twice(address_of(product, (types.int64, types.float64)), out)
+    assert out.tolist() == [7, 8]
+
+
+@kernel
+def call_with_a_negative_number(address):
+    return call_code(address, -3, 2.5)
+
+
+def test_code_that_raises_returns_minus_two():
+    assert call_with_a_negative_number(address_of(product, (types.int64, types.float64))) == -2
+
+
+def test_the_types_of_a_call_by_address_are_in_the_digest_of_its_caller():
+    def digest(*kinds):
+        call = by_address(*kinds)(lambda address, number: address(number))
+
+        def caller(address):
+            return call(address, 1)
+
+        return digest_of(caller)
+
+    digests = {digest(types.int64), digest(types.float64), digest(types.int64)}
+    assert len(digests) == 2
+    assert UNKNOWN not in digests

@@ -1,6 +1,6 @@
-"""The decorators that make kernels: all that the rest of the package knows of the compiler.
+"""The decorators that make kernels: all that the rest of the package uses of the compiler.
 
-See ``docs/explanation/compilation.md`` for what becomes of them.
+``docs/explanation/compilation.md`` describes how kernels are compiled.
 """
 
 import warnings
@@ -10,10 +10,7 @@ from typing import Any
 import numba
 from numba import types
 
-from sklboost.engine.compiler.forking import keep_compiler_out_of_forks
 from sklboost.engine.compiler.numba_internals import MISSING
-
-keep_compiler_out_of_forks()
 
 if MISSING:
     warnings.warn(
@@ -27,19 +24,23 @@ elif not numba.config.DISABLE_JIT:
     from sklboost.engine.compiler.kernels import InlinedKernel, Kernel, LateKernel
 
 
-def _plain(function: Callable) -> Callable:
+Function = Callable[..., Any]
+
+
+def _plain(function: Function) -> Function:
     """Compile a function as numba does. Nothing is kept: numba would not see changed callees."""
-    return numba.njit(nogil=True, error_model="numpy")(function)
+    compiled: Function = numba.njit(nogil=True, error_model="numpy")(function)
+    return compiled
 
 
-def kernel(function: Callable) -> Callable:
+def kernel(function: Function) -> Function:
     """Compile a function at its first call with arguments of new types; kept on disk."""
     if numba.config.DISABLE_JIT:
         return function
     return _plain(function) if MISSING else Kernel(function)
 
 
-def inlined(function: Callable) -> Callable:
+def inlined(function: Function) -> Function:
     """Compile a function into the kernels that call it.
 
     For formulas and for what a loop over rows calls, which would not become vector instructions
@@ -50,18 +51,18 @@ def inlined(function: Callable) -> Callable:
     return _plain(function) if MISSING else InlinedKernel(function)
 
 
-def late(returns: str = "none") -> Callable:
+def late(returns: str = "none") -> Callable[[Function], Function]:
     """Compile a function when it is first called, not with the kernels that may call it.
 
-    For what only some fits need. To be called with the type of the result: ``@late("int64")``.
+    For what only some fits need: ``@late("int64")``.
 
     Parameters
     ----------
     returns : str
-        Name of a type of numba's; "none" if nothing is returned.
+        Name of numba's type of the result; "none" if nothing is returned.
     """
 
-    def decorate(function: Callable) -> Callable:
+    def decorate(function: Function) -> Function:
         if numba.config.DISABLE_JIT:
             return function
         return _plain(function) if MISSING else LateKernel(function, getattr(types, returns))
@@ -69,15 +70,15 @@ def late(returns: str = "none") -> Callable:
     return decorate
 
 
-def made_kernel(function: Callable, name: str | None) -> Callable:
+def made_kernel(function: Function, name: str | None) -> Function:
     """Compile a function that was made around another one, as a loop around a row's formula.
 
     Parameters
     ----------
     function : callable
     name : str or None
-        Tells its code on disk from that of the same loop around others. None: nothing is kept,
-        since what it is made around may not be what it was.
+        Distinguishes its code on disk from that of the same loop around another function. None:
+        nothing is kept, since what it is made around may have changed in a later process.
     """
     if numba.config.DISABLE_JIT:
         return function
@@ -85,11 +86,11 @@ def made_kernel(function: Callable, name: str | None) -> Callable:
     return _plain(function) if MISSING else Kernel(function, is_kept=name is not None)
 
 
-def address_of(kernel: Any, types: tuple) -> Any:
-    """Return where the code of a kernel for arguments of these types begins.
+def address_of(kernel: Any, types: tuple[Any, ...]) -> Any:
+    """Return the address of a kernel's code for arguments of these types.
 
-    It can be called there by kernels that were compiled without knowing it. As long as it is
-    called, the kernel must live. Where nothing is compiled, the function itself is returned.
+    For :func:`sklboost.engine.instructions.by_address`. The kernel must live as long as its code is
+    called. Where nothing is compiled, the function itself is returned.
     """
     if numba.config.DISABLE_JIT:
         return kernel
@@ -109,12 +110,12 @@ def compile_all() -> None:
 
 
 def is_compiled_by_user(function: Any) -> bool:
-    """Tell a function decorated with numba's ``njit``; any may be where nothing is compiled."""
+    """Whether a function is decorated with numba's ``njit``; True if nothing is compiled."""
     return numba.extending.is_jitted(function) or bool(numba.config.DISABLE_JIT)
 
 
-def compiled_result(function: Any, types: tuple) -> Any:
-    """Return numba's type of what a user's compiled function returns for arguments of these types.
+def compiled_result(function: Any, types: tuple[Any, ...]) -> Any:
+    """Return numba's type of the result of a user's compiled function for arguments of these types.
 
     None if it cannot be compiled for them.
     """

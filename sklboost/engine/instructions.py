@@ -1,7 +1,7 @@
 """Instructions of the processor that NumPy and numba have no names for.
 
-Each is a plain Python function, which runs when the JIT is off, and further down the LLVM
-instructions that numba compiles a call of it to.
+Each is a plain Python function, which runs where nothing is compiled; the LLVM instructions that
+numba compiles a call of it to are further down.
 """
 
 import functools
@@ -12,21 +12,10 @@ from llvmlite import ir
 from numba import types
 from numba.extending import lower_builtin, type_callable
 
-from sklboost.engine.compiler.numba_internals import call_address, cgutils
+from sklboost.engine.compiler.linking import call_address
+from sklboost.engine.compiler.numba_internals import cgutils
 
 _LANES = 64
-
-_MATRIX, _DERIVATIVES = types.Array(types.float64, 2, "C"), types.Array(types.float32, 2, "C")
-# Of what call_loss passes on: rows, y, raw_score, parameters, gradient, hessian, scratch.
-LOSS_TYPES = (
-    *(types.UniTuple(types.int64, 3), _MATRIX, _MATRIX, types.Array(types.float64, 1, "C")),
-    *(_DERIVATIVES, _DERIVATIVES, _MATRIX),
-)
-# Of what call_metric passes on: rows, output, y, raw_score, parameters, scratch.
-METRIC_TYPES = (
-    *(types.UniTuple(types.int64, 2), types.int64, _MATRIX, _MATRIX),
-    *(types.Array(types.float64, 1, "C"), _MATRIX),
-)
 
 
 # --- as Python runs them
@@ -53,7 +42,7 @@ def add_where(numbers, bits, value):
 
 
 def load_lanes(values, start, lanes):
-    """Give a tuple of the neighbouring int64 from ``values[start]`` on, as many as `lanes` has.
+    """Return a tuple of neighbouring int64 from ``values[start]`` on, as many as `lanes` has.
 
     `lanes` is a tuple of any whole numbers; what counts is its length, which the compiler knows.
     """
@@ -67,7 +56,7 @@ def add_lanes(cells, place, values, sign):
 
 
 def trailing_zeros(bits):
-    """Give the position of the lowest 1 among the 64 bits of `bits` (uint64, not 0)."""
+    """Return the position of the lowest 1 among the 64 bits of `bits` (uint64, not 0)."""
     return np.uint64((int(bits) & -int(bits)).bit_length() - 1)
 
 
@@ -92,28 +81,6 @@ def prefetch(array, row, column):
     """Ask the processor to fetch an element of `array`; if that is 1-D, `column` is ignored."""
 
 
-def call_loss(address, rows, y, raw_score, parameters, gradient, hessian, scratch):
-    """Call the code of a loss at `address`, see :mod:`sklboost.objectives.gradients`.
-
-    Returns
-    -------
-    int
-        What it returns, or -2 if it raised an exception.
-    """
-    return address(rows, y, raw_score, parameters, gradient, hessian, scratch)
-
-
-def call_metric(address, rows, output, y, raw_score, parameters, scratch):
-    """Call the code of a metric at `address`, see :mod:`sklboost.objectives.metrics.blocks`.
-
-    Returns
-    -------
-    int
-        What it returns, or -2 if it raised an exception.
-    """
-    return address(rows, output, y, raw_score, parameters, scratch)
-
-
 def yield_processor():
     """Let another thread run on this processor."""
 
@@ -132,7 +99,7 @@ def _compiled_as(function):
     def register(type_call):
         @type_callable(function)
         def _type(context):
-            @functools.wraps(type_call)  # numba asks for the names of the parameters
+            @functools.wraps(function)  # numba asks for the names of the parameters
             def type_signature(*kinds):
                 return type_call(*kinds)[0]
 
@@ -147,8 +114,36 @@ def _compiled_as(function):
     return register
 
 
+def by_address(*kinds):
+    """Compile calls of a function to calls of the code at its first argument, an address.
+
+    The decorated function is ``call(address, ...)``. Where nothing is compiled, the address is the
+    function that is called. The code returns an int64; -2 is returned for it if it raised.
+
+    Parameters
+    ----------
+    kinds : numba types
+        Of the arguments after the address.
+    """
+
+    def decorate(call):
+        @_compiled_as(call)
+        def _type_call(address, *arguments):
+            def codegen(context, builder, signature, args):
+                called = types.int64(*kinds)
+                status, result = call_address(context, builder, args[0], called, args[1:])
+                return builder.select(status.is_ok, result, ir.Constant(result.type, -2))
+
+            return types.int64(types.int64, *kinds), codegen
+
+        call.digest_part = lambda: f"{call.__qualname__}{kinds}"
+        return call
+
+    return decorate
+
+
 def _element_pointer(context, builder, array_type, array, *indices):
-    """Give the address of ``array[indices]``."""
+    """Return the address of ``array[indices]``."""
     struct = context.make_array(array_type)(context, builder, array)
     return cgutils.get_item_pointer(context, builder, array_type, struct, indices)
 
@@ -207,22 +202,6 @@ def _type_prefetch(array, row, column):
     return types.void(array, row, column), codegen
 
 
-def _call_address(context, builder, signature, args):
-    """Call the address that is the first argument, with the others."""
-    is_ok, result = call_address(context, builder, args[0], signature.args[1:], args[1:])
-    return builder.select(is_ok, result, ir.Constant(result.type, -2))
-
-
-@_compiled_as(call_loss)
-def _type_call_loss(address, rows, y, raw_score, parameters, gradient, hessian, scratch):
-    return types.int64(types.int64, *LOSS_TYPES), _call_address
-
-
-@_compiled_as(call_metric)
-def _type_call_metric(address, rows, output, y, raw_score, parameters, scratch):
-    return types.int64(types.int64, *METRIC_TYPES), _call_address
-
-
 def _lanes(builder, pointer, element, alignment):
     """Load 64 neighbouring elements as one vector."""
     vector = ir.VectorType(element, _LANES)
@@ -232,7 +211,7 @@ def _lanes(builder, pointer, element, alignment):
 
 
 def _splat(builder, value):
-    """Give a vector of 64 times the same value."""
+    """Return a vector of 64 times the same value."""
     undefined = ir.Constant(ir.VectorType(value.type, _LANES), ir.Undefined)
     first = builder.insert_element(undefined, value, ir.IntType(32)(0))
     zeros = ir.Constant(ir.VectorType(ir.IntType(32), _LANES), [0] * _LANES)
@@ -240,7 +219,7 @@ def _splat(builder, value):
 
 
 def _compare_lanes(operator, values):
-    """Give signature and code of a comparison of 64 elements with one."""
+    """Return signature and code of a comparison of 64 elements with one."""
 
     def codegen(context, builder, signature, args):
         data = context.make_array(values)(context, builder, args[0]).data
@@ -280,7 +259,7 @@ def _type_add_where(numbers, bits, value):
 
 
 def _vector_pointer(context, builder, array_type, array, index, n_lanes):
-    """Give the address of the vector of int64 that begins at ``array[index]``, and its type.
+    """Return the address of the vector of int64 that begins at ``array[index]``, and its type.
 
     A vector of one is the number itself: its address can be part of the instruction that uses it.
     """

@@ -68,10 +68,7 @@ TOP_SPLIT_DTYPE = np.dtype(
         ("missing_right", np.uint64),  # all bits 1: missing values go right; else 0
         ("column", np.int32),  # of the block of rows: TreeTops.features[column] is the feature
         ("place", np.int32),  # 1 for the root; the children of p are 2 p and 2 p + 1
-        (
-            "node",
-            np.int32,
-        ),  # among those of all trees, if it has a set of categories; else -1
+        ("node", np.int32),  # among those of all trees, if it has a set of categories; else -1
         ("depth", np.int16),  # 0 for the root
         # 1: the rows are bins, and the threshold lies within the bin that it is compared with
         ("cuts_bin", np.int16),

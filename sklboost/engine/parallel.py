@@ -1,12 +1,11 @@
 """A team of threads that runs one kernel together: the only file of the package with threads.
 
-In: a kernel and its arguments. Out: the same kernel run once by every member of the team, each with
-its own rank, as on a GPU. Members meet at a spin barrier built on two atomic counters and share
-work through further counters.
+Every member of the team runs the kernel once, each with its own rank, as on a GPU. Members meet at
+a spin barrier built on two atomic counters and share work through further counters.
 
 Plain Python threads and ``nogil`` kernels are used rather than a numba threading layer because
 those kill forked children (``omp``), abort on concurrent use (``workqueue``) or are missing
-(``tbb``). The threads live as long as one fit or predict, so there is nothing for a fork to break.
+(``tbb``). The threads live as long as one fit or predict, so a fork finds none of them idle.
 
 Rules for kernels that meet at a barrier: begin with ``if not assemble(team): return``; never raise,
 print or allocate afterwards, since a member that leaves early would leave the others waiting.
@@ -24,6 +23,7 @@ import numba
 import numpy as np
 from joblib.parallel import ThreadingBackend, get_active_backend
 
+from sklboost.engine.compiler.numba_internals import compiler_lock, llvm_lock
 from sklboost.engine.compiling import inlined, kernel
 from sklboost.engine.instructions import atomic_add, atomic_load, atomic_store, yield_processor
 
@@ -100,7 +100,7 @@ def barrier(team):
 
 @inlined
 def next_task(team, counter):
-    """Give out 0, 1, 2, ... one number to each asking member (``counter < N_TASK_COUNTERS``)."""
+    """Return 0, 1, 2, ... to one asking member each (``counter < N_TASK_COUNTERS``)."""
     return atomic_add(team.state, _FIRST_TASK + _LINE * counter, 1)
 
 
@@ -113,7 +113,7 @@ def reset_tasks(team):
 
 @inlined
 def share(team, n_items):
-    """Give the half-open range of `n_items` equal items that is this member's own."""
+    """Return the half-open range of this member's share of `n_items` equal items."""
     return n_items * team.rank // team.size, n_items * (team.rank + 1) // team.size
 
 
@@ -121,15 +121,15 @@ def share(team, n_items):
 
 
 def default_n_threads() -> int:
-    """Give the number of threads this process may use without crowding others out.
+    """Return the number of threads this process may use without crowding others out.
 
     The smallest of the processors it may run on (affinity and cgroup quota), the limit that joblib
-    sets in its worker processes, and 1 in joblib's worker threads, whose number nothing tells.
+    sets in its worker processes, and 1 in joblib's worker threads, whose number is not known.
     """
     backend, _ = get_active_backend()
     if isinstance(backend, ThreadingBackend) and backend.nesting_level > 0:
         return 1
-    limits = [joblib.cpu_count(), joblib.effective_n_jobs(-1)]
+    limits: list[int] = [joblib.cpu_count(), joblib.effective_n_jobs(-1)]
     inner_limit = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]  # a list: by nesting
     if inner_limit.isdigit() and int(inner_limit) > 0:
         limits.append(int(inner_limit))
@@ -137,7 +137,7 @@ def default_n_threads() -> int:
 
 
 def n_threads_for(n_jobs: int | None, work: int, unit: int) -> int:
-    """Give the number of threads for a task.
+    """Return the number of threads for a task.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ def n_threads_for(n_jobs: int | None, work: int, unit: int) -> int:
 class _Job:
     """One kernel call of the whole team: arguments, shared state and how it ended."""
 
-    def __init__(self, function: Callable, arguments: tuple, size: int):
+    def __init__(self, function: Callable[..., None], arguments: tuple[Any, ...], size: int):
         self.function = function
         self.arguments = arguments
         self.size = size
@@ -250,7 +250,7 @@ class ThreadTeam:
         self._queues.clear()
         self._threads.clear()
 
-    def run(self, function: Callable, *arguments: Any) -> None:
+    def run(self, function: Callable[..., None], *arguments: Any) -> None:
         """Call ``function(team, *arguments)`` on every member and return when all are done.
 
         Raises
@@ -278,6 +278,32 @@ class ThreadTeam:
             raise job.error
 
 
-def _serve(queue: SimpleQueue, rank: int) -> None:
+def _serve(queue: SimpleQueue[_Job | None], rank: int) -> None:
     while (job := queue.get()) is not None:
         job.run_as_helper(rank)
+
+
+# --- forks
+
+# A forked child has only the thread that forked. A lock that another thread held stays taken there
+# for ever. Compilation takes both of these; LLVM's is taken as well for every question about
+# compiled code. So a fork takes both first, in the order in which numba does, which waits until the
+# other thread is through (a question: microseconds; a kernel: up to seconds), and gives them back
+# on both sides.
+_LOCKS = tuple(filter(None, (compiler_lock, llvm_lock)))
+
+
+def _take_locks() -> None:
+    for lock in _LOCKS:
+        lock.__enter__()
+
+
+def _give_locks_back() -> None:
+    for lock in reversed(_LOCKS):
+        lock.__exit__(None, None, None)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_take_locks, after_in_parent=_give_locks_back, after_in_child=_give_locks_back
+    )

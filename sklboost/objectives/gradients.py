@@ -14,12 +14,26 @@ loss that a user has written in numba runs like one of ours.
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba import types
 
 from sklboost.engine.compiling import address_of, kernel
-from sklboost.engine.instructions import LOSS_TYPES, call_loss
+from sklboost.engine.instructions import by_address
 from sklboost.engine.parallel import share
 from sklboost.objectives.blocks import BLOCK_ROWS, NO_FAULT
 from sklboost.objectives.loss import Loss
+
+_MATRIX, _DERIVATIVES = types.Array(types.float64, 2, "C"), types.Array(types.float32, 2, "C")
+# Of the arguments of a block.
+LOSS_TYPES = (
+    *(types.UniTuple(types.int64, 3), _MATRIX, _MATRIX, types.Array(types.float64, 1, "C")),
+    *(_DERIVATIVES, _DERIVATIVES, _MATRIX),
+)
+
+
+@by_address(*LOSS_TYPES)
+def call_loss(address, rows, y, raw_score, parameters, gradient, hessian, scratch):
+    """Call the block of a loss at `address`; return what it returns, or -2 if it raised."""
+    return address(rows, y, raw_score, parameters, gradient, hessian, scratch)
 
 
 class CompiledLoss(NamedTuple):

@@ -14,8 +14,7 @@ import numba
 import numpy as np
 
 from sklboost.engine.compiling import kernel
-from sklboost.engine.instructions import call_metric
-from sklboost.objectives.metrics.blocks import address_of_losses
+from sklboost.objectives.metrics.blocks import address_of_losses, call_metric
 from sklboost.objectives.metrics.formulas import Formula
 
 # Small enough for the first-level cache, and a power of two, see _fold.

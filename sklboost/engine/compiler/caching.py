@@ -1,10 +1,8 @@
 """Where compiled kernels are kept: one file for each version of each kernel.
 
-In: what the compiler made. Out: the same, in a later process.
-
-The one idea: a file is named by a digest of all that its machine code depends on, see
+A file is named by a digest of all that its machine code depends on, see
 :mod:`sklboost.engine.compiler.digests`; the folder by the processor and the versions of Python and
-of the compiler. So what is found is right, whoever wrote it and when. numba's own cache asks only
+of the compiler. So what is found is right, whoever wrote it and when. numba's own cache checks only
 whether the kernel's own file has changed, and not those of the kernels that it calls; it does not
 read a folder that it cannot write to, as that of a container often is; and two processes that fill
 it at once can mix up their versions.
@@ -22,15 +20,15 @@ import numba
 
 from sklboost.engine.compiler.numba_internals import cpu_target
 
-# Each file begins with one: damaged machine code would end the process, or worse, not end it.
+# Each file begins with a checksum: damaged machine code could end the process or change results.
 _CHECKSUM_SIZE = hashlib.sha256().digest_size
 
 
 def cache_folders() -> list[Path]:
     """Return the folders to look in, in turn; code is kept in the first that can be written.
 
-    The folder that the user set as ``NUMBA_CACHE_DIR``; or else that of the package, and one in the
-    user's home.
+    That is ``NUMBA_CACHE_DIR`` if it is set; otherwise ``__pycache__`` of the package, and a folder
+    in the user's home.
     """
     package = Path(__file__).parents[2]
     if numba.config.CACHE_DIR:
@@ -43,7 +41,7 @@ def cache_folders() -> list[Path]:
 
 
 def _toolchain_digest() -> str:
-    """Return a digest of all that turns sources into machine code; "" if it cannot be told."""
+    """Return a digest of all that turns sources into machine code; "" if it is not known."""
     sources = sorted(Path(__file__).parent.glob("*.py"))
     if not sources or cpu_target is None:
         return ""
@@ -59,7 +57,7 @@ def _toolchain_digest() -> str:
 
 # Settings of numba that change machine code.
 _SETTINGS = ("OPT", "BOUNDSCHECK", "LOOP_VECTORIZE", "SLP_VECTORIZE", "DEBUGINFO_DEFAULT")
-# Now, not at first use: the files may then be those of a newer version.
+# At import, not at first use: the files may then be those of a newer version.
 _TOOLCHAIN = _toolchain_digest()
 
 
@@ -95,7 +93,7 @@ def write_code(name: str, content: bytes) -> None:
 
 
 def _write_at_once(path: Path, content: bytes) -> None:
-    """Write a file so that nobody ever reads half of it."""
+    """Write a file so that no other process reads half of it."""
     part = path.with_name(f"{path.name}.{uuid4().hex}")
     try:
         part.write_bytes(content)

@@ -1,12 +1,14 @@
-"""What the machine code of a kernel depends on, as a number.
+"""Digests of all that the machine code of a kernel depends on.
 
-In: a function. Out: a digest of its bytecode and of all that numba makes constants of: the values
-of global names, the fields of groups, and the kernels that are inlined. Not of those that it calls
-by their symbols, whose code is apart. Not of comments, docstrings and line numbers.
+That is its bytecode, all that numba makes constants of (the values of global names, the fields of
+groups, the kernels that are inlined), and the types of its arguments. The code of kernels that are
+called by their symbols is apart, and comments, docstrings and line numbers do not count.
 """
 
+import functools
 import hashlib
 import inspect
+import pickle
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+# numba's types of the arguments of a function.
+Types = tuple[Any, ...]
 # The digest of what depends on something that has no digest: its code is not kept.
 UNKNOWN = ""
 
@@ -22,18 +26,38 @@ _PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), np.
 
 
 class _HasNoDigestError(Exception):
-    """A value whose content cannot be told from its address."""
+    """A value whose content is not known, only its address."""
 
 
-def digest_of(function: Callable) -> str:
+def digest_of(function: Callable[..., Any]) -> str:
     """Return a digest of what code compiled from a function depends on, or :data:`UNKNOWN`."""
     try:
-        return _hash("\n".join(_function_parts(function)))
+        return hash_of("\n".join(_function_parts(function)))
     except (_HasNoDigestError, OSError, TypeError, ValueError):
         return UNKNOWN  # also where sources are missing, or a closure's variable has no value yet
 
 
-def _hash(text: str) -> str:
+@functools.cache
+def types_digest(kinds: Types) -> str:
+    """Return a digest of types; the same in every process, unlike the numbers numba gives them."""
+    return hash_of("|".join(kind.name for kind in kinds))
+
+
+def mean_the_same_elsewhere(kinds: Types) -> bool:
+    """Whether code for these types can be kept for other processes.
+
+    Not with classes of a script or within a function, which other processes cannot import, and not
+    with functions, which numba distinguishes by their places in memory.
+    """
+    try:
+        has_script = b"__main__" in pickle.dumps(kinds)
+    except (pickle.PicklingError, AttributeError, TypeError):
+        return False
+    return not has_script and not any(" at 0x" in kind.name for kind in kinds)
+
+
+def hash_of(text: str) -> str:
+    """Return the first 64 bits of a text's SHA-256, as 16 hexadecimal digits."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -69,10 +93,10 @@ def _global_names(code: CodeType) -> set[str]:
 
 
 def _value_part(value: Any) -> str:
-    """Describe a value that is a constant for the compiler."""
-    described = getattr(value, "digest_part", None)  # a kernel
+    """Return a text that stands for a value, which is a constant for the compiler."""
+    described = getattr(value, "digest_part", None)  # of a kernel, or a call by address
     if described is not None:
-        part = described()
+        part: str = described()
         if part == UNKNOWN:
             raise _HasNoDigestError
         return part
@@ -93,7 +117,7 @@ def _value_part(value: Any) -> str:
     if isinstance(value, (BuiltinFunctionType, np.ufunc)):
         return f"{getattr(value, '__module__', '')}.{value.__name__}"
     if isinstance(value, FunctionType) and not hasattr(value, "py_func"):
-        # of a library, whose version counts; or of ours, an instruction or used by Python only
+        # of this package (an instruction, or used by Python only), or of a library
         if value.__module__.partition(".")[0] == __name__.partition(".")[0]:
             return f"{value.__qualname__} {_module_digest(value.__module__)}"
         if _is_of_library(value.__module__):
@@ -107,16 +131,15 @@ def _is_of_library(module: str) -> bool:
     return module.partition(".")[0] in {"numpy", "math", "numba", *sys.stdlib_module_names}
 
 
-def _digest_now(module: str) -> dict[str, str]:
-    # when this is imported: later the file may be that of a newer version
-    path = Path(__file__).parents[1] / "instructions.py"
-    return {f"sklboost.{module}": _hash(path.read_text("utf-8"))} if path.is_file() else {}
-
-
-_MODULE_DIGESTS = _digest_now("engine.instructions")
+# Of the sources of whole modules. That of the instructions is read now: later the file may be that
+# of a newer version.
+_MODULE_DIGESTS: dict[str, str] = {}
+_INSTRUCTIONS = Path(__file__).parents[1] / "instructions.py"
+if _INSTRUCTIONS.is_file():
+    _MODULE_DIGESTS["sklboost.engine.instructions"] = hash_of(_INSTRUCTIONS.read_text("utf-8"))
 
 
 def _module_digest(name: str) -> str:
     if name not in _MODULE_DIGESTS:
-        _MODULE_DIGESTS[name] = _hash(inspect.getsource(sys.modules[name]))
+        _MODULE_DIGESTS[name] = hash_of(inspect.getsource(sys.modules[name]))
     return _MODULE_DIGESTS[name]

@@ -1,20 +1,17 @@
 """One function to machine code: numba's compiler, with three changes.
 
-In: a Python function and the types of its arguments. Out: numba's result, and the calls of kernels
-that were found on the way.
-
 - Symbols are the same in every process, so that machine code on disk can refer to them.
 - What numba links into a function is hidden in it: in code from different processes, two functions
   of one name could be different ones.
 - LLVM optimises a function once, in the kernel that it ends up in.
 """
 
-import functools
-import hashlib
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import llvmlite.binding as llvm
 
+from sklboost.engine.compiler.digests import Types, types_digest
 from sklboost.engine.compiler.linking import Call
 from sklboost.engine.compiler.numba_internals import (
     Compiler,
@@ -22,9 +19,41 @@ from sklboost.engine.compiler.numba_internals import (
     FunctionIdentity,
     JITCodeLibrary,
     default_mangler,
-    dumps,
     trigger_event,
 )
+
+# Without the GIL; division by zero as in NumPy; without reference counts, since kernels neither
+# allocate nor free, and one that allocates does not compile; without a version for C code.
+OPTIONS: dict[str, Any] = {
+    "nopython": True,
+    "nogil": True,
+    "error_model": "numpy",
+    "_nrt": False,
+    "no_cfunc_wrapper": True,
+}
+
+
+class Version(NamedTuple):
+    """A function for arguments of certain types, with the names that numba's dispatchers ask for.
+
+    Attributes
+    ----------
+    signature, fndesc : signature and function descriptor of numba's
+    entry_point : object
+        Of an entry, what Python calls; of a kernel, the key by which numba finds its code.
+    library : code library of numba's, or None
+        None: the code was loaded.
+    calls : tuple of Call
+    objectmode : bool
+    """
+
+    signature: Any
+    fndesc: Any
+    entry_point: Any
+    library: Any
+    calls: tuple[Call, ...]
+    objectmode: bool = False
+
 
 # The calls that are found while functions are compiled, one set for each, the innermost last.
 _FOUND: list[dict[tuple[str, str], Call]] = []
@@ -36,43 +65,33 @@ def note_call(call: Call) -> None:
         _FOUND[-1][call.kernel, call.types] = call
 
 
-def compile_function(dispatcher: Any, arguments: tuple) -> tuple[Any, tuple[Call, ...]]:
+def compile_function(dispatcher: Any, kinds: Types) -> Version:
     """Compile the function of a dispatcher of numba's for arguments of these types."""
     _FOUND.append({})
-    details = dict(dispatcher=dispatcher, args=arguments, return_type=None)
+    details = dict(dispatcher=dispatcher, args=kinds, return_type=None)
     try:
         with trigger_event("numba:compile", data=details):
-            result = dispatcher._compiler.compile(arguments, None)
+            result = dispatcher._compiler.compile(kinds, None)
     finally:
-        found = _FOUND.pop()
+        calls = tuple(_FOUND.pop().values())
     result.library._ensure_finalized()
-    return result, tuple(found.values())
+    signature, fndesc = result.signature, result.fndesc
+    return Version(signature, fndesc, result.entry_point or fndesc, result.library, calls)
 
 
-@functools.cache
-def types_digest(arguments: tuple) -> str:
-    """Return a digest of types; the same in every process, unlike the numbers numba gives them."""
-    return hashlib.sha256("|".join(kind.name for kind in arguments).encode()).hexdigest()[:16]
-
-
-@functools.cache
-def pickled_types(arguments: tuple) -> bytes:
-    """Return types pickled: thousands of bytes each, so once for all calls with the same ones."""
-    return dumps(arguments)
-
-
-def _symbol(name, arguments, *, abi_tags=(), uid=None):
-    return default_mangler(f"{name}.{types_digest(tuple(arguments))}", (), uid=uid)
+def _symbol(name: str, kinds: Types, *, abi_tags: Any = (), uid: int | None = None) -> str:
+    symbol: str = default_mangler(f"{name}.{types_digest(tuple(kinds))}", (), uid=uid)
+    return symbol
 
 
 class _Library(JITCodeLibrary):
     """The code of a kernel, optimised together with what is linked into it."""
 
-    def _optimize_functions(self, ll_module):
+    def _optimize_functions(self, ll_module: Any) -> None:
         # numba's passes over single functions; those over the whole module do all of it again
         ll_module.data_layout = self._codegen._data_layout
 
-    def _optimize_final_module(self):
+    def _optimize_final_module(self) -> None:
         for function in self._final_module.functions:
             if not function.is_declaration and function.linkage == llvm.Linkage.linkonce_odr:
                 function.linkage = "internal"
@@ -82,10 +101,10 @@ class _Library(JITCodeLibrary):
 class _InlinedLibrary(JITCodeLibrary):
     """The code of an inlined kernel, which never runs by itself."""
 
-    def _optimize_final_module(self):
+    def _optimize_final_module(self) -> None:
         pass
 
-    def _finalize_final_module(self):
+    def _finalize_final_module(self) -> None:
         self._finalize_dynamic_globals()
         self._finalized = True
 
@@ -95,8 +114,8 @@ class EntryCompiler(Compiler):
 
     library_class: type = _Library
 
-    def compile_extra(self, function):
-        """Compile a function, as numba does, with a library and symbols of our own."""
+    def compile_extra(self, function: Callable[..., Any]) -> Any:
+        """Compile a function as numba does, with a library and symbols of this package."""
         identity = FunctionIdentity.from_function(function)
         identity.unique_id = getattr(function, "kernel_number", 0)
         identity.unique_name = identity.func_qualname
@@ -114,7 +133,7 @@ class EntryCompiler(Compiler):
 class KernelCompiler(EntryCompiler):
     """Compiles a kernel, without what would let Python call it."""
 
-    def __init__(self, *arguments):
+    def __init__(self, *arguments: Any):
         super().__init__(*arguments)
         self.state.flags.no_compile = True  # numba is not to link it into its callers
 

@@ -1,12 +1,9 @@
 """How compiled kernels find one another: symbols and cells.
 
-In: machine code, from the compiler or from disk, and what it calls. Out: the same in this process,
-ready to run.
-
-A kernel that always runs is called by its symbol, so its code must be there when that of the caller
-is. One that only some fits need is called through a *cell*, eight bytes that hold its address. The
-cell is empty at first; machine code that finds it so calls back, and the kernel is compiled, or
-loaded from disk, in the middle of the caller's run.
+A kernel that always runs is called by its symbol, so its code must be in the process when that of
+the caller is. A kernel that only some fits need is called through a *cell*, eight bytes that hold
+its address. A cell is empty at first. Machine code that finds it so calls back into Python, which
+compiles the kernel, or loads it from disk, and the caller goes on.
 """
 
 import copy
@@ -18,10 +15,11 @@ from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 import llvmlite.binding as llvm
+from llvmlite import ir
 
 from sklboost.engine.compiler.caching import read_code, write_code
 from sklboost.engine.compiler.digests import UNKNOWN
-from sklboost.engine.compiler.numba_internals import compiler_lock, cpu_target
+from sklboost.engine.compiler.numba_internals import cgutils, compiler_lock, cpu_target
 
 
 class Call(NamedTuple):
@@ -30,29 +28,26 @@ class Call(NamedTuple):
     Attributes
     ----------
     kernel : str
-        Its name.
+        Name of the kernel that is called.
     types : str
         Digest of the types of the arguments.
     returns : str
         Type of the result.
     symbol : str
-        By which it is called; or what the name of its cell is made of.
-    is_late : bool
-        Whether it is called through a cell.
+        Symbol of the kernel's code; of the cell if the kernel is late.
     arguments : bytes
-        The types of the arguments, pickled: for a process that has to compile it.
+        The types of the arguments, pickled: for a process that has to compile the kernel.
     """
 
     kernel: str
     types: str
     returns: str
     symbol: str
-    is_late: bool
     arguments: bytes
 
 
 class Code(NamedTuple):
-    """What is kept of one version of a kernel.
+    """What is kept on disk of one version of a kernel.
 
     Attributes
     ----------
@@ -63,7 +58,7 @@ class Code(NamedTuple):
         Type of the result.
     calls : tuple of Call
     description : bytes
-        What the compiler has to know of it to compile a call of it, pickled.
+        What the compiler needs to compile a call of it, pickled.
     """
 
     machine_code: bytes
@@ -83,14 +78,15 @@ LINKED: dict[tuple[str, str], tuple[str, str]] = {}
 
 
 def engine() -> Any:
-    """Return LLVM's engine, in which all machine code of the process is."""
+    """Return LLVM's engine, which holds all machine code of the process."""
     return cpu_target.target_context.codegen()._engine
 
 
 def address_of_symbol(symbol: str) -> int:
-    """Return where machine code that was added begins."""
+    """Return the address of machine code that was added."""
     engine().finalize_object()
-    return engine().get_function_address(symbol)
+    address: int = engine().get_function_address(symbol)
+    return address
 
 
 def add_code(key: tuple[str, str], code: Code) -> None:
@@ -99,8 +95,14 @@ def add_code(key: tuple[str, str], code: Code) -> None:
     LINKED[key] = (code.symbol, code.returns)
 
 
-def link(call: Call) -> str:
-    """Have the code of a kernel in this process, and of all that it calls; return its symbol."""
+def link(call: Call) -> tuple[str, str]:
+    """Bring the code of a kernel, and of all that it calls, into this process.
+
+    Returns
+    -------
+    symbol, returns : str
+        Symbol of the code, and the type of its result.
+    """
     key = (call.kernel, call.types)
     if key not in LINKED:
         kernel = KERNELS[call.kernel]
@@ -111,23 +113,21 @@ def link(call: Call) -> str:
             kernel.compile(pickle.loads(call.arguments))
         else:
             add_code(key, code)
-    symbol, returns = LINKED[key]
-    if call.is_late and returns != call.returns:
-        raise TypeError(f"{call.kernel} returns {returns}; it was declared as {call.returns}")
-    return symbol
+    return LINKED[key]
 
 
 def _link_all(calls: Iterable[Call]) -> bool:
-    """Link what code calls; False if something is not what the code takes for granted."""
+    """Link what code calls; False if something is not what the code takes for granted.
+
+    Whether a kernel is late, and what it is declared to return, is in the digests of its callers.
+    """
     for call in calls:
         kernel = KERNELS.get(call.kernel)
-        if kernel is None or kernel.name != call.kernel or kernel.is_late != call.is_late:
+        if kernel is None or kernel.name != call.kernel:
             return False
-        if call.is_late:
-            if kernel.returns != call.returns:
-                return False
+        if kernel.is_late:
             add_cell(call)
-        elif (link(call), call.returns) != LINKED[call.kernel, call.types]:
+        elif link(call) != (call.symbol, call.returns):
             return False
     return True
 
@@ -136,7 +136,7 @@ def _link_all(calls: Iterable[Call]) -> bool:
 
 
 def read(file: str) -> Code | None:
-    """Read what is kept of a version, and link what it calls; None if it is not to be had."""
+    """Read what is kept of a version, and link what it calls; None if it cannot be had."""
     content = read_code(file) if file != UNKNOWN else None
     if content is None:
         return None
@@ -160,7 +160,7 @@ def keep(file: str, code: Code) -> None:
 
 
 class _Cell:
-    """Where the address of a late kernel is, once it has been called."""
+    """The place of a late kernel's address; None until the kernel has been called."""
 
     def __init__(self, call: Call):
         self.call = call
@@ -168,34 +168,33 @@ class _Cell:
 
     def fill(self) -> None:
         with compiler_lock:  # the others of a team may come here, too
-            if self.pointer.value is None:
-                self.pointer.value = address_of_symbol(link(self.call))
+            if self.pointer.value is not None:
+                return
+            symbol, returns = link(self.call)
+            if returns != self.call.returns:
+                declared = f"it was declared as {self.call.returns}"
+                raise TypeError(f"{self.call.kernel} returns {returns}; {declared}")
+            self.pointer.value = address_of_symbol(symbol)
 
 
-_CELLS: dict[str, _Cell] = {}
-_CELLS_AT: dict[int, _Cell] = {}
+_CELLS: dict[str, _Cell] = {}  # by symbol
+_CELLS_AT: dict[int, _Cell] = {}  # by address
 # What went wrong in this thread while a cell was to be filled. Raised when the kernel that found it
 # empty is through: until then nothing may be raised, as others of its team may wait at a barrier.
 _FAILURE: ContextVar[BaseException | None] = ContextVar("failure", default=None)
-# The last one of all threads: why a stand-in is in a cell.
+# The last failure of all threads: why a stand-in is in a cell.
 _LAST_FAILURE: list[BaseException] = []
 # What machine code calls when it finds a cell empty.
-FILL_CELL = "sklboost.fill_cell"
-
-
-def cell_name(symbol: str) -> str:
-    """Return the symbol of a cell."""
-    return f"cell.{symbol}"
+_FILL_CELL = "sklboost.fill_cell"
 
 
 def add_cell(call: Call) -> None:
-    """Make the cell of a late kernel, if it is not there."""
-    name = cell_name(call.symbol)
-    if name not in _CELLS:
-        cell = _CELLS[name] = _Cell(call)
+    """Make the cell of a late kernel, if there is none."""
+    if call.symbol not in _CELLS:
+        cell = _CELLS[call.symbol] = _Cell(call)
         address = ctypes.addressof(cell.pointer)
         _CELLS_AT[address] = cell
-        llvm.add_symbol(name, address)
+        llvm.add_symbol(call.symbol, address)
 
 
 def fill_cells() -> None:
@@ -231,7 +230,7 @@ def _fill_cell(address: int, n_tries: int) -> None:
         if not isinstance(error, Exception) or n_tries == 0:
             return
         _LAST_FAILURE[:] = [copy.copy(error).with_traceback(None)]  # frames would keep their data
-        cell.pointer.value = ctypes.cast(_do_nothing, ctypes.c_void_p).value
+        cell.pointer.value = _STAND_IN
 
 
 @ctypes.CFUNCTYPE(ctypes.c_int)
@@ -241,7 +240,8 @@ def _do_nothing() -> int:
     return 0
 
 
-llvm.add_symbol(FILL_CELL, ctypes.cast(_fill_cell, ctypes.c_void_p).value)
+_STAND_IN = ctypes.cast(_do_nothing, ctypes.c_void_p).value
+llvm.add_symbol(_FILL_CELL, ctypes.cast(_fill_cell, ctypes.c_void_p).value)
 
 
 def raise_failure() -> None:
@@ -250,8 +250,51 @@ def raise_failure() -> None:
     if failure is None:
         return
     _FAILURE.set(None)
-    stand_in = ctypes.cast(_do_nothing, ctypes.c_void_p).value
     for cell in list(_CELLS.values()):
-        if cell.pointer.value == stand_in:
+        if cell.pointer.value == _STAND_IN:
             cell.pointer.value = None
     raise failure
+
+
+# --- calls by address, as LLVM code
+
+
+def call_address(context: Any, builder: Any, address: Any, signature: Any, args: Any) -> Any:
+    """Write the call of compiled code at an address, an int64; return its status and its result."""
+    convention, returns, kinds = context.call_conv, signature.return_type, signature.args
+    pointer = convention.get_function_type(returns, kinds).as_pointer()
+    code = builder.inttoptr(address, pointer)
+    return convention.call_function(builder, code, returns, kinds, args)
+
+
+def call_cell(context: Any, builder: Any, symbol: str, signature: Any, args: Any) -> Any:
+    """Write the call of a late kernel, with a loop before it that fills an empty cell.
+
+    Returns
+    -------
+    LLVM value
+        The result. What the kernel raises, its caller raises.
+    """
+    word, byte_pointer = ir.IntType(64), ir.IntType(8).as_pointer()
+    cell = builder.module.globals.get(symbol)
+    if cell is None:
+        cell = ir.GlobalVariable(builder.module, word, symbol)
+    kind = ir.FunctionType(ir.VoidType(), [byte_pointer, word])
+    fill = cgutils.get_or_insert_function(builder.module, kind, _FILL_CELL)
+    before, look = builder.block, builder.append_basic_block("cell.look")
+    empty, filled = (builder.append_basic_block(f"cell.{name}") for name in ("empty", "filled"))
+    builder.branch(look)
+    builder.position_at_end(look)
+    n_tries = builder.phi(word)
+    address = builder.load_atomic(cell, "acquire", 8)
+    builder.cbranch(cgutils.is_null(builder, address), empty, filled).set_weights([1, 99])
+    builder.position_at_end(empty)
+    builder.call(fill, [builder.bitcast(cell, byte_pointer), n_tries])
+    n_tries.add_incoming(word(0), before)
+    n_tries.add_incoming(builder.add(n_tries, word(1)), empty)
+    builder.branch(look)
+    builder.position_at_end(filled)
+    status, result = call_address(context, builder, address, signature, args)
+    with cgutils.if_unlikely(builder, status.is_error):
+        context.call_conv.return_status_propagate(builder, status)
+    return result

@@ -1,11 +1,10 @@
 """Every private name of numba and llvmlite that the package uses.
 
-The kernels are compiled by numba, but not quite as numba compiles (see
-``docs/explanation/compilation.md``), which takes names that no release of numba promises. All are
-fetched here. Where one is not there, :data:`MISSING` says which, and
-:mod:`sklboost.engine.compiling` does without: kernels are plain functions of numba's then, slower
-to compile and with the same results. ``tests/test_numba_assumptions.py`` says what is assumed of
-each.
+Kernels are compiled by numba, with changes (see ``docs/explanation/compilation.md``) that need
+names which no release of numba promises. All are fetched here. :data:`MISSING` lists those that are
+not there. If it lists any, :mod:`sklboost.engine.compiling` makes plain functions of numba's:
+slower to compile, with the same results. ``tests/test_numba_assumptions.py`` says what is assumed
+of each name.
 """
 
 from importlib import import_module
@@ -68,7 +67,7 @@ ATTRIBUTES = (
     "numba.core.registry:CPUDispatcher.get_overload",
 )
 
-# Without these there is no way to do without the others.
+# Without these there is no way around the others.
 NEEDED = ("cgutils",)
 MISSING: list[str] = []
 
@@ -95,30 +94,6 @@ for _place in ATTRIBUTES:
 globals().update({name: _fetch(place, name in NEEDED) for name, place in FETCHED.items()})
 
 
-def call_address(context: Any, builder: Any, address: Any, kinds: tuple, args: tuple) -> tuple:
-    """Write the call of a compiled function that returns an int64, by its address.
-
-    Parameters
-    ----------
-    context, builder : of numba, of llvmlite
-    address : LLVM value
-        An int64.
-    kinds : tuple
-        numba's types of the arguments.
-    args : tuple of LLVM values
-
-    Returns
-    -------
-    tuple of LLVM values
-        Whether the function raised nothing; what it returned.
-    """
-    convention, returns = context.call_conv, numba.types.int64
-    kind = convention.get_function_type(returns, kinds).as_pointer()
-    pointer = builder.inttoptr(address, kind)
-    status, result = convention.call_function(builder, pointer, returns, kinds, args)
-    return status.is_ok, result
-
-
 def __getattr__(name: str) -> Any:
-    # what was fetched is found before this is asked; it tells type checkers that names are here
+    # never reached for a fetched name; here so that type checkers know that there are some
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,27 +1,19 @@
 """Groups of arrays by reference: a kernel gets a pointer to a group, not its hundreds of fields.
 
-In: the type of a NamedTuple. Out: numba's type of a pointer to one, and how its fields are read.
-
-The one idea: a group lies in memory as a C struct whose members are 8 bytes or several of them. A
+A group (a NamedTuple) lies in memory as a C struct whose members take 8 bytes or several of them. A
 group within it lies there as well, so that reading that one is adding a number to the pointer. A
-field is loaded where a kernel reads it. The memory is a caller's, and nobody writes to it as long
-as the kernel runs; LLVM is told so (``invariant.load``) and can keep what it has read.
+field is loaded where a kernel reads it. The memory is a caller's, and nothing writes to it while
+the kernel runs; LLVM is told so (``invariant.load``) and can keep what it has read.
 """
 
 import functools
-import hashlib
 from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.extending import (
-    NativeValue,
-    lower_cast,
-    models,
-    register_model,
-    unbox,
-)
+from numba.extending import NativeValue, lower_cast, models, register_model, unbox
 
+from sklboost.engine.compiler.digests import hash_of
 from sklboost.engine.compiler.numba_internals import (
     AttributeTemplate,
     BaseNamedTuple,
@@ -44,19 +36,18 @@ class Reference(types.Type):
 
     def __init__(self, group: Any):
         self.group = group
-        own = group.instance_class
-        # The name tells references apart, where numba compares and hashes the types of all fields.
+        kind = group.instance_class
+        # References are compared by name, where numba compares and hashes the types of all fields.
         # Short, since symbols are made of it; the same in every process.
-        text = f"{own.__module__}.{own.__qualname__}{group.fields}{group.types}"
-        digest = hashlib.sha256(text.encode()).hexdigest()[:16]
-        super().__init__(f"Reference({own.__name__}-{digest})")
+        text = f"{kind.__module__}.{kind.__qualname__}{group.fields}{group.types}"
+        super().__init__(f"Reference({kind.__name__}-{hash_of(text)})")
 
     def can_convert_from(self, typingctx: Any, other: Any) -> Any:
-        """Tell numba that a group itself can be given where a pointer to one is asked for."""
+        """Return safe for a group itself, which can be given where a pointer is asked for."""
         return Conversion.safe if self._is_to(other) else None
 
     def unify(self, typingctx: Any, other: Any) -> Any:
-        """Tell numba that a variable that is either this or a group made here holds a group.
+        """Return the type of a variable that is either this or a group made here: a group.
 
         Not a pointer: what a kernel makes in a loop is in the same place each time.
         """
@@ -68,7 +59,7 @@ class Reference(types.Type):
 
 
 def by_reference(kind: Any) -> Any:
-    """Turn the type of a group into that of a pointer to one; others stay as they are."""
+    """Return the type of a pointer to a group for that of a group; others as they are."""
     return reference_to(kind) if isinstance(kind, BaseNamedTuple) else kind
 
 
@@ -91,7 +82,7 @@ class _ReferenceModel(models.PrimitiveModel):
 
 @functools.cache
 def _size(context, kind):
-    """Number of bytes that a value of this type takes within a group."""
+    """Return the number of bytes that a value of this type takes within a group."""
     if isinstance(kind, BaseNamedTuple):
         return sum(_size(context, field) for field in kind.types)
     size = context.get_abi_sizeof(context.get_value_type(kind))
@@ -108,18 +99,18 @@ def _at(builder, pointer, offset):
 
 
 def _store(context, builder, kind, value, pointer):
-    """Write a value to where `pointer`, which is one to bytes, points; a group field by field."""
+    """Write a value, a group field by field, to where a pointer to bytes points."""
     if not isinstance(kind, BaseNamedTuple):
         place = builder.bitcast(pointer, context.get_value_type(kind).as_pointer())
         builder.store(value, place, align=_WORD)
         return
     for index, field in enumerate(kind.types):
-        own = builder.extract_value(value, index)
-        _store(context, builder, field, own, _at(builder, pointer, _offset(context, kind, index)))
+        item = builder.extract_value(value, index)
+        _store(context, builder, field, item, _at(builder, pointer, _offset(context, kind, index)))
 
 
 def _allocate(context, builder, group):
-    """Room for a group in the frame of the function that is being built."""
+    """Return a pointer to room for a group in the frame of the function that is being built."""
     n_words = max(1, _size(context, group) // _WORD)
     # Not numba's alloca_once, which fills what it allocates with zeros: in an inlined kernel that
     # would be at each call, a seventh of the time of split search at 1,000 rows.
@@ -186,7 +177,7 @@ def _unpack(reference, group, c):
 
 
 def _filler(c, group):
-    """Make a function that writes a NamedTuple of Python's to memory; 1: it could not.
+    """Return a function that writes a NamedTuple of Python's to memory; it returns 1 if it cannot.
 
     One function for each type of group: in a single one for all fields of all arguments LLVM takes
     many times as long.
@@ -201,16 +192,16 @@ def _filler(c, group):
     function.attributes.add("noinline")
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     pyapi = c.context.get_python_api(builder)
-    own = c._replace(builder=builder, pyapi=pyapi)
+    within = c._replace(builder=builder, pyapi=pyapi)
     python, pointer = function.args
     has_failed = ir.IntType(1)(0)
     for index, field in enumerate(group.types):
         item = pyapi.tuple_getitem(python, index)
         place = _at(builder, pointer, _offset(c.context, group, index))
         if isinstance(field, BaseNamedTuple):
-            failed = builder.call(_filler(own, field), [item, place])
+            failed = builder.call(_filler(within, field), [item, place])
         else:
-            native = own.unbox(field, item)
+            native = within.unbox(field, item)
             _store(c.context, builder, field, native.value, place)
             failed = native.is_error
         has_failed = builder.or_(has_failed, failed)

@@ -10,13 +10,27 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from numba import types
+
 from sklboost.engine.compiling import address_of, made_kernel
-from sklboost.engine.instructions import METRIC_TYPES
+from sklboost.engine.instructions import by_address
 from sklboost.objectives.metrics.formulas import Formula
 from sklboost.objectives.metrics.scales import change_of_scale
 
+_MATRIX = types.Array(types.float64, 2, "C")
+# Of the arguments of a block.
+METRIC_TYPES = (
+    *(types.UniTuple(types.int64, 2), types.int64, _MATRIX, _MATRIX),
+    *(types.Array(types.float64, 1, "C"), _MATRIX),
+)
 # Code is called as long as the process lives, and so must its kernel.
 _BLOCKS: list[Callable] = []
+
+
+@by_address(*METRIC_TYPES)
+def call_metric(address, rows, output, y, raw_score, parameters, scratch):
+    """Call the block of a metric at `address`; return what it returns, or -2 if it raised."""
+    return address(rows, output, y, raw_score, parameters, scratch)
 
 
 @functools.cache
