@@ -1,8 +1,4 @@
-"""From raw values to bins, in the two layouts of the binned matrix.
-
-In: raw values, block by block, and for new data the cuts. Out:
-:class:`~sklboost.engine.structs.TrainingBins`.
-"""
+"""Bins of raw values, and the two layouts of :class:`~sklboost.engine.structs.TrainingBins`."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -11,7 +7,7 @@ import numpy as np
 
 from sklboost.data.cuts import find_cuts, find_missing
 from sklboost.data.raw_values import Values, ignore_progress, read_only, value_blocks
-from sklboost.engine.compiling import kernel
+from sklboost.engine.compiling import inlined, kernel
 from sklboost.engine.parallel import ThreadTeam, share
 from sklboost.engine.structs import PLACE_DTYPE, BinCuts, TrainingBins, records
 
@@ -25,12 +21,12 @@ VALUES_PER_THREAD = 7_000
 
 
 class BinScratch(NamedTuple):
-    """One block of one feature, a row a member of the team: values, and their bins.
+    """One block of one feature for each member of the team, shape (n_threads, _BLOCK_ROWS).
 
     Attributes
     ----------
-    values : ndarray of float64, shape (n_threads, _BLOCK_ROWS)
-    bins : ndarray of int64, shape (n_threads, _BLOCK_ROWS)
+    values : ndarray of float64
+    bins : ndarray of int64
     """
 
     values: np.ndarray
@@ -93,9 +89,9 @@ def fill_bins(team, raw, first_row, cuts, scratch, matrix):
 
 
 def _padded_cuts(cuts: BinCuts) -> np.ndarray:
-    """Give the cuts of each feature, padded with NaN to one common length 2^k - 1.
+    """Return the cuts of each feature, padded with NaN to one common length 2^k - 1.
 
-    Those of categories are not looked for: their bins are known, and they may be many.
+    Categories have none here: their codes are their bins, and they may be many.
     """
     n_cuts = np.where(cuts.n_categories > 0, 0, np.diff(cuts.starts))
     longest = int(n_cuts.max())
@@ -106,16 +102,10 @@ def _padded_cuts(cuts: BinCuts) -> np.ndarray:
     return padded
 
 
-def bin_values(values: np.ndarray, n_bins: np.ndarray, has_missing: np.ndarray) -> np.ndarray:
-    """Put NaN, for missing values, behind the values of the bins of each feature that has some."""
-    ends = np.cumsum(n_bins)
-    return np.insert(values, ends[has_missing == 1], np.nan)
-
-
 def bin_matrix(
     team: ThreadTeam, X: Values, weight: np.ndarray, max_bin: int
 ) -> tuple[TrainingBins, BinCuts]:
-    """Find the cuts of the values and bin them; give both.
+    """Find the cuts of the values and bin them; return the bins, and how values become bins.
 
     Parameters
     ----------
@@ -131,7 +121,7 @@ def bin_matrix(
 
 
 def missing_features(team: ThreadTeam, X: Values) -> np.ndarray:
-    """Tell for each feature (int64) by 1 that it has missing values, by 0 that it has none."""
+    """Return for each feature, as int64, whether it has missing values: 1 or 0."""
     has_missing = np.zeros(X.shape[1], dtype=np.int64)
     for _, raw in value_blocks(X):
         team.run(find_missing, raw, has_missing)
@@ -179,32 +169,81 @@ def _bin_values(
     return matrix._replace(rows=read_only(rows))
 
 
-def zero_bins(cuts: BinCuts) -> np.ndarray:
-    """Give the bin of each feature where a value of 0 belongs, int64."""
-    n_before = np.concatenate([[0], np.cumsum(cuts.cuts <= 0.0)])
-    return np.diff(n_before[cuts.starts])
+# --- histogram cells
+
+
+class Bundles(NamedTuple):
+    """How features share columns.
+
+    Attributes
+    ----------
+    column : ndarray of int64, shape (n_features,)
+    is_alone : ndarray of bool, shape (n_features,)
+        The only feature of its column that is not always 0 has a cell for its bin of 0.
+    first_cell : ndarray of int64, shape (n_features,)
+        Of its column's cells, its first; 0 if it is alone.
+    n_cells : ndarray of int64, shape (n_columns,)
+        Of each column, the one of rows without entry included.
+    """
+
+    column: np.ndarray
+    is_alone: np.ndarray
+    first_cell: np.ndarray
+    n_cells: np.ndarray
+
+
+@inlined
+def cell_of_bin(place, bin_):
+    """Return the histogram cell of a feature's bin; the bin of 0 has none in a shared column."""
+    return place.first_cell + bin_ - (place.is_shared & np.int64(place.zero_bin < bin_))
+
+
+def separate_columns(n_bins: np.ndarray) -> Bundles:
+    """Leave every feature in a column of its own; `n_bins` counts that of missing values."""
+    n_features = len(n_bins)
+    first_cell = np.zeros(n_features, dtype=np.int64)
+    return Bundles(np.arange(n_features), np.ones(n_features, dtype=bool), first_cell, n_bins)
 
 
 def lay_out_cells(
-    rows: np.ndarray, columns: np.ndarray, cuts: BinCuts, has_missing: np.ndarray
+    rows: np.ndarray,
+    columns: np.ndarray,
+    cuts: BinCuts,
+    has_missing: np.ndarray,
+    bundles: Bundles | None = None,
 ) -> TrainingBins:
-    """Give each bin, and the missing values of a feature that has some, a histogram cell."""
+    """Give each bin, and the missing values of a feature that has some, a histogram cell.
+
+    Without bundles each feature has its own column of bins.
+    """
     n_bins = np.diff(cuts.starts) + 1
-    cell_starts = np.zeros(len(cuts.starts), dtype=np.int64)
-    np.cumsum(n_bins + has_missing, out=cell_starts[1:])
+    bundles = bundles or separate_columns(n_bins + has_missing)
+    cell_starts = np.concatenate([[0], np.cumsum(bundles.n_cells)])
     places = records(len(n_bins), PLACE_DTYPE)
-    places.column, places.first_cell = np.arange(len(n_bins)), cell_starts[:-1]
-    places.zero_bin, places.is_shared = zero_bins(cuts), 0
+    places.column = bundles.column
+    places.first_cell = cell_starts[bundles.column] + bundles.first_cell
+    places.zero_bin, places.is_shared = zero_bins(cuts), ~bundles.is_alone
     return TrainingBins(
         rows=rows,
         columns=columns,
         cell_starts=cell_starts,
         places=places,
-        bin_starts=cell_starts,
+        bin_starts=np.concatenate([[0], np.cumsum(n_bins + has_missing)]),
         has_missing=has_missing,
-        lower=bin_values(cuts.lower, n_bins, has_missing),
-        upper=bin_values(cuts.upper, n_bins, has_missing),
-        n_categories=np.array(
-            cuts.n_categories
-        ),  # may be a memory map, and kernels know it as writable
+        lower=_with_missing(cuts.lower, n_bins, has_missing),
+        upper=_with_missing(cuts.upper, n_bins, has_missing),
+        # a copy: it may be a memory map, and kernels know it as writable
+        n_categories=np.array(cuts.n_categories),
     )
+
+
+def _with_missing(values: np.ndarray, n_bins: np.ndarray, has_missing: np.ndarray) -> np.ndarray:
+    """Put NaN, for missing values, behind the values of the bins of each feature that has some."""
+    ends = np.cumsum(n_bins)
+    return np.insert(values, ends[has_missing == 1], np.nan)
+
+
+def zero_bins(cuts: BinCuts) -> np.ndarray:
+    """Return the bin of each feature where a value of 0 belongs, int64."""
+    n_before = np.concatenate([[0], np.cumsum(cuts.cuts <= 0.0)])
+    return np.diff(n_before[cuts.starts])

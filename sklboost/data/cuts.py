@@ -1,20 +1,19 @@
 """Cut points: where the values of each feature are divided into bins.
 
-In: raw values (float32 or float64, NaN is missing), block by block, and the weights of the rows.
-Out: :class:`~sklboost.engine.structs.BinCuts`.
+With many rows a sample decides, chosen by a hash of the row number, so that the choice does not
+depend on how rows are divided among threads or machines; a feature of few values in the sample is
+then looked at whole.
 
-Every distinct value is a bin where there are at most `max_bin`; otherwise bins of about equal
-weight. With many rows a sample decides, chosen by a hash of the row number, so that the choice does
-not depend on how rows are divided among threads or machines; a feature of few values in the sample
-is then looked at whole. Every level of a category is a bin.
+Sparse features have the cuts of the same dense ones: the zeros of a feature are one distinct value,
+whose weight is that of all rows less that of the rows with an entry. Weights are rounded so that
+this is exact.
 """
 
-import math
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
+from sklboost.data.feature_cuts import FeatureCuts, cut_categories, cut_feature, exact_weights
 from sklboost.data.raw_values import (
     Values,
     categories_of,
@@ -22,191 +21,18 @@ from sklboost.data.raw_values import (
     value_blocks,
     value_column,
 )
-from sklboost.engine.compiling import inlined, kernel
+from sklboost.data.sparse_table import Entries, SparseTable
+from sklboost.engine.compiling import kernel
 from sklboost.engine.hashing import mix_bits
-from sklboost.engine.parallel import ThreadTeam, next_task, share
+from sklboost.engine.parallel import Team, ThreadTeam, next_task, share
 from sklboost.engine.structs import BinCuts
 
 _SAMPLE_ROWS = 200_000
 # Values are looked at in blocks that stay in the first-level cache.
 _BLOCK_ROWS = 256
 
-
-class FeatureCuts(NamedTuple):
-    """The cuts of one feature and the extreme values of its bins, as in BinCuts."""
-
-    cuts: np.ndarray
-    lower: np.ndarray
-    upper: np.ndarray
-
-
-@inlined
-def midpoint(below, above):
-    """Give a float64 t with ``below < t <= above``: halfway where one lies between."""
-    if math.isinf(below) or math.isinf(above):
-        return above  # nothing lies halfway to infinity
-    middle = below / 2.0 + above / 2.0  # halved first: their sum may overflow
-    return middle if below < middle <= above else above
-
-
-@kernel
-def distinct_values(ordered, weight, absent, values, mass):
-    """List the distinct values of an increasing array and the weight of each; return how many.
-
-    Parameters
-    ----------
-    ordered : ndarray of float32 or float64, shape (n,)
-    weight : ndarray of float64, shape (n,) or (0,)
-        In the same order. Empty: all 1.
-    absent : float
-        The weight of the zeros that are not stored; then no others are.
-    values, mass : ndarray of float64, shape (n + 1,)
-        Filled from the front.
-    """
-    n_distinct = 0
-    for position in range(len(ordered) + 1):
-        is_end = position == len(ordered)
-        if absent > 0.0 and (is_end or ordered[position] > 0.0):
-            values[n_distinct], mass[n_distinct] = 0.0, absent
-            n_distinct, absent = n_distinct + 1, 0.0
-        if is_end:
-            break
-        if n_distinct == 0 or ordered[position] != values[n_distinct - 1]:
-            values[n_distinct], mass[n_distinct] = ordered[position], 0.0
-            n_distinct += 1
-        mass[n_distinct - 1] += weight[position] if len(weight) > 0 else 1.0
-    return n_distinct
-
-
-@kernel
-def fair_share(mass, n_bins):
-    """Give the weight of a bin if every value heavier than that has a bin of its own."""
-    total = 0.0
-    for weight in mass:
-        total += weight
-    share_, n_heavy = total / n_bins, -1
-    while True:
-        light, n_heavy_before, n_heavy = 0.0, n_heavy, 0
-        for weight in mass:
-            light += 0.0 if weight > share_ else weight
-            n_heavy += weight > share_
-        # ends: each time round there are more heavy values, or it is over
-        if n_heavy <= n_heavy_before or n_heavy >= n_bins:
-            return share_
-        share_ = light / (n_bins - n_heavy)  # smaller, so perhaps more values are heavy
-
-
-@kernel
-def merge_values(values, mass, n_bins, lower, upper):
-    """Gather distinct values in at most `n_bins` bins of about equal weight; return how many.
-
-    Values heavier than a fair share have bins of their own (but for a few light ones before them),
-    the others divide the rest evenly: a bin is closed where its weight is nearest its share of what
-    is left.
-
-    Parameters
-    ----------
-    values, mass : ndarray of float64, shape (n,)
-        Increasing distinct values and their weights.
-    n_bins : int
-    lower, upper : ndarray of float64, shape (n_bins,)
-        Filled with the smallest and largest value of each bin.
-    """
-    heavy = fair_share(mass, n_bins)
-    light_left, light_bins = 0.0, n_bins
-    for weight in mass:
-        light_left += 0.0 if weight > heavy else weight
-        light_bins -= weight > heavy
-    filled = 0.0  # light weight in the open bin
-    bin_ = 0
-    lower[0] = values[0]
-    for position in range(len(values) - 1):
-        bins_left = n_bins - bin_
-        if bins_left == 1:
-            break
-        is_heavy, next_is_heavy = mass[position] > heavy, mass[position + 1] > heavy
-        filled += 0.0 if is_heavy else mass[position]
-        target = light_left / max(light_bins, 1)
-        # before a heavy value a bin is closed if it is more full than not
-        reach = filled + (filled if next_is_heavy else mass[position + 1] / 2.0)
-        values_left = len(values) - 1 - position
-        if is_heavy or reach > target or values_left < bins_left:
-            upper[bin_] = values[position]
-            bin_ += 1
-            lower[bin_] = values[position + 1]
-            light_left -= filled
-            light_bins -= 0 if is_heavy else 1
-            filled = 0.0
-    upper[bin_] = values[-1]
-    return bin_ + 1
-
-
-def exact_weights(weight: np.ndarray) -> np.ndarray:
-    """Round positive weights so that any of them add up to the same bits in any order.
-
-    They become multiples of a power of two of which all together are less than 2^53.
-    """
-    if len(weight) == 0:
-        return weight
-    _, exponent = math.frexp(float(weight.max()) * len(weight))
-    step = math.ldexp(1.0, exponent - 52)
-    return np.maximum(np.rint(weight / step), 1.0) * step
-
-
-def cut_feature(
-    values: np.ndarray, weight: np.ndarray, absent: float, max_bin: int, missing: bool
-) -> FeatureCuts:
-    """Find the cuts of one feature.
-
-    Parameters
-    ----------
-    values : ndarray of float32 or float64, shape (n,)
-        May contain NaN, which count for nothing.
-    weight : ndarray of float64, shape (n,) or (0,)
-    absent : float
-        The weight of the zeros that are not stored, see :func:`distinct_values`.
-    max_bin : int
-        At most so many distinct values become bins; otherwise there are `max_bin` bins, the one
-        for missing values counted.
-    missing : bool
-        Whether the feature has missing values.
-    """
-    if len(weight) == 0:
-        ordered = np.sort(values)
-    else:
-        order = np.argsort(values, kind="stable")
-        ordered, weight = values[order], weight[order]
-    n_present = len(ordered) - np.count_nonzero(np.isnan(ordered))  # NaN is sorted to the end
-    if n_present == 0 and absent == 0.0:
-        nothing = np.zeros(1)
-        return FeatureCuts(np.empty(0), nothing, nothing)
-    ordered, weight = ordered[:n_present], weight[:n_present]
-    # room for those that there are, and 0: a column of few values may have very many rows
-    n_most = 2 + np.count_nonzero(ordered[1:] != ordered[:-1])
-    distinct, mass = np.empty((2, n_most))
-    n_distinct = distinct_values(ordered, weight, absent, distinct, mass)
-    lower = upper = distinct[:n_distinct]
-    if n_distinct > max_bin:
-        n_bins = max(1, max_bin - int(missing))
-        lower, upper = np.empty(n_bins), np.empty(n_bins)
-        n_bins = merge_values(distinct[:n_distinct], mass[:n_distinct], n_bins, lower, upper)
-        lower, upper = lower[:n_bins], upper[:n_bins]
-    cuts = np.empty(len(lower) - 1)
-    fill_midpoints(lower, upper, cuts)
-    return FeatureCuts(cuts, lower, upper)
-
-
-@kernel
-def fill_midpoints(lower, upper, cuts):
-    """Fill the cut between each bin and the next."""
-    for bin_ in range(len(cuts)):
-        cuts[bin_] = midpoint(upper[bin_], lower[bin_ + 1])
-
-
-def cut_categories(n_categories: int) -> FeatureCuts:
-    """Give the cuts of categories: halfway between neighbouring codes, so that a bin is a code."""
-    codes = np.arange(n_categories, dtype=np.float64)
-    return FeatureCuts(codes[1:] - 0.5, codes, codes)
+# Values of a feature, their weights (none: all 1), and the weight of zeros that are not stored.
+WeightedValues = tuple[np.ndarray, np.ndarray, float]
 
 
 @kernel
@@ -222,7 +48,7 @@ def sample_rows(n_samples, rows):
 
 
 def rows_to_look_at(n_samples: int) -> np.ndarray:
-    """Give the numbers of all rows, or where there are many of a sample."""
+    """Return the numbers of all rows, or of a sample where there are many."""
     if n_samples <= _SAMPLE_ROWS:
         return np.arange(n_samples)
     # the number that the hash picks varies by its square root: 450 around 200,000
@@ -254,26 +80,20 @@ def copy_rows(team, raw, rows, first, sample):
             sample[feature, first + position] = raw.values[of_row + feature * raw.feature_step]
 
 
-class Survey(NamedTuple):
-    """What is known of the values before they are cut.
+def _survey(
+    team: ThreadTeam, X: Values, tell: Callable[[int], None]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Look at all values once, block by block.
 
-    Attributes
-    ----------
+    Returns
+    -------
     has_missing : ndarray of int64, shape (n_features,)
         1 where a feature has missing values, in any row.
     rows : ndarray of int64, shape (n_chosen,)
-        The rows that are looked at more closely, increasing.
+        The rows of the sample, increasing.
     sample : ndarray of float32 or float64, shape (n_features, n_chosen)
         Their values.
     """
-
-    has_missing: np.ndarray
-    rows: np.ndarray
-    sample: np.ndarray
-
-
-def survey_values(team: ThreadTeam, X: Values, tell: Callable[[int], None]) -> Survey:
-    """Look at all values once, block by block."""
     n_samples, n_features = X.shape
     rows = rows_to_look_at(n_samples)
     has_missing = np.zeros(n_features, dtype=np.int64)
@@ -282,22 +102,7 @@ def survey_values(team: ThreadTeam, X: Values, tell: Callable[[int], None]) -> S
         team.run(find_missing, raw, has_missing)
         first, stop = np.searchsorted(rows, (block.start, block.stop))
         team.run(copy_rows, raw, rows[first:stop] - block.start, int(first), sample)
-    return Survey(has_missing, rows, sample)
-
-
-def _cut_features(team, X, weight, survey, n_categories, max_bin, found):
-    rows, is_part = survey.rows, len(survey.rows) < len(X)
-    sample_weight = weight[rows] if len(weight) > 0 else weight
-    while (feature := next_task(team, 0)) < len(found):
-        if n_categories[feature] > 0:
-            found[feature] = cut_categories(n_categories[feature])
-            continue
-        missing = bool(survey.has_missing[feature])
-        cuts = cut_feature(survey.sample[feature], sample_weight, 0.0, max_bin, missing)
-        if is_part and (cuts.lower == cuts.upper).all():
-            # few values: a rare one may not be in the sample, and each is to have a bin of its own
-            cuts = cut_feature(value_column(X, feature), weight, 0.0, max_bin, missing)
-        found[feature] = cuts
+    return has_missing, rows, sample
 
 
 def find_cuts(
@@ -312,13 +117,14 @@ def find_cuts(
     Parameters
     ----------
     team : ThreadTeam
-    X : ndarray of float32 or float64, or Table; shape (n_samples, n_features)
+    X : ndarray of float32 or float64, or table; shape (n_samples, n_features)
     weight : ndarray of float64, shape (n_samples,) or (0,)
         Positive. Empty: all 1.
     max_bin : int
-        Of numbers; categories have a bin for each level.
+        Of numbers; each category has a bin.
     tell : callable, optional
-        Called with the number of rows after each block of them that was read.
+        Called with the number of rows after each block of them that was read; the entries of a
+        SparseTable are not read in blocks.
 
     Returns
     -------
@@ -326,20 +132,89 @@ def find_cuts(
     has_missing : ndarray of int64, shape (n_features,)
         1 where a feature has missing values, in any row.
     """
-    survey, n_categories = survey_values(team, X, tell), categories_of(X)
-    found: list[FeatureCuts] = [None] * X.shape[1]  # type: ignore[list-item]
-    team.run(_cut_features, X, exact_weights(weight), survey, n_categories, max_bin, found)
-    return join_cuts(found, n_categories), survey.has_missing
+    if isinstance(X, SparseTable):
+        return find_entry_cuts(team, X.by_feature(), len(X), weight, max_bin)
+    has_missing, rows, sample = _survey(team, X, tell)
+    weight = exact_weights(weight)
+    sample_weight = weight[rows] if len(weight) else weight
+
+    def select(feature: int, in_sample: bool) -> WeightedValues:
+        if in_sample:
+            return sample[feature], sample_weight, 0.0
+        return value_column(X, feature), weight, 0.0
+
+    is_part, n_categories = len(rows) < len(X), categories_of(X)
+    return _cut_all(team, select, is_part, has_missing, n_categories, max_bin), has_missing
 
 
-def join_cuts(found: list[FeatureCuts], n_categories: np.ndarray) -> BinCuts:
-    """Put the cuts of all features behind one another."""
+def find_entry_cuts(
+    team: ThreadTeam, entries: Entries, n_samples: int, weight: np.ndarray, max_bin: int
+) -> tuple[BinCuts, np.ndarray]:
+    """Find what :func:`find_cuts` finds, of sparse features; `entries` are listed by features."""
+    n_missing = np.concatenate([[0], np.cumsum(np.isnan(entries.values))])[entries.starts]
+    has_missing = (np.diff(n_missing) > 0).astype(np.int64)
+    sampled = np.zeros(n_samples, dtype=bool)
+    sampled[rows_to_look_at(n_samples)] = True
+    weight = exact_weights(weight)
+    total = _total(weight, n_samples)
+    total_of_sample = _total(weight[sampled] if len(weight) else weight, int(sampled.sum()))
+
+    def select(feature: int, in_sample: bool) -> WeightedValues:
+        stored = slice(entries.starts[feature], entries.starts[feature + 1])
+        rows, values = entries.numbers[stored], entries.values[stored]
+        if in_sample:
+            chosen = sampled[rows]
+            rows, values = rows[chosen], values[chosen]
+        of_rows = weight[rows] if len(weight) else weight
+        absent = (total_of_sample if in_sample else total) - _total(of_rows, len(rows))
+        return values, of_rows, absent
+
+    is_part, n_categories = not sampled.all(), np.zeros_like(has_missing)
+    return _cut_all(team, select, is_part, has_missing, n_categories, max_bin), has_missing
+
+
+def _total(weight: np.ndarray, n_rows: int) -> float:
+    return float(weight.sum()) if len(weight) else float(n_rows)
+
+
+def _cut_all(
+    team: ThreadTeam,
+    select: Callable[[int, bool], WeightedValues],
+    is_part: bool,
+    has_missing: np.ndarray,
+    n_categories: np.ndarray,
+    max_bin: int,
+) -> BinCuts:
+    """Find the cuts of every feature, and put them behind one another.
+
+    ``select(feature, in_sample)`` returns the values of a feature in the sample or in all rows, and
+    `is_part` is whether the sample has only some of the rows.
+    """
+    found: list[FeatureCuts] = [None] * len(n_categories)  # type: ignore[list-item]
+    team.run(_cut_features, select, is_part, has_missing, n_categories, max_bin, found)
     starts = np.zeros(len(found) + 1, dtype=np.int64)
     np.cumsum([len(feature.cuts) for feature in found], out=starts[1:])
-    return BinCuts(
-        np.concatenate([feature.cuts for feature in found]),
-        starts,
-        np.concatenate([feature.lower for feature in found]),
-        np.concatenate([feature.upper for feature in found]),
-        n_categories,
-    )
+    cuts, lower, upper = map(np.concatenate, zip(*found, strict=True))
+    return BinCuts(cuts, starts, lower, upper, n_categories)
+
+
+def _cut_features(
+    team: Team,
+    select: Callable[[int, bool], WeightedValues],
+    is_part: bool,
+    has_missing: np.ndarray,
+    n_categories: np.ndarray,
+    max_bin: int,
+    found: list[FeatureCuts],
+) -> None:
+    """Fill `found`; each member of the team takes one feature after another."""
+    while (feature := next_task(team, 0)) < len(found):
+        if n_categories[feature] > 0:
+            found[feature] = cut_categories(int(n_categories[feature]))
+            continue
+        missing = bool(has_missing[feature])
+        cuts = cut_feature(*select(feature, True), max_bin, missing)
+        if is_part and (cuts.lower == cuts.upper).all():
+            # few values: a rare one may not be in the sample, and each is to have a bin of its own
+            cuts = cut_feature(*select(feature, False), max_bin, missing)
+        found[feature] = cuts

@@ -1,11 +1,10 @@
-"""What a fit and a prediction ask of features, be they raw values or bins that were made before.
+"""The entrance to this room: the bins that a tree is grown from, and the values that go down trees.
 
-In: a 2-D float array, a :class:`~sklboost.data.table.Table` or a
-:class:`~sklboost.data.binned_matrix.BinnedMatrix`. Out: the bins that a tree is grown from, or
-blocks of values that go down the trees.
-
-The one idea: for prediction a bin becomes a value again, one from its middle. No threshold of a
-tree divides the values of a bin, so they all go where this one goes.
+Features are raw values (a 2-D float array, a :class:`~sklboost.data.table.Table`, a
+:class:`~sklboost.data.sparse_table.SparseTable`) or a
+:class:`~sklboost.data.binned_matrix.BinnedMatrix`, whose bins were made before. For prediction its
+bins become values again, one from the middle of each. No threshold of a tree divides the values of
+a bin, so they all go where this one goes.
 """
 
 from collections.abc import Iterator
@@ -32,16 +31,16 @@ _BLOCK_ROWS = 256
 def training_bins(
     team: ThreadTeam, X: Features, weight: np.ndarray, max_bin: int
 ) -> tuple[TrainingBins, BinCuts]:
-    """Give the bins of the training rows in both layouts, and how values become bins.
+    """Return the bins of the training rows in both layouts, and how values become bins.
 
     Parameters
     ----------
     team : ThreadTeam
     X : ndarray of float32 or float64, Table, SparseTable or BinnedMatrix; (n_samples, n_features)
     weight : ndarray of float64, shape (n_samples,) or (0,)
-        Decides on the cuts of raw values. Empty: all 1.
+        Positive weights of the rows, which decide on the cuts of raw values. Empty: all 1.
     max_bin : int
-        For raw values; a BinnedMatrix has its own.
+        For raw values, 2 to 65,535; a BinnedMatrix has its own.
     """
     if isinstance(X, SparseTable):
         return bin_sparse(team, X, weight, max_bin)
@@ -94,7 +93,7 @@ def fill_values(team, bins, cell_starts, cell_values, values):
 
 
 def _middles(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
-    """Give a value in the middle of each bin, from `lower` to `upper`; NaN for a bin of missing.
+    """Return a value in the middle of each bin, from `lower` to `upper`; NaN for missing values.
 
     A bin without middle, from -inf to inf, is represented by -inf.
     """
@@ -110,12 +109,12 @@ def value_array(X: np.ndarray | Table | SparseTable) -> np.ndarray:
 
 
 def join_rows(X: Features, other: Features) -> Features:
-    """Put rows behind others of the same features: a copy of both.
+    """Return the rows of `X` and behind them those of `other`, the same features: a copy of both.
 
     Raises
     ------
     ValueError
-        If only one of them is a BinnedMatrix.
+        If only one of them is a BinnedMatrix, or sparse.
     """
     if isinstance(X, BinnedMatrix) and isinstance(other, BinnedMatrix):
         return BinnedMatrix(np.concatenate([X.bins, other.bins]), X.binning)

@@ -137,7 +137,7 @@ PLACE_DTYPE = np.dtype(
 class TrainingBins(NamedTuple):
     """The training data as bins, in two layouts, and where each feature's histogram lies.
 
-    A column is a feature, or a bundle of sparse features (see ``data/bundling.py``).
+    A column is a feature, or a bundle of sparse features (see ``data/sparse_binning.py``).
 
     Attributes
     ----------

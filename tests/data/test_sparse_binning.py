@@ -6,10 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from sklboost.data.binning import bin_matrix
-from sklboost.data.bundling import cell_of_bin
-from sklboost.data.sparse_binning import bin_sparse
+from sklboost.data import sparse_binning
+from sklboost.data.binning import bin_matrix, cell_of_bin
+from sklboost.data.sparse_binning import bin_sparse, bundle_features, share_columns
+from sklboost.data.sparse_table import Entries
 from sklboost.engine.parallel import ThreadTeam
+from sklboost.engine.structs import PLACE_DTYPE, records
 from tests.data.test_sparse_table import sparse_values, table_of
 
 NO_WEIGHT = np.empty(0)
@@ -109,3 +111,116 @@ def test_any_values(rows, max_bin, weighted):
     X = np.array(rows)
     weight = 0.1 + np.arange(len(X)) % 5 / 3.0 if weighted else NO_WEIGHT
     check_same_bins(X, weight, max_bin)
+
+
+# --- which features share a column ----------------------------------------------------------------
+
+
+def entries_of(*rows_of_features):
+    """Give entries in these rows of each feature."""
+    starts = np.cumsum([0, *map(len, rows_of_features)])
+    numbers = np.concatenate(rows_of_features).astype(np.int32)
+    return Entries(starts, numbers, np.ones(len(numbers), dtype=np.uint16))
+
+
+def random_entries(seed, n_features, n_rows, density):
+    random = np.random.default_rng(seed)
+    mask = random.random((n_features, n_rows)) < density * random.random((n_features, 1)) ** 2
+    return entries_of(*(np.flatnonzero(row) for row in mask))
+
+
+def plain_columns(entries, n_cells, n_rows, most_cells):
+    """Do the same with sets."""
+    taken, filled, columns = [], [], {}
+    counts = np.diff(entries.starts)
+    for feature in sorted(range(len(counts)), key=lambda f: (-counts[f], f)):
+        rows = set(entries.numbers[entries.starts[feature] : entries.starts[feature + 1]].tolist())
+        column = 0
+        while column < len(taken) and (
+            taken[column] & rows or filled[column] + n_cells[feature] > most_cells
+        ):
+            column += 1
+        if column == len(taken):
+            taken.append(set())
+            filled.append(1)
+        taken[column] |= rows
+        filled[column] += n_cells[feature]
+        columns[feature] = column
+    return [columns[feature] for feature in range(len(counts))]
+
+
+@pytest.mark.interpreted
+def test_columns_by_hand():
+    # the one of most entries first: 1, then 3, whose row 0 is taken there; 0 and 4 fit to 1, 2 to 3
+    entries = entries_of([3], [0, 1, 2], [1], [0, 4], [])
+    bundles = bundle_features(entries, np.array([3, 2, 4, 2, 1]), 5)
+    assert list(bundles.column) == [0, 0, 1, 1, 0]
+    assert not bundles.is_alone.any()
+    # the cell 0 is for rows without entry
+    assert list(bundles.first_cell) == [1, 3, 1, 4, 4]
+    assert list(bundles.n_cells) == [4, 5]
+
+
+@pytest.mark.interpreted
+def test_a_feature_alone_keeps_all_its_cells():
+    entries = entries_of([0, 1, 2], [1], [2, 0], [])
+    bundles = bundle_features(entries, np.array([3, 2, 2, 1]), 3)
+    assert list(bundles.column) == [0, 1, 1, 0]  # the last one, always 0, needs no cell
+    assert list(bundles.is_alone) == [True, False, False, False]
+    # of two features with as many entries the first comes first; cells go by number
+    assert list(bundles.first_cell[:3]) == [0, 1, 2]
+    assert list(bundles.n_cells) == [3, 3]
+
+
+@pytest.mark.interpreted
+def test_nothing_but_zeros():
+    bundles = bundle_features(entries_of([], [], []), np.array([1, 1, 1]), 3)
+    assert list(bundles.column) == [0, 0, 0]
+    assert list(bundles.n_cells) == [1]
+
+
+@pytest.mark.parametrize("most_cells", [5, 60, 2**16])
+@pytest.mark.parametrize("density", [0.02, 0.5])
+def test_the_first_column_with_room_is_taken(density, most_cells):
+    for seed in range(3):
+        entries = random_entries(seed, 400, 50, density)
+        n_cells = np.random.default_rng(seed).integers(0, 8, 400)
+        columns = share_columns(entries, n_cells, 50, most_cells)
+        # more columns than are filled at a time, in some of the cases
+        assert list(columns) == plain_columns(entries, n_cells, 50, most_cells)
+    assert columns.max() > 256 or density < 0.5 or most_cells > 5
+
+
+def test_no_row_has_two_features_of_a_column():
+    entries = random_entries(5, 300, 200, 0.1)
+    columns = bundle_features(entries, np.full(300, 4), 200).column
+    features = np.repeat(np.arange(300), np.diff(entries.starts))
+    pairs = np.stack([columns[features], entries.numbers])
+    assert len(np.unique(pairs, axis=1).T) == len(features)
+    assert 20 < columns.max() < 290
+
+
+@pytest.mark.parametrize(("n_features", "is_byte"), [(100, True), (2000, False)])
+def test_two_bytes_only_where_they_save_half_of_the_columns(n_features, is_byte):
+    # diagonal: all features fit into one column of any number of cells
+    entries = entries_of(*np.arange(n_features)[:, np.newaxis])
+    bundles = bundle_features(entries, np.full(n_features, 4), n_features)
+    assert (bundles.n_cells.max() <= 256) == is_byte
+    assert len(bundles.n_cells) == (2 if is_byte else 1)
+
+
+def test_more_cells_than_two_bytes_can_number(monkeypatch):
+    monkeypatch.setattr(sparse_binning, "_MOST_CELLS", 900)
+    entries = entries_of(*np.arange(40)[:, np.newaxis])
+    bundles = bundle_features(entries, np.full(40, 300), 40)
+    assert bundles.n_cells.max() <= 900
+    # 1 + 3 * 299 is not too much, 1 + 4 * 299 is
+    assert_array_equal(np.bincount(bundles.column), [3] * 13 + [1])
+
+
+@pytest.mark.interpreted
+def test_cells_of_bins():
+    places = records(2, PLACE_DTYPE)
+    places.first_cell, places.zero_bin, places.is_shared = 10, 2, [0, 1]
+    assert [cell_of_bin(places[0], b) for b in range(5)] == [10, 11, 12, 13, 14]
+    assert [cell_of_bin(places[1], b) for b in (0, 1, 3, 4)] == [10, 11, 12, 13]

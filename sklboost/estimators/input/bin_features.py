@@ -9,7 +9,6 @@ from sklboost.data.binning import VALUES_PER_THREAD, bin_rows, missing_features
 from sklboost.data.cuts import find_cuts
 from sklboost.data.frames.adapter import FrameAdapter
 from sklboost.data.raw_values import Values
-from sklboost.data.sparse_cuts import find_sparse_cuts
 from sklboost.data.sparse_table import SparseTable
 from sklboost.engine.parallel import ThreadTeam, n_threads_for
 from sklboost.estimators.fit.progress import ReadingProgress
@@ -146,11 +145,7 @@ def bin_checked(
     # the cuts of sparse values come from the entries, which are not read row by row
     n_to_read = len(X) + (0 if isinstance(counted, SparseTable) else len(counted))
     with ThreadTeam(n_threads) as team, ReadingProgress(n_to_read, verbose) as progress:
-        if isinstance(counted, SparseTable):
-            cuts, has_missing = find_sparse_cuts(team, counted, weight, settings.max_bin)
-        else:
-            max_bin, advance = settings.max_bin, progress.advance
-            cuts, has_missing = find_cuts(team, counted, weight, max_bin, advance)
+        cuts, has_missing = find_cuts(team, counted, weight, settings.max_bin, progress.advance)
         if counted is not X:
             has_missing = missing_features(team, X)
         bins = bin_rows(team, X, cuts, has_missing, progress.advance)

@@ -11,7 +11,7 @@ holds out.
 
 import numpy as np
 
-from sklboost.data.cuts import midpoint
+from sklboost.data.feature_cuts import midpoint
 from sklboost.engine.compiling import inlined, kernel
 
 

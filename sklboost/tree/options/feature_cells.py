@@ -3,13 +3,13 @@
 In: the histogram of a node, column by column. Out: the sums of the bins of one feature, in order.
 
 The one idea: most features have a column of their own, and are read where they lie. In a column
-that features share, the bin of 0 has no cell (see ``data/bundling.py``): it has what the node has
-less what the feature's other bins have, exactly, since the sums are integers.
+that features share, the bin of 0 has no cell (see ``data/sparse_binning.py``): it has what the node
+has less what the feature's other bins have, exactly, since the sums are integers.
 """
 
 import numpy as np
 
-from sklboost.data.bundling import cell_of_bin
+from sklboost.data.binning import cell_of_bin
 from sklboost.engine.compiling import inlined, kernel, late
 from sklboost.tree.core.histogram import sum_cells
 from sklboost.tree.core.occupied_bins import list_few, list_many, list_sums
