@@ -1,10 +1,8 @@
 """Interaction constraints: which features may follow on a path.
 
-In: groups of features. Out: for a node, those features that it may be split on.
-
-The one idea: nothing is kept from node to node. The features on the way from the root are read off
-the tree, and the groups that have all of them are still open. A feature may follow if it is in an
-open group, or is on the way already. This is XGBoost's rule; a feature of no group is alone.
+The features on the way from the root are read off the tree, and the groups that contain all of them
+are still open. A feature may follow if it is in an open group, or is on the way already. This is
+XGBoost's rule; a feature of no group is alone. Nothing is kept from node to node.
 """
 
 import numpy as np
@@ -16,7 +14,7 @@ _ALL_GROUPS = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 @kernel
 def is_on_path(feature, node, tree):
-    """Tell whether a node above `node` is split on `feature`."""
+    """Whether a node above `node` is split on `feature`."""
     ancestor = tree.growth[node].parent
     while ancestor >= 0 and tree.nodes[ancestor].feature != feature:
         ancestor = tree.growth[ancestor].parent
@@ -25,7 +23,7 @@ def is_on_path(feature, node, tree):
 
 @kernel
 def open_groups_of(node, tree, rules, open_groups):
-    """Fill the groups that have all features of the node's path, as a set of bits.
+    """Fill the groups that contain all features of the node's path, as a set of bits.
 
     No group is open where the path has as many features as it may have.
     """
@@ -46,15 +44,7 @@ def open_groups_of(node, tree, rules, open_groups):
 def keep_allowed(features, node, tree, rules, open_groups):
     """Move those of `features` that `node` may be split on to the front; return how many.
 
-    Parameters
-    ----------
-    features : ndarray of int64
-        Modified in place; those allowed keep their order.
-    node : int
-    tree : GrowingTree
-    rules : FeatureRules
-    open_groups : ndarray of uint64, shape (n_words,)
-        Scratch.
+    They keep their order. `open_groups`, uint64 of shape (n_words,), is scratch.
     """
     if node == 0:
         return len(features)  # no path yet

@@ -1,19 +1,19 @@
 """The ridge regression of one leaf on the features of its path.
 
-A leaf minimises over its rows the same loss that the tree was grown for,
+The function f of a leaf minimises over its rows the loss that the tree was grown for,
 
     sum of g f(x) + h f(x)^2 / 2  +  reg_lambda w^2 / 2  +  linear_lambda / 2 sum (slope_j r_j)^2
 
-over functions ``f(x) = w + sum of slope_j (x_j - centre_j)``. The centre is the mean of the rows,
-weighted by h, so that w is the leaf weight that there was, and the slopes solve a system of their
-own. r_j is the largest distance from the centre. So the unit of a feature does not matter, and as
-`reg_lambda` does for w, `linear_lambda` limits what a single row of tiny hessian can do.
+where ``f(x) = w + sum of slope_j (x_j - centre_j)``. The centre is the mean of the rows, weighted by
+h. So w is the weight of the constant leaf, and the slopes solve a system without it. r_j is the
+largest distance from the centre: the unit of a feature does not matter then, and `linear_lambda`
+limits the influence of a single row of tiny hessian, as `reg_lambda` does for w.
 
-Beyond its rows a line says nothing: a leaf gives no row more, or less, than one of its scratch.
+A leaf adds no more and no less to a row than to one of those it was fitted to.
 
 Source: Shi, Li & Li (2019), "Gradient Boosting With Piece-Wise Linear Regression Trees", and
-LightGBM's `linear_tree`, whose rule for missing values this is: a row that misses one of the leaf's
-features gets the constant. New are r_j and the limits.
+LightGBM's `linear_tree`, whose rule for missing values this is: a row without a value of one of the
+leaf's features gets the constant. r_j and the limits are new.
 """
 
 import math
@@ -28,10 +28,10 @@ from sklboost.tree.core.formulas import leaf_weight
 from sklboost.tree.core.quantization import Derivatives
 from sklboost.tree.predict.prediction import linear_part
 
-# A feature of whose variance the features before it leave less than this part is one of them in
-# other words. float64 sums of squares are good to about 1e-15.
+# A feature gets no slope if the features before it explain all but this part of its variance.
+# float64 sums of squares are good to about 1e-15.
 _LEAST_PIVOT = 1e-10
-# Products of values below this, hessians and weights are finite.
+# Products of two values below this, a hessian and a weight are finite.
 _LARGEST_VALUE = 1e150
 # A mean square distance from the centre, as part of the reach's square, that is rounding error.
 _LEAST_SQUARE = 1e-14
@@ -56,20 +56,23 @@ class LeafTask(NamedTuple):
 
 
 class LeafScratch(NamedTuple):
-    """What a leaf's regression writes on the way; the first axis is threads.
+    """What a leaf's regression writes on the way.
+
+    The first axis is threads, the second of length `most_terms` or more. Place i is for the term
+    ``kept[i]``.
 
     Attributes
     ----------
-    kept : ndarray of int64, shape (n_threads, most_terms or more)
-        Numbers of the terms that vary. The others follow their order.
-    lower, upper : ndarray of float64, shape (n_threads, most_terms or more)
+    kept : ndarray of int64
+        Numbers of the terms that vary.
+    lower, upper : ndarray of float64
         The smallest and the largest value.
-    reach : ndarray of float64, shape (n_threads, most_terms or more)
+    reach : ndarray of float64
         The largest distance from the centre.
-    values : ndarray of float64, shape (n_threads, most_terms or more)
+    values : ndarray of float64
         Of one row: distances from the centre as parts of the reach.
-    target, slopes : ndarray of float64, shape (n_threads, most_terms or more)
-    matrix : ndarray of float64, shape (n_threads, most_terms or more, most_terms)
+    target, slopes : ndarray of float64
+    matrix : ndarray of float64, with a third axis of length `most_terms`
         Lower triangle: sums of products, then their Cholesky factor.
     """
 
@@ -84,13 +87,7 @@ class LeafScratch(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """Of the rows that have all values.
-
-    Attributes
-    ----------
-    gradient, hessian : float
-    n_rows : int
-    """
+    """Sums over the rows that have all values."""
 
     gradient: float
     hessian: float
@@ -116,7 +113,7 @@ def weighted(derivatives, row):
 def keep_varying(raw, order, terms, scratch):
     """Fill ``scratch.kept`` with the terms that can have a slope; return how many. Also ranges.
 
-    A feature without two finite values cannot, nor one whose sums might overflow.
+    A feature without two different finite values cannot, nor one whose sums might overflow.
     """
     n_kept = 0
     for index in range(len(terms)):
@@ -164,7 +161,7 @@ def find_centres(task, order, terms, kept, scratch):
 
 @kernel
 def add_products(task, order, terms, kept, scratch):
-    """Fill matrix and target of the system that the slopes solve, per reach; no penalty yet."""
+    """Fill matrix and target of the system that the slopes solve, in units of the reach."""
     scratch.matrix[: len(kept)] = 0.0
     scratch.target[: len(kept)] = 0.0
     for number in order:
@@ -187,15 +184,9 @@ def add_products(task, order, terms, kept, scratch):
 def solve(matrix, penalty, least, target, slopes):
     """Fill `slopes` with the solution of ``(A + penalty * identity) slopes = target``.
 
-    By a Cholesky factor, which overwrites the lower triangle of A. A feature that the ones before
-    it determine gets slope 0 and pivot 0, and so does one whose diagonal in A is not above `least`.
-
-    Parameters
-    ----------
-    matrix : ndarray of float64, shape (n, n) or larger
-        Lower triangle of A, symmetric and not negative. Overwritten.
-    penalty, least : float
-    target, slopes : ndarray of float64, shape (n,) and for `target` or longer
+    A is symmetric and positive semidefinite. Its lower triangle, in `matrix`, is overwritten with a
+    Cholesky factor. A feature that the ones before it determine gets slope 0 and pivot 0, and so
+    does one whose diagonal in A is not above `least`.
     """
     n_slopes = len(slopes)
     for row in range(n_slopes):
@@ -226,19 +217,9 @@ def solve(matrix, penalty, least, target, slopes):
 
 @kernel
 def fit_leaf(task, leaf, order, scratch, linear):
-    """Fill slopes, centres and shift of one leaf.
+    """Fill slopes, centres and shift of one leaf, which has the rows `order`.
 
-    What has no slope yet, and does not get one, is no term of the leaf: its values may be missing.
-
-    Parameters
-    ----------
-    task : LeafTask
-    leaf : int
-    order : ndarray of uint32
-        The leaf's rows.
-    scratch : LeafScratch
-        One thread's.
-    linear : LinearLeaves
+    A term whose slope stays NaN will be no term of the leaf: its values may be missing.
     """
     params = task.params
     terms = linear.terms[linear.starts[leaf] : linear.starts[leaf + 1]]
@@ -256,7 +237,7 @@ def fit_leaf(task, leaf, order, scratch, linear):
     is_linear = False
     for place in range(len(kept)):
         if scratch.matrix[place, place] > 0.0:
-            # pivots decide, not slopes: a slope of 0 may be 1e-17 elsewhere, and the shift is large
+            # by pivots, since a slope of 0 here may be 1e-17 elsewhere, and the shift is large
             terms[kept[place]].slope = params.learning_rate * slopes[place] / scratch.reach[place]
             is_linear = True
     if is_linear and sums.n_rows < len(order):
@@ -268,9 +249,9 @@ def fit_leaf(task, leaf, order, scratch, linear):
 
 @kernel
 def set_limits(task, leaf, order, linear):
-    """Set the limits of a leaf to what its rows get, and to `max_delta_step`.
+    """Set the limits of a leaf to what its rows get, within `max_delta_step`.
 
-    When the terms without slope are gone: a row may miss their features.
+    Called when terms without slope are dropped, since rows may miss their features.
     """
     value, params, limits = task.nodes[leaf].value, task.params, linear.limits[leaf]
     limits[0], limits[1] = -np.inf, np.inf

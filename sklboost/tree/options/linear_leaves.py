@@ -84,7 +84,7 @@ def fit_linear_leaves(
 
 
 def _allocate_leaves(task: LeafTask, depth: int) -> LinearLeaves:
-    """Allocate the linear leaves of a tree and list their features."""
+    """Return linear leaves whose terms have their features, but no slopes yet."""
     n_nodes = len(task.nodes)
     most_terms = (n_nodes + 1) // 2 * min(depth, task.raw.n_features)  # each feature once
     starts, limits = np.empty(n_nodes + 1, dtype=np.int64), np.zeros((n_nodes, 2))

@@ -1,14 +1,12 @@
 """Leaf renewal: leaf values that are quantiles of residuals, where a hessian says nothing.
 
-In: a grown and pruned tree, the residuals of the rows and a level. Out: the same tree, each leaf's
-value the weighted quantile of its rows' residuals, times the learning rate.
+The absolute error of some rows is least at their median, and the quantile loss at its quantile: no
+step along a gradient finds these as exactly. So when a tree is grown and pruned, the value of each
+leaf becomes the weighted quantile of its rows' residuals, times the learning rate. Source: Friedman
+(2001), "Greedy function approximation", algorithm 3 (LAD_TreeBoost).
 
-The absolute error of some rows is least at their median, and the loss of a quantile at that
-quantile: no step along a gradient finds it as exactly. Source: Friedman (2001), "Greedy function
-approximation", algorithm 3 (LAD_TreeBoost).
-
-The one idea: rows are put in order of their leaves by counting, each thread its share, and each
-leaf is then a stretch of one array, from which its quantile is selected without sorting.
+Rows are put in the order of their leaves by counting, each thread its share. Each leaf is then a
+stretch of one array, from which its quantile is selected.
 """
 
 from typing import NamedTuple
@@ -20,19 +18,20 @@ from sklboost.engine.parallel import barrier, next_task, reset_tasks, share
 from sklboost.tree.core.partition import add_values
 from sklboost.tree.core.pruning import set_values
 from sklboost.tree.options.monotone import order_renewed_leaves
+from sklboost.tree.options.selection import select_quantile, total_of
 
 _SELECT_COUNTER = np.int64(1)
 
 
 class Renewal(NamedTuple):
-    """What leaves are renewed from, and the room it takes; all empty if they are not.
+    """What leaves are renewed from, and scratch; all empty if leaves are not renewed.
 
     Attributes
     ----------
     residual : ndarray of float64, shape (n_outputs, n_samples)
         Target minus raw score; NaN: not known.
-    level : ndarray of float64, shape (n_outputs,)
-        Of the quantile, between 0 and 1.
+    alpha : ndarray of float64, shape (n_outputs,)
+        The quantile that each output is, between 0 and 1.
     leaf : ndarray of float64, shape (1, n_samples)
         The leaf of each row, plus 1; 0 for rows that were not drawn.
     counts : ndarray of int64, shape (n_threads, capacity + 1)
@@ -50,7 +49,7 @@ class Renewal(NamedTuple):
 
 
 def allocate_renewal(alphas: np.ndarray, n_samples: int, capacity: int, n_threads: int) -> Renewal:
-    """Make room for the renewal of trees of at most so many nodes; no levels: none."""
+    """Allocate the renewal of trees of at most `capacity` nodes; empty without any `alphas`."""
     n_rows = n_samples if len(alphas) else 0
     return Renewal(
         residual=np.empty((len(alphas), n_rows)),
@@ -75,7 +74,7 @@ def fill_residuals(team, y, raw_score, renewal):
 
 @inlined
 def renewal_of(renewal, first, stop):
-    """Give what the leaves of a tree for the outputs ``[first, stop)`` are renewed from."""
+    """Return what the leaves of a tree for the outputs ``[first, stop)`` are renewed from."""
     return Renewal(
         renewal.residual[first:stop],
         renewal.alpha[first:stop],
@@ -88,7 +87,7 @@ def renewal_of(renewal, first, stop):
 
 @late()
 def renew_leaves(team, matrix, derivatives, renewal, rules, params, workspace):
-    """Give every leaf the value that its rows' residuals say; every member of the team calls it.
+    """Renew the values of the leaves of ``workspace.tree``; every member of the team calls it.
 
     A leaf keeps its value if none of its rows has a residual and a weight.
 
@@ -104,7 +103,6 @@ def renew_leaves(team, matrix, derivatives, renewal, rules, params, workspace):
         Monotone constraints hold for the new values, too.
     params : TreeParams
     workspace : Workspace
-        The values of the leaves of ``workspace.tree`` are changed.
     """
     for output in range(len(renewal.residual)):
         renew_output(team, matrix, derivatives, output, renewal, params, workspace)
@@ -143,8 +141,8 @@ def renew_output(team, matrix, derivatives, output, renewal, params, workspace):
         values, weights = renewal.values[first:last], renewal.weights[first:last]
         total = total_of(weights, 0, len(weights))
         if total > 0.0:
-            middle = select_quantile(values, weights, renewal.alpha[output] * total)
-            step = min(max(middle, -params.max_delta_step), params.max_delta_step)
+            step = select_quantile(values, weights, renewal.alpha[output] * total)
+            step = min(max(step, -params.max_delta_step), params.max_delta_step)
             tree.outputs[leaf, output].weight = step
         leaf = next_task(team, _SELECT_COUNTER)
     barrier(team)
@@ -155,7 +153,7 @@ def renew_output(team, matrix, derivatives, output, renewal, params, workspace):
 
 @kernel
 def count_rows(residual, leaf, rows, n_nodes, counts):
-    """Count the rows ``[start, stop)`` of each leaf; number 0 are those of none, or not known."""
+    """Count the rows ``[start, stop)`` of each leaf; those of unknown residual go to leaf 0."""
     counts[: n_nodes + 1] = 0
     for row in range(rows[0], rows[1]):
         if residual[row] != residual[row]:
@@ -176,7 +174,7 @@ def begin_stretches(counts, n_nodes):
 
 @kernel
 def arrange_rows(derivatives, output, renewal, rows, places):
-    """Copy residuals and weights of rows ``[start, stop)`` to where their leaves have them."""
+    """Copy residuals and weights of the rows ``[start, stop)`` to the stretches of their leaves."""
     hessian, weight = derivatives.hessian[output], derivatives.weight
     residual, leaf_of_row = renewal.residual[output], renewal.leaf[0]
     for row in range(rows[0], rows[1]):
@@ -188,101 +186,3 @@ def arrange_rows(derivatives, output, renewal, rows, places):
             row_weight *= weight[row]
         renewal.values[place] = residual[row]
         renewal.weights[place] = row_weight
-
-
-@kernel
-def select_quantile(values, weights, wanted):
-    """Give the smallest value up to which the weights come to more than `wanted`.
-
-    Where they come to exactly that at some value, it is the mean of this value and the next. So the
-    quantile of level 1/2 is the median, and weight 2 is the value twice (as NumPy's method
-    "averaged_inverted_cdf").
-
-    By quickselect: the values are divided by one of them, and the part that has the quantile in the
-    same way again. Both arrays are put in another order.
-
-    Parameters
-    ----------
-    values, weights : ndarray of float64, shape (n_values,)
-        At least one; weights are positive.
-    wanted : float
-        More than 0 and less than the sum of weights.
-    """
-    start, stop = np.int64(0), np.int64(len(values))
-    below = 0.0  # weight of all values before `start`
-    while True:
-        pivot = middle_of_three(values[start], values[(start + stop) // 2], values[stop - 1])
-        first_equal, first_above = divide_values(values, weights, start, stop, pivot)
-        smaller = below + total_of(weights, start, first_equal)
-        if wanted < smaller and first_equal > start:
-            stop = first_equal
-            continue
-        up_to_pivot = smaller + total_of(weights, first_equal, first_above)
-        if wanted > up_to_pivot and first_above < stop:
-            start, below = first_above, up_to_pivot
-            continue
-        # the quantile is the pivot, or halfway to one of its neighbours
-        neighbour = pivot
-        if wanted == smaller:
-            neighbour = nearest(values, pivot, -1.0)
-        elif wanted == up_to_pivot:
-            neighbour = nearest(values, pivot, 1.0)
-        return 0.5 * pivot + 0.5 * neighbour
-
-
-@inlined
-def middle_of_three(first, second, third):
-    """Give the one that is neither the smallest nor the largest."""
-    return max(min(first, second), min(max(first, second), third))
-
-
-@kernel
-def divide_values(values, weights, start, stop, pivot):
-    """Move values below `pivot` to the front, those above it to the end; give the bounds between.
-
-    Weights move with their values. Source: Dijkstra's Dutch national flag.
-    """
-    first_equal, position, first_above = start, start, stop
-    while position < first_above:
-        value = values[position]
-        if value < pivot:
-            swap(values, position, first_equal)
-            swap(weights, position, first_equal)
-            first_equal += 1
-            position += 1
-        elif value > pivot:
-            first_above -= 1
-            swap(values, position, first_above)
-            swap(weights, position, first_above)
-        else:
-            position += 1
-    return first_equal, first_above
-
-
-@inlined
-def swap(values, first, second):
-    """Exchange two elements."""
-    kept = values[first]
-    values[first] = values[second]
-    values[second] = kept
-
-
-@kernel
-def nearest(values, pivot, direction):
-    """Give the value next to `pivot`, above it (direction 1) or below (-1); `pivot` if none is."""
-    best = pivot
-    for value in values:
-        if direction * (value - pivot) > 0.0 and (
-            best == pivot or direction * (best - value) > 0.0
-        ):
-            best = value
-    return best
-
-
-@kernel
-def total_of(weights, start, stop):
-    """Give the sum of some weights, in their order."""
-    total = 0.0
-    for position in range(start, stop):
-        total += weights[position]
-    return total

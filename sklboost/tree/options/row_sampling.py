@@ -1,15 +1,12 @@
 """Row sampling: which rows a tree is grown from.
 
-In: what rows are known by, a key for the round, and for gradient-based sampling the derivatives.
-Out: the rows of the root, divided into those drawn and those left out; the derivatives of the drawn
-rows made up for the others.
+No random numbers are drawn from a stream: whether a row is drawn follows from a hash of the round's
+key and the row's, so it does not depend on the thread that asks. The rows left out go down the tree
+with the others (see :class:`~sklboost.tree.core.workspace.RowPartition`), so that they get the
+value of their leaf, but histograms and counts are without them.
 
-The one idea: nothing is drawn from a stream. Whether a row is drawn is a hash of the round and of
-what the row is known by, so it does not depend on which thread asks. The rows left out go down the
-tree with the others (see :class:`~sklboost.tree.core.workspace.RowPartition`): they count for
-nothing, and get the value of their leaf.
-
-Source of gradient-based sampling: Ibragimov & Gusev (2019), "Minimal Variance Sampling in
+Gradient-based sampling draws rows of large derivatives with larger probability, and divides the
+derivatives of those drawn by it. Source: Ibragimov & Gusev (2019), "Minimal Variance Sampling in
 Stochastic Gradient Boosting". The variance of a node's sums is least where a row's probability is
 proportional to ``sqrt(g^2 + lambda h^2)``, and 1 where that would be more.
 """
@@ -34,7 +31,7 @@ _N_CELLS = 2**13
 _CELLS_PER_OCTAVE = 32
 _SMALLEST, _LARGEST = 2e-38, 3e38  # normal, finite float32 numbers
 _TWO_32 = 2.0**32
-# The fraction of the golden ratio, an odd number whose powers look random.
+# 2^64 times the fraction of the golden ratio: odd, and its powers look random.
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -44,7 +41,7 @@ class RowSample(NamedTuple):
     Attributes
     ----------
     keys : ndarray of uint32, shape (n_samples,) or (0,)
-        What rows are known by, see :func:`row_keys`. Empty: no rows are drawn.
+        See :func:`row_keys`. Empty: all rows are taken.
     chances : ndarray of float32, shape (n_samples,) or (1,)
         Probability of each row, or of all. Gradient-based: first each row's magnitude.
     counts : ndarray of int64, shape (n_threads, n_cells) or (n_threads, 0)
@@ -60,7 +57,7 @@ class RowSample(NamedTuple):
 
 
 def allocate_row_sample(n_samples: int, params: TreeParams, n_threads: int) -> RowSample:
-    """Make room for draws of rows; they are known by their numbers until somebody knows better."""
+    """Allocate draws of rows, whose keys are their numbers until others are written."""
     is_sampled, by_gradient = params.subsample < 1.0, params.gradient_based == 1
     return RowSample(
         keys=np.arange(n_samples if is_sampled else 0, dtype=np.uint32),
@@ -71,11 +68,11 @@ def allocate_row_sample(n_samples: int, params: TreeParams, n_threads: int) -> R
 
 
 def row_keys(matrix: TrainingBins, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Give what a draw knows the rows by; uint32, shape (n_samples,).
+    """Return the keys by which rows are drawn; uint32, shape (n_samples,).
 
-    Few rows (4,096) are known by their place among all rows ordered by a hash of their content. So
-    the order in which they come does not matter, and of equal rows each is drawn on its own. More
-    rows are known by their number.
+    Of up to 4,096 rows the key is the place among all rows in the order of a hash of their content.
+    So the order in which they come does not matter, and of equal rows each is drawn on its own. Of
+    more rows it is the row's number.
 
     Parameters
     ----------
@@ -87,11 +84,11 @@ def row_keys(matrix: TrainingBins, y: np.ndarray, weight: np.ndarray) -> np.ndar
     keys = np.arange(n_samples, dtype=np.uint32)
     if n_samples > FEW_ROWS:
         return keys
-    content, cell_bits = np.zeros(n_samples, dtype=np.uint64), _bits_of_cells(matrix)
+    content, bits_of_cells = np.zeros(n_samples, dtype=np.uint64), _bits_of_cells(matrix)
     for column, bins in enumerate(matrix.columns):
-        own_bits = cell_bits[matrix.cell_starts[column] : matrix.cell_starts[column + 1]]
-        content += own_bits[bins]  # modulo 2^64
-    # -0.0 becomes 0.0, which equals it; all NaN, which are targets not known, the same
+        cells = slice(matrix.cell_starts[column], matrix.cell_starts[column + 1])
+        content += bits_of_cells[cells][bins]  # modulo 2^64
+    # -0.0 becomes 0.0, which equals it; NaN, for an unknown target, has many forms and becomes one
     numbers = [*np.where(np.isnan(y), np.nan, y + 0.0).view(np.uint64)]
     if len(weight) > 0:
         numbers.append(weight.view(np.uint64))
@@ -102,26 +99,27 @@ def row_keys(matrix: TrainingBins, y: np.ndarray, weight: np.ndarray) -> np.ndar
 
 
 def _bits_of_cells(matrix: TrainingBins) -> np.ndarray:
-    """Give random-looking bits of (feature, bin) for each histogram cell, uint64.
+    """Return random-looking bits of (feature, bin) for each histogram cell, uint64.
 
     They are 0 for the bins of 0, so that it does not matter which features share a column.
     """
-    places, n_bins = matrix.places, np.diff(matrix.bin_starts)
+    n_bins = np.diff(matrix.bin_starts)
     feature = np.repeat(np.arange(len(n_bins)), n_bins)
     bin_ = np.arange(len(feature)) - matrix.bin_starts[feature]
-    feature, bin_ = (own[bin_ != places.zero_bin[feature]] for own in (feature, bin_))
-    own = places[feature]
+    place = matrix.places[feature].view(np.recarray)
     bits = ((feature + 1) * np.int64(2**32) + bin_).astype(np.uint64)
     for _ in range(3):
         bits = (bits ^ (bits >> np.uint64(29))) * _FACTOR  # modulo 2^64
-    cell_bits = np.zeros(matrix.cell_starts[-1], dtype=np.uint64)
-    cell_bits[own.first_cell + bin_ - (own.is_shared & (bin_ > own.zero_bin))] = bits
-    return cell_bits
+    cells = place.first_cell + bin_ - (place.is_shared & (bin_ > place.zero_bin))
+    is_other = bin_ != place.zero_bin
+    bits_of_cells = np.zeros(matrix.cell_starts[-1], dtype=np.uint64)
+    bits_of_cells[cells[is_other]] = bits[is_other]
+    return bits_of_cells
 
 
 @inlined
 def is_drawn(row_key, key, chance):
-    """Tell whether a row of this key and probability is drawn in the round of `key`."""
+    """Whether a row of this key and probability is drawn in the round of `key`."""
     return np.float64(mix_bits(np.uint64(row_key) ^ key)) < np.float64(chance) * _TWO_32
 
 
@@ -148,13 +146,13 @@ def draw_block(sample, key, start, target):
 
 @inlined
 def magnitude_cell(magnitude_bits):
-    """Give the cell of the grid for a magnitude, from its bits as a float32."""
+    """Return the cell of the grid for a magnitude, given as the bits of a float32."""
     return np.int64(magnitude_bits >> _CELL_SHIFT)
 
 
 @inlined
 def middle_of_cell(cell):
-    """Give the magnitude in the middle of a cell of the grid."""
+    """Return the magnitude in the middle of a cell of the grid."""
     fraction = (cell % _CELLS_PER_OCTAVE + 0.5) / _CELLS_PER_OCTAVE
     return math.ldexp(1.0 + fraction, cell // _CELLS_PER_OCTAVE - 127)
 
@@ -163,17 +161,7 @@ def middle_of_cell(cell):
 def measure_rows(derivatives, rows, chances, counts):
     """Fill `chances` with ``sqrt(g^2 + lambda h^2)``, weights included, and count them in the grid.
 
-    Of several outputs all squares are added up.
-
-    Parameters
-    ----------
-    derivatives : Derivatives
-    rows : tuple of int
-        Start and stop of the rows.
-    chances : ndarray of float32, shape (stop - start,)
-        Filled.
-    counts : ndarray of int64, shape (n_cells,)
-        Filled.
+    For the rows ``[start, stop)``. Of several outputs all squares are added up.
     """
     start, stop = rows
     weight = derivatives.weight[start:stop]
@@ -196,18 +184,12 @@ def measure_rows(derivatives, rows, chances, counts):
 
 @kernel
 def find_limit(counts, n_wanted):
-    """Give the magnitude from which on rows are sure, so that about `n_wanted` rows are drawn.
+    """Return the magnitude from which on rows are sure, so that about `n_wanted` are drawn.
 
     The limit L solves ``sum of min(1, magnitude / L) = n_wanted``. Going up the grid, the rows so
-    far share what those above, who would be sure, leave over; that ends where the next ones are
-    above their limit.
-
-    Parameters
-    ----------
-    counts : ndarray of int64, shape (n_threads, n_cells)
-        Whole numbers, so that it does not matter which thread counted which row.
-    n_wanted : float
-        More than 0 and less than the number of rows.
+    far share what those above, which would be sure, leave over; that ends where the next ones are
+    above their limit. `counts`, of shape (n_threads, n_cells), are whole numbers, so that it does
+    not matter which thread counted which row.
     """
     total = 0.0  # of the magnitudes so far
     left_over = n_wanted
@@ -229,7 +211,7 @@ def find_limit(counts, n_wanted):
 def compensate_rows(derivatives, rows, sample, key):
     """Turn magnitudes into probabilities and divide the derivatives of drawn rows by theirs.
 
-    Those of the others become 0, so that they have no say in the scales of quantisation.
+    Those of the others become 0, so that they do not change the scales of quantisation.
     """
     start, stop = rows
     keys, chances = sample.keys[start:stop], sample.chances[start:stop]
@@ -247,7 +229,7 @@ def compensate_rows(derivatives, rows, sample, key):
 
 @kernel
 def choose_chances(team, derivatives, n_wanted, sample, key):
-    """Give each row its probability and compensate the drawn ones; ends when all are done."""
+    """Set the probability of each row and compensate the drawn ones; ends when all are done."""
     rows = share(team, len(sample.keys))
     chances, counts = sample.chances[rows[0] : rows[1]], sample.counts[team.rank]
     measure_rows(derivatives, rows, chances, counts)
@@ -261,19 +243,9 @@ def choose_chances(team, derivatives, n_wanted, sample, key):
 
 @late()
 def draw_rows(team, derivatives, key, params, sample, partition):
-    """Give the drawn rows to the root, and those left out to the blocks that do not count.
+    """Put the drawn rows in the blocks of the root that count, the others in those that do not.
 
-    Parameters
-    ----------
-    team : Team
-    derivatives : Derivatives
-        Modified in place by gradient-based sampling.
-    key : uint64
-        Of the round, below 2^32.
-    params : TreeParams
-    sample : RowSample
-    partition : RowPartition
-        The bounds of the root are filled.
+    Gradient-based sampling modifies the derivatives. `key` is the round's, below 2^32.
     """
     n_samples, n_counted = len(sample.keys), partition.n_counted
     if params.gradient_based == 1:

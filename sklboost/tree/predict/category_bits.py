@@ -73,4 +73,4 @@ def listed_categories(bits: CategoryBits, node: int) -> np.ndarray:
     digits = np.arange(_BITS_OF_WORD, dtype=np.uint64)
     is_bit = bits.words[words, np.newaxis] >> digits & np.uint64(1) == 1
     codes = _BITS_OF_WORD * bits.numbers[words, np.newaxis].astype(np.int64) + digits.astype(int)
-    return codes[is_bit]
+    return np.extract(is_bit, codes)
