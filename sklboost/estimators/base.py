@@ -2,6 +2,7 @@
 
 from abc import ABCMeta
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
-from sklboost.data.features import Features
 from sklboost.engine.model import Model
 from sklboost.estimators.fit.boosters import drops_rounds
 from sklboost.estimators.fit.callback_support import CallbackSupportMixin, with_callbacks
@@ -20,24 +20,23 @@ from sklboost.estimators.input.arguments import FitArguments
 from sklboost.estimators.input.check_features import features
 from sklboost.estimators.input.feature_names import Encodings, FittedFeatures
 from sklboost.estimators.input.feature_rules import read_signs
-from sklboost.estimators.input.feature_tables import categories_by_code
-from sklboost.estimators.input.rows import base_margins, check_margin_outputs
 from sklboost.estimators.input.target_kinds import Targets
-from sklboost.estimators.input.user_warnings import warn_user
+from sklboost.estimators.parameters.docstrings import methods_documented
 from sklboost.estimators.parameters.groups import Parameters
 from sklboost.estimators.parameters.names import ChecksNames, checks_arguments
-from sklboost.estimators.parameters.rules import is_integer
 from sklboost.estimators.predict.explaining import ExplainingMixin
+from sklboost.estimators.predict.fitted_model import FittedModel
 from sklboost.estimators.predict.importances import ImportancesMixin
-from sklboost.estimators.predict.raw_scores import add_rounds, leaves, starting_scores
+from sklboost.estimators.predict.page import PageMixin
+from sklboost.estimators.predict.raw_scores import add_rounds, leaves
 from sklboost.estimators.predict.shap_values import ShapValuesMixin
-from sklboost.estimators.predict.to_html import PageMixin
 from sklboost.inspection.monotone import MonotoneReport, prove_monotone
 from sklboost.inspection.tables import node_table
 from sklboost.objectives.loss import Loss
 
 
 # ChecksNames behind Parameters: the signature is that of the first class with __init__ or __new__
+@methods_documented
 class BaseBooster(
     PageMixin,
     ExplainingMixin,
@@ -171,13 +170,12 @@ class BaseBooster(
         return self
 
     def apply(self, X: Any, *, iteration_range: tuple[int, int] | None = None) -> np.ndarray:
-        """Give the leaf that each row reaches in each tree.
+        """Return the leaf that each row reaches in each tree.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-        iteration_range : tuple of int, optional
-            First round and the one after the last, ``(0, k)`` for the first k; ``(0, 0)``: all.
+        X
+        iteration_range
 
         Returns
         -------
@@ -185,38 +183,41 @@ class BaseBooster(
             Numbers as in the ``Node`` column of :meth:`trees_to_dataframe`. For several targets,
             labels or more than two classes tree t belongs to number ``t % n_outputs`` of them.
         """
-        check_is_fitted(self)
-        X = features(self, X)
-        first, stop = (r * self.model_.trees_per_round for r in self._rounds(iteration_range))
-        return leaves(self.model_, X, self.n_jobs)[:, first:stop]
+        fitted = self._fitted
+        X = fitted.read(X)
+        first, stop = fitted.trees(iteration_range)
+        return leaves(fitted.model, X, self.n_jobs)[:, first:stop]
 
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
-        """Give the nested subtrees that pruning the first tree goes through, weakest link first.
+        """Compute the pruning path of the first tree in minimal cost-complexity pruning.
 
-        A tree is grown anew, the first that `fit` would grow, with `learning_rate` 1, all rows and
-        no `ccp_alpha`. For squared error and ``reg_lambda=0`` it is a regression tree (CART), and
-        this is what scikit-learn's ``DecisionTreeRegressor`` gives for the same tree. For two
-        classes and ``reg_lambda=0`` impurities are those of its ``DecisionTreeClassifier`` (Gini)
-        divided by ``2 (p (1 - p))^2``, p being the share of ``classes_[1]``. With `reg_lambda`, the
-        penalty on leaf weights counts as impurity; constraints on leaf weights do not.
+        The path consists of nested subtrees, from the whole tree to its root alone; at each step
+        the weakest link is pruned. The tree is grown anew: it is the first that `fit` would grow,
+        with `learning_rate` 1, all rows and no `ccp_alpha`. For squared error and ``reg_lambda=0``
+        it is a regression tree (CART), and the path is that of scikit-learn's
+        ``DecisionTreeRegressor`` for the same tree. For two classes and ``reg_lambda=0`` impurities
+        are those of its ``DecisionTreeClassifier`` (Gini) divided by ``2 (p (1 - p))^2``, with p
+        the share of ``classes_[1]``. With `reg_lambda`, the penalty on leaf weights counts as
+        impurity; constraints on leaf weights do not.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X
         y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), optional
+            Targets.
+        sample_weight
 
         Returns
         -------
         sklearn.utils.Bunch
-            ``ccp_alphas``: from 0, the whole tree, to the last, its root alone, the least
-            `ccp_alpha` that leaves each subtree. ``impurities``: of all its leaves together, for
-            squared error the mean squared error. Both ndarrays of float64, shape (n_subtrees,).
+            ``ccp_alphas``: the smallest `ccp_alpha` that leaves each subtree, from 0, the whole
+            tree, to the root alone. ``impurities``: the impurity of all leaves of the subtree, for
+            squared error the mean squared error. Both are ndarrays of float64, shape (n_subtrees,).
 
         Raises
         ------
         ValueError
-            If there are several outputs (more than two classes), which have a tree each, and as
+            If there are several outputs (more than two classes), which have a tree each, or as
             `fit` does.
 
         Examples
@@ -234,7 +235,7 @@ class BaseBooster(
         return path_of_first_tree(self, X, y, sample_weight)
 
     def trees_to_dataframe(self) -> Any:
-        """Give all nodes of all trees as a pandas DataFrame.
+        """Return all nodes of all trees as a pandas DataFrame.
 
         Returns
         -------
@@ -242,7 +243,7 @@ class BaseBooster(
             XGBoost's columns ``Tree, Node, ID, Feature, Split, Yes, No, Missing, Gain, Cover,
             Category``, and ``Similarity`` and ``Output`` (the leaf weight before the learning rate)
             of every node. For a leaf, ``Gain`` is its value, as in XGBoost. ``Category`` lists the
-            levels that go to ``Yes`` in a split on categories. With linear leaves also ``Shift,
+            categories that go to ``Yes``. With linear leaves also ``Shift,
             Slopes, Centres, Least, Most``: the leaf adds ``Shift`` and the sum of ``slope * (x -
             centre)`` to its value, no less than ``Least`` and no more than ``Most``.
 
@@ -251,49 +252,48 @@ class BaseBooster(
         ImportError
             If pandas is not installed.
         """
-        check_is_fitted(self)
+        fitted = self._fitted
         try:
             import pandas as pd
         except ImportError as error:
             raise ImportError("trees_to_dataframe needs pandas: pip install pandas") from error
-        categories = categories_by_code(self._encodings)
-        return pd.DataFrame(node_table(self.model_, self._feature_names(), categories))
+        return pd.DataFrame(node_table(fitted.model, fitted.feature_names, fitted.categories))
 
     def verify_monotone(self, constraints: Any = None) -> MonotoneReport:
-        """Prove on the finished trees that raw scores are monotone in some features.
+        """Prove from the finished trees that raw scores are monotone in some features.
 
-        Each tree is checked by itself, exactly: it passes if and only if it is monotone. Where all
-        pass, so is their sum. Trees that fail may still make up for one another.
+        Each tree is checked by itself, exactly: it passes if and only if it is monotone. If all
+        pass, their sum is monotone. Trees that fail may still compensate one another.
 
         Parameters
         ----------
         constraints : dict or array-like, optional
-            As `monotone_constraints`, which it is when not given. The model need not have been
+            As `monotone_constraints`, whose value it has if not given. The model need not have been
             trained with them.
 
         Returns
         -------
         MonotoneReport
-            ``report.holds`` is True or False; printed, it says where.
+            ``report.holds`` is True or False; printed, it says where the constraints are violated.
 
         Raises
         ------
         ValueError
             If there are no constraints, or if leaves are linear.
         """
-        check_is_fitted(self)
-        if self.model_.linear is not None:
+        fitted = self._fitted
+        if fitted.model.linear is not None:
             raise ValueError(
                 "verify_monotone compares constant leaves, and this model has linear ones: fit "
                 "with linear_tree=False"
             )
         constraints = self.monotone_constraints if constraints is None else constraints
         signs = read_signs(constraints, self._fitted_features)
-        n_categories = [own.n_categories for own in self._encodings or ()]
-        return prove_monotone(self.model_, signs, self._feature_names(), n_categories)
+        n_categories = [encoding.n_categories for encoding in self._encodings or ()]
+        return prove_monotone(fitted.model, signs, fitted.feature_names, n_categories)
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn of missing values, categories, sparse matrices, several targets."""
+        """Tags for scikit-learn: missing values, categories, sparse matrices, several targets."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = not self.linear_tree  # lines need values side by side
         tags.input_tags.allow_nan = True
@@ -301,46 +301,37 @@ class BaseBooster(
         tags.target_tags.multi_output = True
         return tags
 
+    @property
+    def _fitted(self) -> FittedModel:
+        check_is_fitted(self)
+        return FittedModel(
+            model=self.model_,
+            loss=self._loss,
+            features=self._fitted_features,
+            targets=self._targets,
+            shift=self._shift,
+            has_margin=self._has_margin,
+            drops_rounds=drops_rounds(self),
+            n_jobs=self.n_jobs,
+            read=partial(features, self),
+        )
+
     def _raw_scores(
         self, X: Any, base_margin: Any = None, iteration_range: tuple[int, int] | None = None
     ) -> np.ndarray:
-        """Give the raw scores, shape (n_outputs, n_samples)."""
-        check_is_fitted(self)
-        X = features(self, X)
-        raw_score = self._start(X, base_margin)
-        add_rounds(self.model_, X, self._rounds(iteration_range), raw_score, self.n_jobs)
-        return raw_score
+        """Raw scores, shape (n_outputs, n_samples)."""
+        fitted = self._fitted
+        return fitted.raw_scores(fitted.read(X), base_margin, iteration_range)
 
     def _staged_raw_scores(self, X: Any, base_margin: Any) -> Iterator[np.ndarray]:
-        """Yield the raw scores, the same array each time, after every round."""
-        check_is_fitted(self)
-        X, model = features(self, X), self.model_
-        raw_score = self._start(X, base_margin)
-        for round_ in range(model.n_rounds):
+        """Yield the raw scores after every round, the same array each time."""
+        fitted = self._fitted
+        X = fitted.read(X)
+        raw_score = fitted.start(X, base_margin)
+        for round_ in range(fitted.model.n_rounds):
             # a team for each stage: between two, anything may happen, a fork for one
-            add_rounds(model, X, (round_, round_ + 1), raw_score, self.n_jobs)
+            add_rounds(fitted.model, X, (round_, round_ + 1), raw_score, self.n_jobs)
             yield raw_score
-
-    def _start(self, X: Features, base_margin: Any) -> np.ndarray:
-        """Give the raw scores before the first tree, shape (n_outputs, n_samples)."""
-        model = self.model_
-        margin = base_margins(base_margin, X, "")
-        check_margin_outputs(margin, model.n_outputs)
-        if self._has_margin and len(margin) == 0:
-            warn_user(
-                f"this {type(self).__name__} was fitted with base_margin, but predicts without: "
-                "its scores start from 0. Pass base_margin"
-            )
-        return starting_scores(model.base_score, margin, len(X)) + self._shift[:, np.newaxis]
-
-    def _rounds(self, iteration_range: tuple[int, int] | None) -> tuple[int, int]:
-        """Give the first round and the one after the last."""
-        n_rounds = self.model_.n_rounds
-        if iteration_range is None:
-            return 0, n_rounds
-        check_iteration_range(iteration_range, n_rounds)
-        first, stop = iteration_range
-        return int(first), int(stop) or n_rounds
 
     def _feature_names(self) -> list[str]:
         return self._fitted_features.text_names
@@ -354,16 +345,3 @@ class BaseBooster(
             encodings=self._encodings,
             binning_digest=self._binning_digest,
         )
-
-
-def check_iteration_range(iteration_range: Any, n_rounds: int) -> None:
-    """Raise ValueError unless it is a pair of round numbers of a model with so many rounds."""
-    is_pair = isinstance(iteration_range, tuple | list) and len(iteration_range) == 2
-    if is_pair and all(map(is_integer, iteration_range)):
-        first, stop = iteration_range
-        if 0 <= first < (stop or n_rounds) <= n_rounds:
-            return
-    raise ValueError(
-        f"iteration_range={iteration_range!r}: it must be the first round and the one after the "
-        f"last, 0 <= first < last <= {n_rounds}; a last of 0 stands for {n_rounds}, all rounds"
-    )

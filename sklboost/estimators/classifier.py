@@ -10,7 +10,6 @@ from sklboost.estimators.base import BaseBooster
 from sklboost.estimators.input.target_kinds import ClassTargets, LabelTargets
 from sklboost.estimators.parameters.docstrings import documented
 from sklboost.estimators.parameters.groups import ClassifierParameters
-from sklboost.estimators.predict.shap_values import check_one_kind, contributions
 from sklboost.objectives.loss import by_rows
 
 
@@ -52,16 +51,13 @@ class XGBClassifierLite(ClassifierMixin, ClassifierParameters, BaseBooster):
     def decision_function(
         self, X: Any, *, base_margin: Any = None, iteration_range: tuple[int, int] | None = None
     ) -> np.ndarray:
-        """Give the raw scores: log-odds of ``classes_[1]``, or one score a class or label.
+        """Compute the raw scores: log-odds of ``classes_[1]``, or a score per class or label.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-        base_margin : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
-            Raw scores to start from, in place of those the model started from.
-        iteration_range : tuple of int, optional
-            Rounds to use: the first and the one after the last, ``(0, k)`` for the first k rounds;
-            ``(0, 0)``: all.
+        X
+        base_margin
+        iteration_range
 
         Returns
         -------
@@ -72,22 +68,19 @@ class XGBClassifierLite(ClassifierMixin, ClassifierParameters, BaseBooster):
     def predict_proba(
         self, X: Any, *, base_margin: Any = None, iteration_range: tuple[int, int] | None = None
     ) -> np.ndarray:
-        """Give the probability of each class.
+        """Predict the probability of each class.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-        base_margin : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
-            Raw scores to start from, in place of those the model started from.
-        iteration_range : tuple of int, optional
-            Rounds to use: the first and the one after the last, ``(0, k)`` for the first k rounds;
-            ``(0, 0)``: all.
+        X
+        base_margin
+        iteration_range
 
         Returns
         -------
         ndarray of float64, shape (n_samples, n_classes)
-            Columns in the order of `classes_`. Of several labels, each with a probability of its
-            own, shape (n_samples, n_labels).
+            Columns are in the order of `classes_`. With several labels, each has a probability of
+            its own, shape (n_samples, n_labels).
         """
         raw_score = self._raw_scores(X, base_margin, iteration_range)
         return self._link(self._loss)(raw_score)
@@ -101,34 +94,27 @@ class XGBClassifierLite(ClassifierMixin, ClassifierParameters, BaseBooster):
         pred_contribs: bool = False,
         pred_interactions: bool = False,
     ) -> np.ndarray:
-        """Give the most probable class of each row.
+        """Predict the class of each row: the most probable one.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-        base_margin : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
-            Raw scores to start from, in place of those the model started from.
-        iteration_range : tuple of int, optional
-            Rounds to use: the first and the one after the last, ``(0, k)`` for the first k rounds;
-            ``(0, 0)``: all.
-        pred_contribs : bool, default=False
-            Give what each feature adds to the raw score (:meth:`shap_values`), the last column
-            being the mean raw score.
-        pred_interactions : bool, default=False
-            Give what each pair of features adds (:meth:`shap_interaction_values`), the last row and
-            column being those of the mean raw score.
+        X
+        base_margin
+        iteration_range
+        pred_contribs
+        pred_interactions
 
         Returns
         -------
         ndarray of the labels' dtype, shape (n_samples,)
-            Several labels: 1 where one is likelier than not, else 0; shape (n_samples, n_labels).
-            With `pred_contribs` shape (n_samples, n_features + 1), with `pred_interactions`
-            (n_samples, n_features + 1, n_features + 1), of float64; the number of raw scores comes
-            second if there are several.
+            With several labels, 1 where a label is likelier than not, else 0, shape (n_samples,
+            n_labels). With `pred_contribs` float64 of shape (n_samples, n_features + 1), with
+            `pred_interactions` (n_samples, n_features + 1, n_features + 1); if there are several
+            raw scores per row, their number is the second dimension.
         """
         if pred_contribs or pred_interactions:
-            check_one_kind(pred_contribs, pred_interactions)
-            return contributions(self, X, base_margin, iteration_range, pred_interactions)
+            kinds = pred_contribs, pred_interactions
+            return self._contributions(X, base_margin, iteration_range, *kinds)
         raw_score = self._raw_scores(X, base_margin, iteration_range)
         return self._targets.labels(raw_score)
 
@@ -137,9 +123,8 @@ class XGBClassifierLite(ClassifierMixin, ClassifierParameters, BaseBooster):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-        base_margin : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
-            Raw scores to start from, in place of those the model started from.
+        X
+        base_margin
 
         Yields
         ------
@@ -153,9 +138,8 @@ class XGBClassifierLite(ClassifierMixin, ClassifierParameters, BaseBooster):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-        base_margin : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
-            Raw scores to start from, in place of those the model started from.
+        X
+        base_margin
 
         Yields
         ------
@@ -169,9 +153,8 @@ class XGBClassifierLite(ClassifierMixin, ClassifierParameters, BaseBooster):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-        base_margin : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
-            Raw scores to start from, in place of those the model started from.
+        X
+        base_margin
 
         Yields
         ------
@@ -181,7 +164,7 @@ class XGBClassifierLite(ClassifierMixin, ClassifierParameters, BaseBooster):
             yield by_rows(raw_score)
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn that a row may have several labels."""
+        """Tags for scikit-learn: a row may have several labels."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
         return tags

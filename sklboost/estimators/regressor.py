@@ -12,7 +12,6 @@ from sklboost.estimators.input.target_kinds import RegressionTargets
 from sklboost.estimators.input.targets import check_columns, has_columns, read_columns
 from sklboost.estimators.input.weights import row_weights
 from sklboost.estimators.parameters.docstrings import documented
-from sklboost.estimators.predict.shap_values import check_one_kind, contributions
 from sklboost.objectives.metrics.r2 import r2
 
 
@@ -59,48 +58,41 @@ class XGBRegressorLite(RegressorMixin, BaseBooster):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-        base_margin : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
-            Raw scores to start from, in place of those the model started from.
-        iteration_range : tuple of int, optional
-            Rounds to use: the first and the one after the last, ``(0, k)`` for the first k rounds;
-            ``(0, 0)``: all.
-        pred_contribs : bool, default=False
-            Give what each feature adds to the raw score (:meth:`shap_values`), the last column
-            being the mean raw score.
-        pred_interactions : bool, default=False
-            Give what each pair of features adds (:meth:`shap_interaction_values`), the last row and
-            column being those of the mean raw score.
+        X
+        base_margin
+        iteration_range
+        pred_contribs
+        pred_interactions
 
         Returns
         -------
         ndarray of float64, shape (n_samples,) or (n_samples, n_outputs)
-            A column for each target. With several levels of a quantile one for each level and
-            target: all targets of the lowest level, then those of the next.
-            With `pred_contribs` shape (n_samples, n_features + 1), with `pred_interactions`
-            (n_samples, n_features + 1, n_features + 1), of float64; the number of raw scores comes
-            second if there are several.
+            A column per target. With several quantiles (`quantile_alpha`) or expectiles a column
+            for each of them and target: all targets of the lowest one, then those of the next. With
+            `pred_contribs` shape (n_samples, n_features + 1), with `pred_interactions` (n_samples,
+            n_features + 1, n_features + 1); if there are several raw scores per row, their number
+            is the second dimension.
         """
         if pred_contribs or pred_interactions:
-            check_one_kind(pred_contribs, pred_interactions)
-            return contributions(self, X, base_margin, iteration_range, pred_interactions)
+            kinds = pred_contribs, pred_interactions
+            return self._contributions(X, base_margin, iteration_range, *kinds)
         raw_score = self._raw_scores(X, base_margin, iteration_range)
         return self._loss.predictions(raw_score)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Give R², the share of the variance that is explained.
+        """Return R², the coefficient of determination of the predictions.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            Targets. Of several ones NaN is a value that is not known.
-        sample_weight : array-like of shape (n_samples,), optional
+            Targets. With several, NaN is a value that is not known.
+        sample_weight
 
         Returns
         -------
         float
-            Of several targets the mean of theirs, each from its known values.
+            With several targets the mean of their R², each from the known values.
         """
         if not has_columns(y):
             return super().score(X, y, sample_weight)
@@ -115,9 +107,8 @@ class XGBRegressorLite(RegressorMixin, BaseBooster):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-        base_margin : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
-            Raw scores to start from, in place of those the model started from.
+        X
+        base_margin
 
         Yields
         ------

@@ -1,1 +1,1 @@
-"""What a fitted estimator computes: raw scores, SHAP values, importances, explanations."""
+"""What fitted estimators compute: raw scores, SHAP values, importances, explanations."""

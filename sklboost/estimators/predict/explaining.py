@@ -1,15 +1,36 @@
-"""The estimators' methods that derive a split, a leaf or a prediction, number by number."""
+"""Derivations of splits, leaves and predictions: methods of the estimators, and what they need."""
 
+import itertools
 from typing import Any
 
-from sklearn.utils.validation import check_is_fitted
+import numpy as np
 
-from sklboost.estimators.predict.derivations import check_given, derive_row, derive_split
+from sklboost.data.binned_matrix import BinnedMatrix
+from sklboost.data.features import Features, raw_blocks, value_array
+from sklboost.data.raw_values import value_column
+from sklboost.engine.model import Model
+from sklboost.engine.parallel import ThreadTeam
+from sklboost.estimators.fit.reading import as_learnt
+from sklboost.estimators.input.arguments import GivenSet
+from sklboost.estimators.input.feature_tables import feature_settings
+from sklboost.estimators.input.rows import Rows, base_margins, validation_rows
+from sklboost.estimators.input.target_kinds import ClassTargets, LabelTargets
+from sklboost.estimators.parameters.docstrings import methods_documented
+from sklboost.estimators.parameters.rules import is_integer
+from sklboost.estimators.predict.fitted_model import FittedModel, HasFittedModel
+from sklboost.estimators.predict.raw_scores import add_rounds, leaves, starting_scores
+from sklboost.inspection.derivation.grown_tree import GrownTree, grown_tree
+from sklboost.inspection.derivation.node_rows import NodeRows
+from sklboost.inspection.derivation.nodes import derive_node
+from sklboost.inspection.derivation.predictions import Row, derive_prediction
 from sklboost.inspection.derivation.steps import Derivation
 
+_UNKNOWN = np.empty((0, 0))
 
-class ExplainingMixin:
-    """Derivations of what is in a fitted estimator."""
+
+@methods_documented
+class ExplainingMixin(HasFittedModel):
+    """Methods that derive what is in a fitted estimator, number by number."""
 
     def explain_split(
         self,
@@ -21,10 +42,10 @@ class ExplainingMixin:
         sample_weight: Any = None,
         base_margin: Any = None,
     ) -> Derivation:
-        """Derive the split of a node, or why it is a leaf, by hand.
+        """Derive the split of a node, or why it is a leaf, step by step.
 
-        Sums of gradients and hessians, similarities, gain, cover, whether and why the split was
-        kept or pruned, outputs, leaf values: the numbers are those of the training.
+        The derivation has the sums of gradients and hessians, similarities, gain, cover, why the
+        split was kept or pruned, outputs and leaf values. Its numbers are those of the training.
 
         Parameters
         ----------
@@ -32,26 +53,28 @@ class ExplainingMixin:
             Counted from 0 over all rounds. For several targets, labels or more than two classes
             tree t belongs to number ``t % n_outputs`` of them.
         node : int, default=0
-            As in :meth:`apply`. With `keep_pruned` also nodes that pruning removed: their numbers
-            come after those of the tree.
+            As in :meth:`apply`. With `keep_pruned` also nodes that pruning removed, which are
+            numbered after those of the tree.
         X : array-like of shape (n_samples, n_features), optional
-            Training data: which rows come to the node, which a model does not keep.
+            Training rows, which a model does not keep, to find those that reach the node.
         y : array-like of shape (n_samples,) or (n_samples, n_targets), optional
-            Their targets: what their gradients were, and whether they add up to the node's.
+            Their targets, to add up the gradients of these rows and compare the sums.
         sample_weight : array-like of shape (n_samples,), optional
+            Their weights in training.
         base_margin : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
+            Their `base_margin` in training.
 
         Returns
         -------
         Derivation
-            Print it; ``.text``, ``.latex`` and ``.html`` are its forms, ``.result("gain")`` one of
-            its numbers.
+            To print, or as ``.text``, ``.latex`` and ``.html``; ``.result("gain")`` is one of its
+            numbers.
 
         Raises
         ------
         ValueError
-            If there is no such tree or node, or if there are targets, weights or margins, but no
-            rows or targets that they are for.
+            If there is no such tree or node, if `y` is given without `X`, or weights or margins
+            without `y`.
 
         Examples
         --------
@@ -72,9 +95,25 @@ class ExplainingMixin:
         Gain
           gain of the split: gain = S_L + S_R - S = 98 + 56.25 - 14.0833 = 140.1667
         """
-        check_is_fitted(self)
-        check_given(X, y, sample_weight, base_margin)
-        return derive_split(self, (tree, node), (X, y, sample_weight, base_margin))
+        fitted = self._fitted
+        if X is None and y is not None:
+            raise ValueError("y is given without X: pass the rows that the targets are of")
+        for name, given in (("sample_weight", sample_weight), ("base_margin", base_margin)):
+            if y is None and given is not None:
+                raise ValueError(f"{name} is given without y: pass X and y as well")
+        grown = find_tree(fitted.model, tree, node)
+        rows = None
+        if y is not None:
+            data = GivenSet("X", "X", X, y, sample_weight, base_margin)
+            settings = feature_settings(fitted.features.estimator_name, self)
+            numeric = fitted.targets.numeric
+            checked = validation_rows(data, fitted.features, settings, numeric=numeric)
+            rows = known_rows(fitted, grown, node, as_learnt(self, checked, fitted.loss, "y"))
+        elif X is not None:
+            is_here = rows_of_node(grown, node, fitted.read(X))
+            why = "Pass y as well to see their gradients."
+            rows = NodeRows(len(is_here), is_here, _UNKNOWN, _UNKNOWN, why)
+        return derive_node(grown, int(node), fitted.words, rows)
 
     def explain_prediction(
         self,
@@ -83,28 +122,25 @@ class ExplainingMixin:
         base_margin: Any = None,
         iteration_range: tuple[int, int] | None = None,
     ) -> Derivation:
-        """Derive the prediction of one row: its way through all trees, and the running raw score.
+        """Derive the prediction of one row: its path through all trees, and the running raw score.
 
         Parameters
         ----------
         x : array-like of shape (n_features,) or (1, n_features)
             A row, or a table of one row.
-        base_margin : array-like of shape (1,) or (1, n_outputs), optional
-            Raw scores to start from, in place of those the model started from.
-        iteration_range : tuple of int, optional
-            Rounds to use: the first and the one after the last, ``(0, k)`` for the first k rounds;
-            ``(0, 0)``: all.
+        base_margin
+        iteration_range
 
         Returns
         -------
         Derivation
-            As of :meth:`explain_split`. The last numbers are those of `predict`, or of
+            As :meth:`explain_split` returns it. Its last numbers are those of `predict`, or of
             `predict_proba`.
 
         Raises
         ------
         ValueError
-            If there are several rows, and as `predict` does.
+            If there are several rows, or as `predict` does.
 
         Examples
         --------
@@ -131,5 +167,116 @@ class ExplainingMixin:
           probability: p = 1 / (1 + exp(-F_2)) = 1 / (1 + exp(-0.380665)) = 0.594033
           Predicted class: 'yes'.
         """
-        check_is_fitted(self)
-        return derive_row(self, x, base_margin, iteration_range)
+        return derive_row(self._fitted, x, base_margin, iteration_range)
+
+
+def find_tree(model: Model, tree: Any, node: Any) -> GrownTree:
+    """Tree of a model by its number; ValueError if there is none, or if it has no such node."""
+    if not (is_integer(tree) and 0 <= tree < model.n_trees):
+        raise ValueError(f"tree={tree!r}: this model has the trees 0 to {model.n_trees - 1}")
+    grown = grown_tree(model, int(tree))
+    if not (is_integer(node) and 0 <= node < len(grown.nodes)):
+        hint = "; keep_pruned=True adds those that pruning removed" if grown.n_forgotten else ""
+        raise ValueError(
+            f"node={node!r}: tree {tree} has the nodes 0 to {len(grown.nodes) - 1}{hint}"
+        )
+    return grown
+
+
+def known_rows(fitted: FittedModel, tree: GrownTree, node: int, rows: Rows) -> NodeRows:
+    """Rows of a node, with their gradients and hessians when its tree was grown.
+
+    All is the same bits again, so raw scores before a round are those of prediction.
+    """
+    n_rows, loss, model = len(rows.y), fitted.loss, fitted.model
+    is_here = rows_of_node(tree, node, rows.X)
+    if fitted.drops_rounds:
+        why = (
+            "Their gradients are not known: the tree was grown without some earlier rounds, and "
+            "which these were is not kept."
+        )
+        return NodeRows(n_rows, is_here, _UNKNOWN, _UNKNOWN, why)
+    raw_score = starting_scores(model.base_score, rows.margin, n_rows)
+    n_rounds = tree.number // model.trees_per_round
+    if n_rounds > 0:
+        add_rounds(model, rows.X, (0, n_rounds), raw_score, fitted.n_jobs)
+    weight = rows.weight if len(rows.weight) > 0 else np.ones(n_rows)
+    if loss.takes_weight:
+        derivatives = loss.gradients(rows.targets, raw_score, weight)  # type: ignore[call-arg]
+    else:
+        gradients, hessians = loss.gradients(rows.targets, raw_score)
+        derivatives = weight * gradients, weight * hessians
+    output = tree.number % model.n_outputs
+    outputs = slice(None) if tree.sums.shape[1] > 1 else slice(output, output + 1)
+    # of several targets those that are not known count for nothing
+    gradients, hessians = (np.nan_to_num(values[outputs]) for values in derivatives)
+    return NodeRows(n_rows, is_here, gradients, hessians, "")
+
+
+def rows_of_node(tree: GrownTree, node: int, X: Features) -> np.ndarray:
+    """Which rows reach a node, bool, shape (n_samples,)."""
+    is_here = np.ones(len(X), bool)
+    values = feature_values(X) if isinstance(X, BinnedMatrix) else X
+    for above, below in itertools.pairwise(tree.path(node)):
+        # not as float32, which thresholds would be rounded to
+        column = value_column(values, int(tree.nodes.feature[above])).astype(np.float64)
+        goes_left = tree.goes_left(above, column)
+        is_here &= goes_left if tree.nodes.left[above] == below else ~goes_left
+    return is_here
+
+
+def feature_values(X: Features) -> np.ndarray:
+    """All values, as trees compare them, shape (n_samples, n_features)."""
+    if not isinstance(X, BinnedMatrix):
+        return value_array(X)
+    values = np.empty(X.shape)
+    with ThreadTeam(1) as team:
+        for rows, raw in raw_blocks(team, X):
+            values[rows] = raw.values.reshape(-1, raw.n_features)
+    return values
+
+
+def derive_row(
+    fitted: FittedModel, x: Any, base_margin: Any, iteration_range: tuple[int, int] | None
+) -> Derivation:
+    """Derive the prediction of one row."""
+    model, X = fitted.model, fitted.read(as_table(x))
+    if len(X) != 1:
+        raise ValueError(
+            f"x has {len(X)} rows: one prediction is derived at a time, so pass one, such as X[:1] "
+            "or X.iloc[[0]]"
+        )
+    raw_score = fitted.raw_scores(X, base_margin, iteration_range)
+    margin = base_margins(base_margin, X, "")
+    row = Row(
+        values=feature_values(X)[0].astype(np.float64),
+        leaves=leaves(model, X, 1)[0],
+        start=starting_scores(model.base_score, margin, 1)[:, 0],
+        has_margin=fitted.has_margin or len(margin) > 0,
+        shift=fitted.shift,
+        trees=range(*fitted.trees(iteration_range)),
+        predictions=np.ravel(fitted.predictions(raw_score)),
+        conclusion=conclusion(fitted, raw_score),
+    )
+    return derive_prediction(model, row, fitted.words)
+
+
+def as_table(x: Any) -> Any:
+    """A table of one row, if `x` is a row."""
+    if getattr(x, "ndim", None) == 1 and hasattr(x, "to_frame"):
+        return x.to_frame().T.infer_objects()  # a row of a pandas frame
+    if isinstance(x, list | tuple):
+        is_row = not any(isinstance(value, list | tuple | np.ndarray) for value in x)
+        return [list(x)] if is_row else x
+    return x[np.newaxis] if isinstance(x, np.ndarray) and x.ndim == 1 else x
+
+
+def conclusion(fitted: FittedModel, raw_score: np.ndarray) -> str:
+    """The labels that a classifier predicts for a row, as a sentence; nothing for a regressor."""
+    if not isinstance(fitted.targets, ClassTargets | LabelTargets):
+        return ""
+    (answer,) = fitted.targets.labels(raw_score).tolist()
+    if fitted.targets.task == "multilabel":
+        labels = [label for label, has in enumerate(answer) if has]
+        return f"Predicted labels: {', '.join(map(str, labels)) or 'none'}."
+    return f"Predicted class: {answer!r}."

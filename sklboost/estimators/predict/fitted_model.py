@@ -1,45 +1,169 @@
-"""What a picture or a page needs to know of a fitted estimator."""
+"""A fitted estimator, as its predictions, explanations and displays see it."""
 
-from typing import Any, NamedTuple
+from abc import ABCMeta, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
-from sklearn.utils.validation import check_is_fitted
+import numpy as np
 
+from sklboost.data.features import Features
 from sklboost.engine.model import Model
-from sklboost.estimators.base import BaseBooster
-from sklboost.estimators.input.feature_names import Encodings
+from sklboost.estimators.input.feature_names import Encodings, FittedFeatures
 from sklboost.estimators.input.feature_tables import categories_by_code
-from sklboost.estimators.predict.derivations import output_names
+from sklboost.estimators.input.rows import base_margins, check_margin_outputs
+from sklboost.estimators.input.target_kinds import ClassTargets, LabelTargets, Targets
+from sklboost.estimators.input.user_warnings import warn_user
+from sklboost.estimators.parameters.groups import Parameters
+from sklboost.estimators.parameters.rules import is_integer
+from sklboost.estimators.predict.raw_scores import add_rounds, starting_scores
+from sklboost.inspection.derivation.words import Words
+from sklboost.objectives.loss import Loss
 
 
-class FittedModel(NamedTuple):
-    """The model of an estimator, and the names of what it is about.
+@dataclass(frozen=True, eq=False, repr=False)
+class FittedModel:
+    """The model of an estimator, how rows become its features, and what its raw scores mean.
 
     Attributes
     ----------
     model : Model
-    feature_names : list of str
-    encodings : tuple of Encoding, or None
-        What features became numbers by. None: they were numbers.
-    levels : list
-        For each feature that is a category, for each of its codes the levels that have it; may be
-        empty for all others.
-    output_names : list of str, shape (n_outputs,)
-        Of the raw scores: classes, labels, targets. Of a single one may be empty.
+    loss : Loss
+    features : FittedFeatures
+    targets : Targets
+    shift : ndarray of float64, shape (n_outputs,)
+        Added to raw scores after training.
+    has_margin : bool
+        Whether training started from the user's `base_margin`.
+    drops_rounds : bool
+        Whether rounds were trained without some earlier ones (dart).
+    n_jobs : int or None
+    read : callable
+        ``read(X, name="X")`` checks rows and returns their features.
     """
 
     model: Model
-    feature_names: list[str]
-    encodings: Encodings
-    categories: list[list[list[Any]]]
-    output_names: list[str]
+    loss: Loss
+    features: FittedFeatures
+    targets: Targets
+    shift: np.ndarray
+    has_margin: bool
+    drops_rounds: bool
+    n_jobs: int | None
+    read: Callable[..., Features]
+
+    @property
+    def classes(self) -> list[Any] | None:
+        """Labels of a classifier; None for a regressor."""
+        if isinstance(self.targets, ClassTargets | LabelTargets):
+            return self.targets.classes.tolist()
+        return None
+
+    @property
+    def encodings(self) -> Encodings:
+        """How the values of features become numbers; None: they are numbers."""
+        return self.features.encodings
+
+    @cached_property
+    def feature_names(self) -> list[str]:
+        """Names of the features, shape (n_features,); f0, f1, ... where they have none."""
+        return self.features.text_names
+
+    @cached_property
+    def categories(self) -> list[list[list[Any]]]:
+        """For each feature and each of its codes the categories; may be empty if there are none."""
+        return categories_by_code(self.encodings)
+
+    @cached_property
+    def output_names(self) -> list[str]:
+        """Names of the raw scores: classes, labels, targets, quantiles; may be empty for one."""
+        n_outputs, n_targets = self.model.n_outputs, self.targets.size
+        if self.classes is not None:
+            kind = "label" if self.targets.task == "multilabel" else "class"
+            return [f"{kind} {label!r}" for label in self.classes[-n_outputs:]]
+        # of several quantiles: all targets of the lowest, then those of the next
+        names = []
+        for output in range(n_outputs):
+            parts = [f"target {output % n_targets}"] if n_targets > 1 else []
+            if n_outputs > n_targets:
+                parts.append(f"alpha {self.loss.parameters[output]:g}")
+            names.append(" at ".join(parts))
+        return names
+
+    @cached_property
+    def words(self) -> Words:
+        """Names, and remarks on the learning rate, for derivations."""
+        notes = []
+        if self.drops_rounds:
+            notes.append('booster="dart": η is the learning rate times the weight of the round.')
+        n_parallel = self.model.params_of(0).num_parallel_tree
+        if n_parallel > 1:
+            notes.append(f"η is shared by the {n_parallel} trees of a round.")
+        return Words(
+            *(self.feature_names, self.categories, self.output_names), self.loss, tuple(notes)
+        )
+
+    def rounds(self, iteration_range: tuple[int, int] | None) -> tuple[int, int]:
+        """First round to use, and the one after the last."""
+        n_rounds = self.model.n_rounds
+        if iteration_range is None:
+            return 0, n_rounds
+        is_pair = isinstance(iteration_range, tuple | list) and len(iteration_range) == 2
+        if is_pair and all(map(is_integer, iteration_range)):
+            first, stop = iteration_range
+            if 0 <= first < (stop or n_rounds) <= n_rounds:
+                return int(first), int(stop) or n_rounds
+        raise ValueError(
+            f"iteration_range={iteration_range!r}: it must be the first round and the one after "
+            f"the last, 0 <= first < last <= {n_rounds}; a last of 0 stands for {n_rounds}, all "
+            "rounds"
+        )
+
+    def trees(self, iteration_range: tuple[int, int] | None) -> tuple[int, int]:
+        """First tree of these rounds, and the one after the last."""
+        first, stop = self.rounds(iteration_range)
+        return first * self.model.trees_per_round, stop * self.model.trees_per_round
+
+    def start(self, X: Features, base_margin: Any) -> np.ndarray:
+        """Raw scores before the first tree, shape (n_outputs, n_samples)."""
+        margin = base_margins(base_margin, X, "")
+        check_margin_outputs(margin, self.model.n_outputs)
+        if self.has_margin and len(margin) == 0:
+            warn_user(
+                f"this {self.features.estimator_name} was fitted with base_margin, but predicts "
+                "without: its scores start from 0. Pass base_margin"
+            )
+        scores = starting_scores(self.model.base_score, margin, len(X))
+        return scores + self.shift[:, np.newaxis]
+
+    def predictions(self, raw_score: np.ndarray) -> np.ndarray:
+        """Predictions of a regressor, probabilities of the classes of a classifier."""
+        return self.targets.link(self.loss)(raw_score)
+
+    def raw_scores(
+        self,
+        X: Features,
+        base_margin: Any = None,
+        iteration_range: tuple[int, int] | None = None,
+    ) -> np.ndarray:
+        """Raw scores of rows, shape (n_outputs, n_samples)."""
+        raw_score = self.start(X, base_margin)
+        add_rounds(self.model, X, self.rounds(iteration_range), raw_score, self.n_jobs)
+        return raw_score
+
+
+class HasFittedModel(Parameters, metaclass=ABCMeta):
+    """An estimator of this package, for the classes that it inherits methods from."""
+
+    @property
+    @abstractmethod
+    def _fitted(self) -> FittedModel:
+        """Its model; NotFittedError is raised if it is not fitted."""
 
 
 def fitted_model(estimator: Any) -> FittedModel:
-    """Read a fitted estimator.
-
-    Parameters
-    ----------
-    estimator : BaseBooster
+    """Model of any fitted estimator.
 
     Raises
     ------
@@ -48,16 +172,9 @@ def fitted_model(estimator: Any) -> FittedModel:
     sklearn.exceptions.NotFittedError
         If it is not fitted.
     """
-    if not isinstance(estimator, BaseBooster):
+    if not isinstance(estimator, HasFittedModel):
         raise TypeError(
             f"{estimator!r} is no estimator of sklboost, so its trees are not known: pass a fitted "
             "XGBRegressorLite or XGBClassifierLite; of a pipeline its last step, pipeline[-1]"
         )
-    check_is_fitted(estimator)
-    return FittedModel(
-        estimator.model_,
-        estimator._feature_names(),
-        estimator._encodings,
-        categories_by_code(estimator._encodings),
-        output_names(estimator),
-    )
+    return estimator._fitted

@@ -1,4 +1,4 @@
-"""Raw scores of any rows: the trees of some rounds added to what the rows start from."""
+"""Raw scores of rows: what they start from, and the trees of some rounds added."""
 
 import numpy as np
 
@@ -13,14 +13,9 @@ _LEAVES_PER_THREAD = 250_000
 
 
 def starting_scores(base_score: np.ndarray, margin: np.ndarray, n_samples: int) -> np.ndarray:
-    """Give the raw scores before the first tree, shape (n_outputs, n_samples).
+    """Raw scores before the first tree, shape (n_outputs, n_samples).
 
-    Parameters
-    ----------
-    base_score : ndarray of float64, shape (n_outputs,)
-    margin : ndarray of float64, shape (n_samples, n_outputs) or (0, n_outputs)
-        The user's scores, which go first; empty: not given.
-    n_samples : int
+    They are those of `margin`, shape (n_samples, n_outputs), or the base score if that is empty.
     """
     if len(margin) > 0:
         return margin.T.copy()
@@ -44,7 +39,7 @@ def add_rounds(
 
 
 def leaves(model: Model, X: Features, n_jobs: int | None) -> np.ndarray:
-    """Give the leaf that each row reaches in each tree, int32, shape (n_samples, n_trees)."""
+    """The leaf that each row reaches in each tree, int32, shape (n_samples, n_trees)."""
     found = np.empty((len(X), model.n_trees), dtype=np.int32)
     with ThreadTeam(n_threads_for(n_jobs, found.size, _LEAVES_PER_THREAD)) as team:
         find_leaves(team, model, X, found)

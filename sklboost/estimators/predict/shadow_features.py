@@ -1,18 +1,15 @@
 """Importances on validation rows, in models that were trained with shadows of the features.
 
-In: an estimator, training and validation rows. Out:
-:class:`~sklboost.inspection.validation_importances.ValidationImportances`.
-
-The one idea: a shadow is a feature whose rows are in another order. It has the feature's values and
-no information, so whatever importance a model gives it is what chance gives. All shadows share one
-order: they depend on one another as the features do.
+A shadow is a feature whose rows are in another order. It has the feature's values and no
+information, so the importance that a model gives it is due to chance. All shadows share one order:
+they depend on one another as the features do.
 
 Source: Kursa & Rudnicki (2010), "Feature Selection with the Boruta Package". Permutation
 importance: Breiman (2001), "Random Forests".
 """
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,7 +43,7 @@ class Sample(NamedTuple):
         return {} if self.weight is None else {"sample_weight": self.weight}
 
     def arranged(self, arrangement: Arrangement) -> ArrangedColumns:
-        """Give the features, some of them several times or shuffled."""
+        """The features, some of them several times or shuffled."""
         return ArrangedColumns(self.X, arrangement)
 
 
@@ -60,20 +57,10 @@ def shadowed_importances(
     n_repeats: int,
     random_state: Any,
 ) -> ValidationImportances:
-    """Train on features and shadows, measure both on the validation rows; so many times over.
+    """Train on features and shadows, measure both on the validation rows, `n_repeats` times.
 
-    Parameters
-    ----------
-    estimator : BaseBooster
-        Its parameters are taken, its model is not.
-    training, validation : tuple
-        Each of features, targets, weights or None.
-    method : {"permutation", "shap"}
-    scoring : str, callable or None
-        Of the permutation importance, as scikit-learn has it.
-    n_repeats : int
-    random_state : object
-        As the estimators' parameter.
+    Training and validation rows are features, targets, and weights or None. Only the parameters of
+    the estimator are used.
     """
     for name, value, rule in (
         ("method", method, one_of("permutation", "shap")),
@@ -94,6 +81,7 @@ def shadowed_importances(
             "columns"
         )
     all_names = feature_names(names, n_features)
+    unfitted = clone(estimator).set_params(**_with_shadows(estimator.get_params(), all_names))
     measure = _permutation_importances(scoring) if method == "permutation" else _shap_importances
     random = np.random.default_rng(seeds(random_state, True)[1])
     measured = []
@@ -101,7 +89,7 @@ def shadowed_importances(
         # the same for every prediction, of which there are as many as features
         warnings.simplefilter("ignore", UnknownCategoryWarning)
         for _ in range(n_repeats):
-            model = _with_shadows(estimator, all_names)
+            model = clone(unfitted)
             model.fit(fitted.arranged(_shadowed(fitted.X, random)), fitted.y, fitted.weight)
             measured.append(measure(model, held_out, _shadowed(held_out.X, random), random))
     features, shadows = np.split(np.array(measured).T, 2)
@@ -125,29 +113,29 @@ def _shadowed(X: FrameAdapter, random: np.random.Generator) -> list[tuple[int, n
     return [*((i, None) for i in columns), *((i, order) for i in columns)]
 
 
-def _with_shadows(estimator: Any, names: list[str]) -> Any:
-    """Give such an estimator, not fitted, whose shadows are constrained like their features."""
+def _with_shadows(parameters: Mapping[str, Any], names: list[str]) -> dict[str, Any]:
+    """Parameters to change, so that shadows are constrained like their features."""
     n_features = len(names)
     changed: dict[str, Any] = {"warm_start": False}
     for name, default in (("monotone_constraints", 0), ("feature_weights", 1.0)):
-        value = getattr(estimator, name)
+        value = parameters[name]
         if value is not None:
             changed[name] = 2 * by_feature(name, value, names, default)
-    groups = read_groups(estimator.interaction_constraints, names)
+    groups = read_groups(parameters["interaction_constraints"], names)
     if isinstance(groups, list):
         changed["interaction_constraints"] = [
             *groups,
             *([i + n_features for i in group] for group in groups),
         ]
-    declared = estimator.categorical_features
+    declared = parameters["categorical_features"]
     if not (declared is None or isinstance(declared, str)):
         numbers = sorted(read_categories(declared, names))
         changed["categorical_features"] = numbers + [i + n_features for i in numbers]
-    return clone(estimator).set_params(**changed)
+    return changed
 
 
 def _permutation_importances(scoring: Any) -> Callable[..., np.ndarray]:
-    """Give what measures how much the score falls when a feature's values are shuffled."""
+    """Function that measures how much the score falls when a feature's values are shuffled."""
 
     def measure(
         model: Any, rows: Sample, arrangement: Arrangement, random: np.random.Generator
@@ -175,7 +163,7 @@ def _permutation_importances(scoring: Any) -> Callable[..., np.ndarray]:
 def _shap_importances(
     model: Any, rows: Sample, arrangement: Arrangement, random: np.random.Generator
 ) -> np.ndarray:
-    """Measure the mean absolute SHAP value of each feature; of several outputs, their sum."""
+    """Mean absolute SHAP value of each feature, summed over outputs."""
     values = np.abs(model.shap_values(rows.arranged(arrangement)))
     means = np.average(values, axis=0, weights=rows.weight)
     return means.reshape(len(arrangement), -1).sum(axis=1)

@@ -167,7 +167,7 @@ def value_steps(tree: GrownTree, side: Side, words: Words) -> list[Step | str]:
     is_leaf = not is_removed and not is_split
     if is_leaf and len(words.loss.renewal) > 0:
         alpha = float(words.loss.renewal[_output_of_model(tree, side, words)])
-        what = "median" if alpha == 0.5 else f"quantile of level {alpha:g}"
+        what = "median" if alpha == 0.5 else f"{alpha:g} quantile"
         what = f"output of {side.with_output}, renewed: the {what} of its rows' residuals"
         lines.append(given(what, w, weight))
     name = f"leaf value of {side.with_output}: learning rate times output"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sklboost import XGBRegressorLite
-from sklboost.estimators.predict.derivations import words_of
+from sklboost.estimators.predict.fitted_model import fitted_model
 from sklboost.inspection.page.contents import (
     curve_contents,
     importances_of_splits,
@@ -41,7 +41,7 @@ def model(regression):
 
 
 def test_columns_of_trees(model):
-    contents = model_contents(model.model_, words_of(model), with_derivations=False)
+    contents = model_contents(model.model_, fitted_model(model).words, with_derivations=False)
     columns = contents["trees"]
     assert contents["gamma"] == 30000.0
     assert contents["derivations"] is None
@@ -64,7 +64,7 @@ def test_columns_of_trees(model):
 
 
 def test_every_node_has_a_derivation(model):
-    contents = model_contents(model.model_, words_of(model), with_derivations=True)
+    contents = model_contents(model.model_, fitted_model(model).words, with_derivations=True)
     assert len(contents["derivations"]["kinds"]) == contents["trees"]["starts"][-1]
 
 

@@ -1,0 +1,243 @@
+"""A model as one HTML page: the method of the estimators, and the rows that the page explains."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sklboost.data.features import Features
+from sklboost.estimators.parameters.rules import is_integer
+from sklboost.estimators.predict.explaining import conclusion, feature_values
+from sklboost.estimators.predict.fitted_model import FittedModel, HasFittedModel
+from sklboost.estimators.predict.raw_scores import leaves
+from sklboost.estimators.predict.shap_values import single_values
+from sklboost.inspection.derivation.formulas import number
+from sklboost.inspection.page.contents import (
+    curve_contents,
+    importance,
+    importances_of_splits,
+    model_contents,
+)
+from sklboost.inspection.page.document import html_document
+from sklboost.inspection.page.tokens import column, compared
+from sklboost.objectives.links import predictions_of
+
+# Rows that are shown if it is not said which.
+_FIRST_ROWS = 20
+# Predictions of a row that its summary lists.
+_MOST_PREDICTIONS = 6
+_LINKED = {"logit": "Probability", "log": "Prediction"}
+
+
+class PageMixin(HasFittedModel):
+    """A fitted estimator as a page for the browser."""
+
+    evals_result_: dict[str, dict[str, Any]]
+    _first_round: int
+    get_params: Callable[..., dict[str, Any]]
+
+    def to_html(
+        self,
+        path: str | os.PathLike,
+        X: Any = None,
+        y: Any = None,
+        *,
+        rows: Sequence[int] | None = None,
+        derivations: bool = True,
+        title: str | None = None,
+    ) -> None:
+        """Write the model as one HTML file, which a browser opens without a network.
+
+        The page shows the trees, the derivation of each node, what a larger `gamma` would prune,
+        importances and learning curves; and for rows their path through each tree and what each
+        feature adds to their raw scores.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file, which is overwritten.
+        X : array-like of shape (n_samples, n_features), optional
+            Rows to explain.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets), optional
+            Their targets, to show beside the predictions.
+        rows : sequence of int, optional
+            Numbers of the rows of `X` to explain, from 0; the first 20 if not given.
+        derivations : bool, default=True
+            Whether nodes have derivations: a second and 360 kB for about 3,400 nodes.
+        title : str, optional
+            Title of the page; the name of the estimator and its number of trees if not given.
+
+        Raises
+        ------
+        ValueError
+            If `X` has no such rows, if `y` or `rows` are given without `X`, or as `predict` does.
+        OSError
+            If the file cannot be written.
+
+        See Also
+        --------
+        explain_split : The derivation of one node.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from sklearn.datasets import load_iris
+        >>> from sklboost import XGBClassifierLite
+        >>> X, y = load_iris(return_X_y=True, as_frame=True)
+        >>> model = XGBClassifierLite(n_estimators=5, max_depth=2).fit(X, y)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     page = Path(folder) / "model.html"
+        ...     model.to_html(page, X, y, rows=[0, 70, 120])
+        ...     print(page.read_text(encoding="utf-8")[:15])
+        <!DOCTYPE html>
+        """
+        fitted = self._fitted
+        for name, given in (("y", y), ("rows", rows)):
+            if X is None and given is not None:
+                raise ValueError(f"{name} is given without X: pass the rows that it is for")
+        importances = importances_of_splits(fitted.model)
+        explained = None
+        if X is not None:
+            known = fitted.read(X)
+            explained = row_contents(fitted, known, y, _chosen(rows, len(known)))
+            if explained["contributions"] is not None:
+                about = "Mean absolute SHAP value of the rows of this page"
+                mean = mean_contributions(explained["contributions"], fitted.model.n_features)
+                importances.append(importance("SHAP", about, mean))
+        title = title or f"{fitted.features.estimator_name}: {fitted.model.n_trees} tree(s)"
+        defaults = type(self)().get_params(deep=False)
+        contents = {
+            "facts": _facts(fitted, self.get_params(deep=False), defaults),
+            "rows": explained,
+            "importances": importances,
+            "curves": curve_contents(
+                self.evals_result_, self._first_round, getattr(self, "best_iteration_", None)
+            ),
+            **model_contents(fitted.model, fitted.words, derivations),
+        }
+        Path(path).write_text(html_document(title, contents), encoding="utf-8", newline="\n")
+
+
+def _facts(
+    fitted: FittedModel, parameters: Mapping[str, Any], defaults: Mapping[str, Any]
+) -> list[tuple[str, str]]:
+    """What stands at the top of the page: sizes, and the parameters that were changed."""
+    model = fitted.model
+    facts = [
+        ("rounds", str(model.n_rounds)),
+        ("trees", str(model.n_trees)),
+        ("leaves", str(int((model.nodes.left < 0).sum()))),
+        ("features", str(model.n_features)),
+        ("objective", fitted.loss.name),
+    ]
+    for name, value in parameters.items():
+        if name != "objective" and repr(value) != repr(defaults[name]):
+            facts.append((name, repr(value)))
+    return facts
+
+
+def _chosen(rows: Sequence[int] | None, n_rows: int) -> np.ndarray:
+    """Numbers of the rows to explain."""
+    if rows is None:
+        return np.arange(min(n_rows, _FIRST_ROWS))
+    listed = np.ravel(rows).tolist()
+    wrong = [row for row in listed if not (is_integer(row) and 0 <= row < n_rows)]
+    if wrong or not listed:
+        raise ValueError(
+            f"rows={listed if not listed else wrong[0]!r}: list numbers of rows of X, from 0 to "
+            f"{n_rows - 1}"
+        )
+    return np.array(listed, dtype=np.intp)
+
+
+def row_contents(fitted: FittedModel, X: Features, y: Any, chosen: np.ndarray) -> dict[str, Any]:
+    """What the page shows of the chosen rows of `X`, for its scripts."""
+    model = fitted.model
+    targets = None if y is None else _targets(y, len(X))
+    known = X[chosen]
+    raw_score = fitted.raw_scores(known)
+    start, added = raw_score.T, None
+    if model.linear is None:
+        added = single_values(fitted, known, (0, model.n_trees)).transpose(0, 2, 1)
+        start = start - added.sum(axis=2)
+    link = _link(fitted, raw_score)
+    return {
+        "labels": [f"{row}" for row in chosen.tolist()],
+        "summaries": _summaries(fitted, raw_score, targets, chosen),
+        "values": [_value_texts(row, fitted.categories) for row in feature_values(known)],
+        "leaves": leaves(model, known, fitted.n_jobs).tolist(),
+        "start": list(map(column, start.tolist())),
+        "contributions": None
+        if added is None
+        else [list(map(column, outputs)) for outputs in added.tolist()],
+        "why_none": "There are no SHAP values of linear leaves.",
+        "link": link,
+        "linked": _LINKED.get(link, ""),
+    }
+
+
+def mean_contributions(contributions: Sequence[Any], n_features: int) -> np.ndarray:
+    """Mean absolute contribution of each feature to a row, summed over outputs."""
+    values = np.array(contributions, dtype=np.float64)
+    return np.abs(values).sum(axis=1).mean(axis=0).reshape(n_features)
+
+
+def _targets(y: Any, n_rows: int) -> np.ndarray:
+    targets = np.asarray(y)
+    if targets.ndim == 0 or len(targets) != n_rows:
+        raise ValueError(
+            f"y has shape {targets.shape}, but X has {n_rows} rows: pass the targets of these rows"
+        )
+    return targets
+
+
+def _link(fitted: FittedModel, raw_score: np.ndarray) -> str:
+    """Name of the link that gives a prediction of each raw score alone, if there is one."""
+    link = fitted.loss.link
+    if link not in _LINKED:
+        return "identity"
+    alone = predictions_of(link, raw_score).T
+    given = fitted.predictions(raw_score).reshape(len(alone), -1)
+    return link if np.allclose(alone, given[:, -alone.shape[1] :]) else "identity"
+
+
+def _value_texts(values: np.ndarray, categories: Sequence[Sequence[Sequence[Any]]]) -> list[str]:
+    """Values of a row as its user has them."""
+    texts = []
+    for feature, value in enumerate(values.tolist()):
+        by_code = categories[feature] if feature < len(categories) else ()
+        if np.isnan(value):
+            texts.append("missing")
+        elif len(by_code) > 0:
+            texts.append(" or ".join(map(repr, by_code[int(value)])))
+        else:
+            texts.append(str(compared(value)))
+    return texts
+
+
+def _summaries(
+    fitted: FittedModel, raw_score: np.ndarray, targets: np.ndarray | None, chosen: np.ndarray
+) -> list[str]:
+    """What is predicted for each row, and what its target is."""
+    predictions = fitted.predictions(raw_score).reshape(len(chosen), -1)
+    names = _prediction_names(fitted, predictions.shape[1])
+    summaries = []
+    for index, row in enumerate(predictions):
+        order = np.argsort(-row, kind="stable")[:_MOST_PREDICTIONS] if len(row) > 1 else [0]
+        listed = ", ".join(f"{names[k]} {number(float(row[k]))}" for k in order)
+        more = f", and {len(row) - len(order)} more" if len(row) > len(order) else ""
+        parts = [f"Prediction: {listed}{more}.", conclusion(fitted, raw_score[:, [index]])]
+        if targets is not None:
+            parts.append(f"y: {targets[chosen[index]].tolist()!r}.")
+        summaries.append(" ".join(filter(None, parts)))
+    return summaries
+
+
+def _prediction_names(fitted: FittedModel, n_predictions: int) -> list[str]:
+    if fitted.classes is not None and n_predictions == len(fitted.classes):
+        return [f"{label!r}" for label in fitted.classes]
+    names = fitted.output_names
+    return names if n_predictions == len(names) else [""] * n_predictions
