@@ -1,8 +1,8 @@
 """Elementary functions in plain arithmetic: e^x, log x, log(1 + x) and log x!.
 
-The compiler turns a polynomial into vector instructions but not a call of the C library: less than
-half the time a row, if all of it stands in the loop: so these are inlined. And C libraries differ
-in the last bit where this does not.
+The compiler turns a polynomial that stands in a loop into vector instructions, and not a call of
+the C library: less than half the time a row. So these functions are inlined. They also give the
+same bits everywhere, while C libraries differ in the last bit.
 """
 
 import math
@@ -23,7 +23,7 @@ _SMALLEST, _LARGEST = -700.0, 700.0
 
 @inlined
 def exp_of_negative(x):
-    """Give e^x for x <= 0 with a relative error below 4e-16; e^-700 for smaller x.
+    """Return e^x for x <= 0 with a relative error below 4e-16; e^-700 for smaller x.
 
     One comparison less than :func:`exp`.
     """
@@ -32,13 +32,13 @@ def exp_of_negative(x):
 
 @inlined
 def exp(x):
-    """Give e^x with a relative error below 4e-16; that of -700 or 700 beyond these."""
+    """Return e^x with a relative error below 4e-16; x is clipped to [-700, 700]."""
     return _exp_within(min(max(x, _SMALLEST), _LARGEST))
 
 
 @inlined
 def _exp_within(x):
-    """Give e^x for x from -700 to 700.
+    """Return e^x for x from -700 to 700.
 
     ``e^x = 2^k e^r`` with whole k and ``|r| <= log(2) / 2``; e^r is its Taylor series up to
     r^12 / 12!.
@@ -63,7 +63,7 @@ def _exp_within(x):
 
 @inlined
 def log(x):
-    """Give log(x) for x from 2^-1022 to 2^1022 with a relative error below 5e-16."""
+    """Return log(x) for x from 2^-1022 to 2^1022 with a relative error below 5e-16."""
     bits = np.float64(x * _SQUARE_ROOT_OF_2).view(np.int64)
     k = (bits >> np.int64(52)) - np.int64(1023)
     return _log_of_parts(x * _power_of_2(-k) - 1.0, k)
@@ -71,7 +71,7 @@ def log(x):
 
 @inlined
 def log_of_one_plus(x):
-    """Give log(1 + x) for -1 < x < 2^1022 with a relative error below 5e-16.
+    """Return log(1 + x) for -1 < x < 2^1022 with a relative error below 5e-16.
 
     ``1 + x = 2^k (1 + f)``. For small x, k is 0 and f is x itself: no digit of it is lost.
     """
@@ -82,7 +82,7 @@ def log_of_one_plus(x):
 
 @inlined
 def log_of_factorial(x):
-    """Give log x!, the logarithm of the gamma function at x + 1, for x from 0 to 1e299.
+    """Return log x!, the logarithm of the gamma function at x + 1, for x from 0 to 1e299.
 
     Stirling's series at x + 8, less the logarithm of (x + 1) (x + 2) ... (x + 7). The error is
     below 2e-14 for x < 10 and relatively below 2e-15 above.
@@ -105,7 +105,7 @@ def log_of_factorial(x):
 
 @inlined
 def _log_of_parts(f, k):
-    """Give log(2^k (1 + f)) for whole k and 1 + f between the square roots of 1/2 and 2.
+    """Return log(2^k (1 + f)) for whole k and 1 + f between the square roots of 1/2 and 2.
 
     ``log(1 + f) = 2 artanh s`` with ``s = f / (2 + f)``, so that s^2 < 0.03; artanh s is its Taylor
     series up to s^19 / 19.
@@ -128,7 +128,7 @@ def _log_of_parts(f, k):
 
 @inlined
 def _power_of_2(k):
-    """Give 2^k, a float64, for whole k (int64) from -1022 to 1023."""
+    """Return 2^k, a float64, for whole k (int64) from -1022 to 1023."""
     # the bits of a float64 whose exponent is k and whose mantissa is 1
     bits = np.int64((k + np.int64(1023)) << np.int64(52))
     return bits.view(np.float64)

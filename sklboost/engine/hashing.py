@@ -1,7 +1,7 @@
-"""Random-looking bits without a state: a hash of what they are for (seed, round, row).
+"""Pseudo-random bits without a state: a hash of what they are for (seed, round, row).
 
-In: small integers. Out: 32 bits as a uint64. Since nothing is drawn from a stream, the bits for a
-row do not depend on which thread asks, or in what order.
+Hashes have 32 bits, in a uint64. Since nothing is drawn from a stream, the bits for a row do not
+depend on which thread asks for them, or in what order.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ from sklboost.engine.compiling import inlined
 
 @inlined
 def mix_bits(number):
-    """Scramble a 32-bit number (a uint64 below 2^32) into 32 random-looking bits.
+    """Return 32 pseudo-random bits for a 32-bit number, a uint64 below 2^32.
 
     Two rounds of xor-shift and multiply. Products stay below 2^64, so nothing wraps, compiled or
     interpreted.
@@ -26,7 +26,7 @@ def mix_bits(number):
 
 @inlined
 def hash_key(seed, round_, output):
-    """Mix three whole numbers into one 32-bit key; each of them, and their order, matters."""
+    """Return a 32-bit key of three whole numbers; each of them, and their order, matters."""
     key = np.uint64(0)
     for number in (seed, round_, output):
         key = mix_bits(key ^ np.uint64(number & 0xFFFFFFFF)) ^ np.uint64(0x9E3779B9)

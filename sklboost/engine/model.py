@@ -1,7 +1,6 @@
-"""A finished model as arrays: nodes, how prediction walks through them, and what they add up to.
+"""A finished model as arrays: its nodes, and the forms in which prediction reads them.
 
-Trees are kept one after the other in flat arrays, which the kernels of prediction read, and which
-are saved as they are.
+Trees lie one after the other in flat arrays, which kernels read and which are saved as they are.
 """
 
 from typing import NamedTuple
@@ -10,11 +9,10 @@ import numpy as np
 
 from sklboost.engine.structs import TreeParams
 
-# One node of a finished tree, saved as it is. Wide fields first, so that nothing is padded between.
+# One node of a finished tree. Wide fields first, so that nothing is padded between.
 # In a vector tree value and gradient are those of the first output, and the cover is the mean of
-# all outputs'.
-# float64 threshold: float64 features are compared without rounding. int32 links: enough for 2^30
-# rows, each a leaf of its own.
+# all outputs'. The threshold is float64: float64 features are compared without rounding. int32
+# links are enough for 2^30 rows, each in a leaf of its own.
 NODE_DTYPE = np.dtype(
     [
         # x < threshold goes left; NaN for a leaf, and where a set of categories does (CategoryBits)
@@ -32,7 +30,7 @@ NODE_DTYPE = np.dtype(
 )
 
 
-# What a node of a vector tree, whose leaves have a value for each output, has of one of them.
+# One output of a node of a vector tree, whose leaves have a value for each output.
 OUTPUT_DTYPE = np.dtype(
     [
         ("value", np.float64),  # as in NODE_DTYPE
@@ -43,8 +41,8 @@ OUTPUT_DTYPE = np.dtype(
 )
 
 
-# One node as prediction walks through it. A leaf leads to itself: NaN is above nothing, and a
-# missing value stays on the "left". So every row can take the same number of steps, without a
+# One node in the form that prediction walks through. A leaf leads to itself: NaN is above nothing,
+# and a missing value stays on the "left". So every row can take the same number of steps, without a
 # branch.
 ROUTE_DTYPE = np.dtype(
     [
@@ -80,8 +78,8 @@ TOP_SPLIT_DTYPE = np.dtype(
 class CategoryBits(NamedTuple):
     """The categories that go left, as bits, in the order of the nodes of all trees.
 
-    All others go right: also those that no row of the node has. Words without a bit are left out,
-    see ``tree/predict/category_bits.py``.
+    All others go right, also those that no row of the node has. Words of 0 are left out, see
+    ``tree/predict/category_bits.py``.
 
     Attributes
     ----------
@@ -89,9 +87,9 @@ class CategoryBits(NamedTuple):
         Node k has the words ``starts[k]`` to ``starts[k + 1]``, excluded. Empty: no tree is split
         on categories.
     numbers : ndarray of uint16, shape (n_words,)
-        Which categories a word is for, increasing within a node.
+        The numbers w of the words, increasing within a node.
     words : ndarray of uint64, shape (n_words,)
-        Bit b of a word whose number is w says that category ``64 w + b`` goes left.
+        Bit b of word number w: whether category ``64 w + b`` goes left.
     in_use : tuple of int
         ``(1,)``, or ``()`` if no tree is split on categories: a length that the compiler knows.
     """
@@ -120,11 +118,11 @@ class TreeTops(NamedTuple):
         Tree t has ``splits[starts[t]:starts[t + 1]]``.
     landings : ndarray of int32, shape (n_trees, 2**TOP_DEPTH)
         The node that a row has come to, as a number of ``Model.routes``, by its decisions read as
-        binary digits, the first one highest, right being 1; after a leaf the digits are 0.
+        binary digits, the first one highest, 1 for right; after a leaf the digits are 0.
     values : ndarray of float64, shape (n_trees, n_tree_outputs, 2**TOP_DEPTH)
         The values of these nodes.
     features : ndarray of int64, shape (n_columns,)
-        The features that occur.
+        The features of these splits.
     bits : CategoryBits
         Of all nodes, those further down included.
     """
@@ -151,7 +149,7 @@ LINEAR_TERM_DTYPE = np.dtype(
 
 
 class LinearLeaves(NamedTuple):
-    """What linear leaves add to their values, in the order of the nodes of all trees.
+    """The linear terms of leaves, in the order of the nodes of all trees.
 
     A row in node k gets, beside ``nodes[k].value``::
 
@@ -167,7 +165,7 @@ class LinearLeaves(NamedTuple):
     shifts : ndarray of float64, shape (n_nodes_of_all_trees,)
         0 unless some of the leaf's rows have missing or infinite values.
     limits : ndarray of float64, shape (n_nodes_of_all_trees, 2)
-        The least and the most that one of the leaf's own rows gets.
+        The least and the most that a training row of the leaf gets.
     terms : recarray of LINEAR_TERM_DTYPE, shape (n_terms,)
     """
 
@@ -197,8 +195,7 @@ class Trees(NamedTuple):
     linear : LinearLeaves or None
         None: all leaves are constant.
     unpruned : Trees or None
-        The same trees before pruning, with nodes in the order of growth, for who wants to see what
-        it removed. None: that is not remembered.
+        The same trees before pruning, with nodes in the order of growth. None: not kept.
     """
 
     nodes: np.ndarray
@@ -216,8 +213,8 @@ class Model(NamedTuple):
 
     Attributes
     ----------
-    nodes : recarray of NODE_DTYPE, shape (n_nodes_of_all_trees,)
-        Tree after tree; the links of a node count from its tree's root.
+    nodes, n_pruned, params, outputs, linear, unpruned
+        As in :class:`Trees`.
     tree_starts : ndarray of int64, shape (n_trees + 1,)
         Tree t owns ``nodes[tree_starts[t]:tree_starts[t + 1]]`` and adds to output
         ``t % n_outputs``, a vector tree to all of them.
@@ -229,20 +226,10 @@ class Model(NamedTuple):
         Their splits above TOP_DEPTH once more.
     depths : ndarray of int64, shape (n_trees,)
         Most splits on the way to a leaf of each tree.
-    n_pruned : ndarray of int64, shape (n_trees,)
-        Splits that pruning removed from each tree.
     base_score : ndarray of float64, shape (n_outputs,)
         Raw score before the first tree.
-    params : recarray of PARAMS_DTYPE, shape (n_trees,)
-        The settings each tree was grown with.
     n_features : int
-        Number of columns of the training data.
-    outputs : recarray of OUTPUT_DTYPE, shape (n_nodes_of_all_trees, n_tree_outputs or 0)
-        What nodes of vector trees have of each output.
-    linear : LinearLeaves or None
-        None: all leaves are constant.
-    unpruned : Trees or None
-        As in :class:`Trees`.
+        Number of features of the training data.
     """
 
     nodes: np.recarray
@@ -261,16 +248,13 @@ class Model(NamedTuple):
 
     @property
     def constant(self) -> "Model":
-        """The same with constant leaves and nothing pruned: what kernels take.
-
-        Apart from its linear leaves, which some of them are given beside it.
-        """
+        """The same model without linear leaves and unpruned trees: what kernels take."""
         if self.linear is None and self.unpruned is None:
             return self
         return self._replace(linear=None, unpruned=None)
 
     def params_of(self, tree: int) -> TreeParams:
-        """Give the settings of one tree."""
+        """Return the settings of one tree."""
         return TreeParams(*self.params[tree].item())
 
     @property
@@ -285,7 +269,7 @@ class Model(NamedTuple):
 
     @property
     def trees_per_round(self) -> int:
-        """Trees that a round has, the same in all rounds."""
+        """Number of trees of a round, the same in all rounds."""
         return self.params_of(0).trees_per_round(self.n_outputs)
 
     @property

@@ -1,7 +1,7 @@
-"""The records and groups that several rooms pass on, and nothing else.
+"""The records and groups that several rooms use: settings, cut points and bins.
 
-Groups of arrays are NamedTuples (flat, free in compiled loops); per-item state is NumPy records,
-made by :func:`records` so that ``item.field`` works compiled and interpreted alike.
+Groups of arrays are NamedTuples; the state of single items is NumPy records, made by
+:func:`records` so that ``item.field`` works compiled and interpreted.
 """
 
 from typing import NamedTuple, get_type_hints
@@ -10,7 +10,7 @@ import numpy as np
 
 
 def records(shape: int | tuple[int, ...], dtype: np.dtype) -> np.recarray:
-    """Make an uninitialised array of records whose fields are attributes.
+    """Return an uninitialised array of records whose fields are attributes.
 
     Parameters
     ----------
@@ -23,10 +23,10 @@ def records(shape: int | tuple[int, ...], dtype: np.dtype) -> np.recarray:
 
 
 class TreeParams(NamedTuple):
-    """Read-only settings of a tree, cast once by :func:`tree_params`.
+    """Read-only settings of a tree, cast once by :func:`sklboost.boosting.settings.tree_params`.
 
-    The pruning modes are data, not branches: ``grow_gain`` is the least gain with which a split is
-    grown, ``prune_gain`` the least with which pruning leaves it.
+    Parameters of the estimators, but for the pruning modes: ``grow_gain`` is the least gain with
+    which a split is grown, ``prune_gain`` the least with which pruning keeps it.
     """
 
     learning_rate: float
@@ -42,7 +42,7 @@ class TreeParams(NamedTuple):
     colsample_bylevel: float
     colsample_bynode: float
     gradient_based: int  # 1: rows of large gradients are likelier to be drawn
-    path_smooth: float  # 0: a leaf does not lean on its parent
+    path_smooth: float  # 0: a leaf weight does not depend on the parent's
     extra_trees: int  # 1: one random threshold for each feature of a node
     max_depth: int  # at least 1; a large number: no limit
     max_leaves: int  # likewise
@@ -51,21 +51,21 @@ class TreeParams(NamedTuple):
     linear_lambda: float
     multi_output: int  # 1: trees have a value for each output in their leaves
     num_parallel_tree: int  # trees that a round adds to each output
-    max_cat_to_onehot: int  # features of fewer levels are split one level against the others
-    max_cat_threshold: int  # levels that a split can list
-    cat_smooth: float  # added to H when levels are put in order
+    max_cat_to_onehot: int  # features of fewer categories are split one against the others
+    max_cat_threshold: int  # most categories in the set of a split
+    cat_smooth: float  # added to H when categories are sorted
 
     def n_tree_outputs(self, n_outputs: int) -> int:
-        """Give the number of outputs that one tree has values for."""
+        """Return the number of outputs that one tree has values for."""
         return n_outputs if self.multi_output == 1 else 1
 
     def trees_per_round(self, n_outputs: int) -> int:
-        """Give the number of trees that a round adds."""
+        """Return the number of trees that a round adds."""
         return self.num_parallel_tree * n_outputs // self.n_tree_outputs(n_outputs)
 
 
 class FeatureRules(NamedTuple):
-    """What the user has laid down for single features, the same for all trees of a fit.
+    """Constraints and weights of single features, the same for all trees of a fit.
 
     Attributes
     ----------
@@ -75,9 +75,9 @@ class FeatureRules(NamedTuple):
         As sets of bits, the groups that each feature belongs to; the features of a path belong to
         one group. A feature of no group is alone on its paths. Empty: no such rule.
     most_together : int
-        Different features that a path may have.
+        Most different features on a path.
     weights : ndarray of float64, shape (n_features,) or (0,)
-        How likely each is drawn, positive; empty: all alike.
+        Positive, in proportion to how likely each feature is drawn; empty: all alike.
     """
 
     signs: np.ndarray
@@ -126,8 +126,8 @@ PLACE_DTYPE = np.dtype(
         ("column", np.int64),
         ("first_cell", np.int64),  # of the histogram
         ("zero_bin", np.int64),  # where a value of 0 belongs, whether there is one or not
-        # 1: other features share the column. Rows then have the bin of 0 where the column has no
-        # other bin of the feature. It has no cell: it has what the node has less what these have.
+        # 1: other features share the column. A row then has the bin of 0 where the column holds no
+        # other bin of the feature. That bin has no cell: its sum is the node's less all others'.
         ("is_shared", np.int64),
     ],
     align=True,

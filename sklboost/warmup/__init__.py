@@ -1,7 +1,7 @@
 """Compilation ahead of time: tiny fits and predictions that together need every kernel.
 
-In: nothing. Out: all kernels on disk, in every version that a user's fit or prediction can need:
-float32 and float64 values, bins of one and of two bytes, categories, sparse values, each loss.
+They need each in every version that a user's fit or prediction can need: for float32 and float64
+values, bins of one and of two bytes, categories, sparse values, each loss.
 """
 
 import time
@@ -33,9 +33,9 @@ _MANY_ROWS = 200_001
 def warmup(verbose: bool = False) -> float:
     """Compile everything now, so that no later fit or prediction has to wait for it.
 
-    Each function of the engine is compiled when it is first needed, and kept on disk for later
-    processes. This needs all of them: while a container image is built, at the start of a CI job or
-    in the first cell of a notebook. What is on disk already is not compiled again.
+    Each kernel is compiled when it is first needed, and kept on disk for later processes. This
+    compiles all of them: while a container image is built, at the start of a CI job or in the first
+    cell of a notebook. What is on disk already is not compiled again.
 
     Parameters
     ----------
@@ -45,8 +45,7 @@ def warmup(verbose: bool = False) -> float:
     Returns
     -------
     float
-        Seconds it took: about 80 the first time, less than two where everything was on
-        disk.
+        Seconds it took: about 80 the first time, less than two where everything was on disk.
 
     See Also
     --------
@@ -99,13 +98,13 @@ def _steps() -> Iterator[tuple[str, Callable[[], object]]]:
     yield "more than 256 bins, float32 features", lambda: _fit_and_predict(X_single, two)
     yield "more than 256 bins, bin_features", lambda: _fit_and_predict(bin_features(X, two), two)
     yield "more than 256 bins, linear leaves", lambda: _fit_and_predict(X, two, **linear)
-    of_levels: dict[str, Any] = dict(categorical_features=[0])
+    categorical: dict[str, Any] = dict(categorical_features=[0])
     for title, categories, changes in [
-        ("categories", X % 7, of_levels),
-        ("more than 256 categories", X, of_levels),
-        ("categories, linear leaves", X % 7, of_levels | linear),
+        ("categories", X % 7, categorical),
+        ("more than 256 categories", X, categorical),
+        ("categories, linear leaves", X % 7, categorical | linear),
     ]:
-        # codes of levels are float32, and float64 beside numbers that are
+        # codes of categories are float32, and float64 beside numbers that are
         table = np.hstack([categories, X / 7])
         yield title, partial(_fit_and_predict, categories, one, **changes)
         yield f"{title}, float64", partial(_fit_and_predict, table, one, **changes)

@@ -1,4 +1,4 @@
-"""``python -m sklboost.warmup``: compile everything ahead of time, and tell where it is kept."""
+"""``python -m sklboost.warmup``: compile everything ahead of time."""
 
 import argparse
 import sys
@@ -8,7 +8,7 @@ from sklboost.warmup import warmup
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command line; give the status of the process, 1 if nothing could be kept."""
+    """Run the command line; return the exit status, 1 if nothing could be kept."""
     parser = argparse.ArgumentParser(
         prog="python -m sklboost.warmup",
         description="Compile all of sklboost now, so that no later fit or prediction has to wait "
