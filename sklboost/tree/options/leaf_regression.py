@@ -4,12 +4,13 @@ The function f of a leaf minimises over its rows the loss that the tree was grow
 
     sum of g f(x) + h f(x)^2 / 2  +  reg_lambda w^2 / 2  +  linear_lambda / 2 sum (slope_j r_j)^2
 
-where ``f(x) = w + sum of slope_j (x_j - centre_j)``. The centre is the mean of the rows, weighted by
-h. So w is the weight of the constant leaf, and the slopes solve a system without it. r_j is the
+where ``f(x) = w + sum of slope_j (x_j - centre_j)``. The centre is the mean of the rows, weighted
+by h. So w is the weight of the constant leaf, and the slopes solve a system without it. r_j is the
 largest distance from the centre: the unit of a feature does not matter then, and `linear_lambda`
 limits the influence of a single row of tiny hessian, as `reg_lambda` does for w.
 
-A leaf adds no more and no less to a row than to one of those it was fitted to.
+No row gets more from a leaf than the most, nor less than the least that one of the leaf's own rows
+gets.
 
 Source: Shi, Li & Li (2019), "Gradient Boosting With Piece-Wise Linear Regression Trees", and
 LightGBM's `linear_tree`, whose rule for missing values this is: a row without a value of one of the
