@@ -1,1 +1,1 @@
-"""What each feature adds to a raw score: SHAP values and interaction values, exactly."""
+"""Exact SHAP values and interaction values: what each feature adds to a raw score."""

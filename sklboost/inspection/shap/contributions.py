@@ -1,8 +1,7 @@
-"""SHAP values and interactions of rows in any form: block by block, then in the user's order.
+"""SHAP values and interaction values of rows in any form, block by block.
 
-In: a model, rows, and perhaps background rows. Out: what features add to raw scores, added to an
-array. The one idea: kernels have rows side by side in the last axis, users have them in the first,
-and a block of rows is transposed while it is small.
+Kernels have rows side by side in the last axis, users have them in the first. A block of rows is
+transposed while it is small.
 """
 
 from collections.abc import Iterator
@@ -15,15 +14,15 @@ from sklboost.engine.model import Model
 from sklboost.engine.parallel import ThreadTeam, n_threads_for
 from sklboost.inspection.shap.edges import Edges, lay_out_edges
 from sklboost.inspection.shap.factors import N_PLACES, N_ROW_TABLES, quadrature
-from sklboost.inspection.shap.walking import LANES, Contributions, WalkScratch, explain_rows
+from sklboost.inspection.shap.tree_shap import LANES, Contributions, ShapScratch, explain_rows
 
 # Rows times edges times points that are done in the time it takes to start a thread.
 _STEPS_PER_THREAD = 1_000_000
 # The factors of a tree's edges are computed once for so many rows, which takes as long as 50 rows.
 _BLOCK_ROWS = 8 * LANES
-# Background rows whose states a thread remembers.
+# Background rows whose states a thread keeps at a time.
 _BACKGROUND_ROWS = 256
-# Results that wait to be transposed: 64 MB.
+# Results before they are transposed: 64 MB.
 _WAITING_VALUES = 2**23
 
 
@@ -44,15 +43,15 @@ def add_contributions(
     X : ndarray of float32 or float64, Table, SparseTable or BinnedMatrix; (n_samples, n_features)
     trees : tuple of int
     background : the same, shape (n_backgrounds, n_features), or None
-        Rows that a feature's values come from where it is not known, averaged over. None: such a
-        feature lets rows go both ways, as the cover of the training rows did.
+        Rows whose values take the place of those of unknown features; their results are averaged.
+        None: at a split on an unknown feature rows go both ways, in proportion to the cover.
     n_jobs : int or None
     out : ndarray of float64, shape (n_samples, n_outputs, n_features)
         Added to in place; the same bits for any number of threads.
     """
     edges = lay_out_edges(model)
-    for rows, own in _explained(model, edges, X, trees, background, n_jobs, pairs=False):
-        out[rows, :, edges.features] += own.single.transpose(2, 0, 1)
+    for rows, added in _explained(model, edges, X, trees, background, n_jobs, pairs=False):
+        out[rows, :, edges.features] += added.single.transpose(2, 0, 1)
 
 
 def add_interactions(
@@ -70,15 +69,15 @@ def add_interactions(
     model, X, trees, background, n_jobs
         As for :func:`add_contributions`.
     out : ndarray of float64, shape (n_samples, n_outputs, n_features, n_features)
-        Added to in place: to (i, k) and (k, i) half of their interaction, and to (i, i) what the
-        SHAP value of i has beside its halves.
+        Added to in place: to (i, k) and (k, i) half of their interaction, and to (i, i) the SHAP
+        value of i less its halves.
     """
     edges = lay_out_edges(model)
-    for rows, own in _explained(model, edges, X, trees, background, n_jobs, pairs=True):
-        halves = (own.pairs + own.pairs.swapaxes(1, 2)) / 2.0
+    for rows, added in _explained(model, edges, X, trees, background, n_jobs, pairs=True):
+        halves = (added.pairs + added.pairs.swapaxes(1, 2)) / 2.0
         for column, feature in enumerate(edges.features):
-            # the diagonal has been 0
-            halves[:, column, column] = own.single[:, column] - halves[:, column].sum(axis=1)
+            # the diagonal is 0 before
+            halves[:, column, column] = added.single[:, column] - halves[:, column].sum(axis=1)
             out[rows, :, feature, edges.features] += halves[:, column].transpose(2, 0, 1)
 
 
@@ -94,8 +93,8 @@ def _explained(
     """Yield ranges of rows and what the features that occur add to their raw scores."""
     n_backgrounds, n_columns = 0 if background is None else len(background), len(edges.features)
     points = quadrature(int(edges.edges.n_different.max()), max(1, n_backgrounds))
-    own_edges = edges.starts[trees[1]] - edges.starts[trees[0]]
-    work = len(X) * int(own_edges) * len(points) * max(1, n_backgrounds)
+    n_edges = int(edges.starts[trees[1]] - edges.starts[trees[0]])
+    work = len(X) * n_edges * len(points) * max(1, n_backgrounds)
     n_values = model.n_outputs * n_columns * (1 + n_columns * pairs)
     n_rows = max(1, min(len(X), _WAITING_VALUES // max(1, n_values)))
     with ThreadTeam(n_threads_for(n_jobs, work, _STEPS_PER_THREAD)) as team:
@@ -117,14 +116,14 @@ def _blocks(
     for rows, raw in raw_blocks(team, X):
         values = array_of(raw)
         for start in range(0, len(values), n_rows):
-            own = values[start : start + n_rows, edges.features]
+            block = values[start : start + n_rows, edges.features]
             first = rows.start + start
-            columns = np.ascontiguousarray(own.T, dtype=np.float64)
-            yield slice(first, first + len(own)), columns
+            columns = np.ascontiguousarray(block.T, dtype=np.float64)
+            yield slice(first, first + len(block)), columns
 
 
 def _backgrounds(team: ThreadTeam, edges: Edges, background: Features | None) -> list[np.ndarray]:
-    """Give the columns of the background rows, a few rows at a time; or one of no row."""
+    """Return the columns of the background rows in blocks; without any, one block of no rows."""
     if background is None:
         return [np.empty((len(edges.features), 0))]
     return [columns for _, columns in _blocks(team, edges, background, _BACKGROUND_ROWS)]
@@ -132,7 +131,7 @@ def _backgrounds(team: ThreadTeam, edges: Edges, background: Features | None) ->
 
 def _allocate_scratch(
     n_threads: int, edges: Edges, points: np.ndarray, n_rows: int, others: list[np.ndarray]
-) -> WalkScratch:
+) -> ShapScratch:
     n_nodes = int(np.diff(edges.starts).max())
     n_depths = int(edges.edges.depth.max()) + 1
     n_backgrounds = max(columns.shape[1] for columns in others)
@@ -140,7 +139,7 @@ def _allocate_scratch(
     # two blocks a thread, if that leaves some rows for each
     n_block_rows = min(_BLOCK_ROWS, max(LANES, -(-n_rows // (2 * n_threads))))
     lanes = (len(points), min(LANES, n_rows))
-    return WalkScratch(
+    return ShapScratch(
         states=np.empty((n_threads, n_nodes, min(n_block_rows, n_rows)), dtype=np.uint8),
         background=np.empty((n_threads, n_nodes, n_backgrounds), dtype=np.uint8),
         tables=np.empty((n_threads, n_tables, len(points), N_PLACES)),

@@ -1,19 +1,19 @@
-"""The trees of a model as the edges that lead to their nodes, in the order of a walk in depth.
+"""The trees of a model as edges, in the order of a walk in depth, and how rows stand to them.
 
-In: a model. Out: :class:`Edges`, all that SHAP values need to know of its trees.
-
-The one idea: to SHAP values a leaf is a set of features with one condition each: that a row passes
-all the splits on this feature on the way to the leaf. So an edge knows the one above it that has
-its feature, and the share of the training rows that pass the feature's splits down to here.
+To SHAP values a leaf is a set of features with one condition each: that a row passes all the splits
+on this feature on the way to the leaf. So an edge has the number of the one above it with the same
+feature, and the share of the training rows that pass the feature's splits down to here. A row, be
+it explained or a background row, which stands in for unknown features, has a state at each edge.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from sklboost.engine.compiling import kernel
+from sklboost.engine.compiling import inlined, kernel
 from sklboost.engine.model import CategoryBits, Model
 from sklboost.engine.structs import records
+from sklboost.tree.predict.category_bits import is_listed
 
 # A node, and the edge from its parent to it. Nodes are counted from their tree's root, in the order
 # of the walk.
@@ -35,6 +35,11 @@ EDGE_DTYPE = np.dtype(
     ],
     align=True,
 )
+
+# The state of a row at an edge, by the splits on the edge's feature, from the root on:
+GONE = np.uint8(0)  # an earlier split sends the row elsewhere
+LEAVES = np.uint8(1)  # the edge's split is the first that does
+STAYS = np.uint8(2)  # no split does: the row meets the edge's condition
 
 
 class Edges(NamedTuple):
@@ -62,7 +67,7 @@ class Edges(NamedTuple):
 
 
 def lay_out_edges(model: Model) -> Edges:
-    """Put the trees of a model in the order of a walk in depth."""
+    """Return the trees of a model in the order of a walk in depth."""
     nodes = model.nodes
     features = np.unique(nodes.feature[nodes.left >= 0]).astype(np.int64)
     column_of = np.full(model.n_features, -1, dtype=np.int64)
@@ -99,28 +104,28 @@ def fill_edges(nodes, starts, column_of, places, edges):
     """Fill `edges` from the nodes and their places."""
     for tree in range(len(starts) - 1):
         root = starts[tree]
-        own = edges[root : starts[tree + 1]]
-        own[0].fraction = own[0].share = own[0].reach = 1.0
-        own[0].parent = own[0].previous = own[0].depth = own[0].n_different = 0
+        in_tree = edges[root : starts[tree + 1]]
+        in_tree[0].fraction = in_tree[0].share = in_tree[0].reach = 1.0
+        in_tree[0].parent = in_tree[0].previous = in_tree[0].depth = in_tree[0].n_different = 0
         for position in range(root, starts[tree + 1]):
             node, place = nodes[position], places[position]
-            edge = own[place]
+            edge = in_tree[place]
             edge.position, edge.threshold = position, node.threshold
             edge.default_left = node.default_left
             edge.column = edge.right = -1
             if node.left >= 0:
                 edge.column, edge.right = column_of[node.feature], places[root + node.right]
-                previous = find_previous(own, place)
+                previous = find_previous(in_tree, place)
                 left, right = nodes[root + node.left].cover, nodes[root + node.right].cover
                 # sampling can leave both without rows
                 fraction = left / (left + right) if left + right > 0.0 else 0.5
-                add_child(own, place, place + 1, previous, fraction)
-                add_child(own, place, edge.right, previous, 1.0 - fraction)
+                add_child(in_tree, place, place + 1, previous, fraction)
+                add_child(in_tree, place, edge.right, previous, 1.0 - fraction)
 
 
 @kernel
 def find_previous(edges, node):
-    """Give the last edge on the way to a node that has the feature of its split; 0: none."""
+    """Return the last edge on the way to a node that has the feature of its split; 0: none."""
     column, edge = edges[node].column, np.int64(node)
     while edge > 0 and edges[edges[edge].parent].column != column:
         edge = edges[edge].parent
@@ -129,7 +134,7 @@ def find_previous(edges, node):
 
 @kernel
 def add_child(edges, parent, child, previous, fraction):
-    """Fill what the edge from `parent` to `child` has of those above it."""
+    """Fill the fields of the edge from `parent` to `child` that follow from those above it."""
     edge = edges[child]
     edge.parent, edge.previous, edge.fraction = parent, previous, fraction
     edge.share = fraction * edges[previous].share
@@ -139,18 +144,58 @@ def add_child(edges, parent, child, previous, fraction):
 
 
 def mean_scores(edges: Edges, trees: tuple[int, int], n_outputs: int) -> np.ndarray:
-    """Give what trees ``[start, stop)`` add on average to each output, rows spread by cover.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_outputs,)
-    """
-    own = edges.edges[edges.starts[trees[0]] : edges.starts[trees[1]]].view(np.recarray)
+    """Return what trees ``[start, stop)`` add on average, by cover; float64, shape (n_outputs,)."""
+    nodes = edges.edges[edges.starts[trees[0]] : edges.starts[trees[1]]].view(np.recarray)
     tree_of = np.repeat(np.arange(*trees), np.diff(edges.starts[trees[0] : trees[1] + 1]))
-    is_leaf, n_tree_outputs = own.column < 0, len(edges.values)
+    is_leaf, n_tree_outputs = nodes.column < 0, len(edges.values)
     first_output = (tree_of * n_tree_outputs % n_outputs)[is_leaf]
     means = np.zeros(n_outputs)
     for index, values in enumerate(edges.values):
-        added = own.reach[is_leaf] * values[own.position[is_leaf]]
+        added = nodes.reach[is_leaf] * values[nodes.position[is_leaf]]
         means += np.bincount(first_output + index, added, minlength=n_outputs)
     return means
+
+
+@kernel
+def fill_states(edges, tree, columns, rows, states):
+    """Fill ``states[node, row]`` for the rows ``[start, stop)`` and the edges to a tree's nodes.
+
+    `columns`, float64 of shape (n_columns, n_rows), are the values of the features that occur.
+    """
+    nodes = edges.edges[edges.starts[tree] : edges.starts[tree + 1]]
+    states[0] = STAYS  # no edge leads to the root
+    for node in range(len(nodes)):
+        split = nodes[node]
+        if split.column >= 0:
+            values = columns[split.column, rows[0] : rows[1]]
+            above = states[nodes[node + 1].previous]
+            fill_children(split, values, edges.bits, above, states[node + 1], states[split.right])
+
+
+@kernel
+def fill_children(split, values, bits, above, left, right):
+    """Fill the states at the edges to both children of a split.
+
+    `above` are those at the last edge before it that has the same feature.
+    """
+    threshold, missing_right = split.threshold, split.default_left == 0
+    if threshold == threshold:
+        for row in range(len(values)):
+            value = values[row]
+            goes_right = (value >= threshold) | ((value != value) & missing_right)
+            left[row] = state_below(above[row], not goes_right)
+            right[row] = state_below(above[row], goes_right)
+        return
+    for row in range(len(values)):
+        goes_right = missing_right
+        if values[row] == values[row]:
+            goes_right = not is_listed(np.int64(values[row]), bits, split.position)
+        left[row] = state_below(above[row], not goes_right)
+        right[row] = state_below(above[row], goes_right)
+
+
+@inlined
+def state_below(above, stays):
+    """Return the state at an edge, from that at the previous edge of the feature."""
+    here = STAYS if stays else LEAVES
+    return here if above == STAYS else GONE

@@ -39,23 +39,15 @@ from sklboost.engine.compiling import kernel
 # Places in a table: factors by state, differences by state, then c itself.
 FIRST_DIFFERENCE, NOT_MET, MET = 3, 6, 7
 N_PLACES = 8
-# With a background of single rows z and z' are 0 or 1: the state of the row is all that counts.
+# With single background rows z and z' are 0 or 1, by the state of the row.
 N_ROW_TABLES = 3
 
 
 def quadrature(n_different: int, n_backgrounds: int) -> np.ndarray:
-    """Give points and weights that integrate products over so many features exactly.
+    """Return points and weights that integrate products over `n_different` features exactly.
 
-    Parameters
-    ----------
-    n_different : int
-    n_backgrounds : int
-        Rows that the integrals are averaged over.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_points, 2)
-        Points in (0, 1), and weights that add up to 1 divided by `n_backgrounds`.
+    float64, shape (n_points, 2): points in (0, 1), and weights that add up to
+    ``1 / n_backgrounds``, since integrals are averaged over background rows.
     """
     points, weights = np.polynomial.legendre.leggauss(max(1, -(-n_different // 2)))
     return np.stack([(points + 1.0) / 2.0, weights / (2.0 * n_backgrounds)], axis=1)
@@ -65,43 +57,35 @@ def quadrature(n_different: int, n_backgrounds: int) -> np.ndarray:
 def fill_table(before, share, fraction, points, table):
     """Fill the factors of one edge, shape (n_points, N_PLACES).
 
-    Parameters
-    ----------
-    before, share : float
-        z of the previous edge with its feature, 1 if there is none, and of the edge itself.
-    fraction : float
-        What one is of the other.
-    points : ndarray of float64, shape (n_points, 2)
-    table : ndarray of float64, shape (n_points, N_PLACES)
+    `before` and `share` are z of the previous edge with its feature, 1 if there is none, and of the
+    edge itself; `fraction` is ``share / before``.
     """
     for index in range(len(points)):
         t, weight = points[index, 0], points[index, 1]
         product_before, product = t + (1.0 - t) * before, t + (1.0 - t) * share
-        own = table[index]
-        own[0] = fraction
-        own[1] = (1.0 - t) * share / product_before
-        own[2] = product / product_before
-        own[3] = 0.0
-        own[4] = -weight / ((1.0 - t) * product_before)
-        own[5] = weight * (before - share) / (product * product_before)
-        own[6] = -1.0 / (1.0 - t)
-        own[7] = (1.0 - share) / product
+        table[index, 0] = fraction
+        table[index, 1] = (1.0 - t) * share / product_before
+        table[index, 2] = product / product_before
+        table[index, 3] = 0.0
+        table[index, 4] = -weight / ((1.0 - t) * product_before)
+        table[index, 5] = weight * (before - share) / (product * product_before)
+        table[index, 6] = -1.0 / (1.0 - t)
+        table[index, 7] = (1.0 - share) / product
 
 
 @kernel
 def fill_tables(edges, tree, points, tables):
-    """Fill the factors of all edges of a tree, rows without a feature being spread by cover."""
-    first = edges.starts[tree]
-    own = edges.edges[first : edges.starts[tree + 1]]
-    for node in range(1, len(own)):
-        edge = own[node]
-        before = own[edge.previous].share
+    """Fill the factors of all edges of a tree, with unknown features spreading rows by cover."""
+    nodes = edges.edges[edges.starts[tree] : edges.starts[tree + 1]]
+    for node in range(1, len(nodes)):
+        edge = nodes[node]
+        before = nodes[edge.previous].share
         fill_table(before, edge.share, edge.fraction, points, tables[node])
 
 
 @kernel
 def fill_row_tables(points, tables):
-    """Fill the factors of any edge by the state of the one row that stands for the others."""
+    """Fill the factors of any edge, a table for each state of a single background row."""
     fill_table(0.0, 0.0, 1.0, points, tables[0])  # any fraction: these products are 0
     fill_table(1.0, 0.0, 0.0, points, tables[1])
     fill_table(1.0, 1.0, 1.0, points, tables[2])

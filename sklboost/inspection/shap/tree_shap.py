@@ -1,11 +1,9 @@
 """SHAP values of rows, up to 64 side by side: a walk through each tree, down and back.
 
-In: edges, values of rows. Out: what each feature, or pair of features, adds to each raw score.
-
-The one idea: all that differs between rows is which factor of an edge they take (see ``factors``).
-On the way down each row and point has a product, of one more factor with every edge; at a leaf the
-product is multiplied by its value, and on the way back the leaves below each edge are added up. A
-row costs a few multiplications an edge and point, whatever its values, and all rows do the same.
+Rows differ only in which factor of an edge they take (see ``factors``). On the way down each row
+and point of the quadrature has a product, of one more factor with every edge; at a leaf the product
+is multiplied by its value, and on the way back the leaves below each edge are added up. A row takes
+a few multiplications an edge and point, whatever its values.
 """
 
 from typing import NamedTuple
@@ -14,7 +12,7 @@ import numpy as np
 
 from sklboost.engine.compiling import inlined, kernel
 from sklboost.engine.parallel import next_task
-from sklboost.inspection.shap.conditions import LEAVES, STAYS, fill_states
+from sklboost.inspection.shap.edges import LEAVES, STAYS, fill_states
 from sklboost.inspection.shap.factors import (
     FIRST_DIFFERENCE,
     MET,
@@ -23,11 +21,11 @@ from sklboost.inspection.shap.factors import (
     fill_tables,
 )
 
-# Rows side by side: what they have at some depth stays in the first-level cache.
+# Rows side by side: their products of a few depths stay in the first-level cache.
 LANES = 64
 
 
-class WalkScratch(NamedTuple):
+class ShapScratch(NamedTuple):
     """What a walk writes on the way; the first axis is threads.
 
     Attributes
@@ -35,13 +33,13 @@ class WalkScratch(NamedTuple):
     states : ndarray of uint8, shape (n_threads, n_nodes, n_block_rows)
         Of the explained rows.
     background : ndarray of uint8, shape (n_threads, n_nodes, n_backgrounds)
-        Of the rows that stand for others.
+        Of the background rows.
     tables : ndarray of float64, shape (n_threads, n_tables, n_points, N_PLACES)
         One for each edge, or for each state of a background row.
     products : ndarray of float64, shape (n_threads, max_depth + 1, n_points, LANES)
-        Of the factors on the way to the node that is visited.
+        Of the factors on the way to the current node.
     sums : ndarray of float64, shape (n_threads, max_depth + 1, n_tree_outputs, n_points, LANES)
-        Of the leaves visited so far below each node on this way.
+        Over the leaves visited so far below each node on this way.
     path : ndarray of int64, shape (n_threads, 2, max_depth + 1)
         The nodes on this way, and 1 where an edge below has the feature of the edge to them.
     """
@@ -55,13 +53,13 @@ class WalkScratch(NamedTuple):
 
 
 class Contributions(NamedTuple):
-    """What features add to raw scores; added to in place.
+    """What features and pairs of features add to raw scores.
 
     Attributes
     ----------
     single : ndarray of float64, shape (n_outputs, n_columns, n_rows)
     pairs : ndarray of float64, shape (n_outputs, n_columns, n_columns, n_rows), or 0 rows
-        An interaction is divided in any way between (i, k) and (k, i). No rows: not wanted.
+        An interaction is divided in any way between (i, k) and (k, i). 0 rows: not computed.
     """
 
     single: np.ndarray
@@ -80,7 +78,7 @@ def multiply(before, factors, value, states, after):
 
 @kernel
 def add_sums(sums, differences, states, above, total):
-    """Add the sums of an edge to those of the node above it, and what they say to `total`."""
+    """Add the sums of an edge to those of the node above it, and times differences to `total`."""
     leaves, stays = differences[1], differences[2]
     for lane in range(len(states)):
         state = states[lane]
@@ -91,7 +89,7 @@ def add_sums(sums, differences, states, above, total):
 
 @kernel
 def add_pair(sums, factors, other_factors, states, other_states, total):
-    """Add what an edge and one above it with another feature say of their interaction."""
+    """Add the interaction of the features of an edge and of one above it to `total`."""
     leaves, stays = factors[FIRST_DIFFERENCE + 1], factors[FIRST_DIFFERENCE + 2]
     not_met, met = other_factors[NOT_MET], other_factors[MET]
     for lane in range(len(states)):
@@ -103,7 +101,7 @@ def add_pair(sums, factors, other_factors, states, other_states, total):
 
 @inlined
 def table_of(edge, background, scratch):
-    """Give the number of the table with an edge's factors: its own, or by the background row."""
+    """Return the number of the table with an edge's factors: its own, or by the background row."""
     if scratch.background.shape[1] == 0:
         return edge
     return np.int64(scratch.background[edge, background])
@@ -111,10 +109,7 @@ def table_of(edge, background, scratch):
 
 @kernel
 def descend(edges, node, values, lanes, background, scratch):
-    """Fill the products of a node from those of its parent, or if it is a leaf its sums.
-
-    `values` are those of all leaves, shape (n_tree_outputs, n_nodes_of_all_trees).
-    """
+    """Fill the products of a node from those of its parent; of a leaf its sums."""
     edge, path = edges[node], scratch.path
     path[0, edge.depth], path[1, edge.depth] = node, 0
     if edge.previous > 0:
@@ -135,10 +130,7 @@ def descend(edges, node, values, lanes, background, scratch):
 
 @kernel
 def ascend(edges, node, lanes, background, scratch, output, contributions):
-    """Add up what the edge to a node says, of which all leaves have been visited.
-
-    `output` is the first of those that the tree has values for.
-    """
+    """Add the contributions of the edge to a node, below which all leaves have been visited."""
     edge = edges[node]
     depth, column = edge.depth, edges[edge.parent].column
     states = scratch.states[node, lanes[0] : lanes[1]]
@@ -156,7 +148,7 @@ def ascend(edges, node, lanes, background, scratch, output, contributions):
 
 @kernel
 def add_pairs(edges, node, lanes, background, scratch, output, pairs):
-    """Add what the edge to a node says with each other feature on the way to it."""
+    """Add the interactions of the feature of an edge with all others on the way to it."""
     edge = edges[node]
     depth, column = edge.depth, edges[edge.parent].column
     states = scratch.states[node, lanes[0] : lanes[1]]
@@ -186,38 +178,37 @@ def walk(edges, tree, lanes, background, scratch, output, contributions):
     lanes : tuple of int
         Start and stop of the rows in ``scratch.states``, and in `contributions`.
     background : int
-        The background row that stands for all others.
-    scratch : WalkScratch
+        The background row, if there are any.
+    scratch : ShapScratch
         Of one thread, with the states and tables of the tree.
     output : int
         The first of those that the tree has values for.
     contributions : Contributions
     """
-    own = edges.edges[edges.starts[tree] : edges.starts[tree + 1]]
+    nodes = edges.edges[edges.starts[tree] : edges.starts[tree + 1]]
     scratch.products[0] = 1.0
-    for node in range(1, len(own)):
-        descend(own, node, edges.values, lanes, background, scratch)
-        next_depth = own[node + 1].depth if node + 1 < len(own) else 1
-        for depth in range(own[node].depth, next_depth - 1, -1):
+    for node in range(1, len(nodes)):
+        descend(nodes, node, edges.values, lanes, background, scratch)
+        next_depth = nodes[node + 1].depth if node + 1 < len(nodes) else 1
+        for depth in range(nodes[node].depth, next_depth - 1, -1):
             visited = scratch.path[0, depth]
-            ascend(own, visited, lanes, background, scratch, output, contributions)
+            ascend(nodes, visited, lanes, background, scratch, output, contributions)
 
 
 @kernel
 def explain_rows(team, edges, trees, columns, given, scratch, contributions):
-    """Add what features say of rows in some trees; every member takes blocks of rows.
+    """Add the contributions of rows in the trees ``[start, stop)``; members take blocks of rows.
 
     Parameters
     ----------
     team : Team
     edges : Edges
     trees : tuple of int
-        Start and stop.
     columns : ndarray of float64, shape (n_columns, n_rows)
     given : tuple of ndarray
-        Values of background rows, shape (n_columns, n_backgrounds), no rows: spread by cover; and
-        the points of the quadrature.
-    scratch : WalkScratch
+        Values of background rows, shape (n_columns, n_backgrounds), without rows: spread by cover;
+        and the points of the quadrature.
+    scratch : ShapScratch
     contributions : Contributions
         Added to tree after tree, so in the same order for any number of threads.
     """
@@ -228,7 +219,7 @@ def explain_rows(team, edges, trees, columns, given, scratch, contributions):
     start = next_task(team, 0) * n_block_rows
     while start < n_rows:
         n_own = min(n_block_rows, n_rows - start)
-        own = WalkScratch(
+        own = ShapScratch(
             scratch.states[team.rank],
             scratch.background[team.rank],
             scratch.tables[team.rank],
