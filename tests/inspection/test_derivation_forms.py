@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from sklboost.inspection.derivation.formulas import fill_in, number
-from sklboost.inspection.derivation.steps import Derivation, Section, Step, given
+from sklboost.inspection.derivation.derivation import Derivation
+from sklboost.inspection.derivation.steps import Section, Step, fill_in, given, number
 
 pytestmark = pytest.mark.interpreted
 

@@ -19,11 +19,10 @@ from sklboost.estimators.parameters.docstrings import methods_documented
 from sklboost.estimators.parameters.rules import is_integer
 from sklboost.estimators.predict.fitted_model import FittedModel, HasFittedModel
 from sklboost.estimators.predict.raw_scores import add_rounds, leaves, starting_scores
+from sklboost.inspection.derivation.derivation import Derivation
 from sklboost.inspection.derivation.grown_tree import GrownTree, grown_tree
-from sklboost.inspection.derivation.node_rows import NodeRows
-from sklboost.inspection.derivation.nodes import derive_node
+from sklboost.inspection.derivation.nodes import NodeRows, derive_node
 from sklboost.inspection.derivation.predictions import Row, derive_prediction
-from sklboost.inspection.derivation.steps import Derivation
 
 _UNKNOWN = np.empty((0, 0))
 
@@ -112,8 +111,8 @@ class ExplainingMixin(HasFittedModel):
         elif X is not None:
             is_here = rows_of_node(grown, node, fitted.read(X))
             why = "Pass y as well to see their gradients."
-            rows = NodeRows(len(is_here), is_here, _UNKNOWN, _UNKNOWN, why)
-        return derive_node(grown, int(node), fitted.words, rows)
+            rows = NodeRows(is_here, _UNKNOWN, _UNKNOWN, why)
+        return derive_node(grown, int(node), fitted.names, rows)
 
     def explain_prediction(
         self,
@@ -195,7 +194,7 @@ def known_rows(fitted: FittedModel, tree: GrownTree, node: int, rows: Rows) -> N
             "Their gradients are not known: the tree was grown without some earlier rounds, and "
             "which these were is not kept."
         )
-        return NodeRows(n_rows, is_here, _UNKNOWN, _UNKNOWN, why)
+        return NodeRows(is_here, _UNKNOWN, _UNKNOWN, why)
     raw_score = starting_scores(model.base_score, rows.margin, n_rows)
     n_rounds = tree.number // model.trees_per_round
     if n_rounds > 0:
@@ -210,7 +209,7 @@ def known_rows(fitted: FittedModel, tree: GrownTree, node: int, rows: Rows) -> N
     outputs = slice(None) if tree.sums.shape[1] > 1 else slice(output, output + 1)
     # of several targets those that are not known count for nothing
     gradients, hessians = (np.nan_to_num(values[outputs]) for values in derivatives)
-    return NodeRows(n_rows, is_here, gradients, hessians, "")
+    return NodeRows(is_here, gradients, hessians, "")
 
 
 def rows_of_node(tree: GrownTree, node: int, X: Features) -> np.ndarray:
@@ -258,7 +257,7 @@ def derive_row(
         predictions=np.ravel(fitted.predictions(raw_score)),
         conclusion=conclusion(fitted, raw_score),
     )
-    return derive_prediction(model, row, fitted.words)
+    return derive_prediction(model, row, fitted.names)
 
 
 def as_table(x: Any) -> Any:

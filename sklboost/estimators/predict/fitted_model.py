@@ -18,7 +18,7 @@ from sklboost.estimators.input.user_warnings import warn_user
 from sklboost.estimators.parameters.groups import Parameters
 from sklboost.estimators.parameters.rules import is_integer
 from sklboost.estimators.predict.raw_scores import add_rounds, starting_scores
-from sklboost.inspection.derivation.words import Words
+from sklboost.inspection.derivation.names import ModelNames
 from sklboost.objectives.loss import Loss
 
 
@@ -92,7 +92,7 @@ class FittedModel:
         return names
 
     @cached_property
-    def words(self) -> Words:
+    def names(self) -> ModelNames:
         """Names, and remarks on the learning rate, for derivations."""
         notes = []
         if self.drops_rounds:
@@ -100,9 +100,8 @@ class FittedModel:
         n_parallel = self.model.params_of(0).num_parallel_tree
         if n_parallel > 1:
             notes.append(f"η is shared by the {n_parallel} trees of a round.")
-        return Words(
-            *(self.feature_names, self.categories, self.output_names), self.loss, tuple(notes)
-        )
+        outputs = self.output_names
+        return ModelNames(self.feature_names, self.categories, outputs, self.loss, tuple(notes))
 
     def rounds(self, iteration_range: tuple[int, int] | None) -> tuple[int, int]:
         """First round to use, and the one after the last."""

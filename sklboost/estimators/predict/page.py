@@ -13,7 +13,7 @@ from sklboost.estimators.predict.explaining import conclusion, feature_values
 from sklboost.estimators.predict.fitted_model import FittedModel, HasFittedModel
 from sklboost.estimators.predict.raw_scores import leaves
 from sklboost.estimators.predict.shap_values import single_values
-from sklboost.inspection.derivation.formulas import number
+from sklboost.inspection.derivation.steps import number
 from sklboost.inspection.page.contents import (
     curve_contents,
     importance,
@@ -116,7 +116,7 @@ class PageMixin(HasFittedModel):
             "curves": curve_contents(
                 self.evals_result_, self._first_round, getattr(self, "best_iteration_", None)
             ),
-            **model_contents(fitted.model, fitted.words, derivations),
+            **model_contents(fitted.model, fitted.names, derivations),
         }
         Path(path).write_text(html_document(title, contents), encoding="utf-8", newline="\n")
 

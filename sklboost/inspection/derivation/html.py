@@ -5,22 +5,22 @@ Whatever comes from the user's data is escaped, so a feature may be called ``<sc
 
 import html
 import re
-from typing import Any
+from collections.abc import Iterable
 
-from sklboost.inspection.derivation.formulas import SYMBOL, fill_in, number
+from sklboost.inspection.derivation.steps import SYMBOL, Line, Section, fill_in, number
 
 
-def as_html(derivation: Any) -> str:
+def as_html(title: str, sections: Iterable[Section]) -> str:
     """Write a derivation as one ``div``; sections are its children."""
-    parts = [f"<h3>{html.escape(derivation.title)}</h3>"]
-    for section in derivation.sections:
+    parts = [f"<h3>{html.escape(title)}</h3>"]
+    for section in sections:
         rows = "".join(map(_row, section.lines))
         heading = html.escape(section.heading)
         parts.append(f"<section><h4>{heading}</h4><table>{rows}</table></section>")
     return f'<div class="sklboost-derivation">{"".join(parts)}</div>'
 
 
-def _row(line: Any) -> str:
+def _row(line: Line) -> str:
     if isinstance(line, str):
         return f'<tr><td colspan="2">{html.escape(line)}</td></tr>'
     numbers = fill_in(line.formula, line.values)

@@ -5,9 +5,9 @@ Whatever comes from the user's data is escaped.
 
 import itertools
 import re
-from typing import Any
+from collections.abc import Iterable, Mapping
 
-from sklboost.inspection.derivation.formulas import SYMBOL, fill_in, number
+from sklboost.inspection.derivation.steps import SYMBOL, Section, Step, fill_in, number
 
 _GREEK = {"α": r"\alpha", "γ": r"\gamma", "Δ": r"\Delta", "η": r"\eta", "λ": r"\lambda"}
 _FUNCTIONS = {"exp": r"\exp", "log": r"\log", "max": r"\max", "min": r"\min"}
@@ -26,21 +26,21 @@ _BRACKETS = r"\((?:[^()]|\([^()]*\))*\)"
 _FRACTION = re.compile(rf"({_BRACKETS}|[^\s()]+) / ({_BRACKETS}|[^\s()]+)")
 
 
-def as_latex(derivation: Any) -> str:
+def as_latex(title: str, sections: Iterable[Section]) -> str:
     """Write a derivation as part of a document."""
-    parts = [rf"\paragraph{{{_words(derivation.title)}}}"]
-    for section in derivation.sections:
+    parts = [rf"\paragraph{{{_words(title)}}}"]
+    for section in sections:
         parts.append(rf"\subparagraph{{{_words(section.heading)}}}")
-        for is_words, lines in itertools.groupby(section.lines, lambda line: isinstance(line, str)):
-            if is_words:
-                parts += [f"{_words(line)}\n" for line in lines]
+        for kind, lines in itertools.groupby(section.lines, type):
+            if kind is str:
+                parts += [f"{_words(line)}\n" for line in lines if isinstance(line, str)]
             else:
-                rows = " \\\\\n".join(map(_row, lines))
+                rows = " \\\\\n".join(_row(line) for line in lines if isinstance(line, Step))
                 parts.append(f"\\begin{{align*}}\n{rows}\n\\end{{align*}}")
     return "\n".join(parts)
 
 
-def _row(step: Any) -> str:
+def _row(step: Step) -> str:
     parts = [_formula(step.formula, None), _formula(step.formula, step.values)]
     parts = [*dict.fromkeys(filter(None, parts)), _number(step.result)]
     name = rf"&&\text{{{_words(step.name)}}}"
@@ -58,7 +58,7 @@ def _number(value: float) -> str:
     return mantissa.replace("inf", r"\infty")
 
 
-def _formula(formula: str, values: Any) -> str:
+def _formula(formula: str, values: Mapping[str, float] | None) -> str:
     """Write a formula with fractions; with values, these in place of their symbols."""
     text, place = "", 0
     for match in _FRACTION.finditer(formula):
@@ -72,7 +72,7 @@ def _without_brackets(part: str) -> str:
     return part[1:-1] if part.startswith("(") else part
 
 
-def _line(formula: str, values: Any) -> str:
+def _line(formula: str, values: Mapping[str, float] | None) -> str:
     """Write a formula without fractions."""
     if values:
         filled = fill_in(formula, values)

@@ -1,163 +1,207 @@
 """The derivation of a node: of its split, or of the leaf that it is.
 
-In: a tree with the splits that pruning removed, and the number of a node. Out: a
-:class:`~sklboost.inspection.derivation.steps.Derivation`.
-
 All numbers are those of the training: G, H, gains and values as the model keeps them. What follows
 from them is computed by the functions that training calls.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
+from sklboost.inspection.derivation.derivation import Derivation
 from sklboost.inspection.derivation.grown_tree import GrownTree
-from sklboost.inspection.derivation.leaves import (
-    Side,
-    is_plain,
-    similarity_steps,
-    sum_steps,
-    value_steps,
-    weight_steps,
-)
-from sklboost.inspection.derivation.node_rows import NodeRows, rows_section
-from sklboost.inspection.derivation.steps import Derivation, Section, Step, given
+from sklboost.inspection.derivation.leaves import NodeOutput
+from sklboost.inspection.derivation.names import ModelNames
+from sklboost.inspection.derivation.steps import Line, Section, Step, given, number
 from sklboost.inspection.derivation.verdicts import cover_lines, verdict, why_leaf
-from sklboost.inspection.derivation.words import (
-    Words,
-    condition,
-    words_of_loss,
-    words_of_output,
-)
 from sklboost.tree.core.formulas import split_gain
 
 _SUFFIXES = {"this node": "", "the left child": "_L", "the right child": "_R"}
+# So many rows are written out one by one.
+_MOST_TERMS = 8
+
+
+class NodeRows(NamedTuple):
+    """Rows that reach a node, from data that is given for its derivation.
+
+    Attributes
+    ----------
+    is_here : ndarray of bool, shape (n_given,)
+        Which rows of the data reach the node.
+    gradients, hessians : ndarray of float64, shape (n_tree_outputs, n_given) or (0, 0)
+        Before the round of the tree, times their weights. Empty: not known.
+    why_unknown : str
+        A sentence for that.
+    """
+
+    is_here: np.ndarray
+    gradients: np.ndarray
+    hessians: np.ndarray
+    why_unknown: str
 
 
 def derive_node(
-    tree: GrownTree, node: int, words: Words, rows: NodeRows | None = None
+    tree: GrownTree, node: int, names: ModelNames, rows: NodeRows | None = None
 ) -> Derivation:
-    """Derive the split of a node, kept or pruned, or the leaf.
-
-    Parameters
-    ----------
-    tree : GrownTree
-    node : int
-        At least 0 and below ``len(tree.nodes)``.
-    words : Words
-    rows : NodeRows, optional
-        Of the node, from data that is given for it.
-    """
+    """Derive the split of a node, kept or pruned, or the leaf; `rows` are rows of the node."""
     is_vector = tree.sums.shape[1] > 1
-    of_output = "" if is_vector else words_of_output(words, tree.number % len(words.outputs))
+    of_output = "" if is_vector else names.of_output(tree.number % len(names.outputs))
     title = f"Tree {tree.number}{of_output}, node {node}"
+    outputs = _outputs(tree, names, node, "this node")
     if tree.nodes.left[node] < 0:
-        title, sections = f"{title}: a leaf", _leaf_sections(tree, node, words)
+        title, sections = f"{title}: a leaf", _leaf_sections(outputs)
     else:
         state = "" if tree.is_split[node] else ", pruned"
-        title = f"{title}: split at {condition(tree, node, words)}{state}"
-        sections = _split_sections(tree, node, words)
+        title = f"{title}: split at {names.condition(tree, node)}{state}"
+        sections = _split_sections(outputs)
     if rows is not None:
-        sections += (rows_section(tree, _sides(tree, node, "this node"), rows, words),)
+        sections += (_rows_section(outputs, rows),)
     return Derivation(title, sections)
 
 
-def _sides(tree: GrownTree, node: int, name: str) -> list[Side]:
-    """Give a node once for each output of its tree."""
-    n_outputs, suffix = tree.sums.shape[1], _SUFFIXES[name]
+def _outputs(tree: GrownTree, names: ModelNames, node: int, side: str) -> list[NodeOutput]:
+    """All outputs of a node."""
+    n_outputs, suffix = tree.sums.shape[1], _SUFFIXES[side]
     if n_outputs == 1:
-        return [Side(node, name, 0, suffix)]
+        return [NodeOutput(tree, names, node, 0, side, suffix)]
     join = "," if suffix else "_"
-    return [Side(node, name, output, f"{suffix}{join}{output}") for output in range(n_outputs)]
+    return [
+        NodeOutput(tree, names, node, output, side, f"{suffix}{join}{output}")
+        for output in range(n_outputs)
+    ]
 
 
-def _leaf_sections(tree: GrownTree, node: int, words: Words) -> tuple[Section, ...]:
-    sides = _sides(tree, node, "this node")
+def _leaf_sections(outputs: Sequence[NodeOutput]) -> tuple[Section, ...]:
+    tree, names, node, *_ = outputs[0]
     return (
-        _sums(tree, sides, words),
-        Section("Output", _each(weight_steps, tree, sides, words)),
-        Section("Similarity", _each(similarity_steps, tree, sides, words)),
-        Section("Leaf value", _each(value_steps, tree, sides, words) + words.notes),
+        _sums(outputs),
+        Section("Output", _each(NodeOutput.weight_steps, outputs)),
+        Section("Similarity", _each(NodeOutput.similarity_steps, outputs)),
+        Section("Leaf value", _each(NodeOutput.value_steps, outputs) + names.notes),
         Section("Why it is a leaf", (why_leaf(tree, node),)),
     )
 
 
-def _split_sections(tree: GrownTree, node: int, words: Words) -> tuple[Section, ...]:
-    own, left, right = (
-        _sides(tree, number, name)
-        for number, name in zip(
-            (node, int(tree.nodes.left[node]), int(tree.nodes.right[node])), _SUFFIXES, strict=True
-        )
-    )
-    sides = own + left + right
-    weights = Section("Outputs", _each(weight_steps, tree, sides, words))
-    similarities = Section("Similarities", _each(similarity_steps, tree, sides, words))
-    middle = [similarities, Section("Gain", _gain(tree, node, (own, left, right), similarities))]
-    # what holds outputs back comes first: similarities depend on it
-    all_plain = all(is_plain(tree, side, words) for side in sides)
+def _split_sections(outputs: Sequence[NodeOutput]) -> tuple[Section, ...]:
+    tree, names, node, *_ = outputs[0]
+    left = _outputs(tree, names, int(tree.nodes.left[node]), "the left child")
+    right = _outputs(tree, names, int(tree.nodes.right[node]), "the right child")
+    everything = [*outputs, *left, *right]
+    weights = Section("Outputs", _each(NodeOutput.weight_steps, everything))
+    similarities = Section("Similarities", _each(NodeOutput.similarity_steps, everything))
+    middle = [similarities, Section("Gain", _gain(tree, node, similarities))]
+    # what constrains outputs comes first: similarities depend on it
+    all_plain = all(output.is_plain() for output in everything)
     middle = [*middle, weights] if all_plain else [weights, *middle]
-    valued = left + right if tree.is_split[node] or node >= tree.n_kept else own
+    valued = [*left, *right] if tree.is_split[node] or node >= tree.n_kept else outputs
     return (
-        Section("Split", _ways(tree, node, words)),
-        _sums(tree, sides, words),
+        Section("Split", _ways(tree, node, names)),
+        _sums(everything),
         *middle,
         Section("Cover", tuple(cover_lines(tree, node))),
         Section("Verdict", tuple(verdict(tree, node))),
-        Section("Values", _each(value_steps, tree, valued, words) + words.notes),
+        Section("Values", _each(NodeOutput.value_steps, valued) + names.notes),
     )
 
 
 def _each(
-    steps: Callable[[GrownTree, Side, Words], list[Step | str]],
-    tree: GrownTree,
-    sides: list[Side],
-    words: Words,
-) -> tuple[Step | str, ...]:
-    return tuple(line for side in sides for line in steps(tree, side, words))
+    steps: Callable[[NodeOutput], list[Line]], outputs: Sequence[NodeOutput]
+) -> tuple[Line, ...]:
+    return tuple(line for output in outputs for line in steps(output))
 
 
-def _ways(tree: GrownTree, node: int, words: Words) -> tuple[str, ...]:
+def _ways(tree: GrownTree, node: int, names: ModelNames) -> tuple[str, ...]:
+    """Where rows go, and where missing values."""
     split = tree.nodes[node]
     left, right = (f"node {child}" for child in (split.left, split.right))
-    missing = left if split.default_left else right
-    lines = [f"{condition(tree, node, words)}: to {left}. Else: to {right}."]
-    if split.threshold != -np.inf:
-        lines.append(f"Missing values: to {missing}.")
-    return tuple(lines)
+    ways = f"{names.condition(tree, node)}: to {left}. Else: to {right}."
+    if split.threshold == -np.inf:
+        return (ways,)
+    return ways, f"Missing values: to {left if split.default_left else right}."
 
 
-def _sums(tree: GrownTree, sides: list[Side], words: Words) -> Section:
-    params = tree.params
-    lines: list[Step | str] = [*words_of_loss(words)]
-    for side in sides:
-        lines += sum_steps(tree, side)
-    lines.append(given("reg_lambda", "λ", params.reg_lambda))
+def _sums(outputs: Sequence[NodeOutput]) -> Section:
+    params, names = outputs[0].tree.params, outputs[0].names
+    lines = (*names.about_sums(), *_each(NodeOutput.sum_steps, outputs))
+    lines += (given("reg_lambda", "λ", params.reg_lambda),)
     if params.reg_alpha > 0.0:
-        lines.append(given("reg_alpha", "α", params.reg_alpha))
-    return Section("Sums", tuple(lines))
+        lines += (given("reg_alpha", "α", params.reg_alpha),)
+    return Section("Sums", lines)
 
 
-def _gain(
-    tree: GrownTree, node: int, groups: tuple[list[Side], ...], similarities: Section
-) -> tuple[Step | str, ...]:
-    """Give the gain; with several outputs, their similarities are added up first."""
-    found = {step.symbol: step.result for step in similarities.lines if isinstance(step, Step)}
-    lines: list[Step | str] = []
+def _gain(tree: GrownTree, node: int, similarities: Section) -> tuple[Line, ...]:
+    """The gain; with several outputs, their similarities are added up first."""
+    found = [step for step in similarities.lines if isinstance(step, Step)]
+    n_outputs = tree.sums.shape[1]
+    lines: list[Line] = []
     totals = {}
-    for sides, (name, suffix) in zip(groups, _SUFFIXES.items(), strict=True):
-        parts = {side.symbol("S"): found[side.symbol("S")] for side in sides}
-        totals[f"S{suffix}"] = sum(parts.values())
-        if len(parts) > 1:
-            formula, total = " + ".join(parts), totals[f"S{suffix}"]
+    for side, (name, suffix) in enumerate(_SUFFIXES.items()):
+        steps = found[side * n_outputs : (side + 1) * n_outputs]
+        parts = {step.symbol: step.result for step in steps}
+        totals[f"S{suffix}"] = total = sum(parts.values())
+        if n_outputs > 1:
+            formula = " + ".join(parts)
             lines.append(Step(f"similarity of {name}", f"S{suffix}", formula, parts, total))
-    own, left, right = totals.values()
+    values = {symbol: totals[symbol] for symbol in ("S_L", "S_R", "S")}
     gain = float(tree.nodes.gain[node])
-    values = {"S_L": left, "S_R": right, "S": own}
     lines.append(Step("gain of the split", "gain", "S_L + S_R - S", values, gain))
-    if not math.isclose(split_gain(left, right, own), gain, rel_tol=1e-6, abs_tol=1e-9 * abs(own)):
+    computed = split_gain(values["S_L"], values["S_R"], values["S"])
+    if not math.isclose(computed, gain, rel_tol=1e-6, abs_tol=1e-9 * abs(values["S"])):
         lines.append(
             "The gain is that of the training. Bounds of monotone constraints, which leaves that "
             "are renewed do not tell, were in force when splits were compared."
         )
     return tuple(lines)
+
+
+def _rows_section(outputs: Sequence[NodeOutput], rows: NodeRows) -> Section:
+    """Count the rows of the node and add up their gradients and hessians, for each output.
+
+    The sums are compared with those of the training, which are all that a model keeps.
+    """
+    n_here = int(rows.is_here.sum())
+    lines: list[Line] = [
+        f"{n_here} of the {len(rows.is_here)} rows given (of positive weight) come to this node."
+    ]
+    if len(rows.gradients) == 0:
+        return Section("Rows", (*lines, *filter(None, [rows.why_unknown])))
+    for output in outputs:
+        gradients = rows.gradients[output.output, rows.is_here]
+        hessians = rows.hessians[output.output, rows.is_here]
+        if output.names.has_residuals and n_here <= _MOST_TERMS:
+            listed = ", ".join(map(number, (-gradients).tolist()))
+            lines.append(f"Their residuals, weights counted: {listed}.")
+        lines.append(_sum("gradients", "g", gradients, output))
+        lines.append(_sum("hessians", "h", hessians, output))
+        lines.append(_compared(output, rows))
+    return Section("Rows", tuple(lines))
+
+
+def _sum(name: str, letter: str, values: np.ndarray, output: NodeOutput) -> Step:
+    terms: dict[str, float] = {}
+    if len(values) <= _MOST_TERMS:
+        terms = {f"{letter}_{row}": value for row, value in enumerate(values.tolist(), start=1)}
+    name = f"sum of {name} of these rows{output.of_output}"
+    symbol = f"{letter.upper()}_given" + output.suffix.replace("_", ",")
+    return Step(name, symbol, " + ".join(terms), terms, float(values.sum()))
+
+
+def _compared(output: NodeOutput, rows: NodeRows) -> str:
+    """Whether the sums are those of the training, but for what rounding gradients may do."""
+    expected = (output.gradient, output.hessian)
+    agrees = True
+    for values, known in zip((rows.gradients, rows.hessians), expected, strict=True):
+        values = values[output.output]
+        sizes = np.abs(values)
+        # a row is rounded by less than 2^-29 of the sum of all, and is a float32 before
+        room = rows.is_here.sum() * sizes.sum() * 2.0**-29 + 1e-5 * sizes[rows.is_here].sum()
+        agrees &= bool(abs(values[rows.is_here].sum() - known) <= room)
+    if agrees:
+        return "That is what the training had, but for its rounding of gradients."
+    gradient, hessian = map(number, expected)
+    return (
+        f"The training had G = {gradient} and H = {hessian}: it drew rows, held some out, or "
+        "learnt from other rows, targets or weights than those given."
+    )

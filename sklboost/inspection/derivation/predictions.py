@@ -1,8 +1,4 @@
-"""The derivation of a prediction: one row through all trees, and what its raw scores stand for.
-
-In: a model, a row, the leaf that it reaches in each tree. Out: a
-:class:`~sklboost.inspection.derivation.steps.Derivation`.
-"""
+"""The derivation of a prediction: one row through all trees, and what its raw scores mean."""
 
 import itertools
 import math
@@ -10,10 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklboost.engine.model import Model
-from sklboost.inspection.derivation.grown_tree import GrownTree, grown_tree
-from sklboost.inspection.derivation.steps import Derivation, Section, Step, given
-from sklboost.inspection.derivation.words import Words, decision, words_of_output
+from sklboost.engine.model import LinearLeaves, Model
+from sklboost.inspection.derivation.derivation import Derivation
+from sklboost.inspection.derivation.grown_tree import grown_tree
+from sklboost.inspection.derivation.names import ModelNames
+from sklboost.inspection.derivation.steps import Line, Section, Step, given
 
 
 class Row(NamedTuple):
@@ -70,25 +67,25 @@ class _Scores:
         return Step(name, self.symbol(output), formula, terms, self.values[output])
 
 
-def derive_prediction(model: Model, row: Row, words: Words) -> Derivation:
+def derive_prediction(model: Model, row: Row, names: ModelNames) -> Derivation:
     """Derive the prediction of a row."""
     scores = _Scores(row)
-    sections = [_start(row, scores, words)]
-    sections += [_tree_section(model, tree, row, scores, words) for tree in row.trees]
-    sections.append(_link(row, scores, words))
+    sections = [_start(row, scores, names)]
+    sections += [_tree_section(model, tree, row, scores, names) for tree in row.trees]
+    sections.append(_link(row, scores, names))
     return Derivation(f"Prediction of one row by {len(row.trees)} tree(s)", tuple(sections))
 
 
-def _start(row: Row, scores: _Scores, words: Words) -> Section:
-    lines: list[Step | str] = []
+def _start(row: Row, scores: _Scores, names: ModelNames) -> Section:
+    lines: list[Line] = []
     for output, value in enumerate(scores.values):
-        symbol, of_output = scores.symbol(output), words_of_output(words, output)
-        if row.has_margin or words.loss.link not in ("logit", "log"):
+        symbol, of_output = scores.symbol(output), names.of_output(output)
+        if row.has_margin or names.loss.link not in ("logit", "log"):
             source = "base_margin of the row" if row.has_margin else "base score"
             lines.append(
                 given(f"raw score{of_output} before the first tree: {source}", symbol, value)
             )
-        elif words.loss.link == "logit":
+        elif names.loss.link == "logit":
             values = {"p": _chance(value)}
             name = f"log-odds of the starting probability p{of_output}"
             lines.append(Step(name, symbol, "log(p / (1 - p))", values, value))
@@ -97,9 +94,9 @@ def _start(row: Row, scores: _Scores, words: Words) -> Section:
             lines.append(Step(name, symbol, "log(y)", {"y": math.exp(value)}, value))
     for output, shift in enumerate(row.shift.tolist()):
         if shift != 0.0:
-            name = f"shift of the raw score{words_of_output(words, output)} (calibrated_prior)"
+            name = f"shift of the raw score{names.of_output(output)} (calibrated_prior)"
             lines.append(scores.add(output, name, "shift", {"shift": shift}, shift))
-    return Section("Start", (*lines, *words.notes))
+    return Section("Start", (*lines, *names.notes))
 
 
 def _chance(log_odds: float) -> float:
@@ -107,73 +104,63 @@ def _chance(log_odds: float) -> float:
     return 1.0 / (1.0 + decay) if log_odds >= 0.0 else decay / (1.0 + decay)
 
 
-def _tree_section(model: Model, number: int, row: Row, scores: _Scores, words: Words) -> Section:
+def _tree_section(
+    model: Model, number: int, row: Row, scores: _Scores, names: ModelNames
+) -> Section:
     tree, leaf = grown_tree(model._replace(unpruned=None), number), int(row.leaves[number])
-    path = tree.path(leaf)
-    lines: list[Step | str] = [
-        f"node {node}: {decision(tree, node, row.values[tree.nodes.feature[node]], words)} → "
+    lines: list[Line] = [
+        f"node {node}: {names.decision(tree, node, row.values[tree.nodes.feature[node]])} → "
         f"node {below}"
-        for node, below in itertools.pairwise(path)
+        for node, below in itertools.pairwise(tree.path(leaf))
     ]
-    n_outputs = len(scores.values)
-    is_vector = tree.sums.shape[1] > 1
-    lines += _line_steps(model, tree, leaf, row, words)
-    for own in range(tree.sums.shape[1]):
-        output = own if is_vector else number % n_outputs
-        value, rate = float(tree.values[leaf, own]), tree.params.learning_rate
-        name = f"raw score{words_of_output(words, output)} after leaf {leaf}"
+    line = 0.0
+    if model.linear is not None:
+        position = int(model.tree_starts[number]) + leaf
+        step, line = _line_of_leaf(model.linear, position, row, names)
+        lines.append(step)
+    n_outputs, is_vector = len(scores.values), tree.sums.shape[1] > 1
+    rate = tree.params.learning_rate
+    for column, value in enumerate(tree.values[leaf].tolist()):
+        output = column if is_vector else number % n_outputs
+        name = f"raw score{names.of_output(output)} after leaf {leaf}"
         formula, terms = "η · w", {"η": rate, "w": value / rate}
         if model.linear is not None:
-            formula, terms["l"] = "η · w + l", _linear_part(model, tree, leaf, row)
-        lines.append(scores.add(output, name, formula, terms, value + terms.get("l", 0.0)))
-    of_output = "" if is_vector else words_of_output(words, number % n_outputs)
+            formula, terms["l"] = "η · w + l", line
+        lines.append(scores.add(output, name, formula, terms, value + line))
+    of_output = "" if is_vector else names.of_output(number % n_outputs)
     return Section(f"Tree {number}{of_output}", tuple(lines))
 
 
-def _linear_part(model: Model, tree: GrownTree, leaf: int, row: Row) -> float:
-    """Give what a linear leaf adds to its value."""
-    assert model.linear is not None
-    linear, position = model.linear, int(model.tree_starts[tree.number]) + leaf
-    terms = linear.terms[linear.starts[position] : linear.starts[position + 1]].view(np.recarray)
-    distances = row.values[terms.feature] - terms.centre
-    if not np.isfinite(distances).all():
-        return 0.0
-    least, most = linear.limits[position].tolist()
-    total = float(linear.shifts[position] + (terms.slope * distances).sum())
-    return min(max(total, least), most)
-
-
-def _line_steps(
-    model: Model, tree: GrownTree, leaf: int, row: Row, words: Words
-) -> list[Step | str]:
-    """Say what a linear leaf adds to its value, l: a line within limits."""
-    if model.linear is None:
-        return []
-    linear, position = model.linear, int(model.tree_starts[tree.number]) + leaf
+def _line_of_leaf(
+    linear: LinearLeaves, position: int, row: Row, names: ModelNames
+) -> tuple[Line, float]:
+    """What a linear leaf adds to its value, l: a line within limits."""
     terms = linear.terms[linear.starts[position] : linear.starts[position + 1]].view(np.recarray)
     x = row.values[terms.feature]
     if not np.isfinite(x).all():
-        return ["l = 0: a value that the leaf's line needs is missing or infinite."]
+        return "l = 0: a value that the leaf's line needs is missing or infinite.", 0.0
+    least, most = linear.limits[position].tolist()
+    total = float(linear.shifts[position] + (terms.slope * (x - terms.centre)).sum())
+    line = min(max(total, least), most)
     values, parts = {"shift": float(linear.shifts[position])}, ["shift"]
     for index, term in enumerate(terms):
-        own = {f"b_{index}": term.slope, f"x_{index}": x[index], f"c_{index}": term.centre}
-        values |= {symbol: float(value) for symbol, value in own.items()}
+        symbols = {f"b_{index}": term.slope, f"x_{index}": x[index], f"c_{index}": term.centre}
+        values |= {symbol: float(value) for symbol, value in symbols.items()}
         parts.append(f"b_{index} · (x_{index} - c_{index})")
-    names = [f"x_{i} is {words.features[feature]}" for i, feature in enumerate(terms.feature)]
-    least, most = linear.limits[position].tolist()
+    features = [f"x_{i} is {names.features[feature]}" for i, feature in enumerate(terms.feature)]
     values |= {"least": least, "most": most}
     formula = f"min(most, max(least, {' + '.join(parts)}))"
-    name = "; ".join(["line of the leaf, within the limits of its own rows", *names])
-    return [Step(name, "l", formula, values, _linear_part(model, tree, leaf, row))]
+    name = "; ".join(["line of the leaf, within the limits of its own rows", *features])
+    return Step(name, "l", formula, values, line), line
 
 
-def _link(row: Row, scores: _Scores, words: Words) -> Section:
-    lines = _link_steps(row, scores, words)
+def _link(row: Row, scores: _Scores, names: ModelNames) -> Section:
+    lines = _link_steps(row, scores, names)
     steps = [step.result for step in lines if isinstance(step, Step) and step.symbol != "Z"]
     expected = row.predictions[-len(steps) :] if steps else row.predictions
     if len(steps) != len(expected) or not np.allclose(steps, expected, rtol=1e-9, atol=1e-300):
         # a link of the user's own, or levels of a quantile that are put in order
-        lines = [f"What raw scores stand for is a function of its own of {words.loss.name}."]
+        lines = [f"What raw scores stand for is a function of its own of {names.loss.name}."]
         lines += [
             given(f"prediction {index}", f"y_{index}", value)
             for index, value in enumerate(row.predictions.tolist())
@@ -182,9 +169,9 @@ def _link(row: Row, scores: _Scores, words: Words) -> Section:
     return Section("Prediction", (*lines, *conclusion))
 
 
-def _link_steps(row: Row, scores: _Scores, words: Words) -> list[Step | str]:
+def _link_steps(row: Row, scores: _Scores, names: ModelNames) -> list[Line]:
     """Apply the link of the loss to the last raw scores."""
-    link, lines = words.loss.link, list[Step | str]()
+    link, lines = names.loss.link, list[Line]()
     symbols = [scores.symbol(output) for output in range(len(scores.values))]
     values = dict(zip(symbols, scores.values, strict=True))
     if link == "softmax":
@@ -192,7 +179,7 @@ def _link_steps(row: Row, scores: _Scores, words: Words) -> list[Step | str]:
         formula = " + ".join(f"exp({symbol})" for symbol in symbols)
         lines.append(Step("sum over the classes", "Z", formula, values, total))
     for output, (symbol, value) in enumerate(values.items()):
-        of_output, own = words_of_output(words, output), f"_{output}" if len(symbols) > 1 else ""
+        of_output, own = names.of_output(output), f"_{output}" if len(symbols) > 1 else ""
         if link == "softmax":
             terms = {symbol: value, "Z": total}
             name, target, formula = "probability", "p", f"exp({symbol}) / Z"

@@ -1,16 +1,21 @@
-"""A derivation: named steps in sections, and its three written forms.
+"""Steps of a derivation, and their formulas and numbers as plain text.
 
-The one idea: what is computed is put down once, as plain numbers and strings, and text, LaTeX and
-HTML are three ways to write the same steps.
+A formula is text, such as ``"G_L² / (H_L + λ)"``, written so that it can be read as it is, and so
+that LaTeX and HTML can be made of it: operators stand between spaces, a symbol is letters with at
+most one subscript (``G_L``, ``F_2,1``), and what is divided, or divides, is one symbol or stands in
+brackets.
 """
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from sklboost.inspection.derivation.html import as_html
-from sklboost.inspection.derivation.latex import as_latex
-from sklboost.inspection.derivation.text import as_text
+# not \w: that has the ² in it
+_LETTERS, _SUBSCRIPT = "[A-Za-zα-ωΑ-Ω]+", "[A-Za-z0-9]+"
+SYMBOL = re.compile(f"{_LETTERS}(?:_{_SUBSCRIPT}(?:,{_SUBSCRIPT})*)?")
+
+# Beyond, a number is written with a power of ten.
+_LARGEST, _SMALLEST = 1e10, 1e-3
 
 
 class Step(NamedTuple):
@@ -21,11 +26,11 @@ class Step(NamedTuple):
     name : str
         What is computed, in words.
     symbol : str
-        As later formulas call it.
+        Its symbol in later formulas.
     formula : str
-        As in ``formulas.py``; empty for what is given.
+        Empty for a number that is not computed from others.
     values : mapping of str to float
-        Of the symbols of the formula.
+        Values of the symbols of the formula.
     result : float
     """
 
@@ -36,112 +41,58 @@ class Step(NamedTuple):
     result: float
 
 
+Line = Step | str  # a sentence
+
+
+class Section(NamedTuple):
+    """Some steps, and sentences between them."""
+
+    heading: str
+    lines: tuple[Line, ...]
+
+
 def given(name: str, symbol: str, value: float) -> Step:
     """Make the step of a number that is not computed from others."""
     return Step(name, symbol, "", {}, float(value))
 
 
-class Section(NamedTuple):
-    """Some steps, and sentences between them.
+def number(value: float) -> str:
+    """Write a number with four decimals, below 1 with six, and without zeros at the end.
 
-    Attributes
-    ----------
-    heading : str
-    lines : tuple of Step or str
+    Beyond 1e10 and below 0.001 it has six significant digits.
     """
+    size = abs(value)
+    if size < _SMALLEST or not size < _LARGEST:
+        return f"{value + 0.0:.6g}"  # no -0
+    text = f"{value:.{4 if size >= 1.0 else 6}f}"
+    return text.rstrip("0").rstrip(".")
 
-    heading: str
-    lines: tuple[Step | str, ...]
+
+def fill_in(formula: str, values: Mapping[str, float]) -> str:
+    """Put numbers in place of symbols; a negative one in brackets, unless it stands alone."""
+
+    def written(match: re.Match[str]) -> str:
+        symbol = match.group()
+        if symbol not in values:
+            return symbol
+        text = number(values[symbol])
+        is_negative = text.startswith("-")
+        return f"({text})" if is_negative and _would_be_misread(match, formula) else text
+
+    return SYMBOL.sub(written, formula)
 
 
-@dataclass(frozen=True)
-class Derivation:
-    """How a number of a model comes about, step by step.
+def _would_be_misread(match: re.Match[str], formula: str) -> bool:
+    """Whether a negative number comes after an operator, or before a ²."""
+    before, after = formula[: match.start()], formula[match.end() :]
+    return after.startswith("²") or before.rstrip().endswith(("+", "-", "·", "/"))
 
-    Print it, or let a notebook show it; :attr:`text`, :attr:`latex` and :attr:`html` are its forms.
 
-    Attributes
-    ----------
-    title : str
-    sections : tuple of Section
-    """
-
-    title: str
-    sections: tuple[Section, ...]
-
-    @property
-    def text(self) -> str:
-        """Lines of plain text."""
-        return as_text(self)
-
-    @property
-    def latex(self) -> str:
-        """A piece of a LaTeX document that uses the package amsmath."""
-        return as_latex(self)
-
-    @property
-    def html(self) -> str:
-        """An HTML element; names of features and classes in it stay text."""
-        return as_html(self)
-
-    @property
-    def steps(self) -> tuple[Step, ...]:
-        """All equations, in order."""
-        lines = [line for section in self.sections for line in section.lines]
-        return tuple(line for line in lines if isinstance(line, Step))
-
-    def result(self, symbol: str) -> float:
-        """Give the last number that was computed for a symbol.
-
-        Parameters
-        ----------
-        symbol : str
-            Such as ``"gain"`` or ``"S_L"``.
-
-        Returns
-        -------
-        float
-
-        Raises
-        ------
-        KeyError
-            If there is none; the text lists the symbols.
-        """
-        results = {step.symbol: step.result for step in self.steps}
-        if symbol not in results:
-            raise KeyError(f"symbol={symbol!r}: this derivation has {', '.join(results)}")
-        return results[symbol]
-
-    def as_dict(self) -> dict[str, Any]:
-        """Give everything as dicts, lists, strings and floats, for ``json.dumps``.
-
-        Returns
-        -------
-        dict
-            ``title``, and ``sections`` of ``heading`` and ``lines``: a sentence, or a dict with the
-            fields of a step.
-        """
-        sections = [
-            {
-                "heading": section.heading,
-                "lines": [
-                    line if isinstance(line, str) else {**line._asdict(), "values": {**line.values}}
-                    for line in section.lines
-                ],
-            }
-            for section in self.sections
-        ]
-        return {"title": self.title, "sections": sections}
-
-    def __str__(self) -> str:
-        return self.text
-
-    def __repr__(self) -> str:
-        """Give the text: what a prompt should show."""
-        return self.text
-
-    def _repr_html_(self) -> str:
-        return self.html
-
-    def _repr_latex_(self) -> str:
-        return self.latex
+def as_text(line: Line) -> str:
+    """Write a step or a sentence as one line of plain text."""
+    if isinstance(line, str):
+        return line
+    numbers, result = fill_in(line.formula, line.values), number(line.result)
+    if numbers in (line.formula, result):
+        numbers = ""
+    return f"{line.name}: " + " = ".join(filter(None, [line.symbol, line.formula, numbers, result]))

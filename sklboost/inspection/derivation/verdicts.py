@@ -1,7 +1,4 @@
-"""Why a split was kept or pruned, and why a leaf was not split.
-
-In: a tree before pruning and what is left of it. Out: sentences, and numbers that they rest on.
-"""
+"""Why a split was kept or pruned, and why a leaf was not split: sentences, and their numbers."""
 
 import math
 from typing import NamedTuple
@@ -9,29 +6,28 @@ from typing import NamedTuple
 import numpy as np
 
 from sklboost.engine.structs import TreeParams
-from sklboost.inspection.derivation.formulas import number
 from sklboost.inspection.derivation.grown_tree import GrownTree
-from sklboost.inspection.derivation.steps import Step, given
+from sklboost.inspection.derivation.steps import Line, Step, given, number
 
 
-class Settings(NamedTuple):
+class PruningSettings(NamedTuple):
     """The user's settings of pruning, from those of a tree."""
 
     gamma: float
     pruning: str
 
 
-def settings_of(params: TreeParams) -> Settings:
-    """Give `gamma` and `pruning`, which a tree knows as two gains."""
+def settings_of(params: TreeParams) -> PruningSettings:
+    """`gamma` and `pruning`, which a tree knows as two gains."""
     if params.prune_gain == -math.inf:
         # the least gain that is grown is above 0 whatever gamma is
         smallest = float(np.nextafter(0.0, 1.0))
-        return Settings(0.0 if params.grow_gain == smallest else params.grow_gain, "pre")
-    return Settings(params.prune_gain, "full" if params.grow_gain == -math.inf else "post")
+        return PruningSettings(0.0 if params.grow_gain == smallest else params.grow_gain, "pre")
+    return PruningSettings(params.prune_gain, "full" if params.grow_gain == -math.inf else "post")
 
 
 def gain_beneath(tree: GrownTree, top: int) -> tuple[float, int]:
-    """Add up the gains of a branch without what gamma removed; give also how many splits it has."""
+    """Sum of the gains of a branch without what gamma removed, and its number of splits."""
     total, n_splits, waiting = 0.0, 0, [top]
     while waiting:
         node = waiting.pop()
@@ -42,36 +38,36 @@ def gain_beneath(tree: GrownTree, top: int) -> tuple[float, int]:
     return total, n_splits
 
 
-def verdict(tree: GrownTree, node: int) -> list[Step | str]:
-    """Say whether a split was kept, and why."""
-    own = settings_of(tree.params)
-    gamma = given("gamma", "γ", own.gamma)
+def verdict(tree: GrownTree, node: int) -> list[Line]:
+    """Whether a split was kept, and why."""
+    settings = settings_of(tree.params)
+    gamma = given("gamma", "γ", settings.gamma)
     if not tree.is_split[node]:
         return [gamma, *_why_removed(tree, node), where_rows_end(tree, node)]
-    return [gamma, _why_kept(tree, node, own)]
+    return [gamma, _why_kept(tree, node, settings)]
 
 
-def _why_kept(tree: GrownTree, node: int, own: Settings) -> str:
-    gain = float(tree.nodes.gain[node])
-    if own.pruning == "pre":
-        return f'Kept: gain {number(gain)} > 0 and ≥ gamma {number(own.gamma)} (pruning="pre").'
-    if gain >= own.gamma:
-        return f"Kept: gain {number(gain)} ≥ gamma {number(own.gamma)}."
+def _why_kept(tree: GrownTree, node: int, settings: PruningSettings) -> str:
+    gain, gamma = float(tree.nodes.gain[node]), settings.gamma
+    if settings.pruning == "pre":
+        return f'Kept: gain {number(gain)} > 0 and ≥ gamma {number(gamma)} (pruning="pre").'
+    if gain >= gamma:
+        return f"Kept: gain {number(gain)} ≥ gamma {number(gamma)}."
     below = [child for child in _children(tree, node) if tree.is_split[child]]
     names = " and ".join(f"node {child}" for child in below)
     return (
-        f"Kept, although gain {number(gain)} < gamma {number(own.gamma)}: pruning goes from the "
+        f"Kept, although gain {number(gain)} < gamma {number(gamma)}: pruning goes from the "
         f"bottom up, and the split of {names} beneath it stays."
     )
 
 
 def where_rows_end(tree: GrownTree, node: int) -> str:
-    """Say which leaf has the rows of a node that pruning removed, or made one."""
+    """Which leaf has the rows of a node that pruning removed, or made a leaf."""
     top = next(above for above in tree.path(node) if not tree.is_split[above])
     return "Its rows end here: it is a leaf." if top == node else f"Its rows end in node {top}."
 
 
-def _why_removed(tree: GrownTree, node: int) -> list[Step | str]:
+def _why_removed(tree: GrownTree, node: int) -> list[Line]:
     gain, gamma = float(tree.nodes.gain[node]), tree.params.prune_gain
     if tree.goes_by_gamma[node]:
         gains = f"gain {number(gain)} < gamma {number(gamma)}"
@@ -95,7 +91,7 @@ def _children(tree: GrownTree, node: int) -> list[int]:
 
 
 def why_leaf(tree: GrownTree, node: int) -> str:
-    """Say why a node that never was split was not, as far as the model tells."""
+    """Why a node was never split, as far as the model tells."""
     params, cover = tree.params, float(tree.nodes.cover[node])
     if node >= tree.n_kept:
         return f"Removed by pruning. {where_rows_end(tree, node)}"
@@ -114,22 +110,19 @@ def why_leaf(tree: GrownTree, node: int) -> str:
             f"A leaf: its cover {number(cover)} is not enough for two children of "
             f"min_child_weight {number(params.min_child_weight)} each."
         )
-    own = settings_of(params)
-    if own.pruning == "full":
+    settings = settings_of(params)
+    if settings.pruning == "full":
         return "A leaf: no split of it is possible."
-    least = f" and at least gamma {number(own.gamma)}" if own.pruning == "pre" else ""
+    least = f" and at least gamma {number(settings.gamma)}" if settings.pruning == "pre" else ""
     return f"A leaf: no split that is allowed gains more than 0{least}."
 
 
-def cover_lines(tree: GrownTree, node: int) -> list[Step | str]:
+def cover_lines(tree: GrownTree, node: int) -> list[Line]:
     """Compare the covers of the children with min_child_weight."""
     least, n_outputs = tree.params.min_child_weight, tree.sums.shape[1]
-    lines: list[Step | str] = []
-    for child, side in zip(_children(tree, node), ("left", "right"), strict=True):
-        cover = float(tree.nodes.cover[child])
-        mean = f", the mean of {n_outputs} outputs," if n_outputs > 1 else ""
-        lines.append(
-            f"Cover H of the {side} child{mean} is {number(cover)} ≥ min_child_weight "
-            f"{number(least)}: the split is allowed."
-        )
-    return lines
+    mean = f", the mean of {n_outputs} outputs," if n_outputs > 1 else ""
+    return [
+        f"Cover H of the {side} child{mean} is {number(float(tree.nodes.cover[child]))} ≥ "
+        f"min_child_weight {number(least)}: the split is allowed."
+        for child, side in zip(_children(tree, node), ("left", "right"), strict=True)
+    ]

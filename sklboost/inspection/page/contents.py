@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from sklboost.engine.model import Model
+from sklboost.inspection.derivation.derivation import Derivation
 from sklboost.inspection.derivation.grown_tree import GrownTree, grown_tree
+from sklboost.inspection.derivation.names import ModelNames
 from sklboost.inspection.derivation.nodes import derive_node
-from sklboost.inspection.derivation.steps import Derivation
 from sklboost.inspection.derivation.verdicts import settings_of
-from sklboost.inspection.derivation.words import Words
 from sklboost.inspection.importances import IMPORTANCE_TYPES, split_importances
 from sklboost.inspection.page.folding import fold_derivations
 from sklboost.inspection.page.tokens import column
@@ -29,23 +29,23 @@ _ABOUT = {
 }
 
 
-def model_contents(model: Model, words: Words, with_derivations: bool) -> dict[str, Any]:
+def model_contents(model: Model, names: ModelNames, with_derivations: bool) -> dict[str, Any]:
     """Give what the page shows of the trees.
 
     Parameters
     ----------
     model : Model
-    words : Words
+    names : ModelNames
     with_derivations : bool
         Whether nodes can be unfolded.
     """
-    columns = tree_columns(_trees(model), words)
+    columns = tree_columns(_trees(model), names)
     gains = [gain for gain, left in zip(columns["gain"], columns["left"], strict=True) if left > 0]
-    derivations = fold_derivations(_derivations(model, words)) if with_derivations else None
+    derivations = fold_derivations(_derivations(model, names)) if with_derivations else None
     values = columns["values"]
     return {
-        "features": list(words.features),
-        "outputs": [name or f"output {output}" for output, name in enumerate(words.outputs)],
+        "features": list(names.features),
+        "outputs": [name or f"output {output}" for output, name in enumerate(names.outputs)],
         "n_outputs": model.n_outputs,
         "n_trees": model.n_trees,
         "is_vector": len(values) > 1,
@@ -62,10 +62,10 @@ def _trees(model: Model) -> Iterator[GrownTree]:
     return (grown_tree(model, tree) for tree in range(model.n_trees))
 
 
-def _derivations(model: Model, words: Words) -> Iterator[Derivation]:
+def _derivations(model: Model, names: ModelNames) -> Iterator[Derivation]:
     for tree in _trees(model):
         for node in range(len(tree.nodes)):
-            yield derive_node(tree, node, words)
+            yield derive_node(tree, node, names)
 
 
 def importances_of_splits(model: Model) -> list[dict[str, Any]]:

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from sklboost.inspection.derivation.steps import Derivation, Step
+from sklboost.inspection.derivation.derivation import Derivation
+from sklboost.inspection.derivation.steps import Step
 from sklboost.inspection.page.tokens import written
 
 # A number in a sentence, if JavaScript writes it in the same way, and what is put in its place.

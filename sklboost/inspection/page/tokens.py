@@ -2,7 +2,7 @@
 
 import re
 
-from sklboost.inspection.derivation.formulas import number
+from sklboost.inspection.derivation.steps import number
 
 Token = float | int | str
 

@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 
 from sklboost.inspection.derivation.grown_tree import GrownTree
-from sklboost.inspection.derivation.words import Words, condition
+from sklboost.inspection.derivation.names import ModelNames
 from sklboost.inspection.page.tokens import column, compared
 
 
-def tree_columns(trees: Iterable[GrownTree], words: Words) -> dict[str, Any]:
+def tree_columns(trees: Iterable[GrownTree], names: ModelNames) -> dict[str, Any]:
     """Give the columns.
 
     Parameters
     ----------
     trees : iterable of GrownTree
-    words : Words
+    names : ModelNames
 
     Returns
     -------
@@ -32,14 +32,14 @@ def tree_columns(trees: Iterable[GrownTree], words: Words) -> dict[str, Any]:
         has. ``cover``. ``values``: a list for each output of a tree. ``conditions``: the splits on
         categories or on missing values, in words, by node.
     """
-    names = ("left", "feature", "threshold", "gain", "missing_left", "removed", "cover")
-    columns: dict[str, list] = {name: [] for name in names}
+    numbers = ("left", "feature", "threshold", "gain", "missing_left", "removed", "cover")
+    columns: dict[str, list] = {name: [] for name in numbers}
     values: list[list] = []
     starts, conditions = [0], {}
     for tree in trees:
         nodes, start = tree.nodes, starts[-1]
         is_split = nodes.left >= 0
-        # NaN stands for a set of levels, which is among the conditions
+        # NaN stands for a set of categories, which is among the conditions
         thresholds = np.where(np.isfinite(nodes.threshold), nodes.threshold, 0.0).tolist()
         columns["left"] += np.maximum(nodes.left, 0).tolist()
         columns["feature"] += np.where(is_split, nodes.feature, 0).tolist()
@@ -52,6 +52,6 @@ def tree_columns(trees: Iterable[GrownTree], words: Words) -> dict[str, Any]:
         for own, of_output in zip(values, tree.values.T.tolist(), strict=True):
             own += column(of_output)
         for node in np.flatnonzero(is_split & ~np.isfinite(nodes.threshold)).tolist():
-            conditions[start + node] = condition(tree, node, words)
+            conditions[start + node] = names.condition(tree, node)
         starts.append(start + len(nodes))
     return {"starts": starts, **columns, "values": values, "conditions": conditions}

@@ -41,7 +41,7 @@ def model(regression):
 
 
 def test_columns_of_trees(model):
-    contents = model_contents(model.model_, fitted_model(model).words, with_derivations=False)
+    contents = model_contents(model.model_, fitted_model(model).names, with_derivations=False)
     columns = contents["trees"]
     assert contents["gamma"] == 30000.0
     assert contents["derivations"] is None
@@ -64,7 +64,7 @@ def test_columns_of_trees(model):
 
 
 def test_every_node_has_a_derivation(model):
-    contents = model_contents(model.model_, fitted_model(model).words, with_derivations=True)
+    contents = model_contents(model.model_, fitted_model(model).names, with_derivations=True)
     assert len(contents["derivations"]["kinds"]) == contents["trees"]["starts"][-1]
 
 

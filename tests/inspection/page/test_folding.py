@@ -2,8 +2,8 @@
 
 import json
 
-from sklboost.inspection.derivation.formulas import number
-from sklboost.inspection.derivation.steps import Derivation, Section, Step, given
+from sklboost.inspection.derivation.derivation import Derivation
+from sklboost.inspection.derivation.steps import Section, Step, given, number
 from sklboost.inspection.page.folding import MARK, fold_derivations
 
 

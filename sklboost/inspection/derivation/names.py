@@ -1,0 +1,108 @@
+"""Names in derivations: of features and their values, of outputs, of gradients and hessians."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklboost.inspection.derivation.grown_tree import GrownTree
+from sklboost.objectives.loss import Loss
+
+# Of the losses whose gradient is minus the residual: what their hessians add up to.
+_HESSIANS = {
+    "reg:squarederror": "h = 1, so H is the number of rows, weights counted",
+    "binary:logistic": "h = p · (1 - p), p being the probability before this tree",
+    "reg:logistic": "h = p · (1 - p), p being the prediction before this tree",
+    "multi:softprob": "h = p · (1 - p) · K / (K - 1), p being the probability of the class before "
+    "this tree and K the number of classes",
+    "multi:onevsrest": "h = p · (1 - p), p being the probability of the class before this tree",
+}
+_MOST_LISTED = 12  # categories in a sentence
+
+
+class ModelNames(NamedTuple):
+    """Names, and what the numbers of a model mean.
+
+    Attributes
+    ----------
+    features : sequence of str
+    categories : sequence
+        For each feature that is a category, for each of its codes the categories that have it; may
+        be empty for all others.
+    outputs : sequence of str
+        Such as ``"class 'b'"``; of a single output may be empty.
+    loss : Loss
+    notes : tuple of str
+        Sentences on all trees of the model.
+    """
+
+    features: Sequence[str]
+    categories: Sequence[Sequence[Sequence[Any]]]
+    outputs: Sequence[str]
+    loss: Loss
+    notes: tuple[str, ...] = ()
+
+    @property
+    def has_residuals(self) -> bool:
+        """Whether gradients are residuals but for the sign."""
+        return self.loss.name in _HESSIANS
+
+    def of_output(self, output: int) -> str:
+        """Return ``" of class 'b'"``, or nothing if there is one output only."""
+        return f" of {self.outputs[output]}" if len(self.outputs) > 1 else ""
+
+    def about_sums(self) -> list[str]:
+        """Sentences on what G and H are sums of."""
+        loss = self.loss
+        if self.has_residuals:
+            return [
+                "Gradient of a row: g = prediction - y, minus its residual. So -G is the sum of "
+                "residuals.",
+                f"Hessian of a row: {_HESSIANS[loss.name]}.",
+            ]
+        lines = [f"Gradient g and hessian h of a row: first and second derivative of {loss.name}."]
+        if loss.hessian_is_bound:
+            lines[0] = (
+                f"Gradient g of a row: first derivative of {loss.name}; h: a bound on the second, "
+                "which says too little here."
+            )
+        if type(loss).unit is not Loss.unit:
+            lines.append(
+                "λ, α, γ and min_child_weight are the parameters times the hessian of a typical "
+                "row."
+            )
+        return lines
+
+    def condition(self, tree: GrownTree, node: int) -> str:
+        """Which rows go left at a node."""
+        split = tree.nodes[node]
+        name = self.features[split.feature]
+        if node in tree.categories:
+            return f"{name} in {_listed(tree.categories[node], self.categories[split.feature])}"
+        if split.threshold == -np.inf:
+            return f"{name} is missing"
+        return f"{name} < {split.threshold:.10g}"
+
+    def decision(self, tree: GrownTree, node: int, value: float) -> str:
+        """How the value of a row compares with the split of a node."""
+        split = tree.nodes[node]
+        name = self.features[split.feature]
+        if np.isnan(value):
+            return f"{name} is missing"
+        if node in tree.categories:
+            by_code = self.categories[split.feature]
+            is_in = "in" if value in tree.categories[node] else "not in"
+            category = " or ".join(map(repr, by_code[int(value)]))
+            return f"{name} = {category}, {is_in} {_listed(tree.categories[node], by_code)}"
+        pair = (float(value), float(split.threshold))
+        shown, threshold = (f"{number:.10g}" for number in pair)
+        if shown == threshold:
+            shown, threshold = map(repr, pair)  # all digits, if it takes them to tell them apart
+        return f"{name} = {shown} {'<' if value < split.threshold else '≥'} {threshold}"
+
+
+def _listed(codes: np.ndarray, by_code: Sequence[Sequence[Any]]) -> str:
+    categories = [repr(category) for code in codes.tolist() for category in by_code[code]]
+    if len(categories) > _MOST_LISTED:
+        categories[_MOST_LISTED:] = [f"... {len(categories) - _MOST_LISTED} more"]
+    return f"{{{', '.join(categories)}}}"
