@@ -4,12 +4,20 @@ Source: Chen & Guestrin (2016), "XGBoost: A Scalable Tree Boosting System", equa
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from sklboost.displays.figures import GREY, SERIES, axes_for, short_number
-from sklboost.displays.tree import check_number, tree_title
+from sklboost.displays.figures import (
+    DARK,
+    GREY,
+    SERIES,
+    Display,
+    check_number,
+    hide_frame,
+    short_number,
+)
+from sklboost.displays.tree import tree_title
 from sklboost.estimators.parameters.rules import number
 from sklboost.estimators.predict.fitted_model import FittedModel, fitted_model
 from sklboost.tree.core.formulas import leaf_weight, similarity_at
@@ -18,14 +26,14 @@ _N_POINTS = 201
 
 
 class Penalties(NamedTuple):
-    """What the formulas of a leaf read of the settings of a tree."""
+    """The settings of a tree that the formulas of a leaf read."""
 
     reg_lambda: float
     reg_alpha: float
     max_delta_step: float
 
 
-class DerivationDisplay:
+class DerivationDisplay(Display):
     """What a node adds to the objective, for every output that it could have.
 
     That is ``G w + (H + lambda) w^2 / 2 + alpha |w|``, with G and H the sums of gradients and of
@@ -57,7 +65,7 @@ class DerivationDisplay:
 
     See Also
     --------
-    plot_derivation : The same as a function, which gives the axes.
+    plot_derivation : A function that draws the same and returns the axes.
 
     Examples
     --------
@@ -68,10 +76,6 @@ class DerivationDisplay:
     >>> print(display.outputs_.round(4), display.similarities_.round(4))
     [1.1667 0.5    0.0814] [4.0833 1.75   0.2849]
     """
-
-    ax_: Any
-    figure_: Any
-    lines_: list[Any]
 
     def __init__(
         self,
@@ -86,15 +90,19 @@ class DerivationDisplay:
     ) -> None:
         self.gradient, self.hessian = float(gradient), float(hessian)
         self.settings = [
-            Penalties(float(own), float(reg_alpha), float(max_delta_step)) for own in reg_lambdas
+            Penalties(float(reg_lambda), float(reg_alpha), float(max_delta_step))
+            for reg_lambda in reg_lambdas
         ]
         self.output = output
         self.title = title
         self.outputs_ = np.array(
-            [leaf_weight(self.gradient, self.hessian, own) for own in self.settings]
+            [leaf_weight(self.gradient, self.hessian, penalties) for penalties in self.settings]
         )
         self.similarities_ = np.array(
-            [-2.0 * self._fall(w, own) for w, own in zip(self.outputs_, self.settings, strict=True)]
+            [
+                -2.0 * self._objective(w, penalties)
+                for w, penalties in zip(self.outputs_, self.settings, strict=True)
+            ]
         )
 
     @classmethod
@@ -107,8 +115,8 @@ class DerivationDisplay:
         output: int = 0,
         reg_lambdas: Sequence[float] | None = None,
         ax: Any = None,
-    ) -> "DerivationDisplay":
-        """Draw it for a node of a fitted estimator.
+    ) -> Self:
+        """Draw the parabolas of a node of a fitted estimator.
 
         Parameters
         ----------
@@ -147,9 +155,10 @@ class DerivationDisplay:
                 "hessian there is no parabola; choose another node"
             )
         params = model.params_of(tree)
-        own = params.reg_lambda
         if reg_lambdas is None:
-            reg_lambdas = sorted({0.0, own, hessian + 2 * own} if own > 0 else {0.0, hessian})
+            fitted_lambda = params.reg_lambda
+            halving = hessian + 2 * fitted_lambda if fitted_lambda > 0 else hessian
+            reg_lambdas = sorted({0.0, fitted_lambda, halving})
         rule = number(0)
         for reg_lambda in reg_lambdas:
             if not rule.holds(reg_lambda):
@@ -159,61 +168,49 @@ class DerivationDisplay:
         value = float(model.values[output, start + node]) / params.learning_rate
         return cls(gradient, hessian, reg_lambdas, **penalties, output=value, title=title).plot(ax)
 
-    def plot(self, ax: Any = None) -> "DerivationDisplay":
-        """Draw it once more.
+    def _size(self) -> tuple[float, float]:
+        return 7.0, 5.0
 
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, optional
-            None: a new figure.
-
-        Returns
-        -------
-        DerivationDisplay
-            Itself.
-        """
-        self.ax_ = ax = axes_for(ax, 7.0, 5.0)
-        self.figure_ = ax.figure
-        self.lines_ = []
+    def _draw(self, ax: Any) -> None:
+        self.lines_: list[Any] = []
         grid = self._outputs_to_draw()
-        for place, own in enumerate(self.settings):
+        for place, penalties in enumerate(self.settings):
             colour = SERIES[place % len(SERIES)]
             w, similarity = self.outputs_[place], self.similarities_[place]
             label = (
-                f"λ = {short_number(own.reg_lambda, 4)}: output {short_number(w, 4)}, "
+                f"λ = {short_number(penalties.reg_lambda, 4)}: output {short_number(w, 4)}, "
                 f"similarity {short_number(similarity, 4)}"
             )
-            objective = [self._fall(own_w, own) for own_w in grid]
+            objective = [self._objective(output, penalties) for output in grid]
             self.lines_ += ax.plot(grid, objective, color=colour, linewidth=1.8, label=label)
             ax.plot([w], [-similarity / 2], "o", color=colour, markeredgecolor="black")
         if self.output is not None and not np.isclose(self.output, self.outputs_, rtol=1e-6).any():
             label = f"the node's output: {short_number(self.output, 4)}"
-            ax.axvline(self.output, color="#303030", linestyle="--", linewidth=1, label=label)
+            ax.axvline(self.output, color=DARK, linestyle="--", linewidth=1, label=label)
         lowest = min(-similarity / 2 for similarity in self.similarities_)
         if lowest < 0.0:  # what rises high above 0 is of no interest
             ax.set_ylim(1.2 * lowest, -1.2 * lowest)
         ax.axhline(0.0, color=GREY, linewidth=0.8, zorder=0)
         ax.axvline(0.0, color=GREY, linewidth=0.8, zorder=0)
-        has_alpha = any(own.reg_alpha > 0 for own in self.settings)
+        has_alpha = any(penalties.reg_alpha > 0 for penalties in self.settings)
         term = " + \N{GREEK SMALL LETTER ALPHA} |w|" if has_alpha else ""
         sums = f"G = {short_number(self.gradient, 4)}, H = {short_number(self.hessian, 4)}"
         ax.set_title(f"{self.title}: {sums}" if self.title else sums, fontsize=11)
         ax.set_xlabel("output w")
         ax.set_ylabel(f"G w + ½ (H + λ) w²{term}")
-        ax.spines[["top", "right"]].set_visible(False)
+        hide_frame(ax)
         # below, since parabolas go everywhere else
         ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), frameon=False)
-        return self
 
-    def _fall(self, output: float, settings: Penalties) -> float:
-        """Give what an output adds to the objective: less than 0 if it is good."""
-        return -0.5 * similarity_at(self.gradient, self.hessian, float(output), settings)
+    def _objective(self, output: float, penalties: Penalties) -> float:
+        """What an output adds to the objective: less than 0 if it is good."""
+        return -0.5 * similarity_at(self.gradient, self.hessian, float(output), penalties)
 
     def _outputs_to_draw(self) -> np.ndarray:
-        """Give the outputs that the parabolas are drawn for: 0, all minima and some room."""
+        """Outputs that the parabolas are drawn for: around 0 and all minima, with some room."""
         marked = [0.0, *self.outputs_.tolist(), *([] if self.output is None else [self.output])]
         room = 0.5 * (max(marked) - min(marked)) or 1.0
-        limit = min([own.max_delta_step for own in self.settings], default=np.inf)
+        limit = min([penalties.max_delta_step for penalties in self.settings], default=np.inf)
         low, high = max(min(marked) - room, -limit), min(max(marked) + room, limit)
         return np.linspace(low, high, _N_POINTS)
 
@@ -236,10 +233,10 @@ def plot_derivation(estimator: Any, tree: int = 0, node: int = 0, **settings: An
 
 
 def _sums(fitted: FittedModel, position: int, output: int) -> tuple[float, float]:
-    """Give G and H of a node, by its place among those of all trees."""
+    """G and H of a node, given by its place among those of all trees."""
     model = fitted.model
     if model.outputs.shape[1] > 0:
-        own = model.outputs[position, output]
-        return float(own.gradient), float(own.hessian)
+        sums = model.outputs[position, output]
+        return float(sums.gradient), float(sums.hessian)
     node = model.nodes[position]
     return float(node.gradient), float(node.cover)

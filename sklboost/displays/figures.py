@@ -1,15 +1,62 @@
-"""What all pictures share: where they are drawn, their colours, and texts that fit.
+"""What all displays share: drawing again, arguments that are checked, colours, texts that fit.
 
-matplotlib is imported when a picture is drawn, not before: it is optional.
+matplotlib is optional, so it is imported when a picture is drawn, not before.
 """
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
+
+from sklboost.estimators.parameters.rules import Rule, integer
 
 # Of a palette that can be told apart with any colour vision (Wong 2011, Nature Methods 8:441).
 BLUE, ORANGE, GREEN, PURPLE, GREY = "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8c8c8c"
 SERIES = (BLUE, ORANGE, GREEN, PURPLE, "#56b4e9", "#e69f00")
+DARK = "#303030"
+
+
+class Display(ABC):
+    """A picture that can be drawn again: base class of the displays.
+
+    Attributes
+    ----------
+    ax_ : matplotlib.axes.Axes
+    figure_ : matplotlib.figure.Figure
+    """
+
+    ax_: Any
+    figure_: Any
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw the picture, once more if it was drawn before.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            None: a new figure.
+
+        Returns
+        -------
+        Display
+            The display itself.
+        """
+        pyplot()
+        self.ax_ = self._new_axes() if ax is None else ax
+        self.figure_ = self.ax_.figure
+        self._draw(self.ax_)
+        return self
+
+    def _new_axes(self) -> Any:
+        return pyplot().subplots(figsize=self._size(), layout="constrained")[1]
+
+    def _size(self) -> tuple[float, float]:
+        """Width and height of a new figure, in inches."""
+        return 7.0, 4.3
+
+    @abstractmethod
+    def _draw(self, ax: Any) -> None:
+        """Draw in these axes and set the attributes of what was drawn."""
 
 
 def pyplot() -> Any:
@@ -29,12 +76,22 @@ def pyplot() -> Any:
     return plt
 
 
-def axes_for(ax: Any, width: float, height: float) -> Any:
-    """Give the axes to draw in: the user's, or those of a new figure of so many inches."""
-    plt = pyplot()
-    if ax is not None:
-        return ax
-    return plt.subplots(figsize=(width, height), layout="constrained")[1]
+def check_value(name: str, value: Any, rule: Rule) -> None:
+    """Raise ValueError unless an optional argument is None or follows its rule."""
+    if value is not None and not rule.holds(value):
+        raise ValueError(f"{name}={value!r}: it must be None or {rule.words}")
+
+
+def check_number(name: str, value: Any, stop: int, words: str) -> None:
+    """Raise ValueError unless a value is an integer from 0 to `stop`, excluded."""
+    if not integer(0, stop - 1).holds(value):
+        valid = "0" if stop == 1 else f"0 to {stop - 1}"
+        raise ValueError(f"{name}={value!r}: {words} {valid}")
+
+
+def hide_frame(ax: Any) -> None:
+    """Leave only the lines of the axes at the left and at the bottom."""
+    ax.spines[["top", "right"]].set_visible(False)
 
 
 def short(text: str, most: int) -> str:
@@ -49,33 +106,33 @@ def short(text: str, most: int) -> str:
 def short_names(names: Sequence[str], most: int) -> list[str]:
     """Shorten names so that those that were different stay so.
 
-    Where the middle is what names differ in, it is their beginning and their end that are cut.
+    Names that differ in their middle are cut at their beginning and their end.
     """
     shown = [short(name, most) for name in names]
     counts = Counter(shown)
     for text in [text for text, count in counts.items() if count > 1]:
-        places = [i for i, own in enumerate(shown) if own == text]
-        full = [" ".join(names[i].split()) for i in places]
+        places = [place for place, name in enumerate(shown) if name == text]
+        full = [" ".join(names[place].split()) for place in places]
+        if len(set(full)) == 1:
+            continue  # nothing tells them apart
         letters = enumerate(zip(*full, strict=False))
-        same = next((at for at, own in letters if len(set(own)) > 1), min(map(len, full)))
+        same = next((at for at, some in letters if len(set(some)) > 1), min(map(len, full)))
         start = max(6, full[0].rfind(" ", 0, same) + 1, same - most // 2)
-        for i, name in zip(places, full, strict=True):
-            if len(set(full)) > 1:  # else nothing would tell them apart
-                shown[i] = name[:5] + "…" + _beginning(name[start:], most - 6)
+        for place, name in zip(places, full, strict=True):
+            rest = name[start:]
+            if len(rest) > most - 6:
+                rest = rest[: most - 7] + "…"
+            shown[place] = f"{name[:5]}…{rest}"
     return shown
 
 
-def _beginning(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"
-
-
 def literal(text: str) -> str:
-    """Give a text so that matplotlib takes its dollar signs for such, and for no formula."""
+    """Return a text in which matplotlib shows dollar signs instead of reading formulas."""
     return text.replace("$", r"\$")
 
 
 def short_number(value: float, precision: int) -> str:
-    """Write a number with so many digits, but no digit before the point is left out."""
+    """Write a number with `precision` digits, and with all that are before the point."""
     if 10**precision <= abs(value) < 1e9:
         return f"{value:,.0f}"
     return f"{value + 0.0:.{precision}g}"  # no -0

@@ -1,11 +1,22 @@
 """Importances of features as bars."""
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Self
 
 import numpy as np
 
-from sklboost.displays.figures import BLUE, GREY, axes_for, literal, short_names, short_number
+from sklboost.displays.figures import (
+    BLUE,
+    DARK,
+    GREY,
+    Display,
+    check_value,
+    hide_frame,
+    literal,
+    short_names,
+    short_number,
+)
 from sklboost.estimators.parameters.rules import integer
 from sklboost.estimators.predict.fitted_model import fitted_model
 from sklboost.inspection.validation_importances import ValidationImportances
@@ -23,7 +34,8 @@ _WORDS = {
 }
 
 
-class ImportanceDisplay:
+@dataclass(eq=False, repr=False)
+class ImportanceDisplay(Display):
     """Importances of features as bars, the largest at the top.
 
     It is made by :meth:`from_estimator` or :meth:`from_validation`.
@@ -48,7 +60,7 @@ class ImportanceDisplay:
 
     See Also
     --------
-    plot_importance : The same as a function, which gives the axes.
+    plot_importance : A function that draws the same and returns the axes.
 
     Examples
     --------
@@ -62,24 +74,12 @@ class ImportanceDisplay:
     ['bp', 'bmi', 's5']
     """
 
-    ax_: Any
-    figure_: Any
-    bars_: Any
-
-    def __init__(
-        self,
-        importances: np.ndarray,
-        feature_names: Sequence[str],
-        label: str,
-        *,
-        deviations: np.ndarray | None = None,
-        baseline: float | None = None,
-    ) -> None:
-        self.importances = importances
-        self.feature_names = feature_names
-        self.label = label
-        self.deviations = deviations
-        self.baseline = baseline
+    importances: np.ndarray
+    feature_names: Sequence[str]
+    label: str
+    _: KW_ONLY
+    deviations: np.ndarray | None = None
+    baseline: float | None = None
 
     @classmethod
     def from_estimator(
@@ -89,7 +89,7 @@ class ImportanceDisplay:
         importance_type: str | None = None,
         max_num_features: int | None = None,
         ax: Any = None,
-    ) -> "ImportanceDisplay":
+    ) -> Self:
         """Draw the importances from the splits of a fitted estimator.
 
         Parameters
@@ -132,13 +132,13 @@ class ImportanceDisplay:
         *,
         max_num_features: int | None = None,
         ax: Any = None,
-    ) -> "ImportanceDisplay":
+    ) -> Self:
         """Draw importances on validation rows, and the best of the shadows.
 
         Parameters
         ----------
         importances : ValidationImportances
-            What ``estimator.validation_importances`` gave.
+            The result of ``estimator.validation_importances``.
         max_num_features : int, optional
             Draw the most important ones. None: all.
         ax : matplotlib.axes.Axes, optional
@@ -165,55 +165,41 @@ class ImportanceDisplay:
             baseline=float(importances.baseline.max()),
         ).plot(ax)
 
-    def plot(self, ax: Any = None) -> "ImportanceDisplay":
-        """Draw it once more.
+    def _size(self) -> tuple[float, float]:
+        return _WIDTH, _FRAME + _BAR * len(self.importances)
 
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, optional
-            None: a new figure.
-
-        Returns
-        -------
-        ImportanceDisplay
-            Itself.
-        """
+    def _draw(self, ax: Any) -> None:
         n_bars = len(self.importances)
-        self.ax_ = ax = axes_for(ax, _WIDTH, _FRAME + _BAR * n_bars)
-        self.figure_ = ax.figure
         order = np.argsort(self.importances, kind="stable")
         values, baseline = self.importances[order], self.baseline
         names = [literal(name) for name in short_names(self.feature_names, _MOST_LETTERS)]
         is_above = values > (-np.inf if baseline is None else baseline)
-        self.bars_ = ax.barh(
-            *(range(n_bars), values),
-            **dict(height=0.7, color=np.where(is_above, BLUE, GREY).tolist()),
-        )
+        colours = np.where(is_above, BLUE, GREY).tolist()
+        self.bars_: Any = ax.barh(range(n_bars), values, height=0.7, color=colours)
         if self.deviations is None:
             numbers = [short_number(value, 4) for value in values]
             ax.bar_label(self.bars_, numbers, padding=3, size=8)
             ax.margins(x=0.12)  # for these numbers
         else:
-            self._draw_deviations(values, self.deviations[order])
+            _draw_deviations(ax, values, self.deviations[order])
         ax.set_yticks(range(n_bars), [names[i] for i in order])
         ax.set_ylim(-0.7, n_bars - 0.3)
         ax.set_xlabel(self.label)
-        ax.spines[["top", "right"]].set_visible(False)
+        hide_frame(ax)
         if baseline is not None:
             label = "best shadow: what chance reaches"
-            ax.axvline(baseline, color="#303030", linestyle="--", linewidth=1, label=label)
+            ax.axvline(baseline, color=DARK, linestyle="--", linewidth=1, label=label)
             ax.legend(loc="lower right", frameon=True)
-        return self
 
-    def _draw_deviations(self, values: np.ndarray, deviations: np.ndarray) -> None:
-        """Draw a line through the end of each bar; numbers stand at the side, where nothing is."""
-        places = range(len(values))
-        self.ax_.errorbar(values, places, xerr=deviations, fmt="none", ecolor="#303030")
-        for place, value, deviation in zip(places, values, deviations, strict=True):
-            self.ax_.text(
-                *(1.01, place, f"{short_number(value, 3)} ± {short_number(deviation, 2)}"),
-                **dict(transform=self.ax_.get_yaxis_transform(), va="center", fontsize=8),
-            )
+
+def _draw_deviations(ax: Any, values: np.ndarray, deviations: np.ndarray) -> None:
+    """Draw a line through the end of each bar; numbers stand at the side, where nothing is."""
+    places = range(len(values))
+    ax.errorbar(values, places, xerr=deviations, fmt="none", ecolor=DARK)
+    style = dict(transform=ax.get_yaxis_transform(), va="center", fontsize=8)
+    for place, value, deviation in zip(places, values, deviations, strict=True):
+        text = f"{short_number(value, 3)} ± {short_number(deviation, 2)}"
+        ax.text(1.01, place, text, **style)
 
 
 def plot_importance(estimator: Any, **settings: Any) -> Any:
@@ -235,11 +221,9 @@ def plot_importance(estimator: Any, **settings: Any) -> Any:
     return ImportanceDisplay.from_estimator(estimator, **settings).ax_
 
 
-def _largest(values: np.ndarray, most: int | None) -> np.ndarray:
-    """Give the places of so many largest values, in their order."""
-    if most is None:
+def _largest(values: np.ndarray, max_num_features: int | None) -> np.ndarray:
+    """Places of the largest values, in their order."""
+    check_value("max_num_features", max_num_features, integer(1))
+    if max_num_features is None:
         return np.arange(len(values))
-    rule = integer(1)
-    if not rule.holds(most):
-        raise ValueError(f"max_num_features={most!r}: it must be None or {rule.words}")
-    return np.sort(np.argsort(-values, kind="stable")[:most])
+    return np.sort(np.argsort(-values, kind="stable")[:max_num_features])

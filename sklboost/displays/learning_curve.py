@@ -1,15 +1,17 @@
 """The metric of validation data, round by round."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 
-from sklboost.displays.figures import GREY, SERIES, axes_for, literal, short_number
+from sklboost.displays.figures import GREY, SERIES, Display, hide_frame, literal, short_number
 from sklboost.estimators.predict.fitted_model import fitted_model
 
 
-class LearningCurveDisplay:
+@dataclass(eq=False, repr=False)
+class LearningCurveDisplay(Display):
     """A metric after each round of boosting, for each validation set.
 
     Not to be confused with scikit-learn's class of the same name, which draws a score against the
@@ -36,7 +38,7 @@ class LearningCurveDisplay:
 
     See Also
     --------
-    plot_learning_curve : The same as a function, which gives the axes.
+    plot_learning_curve : A function that draws the same and returns the axes.
 
     Examples
     --------
@@ -52,22 +54,10 @@ class LearningCurveDisplay:
     (2, True)
     """
 
-    ax_: Any
-    figure_: Any
-    lines_: list[Any]
-    best_: Any
-
-    def __init__(
-        self,
-        curves: Mapping[str, Sequence[float]],
-        metric: str,
-        best_iteration: int | None = None,
-        first_round: int = 0,
-    ) -> None:
-        self.curves = curves
-        self.metric = metric
-        self.best_iteration = best_iteration
-        self.first_round = first_round
+    curves: Mapping[str, Sequence[float]]
+    metric: str
+    best_iteration: int | None = None
+    first_round: int = 0
 
     @classmethod
     def from_estimator(
@@ -77,7 +67,7 @@ class LearningCurveDisplay:
         metric: str | None = None,
         names: Sequence[str] | None = None,
         ax: Any = None,
-    ) -> "LearningCurveDisplay":
+    ) -> Self:
         """Draw the validation results of a fitted estimator.
 
         Parameters
@@ -121,27 +111,14 @@ class LearningCurveDisplay:
                 f"names={names!r}: there are {len(results)} sets of rows, {', '.join(results)}: "
                 "give a name to each"
             )
-        own = [curves[metric] for curves in results.values()]
+        values = [of_metric[metric] for of_metric in results.values()]
         best = getattr(estimator, "best_iteration_", None) if metric == known[-1] else None
-        curves = dict(zip(names, own, strict=True))
+        curves = dict(zip(names, values, strict=True))
         return cls(curves, metric, best, estimator._first_round).plot(ax)
 
-    def plot(self, ax: Any = None) -> "LearningCurveDisplay":
-        """Draw it once more.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, optional
-            None: a new figure.
-
-        Returns
-        -------
-        LearningCurveDisplay
-            Itself.
-        """
-        self.ax_ = ax = axes_for(ax, 7.0, 4.3)
-        self.figure_ = ax.figure
-        self.lines_, self.best_ = [], None
+    def _draw(self, ax: Any) -> None:
+        self.lines_: list[Any] = []
+        self.best_: Any = None
         for place, (name, values) in enumerate(self.curves.items()):
             rounds = self.first_round + np.arange(len(values))
             style = dict(color=SERIES[place % len(SERIES)], linewidth=1.8)
@@ -149,20 +126,25 @@ class LearningCurveDisplay:
                 style |= dict(marker=".")  # a line of one point is not seen
             self.lines_ += ax.plot(rounds, values, label=literal(name), **style)
         if self.best_iteration is not None:
-            value = list(self.curves.values())[-1][self.best_iteration - self.first_round]
-            label = f"best: round {self.best_iteration}, {short_number(value, 4)}"
-            ax.axvline(self.best_iteration, color=GREY, linestyle="--", linewidth=1, zorder=0)
-            (self.best_,) = ax.plot(
-                *([self.best_iteration], [value], "o"),
-                **dict(color=self.lines_[-1].get_color(), markeredgecolor="black", label=label),
-            )
+            self._mark_round(ax, self.best_iteration)
         ax.set_xlabel("round")
         ax.set_ylabel(literal(self.metric))
         ax.xaxis.get_major_locator().set_params(integer=True)
-        ax.spines[["top", "right"]].set_visible(False)
+        hide_frame(ax)
         ax.grid(alpha=0.25)
         ax.legend(frameon=True)
-        return self
+
+    def _mark_round(self, ax: Any, best: int) -> None:
+        value = list(self.curves.values())[-1][best - self.first_round]
+        ax.axvline(best, color=GREY, linestyle="--", linewidth=1, zorder=0)
+        (self.best_,) = ax.plot(
+            [best],
+            [value],
+            "o",
+            color=self.lines_[-1].get_color(),
+            markeredgecolor="black",
+            label=f"best: round {best}, {short_number(value, 4)}",
+        )
 
 
 def plot_learning_curve(estimator: Any, **settings: Any) -> Any:

@@ -1,12 +1,13 @@
 """Where the trees cut a feature: a histogram of its thresholds."""
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 
 from sklboost.data.encoding import Encoding
-from sklboost.displays.figures import BLUE, axes_for, literal, short
-from sklboost.displays.thresholds import as_values
+from sklboost.displays.figures import BLUE, Display, check_value, hide_frame, literal, short
+from sklboost.displays.tree_nodes import threshold_values
 from sklboost.estimators.input.feature_rules import number_of
 from sklboost.estimators.parameters.rules import integer
 from sklboost.estimators.predict.fitted_model import fitted_model
@@ -14,7 +15,8 @@ from sklboost.estimators.predict.fitted_model import fitted_model
 _MOST_LETTERS = 60
 
 
-class SplitValuesDisplay:
+@dataclass(eq=False, repr=False)
+class SplitValuesDisplay(Display):
     """A histogram of the thresholds that trees compare a feature with.
 
     Where it is high, the prediction changes often with the feature. It is made by
@@ -37,7 +39,7 @@ class SplitValuesDisplay:
 
     See Also
     --------
-    plot_split_values : The same as a function, which gives the axes.
+    plot_split_values : A function that draws the same and returns the axes.
 
     Examples
     --------
@@ -51,19 +53,14 @@ class SplitValuesDisplay:
     True
     """
 
-    ax_: Any
-    figure_: Any
-    counts_: np.ndarray
-
-    def __init__(self, values: np.ndarray, feature_name: str, bins: Any = "auto") -> None:
-        self.values = values
-        self.feature_name = feature_name
-        self.bins = bins
+    values: np.ndarray
+    feature_name: str
+    bins: int | str = "auto"
 
     @classmethod
     def from_estimator(
         cls, estimator: Any, feature: str | int, *, bins: int | None = None, ax: Any = None
-    ) -> "SplitValuesDisplay":
+    ) -> Self:
         """Draw the thresholds of a feature in a fitted estimator.
 
         Parameters
@@ -90,15 +87,12 @@ class SplitValuesDisplay:
         """
         fitted = fitted_model(estimator)
         number = number_of(feature, "feature", fitted.feature_names)
-        name = fitted.feature_names[number]
-        rule = integer(1)
-        if bins is not None and not rule.holds(bins):
-            raise ValueError(f"bins={bins!r}: it must be None or {rule.words}")
+        check_value("bins", bins, integer(1))
         encoding = Encoding() if fitted.encodings is None else fitted.encodings[number]
         if encoding.kind == "category":
             raise ValueError(
-                f"feature={feature!r}: its splits have sets of levels and no thresholds, since it "
-                "is a category; plot_tree and trees_to_dataframe show the sets"
+                f"feature={feature!r}: it is a category, so its splits have sets of categories and "
+                "no thresholds; plot_tree and trees_to_dataframe show the sets"
             )
         nodes = fitted.model.nodes
         thresholds = nodes.threshold[(nodes.left >= 0) & (nodes.feature == number)]
@@ -110,41 +104,28 @@ class SplitValuesDisplay:
                 f"feature={feature!r}: no tree has a threshold of it; trees are split on "
                 f"{used or 'nothing'}"
             )
-        return cls(as_values(thresholds, encoding), name, "auto" if bins is None else bins).plot(ax)
+        values = threshold_values(thresholds, encoding)
+        return cls(values, fitted.feature_names[number], bins or "auto").plot(ax)
 
-    def plot(self, ax: Any = None) -> "SplitValuesDisplay":
-        """Draw it once more.
+    def _size(self) -> tuple[float, float]:
+        return 7.0, 4.0
 
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, optional
-            None: a new figure.
-
-        Returns
-        -------
-        SplitValuesDisplay
-            Itself.
-        """
-        self.ax_ = ax = axes_for(ax, 7.0, 4.0)
-        self.figure_ = ax.figure
+    def _draw(self, ax: Any) -> None:
         numbers, kind = self.values.astype(np.float64), self.values.dtype.kind
         edges = np.histogram_bin_edges(numbers, self.bins)
         self.counts_, _ = np.histogram(numbers, edges)
         # times are drawn in whole units, as calendars have them
         drawn = edges.round().astype(np.int64).astype(self.values.dtype) if kind == "M" else edges
-        ax.bar(
-            *(drawn[:-1], self.counts_, np.diff(drawn)),
-            **dict(align="edge", color=BLUE, edgecolor="white", linewidth=0.6),
-        )
-        words = f" in {np.datetime_data(self.values.dtype)[0]}" if kind == "m" else ""
+        style = dict(align="edge", color=BLUE, edgecolor="white", linewidth=0.6)
+        ax.bar(drawn[:-1], self.counts_, np.diff(drawn), **style)
+        unit = f" in {np.datetime_data(self.values.dtype)[0]}" if kind == "m" else ""
         name = literal(short(self.feature_name, _MOST_LETTERS))
         n_splits = len(self.values)
-        ax.set_xlabel(f"threshold of {name}{words}")
+        ax.set_xlabel(f"threshold of {name}{unit}")
         ax.set_ylabel("splits")
         ax.set_title(f"{n_splits} split{'s' * (n_splits > 1)} on {name}", fontsize=11)
         ax.yaxis.get_major_locator().set_params(integer=True)
-        ax.spines[["top", "right"]].set_visible(False)
-        return self
+        hide_frame(ax)
 
 
 def plot_split_values(estimator: Any, feature: str | int, **settings: Any) -> Any:

@@ -1,10 +1,18 @@
-"""A tree as a drawing."""
+"""A tree as a drawing.
+
+No two nodes of one depth overlap, parents stand in the middle above their children, and subtrees
+are as close as they fit. Of a finished subtree only the outline matters, its leftmost and its
+rightmost edge at each depth: two subtrees are moved together until their outlines touch.
+
+Source: Reingold & Tilford (1981), "Tidier Drawings of Trees", with nodes of any width.
+"""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, Self
 
-from sklboost.displays.figures import literal, pyplot
-from sklboost.displays.tree_layout import lay_out
+from sklboost.displays.figures import DARK, Display, check_number, check_value, literal, pyplot
 from sklboost.displays.tree_nodes import DrawnNode, tree_nodes
 from sklboost.estimators.parameters.rules import integer
 from sklboost.estimators.predict.fitted_model import FittedModel, fitted_model
@@ -14,18 +22,19 @@ _FONT, _SMALL = 9.0, 7.5
 _LINE = 1.25 * _FONT
 _PAD = 6.0  # between a text and its box
 _SPACE = 12.0  # between two boxes
-_DROP = 38.0  # between two levels: room for a label above a box
+_DROP = 38.0  # between two depths: room for a label above a box
 _MARGIN, _TITLE = 10.0, 26.0
 _MOST_INCHES = 200.0  # of a figure of its own, in width; matplotlib can draw 655
-# What nodes of the largest value are filled with: light enough for black text.
+# Colours of the largest values, positive and negative: light enough for black text.
 _POSITIVE, _NEGATIVE = (0.965, 0.62, 0.36), (0.42, 0.70, 0.93)
 
 
-class TreeDisplay:
+@dataclass(eq=False, repr=False)
+class TreeDisplay(Display):
     """A tree as a drawing: splits, gains, covers and values.
 
-    Rows for which what a split says is true go to the left, along "yes". Missing values take the
-    side with "missing" beside it. Boxes are orange where the value is above 0 and blue where it is
+    Rows for which the condition of a split is true go to the left, along "yes". Missing values take
+    the side labelled "missing". Boxes are orange where the value is above 0 and blue where it is
     below, the stronger the larger it is; leaves have a thick frame.
 
     It is made by :meth:`from_estimator`.
@@ -48,7 +57,7 @@ class TreeDisplay:
 
     See Also
     --------
-    plot_tree : The same as a function, which gives the axes.
+    plot_tree : A function that draws the same and returns the axes.
 
     Examples
     --------
@@ -63,15 +72,8 @@ class TreeDisplay:
     >>> display.figure_.savefig("tree.png")  # doctest: +SKIP
     """
 
-    ax_: Any
-    figure_: Any
-    node_texts_: dict[int, Any]
-    node_boxes_: dict[int, Any]
-    edge_texts_: dict[int, Any]
-
-    def __init__(self, nodes: Sequence[DrawnNode], title: str = "") -> None:
-        self.nodes = nodes
-        self.title = title
+    nodes: Sequence[DrawnNode]
+    title: str = ""
 
     @classmethod
     def from_estimator(
@@ -83,7 +85,7 @@ class TreeDisplay:
         max_depth: int | None = None,
         precision: int = 4,
         ax: Any = None,
-    ) -> "TreeDisplay":
+    ) -> Self:
         """Draw a tree of a fitted estimator.
 
         Parameters
@@ -95,7 +97,7 @@ class TreeDisplay:
         output : int, default=0
             Which values to show, if a tree has values for several outputs (`multi_strategy`).
         max_depth : int, optional
-            Draw nodes down to this depth; the deepest say how many leaves they have. None: all.
+            Draw nodes down to this depth; the deepest show their number of leaves. None: all.
         precision : int, default=4
             Digits of a number.
         ax : matplotlib.axes.Axes, optional
@@ -116,44 +118,40 @@ class TreeDisplay:
         fitted = fitted_model(estimator)
         check_number("tree", tree, fitted.model.n_trees, "the model has the trees")
         check_number("output", output, len(fitted.model.values), "trees have values for outputs")
-        for name, value, least in (("max_depth", max_depth, 0), ("precision", precision, 1)):
-            rule = integer(least)
-            if not (value is None and name == "max_depth") and not rule.holds(value):
-                raise ValueError(f"{name}={value!r}: it must be {rule.words}")
+        check_value("max_depth", max_depth, integer(0))
+        if not integer(1).holds(precision):
+            raise ValueError(f"precision={precision!r}: it must be {integer(1).words}")
         most = float("inf") if max_depth is None else max_depth
         nodes = tree_nodes(fitted, tree, output, most, precision)
         return cls(nodes, tree_title(fitted, tree, output)).plot(ax)
 
-    def plot(self, ax: Any = None) -> "TreeDisplay":
-        """Draw it once more.
+    @cached_property
+    def _layout(self) -> "_Layout":
+        return _lay_out_boxes(self.nodes)
 
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, optional
-            None: a new figure.
+    def _new_axes(self) -> Any:
+        inches = [max(length / 72, 2.0) for length in self._layout.page]
+        scale = min(1.0, _MOST_INCHES / max(inches))
+        figure = pyplot().figure(figsize=[length * scale for length in inches])
+        return figure.add_axes((0.0, 0.0, 1.0, 1.0))
 
-        Returns
-        -------
-        TreeDisplay
-            Itself.
-        """
-        boxes, width, height = _boxes(self.nodes)
-        self.ax_, scale = _canvas(ax, width, height)
-        self.figure_ = self.ax_.figure
-        self.ax_.text(
-            *(width / 2, -_TITLE / 2, literal(self.title)),
-            **dict(fontsize=1.2 * _FONT * scale, ha="center", va="center"),
-        )
+    def _draw(self, ax: Any) -> None:
+        layout = self._layout
+        scale = _fit(ax, layout)
+        style = dict(fontsize=1.2 * _FONT * scale, ha="center", va="center")
+        ax.text(layout.width / 2, -_TITLE / 2, literal(self.title), **style)
         largest = max(abs(node.value) for node in self.nodes) or 1.0
-        self.node_texts_, self.node_boxes_, self.edge_texts_ = {}, {}, {}
-        for node, box in zip(self.nodes, boxes, strict=True):
+        self.node_texts_: dict[int, Any] = {}
+        self.node_boxes_: dict[int, Any] = {}
+        self.edge_texts_: dict[int, Any] = {}
+        for node, box in zip(self.nodes, layout.boxes, strict=True):
             self._draw_node(node, box, scale, node_colour(node.value / largest))
             for child, word in zip(node.children, ("yes", "no"), strict=True):
                 if child >= 0:
                     is_missing = node.default_left == (word == "yes")
-                    words = f"{word}, missing" if is_missing else word
-                    self._draw_edge(box, boxes[child], self.nodes[child].number, words, scale)
-        return self
+                    label = f"{word}, missing" if is_missing else word
+                    number = self.nodes[child].number
+                    self._draw_edge(box, layout.boxes[child], number, label, scale)
 
     def _draw_node(
         self, node: DrawnNode, box: "_Box", scale: float, colour: tuple[float, ...]
@@ -164,28 +162,24 @@ class TreeDisplay:
         thickness = (1.6 if node.is_leaf else 0.7) * scale
         shape = BoxStyle.Round(pad=0.0, rounding_size=_PAD / 2)
         patch = FancyBboxPatch(corner, box.width, box.height, boxstyle=shape, zorder=2)
-        patch.set(facecolor=colour, edgecolor="#303030", linewidth=thickness)
+        patch.set(facecolor=colour, edgecolor=DARK, linewidth=thickness)
         self.node_boxes_[node.number] = self.ax_.add_patch(patch)
-        self.node_texts_[node.number] = self.ax_.text(
-            *(box.centre, box.top + box.height / 2, literal("\n".join(node.lines))),
-            **dict(ha="center", va="center", fontsize=_FONT * scale, color="black", zorder=3),
-            linespacing=1.2,
-        )
+        style = dict(ha="center", va="center", fontsize=_FONT * scale, color="black", zorder=3)
+        text = literal("\n".join(node.lines))
+        place = (box.centre, box.top + box.height / 2)
+        self.node_texts_[node.number] = self.ax_.text(*place, text, linespacing=1.2, **style)
 
     def _draw_edge(
-        self, parent: "_Box", child: "_Box", number: int, words: str, scale: float
+        self, parent: "_Box", child: "_Box", number: int, label: str, scale: float
     ) -> None:
         bottom, middle = parent.top + parent.height, child.top - _DROP + 12.0
-        self.ax_.plot(
-            [parent.centre, parent.centre, child.centre, child.centre],
-            [bottom, middle, middle, child.top],
-            **dict(color="#606060", linewidth=0.9 * scale, solid_joinstyle="round", zorder=1),
-        )
-        self.edge_texts_[number] = self.ax_.text(
-            *(child.centre, (middle + child.top) / 2 + 1.0, words),
-            **dict(ha="center", va="center", fontsize=_SMALL * scale, color="#303030", zorder=3),
-            bbox=dict(facecolor=self.ax_.get_facecolor(), edgecolor="none", pad=1.0 * scale),
-        )
+        across = [parent.centre, parent.centre, child.centre, child.centre]
+        style = dict(color="#606060", linewidth=0.9 * scale, solid_joinstyle="round", zorder=1)
+        self.ax_.plot(across, [bottom, middle, middle, child.top], **style)
+        style = dict(ha="center", va="center", fontsize=_SMALL * scale, color=DARK, zorder=3)
+        ground = dict(facecolor=self.ax_.get_facecolor(), edgecolor="none", pad=1.0 * scale)
+        place = (child.centre, (middle + child.top) / 2 + 1.0)
+        self.edge_texts_[number] = self.ax_.text(*place, label, bbox=ground, **style)
 
 
 def plot_tree(estimator: Any, tree: int = 0, **settings: Any) -> Any:
@@ -205,15 +199,8 @@ def plot_tree(estimator: Any, tree: int = 0, **settings: Any) -> Any:
     return TreeDisplay.from_estimator(estimator, tree, **settings).ax_
 
 
-def check_number(name: str, value: Any, stop: int, words: str) -> None:
-    """Raise ValueError unless a value is one of the integers from 0 on, `stop` excluded."""
-    if not integer(0, stop - 1).holds(value):
-        valid = "0" if stop == 1 else f"0 to {stop - 1}"
-        raise ValueError(f"{name}={value!r}: {words} {valid}")
-
-
 def tree_title(fitted: FittedModel, tree: int, output: int = 0) -> str:
-    """Say which tree it is, and what of, if there are several outputs."""
+    """Name a tree, and its round and output if there are several outputs."""
     model = fitted.model
     if model.n_outputs == 1:
         return f"tree {tree}"
@@ -223,7 +210,7 @@ def tree_title(fitted: FittedModel, tree: int, output: int = 0) -> str:
 
 
 def node_colour(share: float) -> tuple[float, ...]:
-    """Give the colour of a value, as a share from -1 to 1 of the largest; 0 is white."""
+    """Return the colour of a value, given as a share from -1 to 1 of the largest; 0 is white."""
     strongest = _POSITIVE if share > 0 else _NEGATIVE
     return tuple(1.0 - abs(share) * (1.0 - part) for part in strongest)
 
@@ -237,26 +224,37 @@ class _Box(NamedTuple):
     height: float
 
 
-def _boxes(nodes: Sequence[DrawnNode]) -> tuple[list[_Box], float, float]:
-    """Place the boxes of all nodes; give them, and width and height of the picture, in points."""
+class _Layout(NamedTuple):
+    """Where the nodes are drawn, and the size of the drawing, in points."""
+
+    boxes: list[_Box]
+    width: float
+    height: float
+
+    @property
+    def page(self) -> tuple[float, float]:
+        """Width and height with title and margins."""
+        return self.width + 2 * _MARGIN, self.height + 2 * _MARGIN + _TITLE
+
+
+def _lay_out_boxes(nodes: Sequence[DrawnNode]) -> _Layout:
     widths = [max(_text_width(line, _FONT) for line in node.lines) + 2 * _PAD for node in nodes]
     label = _text_width("yes, missing", _SMALL)
     room = [max(width, label) for width in widths]
-    layout = lay_out([node.children for node in nodes], room, _SPACE)
+    children = [node.children for node in nodes]
+    centres, whole = place_nodes(children, room, _SPACE)
     heights = [len(node.lines) * _LINE + 1.5 * _PAD for node in nodes]
-    of_level = [0.0] * (max(layout.depths) + 1)
-    for depth, height in zip(layout.depths, heights, strict=True):
-        of_level[depth] = max(of_level[depth], height)
+    tallest = [0.0] * (nodes[-1].depth + 1)  # at each depth
+    for node, height in zip(nodes, heights, strict=True):
+        tallest[node.depth] = max(tallest[node.depth], height)
     tops = [0.0]
-    for height in of_level:
+    for height in tallest:
         tops.append(tops[-1] + height + _DROP)
     boxes = [
-        _Box(centre, tops[depth], width, height)
-        for centre, depth, width, height in zip(
-            layout.centres, layout.depths, widths, heights, strict=True
-        )
+        _Box(centre, tops[node.depth], width, height)
+        for centre, node, width, height in zip(centres, nodes, widths, heights, strict=True)
     ]
-    return boxes, layout.width, tops[-1] - _DROP
+    return _Layout(boxes, whole, tops[-1] - _DROP)
 
 
 def _text_width(text: str, size: float) -> float:
@@ -265,21 +263,63 @@ def _text_width(text: str, size: float) -> float:
     return TextPath((0, 0), literal(text), size=size).get_extents().width
 
 
-def _canvas(ax: Any, width: float, height: float) -> tuple[Any, float]:
-    """Give axes whose unit is a point of the drawing, and by how much it is smaller than one."""
-    plt = pyplot()
-    whole = (width + 2 * _MARGIN, height + 2 * _MARGIN + _TITLE)
-    if ax is None:
-        inches = [max(length / 72, 2.0) for length in whole]
-        scale = min(1.0, _MOST_INCHES / max(inches))
-        figure = plt.figure(figsize=[length * scale for length in inches])
-        ax = figure.add_axes((0.0, 0.0, 1.0, 1.0))
+def _fit(ax: Any, layout: _Layout) -> float:
+    """Make a point of the drawing the unit of the axes; return by how much it was made smaller."""
     extent = ax.get_window_extent()
     points = [length * 72 / ax.figure.dpi for length in (extent.width, extent.height)]
-    scale = min(1.0, points[0] / whole[0], points[1] / whole[1])
-    middle = (width / 2, (height - _TITLE) / 2)
+    scale = min(1.0, points[0] / layout.page[0], points[1] / layout.page[1])
+    middle = (layout.width / 2, (layout.height - _TITLE) / 2)
     half = [length / scale / 2 for length in points]
     ax.set_xlim(middle[0] - half[0], middle[0] + half[0])
     ax.set_ylim(middle[1] + half[1], middle[1] - half[1])
     ax.set_axis_off()
-    return ax, scale
+    return scale
+
+
+class _Outline(NamedTuple):
+    """The edges of a subtree at each depth, seen from its root's centre; the root's first."""
+
+    starts: list[float]
+    ends: list[float]
+
+
+def place_nodes(
+    children: Sequence[tuple[int, int]], widths: Sequence[float], space: float = 0.0
+) -> tuple[list[float], float]:
+    """Return the centre of each node, and the width of the tree, which begins at 0.
+
+    Parameters
+    ----------
+    children : sequence of (int, int)
+        Left and right child of each node, (-1, -1) for a leaf. Children come after their parents;
+        node 0 is the root.
+    widths : sequence of float
+    space : float
+        Left free between neighbours.
+    """
+    shifts = [0.0] * len(widths)  # of each node from its parent
+    outlines: dict[int, _Outline] = {}
+    for node in reversed(range(len(widths))):
+        half = widths[node] / 2
+        starts, ends = [-half], [half]
+        if children[node][0] >= 0:
+            left, right = (outlines.pop(child) for child in children[node])
+            pairs = zip(left.ends, right.starts, strict=False)
+            middle = (space + max(end - start for end, start in pairs)) / 2
+            shifts[children[node][0]], shifts[children[node][1]] = -middle, middle
+            starts += _either(left.starts, right.starts, middle)
+            ends += _either(right.ends, left.ends, -middle)
+        outlines[node] = _Outline(starts, ends)
+    leftmost = min(outlines[0].starts)
+    centres = [-leftmost] * len(widths)
+    for node, pair in enumerate(children):
+        for child in pair:
+            if child >= 0:
+                centres[child] = centres[node] + shifts[child]
+    return centres, max(outlines[0].ends) - leftmost
+
+
+def _either(near: list[float], far: list[float], middle: float) -> list[float]:
+    """Return the edges of two subtrees: of the one on this side, and deeper of the other."""
+    below = far[len(near) :]
+    return [edge - middle for edge in near] + [edge + middle for edge in below]

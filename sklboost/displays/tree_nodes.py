@@ -1,7 +1,4 @@
-"""The nodes of one tree as they are drawn: what is written in each, and what leads where.
-
-In: a fitted estimator's model. Out: a list of :class:`DrawnNode`, parents before their children.
-"""
+"""The nodes of a tree as they are drawn: the texts in each, and which nodes are its children."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -10,11 +7,10 @@ import numpy as np
 
 from sklboost.data.encoding import Encoding
 from sklboost.displays.figures import short, short_names, short_number
-from sklboost.displays.thresholds import as_values
 from sklboost.estimators.predict.fitted_model import FittedModel
 from sklboost.tree.predict.category_bits import listed_categories
 
-_MOST_LETTERS = 26  # of a name, and of the levels of a split
+_MOST_LETTERS = 26  # of a name, and of the categories of a split
 _PLAIN = Encoding()
 
 
@@ -24,19 +20,22 @@ class DrawnNode(NamedTuple):
     Attributes
     ----------
     number : int
-        Of the node in its tree, as :meth:`apply` and :meth:`trees_to_dataframe` have it.
+        Of the node in its tree, as in ``apply`` and ``trees_to_dataframe``.
+    depth : int
+        0 for the root.
     lines : tuple of str
-        What is written in it.
+        The text in it.
     value : float
-        Learning rate times leaf weight, of an inner node what it would add if it were a leaf.
+        Learning rate times leaf weight; of an inner node what it would add if it were a leaf.
     children : tuple of int
-        Left and right, as places in the list; (-1, -1) for a leaf and where the picture ends.
+        Left and right, as places in the list; (-1, -1) for a leaf and where the drawing ends.
     default_left : bool
         Whether missing values go left.
     is_leaf : bool
     """
 
     number: int
+    depth: int
     lines: tuple[str, ...]
     value: float
     children: tuple[int, int]
@@ -47,18 +46,9 @@ class DrawnNode(NamedTuple):
 def tree_nodes(
     fitted: FittedModel, tree: int, output: int, max_depth: float, precision: int
 ) -> list[DrawnNode]:
-    """Give the nodes of a tree that are drawn.
+    """Return the nodes that are drawn, down to depth `max_depth`, parents before their children.
 
-    Parameters
-    ----------
-    fitted : FittedModel
-    tree : int
-    output : int
-        Whose values are shown, of a tree with values for several.
-    max_depth : float
-        Nodes of this depth have no children in the picture.
-    precision : int
-        Digits of a number.
+    Values are those of one `output`; numbers have `precision` digits.
     """
     model = fitted.model
     start, stop = model.tree_starts[tree], model.tree_starts[tree + 1]
@@ -68,7 +58,7 @@ def tree_nodes(
     # what is left of sums that are 0, since gradients were rounded
     nothing = 1e-6 * float(np.abs(values).max())
     drawn: list[DrawnNode] = []
-    waiting, place = [(0, 0)], 0  # node and depth; in the order of the list, level by level
+    waiting, place = [(0, 0)], 0  # node and depth; in the order of the list, depth by depth
     for number, depth in waiting:
         node = nodes[number]
         value = float(values[number]) if abs(values[number]) > nothing else 0.0
@@ -89,29 +79,57 @@ def tree_nodes(
         elif model.linear is not None:
             lines += _line_texts(fitted, start + number)
         goes_left = bool(node.default_left)
-        drawn.append(DrawnNode(number, tuple(lines), value, children, goes_left, is_leaf))
+        drawn.append(DrawnNode(number, depth, tuple(lines), value, children, goes_left, is_leaf))
     return drawn
 
 
 def split_text(fitted: FittedModel, names: Sequence[str], position: int, precision: int) -> str:
-    """Write what sends rows to the left at a node, given by its place among those of all trees."""
+    """The condition of rows that go left at a node, given by its place among those of all trees."""
     node = fitted.model.nodes[position]
     name = names[node.feature]
     encoding = _PLAIN if fitted.encodings is None else fitted.encodings[node.feature]
     if np.isnan(node.threshold):
         codes = listed_categories(fitted.model.tops.bits, position)
         by_code = fitted.categories[node.feature]
-        texts = [str(own) for code in codes for own in by_code[code]]
+        texts = [str(category) for code in codes for category in by_code[code]]
         return f"{name} in {_categories_text(texts)}"
     if node.threshold == -np.inf:
         return f"{name} is missing"
     if encoding.is_plain or np.isinf(node.threshold):
         return f"{name} < {short_number(float(node.threshold), precision + 1)}"
-    return f"{name} < {as_values(np.array([node.threshold]), encoding)[0]}"
+    return f"{name} < {threshold_values(np.array([node.threshold]), encoding)[0]}"
+
+
+def threshold_values(thresholds: np.ndarray, encoding: Encoding) -> np.ndarray:
+    """Return thresholds as values of a feature that is no category.
+
+    Times are times, and large integers are themselves. Of the rows seen in training ``x < value``
+    says the same as ``x < threshold``.
+
+    Parameters
+    ----------
+    thresholds : ndarray of float64, shape (n_thresholds,)
+        Finite.
+    encoding : Encoding
+
+    Returns
+    -------
+    ndarray of float64, int64, uint64, datetime64 or timedelta64, shape (n_thresholds,)
+    """
+    if encoding.is_plain:
+        return thresholds
+    # all values are integers: none lies between a threshold and the next integer
+    numbers = np.ceil(thresholds)
+    if len(encoding.ranks) > 0:
+        last = len(encoding.ranks) - 1
+        values = encoding.ranks[np.clip(numbers, 0, last).astype(np.int64)]
+    else:
+        values = numbers.astype(np.int64)
+    return values.astype(encoding.unit) if encoding.kind == "time" else values
 
 
 def _categories_text(categories: list[str]) -> str:
-    """Write levels within braces: as many as there is room for, and how many more there are."""
+    """As many categories as there is room for, and the number of the others, within braces."""
     shown: list[str] = []
     for category in categories:
         text = short(category, _MOST_LETTERS // 2)
@@ -133,7 +151,6 @@ def _line_texts(fitted: FittedModel, position: int) -> list[str]:
 
 
 def _count_leaves(nodes: np.ndarray, top: int) -> int:
-    """Count the leaves under a node."""
     n_leaves, waiting = 0, [top]
     while waiting:
         node = nodes[waiting.pop()]

@@ -254,7 +254,7 @@ def test_errors(regressor, classifier):
         plot_tree(classifier, -1)
     with pytest.raises(ValueError, match=r"^output=1: trees have values for outputs 0$"):
         plot_tree(classifier, output=1)
-    with pytest.raises(ValueError, match=r"^max_depth=-1: it must be an integer >= 0$"):
+    with pytest.raises(ValueError, match=r"^max_depth=-1: it must be None or an integer >= 0$"):
         plot_tree(classifier, max_depth=-1)
     with pytest.raises(ValueError, match=r"^precision=0: it must be an integer >= 1$"):
         plot_tree(classifier, precision=0)

@@ -5,18 +5,18 @@ from numpy.testing import assert_array_equal
 
 from sklboost import XGBRegressorLite
 from sklboost.data.encoding import Encoding
-from sklboost.displays.thresholds import as_values
+from sklboost.displays.tree_nodes import threshold_values
 from tests.small_models import small
 
 pytestmark = pytest.mark.interpreted
 
 
 def threshold_of(column, y):
-    """Give the threshold that a stump has for a column, as a value of it."""
+    """Return the threshold that a stump has for a column, as a value of it."""
     settings = dict(n_estimators=1, max_depth=1)
     model = small(XGBRegressorLite, **settings).fit(pd.DataFrame({"x": column}), y)
     encoding = Encoding() if model._encodings is None else model._encodings[0]
-    (value,) = as_values(model.model_.nodes.threshold[:1], encoding)
+    (value,) = threshold_values(model.model_.nodes.threshold[:1], encoding)
     return value
 
 
