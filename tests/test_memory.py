@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from sklboost import XGBClassifierLite, XGBRegressorLite, bin_features
-from sklboost.data.binning import bin_rows
+from sklboost.data.binning import apply_cuts
 from sklboost.engine.parallel import ThreadTeam
 
 # Beyond the 200,000 of which cuts are chosen; so that histograms, 5 MB, are little beside it.
@@ -77,4 +77,4 @@ def test_bins_of_a_memory_map_are_all_that_is_kept(mapped, n_jobs):
     bins = bin_features(mapped)
     with ThreadTeam(n_jobs) as team:
         to_bin = (team, mapped, bins.binning.cuts, bins.binning.has_missing)
-        assert peak(lambda: bin_rows(*to_bin)) < BYTES + OTHERS
+        assert peak(lambda: apply_cuts(*to_bin, by_columns=False)) < BYTES + OTHERS

@@ -1,11 +1,13 @@
 """Features that were binned once, as the array-like that users pass on in place of raw values.
 
-In: bins by rows, and how they were made. Out: :class:`BinnedMatrix`, whose rows can be chosen as
-those of an array. Only the bins of the chosen rows are copied; the cuts are shared.
+Rows are chosen as those of an array. Only the bins of the chosen rows are copied; how values became
+bins is shared.
 """
 
 import hashlib
-from typing import Any, NamedTuple, NoReturn
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -14,7 +16,8 @@ from sklboost.data.raw_values import read_only
 from sklboost.engine.structs import BinCuts
 
 
-class Binning(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Binning:
     """How values became bins: what all row slices of a BinnedMatrix have in common.
 
     Attributes
@@ -27,11 +30,9 @@ class Binning(NamedTuple):
     feature_names : ndarray of object, shape (n_features,), or None
         As the user has them, strings or not.
     encodings : tuple of Encoding, shape (n_features,), or None
-        What the values became numbers by. None: they were numbers.
+        How the values became numbers. None: they were numbers.
     missing : float
         The value that counted as missing. NaN: none beside NaN.
-    digest : str
-        The same for two binnings only if bins and names mean the same in both.
     """
 
     cuts: BinCuts
@@ -40,25 +41,17 @@ class Binning(NamedTuple):
     feature_names: np.ndarray | None
     encodings: tuple[Encoding, ...] | None
     missing: float
-    digest: str
 
-
-def describe_binning(
-    cuts: BinCuts,
-    has_missing: np.ndarray,
-    max_bin: int,
-    feature_names: np.ndarray | None,
-    encodings: tuple[Encoding, ...] | None,
-    missing: float,
-) -> Binning:
-    """Put together how values became bins, with its digest."""
-    digest = hashlib.sha256()
-    for array in (*cuts, has_missing):
-        digest.update((array + 0).tobytes())  # -0.0 becomes 0.0, which equals it
-    digest.update(repr(None if feature_names is None else list(feature_names)).encode())
-    digest.update(repr((encodings, missing)).encode())
-    made = (cuts, has_missing, int(max_bin), feature_names, encodings, missing)
-    return Binning(*made, digest.hexdigest())
+    @cached_property
+    def digest(self) -> str:
+        """The same for two binnings only if bins and names mean the same in both."""
+        digest = hashlib.sha256()
+        for array in (*self.cuts, self.has_missing):
+            digest.update((array + 0).tobytes())  # -0.0 becomes 0.0, which equals it
+        names = None if self.feature_names is None else list(self.feature_names)
+        digest.update(repr(names).encode())
+        digest.update(repr((self.encodings, self.missing)).encode())
+        return digest.hexdigest()
 
 
 class BinnedMatrix:
@@ -104,7 +97,7 @@ class BinnedMatrix:
     def feature_names_in_(self) -> np.ndarray | None:
         """Names of the features, where the raw values had names that are all strings."""
         names = self._binning.feature_names
-        return None if names is None or not all(isinstance(own, str) for own in names) else names
+        return names if names is not None and all(isinstance(n, str) for n in names) else None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -178,7 +171,7 @@ class BinnedMatrix:
             "them"
         )
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[type["BinnedMatrix"], tuple[np.ndarray, Binning]]:
         # through the constructor, which also makes plain views of what joblib maps into memory
         return BinnedMatrix, (self._bins, self._binning)
 

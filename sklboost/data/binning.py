@@ -128,38 +128,25 @@ def missing_features(team: ThreadTeam, X: Values) -> np.ndarray:
     return has_missing
 
 
-def apply_cuts(team: ThreadTeam, X: Values, cuts: BinCuts, has_missing: np.ndarray) -> TrainingBins:
-    """Bin values by given cuts. Codes are uint8 where all fit, else uint16."""
-    return _bin_values(team, X, cuts, has_missing, len(X), ignore_progress)
-
-
-def bin_rows(
+def apply_cuts(
     team: ThreadTeam,
     X: Values,
     cuts: BinCuts,
     has_missing: np.ndarray,
+    *,
+    by_columns: bool = True,
     tell: Callable[[int], None] = ignore_progress,
-) -> np.ndarray:
-    """Bin values by given cuts, by rows only: half the memory; shape (n_samples, n_features).
-
-    After each block of rows `tell` is called with their number.
-    """
-    return _bin_values(team, X, cuts, has_missing, 0, tell).rows
-
-
-def _bin_values(
-    team: ThreadTeam,
-    X: Values,
-    cuts: BinCuts,
-    has_missing: np.ndarray,
-    n_in_columns: int,
-    tell: Callable[[int], None],
 ) -> TrainingBins:
-    """Bin values; `n_in_columns` is the number of rows that the columns have, all or none."""
+    """Bin values by given cuts; as uint8 where all bins fit, else uint16.
+
+    With ``by_columns=False`` the columns have no rows, which takes half the memory. After each
+    block of rows `tell` is called with their number.
+    """
     n_cells = np.diff(cuts.starts) + 1 + has_missing
     dtype = np.uint8 if n_cells.max() <= 256 else np.uint16
-    rows = np.empty(X.shape, dtype=dtype)
-    columns = np.empty((X.shape[1], n_in_columns), dtype=dtype)
+    n_samples, n_features = X.shape
+    rows = np.empty((n_samples, n_features), dtype=dtype)
+    columns = np.empty((n_features, n_samples if by_columns else 0), dtype=dtype)
     matrix = lay_out_cells(rows, columns, cuts, has_missing)
     shape = (team.size, _BLOCK_ROWS)
     scratch = BinScratch(np.empty(shape), np.empty(shape, dtype=np.int64))

@@ -1,11 +1,8 @@
 """Columns of different kinds as one table of features, which become floats a block at a time.
 
-In: 1-D arrays as users hold them: booleans, integers, floats of any width, codes of categories.
-Out: :class:`Table`, of which the rest of the package asks what it asks of a 2-D array: its shape,
-rows of it, and blocks of float values.
-
-The one idea: nothing is converted before it is needed. Choosing rows copies row numbers at most,
-and of the values as floats there is never more than a block.
+The columns are 1-D arrays as users hold them: booleans, integers, floats of any width, codes of
+categories. Nothing is converted before it is needed: choosing rows copies row numbers at most, and
+of the values as floats there is never more than a block.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,7 +26,7 @@ class Column(NamedTuple):
     values : ndarray of any bool, integer or float dtype, shape (n_rows,)
         NaN is a missing value.
     missing : ndarray of bool, shape (n_rows,), or None
-        Which further values are missing. None: none are.
+        Which further values are missing; None: no others.
     translation : ndarray of float64, shape (n_codes + 1,), or None
         The number that each code stands for, and for code -1 the last. None: values are numbers.
     """
@@ -62,23 +59,13 @@ class Column(NamedTuple):
         if self.missing is not None:
             floats[self.missing] = np.nan
 
-    def floats(self) -> np.ndarray:
-        """Give the values as float64; NaN where they are missing."""
-        floats = np.empty(len(self.values))
-        self.fill(floats)
-        return floats
-
 
 def floats_below(values: np.ndarray) -> np.ndarray:
-    """Give for each integer the largest float64 that is not above it.
+    """Return for each integer the largest float64 that is not above it.
 
     So ``x < threshold`` has the same answer for the integer and for the float, whatever float64 the
     threshold is. Rounding to nearest can carry a large integer up to the threshold that it lies
-    below.
-
-    Parameters
-    ----------
-    values : ndarray of int64 or uint64
+    below. `values` are int64 or uint64.
     """
     floats = values.astype(np.float64)
     if len(values) == 0 or np.abs(floats).max() <= LARGEST_EXACT:
@@ -96,7 +83,7 @@ class Table:
     Parameters
     ----------
     columns : sequence of Column
-        At least one; all of the same length.
+        At least one, all of the same length.
     n_categories : ndarray of int64, shape (n_features,)
         0 for a feature of numbers; k for categories, whose values are the codes 0 to k - 1.
     rows : ndarray of int64, optional
@@ -145,7 +132,7 @@ class Table:
         return Table(self.columns, self.n_categories, np.arange(len(self))[key])
 
     def column(self, feature: int) -> np.ndarray:
-        """Give all values of one feature, shape (n_rows,), as floats."""
+        """Return all values of one feature, shape (n_rows,), as floats."""
         values = np.empty(len(self), dtype=self.dtype)
         self._chosen(feature, slice(None)).fill(values)
         return values
@@ -168,47 +155,18 @@ class Table:
         memory = np.empty(n_features * min(step, len(self)), dtype=self.dtype)
         for start in range(0, len(self), step):
             rows = slice(start, min(start + step, len(self)))
-            n_own = rows.stop - start
-            values = memory[: n_features * n_own].reshape(n_features, n_own)
+            n_in_block = rows.stop - start
+            values = memory[: n_features * n_in_block].reshape(n_features, n_in_block)
             # a few rows are one block: not to choose them takes half the time
-            is_all = self._rows is None and n_own == len(self)
-            for feature, own in enumerate(values):
-                (self.columns[feature] if is_all else self._chosen(feature, rows)).fill(own)
+            is_all = self._rows is None and n_in_block == len(self)
+            for feature, floats in enumerate(values):
+                (self.columns[feature] if is_all else self._chosen(feature, rows)).fill(floats)
             yield rows, values.T
 
     def values(self) -> np.ndarray:
-        """Give all values as floats, shape (n_rows, n_features): a copy of the whole table."""
+        """Return all values as floats, shape (n_rows, n_features): a copy of the whole table."""
         ((_, values),) = self.blocks(max(1, len(self)))
         return values
 
     def _chosen(self, feature: int, rows: slice) -> Column:
         return self.columns[feature].take(rows if self._rows is None else self._rows[rows])
-
-
-def table_of(X: np.ndarray) -> Table:
-    """Give a 2-D array of numbers as a table; its columns are views."""
-    return Table([Column(column) for column in X.T], np.zeros(X.shape[1], dtype=np.int64))
-
-
-def join_tables(table: Table, other: Table) -> Table:
-    """Put the rows of another table with the same features behind those of a table: a copy."""
-    columns = []
-    for feature in range(len(table.columns)):
-        own, others = (given._chosen(feature, slice(None)) for given in (table, other))
-        columns.append(_join_columns(own, others))
-    return Table(columns, table.n_categories)
-
-
-def _join_columns(own: Column, other: Column) -> Column:
-    is_plain = own.translation is None and other.translation is None
-    if not is_plain or own.values.dtype != other.values.dtype:
-        # codes that may stand for other numbers, or types with no common one: as floats
-        return Column(np.concatenate([own.floats(), other.floats()]))
-    missing = None
-    if own.missing is not None or other.missing is not None:
-        missing = np.concatenate([_mask(own), _mask(other)])
-    return Column(np.concatenate([own.values, other.values]), missing)
-
-
-def _mask(column: Column) -> np.ndarray:
-    return np.zeros(len(column.values), bool) if column.missing is None else column.missing

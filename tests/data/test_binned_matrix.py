@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 
-from sklboost.data.binned_matrix import BinnedMatrix, describe_binning
+from sklboost.data.binned_matrix import BinnedMatrix, Binning
 from sklboost.engine.structs import BinCuts
 
 pytestmark = pytest.mark.interpreted
@@ -19,7 +19,7 @@ def make_binning(cut=0.5, missing=0, names=None, max_bin=256):
     """Give the binning of three features: two bins, two bins, one bin."""
     values = np.array([0.0, 1.0, 0.0, 1.0, 7.0])
     cuts = BinCuts(np.array([cut, 0.5]), np.array([0, 1, 2, 2]), values, values, np.zeros(3, int))
-    return describe_binning(cuts, np.array([missing, 0, 0]), max_bin, names, None, np.nan)
+    return Binning(cuts, np.array([missing, 0, 0]), max_bin, names, None, np.nan)
 
 
 def make_matrix(n_rows=6, dtype=np.uint8, **binning):

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from sklboost.data import features
-from sklboost.data.binned_matrix import BinnedMatrix, describe_binning
+from sklboost.data.binned_matrix import BinnedMatrix, Binning
 from sklboost.data.binning import apply_cuts
 from sklboost.data.cuts import find_cuts
 from sklboost.data.features import raw_blocks, training_bins
@@ -22,7 +22,7 @@ def binned_matrix(X, max_bin=256):
     with ThreadTeam(1) as team:
         cuts, has_missing = find_cuts(team, X, NO_WEIGHT, max_bin)
         bins = apply_cuts(team, X, cuts, has_missing).rows
-    return BinnedMatrix(bins, describe_binning(cuts, has_missing, max_bin, None, None, math.nan))
+    return BinnedMatrix(bins, Binning(cuts, has_missing, max_bin, None, None, math.nan))
 
 
 def bins_for_training(X, max_bin=256, n_threads=1):

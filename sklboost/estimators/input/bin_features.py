@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from sklboost.data.binned_matrix import BinnedMatrix, describe_binning
-from sklboost.data.binning import VALUES_PER_THREAD, bin_rows, missing_features
+from sklboost.data.binned_matrix import BinnedMatrix, Binning
+from sklboost.data.binning import VALUES_PER_THREAD, apply_cuts, missing_features
 from sklboost.data.cuts import find_cuts
 from sklboost.data.frames.adapter import FrameAdapter
 from sklboost.data.raw_values import Values
@@ -148,13 +148,13 @@ def bin_checked(
         cuts, has_missing = find_cuts(team, counted, weight, settings.max_bin, progress.advance)
         if counted is not X:
             has_missing = missing_features(team, X)
-        bins = bin_rows(team, X, cuts, has_missing, progress.advance)
-    binning = describe_binning(
+        matrix = apply_cuts(team, X, cuts, has_missing, by_columns=False, tell=progress.advance)
+    binning = Binning(
         cuts,
         has_missing,
-        max_bin=settings.max_bin,
+        max_bin=int(settings.max_bin),
         feature_names=names,
         encodings=encodings,
         missing=settings.missing,
     )
-    return BinnedMatrix(bins, binning)
+    return BinnedMatrix(matrix.rows, binning)
