@@ -23,7 +23,7 @@ READ_AS = {
 
 
 def rows_of_cases() -> list[str]:
-    """Give a row of the table for each kind of column that a library has."""
+    """Return a row of the table for each kind of column that a library has."""
 
     def group(case: Case) -> tuple[str, str, str]:
         return case.library, case.kind, case.missing
@@ -50,7 +50,7 @@ def read_all(X: Any) -> None:
 
 
 def message(make: Callable[[], Any]) -> str:
-    """Give what the error says that a table is refused with."""
+    """Return the error that a table is refused with."""
     try:
         read_all(make())
     except (TypeError, ValueError) as error:
@@ -59,7 +59,7 @@ def message(make: Callable[[], Any]) -> str:
 
 
 def page() -> str:
-    """Give the text of the page with both tables as they are now."""
+    """Return the text of the page with both tables as they are now."""
     tables = {
         "tables": [
             "| table | dtype | read as | missing values |",

@@ -46,7 +46,7 @@ VALUES: dict[str, dict[str, list]] = {
 
 
 def with_missing(columns: dict[str, list]) -> dict[str, list]:
-    """Give the same values, every seventh row of them None."""
+    """Return the same values, every seventh row of them None."""
     return {
         name: [None if (row + shift) % 7 == 0 else value for row, value in enumerate(values)]
         for shift, (name, values) in enumerate(columns.items())

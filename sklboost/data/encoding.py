@@ -96,14 +96,7 @@ class Encoding:
 
 
 class Unknown(NamedTuple):
-    """Values of a category that no row of the training has.
-
-    Attributes
-    ----------
-    n_rows : int
-    first : object
-        The first of them.
-    """
+    """Category values that no row of the training has: in how many rows, and the first of them."""
 
     n_rows: int
     first: Any

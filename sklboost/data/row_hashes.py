@@ -1,11 +1,9 @@
 """A hash of each row's content, by which rows can be chosen at random without a random stream.
 
-In: features and targets. Out: 32 bits a row. Equal rows have the same hash, wherever in the table
-they are and whether its values are float32 or float64; so a choice by hash does not depend on the
-order of the rows.
-
-The one idea: a row's hash is made of a sum over its features, to which a value of 0 adds nothing.
-So it takes no longer than the row has stored values, and a sparse row has the hash of a dense one.
+Equal rows have the same 32 bits, wherever in the table they are and whether its values are float32
+or float64; so a choice by hash does not depend on the order of the rows. The hash is made of a sum
+over the features, to which a value of 0 adds nothing: a sparse row has the hash of a dense one, in
+time that is in proportion to its stored values.
 """
 
 from collections.abc import Iterator
@@ -24,7 +22,7 @@ _BLOCK_VALUES = 32_768
 
 
 def hash_rows(X: Features, y: np.ndarray, seed: int) -> np.ndarray:
-    """Give a hash of (seed, values, target) of each row.
+    """Return a hash of (seed, values, target) of each row.
 
     Parameters
     ----------
@@ -88,7 +86,7 @@ def tell_copies_apart(hashes: np.ndarray, weight: np.ndarray) -> None:
 
 
 def _words(columns: np.ndarray) -> np.ndarray:
-    """Give each value as two words; equal values as equal words. Shape (..., n_rows, 2)."""
+    """Return each value as two words, equal ones for equal values; shape (..., n_rows, 2)."""
     values = np.array(columns, dtype=np.float64, order="C")
     values += 0.0  # -0.0 becomes 0.0
     values[np.isnan(values)] = np.nan
@@ -97,7 +95,7 @@ def _words(columns: np.ndarray) -> np.ndarray:
 
 @inlined
 def value_bits(feature, low, high):
-    """Give 32 bits for a value of a feature, from its two words; 0 for the value 0."""
+    """Return 32 bits for a value of a feature, from its two words; 0 for the value 0."""
     bits = mix_bits(np.uint64(feature + 1)) ^ np.uint64(low)
     bits = mix_bits(mix_bits(bits) ^ np.uint64(high))
     return bits if (low | high) != 0 else np.uint64(0)
@@ -114,23 +112,16 @@ def add_values(words, totals):
         Modified. Sums of 32-bit numbers, so that none is lost, in whatever order they come.
     """
     for feature in range(words.shape[0]):
-        own_words = words[feature]
+        column = words[feature]
         for row in range(len(totals)):
-            totals[row] += value_bits(feature, own_words[row, 0], own_words[row, 1])
+            totals[row] += value_bits(feature, column[row, 0], column[row, 1])
 
 
 @kernel
 def add_entries(starts, numbers, words, totals):
-    """Do what :func:`add_values` does for the rows of a sparse table.
+    """Do what :func:`add_values` does, for the Entries of a sparse table listed by rows.
 
-    Parameters
-    ----------
-    starts, numbers : ndarray
-        As in Entries, by rows.
-    words : ndarray of uint32, shape (n_entries, 2)
-        Of the values.
-    totals : ndarray of uint64, shape (n_rows,)
-        Modified.
+    `words`, shape (n_entries, 2), are those of the values.
     """
     for row in range(len(totals)):
         for index in range(starts[row], starts[row + 1]):
@@ -147,8 +138,8 @@ def mix_values(words, hashes):
     hashes : ndarray of uint32, shape (n_rows,)
         Modified; the order of the columns matters.
     """
-    for column in range(words.shape[0]):
-        own_words = words[column]
+    for number in range(words.shape[0]):
+        column = words[number]
         for row in range(len(hashes)):
-            bits = mix_bits(np.uint64(hashes[row] ^ own_words[row, 0]))
-            hashes[row] = mix_bits(bits ^ np.uint64(own_words[row, 1]))
+            bits = mix_bits(np.uint64(hashes[row] ^ column[row, 0]))
+            hashes[row] = mix_bits(bits ^ np.uint64(column[row, 1]))

@@ -1,7 +1,4 @@
-"""Features most of whose values are 0: a table that has only the others.
-
-In: any matrix or array of scipy.sparse, as CSR. Out: :class:`SparseTable`, whose rows can be chosen
-as those of an array.
+"""Features most of whose values are 0, as a table of the other values, from scipy.sparse.
 
 An entry that is absent is 0, and one that is stored as 0 counts as absent. NaN is a missing value,
 and has to be stored.
@@ -22,16 +19,16 @@ _MOST_INT32 = 2**31 - 1
 
 
 class Entries(NamedTuple):
-    """The values that are stored, row after row or feature after feature.
+    """The values that are stored, row after row or feature after feature; all read-only.
 
     Attributes
     ----------
-    starts : ndarray of int64, read-only, shape (n_rows + 1,) or (n_features + 1,)
+    starts : ndarray of int64, shape (n_rows + 1,) or (n_features + 1,)
         Number i of the rows, or features, has the entries ``[starts[i], starts[i + 1])``.
-    numbers : ndarray of int32, read-only, shape (n_entries,)
+    numbers : ndarray of int32, shape (n_entries,)
         The feature of each entry; or, where they are listed by features, its row. Increasing within
         a row, or a feature.
-    values : ndarray of float32 or float64, read-only, shape (n_entries,)
+    values : ndarray of float32 or float64, shape (n_entries,)
         None is 0.
     """
 
@@ -85,32 +82,24 @@ class SparseTable:
         return SparseTable(self._rows[rows])
 
     def with_missing(self, marker: float) -> "SparseTable":
-        """Give a copy in which a value other than 0 is missing."""
+        """Return a copy in which the values equal to `marker`, which is not 0, are missing."""
         rows = self._rows.copy()
         rows.data[rows.data == marker] = np.nan
         return SparseTable(rows)
 
     @property
     def n_categories(self) -> np.ndarray:
-        """Number of levels of each feature, int64: 0, since all are numbers."""
+        """Number of categories of each feature, int64: 0, since all are numbers."""
         return np.zeros(self.shape[1], dtype=np.int64)
 
-    def blocks(self, n_rows: int | None = None) -> Iterator[tuple[slice, np.ndarray]]:
+    def blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield ranges of rows and all their values, which the next block overwrites.
 
-        To go through all blocks takes as long as there are stored values.
-
-        Parameters
-        ----------
-        n_rows : int, optional
-            Of a block; by default as many as have a million values.
-
-        Yields
-        ------
-        tuple of slice and ndarray of float32 or float64, shape (n_rows, n_features)
+        The values have shape (n_rows, n_features). The time for all blocks is in proportion to the
+        number of stored values.
         """
         entries, n_features = self.by_row, self.shape[1]
-        step = n_rows or max(1, BLOCK_VALUES // n_features)
+        step = max(1, BLOCK_VALUES // n_features)
         values = np.zeros((min(step, len(self)), n_features), dtype=self.dtype)
         for start in range(0, len(self), step):
             rows = (start, min(start + step, len(self)))
@@ -119,11 +108,11 @@ class SparseTable:
             write_rows(entries, rows, 0, values)
 
     def column(self, feature: int) -> np.ndarray:
-        """Give all values of one feature, shape (n_rows,)."""
+        """Return all values of one feature, shape (n_rows,)."""
         return self._rows[:, [feature]].toarray().ravel()
 
     def values(self) -> np.ndarray:
-        """Give all values, shape (n_rows, n_features): as large as a dense table is."""
+        """Return all values, shape (n_rows, n_features): as large as a dense table is."""
         return self._rows.toarray()
 
     @property
@@ -132,7 +121,7 @@ class SparseTable:
         return _entries(self._rows)
 
     def by_feature(self) -> Entries:
-        """Give the stored values feature after feature: a copy of them."""
+        """Return the stored values feature after feature: a copy of them."""
         return _entries(self._rows.tocsc())
 
 
@@ -145,7 +134,7 @@ def _entries(stored: Any) -> Entries:
 
 
 def sparse_table(X: Any) -> SparseTable:
-    """Give the table of a CSR matrix or array of float32 or float64.
+    """Return the table of a CSR matrix or array of float32 or float64.
 
     Nothing is copied if `X` is in the form that the table has, and `X` is never changed.
     """
@@ -163,26 +152,18 @@ def sparse_table(X: Any) -> SparseTable:
 
 
 def join_sparse(first: SparseTable, second: SparseTable) -> SparseTable:
-    """Put the rows of another table behind those of the first."""
+    """Return the rows of `first` and behind them those of `second`."""
     return SparseTable(vstack([first._rows, second._rows], format="csr"))
 
 
 @kernel
 def write_rows(entries, rows, is_kept, block):
-    """Write the entries of the rows ``[start, stop)`` to a block that is 0; or 0 in their place.
+    """Write the entries of the rows ``[start, stop)`` to `block`, which is 0 everywhere else.
 
-    Parameters
-    ----------
-    entries : Entries
-        By rows.
-    rows : tuple of int
-        Start and stop.
-    is_kept : int
-        1: the values are written, 0: they are taken out again, which takes no longer.
-    block : ndarray of float32 or float64, shape (n_rows_of_a_block, n_features)
-        Modified.
+    With ``is_kept=0`` the entries are overwritten by 0 again, which takes no longer. `rows` are
+    start and stop; `block`, shape (n_rows, n_features), is modified.
     """
     for row in range(rows[0], rows[1]):
-        own = block[row - rows[0]]
+        values = block[row - rows[0]]
         for index in range(entries.starts[row], entries.starts[row + 1]):
-            own[entries.numbers[index]] = entries.values[index] if is_kept == 1 else 0.0
+            values[entries.numbers[index]] = entries.values[index] if is_kept == 1 else 0.0

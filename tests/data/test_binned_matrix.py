@@ -16,7 +16,7 @@ pytestmark = pytest.mark.interpreted
 
 
 def make_binning(cut=0.5, missing=0, names=None, max_bin=256):
-    """Give the binning of three features: two bins, two bins, one bin."""
+    """Return the binning of three features: two bins, two bins, one bin."""
     values = np.array([0.0, 1.0, 0.0, 1.0, 7.0])
     cuts = BinCuts(np.array([cut, 0.5]), np.array([0, 1, 2, 2]), values, values, np.zeros(3, int))
     return Binning(cuts, np.array([missing, 0, 0]), max_bin, names, None, np.nan)
@@ -29,7 +29,7 @@ def make_matrix(n_rows=6, dtype=np.uint8, **binning):
 
 @pytest.fixture
 def matrix():
-    """Give six rows of three features."""
+    """Six rows of three features."""
     return make_matrix()
 
 

@@ -37,7 +37,7 @@ def assert_same_matrix(one, other):
 
 
 def make_X(n_rows=600):
-    """Give columns of many values, few, one, none, infinite ones; missing values in some."""
+    """Return columns of many values, few, one, none, infinite ones; missing values in some."""
     random = np.random.default_rng(0)
     X = random.normal(size=(n_rows, 6))
     X[:, 1] = np.round(X[:, 1])

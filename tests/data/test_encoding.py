@@ -26,7 +26,7 @@ def floats_of(column):
 
 
 def table_of(values):
-    """Give a adapter of one column."""
+    """Return an adapter of one column."""
     if isinstance(values, np.ndarray):
         return ArrayTable(values[:, np.newaxis])
     if isinstance(values, pd.Series | pd.Categorical):

@@ -22,7 +22,7 @@ def assert_same_cuts(one, other):
 
 
 def masses(found, values, weight=None):
-    """Give the weight in each bin."""
+    """Return the weight in each bin."""
     return np.bincount(
         np.searchsorted(found.cuts, values, side="right"),
         weights=weight,

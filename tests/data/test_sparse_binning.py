@@ -19,7 +19,7 @@ inf, nan = np.inf, np.nan
 
 
 def bins_of(matrix):
-    """Give the bin of each value, from columns that features share."""
+    """Return the bin of each value, from columns that features share."""
     bins = np.empty((len(matrix.rows), len(matrix.places)), dtype=int)
     for feature, place in enumerate(matrix.places):
         column = matrix.columns[place.column].astype(int) + matrix.cell_starts[place.column]
@@ -117,7 +117,7 @@ def test_any_values(rows, max_bin, weighted):
 
 
 def entries_of(*rows_of_features):
-    """Give entries in these rows of each feature."""
+    """Return entries in these rows of each feature."""
     starts = np.cumsum([0, *map(len, rows_of_features)])
     numbers = np.concatenate(rows_of_features).astype(np.int32)
     return Entries(starts, numbers, np.ones(len(numbers), dtype=np.uint16))

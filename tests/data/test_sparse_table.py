@@ -3,13 +3,14 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
+from sklboost.data import sparse_table as sparse_table_module
 from sklboost.data.sparse_table import join_sparse, sparse_table
 
 nan = np.nan
 
 
 def sparse_values(n_rows, n_features, density, seed=0, missing=0.1):
-    """Give a dense array, mostly 0, with few distinct values, missing ones, and a column of 0."""
+    """Return a dense array, mostly 0, with few distinct values, missing ones, and a column of 0."""
     random = np.random.default_rng(seed)
     X = np.where(
         random.random((n_rows, n_features)) < density,
@@ -98,10 +99,11 @@ def test_rows_are_chosen_as_of_an_array(rows):
 
 @pytest.mark.interpreted
 @pytest.mark.parametrize("n_rows", [1, 4, 29, 30, 31])
-def test_blocks_of_rows(n_rows):
+def test_blocks_of_rows(n_rows, monkeypatch):
+    monkeypatch.setattr(sparse_table_module, "BLOCK_VALUES", 7 * n_rows)
     X = sparse_values(30, 7, 0.3)
     ranges = []
-    for rows, block in table_of(X).blocks(n_rows):
+    for rows, block in table_of(X).blocks():
         assert_array_equal(block, X[rows])
         ranges.append(rows)
     assert ranges == [slice(i, min(i + n_rows, 30)) for i in range(0, 30, n_rows)]

@@ -19,7 +19,7 @@ N = 7
 
 
 def make_table(n_rows=N):
-    """Give a table of five features, and the values that it holds."""
+    """Return a table of five features, and the values that it holds."""
     numbers = np.arange(n_rows)
     halves = (numbers / 2).astype(np.float16)
     halves[::3] = nan
@@ -160,8 +160,8 @@ def test_a_sample_is_put_together_from_blocks(weighted, monkeypatch):
         expected, _ = find_cuts(team, X, weight, 64)
         T = Table([Column(values) for values in X.T], np.zeros(X.shape[1], int))
         cuts, _ = find_cuts(team, T, weight, 64)
-    for own, other in zip(cuts, expected, strict=True):
-        assert_array_equal(own, other)
+    for one, other in zip(cuts, expected, strict=True):
+        assert_array_equal(one, other)
     assert list(cuts.lower[:5]) == [0, 1, 2, 50, 60]
 
 

@@ -96,10 +96,8 @@ def pandas_column(values: Any) -> ColumnAdapter:
         from sklboost.data.frames.arrow_table import ArrowColumn
 
         return ArrowColumn(values.__arrow_array__(), name)
-    if isinstance(dtype, pd.CategoricalDtype):
-        return PandasCategories(values)
-    if isinstance(dtype, pd.StringDtype):
-        return PandasText(values)
+    if isinstance(dtype, pd.CategoricalDtype | pd.StringDtype):
+        return PandasLabels(values)
     if isinstance(dtype, pd.DatetimeTZDtype):
         times = values.to_numpy(f"datetime64[{dtype.unit}]")
         return NumpyColumn(times, dtype_name=name)
@@ -112,42 +110,29 @@ def pandas_column(values: Any) -> ColumnAdapter:
     return column_of(values.to_numpy(object))
 
 
-class _Discrete(ColumnAdapter):
-    """What columns of text and of categories have in common."""
+class PandasLabels(ColumnAdapter):
+    """An extension array of strings, or of categories of any type."""
 
     def __init__(self, values: Any) -> None:
         self._values = values
+
+    @property
+    def kind(self) -> Kind:
+        """Text, or a category by its dtype."""
+        return "category" if isinstance(self._values.dtype, pd.CategoricalDtype) else "text"
 
     @property
     def dtype_name(self) -> str:
         """The dtype as pandas calls it."""
         return str(self._values.dtype)
 
-    def examples(self) -> list[Any]:
-        """Return the first value that is there."""
-        return first_value(self._values.to_numpy(object), self._values.isna())
-
-
-class PandasText(_Discrete):
-    """A column of strings, whoever holds them."""
-
-    kind: Kind = "text"
-
     def _labels(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return codes and the strings, in the order in which they are met."""
-        if len(self._values) <= _FEW_ROWS:
-            return number_text(self._values.to_numpy(object))
-        codes, values = pd.factorize(self._values)
-        return codes, values.to_numpy(object)
-
-
-class PandasCategories(_Discrete):
-    """A column of categories, of any type themselves."""
-
-    kind: Kind = "category"
-
-    def _labels(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the codes that pandas has, and its categories."""
+        """Return the codes that pandas has; text is numbered in the order in which it is met."""
+        if self.kind == "text":
+            if len(self._values) <= _FEW_ROWS:
+                return number_text(self._values.to_numpy(object))
+            codes, values = pd.factorize(self._values)
+            return codes, values.to_numpy(object)
         categories = self._values.categories
         codes, used = used_categories(self._values.codes, len(categories))
         if used is not None:
@@ -156,3 +141,7 @@ class PandasCategories(_Discrete):
             return codes, categories.to_numpy(object)
         new_codes, values = pandas_column(_stored(categories)).categories()
         return relabel(codes, new_codes), values
+
+    def examples(self) -> list[Any]:
+        """Return the first value that is there."""
+        return first_value(self._values.to_numpy(object), self._values.isna())

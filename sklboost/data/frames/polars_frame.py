@@ -87,14 +87,9 @@ class PolarsColumn(ColumnAdapter):
         """Return what polars counts, and in which unit."""
         dtype = self._series.dtype
         values, missing = _filled(self._series.to_physical())
-        if dtype == pl.Date:
-            unit = "datetime64[D]"
-        elif dtype == pl.Time:
-            unit = "timedelta64[ns]"
-        else:
-            what = "datetime64" if dtype == pl.Datetime else "timedelta64"
-            unit = f"{what}[{dtype.time_unit}]"
-        return values.astype(np.int64, copy=False), missing, unit
+        what = "datetime64" if dtype in (pl.Date, pl.Datetime) else "timedelta64"
+        unit = "D" if dtype == pl.Date else getattr(dtype, "time_unit", "ns")
+        return values.astype(np.int64, copy=False), missing, f"{what}[{unit}]"
 
     def _labels(self) -> tuple[np.ndarray, np.ndarray]:
         """Return codes by what polars has instead of strings."""
