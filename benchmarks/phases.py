@@ -16,7 +16,7 @@ from sklboost.data.binning import apply_cuts
 from sklboost.data.cuts import find_cuts
 from sklboost.engine.hashing import hash_key
 from sklboost.engine.parallel import ThreadTeam
-from sklboost.estimators.fit.fitting import TREE_PARAMETERS
+from sklboost.estimators.fit.training_settings import TREE_PARAMETERS
 from sklboost.objectives.gradients import (
     allocate_scratch,
     compile_loss,

@@ -1,7 +1,7 @@
 """What the two estimators share: parameters, fit, raw scores, inspection."""
 
 from abc import ABCMeta
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -10,20 +10,16 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
-from sklboost.engine.model import Model
-from sklboost.estimators.fit.boosters import drops_rounds
-from sklboost.estimators.fit.callback_support import CallbackSupportMixin, with_callbacks
-from sklboost.estimators.fit.fitting import fit_estimator
+from sklboost.estimators.fit.fitting_mixin import FittingMixin
 from sklboost.estimators.fit.pruning_path import path_of_first_tree
-from sklboost.estimators.fit.sklearn_callbacks import fit_tasks
+from sklboost.estimators.fit.sklearn_callbacks import CallbackSupportMixin
+from sklboost.estimators.fit.training_settings import drops_rounds
 from sklboost.estimators.input.arguments import FitArguments
 from sklboost.estimators.input.check_features import features
-from sklboost.estimators.input.feature_names import Encodings, FittedFeatures
 from sklboost.estimators.input.feature_rules import read_signs
-from sklboost.estimators.input.target_kinds import Targets
 from sklboost.estimators.parameters.docstrings import methods_documented
 from sklboost.estimators.parameters.groups import Parameters
-from sklboost.estimators.parameters.names import ChecksNames, checks_arguments
+from sklboost.estimators.parameters.names import ChecksNames
 from sklboost.estimators.predict.explaining import ExplainingMixin
 from sklboost.estimators.predict.fitted_model import FittedModel
 from sklboost.estimators.predict.importances import ImportancesMixin
@@ -32,7 +28,6 @@ from sklboost.estimators.predict.raw_scores import add_rounds, leaves
 from sklboost.estimators.predict.shap_values import ShapValuesMixin
 from sklboost.inspection.monotone import MonotoneReport, prove_monotone
 from sklboost.inspection.tables import node_table
-from sklboost.objectives.loss import Loss
 
 
 # ChecksNames behind Parameters: the signature is that of the first class with __init__ or __new__
@@ -42,6 +37,7 @@ class BaseBooster(
     ExplainingMixin,
     ShapValuesMixin,
     ImportancesMixin,
+    FittingMixin,
     CallbackSupportMixin,
     Parameters,
     ChecksNames,
@@ -49,125 +45,6 @@ class BaseBooster(
     metaclass=ABCMeta,
 ):
     """Gradient boosted trees: everything but the loss and what its raw scores mean."""
-
-    model_: Model
-    _shift: np.ndarray  # (n_outputs,), added to raw scores at prediction
-    n_features_in_: int
-    _targets: Targets
-    _loss: Loss
-    _has_margin: bool  # scores start from the user's base_margin
-    _other_names: np.ndarray | None  # of features, where not all are strings
-    _binning_digest: str | None  # of a BinnedMatrix given to fit
-    _first_round: int  # of evals_result_; not 0 if another model was continued
-    _encodings: Encodings  # what features become numbers by
-
-    @property
-    def _task(self) -> str:
-        return self._targets.task
-
-    def _link(self, loss: Loss) -> Callable[[np.ndarray], np.ndarray]:
-        """Return what turns raw scores into predictions, or probabilities of the classes."""
-        return self._targets.link(loss)
-
-    def _is_sampling(self) -> bool:
-        columns = (self.colsample_bytree, self.colsample_bylevel, self.colsample_bynode)
-        return min(self.subsample, *columns) < 1.0 or self.extra_trees or drops_rounds(self)
-
-    @property
-    def _rounds_and_trees(self) -> tuple[int, int]:
-        """How many rounds to do, and how many trees each of them adds to an output."""
-        return self.n_estimators, self.num_parallel_tree
-
-    def _n_estimators_of(self, model: Model) -> int:
-        """Count what `n_estimators` counts."""
-        return model.n_rounds
-
-    @with_callbacks
-    @checks_arguments
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        X_val: Any = None,
-        y_val: Any = None,
-        sample_weight_val: Any = None,
-        base_margin_val: Any = None,
-        eval_set: Any = None,
-        sample_weight_eval_set: Any = None,
-        base_margin_eval_set: Any = None,
-        groups: Any = None,
-        base_margin: Any = None,
-        init_model: Any = None,
-    ) -> "BaseBooster":
-        """Train on rows `X` with targets `y`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            An array, a list of rows, a matrix of scipy.sparse (an absent entry is 0), or a frame of
-            pandas, polars, Arrow or another library. Columns are numbers, times or categories
-            (`categorical_features`). NaN is a missing value, as is what the frame calls missing;
-            infinity is an ordinary one. Integers and times are exact however large. Or what
-            :func:`sklboost.bin_features` made of them.
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            Targets: numbers for the regressor, labels of any kind for the classifier. In several
-            columns: numbers, or for the classifier labels that a row has (1) or has not (0); NaN
-            there is a value that is not known, and only that column does without the row.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weight 2 is the row twice, weight 0 the row left out.
-        X_val : array-like of shape (n_validation_samples, n_features), optional
-            Rows that `eval_metric` is computed of after every round.
-        y_val : array-like of shape (n_validation_samples,) or like `y`, optional
-            Their targets.
-        sample_weight_val : array-like of shape (n_validation_samples,), optional
-            Their weights.
-        base_margin_val : array-like of shape (n_validation_samples,), optional
-            Their `base_margin`.
-        eval_set : list of (X, y), optional
-            The same for several sets of rows, as in XGBoost; early stopping watches the last.
-        sample_weight_eval_set : list of array-like or None, optional
-            Their weights.
-        base_margin_eval_set : list of array-like or None, optional
-            Their `base_margin`.
-        groups : array-like of shape (n_samples,), optional
-            Rows of the same group are held out for early stopping together, or not at all.
-        base_margin : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
-            Raw scores that training starts from instead of `base_score`. Prediction needs its own.
-        init_model : estimator, optional
-            A fitted estimator of the same class. Its trees come first, `n_estimators` rounds are
-            added to them.
-
-        Returns
-        -------
-        estimator
-            Itself.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range or the data is unusable; the text says which and why.
-        KeyboardInterrupt
-            At Ctrl-C before the first round is finished. Later, the rounds finished so far are
-            kept, and `stop_reason_` is ``"interrupted"``.
-        """
-        given = FitArguments(
-            *(sample_weight, X_val, y_val, sample_weight_val, base_margin_val),
-            *(eval_set, sample_weight_eval_set, base_margin_eval_set),
-            *(groups, base_margin, init_model),
-        )
-        tasks = fit_tasks(self, X, y, sample_weight)
-        before = self.__dict__.copy()
-        try:
-            fit_estimator(self, X, y, given, tasks)
-            for task in tasks:
-                task.finish()
-        except BaseException:
-            # whatever went wrong, an earlier fit is still whole
-            self.__dict__ = before
-            raise
-        return self
 
     def apply(self, X: Any, *, iteration_range: tuple[int, int] | None = None) -> np.ndarray:
         """Return the leaf that each row reaches in each tree.
@@ -232,7 +109,7 @@ class BaseBooster(
         >>> bool(abs(((pruned.predict(X) - y) ** 2).mean() / path.impurities[-4] - 1) < 1e-6)
         True
         """
-        return path_of_first_tree(self, X, y, sample_weight)
+        return path_of_first_tree(self._fit_request(X, y, FitArguments(sample_weight)))
 
     def trees_to_dataframe(self) -> Any:
         """Return all nodes of all trees as a pandas DataFrame.
@@ -332,16 +209,3 @@ class BaseBooster(
             # a team for each stage: between two, anything may happen, a fork for one
             add_rounds(fitted.model, X, (round_, round_ + 1), raw_score, self.n_jobs)
             yield raw_score
-
-    def _feature_names(self) -> list[str]:
-        return self._fitted_features.text_names
-
-    @property
-    def _fitted_features(self) -> FittedFeatures:
-        return FittedFeatures(
-            estimator_name=type(self).__name__,
-            n_features=self.n_features_in_,
-            names=getattr(self, "feature_names_in_", self._other_names),
-            encodings=self._encodings,
-            binning_digest=self._binning_digest,
-        )

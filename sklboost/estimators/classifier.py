@@ -83,7 +83,7 @@ class XGBClassifierLite(ClassifierMixin, ClassifierParameters, BaseBooster):
             its own, shape (n_samples, n_labels).
         """
         raw_score = self._raw_scores(X, base_margin, iteration_range)
-        return self._link(self._loss)(raw_score)
+        return self._targets.link(self._loss)(raw_score)
 
     def predict(
         self,
@@ -146,7 +146,7 @@ class XGBClassifierLite(ClassifierMixin, ClassifierParameters, BaseBooster):
         ndarray of float64, shape (n_samples, n_classes)
         """
         for raw_score in self._staged_raw_scores(X, base_margin):
-            yield self._link(self._loss)(raw_score)
+            yield self._targets.link(self._loss)(raw_score)
 
     def staged_decision_function(self, X: Any, *, base_margin: Any = None) -> Iterator[np.ndarray]:
         """Yield the raw scores after 1, 2, ... rounds.

@@ -6,7 +6,7 @@ import pytest
 from sklearn.datasets import load_diabetes
 
 from sklboost import XGBRegressorLite
-from sklboost.estimators.fit.callback_support import detach, open_context
+from sklboost.estimators.fit.sklearn_callbacks import detach, open_context
 from tests.conftest import run_python
 
 # Before it is hidden, what imports it: scikit-learn's own tools.
@@ -20,7 +20,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklboost import XGBRegressorLite
-from sklboost.estimators.fit.callback_support import open_context
+from sklboost.estimators.fit.sklearn_callbacks import open_context
 
 X, y = load_diabetes(return_X_y=True)
 model = XGBRegressorLite(n_estimators=3, max_depth=2)

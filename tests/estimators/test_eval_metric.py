@@ -11,7 +11,8 @@ from sklearn.metrics import get_scorer, make_scorer
 
 from sklboost import XGBClassifierLite, XGBRegressorLite
 from sklboost.estimators.fit.eval_metric import resolve_metrics
-from sklboost.estimators.fit.stand_in import ClassifierStandIn, ValidationRows
+from sklboost.estimators.fit.scored_estimators import ScoredClassifier, ValidationRows
+from sklboost.estimators.input.target_kinds import ClassTargets, RegressionTargets
 from sklboost.objectives.losses.quantiles import AbsoluteError, QuantileError
 from sklboost.objectives.losses.several_classes import Softmax
 from sklboost.objectives.losses.squared_error import SquaredError
@@ -54,8 +55,7 @@ class Case(NamedTuple):
 
     def resolve(self, eval_metric, weight=NO_WEIGHT):
         start = (self.y, np.zeros_like(self.raw_score), weight)
-        own = {"task": self.task, "classes": self.classes, "loss": self.loss, "link": self.link}
-        return resolve_metrics(eval_metric, **own, start=start)
+        return resolve_metrics(eval_metric, self.model._targets, self.loss, start=start)
 
     def value(self, eval_metric, weight=NO_WEIGHT):
         (metric,) = self.resolve(eval_metric, weight)
@@ -121,8 +121,7 @@ def test_our_names_are_metrics_of_the_predictions(case, weighted):
 def test_a_loss_decides_its_metric_and_parameters(regression):
     def resolve(eval_metric, loss):
         start = (regression.y, np.zeros((loss.n_outputs, len(regression.y))), NO_WEIGHT)
-        own = {"task": "regression", "classes": None, "loss": loss, "link": loss.predictions}
-        (metric,) = resolve_metrics(eval_metric, **own, start=start)
+        (metric,) = resolve_metrics(eval_metric, RegressionTargets(1), loss, start=start)
         return metric
 
     assert resolve(None, AbsoluteError()).name == "mae"
@@ -224,7 +223,8 @@ def test_a_scorer_sees_no_features(case, look):
 
 def test_class_1_is_predicted_above_0():
     raw_score = np.array([[0.0, -0.0, 1e-30, -1e-30]])
-    estimator = ClassifierStandIn(raw_score, LogLoss().probabilities, np.array(["no", "yes"]))
+    targets = ClassTargets(np.array(["no", "yes"]), np.ones(2))
+    estimator = ScoredClassifier(raw_score, targets, LogLoss())
     assert_array_equal(estimator.predict(ValidationRows(4)), ["no", "no", "yes", "no"])
 
 

@@ -1,11 +1,10 @@
 """From what users give as `eval_metric` to metrics that the rounds of boosting can call.
 
-In: names, scikit-learn scorers, functions, or a list of these. Out: a list of
-:class:`~sklboost.objectives.metric.RoundMetric`, all called alike: ``value(y, raw_score,
-weight)``, with targets (or numbers of classes) as float64, raw scores of shape (n_outputs,
-n_samples), and empty weights for all 1. The way from raw scores to predictions, the loss's link, is
-inside. What is a mean of losses is also computed by :mod:`sklboost.objectives.means`,
-for less.
+Names, scikit-learn scorers, functions, or a list of these become
+:class:`~sklboost.objectives.metric.RoundMetric`, all called alike: ``value(y, raw_score, weight)``,
+with targets (or numbers of classes) as float64, raw scores of shape (n_outputs, n_samples), and
+empty weights for all 1. What is a mean of losses is also computed by
+:mod:`sklboost.objectives.metrics.compiled`, in less time.
 
 Which direction is better: a registered metric knows; of a scorer greater is better; a function
 named ``..._score`` is maximised and any other minimised, which is how scikit-learn names its own; a
@@ -22,42 +21,22 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.metrics import get_scorer, get_scorer_names
 
-from sklboost.estimators.fit.stand_in import (
-    ClassifierStandIn,
-    LabelsStandIn,
-    RegressorStandIn,
-    StandIn,
-    ValidationRows,
-)
+from sklboost.estimators.fit.scored_estimators import ValidationRows, scored_estimator
+from sklboost.estimators.input.target_kinds import Targets
 from sklboost.objectives.loss import Loss
 from sklboost.objectives.metric import Metric, RoundMetric
 from sklboost.objectives.metrics.finding import default_metric, find_metric, is_metric_name
 from sklboost.objectives.metrics.scales import SCALE_OF_LINK
 
-Link = Callable[[np.ndarray], np.ndarray]
 # Targets or numbers of classes, raw scores, weights: the arguments of RoundMetric.value.
 Rows = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 class _Outputs(NamedTuple):
-    """What turns targets and raw scores into what users know.
+    """What turns targets and raw scores into what users know."""
 
-    Attributes
-    ----------
-    task : str
-        The name under which the registry has its metrics.
-    classes : ndarray, shape (n_classes,), or None
-        The labels; None for regression.
-    loss : Loss
-        Of the training.
-    link : callable
-        From raw scores to predictions (n_samples,), or probabilities (n_samples, n_classes).
-    """
-
-    task: str
-    classes: np.ndarray | None
+    targets: Targets
     loss: Loss
-    link: Link
 
     @property
     def parameters(self) -> dict[str, np.ndarray]:
@@ -66,35 +45,15 @@ class _Outputs(NamedTuple):
         return {name: self.loss.parameters} if name else {}
 
     def prediction(self, raw_score: np.ndarray) -> np.ndarray:
-        """Give predictions, probabilities of the second of two classes, or of all classes."""
-        prediction = self.link(raw_score)
-        return prediction[:, 1] if self.task == "binary" else prediction
-
-    def truth(self, y: np.ndarray) -> np.ndarray:
-        """Give the targets or labels as the user knows them; a copy."""
-        if self.classes is None or self.task == "multilabel":
-            return np.array(y)
-        return self.classes[y.astype(np.intp)]
-
-    def estimator(self, raw_score: np.ndarray) -> StandIn:
-        """Make an estimator that has predicted these raw scores."""
-        if self.task == "regression":
-            return RegressorStandIn(raw_score, self.link)
-        if self.task == "multilabel":
-            return LabelsStandIn(raw_score, self.link)
-        return ClassifierStandIn(raw_score, self.link, self.classes)
+        """Return predictions, probabilities of the second of two classes, or of all classes."""
+        prediction = self.targets.link(self.loss)(raw_score)
+        return prediction[:, 1] if self.targets.task == "binary" else prediction
 
 
 def resolve_metrics(
-    eval_metric: Any,
-    *,
-    task: str,
-    classes: np.ndarray | None,
-    loss: Loss,
-    link: Link,
-    start: Rows,
+    eval_metric: Any, targets: Targets, loss: Loss, *, start: Rows
 ) -> list[RoundMetric]:
-    """Give the metrics that the user means, in the same order.
+    """Return the metrics that the user means, in the same order.
 
     Parameters
     ----------
@@ -105,16 +64,10 @@ def resolve_metrics(
         user's labels or targets, and predictions, probabilities of ``classes_[1]``, or for more
         than two classes, or several labels, of all of them. Weights are passed to what has a
         parameter ``sample_weight``; a function without one is not weighted.
-    task : str
-        ``"regression"``, ``"binary"``, ``"multiclass"`` or ``"multilabel"``.
-    classes : ndarray, shape (n_classes,), or None
-        The labels, sorted; None for regression.
+    targets : Targets
+        Decide what raw scores mean.
     loss : Loss
-        Of the training: decides the default, the parameters of metrics that name none, and what raw
-        scores are.
-    link : callable
-        From raw scores to predictions, shape (n_samples,), or to probabilities, shape (n_samples,
-        n_classes).
+        Decides the default, and the parameters of metrics that name none.
     start : tuple of ndarray
         ``(y, raw_score, weight)`` of the validation rows before the first round. Each function is
         called with them once, so that what fails fails before the training, and a function that
@@ -126,9 +79,9 @@ def resolve_metrics(
         For an unknown name, which says what was possible; two metrics of one name; a function that
         gives no number, or of classes cannot take probabilities.
     """
-    outputs = _Outputs(task, classes, loss, link)
+    outputs = _Outputs(targets, loss)
     if eval_metric is None:
-        default = default_metric(outputs.task, loss.name, outputs.parameters)
+        default = default_metric(targets.task, loss.name, outputs.parameters)
         return [_registered(default, outputs, start)]
     chosen = list(eval_metric) if isinstance(eval_metric, list | tuple) else [eval_metric]
     if not chosen:
@@ -142,6 +95,14 @@ def resolve_metrics(
                 "a __name__ of their own"
             )
     return metrics
+
+
+def check_names(eval_metric: Any, targets: Targets, loss: Loss) -> None:
+    """Raise ValueError for a name that is unknown, though there is nothing to compute it of."""
+    one_or_more = eval_metric if isinstance(eval_metric, list | tuple) else [eval_metric]
+    names = [name for name in one_or_more if isinstance(name, str)]
+    nothing = (np.empty(0), np.empty((loss.n_outputs, 0)), np.empty(0))
+    resolve_metrics(names or None, targets, loss, start=nothing)
 
 
 def _resolve(given: Any, outputs: _Outputs, start: Rows) -> RoundMetric:
@@ -162,7 +123,7 @@ def _named(name: str, outputs: _Outputs, start: Rows) -> RoundMetric:
     if name in scorers and not is_metric_name(name):
         return _from_scorer(get_scorer(name), name, outputs)
     try:
-        metric = find_metric(name, outputs.task, outputs.parameters, scorers)
+        metric = find_metric(name, outputs.targets.task, outputs.parameters, scorers)
     except ValueError as error:
         raise ValueError(f"{error}; or a name of sklearn.metrics.get_scorer_names()") from None
     return _registered(metric, outputs, start)
@@ -184,10 +145,10 @@ def _from_scorer(scorer: Callable, name: str, outputs: _Outputs) -> RoundMetric:
     takes_weight = _takes_weight(scorer)
 
     def value(y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
-        estimator, rows = outputs.estimator(raw_score), ValidationRows(len(y))
+        estimator = scored_estimator(raw_score, outputs.targets, outputs.loss)
         weights = {"sample_weight": weight.copy()} if takes_weight and len(weight) else {}
         try:
-            score = scorer(estimator, rows, outputs.truth(y), **weights)
+            score = scorer(estimator, ValidationRows(len(y)), outputs.targets.decode(y), **weights)
         except TypeError as error:
             # a scorer made by make_scorer takes weights, but its function perhaps does not
             if not weights or "sample_weight" not in str(error):
@@ -208,7 +169,7 @@ def _from_function(function: Callable, outputs: _Outputs, start: Rows) -> RoundM
         # copies: whatever the function does to them, the training goes on undisturbed
         prediction = np.array(outputs.prediction(raw_score))
         weights = {"sample_weight": weight.copy()} if takes_weight and len(weight) else {}
-        return function(outputs.truth(y), prediction, **weights)
+        return function(outputs.targets.decode(y), prediction, **weights)
 
     name = _name_of(function)
     first = _first_result(result, name, outputs, start)
@@ -229,7 +190,7 @@ def _first_result(result: Callable, name: str, outputs: _Outputs, start: Rows) -
     try:
         return result(*start)
     except ValueError as error:
-        if outputs.task == "regression":
+        if outputs.targets.task == "regression":
             raise
         # f1_score for one; scikit-learn speaks of continuous targets, which the user has none of
         raise ValueError(
@@ -240,7 +201,7 @@ def _first_result(result: Callable, name: str, outputs: _Outputs, start: Rows) -
 
 
 def _number(name: str, value: Any) -> float:
-    """Give the value as a float, if it is a number."""
+    """Return the value as a float; ValueError if it is no number."""
     if not isinstance(value, Real) or math.isnan(value):
         raise ValueError(
             f"the metric {name!r} gave {value!r}: it must be one real number, and not NaN"

@@ -36,6 +36,7 @@ class Targets(ABC):
     """How targets are learnt, and what raw scores say of them."""
 
     numeric: ClassVar[bool] = False  # targets are numbers, not labels
+    classes: np.ndarray | None  # the labels, sorted; None: numbers
     is_calibrated: bool = False  # raw scores are shifted after the training
 
     @property
@@ -79,6 +80,7 @@ class RegressionTargets(Targets):
 
     numeric = True
     task = "regression"
+    classes = None
 
     @property
     def size(self) -> int:
@@ -195,12 +197,13 @@ class LabelTargets(Targets):
 
     Attributes
     ----------
-    n_labels : int
+    classes : ndarray of int, shape (n_labels,)
+        The numbers of the labels, as scikit-learn's MLPClassifier has them.
     dtype : dtype
         Of predictions, as `y` had it.
     """
 
-    n_labels: int
+    classes: np.ndarray
     dtype: np.dtype
 
     task = "multilabel"
@@ -211,21 +214,16 @@ class LabelTargets(Targets):
         read_indicator(y, "y")
         n_labels = y.shape[1]
         refuse_class_weights(vars(parameters), n_labels)
-        return cls(n_labels, y.dtype if y.dtype.kind in "biuf" else np.dtype(np.float64))
+        return cls(np.arange(n_labels), y.dtype if y.dtype.kind in "biuf" else np.dtype(np.float64))
 
     @property
     def size(self) -> int:
         """The number of labels."""
-        return self.n_labels
-
-    @property
-    def classes(self) -> np.ndarray:
-        """The numbers of the labels, as scikit-learn's MLPClassifier has them."""
-        return np.arange(self.n_labels)
+        return len(self.classes)
 
     def encode(self, y: np.ndarray, weight: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
         """Return 1 where a row has a label, 0 where not, NaN where that is not known."""
-        check_columns(y, self.n_labels, name)
+        check_columns(y, len(self.classes), name)
         return read_indicator(y, name), weight
 
     def labels(self, raw_score: np.ndarray) -> np.ndarray:

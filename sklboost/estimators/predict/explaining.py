@@ -10,7 +10,7 @@ from sklboost.data.features import Features, raw_blocks, value_array
 from sklboost.data.raw_values import value_column
 from sklboost.engine.model import Model
 from sklboost.engine.parallel import ThreadTeam
-from sklboost.estimators.fit.reading import as_learnt
+from sklboost.estimators.fit.reading import encode_targets
 from sklboost.estimators.input.arguments import GivenSet
 from sklboost.estimators.input.feature_tables import feature_settings
 from sklboost.estimators.input.rows import Rows, base_margins, validation_rows
@@ -107,7 +107,8 @@ class ExplainingMixin(HasFittedModel):
             settings = feature_settings(fitted.features.estimator_name, self)
             numeric = fitted.targets.numeric
             checked = validation_rows(data, fitted.features, settings, numeric=numeric)
-            rows = known_rows(fitted, grown, node, as_learnt(self, checked, fitted.loss, "y"))
+            encoded = encode_targets(checked, fitted.targets, fitted.loss, "y")
+            rows = known_rows(fitted, grown, node, encoded)
         elif X is not None:
             is_here = rows_of_node(grown, node, fitted.read(X))
             why = "Pass y as well to see their gradients."

@@ -1,11 +1,55 @@
-"""What a fit reports of itself."""
+"""What a fit comes to: the trained model, how training went, and a report.
+
+Each says which attributes an estimator keeps it in.
+"""
 
 from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sklboost.engine.model import Model
 from sklboost.engine.structs import TrainingBins
+from sklboost.estimators.input.feature_names import FittedFeatures
+from sklboost.estimators.input.target_kinds import Targets
+from sklboost.objectives.loss import Loss
+
+
+class TrainedModel(NamedTuple):
+    """All that prediction needs.
+
+    Attributes
+    ----------
+    model : Model
+    features : FittedFeatures
+    targets : Targets
+    loss : Loss
+    shift : ndarray of float64, shape (n_outputs,)
+        Added to raw scores after the training.
+    has_margin : bool
+        Whether scores start from the user's `base_margin`.
+    """
+
+    model: Model
+    features: FittedFeatures
+    targets: Targets
+    loss: Loss
+    shift: np.ndarray
+    has_margin: bool
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """The attributes that an estimator keeps this in, by name."""
+        classes = self.targets.classes
+        return {
+            **self.features.attributes,
+            **({} if classes is None else {"classes_": classes}),
+            "model_": self.model,
+            "_targets": self.targets,
+            "_loss": self.loss,
+            "_shift": self.shift,
+            "_has_margin": self.has_margin,
+        }
 
 
 @dataclass(frozen=True)
@@ -61,23 +105,61 @@ class FitReport:
         return "\n".join(lines)
 
 
+class FitResult(NamedTuple):
+    """A trained model, and how its training went.
+
+    Attributes
+    ----------
+    trained : TrainedModel
+    evals_result : dict of str to dict of str to list of float
+        By validation set and metric, one value a round.
+    first_round : int
+        Of `evals_result`; not 0 if another model was continued.
+    stop_reason : str
+    best_iteration, best_score : int and float, or None
+    report : FitReport
+    """
+
+    trained: TrainedModel
+    evals_result: dict[str, dict[str, list[float]]]
+    first_round: int
+    stop_reason: str
+    best_iteration: int | None
+    best_score: float | None
+    report: FitReport
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """The attributes that an estimator keeps this in, by name."""
+        kept = {
+            **self.trained.attributes,
+            "evals_result_": self.evals_result,
+            "_first_round": self.first_round,
+            "stop_reason_": self.stop_reason,
+            "fit_report_": self.report,
+        }
+        if self.best_iteration is None:
+            return kept
+        return kept | {"best_iteration_": self.best_iteration, "best_score_": self.best_score}
+
+
 def describe_fit(
-    model: Model,
+    trained: TrainedModel,
     matrix: TrainingBins,
-    feature_names: list[str],
+    *,
     n_validation_samples: int,
     n_threads: int,
     seconds: dict[str, float],
 ) -> FitReport:
-    """Put the report of a finished fit together."""
-    constant = _constant_features(matrix)
+    """Return the report of a finished fit; `seconds` by phase, without their sum."""
+    model, names = trained.model, trained.features.text_names
     return FitReport(
-        seconds=seconds,
+        seconds={**seconds, "total": sum(seconds.values())},
         n_samples=len(matrix.rows),
         n_validation_samples=n_validation_samples,
         n_features=model.n_features,
         n_bins=int(matrix.bin_starts[-1]),
-        constant_features=[feature_names[i] for i in constant],
+        constant_features=[names[i] for i in _constant_features(matrix)],
         n_rounds=model.n_rounds,
         n_trees=model.n_trees,
         n_leaves=int((model.nodes.left < 0).sum()),
@@ -87,7 +169,7 @@ def describe_fit(
 
 
 def _constant_features(matrix: TrainingBins) -> list[int]:
-    """Give the features whose rows are all in one bin."""
+    """Return the features whose rows are all in one bin."""
     # one value and missing ones are two bins; so are missing ones alone
     few = np.flatnonzero(np.diff(matrix.bin_starts) <= 2)
     n_rows, constant, counts = len(matrix.rows), [], {}
@@ -96,7 +178,7 @@ def _constant_features(matrix: TrainingBins) -> list[int]:
         if place.column not in counts:
             counts[place.column] = np.bincount(matrix.columns[place.column])
         first = place.first_cell - matrix.cell_starts[place.column]
-        own = counts[place.column][first : first + n_bins - place.is_shared]
-        if own.max(initial=0) == n_rows or (place.is_shared and not own.any()):
+        cells = counts[place.column][first : first + n_bins - place.is_shared]
+        if cells.max(initial=0) == n_rows or (place.is_shared and not cells.any()):
             constant.append(int(feature))
     return constant

@@ -1,0 +1,213 @@
+"""The estimators' method `fit`: it builds the request, and sets the result."""
+
+import copy
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from sklboost.boosting.callbacks import TrainingCallback
+from sklboost.engine.model import Model
+from sklboost.estimators.fit.continuing import Continued
+from sklboost.estimators.fit.fitting import fit_model
+from sklboost.estimators.fit.reading import FitRequest
+from sklboost.estimators.fit.result import TrainedModel
+from sklboost.estimators.fit.sklearn_callbacks import detach, fit_tasks, with_callbacks
+from sklboost.estimators.input.arguments import FitArguments
+from sklboost.estimators.input.feature_names import Encodings, FittedFeatures
+from sklboost.estimators.input.target_kinds import Targets
+from sklboost.estimators.parameters.groups import ClassifierParameters, Parameters
+from sklboost.estimators.parameters.names import checks_arguments
+from sklboost.estimators.parameters.rules import check_parameters, names_of
+from sklboost.objectives.loss import Loss
+
+
+class FittingMixin(Parameters):
+    """Training: `fit`, and what it sets."""
+
+    model_: Model
+    _shift: np.ndarray  # (n_outputs,), added to raw scores at prediction
+    n_features_in_: int
+    _targets: Targets
+    _loss: Loss
+    _has_margin: bool  # scores start from the user's base_margin
+    _other_names: np.ndarray | None  # of features, where not all are strings
+    _binning_digest: str | None  # of a BinnedMatrix given to fit
+    _first_round: int  # of evals_result_; not 0 if another model was continued
+    _encodings: Encodings  # what features become numbers by
+
+    @property
+    def _rounds_and_trees(self) -> tuple[int, int]:
+        """How many rounds to do, and how many trees each of them adds to an output."""
+        return self.n_estimators, self.num_parallel_tree
+
+    def _n_estimators_of(self, model: Model) -> int:
+        """Count what `n_estimators` counts."""
+        return model.n_rounds
+
+    @with_callbacks
+    @checks_arguments
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+        base_margin_val: Any = None,
+        eval_set: Any = None,
+        sample_weight_eval_set: Any = None,
+        base_margin_eval_set: Any = None,
+        groups: Any = None,
+        base_margin: Any = None,
+        init_model: Any = None,
+    ) -> Self:
+        """Train on rows `X` with targets `y`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            An array, a list of rows, a matrix of scipy.sparse (an absent entry is 0), or a frame of
+            pandas, polars, Arrow or another library. Columns are numbers, times or categories
+            (`categorical_features`). NaN is a missing value, as is what the frame calls missing;
+            infinity is an ordinary one. Integers and times are exact however large. Or what
+            :func:`sklboost.bin_features` made of them.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets: numbers for the regressor, labels of any kind for the classifier. In several
+            columns: numbers, or for the classifier labels that a row has (1) or has not (0); NaN
+            there is a value that is not known, and only that column does without the row.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weight 2 is the row twice, weight 0 the row left out.
+        X_val : array-like of shape (n_validation_samples, n_features), optional
+            Rows that `eval_metric` is computed of after every round.
+        y_val : array-like of shape (n_validation_samples,) or like `y`, optional
+            Their targets.
+        sample_weight_val : array-like of shape (n_validation_samples,), optional
+            Their weights.
+        base_margin_val : array-like of shape (n_validation_samples,), optional
+            Their `base_margin`.
+        eval_set : list of (X, y), optional
+            The same for several sets of rows, as in XGBoost; early stopping watches the last.
+        sample_weight_eval_set : list of array-like or None, optional
+            Their weights.
+        base_margin_eval_set : list of array-like or None, optional
+            Their `base_margin`.
+        groups : array-like of shape (n_samples,), optional
+            Rows of the same group are held out for early stopping together, or not at all.
+        base_margin : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
+            Raw scores that training starts from instead of `base_score`. Prediction needs its own.
+        init_model : estimator, optional
+            A fitted estimator of the same class. Its trees come first, `n_estimators` rounds are
+            added to them.
+
+        Returns
+        -------
+        estimator
+            Itself.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range or the data is unusable; the text says which and why.
+        KeyboardInterrupt
+            At Ctrl-C before the first round is finished. Later, the rounds finished so far are
+            kept, and `stop_reason_` is ``"interrupted"``.
+        """
+        given = FitArguments(
+            sample_weight=sample_weight,
+            X_val=X_val,
+            y_val=y_val,
+            sample_weight_val=sample_weight_val,
+            base_margin_val=base_margin_val,
+            eval_set=eval_set,
+            sample_weight_eval_set=sample_weight_eval_set,
+            base_margin_eval_set=base_margin_eval_set,
+            groups=groups,
+            base_margin=base_margin,
+            init_model=init_model,
+        )
+        tasks = fit_tasks(self, X, y, sample_weight)
+        before = self.__dict__.copy()
+        try:
+            result = fit_model(self._fit_request(X, y, given, tasks))
+            self._set_fitted(result.attributes, result.trained.model)
+            for task in tasks:
+                task.finish()
+        except BaseException:
+            # whatever went wrong, an earlier fit is still whole
+            self.__dict__ = before
+            raise
+        return self
+
+    def _fit_request(
+        self, X: Any, y: Any, given: FitArguments, listeners: Sequence[TrainingCallback] = ()
+    ) -> FitRequest:
+        """Return all that a fit reads, once the parameters keep their rules."""
+        group = ClassifierParameters if isinstance(self, ClassifierParameters) else Parameters
+        values = {name: getattr(self, name) for name in names_of(group)}
+        check_parameters(type(self), values)
+        n_rounds, n_parallel_trees = self._rounds_and_trees
+        return FitRequest(
+            X=X,
+            y=y,
+            arguments=given,
+            parameters=group(**values),
+            estimator_name=type(self).__name__,
+            n_rounds=n_rounds,
+            n_parallel_trees=n_parallel_trees,
+            continued=self._continued(given.init_model),
+            listeners=listeners,
+            make_estimator=self._fitted_copy,
+        )
+
+    def _continued(self, init_model: Any) -> Continued | None:
+        """Return the model that a fit continues; `init_model` goes before `warm_start`."""
+        if init_model is not None:
+            other, name = init_model, "init_model"
+        elif self.warm_start and hasattr(self, "model_"):
+            other, name = self, "the model of warm_start=True"
+        else:
+            return None
+        if type(other) is not type(self):
+            raise TypeError(
+                f"{name}={other!r}: it must be a fitted {type(self).__name__}, "
+                "whose trees the new ones are added to"
+            )
+        check_is_fitted(other)
+        return Continued(
+            name=name,
+            is_warm_start=init_model is None,
+            model=other.model_,
+            features=other._fitted_features,
+            targets=other._targets,
+            has_margin=other._has_margin,
+            n_jobs=other.n_jobs,
+        )
+
+    def _fitted_copy(self, trained: TrainedModel) -> Self:
+        copied = copy.copy(self)
+        detach(copied)
+        copied._set_fitted(trained.attributes, trained.model)
+        return copied
+
+    def _set_fitted(self, attributes: Mapping[str, Any], model: Model) -> None:
+        """Replace all that an earlier fit has left by these attributes, at once."""
+        kept = {
+            name: value
+            for name, value in vars(self).items()
+            if name.startswith("_") or not name.endswith("_")
+        }
+        self.__dict__ = {**kept, **attributes, "n_estimators_": self._n_estimators_of(model)}
+
+    @property
+    def _fitted_features(self) -> FittedFeatures:
+        return FittedFeatures(
+            estimator_name=type(self).__name__,
+            n_features=self.n_features_in_,
+            names=getattr(self, "feature_names_in_", self._other_names),
+            encodings=self._encodings,
+            binning_digest=self._binning_digest,
+        )

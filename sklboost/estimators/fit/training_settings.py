@@ -1,0 +1,155 @@
+"""From the user's parameters to the settings of a training: trees, dropout, seeds, base score."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from sklboost.boosting.settings import STRATEGIES, Dropout, tree_params
+from sklboost.engine.structs import TreeParams
+from sklboost.estimators.fit.continuing import Continued
+from sklboost.estimators.input.rows import Rows
+from sklboost.estimators.parameters.boosting import BoostingParameters
+from sklboost.estimators.parameters.groups import Parameters
+from sklboost.estimators.parameters.rules import names_of
+from sklboost.estimators.parameters.trees import SamplingParameters, TreeParameters
+from sklboost.objectives.loss import Loss
+
+TREE_PARAMETERS = (
+    "learning_rate",
+    *(name for name in names_of(TreeParameters) if name not in ("max_bin", "keep_pruned")),
+    *names_of(SamplingParameters),
+)
+# Counted in rows, so in the unit of the loss's hessians.
+_PER_ROW = (
+    *("reg_lambda", "reg_alpha", "gamma", "min_child_weight"),
+    *("path_smooth", "cat_smooth"),
+)
+_LARGEST_SEED = 2**31 - 1
+
+
+def tree_settings(
+    parameters: Parameters, n_parallel_trees: int, loss: Loss, rows: Rows
+) -> TreeParams:
+    """Return the settings of the trees that are grown for a loss on these rows."""
+    settings = {name: getattr(parameters, name) for name in TREE_PARAMETERS}
+    unit = loss.unit(rows.targets, rows.weight)
+    settings |= {name: unit * settings[name] for name in _PER_ROW}
+    params = tree_params(**settings, num_parallel_tree=n_parallel_trees)
+    step = min(params.max_delta_step, loss.largest_step)
+    return params._replace(max_delta_step=float(step))
+
+
+def dropout_of(parameters: BoostingParameters) -> Dropout | None:
+    """Return how rounds are dropped; None unless ``booster="dart"``."""
+    if parameters.booster != "dart":
+        return None
+    return Dropout(
+        rate_drop=float(parameters.rate_drop),
+        skip_drop=float(parameters.skip_drop),
+        one_drop=bool(parameters.one_drop),
+        by_weight=parameters.sample_type == "weighted",
+        as_forest=parameters.normalize_type == "forest",
+    )
+
+
+def drops_rounds(parameters: BoostingParameters) -> bool:
+    """Whether rounds are trained without some earlier ones."""
+    dropout = dropout_of(parameters)
+    return dropout is not None and (dropout.rate_drop > 0.0 or dropout.one_drop)
+
+
+def is_sampling(parameters: Parameters) -> bool:
+    """Whether rows, features, thresholds or rounds are drawn at random."""
+    fractions = (
+        parameters.subsample,
+        parameters.colsample_bytree,
+        parameters.colsample_bylevel,
+        parameters.colsample_bynode,
+    )
+    return min(fractions) < 1.0 or parameters.extra_trees or drops_rounds(parameters)
+
+
+def seeds(random_state: Any, is_sampling: bool) -> tuple[int, int]:
+    """Return the seed of the rounding of gradients and that of the draws of rows and features.
+
+    Parameters
+    ----------
+    random_state : int, RandomState instance, Generator or None
+        None: the rounding is fixed, the draws come from NumPy's global state, as scikit-learn
+        defines it. The same data and parameters then give the same model if nothing is drawn.
+    is_sampling : bool
+        Whether anything is drawn. If not, the second seed is 0 and takes no draw from the state.
+
+    Raises
+    ------
+    ValueError
+        For any other `random_state`.
+    """
+    if isinstance(random_state, np.random.Generator):
+        draw = random_state.integers
+    else:
+        draw = check_random_state(random_state).randint
+    rounding = 0 if random_state is None else int(draw(_LARGEST_SEED))
+    return rounding, int(draw(_LARGEST_SEED)) if is_sampling else 0
+
+
+def raw_base_score(base_score: Any, loss: Loss, n_targets: int) -> np.ndarray:
+    """Return the raw scores, shape (n_outputs,), of predictions given as `base_score`.
+
+    Raises
+    ------
+    ValueError
+        If there are too few or too many, or one is no prediction that the loss can give.
+    """
+    if np.ndim(base_score) > 0 and len(base_score) != n_targets:
+        raise ValueError(
+            f"base_score={base_score!r}: y has {n_targets} target(s), so it must be one number, "
+            "or a list of one for each target"
+        )
+    values = np.ravel(base_score).astype(np.float64)
+    raw = np.array([loss.raw_of(float(value)) for value in values])
+    outputs = np.arange(loss.n_outputs)
+    return raw[outputs % len(values), outputs]  # output o has target o % n_targets
+
+
+def check_combination(
+    parameters: Parameters, n_parallel_trees: int, continued: Continued | None
+) -> None:
+    """Raise ValueError for parameters that do not go together, or with the continued model."""
+    if n_parallel_trees > 1 and parameters.sampling_method == "gradient_based":
+        raise ValueError(
+            f"sampling_method='gradient_based' with {n_parallel_trees} parallel trees: it reweighs "
+            "the gradients, which the trees of a round share; use sampling_method='uniform', or "
+            "num_parallel_tree=1"
+        )
+    if parameters.linear_tree and parameters.multi_strategy == "multi_output_tree":
+        raise ValueError(
+            "linear_tree=True does not go with multi_strategy='multi_output_tree', whose leaves "
+            "are constant: set linear_tree=False, or multi_strategy='one_output_per_tree'"
+        )
+    if parameters.booster == "dart" and parameters.linear_tree:
+        raise ValueError(
+            "linear_tree=True does not go with booster='dart', which scales constant leaves only: "
+            "set linear_tree=False, or booster='gbtree'"
+        )
+    if continued is None:
+        return
+    if parameters.booster == "dart":
+        raise ValueError(
+            f"booster='dart' changes the weights of earlier rounds, so it cannot continue "
+            f"{continued.name}: fit anew, or continue with booster='gbtree'"
+        )
+    before = continued.model.params_of(0)
+    if before.num_parallel_tree != n_parallel_trees:
+        raise ValueError(
+            f"a round would have {n_parallel_trees} parallel trees, but those of {continued.name} "
+            f"have {before.num_parallel_tree}: continue with "
+            f"num_parallel_tree={before.num_parallel_tree}"
+        )
+    strategy = STRATEGIES[before.multi_output]
+    if continued.model.n_outputs > 1 and strategy != parameters.multi_strategy:
+        raise ValueError(
+            f"multi_strategy={parameters.multi_strategy!r}, but {continued.name} was fitted with "
+            f"{strategy!r}: continue with the same"
+        )
