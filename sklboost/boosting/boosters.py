@@ -13,7 +13,6 @@ https://xgboost.readthedocs.io/en/stable/tutorials/dart.html.
 """
 
 import functools
-import time
 from abc import ABC, abstractmethod
 from typing import NamedTuple
 
@@ -41,35 +40,23 @@ class Booster(ABC):
     rounds : Rounds
     evaluation : Evaluation
         Of the validation rows.
-
-    Attributes
-    ----------
-    n_at_once : int
-        The most rounds of one :meth:`advance`.
-    seconds : dict of str to float
-        Time spent on ``"boosting"`` and on ``"evaluation"``.
     """
 
     def __init__(self, task: BoostingTask, rounds: Rounds, evaluation: Evaluation):
         self._trees_per_round = task.trees_per_round
         self._rounds = rounds
         self._evaluation = evaluation
-        self.n_at_once = rounds.n_at_once
-        self.seconds = {"boosting": 0.0, "evaluation": 0.0}
 
     @abstractmethod
     def advance(self, start: int, stop: int, params: TreeParams) -> np.ndarray:
-        """Do the rounds ``[start, stop)``; return metrics, shape (n_rounds, n_sets, n_metrics)."""
+        """Do the rounds ``[start, stop)``, at most ``rounds.n_at_once``, and return the metrics.
+
+        These have shape (n_rounds, n_sets, n_metrics).
+        """
 
     @abstractmethod
     def trees(self, n_rounds: int) -> Trees:
         """Trees of the first `n_rounds` rounds, those of a continued model included."""
-
-    def _book(self, phase: str, begin: float) -> float:
-        """Add the time since `begin` to a phase and return the time now."""
-        now = time.perf_counter()
-        self.seconds[phase] += now - begin
-        return now
 
 
 class TreeBooster(Booster):
@@ -81,14 +68,10 @@ class TreeBooster(Booster):
 
     def advance(self, start: int, stop: int, params: TreeParams) -> np.ndarray:  # noqa: D102
         n_rounds, n_left = stop - start, (stop - start) * self._trees_per_round
-        values = np.empty((n_rounds, 0, 0))
-        begin = time.perf_counter()
         for trees in self._rounds.run(start, stop, params):
             self._parts.append(trees)
             n_left -= len(trees.n_pruned)
-            begin = self._book("boosting", begin)
             values = self._evaluation.score(trees, n_rounds, ends_round=n_left == 0)
-            begin = self._book("evaluation", begin)
         return values
 
     def trees(self, n_rounds: int) -> Trees:  # noqa: D102
@@ -133,7 +116,7 @@ class Dart(Booster):
         self._weights = np.empty(0)
 
     def advance(self, start: int, stop: int, params: TreeParams) -> np.ndarray:  # noqa: D102
-        begin, before = time.perf_counter(), self._weights
+        before = self._weights
         dropped = choose_rounds(before, self._dropout, self._seed)
         self._add(self._training_rows, dropped, -before[dropped])
         self._grown.append(join_trees(list(self._rounds.run(start, stop, params))))
@@ -145,11 +128,8 @@ class Dart(Booster):
             # of the training rows' scores the dropped rounds are out, and the new one is in
             in_scores = np.append(np.zeros(len(dropped)), 1.0)
             self._add(self._training_rows, changed, after[changed] - in_scores)
-        begin = self._book("boosting", begin)
         change = after[changed] - np.append(before, 0.0)[changed]
-        values = self._add(self._evaluation, changed, change)
-        self._book("evaluation", begin)
-        return values
+        return self._add(self._evaluation, changed, change)
 
     def trees(self, n_rounds: int) -> Trees:  # noqa: D102
         weights = functools.reduce(rescale, self._history[:n_rounds], np.empty(0))
@@ -171,6 +151,13 @@ class Dart(Booster):
         trees = self._scaled(rounds, weights)._replace(unpruned=None)
         evaluation.read_from(trees)
         return evaluation.score(trees, 1)
+
+
+def make_booster(task: BoostingTask, rounds: Rounds, evaluation: Evaluation) -> Booster:
+    """Return the booster that a task asks for."""
+    if task.dropout is None:
+        return TreeBooster(task, rounds, evaluation)
+    return Dart(task, rounds, evaluation, task.dropout)
 
 
 def choose_rounds(weights: np.ndarray, dropout: Dropout, seed: int) -> np.ndarray:

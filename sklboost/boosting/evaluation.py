@@ -5,6 +5,7 @@ metric is computed after each of these rounds: metrics with a compiled form in t
 adds the trees, for many rounds at once. The others are Python functions and need one round a call.
 """
 
+import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -132,6 +133,11 @@ class Evaluation:
     metrics : sequence of RoundMetric
     grown : Trees
         As in :meth:`read_from`.
+
+    Attributes
+    ----------
+    seconds : float
+        Time spent on :meth:`score`.
     """
 
     def __init__(
@@ -145,6 +151,7 @@ class Evaluation:
         self._team = team
         self._task = task
         self._metrics = metrics
+        self.seconds = 0.0
         self._are_compiled = [metric.mean_loss is not None for metric in metrics]
         means = [metric.mean_loss for metric in metrics if metric.mean_loss is not None]
         losses = mean_losses(means, task.n_outputs)
@@ -190,6 +197,7 @@ class Evaluation:
         values = np.empty((n_rounds, len(self._sets), len(self._metrics)))
         if not self._sets:
             return values
+        begin = time.perf_counter()
         n_trees = len(trees.n_pruned) if trees.linear is None else 0
         lay_out_trees(self._new, self._task.cuts, n_trees)
         for index, (given, rows, compiled) in enumerate(self._sets):
@@ -204,6 +212,7 @@ class Evaluation:
             values[:, index, self._are_compiled] = compiled.values[:n_rounds]
             if ends_round:
                 self._complete(values[:, index], given)
+        self.seconds += time.perf_counter() - begin
         return values
 
     def _add_as_predicted(self, trees: Trees, given: ValidationSet, rows: ScoredRows) -> None:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklboost.boosting.boosters import Booster, Dart, TreeBooster
+from sklboost.boosting.boosters import make_booster
 from sklboost.boosting.callbacks import EarlyStopping, EvalsLog, TrainingCallback, TrainingState
 from sklboost.boosting.evaluation import Evaluation, ValidationSet
 from sklboost.boosting.rounds import Rounds
@@ -98,8 +98,13 @@ class Training:
             given.name: {metric.name: [] for metric in schedule.metrics}
             for given in schedule.validation
         }
-        self._booster = self._make_booster(team)
-        self.seconds = self._booster.seconds
+        rounds = Rounds(team, task, self._limits_of_call())
+        self._n_at_once = rounds.n_at_once
+        self._evaluation = Evaluation(
+            team, task, schedule.validation, schedule.metrics, rounds.grown
+        )
+        self._booster = make_booster(task, rounds, self._evaluation)
+        self.seconds = {"boosting": 0.0, "evaluation": 0.0}
 
     # --- what callbacks see
 
@@ -177,14 +182,6 @@ class Training:
             for name, logs in self.evals_log.items()
         }
 
-    def _make_booster(self, team: ThreadTeam) -> Booster:
-        task, schedule = self._task, self.schedule
-        rounds = Rounds(team, task, self._limits_of_call())
-        evaluation = Evaluation(team, task, schedule.validation, schedule.metrics, rounds.grown)
-        if task.dropout is None:
-            return TreeBooster(task, rounds, evaluation)
-        return Dart(task, rounds, evaluation, task.dropout)
-
     def _limits_of_call(self) -> tuple[int, int]:
         """Return the fewest and the most rounds that may be done in one call."""
         schedule, n_rounds = self.schedule, len(self.schedule.rounds)
@@ -222,16 +219,25 @@ class Training:
             return
         if self._any_stops("before_iteration", first):
             return
-        stop = min(first + self._booster.n_at_once, schedule.rounds.stop)
-        params = self._task.params
-        # the trees of a round share it
-        params = params._replace(learning_rate=self._learning_rate / params.num_parallel_tree)
-        values = self._booster.advance(first, stop, params)
+        stop = min(first + self._n_at_once, schedule.rounds.stop)
+        values = self._advance(first, stop)
         for round_ in range(first, stop):
             self._record(values[round_ - first])
             self.n_rounds = round_ + 1  # from here on the round is kept, whatever happens
             if self._any_stops("after_iteration", round_):
                 return
+
+    def _advance(self, start: int, stop: int) -> np.ndarray:
+        """Do the rounds ``[start, stop)`` and return their metrics; add up the time."""
+        params = self._task.params
+        # the parallel trees of a round share the learning rate
+        params = params._replace(learning_rate=self._learning_rate / params.num_parallel_tree)
+        begin, before = time.perf_counter(), self._evaluation.seconds
+        values = self._booster.advance(start, stop, params)
+        evaluation = self._evaluation.seconds - before
+        self.seconds["evaluation"] += evaluation
+        self.seconds["boosting"] += time.perf_counter() - begin - evaluation
+        return values
 
     def _any_stops(self, method: str, epoch: int) -> bool:
         # a list: each is asked, also after another one stopped
