@@ -9,7 +9,7 @@ MOST_LEVELS = {"hist_gb": 255}
 
 
 def takes(library, dataset):
-    """Tell whether a library can be trained on a data set of frames with these categories."""
+    """Whether a library can be trained on a data set of frames with these categories."""
     X, most = dataset.X_train, MOST_LEVELS.get(library, np.inf)
     return all(len(X[name].cat.categories) <= most for name in category_names(X))
 

@@ -27,7 +27,7 @@ REAL = (
 
 
 def friedman(seed):
-    """Give Friedman's first problem (1991): smooth in five features of ten."""
+    """Return Friedman's first problem (1991): smooth in five features of ten."""
     rng = np.random.default_rng(seed)
     X = rng.random((MOST_ROWS, 10))
     signal = 10.0 * np.sin(np.pi * X[:, 0] * X[:, 1]) + 20.0 * (X[:, 2] - 0.5) ** 2
@@ -36,7 +36,7 @@ def friedman(seed):
 
 
 def waves(seed):
-    """Give a sum of waves with little noise."""
+    """Return a sum of waves with little noise."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(MOST_ROWS, 4))
     signal = np.sin(2.0 * X[:, 0]) + X[:, 1] * X[:, 2] + np.cos(X[:, 3])

@@ -110,7 +110,7 @@ def _predict(library, model, X, is_regression):
 
 
 def _has_log_link(model):
-    """Tell whether it is a loss of CatBoost's whose `predict` may give logarithms."""
+    """Whether it is a loss of CatBoost's whose `predict` may give logarithms."""
     loss = model.get_params().get("loss_function") or ""
     return loss.startswith(("Tweedie", "Poisson"))
 

@@ -63,7 +63,7 @@ def take_turns(options, measure):
 
 
 def goes_on(library, spent, budget):
-    """Tell whether a library has another turn; `spent` are the seconds of all turns so far."""
+    """Whether a library has another turn; `spent` are the seconds of all turns so far."""
     own = spent[library]
     if not own or sum(own) + statistics.mean(own) <= budget:
         return True

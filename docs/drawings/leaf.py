@@ -17,7 +17,7 @@ STEPS = 175
 
 
 def change(output: float, reg_lambda: float) -> float:
-    """Give by how much an output changes the loss, with its penalty."""
+    """By how much an output changes the loss, with its penalty."""
     return GRADIENT * output + (HESSIAN + reg_lambda) * output**2 / 2
 
 

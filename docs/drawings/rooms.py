@@ -36,14 +36,14 @@ class Passage(NamedTuple):
 
 
 def read_order(root: Path) -> list[str]:
-    """Give the rooms in the order of the layers, the highest first."""
+    """Return the rooms in the order of the layers, the highest first."""
     settings = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
     layers = settings["tool"]["importlinter"]["contracts"][0]["layers"]
     return [room.strip() for layer in layers for room in layer.split("|")]
 
 
 def read_imports(root: Path, rooms: set[str]) -> Arrows:
-    """Give the other rooms that each room imports, wherever in its files."""
+    """Return the other rooms that each room imports, wherever in its files."""
     package = root / "sklboost"
     imports: Arrows = {room: set() for room in rooms}
     for path in package.rglob("*.py"):
@@ -82,13 +82,13 @@ def fill_rows(order: list[str], arrows: Arrows) -> list[list[str | Passage]]:
 
 
 def steps(room: str, below: str, rows: list[list[str | Passage]]) -> list[str | Passage]:
-    """Give what an arrow goes through, both its ends included."""
+    """Return what an arrow goes through, both its ends included."""
     passages = [Passage(room, below, row) for row in range(len(rows))]
     return [room, *(own for row in rows for own in row if own in passages), below]
 
 
 def place(rows: list[list[str | Passage]], arrows: Arrows) -> dict[str | Passage, float]:
-    """Give the middle of each place: in a row, in the order of what leads there from above."""
+    """Return the middle of each place: in a row, in the order of what leads there from above."""
     above: dict[str | Passage, list[str | Passage]] = {}
     for room, all_below in arrows.items():
         for below in all_below:

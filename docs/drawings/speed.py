@@ -25,7 +25,7 @@ BAR = 15
 
 
 def read_medians(path: Path) -> dict[tuple[str, str], float]:
-    """Give the median seconds of a fit by workload and library."""
+    """Return the median seconds of a fit by workload and library."""
     seconds: dict[tuple[str, str], list[float]] = {}
     for line in path.read_text(encoding="utf-8").splitlines():
         record = json.loads(line)

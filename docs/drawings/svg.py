@@ -30,12 +30,12 @@ orient="auto"><path d="M0 0 10 5 0 10z" fill="{pale}"/></marker>
 
 
 def short(number: float) -> str:
-    """Give a coordinate with one digit after the point, or none."""
+    """Return a coordinate with one digit after the point, or none."""
     return f"{number:.1f}".removesuffix(".0").replace("-0", "0" if number > -0.05 else "-0")
 
 
 def shown(number: str) -> str:
-    """Give a formatted number as it is set in print, with a proper minus sign."""
+    """Return a formatted number as it is set in print, with a proper minus sign."""
     return number.replace("-", "\N{MINUS SIGN}")
 
 

@@ -170,7 +170,7 @@ def our_model(problem: Problem, **settings: object) -> Pipeline:
 
 
 def scikit_learn_model(problem: Problem) -> Pipeline:
-    """Give the HistGradientBoosting that comes nearest to the same settings."""
+    """Return the HistGradientBoosting that comes nearest to the same settings."""
     regression = problem.task == "regression"
     model = HistGradientBoostingRegressor if regression else HistGradientBoostingClassifier
     settings = dict(
@@ -233,7 +233,7 @@ def compare(problem: Problem) -> dict[str, object]:
 
 
 def time_fits(models: dict[str, Pipeline], problem: Problem) -> dict[str, float]:
-    """Give the median seconds of a fit, the models taken in turn: all see the same machine."""
+    """Return the median seconds of a fit, the models taken in turn: all see the same machine."""
     times: dict[str, list[float]] = {name: [] for name in models}
     for _ in range(N_TIMED_FITS):
         for name, model in models.items():

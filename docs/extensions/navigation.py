@@ -22,7 +22,7 @@ SCRIPTS = "docs/examples"
 
 
 def page_of(path: str) -> str:
-    """Give the page of a file of the repository; those of the tutorials are made from scripts."""
+    """Return the page of a file of the repository; those of the tutorials are made from scripts."""
     own = PurePosixPath(path)
     if path == f"{SCRIPTS}/README.txt":
         return f"{TUTORIALS}/index"
@@ -32,12 +32,12 @@ def page_of(path: str) -> str:
 
 
 def is_tutorial(path: str) -> bool:
-    """Tell whether a file of the repository becomes a page of the gallery."""
+    """Whether a file of the repository becomes a page of the gallery."""
     return path.startswith(f"{SCRIPTS}/") and not path.endswith("quickstart.py")
 
 
 def listed_pages(index: str, text: str) -> list[tuple[str, str]]:
-    """Give the titles and names of the pages that the tables of an index page link to."""
+    """Return the titles and names of the pages that the tables of an index page link to."""
     folder = str(PurePosixPath(index).parent)
     links = LINK_OF_ROW.findall(text)
     return [(title, page_of(normpath(f"{folder}/{link}"))) for title, link in links]

@@ -21,7 +21,7 @@ def skip_foreign(
 def shorten_signature(
     app: Sphinx, kind: str, name: str, own: Any, options: Any, signature: str, returns: str
 ) -> tuple[str, str] | None:
-    """Give the signature that is shown; None: as it is."""
+    """Return the signature that is shown; None: as it is."""
     return ("(**parameters)", returns) if signature == "(*arguments, **parameters)" else None
 
 

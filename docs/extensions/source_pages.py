@@ -38,7 +38,7 @@ class LinkSourcePages(SphinxTransform):
                 node.replace_self(self.link(node, file))
 
     def link(self, node: nodes.Element, file: str) -> nodes.reference:
-        """Give the link that takes the place of a download."""
+        """Return the link that takes the place of a download."""
         page = page_of(file) if is_tutorial(file) else f"source/{file}"
         here = PurePosixPath(self.env.docname).parent
         link = nodes.reference("", "", *node.children, refuri=f"{relpath(page, here)}.html")
@@ -61,7 +61,7 @@ def source_pages(app: Sphinx) -> Iterator[tuple[str, dict[str, str], str]]:
 
 
 def highlighted(path: Path) -> str:
-    """Give the text of a file as HTML."""
+    """Return the text of a file as HTML."""
     try:
         lexer = get_lexer_for_filename(path.name)
     except ClassNotFound:
