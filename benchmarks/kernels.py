@@ -11,8 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from sklboost.boosting.settings import feature_rules, tree_params
-from sklboost.data.binning import apply_cuts, bin_matrix
+from sklboost.data.binning import apply_cuts
 from sklboost.data.cuts import find_cuts
+from sklboost.data.features import training_bins
 from sklboost.data.raw_values import raw_matrix
 from sklboost.engine.hashing import hash_key
 from sklboost.engine.parallel import ThreadTeam
@@ -95,7 +96,7 @@ def set_stage(team, dataset, settings):
     parameters = peers.make_estimator(OURS, settings, dataset.task, 1).get_params()
     own = {name: parameters[name] for name in TREE_PARAMETERS}
     params = tree_params(**own, num_parallel_tree=1)
-    matrix, _ = bin_matrix(team, dataset.X_train, NO_WEIGHT, settings.max_bin)
+    matrix, _ = training_bins(team, dataset.X_train, NO_WEIGHT, settings.max_bin)
     y = dataset.y_train.astype(np.float64)
     gradient, hessian = np.empty((2, 1, len(y)), dtype=np.float32)
     to_derive = (np.zeros((1, len(y))), gradient, hessian, allocate_scratch(team.size))

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklboost.data.cuts import find_cuts, find_missing
+from sklboost.data.cuts import find_missing
 from sklboost.data.raw_values import Values, ignore_progress, read_only, value_blocks
 from sklboost.engine.compiling import inlined, kernel
 from sklboost.engine.parallel import ThreadTeam, share
@@ -18,19 +18,6 @@ _BLOCK_ROWS = 256
 # parts of histograms to be added up. Measured on 2 cores: 28,000 values take 0.77 of the time with
 # two threads, 280,000 take 0.65, 2,800,000 take 0.57; at 8,400 both take the same.
 VALUES_PER_THREAD = 7_000
-
-
-class BinScratch(NamedTuple):
-    """One block of one feature for each member of the team, shape (n_threads, _BLOCK_ROWS).
-
-    Attributes
-    ----------
-    values : ndarray of float64
-    bins : ndarray of int64
-    """
-
-    values: np.ndarray
-    bins: np.ndarray
 
 
 @kernel
@@ -59,17 +46,17 @@ def count_not_above(cuts, values, bins):
 
 
 @kernel
-def fill_bins(team, raw, first_row, cuts, scratch, matrix):
+def fill_bins(team, raw, first_row, cuts, all_values, all_bins, matrix):
     """Fill both layouts of `matrix` with the bins of a block of rows; each member a share of them.
 
     The block begins at `first_row` of the matrix; columns of no rows are left out. `cuts` are
-    padded, one row a feature.
+    padded, one row a feature. `all_values` and `all_bins` are scratch, one row a member.
     """
     start, stop = share(team, raw.n_samples)
     by_columns = matrix.columns.shape[1] > 0
     for block in range(start, stop, _BLOCK_ROWS):
         n_rows, row = min(_BLOCK_ROWS, stop - block), first_row + block
-        values, bins = scratch.values[team.rank, :n_rows], scratch.bins[team.rank, :n_rows]
+        values, bins = all_values[team.rank, :n_rows], all_bins[team.rank, :n_rows]
         for feature in range(raw.n_features):
             first = block * raw.row_step + feature * raw.feature_step
             for position in range(n_rows):
@@ -102,24 +89,6 @@ def _padded_cuts(cuts: BinCuts) -> np.ndarray:
     return padded
 
 
-def bin_matrix(
-    team: ThreadTeam, X: Values, weight: np.ndarray, max_bin: int
-) -> tuple[TrainingBins, BinCuts]:
-    """Find the cuts of the values and bin them; return the bins, and how values become bins.
-
-    Parameters
-    ----------
-    team : ThreadTeam
-    X : ndarray of float32 or float64, or Table; shape (n_samples, n_features)
-    weight : ndarray of float64, shape (n_samples,) or (0,)
-        Positive weights of the rows; empty: all 1.
-    max_bin : int
-        2 to 65,535.
-    """
-    cuts, has_missing = find_cuts(team, X, weight, max_bin)
-    return apply_cuts(team, X, cuts, has_missing), cuts
-
-
 def missing_features(team: ThreadTeam, X: Values) -> np.ndarray:
     """Return for each feature, as int64, whether it has missing values: 1 or 0."""
     has_missing = np.zeros(X.shape[1], dtype=np.int64)
@@ -148,11 +117,11 @@ def apply_cuts(
     rows = np.empty((n_samples, n_features), dtype=dtype)
     columns = np.empty((n_features, n_samples if by_columns else 0), dtype=dtype)
     matrix = lay_out_cells(rows, columns, cuts, has_missing)
-    shape = (team.size, _BLOCK_ROWS)
-    scratch = BinScratch(np.empty(shape), np.empty(shape, dtype=np.int64))
+    values = np.empty((team.size, _BLOCK_ROWS))
+    bins = np.empty((team.size, _BLOCK_ROWS), dtype=np.int64)
     padded = _padded_cuts(cuts)
     for block, raw in value_blocks(X, tell):
-        team.run(fill_bins, raw, block.start, padded, scratch, matrix)
+        team.run(fill_bins, raw, block.start, padded, values, bins, matrix)
     return matrix._replace(rows=read_only(rows))
 
 

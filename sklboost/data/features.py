@@ -12,7 +12,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from sklboost.data.binned_matrix import BinnedMatrix
-from sklboost.data.binning import bin_matrix, lay_out_cells
+from sklboost.data.binning import apply_cuts, lay_out_cells
+from sklboost.data.cuts import find_cuts
 from sklboost.data.raw_values import (
     RawMatrix,
     categories_of,
@@ -51,7 +52,8 @@ def training_bins(
     if isinstance(X, SparseTable):
         return bin_sparse(team, X, weight, max_bin)
     if not isinstance(X, BinnedMatrix):
-        return bin_matrix(team, X, weight, max_bin)
+        cuts, has_missing = find_cuts(team, X, weight, max_bin)
+        return apply_cuts(team, X, cuts, has_missing), cuts
     columns = np.empty(X.shape[::-1], dtype=X.dtype)
     team.run(fill_columns, X.bins, columns)
     # copies: kernels know these as writable, and here they may be memory maps

@@ -70,12 +70,8 @@ def _blocks(
 def tell_copies_apart(hashes: np.ndarray, weight: np.ndarray) -> None:
     """Mix into each hash how many equal ones come before it, so that copies are chosen one by one.
 
-    Parameters
-    ----------
-    hashes : ndarray of uint32, shape (n_samples,)
-        Modified.
-    weight : ndarray of float64, shape (n_samples,) or (0,)
-        Copies are counted from the lightest on, whatever their order. Empty: all 1.
+    `hashes`, uint32, are modified. Copies are counted from the lightest on, whatever their order;
+    `weight` may be empty: all 1.
     """
     order = np.lexsort((weight, hashes)) if len(weight) else np.argsort(hashes)
     ordered, places = hashes[order], np.arange(len(hashes))

@@ -34,7 +34,7 @@ _BYTE_CELLS, _MOST_CELLS = 2**8, 2**16
 def bin_sparse(
     team: ThreadTeam, table: SparseTable, weight: np.ndarray, max_bin: int
 ) -> tuple[TrainingBins, BinCuts]:
-    """Find the cuts of the values and bin them, as :func:`~sklboost.data.binning.bin_matrix`."""
+    """Find the cuts of the values and bin them; `weight`, (n_samples,) or (0,), decides on them."""
     n_samples, n_features = table.shape
     entries = table.by_feature()
     features = np.repeat(np.arange(n_features, dtype=np.int32), np.diff(entries.starts))

@@ -6,7 +6,7 @@ from sklboost.boosting import rounds
 from sklboost.boosting.callbacks import TrainingCallback
 from sklboost.boosting.settings import BoostingTask, feature_rules
 from sklboost.boosting.training import Schedule, Training
-from sklboost.data.binning import bin_matrix
+from sklboost.data.features import training_bins
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.objectives.gradients import (
     allocate_scratch,
@@ -68,7 +68,7 @@ def train(
         make_estimator=None,
     )
     with ThreadTeam(1) as team:
-        matrix, cuts = bin_matrix(team, X, weight, 256)
+        matrix, cuts = training_bins(team, X, weight, 256)
         task = BoostingTask(
             X=X,
             matrix=matrix,

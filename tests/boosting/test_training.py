@@ -12,7 +12,7 @@ from sklboost.boosting.callbacks import EarlyStopping, TrainingCallback
 from sklboost.boosting.evaluation import ValidationSet
 from sklboost.boosting.settings import BoostingTask, feature_rules
 from sklboost.boosting.training import Replay, Schedule, Training
-from sklboost.data.binning import bin_matrix
+from sklboost.data.features import training_bins
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.objectives.losses.squared_error import SquaredError
 from sklboost.objectives.metric import RoundMetric
@@ -75,7 +75,7 @@ def make_training(*callbacks, metrics=(), max_time=np.inf, n_rounds=20, **change
         make_estimator=lambda trees: len(trees.n_pruned),
     )
     team = ThreadTeam(1)
-    matrix, cuts = bin_matrix(team, X, NO_WEIGHT, 256)
+    matrix, cuts = training_bins(team, X, NO_WEIGHT, 256)
     task = BoostingTask(
         X=X,
         matrix=matrix,

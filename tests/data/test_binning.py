@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from sklboost.data.binning import apply_cuts, bin_matrix, count_not_above
+from sklboost.data.binning import apply_cuts, count_not_above
 from sklboost.data.cuts import find_cuts
+from sklboost.data.features import training_bins
 from sklboost.engine.parallel import ThreadTeam
 from tests.data.test_raw_values import ORDERS
 
@@ -15,7 +16,7 @@ inf, nan = math.inf, math.nan
 
 def binned(X, max_bin=256, n_threads=1, weight=NO_WEIGHT):
     with ThreadTeam(n_threads) as team:
-        return bin_matrix(team, X, weight, max_bin)[0]
+        return training_bins(team, X, weight, max_bin)[0]
 
 
 def plain_bins(X, max_bin):

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from sklboost.data import sparse_binning
-from sklboost.data.binning import bin_matrix, cell_of_bin
+from sklboost.data.binning import cell_of_bin
+from sklboost.data.features import training_bins
 from sklboost.data.sparse_binning import bin_sparse, bundle_features, share_columns
 from sklboost.data.sparse_table import Entries
 from sklboost.engine.parallel import ThreadTeam
@@ -33,7 +34,7 @@ def bins_of(matrix):
 
 def check_same_bins(X, weight=NO_WEIGHT, max_bin=256, n_threads=1):
     with ThreadTeam(n_threads) as team:
-        expected, expected_cuts = bin_matrix(team, X, weight, max_bin)
+        expected, expected_cuts = training_bins(team, X, weight, max_bin)
         matrix, cuts = bin_sparse(team, table_of(X), weight, max_bin)
     for one, other in zip(cuts, expected_cuts, strict=True):
         assert one.dtype == other.dtype

@@ -46,7 +46,7 @@ def make_table(n_rows=N_ROWS):
 @pytest.fixture
 def files(tmp_path, monkeypatch):
     """A folder of three files with several row groups each, read in batches of some 40 rows."""
-    monkeypatch.setattr("sklboost.data.frames.parquet_files.BLOCK_VALUES", 400)
+    monkeypatch.setattr("sklboost.data.parquet_files.BLOCK_VALUES", 400)
     data = make_table()
     for number, (start, stop) in enumerate([(0, 120), (120, 121), (121, N_ROWS)]):
         pq.write_table(data[start:stop], tmp_path / f"{number}.parquet", row_group_size=70)
@@ -250,8 +250,8 @@ def test_no_rows(tmp_path):
 
 
 def test_without_pyarrow(monkeypatch):
-    monkeypatch.setitem(sys.modules, "sklboost.data.frames.parquet_files", None)
-    monkeypatch.delattr("sklboost.data.frames.parquet_files", raising=False)
+    monkeypatch.setitem(sys.modules, "sklboost.data.parquet_files", None)
+    monkeypatch.delattr("sklboost.data.parquet_files", raising=False)
     with pytest.raises(ImportError, match=r"pip install sklboost\[parquet\]"):
         bin_parquet("file", "y")
 

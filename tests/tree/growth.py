@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklboost.boosting.settings import feature_rules, tree_params
-from sklboost.data.binning import bin_matrix
+from sklboost.data.features import training_bins
 from sklboost.engine.hashing import hash_key
 from sklboost.engine.model import (
     NO_BITS,
@@ -80,7 +80,7 @@ def as_trees(tables, settings):
 
 def binned(X, max_bin=256, n_threads=1):
     with ThreadTeam(n_threads) as team:
-        matrix, _ = bin_matrix(team, np.asarray(X), NO_WEIGHT, max_bin)
+        matrix, _ = training_bins(team, np.asarray(X), NO_WEIGHT, max_bin)
         return matrix
 
 

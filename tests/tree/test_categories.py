@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sklboost.data.binning import bin_matrix
+from sklboost.data.features import training_bins
 from sklboost.data.table import Column, Table
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.tree.core.partition import fill_sides
@@ -24,7 +24,7 @@ def binned(X, n_categories):
     """Bin features of which some are the codes of levels."""
     table = Table([Column(column) for column in np.asarray(X, float).T], np.array(n_categories))
     with ThreadTeam(1) as team:
-        return bin_matrix(team, table, NO_WEIGHT, 256)[0]
+        return training_bins(team, table, NO_WEIGHT, 256)[0]
 
 
 def left_categories(grown, node=0):

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from sklboost import XGBClassifierLite, XGBRegressorLite, bin_features
-from sklboost.data.binning import bin_matrix
+from sklboost.data.features import training_bins
 from sklboost.engine.compiling import kernel
 from sklboost.engine.parallel import ThreadTeam, assemble
 from sklboost.tree.predict.scoring import (
@@ -48,7 +48,7 @@ def score(trees, n_outputs, cuts, X):
 
 def cuts_of(X, max_bin=256):
     with ThreadTeam(1) as team:
-        return bin_matrix(team, X, NO_WEIGHT, max_bin)[1]
+        return training_bins(team, X, NO_WEIGHT, max_bin)[1]
 
 
 def make_rows(n_rows, seed=0):

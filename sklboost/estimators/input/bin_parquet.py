@@ -19,7 +19,7 @@ from sklboost.estimators.input.feature_tables import (
 from sklboost.estimators.input.weights import row_weights
 
 if TYPE_CHECKING:
-    from sklboost.data.frames.parquet_files import BatchedTable, ParquetFiles
+    from sklboost.data.parquet_files import BatchedTable, ParquetFiles
 
 
 class Parts(NamedTuple):
@@ -138,7 +138,7 @@ def _open_files(
 ) -> Parts:
     """Find the files, and decide which columns are read as what."""
     try:
-        from sklboost.data.frames import parquet_files as reader
+        from sklboost.data import parquet_files as reader
     except ImportError as error:
         raise ImportError(
             "bin_parquet reads files with pyarrow, which is not installed: pip install pyarrow, or "
@@ -170,20 +170,20 @@ def _open_files(
 def _batched_table(
     files: "ParquetFiles", encodings: tuple[Encoding, ...], missing: float
 ) -> "BatchedTable":
-    from sklboost.data.frames.parquet_files import BatchedTable
+    from sklboost.data.parquet_files import BatchedTable
 
     return BatchedTable(files, encodings, missing)
 
 
 def _read_targets(files: "ParquetFiles", is_one: bool) -> np.ndarray:
-    from sklboost.data.frames.parquet_files import read_labels
+    from sklboost.data.parquet_files import read_labels
 
     several = [read_labels(files, i) for i in range(files.n_columns)]
     return several[0] if is_one else np.column_stack(several)
 
 
 def _read_weight(files: "ParquetFiles") -> np.ndarray:
-    from sklboost.data.frames.parquet_files import read_labels
+    from sklboost.data.parquet_files import read_labels
 
     column = files.column(0)
     if column.kind != "number":
