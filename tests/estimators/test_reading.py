@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
-from sklboost import XGBClassifierLite
+from sklboost import TrainingCallback, XGBClassifierLite
 
 
 @pytest.mark.parametrize(
@@ -16,3 +17,20 @@ def test_a_class_that_the_training_would_not_see(settings, groups):
     )
     with pytest.raises(ValueError, match=r"classes \['(no|yes)'\] are held out.*pass X_val"):
         model.fit(X, y, groups=groups)
+
+
+def test_an_estimator_predicts_as_before_until_its_fit_is_done():
+    X, y = np.arange(8.0)[:, np.newaxis], np.arange(8) % 2
+    model = XGBClassifierLite(n_estimators=2, min_child_weight=0).fit(X, y)
+    before, seen = model.predict_proba(X), []
+
+    class Look(TrainingCallback):
+        def after_iteration(self, training, epoch, evals_log):
+            seen.append(model.predict_proba(X))
+            return False
+
+    model.set_params(callbacks=[Look()]).fit(X, 1 - y)
+    assert len(seen) == 2
+    for predicted in seen:
+        assert_array_equal(predicted, before)
+    assert (model.predict_proba(X) != before).any()

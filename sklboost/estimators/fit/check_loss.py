@@ -89,14 +89,14 @@ def check_loss(
     given = None if raw_score is None else _by_outputs(raw_score, "raw_score")
     if given is not None and n_outputs is None:
         n_outputs = len(given)
-    own = _loss_of(loss, targets, n_outputs, parameters)
-    scores = _some_scores(own, targets) if given is None else given
-    if scores.shape != (own.n_outputs, targets.shape[1]):
+    checked = _loss_of(loss, targets, n_outputs, parameters)
+    scores = _some_scores(checked, targets) if given is None else given
+    if scores.shape != (checked.n_outputs, targets.shape[1]):
         raise ValueError(
-            f"raw_score has shape {np.shape(raw_score)}: {own.name} needs {own.n_outputs} raw "
-            f"score(s) for each of the {targets.shape[1]} rows of y"
+            f"raw_score has shape {np.shape(raw_score)}: {checked.name} needs "
+            f"{checked.n_outputs} raw score(s) for each of the {targets.shape[1]} rows of y"
         )
-    values = values_by_rows(own, targets)
+    values = values_by_rows(checked, targets)
     if value is not None:
 
         def values(moved: np.ndarray) -> np.ndarray:
@@ -104,16 +104,16 @@ def check_loss(
 
     if values is None:
         warnings.warn(
-            f"{own.name} has no value, so only its hessian is compared, with its gradient, and the "
-            "gradient with nothing: pass value=",
+            f"{checked.name} has no value, so only its hessian is compared, with its gradient, and "
+            "the gradient with nothing: pass value=",
             UserWarning,
             stacklevel=2,
         )
-    compare_derivatives(own, targets, scores, values, tolerance)
+    compare_derivatives(checked, targets, scores, values, tolerance)
 
 
 def _by_outputs(values: Any, name: str) -> np.ndarray:
-    """Give float64, shape (n_columns, n_samples)."""
+    """Return float64, shape (n_columns, n_samples)."""
     array = check_array(
         values, dtype=np.float64, ensure_2d=False, ensure_all_finite="allow-nan", input_name=name
     )
@@ -126,7 +126,7 @@ def _loss_of(
     if callable(loss) and not isinstance(loss, type):
         size = len(targets) if n_outputs is None else n_outputs
         return FunctionLoss(loss, "regression" if size == len(targets) else "multiclass", size)
-    known = {own.name: own.default for own in fields(LossParameters)}
+    known = {field.name: field.default for field in fields(LossParameters)}
     unknown = parameters.keys() - known.keys()
     if unknown:
         raise TypeError(f"check_loss has no parameters {sorted(unknown)}")
@@ -148,7 +148,7 @@ def _some_scores(loss: Loss, targets: np.ndarray) -> np.ndarray:
     noise = np.random.default_rng(0).normal(size=shape)
     if loss.link != "identity":
         return loss.start(targets, np.empty(0))[:, np.newaxis] + noise
-    owner = np.arange(loss.n_outputs) % len(targets)  # the target of each output
+    target = np.arange(loss.n_outputs) % len(targets)  # the target of each output
     spread = np.nanstd(targets, axis=1, keepdims=True)
     middle = np.nanmean(targets, axis=1, keepdims=True)
-    return middle[owner] + np.where(spread > 0.0, spread, 1.0)[owner] * noise
+    return middle[target] + np.where(spread > 0.0, spread, 1.0)[target] * noise

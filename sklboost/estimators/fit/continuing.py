@@ -7,7 +7,7 @@ import numpy as np
 from sklboost.data.encoding import Encoding
 from sklboost.engine.model import Model
 from sklboost.estimators.input.feature_names import Encodings, FittedFeatures, are_comparable
-from sklboost.estimators.input.target_kinds import Targets
+from sklboost.estimators.input.target_kinds import ClassTargets, Targets
 from sklboost.estimators.input.user_warnings import warn_user
 from sklboost.objectives.loss import Loss
 from sklboost.objectives.registry import TASK_WORDS
@@ -63,16 +63,13 @@ def check_continued(
             f"X has the features {names}, but {name} was fitted with {names_before}: "
             "continue with the same features, in the same order"
         )
-    classes, classes_before = (
-        None if own.classes is None else own.classes.tolist()
-        for own in (targets, continued.targets)
-    )
-    is_one_label = {targets.task, continued.targets.task} <= {"binary", "multiclass"}
-    if is_one_label and classes != classes_before:
-        raise ValueError(
-            f"y has the classes {classes}, but {name} was fitted with {classes_before}: "
-            "continue with the same classes, or fit anew"
-        )
+    if isinstance(targets, ClassTargets) and isinstance(continued.targets, ClassTargets):
+        classes, classes_before = targets.classes.tolist(), continued.targets.classes.tolist()
+        if classes != classes_before:
+            raise ValueError(
+                f"y has the classes {classes}, but {name} was fitted with {classes_before}: "
+                "continue with the same classes, or fit anew"
+            )
     ours = (targets.task, loss.n_outputs)
     theirs = (continued.targets.task, continued.model.n_outputs)
     if theirs != ours:

@@ -50,36 +50,22 @@ class Clock:
         self._last = now
 
 
-class Start(NamedTuple):
-    """Where training starts.
-
-    Attributes
-    ----------
-    base_score : ndarray of float64, shape (n_outputs,)
-        Raw score of the model before its first tree.
-    trees : Trees
-        Those of the model that is continued.
-    """
-
-    base_score: np.ndarray
-    trees: Trees
-
-
 class Trained(NamedTuple):
     """What a training came to.
 
     Attributes
     ----------
     task : FitTask
-    start : Start
+    base_score : ndarray of float64, shape (n_outputs,)
+        Raw score of the model before its first tree.
     trees : Trees
-        Those of the start included.
+        Those of a continued model included.
     matrix : TrainingBins
         That the new ones were grown on.
     """
 
     task: FitTask
-    start: Start
+    base_score: np.ndarray
     trees: Trees
     matrix: TrainingBins
 
@@ -99,19 +85,19 @@ def train_model(request: FitRequest, task: FitTask, clock: Clock) -> FitResult:
         n_threads = team.size
         binned = training_bins(team, rows.X, rows.weight, parameters.max_bin)
         clock.lap("binning")
-        start = _start(request, task)
-        schedule = _schedule(request, task, start, clock.begin)
-        training = _train(request, team, binned, task, start, schedule)
+        base_score = _base_score(request, task)
+        schedule = _schedule(request, task, base_score, clock.begin)
+        training = _train(request, team, binned, task, base_score, schedule)
         clock.lap("other", training.seconds)
         best, stop_reason = training.best_iteration, training.stop_reason
         n_rounds = training.n_rounds if best is None else best + 1
-        trained = Trained(task, start, training.trees(n_rounds), binned[0])
+        trained = Trained(task, base_score, training.trees(n_rounds), binned[0])
         # neither when the time is up, nor after Ctrl-C
         has_time = stop_reason in ("completed", "early_stopping")
         if parameters.refit and best is not None and has_time:
             trained, stop_reason = _train_again(request, team, trained, training, n_rounds)
             clock.lap("refit")
-    model = _trained_model(request, trained.task, trained.start, trained.trees)
+    model = _trained_model(request, trained.task, trained.base_score, trained.trees)
     clock.lap("other")
     return FitResult(
         trained=model,
@@ -123,30 +109,28 @@ def train_model(request: FitRequest, task: FitTask, clock: Clock) -> FitResult:
         report=describe_fit(
             model,
             trained.matrix,
-            n_validation_samples=sum(len(own.y) for own in task.validation.values()),
+            n_validation_samples=sum(len(held.y) for held in task.validation.values()),
             n_threads=n_threads,
             seconds=clock.seconds,
         ),
     )
 
 
-def _start(request: FitRequest, task: FitTask) -> Start:
+def _base_score(request: FitRequest, task: FitTask) -> np.ndarray:
+    """Return the raw score of the model before its first tree, shape (n_outputs,)."""
     rows, base_score = task.rows, request.parameters.base_score
     if request.continued is not None:
-        model = request.continued.model
-        return Start(model.base_score, trees_of(model))
+        return request.continued.model.base_score
     if len(rows.margin) > 0:
-        raw = np.zeros(task.loss.n_outputs)
-    elif base_score is not None:
-        raw = raw_base_score(base_score, task.loss, len(rows.targets))
-    else:
-        raw = task.loss.start(rows.targets, rows.weight)
-    return Start(raw, no_trees())
+        return np.zeros(task.loss.n_outputs)
+    if base_score is not None:
+        return raw_base_score(base_score, task.loss, len(rows.targets))
+    return task.loss.start(rows.targets, rows.weight)
 
 
-def _raw_scores(rows: Rows, start: Start, continued: Continued | None) -> np.ndarray:
+def _raw_scores(rows: Rows, base_score: np.ndarray, continued: Continued | None) -> np.ndarray:
     """Return the raw scores before the first new round, shape (n_outputs, n_samples)."""
-    raw_score = starting_scores(start.base_score, rows.margin, len(rows.y))
+    raw_score = starting_scores(base_score, rows.margin, len(rows.y))
     if continued is not None:
         model = continued.model
         add_rounds(model, rows.X, (0, model.n_rounds), raw_score, continued.n_jobs)
@@ -158,11 +142,11 @@ def _train(
     team: ThreadTeam,
     binned: tuple[TrainingBins, BinCuts],
     task: FitTask,
-    start: Start,
+    base_score: np.ndarray,
     schedule: Schedule,
 ) -> Training:
     """Train on the rows of the task; the schedule says for how long and who watches."""
-    rows, parameters = task.rows, request.parameters
+    rows, parameters, continued = task.rows, request.parameters, request.continued
     (matrix, cuts), (seed, sampling_seed) = binned, task.seeds
     boosting_task = BoostingTask(
         X=rows.X,
@@ -170,8 +154,8 @@ def _train(
         cuts=cuts,
         y=_targets_to_learn(rows, task.loss),
         weight=rows.weight,
-        raw_score=_raw_scores(rows, start, request.continued),
-        trees_before=start.trees,
+        raw_score=_raw_scores(rows, base_score, continued),
+        trees_before=no_trees() if continued is None else trees_of(continued.model),
         loss=task.loss,
         params=tree_settings(parameters, request.n_parallel_trees, task.loss, rows),
         rules=task.rules,
@@ -198,9 +182,9 @@ def _targets_to_learn(rows: Rows, loss: Loss) -> np.ndarray:
     return rows.y[np.newaxis] if is_single or rows.y.dtype == np.uint8 else rows.targets
 
 
-def _schedule(request: FitRequest, task: FitTask, start: Start, begin: float) -> Schedule:
+def _schedule(request: FitRequest, task: FitTask, base_score: np.ndarray, begin: float) -> Schedule:
     def make_estimator(trees: Trees) -> Any:
-        return request.make_estimator(_trained_model(request, task, start, trees))
+        return request.make_estimator(_trained_model(request, task, base_score, trees))
 
     parameters = request.parameters
     validation = [
@@ -209,7 +193,7 @@ def _schedule(request: FitRequest, task: FitTask, start: Start, begin: float) ->
             rows.X,
             rows.y.astype(np.float64),  # a copy: users' metrics are given it
             rows.weight,
-            _raw_scores(rows, start, request.continued),
+            _raw_scores(rows, base_score, request.continued),
         )
         for name, rows in task.validation.items()
     ]
@@ -254,27 +238,29 @@ def _train_again(
     try:
         rows = task.rows
         binned = training_bins(team, rows.X, rows.weight, request.parameters.max_bin)
-        start = _start(request, task)
+        base_score = _base_score(request, task)
         schedule = first.schedule._replace(
             rounds=range(task.rounds.start, n_rounds),
             callbacks=[Replay(first.learning_rates)],
             validation=[],
         )
-        again = _train(request, team, binned, task, start, schedule)
+        again = _train(request, team, binned, task, base_score, schedule)
     except KeyboardInterrupt:
         return trained, "interrupted"
     if again.stop_reason != "completed":
         return trained, again.stop_reason
-    return Trained(task, start, again.trees(n_rounds), binned[0]), first.stop_reason
+    return Trained(task, base_score, again.trees(n_rounds), binned[0]), first.stop_reason
 
 
-def _trained_model(request: FitRequest, task: FitTask, start: Start, trees: Trees) -> TrainedModel:
+def _trained_model(
+    request: FitRequest, task: FitTask, base_score: np.ndarray, trees: Trees
+) -> TrainedModel:
     """Put together what prediction needs."""
     rows, targets, loss = task.rows, task.targets, task.loss
-    model = assemble_model(trees, start.base_score, rows.X.shape[1])
+    model = assemble_model(trees, base_score, rows.X.shape[1])
     shift = np.zeros(loss.n_outputs)
     if targets.is_calibrated:
-        raw_score = _raw_scores(rows, start, None)
+        raw_score = _raw_scores(rows, base_score, None)
         n_jobs = request.parameters.n_jobs
         add_rounds(model, rows.X, (0, model.n_rounds), raw_score, n_jobs)
         shift = targets.calibrated_shift(loss, raw_score, rows.y, rows.weight)

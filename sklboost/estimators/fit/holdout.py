@@ -1,10 +1,9 @@
-"""Which rows are held out of the training to tell when to stop it.
+"""Which rows are held out of the training, to find the round at which to stop.
 
-In: training rows. Out: a mask of the rows held out. "Random" means by a hash of each row's content,
-not of its number, so that the order of the rows does not matter. Equal rows are held out or not
-each on its own: where there are few distinct ones, holding all copies of one out would leave, for
-the same features, one answer to the training and another one to the validation. Whole groups go by
-a hash of their label.
+"Random" means by a hash of each row's content, not of its number, so that the order of the rows
+does not matter. Equal rows are held out independently: if all copies of a row were held out
+together and there are few distinct ones, training and validation would have different targets for
+the same features. Whole groups are held out by a hash of their label.
 """
 
 import hashlib
@@ -31,7 +30,7 @@ def hold_out(
     stratified: bool,
     seed: int,
 ) -> np.ndarray:
-    """Choose the rows to hold out.
+    """Choose the rows to hold out; bool, shape (n_samples,).
 
     Random: in the order of their hashes, rows are taken until they have the fraction of the weight;
     so many of each class if stratified. The last row, of each class, is never taken.
@@ -40,30 +39,21 @@ def hold_out(
 
     Parameters
     ----------
-    X : ndarray of float32 or float64, Table or BinnedMatrix; shape (n_samples, n_features)
-    y : ndarray of float64, shape (n_samples,) or (n_samples, n_targets)
-        Targets, or numbers of classes.
-    weight : ndarray of float64, shape (n_samples,) or (0,)
-        Positive; empty: all 1.
+    X, y, weight : as in `Rows`
+        `y` with the numbers of the classes if stratified.
     fraction : float
         Between 0 and 1.
     how : {"random", "time"}
     groups : array-like of shape (n_samples,), or None
         Labels: numbers, strings, or what else its ``repr`` tells apart.
     stratified : bool
-        Whether `y` has numbers of classes.
     seed : int
         Decides which rows are chosen at random.
-
-    Returns
-    -------
-    ndarray of bool, shape (n_samples,)
-        Both sides have rows. At random, the side of the training has all classes.
 
     Raises
     ------
     ValueError
-        If that is not possible; for groups that do not fit.
+        If one side would have no rows, or a class none in the training; for groups that do not fit.
     """
     if groups is not None:
         mask = _whole_groups(groups, weight, len(y), fraction, how, seed)
@@ -144,6 +134,6 @@ def _hash_of_label(label: Any, seed: int) -> bytes:
 
 
 def _classes(y: np.ndarray) -> list[np.ndarray]:
-    """Give the rows of each class."""
+    """Return the rows of each class."""
     order = np.argsort(y, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(y[order])) + 1)

@@ -1,7 +1,6 @@
 """What `verbose` shows while a model trains, or while files are read.
 
-In: `verbose`. Out: the callback that shows so much. The one idea: what a user asked for is seen
-whether or not logging is configured, and no setting of logging is touched for it.
+It is shown whether or not logging is configured, and no setting of logging is changed for it.
 """
 
 import logging
@@ -23,13 +22,10 @@ _REST_AFTER_SHOWING = 50
 
 
 def progress_callbacks(verbose: int) -> list[TrainingCallback]:
-    """Give what shows the progress that `verbose` asks for.
+    """Return the callback that shows the progress, if any.
 
-    Parameters
-    ----------
-    verbose : int
-        0: nothing. 1: a progress bar if tqdm is installed, else about ten lines of text. From 2 on:
-        a line for every round.
+    `verbose` 0: nothing. 1: a progress bar if tqdm is installed, else about ten lines of text. From
+    2 on: a line for every round.
     """
     if not verbose:
         return []
@@ -157,7 +153,7 @@ class RoundLines(TrainingCallback):
 
 
 def _open_bar(total: int, initial: int, unit: str) -> Any:
-    """Give a bar of tqdm, or None where it is not installed."""
+    """Return a bar of tqdm, or None where it is not installed."""
     try:
         from tqdm.auto import tqdm
     except ImportError:

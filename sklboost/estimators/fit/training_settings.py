@@ -73,18 +73,8 @@ def is_sampling(parameters: Parameters) -> bool:
 def seeds(random_state: Any, is_sampling: bool) -> tuple[int, int]:
     """Return the seed of the rounding of gradients and that of the draws of rows and features.
 
-    Parameters
-    ----------
-    random_state : int, RandomState instance, Generator or None
-        None: the rounding is fixed, the draws come from NumPy's global state, as scikit-learn
-        defines it. The same data and parameters then give the same model if nothing is drawn.
-    is_sampling : bool
-        Whether anything is drawn. If not, the second seed is 0 and takes no draw from the state.
-
-    Raises
-    ------
-    ValueError
-        For any other `random_state`.
+    For `random_state` None the rounding is fixed, and the draws come from NumPy's global state, as
+    scikit-learn defines it. If nothing is drawn, the second seed is 0, and nobody's state moves.
     """
     if isinstance(random_state, np.random.Generator):
         draw = random_state.integers

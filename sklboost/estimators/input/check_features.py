@@ -56,19 +56,10 @@ SHAPE_CHECKS: dict[str, Any] = {"dtype": None, "ensure_all_finite": False}
 def fit_source(
     X: Any, settings: FeatureSettings, encodings: Encodings
 ) -> tuple[Any, np.ndarray | None]:
-    """Check raw features for a fit.
+    """Check raw features for a fit; return what they are read from, and their names.
 
-    Returns
-    -------
-    source : FrameAdapter, SparseTable or ndarray of float32 or float64
-        A FrameAdapter if columns have to be looked at one by one.
-    names : ndarray of object, shape (n_features,), or None
-
-    Raises
-    ------
-    TypeError, ValueError
-        For what is no table of features, too many rows; if names are not all strings but some are,
-        or if columns have the same name.
+    The source is a FrameAdapter if columns have to be looked at one by one, else a float array or a
+    SparseTable. The names, ndarray of object, are None if nobody gave any.
     """
     _check_exact(X)
     fitted = BaseEstimator()  # scikit-learn checks names for an estimator, and sets them on it
@@ -108,29 +99,9 @@ def read_features(
 ) -> Features:
     """Check features other than those of the fit: the same number and names, or the same bins.
 
-    Parameters
-    ----------
-    X : array-like of shape (n_samples, n_features)
-        The columns of a frame may have any order.
-    fitted : FittedFeatures
-    settings : FeatureSettings
-    name : str
-        Of the argument, for errors.
-
-    Returns
-    -------
-    ndarray of float32 or float64, Table, SparseTable or BinnedMatrix; (n_samples, n_features)
-
-    Raises
-    ------
-    TypeError, ValueError
-        For what is no table of features, no rows, other features than those of the fit, or of other
-        kinds. For unknown categories, if the settings want that.
-
-    Warns
-    -----
-    UnknownCategoryWarning
-        If there are unknown categories, unless that is an error.
+    The columns of a frame may have any order. `name` is that of the argument, for errors: TypeError
+    or ValueError for other features than those of the fit, or of other kinds, and for unknown
+    categories, if the settings want that; else these are an UnknownCategoryWarning.
     """
     try:
         if isinstance(X, BinnedMatrix):

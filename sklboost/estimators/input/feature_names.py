@@ -93,25 +93,11 @@ def given_names(X: Any) -> np.ndarray | None:
 
 
 def order_of_fit(X: Any, fitted: list[Any]) -> Sequence[int] | None:
-    """Find the features of the fit in a frame.
+    """Return the column of each feature in a frame, given the names at fit.
 
-    Parameters
-    ----------
-    X : frame or anything else
-    fitted : list of length n_features
-        The names at fit.
-
-    Returns
-    -------
-    sequence of int, or None
-        The column of each feature. None if `X` has no names, or none that compare with those of
-        the fit.
-
-    Raises
-    ------
-    ValueError
-        If columns are missing or unknown; it lists them all. If columns of the same name would have
-        to be told apart.
+    None if `X` has no names, or none that compare with those of the fit. ValueError, which lists
+    them all, if columns are missing or unknown, or if columns of the same name would have to be
+    told apart.
     """
     array = column_names(X)
     if array is None:

@@ -31,10 +31,7 @@ def read_feature_rules(parameters: FeatureParameters, features: FittedFeatures) 
 def read_signs(constraints: Any, features: FittedFeatures) -> dict[int, int]:
     """Return the features that are to be monotone, by number; 1: rising, -1: falling.
 
-    Raises
-    ------
-    ValueError
-        If `constraints` are not `monotone_constraints`, or none, or if a category has one.
+    ValueError if `constraints` are not `monotone_constraints`, or none, or if a category has one.
     """
     constraints = {} if constraints is None else constraints
     check_parameters(FeatureParameters, {"monotone_constraints": constraints})
@@ -49,13 +46,7 @@ def read_signs(constraints: Any, features: FittedFeatures) -> dict[int, int]:
 
 
 def read_categories(value: Any, names: Sequence[Any]) -> set[int]:
-    """Return the numbers of the features that `categorical_features` declares to be categories.
-
-    Raises
-    ------
-    ValueError
-        If there is no such feature, or a mask has another length.
-    """
+    """Return the numbers of the features that `categorical_features` declares to be categories."""
     if value is None or isinstance(value, str):
         return set()
     listed = list(value)
@@ -71,20 +62,8 @@ def read_categories(value: Any, names: Sequence[Any]) -> set[int]:
 def by_feature(parameter: str, value: Any, names: Sequence[str], default: Any) -> list:
     """Return one value for each feature.
 
-    Parameters
-    ----------
-    parameter : str
-        Name of the parameter, for errors.
-    value : dict or sequence
-        A dict gives values by name or number; the features it leaves out have `default`.
-    names : sequence of str
-        Of the features.
-    default : object
-
-    Raises
-    ------
-    ValueError
-        If there is no such feature, or if a sequence has not one value for each.
+    A dict gives values by name or number; the features it leaves out have `default`. A sequence has
+    one for each. ValueError, with the name of the parameter, for features that do not exist.
     """
     if not isinstance(value, Mapping):
         values = list(value)
@@ -131,10 +110,7 @@ def read_groups(value: Any, names: Sequence[str]) -> list[list[int]] | str | Non
 def number_of(key: Any, parameter: str, names: Sequence[Any]) -> int:
     """Return the number of the feature that `key`, given for that parameter, names or is.
 
-    Raises
-    ------
-    ValueError
-        If there is no such feature, or if there are several.
+    ValueError if there is no such feature, or if there are several.
     """
     if is_integer(key):
         if 0 <= key < len(names):

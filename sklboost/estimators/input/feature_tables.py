@@ -80,19 +80,9 @@ def fit_table(
 ) -> tuple[Table, Encodings]:
     """Make the table of a fit, and learn how its values become numbers.
 
-    Parameters
-    ----------
-    source : FrameAdapter
-    settings : FeatureSettings
-    weight : ndarray of float64, shape (n_rows,)
-        Nothing is learnt of rows of weight 0.
-    encodings : tuple of Encoding, or None
-        Those of a model that the fit continues, which stay as they are; None: to be learnt.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For columns that can be no features; for categories where there are to be none.
+    Nothing is learnt of rows of weight 0. `encodings` are those of a model that the fit continues,
+    which stay as they are, or None. TypeError or ValueError for columns that can be no features,
+    and for categories if there are to be none.
     """
     if encodings is None or len(encodings) != source.n_columns:  # of another model: an error soon
         encodings = fit_encodings(source, settings, weight)
@@ -131,17 +121,8 @@ def encoded_table(
     settings : FeatureSettings
     encodings : tuple of Encoding, or None
     name : str
-        Of the argument, for warnings.
-
-    Raises
-    ------
-    ValueError
-        If columns are of other kinds than at fit. For unknown categories, if that is asked for.
-
-    Warns
-    -----
-    UnknownCategoryWarning
-        If there are unknown categories, unless that is an error.
+        Of the argument, for warnings and errors: of columns of other kinds than at fit, and of
+        unknown categories.
     """
     known = (Encoding(),) * len(order) if encodings is None else encodings
     encoded = list(zip(order, known, strict=True))
@@ -177,11 +158,8 @@ def binned_features(
 ) -> FittedFeatures:
     """Return what a fit remembers of features that were binned before.
 
-    Raises
-    ------
-    ValueError
-        If the parameters of the estimator would have made other bins, or its categories have other
-        numbers than `encodings`, those of a model that the fit continues.
+    ValueError if the parameters of the estimator would have made other bins, or if its categories
+    have other numbers than `encodings`, those of a model that the fit continues.
     """
     binning, missing = X.binning, X.binning.missing
     if X.max_bin != settings.max_bin:

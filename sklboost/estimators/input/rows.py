@@ -122,21 +122,9 @@ def training_rows(
 ) -> tuple[Rows, FittedFeatures]:
     """Check the rows of a fit; drop those of weight 0, or of no known target.
 
-    Parameters
-    ----------
-    X, y : array-like
-    given : FitArguments
-    settings : FeatureSettings
-    numeric : bool
-        Whether targets are numbers.
-    encodings : tuple of Encoding, or None
-        Those of a model that is continued.
-
-    Raises
-    ------
-    ValueError
-        For wrong shapes or lengths, no rows, targets or weights that are NaN or infinite, negative
-        weights, weights that are all 0, a column of targets none of which is known.
+    `numeric`: targets are numbers, not labels. `encodings` are those of a model that is continued.
+    ValueError for wrong shapes or lengths, no rows, targets or weights that are NaN or infinite,
+    negative weights, weights that are all 0, a column of targets none of which is known.
     """
     if isinstance(X, BinnedMatrix):
         check_array(X.bins, estimator=settings.caller, **SHAPE_CHECKS)
@@ -175,13 +163,7 @@ def _targets_of(X: Any, y: Any, settings: FeatureSettings, numeric: bool) -> np.
 def validation_rows(
     given: GivenSet, fitted: FittedFeatures, settings: FeatureSettings, *, numeric: bool
 ) -> Rows:
-    """Check rows that are to be scored during training; drop those of weight 0, or no target.
-
-    Raises
-    ------
-    ValueError
-        As for the training rows, and for other features.
-    """
+    """Check rows that are to be scored during training; drop those of weight 0, or no target."""
     name = given.argument
     X = read_features(given.X, fitted, settings, name)
     y = validation_targets(given.y, f"y of {name}", numeric=numeric)

@@ -68,7 +68,7 @@ def class_multipliers(
     codes: np.ndarray,
     weight: np.ndarray,
 ) -> np.ndarray:
-    """Return what the weights of each class's rows are multiplied by.
+    """Return what the weights of each class's rows are multiplied by, shape (n_classes,).
 
     Parameters
     ----------
@@ -80,21 +80,10 @@ def class_multipliers(
     scale_pos_weight : float
         Multiplies the weight of ``classes[1]`` of two, on top of `class_weight`.
     classes : ndarray, shape (n_classes,)
-        The labels.
     codes : ndarray of int, shape (n_samples,)
         The position of each row's label in `classes`; every class occurs.
     weight : ndarray of float64, shape (n_samples,) or (0,)
         Positive; empty: all 1.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_classes,)
-
-    Raises
-    ------
-    ValueError
-        If the dict has labels that are no class and leaves classes out, or `scale_pos_weight` is
-        given for more than two classes.
     """
     n_classes = len(classes)
     if n_classes != 2 and scale_pos_weight != 1:
@@ -141,18 +130,7 @@ def _from_dict(class_weight: Mapping[Hashable, float], labels: list) -> np.ndarr
 def multiply_weights(weight: np.ndarray, multipliers: np.ndarray, codes: np.ndarray) -> np.ndarray:
     """Return the weights of the rows times those of their classes; `weight` itself if all are 1.
 
-    Parameters
-    ----------
-    weight : ndarray of float64, shape (n_samples,) or (0,)
-        Empty: all 1.
-    multipliers : ndarray of float64, shape (n_classes,)
-    codes : ndarray of int, shape (n_samples,)
-        The class of each row.
-
-    Raises
-    ------
-    ValueError
-        If the largest product is not a number that sums can be made of.
+    `codes` are the classes of the rows. ValueError if sums of the products could overflow.
     """
     if (multipliers == 1.0).all():
         return weight
@@ -166,17 +144,7 @@ def prior_shift(multipliers: np.ndarray) -> np.ndarray:
 
     Weights w multiply the odds of a class by its w: where p is the probability in the data, a model
     learns ``w_k p_k / sum_j w_j p_j``. So raw scores are too large by ``log w_k``, and the log-odds
-    of two classes by ``log(w_1 / w_0)``.
-
-    Parameters
-    ----------
-    multipliers : ndarray of float64, shape (n_classes,)
-        From :func:`class_multipliers`.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_outputs,)
-        To be added to the raw scores. One output for two classes, else one a class.
+    of two classes by ``log(w_1 / w_0)``. Shape (n_outputs,), to be added.
     """
     logarithms = np.log(multipliers)
     if len(multipliers) == 2:
@@ -189,9 +157,9 @@ def calibrate_prior(
 ) -> np.ndarray:
     """Return the shift that makes each class's mean probability its share of the training rows.
 
-    :func:`prior_shift` would be all if the model had learnt the weighted probabilities. Trees that
-    are shrunk and regularised learn less, and not by the same in every class. So the mean is made
-    right by Newton's method: its derivative in the shift is ``mean(diag(p) - p p^T)``.
+    :func:`prior_shift` would be enough if the model had learnt the weighted probabilities. Trees
+    that are shrunk and regularised learn less, and not by the same in every class. So the mean is
+    corrected by Newton's method: its derivative in the shift is ``mean(diag(p) - p p^T)``.
 
     Parameters
     ----------
@@ -201,15 +169,9 @@ def calibrate_prior(
     codes : ndarray of int, shape (n_samples,)
         The class of each row; every class occurs.
     weight : ndarray of float64, shape (n_samples,) or (0,)
-        Of the rows, not times those of their classes; empty: all 1.
+        Of the rows, without those of their classes; empty: all 1.
     start : ndarray of float64, shape (n_outputs,)
-        A first guess, from :func:`prior_shift`.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_outputs,)
-        To be added to the raw scores. `start` if the scores are so certain that no
-        shift moves the means.
+        A first guess, from :func:`prior_shift`; returned if no shift moves the means.
     """
     n_free = max(loss.n_outputs - 1, 1)  # only differences count: that of the first class stays
     shares = [weighted_mean((codes == k).astype(float), weight) for k in range(1, n_free + 1)]
