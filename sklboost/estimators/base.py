@@ -180,7 +180,8 @@ class BaseBooster(
 
     @property
     def _fitted(self) -> FittedModel:
-        check_is_fitted(self)
+        if not hasattr(self, "model_"):  # the check takes a sixth of the prediction of one row
+            check_is_fitted(self)
         return FittedModel(
             model=self.model_,
             loss=self._loss,

@@ -7,7 +7,7 @@ common is written once, in :data:`SHARED`: there they have the name alone, on a 
 import inspect
 import textwrap
 from dataclasses import MISSING, Field, fields
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Class = TypeVar("Class", bound=type)
 
@@ -114,7 +114,7 @@ def _entry(name: str, kind: str, text: str) -> str:
     return f"{name} : {kind}\n" + textwrap.indent(inspect.cleandoc(text), "    ")
 
 
-def _field_entry(field: Field) -> str:
+def _field_entry(field: Field[Any]) -> str:
     assert field.default is not MISSING  # scikit-learn wants a default for all
     quoted = f'"{field.default}"' if isinstance(field.default, str) else repr(field.default)
     default = "optional" if field.default is None else f"default={quoted}"

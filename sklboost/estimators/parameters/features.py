@@ -17,7 +17,7 @@ from sklboost.estimators.parameters.rules import (
 )
 
 
-def _values(value: Any) -> list:
+def _values(value: Any) -> list[Any]:
     """Values of a dict or of a sequence, one per feature."""
     if isinstance(value, Mapping):
         return list(value.values())

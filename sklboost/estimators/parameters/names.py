@@ -1,4 +1,4 @@
-"""Helpful errors for misspelt parameters, and for those that other libraries have."""
+"""Helpful errors for parameters that an estimator does not have."""
 
 import difflib
 import functools
@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any, Self
 
-# What users of XGBoost write beside enable_categorical=True, and no name here is near to.
+# Parameters of XGBoost that no name here is near to.
 _ELSEWHERE = {
     "tree_method": "leave it out, trees are always grown from histograms.",
     "device": "leave it out, there is only the CPU.",
@@ -17,16 +17,16 @@ _ELSEWHERE = {
 class UnknownParameterError(TypeError, ValueError):
     """A parameter that the estimator does not have.
 
-    Python's constructors raise TypeError for it, scikit-learn's ``set_params`` ValueError: whoever
-    catches either catches this.
+    It is a TypeError, which Python's constructors raise, and a ValueError, which scikit-learn's
+    ``set_params`` raises.
     """
 
 
 class ChecksNames:
-    """Gives an estimator a helpful error for a misspelt parameter.
+    """Checks the names of parameters, in the constructor and in `set_params`.
 
     The constructor's arguments are checked in ``__new__``, which sees them first: ``__init__``
-    keeps the explicit signature that scikit-learn reads the parameters from.
+    keeps the explicit signature from which scikit-learn reads the parameters.
     """
 
     def __new__(cls, *arguments: Any, **parameters: Any) -> Self:
@@ -40,7 +40,7 @@ class ChecksNames:
         Parameters
         ----------
         **params : dict
-            Names and values.
+            Their values, by name.
 
         Returns
         -------
@@ -50,14 +50,14 @@ class ChecksNames:
         Raises
         ------
         UnknownParameterError
-            A ValueError and a TypeError, which names the nearest parameter.
+            If there is no such parameter: a ValueError and a TypeError, which names the nearest.
         """
         self._check_names(params)
         return super().set_params(**params)  # type: ignore[misc]  # of BaseEstimator
 
     @classmethod
     def _check_names(cls, names: Iterable[str]) -> None:
-        known = list(inspect.signature(cls.__init__).parameters)[1:]
+        known = _arguments(cls.__init__)
         for name in names:
             if name not in known:
                 nearest = difflib.get_close_matches(name, known, n=1, cutoff=0.0)[0]
@@ -68,9 +68,13 @@ class ChecksNames:
                 )
 
 
-def checks_arguments(method: Callable) -> Callable:
-    """Give a method a helpful TypeError for an argument that it does not have."""
-    known = list(inspect.signature(method).parameters)[1:]
+def _arguments(method: Callable[..., Any]) -> list[str]:
+    return list(inspect.signature(method).parameters)[1:]
+
+
+def checks_arguments(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate a method: a helpful TypeError for an argument that it does not have."""
+    known = _arguments(method)
 
     @functools.wraps(method)
     def checked(self: Any, *arguments: Any, **named: Any) -> Any:
@@ -85,9 +89,8 @@ def checks_arguments(method: Callable) -> Callable:
 
 
 def _remedy(name: str, known: list[str], cls: Any) -> str:
-    """Name what is nearest among the arguments of a method and the parameters of its class."""
-    parameters = list(inspect.signature(cls.__init__).parameters)[1:]
-    near = difflib.get_close_matches(name, known + parameters, n=1)
+    """Name the nearest of the arguments of a method and the parameters of its class."""
+    near = difflib.get_close_matches(name, known + _arguments(cls.__init__), n=1)
     if not near:
         return ""
     if near[0] in known:

@@ -22,7 +22,7 @@ from sklboost.inspection.derivation.names import ModelNames
 from sklboost.objectives.loss import Loss
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(eq=False, repr=False)
 class FittedModel:
     """The model of an estimator, how rows become its features, and what its raw scores mean.
 

@@ -40,7 +40,7 @@ class PageMixin(HasFittedModel):
 
     def to_html(
         self,
-        path: str | os.PathLike,
+        path: str | os.PathLike[str],
         X: Any = None,
         y: Any = None,
         *,

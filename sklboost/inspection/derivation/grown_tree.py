@@ -1,7 +1,6 @@
-"""One tree with the splits that pruning removed, as far as they are remembered.
+"""One tree with the splits that pruning removed, as far as they are kept.
 
-In: a model. Out: a :class:`GrownTree`. The one idea: nodes that pruning left have the numbers that
-they have in the model, and the removed ones come after them, so both can be asked for by number.
+Nodes of the model keep their numbers, and the removed ones are numbered after them.
 """
 
 from typing import NamedTuple
@@ -19,25 +18,25 @@ class GrownTree(NamedTuple):
     Attributes
     ----------
     number : int
-        Of the tree in its model.
+        Number of the tree in its model.
     params : TreeParams
     nodes : recarray of NODE_DTYPE, shape (n_nodes,)
         Parents before their children.
     sums : ndarray of float64, shape (n_nodes, n_tree_outputs, 3)
         Leaf value as the tree was grown, G and H.
     values : ndarray of float64, shape (n_nodes, n_tree_outputs)
-        What rows get that end there: leaf values, after renewal.
+        Leaf values, after renewal.
     parents : ndarray of int64, shape (n_nodes,)
         -1 for the root.
     is_split : ndarray of bool, shape (n_nodes,)
         Whether the node has a split in the model.
     n_kept : int
-        The first so many nodes are those of the model.
+        Number of nodes of the model, which come first.
     n_forgotten : int
-        Splits that pruning removed and that are not remembered.
+        Number of splits that pruning removed and that are not kept.
     goes_by_gamma : ndarray of bool, shape (n_nodes,)
         Whether gamma removes the split.
-    levels : dict of int to ndarray of int64
+    categories : dict of int to ndarray of int64
         The codes that go left where a node is split on a category.
     """
 
@@ -54,11 +53,11 @@ class GrownTree(NamedTuple):
     categories: dict[int, np.ndarray]
 
     def depth(self, node: int) -> int:
-        """Count the splits above a node."""
+        """Number of splits above a node."""
         return len(self.path(node)) - 1
 
     def goes_left(self, node: int, values: np.ndarray) -> np.ndarray:
-        """Tell which values of its feature, float64, go left at a split; bool."""
+        """Which values of its feature, float64, go left at a split; bool."""
         split = self.nodes[node]
         left = (
             np.isin(values, self.categories[node])
@@ -68,7 +67,7 @@ class GrownTree(NamedTuple):
         return np.where(np.isnan(values), split.default_left == 1, left)
 
     def path(self, node: int) -> list[int]:
-        """Give the nodes from the root to this one."""
+        """Nodes from the root to this one."""
         path = [node]
         while self.parents[path[-1]] >= 0:
             path.append(int(self.parents[path[-1]]))
@@ -76,7 +75,7 @@ class GrownTree(NamedTuple):
 
 
 def grown_tree(model: Model, number: int) -> GrownTree:
-    """Give a tree of a model, by its number over all rounds and outputs."""
+    """Tree of a model, by its number over all rounds and outputs."""
     start, stop = model.tree_starts[number : number + 2].tolist()
     kept = model.nodes[start:stop].view(np.recarray)
     n_kept, n_outputs = len(kept), max(1, model.outputs.shape[1])
@@ -115,7 +114,7 @@ def grown_tree(model: Model, number: int) -> GrownTree:
 
 
 def _kept_first(kept: np.recarray, grown: np.recarray) -> np.ndarray:
-    """Give for each new number the node in the order of growth."""
+    """For each new number, the node in the order of growth."""
     if len(kept) == len(grown):
         return np.arange(len(grown))
     order = np.zeros(len(kept), dtype=np.int64)
@@ -128,7 +127,7 @@ def _kept_first(kept: np.recarray, grown: np.recarray) -> np.ndarray:
 
 
 def _pruned_by_gamma(nodes: np.recarray, gamma: float) -> np.ndarray:
-    """Prune once more, from the bottom up, as ``tree/core/pruning.py`` does it."""
+    """Which splits gamma removes, from the bottom up, as in ``tree/core/pruning.py``."""
     left, right, is_leaf = nodes.left, nodes.right, nodes.left < 0
     pruned = np.zeros(len(nodes), bool)
     # children come before their parents

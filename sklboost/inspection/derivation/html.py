@@ -33,7 +33,7 @@ def _row(line: Line) -> str:
 
 
 def _formula(formula: str) -> str:
-    """Lower the subscripts of a formula, which has nothing of the user's in it."""
+    """Write a formula with subscripts; it has nothing of the user's in it."""
 
     def written(match: re.Match[str]) -> str:
         letters, _, subscript = match.group().partition("_")

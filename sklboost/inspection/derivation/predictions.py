@@ -53,7 +53,7 @@ class _Scores:
         self._n_added = [0] * len(self.values)
 
     def symbol(self, output: int) -> str:
-        """Give ``F_3``, or of several outputs ``F_3,1``."""
+        """Return ``F_3``, or of several outputs ``F_3,1``."""
         return f"F_{self._n_added[output]}" + (f",{output}" if len(self.values) > 1 else "")
 
     def add(
