@@ -137,49 +137,52 @@ class TreeDisplay(Display):
 
     def _draw(self, ax: Any) -> None:
         layout = self._layout
-        scale = _fit(ax, layout)
-        style = dict(fontsize=1.2 * _FONT * scale, ha="center", va="center")
-        ax.text(layout.width / 2, -_TITLE / 2, literal(self.title), **style)
-        largest = max(abs(node.value) for node in self.nodes) or 1.0
+        self._scale = _fit(ax, layout)
         self.node_texts_: dict[int, Any] = {}
         self.node_boxes_: dict[int, Any] = {}
         self.edge_texts_: dict[int, Any] = {}
+        self._write(layout.width / 2, -_TITLE / 2, literal(self.title), 1.2 * _FONT)
+        largest = max(abs(node.value) for node in self.nodes) or 1.0
         for node, box in zip(self.nodes, layout.boxes, strict=True):
-            self._draw_node(node, box, scale, node_colour(node.value / largest))
+            self._draw_node(node, box, node_colour(node.value / largest))
             for child, word in zip(node.children, ("yes", "no"), strict=True):
                 if child >= 0:
                     is_missing = node.default_left == (word == "yes")
                     label = f"{word}, missing" if is_missing else word
-                    number = self.nodes[child].number
-                    self._draw_edge(box, layout.boxes[child], number, label, scale)
+                    text = self._draw_edge(box, layout.boxes[child], label)
+                    self.edge_texts_[self.nodes[child].number] = text
 
-    def _draw_node(
-        self, node: DrawnNode, box: "_Box", scale: float, colour: tuple[float, ...]
-    ) -> None:
+    def _write(self, x: float, y: float, text: str, size: float, **style: Any) -> Any:
+        style |= dict(ha="center", va="center", fontsize=size * self._scale)
+        return self.ax_.text(x, y, text, **style)
+
+    def _draw_node(self, node: DrawnNode, box: "_Box", colour: tuple[float, ...]) -> None:
         from matplotlib.patches import BoxStyle, FancyBboxPatch
 
         corner = (box.centre - box.width / 2, box.top)
-        thickness = (1.6 if node.is_leaf else 0.7) * scale
         shape = BoxStyle.Round(pad=0.0, rounding_size=_PAD / 2)
         patch = FancyBboxPatch(corner, box.width, box.height, boxstyle=shape, zorder=2)
+        thickness = (1.6 if node.is_leaf else 0.7) * self._scale
         patch.set(facecolor=colour, edgecolor=DARK, linewidth=thickness)
         self.node_boxes_[node.number] = self.ax_.add_patch(patch)
-        style = dict(ha="center", va="center", fontsize=_FONT * scale, color="black", zorder=3)
-        text = literal("\n".join(node.lines))
-        place = (box.centre, box.top + box.height / 2)
-        self.node_texts_[node.number] = self.ax_.text(*place, text, linespacing=1.2, **style)
+        text, style = literal("\n".join(node.lines)), dict(color="black", linespacing=1.2, zorder=3)
+        middle = box.top + box.height / 2
+        self.node_texts_[node.number] = self._write(box.centre, middle, text, _FONT, **style)
 
-    def _draw_edge(
-        self, parent: "_Box", child: "_Box", number: int, label: str, scale: float
-    ) -> None:
+    def _draw_edge(self, parent: "_Box", child: "_Box", label: str) -> Any:
+        """Draw what leads from a node to a child; return the text on it."""
         bottom, middle = parent.top + parent.height, child.top - _DROP + 12.0
-        across = [parent.centre, parent.centre, child.centre, child.centre]
-        style = dict(color="#606060", linewidth=0.9 * scale, solid_joinstyle="round", zorder=1)
-        self.ax_.plot(across, [bottom, middle, middle, child.top], **style)
-        style = dict(ha="center", va="center", fontsize=_SMALL * scale, color=DARK, zorder=3)
-        ground = dict(facecolor=self.ax_.get_facecolor(), edgecolor="none", pad=1.0 * scale)
-        place = (child.centre, (middle + child.top) / 2 + 1.0)
-        self.edge_texts_[number] = self.ax_.text(*place, label, bbox=ground, **style)
+        self.ax_.plot(
+            [parent.centre, parent.centre, child.centre, child.centre],
+            [bottom, middle, middle, child.top],
+            color="#606060",
+            linewidth=0.9 * self._scale,
+            solid_joinstyle="round",
+            zorder=1,
+        )
+        ground = dict(facecolor=self.ax_.get_facecolor(), edgecolor="none", pad=self._scale)
+        height = (middle + child.top) / 2 + 1.0
+        return self._write(child.centre, height, label, _SMALL, color=DARK, zorder=3, bbox=ground)
 
 
 def plot_tree(estimator: Any, tree: int = 0, **settings: Any) -> Any:

@@ -110,7 +110,7 @@ def halves(n_rounds):
 
 
 def arrays_of(trees):
-    """Give the arrays of trees without linear leaves, those of their levels included."""
+    """Return the arrays of trees without linear leaves, including the bits of categories."""
     assert trees.linear is None
     assert trees.unpruned is None
     return [*trees[:-3], trees.bits.words, trees.bits.starts]
