@@ -156,14 +156,15 @@ def histogram_kernel(stage, name, row_list):
     n_features = stage.matrix.rows.shape[1]
     accumulator = stage.workspace.pool.accumulators[0, 0].copy()
     packed = stage.workspace.gradients.packed[0]
-    arguments = (stage.matrix.rows, packed, row_list, (0, n_features), accumulator, (0,))
+    arguments = (stage.matrix.rows, packed, row_list, (0, n_features), accumulator)
     return Kernel(name, "update", len(row_list) * n_features, partial(add_rows, *arguments))
 
 
 def routing_kernel(stage, name, row_list):
     """Return the kernel that divides rows between two children, by the middle bin of a feature."""
     half = int(stage.matrix.cell_starts[1]) // 2
-    arguments = (stage.matrix.columns[0], row_list, (0, half, 1), np.empty_like(row_list))
+    sides = (np.arange(stage.matrix.cell_starts[1]) < half).astype(np.uint8)
+    arguments = (stage.matrix.columns[0], row_list, sides, np.empty_like(row_list))
     return Kernel(name, "row", len(row_list), partial(divide_rows, *arguments))
 
 
@@ -174,18 +175,17 @@ def search_kernel(stage, name, row_list):
     n_features, n_cells = stage.matrix.rows.shape[1], int(stage.matrix.cell_starts[-1])
     tree, histogram = workspace.tree, workspace.pool.histograms[0, 0]
     features, accumulator = (0, n_features), workspace.pool.accumulators[0, 0]
-    add_rows(stage.matrix.rows, packed, row_list, features, accumulator, (0,))
-    empty_accumulator(stage.matrix, features, accumulator, histogram, 0)
+    add_rows(stage.matrix.rows, packed, row_list, features, accumulator)
+    empty_accumulator(stage.matrix.cell_starts, features, accumulator, histogram, 0)
     tree.sums[0, OWN, 0] = packed[row_list].sum()
     tree.counts[0].n_chunks, tree.counts[0].n_searched = 1, SEARCHES
     tree.searched[:SEARCHES] = 0
-    rules = feature_rules(n_features)
-    search = Search(stage.matrix, stage.workspace.gradients.scales, stage.params, rules)
+    columns = allocate_column_sample(feature_rules(n_features), n_features, 1)
+    search = Search(stage.matrix, stage.workspace.gradients.scales, stage.params, columns)
     start_leaf(ROOT, -1, tree)
     weigh_leaf(ROOT, search, tree)
     tree.growth[0].slot, tree.growth[0].n_rows = 0, len(row_list)
-    columns = allocate_column_sample(rules, 1)
-    find = partial(stage.team.run, find_splits, search, workspace, columns)
+    find = partial(stage.team.run, find_splits, search, workspace)
     return Kernel(name, "cell", SEARCHES * n_cells, find)
 
 

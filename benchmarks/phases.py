@@ -135,23 +135,22 @@ def bin_by_phase(watch, X, max_bin):
 
 def grow_by_phase(watch, matrix, params, workspace):
     """Grow a tree on the quantised gradients, as `grow_tree` does."""
-    packed = workspace.gradients.strips
-    rules = feature_rules(matrix.rows.shape[1])
-    search = Search(matrix, workspace.gradients.scales, params, rules)
-    columns = allocate_column_sample(rules, watch.team.size)
+    n_features = matrix.rows.shape[1]
+    columns = allocate_column_sample(feature_rules(n_features), n_features, watch.team.size)
+    search = Search(matrix, workspace.gradients.scales, params, columns)
     watch.run("routing", own_all_rows, workspace.partition)
     watch.run("planning", on_first_member(start_tree), search, workspace)
-    watch.run("root histogram", build_histograms, matrix, packed, workspace)
+    watch.run("root histogram", build_histograms, matrix, workspace)
     watch.time("planning", sum_root, search, workspace)
-    watch.run("split search", find_splits, search, workspace, columns)
+    watch.run("split search", find_splits, search, workspace)
     while True:
         watch.time("planning", choose_frontier, search, workspace)
         if workspace.tree.counts[0].n_frontier == 0:
             return
         watch.run("routing", route_rows, matrix, workspace)
         watch.run("planning", on_first_member(plan_builds), search, workspace)
-        watch.run("other histograms", build_histograms, matrix, packed, workspace)
-        watch.run("split search", find_splits, search, workspace, columns)
+        watch.run("other histograms", build_histograms, matrix, workspace)
+        watch.run("split search", find_splits, search, workspace)
 
 
 def finish_by_phase(watch, matrix, params, workspace, raw_score):

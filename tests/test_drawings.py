@@ -54,6 +54,7 @@ def test_the_drawing_of_calls_names_kernels_of_these_kinds():
         import calls
     finally:
         sys.path.remove(str(FOLDER))
+    import sklboost.tree.options.scanning  # noqa: F401  (imported when it is needed)
     from sklboost.engine.compiler.linking import KERNELS
 
     kernels = {name.rpartition(".")[2]: kernel for name, kernel in KERNELS.items()}

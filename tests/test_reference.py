@@ -396,8 +396,9 @@ def chosen_features(n_features, fractions, seed):
     settings = params(**fractions)
 
     def features(round_, output):
-        sample = allocate_column_sample(feature_rules(n_features), 1)
-        choose_tree_features(np.int64(hash_key(seed, round_, -2 - output)), settings, sample)
+        sample = allocate_column_sample(feature_rules(n_features), n_features, 1)
+        sample.key[0] = hash_key(seed, round_, -2 - output)
+        choose_tree_features(settings, sample)
 
         def of_node(number, depth):
             return features_of_node(sample, settings, number, depth)

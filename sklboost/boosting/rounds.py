@@ -296,7 +296,7 @@ def _make_state(
         seed=task.seed,
         sampling_seed=task.sampling_seed,
         rows=rows,
-        columns=allocate_column_sample(task.rules, n_threads),
+        columns=allocate_column_sample(task.rules, len(task.matrix.places), n_threads),
         renewal=allocate_renewal(task.loss.renewal, n_samples, capacity, n_threads),
     )
 

@@ -170,7 +170,7 @@ def feature_rules(
         most_together = {"pairwise": 2, "no_interactions": 1}[groups]
         groups = [range(n_features)]
     return FeatureRules(
-        signs=np.array([0] * n_features if signs is None else signs, dtype=np.int64),
+        signs=np.array(signs if signs is not None and any(signs) else [], dtype=np.int64),
         groups=_groups_as_bits(groups, n_features),
         most_together=most_together,
         weights=weight_array,

@@ -3,6 +3,8 @@
 ``docs/explanation/compilation.md`` describes how kernels are compiled.
 """
 
+import functools
+import importlib
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -68,6 +70,51 @@ def late(returns: str = "none") -> Callable[[Function], Function]:
         return _plain(function) if MISSING else LateKernel(function, getattr(types, returns))
 
     return decorate
+
+
+class _FoundLater:
+    """Stands for a kernel of a module that is not imported before the kernel is needed.
+
+    Attributes
+    ----------
+    kernel : Kernel
+    """
+
+    def __init__(self, function: Function, module: str):
+        functools.update_wrapper(self, function)
+        self._place = (module, function.__name__)
+
+    @functools.cached_property
+    def kernel(self) -> Any:
+        module, name = self._place
+        return getattr(importlib.import_module(module), name)
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.kernel(*arguments)
+
+    @property
+    def _numba_type_(self) -> Any:
+        """What numba takes the name of this for: the kernel itself."""
+        return self.kernel._numba_type_
+
+    def digest_part(self) -> str:
+        """Return what the machine code of a caller depends on."""
+        part: str = self.kernel.digest_part()
+        return part
+
+
+def found_in(module: str) -> Callable[[Function], Function]:
+    """Take the place of a function by the kernel of that name in a module.
+
+    So kernels can call those of a room that imports their own. The function has the signature of
+    the kernel, and a docstring; its body is not used.
+
+    Parameters
+    ----------
+    module : str
+        Imported when the kernel, or one that calls it, is first compiled.
+    """
+    return lambda function: _FoundLater(function, module)
 
 
 def made_kernel(function: Function, name: str | None) -> Function:

@@ -69,8 +69,9 @@ class FeatureRules(NamedTuple):
 
     Attributes
     ----------
-    signs : ndarray of int64, shape (n_features,)
-        1: leaf weights do not fall where the feature rises, -1: they do not rise, 0: free.
+    signs : ndarray of int64, shape (n_features,) or (0,)
+        1: leaf weights do not fall where the feature rises, -1: they do not rise, 0: free. Empty:
+        all are free.
     groups : ndarray of uint64, shape (n_features, n_words) or (0, 0)
         As sets of bits, the groups that each feature belongs to; the features of a path belong to
         one group. A feature of no group is alone on its paths. Empty: no such rule.

@@ -121,10 +121,11 @@ def grow(matrix, gradient, hessian, settings, *, n_threads=1, key=0, workspace=N
     raw_score = np.zeros((n_outputs, n_rows))
     no_renewal = allocate_renewal(np.empty(0), n_rows, 0, n_threads)
     derivatives = weigh(gradient, hessian, NO_WEIGHT)
+    n_features = len(matrix.places)
     draws = Draws(
         tree_keys(key),
         allocate_row_sample(n_rows, settings, n_threads),
-        allocate_column_sample(rules or feature_rules(matrix.rows.shape[1]), n_threads),
+        allocate_column_sample(rules or feature_rules(n_features), n_features, n_threads),
     )
     run(grow_tree, matrix, derivatives, draws, settings, workspace, n_threads=n_threads)
     run(
@@ -137,6 +138,13 @@ def grow(matrix, gradient, hessian, settings, *, n_threads=1, key=0, workspace=N
     return Grown(nodes, raw_score.reshape(shape), workspace, draws, outputs)
 
 
+def make_search(matrix, scales, settings, rules=None, n_threads=1):
+    """Give what growing a tree reads."""
+    n_features = len(matrix.places)
+    columns = allocate_column_sample(rules or feature_rules(n_features), n_features, n_threads)
+    return Search(matrix, scales, settings, columns)
+
+
 def features_of_node(sample, settings, node, depth):
     """List the features that a node may be split on, as far as it takes its depth alone."""
     nodes, growth = records(node + 1, NODE_DTYPE), records(node + 1, GROWTH_DTYPE)
@@ -145,7 +153,8 @@ def features_of_node(sample, settings, node, depth):
     counts, outputs = records(1, COUNTS_DTYPE), records((0, 1), GROWING_OUTPUT_DTYPE)
     sums, values = np.empty((0, 2, 1), dtype=np.int64), np.empty((1, 0))
     tree = GrowingTree(
-        *(nodes, growth, splits, NO_CATEGORIES, outputs, sums, counts, none, none, none, values)
+        *(nodes, growth, splits, NO_CATEGORIES, outputs, sums, counts),
+        *(none, np.empty(0), none, none, values),
     )
     n_features = list_node_features(np.int64(node), 0, tree, settings, sample)
     return list(sample.of_node[0, :n_features])
@@ -172,11 +181,8 @@ def watch_growth(matrix, gradient, hessian, settings, check, n_threads=1):
         np.uint64(hash_key(0, 0, 0)),
         workspace.gradients,
     )
-    rules = feature_rules(matrix.rows.shape[1])
-    search = Search(matrix, workspace.gradients.scales, settings, rules)
+    search = make_search(matrix, workspace.gradients.scales, settings, n_threads=n_threads)
     packed, counts = workspace.gradients.packed, workspace.tree.counts[0]
-    strips = workspace.gradients.strips
-    columns = allocate_column_sample(rules, n_threads)
 
     def grow_and_check(team):
         own_all_rows(team, workspace.partition)
@@ -184,12 +190,12 @@ def watch_growth(matrix, gradient, hessian, settings, check, n_threads=1):
             reset_tasks(team)
             start_tree(team, search, workspace)
         barrier(team)
-        build_histograms(team, matrix, strips, workspace)
+        build_histograms(team, matrix, workspace)
         if team.rank == 0:
             sum_root(search, workspace)
             check(search, packed, workspace)
         barrier(team)
-        find_splits(team, search, workspace, columns)
+        find_splits(team, search, workspace)
         while True:
             if team.rank == 0:
                 reset_tasks(team)
@@ -201,11 +207,11 @@ def watch_growth(matrix, gradient, hessian, settings, check, n_threads=1):
             if team.rank == 0:
                 plan_builds(team, search, workspace)
             barrier(team)
-            build_histograms(team, matrix, strips, workspace)
+            build_histograms(team, matrix, workspace)
             if team.rank == 0:
                 check(search, packed, workspace)
             barrier(team)
-            find_splits(team, search, workspace, columns)
+            find_splits(team, search, workspace)
 
     run(grow_and_check, n_threads=n_threads)
     return workspace

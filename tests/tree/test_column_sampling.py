@@ -17,6 +17,13 @@ from tests.tree.growth import binned, features_of_node, grow, params
 pytestmark = pytest.mark.interpreted
 
 
+def choose_for_tree(key, settings, sample):
+    """Choose the features of a tree as growing one does."""
+    sample.key[0] = key
+    if settings.colsample_bytree < 1.0:
+        choose_tree_features(settings, sample)
+
+
 def choose(n_features, fraction, seed, weights=None):
     features = np.arange(n_features)
     own_weights = np.array([] if weights is None else weights, dtype=float)
@@ -86,9 +93,9 @@ def test_equal_weights_are_none():
 @pytest.mark.parametrize("name", ["colsample_bytree", "colsample_bylevel", "colsample_bynode"])
 def test_weights_in_each_draw(name):
     settings = params(**{name: 0.1})
-    sample = allocate_column_sample(feature_rules(10, weights=[1e9] + [1.0] * 9), 1)
+    sample = allocate_column_sample(feature_rules(10, weights=[1e9] + [1.0] * 9), 10, 1)
     for tree in range(20):
-        choose_tree_features(np.int64(hash_key(tree, 0, 0)), settings, sample)
+        choose_for_tree(hash_key(tree, 0, 0), settings, sample)
         assert features_of_node(sample, settings, 3, 2) == [0]
 
 
@@ -99,8 +106,9 @@ def test_every_set_is_as_likely():
 
 
 def start(n_features, key=1, **fractions):
-    settings, sample = params(**fractions), allocate_column_sample(feature_rules(n_features), 1)
-    choose_tree_features(np.int64(hash_key(key, 0, 0)), settings, sample)
+    rules, settings = feature_rules(n_features), params(**fractions)
+    sample = allocate_column_sample(rules, n_features, 1)
+    choose_for_tree(hash_key(key, 0, 0), settings, sample)
     return sample, settings
 
 
@@ -139,10 +147,11 @@ def test_each_level_alone(name, same_node, same_depth):
 
 
 def test_trees_do_not_inherit():
-    settings, sample = params(colsample_bytree=0.2), allocate_column_sample(feature_rules(30), 1)
+    settings = params(colsample_bytree=0.2)
+    sample = allocate_column_sample(feature_rules(30), 30, 1)
     chosen = set()
     for tree in range(40):
-        choose_tree_features(np.int64(tree), settings, sample)
+        choose_for_tree(tree, settings, sample)
         chosen.update(sample.of_tree[: sample.n_of_tree[0]])
     assert chosen == set(range(30))
 

@@ -3,13 +3,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from sklboost.tree.core.formulas import (
-    Inherited,
-    child_weight,
-    clip_to_bounds,
     leaf_weight,
     similarity,
     similarity_at,
-    smooth,
     soft_threshold,
     split_gain,
 )
@@ -69,28 +65,6 @@ def test_leaf_weight_is_the_best_and_similarity_twice_what_it_gains(seed):
     assert least <= objective(others, gradient, hessian, settings).min() + 1e-15
     assert_allclose(similarity(gradient, hessian, settings), -2 * least, atol=1e-15)
     assert similarity(gradient, hessian, settings) >= 0.0
-
-
-@pytest.mark.parametrize(
-    ("weight", "expected"), [(0.5, 0.5), (-3.0, -1.0), (7.0, 2.0), (-1.0, -1.0), (2.0, 2.0)]
-)
-def test_bounds(weight, expected):
-    assert clip_to_bounds(weight, -1.0, 2.0) == expected
-    assert clip_to_bounds(weight, -np.inf, np.inf) == weight
-
-
-def test_a_weight_leans_on_its_parents():
-    # 6 of 6 + 2: three quarters are its own
-    assert smooth(4.0, 6.0, 0.0, 2.0) == 3.0
-    assert smooth(4.0, 6.0, 8.0, 2.0) == 5.0
-    assert smooth(0.1, 0.3, 1e300, 0.0) == 0.1  # to the last bit
-
-
-def test_weight_of_a_child():
-    settings = params(reg_lambda=1.0)  # alone -G / (H + lambda) = 2
-    free, bound = Inherited(-1.0, -np.inf, np.inf, 5.0), Inherited(-1.0, -np.inf, -0.25, 5.0)
-    assert child_weight(-12.0, 5.0, free, settings) == 0.5
-    assert child_weight(-12.0, 5.0, bound, settings) == -0.25
 
 
 @pytest.mark.parametrize("weight", [-2.0, -0.3, 0.0, 0.4, 5.0])

@@ -4,21 +4,22 @@ from numpy.testing import assert_array_equal
 
 from sklboost.boosting.settings import feature_rules
 from sklboost.tree.core.frontier import (
+    NO_NODE,
+    can_be_split,
     has_slots,
+    plan_build,
     release_slot,
     split_node,
     start_leaf,
-    take_slot,
 )
 from sklboost.tree.core.open_nodes import add_open
 from sklboost.tree.core.quantization import pack
-from sklboost.tree.core.splitting import Search
 from sklboost.tree.core.workspace import LEFT, OWN, allocate_workspace, max_nodes
-from tests.tree.growth import binned, params
+from tests.tree.growth import binned, make_search, params
 
 pytestmark = pytest.mark.interpreted
 
-STEPS = np.array([[0.5, 0.5]])
+SCALES = np.array([[0.5, 0.5]])
 X_OF_FOUR = np.array([[1.0], [2.0], [8.0], [np.nan]])
 
 
@@ -52,16 +53,18 @@ def open_some(workspace, settings, *nodes):
 def test_slots_are_taken_and_given_back():
     workspace = make_workspace()
     tree, pool, counts = workspace.tree, workspace.pool, workspace.tree.counts[0]
-    n_slots = int(counts.n_free)
-    first, second = take_slot(pool, counts), take_slot(pool, counts)
-    assert first != second
-    assert counts.n_free == n_slots - 2
-    tree.growth[5].slot = first
+    n_slots, counts.n_builds = int(counts.n_free), 0
+    for node in (5, 6):
+        plan_build(node, NO_NODE, tree, pool)
+    first = tree.growth[5].slot
+    assert first != tree.growth[6].slot
+    assert (counts.n_free, counts.n_builds) == (n_slots - 2, 2)
     release_slot(5, tree, pool)
     assert tree.growth[5].slot == -1
     release_slot(5, tree, pool)  # has none any more
     assert counts.n_free == n_slots - 1
-    assert take_slot(pool, counts) == first
+    plan_build(7, NO_NODE, tree, pool)
+    assert tree.growth[7].slot == first
 
 
 @pytest.mark.parametrize(
@@ -137,8 +140,8 @@ def test_bounds_of_new_leaves(sign, below, bounds):
     split = tree.splits[0]
     split.feature, split.below, split.bin, split.default_left = 0, below, below + 1, 1
     tree.sums[0, LEFT, 0], split.gain = pack(8.0, 6.0), 7.5
-    rules = feature_rules(1, signs=[sign])
-    split_node(0, Search(binned(X_OF_FOUR), STEPS, settings, rules), tree)
+    rules = feature_rules(2, signs=[sign, 1])  # another feature has a constraint
+    split_node(0, make_search(binned(X_OF_FOUR), SCALES, settings, rules), tree)
     left, right = tree.outputs[1, 0], tree.outputs[2, 0]
     assert (left.weight, right.weight) == (-1.0, 1.25)
     assert ((left.lower, left.upper), (right.lower, right.upper)) == bounds
@@ -154,7 +157,7 @@ def test_bounds_of_falling_leaves_that_are_clipped():
     split.feature, split.below, split.bin, split.default_left = 0, 1, 2, 0
     tree.sums[0, LEFT, 0], split.gain = pack(-8.0, 6.0), 7.5
     rules = feature_rules(1, signs=[-1])
-    split_node(0, Search(binned(X_OF_FOUR), STEPS, settings, rules), tree)
+    split_node(0, make_search(binned(X_OF_FOUR), SCALES, settings, rules), tree)
     left, right = tree.outputs[1, 0], tree.outputs[2, 0]
     assert (left.weight, right.weight) == (1.0, -0.5)  # not clipped: 1 and -1.25
     assert (left.lower, left.upper, right.lower, right.upper) == (0.25, 1.0, -0.5, 0.25)
@@ -171,7 +174,7 @@ def test_a_new_leaf_and_a_new_split():
     split = tree.splits[0]
     split.feature, split.below, split.bin, split.default_left = 0, 1, 2, 1
     split.gain = 7.5
-    search = Search(binned(X_OF_FOUR), STEPS, settings, feature_rules(1))
+    search = make_search(binned(X_OF_FOUR), SCALES, settings)
     split_node(0, search, tree)
     node = tree.nodes[0]
     assert (node.left, node.right, node.feature, node.default_left) == (1, 2, 0, 1)
@@ -184,3 +187,19 @@ def test_a_new_leaf_and_a_new_split():
     assert np.isnan(left.threshold)
     assert tree.growth[1].depth == tree.growth[2].depth == 1
     assert tree.growth[1].parent == tree.growth[2].parent == 0
+
+
+@pytest.mark.parametrize(
+    ("cover", "n_rows", "least", "expected"),
+    [
+        (4.0, 2, 0.0, True),
+        (4.0, 1, 0.0, False),  # a single row
+        (4.0, 5, 2.0, True),
+        (4.0, 5, 2.1, False),
+    ],
+)
+def test_can_be_split(cover, n_rows, least, expected):
+    settings = params(min_child_weight=least, max_depth=1)
+    tree = allocate_workspace(binned(np.zeros((9, 1))), settings, 1, 1).tree
+    tree.nodes[0].cover, tree.growth[0].n_rows = cover, n_rows
+    assert can_be_split(0, settings, tree) == expected

@@ -69,7 +69,7 @@ def test_any_number_of_groups(n_groups):
 
 def test_a_node_draws_from_what_is_allowed():
     tree, node = make_path(0)
-    sample = allocate_column_sample(feature_rules(N_FEATURES, groups=[[0, 4]]), 1)
+    sample = allocate_column_sample(feature_rules(N_FEATURES, groups=[[0, 4]]), N_FEATURES, 1)
     settings = params(colsample_bynode=0.5)
     assert list_node_features(node, 0, tree, settings, sample) == 1
     assert sample.of_node[0, 0] in (0, 4)

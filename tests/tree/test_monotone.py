@@ -38,6 +38,7 @@ def make_tree(weights, *nodes):
             sums,
             counts,
             none,
+            np.empty(0),
             none,
             none,
             values,

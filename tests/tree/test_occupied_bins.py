@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from sklboost.tree.core.occupied_bins import list_few, list_many, list_sums
+from sklboost.tree.core.occupied_bins import list_few, list_many
 
 
 @pytest.mark.interpreted
@@ -28,14 +28,3 @@ def test_both_ways_of_listing_agree(n_bins, share):
         n_occupied = list_occupied(cells, bins, sums)
         assert_array_equal(bins[:n_occupied], np.flatnonzero(cells))
         assert_array_equal(sums[:n_occupied], (np.cumsum(cells) - cells)[cells != 0])
-
-
-@pytest.mark.interpreted
-@pytest.mark.parametrize("lane", [0, 3])
-def test_sums_of_another_output_before_the_same_bins(lane):
-    cells = np.array([0, 5, 0, 7, 2, 0])
-    lanes = np.full((6, 4), 1000)
-    lanes[:, lane] = cells
-    sums = np.empty(3, dtype=np.int64)
-    list_sums(lanes.ravel(), 4, lane, np.array([1, 3, 4]), sums)
-    assert list(sums) == [0, 5, 12]

@@ -43,6 +43,7 @@ def make_tree(*nodes):
             sums,
             counts,
             nothing,
+            np.empty(0),
             nothing,
             nothing,
             values,

@@ -4,33 +4,18 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from sklboost.boosting.settings import feature_rules
 from sklboost.engine.hashing import hash_key
-from sklboost.tree.core.formulas import (
-    clip_to_bounds,
-    leaf_weight,
-    similarity_at,
-)
+from sklboost.tree.core.formulas import leaf_weight, similarity_at
 from sklboost.tree.core.quantization import pack, quantize, unpack, weigh
-from sklboost.tree.core.splitting import (
-    Search,
-    SearchedNode,
-    can_be_split,
-    compute_gains,
-    may_improve,
-    scan_feature,
-)
-from sklboost.tree.core.workspace import (
-    GROWING_OUTPUT_DTYPE,
-    SPLIT_DTYPE,
-    SearchScratch,
-    allocate_workspace,
-)
+from sklboost.tree.core.splitting import SearchTask, fill_gains, may_improve, scan_features
+from sklboost.tree.core.workspace import SPLIT_DTYPE, allocate_workspace
+from sklboost.tree.options.inherited_weights import clip_to_bounds, fill_held_gains
 from tests.tree.growth import (
-    NO_CATEGORIES,
     NO_WEIGHT,
     assert_same_tree,
     binned,
     grow,
     make_data,
+    make_search,
     params,
     plain_histogram,
     run,
@@ -51,24 +36,31 @@ def prepare(X, gradient, hessian=None, signs=None, **settings):
     packed, scales = workspace.gradients.packed[0], workspace.gradients.scales
     histogram = plain_histogram(matrix, packed, np.arange(len(gradient)))
     rules = feature_rules(matrix.rows.shape[1], signs=signs)
-    return Search(matrix, scales, params(**settings), rules), histogram, packed.sum()
+    return make_search(matrix, scales, params(**settings), rules), histogram, packed.sum()
 
 
-def searched(search, total, n_rows=1000, bounds=(-inf, inf), key=0):
-    """Give what split search knows of a node that is a root, but for its bounds."""
+def task_of(search, histogram, total, n_rows=1000, bounds=(-inf, inf)):
+    """Give a workspace and the search of a node that is a root, but for its bounds."""
+    workspace = allocate_workspace(search.matrix, params(max_depth=1), 1, 1)
+    scratch, output = workspace.scratch, workspace.tree.outputs[0, 0]
     sums = unpack(total, search.scales[0])
     weight = clip_to_bounds(leaf_weight(*sums, search.params), *bounds)
-    own_similarity = similarity_at(*sums, weight, search.params)
-    outputs = np.zeros(1, dtype=GROWING_OUTPUT_DTYPE).view(np.recarray)
-    outputs[0].weight, (outputs[0].lower, outputs[0].upper) = weight, bounds
-    totals = np.array([total])
-    return SearchedNode(totals, n_rows, own_similarity, sums[1], outputs, np.uint64(key))
+    output.weight, output.hessian, (output.lower, output.upper) = weight, sums[1], bounds
+    similarity = similarity_at(*sums, weight, search.params)
+    facts, rows = (0, 0, 0, n_rows, total, similarity), (scratch.bins[0], scratch.sums[0])
+    return workspace, SearchTask(*facts, histogram, *rows, scratch.gains[0])
 
 
-def gains_of(search, node, left_start, sums, sign=0):
-    """Give the gains of all splits, with one output."""
-    gains, others = np.empty(len(sums)), np.zeros((2, len(sums)))
-    compute_gains(search, node, (np.int64(sign), left_start), sums, others, gains)
+def gains_of(search, histogram, total, left_start, sums, *, sign=0, bounds=(-inf, inf)):
+    """Give the gains of all splits."""
+    workspace, task = task_of(search, histogram, total, bounds=bounds)
+    gains = np.empty(len(sums))
+    constraint = (np.int64(sign), np.int64(left_start))
+    fill_held_gains(search, workspace, task, constraint, sums, gains)
+    if sign == 0 and bounds == (-inf, inf) and search.params.path_smooth == 0.0:
+        plain = np.empty(len(sums))
+        fill_gains(search, task, sums, left_start, plain)
+        assert_array_equal(plain, gains)  # the same where nothing holds a leaf weight
     return gains
 
 
@@ -77,21 +69,9 @@ def scan(search, histogram, total, feature=0, best=None, key=0):
     if best is None:
         best = np.zeros(1, dtype=SPLIT_DTYPE).view(np.recarray)[0]
         best.gain, best.feature = -inf, -1
-    n_bins = int(np.diff(search.matrix.cell_starts).max())
-    candidates = np.zeros(1, dtype=SPLIT_DTYPE).view(np.recarray)
-    scratch = SearchScratch(
-        candidates,
-        candidates,
-        np.empty(0, dtype=np.int64),
-        np.empty((1, n_bins), dtype=np.int64),
-        np.empty(n_bins, dtype=np.int64),
-        np.empty((2, n_bins)),
-        np.zeros((2, n_bins)),
-        np.empty(n_bins),
-        NO_CATEGORIES,
-    )
-    node, histograms = searched(search, total, key=key), histogram[np.newaxis]
-    scan_feature(search, node, histograms, feature, scratch, best)
+    search.columns.key[0] = key
+    workspace, task = task_of(search, histogram, total)
+    scan_features(search, workspace, task, np.array([feature]), best)
     return best
 
 
@@ -109,16 +89,20 @@ def test_the_bound_hides_no_better_split(settings, sign):
         gradient = random.normal(random.normal(), 1.0, n)
         search, histogram, total = prepare(np.arange(n), gradient, **settings)
         bounds = sorted(random.normal(size=2)) if sign else (-inf, inf)
-        node = searched(search, total, bounds=bounds)
-        for left_start in (np.int64(0), histogram[-1]):  # the last bin as if it were missing values
-            sums = np.cumsum(histogram[:-1]) - histogram[:-1]
-            best = gains_of(search, node, left_start, sums, sign).max()
+        task = task_of(search, histogram, total, bounds=tuple(bounds))[1]
+        sums = np.cumsum(histogram[:-1]) - histogram[:-1]
+        for missing in (np.int64(0), histogram[-1]):  # the last bin as if it were missing values
+            best = max(
+                gains_of(
+                    search, histogram, total, start, sums, sign=sign, bounds=tuple(bounds)
+                ).max()
+                for start in (np.int64(0), missing)
+            )
             if best == -inf:
                 continue
-            least = best + node.similarity
-            least -= 1e-9 * abs(least)
-            assert may_improve(search, total, left_start, sums, least)
-            n_tight += not may_improve(search, total, left_start, sums, 1.0001 * least + 1e-9)
+            assert may_improve(search, task, sums, missing, best)
+            more = 1.0001 * (best + task.similarity) + 1e-9 - task.similarity
+            n_tight += not may_improve(search, task, sums, missing, more)
     # without penalties it is the gain itself; with them it may be larger
     assert n_tight > (100 if settings in ({}, {"reg_lambda": 1.0}) and not sign else -1)
 
@@ -136,7 +120,7 @@ DOSAGE, RESIDUALS = [10.0, 20.0, 25.0, 35.0], [-10.5, 6.5, 7.5, -7.5]
 def test_worked_gains(reg_lambda, gains):
     search, histogram, total = prepare(DOSAGE, np.negative(RESIDUALS), reg_lambda=reg_lambda)
     sums = np.cumsum(histogram) - histogram
-    found = gains_of(search, searched(search, total), np.int64(0), sums)
+    found = gains_of(search, histogram, total, np.int64(0), sums)
     assert_allclose(found, [-inf, *gains], atol=5e-5)  # nothing before the first bin
     best = scan(search, histogram, total)
     assert_allclose(best.gain, gains[0], atol=5e-5)
@@ -151,7 +135,7 @@ def test_worked_gains(reg_lambda, gains):
 def test_min_child_weight(least, allowed):
     search, histogram, total = prepare(DOSAGE, np.negative(RESIDUALS), min_child_weight=least)
     sums = np.cumsum(histogram) - histogram
-    found = gains_of(search, searched(search, total), np.int64(0), sums)
+    found = gains_of(search, histogram, total, np.int64(0), sums)
     assert list(np.flatnonzero(found > -inf)) == allowed
     assert scan(search, histogram, total).feature == (0 if allowed else -1)
 
@@ -159,10 +143,9 @@ def test_min_child_weight(least, allowed):
 @pytest.mark.interpreted
 def test_children_without_hessian_are_not_allowed():
     search, _, _ = prepare(DOSAGE, [1, -1, 1, -1])
-    histogram = [pack(1.0, 0.0), pack(-1.0, 5.0), pack(1.0, 5.0), pack(-1.0, 0.0)]
+    histogram = np.array([pack(1.0, 0.0), pack(-1.0, 5.0), pack(1.0, 5.0), pack(-1.0, 0.0)])
     sums = np.cumsum(histogram) - histogram
-    node = searched(search, np.int64(sum(histogram)))
-    found = gains_of(search, node, np.int64(0), sums)
+    found = gains_of(search, histogram, histogram.sum(), np.int64(0), sums)
     assert_array_equal(found > -inf, [False, False, True, False])
 
 
@@ -171,8 +154,8 @@ def test_children_without_hessian_are_not_allowed():
 
 def gains_of_dosage(sign=0, bounds=(-inf, inf)):
     search, histogram, total = prepare(DOSAGE, np.negative(RESIDUALS))
-    sums, node = np.cumsum(histogram) - histogram, searched(search, total, bounds=bounds)
-    return gains_of(search, node, np.int64(0), sums, sign)
+    sums = np.cumsum(histogram) - histogram
+    return gains_of(search, histogram, total, np.int64(0), sums, sign=sign, bounds=bounds)
 
 
 @pytest.mark.interpreted
@@ -373,20 +356,3 @@ def test_chunks_of_features_change_nothing(n_features, n_threads):
     one = grow(matrix, gradient, hessian, settings)
     assert_same_tree(one, grow(matrix, gradient, hessian, settings, n_threads=n_threads))
     assert set(one.nodes["feature"]) == {0, -1}  # the first of the equal ones
-
-
-@pytest.mark.interpreted
-@pytest.mark.parametrize(
-    ("cover", "n_rows", "least", "expected"),
-    [
-        (4.0, 2, 0.0, True),
-        (4.0, 1, 0.0, False),  # a single row
-        (4.0, 5, 2.0, True),
-        (4.0, 5, 2.1, False),
-    ],
-)
-def test_can_be_split(cover, n_rows, least, expected):
-    settings = params(min_child_weight=least, max_depth=1)
-    tree = allocate_workspace(binned(np.zeros((9, 1))), settings, 1, 1).tree
-    tree.nodes[0].cover, tree.growth[0].n_rows = cover, n_rows
-    assert can_be_split(0, settings, tree) == expected

@@ -6,7 +6,8 @@ from typing import NamedTuple
 from sklboost.inspection.derivation.grown_tree import GrownTree
 from sklboost.inspection.derivation.names import ModelNames
 from sklboost.inspection.derivation.steps import Line, Step, given
-from sklboost.tree.core.formulas import leaf_weight, similarity_at, smooth, soft_threshold
+from sklboost.tree.core.formulas import leaf_weight, similarity_at, soft_threshold
+from sklboost.tree.options.inherited_weights import smooth
 
 # Learning rates are multiplied and divided again: a few units in the last place.
 _SAME = dict(rel_tol=1e-9, abs_tol=1e-300)

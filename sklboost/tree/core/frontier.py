@@ -1,7 +1,8 @@
-"""Which nodes are split next, and which histograms that takes: the serial scales of growth.
+"""Which nodes are split next, and which histograms that takes: the serial steps of growth.
 
-In: the best splits of the nodes searched last. Out: the frontier, its children, and the list of
-histograms to build. One member of the team runs these, between barriers.
+From the best splits of the nodes searched last come the frontier (the nodes to be split now), its
+children, and the list of histograms to build. One member of the team runs these kernels, between
+barriers.
 
 What is split when, and which histograms are kept, changes speed and memory only: a tree's sums are
 integers, so its bits do not depend on how they were obtained.
@@ -10,13 +11,12 @@ integers, so its bits do not depend on how they were obtained.
 import numpy as np
 
 from sklboost.engine.compiling import inlined, kernel
-from sklboost.tree.core.formulas import child_weight, inherited_from, leaf_weight
+from sklboost.tree.core.formulas import leaf_weight, similarity_at
 from sklboost.tree.core.open_nodes import add_open, next_open, remove_open
+from sklboost.tree.core.options import hold_weights, narrow_bounds
 from sklboost.tree.core.quantization import scales_of, unpack
-from sklboost.tree.core.splitting import can_be_split
 from sklboost.tree.core.thresholds import place_threshold
 from sklboost.tree.core.workspace import LEFT, OWN
-from sklboost.tree.options.monotone import narrow_bounds
 
 # The root's number, and "no node". int64 by name: a literal would compile another version of a
 # kernel.
@@ -27,21 +27,7 @@ NO_NODE = np.int64(-1)
 _MIN_SHARED_ROWS = 4096
 
 
-@inlined
-def take_slot(pool, counts):
-    """Take a free histogram slot; there must be one."""
-    counts.n_free -= 1
-    return pool.free_slots[counts.n_free]
-
-
-@kernel
-def release_slot(node, tree, pool):
-    """Give the node's slot back, if it has one."""
-    slot, counts = tree.growth[node].slot, tree.counts[0]
-    if slot >= 0:
-        pool.free_slots[counts.n_free] = slot
-        counts.n_free += 1
-        tree.growth[node].slot = -1
+# --- nodes
 
 
 @kernel
@@ -63,9 +49,9 @@ def start_tree(team, search, workspace):
     arrange_tasks(team, search, workspace)
 
 
-@inlined
+@kernel
 def make_leaf(node):
-    """Fill the fields of a split with what a leaf has in them."""
+    """Set the fields of a node that describe its split to those of a leaf."""
     node.threshold = np.nan
     node.gain = 0.0
     node.feature = -1
@@ -81,39 +67,43 @@ def start_leaf(node, parent, tree):
     growth.parent, growth.slot, growth.owns_rows, growth.n_rows = parent, -1, 0, 0
     growth.depth = tree.growth[parent].depth + 1 if parent >= 0 else 0
     for output in range(tree.outputs.shape[1]):
-        own = tree.outputs[node, output]
-        own.lower, own.upper = -np.inf, np.inf
+        tree.outputs[node, output].lower = -np.inf
+        tree.outputs[node, output].upper = np.inf
 
 
 @kernel
 def weigh_leaf(node, search, tree):
-    """Fill gradient, cover, weight and value of a node from its packed sums.
+    """Fill gradient, cover, similarity and value of a node from its packed sums.
 
     A node without rows, which only the root of a sample may be, gets the weight 0.
     """
-    outputs, parent, params = tree.outputs[node], tree.growth[node].parent, search.params
-    total_cover = 0.0
-    for output in range(len(outputs)):
-        own, scales = outputs[output], scales_of(search.scales, output)
-        own.gradient, own.hessian = unpack(tree.sums[node, OWN, output], scales)
-        total_cover += own.hessian
-        if own.hessian == 0.0:
-            own.weight = 0.0
-        elif parent < 0:
-            own.weight = leaf_weight(own.gradient, own.hessian, params)
-        else:
-            inherited = inherited_from(tree.outputs[parent, output], params.path_smooth)
-            own.weight = child_weight(own.gradient, own.hessian, inherited, params)
-        own.value = params.learning_rate * own.weight
-    leaf = tree.nodes[node]
-    leaf.gradient, leaf.value = outputs[0].gradient, outputs[0].value
-    leaf.cover = total_cover / len(outputs)
+    leaf, growth, outputs, params = tree.nodes[node], tree.growth[node], tree.outputs, search.params
+    total_hessian, n_outputs = 0.0, outputs.shape[1]
+    for index in range(n_outputs):
+        output = outputs[node, index]
+        scales = scales_of(search.scales, index)
+        output.gradient, output.hessian = unpack(tree.sums[node, OWN, index], scales)
+        output.weight = 0.0
+        if output.hessian > 0.0:
+            output.weight = leaf_weight(output.gradient, output.hessian, params)
+        total_hessian += output.hessian
+    has_bounds = len(search.columns.rules.signs) > 0
+    if growth.parent >= 0 and (has_bounds or params.path_smooth > 0.0):
+        hold_weights(node, search, tree)
+    growth.similarity = 0.0
+    for index in range(n_outputs):
+        output = outputs[node, index]
+        output.value = params.learning_rate * output.weight
+        gradient, hessian, weight = output.gradient, output.hessian, output.weight
+        growth.similarity += similarity_at(gradient, hessian, weight, params)
+    leaf.gradient, leaf.value = outputs[node, 0].gradient, outputs[node, 0].value
+    leaf.cover = total_hessian / n_outputs
 
 
 @kernel
 def split_node(node, search, tree):
     """Make the split of `node`: two new leaves with their sums and values."""
-    counts, split = tree.counts[0], tree.splits[node]
+    counts, split, rules = tree.counts[0], tree.splits[node], search.columns.rules
     left = counts.n_nodes
     counts.n_nodes += 2
     counts.n_leaves += 1
@@ -130,45 +120,27 @@ def split_node(node, search, tree):
     for child in range(left, left + 2):
         start_leaf(child, node, tree)
         weigh_leaf(child, search, tree)
-    narrow_bounds(node, tree, search.rules)
+    if len(rules.signs) > 0:
+        narrow_bounds(node, tree, rules)
+
+
+@inlined
+def can_be_split(node, params, tree):
+    """Whether a node's rows and cover leave room for two children."""
+    return tree.growth[node].n_rows >= 2 and tree.nodes[node].cover >= 2.0 * params.min_child_weight
 
 
 @kernel
-def open_searched(params, tree, pool):
-    """Put the searched nodes whose best split is worth making into the list of open nodes."""
-    counts = tree.counts[0]
-    for index in range(counts.n_searched):
-        node = tree.searched[index]
-        gain = tree.splits[node].gain
-        if gain > -np.inf and gain >= params.grow_gain:
-            add_open(node, params, tree)
-        else:
-            release_slot(node, tree, pool)
-    counts.n_searched = 0
+def own_rows(node, partition, tree):
+    """Note that `node` owns rows, and how many of them count."""
+    n_rows = 0
+    for block in range(partition.n_counted):
+        n_rows += partition.stop[block, node] - partition.start[block, node]
+    tree.growth[node].n_rows = n_rows
+    tree.growth[node].owns_rows = 1
 
 
-@kernel
-def release_unsearched(params, tree, pool):
-    """Give back the slots of nodes that were built only for their sibling's sake."""
-    for index in range(tree.counts[0].n_builds):
-        node = pool.builds[index].node
-        if not can_be_split(node, params, tree):
-            release_slot(node, tree, pool)
-    tree.counts[0].n_builds = 0
-
-
-@kernel
-def has_slots(node, n_reserved, tree, pool):
-    """Tell whether the children of `node` can have histograms; make room if it is the first."""
-    counts = tree.counts[0]
-    n_needed = 1 if tree.growth[node].slot >= 0 else 2
-    # the histograms of nodes that will be split last go first; theirs are built anew in time
-    position = counts.stop_open
-    while n_reserved == 0 and counts.n_free < n_needed and position > counts.first_open:
-        position -= 1
-        if tree.open_nodes[position] != node:
-            release_slot(tree.open_nodes[position], tree, pool)
-    return counts.n_free - n_reserved >= n_needed
+# --- the frontier
 
 
 @kernel
@@ -180,7 +152,6 @@ def choose_frontier(search, workspace):
     """
     tree, pool, params = workspace.tree, workspace.pool, search.params
     counts = tree.counts[0]
-    release_unsearched(params, tree, pool)
     open_searched(params, tree, pool)
     counts.n_frontier = 0
     n_reserved = np.int64(0)
@@ -189,7 +160,7 @@ def choose_frontier(search, workspace):
         node = tree.open_nodes[position]
         depth = tree.growth[node].depth
         if counts.n_frontier > 0 and depth > tree.growth[tree.frontier[0]].depth:
-            return  # a level is finished before the next begins: its nodes share the leaves left
+            return  # first the nodes of one depth: they share the leaves that are left
         is_last = depth + 1 >= params.max_depth or counts.n_leaves + 1 == params.max_leaves
         if not is_last and not has_slots(node, n_reserved, tree, pool):
             return
@@ -206,27 +177,63 @@ def choose_frontier(search, workspace):
 
 
 @kernel
-def own_rows(node, partition, tree):
-    """Note that `node` owns rows, and how many of them count."""
-    n_rows = 0
-    for block in range(partition.n_counted):
-        n_rows += partition.stop[block, node] - partition.start[block, node]
-    tree.growth[node].n_rows = n_rows
-    tree.growth[node].owns_rows = 1
+def open_searched(params, tree, pool):
+    """Add the searched nodes whose best split is worth making to the open nodes."""
+    counts = tree.counts[0]
+    for index in range(counts.n_builds):
+        node = pool.builds[index].node
+        if not can_be_split(node, params, tree):
+            release_slot(node, tree, pool)  # built only for its sibling's sake
+    counts.n_builds = 0
+    for index in range(counts.n_searched):
+        node = tree.searched[index]
+        gain = tree.splits[node].gain
+        if gain > -np.inf and gain >= params.grow_gain:
+            add_open(node, params, tree)
+        else:
+            release_slot(node, tree, pool)
+    counts.n_searched = 0
+
+
+# --- histograms
 
 
 @kernel
-def plan_build(node, sibling, tree, pool):
-    """List a histogram to be built; with a sibling, that one takes the parent's slot."""
+def release_slot(node, tree, pool):
+    """Give the node's slot back, if it has one."""
+    slot, counts = tree.growth[node].slot, tree.counts[0]
+    if slot >= 0:
+        pool.free_slots[counts.n_free] = slot
+        counts.n_free += 1
+        tree.growth[node].slot = -1
+
+
+@kernel
+def has_slots(node, n_reserved, tree, pool):
+    """Whether the children of `node` can have histograms; make room if it is the first."""
     counts = tree.counts[0]
-    if sibling >= 0:
-        parent = tree.growth[node].parent
-        tree.growth[sibling].slot = tree.growth[parent].slot
-        tree.growth[parent].slot = -1
-    tree.growth[node].slot = take_slot(pool, counts)
-    build = pool.builds[counts.n_builds]
-    build.node, build.sibling = node, sibling
-    counts.n_builds += 1
+    n_needed = 1 if tree.growth[node].slot >= 0 else 2
+    # the histograms of nodes that will be split last go first; theirs are built anew in time
+    position = counts.stop_open
+    while n_reserved == 0 and counts.n_free < n_needed and position > counts.first_open:
+        position -= 1
+        if tree.open_nodes[position] != node:
+            release_slot(tree.open_nodes[position], tree, pool)
+    return counts.n_free - n_reserved >= n_needed
+
+
+@kernel
+def plan_builds(team, search, workspace):
+    """List the histograms that the frontier's children need, after their rows were divided."""
+    tree, pool, counts = workspace.tree, workspace.pool, workspace.tree.counts[0]
+    for index in range(counts.n_frontier):
+        node = tree.frontier[index]
+        left, right = np.int64(tree.nodes[node].left), np.int64(tree.nodes[node].right)
+        tree.growth[node].owns_rows = 0
+        own_rows(left, workspace.partition, tree)
+        own_rows(right, workspace.partition, tree)
+        plan_children(left, right, search.params, tree, pool)
+    arrange_tasks(team, search, workspace)
 
 
 @kernel
@@ -254,17 +261,18 @@ def plan_children(left, right, params, tree, pool):
 
 
 @kernel
-def plan_builds(team, search, workspace):
-    """List the histograms that the frontier's children need, after their rows were divided."""
-    tree, pool, counts = workspace.tree, workspace.pool, workspace.tree.counts[0]
-    for index in range(counts.n_frontier):
-        node = tree.frontier[index]
-        left, right = np.int64(tree.nodes[node].left), np.int64(tree.nodes[node].right)
-        tree.growth[node].owns_rows = 0
-        own_rows(left, workspace.partition, tree)
-        own_rows(right, workspace.partition, tree)
-        plan_children(left, right, search.params, tree, pool)
-    arrange_tasks(team, search, workspace)
+def plan_build(node, sibling, tree, pool):
+    """List the histograms of a node to be built; a sibling takes the parent's slot."""
+    growth, counts = tree.growth, tree.counts[0]
+    if sibling >= 0:
+        parent = growth[node].parent
+        growth[sibling].slot, growth[parent].slot = growth[parent].slot, -1
+    counts.n_free -= 1
+    growth[node].slot = pool.free_slots[counts.n_free]
+    for strip in range(pool.histograms.shape[1]):
+        build = pool.builds[counts.n_builds]
+        build.node, build.sibling, build.strip = node, sibling, strip
+        counts.n_builds += 1
 
 
 @kernel
@@ -275,7 +283,6 @@ def arrange_tasks(team, search, workspace):
     into chunks of features.
     """
     tree, pool, counts = workspace.tree, workspace.pool, workspace.tree.counts[0]
-    builds = pool.builds
     counts.n_shared = 0
     counts.n_chunks = 1
     if team.size == 1:
@@ -284,15 +291,14 @@ def arrange_tasks(team, search, workspace):
     counts.n_chunks = max(1, min(n_features, 4 * team.size // max(1, counts.n_searched)))
     n_rows = 0
     for index in range(counts.n_builds):
-        n_rows += tree.growth[builds[index].node].n_rows
+        n_rows += tree.growth[pool.builds[index].node].n_rows
     least = max(_MIN_SHARED_ROWS, n_rows // (2 * team.size))
-    most_shared = (pool.accumulators.shape[1] - 1) // pool.histograms.shape[1]
+    most_shared = pool.accumulators.shape[1] - 1
     for index in range(counts.n_builds):
-        is_large = tree.growth[builds[index].node].n_rows >= least
-        if is_large and counts.n_shared < most_shared:
-            node, sibling = builds[index].node, builds[index].sibling
-            builds[index] = builds[counts.n_shared]
-            builds[counts.n_shared].node = node
-            builds[counts.n_shared].sibling = sibling
+        build, first = pool.builds[index], pool.builds[counts.n_shared]
+        if tree.growth[build.node].n_rows >= least and counts.n_shared < most_shared:
+            node, sibling, strip = build.node, build.sibling, build.strip
+            pool.builds[index] = first
+            first.node, first.sibling, first.strip = node, sibling, strip
             counts.n_shared += 1
     pool.accumulator_used[:, :] = 0

@@ -1,28 +1,34 @@
 """Growing one tree: the only file that orders the kernels of a tree.
 
-In: binned rows, gradients, settings. Out: ``workspace.tree`` holds the tree as it was grown; and
-then the finished one, and every row's raw score has its leaf value.
-
-Both growth policies are one loop: choose the nodes to be split now (a level, or the node of largest
-gain), divide their rows, build their children's histograms, find the children's best splits.
+Both growth policies are one loop: choose the nodes to be split now (those of one depth, or the node
+of largest gain), divide their rows, build their children's histograms, find the children's best
+splits. Then the tree is pruned, and its leaf values are added to the raw scores of the rows.
 """
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from sklboost.engine.compiling import kernel
 from sklboost.engine.parallel import barrier, reset_tasks
 from sklboost.tree.core.frontier import ROOT, choose_frontier, plan_builds, start_tree, weigh_leaf
-from sklboost.tree.core.histogram import build_histograms, sum_cells
+from sklboost.tree.core.histogram import build_histograms
+from sklboost.tree.core.options import (
+    choose_tree_features,
+    draw_rows,
+    renew_leaves,
+    sum_root_of_several,
+)
 from sklboost.tree.core.partition import add_leaf_values, own_all_rows, route_rows
 from sklboost.tree.core.pruning import close_gaps, name_final_leaves, prune, prune_weakest_links
 from sklboost.tree.core.quantization import quantize
 from sklboost.tree.core.splitting import Search, find_splits
 from sklboost.tree.core.workspace import OWN
-from sklboost.tree.options.column_sampling import ColumnSample, choose_tree_features
-from sklboost.tree.options.renewal import Renewal, renew_leaves
-from sklboost.tree.options.row_sampling import RowSample, draw_rows
+
+if TYPE_CHECKING:
+    from sklboost.tree.options.column_sampling import ColumnSample
+    from sklboost.tree.options.renewal import Renewal
+    from sklboost.tree.options.row_sampling import RowSample
 
 
 class TreeKeys(NamedTuple):
@@ -50,8 +56,8 @@ class Draws(NamedTuple):
     """
 
     keys: TreeKeys
-    rows: RowSample
-    columns: ColumnSample
+    rows: "RowSample"
+    columns: "ColumnSample"
 
 
 class Scores(NamedTuple):
@@ -62,27 +68,11 @@ class Scores(NamedTuple):
     raw_score : ndarray of float64, shape (n_outputs, n_samples)
         Of one output, or of all that the tree has values for. Leaf values are added to it.
     renewal : Renewal
-        What these are renewed from; empty: they stay.
+        From what leaves are renewed; empty: they are not.
     """
 
     raw_score: np.ndarray
-    renewal: Renewal
-
-
-@kernel
-def sum_root(search, workspace):
-    """Fill the root's sums and value: any one column's cells hold all rows.
-
-    A sample may have no rows. Its tree is a leaf that adds nothing, whatever lambda is.
-    """
-    tree, matrix = workspace.tree, search.matrix
-    histogram = workspace.pool.histograms[tree.growth[ROOT].slot]
-    start, stop = matrix.cell_starts[0], matrix.cell_starts[1]
-    for output in range(tree.sums.shape[2]):
-        tree.sums[ROOT, OWN, output] = sum_cells(matrix, histogram, output, start, stop)
-    weigh_leaf(ROOT, search, tree)
-    if tree.nodes[ROOT].cover == 0.0:
-        tree.counts[0].n_searched = 0
+    renewal: "Renewal"
 
 
 @kernel
@@ -102,25 +92,26 @@ def grow_tree(team, matrix, derivatives, draws, params, workspace):
         the first member of the team to read.
     """
     gradients, counts = workspace.gradients, workspace.tree.counts[0]
-    keys = draws.keys
+    keys, columns = draws.keys, draws.columns
     if params.subsample < 1.0:
         draw_rows(team, derivatives, keys.rows, params, draws.rows, workspace.partition)
     quantize(team, derivatives, keys.rounding, gradients)
     if params.subsample == 1.0:
         # only now: the lists may lie where the derivatives were
         own_all_rows(team, workspace.partition)
-    strips = gradients.strips
-    search = Search(matrix, gradients.scales, params, draws.columns.rules)
+    search = Search(matrix, gradients.scales, params, columns)
     if team.rank == 0:
         reset_tasks(team)
-        choose_tree_features(keys.features, params, draws.columns)
+        columns.key[0] = keys.features
+        if params.colsample_bytree < 1.0:
+            choose_tree_features(params, columns)
         start_tree(team, search, workspace)
     barrier(team)
-    build_histograms(team, matrix, strips, workspace)
+    build_histograms(team, matrix, workspace)
     if team.rank == 0:
         sum_root(search, workspace)
     barrier(team)
-    find_splits(team, search, workspace, draws.columns)
+    find_splits(team, search, workspace)
     while True:
         if team.rank == 0:
             reset_tasks(team)
@@ -132,8 +123,25 @@ def grow_tree(team, matrix, derivatives, draws, params, workspace):
         if team.rank == 0:
             plan_builds(team, search, workspace)
         barrier(team)
-        build_histograms(team, matrix, strips, workspace)
-        find_splits(team, search, workspace, draws.columns)
+        build_histograms(team, matrix, workspace)
+        find_splits(team, search, workspace)
+
+
+@kernel
+def sum_root(search, workspace):
+    """Fill the root's sums and value: the cells of any one column hold all rows.
+
+    A sample may have no rows. Its tree is a leaf that adds nothing, whatever lambda is.
+    """
+    tree, pool = workspace.tree, workspace.pool
+    if tree.sums.shape[2] == 1:
+        first_column = pool.histograms[tree.growth[ROOT].slot, 0, : pool.starts[1]]
+        tree.sums[ROOT, OWN, 0] = first_column.sum()
+    else:
+        sum_root_of_several(search.matrix, workspace)
+    weigh_leaf(ROOT, search, tree)
+    if tree.nodes[ROOT].cover == 0.0:
+        tree.counts[0].n_searched = 0
 
 
 @kernel
@@ -151,7 +159,7 @@ def finish_tree(team, matrix, derivatives, rules, params, workspace, scores):
     rules : FeatureRules
     params : TreeParams
     workspace : Workspace
-        What is left of its tree has new numbers.
+        The nodes that are left of its tree are numbered anew.
     scores : Scores
         Added to in place.
     """

@@ -1,33 +1,41 @@
 """Occupied bins: the places at which a node can be split on a feature.
 
-In: a feature's part of a node's histogram. Out: its bins that are not empty, in order, and before
-each the packed sum of all that come earlier.
-
-A row's packed hessian is never 0, so a bin is empty if and only if its sum is 0; for the same
-reason the bins of one output are those of all.
+A row's packed hessian is never 0, so a bin is empty if and only if its sum is 0.
 """
 
 import numpy as np
 
-from sklboost.engine.compiling import inlined, kernel
+from sklboost.engine.compiling import inlined
 from sklboost.engine.instructions import trailing_zeros
 
+# Listing few occupied bins pays where a node has less than a quarter as many rows as bins.
+_FEW = 4
 _BIT = np.uint64(1) << np.arange(64, dtype=np.uint64)
 
 
 @inlined
-def list_many(cells, bins, sums):
+def list_occupied(cells, n_rows, bins, sums):
     """List the occupied bins of a feature and the sum of all before each; return how many.
 
     Parameters
     ----------
     cells : ndarray of int64, shape (n_bins,)
         The feature's part of a histogram, the missing bin left out.
+    n_rows : int
+        Of the node.
     bins : ndarray of int64
         Filled with bin numbers.
     sums : ndarray of int64
         Filled with packed sums.
     """
+    if _FEW * n_rows < len(cells):
+        return list_few(cells, bins, sums)
+    return list_many(cells, bins, sums)
+
+
+@inlined
+def list_many(cells, bins, sums):
+    """Do what :func:`list_occupied` does, bin by bin."""
     n_occupied = np.uint64(0)
     before = np.int64(0)
     for bin_ in range(len(cells)):
@@ -41,17 +49,8 @@ def list_many(cells, bins, sums):
 
 
 @inlined
-def occupied_bits(cells):
-    """Give 64 bits, of which bit i is 1 if cell i is occupied."""
-    bits = np.uint64(0)
-    for bin_ in range(len(cells)):
-        bits |= _BIT[bin_] if cells[bin_] != 0 else np.uint64(0)
-    return bits
-
-
-@inlined
 def list_few(cells, bins, sums):
-    """Do what :func:`list_many` does, faster where few bins are occupied.
+    """Do what :func:`list_occupied` does, faster where few bins are occupied.
 
     Eight cells are compared at once, then only the occupied ones are visited.
     """
@@ -69,21 +68,10 @@ def list_few(cells, bins, sums):
     return np.int64(n_occupied)
 
 
-@kernel
-def list_sums(numbers, n_lanes, lane, bins, sums):
-    """Fill `sums` as :func:`list_many` does, for one of several outputs.
-
-    Parameters
-    ----------
-    numbers : ndarray of int64, shape (n_bins * n_lanes,)
-        The feature's part of a strip's histogram.
-    n_lanes, lane : int
-    bins : ndarray of int64
-        Those that are known to be occupied.
-    sums : ndarray of int64
-        Filled.
-    """
-    before = np.int64(0)
-    for position in range(len(bins)):
-        sums[np.uint64(position)] = before
-        before += numbers[np.uint64(bins[np.uint64(position)] * n_lanes + lane)]
+@inlined
+def occupied_bits(cells):
+    """Return 64 bits, of which bit i is 1 if cell i is occupied."""
+    bits = np.uint64(0)
+    for bin_ in range(len(cells)):
+        bits |= _BIT[bin_] if cells[bin_] != 0 else np.uint64(0)
+    return bits

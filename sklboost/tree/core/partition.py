@@ -10,6 +10,7 @@ import numpy as np
 from sklboost.engine.compiling import inlined, kernel
 from sklboost.engine.instructions import prefetch
 from sklboost.engine.parallel import barrier, next_task, share
+from sklboost.tree.core.options import fill_special_sides
 
 # How many rows ahead of their use scattered values are fetched.
 _PREFETCH_ROWS = 32
@@ -37,27 +38,17 @@ def fill_sides(split, categories, matrix, sides):
     """Fill ``sides[bin]`` with 1 where rows of that bin of the feature's column go left, else 0.
 
     A table, since a byte of it is read as fast as a range is compared, whatever the split is like.
-    `levels` begin with those that it lists, if it is on categories.
+    `categories` begin with those that the split lists, if it is on categories.
     """
-    feature, place = split.feature, matrix.places[split.feature]
+    feature = split.feature
+    if matrix.n_categories[feature] > 0 or matrix.places[feature].is_shared == 1:
+        fill_special_sides(split, categories, matrix, sides)
+        return
     n_bins = matrix.bin_starts[feature + 1] - matrix.bin_starts[feature]
-    n_left = split.bin if matrix.n_categories[split.feature] == 0 else 0
-    first = place.first_cell - matrix.cell_starts[place.column]
-    own = sides[first : first + n_bins - place.is_shared]
-    n_below = n_bins
-    if place.is_shared == 1:
-        # rows that have a bin of another feature have this one's bin of 0
-        n_below = place.zero_bin
-        n_cells = matrix.cell_starts[place.column + 1] - matrix.cell_starts[place.column]
-        sides[:n_cells] = n_below < n_left
-    for bin_ in range(n_below):
-        own[bin_] = bin_ < n_left
-    for bin_ in range(n_below + 1, n_bins):
-        own[bin_ - 1] = bin_ < n_left
-    for index in range(split.n_listed):
-        own[categories[index]] = 1
+    for bin_ in range(n_bins):
+        sides[bin_] = bin_ < split.bin
     if matrix.has_missing[feature] == 1:
-        own[len(own) - 1] = split.default_left
+        sides[n_bins - 1] = split.default_left
 
 
 @inlined

@@ -1,11 +1,12 @@
 """The memory of a growing tree: allocated once a fit, reused for every tree.
 
-Kernels neither allocate nor free. What they write lies here, in groups that each have one owner:
+Kernels neither allocate nor free. What they write lies here:
 
-- :class:`GrowingTree`, the nodes and who is to be split next (``growing``),
+- :class:`GrowingTree`, the nodes and which of them is split next (``frontier``),
 - :class:`RowPartition`, which rows a node owns (``partition``),
 - :class:`HistogramPool`, the histograms of the nodes still to be split (``histogram``),
-- :class:`SearchScratch`, what split search writes on the way (``splitting``).
+- :class:`SearchScratch`, what split search writes on the way (``splitting``), and
+  :class:`OptionScratch`, what only some fits write there (``tree/options``).
 """
 
 from typing import NamedTuple
@@ -39,6 +40,7 @@ GROWTH_DTYPE = np.dtype(
         ("n_rows", np.int64),
         ("parent", np.int64),  # -1 for the root
         ("depth", np.int64),  # 0 for the root
+        ("similarity", np.float64),  # as a leaf, of all outputs together
         ("slot", np.int64),  # its histogram in the pool, -1: none
         ("owns_rows", np.int64),  # 1: the row partition has its rows (not routed on, not closed)
         ("final", np.int64),  # its number after pruning, or that of the leaf that swallowed it
@@ -52,13 +54,13 @@ GROWING_OUTPUT_DTYPE = np.dtype(
     [
         *((name, OUTPUT_DTYPE[name]) for name in OUTPUT_DTYPE.names or ()),
         ("weight", np.float64),  # its leaf weight, should it be a leaf
-        ("lower", np.float64),  # the least leaf weight that monotone constraints leave it, ...
-        ("upper", np.float64),  # ... and the largest; infinite without
+        ("lower", np.float64),  # least leaf weight that monotone constraints allow; -inf: any
+        ("upper", np.float64),  # the largest
     ],
     align=True,
 )
 
-# The best split found for a node. One on categories lists the levels that go left.
+# The best split found for a node. One on categories lists those that go left.
 SPLIT_DTYPE = np.dtype(
     [
         ("gain", np.float64),  # -inf: no allowed split
@@ -67,14 +69,21 @@ SPLIT_DTYPE = np.dtype(
         ("bin", np.int64),  # bin < this goes left
         ("below", np.int64),  # last occupied bin on the left, -1: only missing values there
         ("default_left", np.int64),
-        ("n_listed", np.int64),  # levels; 0 for a number, too
+        ("n_listed", np.int64),  # categories; 0: the feature has numbers
     ],
     align=True,
 )
 
 # A histogram to be built from rows. If `sibling` is not -1, that node's slot holds the parent's
 # histogram and becomes the sibling's by subtraction.
-BUILD_DTYPE = np.dtype([("node", np.int64), ("sibling", np.int64)], align=True)
+BUILD_DTYPE = np.dtype(
+    [
+        ("node", np.int64),
+        ("sibling", np.int64),
+        ("strip", np.int64),  # whose outputs; 0 in a tree of one
+    ],
+    align=True,
+)
 
 COUNTS_DTYPE = np.dtype(
     [
@@ -102,7 +111,7 @@ class GrowingTree(NamedTuple):
     nodes : recarray of NODE_DTYPE, shape (capacity,)
     growth : recarray of GROWTH_DTYPE, shape (capacity,)
     splits : recarray of SPLIT_DTYPE, shape (capacity,)
-    levels : ndarray of uint16, shape (capacity, most_listed)
+    categories : ndarray of uint16, shape (capacity, most_listed)
         Those that the splits list.
     outputs : recarray of GROWING_OUTPUT_DTYPE, shape (capacity, n_outputs)
         What the nodes have of each output that the tree is grown for.
@@ -112,6 +121,8 @@ class GrowingTree(NamedTuple):
     open_nodes : ndarray of int64, shape (capacity,)
         ``open_nodes[first_open:stop_open]`` have a split that has not been made yet: a queue, or
         best first a heap.
+    open_gains : ndarray of float64, shape (capacity,)
+        The gains of these splits.
     frontier : ndarray of int64, shape (capacity,)
         The nodes being split now.
     searched : ndarray of int64, shape (capacity,)
@@ -128,6 +139,7 @@ class GrowingTree(NamedTuple):
     sums: np.ndarray
     counts: np.recarray
     open_nodes: np.ndarray
+    open_gains: np.ndarray
     frontier: np.ndarray
     searched: np.ndarray
     values: np.ndarray
@@ -154,7 +166,7 @@ class RowPartition(NamedTuple):
     Attributes
     ----------
     lists : ndarray of uint32, shape (2, n_samples)
-        Rounds keep the derivatives here where nobody needs those once they are quantised.
+        Rounds keep the derivatives here where they are not needed once they are quantised.
     start, stop : ndarray of int64, shape (n_blocks, capacity)
         Of no rows at first, should a kernel that cannot be compiled write nothing.
     n_counted : int
@@ -178,18 +190,21 @@ class HistogramPool(NamedTuple):
     Attributes
     ----------
     histograms : ndarray of int64, shape (n_slots, n_strips, n_cells * n_lanes)
+    starts : ndarray of int64, shape (n_columns + 1,)
+        Column c has the numbers ``starts[c]`` to ``starts[c + 1]``, excluded, of a histogram.
     free_slots : ndarray of int64, shape (n_slots,)
         A stack of ``counts.n_free`` numbers.
-    builds : recarray of BUILD_DTYPE, shape (capacity,)
+    builds : recarray of BUILD_DTYPE, shape (capacity * n_strips,)
     accumulators : ndarray of int64, shape (n_threads, 1 + n_shared, n_columns, n_numbers_of_one)
         Where rows are added up, all columns being given the same room. Number 0 is for a
         histogram that one thread builds alone, the others are its parts of those that several
-        build: all strips of the first shared node, then of the next. All 0 between two builds.
+        build. All 0 between two builds.
     accumulator_used : ndarray of int64, shape (n_threads, 1 + n_shared)
         0 where nothing has been added.
     """
 
     histograms: np.ndarray
+    starts: np.ndarray
     free_slots: np.ndarray
     builds: np.recarray
     accumulators: np.ndarray
@@ -197,7 +212,7 @@ class HistogramPool(NamedTuple):
 
 
 class SearchScratch(NamedTuple):
-    """What split search writes on the way; one row a thread where the first axis is threads.
+    """What split search writes on the way.
 
     Attributes
     ----------
@@ -205,31 +220,42 @@ class SearchScratch(NamedTuple):
         Best split of each task.
     best : recarray of SPLIT_DTYPE, shape (n_threads, FAR_APART)
         The first of each row: the best split so far of the task that a thread is at.
-    cells : ndarray of int64, shape (n_threads, n_bins)
-        A feature's part of the histogram of one output, where there are several, or of a feature
-        that shares its column.
-    sums : ndarray of int64, shape (n_threads, n_outputs, n_bins)
-        Packed sum of the occupied bins before this one.
     bins : ndarray of int64, shape (n_threads, n_bins)
-        The occupied bins.
-    gains : ndarray of float64, shape (n_threads, 2, n_bins)
+        The occupied bins of a feature.
+    sums : ndarray of int64, shape (n_threads, n_bins + 1)
+        Packed sum of the occupied bins before each.
+    gains : ndarray of float64, shape (n_threads, 2, n_bins + 1)
         Gain of a split before each of them, with missing values right and left.
-    others : ndarray of float64, shape (n_threads, 2, n_bins)
-        What the outputs after the first contribute to such a split: similarities of both sides, and
-        the left side's hessians. All 0 where there are none.
-    keys : ndarray of float64, shape (n_threads, n_bins + 1)
-        By which the levels of a categorical feature are sorted.
-    levels : ndarray of uint16, shape (n_tasks + n_threads, most_listed)
-        Those that `candidates` list, then those of `best`.
     """
 
     candidates: np.recarray
     best: np.recarray
+    bins: np.ndarray
+    sums: np.ndarray
+    gains: np.ndarray
+
+
+class OptionScratch(NamedTuple):
+    """What split search writes for categories, columns that features share and several outputs.
+
+    Attributes
+    ----------
+    cells : ndarray of int64, shape (n_threads, n_bins)
+        A feature's part of the histogram of one output, where it has to be copied.
+    sums : ndarray of int64, shape (n_threads, n_outputs, n_bins + 1)
+        As in SearchScratch, for the outputs after the first.
+    of_others : ndarray of float64, shape (n_threads, 2, n_bins + 1)
+        For each place, of the outputs after the first: the sum of the similarities of both sides,
+        and the sum of the left sides' hessians. All 0 where there is one output.
+    keys : ndarray of float64, shape (n_threads, n_bins + 1)
+        By which the categories of a feature are sorted.
+    categories : ndarray of uint16, shape (n_tasks, most_listed)
+        Those that ``SearchScratch.candidates`` list.
+    """
+
     cells: np.ndarray
     sums: np.ndarray
-    bins: np.ndarray
-    gains: np.ndarray
-    others: np.ndarray
+    of_others: np.ndarray
     keys: np.ndarray
     categories: np.ndarray
 
@@ -241,11 +267,12 @@ class Workspace(NamedTuple):
     partition: RowPartition
     pool: HistogramPool
     scratch: SearchScratch
+    options: OptionScratch
     gradients: Gradients
 
 
 def max_nodes(n_samples: int, params: TreeParams) -> int:
-    """Give the largest number of nodes a tree can have."""
+    """Return the largest number of nodes a tree can have."""
     n_leaves = min(n_samples, params.max_leaves)
     if params.max_depth < 31:
         n_leaves = min(n_leaves, 2**params.max_depth)
@@ -256,22 +283,13 @@ def allocate_workspace(
     matrix: TrainingBins, params: TreeParams, n_outputs: int, n_threads: int
 ) -> Workspace:
     """Make room for trees on this data, of so many outputs each, grown by a team of `n_threads`."""
-    n_samples, n_columns = matrix.rows.shape
+    n_samples = len(matrix.rows)
     gradients = allocate_gradients(n_outputs, n_samples)
-    n_strips, n_lanes = len(gradients.strips), gradients.strips.shape[1] // n_samples
-    n_numbers = int(matrix.cell_starts[-1]) * n_lanes
     capacity = max_nodes(n_samples, params) + 2
-    n_counted = 1 if n_threads == 1 else _BLOCKS_PER_THREAD * n_threads
-    n_blocks = 2 * n_counted if params.subsample < 1.0 else n_counted
-    # the most slots ever of use is one for each leaf that may still be split
-    n_slots = max(3, min(capacity // 2 + 1, _POOL_BYTES // (8 * n_numbers * n_strips)))
-    n_bins, n_cells = (int(np.diff(own).max()) for own in (matrix.bin_starts, matrix.cell_starts))
-    n_candidates = capacity + 8 * n_threads
+    n_bins, n_cells = (int(np.diff(a).max()) for a in (matrix.bin_starts, matrix.cell_starts))
+    n_tasks = capacity + 8 * n_threads
     most_listed = min(params.max_cat_threshold, int(matrix.n_categories.max()))
-    width = (NARROW_CELLS if matrix.rows.itemsize == 1 else n_cells) * n_lanes
-    part_bytes = 8 * n_columns * width * n_strips
     is_copied = n_outputs > 1 or bool(matrix.places.is_shared.any())
-    n_shared = n_strips * max(1, min(2 * n_threads, _SHARED_BYTES // (part_bytes * n_threads)))
     return Workspace(
         tree=GrowingTree(
             nodes=records(capacity, NODE_DTYPE),
@@ -282,35 +300,62 @@ def allocate_workspace(
             sums=np.empty((capacity, 2, n_outputs), dtype=np.int64),
             counts=records(1, COUNTS_DTYPE),
             open_nodes=np.empty(capacity, dtype=np.int64),
+            open_gains=np.empty(capacity),
             frontier=np.empty(capacity, dtype=np.int64),
             searched=np.empty(capacity, dtype=np.int64),
             values=np.empty((n_outputs, capacity)),
         ),
-        partition=RowPartition(
-            lists=np.empty((2, n_samples), dtype=np.uint32),
-            start=np.zeros((n_blocks, capacity), dtype=np.int64),
-            stop=np.zeros((n_blocks, capacity), dtype=np.int64),
-            n_counted=n_counted,
-            sides=np.empty((n_threads, n_cells + 8 * FAR_APART), dtype=np.uint8),
-        ),
-        pool=HistogramPool(
-            histograms=aligned_zeros((n_slots, n_strips, n_numbers)),
-            free_slots=np.empty(n_slots, dtype=np.int64),
-            builds=records(capacity, BUILD_DTYPE),
-            accumulators=aligned_zeros((n_threads, 1 + n_shared, n_columns, width)),
-            accumulator_used=np.zeros((n_threads, 1 + n_shared), dtype=np.int64),
-        ),
+        partition=_allocate_partition(n_samples, params, capacity, n_cells, n_threads),
+        pool=_allocate_pool(matrix, gradients, capacity, n_threads),
         scratch=SearchScratch(
-            candidates=records(n_candidates, SPLIT_DTYPE),
+            candidates=records(n_tasks, SPLIT_DTYPE),
             best=records((n_threads, FAR_APART), SPLIT_DTYPE),
-            cells=np.empty((n_threads, n_bins if is_copied else 0), dtype=np.int64),
-            # levels one against the others have a place more than there are bins
-            sums=np.empty((n_threads, n_outputs, n_bins + 1), dtype=np.int64),
             bins=np.empty((n_threads, n_bins), dtype=np.int64),
+            # categories one against the others have a place more than there are bins
+            sums=np.empty((n_threads, n_bins + 1), dtype=np.int64),
             gains=np.empty((n_threads, 2, n_bins + 1)),
-            others=np.zeros((n_threads, 2, n_bins + 1)),
+        ),
+        options=OptionScratch(
+            cells=np.empty((n_threads, n_bins if is_copied else 0), dtype=np.int64),
+            sums=np.empty((n_threads, n_outputs, n_bins + 1), dtype=np.int64),
+            of_others=np.zeros((n_threads, 2, n_bins + 1)),
             keys=np.empty((n_threads, n_bins + 1)),
-            categories=np.empty((n_candidates + n_threads, most_listed), dtype=np.uint16),
+            categories=np.empty((n_tasks, most_listed), dtype=np.uint16),
         ),
         gradients=gradients,
+    )
+
+
+def _allocate_partition(
+    n_samples: int, params: TreeParams, capacity: int, n_cells: int, n_threads: int
+) -> RowPartition:
+    n_counted = 1 if n_threads == 1 else _BLOCKS_PER_THREAD * n_threads
+    n_blocks = 2 * n_counted if params.subsample < 1.0 else n_counted
+    return RowPartition(
+        lists=np.empty((2, n_samples), dtype=np.uint32),
+        start=np.zeros((n_blocks, capacity), dtype=np.int64),
+        stop=np.zeros((n_blocks, capacity), dtype=np.int64),
+        n_counted=n_counted,
+        sides=np.empty((n_threads, n_cells + 8 * FAR_APART), dtype=np.uint8),
+    )
+
+
+def _allocate_pool(
+    matrix: TrainingBins, gradients: Gradients, capacity: int, n_threads: int
+) -> HistogramPool:
+    n_samples, n_columns = matrix.rows.shape
+    n_strips, n_lanes = len(gradients.strips), gradients.strips.shape[1] // n_samples
+    starts = matrix.cell_starts * n_lanes
+    # the most slots ever of use is one for each leaf that may still be split
+    n_slots = max(3, min(capacity // 2 + 1, _POOL_BYTES // (8 * int(starts[-1]) * n_strips)))
+    width = NARROW_CELLS * n_lanes if matrix.rows.itemsize == 1 else int(np.diff(starts).max())
+    part_bytes = 8 * n_columns * width * n_strips
+    n_shared = n_strips * max(1, min(2 * n_threads, _SHARED_BYTES // (part_bytes * n_threads)))
+    return HistogramPool(
+        histograms=aligned_zeros((n_slots, n_strips, int(starts[-1]))),
+        starts=starts,
+        free_slots=np.empty(n_slots, dtype=np.int64),
+        builds=records(capacity * n_strips, BUILD_DTYPE),
+        accumulators=aligned_zeros((n_threads, 1 + n_shared, n_columns, width)),
+        accumulator_used=np.zeros((n_threads, 1 + n_shared), dtype=np.int64),
     )

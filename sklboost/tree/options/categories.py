@@ -20,9 +20,9 @@ that is p-th, and place 0 for missing values alone.
 import numpy as np
 
 from sklboost.engine.compiling import inlined, kernel, late
-from sklboost.tree.core.histogram import sum_cells
-from sklboost.tree.core.occupied_bins import list_sums
+from sklboost.tree.core.open_nodes import sink
 from sklboost.tree.core.quantization import scales_of, unpack
+from sklboost.tree.options.several_outputs import list_sums, sum_cells
 
 
 @inlined
@@ -32,38 +32,23 @@ def is_one_hot(search, feature):
 
 
 @inlined
-def comes_before(key, bin_, other_key, other_bin):
-    """Tell whether a level is scanned before another: by key, then by number."""
-    return key < other_key or (key == other_key and bin_ < other_bin)
-
-
-@inlined
-def sink(keys, bins, position, stop):
-    """Let the level at `position` of a heap of `stop` levels sink to where it belongs."""
-    key, bin_ = keys[position], bins[position]
-    child = 2 * position + 1
-    while child < stop:
-        if child + 1 < stop and comes_before(
-            keys[child], bins[child], keys[child + 1], bins[child + 1]
-        ):
-            child += 1
-        if not comes_before(key, bin_, keys[child], bins[child]):
-            break
-        keys[position], bins[position] = keys[child], bins[child]
-        position, child = child, 2 * child + 1
-    keys[position], bins[position] = key, bin_
-
-
-@inlined
 def sort_categories(keys, bins):
-    """Sort levels by their keys, in place: a heap, since kernels take no memory of their own."""
+    """Sort categories by their keys, then by number, in place, since kernels take no memory.
+
+    A heap: its top, the largest key and of equal ones the lowest item, goes to the end. So numbers
+    are negative in it.
+    """
     n_categories = len(bins)
+    for position in range(n_categories):
+        bins[position] = -bins[position]
     for position in range(n_categories // 2 - 1, -1, -1):
         sink(keys, bins, position, n_categories)
     for stop in range(n_categories - 1, 0, -1):
         keys[0], keys[stop] = keys[stop], keys[0]
         bins[0], bins[stop] = bins[stop], bins[0]
         sink(keys, bins, 0, stop)
+    for position in range(n_categories):
+        bins[position] = -bins[position]
 
 
 @kernel
@@ -140,7 +125,7 @@ def set_apart(sums, n_categories, total):
 
 
 @late("int64")
-def order_categories(search, feature, histogram, cells, bins, scratch):
+def order_categories(search, feature, histogram, cells, bins, sums, keys):
     """Put the levels of a feature in the order of the scan; give the number of its places.
 
     Parameters
@@ -153,15 +138,16 @@ def order_categories(search, feature, histogram, cells, bins, scratch):
         First cell of the feature, and the one after its last level.
     bins : ndarray of int64, shape (n_occupied,)
         The occupied ones. Modified.
-    scratch : SearchScratch
-        ``sums[0]``, the sums before each of them, is modified; ``keys`` is filled.
+    sums : ndarray of int64
+        The first output's, before each of them. Modified.
+    keys : ndarray of float64
+        Filled.
     """
-    sums = scratch.sums[0]
     if is_one_hot(search, feature):
         total = sum_cells(search.matrix, histogram, 0, cells[0], cells[1])
         set_apart(sums, len(bins), total)
         return len(bins) + 1
-    sort_by_weight(search, histogram, cells, bins, scratch.keys)
+    sort_by_weight(search, histogram, cells, bins, keys)
     n_lanes = histogram.shape[1] // search.matrix.cell_starts[-1]
     list_sums(histogram[0, cells[0] * n_lanes : cells[1] * n_lanes], n_lanes, 0, bins, sums)
     return len(bins)
@@ -207,7 +193,7 @@ def lists_right(place, n_categories, keys, most_listed):
 
 
 @late()
-def list_left_categories(split, place, one_hot, bins, totals, scratch):
+def list_left_categories(split, place, one_hot, bins, totals, keys, categories):
     """Make a scan's split at `place` one that lists the levels on its left.
 
     Perhaps the sides change places for that. Levels that no row of the node has are then on the
@@ -223,13 +209,15 @@ def list_left_categories(split, place, one_hot, bins, totals, scratch):
         The levels that the node has, in the order of the scan.
     totals : tuple of int
         Packed sums of the node's rows, and of those whose value is missing.
-    scratch : SearchScratch
-        ``levels[0]`` is filled from the front.
+    keys : ndarray of float64
+        From :func:`order_categories`.
+    categories : ndarray of uint16, shape (most_listed,)
+        Filled from the front.
     """
-    first, stop, categories = 0, place, scratch.categories[0]
+    first, stop = 0, place
     if one_hot:
         first = max(place - 1, 0)
-    elif lists_right(place, len(bins), scratch.keys, len(categories)):
+    elif lists_right(place, len(bins), keys, len(categories)):
         first, stop = place, len(bins)
         split.left_sum = totals[0] - split.left_sum
         split.default_left = 1 - split.default_left if totals[1] != 0 else 0

@@ -35,7 +35,7 @@ class ColumnSample(NamedTuple):
         The first `n_of_tree` are those of this tree, in increasing order.
     n_of_tree : ndarray of int64, shape (1,)
     key : ndarray of int64, shape (1,)
-        Of this tree.
+        Of this tree, from 0 to 2^32 - 1.
     of_node : ndarray of int64, shape (n_threads, n_features)
         Scratch: those of the node that a thread is at.
     times : ndarray of float64, shape (n_threads, n_features)
@@ -54,9 +54,8 @@ class ColumnSample(NamedTuple):
     rules: FeatureRules
 
 
-def allocate_column_sample(rules: FeatureRules, n_threads: int) -> ColumnSample:
+def allocate_column_sample(rules: FeatureRules, n_features: int, n_threads: int) -> ColumnSample:
     """Make room for draws of features; until the first one all may be split on."""
-    n_features = len(rules.signs)
     return ColumnSample(
         of_tree=np.arange(n_features),
         n_of_tree=np.array([n_features]),
@@ -151,29 +150,25 @@ def choose_some(features, fraction, key, weights, times):
     return n_chosen
 
 
-@kernel
-def choose_tree_features(key, params, sample):
+@late()
+def choose_tree_features(params, sample):
     """Choose the features of a tree; one member of the team calls it.
 
     Parameters
     ----------
-    key : int64
-        Of the tree, from 0 to 2^32 - 1.
     params : TreeParams
     sample : ColumnSample
-        `of_tree`, `n_of_tree` and `key` are filled.
+        `of_tree` and `n_of_tree` are filled; `key` is that of the tree.
     """
-    sample.key[0] = key
-    if params.colsample_bytree < 1.0:
-        for feature in range(len(sample.of_tree)):
-            sample.of_tree[feature] = feature
-        own_key = hash_key(key, _OF_TREE, np.int64(0))
-        weights, times = sample.rules.weights, sample.times[0]
-        fraction = params.colsample_bytree
-        sample.n_of_tree[0] = choose_some(sample.of_tree, fraction, own_key, weights, times)
+    for feature in range(len(sample.of_tree)):
+        sample.of_tree[feature] = feature
+    tree_key = hash_key(sample.key[0], _OF_TREE, np.int64(0))
+    weights, times = sample.rules.weights, sample.times[0]
+    fraction = params.colsample_bytree
+    sample.n_of_tree[0] = choose_some(sample.of_tree, fraction, tree_key, weights, times)
 
 
-@kernel
+@late("int64")
 def list_node_features(node, rank, tree, params, sample):
     """List the features that `node` may be split on, in increasing order; return how many.
 

@@ -1,23 +1,14 @@
-"""A feature's part of a node's histogram.
+"""The bins of a feature that shares its column with others.
 
-In: the histogram of a node, column by column. Out: the sums of the bins of one feature, in order.
-
-The one idea: most features have a column of their own, and are read where they lie. In a column
-that features share, the bin of 0 has no cell (see ``data/sparse_binning.py``): it has what the node
-has less what the feature's other bins have, exactly, since the sums are integers.
+In such a column the bin of 0 has no cell (see ``data/sparse_binning.py``): its sum is that of the
+node less those of the feature's other bins, exactly, since the sums are integers.
 """
 
 import numpy as np
 
 from sklboost.data.binning import cell_of_bin
 from sklboost.engine.compiling import inlined, kernel, late
-from sklboost.tree.core.histogram import sum_cells
-from sklboost.tree.core.occupied_bins import list_few, list_many, list_sums
-from sklboost.tree.core.workspace import LEFT, OWN
-from sklboost.tree.options.categories import is_one_hot, set_apart, sum_categories
-
-# Listing few occupied bins pays where a node has less than a quarter as many rows as bins.
-_FEW = 4
+from sklboost.tree.options.several_outputs import sum_cells
 
 
 @late()
@@ -50,39 +41,6 @@ def copy_cells(matrix, histogram, feature, output, total, cells):
 
 
 @inlined
-def list_bins(matrix, histogram, node, feature, cells, scratch):
-    """List a feature's occupied bins, and the first output's sums before them; return how many."""
-    n_lanes = histogram.shape[1] // matrix.cell_starts[-1]
-    start, stop = cells
-    numbers, is_shared = histogram[0, start:stop], matrix.places[feature].is_shared
-    if n_lanes > 1 or is_shared == 1:
-        copy_cells(matrix, histogram, feature, np.int64(0), node.sums[0], scratch.cells)
-        numbers = scratch.cells[: stop - start + is_shared]
-    if _FEW * node.n_rows < len(numbers):
-        return list_few(numbers, scratch.bins, scratch.sums[0])
-    return list_many(numbers, scratch.bins, scratch.sums[0])
-
-
-@late()
-def list_others(search, node, histogram, feature, cells, bins, scratch):
-    """Fill ``scratch.sums`` of the outputs after the first, of the feature in these cells."""
-    n_lanes = histogram.shape[1] // search.matrix.cell_starts[-1]
-    one_hot = search.matrix.n_categories[feature] > 0 and is_one_hot(search, feature)
-    for output in range(1, len(scratch.sums)):
-        sums = scratch.sums[output]
-        if search.matrix.places[feature].is_shared == 1:
-            own = scratch.cells
-            copy_cells(search.matrix, histogram, feature, output, node.sums[output], own)
-            list_sums(own, np.int64(1), np.int64(0), bins, sums)
-            continue
-        numbers = histogram[output // n_lanes, cells[0] * n_lanes : cells[1] * n_lanes]
-        list_sums(numbers, n_lanes, output % n_lanes, bins, sums)
-        if one_hot:
-            total = sum_cells(search.matrix, histogram, output, cells[0], cells[1])
-            set_apart(sums, len(bins), total)
-
-
-@inlined
 def missing_cell_of(matrix, feature):
     """Give the cell of a feature's missing values, its last one."""
     n_bins = matrix.bin_starts[feature + 1] - matrix.bin_starts[feature]
@@ -101,20 +59,37 @@ def sum_below(matrix, histogram, output, total, feature, bin_):
     return total - sum_cells(matrix, histogram, output, cell, stop)
 
 
-@kernel
-def sum_left_rows(node, matrix, workspace):
-    """Fill the sums of the left child of a node's best split, if there is one."""
-    tree, split = workspace.tree, workspace.tree.splits[node]
-    tree.sums[node, LEFT, 0] = split.left_sum
-    histogram = workspace.pool.histograms[tree.growth[node].slot]
-    for output in range(1, tree.sums.shape[2] if split.gain > -np.inf else 0):
-        if matrix.n_categories[split.feature] > 0:
-            categories = tree.categories[node, : split.n_listed]
-            left_sum = sum_categories(matrix, histogram, output, split.feature, categories)
-        else:
-            total = tree.sums[node, OWN, output]
-            left_sum = sum_below(matrix, histogram, output, total, split.feature, split.bin)
-        if split.default_left == 1:
-            cell = missing_cell_of(matrix, split.feature)
-            left_sum += sum_cells(matrix, histogram, output, cell, cell + 1)
-        tree.sums[node, LEFT, output] = left_sum
+@late()
+def fill_special_sides(split, categories, matrix, sides):
+    """Fill ``sides[bin]`` with 1 where rows of that bin of a column go left, else 0.
+
+    For features of categories and for columns that features share.
+
+    Parameters
+    ----------
+    split : record of SPLIT_DTYPE
+    categories : ndarray of uint16
+        The first ``split.n_listed`` go left.
+    matrix : TrainingBins
+    sides : ndarray of uint8
+        Filled from the front.
+    """
+    feature, place = split.feature, matrix.places[split.feature]
+    n_bins = matrix.bin_starts[feature + 1] - matrix.bin_starts[feature]
+    n_left = split.bin if matrix.n_categories[feature] == 0 else 0
+    first = place.first_cell - matrix.cell_starts[place.column]
+    of_feature = sides[first : first + n_bins - place.is_shared]
+    n_below = n_bins
+    if place.is_shared == 1:
+        # rows that have a bin of another feature have this one's bin of 0
+        n_below = place.zero_bin
+        n_cells = matrix.cell_starts[place.column + 1] - matrix.cell_starts[place.column]
+        sides[:n_cells] = n_below < n_left
+    for bin_ in range(n_below):
+        of_feature[bin_] = bin_ < n_left
+    for bin_ in range(n_below + 1, n_bins):
+        of_feature[bin_ - 1] = bin_ < n_left
+    for index in range(split.n_listed):
+        of_feature[categories[index]] = 1
+    if matrix.has_missing[feature] == 1:
+        of_feature[len(of_feature) - 1] = split.default_left

@@ -7,17 +7,19 @@ whatever is split later, each node has only its own two bounds to keep.
 
 import numpy as np
 
-from sklboost.engine.compiling import kernel
-from sklboost.tree.core.formulas import clip_to_bounds
+from sklboost.engine.compiling import kernel, late
+from sklboost.tree.options.inherited_weights import clip_to_bounds
 
 
-@kernel
+@late()
 def narrow_bounds(node, tree, rules):
     """Set the bounds of the two children of a node, whose weights are known."""
     outputs, split = tree.outputs, tree.nodes[node]
     left, right = np.int64(split.left), np.int64(split.right)
     # where only missing values go left, nothing is below or above
-    sign = rules.signs[split.feature] if split.threshold > -np.inf else 0
+    sign = 0
+    if len(rules.signs) > 0 and split.threshold > -np.inf:
+        sign = rules.signs[split.feature]
     below, above = (left, right) if sign > 0 else (right, left)
     for output in range(outputs.shape[1]):
         parent, lesser, greater = (

@@ -1,0 +1,179 @@
+"""Split search on what is not a feature of numbers in a column of its own, for one free output.
+
+The steps are those of :func:`~sklboost.tree.core.splitting.scan_feature`: list the places at which
+a feature may be split and the sums before each, pass over it if no gain can be large enough,
+compute the gains, choose. What differs comes before the gains: where the sums are taken from
+(columns that features share, strips of several outputs), in which order the bins come (categories)
+and which places count (`extra_trees`). Gains of several outputs, or of leaf weights that the node
+above has a say in, are those of :mod:`sklboost.tree.options.inherited_weights`.
+"""
+
+import numpy as np
+
+from sklboost.engine.compiling import inlined, late
+from sklboost.engine.hashing import hash_key, mix_bits
+from sklboost.tree.core.occupied_bins import list_occupied
+from sklboost.tree.core.splitting import choose_place, fill_gains, may_improve
+from sklboost.tree.core.workspace import LEFT, OWN
+from sklboost.tree.options.categories import (
+    forbid_places,
+    is_one_hot,
+    list_left_categories,
+    order_categories,
+    set_apart,
+    sum_categories,
+)
+from sklboost.tree.options.feature_cells import copy_cells, missing_cell_of, sum_below
+from sklboost.tree.options.inherited_weights import add_other_outputs, fill_held_gains
+from sklboost.tree.options.several_outputs import list_sums, sum_cells
+
+# In a key: what is drawn are thresholds, not features.
+_THRESHOLDS = np.int64(3)
+_TWO_32 = 2.0**32
+
+
+@late()
+def scan_special_feature(search, workspace, task, feature, best):
+    """Replace `best` if a split of `feature` has a larger gain.
+
+    Parameters
+    ----------
+    search : Search
+    workspace : Workspace
+        The thread's rows of ``scratch`` and ``options`` are overwritten.
+    task : SearchTask
+    feature : int
+    best : record of SPLIT_DTYPE
+        Modified; if it becomes one on categories, those of the task in ``options``, too.
+    """
+    matrix, place, n_outputs = search.matrix, search.matrix.places[feature], len(search.scales)
+    n_bins = matrix.bin_starts[feature + 1] - matrix.bin_starts[feature]
+    start, stop = place.first_cell, place.first_cell + n_bins - place.is_shared
+    missing = np.int64(0)
+    if matrix.has_missing[feature] == 1:
+        stop -= 1
+        missing = task.histogram[stop * len(task.histogram) // matrix.cell_starts[-1]]
+    n_occupied = list_bins(search, workspace, task, feature, (start, stop))
+    if n_occupied < 2 and missing == 0:
+        return
+    bins, n_places = task.bins[:n_occupied], np.int64(n_occupied)
+    if matrix.n_categories[feature] > 0:
+        cells, keys = (start, stop), workspace.options.keys[task.rank]
+        histogram = workspace.pool.histograms[workspace.tree.growth[task.node].slot]
+        n_places = order_categories(search, feature, histogram, cells, bins, task.sums, keys)
+    places = (np.int64(0), n_places)  # the first one, and one after the last
+    if search.params.extra_trees == 1:
+        first = draw_place(search, task.node, feature, np.int64(missing == 0), n_places)
+        places = (first, min(first + 1, n_places))
+    sums = task.sums[places[0] : places[1]]
+    # with several outputs the bound would take the very divisions that it saves
+    if n_outputs == 1 and not may_improve(search, task, sums, missing, best.gain):
+        return
+    if n_outputs > 1:
+        list_other_sums(search, workspace, task, feature, (start, stop), bins)
+    for default_left in range(2 if missing != 0 else 1):
+        missing_cell = stop if default_left == 1 else np.int64(-1)
+        fill_special_gains(search, workspace, task, feature, places, missing_cell)
+        if matrix.n_categories[feature] > 0 and not is_one_hot(search, feature):
+            keys, gains = workspace.options.keys[task.rank], task.gains[default_left]
+            forbid_places(search, (places[0], n_occupied), keys, gains)
+    position = choose_place(task, sums, missing, best)
+    if position >= 0:
+        best.feature, best.n_listed = feature, 0
+        totals = (task.total, missing)
+        describe_split(search, workspace, task, places[0] + position, bins, totals, best)
+
+
+@inlined
+def list_bins(search, workspace, task, feature, cells):
+    """List a feature's occupied bins, and the first output's sums before them; return how many."""
+    matrix, (start, stop) = search.matrix, cells
+    numbers, is_shared = task.histogram[start:stop], matrix.places[feature].is_shared
+    if len(search.scales) > 1 or is_shared == 1:
+        histogram = workspace.pool.histograms[workspace.tree.growth[task.node].slot]
+        copied = workspace.options.cells[task.rank]
+        copy_cells(matrix, histogram, feature, np.int64(0), task.total, copied)
+        numbers = copied[: stop - start + is_shared]
+    return list_occupied(numbers, task.n_rows, task.bins, task.sums)
+
+
+@inlined
+def draw_place(search, node, feature, first, stop):
+    """Draw one of the places ``[first, stop)`` at which a feature may be split in a node."""
+    key = hash_key(search.columns.key[0], _THRESHOLDS, node)
+    bits = mix_bits(np.uint64(feature) ^ key)
+    return first + np.int64(np.float64(bits) / _TWO_32 * (stop - first))
+
+
+@late()
+def list_other_sums(search, workspace, task, feature, cells, bins):
+    """Fill ``options.sums``, for the outputs after the first, of the feature in these cells."""
+    matrix, scratch = search.matrix, workspace.options
+    histogram = workspace.pool.histograms[workspace.tree.growth[task.node].slot]
+    n_lanes = histogram.shape[1] // matrix.cell_starts[-1]
+    one_hot = matrix.n_categories[feature] > 0 and is_one_hot(search, feature)
+    for output in range(1, len(search.scales)):
+        sums = scratch.sums[task.rank, output]
+        if matrix.places[feature].is_shared == 1:
+            copied, total = scratch.cells[task.rank], workspace.tree.sums[task.node, OWN, output]
+            copy_cells(matrix, histogram, feature, output, total, copied)
+            list_sums(copied, np.int64(1), np.int64(0), bins, sums)
+            continue
+        numbers = histogram[output // n_lanes, cells[0] * n_lanes : cells[1] * n_lanes]
+        list_sums(numbers, n_lanes, output % n_lanes, bins, sums)
+        if one_hot:
+            total = sum_cells(matrix, histogram, output, cells[0], cells[1])
+            set_apart(sums, len(bins), total)
+
+
+@inlined
+def fill_special_gains(search, workspace, task, feature, places, missing_cell):
+    """Fill the gains of splits at these places; the rows of `missing_cell` left unless it is -1."""
+    first, stop = places
+    sums, rules, sign = task.sums[first:stop], search.columns.rules, np.int64(0)
+    default_left, left_start = 0, np.int64(0)
+    if missing_cell >= 0:
+        default_left = 1
+        n_lanes = len(task.histogram) // search.matrix.cell_starts[-1]
+        left_start = task.histogram[missing_cell * n_lanes]
+    gains = task.gains[default_left]
+    if len(rules.signs) > 0:
+        sign = rules.signs[feature]
+    if len(search.scales) > 1:
+        add_other_outputs(search, workspace, task, sign, missing_cell, places)
+    elif len(rules.signs) == 0 and search.params.path_smooth == 0.0:
+        fill_gains(search, task, sums, left_start, gains)
+        return
+    fill_held_gains(search, workspace, task, (sign, left_start), sums, gains)
+
+
+@inlined
+def describe_split(search, workspace, task, place, bins, totals, best):
+    """Fill in the bins or categories of `best`, which has all else of a split at `place`."""
+    if search.matrix.n_categories[best.feature] == 0:
+        best.bin = bins[place]
+        best.below = bins[place - 1] if place > 0 else -1
+        return
+    one_hot, scratch = is_one_hot(search, best.feature), workspace.options
+    keys, categories = scratch.keys[task.rank], scratch.categories[task.number]
+    list_left_categories(best, place, one_hot, bins, totals, keys, categories)
+
+
+@late()
+def complete_split(node, task, matrix, workspace):
+    """Store the categories that a node's best split lists, and the other outputs' left sums."""
+    tree, split = workspace.tree, workspace.tree.splits[node]
+    for index in range(split.n_listed):
+        tree.categories[node, index] = workspace.options.categories[task, index]
+    histogram = workspace.pool.histograms[tree.growth[node].slot]
+    for output in range(1, tree.sums.shape[2] if split.gain > -np.inf else 0):
+        if matrix.n_categories[split.feature] > 0:
+            categories = tree.categories[node, : split.n_listed]
+            left_sum = sum_categories(matrix, histogram, output, split.feature, categories)
+        else:
+            total = tree.sums[node, OWN, output]
+            left_sum = sum_below(matrix, histogram, output, total, split.feature, split.bin)
+        if split.default_left == 1:
+            cell = missing_cell_of(matrix, split.feature)
+            left_sum += sum_cells(matrix, histogram, output, cell, cell + 1)
+        tree.sums[node, LEFT, output] = left_sum
