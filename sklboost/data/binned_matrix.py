@@ -164,7 +164,7 @@ class BinnedMatrix:
         return BinnedMatrix(bins, self._binning)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
-        """Refuse: numbers of bins are not values, and whoever asks would take them for such."""
+        """Raise TypeError: numbers of bins are not values and must not be taken for them."""
         raise TypeError(
             f"{self!r} cannot become an array of values, since it has only the numbers of their "
             "bins: pass the raw values where something else than an estimator of sklboost reads "

@@ -18,9 +18,9 @@ import numpy as np
 from sklboost.data.frames.adapter import FrameAdapter, Kind, as_objects, is_wide
 from sklboost.data.table import Column, floats_below
 
-# With the one for missing values, as many bins as 16 bits can number, less one.
+# With the bin for missing values, one less than 16 bits can number.
 MOST_CATEGORIES = 65_534
-# Of times, and how many attoseconds they are. Those that are whole in others come first.
+# Units of times in attoseconds, the coarsest first.
 _UNITS = {"D": 86_400 * 10**18, "h": 3600 * 10**18, "m": 60 * 10**18}
 _UNITS |= {"s": 10**18, "ms": 10**15, "us": 10**12, "ns": 10**9, "ps": 10**6, "fs": 1000, "as": 1}
 _COARSE_UNITS = ("D", "h", "m", "s", "ms", "us")
@@ -118,7 +118,7 @@ def fit_encoding(
     weight : ndarray of float64, shape (n_rows,)
         Rows of weight 0 are not looked at.
     missing : float
-        A value that counts as missing. NaN: none but those that do anyway.
+        A further value that counts as missing; NaN: none.
     is_declared : bool
         Whether the user said that it is a category.
     """
@@ -253,7 +253,7 @@ def encode(
 def _all_missing(
     values: np.ndarray, absent: np.ndarray | None, missing: float
 ) -> np.ndarray | None:
-    """Add the value that counts as missing to those that are."""
+    """Add the values equal to `missing` to the mask of those that are absent."""
     if math.isnan(missing):
         return absent
     is_missing = values == missing

@@ -22,20 +22,12 @@ Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
 class ParquetFiles(FrameAdapter):
-    """Columns of Parquet files.
-
-    Parameters
-    ----------
-    paths : list of Path
-        From :func:`list_files`; the rows of one file come after those of the file before.
-    names : list of str
-        The columns to be read, in this order.
+    """The columns `names` of Parquet files, the rows of one file after those of the file before.
 
     Raises
     ------
     ValueError
-        If a file is none of Parquet, if it has not all of these columns, or of another type than
-        the first one has.
+        If a file cannot be read, or lacks a column, or has it with another type than the first.
     """
 
     def __init__(self, paths: list[Path], names: list[str]) -> None:
@@ -143,8 +135,8 @@ class BatchedTable:
         One for each column.
     missing : float
         A further value that counts as missing; NaN: none.
-    chosen : ndarray of bool, shape (n_rows of the files,), optional
-        Which rows the table has. None: all.
+    chosen : ndarray of bool, optional
+        Mask of the rows of the files that the table has. None: all.
     """
 
     ndim = 2
@@ -199,13 +191,7 @@ class BatchedTable:
 
 
 def list_files(path: Paths) -> list[Path]:
-    """Return the Parquet files that are meant by a path, a folder, or several of them.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file, or none in the folder.
-    """
+    """Return the Parquet files that are meant by a path, a folder, or several of them."""
     several = [path] if isinstance(path, str | os.PathLike) else list(path)
     files: list[Path] = []
     for given in map(Path, several):
@@ -264,13 +250,7 @@ def _wide(type_: pa.DataType) -> pa.DataType:
 
 
 def read_labels(files: ParquetFiles, i: int) -> np.ndarray:
-    """Return a column as it is: numbers, NaN where missing; or labels, None where missing.
-
-    Raises
-    ------
-    ValueError
-        For a column of another kind; it says which.
-    """
+    """Return a column as it is: numbers, NaN where missing; or labels, None where missing."""
     column = files.column(i)
     if column.kind == "number":
         values, absent = column.numbers()

@@ -18,19 +18,10 @@ from sklboost.data.frames.numpy_arrays import array_adapter, list_adapter
 
 
 def adapter_for(X: Any) -> FrameAdapter | None:
-    """Return the columns of a table.
+    """Return the columns of a frame of any library, an array of any dtype or a list of lists.
 
-    Parameters
-    ----------
-    X : frame, array, list of lists, or anything
-        A frame of pandas, polars, Arrow or another library, an array of any dtype, a list of lists,
-        or a FrameAdapter.
-
-    Returns
-    -------
-    FrameAdapter or None
-        None for plain 2-D arrays of float32 or float64, which need no adapter, and for what is not
-        a table of two dimensions.
+    None for plain 2-D arrays of float32 or float64, which need no adapter, and for what is not a
+    table of two dimensions.
 
     Raises
     ------

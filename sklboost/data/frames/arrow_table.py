@@ -17,12 +17,7 @@ from sklboost.data.frames.adapter import (
 
 
 class ArrowTable(FrameAdapter):
-    """The columns of an Arrow table or record batch.
-
-    Parameters
-    ----------
-    table : Table or RecordBatch
-    """
+    """The columns of an Arrow table or record batch."""
 
     def __init__(self, table: pa.Table | pa.RecordBatch) -> None:
         super().__init__(table.column_names, *table.shape)
@@ -34,14 +29,7 @@ class ArrowTable(FrameAdapter):
 
 
 class ArrowColumn(ColumnAdapter):
-    """An array of Arrow, in one piece or in several.
-
-    Parameters
-    ----------
-    values : Array or ChunkedArray
-    dtype_name : str, optional
-        If the user knows the type by another name.
-    """
+    """An array of Arrow, in one piece or in several; `dtype_name` if the user's library has one."""
 
     def __init__(self, values: pa.Array | pa.ChunkedArray, dtype_name: str = "") -> None:
         self._values = values

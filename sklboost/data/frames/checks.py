@@ -20,19 +20,14 @@ def check_names(names: Iterable[Any]) -> None:
 
 
 def check_kinds(adapter: FrameAdapter, categorical: Collection[int]) -> None:
-    """Raise an error if there are columns that can be no features.
+    """Raise an error if there are columns that cannot be features.
 
-    Parameters
-    ----------
-    adapter : FrameAdapter
-    categorical : collection of int
-        Numbers of the columns that the user has declared to be categories.
+    `categorical` are the numbers of columns that the user has declared to be categories.
 
     Raises
     ------
     ValueError
-        For text that is not declared, mixed objects, complex numbers; it names the columns, gives
-        what was found there and what to do.
+        For text that is not declared, mixed objects, complex numbers.
     TypeError
         For values of other types.
     """
@@ -85,14 +80,7 @@ def _unsupported(adapter: FrameAdapter, columns: list[int]) -> Exception:
 def kind_changed(label: str, was: str, now: str, dtype_name: str) -> str:
     """Return the text of an error: a column is of another kind than at fit.
 
-    Parameters
-    ----------
-    label : str
-        Of the column, see :meth:`FrameAdapter.label`.
-    was, now : str
-        Kinds, at fit and of what is given now; of times, "datetime64" or "timedelta64".
-    dtype_name : str
-        Of what is given now.
+    `was` and `now` are kinds, of times "datetime64" or "timedelta64".
     """
     remedies = {
         "category": "give it a category dtype, or values such as it had at fit",

@@ -31,14 +31,7 @@ _MISSING_OF_PANDAS = {"NAType", "NaTType"}
 
 
 class ArrayTable(FrameAdapter):
-    """The columns of an array of two dimensions.
-
-    Parameters
-    ----------
-    values : ndarray of any dtype, shape (n_rows, n_columns)
-    marked : ndarray of bool, shape (n_rows, n_columns), optional
-        Values that are missing.
-    """
+    """The columns of a 2-D array of any dtype; `marked`, of the same shape, are missing."""
 
     def __init__(self, values: np.ndarray, marked: np.ndarray | None = None) -> None:
         super().__init__(None, *values.shape)
@@ -57,13 +50,7 @@ class ArrayTable(FrameAdapter):
 
 
 def array_adapter(X: np.ndarray) -> FrameAdapter | None:
-    """Read an array of two dimensions; None for what is none, and for plain float arrays.
-
-    Raises
-    ------
-    TypeError
-        For arrays of records.
-    """
+    """Read an array of two dimensions; None for any other, and for plain float arrays."""
     if X.dtype.names is not None:
         raise TypeError(
             f"X is an array of records with the fields {list(X.dtype.names)}: make a frame of it, "
@@ -81,13 +68,6 @@ def list_adapter(X: list[Any] | tuple[Any, ...]) -> FrameAdapter | None:
 
     All integers stay integers, and are exact. Anything else becomes float64 in a list of numbers;
     a list with text or None in it is read column by column.
-
-    Raises
-    ------
-    ValueError
-        If the rows differ in length.
-    TypeError
-        If they are dicts.
     """
     if len(X) > 0 and isinstance(X[0], Mapping):
         raise TypeError(
@@ -148,14 +128,9 @@ def column_of(
 
 
 class NumpyColumn(ColumnAdapter):
-    """Values in a NumPy array, and which of them are missing.
+    """Values in a 1-D array of any dtype but object, and a mask of those that are missing.
 
-    Parameters
-    ----------
-    values : ndarray of any dtype but object, shape (n_rows,)
-    missing : ndarray of bool, shape (n_rows,), optional
-    dtype_name : str, optional
-        What the user's library calls the dtype, if NumPy calls it otherwise.
+    `dtype_name` is what the user's library calls the dtype, if NumPy calls it otherwise.
     """
 
     def __init__(
@@ -203,13 +178,9 @@ class NumpyColumn(ColumnAdapter):
 
 
 class ObjectColumn(ColumnAdapter):
-    """Python objects in an array: what it holds is known from the types of all of them.
+    """Python objects in an array: their types tell of which kind the column is.
 
-    Parameters
-    ----------
-    values : ndarray of object, shape (n_rows,)
-    marked : ndarray of bool, shape (n_rows,), optional
-        Values that are missing whatever they are.
+    Objects that are `marked` are missing whatever they are.
     """
 
     dtype_name = "object"
@@ -251,13 +222,7 @@ class ObjectColumn(ColumnAdapter):
         return "unsupported"
 
     def numbers(self) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return bool or integers if there is nothing else, exactly; float64 if there is.
-
-        Raises
-        ------
-        ValueError
-            For integers beyond the 64 bits of any dtype.
-        """
+        """Return bool or integers if there is nothing else, exactly; float64 if there is."""
         if not self._types or not all(issubclass(t, Integral | np.bool_) for t in self._types):
             values = np.full(len(self._values), np.nan)
             values[~self.missing] = [float(v) for v in self._present]
@@ -289,13 +254,7 @@ class ObjectColumn(ColumnAdapter):
 
 
 def as_integers(values: list[Any]) -> np.ndarray:
-    """Convert Python integers, at least one, to int64, or to uint64 if that is what holds them.
-
-    Raises
-    ------
-    ValueError
-        If neither does; it names one that is too large.
-    """
+    """Convert Python integers, at least one, to int64, or to uint64 if that is what holds them."""
     smallest, largest = min(values), max(values)
     is_unsigned = smallest >= 0 and largest > np.iinfo(np.int64).max
     dtype = np.dtype(np.uint64 if is_unsigned else np.int64)

@@ -25,12 +25,7 @@ _FEW_ROWS = 16
 
 
 class PandasFrame(FrameAdapter):
-    """The columns of a pandas frame.
-
-    Parameters
-    ----------
-    frame : DataFrame
-    """
+    """The columns of a pandas frame."""
 
     def __init__(self, frame: pd.DataFrame) -> None:
         super().__init__(frame.columns.tolist(), *frame.shape)

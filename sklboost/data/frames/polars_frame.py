@@ -26,12 +26,7 @@ _KINDS |= dict.fromkeys((pl.Date, pl.Datetime, pl.Duration, pl.Time), "time")
 
 
 class PolarsFrame(FrameAdapter):
-    """The columns of a polars frame.
-
-    Parameters
-    ----------
-    frame : DataFrame
-    """
+    """The columns of a polars frame."""
 
     def __init__(self, frame: pl.DataFrame) -> None:
         super().__init__(frame.columns, *frame.shape)
@@ -53,12 +48,7 @@ class PolarsFrame(FrameAdapter):
 
 
 class PolarsColumn(ColumnAdapter):
-    """A series of polars.
-
-    Parameters
-    ----------
-    series : Series
-    """
+    """A series of polars."""
 
     def __init__(self, series: pl.Series) -> None:
         self._series = series
