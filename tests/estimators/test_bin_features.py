@@ -8,7 +8,7 @@ from numpy.testing import assert_array_equal
 import sklboost
 from sklboost import BinnedMatrix, bin_features
 from sklboost.data import raw_values
-from sklboost.estimators.fit import progress
+from sklboost.estimators import progress
 from tests.data.test_binning import binned, make_X
 
 pytestmark = pytest.mark.interpreted

@@ -12,7 +12,7 @@ from numpy.testing import assert_array_equal
 
 from sklboost import XGBClassifierLite, XGBRegressorLite, bin_features, bin_parquet
 from sklboost.data import table
-from sklboost.estimators.fit import progress
+from sklboost.estimators import progress
 
 N_ROWS = 500
 

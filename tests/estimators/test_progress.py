@@ -9,8 +9,8 @@ import threading
 import pytest
 
 from sklboost import EarlyStopping, TrainingCallback
-from sklboost.estimators.fit import progress
-from sklboost.estimators.fit.progress import progress_callbacks
+from sklboost.estimators import progress
+from sklboost.estimators.progress import progress_callbacks
 from tests.boosting.training import FakeTraining
 
 LOSSES = [1 / (i + 1) for i in range(100)]

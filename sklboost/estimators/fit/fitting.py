@@ -20,13 +20,13 @@ from sklboost.engine.parallel import ThreadTeam, n_threads_for
 from sklboost.engine.structs import BinCuts, TrainingBins
 from sklboost.estimators.fit.continuing import Continued
 from sklboost.estimators.fit.eval_metric import check_names, resolve_metrics
-from sklboost.estimators.fit.progress import progress_callbacks
 from sklboost.estimators.fit.reading import FitRequest, FitTask, read_task
 from sklboost.estimators.fit.result import FitResult, TrainedModel, describe_fit
 from sklboost.estimators.fit.training_settings import dropout_of, raw_base_score, tree_settings
 from sklboost.estimators.input.rows import Rows
 from sklboost.estimators.parameters.groups import Parameters
 from sklboost.estimators.predict.raw_scores import add_rounds, starting_scores
+from sklboost.estimators.progress import progress_callbacks
 from sklboost.objectives.derivative_checks import FaultyRowError
 from sklboost.objectives.loss import Loss
 from sklboost.objectives.metric import RoundMetric

@@ -16,7 +16,7 @@ from sklboost.estimators.fit.continuing import (
 )
 from sklboost.estimators.fit.holdout import hold_out
 from sklboost.estimators.fit.result import TrainedModel
-from sklboost.estimators.fit.training_settings import check_combination, is_sampling, seeds
+from sklboost.estimators.fit.training_settings import check_combination, is_sampling
 from sklboost.estimators.input.arguments import FitArguments, GivenSet, given_sets
 from sklboost.estimators.input.check_features import check_has_values, check_is_dense
 from sklboost.estimators.input.feature_names import FittedFeatures
@@ -24,10 +24,11 @@ from sklboost.estimators.input.feature_rules import read_feature_rules
 from sklboost.estimators.input.feature_tables import FeatureSettings, feature_settings
 from sklboost.estimators.input.rows import (
     Rows,
-    check_margin_outputs,
+    encode_targets,
     training_rows,
     validation_rows,
 )
+from sklboost.estimators.input.seeds import seeds
 from sklboost.estimators.input.target_kinds import ClassTargets, Targets, learn_targets
 from sklboost.estimators.input.targets import check_known
 from sklboost.estimators.parameters.groups import ClassifierParameters, Parameters
@@ -144,14 +145,6 @@ def stops_early(parameters: Parameters) -> bool:
     return parameters.early_stopping_rounds is not None or any(
         isinstance(callback, EarlyStopping) for callback in parameters.callbacks or ()
     )
-
-
-def encode_targets(rows: Rows, targets: Targets, loss: Loss, name: str) -> Rows:
-    """Return the rows with targets as the loss has them, and weights times those of the classes."""
-    check_margin_outputs(rows.margin, loss.n_outputs)
-    y, weight = targets.encode(rows.y, rows.weight, name)
-    loss.check_targets(y, name)
-    return rows._replace(y=y, weight=weight)
 
 
 def _check_linear(rows: Rows, loss: Loss, rules: FeatureRules) -> None:

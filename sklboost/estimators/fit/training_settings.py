@@ -1,9 +1,8 @@
-"""From the user's parameters to the settings of a training: trees, dropout, seeds, base score."""
+"""From the user's parameters to the settings of a training: trees, dropout, base score."""
 
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from sklboost.boosting.settings import STRATEGIES, Dropout, tree_params
 from sklboost.engine.structs import TreeParams
@@ -25,7 +24,6 @@ _PER_ROW = (
     *("reg_lambda", "reg_alpha", "gamma", "min_child_weight"),
     *("path_smooth", "cat_smooth"),
 )
-_LARGEST_SEED = 2**31 - 1
 
 
 def tree_settings(
@@ -68,20 +66,6 @@ def is_sampling(parameters: Parameters) -> bool:
         parameters.colsample_bynode,
     )
     return min(fractions) < 1.0 or parameters.extra_trees or drops_rounds(parameters)
-
-
-def seeds(random_state: Any, is_sampling: bool) -> tuple[int, int]:
-    """Return the seed of the rounding of gradients and that of the draws of rows and features.
-
-    For `random_state` None the rounding is fixed, and the draws come from NumPy's global state, as
-    scikit-learn defines it. If nothing is drawn, the second seed is 0, and nobody's state moves.
-    """
-    if isinstance(random_state, np.random.Generator):
-        draw = random_state.integers
-    else:
-        draw = check_random_state(random_state).randint
-    rounding = 0 if random_state is None else int(draw(_LARGEST_SEED))
-    return rounding, int(draw(_LARGEST_SEED)) if is_sampling else 0
 
 
 def raw_base_score(base_score: Any, loss: Loss, n_targets: int) -> np.ndarray:

@@ -11,7 +11,6 @@ from sklboost.data.frames.adapter import FrameAdapter
 from sklboost.data.raw_values import Values
 from sklboost.data.sparse_table import SparseTable
 from sklboost.engine.parallel import ThreadTeam, n_threads_for
-from sklboost.estimators.fit.progress import ReadingProgress
 from sklboost.estimators.input.check_features import check_is_small, fit_source
 from sklboost.estimators.input.feature_names import Encodings
 from sklboost.estimators.input.feature_tables import FeatureSettings, fit_table, shape_of
@@ -20,6 +19,7 @@ from sklboost.estimators.parameters.features import FeatureParameters
 from sklboost.estimators.parameters.rules import check_parameters
 from sklboost.estimators.parameters.training import TrainingParameters
 from sklboost.estimators.parameters.trees import TreeParameters
+from sklboost.estimators.progress import ReadingProgress
 
 
 def bin_features(

@@ -20,6 +20,7 @@ from sklboost.estimators.input.feature_tables import (
     fit_table,
     shape_of,
 )
+from sklboost.estimators.input.target_kinds import Targets
 from sklboost.estimators.input.targets import (
     check_known,
     known_rows,
@@ -27,6 +28,7 @@ from sklboost.estimators.input.targets import (
     validation_targets,
 )
 from sklboost.estimators.input.weights import row_weights
+from sklboost.objectives.loss import Loss
 from sklboost.tree.core.quantization import FEW_ROWS
 
 
@@ -174,6 +176,14 @@ def validation_rows(
     if len(rows.y) == 0:
         raise ValueError(f"y of {name} is NaN, not known, in every row of positive weight")
     return rows
+
+
+def encode_targets(rows: Rows, targets: Targets, loss: Loss, name: str) -> Rows:
+    """Return the rows with targets as the loss has them, and weights times those of the classes."""
+    check_margin_outputs(rows.margin, loss.n_outputs)
+    y, weight = targets.encode(rows.y, rows.weight, name)
+    loss.check_targets(y, name)
+    return rows._replace(y=y, weight=weight)
 
 
 def _used(rows: Rows, sample_weight: Any, name: str) -> Rows:

@@ -10,10 +10,9 @@ from sklboost.data.features import Features, raw_blocks, value_array
 from sklboost.data.raw_values import value_column
 from sklboost.engine.model import Model
 from sklboost.engine.parallel import ThreadTeam
-from sklboost.estimators.fit.reading import encode_targets
 from sklboost.estimators.input.arguments import GivenSet
 from sklboost.estimators.input.feature_tables import feature_settings
-from sklboost.estimators.input.rows import Rows, base_margins, validation_rows
+from sklboost.estimators.input.rows import Rows, base_margins, encode_targets, validation_rows
 from sklboost.estimators.input.target_kinds import ClassTargets, LabelTargets
 from sklboost.estimators.parameters.docstrings import methods_documented
 from sklboost.estimators.parameters.rules import is_integer

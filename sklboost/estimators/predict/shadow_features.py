@@ -21,11 +21,11 @@ from sklboost.data.frames import adapter_for
 from sklboost.data.frames.adapter import FrameAdapter
 from sklboost.data.frames.arranged import ArrangedColumns, Arrangement
 from sklboost.data.frames.numpy_arrays import ArrayTable
-from sklboost.estimators.fit.training_settings import seeds
 from sklboost.estimators.input.check_features import FEATURE_CHECKS
 from sklboost.estimators.input.feature_names import column_names, feature_names, order_of_fit
 from sklboost.estimators.input.feature_rules import by_feature, read_categories, read_groups
 from sklboost.estimators.input.feature_tables import UnknownCategoryWarning
+from sklboost.estimators.input.seeds import seeds
 from sklboost.estimators.parameters.rules import integer, one_of
 from sklboost.inspection.validation_importances import ValidationImportances
 

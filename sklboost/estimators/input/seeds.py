@@ -1,0 +1,22 @@
+"""Seeds from `random_state`."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+_LARGEST_SEED = 2**31 - 1
+
+
+def seeds(random_state: Any, is_sampling: bool) -> tuple[int, int]:
+    """Return the seed of the rounding of gradients and that of the draws of rows and features.
+
+    For `random_state` None the rounding is fixed, and the draws come from NumPy's global state, as
+    scikit-learn defines it. If nothing is drawn, the second seed is 0, and nobody's state moves.
+    """
+    if isinstance(random_state, np.random.Generator):
+        draw = random_state.integers
+    else:
+        draw = check_random_state(random_state).randint
+    rounding = 0 if random_state is None else int(draw(_LARGEST_SEED))
+    return rounding, int(draw(_LARGEST_SEED)) if is_sampling else 0
