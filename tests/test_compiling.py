@@ -21,7 +21,7 @@ from sklboost.engine.compiling import (
     late,
     made_kernel,
 )
-from sklboost.objectives.metrics.likelihoods import log_loss
+from sklboost.objectives.metrics.errors import wrong_side
 from sklboost.tree.core.pruning import prune
 from tests.conftest import ROOT, run_python
 
@@ -98,7 +98,7 @@ def test_division_by_zero_is_that_of_numpy(decorate):
     assert divide(1.0, 0.0) == float("inf")
 
 
-@pytest.mark.parametrize("function", [prune, prune.entry, log_loss])
+@pytest.mark.parametrize("function", [prune, prune.entry, wrong_side])
 def test_kernels_release_the_lock_of_the_interpreter_and_keep_strict_arithmetic(function):
     assert function.targetoptions["nogil"]
     assert not function.targetoptions.get("fastmath")
@@ -329,7 +329,7 @@ def test_a_script_may_run_again(tmp_path):
 
 
 def test_a_kernel_is_pickled_by_its_name():
-    for function in (prune, double, triple, log_loss):
+    for function in (prune, double, triple, wrong_side):
         assert pickle.loads(pickle.dumps(function)) is function
 
 

@@ -118,8 +118,7 @@ def score_rounds(team, model, thresholds, rounds, rows, metrics):
         for round_ in range(n_rounds):
             for index in range(n_metrics):
                 sums = metrics.sums.blocks[round_ * n_metrics + index]
-                is_root = metrics.losses.are_roots[index]
-                metrics.values[round_, index] = finish_metric(is_root, sums)
+                metrics.values[round_, index] = finish_metric(metrics.losses, index, sums)
 
 
 class Evaluation:

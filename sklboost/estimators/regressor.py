@@ -12,7 +12,7 @@ from sklboost.estimators.input.target_kinds import RegressionTargets
 from sklboost.estimators.input.targets import check_columns, has_columns, read_columns
 from sklboost.estimators.input.weights import row_weights
 from sklboost.estimators.parameters.docstrings import documented
-from sklboost.objectives.metrics.r2 import r2
+from sklboost.objectives.metrics.all_rows import r2
 
 
 @documented

@@ -1,7 +1,4 @@
-"""Losses that users bring: functions, and instances of their own subclasses of Loss.
-
-In: what was given as `objective`. Out: a :class:`~sklboost.objectives.loss.Loss`.
-"""
+"""Losses that users bring: functions, and instances of their own subclasses of Loss."""
 
 import functools
 import inspect
@@ -18,7 +15,7 @@ from sklboost.objectives.derivative_checks import read_pair
 from sklboost.objectives.links import PREDICTIONS
 from sklboost.objectives.loss import Loss, by_rows
 
-# What raw scores of a function's are; as for the default objective of the task.
+# Of the raw scores of a function: as for the default objective of the task.
 _LINKS = {
     "regression": "identity",
     "binary": "logit",
@@ -49,7 +46,7 @@ class FunctionLoss(Loss):
         If the function has other parameters.
     """
 
-    def __init__(self, function: Callable, task: str, n_outputs: int):
+    def __init__(self, function: Callable[..., Any], task: str, n_outputs: int):
         self._arguments = (function, task, n_outputs)
         self.function = function
         self.name = name_of(function)
@@ -59,19 +56,19 @@ class FunctionLoss(Loss):
         if task != "multiclass" and not self.takes_weight and _is_of_rows(function):
             self.row_derivatives = function
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, ...]:
         # compiled code cannot be saved
         return type(self), self._arguments
 
     @cached_property
     def block(self) -> Any:
-        """The compiled loop around a function of rows, None for a function of arrays."""
+        """Compiled loop around a function of rows, None for a function of arrays."""
         return None if self.row_derivatives is None else _users_block(self.function)
 
     def gradients(
         self, y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Give what the function returns, shape (n_outputs, n_samples)."""
+        """Return what the function returns, shape (n_outputs, n_samples)."""
         if self.row_derivatives is not None:
             return super().gradients(y, raw_score)
         truth, prediction = by_rows(y), by_rows(raw_score)
@@ -82,19 +79,14 @@ class FunctionLoss(Loss):
             weights = {"sample_weight": np.ones(len(truth))}
         shape = prediction.shape
         both = read_pair(self.name, self.function(truth, prediction, **weights), shape)
-        gradient, hessian = (np.atleast_2d(own.T) for own in both)
+        gradient, hessian = (np.atleast_2d(array.T) for array in both)
         return gradient, hessian
 
 
 def check_loss_fits(loss: Loss, task: str, n_outputs: int) -> None:
-    """Raise ValueError if a user's loss has not the outputs and the link that a task needs.
+    """Raise ValueError if a user's loss does not have the outputs and the link of a task.
 
-    Parameters
-    ----------
-    loss : Loss
-    task : str
-    n_outputs : int
-        That are needed; for regression the number of targets, each of which may have several.
+    For regression `n_outputs` is the number of targets, each of which may have several.
     """
     is_regression = task == "regression"
     if loss.n_outputs % n_outputs != 0 or (not is_regression and loss.n_outputs != n_outputs):
@@ -103,14 +95,14 @@ def check_loss_fits(loss: Loss, task: str, n_outputs: int) -> None:
             "regression and two classes, one for each target, label, or class of more)"
         )
     method = "probabilities" if task in ("binary", "multiclass") else "predictions"
-    is_own = getattr(type(loss), method) is not getattr(Loss, method)
+    has_method = getattr(type(loss), method) is not getattr(Loss, method)
     links = list(PREDICTIONS) if is_regression else [_LINKS[task]]
-    if is_own and loss.link != "other":
+    if has_method and loss.link != "other":
         raise ValueError(
             f"objective={loss.name} has a method {method} of its own and link={loss.link!r}, by "
             "which metrics would read raw scores otherwise: set link='other'"
         )
-    if not is_own and loss.link not in links:
+    if not has_method and loss.link not in links:
         raise ValueError(
             f"objective={loss.name} has link={loss.link!r}: set it to "
             f"{' or '.join(map(repr, links))}, or write a method {method}(raw_score)"
@@ -118,32 +110,32 @@ def check_loss_fits(loss: Loss, task: str, n_outputs: int) -> None:
 
 
 def name_of(function: Any) -> str:
-    """Give the name of a function, for errors."""
+    """Return the name of a function, for errors."""
     while isinstance(function, functools.partial):
         function = function.func
     return getattr(function, "__name__", type(function).__name__)
 
 
 @functools.lru_cache(maxsize=64)
-def _users_block(function: Callable) -> Callable:
+def _users_block(function: Callable[..., Any]) -> Any:
     """Make the block of a function once, not at each fit: it takes half a second."""
     return users_block(function)
 
 
 def _is_of_rows(function: Any) -> bool:
-    """Tell whether numba can compile a function for two numbers, and it gives two."""
+    """Whether numba can compile a function for two numbers, and it returns two."""
     if not is_compiled_by_user(function):
         return False
     result = compiled_result(function, _ROW)
     return (
         isinstance(result, numba.types.BaseTuple)
         and len(result) == 2
-        and all(isinstance(own, numba.types.Float | numba.types.Integer) for own in result)
+        and all(isinstance(kind, numba.types.Float | numba.types.Integer) for kind in result)
     )
 
 
-def _takes_weight(name: str, function: Callable) -> bool:
-    """Tell whether a function has a parameter `sample_weight`; check its parameters.
+def _takes_weight(name: str, function: Callable[..., Any]) -> bool:
+    """Whether a function has a parameter `sample_weight`; check its parameters.
 
     Raises
     ------
@@ -165,6 +157,6 @@ def _takes_weight(name: str, function: Callable) -> bool:
     return takes_weight
 
 
-def _has_default(function: Callable) -> bool:
+def _has_default(function: Callable[..., Any]) -> bool:
     parameter = inspect.signature(function).parameters["sample_weight"]
     return parameter.default is not inspect.Parameter.empty

@@ -1,26 +1,32 @@
-"""What rounds ask of a loss in Python: derivatives, and what was wrong with them.
+"""Checks of derivatives: that trees can be grown on them, and that they are those of the loss.
 
-In: a loss, targets of shape (n_targets, n_samples), raw scores of shape (n_outputs, n_samples).
-Out: derivatives that a tree can be grown on, or an error that names the first row without.
+Rounds call the gradients of a loss in Python through :func:`ask_derivatives`, and errors name the
+first row that has no usable ones. :func:`compare_derivatives` takes finite differences.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from sklboost.engine.compiling import kernel
 from sklboost.objectives.blocks import LARGEST, LEAST_HESSIAN, NO_FAULT, are_usable, limited
-from sklboost.objectives.loss import Loss
+from sklboost.objectives.loss import Loss, RowLoss
 
 _RULES = {
     "gradient": "gradients must be finite numbers: look for a logarithm of 0 or a division by it",
     "hessian": "hessians must be finite numbers >= 0: where the second derivative is negative, "
     "return a bound above it, or a small positive number",
 }
-
-
 _ALL_ARE_0 = -3
+_NO_WEIGHT = np.empty(0)
+# Of a raw score, or of 1: with central differences the error of the formula, a square of it, and
+# that of rounding, a part of 1e-16 by it, are then about the same.
+_STEP = 1e-5
+_ROUNDING = 1e-15
+
+# From raw scores, shape (n_outputs, n_samples), to a number for each output and row, or each row.
+OfScores = Callable[[np.ndarray], np.ndarray]
 
 
 class FaultyRowError(ValueError):
@@ -29,7 +35,7 @@ class FaultyRowError(ValueError):
     Parameters
     ----------
     before, after : str
-        What is said before and after the row.
+        The text before and after the row.
     row : int
         Among the rows trained on.
 
@@ -74,16 +80,16 @@ def ask_derivatives(
     Raises
     ------
     TypeError
-        If what the loss gives is no pair, or no real numbers.
+        If what the loss returns is no pair, or no real numbers.
     ValueError
-        If it is not of that shape, or all hessians are 0.
+        If that has another shape, or all hessians are 0.
     FaultyRowError
         If a gradient is no finite number, or a hessian none >= 0.
     """
-    extra: tuple = (weight,) if loss.takes_weight else ()
+    extra = (weight,) if loss.takes_weight else ()
     given = read_pair(loss.name, loss.gradients(y, raw_score, *extra), raw_score.shape)
-    own_weight = weight if loss.takes_weight else np.empty(0)
-    fault = _take_derivatives(y, given, own_weight, derivatives)
+    included = weight if loss.takes_weight else _NO_WEIGHT
+    fault = _take_derivatives(y, given, included, derivatives)
     if fault == _ALL_ARE_0:
         raise ValueError(_no_hessians(loss))
     if fault != NO_FAULT:
@@ -95,24 +101,11 @@ def ask_derivatives(
 
 @kernel
 def _take_derivatives(y, given, weight, derivatives):
-    """Fill derivatives with what a loss gave, checked, and divided by the weights it has in it.
+    """Fill derivatives with what a loss gave, checked, and divided by the weights it includes.
 
-    They are multiplied by the weights later; so weight 2 is the row twice here, too.
-
-    Parameters
-    ----------
-    y : ndarray of float64, shape (n_targets, n_samples)
-    given : tuple of ndarray of float64, shape (n_outputs, n_samples)
-    weight : ndarray of float64, shape (n_samples,) or (0,)
-        Empty: not in it.
-    derivatives : tuple of ndarray of float32 or float64, shape (n_outputs, n_samples)
-        Filled.
-
-    Returns
-    -------
-    int
-        The first row whose derivatives are not usable; ``_ALL_ARE_0`` if hessians are and gradients
-        are not; else ``NO_FAULT``.
+    They are multiplied by the weights later; so weight 2 is the row twice here, too. Returns the
+    first row whose derivatives are not usable; ``_ALL_ARE_0`` if hessians are and gradients are
+    not; else ``NO_FAULT``.
     """
     fault, n_moving, n_hessians = NO_FAULT, 0, 0
     for output in range(given[0].shape[0]):
@@ -134,7 +127,7 @@ def _take_derivatives(y, given, weight, derivatives):
 
 
 def read_pair(name: str, result: Any, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """Give gradient and hessian as float64 if they are two arrays of numbers of this shape."""
+    """Return gradient and hessian as float64 if they are two arrays of numbers of this shape."""
     if not isinstance(result, tuple | list) or len(result) != 2:
         got = f"{type(result).__name__} of {len(result)}" if hasattr(result, "__len__") else result
         raise TypeError(
@@ -164,8 +157,11 @@ def _read_array(name: str, kind: str, values: Any, shape: tuple[int, ...]) -> np
     return np.require(array, np.float64, ["C", "W"])  # as the kernel was compiled for
 
 
+# --- the row at fault
+
+
 def explain_fault(loss: Loss, y: np.ndarray, raw_score: np.ndarray) -> None:
-    """Raise FaultyRowError for the first row that the block of a user's function did not do."""
+    """Raise FaultyRowError for the first row without usable derivatives by a user's function."""
     for output, row in _places(raw_score):
         both = _derivatives(loss, (y, raw_score), (output, row))
         if not np.isnan(y[output % len(y), row]):
@@ -194,7 +190,7 @@ def _places(raw_score: np.ndarray) -> Iterator[tuple[int, int]]:
 
 
 def _numbers(rows: tuple[np.ndarray, np.ndarray], place: tuple[int, int]) -> tuple[float, float]:
-    """Give target and raw score of an output and row."""
+    """Return target and raw score of an output and row."""
     (y, raw_score), (output, row) = rows, place
     return float(y[output % len(y), row]), float(raw_score[output, row])
 
@@ -235,4 +231,116 @@ def _no_hessians(loss: Loss) -> str:
         f"objective={loss.name}: all hessians are 0, so leaf weights, -G / (H + lambda), mean "
         "nothing. Where the second derivative is 0, as for the absolute error, return 1 for every "
         "row: each leaf then takes a step along the mean gradient"
+    )
+
+
+# --- finite differences
+
+
+def compare_derivatives(
+    loss: Loss, y: np.ndarray, raw_score: np.ndarray, values: OfScores | None, tolerance: float
+) -> None:
+    """Compare gradient and hessian with central differences, in float64.
+
+    Parameters
+    ----------
+    loss : Loss
+    y : ndarray of float64, shape (n_targets, n_samples)
+    raw_score : ndarray of float64, shape (n_outputs, n_samples)
+    values : callable or None
+        Gives the loss of each row for such raw scores. None: only the hessian is compared.
+    tolerance : float
+        In parts of the derivative, or of the root of their mean square if that is larger.
+
+    Raises
+    ------
+    AssertionError
+        If a derivative is off.
+    """
+
+    def derivatives(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        both = np.empty_like(scores), np.empty_like(scores)
+        ask_derivatives(loss, y, scores, _NO_WEIGHT, both)
+        return both
+
+    gradient, hessian = derivatives(raw_score)
+    if values is not None:
+        numeric, error = _differences(values, raw_score)
+        off = _excess(gradient - numeric, gradient, numeric, tolerance, error)
+        _report(loss, "gradient", (y, raw_score), (gradient, numeric, off))
+    numeric, error = _differences(lambda scores: derivatives(scores)[0], raw_score)
+    difference = hessian - numeric
+    if loss.hessian_is_bound:
+        difference = np.minimum(difference, 0.0)
+    off = _excess(difference, hessian, numeric, tolerance, error)
+    _report(loss, "hessian", (y, raw_score), (hessian, numeric, off))
+
+
+def values_by_rows(loss: Loss, y: np.ndarray) -> OfScores | None:
+    """Return the function that computes the loss of each row, None for a loss without value."""
+    if type(loss).value is Loss.value:
+        return None
+
+    def values(raw_score: np.ndarray) -> np.ndarray:
+        if isinstance(loss, RowLoss):
+            return np.nansum(loss.row_values(y, raw_score), axis=0)
+        rows = [slice(row, row + 1) for row in range(y.shape[1])]
+        return np.array([loss.value(y[:, row], raw_score[:, row], _NO_WEIGHT) for row in rows])
+
+    return values
+
+
+def _differences(function: OfScores, raw_score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return central differences in each output's own raw score, and how wrong rounding makes them.
+
+    Rows do not depend on one another, so all of them are moved at once.
+    """
+    slopes, errors = np.empty((2, *raw_score.shape))
+    for output, scores in enumerate(raw_score):
+        step = _STEP * np.maximum(1.0, np.abs(scores))
+        up, down = raw_score.copy(), raw_score.copy()
+        up[output] += step
+        down[output] -= step
+        after, before = (np.atleast_2d(function(moved)) for moved in (up, down))
+        place = output if len(after) > 1 else 0
+        length = up[output] - down[output]  # not quite two steps: it is rounded, too
+        slopes[output] = (after[place] - before[place]) / length
+        errors[output] = _ROUNDING * (np.abs(after[place]) + np.abs(before[place])) / length
+    return slopes, errors
+
+
+def _excess(
+    difference: np.ndarray,
+    analytic: np.ndarray,
+    numeric: np.ndarray,
+    tolerance: float,
+    error: np.ndarray,
+) -> np.ndarray:
+    """Return the differences in units of what is allowed; above 1 is off."""
+    usual = np.sqrt(np.mean(np.square(numeric)))
+    size = np.maximum(np.maximum(np.abs(analytic), np.abs(numeric)), usual)
+    allowed = tolerance * size + error
+    return np.abs(difference) / np.where(allowed > 0.0, allowed, 1.0)
+
+
+def _report(
+    loss: Loss,
+    kind: str,
+    rows: tuple[np.ndarray, np.ndarray],
+    found: tuple[np.ndarray, np.ndarray, np.ndarray],
+) -> None:
+    """Raise AssertionError if a row is off; NaN of a target that is not known is not."""
+    (y, raw_score), (analytic, numeric, off) = rows, found
+    n_off = int(np.count_nonzero((off > 1.0).any(axis=0)))
+    if n_off == 0:
+        return
+    output, row = np.unravel_index(np.nanargmax(off), off.shape)
+    of_output = f" of output {output}" if len(raw_score) > 1 else ""
+    of_what = "the loss" if kind == "gradient" else "the gradient"
+    rule = "at least " if kind == "hessian" and loss.hessian_is_bound else ""
+    raise AssertionError(
+        f"the {kind}{of_output} of {loss.name} is off in {n_off} of {y.shape[1]} rows, "
+        f"most in row {row} (y_true={y[output % len(y), row]:g}, "
+        f"y_pred={raw_score[output, row]:g}): it is {analytic[output, row]:.6g}, and should be "
+        f"{rule}{numeric[output, row]:.6g} by finite differences of {of_what}"
     )

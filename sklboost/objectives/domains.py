@@ -1,40 +1,55 @@
-"""Which targets and which predictions a loss is defined for."""
+"""Which targets and predictions losses and metrics are defined for, and the errors for others."""
+
+from typing import Any, NamedTuple
 
 import numpy as np
 
 
-def check_within(
-    y: np.ndarray,
-    name: str,
-    objective: str,
-    least: float,
-    most: float = np.inf,
-    *,
-    excluded: bool = False,
-) -> None:
-    """Raise ValueError for the first target outside of a range.
+class Domain(NamedTuple):
+    """A range of numbers.
 
-    Parameters
+    Attributes
     ----------
-    y : ndarray of float64, shape (n_samples,) or (n_samples, n_targets)
-        NaN is let pass.
-    name : str
-        Of the argument.
-    objective : str
+    words : str
+        What it is called in errors.
     least, most : float
-    excluded : bool
-        Whether `least` itself is outside.
+    has_ends : bool
+        Whether these belong to it.
     """
-    is_outside = (y < least) | (y > most) | (excluded & (y == least))
-    words = f"{'>' if excluded else '>='} {least:g}"
-    if most < np.inf:
-        words = f"{'above' if excluded else 'from'} {least:g} to {most:g}"
+
+    words: str
+    least: float = -np.inf
+    most: float = np.inf
+    has_ends: bool = True
+
+    def has(self, values: Any) -> Any:
+        """Whether each value is inside; NaN is not."""
+        if self.has_ends:
+            return (values >= self.least) & (values <= self.most)
+        return (values > self.least) & (values < self.most)
+
+    def lacks(self, values: np.ndarray) -> np.ndarray:
+        """Whether each value is outside; NaN, which stands for unknown, is not."""
+        return ~(self.has(values) | np.isnan(values))
+
+
+ANYWHERE = Domain("of any size")
+ABOVE_MINUS_1 = Domain("> -1", -1.0, has_ends=False)
+NOT_NEGATIVE = Domain(">= 0", 0.0)
+POSITIVE = Domain("> 0", 0.0, has_ends=False)
+SHARES = Domain("from 0 to 1", 0.0, 1.0)
+BETWEEN_0_AND_1 = Domain("between 0 and 1, both excluded", 0.0, 1.0, has_ends=False)
+
+
+def check_domain(y: np.ndarray, domain: Domain, name: str, objective: str) -> None:
+    """Raise ValueError for the first target outside of the domain of a loss; `name` is y's."""
     remedy = "choose another objective, or transform the targets"
-    refuse_first(is_outside, y, name, f"objective={objective!r} needs targets {words}; {remedy}")
+    why = f"objective={objective!r} needs targets {domain.words}; {remedy}"
+    refuse_first(domain.lacks(y), y, name, why)
 
 
 def check_labels(y: np.ndarray, name: str, objective: str) -> None:
-    """Raise ValueError for the first target that is neither 0 nor 1; NaN is let pass."""
+    """Raise ValueError for the first target that is neither 0 nor 1; NaN passes."""
     is_other = ~np.isnan(y) & (y != 0.0) & (y != 1.0)
     remedy = "for probabilities choose 'binary:logistic'"
     refuse_first(is_other, y, name, f"objective={objective!r} needs targets 0 and 1; {remedy}")
@@ -48,23 +63,43 @@ def refuse_first(is_refused: np.ndarray, y: np.ndarray, name: str, why: str) -> 
     is_refused : ndarray of bool, shape of `y`
     y : ndarray of float64, shape (n_samples,) or (n_samples, n_targets)
     name : str
-        Of the argument.
+        The argument's, with which the error begins.
     why : str
-        What is wrong and what to do; the error begins with the place and value of the target.
+        What is wrong and what to do.
     """
-    if not is_refused.any():
-        return
-    place = np.unravel_index(np.argmax(is_refused), y.shape)
-    position = ", ".join(str(int(index)) for index in place)
-    raise ValueError(f"{name}[{position}]={y[place]:g}: {why}")
+    if is_refused.any():
+        place = np.unravel_index(np.argmax(is_refused), y.shape)
+        position = ", ".join(str(int(index)) for index in place)
+        raise ValueError(f"{name}[{position}]={y[place]:g}: {why}")
 
 
-def check_base_score(prediction: float, objective: str, least: float, most: float = np.inf) -> None:
-    """Raise ValueError unless a prediction lies between two numbers, both excluded."""
-    if least < prediction < most:
-        return
-    words = f"> {least:g}" if most == np.inf else f"between {least:g} and {most:g}, both excluded"
-    raise ValueError(
-        f"base_score={prediction:g}: it is a prediction, and those of objective={objective!r} are "
-        f"{words}; give such a number, or None for the best constant"
-    )
+def check_metric_domain(
+    metric: str, kind: str, values: np.ndarray, domain: Domain, remedy: str
+) -> None:
+    """Raise ValueError for the first row outside of the domain of a metric.
+
+    Parameters
+    ----------
+    metric : str
+    kind : {"target", "prediction"}
+    values : ndarray of float64, shape (n_samples,) or (n_samples, n_columns)
+    domain : Domain
+    remedy : str
+        What to do, other than choosing another metric.
+    """
+    is_outside = domain.lacks(values)
+    if is_outside.any():
+        first = tuple(np.argwhere(is_outside)[0])
+        raise ValueError(
+            f"{metric} of a {kind} of {values[first]:g} in row {first[0]}: it needs {kind}s "
+            f"{domain.words}; choose another eval_metric, or {remedy}"
+        )
+
+
+def check_base_score(prediction: float, objective: str, domain: Domain) -> None:
+    """Raise ValueError unless an objective can make this prediction."""
+    if not domain.has(prediction):
+        raise ValueError(
+            f"base_score={prediction:g}: it is a prediction, and those of objective={objective!r} "
+            f"are {domain.words}; give such a number, or None for the best constant"
+        )

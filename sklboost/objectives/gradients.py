@@ -1,53 +1,31 @@
 """The gradients of any loss behind one kernel, so that rounds of boosting need not leave it.
 
-In: where the loss's code is, targets and raw scores. Out: gradient and hessian of each row, not
-weighted.
-
-The one idea: the rounds do not know the loss they are compiled with. They call its *block*, a
-kernel ``block(rows, y, raw_score, parameters, gradient, hessian, scratch)``, by its address. It
-fills both for the rows ``[start, stop)``, of ``rows = (start, stop, first)``; `first` is the row
-that `y` begins with. It gives the number of the first row whose derivatives no tree can be grown
-on, or -1. So the rounds are compiled once for all losses, each loss apart, and a
-loss that a user has written in numba runs like one of ours.
+The rounds do not know the loss they are compiled with: they call its block by its address, see
+:mod:`sklboost.objectives.blocks`. So a loss that a user has written in numba runs like one of ours.
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import types
 
 from sklboost.engine.compiling import address_of, kernel
-from sklboost.engine.instructions import by_address
 from sklboost.engine.parallel import share
-from sklboost.objectives.blocks import BLOCK_ROWS, NO_FAULT
+from sklboost.objectives.blocks import BLOCK_ROWS, LOSS_TYPES, NO_FAULT, call_loss
 from sklboost.objectives.loss import Loss
-
-_MATRIX, _DERIVATIVES = types.Array(types.float64, 2, "C"), types.Array(types.float32, 2, "C")
-# Of the arguments of a block.
-LOSS_TYPES = (
-    *(types.UniTuple(types.int64, 3), _MATRIX, _MATRIX, types.Array(types.float64, 1, "C")),
-    *(_DERIVATIVES, _DERIVATIVES, _MATRIX),
-)
-
-
-@by_address(*LOSS_TYPES)
-def call_loss(address, rows, y, raw_score, parameters, gradient, hessian, scratch):
-    """Call the block of a loss at `address`; return what it returns, or -2 if it raised."""
-    return address(rows, y, raw_score, parameters, gradient, hessian, scratch)
 
 
 class CompiledLoss(NamedTuple):
-    """What rounds know of a loss.
+    """A loss as rounds know it.
 
     Attributes
     ----------
     is_compiled : int
-        0: somebody else fills the derivatives before each round.
+        0: the derivatives are filled from Python before each round.
     address : int
         Of its block.
     parameters : ndarray of float64, shape (n_outputs,)
     faults : ndarray of int64, shape (n_threads,)
-        What the blocks said that each member called, if it was not :data:`NO_FAULT`.
+        What the blocks returned that each member called, the first that is not ``NO_FAULT``.
     faulty_round : ndarray of int64, shape (1,)
         The round in which that was.
     """
@@ -79,7 +57,7 @@ class Targets(NamedTuple):
 
 
 def targets_of(y: np.ndarray) -> Targets:
-    """Give targets for a kernel: float64, shape (n_targets, n_samples), or short and one a row."""
+    """Return targets for a kernel: float64, shape (n_targets, n_samples), or short, one a row."""
     no_targets = Targets(np.empty((1, 0)), np.empty(0, np.float32), np.empty(0, np.uint8))
     if y.dtype == np.uint8:
         return no_targets._replace(codes=y[0])
@@ -93,13 +71,13 @@ def compile_loss(loss: Loss, n_threads: int) -> CompiledLoss:
     address = 0 if loss.block is None else address_of(loss.block, LOSS_TYPES)
     faults = np.full(n_threads, NO_FAULT)
     faulty_round = np.zeros(1, dtype=np.int64)
-    # one for each output, also where a loss of a user's has none
+    # one for each output, also where the loss of a user has none
     parameters = np.resize(loss.parameters, max(len(loss.parameters), loss.n_outputs))
     return CompiledLoss(int(loss.block is not None), address, parameters, faults, faulty_round)
 
 
 def allocate_scratch(n_threads: int) -> np.ndarray:
-    """Make the scratch of :func:`fill_gradients`: three numbers for each row of a block."""
+    """Allocate the scratch of :func:`fill_gradients`: three numbers for each row of a block."""
     return np.empty((n_threads, 3, BLOCK_ROWS))
 
 
@@ -130,19 +108,19 @@ def fill_gradients(team, loss, targets, raw_score, gradient, hessian, scratch):
         From :func:`allocate_scratch`.
     """
     start, stop = share(team, raw_score.shape[1])
-    y, own_scratch = targets.values, scratch[team.rank]
+    y, member_scratch = targets.values, scratch[team.rank]
     is_short = y.shape[1] < raw_score.shape[1]
     n_at_once = BLOCK_ROWS if is_short else max(stop - start, 1)
     for begin in range(start, stop, n_at_once):
         end, first = min(begin + n_at_once, stop), 0
         if is_short:
             # the third row of the scratch; blocks use the others
-            y, first = own_scratch[2:], begin
+            y, first = member_scratch[2:], begin
             write_short(targets, begin, y[0, : end - begin])
         rows = (np.int64(begin), np.int64(end), np.int64(first))
         parameters = loss.parameters
         fault = call_loss(
-            loss.address, rows, y, raw_score, parameters, gradient, hessian, own_scratch
+            loss.address, rows, y, raw_score, parameters, gradient, hessian, member_scratch
         )
         if fault != NO_FAULT and loss.faults[team.rank] == NO_FAULT:
             loss.faults[team.rank] = fault
@@ -150,7 +128,7 @@ def fill_gradients(team, loss, targets, raw_score, gradient, hessian, scratch):
 
 @kernel
 def has_fault(loss):
-    """Tell whether a member found derivatives that no tree can be grown on."""
+    """Whether a member found derivatives that no tree can be grown on."""
     n_faults = 0
     for member in range(len(loss.faults)):
         n_faults += loss.faults[member] != NO_FAULT

@@ -1,9 +1,8 @@
-"""Metrics that are means of a loss of a row, compiled: rounds need not leave their kernel for them.
+"""Means of the losses of rows: most metrics, computed without leaving the kernel of the rounds.
 
-In: metrics by the address of their code, targets, raw scores, weights. Out: their values. The rows
-are cut into blocks of fixed size; each block's sum is one number, and the sums are added in order.
-So the value does not depend on how many threads there are. With several outputs the mean is over
-all of them; a target of NaN is not known, and not counted.
+Rows are cut into blocks of 256. The sum of each block is one number, and these are added in order,
+so a mean does not depend on the number of threads. With several outputs it is over all of them; a
+target of NaN is not known, and not counted.
 """
 
 import math
@@ -14,33 +13,31 @@ import numba
 import numpy as np
 
 from sklboost.engine.compiling import kernel
-from sklboost.objectives.metrics.blocks import address_of_losses, call_metric
-from sklboost.objectives.metrics.formulas import Formula
+from sklboost.objectives.blocks import BLOCK_ROWS, Formula, address_of_losses, call_metric
 
-# Small enough for the first-level cache, and a power of two, see _fold.
-BLOCK_ROWS = 256
-# Rows of scratch: a block's losses; two for what leads to them; weights.
+# Rows of scratch: a block's losses, two for what leads to them, weights.
 _WEIGHTS = 3
 
 
 class MeanLoss(NamedTuple):
-    """A metric that is the mean of a formula's losses, or the root of one.
+    """A metric that is a multiple of the mean of a formula's losses, or the root of it.
 
     Attributes
     ----------
     formula : Formula
-    is_root : bool
     parameters : tuple of float
         Of the formula: one for all outputs, or one for each.
     scale : str
-        Of the predictions or raw scores that it is computed of, see
-        :mod:`sklboost.objectives.metrics.scales`.
+        Of the predictions or raw scores it is computed of.
+    factor : float
+    is_root : bool
     """
 
     formula: Formula
-    is_root: bool
     parameters: tuple[float, ...]
     scale: str
+    factor: float = 1.0
+    is_root: bool = False
 
 
 class MeanLosses(NamedTuple):
@@ -50,28 +47,30 @@ class MeanLosses(NamedTuple):
     ----------
     addresses : ndarray of int64, shape (n_metrics,)
         Of their blocks; the blocks themselves where nothing is compiled.
+    factors : ndarray of float64, shape (n_metrics,)
     are_roots : ndarray of bool, shape (n_metrics,)
-        Whether the root of the mean is taken.
     n_sums : ndarray of int64, shape (n_metrics,)
         How many outputs have losses of their own: all, or of classes only the first.
     parameters : ndarray of float64, shape (n_metrics, n_outputs)
     """
 
     addresses: np.ndarray
+    factors: np.ndarray
     are_roots: np.ndarray
     n_sums: np.ndarray
     parameters: np.ndarray
 
 
 def mean_losses(metrics: Sequence[MeanLoss], n_outputs: int) -> MeanLosses:
-    """Give metrics the form that kernels know."""
+    """Compile metrics for so many outputs."""
     parameters = np.empty((len(metrics), n_outputs))
-    for own, metric in zip(parameters, metrics, strict=True):
-        own[:] = metric.parameters
+    for row, metric in zip(parameters, metrics, strict=True):
+        row[:] = metric.parameters
     addresses = [address_of_losses(metric.formula, metric.scale) for metric in metrics]
     n_sums = [1 if metric.formula.is_of_classes else n_outputs for metric in metrics]
     return MeanLosses(
         np.array(addresses, dtype=object if numba.config.DISABLE_JIT else np.int64),
+        np.array([metric.factor for metric in metrics], dtype=np.float64),
         np.array([metric.is_root for metric in metrics], dtype=np.bool_),
         np.array(n_sums, dtype=np.int64),
         parameters,
@@ -94,10 +93,40 @@ class LossSums(NamedTuple):
 
 
 def allocate_sums(n_values: int, n_rows: int, n_threads: int) -> LossSums:
-    """Make the sums of some metrics for one set of rows."""
+    """Allocate the sums of some metrics for one set of rows."""
     n_blocks = -(-n_rows // BLOCK_ROWS)
     scratch = np.empty((n_threads, _WEIGHTS + 1, BLOCK_ROWS))
     return LossSums(np.empty((n_values, n_blocks, 2)), scratch)
+
+
+def mean_of_rows(metric: MeanLoss, y: np.ndarray, score: np.ndarray, weight: np.ndarray) -> float:
+    """Return the value of one metric, by one thread; the arrays are those of `add_losses`."""
+    metrics, sums = mean_losses([metric], len(score)), allocate_sums(1, score.shape[1], 1)
+    return float(_finish_alone(metrics, (y, score, weight), sums))
+
+
+def losses_of_rows(
+    formula: Formula, parameters: np.ndarray, y: np.ndarray, score: np.ndarray
+) -> np.ndarray:
+    """Return the loss of each row, shape (n_outputs, n_samples), or (1, n_samples) of classes.
+
+    Parameters
+    ----------
+    formula : Formula
+    parameters : ndarray of float64, shape (n_outputs,)
+    y : ndarray of float64, shape (n_targets, n_samples) or (n_samples,)
+    score : ndarray of float64, shape (n_outputs, n_samples)
+        On the scale that the formula reads.
+    """
+    metric = MeanLoss(formula, tuple(parameters.tolist()), formula.reads)
+    metrics = mean_losses([metric], len(score))
+    losses = np.empty((int(metrics.n_sums[0]), score.shape[1]))
+    scratch = allocate_sums(1, 0, 1).scratch[0]
+    targets, scores = (
+        np.ascontiguousarray(np.atleast_2d(array), np.float64) for array in (y, score)
+    )
+    _fill_losses(metrics, targets, scores, scratch, losses)
+    return losses
 
 
 @kernel
@@ -112,19 +141,19 @@ def add_losses(metrics, index, block, rows, scratch, sums):
     block : int
         Of 256 rows.
     rows : tuple of ndarray of float64
-        Targets, shape (1 or n_outputs, n_samples); raw scores, shape (n_outputs, n_samples);
-        weights, shape (n_samples,) or (0,), which is all 1.
+        Targets, shape (1 or n_outputs, n_samples); scores, shape (n_outputs, n_samples); weights,
+        shape (n_samples,) or (0,), which is all 1.
     scratch : ndarray of float64, shape (4, BLOCK_ROWS)
         This member's own.
     sums : ndarray of float64, shape (n_blocks, 2)
     """
-    y, raw_score, weight = rows
+    y, score, weight = rows
     start, stop = block * BLOCK_ROWS, min((block + 1) * BLOCK_ROWS, y.shape[1])
     address, parameters = metrics.addresses[index], metrics.parameters[index]
     losses, weights = scratch[0], scratch[_WEIGHTS]
     total, total_weight = 0.0, 0.0
     for output in range(metrics.n_sums[index]):
-        call_metric(address, (start, stop), output, y, raw_score, parameters, scratch)
+        call_metric(address, (start, stop), output, y, score, parameters, scratch)
         targets = y[output % y.shape[0], start:stop]
         total_weight += _weigh(targets, weight[start:stop], losses, weights)
         total += _fold(losses, stop - start)
@@ -133,41 +162,44 @@ def add_losses(metrics, index, block, rows, scratch, sums):
 
 
 @kernel
-def finish_metric(is_root, sums):
-    """Give the metric's value, from the sums of all members: a barrier must be between.
+def finish_metric(metrics, index, sums):
+    """Return the value of a metric from the sums of all members: a barrier must be between.
 
-    Parameters
-    ----------
-    is_root : bool
-        As in :class:`MeanLosses`.
-    sums : ndarray of float64, shape (n_blocks, 2)
-
-    Returns
-    -------
-    float
-        The same on every member that asks.
+    `sums` has shape (n_blocks, 2).
     """
     total, total_weight = 0.0, 0.0
     for block in range(len(sums)):
         total += sums[block, 0]
         total_weight += sums[block, 1]
-    mean = total / total_weight
-    return math.sqrt(mean) if is_root else mean
+    value = metrics.factors[index] * (total / total_weight)
+    return math.sqrt(value) if metrics.are_roots[index] else value
 
 
 @kernel
-def mean_of_rows(metrics, rows, scratch, sums):
-    """Give the value of the first metric; arguments as those of :func:`add_losses`."""
-    for block in range(len(sums)):
-        add_losses(metrics, 0, block, rows, scratch, sums)
-    return finish_metric(metrics.are_roots[0], sums)
+def _finish_alone(metrics, rows, sums):
+    """Return the value of the only metric."""
+    for block in range(sums.blocks.shape[1]):
+        add_losses(metrics, 0, block, rows, sums.scratch[0], sums.blocks[0])
+    return finish_metric(metrics, 0, sums.blocks[0])
+
+
+@kernel
+def _fill_losses(metrics, y, score, scratch, losses):
+    """Fill the losses of the only metric, shape (n_sums, n_samples)."""
+    for output in range(losses.shape[0]):
+        for start in range(0, losses.shape[1], BLOCK_ROWS):
+            some, parameters = losses[output, start : start + BLOCK_ROWS], metrics.parameters[0]
+            rows = (start, start + len(some))
+            call_metric(metrics.addresses[0], rows, output, y, score, parameters, scratch)
+            for row in range(len(some)):
+                some[row] = scratch[0, row]
 
 
 @kernel
 def _weigh(y, weight, losses, weights):
     """Multiply the losses of a block by the weights; targets that are not known have none.
 
-    Gives the sum of weights. `weights` is scratch.
+    Returns the sum of weights. `weights` is scratch.
     """
     if len(weight) == 0:
         n_known = 0
@@ -185,7 +217,7 @@ def _weigh(y, weight, losses, weights):
 
 @kernel
 def _fold(values, n_values):
-    """Give the sum of the first values of a block, adding halves until one value is left.
+    """Return the sum of the first values of a block, adding halves until one value is left.
 
     Halves are added by vector instructions, one running sum would not be; and eight roundings are
     less than 256. `values`, shape (BLOCK_ROWS,), is overwritten.

@@ -1,16 +1,19 @@
-"""What a metric is.
+"""What a metric is: targets and predictions become one number. It knows nothing of trees.
 
-A metric knows nothing of trees or losses. It turns targets and predictions into one number. Most
-are means of a loss of a row: these have one formula, for predictions that come from Python and for
-the raw scores of every round alike.
+Most metrics are means of a loss of a row: these have one formula, for the predictions that users
+see and for the raw scores of every round alike.
 """
 
-from collections.abc import Callable
-from typing import NamedTuple
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklboost.objectives.means import MeanLoss, allocate_sums, mean_losses, mean_of_rows
+from sklboost.objectives.blocks import Formula
+from sklboost.objectives.domains import Domain, check_metric_domain
+from sklboost.objectives.links import IDENTITY, PREDICTIONS, PROBABILITY, change_of_scale
+from sklboost.objectives.means import MeanLoss, mean_of_rows
 
 # function(y, prediction, weight) -> value, see Metric.
 Function = Callable[[np.ndarray, np.ndarray, np.ndarray], float]
@@ -39,19 +42,32 @@ class Metric(NamedTuple):
     function: Function
     mean_loss: MeanLoss | None = None
 
+    def check_targets(self, y: np.ndarray) -> None:
+        """Raise ValueError for the first target that the metric is not defined for."""
+        if self.mean_loss is not None:
+            domain = self.mean_loss.formula.targets
+            check_metric_domain(self.name, "target", y, domain, "leave these rows out")
+
+    def mean_loss_of(self, link: str) -> MeanLoss | None:
+        """Return the mean that the metric is of raw scores with this link, if it is one."""
+        if self.mean_loss is None or link not in PREDICTIONS:
+            return None
+        change = change_of_scale(link, self.mean_loss.formula.reads)
+        return None if change is None else self.mean_loss._replace(scale=link)
+
 
 class RoundMetric(NamedTuple):
     """A metric as the rounds of boosting use it: of raw scores.
 
-    Where there is a mean of losses, of raw scores, :mod:`sklboost.objectives.means`
-    gives the same value inside the team's own kernel. `value` need then only be called where that
-    is NaN: it raises the error.
+    Where there is a mean of losses, :mod:`sklboost.objectives.means` computes the same value inside
+    the team's own kernel. `value` need then only be called where that is NaN: it raises the error.
 
     Attributes
     ----------
     name : str
     greater_is_better : bool
     mean_loss : MeanLoss or None
+        Of raw scores.
     value : callable
         ``value(y, raw_score, weight) -> float``, with `y` and `weight` as in :class:`Metric` and
         `raw_score` float64 of shape (n_outputs, n_samples). It only reads them.
@@ -65,20 +81,155 @@ class RoundMetric(NamedTuple):
 
 def mean_metric(name: str, mean_loss: MeanLoss) -> Metric:
     """Make a metric of the mean of a loss of predictions: the smaller the better."""
-    domains = mean_loss.formula.targets, mean_loss.formula.predictions
+    change = change_of_scale(mean_loss.scale, mean_loss.formula.reads)
+    assert change is not None, f"{name} cannot read predictions"
 
     def function(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
-        domains[0].check(name, "target", y)
-        domains[1].check(name, "prediction", prediction)
-        targets, scores = as_rows(y), as_rows(prediction)
-        metrics = mean_losses([mean_loss], len(scores))
-        sums = allocate_sums(1, len(y), 1)
-        rows = (targets, scores, weight)
-        return float(mean_of_rows(metrics, rows, sums.scratch[0], sums.blocks[0]))
+        metric.check_targets(y)
+        check_metric_domain(name, "prediction", prediction, change.domain, change.remedy)
+        return mean_of_rows(mean_loss, as_rows(y), as_rows(prediction), weight)
 
-    return Metric(name, False, function, mean_loss)
+    metric = Metric(name, False, function, mean_loss)
+    return metric
 
 
 def as_rows(columns: np.ndarray) -> np.ndarray:
-    """Give targets or predictions as a new array, an output a row, as kernels want them."""
+    """Return targets or predictions as a new array, an output a row, as kernels want them."""
     return np.array(np.atleast_2d(columns.T), dtype=np.float64, order="C")
+
+
+class Parameter(NamedTuple):
+    """A parameter of a metric: ``name@value``, or the training loss's, or a default.
+
+    Attributes
+    ----------
+    symbol : str
+        What it is called in ``name@symbol``.
+    key : str
+        The estimators' parameter that is its default; empty: a value must be given.
+    default : float or None
+        Where the training loss has none; None: then a value must be given.
+    domain : Domain
+        Its words say what the parameter is.
+    """
+
+    symbol: str
+    key: str
+    default: float | None
+    domain: Domain
+
+    def read(self, name: str, text: str) -> tuple[float, ...]:
+        """Read the text behind the @ of a metric's name.
+
+        Raises
+        ------
+        ValueError
+            If it is no number, or out of range.
+        """
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not self.domain.has(value):
+            family = name.partition("@")[0]
+            raise ValueError(
+                f"eval_metric={name!r}: after the @ there must be {self.domain.words}, such "
+                f"as "
+                f"{family}@{self._example}"
+            )
+        return (value,)
+
+    def choose(self, name: str, parameters: Mapping[str, Any]) -> tuple[float, ...]:
+        """Choose the training loss's value, or values, one an output; else the default.
+
+        Raises
+        ------
+        ValueError
+            If there is neither, or the loss's is out of range.
+        """
+        values = np.atleast_1d(parameters.get(self.key, self.default))
+        if values[0] is None:
+            raise ValueError(
+                f"eval_metric={name!r} needs {self.domain.words}, and the objective has none: give "
+                f"{name}@{self._example}"
+            )
+        for value in values:
+            if not self.domain.has(value):
+                raise ValueError(
+                    f"eval_metric={name!r} cannot be taken with {self.key}={value:g}: it needs "
+                    f"{self.domain.words}; give {name}@{self._example}"
+                )
+        return tuple(values.astype(float).tolist())
+
+    @property
+    def _example(self) -> str:
+        """A value that is possible."""
+        if self.default is not None:
+            return f"{self.default:g}"
+        return "0.3" if self.domain.has_ends else "0.9"
+
+
+class MetricEntry(NamedTuple):
+    """A metric that can be named, or a family of metrics with a parameter.
+
+    Attributes
+    ----------
+    name : str
+        XGBoost's, without parameter.
+    of : Formula or callable
+        The loss whose mean it is: the smaller the better. Or, of what is no mean, the function, as
+        in :class:`Metric`: the greater the better.
+    aliases : tuple of str
+        Other libraries' names of it. A metric is called by the name it was asked for.
+    objective : str
+        The objective of this loss, if there is one.
+    factor : float
+        That the mean is multiplied by.
+    is_root : bool
+        Whether the metric is the root of that.
+    parameter : Parameter or None
+        Which the formula has; ``name@value`` gives a value.
+    """
+
+    name: str
+    of: Formula | Function
+    aliases: tuple[str, ...] = ()
+    objective: str = ""
+    factor: float = 1.0
+    is_root: bool = False
+    parameter: Parameter | None = None
+
+    @property
+    def needs_value(self) -> bool:
+        """Whether there is no metric without a value behind the name."""
+        return self.parameter is not None and not self.parameter.key
+
+    @property
+    def title(self) -> str:
+        """The name, with the parameter if it needs a value."""
+        if self.parameter is None or not self.needs_value:
+            return self.name
+        return f"{self.name}@{self.parameter.symbol}"
+
+    @property
+    def greater_is_better(self) -> bool:
+        """The direction."""
+        return not isinstance(self.of, Formula)
+
+    def has_name(self, name: str) -> bool:
+        """Whether it can be asked for by this name."""
+        family, at, _ = name.partition("@")
+        is_possible = self.parameter is not None if at else not self.needs_value
+        return is_possible and family in (self.name, *self.aliases)
+
+    def metric(self, name: str, task: str, parameters: Mapping[str, Any]) -> Metric:
+        """Make the metric of this name; `parameters` are those of the objective."""
+        if not isinstance(self.of, Formula):
+            return Metric(name, True, self.of)
+        _, at, text = name.partition("@")
+        values: tuple[float, ...] = (0.0,)
+        if self.parameter is not None:
+            read, choose = self.parameter.read, self.parameter.choose
+            values = read(name, text) if at else choose(name, parameters)
+        scale = IDENTITY if task == "regression" else PROBABILITY
+        return mean_metric(name, MeanLoss(self.of, values, scale, self.factor, self.is_root))

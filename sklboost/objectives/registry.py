@@ -1,30 +1,39 @@
-"""All losses, by XGBoost's names.
+"""Everything that `objective` and `eval_metric` can name, for each task.
 
-To add one: a class in one of the files beside this, and a line in :data:`OBJECTIVES`.
+To add a loss: a class in one of the files of ``losses/``, and a line in :data:`OBJECTIVES`. To add
+a metric that is the mean of a loss's value, a line in :data:`METRICS`; any other, a formula as in
+``metrics/errors.py`` or a function ``(y, prediction, weight) -> float``, and a line.
 """
 
-import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from sklboost.objectives.custom import FunctionLoss, check_loss_fits
+from sklboost.objectives.domains import BETWEEN_0_AND_1, POSITIVE, SHARES, Domain
+from sklboost.objectives.links import LOG_1P, PROBABILITY
 from sklboost.objectives.loss import Loss
 from sklboost.objectives.losses.counts import Gamma, Poisson, Tweedie
-from sklboost.objectives.losses.expectile import ExpectileError
-from sklboost.objectives.losses.focal import FocalLoss
-from sklboost.objectives.losses.hinge import HingeLoss
-from sklboost.objectives.losses.one_vs_rest import OneVsRest
-from sklboost.objectives.losses.quantiles import AbsoluteError, QuantileError
-from sklboost.objectives.losses.relative import AbsolutePercentageError
+from sklboost.objectives.losses.quantiles import AbsoluteError, ExpectileError, QuantileError
+from sklboost.objectives.losses.relative import AbsolutePercentageError, SquaredLogError
 from sklboost.objectives.losses.robust import Fair, Huber, LogCosh, PseudoHuber
-from sklboost.objectives.losses.several_classes import Softmax
+from sklboost.objectives.losses.several_classes import OneVsRest, Softmax
 from sklboost.objectives.losses.squared_error import SquaredError
-from sklboost.objectives.losses.squared_log_error import SquaredLogError
-from sklboost.objectives.losses.two_classes import LogisticRegression, LogLoss
+from sklboost.objectives.losses.two_classes import (
+    FocalLoss,
+    HingeLoss,
+    LogisticRegression,
+    LogLoss,
+)
+from sklboost.objectives.metric import Metric, MetricEntry, Parameter
+from sklboost.objectives.metrics import all_rows, errors
+from sklboost.objectives.naming import find_named, named
+
+# --- objectives
 
 
 class Objective(NamedTuple):
-    """A loss that can be asked for.
+    """A loss that can be named.
 
     Attributes
     ----------
@@ -41,23 +50,34 @@ class Objective(NamedTuple):
     make: Callable[[int, Mapping[str, Any]], Loss]
     aliases: tuple[str, ...] = ()
 
+    @property
+    def title(self) -> str:
+        """The name."""
+        return self.name
+
+    def has_name(self, name: str) -> bool:
+        """Whether it can be asked for by this name."""
+        return name in (self.name, *self.aliases)
+
 
 def _of_rows(loss: Any, *aliases: str) -> Objective:
     """Make the objective of a loss of rows; its parameter can be one number or several."""
 
     def make(n_targets: int, parameters: Mapping[str, Any]) -> Loss:
         if not loss.parameter:
-            return loss(n_targets)
+            made: Loss = loss(n_targets)
+            return made
         value = parameters[loss.parameter]
         values = value if isinstance(value, list | tuple) else [value]
-        return loss(n_targets, tuple(float(one) for one in values))
+        made = loss(n_targets, tuple(map(float, values)))
+        return made
 
     return Objective(loss.name, make, aliases)
 
 
-def _of_classes(loss: Any, *aliases: str) -> Objective:
+def _of_classes(loss: Callable[[int], Loss], name: str, *aliases: str) -> Objective:
     """Make the objective of a loss that knows nothing but the number of classes."""
-    return Objective(loss.name, lambda n_classes, _: loss(n_classes), aliases)
+    return Objective(name, lambda n_classes, _: loss(n_classes), aliases)
 
 
 # The first of each task is its default.
@@ -93,16 +113,11 @@ OBJECTIVES: dict[str, tuple[Objective, ...]] = {
         _of_rows(HingeLoss, "hinge"),
     ),
     "multiclass": (
-        _of_classes(Softmax, "multi:softmax", "log_loss", "multiclass", "binary:logistic"),
-        _of_classes(OneVsRest, "multiclassova", "multiclass_ova", "ova", "ovr"),
+        _of_classes(
+            *(Softmax, Softmax.name, "multi:softmax", "log_loss", "multiclass", "binary:logistic")
+        ),
+        _of_classes(OneVsRest, OneVsRest.name, "multiclassova", "multiclass_ova", "ova", "ovr"),
     ),
-}
-
-TASK_WORDS = {
-    "regression": "regression",
-    "binary": "two classes",
-    "multilabel": "several labels",
-    "multiclass": "more than two classes",
 }
 
 
@@ -127,36 +142,187 @@ def make_loss(objective: Any, task: str, size: int, parameters: Mapping[str, Any
 
 
 def find_objective(name: str | None, task: str) -> Objective:
-    """Give the objective of this name, the task's default for None.
+    """Return the objective of this name, the task's default for None.
 
     Raises
     ------
     ValueError
-        If the task has no such objective; the text lists its objectives, and names the task that
-        has it or the nearest name.
+        If the task has no such objective.
     """
     if name is None:
         return OBJECTIVES[task][0]
-    found = _named(name, task)
-    if found is not None:
-        return found
-    known = ", ".join(own.name for own in OBJECTIVES[task])
-    tasks = [words for other, words in TASK_WORDS.items() if _named(name, other)]
-    if tasks:
-        raise ValueError(
-            f"objective={name!r} is for {' and '.join(tasks)}, not for {TASK_WORDS[task]}: choose "
-            f"one of {known}"
-        )
-    candidates = [word for own in OBJECTIVES[task] for word in (own.name, *own.aliases)]
-    nearest = difflib.get_close_matches(str(name), candidates, n=1, cutoff=0.0)[0]
-    raise ValueError(
-        f"objective={name!r} is not known; did you mean {nearest!r}? The objectives for "
-        f"{TASK_WORDS[task]} are {known}"
+    return find_named("objective", OBJECTIVES, name, task)
+
+
+# --- metrics
+
+_POSITIVE = POSITIVE._replace(words="a number above 0")
+_ALPHA = BETWEEN_0_AND_1._replace(words="an alpha above 0 and below 1")
+_POWER = Parameter(
+    *("rho", "tweedie_variance_power", 1.5, Domain("a variance power from 1 to 2", 1.0, 2.0))
+)
+_POWER_BETWEEN = _POWER._replace(
+    domain=Domain(
+        "a variance power above 1 and below 2 (at 1 it is poisson-deviance, at 2 gamma-deviance)",
+        *(1.0, 2.0, False),
     )
+)
 
 
-def _named(name: str, task: str) -> Objective | None:
-    for objective in OBJECTIVES[task]:
-        if name == objective.name or name in objective.aliases:
-            return objective
-    return None
+def _mean_of(
+    name: str,
+    loss: Any,
+    *aliases: str,
+    factor: float = 1.0,
+    is_root: bool = False,
+    parameter: Parameter | None = None,
+    **changes: Any,
+) -> MetricEntry:
+    """Make the entry of a mean of a loss's value; `changes` are fields of its formula."""
+    formula = loss.formula(**changes)
+    return MetricEntry(name, formula, aliases, loss.name, factor, is_root, parameter)
+
+
+_LOG_LOSS = _mean_of(
+    *("logloss", LogLoss, "log_loss", "binary_logloss", "cross_entropy", "xentropy")
+)
+_DIVERGENCE = _mean_of("kullback_leibler", LogLoss, "kldiv", less=LogLoss.least_value)
+_ERROR = MetricEntry(
+    "error", errors.WRONG_SIDE, ("binary_error", "hamming_loss", "zero_one_loss"), HingeLoss.name
+)
+_ERROR_AT = _ERROR._replace(
+    of=errors.WRONG_SIDE_OF_PROBABILITY,
+    parameter=Parameter("t", "", None, SHARES._replace(words="a probability from 0 to 1")),
+)
+_BINARY = (
+    _LOG_LOSS,
+    _ERROR,
+    _ERROR_AT,
+    MetricEntry("auc", all_rows.auc, ("roc_auc_score",)),
+    MetricEntry("aucpr", all_rows.aucpr, ("average_precision_score",)),
+    _mean_of("brier", SquaredError, "brier_score_loss", factor=2.0, reads=PROBABILITY),
+    _DIVERGENCE,
+)
+# The first of each task is its default, and the first with an objective's name is that objective's.
+METRICS: dict[str, tuple[MetricEntry, ...]] = {
+    "regression": (
+        _mean_of(
+            *("rmse", SquaredError, "l2_root", "root_mean_squared_error"), factor=2.0, is_root=True
+        ),
+        _mean_of("mse", SquaredError, "l2", "mean_squared_error", factor=2.0),
+        _mean_of(
+            *("rmsle", SquaredLogError, "root_mean_squared_log_error"),
+            factor=2.0,
+            is_root=True,
+            reads=LOG_1P,
+        ),
+        _mean_of("mae", AbsoluteError, "l1", "mean_absolute_error"),
+        _mean_of("mape", AbsolutePercentageError, "mean_absolute_percentage_error"),
+        _mean_of("mphe", PseudoHuber, parameter=Parameter("slope", "huber_slope", 1.0, _POSITIVE)),
+        # LightGBM's default
+        _mean_of("huber", Huber, parameter=Parameter("slope", "huber_slope", 0.9, _POSITIVE)),
+        _mean_of("fair", Fair, parameter=Parameter("c", "fair_c", 1.0, _POSITIVE)),
+        _mean_of("logcosh", LogCosh),
+        _mean_of(
+            *("quantile", QuantileError, "mean_pinball_loss"),
+            parameter=Parameter("alpha", "quantile_alpha", None, _ALPHA),
+        ),
+        _mean_of(
+            *("expectile", ExpectileError),
+            parameter=Parameter("alpha", "expectile_alpha", None, _ALPHA),
+        ),
+        _mean_of("poisson-nloglik", Poisson, "poisson", less=Poisson.log_of_base),
+        _mean_of(
+            *("poisson-deviance", Poisson, "mean_poisson_deviance"),
+            factor=2.0,
+            less=Poisson.least_value,
+        ),
+        _mean_of("gamma-nloglik", Gamma, "gamma"),
+        _mean_of(
+            *("gamma-deviance", Gamma, "gamma_deviance", "mean_gamma_deviance"),
+            factor=2.0,
+            less=Gamma.least_value,
+        ),
+        _mean_of("tweedie-nloglik", Tweedie, "tweedie", parameter=_POWER),
+        _mean_of(
+            *("tweedie-deviance", Tweedie, "mean_tweedie_deviance"),
+            factor=2.0,
+            less=Tweedie.least_value,
+            parameter=_POWER_BETWEEN,
+        ),
+        # of targets that are probabilities
+        _LOG_LOSS,
+        _DIVERGENCE,
+        MetricEntry("r2", all_rows.r2, ("r2_score",)),
+    ),
+    "binary": _BINARY,
+    "multiclass": (
+        _mean_of("mlogloss", Softmax, "log_loss", "multi_logloss"),
+        MetricEntry("merror", errors.WRONG_CLASS, ("multi_error", "zero_one_loss")),
+        MetricEntry("auc", all_rows.multiclass_auc, ("roc_auc_score",)),
+        MetricEntry("auc_mu", all_rows.auc_mu),
+        MetricEntry("brier", errors.SQUARED_CLASS_ERROR, ("brier_score_loss",)),
+    ),
+    "multilabel": _BINARY,
+}
+
+_NO_PARAMETERS: Mapping[str, Any] = MappingProxyType({})
+
+
+def default_metric(
+    task: str, objective: str = "", parameters: Mapping[str, Any] = _NO_PARAMETERS
+) -> Metric:
+    """Return the metric of an objective whose user names none, as XGBoost.
+
+    Parameters
+    ----------
+    task : str
+    objective : str
+        By XGBoost's name. One without a metric of its own has the task's.
+    parameters : mapping of str to float or list of float
+        Those of the objective.
+    """
+    entries = METRICS[task]
+    of_objective = (entry for entry in entries if objective and entry.objective == objective)
+    entry = next(of_objective, entries[0])
+    name = entry.name
+    if name == "tweedie-nloglik":  # under the name that XGBoost gives it
+        name = f"{name}@{_POWER.choose(name, parameters)[0]:g}"
+    return entry.metric(name, task, parameters)
+
+
+def metric_names(task: str) -> list[str]:
+    """Return the names of the metrics of a task; ``error@t`` stands for any threshold t."""
+    return [entry.title for entry in METRICS[task]]
+
+
+def is_metric_name(name: str) -> bool:
+    """Whether a task has a metric of this name."""
+    return any(named(entries, name) for entries in METRICS.values())
+
+
+def find_metric(
+    name: str,
+    task: str,
+    parameters: Mapping[str, Any] = _NO_PARAMETERS,
+    other_names: Collection[str] = (),
+) -> Metric:
+    """Return the metric of this name.
+
+    Parameters
+    ----------
+    name : str
+        With ``@value`` for a metric with a parameter, if it is not to be the training loss's.
+    task : str
+    parameters : mapping of str to float or list of float
+        Those of the objective, by the estimators' names. A list has one for each output.
+    other_names : collection of str
+        What else could have been meant.
+
+    Raises
+    ------
+    ValueError
+        If the task has no such metric, or a parameter is missing or out of range.
+    """
+    entry = find_named("eval_metric", METRICS, name, task, other_names)
+    return entry.metric(name, task, parameters)

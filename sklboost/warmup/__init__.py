@@ -18,14 +18,13 @@ from sklboost.engine.compiling import compile_all
 from sklboost.estimators.classifier import XGBClassifierLite
 from sklboost.estimators.input.bin_features import bin_features
 from sklboost.estimators.regressor import XGBRegressorLite
-from sklboost.objectives.metrics.blocks import address_of_losses
-from sklboost.objectives.metrics.formulas import Formula
-from sklboost.objectives.metrics.registry import METRICS
-from sklboost.objectives.metrics.scales import LOG, LOG_ODDS, MEAN
+from sklboost.objectives.blocks import Formula, address_of_losses
+from sklboost.objectives.links import IDENTITY, LOG, LOG_ODDS, SOFTMAX
+from sklboost.objectives.registry import METRICS
 
 _BINS_OF_ONE_BYTE, _BINS_OF_TWO_BYTES = 256, 300
-# Of raw scores, as far as the losses have them.
-_SCALES = {"regression": (MEAN, LOG), "binary": (LOG_ODDS,), "multiclass": (LOG,)}
+# The links of the losses.
+_LINKS = {"regression": (IDENTITY, LOG), "binary": (LOG_ODDS,), "multiclass": (SOFTMAX,)}
 # So many that a sample of them chooses the cuts.
 _MANY_ROWS = 200_001
 
@@ -114,11 +113,11 @@ def _steps() -> Iterator[tuple[str, Callable[[], object]]]:
 
 
 def _compile_metrics() -> None:
-    for task, scales in _SCALES.items():
+    for task, links in _LINKS.items():
         for entry in METRICS[task]:
-            for scale in scales:
+            for link in links:
                 if isinstance(entry.of, Formula):
-                    address_of_losses(entry.of, scale)
+                    address_of_losses(entry.of, link)
 
 
 def _fit_and_predict(

@@ -9,8 +9,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 
 from sklboost import TrainingCallback, XGBClassifierLite, XGBRegressorLite, bin_features
 from sklboost.boosting import rounds, training
-from sklboost.objectives.metrics.finding import find_metric
-from sklboost.objectives.metrics.registry import METRICS
+from sklboost.objectives.registry import METRICS, find_metric
 
 NAN, INF = np.nan, np.inf
 

@@ -16,7 +16,7 @@ from sklboost.data.features import training_bins
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.objectives.losses.squared_error import SquaredError
 from sklboost.objectives.metric import RoundMetric
-from sklboost.objectives.metrics.finding import find_metric
+from sklboost.objectives.registry import find_metric
 from sklboost.tree.predict.trees import no_trees
 from tests.tree.growth import params
 

@@ -17,8 +17,7 @@ from sklboost.objectives.losses.quantiles import AbsoluteError, QuantileError
 from sklboost.objectives.losses.several_classes import Softmax
 from sklboost.objectives.losses.squared_error import SquaredError
 from sklboost.objectives.losses.two_classes import LogLoss
-from sklboost.objectives.metrics.finding import default_metric, find_metric
-from sklboost.objectives.metrics.registry import METRICS
+from sklboost.objectives.registry import METRICS, default_metric, find_metric
 
 NO_WEIGHT = np.empty(0)
 

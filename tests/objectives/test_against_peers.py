@@ -6,7 +6,7 @@ import pytest
 import xgboost
 from numpy.testing import assert_allclose
 
-from sklboost.objectives.metrics.finding import find_metric
+from sklboost.objectives.registry import find_metric
 
 NO_WEIGHT = np.empty(0)
 N_ROWS = 300

@@ -17,8 +17,7 @@ from sklboost.objectives.gradients import (
     fill_gradients,
     targets_of,
 )
-from sklboost.objectives.loss import Loss
-from sklboost.objectives.losses.rows import RowLoss
+from sklboost.objectives.loss import Loss, RowLoss
 from sklboost.objectives.registry import OBJECTIVES
 
 NO_WEIGHT = np.empty(0)

@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose
 
 from sklboost.engine.compiling import kernel
 from sklboost.engine.parallel import ThreadTeam, share
+from sklboost.objectives.links import IDENTITY, LOG, LOG_ODDS, SOFTMAX
 from sklboost.objectives.losses.several_classes import Softmax
 from sklboost.objectives.losses.two_classes import LogLoss
 from sklboost.objectives.means import (
@@ -14,17 +15,15 @@ from sklboost.objectives.means import (
     finish_metric,
     mean_losses,
 )
-from sklboost.objectives.metrics.finding import find_metric
-from sklboost.objectives.metrics.registry import METRICS
-from sklboost.objectives.metrics.scales import LOG, LOG_ODDS, MARGIN, MEAN
+from sklboost.objectives.registry import METRICS, find_metric
 
 NO_WEIGHT = np.empty(0)
 PARAMETERS = {"quantile_alpha": [0.3], "expectile_alpha": [0.3]}
 # The scales of raw scores that a task can have.
 SCALES = {
-    "regression": (MEAN, LOG, LOG_ODDS),
-    "binary": (LOG_ODDS, MARGIN),
-    "multiclass": (LOG, LOG_ODDS),
+    "regression": (IDENTITY, LOG, LOG_ODDS),
+    "binary": (LOG_ODDS,),
+    "multiclass": (SOFTMAX,),
     "multilabel": (LOG_ODDS,),
 }
 COMPILED = [
@@ -58,20 +57,16 @@ def compiled_value(metric, y, raw_score, weight=NO_WEIGHT, n_threads=1):
         sums = allocate_sums(1, raw_score.shape[1], team.size)
         sums.blocks[:], sums.scratch[:] = np.nan, np.nan
         team.run(add_all_losses, metrics, rows, sums)
-    return finish_metric(metrics.are_roots[0], sums.blocks[0])
+    return finish_metric(metrics, 0, sums.blocks[0])
 
 
 def predict(task, scale, raw_score):
     """Give what users see of raw scores."""
-    if scale == MARGIN:
-        prediction = 1.0 * (raw_score > 0)
-    elif task == "multiclass" and scale == LOG:
+    if scale == SOFTMAX:
         prediction = Softmax(len(raw_score)).probabilities(raw_score).T
     else:
-        change = {MEAN: np.array, LOG: np.exp, LOG_ODDS: lambda z: 1 / (1 + np.exp(-z))}
+        change = {IDENTITY: np.array, LOG: np.exp, LOG_ODDS: lambda z: 1 / (1 + np.exp(-z))}
         prediction = change[scale](raw_score)
-    if task == "multiclass" and scale == LOG_ODDS:
-        prediction = prediction / prediction.sum(axis=0)
     return prediction[0] if len(prediction) == 1 else prediction.T
 
 
@@ -103,8 +98,8 @@ def test_equals_the_function_of_predictions(task, scale, name, n_rows, weighted)
 
 @pytest.mark.parametrize("n_rows", [7, 255, 256, 512, 513])
 def test_any_number_of_rows(n_rows):
-    y, raw_score = make_data("regression", MEAN, n_rows)
-    value = compiled_value(round_metric("mse", "regression", MEAN), y, raw_score)
+    y, raw_score = make_data("regression", IDENTITY, n_rows)
+    value = compiled_value(round_metric("mse", "regression", IDENTITY), y, raw_score)
     assert_allclose(value, np.mean((y - raw_score[0]) ** 2), rtol=1e-14)
 
 
@@ -112,7 +107,7 @@ def test_any_number_of_rows(n_rows):
 @pytest.mark.parametrize("scale", [1e-9, 1.0, 100.0, 1e5])
 @pytest.mark.parametrize(("loss", "name"), [(LogLoss(), "logloss"), (Softmax(4), "mlogloss")])
 def test_log_losses_are_the_losses_of_training(loss, name, scale):
-    task, own_scale = ("binary", LOG_ODDS) if name == "logloss" else ("multiclass", LOG)
+    task, own_scale = ("binary", LOG_ODDS) if name == "logloss" else ("multiclass", SOFTMAX)
     y, raw_score = make_data(task, own_scale, 500)
     raw_score *= scale
     value = compiled_value(round_metric(name, task, own_scale), y, raw_score)
@@ -124,8 +119,8 @@ def test_log_losses_are_the_losses_of_training(loss, name, scale):
     ("task", "scale", "name"),
     [
         ("regression", LOG, "tweedie-nloglik"),
-        ("regression", MEAN, "rmse"),
-        ("multiclass", LOG, "mlogloss"),
+        ("regression", IDENTITY, "rmse"),
+        ("multiclass", SOFTMAX, "mlogloss"),
         ("multilabel", LOG_ODDS, "logloss"),
     ],
 )
@@ -140,20 +135,23 @@ def test_number_of_threads_changes_no_bit(task, scale, name, weighted):
 
 @pytest.mark.interpreted
 def test_a_block_has_sums_of_its_own():
-    y, raw_score = make_data("regression", MEAN, 1024)
+    y, raw_score = make_data("regression", IDENTITY, 1024)
     sums = allocate_sums(2, len(y), 1)
     sums.blocks[:] = np.nan
-    metrics = mean_losses([round_metric(name, "regression", MEAN) for name in ("mae", "rmse")], 1)
+    metrics = mean_losses(
+        [round_metric(name, "regression", IDENTITY) for name in ("mae", "rmse")], 1
+    )
     rows = (y[np.newaxis], raw_score, NO_WEIGHT)
     add_losses(metrics, 1, 2, rows, sums.scratch[0], sums.blocks[1])
     squares = (y - raw_score[0])[512:768] ** 2
-    assert_allclose(sums.blocks[1, 2], [squares.sum(), 256], rtol=1e-14)
+    # of half the squares, which is the loss
+    assert_allclose(sums.blocks[1, 2], [squares.sum() / 2, 256], rtol=1e-14)
     assert np.isnan(sums.blocks).sum() == sums.blocks.size - 2
 
 
 @pytest.mark.interpreted
 def test_equal_scores_predict_the_first_class():
-    metric = round_metric("merror", "multiclass", LOG)
+    metric = round_metric("merror", "multiclass", SOFTMAX)
     raw_score = np.array([[1.0, 0.0, 3.0], [1.0, 2.0, 2.0], [0.0, 2.0, 3.0]])
     assert compiled_value(metric, np.array([0.0, 1.0, 0.0]), raw_score) == 0.0
     assert compiled_value(metric, np.array([1.0, 2.0, 2.0]), raw_score) == 1.0
@@ -180,7 +178,7 @@ def test_several_targets_are_entries_of_one_mean(weighted):
     y, raw_score = random.normal(size=(2, 3, 300))
     weight = random.exponential(size=300) if weighted else NO_WEIGHT
     weights = np.broadcast_to(weight, y.shape) if weighted else None
-    value = compiled_value(round_metric("rmse", "regression", MEAN), y, raw_score, weight)
+    value = compiled_value(round_metric("rmse", "regression", IDENTITY), y, raw_score, weight)
     expected = np.sqrt(np.average((y - raw_score) ** 2, weights=weights))
     assert_allclose(value, expected, rtol=1e-13)
 
@@ -188,7 +186,7 @@ def test_several_targets_are_entries_of_one_mean(weighted):
 @pytest.mark.interpreted
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(("name", "task", "scale"), [
-    ("rmse", "regression", MEAN),
+    ("rmse", "regression", IDENTITY),
     ("poisson-nloglik", "regression", LOG),
     ("logloss", "multilabel", LOG_ODDS),
 ])  # fmt: skip
@@ -209,9 +207,11 @@ def test_levels_have_an_output_each_and_the_same_target():
     random = np.random.default_rng(0)
     y, raw_score = random.normal(size=300), random.normal(size=(3, 300))
     alphas = [0.1, 0.5, 0.9]
-    metric = round_metric("quantile", "regression", MEAN, {"quantile_alpha": alphas})
+    metric = round_metric("quantile", "regression", IDENTITY, {"quantile_alpha": alphas})
     each = [
-        compiled_value(round_metric(f"quantile@{alpha}", "regression", MEAN), y, own[np.newaxis])
+        compiled_value(
+            round_metric(f"quantile@{alpha}", "regression", IDENTITY), y, own[np.newaxis]
+        )
         for alpha, own in zip(alphas, raw_score, strict=True)
     ]
     assert_allclose(compiled_value(metric, y, raw_score), np.mean(each), rtol=1e-13)
@@ -224,7 +224,7 @@ def test_levels_have_an_output_each_and_the_same_target():
 @pytest.mark.parametrize(("task", "scale", "name"), COMPILED)
 def test_extreme_raw_scores_give_numbers(task, scale, name):
     y, raw_score = make_data(task, scale, 300)
-    signs = np.array([1.0]) if (task, scale) == ("regression", MEAN) else np.array([1.0, -1.0])
+    signs = np.array([1.0]) if (task, scale) == ("regression", IDENTITY) else np.array([1.0, -1.0])
     for size in (1e-300, 40.0, 1e4, 1e100):
         extreme = np.ascontiguousarray(np.abs(raw_score) * size * np.resize(signs, 300))
         assert np.isfinite(compiled_value(round_metric(name, task, scale), y, extreme))
@@ -235,8 +235,8 @@ def test_extreme_raw_scores_give_numbers(task, scale, name):
     ("name", "prediction"), [("rmsle", -1.0), ("poisson-nloglik", 0.0), ("gamma-deviance", -3.0)]
 )
 def test_outside_the_domain_there_is_no_number(name, prediction):
-    y, raw_score = make_data("regression", MEAN, 300)
-    metric = round_metric(name, "regression", MEAN)
+    y, raw_score = make_data("regression", IDENTITY, 300)
+    metric = round_metric(name, "regression", IDENTITY)
     assert np.isfinite(compiled_value(metric, y, raw_score))
     raw_score[0, 299] = prediction
     assert np.isnan(compiled_value(metric, y, raw_score))

@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 from sklearn.metrics import get_scorer_names
 
-from sklboost.objectives.metrics.aliases import ALIASES, names_for
-from sklboost.objectives.metrics.finding import (
+from sklboost.objectives.registry import (
+    METRICS,
     default_metric,
     find_metric,
     is_metric_name,
     metric_names,
 )
-from sklboost.objectives.metrics.registry import METRICS
 
 pytestmark = pytest.mark.interpreted
 
@@ -90,26 +89,31 @@ def test_names_of_a_task_are_different():
 
 
 def test_another_name_is_the_same_metric_under_that_name():
-    for name, ours in ALIASES.items():
-        tasks = [task for task in METRICS if set(ours) & set(metric_names(task))]
-        assert tasks, name
-        for task in tasks:
-            metric = find_metric(name, task, PARAMETERS)
-            (own,) = set(ours) & set(metric_names(task))
-            expected = find_metric(own, task, PARAMETERS)
-            assert metric.name == name
-            if expected.mean_loss is None:
-                assert metric.function is expected.function
-            else:
-                assert metric.mean_loss == expected.mean_loss
+    for task, entries in METRICS.items():
+        for entry in entries:
+            for alias in entry.aliases:
+                ours, other = (
+                    entry.title.replace(entry.name, name).replace("@t", "@0.25")
+                    for name in (entry.name, alias)
+                )
+                expected, metric = (find_metric(name, task, PARAMETERS) for name in (ours, other))
+                assert metric.name == other
+                if expected.mean_loss is None:
+                    assert metric.function is expected.function
+                else:
+                    assert metric.mean_loss == expected.mean_loss
     assert parameters_of("mean_pinball_loss@0.7", "regression") == (0.7,)
-    assert names_for("rmse") == ("rmse",)
 
 
-def test_other_names_take_nothing_away():
-    ours = {entry.name for entries in METRICS.values() for entry in entries}
-    assert not ours & set(ALIASES)
-    assert not set(get_scorer_names()) & set(ALIASES)
+def test_other_names_mean_one_thing_and_take_nothing_away():
+    aliases = {alias for own in METRICS.values() for entry in own for alias in entry.aliases}
+    for entries in METRICS.values():
+        names = [name for entry in set(entries) for name in {entry.title, *entry.aliases}]
+        shared = {name for name in names if names.count(name) > 1}
+        # error and error@t, which are told apart by the @
+        assert shared <= {"binary_error", "hamming_loss", "zero_one_loss"}
+    assert not aliases & {entry.name for entries in METRICS.values() for entry in entries}
+    assert not aliases & set(get_scorer_names())
 
 
 # --- parameters ----------------------------------------------------------------------------------
@@ -136,7 +140,7 @@ def test_levels_have_no_default():
     assert parameters_of("quantile", "regression", {"quantile_alpha": np.float64(0.4)}) == (0.4,)
     assert parameters_of("expectile@0.3", "regression", {}) == (0.3,)
     message = (
-        "eval_metric='quantile' needs a level above 0 and below 1, and the objective has none: "
+        "eval_metric='quantile' needs an alpha above 0 and below 1, and the objective has none: "
         "give quantile@0.9"
     )
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
@@ -170,7 +174,7 @@ def test_a_threshold_is_a_probability(name):
     [
         ("mphe@0", "a number above 0, such as mphe@1"),
         ("fair@inf", "a number above 0, such as fair@1"),
-        ("quantile@1", "a level above 0 and below 1, such as quantile@0.9"),
+        ("quantile@1", "an alpha above 0 and below 1, such as quantile@0.9"),
         ("tweedie-nloglik@2.5", "a variance power from 1 to 2, such as tweedie-nloglik@1.5"),
     ],
 )

@@ -11,10 +11,10 @@ from sklboost.objectives.gradients import (
     fill_gradients,
     targets_of,
 )
-from sklboost.objectives.loss import exact_sum, weighted_mean
 from sklboost.objectives.losses.several_classes import Softmax
 from sklboost.objectives.losses.squared_error import SquaredError
 from sklboost.objectives.losses.two_classes import LogLoss
+from sklboost.objectives.start_values import exact_sum, weighted_mean
 
 NO_WEIGHT = np.empty(0)
 LOSSES = {

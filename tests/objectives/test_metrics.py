@@ -9,8 +9,7 @@ import scipy
 from numpy.testing import assert_allclose
 from sklearn import metrics as sklearn_metrics
 
-from sklboost.objectives.metrics.finding import find_metric
-from sklboost.objectives.metrics.registry import METRICS
+from sklboost.objectives.registry import METRICS, find_metric
 
 NO_WEIGHT = np.empty(0)
 CLASSES = {"binary": 2, "multiclass": 4}
@@ -262,12 +261,12 @@ def test_mape_of_a_target_of_0_is_large_and_finite():
 @pytest.mark.parametrize(
     ("y", "prediction", "message"),
     [
-        ([0.0, -1.0], [1.0, 1.0], "a target of -1 in row 1: it needs targets above -1"),
-        ([1.0], [-2.5], "a prediction of -2.5 in row 0: it needs predictions above -1"),
+        ([0.0, -1.0], [1.0, 1.0], "a target of -1 in row 1: it needs targets > -1; .* leave these"),
+        ([1.0], [-2.5], "a prediction of -2.5 in row 0: it needs predictions > -1; .* fit log1p"),
     ],
 )
 def test_rmsle_needs_numbers_above_minus_1(y, prediction, message):
-    with pytest.raises(ValueError, match=f"rmsle of {message}; choose another .* or fit log1p"):
+    with pytest.raises(ValueError, match=f"rmsle of {message}"):
         find_metric("rmsle", "regression").function(np.array(y), np.array(prediction), NO_WEIGHT)
 
 

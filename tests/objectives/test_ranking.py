@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from sklboost.objectives.metrics.finding import find_metric
+from sklboost.objectives.registry import find_metric
 
 pytestmark = pytest.mark.interpreted
 

@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from sklboost.objectives.metrics.registry import METRICS, TASK_WORDS
+from sklboost.objectives.naming import TASK_WORDS
+from sklboost.objectives.registry import METRICS
 from tests.conftest import ROOT
 
 pytestmark = pytest.mark.interpreted

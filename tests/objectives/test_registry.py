@@ -47,7 +47,7 @@ X, Y = np.arange(40.0)[:, np.newaxis], np.arange(40.0)
 
 
 def test_estimators_know_the_objectives_of_their_task():
-    with pytest.raises(ValueError, match="is for regression, not for two classes"):
+    with pytest.raises(ValueError, match="is an objective for regression, not for two"):
         XGBClassifierLite(objective="reg:squarederror").fit(X, Y > 3)
     # as with XGBoost, one name does for both numbers of classes
     for objective in ("binary:logistic", "multi:softprob"):

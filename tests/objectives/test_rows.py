@@ -5,7 +5,7 @@ from tests.conftest import run_python
 COMPILE = """
 import sys
 from sklboost.engine.compiling import address_of
-from sklboost.objectives.gradients import LOSS_TYPES
+from sklboost.objectives.blocks import LOSS_TYPES
 from sklboost.objectives.losses.quantiles import AbsoluteError
 from sklboost.objectives.losses.squared_error import SquaredError
 

@@ -6,16 +6,19 @@ from numpy.testing import assert_allclose
 from scipy import special
 
 from sklboost.engine.compiling import made_kernel
-from sklboost.objectives.metrics import scales
-from sklboost.objectives.metrics.registry import METRICS
-from sklboost.objectives.metrics.scales import (
+from sklboost.objectives.links import (
+    ANY,
+    IDENTITY,
     LOG,
+    LOG_1P,
     LOG_ODDS,
-    MARGIN,
-    MEAN,
+    PREDICTIONS,
     PROBABILITY,
+    SOFTMAX,
     change_of_scale,
+    unchanged,
 )
+from sklboost.objectives.registry import METRICS
 
 pytestmark = pytest.mark.interpreted
 
@@ -24,7 +27,7 @@ ODDS = np.log((1 - EPS) / EPS)
 
 
 def changed(given, wanted, values):
-    change = change_of_scale(given, wanted)
+    change = change_of_scale(given, wanted).kernel
 
     def fill(values, results):
         for index in range(len(values)):
@@ -37,42 +40,50 @@ def changed(given, wanted, values):
 
 def test_all_ways_are_known_functions():
     z, share = np.linspace(-30, 30, 61), np.linspace(0.01, 0.99, 50)
-    assert_allclose(changed(LOG, MEAN, z), np.exp(z), rtol=1e-15)
-    assert_allclose(changed(LOG_ODDS, MEAN, z), special.expit(z), rtol=2e-15)
+    assert_allclose(changed(LOG, IDENTITY, z), np.exp(z), rtol=1e-15)
+    assert_allclose(changed(LOG_ODDS, IDENTITY, z), special.expit(z), rtol=2e-15)
     assert_allclose(changed(LOG_ODDS, PROBABILITY, z), special.expit(z), rtol=2e-15)
     assert_allclose(changed(LOG_ODDS, LOG, z), special.log_expit(z), rtol=2e-15)
-    assert_allclose(changed(MEAN, LOG, share * 9), np.log(share * 9), rtol=2e-15)
-    assert_allclose(changed(PROBABILITY, LOG, share), np.log(share), rtol=2e-15)
+    assert_allclose(changed(IDENTITY, LOG, share * 9), np.log(share * 9), rtol=2e-15)
+    assert_allclose(changed(PROBABILITY, SOFTMAX, share), np.log(share), rtol=2e-15)
     assert_allclose(
         changed(PROBABILITY, LOG_ODDS, share), special.logit(share), rtol=1e-14, atol=1e-15
     )
-    assert_allclose(changed(MEAN, LOG_ODDS, share), special.logit(share), rtol=1e-14, atol=1e-15)
+    assert_allclose(
+        changed(IDENTITY, LOG_ODDS, share), special.logit(share), rtol=1e-14, atol=1e-15
+    )
     log_odds = changed(LOG, LOG_ODDS, np.log(share))
     assert_allclose(log_odds, special.logit(share), rtol=1e-13, atol=1e-14)
-    assert list(changed(MARGIN, PROBABILITY, [-2.0, 0.0, 1e-300])) == [0, 0, 1]
-    assert_allclose(changed(MARGIN, LOG_ODDS, [-2.0, 0.0, 3.0]), [-36.04, -36.04, 36.04], rtol=1e-3)
+    assert_allclose(changed(IDENTITY, LOG_1P, share * 9), np.log1p(share * 9), rtol=2e-15)
+    assert_allclose(changed(LOG, LOG_1P, z), np.log1p(np.exp(z)), rtol=2e-15)
+    assert_allclose(changed(LOG_ODDS, LOG_1P, z), np.log1p(special.expit(z)), rtol=3e-15)
 
 
 def test_one_way_for_each_pair():
-    assert change_of_scale(MEAN, MEAN) is change_of_scale(MARGIN, scales.ANY) is scales.unchanged
-    for given in (MEAN, LOG, LOG_ODDS):  # what a regression's raw scores may be
+    for given in (IDENTITY, SOFTMAX):
+        assert change_of_scale(given, given).kernel is unchanged
+        assert change_of_scale(given, ANY).kernel is unchanged
+    for given in (IDENTITY, LOG, LOG_ODDS):  # what a regression's raw scores may be
         for entry in METRICS["regression"]:
             if not entry.greater_is_better:
-                assert callable(change_of_scale(given, entry.of.reads))
-    assert set(scales.SCALE_OF_LINK.values()) == {MEAN, LOG, LOG_ODDS}
+                assert change_of_scale(given, entry.of.reads) is not None
+    assert set(PREDICTIONS) == {IDENTITY, LOG, LOG_ODDS, SOFTMAX}
+    # a regression whose user says that its link is softmax: by predictions only
+    assert change_of_scale(SOFTMAX, IDENTITY) is None
 
 
 def test_the_ends():
-    assert_allclose(changed(LOG, MEAN, [1e9, -1e9]), [np.exp(340), np.exp(-340)], rtol=1e-13)
-    assert np.isnan(changed(MEAN, LOG, [0.0, -1.0])).all()
-    assert list(np.isnan(changed(MEAN, LOG_ODDS, [-1e-9, 0, 1, 1.001]))) == [
+    assert_allclose(changed(LOG, IDENTITY, [1e9, -1e9]), [np.exp(340), np.exp(-340)], rtol=1e-13)
+    assert np.isnan(changed(IDENTITY, LOG, [0.0, -1.0])).all()
+    assert np.isnan(changed(IDENTITY, LOG_1P, [-1.0, -3.0])).all()
+    assert list(np.isnan(changed(IDENTITY, LOG_ODDS, [-1e-9, 0, 1, 1.001]))) == [
         True,
         False,
         False,
         True,
     ]
     assert list(np.isnan(changed(LOG, LOG_ODDS, [-1e9, 0, 1e-9]))) == [False, False, True]
-    assert_allclose(changed(PROBABILITY, LOG, [0.0, 1.0]), [np.log(EPS), 0.0])
+    assert_allclose(changed(PROBABILITY, SOFTMAX, [0.0, 1.0]), [np.log(EPS), 0.0])
     assert_allclose(changed(PROBABILITY, LOG_ODDS, [0.0, 0.5, 1.0]), [-ODDS, 0.0, ODDS])
     assert changed(PROBABILITY, LOG_ODDS, [0.5])[0] == 0.0
     assert list(changed(LOG_ODDS, PROBABILITY, [-1e9, 1e9])) == [np.exp(-700.0), 1.0]

@@ -8,16 +8,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from sklboost import XGBClassifierLite, XGBRegressorLite
 from sklboost.objectives.losses.counts import Gamma, Poisson, Tweedie
-from sklboost.objectives.losses.expectile import ExpectileError
-from sklboost.objectives.losses.focal import FocalLoss
-from sklboost.objectives.losses.hinge import HingeLoss
-from sklboost.objectives.losses.one_vs_rest import OneVsRest
-from sklboost.objectives.losses.quantiles import AbsoluteError
-from sklboost.objectives.losses.relative import AbsolutePercentageError
+from sklboost.objectives.losses.quantiles import AbsoluteError, ExpectileError
+from sklboost.objectives.losses.relative import AbsolutePercentageError, SquaredLogError
 from sklboost.objectives.losses.robust import Fair, Huber, LogCosh, PseudoHuber
+from sklboost.objectives.losses.several_classes import OneVsRest
 from sklboost.objectives.losses.squared_error import SquaredError
-from sklboost.objectives.losses.squared_log_error import SquaredLogError
-from sklboost.objectives.losses.two_classes import LogLoss
+from sklboost.objectives.losses.two_classes import FocalLoss, HingeLoss, LogLoss
 from sklboost.objectives.start_values import find_constants
 from tests.small_models import small
 

@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sklboost import XGBRegressorLite
-from sklboost.objectives.losses.quantiles import weighted_quantile
+from sklboost.objectives.start_values import weighted_quantile
 
 
 def make_data(n=600, seed=0):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sklboost.objectives.losses.quantiles import weighted_quantile
+from sklboost.objectives.start_values import weighted_quantile
 from sklboost.tree.options.selection import (
     divide_values,
     middle_of_three,

@@ -10,8 +10,8 @@ from sklearn.utils import check_array
 
 from sklboost.estimators.parameters.boosting import LossParameters
 from sklboost.objectives.custom import FunctionLoss
+from sklboost.objectives.derivative_checks import compare_derivatives, values_by_rows
 from sklboost.objectives.loss import Loss, by_rows
-from sklboost.objectives.losses.checking import compare_derivatives, values_by_rows
 from sklboost.objectives.registry import find_objective, make_loss
 
 

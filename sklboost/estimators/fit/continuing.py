@@ -10,7 +10,7 @@ from sklboost.estimators.input.feature_names import Encodings, FittedFeatures, a
 from sklboost.estimators.input.target_kinds import ClassTargets, Targets
 from sklboost.estimators.input.user_warnings import warn_user
 from sklboost.objectives.loss import Loss
-from sklboost.objectives.registry import TASK_WORDS
+from sklboost.objectives.naming import TASK_WORDS
 
 
 class Continued(NamedTuple):

@@ -25,8 +25,7 @@ from sklboost.estimators.fit.scored_estimators import ValidationRows, scored_est
 from sklboost.estimators.input.target_kinds import Targets
 from sklboost.objectives.loss import Loss
 from sklboost.objectives.metric import Metric, RoundMetric
-from sklboost.objectives.metrics.finding import default_metric, find_metric, is_metric_name
-from sklboost.objectives.metrics.scales import SCALE_OF_LINK
+from sklboost.objectives.registry import default_metric, find_metric, is_metric_name
 
 # Targets or numbers of classes, raw scores, weights: the arguments of RoundMetric.value.
 Rows = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -133,11 +132,8 @@ def _registered(metric: Metric, outputs: _Outputs, start: Rows) -> RoundMetric:
     def value(y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
         return metric.function(y, outputs.prediction(raw_score), weight)
 
-    mean_loss = metric.mean_loss
-    if mean_loss is not None:
-        mean_loss.formula.targets.check(metric.name, "target", start[0])
-        scale = SCALE_OF_LINK.get(outputs.loss.link)
-        mean_loss = mean_loss._replace(scale=scale) if scale is not None else None
+    metric.check_targets(start[0])
+    mean_loss = metric.mean_loss_of(outputs.loss.link)
     return RoundMetric(metric.name, metric.greater_is_better, mean_loss, value)
 
 

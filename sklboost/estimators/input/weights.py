@@ -13,7 +13,8 @@ import numpy as np
 from sklearn.utils import check_array
 
 from sklboost.data.features import Features
-from sklboost.objectives.loss import Loss, weighted_mean
+from sklboost.objectives.loss import Loss
+from sklboost.objectives.start_values import weighted_mean
 
 # Sums of weights, and of weights times gradients, stay normal numbers within these.
 _WEIGHT_RANGE = (1e-100, 1e100)

@@ -1,1 +1,1 @@
-"""Losses: value, gradient, hessian, link and start value of each, side by side."""
+"""The losses: of each its formulas, link, start values and the targets it is defined for."""

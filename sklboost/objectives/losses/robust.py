@@ -28,13 +28,16 @@ import numpy as np
 
 from sklboost.engine.compiling import inlined
 from sklboost.engine.elementary import exp_of_negative, log_of_one_plus
-from sklboost.objectives.loss import weighted_mean
-from sklboost.objectives.losses.quantiles import weighted_quantile
-from sklboost.objectives.losses.rows import RowLoss
-from sklboost.objectives.start_values import find_constants
+from sklboost.objectives.loss import RowLoss
+from sklboost.objectives.start_values import (
+    find_constants,
+    mean_over_targets,
+    weighted_quantile,
+)
 
-_LOG_2 = 0.6931471805599453
-# tanh(r) / r is its series below: r^4 is less than rounding there, and nothing is divided by 0
+# Beyond, log(cosh(r)) is a straight line, and cosh(r) would overflow.
+_FAR = 600.0
+# Below it tanh(r) / r is its series: r^4 is less than rounding there, and nothing is divided by 0
 _SMALL = 1e-4
 # Of the weight, which the hessian is at least.
 _SHARE = 0.25
@@ -46,19 +49,17 @@ class _RobustLoss(RowLoss):
     hessian_is_bound = True
 
     def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """Give the constants at which the mean gradients are 0, found from the medians."""
+        """Return the constants at which the mean gradients are 0, found from the medians."""
         targets = np.atleast_2d(y)
         medians = np.array([weighted_quantile(target, weight, 0.5) for target in targets])
         return find_constants(self, targets, weight, medians)
 
     def unit(self, y: np.ndarray, weight: np.ndarray) -> float:
-        """Give the mean hessian of the rows at the start: tiny, if their residuals are large."""
+        """Return the mean hessian of the rows at the start: tiny, if their residuals are large."""
         targets = np.atleast_2d(y)
         start = self.start(y, weight)[:, np.newaxis]
         _, hessian = self.gradients(targets, np.repeat(start, targets.shape[1], axis=1))
-        is_known = ~np.isnan(targets)
-        weights = np.broadcast_to(weight if len(weight) else 1.0, targets.shape)
-        return weighted_mean(hessian[is_known], weights[is_known])
+        return mean_over_targets(hessian, targets, weight)
 
 
 class Huber(_RobustLoss):
@@ -70,7 +71,7 @@ class Huber(_RobustLoss):
     @staticmethod
     @inlined
     def derivatives(y, p, slope):
-        """Give the residual within ``+-slope``; 1 up to there, then a share of the weight."""
+        """Return the residual within ``+-slope``; 1 up to there, then a share of the weight."""
         size = abs(p - y)
         weight = slope / max(size, slope)
         return weight * (p - y), max(1.0 if size <= slope else 0.0, _SHARE * weight)
@@ -78,7 +79,7 @@ class Huber(_RobustLoss):
     @staticmethod
     @inlined
     def row_value(y, p, slope):
-        """Give ``r^2 / 2``, and beyond the slope the straight line that continues it."""
+        """Return ``r^2 / 2``, and beyond the slope the straight line that continues it."""
         size = abs(p - y)
         within = min(size, slope)
         return within * (size - 0.5 * within)
@@ -93,7 +94,7 @@ class PseudoHuber(_RobustLoss):
     @staticmethod
     @inlined
     def derivatives(y, p, slope):
-        """Give ``r w`` and ``w^3`` with ``w = 1 / sqrt(1 + (r/d)^2)``."""
+        """Return ``r w`` and ``w^3`` with ``w = 1 / sqrt(1 + (r/d)^2)``."""
         share = (p - y) / slope
         weight = 1.0 / math.sqrt(1.0 + share * share)
         return weight * (p - y), weight * max(weight * weight, _SHARE)
@@ -101,9 +102,10 @@ class PseudoHuber(_RobustLoss):
     @staticmethod
     @inlined
     def row_value(y, p, slope):
-        """Give ``d^2 (sqrt(1 + (r/d)^2) - 1)``, written so that nothing cancels."""
-        share = (p - y) / slope
-        return (p - y) * ((p - y) / (1.0 + math.sqrt(1.0 + share * share)))
+        """Return ``d^2 (sqrt(1 + (r/d)^2) - 1)``, written so that nothing cancels."""
+        share = (y - p) / slope
+        square = share * share
+        return slope * slope * square / (math.sqrt(1.0 + square) + 1.0)
 
 
 class LogCosh(_RobustLoss):
@@ -114,7 +116,7 @@ class LogCosh(_RobustLoss):
     @staticmethod
     @inlined
     def derivatives(y, p, parameter):
-        """Give ``tanh(r)`` and ``1 - tanh(r)^2``."""
+        """Return ``tanh(r)`` and ``1 - tanh(r)^2``."""
         size = abs(p - y)
         decay = exp_of_negative(-2.0 * size)
         large = (1.0 - decay) / ((1.0 + decay) * max(size, _SMALL))
@@ -125,9 +127,12 @@ class LogCosh(_RobustLoss):
     @staticmethod
     @inlined
     def row_value(y, p, parameter):
-        """Give ``|r| + log(1 + e^-2|r|) - log(2)``: the cosine itself would overflow."""
-        size = abs(p - y)
-        return size + log_of_one_plus(exp_of_negative(-2.0 * size)) - _LOG_2
+        """Return ``log(cosh(r))``, of ``cosh(r) - 1`` so that no digit of a small r is lost."""
+        size = abs(y - p)
+        near = min(_FAR, size)
+        decay = exp_of_negative(-near)
+        excess = (1.0 - decay) * (1.0 - decay) / (2.0 * decay)
+        return log_of_one_plus(excess) + (size - near)
 
 
 class Fair(_RobustLoss):
@@ -139,13 +144,13 @@ class Fair(_RobustLoss):
     @staticmethod
     @inlined
     def derivatives(y, p, scale):
-        """Give ``r w`` and ``w^2`` with ``w = 1 / (1 + |r|/c)``."""
+        """Return ``r w`` and ``w^2`` with ``w = 1 / (1 + |r|/c)``."""
         weight = scale / (scale + abs(p - y))
         return weight * (p - y), weight * max(weight, _SHARE)
 
     @staticmethod
     @inlined
     def row_value(y, p, scale):
-        """Give ``c^2 (|r|/c - log(1 + |r|/c))``."""
-        share = abs(p - y) / scale
+        """Return ``c^2 (|r|/c - log(1 + |r|/c))``."""
+        share = abs(y - p) / scale
         return scale * scale * (share - log_of_one_plus(share))

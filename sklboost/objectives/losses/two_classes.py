@@ -1,31 +1,36 @@
-"""Log loss of two classes, in log-odds z: ``-y z + log(1 + e^z)``, with p = 1 / (1 + e^-z).
+"""Losses of two classes: log loss, focal loss, hinge loss.
 
-Gradient ``p - y``, hessian ``p (1 - p)``. A target may be a probability, too. With several targets,
-each is a label that a row has or has not.
+With several targets, each is a label that a row has or does not have.
 """
 
 import numpy as np
 
 from sklboost.engine.compiling import inlined
-from sklboost.engine.elementary import exp_of_negative, log_of_one_plus
-from sklboost.objectives.domains import check_within
-from sklboost.objectives.losses.rows import RowLoss
-from sklboost.objectives.losses.squared_error import known_means
+from sklboost.engine.elementary import exp_of_negative, log, log_of_one_plus
+from sklboost.objectives.domains import SHARES, check_labels
+from sklboost.objectives.loss import RowLoss, by_rows
+from sklboost.objectives.start_values import find_constants, known_means, weighted_quantile
 
 # Of start values in log-odds: where all targets are 0, or 1, the best constant is infinite.
 _LARGEST_START = 16.0
+# Stands for 0 where a logarithm is multiplied by 0.
+_TINY = 1e-290
 
 
 class LogLoss(RowLoss):
-    """Log loss of two classes; y is 0 or 1, or from 0 to 1."""
+    """Log loss in log-odds z, ``-y z + log(1 + e^z)``; y is 0 or 1, or a probability.
+
+    With ``p = 1 / (1 + e^-z)`` the gradient is ``p - y`` and the hessian ``p (1 - p)``.
+    """
 
     name = "binary:logistic"
     link = "logit"
+    targets = SHARES
 
     @staticmethod
     @inlined
     def derivatives(y, z, parameter):
-        """Give ``p - y`` and ``p (1 - p)``."""
+        """Return ``p - y`` and ``p (1 - p)``."""
         # e^-|z| cannot overflow; p and 1 - p both come out to full precision
         decay = exp_of_negative(-abs(z))
         larger, smaller = 1.0 / (1.0 + decay), decay / (1.0 + decay)
@@ -37,23 +42,147 @@ class LogLoss(RowLoss):
 
     @staticmethod
     @inlined
-    def row_value(y, z, parameter):
-        """Give ``-y z + log(1 + e^z)``, written so that nothing overflows or cancels."""
-        return max(z, 0.0) - y * z + log_of_one_plus(exp_of_negative(-abs(z)))
+    def term(z, parameter):
+        """Return ``e^-|z|``."""
+        return exp_of_negative(-abs(z))
+
+    @staticmethod
+    @inlined
+    def row_value(y, z, decay):
+        """Return ``-y z + log(1 + e^z)``, written so that nothing overflows or cancels."""
+        return max(z, 0.0) - y * z + log_of_one_plus(decay)
+
+    @staticmethod
+    @inlined
+    def least_value(y, parameter):
+        """Return the value where p = y, the entropy of y."""
+        rest = 1.0 - y
+        return -(y * log(max(y, _TINY)) + rest * log(max(rest, _TINY)))
 
     def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """Give the log-odds of the mean target."""
+        """Return the log-odds of the mean target."""
         # from both means: one close to 1 would round to 1
         with np.errstate(divide="ignore"):
             log_odds = np.log(known_means(y, weight)) - np.log(known_means(1.0 - y, weight))
         return np.clip(log_odds, -_LARGEST_START, _LARGEST_START)
-
-    def check_targets(self, y: np.ndarray, name: str) -> None:
-        """Raise ValueError for a target outside of 0 to 1."""
-        check_within(y, name, self.name, 0.0, 1.0)
 
 
 class LogisticRegression(LogLoss):
     """Log loss of targets that are probabilities, as a regression."""
 
     name = "reg:logistic"
+
+
+class _LabelLoss(RowLoss):
+    """A loss of targets that are 0 or 1, and nothing between."""
+
+    hessian_is_bound = True
+
+    def check_targets(self, y: np.ndarray, name: str) -> None:
+        """Raise ValueError for a target that is neither 0 nor 1."""
+        check_labels(y, name, self.name)
+
+
+class FocalLoss(_LabelLoss):
+    """Focal loss: log loss in which rows that are predicted well count less.
+
+    With q the probability that the model gives to what did not happen, and p = 1 - q:
+    ``-q^gamma log(p)``. Gamma 0 is log loss; with gamma 2 a row of q = 0.1 counts a hundredth. In
+    the log-odds m of what happened:
+
+        first derivative    q^gamma (gamma p log(p) - q)
+        second              p q^gamma (q (1 + 2 gamma) + gamma log(p) (q - gamma p))
+
+    The second is negative where the model is badly wrong. Its terms with log(p) are of either sign;
+    what stands in its place is at least ``p q^(1 + gamma)``, the hessian of log loss times the
+    weight of the row. Source: Lin, Goyal, Girshick, He & Dollar (2017), "Focal loss for dense
+    object detection".
+
+    Probabilities are ``1 / (1 + e^-z)``, as for log loss, but closer to 1/2 than what happens: the
+    loss asks which class it is, and not how sure that is.
+    """
+
+    name = "binary:focal"
+    link = "logit"
+    parameter = "focal_gamma"
+
+    @staticmethod
+    @inlined
+    def derivatives(y, z, gamma):
+        """Return the derivatives in z, of the sign of the label."""
+        sign = 2.0 * y - 1.0
+        p, q, log_p, log_q = _chances(sign * z)
+        weight = exp_of_negative(gamma * log_q)
+        slope = weight * (gamma * p * log_p - q)
+        bend = weight * p * (q * (1.0 + 2.0 * gamma) + gamma * log_p * (q - gamma * p))
+        return sign * slope, max(bend, weight * p * q)
+
+    @staticmethod
+    @inlined
+    def row_value(y, z, gamma):
+        """Return ``-q^gamma log(p)``."""
+        _, _, log_p, log_q = _chances((2.0 * y - 1.0) * z)
+        return -exp_of_negative(gamma * log_q) * log_p
+
+    def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """Return the constants at which the mean gradients are 0."""
+        constants = find_constants(self, np.atleast_2d(y), weight)
+        return np.clip(constants, -_LARGEST_START, _LARGEST_START)
+
+
+@inlined
+def _chances(margin):
+    """Return p, q and the logarithms of both for log-odds of p; none is rounded to 1 or 0."""
+    decay = exp_of_negative(-abs(margin))
+    larger, smaller = 1.0 / (1.0 + decay), decay / (1.0 + decay)
+    log_larger = -log_of_one_plus(decay)
+    log_smaller = log_larger - abs(margin)
+    is_right = margin >= 0.0
+    p = larger if is_right else smaller
+    q = smaller if is_right else larger
+    log_p = log_larger if is_right else log_smaller
+    log_q = log_smaller if is_right else log_larger
+    return p, q, log_p, log_q
+
+
+class HingeLoss(_LabelLoss):
+    """Hinge loss, ``max(0, 1 - s z)`` with s = 1 or -1 for the two classes: which class, no more.
+
+    Gradient ``-s`` where s z < 1, else 0. The second derivative says nothing; 1 stands for it. A
+    raw score above 0 is class 1. There are no probabilities behind it: as in XGBoost, they are 0
+    and 1.
+    """
+
+    name = "binary:hinge"
+    link = "other"
+
+    @staticmethod
+    @inlined
+    def derivatives(y, z, parameter):
+        """Return ``-s`` where the margin is below 1, and 1."""
+        sign = 2.0 * y - 1.0
+        return -sign * (1.0 if sign * z < 1.0 else 0.0), 1.0
+
+    @staticmethod
+    @inlined
+    def row_value(y, z, parameter):
+        """Return what the margin lacks of 1."""
+        return max(1.0 - (2.0 * y - 1.0) * z, 0.0)
+
+    def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """Return 1 where class 1 has more than half of the weight, -1 for less, 0 for just half."""
+        labels = np.atleast_2d(y)
+        return np.array([2.0 * weighted_quantile(label, weight, 0.5) - 1.0 for label in labels])
+
+    def raw_of(self, prediction: float) -> np.ndarray:
+        """Return the point between -1 and 1 that the prediction is between 0 and 1."""
+        return np.full(self.n_outputs, 2.0 * prediction - 1.0)
+
+    def predictions(self, raw_score: np.ndarray) -> np.ndarray:
+        """Return 0 or 1, shape (n_samples,) or (n_samples, n_outputs)."""
+        return by_rows((raw_score > 0.0).astype(np.float64))
+
+    def probabilities(self, raw_score: np.ndarray) -> np.ndarray:
+        """Return 0 and 1 for the two classes, shape (n_samples, 2)."""
+        is_one = (raw_score[0] > 0.0).astype(np.float64)
+        return np.column_stack([1.0 - is_one, is_one])

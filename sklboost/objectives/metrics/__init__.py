@@ -1,1 +1,1 @@
-"""Evaluation metrics: how good predictions are, as one number."""
+"""Metrics that are not the mean of a loss's value: wrong predictions, areas, r2."""

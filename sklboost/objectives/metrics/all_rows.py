@@ -1,38 +1,22 @@
-"""Metrics of the order that predictions put the rows in: areas under curves.
+"""Metrics that need all rows at once: areas under curves, and the share of variance explained.
 
-Rows of equal prediction have no order among themselves, so sums run over distinct predictions.
-Products are summed by NumPy and not by ``@``, whose last bits depend on the threads of the BLAS.
+An area depends on the order that predictions put the rows in. Rows of equal prediction have no
+order among themselves, so sums run over distinct predictions. Products are summed by NumPy and not
+by ``@``, whose last bits depend on the threads of the BLAS.
 """
 
 from collections.abc import Callable
 from itertools import combinations
-from typing import NamedTuple
 
 import numpy as np
 
-from sklboost.objectives.metrics.scales import LEAST_PROBABILITY
+from sklboost.objectives.links import LEAST_PROBABILITY
 
-
-class Curve(NamedTuple):
-    """An area under a curve, of one label.
-
-    Attributes
-    ----------
-    area : callable
-        ``area(y, prediction, weight) -> float``.
-    is_defined : callable
-        Tells from the targets whether there is a curve.
-    needs : str
-        What the rows must be of for that.
-    """
-
-    area: Callable[[np.ndarray, np.ndarray, np.ndarray], float]
-    is_defined: Callable[[np.ndarray], bool]
-    needs: str
+_TWO_CLASSES = "two classes or more"
 
 
 def auc(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
-    """Give the area under the ROC curve: how often a row of class 1 is above one of class 0.
+    """Return the area under the ROC curve: how often a row of class 1 is above one of class 0.
 
     Equals count half. As scikit-learn's ``roc_auc_score``. A target between 0 and 1 is that much of
     a row of class 1, as in XGBoost. Of several labels, the mean of the areas of those that have
@@ -43,11 +27,11 @@ def auc(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
     ValueError
         If none has rows of both classes.
     """
-    return _mean_over_labels("auc", _ROC, y, prediction, weight)
+    return _mean("auc", _TWO_CLASSES, _areas_of_labels(_area, _has_both, y, prediction, weight))
 
 
 def aucpr(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
-    """Give the average precision: the mean precision at the rows of class 1.
+    """Return the average precision: the mean precision at the rows of class 1.
 
     As scikit-learn's ``average_precision_score``, a sum over steps. XGBoost's ``aucpr`` draws a
     curve between the steps, so the two differ a little. Of several labels, the mean over those
@@ -58,11 +42,12 @@ def aucpr(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
     ValueError
         If there are no rows of class 1.
     """
-    return _mean_over_labels("aucpr", _PRECISION_RECALL, y, prediction, weight)
+    areas = _areas_of_labels(_average_precision, _has_ones, y, prediction, weight)
+    return _mean("aucpr", "class 1", areas)
 
 
 def multiclass_auc(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
-    """Give the mean area of each class against the rest, weighted by its share of the rows.
+    """Return the mean area of each class against the rest, weighted by its share of the rows.
 
     As scikit-learn's ``roc_auc_score(multi_class="ovr", average="weighted")``. A class without rows
     has share 0; there scikit-learn raises an error.
@@ -73,14 +58,15 @@ def multiclass_auc(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) ->
         If there are rows of one class only.
     """
     classes, counts = np.unique(_weighted_rows(y, weight), return_counts=True)
-    _check_classes("auc", classes)
     shares = counts if len(weight) == 0 else [weight[y == k].sum() for k in classes]
+    if len(classes) < 2:
+        raise _no_rows("auc", _TWO_CLASSES)
     areas = [_area((y == k) * 1.0, prediction[:, int(k)], weight) for k in classes]
     return float(np.average(areas, weights=shares))
 
 
 def auc_mu(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
-    """Give the mean over pairs of classes of the area that tells one from the other.
+    """Return the mean over pairs of classes of the area that tells one from the other.
 
     A row of the pair is placed by the logarithm of the ratio of its two probabilities, which is the
     difference of raw scores, as in LightGBM (Kleiman & Page 2019, with equal costs). Pairs with a
@@ -92,29 +78,36 @@ def auc_mu(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
         If there are rows of one class only.
     """
     classes = np.unique(_weighted_rows(y, weight))
-    _check_classes("auc_mu", classes)
     scores = np.log(np.maximum(prediction, LEAST_PROBABILITY))
     areas = []
     for one, other in combinations(classes.astype(int), 2):
         rows = (y == one) | (y == other)
         score = scores[rows, one] - scores[rows, other]
-        own = weight[rows] if len(weight) else weight
-        areas.append(_area((y[rows] == one) * 1.0, score, own))
-    return float(np.mean(areas))
+        weights = weight[rows] if len(weight) else weight
+        areas.append(_area((y[rows] == one) * 1.0, score, weights))
+    return _mean("auc_mu", _TWO_CLASSES, areas)
 
 
-def _mean_over_labels(
-    name: str, curve: Curve, y: np.ndarray, prediction: np.ndarray, weight: np.ndarray
-) -> float:
-    """Give the mean over the labels whose rows tell something; one label is one column."""
+def _areas_of_labels(
+    area: Callable[[np.ndarray, np.ndarray, np.ndarray], float],
+    is_defined: Callable[[np.ndarray], bool],
+    y: np.ndarray,
+    prediction: np.ndarray,
+    weight: np.ndarray,
+) -> list[float]:
+    """Return the areas of the labels whose rows have a curve; one label is one column."""
     areas = []
-    for targets, own in zip(np.atleast_2d(y.T), np.atleast_2d(prediction.T), strict=True):
+    for targets, scores in zip(np.atleast_2d(y.T), np.atleast_2d(prediction.T), strict=True):
         rows = ~np.isnan(targets) if y.ndim > 1 else slice(None)
         weights = weight[rows] if len(weight) else weight
-        if curve.is_defined(_weighted_rows(targets[rows], weights)):
-            areas.append(curve.area(targets[rows], own[rows], weights))
+        if is_defined(_weighted_rows(targets[rows], weights)):
+            areas.append(area(targets[rows], scores[rows], weights))
+    return areas
+
+
+def _mean(name: str, needs: str, areas: list[float]) -> float:
     if not areas:
-        raise _no_rows(name, curve.needs)
+        raise _no_rows(name, needs)
     return float(np.mean(areas))
 
 
@@ -135,7 +128,7 @@ def _average_precision(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray
 def _by_prediction(
     y: np.ndarray, prediction: np.ndarray, weight: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Give the weights of positive and of negative rows for each distinct prediction, ascending."""
+    """Return weights of positive and of negative rows for each distinct prediction, ascending."""
     if len(weight):
         kept = weight > 0.0  # else a distinct prediction could have no weight at all
         y, prediction, weight = y[kept], prediction[kept], weight[kept]
@@ -161,18 +154,43 @@ def _has_ones(y: np.ndarray) -> bool:
     return bool((y > 0.0).any())
 
 
-_TWO_CLASSES = "two classes or more"
-_ROC = Curve(_area, _has_both, _TWO_CLASSES)
-_PRECISION_RECALL = Curve(_average_precision, _has_ones, "class 1")
-
-
-def _check_classes(name: str, classes: np.ndarray) -> None:
-    if len(classes) < 2:
-        raise _no_rows(name, _TWO_CLASSES)
-
-
 def _no_rows(name: str, needs: str) -> ValueError:
     return ValueError(
         f"{name} needs validation rows of {needs}, and there are none; choose another eval_metric, "
         "or other validation rows"
     )
+
+
+# --- variance
+
+
+def r2(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
+    """Return the share of the variance that is explained; of several targets, the mean of theirs.
+
+    As scikit-learn: where all targets are the same, 1 for no error at all and else 0. A target that
+    is NaN is not counted, and neither is a column without any other.
+
+    Raises
+    ------
+    ValueError
+        If there is not one prediction for each target, but one for each alpha of a quantile.
+    """
+    if prediction.shape != y.shape:
+        raise ValueError(
+            f"r2 of predictions of shape {prediction.shape} for targets of shape {y.shape}: it "
+            "needs one prediction for each target; choose another metric"
+        )
+    columns = zip(np.atleast_2d(y.T), np.atleast_2d(prediction.T), strict=True)
+    known = [column for column in columns if not np.isnan(column[0]).all()]
+    return float(np.mean([_r2_of_target(*column, weight) for column in known]))
+
+
+def _r2_of_target(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
+    known = ~np.isnan(y)
+    y, prediction = y[known], prediction[known]
+    weights = weight[known] if len(weight) else None
+    residual = np.average((y - prediction) ** 2, weights=weights)
+    variance = np.average((y - np.average(y, weights=weights)) ** 2, weights=weights)
+    if variance == 0.0:
+        return 1.0 if residual == 0.0 else 0.0
+    return float(1.0 - residual / variance)
