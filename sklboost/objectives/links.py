@@ -44,7 +44,7 @@ def chances(log_odds: np.ndarray) -> np.ndarray:
 def shares(logarithms: np.ndarray) -> np.ndarray:
     """Return ``e^z / (sum of e^z over the outputs)``."""
     terms = np.exp(logarithms - logarithms.max(axis=0))
-    return np.asarray(terms / terms.sum(axis=0))
+    return terms / terms.sum(axis=0)
 
 
 def exponentials(logarithms: np.ndarray) -> np.ndarray:

@@ -65,12 +65,10 @@ def _of_rows(loss: Any, *aliases: str) -> Objective:
 
     def make(n_targets: int, parameters: Mapping[str, Any]) -> Loss:
         if not loss.parameter:
-            made: Loss = loss(n_targets)
-            return made
+            return loss(n_targets)
         value = parameters[loss.parameter]
         values = value if isinstance(value, list | tuple) else [value]
-        made = loss(n_targets, tuple(map(float, values)))
-        return made
+        return loss(n_targets, tuple(map(float, values)))
 
     return Objective(loss.name, make, aliases)
 

@@ -105,7 +105,7 @@ def test_our_names_are_metrics_of_the_predictions(case, weighted):
     names = [with_parameter(entry) for entry in METRICS[case.task]]
     if case.task == "regression":
         names = [name for name in names if name not in ("logloss", "kullback_leibler")]
-    scale = {"regression": "identity", "binary": "logit", "multiclass": "log"}[case.task]
+    scale = {"regression": "identity", "binary": "logit", "multiclass": "softmax"}[case.task]
     for metric, name in zip(case.resolve(names, weight), names, strict=True):
         registered = find_metric(name, case.task)
         assert metric[:2] == registered[:2] == (name, registered.greater_is_better)
@@ -127,7 +127,7 @@ def test_a_loss_decides_its_metric_and_parameters(regression):
     one = resolve(None, QuantileError(1, (0.8,)))
     assert (one.name, one.mean_loss.parameters) == ("quantile", (0.8,))
     assert resolve("quantile@0.3", QuantileError(1, (0.8,))).mean_loss.parameters == (0.3,)
-    with pytest.raises(ValueError, match="'quantile' needs a level"):
+    with pytest.raises(ValueError, match="'quantile' needs an alpha"):
         resolve("quantile", AbsoluteError())
     # predictions of several levels are put in order
     alphas = [0.9, 0.2]
