@@ -125,7 +125,7 @@ def fit_the_rest(X):
     for max_bin in (20, 256, 1000):
         weight = np.ones(len(X))
         binned = [bin_features(X, max_bin), bin_features(X_single, max_bin, sample_weight=weight)]
-        sparse = [csr_array(np.nan_to_num(own)) for own in (X, X_single)]
+        sparse = [csr_array(np.nan_to_num(values)) for values in (X, X_single)]
         for form in [X, *forms, *binned, *sparse]:
             fit_all(form, X[: form.shape[0]], max_bin=max_bin)
     declared, linear = dict(categorical_features=[0]), dict(linear_tree=True, subsample=0.5)
@@ -152,10 +152,10 @@ def versions():
     """
     found, calls, seen = defaultdict(set), [], set()
     for kernel in list(KERNELS.values()):
-        own = {} if kernel.is_inlined else {kernel.name: kernel}
+        dispatchers = {} if kernel.is_inlined else {kernel.name: kernel}
         if "entry" in vars(kernel):
-            own[f"{kernel.name}.entry"] = kernel.entry
-        for name, dispatcher in own.items():
+            dispatchers[f"{kernel.name}.entry"] = kernel.entry
+        for name, dispatcher in dispatchers.items():
             for types, version in dispatcher.overloads.items():
                 found[name].add(_signature(types))
                 calls += version.calls
@@ -177,7 +177,7 @@ def _signature(types):
 def _text(kind):
     if isinstance(kind, Reference):
         return str(kind.group)
-    if isinstance(kind, BaseTuple) and any(isinstance(own, Reference) for own in kind):
+    if isinstance(kind, BaseTuple) and any(isinstance(part, Reference) for part in kind):
         return f"({_signature(kind)})"
     return str(kind)
 

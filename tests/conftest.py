@@ -43,6 +43,17 @@ def _load(name):
     return getattr(datasets, f"load_{name}")(return_X_y=True)
 
 
+@pytest.fixture
+def empty_cache(tmp_path, monkeypatch):
+    """Let kernels be kept in an empty folder, not found where an earlier run has left them."""
+    from sklboost.engine.compiler import caching
+
+    folder = tmp_path / "code"
+    folder.mkdir()
+    monkeypatch.setattr(caching, "_folders", lambda: [folder])
+    return folder
+
+
 def start_python(text: str, folder: Path) -> subprocess.Popen:
     """Write Python text to a file in `folder` and start it as a process of its own there."""
     path = folder / "script.py"
@@ -90,7 +101,7 @@ def run_python(text: str, folder: Path, timeout: float = 200) -> str:
 
 @pytest.fixture(scope="session")
 def browser():
-    """Give the driver of a headless browser, which all tests of pages share."""
+    """Return the driver of a headless browser, which all tests of pages share."""
     from tests.browser import start_browser  # only where it is needed: for a library less
 
     driver = start_browser()

@@ -34,12 +34,14 @@ def functions(path):
 
 
 def is_kernel(function):
-    names = [getattr(own, "func", own) for own in function.decorator_list]  # late is called
+    names = [
+        getattr(decorator, "func", decorator) for decorator in function.decorator_list
+    ]  # late is called
     return any(getattr(name, "id", "") in {"kernel", "inlined", "late"} for name in names)
 
 
 def imported(path):
-    """Give the names of all modules that a file imports, wherever in it."""
+    """Return the names of all modules that a file imports, wherever in it."""
     names = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -156,7 +158,7 @@ def test_both_estimators_take_the_same_parameters_but_for_classes():
     first, second = (inspect.signature(e).parameters for e in (XGBRegressorLite, XGBClassifierLite))
     of_classes = {"class_weight", "scale_pos_weight", "calibrated_prior"}
     assert set(second) - set(first) == of_classes
-    common = [own for name, own in second.items() if name not in of_classes]
+    common = [parameter for name, parameter in second.items() if name not in of_classes]
     assert list(map(str, first.values())) == list(map(str, common))
 
 

@@ -12,7 +12,7 @@ from tests.conftest import finish, run_python, start_python
 
 @pytest.fixture
 def package(tmp_path, monkeypatch):
-    """Give a folder whose room "compiler" caching.py takes for its own."""
+    """Return a folder with a package whose compiler caching.py takes for its own."""
     (tmp_path / "engine" / "compiler").mkdir(parents=True)
     (tmp_path / "engine" / "compiler" / "caching.py").write_text("one = 1\n")
     (tmp_path / "engine" / "compiler" / "other.py").write_text("two = 2\n")

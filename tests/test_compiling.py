@@ -9,7 +9,6 @@ import numba
 import numpy as np
 import pytest
 
-from sklboost.engine.compiler import caching
 from sklboost.engine.compiler.digests import UNKNOWN
 from sklboost.engine.compiler.linking import KERNELS
 from sklboost.engine.compiling import (
@@ -25,12 +24,7 @@ from sklboost.objectives.metrics.errors import wrong_side
 from sklboost.tree.core.pruning import prune
 from tests.conftest import ROOT, run_python
 
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    """Let kernels be kept in an empty folder, not found where an earlier run has left them."""
-    monkeypatch.setattr(caching, "_folders", lambda: [tmp_path])
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("empty_cache")
 
 
 @kernel
@@ -64,20 +58,20 @@ def names(folder):
 # --- kernels
 
 
-def test_kernels_are_called_by_kernels_and_from_python(folder):
+def test_kernels_are_called_by_kernels_and_from_python(empty_cache):
     assert quadruple(3) == 12
     assert double(3.5) == 7.0
     assert [str(s) for s in double.signatures] == ["(int64,)", "(float64,)"]
     assert [str(s) for s in double.entry.signatures] == ["(float64,)"]
     assert [str(s) for s in quadruple.signatures] == ["(int64,)"]
-    assert names(folder) == ["double"] * 3 + ["quadruple"] * 2
+    assert names(empty_cache) == ["double"] * 3 + ["quadruple"] * 2
 
 
-def test_inlined_kernels_are_kept_as_part_of_others(folder):
+def test_inlined_kernels_are_kept_as_part_of_others(empty_cache):
     assert six_times(2) == 12
-    assert "triple" not in names(folder)
+    assert "triple" not in names(empty_cache)
     assert triple(2) == 6
-    assert names(folder).count("triple") == 1  # what Python calls
+    assert names(empty_cache).count("triple") == 1  # what Python calls
 
 
 def test_a_kernel_that_allocates_does_not_compile():
@@ -140,7 +134,7 @@ def test_kernels_give_kernels_defaults_and_names_of_arguments():
 # --- what is kept
 
 
-def test_functions_typed_in_are_told_apart(folder):
+def test_functions_typed_in_are_told_apart(empty_cache):
     for factor in (2, 3):
         scope = {}
         text = f"def typed_in(x):\n    return {factor} * x"
@@ -174,7 +168,7 @@ def around(function):
     return call
 
 
-def test_a_made_kernel_with_a_name_is_kept(folder):
+def test_a_made_kernel_with_a_name_is_kept(empty_cache):
     assert made_kernel(around(double), "double")(3) == 7
     again = made_kernel(around(double), "double")
     assert again(3) == 7
@@ -183,17 +177,17 @@ def test_a_made_kernel_with_a_name_is_kept(folder):
 
 
 @pytest.mark.parametrize("factor", [2, 3])
-def test_a_made_kernel_without_a_name_is_kept_nowhere(folder, factor):
+def test_a_made_kernel_without_a_name_is_kept_nowhere(empty_cache, factor):
     # it may be made around anything, as around what a user has compiled
     @numba.njit
-    def own(x):
+    def compiled_by_user(x):
         return factor * x
 
     for _ in range(2):
-        new = made_kernel(around(own), None)
+        new = made_kernel(around(compiled_by_user), None)
         assert new(3) == 3 * factor + 1
         assert n_compiled(new, new.entry) == 2
-    assert names(folder) == []
+    assert names(empty_cache) == []
 
 
 def define(number):
@@ -222,7 +216,7 @@ def test_kernels_of_one_name_with_other_code_live_side_by_side():
     assert call_both(1) == 23
 
 
-def test_the_code_of_a_kernel_that_is_gone_is_not_that_of_another_of_its_name(folder):
+def test_the_code_of_a_kernel_that_is_gone_is_not_that_of_another_of_its_name(empty_cache):
     name = f"{__name__}.{define.__qualname__}.<locals>.redefined"
     KERNELS.pop(name, None)  # as if the test before had not been
     first = define(1)
@@ -233,7 +227,7 @@ def test_the_code_of_a_kernel_that_is_gone_is_not_that_of_another_of_its_name(fo
     assert define(2)(np.uint8(1)) == 3
 
 
-def test_kernels_of_one_name_around_what_has_no_digest_are_told_apart(folder):
+def test_kernels_of_one_name_around_what_has_no_digest_are_told_apart(empty_cache):
     @numba.njit
     def one(x):
         return 1
@@ -245,7 +239,7 @@ def test_kernels_of_one_name_around_what_has_no_digest_are_told_apart(folder):
     first, second = kernel(around(one)), kernel(around(two))
     assert first.digest == second.digest == UNKNOWN
     assert (first(0), second(0)) == (2, 3)
-    assert names(folder) == []
+    assert names(empty_cache) == []
 
 
 def test_the_same_code_may_have_two_names():
@@ -269,7 +263,7 @@ class LocalPair(NamedTuple):
     y: float
 
 
-def test_a_kernel_for_a_class_within_a_function_is_compiled_by_each_process(folder):
+def test_a_kernel_for_a_class_within_a_function_is_compiled_by_each_process(empty_cache):
     class Pair(NamedTuple):
         x: float
         y: float
@@ -279,12 +273,12 @@ def test_a_kernel_for_a_class_within_a_function_is_compiled_by_each_process(fold
         return pair.x - pair.y
 
     assert difference(Pair(3.0, 1.0)) == 2.0
-    assert names(folder) == []
+    assert names(empty_cache) == []
     assert difference(LocalPair(3.0, 1.0)) == 2.0
-    assert names(folder) == ["difference"] * 2
+    assert names(empty_cache) == ["difference"] * 2
 
 
-def test_kernels_that_get_functions_are_not_kept(folder):
+def test_kernels_that_get_functions_are_not_kept(empty_cache):
     # numba tells functions apart by their place in memory, where another process has another one
     @kernel
     def apply(function, x):
@@ -295,7 +289,7 @@ def test_kernels_that_get_functions_are_not_kept(folder):
         return 10 * apply(double, x) + apply(triple, x)
 
     assert use(1) == 23
-    assert "apply" not in names(folder)
+    assert "apply" not in names(empty_cache)
 
 
 SCRIPT = """
@@ -343,10 +337,10 @@ def test_a_kernel_can_be_called_by_address():
 
 def test_functions_that_users_have_compiled():
     @numba.njit
-    def own(x):
+    def compiled_by_user(x):
         return x + 0.5
 
-    assert is_compiled_by_user(own)
+    assert is_compiled_by_user(compiled_by_user)
     assert not is_compiled_by_user(define)
-    assert compiled_result(own, (numba.int64,)) == numba.float64
-    assert compiled_result(own, (numba.types.none,)) is None
+    assert compiled_result(compiled_by_user, (numba.int64,)) == numba.float64
+    assert compiled_result(compiled_by_user, (numba.types.none,)) is None

@@ -174,8 +174,8 @@ def test_it_does_not_change_with_kernels_called_by_symbol_or_late():
     text = "def f(x):\n    return g(x)\n"
     for decorate in (kernel, late("int64")):
         first, second = (
-            digest(text, g=edited(decorate, own))
-            for own in (PLAIN, "def f(x):\n    return x * 100\n")
+            digest(text, g=edited(decorate, called))
+            for called in (PLAIN, "def f(x):\n    return x * 100\n")
         )
         assert first == second != UNKNOWN
 
@@ -183,9 +183,12 @@ def test_it_does_not_change_with_kernels_called_by_symbol_or_late():
 def test_it_changes_with_the_parameters_of_a_kernel_that_is_called():
     # a caller knows the places of named arguments, and the defaults
     text = "def f(x):\n    return g(y=x)\n"
-    texts = [f"def f({own}):\n    return y\n" for own in ("x, y", "y, x", "y, x=1", "y, x=2")]
+    texts = [
+        f"def f({parameters}):\n    return y\n"
+        for parameters in ("x, y", "y, x", "y, x=1", "y, x=2")
+    ]
     for decorate in (kernel, late("int64")):
-        assert len({digest(text, g=edited(decorate, own)) for own in texts}) == 4
+        assert len({digest(text, g=edited(decorate, called)) for called in texts}) == 4
 
 
 def test_it_changes_with_the_names_of_the_fields_of_a_constant_group():
@@ -261,7 +264,7 @@ def test_every_kernel_of_the_package_has_a_digest():
     names = [name for name in KERNELS if name.startswith("sklboost.") and "#" not in name]
     of_package = {name: KERNELS[name] for name in names}
     assert len(of_package) > 300
-    without = [name for name, own in of_package.items() if own.digest == UNKNOWN]
+    without = [name for name, kernel in of_package.items() if kernel.digest == UNKNOWN]
     # made around losses and metrics of users, by other tests
     assert [name for name in without if "#" not in name] == []
 

@@ -32,7 +32,7 @@ print(json.dumps([sorted(compiled), bits]))
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory):
-    """Give a folder with a copy of the package, and with what a first fit has left on disk."""
+    """Return a folder with a copy of the package, and with what a first fit has left on disk."""
     folder = tmp_path_factory.mktemp("copy")
     no_code = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "sklboost", folder / "sklboost", ignore=no_code)

@@ -11,6 +11,7 @@ import pickle
 import shutil
 import subprocess
 import sys
+import threading
 import types as python_types
 from importlib import import_module
 from typing import NamedTuple
@@ -23,6 +24,7 @@ from llvmlite import ir
 from numba import types
 
 from sklboost.engine.compiler import numba_internals
+from sklboost.engine.compiler.function_compiler import OPTIONS
 from sklboost.engine.compiler.numba_internals import ATTRIBUTES, FETCHED, NEEDED
 from tests.conftest import ROOT
 
@@ -92,7 +94,7 @@ def found(place):
 
 
 def fence_where(place, new):
-    """Run the source of the fence with `new` for a place; give the module."""
+    """Run the source of the fence with `new` for a place; return the module."""
     text = f'"{place}"'
     assert SOURCE.count(text) == 1
     module = python_types.ModuleType("fence")
@@ -126,8 +128,9 @@ def test_without_a_name_that_is_needed_the_import_says_so(name):
 def test_the_fence_notices_a_name_that_is_gone(place):
     module = fence_where(place, f"{place}_gone")
     assert list(module.MISSING) == [f"{place}_gone"]
-    for name, own in FETCHED.items():
-        assert getattr(module, name) is (None if own == place else getattr(numba_internals, name))
+    for name, other in FETCHED.items():
+        value = None if other == place else getattr(numba_internals, name)
+        assert getattr(module, name) is value
 
 
 @each_dispensable
@@ -142,7 +145,7 @@ PUBLIC = {"llvmlite", "llvmlite.ir", "llvmlite.binding", "numba", "numba.types",
 
 
 def imported(path):
-    """Give the modules of numba and llvmlite that a file imports, or that may be modules."""
+    """Return the modules of numba and llvmlite that a file imports, or that may be modules."""
     names = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -209,7 +212,8 @@ METHODS = [
 @pytest.mark.parametrize("place", METHODS)
 def test_methods_that_take_nothing(place):
     parameters = inspect.signature(found(place)).parameters.values()
-    assert [own.name for own in parameters if own.default is own.empty] in (["self"], ["self", "_"])
+    needed = [parameter.name for parameter in parameters if parameter.default is parameter.empty]
+    assert needed in (["self"], ["self", "_"])
 
 
 @pytest.mark.parametrize(
@@ -369,11 +373,23 @@ def test_flags_can_say_that_nothing_is_linked_into_callers():
     flags = found("numba.core.compiler:Flags")()
     assert flags.no_compile is False
     flags.no_compile = True
+    assert flags.no_compile is True
 
 
-def test_options_of_kernels():
-    for option in ("_nrt", "nogil", "no_cfunc_wrapper", "no_cpython_wrapper", "forceinline"):
-        numba.njit(**{option: True})(lambda x: x)
+def compiled_with(options):
+    function = numba.jit(**{"nopython": True} | options)(lambda x: x)
+    function.compile((types.int64,))
+    return function
+
+
+@pytest.mark.parametrize("option", [*OPTIONS, "no_cpython_wrapper", "forceinline"])
+def test_options_of_kernels(option):
+    assert compiled_with({option: OPTIONS.get(option, True)}).signatures == [(types.int64,)]
+
+
+def test_options_that_numba_does_not_know_raise():
+    with pytest.raises(KeyError, match="no_such_option"):
+        compiled_with({"no_such_option": True})
 
 
 def test_identities_have_names_that_can_be_set():
@@ -399,10 +415,21 @@ def test_groups_are_named_tuples_with_fields():
     assert tuple(of_one_type.types) == (types.int64, types.int64)
 
 
-def test_locks_are_taken_and_given_back_as_contexts():
-    for lock in (numba_internals.compiler_lock, numba_internals.llvm_lock):
-        with lock, lock:  # by one thread more than once
-            pass
+@pytest.mark.parametrize("name", ["compiler_lock", "llvm_lock"])
+def test_locks_keep_other_threads_out_and_are_given_back(name):
+    lock, has_it = getattr(numba_internals, name), threading.Event()
+
+    def take():
+        with lock:
+            has_it.set()
+
+    thread = threading.Thread(target=take)
+    with lock:
+        with lock:  # by one thread more than once
+            thread.start()
+        assert not has_it.wait(0.1)
+    assert has_it.wait(10.0)
+    thread.join()
 
 
 def test_sizes_are_those_of_the_processor():
@@ -418,9 +445,14 @@ def test_helpers_of_llvm_code():
     assert callable(numba_internals.cgutils.get_item_pointer)
 
 
-def test_an_event_is_a_context():
-    with numba_internals.trigger_event("numba:compile", data={"dispatcher": add}):
-        pass
+def test_an_event_is_a_context_that_tells_who_listens():
+    record = found("numba.core.event:install_recorder")
+    event = numba_internals.trigger_event("numba:compile", data={"dispatcher": add})
+    with record("numba:compile") as heard, event:
+        assert len(heard.buffer) == 1
+    events = [event for _, event in heard.buffer]
+    assert [event.data["dispatcher"] for event in events] == [add, add]
+    assert (events[0].is_start, events[1].is_end) == (True, True)
 
 
 def test_conversions_have_grades():

@@ -372,7 +372,7 @@ def test_teams_do_not_know_one_another():
 
 @pytest.fixture
 def machine(monkeypatch):
-    """Give a function that sets what joblib and the environment say."""
+    """Return a function that sets what joblib and the environment say."""
 
     def set_up(n_cpus=8, nesting=8, inner=None):
         monkeypatch.setattr(parallel.joblib, "cpu_count", lambda: n_cpus)

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from numba import types
 
-from sklboost.engine.compiler import caching
 from sklboost.engine.compiler.references import (
     Reference,
     by_reference,
@@ -22,11 +21,7 @@ from sklboost.engine.compiler.references import (
 from sklboost.engine.compiling import inlined, kernel, late
 from tests.conftest import run_python
 
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    """Let kernels be kept in an empty folder."""
-    monkeypatch.setattr(caching, "_folders", lambda: [tmp_path])
+pytestmark = pytest.mark.usefixtures("empty_cache")
 
 
 class Inner(NamedTuple):
@@ -341,10 +336,10 @@ def test_groups_in_loops_are_as_python_has_them(name):
     out, expected = np.zeros(7), np.zeros(7)
     kernel(LOOPS[name])(outer(), out)
     plain = dict(vars(__import__(__name__, fromlist=["_"])))
-    for own, value in list(plain.items()):
+    for key, value in list(plain.items()):
         if hasattr(value, "py_func") and value.py_func.__module__ == __name__:
             function = value.py_func
-            plain[own] = type(function)(function.__code__, plain, own, function.__defaults__)
+            plain[key] = type(function)(function.__code__, plain, key, function.__defaults__)
     function = LOOPS[name]
     type(function)(function.__code__, plain, name)(outer(), expected)
     assert out.tolist() == expected.tolist()
@@ -551,7 +546,7 @@ def test_references_to_the_same_group_are_the_same_type():
 
 def test_their_names_tell_groups_apart_by_class_fields_and_types():
     def group(name, fields, values):
-        return numba.typeof(NamedTuple(name, [(own, object) for own in fields])(*values))
+        return numba.typeof(NamedTuple(name, [(field, object) for field in fields])(*values))
 
     array = np.arange(3.0)
     read_only = array.copy()
@@ -559,7 +554,7 @@ def test_their_names_tell_groups_apart_by_class_fields_and_types():
     groups = [group("A", "xy", (1, 2.0)), group("A", "yx", (1, 2.0)), group("B", "xy", (1, 2.0))]
     groups += [group("A", "xy", (2.0, 1)), group("A", "xy", (1, array))]
     groups += [group("A", "xy", (1, read_only)), group("A", "xyz", (1, 2.0, 3))]
-    names = {reference_to(own).name for own in groups}
+    names = {reference_to(kind).name for kind in groups}
     assert len(names) == len(groups)
     assert all(len(name) < 40 for name in names)  # symbols are made of them
 

@@ -21,7 +21,7 @@ print(json.dumps({}))
 
 @pytest.fixture(scope="module")
 def after_fits(tmp_path_factory):
-    """Give the versions after each kind of fits, in turn, in a process of their own."""
+    """Return the versions after each kind of fits, in turn, in a process of their own."""
     folder = tmp_path_factory.mktemp("fits")
     return json.loads(run_python(SCRIPT.format("versions_after_fits(sys.path[0])"), folder, 580))
 
@@ -37,7 +37,7 @@ def new_kernels(before, after):
 
 
 def without_literals(signatures):
-    """Give the set of signatures. To numba a constant argument has a type of its own.
+    """Return the set of signatures. To numba a constant argument has a type of its own.
 
     So have one lane and four, which are compiled beside one another on purpose.
     """
@@ -47,7 +47,7 @@ def without_literals(signatures):
 
 
 def without_dtypes(signatures):
-    """Give the set of signatures with all float arrays, and bins, taken for the same."""
+    """Return the set of signatures with all float arrays, and bins, taken for the same."""
     return {re.sub(r"array\((float32|float64|uint8)", "array(x", s, flags=re.I) for s in signatures}
 
 

@@ -1,0 +1,460 @@
+"""Late kernels: cells, what fills them, and failures while they are filled."""
+
+import gc
+import itertools
+import os
+import threading
+from typing import NamedTuple
+
+import numba
+import numpy as np
+import pytest
+
+from sklboost.engine.compiler import linking
+from sklboost.engine.compiler.kernels import LateKernel
+from sklboost.engine.compiler.linking import KERNELS, fill_cells
+from sklboost.engine.compiling import compile_all, kernel, late
+from sklboost.engine.parallel import ThreadTeam, assemble, barrier
+from tests.conftest import run_python
+
+pytestmark = [
+    pytest.mark.timeout(120),  # what waits at a barrier for ever is to fail
+    pytest.mark.usefixtures("empty_cache"),
+]
+
+
+def n_compiled(kernel):
+    return sum(kernel.stats.cache_misses.values())
+
+
+NUMBERS = itertools.count()
+
+
+def named_anew(function):
+    """Change a function's name to one that none had before, and so has no code in this process."""
+    function.__qualname__ += f"_{next(NUMBERS)}"
+    return function
+
+
+def new_kernel(function):
+    return kernel(named_anew(function))
+
+
+def new_late(returns="none"):
+    return lambda function: late(returns)(named_anew(function))
+
+
+def make_late():
+    """Make a late kernel, and a kernel that calls it for positive numbers."""
+
+    @new_late("int64")
+    def rarely(x):
+        return x + 100
+
+    @new_kernel
+    def often(x):
+        return rarely(x) if x > 0 else x
+
+    return rarely, often
+
+
+@pytest.fixture
+def pair():
+    return make_late()
+
+
+def test_a_late_kernel_is_compiled_when_it_is_first_called(pair):
+    rarely, often = pair
+    assert often(-1) == -1
+    assert n_compiled(rarely) == 0
+    assert [often(x) for x in (1, 2, 3)] == [101, 102, 103]
+    assert n_compiled(rarely) == 1
+    assert rarely(4) == 104
+    assert n_compiled(rarely) == 1
+
+
+def test_one_cell_serves_all_callers(pair):
+    rarely, often = pair
+
+    @new_kernel
+    def another(x):
+        return rarely(x) + often(x)
+
+    assert often(1) == 101
+    assert another(1) == 202
+    assert n_compiled(rarely) == 1
+
+
+@pytest.mark.parametrize("fill", [fill_cells, compile_all])
+def test_all_late_kernels_can_be_compiled_at_once(fill):
+    @new_late("int64")
+    def deepest(x):
+        return x + 1
+
+    @new_late("int64")
+    def deep(x):
+        return deepest(x) + 1
+
+    @new_kernel
+    def top(x):
+        return deep(x) if x > 0 else x
+
+    assert top(-1) == -1
+    assert (n_compiled(deep), n_compiled(deepest)) == (0, 0)
+    fill()
+    assert (n_compiled(deep), n_compiled(deepest)) == (1, 1)
+    assert top(1) == 3
+    assert (n_compiled(deep), n_compiled(deepest)) == (1, 1)
+
+
+class Group(NamedTuple):
+    n: int
+    values: np.ndarray
+
+
+def test_late_kernels_take_groups_and_return_numbers_of_all_kinds():
+    @new_late("float64")
+    def number(group, x):
+        return group.values[0] * x
+
+    @new_late("boolean")
+    def truth(group, x):
+        return group.n > x
+
+    @new_late("uint64")
+    def unsigned(x):
+        return np.uint64(x) + np.uint64(2**63)
+
+    @new_late()
+    def nothing(group, x):
+        group.values[1] = x
+
+    @new_kernel
+    def top(group, x):
+        nothing(group, x)
+        return number(group, x), truth(group, x), unsigned(x), group.values[1]
+
+    values = np.arange(1.0, 4.0)
+    assert top(Group(3, values), 2) == (2.0, True, 2**63 + 2, 2.0)
+    assert values[1] == 2.0
+
+
+def test_an_exception_of_a_late_kernel_comes_through():
+    @new_late("int64")
+    def failing(x):
+        if x > 2:
+            raise ValueError("too large")
+        return x
+
+    @new_kernel
+    def top(x):
+        return failing(x)
+
+    assert top(2) == 2
+    with pytest.raises(ValueError, match="too large"):
+        top(3)
+    assert top(1) == 1
+
+
+# --- failures
+
+
+def test_a_result_of_another_type_than_declared_is_a_type_error_each_time():
+    @new_late("int64")
+    def wrong(x):
+        return x * 1.5
+
+    @new_kernel
+    def top(x, out):
+        out[0] = x
+        out[1] = wrong(x)
+        out[2] = x
+
+    for _ in range(3):
+        out = np.zeros(3)
+        with pytest.raises(TypeError, match=r"wrong_\d+ returns float64; it was declared"):
+            top(3, out)
+        assert out[0] == out[2] == 3  # the kernel ran to its end
+    with pytest.raises(TypeError, match="declared"):
+        wrong(3)
+
+
+def test_compiling_all_passes_over_kernels_that_are_gone():
+    @new_late("int64")
+    def wrong(x):
+        return x * 1.5
+
+    @new_kernel
+    def top(x, out):
+        out[0] = wrong(x)  # noqa: F821, deleted below
+
+    with pytest.raises(TypeError, match="declared"):
+        top(3, np.zeros(1))
+    name = wrong.name
+    del wrong, top
+    gc.collect()
+    assert name not in KERNELS
+    compile_all()
+
+
+def test_a_declaration_that_has_changed_is_not_met_by_what_is_on_disk():
+    @named_anew
+    def result(x):
+        return x + 1
+
+    assert LateKernel(result, numba.int64)(1) == 2
+    declared_anew = LateKernel(result, numba.float64)
+
+    @new_kernel
+    def top(x):
+        return declared_anew(x)
+
+    linking.LINKED.clear()  # as in another process
+    for _ in range(2):
+        with pytest.raises(TypeError, match="returns int64; it was declared as float64"):
+            top(1)
+
+
+class Switch:
+    """Stands for the compiler of kernels: raises `failure` as long as there is one."""
+
+    def __init__(self, monkeypatch, name):
+        self.failure = None
+        self.n_tries = 0
+        build = LateKernel._build
+
+        def build_or_fail(kernel, kinds):
+            if kernel.py_func.__name__ == name:
+                self.n_tries += 1
+                if self.failure is not None:
+                    raise self.failure
+            return build(kernel, kinds)
+
+        monkeypatch.setattr(LateKernel, "_build", build_or_fail)
+
+
+@pytest.fixture
+def switch(monkeypatch):
+    return Switch(monkeypatch, "rarely")
+
+
+def test_what_cannot_be_compiled_raises_in_the_caller_and_works_when_it_can(pair, switch):
+    _, often = pair
+    switch.failure = numba.TypingError("no such thing")
+    for _ in range(2):
+        with pytest.raises(numba.TypingError, match="no such thing"):
+            often(1)
+    assert often(-1) == -1
+    switch.failure = None
+    assert often(1) == 101
+
+
+def test_a_late_kernel_that_is_wrong_raises_typing_errors():
+    @new_late("int64")
+    def wrong(x):
+        return x.no_such_attribute
+
+    @new_kernel
+    def top(x):
+        return wrong(x) if x > 0 else x
+
+    assert top(-1) == -1
+    for _ in range(2):
+        with pytest.raises(numba.TypingError, match="no_such_attribute"):
+            top(1)
+    assert top(-1) == -1
+
+
+def test_it_is_tried_once_more_and_not_at_each_call(switch):
+    rarely, _ = make_late()
+
+    @new_kernel
+    def loop(n):
+        total = 0
+        for i in range(n):
+            total += rarely(i)
+        return total
+
+    switch.failure = numba.TypingError("no such thing")
+    with pytest.raises(numba.TypingError):
+        loop(10)
+    assert switch.n_tries == 2
+
+
+def test_what_a_signal_handler_raises_is_raised_after_the_caller(monkeypatch):
+    rarely, _ = make_late()
+    build, failures, seen = LateKernel._build, [TimeoutError("alarm")], np.zeros(2)
+
+    def build_after_the_alarm(kernel, kinds):
+        if failures:
+            raise failures.pop()
+        return build(kernel, kinds)
+
+    monkeypatch.setattr(LateKernel, "_build", build_after_the_alarm)
+
+    @new_kernel
+    def caller(seen):
+        seen[0] = rarely(1)
+        seen[1] = 1.0
+
+    with pytest.raises(TimeoutError, match="alarm"):
+        caller(seen)
+    assert seen.tolist() == [101.0, 1.0]  # it ran to its end, with the kernel that it called
+
+
+def test_ctrl_c_while_a_late_kernel_is_compiled_is_raised_after_the_caller(monkeypatch, pair):
+    rarely, _ = pair
+
+    @new_kernel
+    def top(x, out):
+        out[0] = rarely(x)
+        out[1] = 1.0
+
+    build, interrupts = LateKernel._build, [KeyboardInterrupt(), KeyboardInterrupt()]
+
+    def interrupted(kernel, kinds):
+        if interrupts:
+            raise interrupts.pop()
+        return build(kernel, kinds)
+
+    monkeypatch.setattr(LateKernel, "_build", interrupted)
+    out = np.zeros(2)
+    with pytest.raises(KeyboardInterrupt):
+        top(1, out)
+    assert out.tolist() == [101.0, 1.0]  # the same as without
+    top(2, out)
+    assert out.tolist() == [102.0, 1.0]
+
+
+INTERRUPTED = """
+import faulthandler, os, signal, sys, threading, time
+faulthandler.enable()
+os.environ["NUMBA_CACHE_DIR"] = sys.path[0] + "/mine"
+import numba, numpy as np
+from sklboost.engine.compiling import kernel, late
+from sklboost.engine.instructions import atomic_load, atomic_store, yield_processor
+
+@late("int64")
+def rarely(x):
+    return x + 100
+
+@kernel
+def top(x, flags, out):
+    atomic_store(flags, 0, 1)
+    while atomic_load(flags, 1) == 0:
+        yield_processor()
+    out[0] = rarely(x)
+    out[1] = rarely(x + 1)
+
+def press_ctrl_c(flags):
+    while flags[0] == 0:
+        time.sleep(0.001)
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(0.2)
+    flags[1] = 1  # the kernel goes on, with a Ctrl-C that Python has not seen yet
+
+flags, out = np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int64)
+top.entry.compile((numba.int64, numba.typeof(flags), numba.typeof(out)))
+thread = threading.Thread(target=press_ctrl_c, args=(flags,))
+thread.start()
+try:
+    top(1, flags, out)
+except KeyboardInterrupt:
+    was_raised = True
+thread.join()
+assert list(out) == [101, 102]  # the kernel has run to its end
+top(2, flags, out)
+print(was_raised, out)
+"""
+
+if hasattr(os, "fork"):
+
+    def test_ctrl_c_while_a_kernel_runs_that_then_calls_a_late_one(tmp_path):
+        # Python raises it before the first line of what fills the cell
+        assert run_python(INTERRUPTED, tmp_path) == "True [102 103]"
+
+
+# --- threads
+
+
+@pytest.mark.parametrize("size", [1, 2, 4])
+def test_a_failure_within_a_team_hangs_nobody(size, switch):
+    rarely, _ = make_late()
+
+    @new_kernel
+    def work(team, out):
+        if not assemble(team):
+            return
+        out[team.rank] = 1
+        barrier(team)
+        out[team.rank] += rarely(team.rank)
+        barrier(team)
+        out[team.rank] += 1
+
+    switch.failure = numba.TypingError("no such thing")
+    out = np.zeros(4, dtype=np.int64)
+    for _ in range(2):
+        with pytest.raises(numba.TypingError, match="no such thing"), ThreadTeam(size) as team:
+            team.run(work, out)
+        assert list(out[:size]) == [2] * size  # all came to the end
+    switch.failure = None
+    with ThreadTeam(size) as team:
+        team.run(work, out)
+    assert list(out[:size]) == [102 + rank for rank in range(size)]
+
+
+def in_threads(n_threads, call):
+    """Call in several threads at once; return what each returned or raised."""
+    start, results = threading.Barrier(n_threads), [None] * n_threads
+
+    def run(i):
+        start.wait()
+        try:
+            results[i] = call(i)
+        except BaseException as error:
+            results[i] = error
+
+    threads = [threading.Thread(target=run, args=(i,)) for i in range(n_threads)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return results
+
+
+def test_threads_fill_one_cell_at_once(pair):
+    rarely, often = pair
+    often(-1)
+    assert in_threads(8, lambda i: often(i + 1)) == [101 + i for i in range(8)]
+    assert n_compiled(rarely) == 1
+
+
+def test_each_thread_that_calls_what_cannot_be_compiled_is_told(pair, switch):
+    _, often = pair
+    often(-1)
+    switch.failure = numba.TypingError("no such thing")
+    results = in_threads(8, lambda i: often(i - 3))
+    for i, result in enumerate(results):
+        if i - 3 > 0:
+            assert isinstance(result, numba.TypingError), result
+        else:
+            assert result == i - 3  # has called nothing, and is told nothing
+    switch.failure = None
+    assert often(1) == 101
+
+
+def test_a_failure_is_raised_although_the_caller_raises_too(pair, switch):
+    rarely, often = pair
+
+    @new_kernel
+    def top(x):
+        if rarely(x) != 100 + x:
+            raise ValueError("a consequence")
+        return x
+
+    switch.failure = numba.TypingError("no such thing")
+    with pytest.raises(numba.TypingError, match="no such thing"):
+        top(1)
+    switch.failure = None
+    assert often(-1) == -1
+    assert top(1) == 1
