@@ -70,3 +70,8 @@ def test_every_number_has_one_type():
     )
     assert [type(value) for value in strange] == [type(value) for value in make()]
     assert {type(value) for value in strange} == {int, float}
+
+
+def test_a_setting_that_trees_do_not_have():
+    with pytest.raises(KeyError, match="subsamples"):
+        make(subsamples=0.5)
