@@ -66,12 +66,10 @@ class _FileColumn(ColumnAdapter):
 
     @property
     def kind(self) -> Kind:
-        """The kind of the type."""
         return self._empty.kind
 
     @property
     def dtype_name(self) -> str:
-        """The type as Arrow calls it."""
         return self._empty.dtype_name
 
     def _read(self) -> ArrowColumn:
@@ -81,11 +79,9 @@ class _FileColumn(ColumnAdapter):
         return ArrowColumn(pa.chunked_array(chunks, type_))
 
     def numbers(self) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return the values of all files, and which of them are missing."""
         return self._read().numbers()
 
     def times(self) -> tuple[np.ndarray, np.ndarray | None, str]:
-        """Return the times of all files, which of them are missing, and their unit."""
         return self._read().times()
 
     def _labels(self) -> tuple[np.ndarray, np.ndarray]:

@@ -30,7 +30,6 @@ class ArrangedColumns(FrameAdapter):
         return self.n_rows, self.n_columns
 
     def read_column(self, i: int) -> ColumnAdapter:
-        """Return the column that stands at place `i`."""
         number, order = self._arrangement[i]
         column = self._source.column(number)
         return column if order is None else OrderedColumn(column, order)
@@ -45,21 +44,17 @@ class OrderedColumn(ColumnAdapter):
 
     @property
     def kind(self) -> Kind:
-        """What is in the column."""
         return self._column.kind
 
     @property
     def dtype_name(self) -> str:
-        """The dtype as the user's library calls it."""
         return self._column.dtype_name
 
     def numbers(self) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return the values, and which of them are missing."""
         values, missing = self._column.numbers()
         return values[self._order], self._ordered(missing)
 
     def times(self) -> tuple[np.ndarray, np.ndarray | None, str]:
-        """Return times as integers, which of them are missing, and their unit."""
         values, missing, unit = self._column.times()
         return values[self._order], self._ordered(missing), unit
 
@@ -68,11 +63,9 @@ class OrderedColumn(ColumnAdapter):
         return codes[self._order], values
 
     def examples(self) -> list[Any]:
-        """Return the first value that is not missing, one of each type, in the column's order."""
         return self._column.examples()
 
     def is_exact(self) -> bool:
-        """Whether it is known, without reading the values, that float64 holds all of them."""
         return self._column.is_exact()
 
     def _ordered(self, missing: np.ndarray | None) -> np.ndarray | None:

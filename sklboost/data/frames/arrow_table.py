@@ -24,7 +24,6 @@ class ArrowTable(FrameAdapter):
         self._table = table
 
     def read_column(self, i: int) -> ColumnAdapter:
-        """Read an array, or an array in pieces."""
         return ArrowColumn(self._table.column(i))
 
 
@@ -37,12 +36,10 @@ class ArrowColumn(ColumnAdapter):
 
     @property
     def dtype_name(self) -> str:
-        """The type as the user's library calls it."""
         return self._dtype_name or str(self._values.type)
 
     @cached_property
     def kind(self) -> Kind:
-        """The kind of the type."""
         type_ = self._values.type
         if types.is_floating(type_) or types.is_integer(type_) or types.is_boolean(type_):
             return "number"
@@ -70,7 +67,6 @@ class ArrowColumn(ColumnAdapter):
         return _view(array, type_.to_pandas_dtype()), _missing(array)
 
     def times(self) -> tuple[np.ndarray, np.ndarray | None, str]:
-        """Return what Arrow counts, and in which unit."""
         array = _in_one_piece(self._values)
         type_ = array.type
         is_instant = types.is_date(type_) or types.is_timestamp(type_)
@@ -101,7 +97,6 @@ class ArrowColumn(ColumnAdapter):
         return relabel(codes, new_codes), values[is_category]
 
     def examples(self) -> list[Any]:
-        """Return the first value that is there."""
         return self._values.drop_null().slice(0, 1).to_pylist()
 
 

@@ -39,7 +39,6 @@ class ArrayTable(FrameAdapter):
         self._marked = marked
 
     def read_column(self, i: int) -> ColumnAdapter:
-        """Return a view of a column."""
         return column_of(self._values[:, i], None if self._marked is None else self._marked[:, i])
 
     def matrix(self) -> np.ndarray | None:
@@ -142,7 +141,6 @@ class NumpyColumn(ColumnAdapter):
 
     @cached_property
     def kind(self) -> Kind:
-        """The kind of the dtype."""
         dtype = self._values.dtype
         if dtype.kind == "m" and np.datetime_data(dtype)[0] in _UNITS_OF_NO_LENGTH:
             return "unsupported"
@@ -150,7 +148,6 @@ class NumpyColumn(ColumnAdapter):
 
     @property
     def dtype_name(self) -> str:
-        """The dtype as the user's library calls it."""
         return self._dtype_name or str(self._values.dtype)
 
     def numbers(self) -> tuple[np.ndarray, np.ndarray | None]:
@@ -173,7 +170,6 @@ class NumpyColumn(ColumnAdapter):
         return codes, values.astype(object)
 
     def examples(self) -> list[Any]:
-        """Return the first value that is there."""
         return first_value(self._values, self._missing)
 
 
@@ -212,7 +208,6 @@ class ObjectColumn(ColumnAdapter):
 
     @cached_property
     def kind(self) -> Kind:
-        """The kind of the objects, by their types."""
         if all(map(_is_number, self._types)):
             return "number"
         if all(issubclass(t, str) for t in self._types):
@@ -249,7 +244,6 @@ class ObjectColumn(ColumnAdapter):
         return codes, as_objects(numbers)
 
     def examples(self) -> list[Any]:
-        """Return the first value of each type."""
         return list({type(v): v for v in reversed(self._present)}.values())[::-1]
 
 

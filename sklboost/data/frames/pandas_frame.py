@@ -36,7 +36,6 @@ class PandasFrame(FrameAdapter):
         return self._frame.dtypes.tolist()
 
     def read_column(self, i: int) -> ColumnAdapter:
-        """Read the array of a column."""
         return pandas_column(_array(self._frame, i))
 
     def matrix(self) -> np.ndarray | None:
@@ -113,12 +112,10 @@ class PandasLabels(ColumnAdapter):
 
     @property
     def kind(self) -> Kind:
-        """Text, or a category by its dtype."""
         return "category" if isinstance(self._values.dtype, pd.CategoricalDtype) else "text"
 
     @property
     def dtype_name(self) -> str:
-        """The dtype as pandas calls it."""
         return str(self._values.dtype)
 
     def _labels(self) -> tuple[np.ndarray, np.ndarray]:
@@ -138,5 +135,4 @@ class PandasLabels(ColumnAdapter):
         return relabel(codes, new_codes), values
 
     def examples(self) -> list[Any]:
-        """Return the first value that is there."""
         return first_value(self._values.to_numpy(object), self._values.isna())

@@ -33,7 +33,6 @@ class PolarsFrame(FrameAdapter):
         self._frame = frame
 
     def read_column(self, i: int) -> ColumnAdapter:
-        """Read a series."""
         series = self._frame.to_series(i)
         if series.dtype == pl.Object:
             return ObjectColumn(as_objects(series.to_list()))
@@ -55,12 +54,10 @@ class PolarsColumn(ColumnAdapter):
 
     @property
     def dtype_name(self) -> str:
-        """The dtype as polars calls it."""
         return str(self._series.dtype)
 
     @cached_property
     def kind(self) -> Kind:
-        """The kind of the dtype."""
         dtype = self._series.dtype
         return "number" if dtype.is_numeric() else _KINDS.get(dtype.base_type(), "unsupported")
 
@@ -74,7 +71,6 @@ class PolarsColumn(ColumnAdapter):
         return _filled(series)
 
     def times(self) -> tuple[np.ndarray, np.ndarray | None, str]:
-        """Return what polars counts, and in which unit."""
         dtype = self._series.dtype
         values, missing = _filled(self._series.to_physical())
         what = "datetime64" if dtype in (pl.Date, pl.Datetime) else "timedelta64"
@@ -97,7 +93,6 @@ class PolarsColumn(ColumnAdapter):
         return codes, np.array(found.cast(pl.String).to_list(), dtype=object)[order]
 
     def examples(self) -> list[Any]:
-        """Return the first value that is there."""
         return self._series.drop_nulls().head(1).to_list()
 
 
