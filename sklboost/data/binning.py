@@ -129,17 +129,18 @@ def apply_cuts(
 
 
 class Bundles(NamedTuple):
-    """How features share columns.
+    """Which features share a column of bins, each column being a bundle of them.
 
     Attributes
     ----------
     column : ndarray of int64, shape (n_features,)
     is_alone : ndarray of bool, shape (n_features,)
-        The only feature of its column that is not always 0 has a cell for its bin of 0.
+        Whether it is the only feature of its column that is not always 0: then its bin of 0 has a
+        cell, too.
     first_cell : ndarray of int64, shape (n_features,)
-        Of its column's cells, its first; 0 if it is alone.
+        Its first among the cells of its column; 0 if it is alone.
     n_cells : ndarray of int64, shape (n_columns,)
-        Of each column, the one of rows without entry included.
+        Cells of each column, including that of rows without an entry.
     """
 
     column: np.ndarray
@@ -155,7 +156,7 @@ def cell_of_bin(place, bin_):
 
 
 def separate_columns(n_bins: np.ndarray) -> Bundles:
-    """Leave every feature in a column of its own; `n_bins` counts that of missing values."""
+    """Return bundles of one feature each; `n_bins` includes the bin of missing values."""
     n_features = len(n_bins)
     first_cell = np.zeros(n_features, dtype=np.int64)
     return Bundles(np.arange(n_features), np.ones(n_features, dtype=bool), first_cell, n_bins)
@@ -168,7 +169,7 @@ def lay_out_cells(
     has_missing: np.ndarray,
     bundles: Bundles | None = None,
 ) -> TrainingBins:
-    """Give each bin, and the missing values of a feature that has some, a histogram cell.
+    """Lay out histogram cells: one for each bin, and one for the missing values of a feature.
 
     Without bundles each feature has its own column of bins.
     """

@@ -1,4 +1,4 @@
-"""Bins of sparse features, in bundles: features that share a column of bins.
+"""Bins of sparse features, in bundles: a bundle is several features that share a column of bins.
 
 No row has an entry in two features of a bundle. A feature needs no histogram cell for the bin of 0,
 whose content is the node's sum less that of its other bins. So a column says of each row which one
@@ -108,7 +108,7 @@ def find_room(rows, n_cells, most_cells, taken, filled):
     taken : ndarray of uint64, shape (n_words, n_samples)
         Bit i of word w: whether column 64 w + i has an entry in the row.
     filled : ndarray of int64, shape (64 * n_words,)
-        The cells that the columns have; 0: none yet, so neither have those behind it.
+        The cells that the columns have; 0: none yet, nor have the columns behind it.
     """
     for word in range(len(taken)):
         bits = np.uint64(0)
@@ -183,7 +183,7 @@ def bundle_features(entries: Entries, n_bins: np.ndarray, n_samples: int) -> Bun
     before = np.concatenate([[0], column_ends[:-1]])  # cells of all columns before
     first_cell = np.empty(len(column), dtype=np.int64)
     first_cell[order] = ends - n_cells[order] - before[column[order]] + 1
-    # a feature that is always 0 needs no cell, and disturbs nobody
+    # a feature that is always 0 needs no cell, so its column may still belong to one other alone
     n_sharing = np.bincount(column, n_cells > 0)
     is_alone = (n_sharing[column] == 1) & (n_cells > 0)
     first_cell[is_alone] = 0
