@@ -1,12 +1,9 @@
 """Minimal cost-complexity pruning: the nested subtrees of a tree, from all of it to its root.
 
-In: one tree, and the rows it was grown on with their gradients and hessians. Out: a penalty alpha
-and an impurity for each subtree.
-
-The one idea: a tree on gradients g and hessians h is a regression tree for the targets ``-g / h``
-with the weights ``h``. A leaf of output w has the penalised sum of squared errors ``sum h (-g/h -
-w)^2 + lambda w^2``, which is ``sum g^2 / h`` less its similarity. For squared error and lambda 0
-that is CART.
+A tree on gradients g and hessians h is a regression tree for the targets ``-g / h`` with the
+weights ``h``. A leaf of output w has the penalised sum of squared errors ``sum h (-g/h - w)^2 +
+lambda w^2``, which is ``sum g^2 / h`` less its similarity. For squared error and lambda 0 that is
+CART.
 
 Source: Breiman, Friedman, Olshen & Stone (1984), "Classification and Regression Trees", sections
 3.3 and 8.5.
@@ -43,10 +40,10 @@ def pruning_path(
     hessian: np.ndarray,
     params: TreeParams,
 ) -> PruningPath:
-    """Collapse the weakest link again and again: the split whose branch gains least a leaf.
+    """Collapse the weakest link again and again: the split whose branch gains least per leaf.
 
-    Of several that are equally weak, the first goes, in the order root, left branch, right branch;
-    as in scikit-learn, each is a subtree of its own.
+    Of several that are equally weak, the first is collapsed, in the order root, left branch, right
+    branch; as in scikit-learn, each collapse gives a subtree.
 
     Parameters
     ----------
@@ -59,18 +56,18 @@ def pruning_path(
     params : TreeParams
     """
     parent, rank = parents_and_ranks(nodes)
-    own = impurities_of_nodes(nodes, leaf, gradient, hessian, params)
-    branch, n_leaves = own.copy(), np.ones(len(nodes), dtype=np.int64)
+    impurity = impurities_of_nodes(nodes, leaf, gradient, hessian, params)
+    branch, n_leaves = impurity.copy(), np.ones(len(nodes), dtype=np.int64)
     splits = np.flatnonzero(nodes.left >= 0)
     for node in splits[::-1]:
         children = [nodes.left[node], nodes.right[node]]
         branch[node], n_leaves[node] = branch[children].sum(), n_leaves[children].sum()
 
     def link(node: int) -> tuple[float, int, int]:
-        return (own[node] - branch[node]) / (n_leaves[node] - 1), rank[node], node
+        return (impurity[node] - branch[node]) / (n_leaves[node] - 1), rank[node], node
 
-    # A heap with an entry for every state that a split has been in. One of a former state, or of a
-    # split that a collapse has swallowed, is passed over when its turn comes.
+    # A heap with an entry for every state that a split has been in. An entry of a former state, or
+    # of a split below a collapsed one, is skipped when it comes up.
     links = [link(node) for node in splits.tolist()]
     heapq.heapify(links)
     path = [(0.0, branch[0])]
@@ -79,7 +76,7 @@ def pruning_path(
         alpha, _, node = weakest
         if n_leaves[node] == 1 or weakest != link(node) or is_swallowed(node, parent, n_leaves):
             continue
-        rise, n_fewer = own[node] - branch[node], n_leaves[node] - 1
+        rise, n_fewer = impurity[node] - branch[node], n_leaves[node] - 1
         above: int = node
         while above >= 0:
             branch[above] += rise
@@ -93,7 +90,7 @@ def pruning_path(
 
 
 def parents_and_ranks(nodes: np.recarray) -> tuple[np.ndarray, np.ndarray]:
-    """Give each node's parent, -1 for the root, and its place in the order root, left, right."""
+    """Return each node's parent, -1 for the root, and its place in the order root, left, right."""
     parent, rank = np.full((2, len(nodes)), -1)
     waiting = [0]
     for place in range(len(nodes)):
@@ -107,7 +104,7 @@ def parents_and_ranks(nodes: np.recarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def is_swallowed(node: int, parent: np.ndarray, n_leaves: np.ndarray) -> bool:
-    """Tell whether a node lies below one that has become a leaf."""
+    """Whether a node lies below one that has become a leaf."""
     above = parent[node]
     while above >= 0 and n_leaves[above] > 1:
         above = parent[above]
@@ -121,14 +118,13 @@ def impurities_of_nodes(
     hessian: np.ndarray,
     params: TreeParams,
 ) -> np.ndarray:
-    """Give ``(sum g^2 / h - similarity) / H`` of every node, H being the root's.
+    """Return ``(sum g^2 / h - similarity) / H`` of every node, H being the root's.
 
     From the rows themselves: the sums that a node keeps are those of rounded gradients.
     """
-    sums = np.array(
-        [np.bincount(leaf, own, len(nodes)) for own in (gradient, hessian, gradient**2 / hessian)]
-    )
+    terms = (gradient, hessian, gradient**2 / hessian)
+    sums = np.array([np.bincount(leaf, values, len(nodes)) for values in terms])
     for node in np.flatnonzero(nodes.left >= 0)[::-1]:
         sums[:, node] = sums[:, nodes.left[node]] + sums[:, nodes.right[node]]
-    similarities = np.array([similarity(*own, params) for own in sums[:2].T.tolist()])
+    similarities = np.array([similarity(g, h, params) for g, h in sums[:2].T.tolist()])
     return (sums[2] - similarities) / sums[1, 0]

@@ -1,7 +1,4 @@
-"""Feature importances from the splits of a model, in XGBoost's five kinds.
-
-In: a model. Out: one number a feature.
-"""
+"""Feature importances from the splits of a model, of XGBoost's five types."""
 
 import numpy as np
 
@@ -12,7 +9,7 @@ IMPORTANCE_TYPES = ("gain", "total_gain", "cover", "total_cover", "weight")
 
 
 def split_importances(model: Model, importance_type: str) -> np.ndarray:
-    """Give what the splits of each feature have, as XGBoost's ``get_score`` counts it.
+    """Return the importance of each feature, as XGBoost's ``get_score`` does.
 
     Parameters
     ----------
@@ -37,7 +34,7 @@ def split_importances(model: Model, importance_type: str) -> np.ndarray:
 
 
 def scaled_to_one(importances: np.ndarray) -> np.ndarray:
-    """Scale importances to sum 1; those below 0 count as 0, and all are 0 if none is above."""
+    """Return importances divided by their sum; negative ones count as 0, and 0 stays 0."""
     # with pruning="full" the gains of kept splits can add up to less than 0: no importance
     importances = np.maximum(importances, 0.0)
     return importances / (importances.sum() or 1.0)

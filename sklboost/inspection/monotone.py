@@ -1,15 +1,14 @@
 """Proof that a model is monotone in a feature, from its finished trees.
 
-In: a model. Out: for each feature that was asked about, the trees that are not monotone in it.
+The path to a leaf says which values each feature may have there: an interval, or a set of
+categories, and whether missing values are among them. Two leaves can be reached by rows that differ
+in one feature only if their paths agree in all others, and then they lie on the two sides of a
+split on that feature. So for each such split, every leaf on the left is compared with every leaf on
+the right that it agrees with. A tree passes if and only if it is monotone.
 
-The one idea: a leaf's way says which values each feature may have there: an interval, or a set of
-levels, and whether missing values come along. Two leaves can be reached by rows that differ in one
-feature only if their ways agree in all others, and then they lie on the two sides of a split on
-that feature. So of each such split, every leaf on the left that agrees with a leaf on the right is
-compared with it. A tree passes if and only if it is monotone. The raw score is a sum of trees,
-added in the same order for all rows, and rounding keeps order: where all trees pass, so does the
-sum, to the last bit. The other way round this does not hold: trees may fail that make up for one
-another.
+The raw score is a sum of trees, added in the same order for all rows, and rounding keeps order:
+where all trees pass, so does the sum, to the last bit. The converse does not hold: trees that fail
+may make up for one another.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,7 +29,7 @@ class Violation(NamedTuple):
     tree : int
         Counted from 0 over all rounds and outputs.
     lower_leaf, upper_leaf : int
-        Nodes of that tree: where rows come with a smaller, and with a larger value.
+        Nodes of that tree: the leaves of rows with the smaller, and with the larger value.
     step : float
         Value of the upper leaf less that of the lower one.
     """
@@ -43,12 +42,12 @@ class Violation(NamedTuple):
 
 @dataclass(frozen=True)
 class FeatureProof:
-    """What was found out about one feature.
+    """Whether all trees are monotone in one feature, and the violations if not.
 
     Attributes
     ----------
     sign : int
-        1: the model was to rise with it, -1: to fall.
+        1: checked to be increasing, -1: decreasing.
     n_trees : int
         Trees that were checked.
     violations : tuple of Violation
@@ -83,14 +82,14 @@ class MonotoneReport:
         return all(proof.holds for proof in self.features.values())
 
     def __repr__(self) -> str:
-        """Give a line for each feature."""
+        """Return a line for each feature."""
         lines = [f"MonotoneReport: {'holds' if self.holds else 'does not hold'}"]
         for name, proof in self.features.items():
             line = f"  {name} ({proof.sign:+d}): "
             if proof.holds:
                 line += f"all {proof.n_trees} trees"
             else:
-                worst = max(proof.violations, key=lambda own: abs(own.step))
+                worst = max(proof.violations, key=lambda violation: abs(violation.step))
                 line += (
                     f"not in {len(proof.violations)} of {proof.n_trees} trees; worst in tree "
                     f"{worst.tree}, from leaf {worst.lower_leaf} to leaf {worst.upper_leaf}: "
@@ -111,7 +110,7 @@ def prove_monotone(
     signs : mapping of int to int
         1 or -1 by the number of the feature.
     names : sequence of str
-        Of all features, for the report; one that several have gets its number.
+        Of all features, for the report. A feature whose name is not unique gets its number.
     n_categories : sequence of int
         Of all features, 0 for numbers. Empty: all are numbers.
     """
@@ -123,10 +122,10 @@ def prove_monotone(
         listed = {
             node: listed_categories(model.tops.bits, starts[tree] + node) for node in on_categories
         }
-        ways = _ways(nodes, listed, n_categories)
+        paths = _paths(nodes, listed, n_categories)
         values = model.values[:, starts[tree] : starts[tree + 1]]
         for feature, sign in signs.items():
-            pairs = [_worst_pair(nodes, own, ways, feature, sign) for own in values]
+            pairs = [_worst_pair(nodes, output, paths, feature, sign) for output in values]
             wrong = [pair for pair in pairs if pair is not None]
             if wrong:
                 worst = max(wrong, key=lambda pair: abs(pair[2]))
@@ -139,22 +138,22 @@ def prove_monotone(
     return MonotoneReport(proofs)
 
 
-class _Ways(NamedTuple):
-    """What the way to each node of a tree says of the features that the tree is split on.
+class _Paths(NamedTuple):
+    """The values that each node of a tree can have of the features that the tree is split on.
 
-    The thresholds of a feature cut its values into pieces, numbered from 0. The pieces of a
-    category are its levels, and they can come to a node in any selection.
+    The thresholds of a feature cut its values into pieces, numbered from 0. The pieces of a feature
+    with categories are these, and any set of them can reach a node.
 
     Attributes
     ----------
-    features : ndarray of int32, shape (n_own,)
-    start, stop : ndarray of int64, shape (n_nodes, n_own)
+    features : ndarray of int32, shape (n_split,)
+    start, stop : ndarray of int64, shape (n_nodes, n_split)
         A node's pieces. Of categories they mean nothing, and are the same for all nodes.
-    missing : ndarray of bool, shape (n_nodes, n_own)
-        Whether missing values come there.
-    levels : dict of int to ndarray of bool, shape (n_nodes, n_pieces)
-        For each place in `features` of a category, which of the levels come there that some split
-        lists; then, as one, all the others, if there are any.
+    missing : ndarray of bool, shape (n_nodes, n_split)
+        Whether missing values reach a node.
+    categories : dict of int to ndarray of bool, shape (n_nodes, n_pieces)
+        By the place in `features`: which categories reach a node, of those that some split lists;
+        then, as one piece, all others, if there are any.
     """
 
     features: np.ndarray
@@ -164,56 +163,56 @@ class _Ways(NamedTuple):
     categories: dict[int, np.ndarray]
 
 
-def _ways(
+def _paths(
     nodes: np.recarray, listed: Mapping[int, np.ndarray], n_categories: Sequence[int]
-) -> _Ways:
-    """Follow all ways; `listed` are the levels that go left where a node is split on a category."""
+) -> _Paths:
+    """Follow all paths; `listed` are the categories that go left, by node."""
     splits = np.flatnonzero(nodes.left >= 0)  # a leaf's feature is -1
     features = np.unique(nodes.feature[splits])
     shape = (len(nodes), len(features))
-    ways = _Ways(features, np.zeros(shape, int), np.zeros(shape, int), np.ones(shape, bool), {})
+    paths = _Paths(features, np.zeros(shape, int), np.zeros(shape, int), np.ones(shape, bool), {})
     of_feature = [splits[nodes.feature[splits] == feature] for feature in features]
-    thresholds = [np.unique(nodes.threshold[own]) for own in of_feature]
-    pieces = {}  # the levels that are listed, of each category
-    for own, cuts in enumerate(thresholds):
+    thresholds = [np.unique(nodes.threshold[of_one]) for of_one in of_feature]
+    pieces = {}  # the listed categories, by place in `features`
+    for place, cuts in enumerate(thresholds):
         # nothing is less than -inf: the piece before that threshold has no values
-        ways.start[0, own], ways.stop[0, own] = int(cuts[0] == -np.inf), len(cuts) + 1
+        paths.start[0, place], paths.stop[0, place] = int(cuts[0] == -np.inf), len(cuts) + 1
         if np.isnan(cuts[0]):
-            pieces[own] = np.unique(
-                np.concatenate([listed[node] for node in of_feature[own].tolist()])
+            pieces[place] = np.unique(
+                np.concatenate([listed[node] for node in of_feature[place].tolist()])
             )
-            n_pieces = min(len(pieces[own]) + 1, n_categories[features[own]])
-            ways.categories[own] = np.ones((len(nodes), n_pieces), bool)
+            n_pieces = min(len(pieces[place]) + 1, n_categories[features[place]])
+            paths.categories[place] = np.ones((len(nodes), n_pieces), bool)
     for node in splits.tolist():  # parents come before their children
         left, right = nodes.left[node], nodes.right[node]
-        own = int(np.searchsorted(features, nodes.feature[node]))
-        for of_all in (ways.start, ways.stop, ways.missing, *ways.categories.values()):
-            of_all[left], of_all[right] = of_all[node], of_all[node]
-        if own in pieces:
-            goes_left = np.isin(pieces[own], listed[node])
-            goes_left = np.append(goes_left, False)[: ways.categories[own].shape[1]]
-            ways.categories[own][left] &= goes_left
-            ways.categories[own][right] &= ~goes_left
+        place = int(np.searchsorted(features, nodes.feature[node]))
+        for values in (paths.start, paths.stop, paths.missing, *paths.categories.values()):
+            values[left], values[right] = values[node], values[node]
+        if place in pieces:
+            goes_left = np.isin(pieces[place], listed[node])
+            goes_left = np.append(goes_left, False)[: paths.categories[place].shape[1]]
+            paths.categories[place][left] &= goes_left
+            paths.categories[place][right] &= ~goes_left
         else:
-            cut = 1 + np.searchsorted(thresholds[own], nodes.threshold[node])
-            ways.stop[left, own] = min(ways.stop[node, own], cut)
-            ways.start[right, own] = max(ways.start[node, own], cut)
-        ways.missing[right if nodes.default_left[node] else left, own] = False
-    return ways
+            cut = 1 + np.searchsorted(thresholds[place], nodes.threshold[node])
+            paths.stop[left, place] = min(paths.stop[node, place], cut)
+            paths.start[right, place] = max(paths.start[node, place], cut)
+        paths.missing[right if nodes.default_left[node] else left, place] = False
+    return paths
 
 
 def _worst_pair(
-    nodes: np.recarray, values: np.ndarray, ways: _Ways, feature: int, sign: int
+    nodes: np.recarray, values: np.ndarray, paths: _Paths, feature: int, sign: int
 ) -> tuple[int, int, float] | None:
     """Find, of the pairs of leaves in the wrong order, one whose `values` differ the most.
 
-    Gives the leaf of the smaller feature values, that of the larger ones, and the step in value.
+    Returns the leaf of the smaller feature values, that of the larger ones, and the step in value.
     """
     worst = None
-    own = int(np.searchsorted(ways.features, feature))
-    if own == len(ways.features) or ways.features[own] != feature:
+    place = int(np.searchsorted(paths.features, feature))
+    if place == len(paths.features) or paths.features[place] != feature:
         return None
-    has_values = ways.start[:, own] < ways.stop[:, own]
+    has_values = paths.start[:, place] < paths.stop[:, place]
     for split in np.flatnonzero(nodes.feature == feature):
         left, right = (
             [leaf for leaf in _leaves_under(nodes, child) if has_values[leaf]]
@@ -223,26 +222,26 @@ def _worst_pair(
             continue
         for lower in left:
             steps = values[right] - values[lower]
-            is_wrong = (sign * steps < 0) & _agree(ways, lower, right, own)
+            is_wrong = (sign * steps < 0) & _agree(paths, lower, right, place)
             for upper, step in zip(np.array(right)[is_wrong], steps[is_wrong], strict=True):
                 if worst is None or abs(step) > abs(worst[2]):
                     worst = lower, int(upper), float(step)
     return worst
 
 
-def _agree(ways: _Ways, leaf: int, others: list[int], except_for: int) -> np.ndarray:
-    """Tell for each of the other leaves whether a row may differ from one here in one feature."""
-    first = np.maximum(ways.start[leaf], ways.start[others])
-    agrees = first < np.minimum(ways.stop[leaf], ways.stop[others])
-    for own, categories in ways.categories.items():
-        agrees[:, own] = (categories[leaf] & categories[others]).any(axis=1)
-    agrees |= ways.missing[leaf] & ways.missing[others]
+def _agree(paths: _Paths, leaf: int, others: list[int], except_for: int) -> np.ndarray:
+    """Whether rows of a leaf and of each other leaf may be alike in all features but one."""
+    first = np.maximum(paths.start[leaf], paths.start[others])
+    agrees = first < np.minimum(paths.stop[leaf], paths.stop[others])
+    for place, categories in paths.categories.items():
+        agrees[:, place] = (categories[leaf] & categories[others]).any(axis=1)
+    agrees |= paths.missing[leaf] & paths.missing[others]
     agrees[:, except_for] = True
     return agrees.all(axis=1)
 
 
 def _leaves_under(nodes: np.recarray, top: int) -> list[int]:
-    """List the leaves that lie under a node, or the node if it is one."""
+    """Return the leaves under a node, or the node if it is a leaf."""
     leaves, waiting = [], [int(top)]
     while waiting:
         node = waiting.pop()

@@ -13,45 +13,45 @@ from sklboost.tree.predict.category_bits import listed_categories
 
 def node_table(
     model: Model, feature_names: Sequence[str], categories: Sequence[Sequence[Sequence[Any]]]
-) -> dict[str, list]:
-    """Give the columns of the table, XGBoost's and two more.
+) -> dict[str, list[Any]]:
+    """Return the columns of the table: XGBoost's, ``Similarity`` and ``Output``.
 
     Parameters
     ----------
     model : Model
     feature_names : sequence of str
-    levels : sequence
-        For each feature that is a category, for each of its codes the levels that have it; may be
-        empty for all others.
+    categories : sequence
+        For each feature with categories, the categories of each code; may be empty for others.
 
     Returns
     -------
     dict of str to list
         ``Tree``, ``Node``, ``ID``, ``Feature`` ("Leaf" for a leaf), ``Split`` (x < this goes to
         ``Yes``, else to ``No``), ``Missing``, ``Gain`` (for a leaf its value, as in XGBoost),
-        ``Cover``, ``Category`` (of a split on categories the levels that go to ``Yes``, all others
+        ``Cover``, ``Category`` (of a split on categories those that go to ``Yes``, all others
         going to ``No``; else None), ``Similarity`` and ``Output`` (the leaf weight the node has
         or would have, before the learning rate). In a vector tree a leaf's ``Gain`` and every
-        node's ``Output`` are lists, with a number for each output. With linear leaves also what
-        these add to their value for values x, None for other nodes: ``Shift``, ``Slopes`` and
-        ``Centres`` (dicts by name), ``Least`` and ``Most``. It is ``Shift + sum of slope * (x -
-        centre)``, within the last two.
+        node's ``Output`` are lists, with a number for each output. With linear leaves also
+        ``Shift``, ``Slopes`` and ``Centres`` (dicts by name), ``Least`` and ``Most``, None for
+        other nodes: a leaf adds ``Shift + sum of slope * (x - centre)`` to its value, within the
+        last two.
     """
     columns = _COLUMNS if model.linear is None else _COLUMNS + _LINEAR_COLUMNS
-    table: dict[str, list] = {name: [] for name in columns}
+    table: dict[str, list[Any]] = {name: [] for name in columns}
     for tree in range(model.n_trees):
         start, stop = model.tree_starts[tree], model.tree_starts[tree + 1]
         for number, node in enumerate(model.nodes[start:stop]):
-            for name, value in _node_row(model, tree, number, node, feature_names).items():
-                table[name].append(value)
-            if node.left >= 0 and np.isnan(node.threshold):
-                codes = listed_categories(model.tops.bits, start + number)
-                own = categories[node.feature]
-                table["Category"][-1] = [category for code in codes for category in own[code]]
-            if model.linear is not None:
-                line = _line(model.linear, start + number, node.left < 0, feature_names)
-                for name, value in zip(_LINEAR_COLUMNS, line, strict=True):
-                    table[name].append(value)
+            row = _node_row(model, tree, number, node)
+            if node.left >= 0:
+                row |= _split_row(tree, node, feature_names)
+                if np.isnan(node.threshold):
+                    codes = listed_categories(model.tops.bits, start + number)
+                    of_code = categories[node.feature]
+                    row["Category"] = [category for code in codes for category in of_code[code]]
+            elif model.linear is not None:
+                row |= _line_row(model.linear, start + number, feature_names)
+            for name, values in table.items():
+                values.append(row.get(name))
     return table
 
 
@@ -62,17 +62,16 @@ _COLUMNS = (
 _LINEAR_COLUMNS = ("Shift", "Slopes", "Centres", "Least", "Most")
 
 
-def _line(
-    linear: LinearLeaves, position: int, is_leaf: bool, feature_names: Sequence[str]
-) -> tuple[object, ...]:
-    if not is_leaf:
-        return (None,) * len(_LINEAR_COLUMNS)
+def _line_row(
+    linear: LinearLeaves, position: int, feature_names: Sequence[str]
+) -> dict[str, object]:
     terms = linear.terms[linear.starts[position] : linear.starts[position + 1]].view(np.recarray)
     names = [feature_names[feature] for feature in terms.feature]
     slopes = dict(zip(names, terms.slope.tolist(), strict=True))
     centres = dict(zip(names, terms.centre.tolist(), strict=True))
     least, most = linear.limits[position].tolist()
-    return float(linear.shifts[position]), slopes, centres, least, most
+    line = (float(linear.shifts[position]), slopes, centres, least, most)
+    return dict(zip(_LINEAR_COLUMNS, line, strict=True))
 
 
 def _weight(value: float, gradient: float, hessian: float, params: TreeParams) -> float:
@@ -82,41 +81,36 @@ def _weight(value: float, gradient: float, hessian: float, params: TreeParams) -
     return weight
 
 
-def _node_row(
-    model: Model, tree: int, number: int, node: np.record, feature_names: Sequence[str]
-) -> dict[str, object]:
+def _node_row(model: Model, tree: int, number: int, node: np.record) -> dict[str, object]:
     params = model.params_of(tree)
     outputs = model.outputs[model.tree_starts[tree] + number]
-    sums: list[tuple] = outputs.tolist() or [(node.value, node.gradient, node.cover)]
+    sums: list[tuple[float, ...]] = outputs.tolist() or [(node.value, node.gradient, node.cover)]
     weights, score = [0.0] * len(sums), 0.0  # of a leaf without rows, which sampling can leave
     if node.cover > 0.0:
         weights = [_weight(value, g, h, params) for value, g, h in sums]
         pairs = zip(sums, weights, strict=True)
         score = sum(similarity_at(g, h, weight, params) for (_, g, h), weight in pairs) + 0.0
         weights = [float(weight) + 0.0 for weight in weights]  # no -0.0
-    row: dict[str, object] = {
+    return {
         "Tree": tree,
         "Node": number,
         "ID": f"{tree}-{number}",
         "Feature": "Leaf",
         "Split": np.nan,
-        "Yes": None,
-        "No": None,
-        "Missing": None,
         "Gain": outputs.value.tolist() if len(outputs) > 0 else float(node.value),
         "Cover": float(node.cover),
-        "Category": None,
         "Similarity": float(score),
         "Output": weights if len(outputs) > 0 else weights[0],
     }
-    if node.left >= 0:
-        left, right = f"{tree}-{node.left}", f"{tree}-{node.right}"
-        row.update(
-            Feature=feature_names[node.feature],
-            Split=float(node.threshold),
-            Yes=left,
-            No=right,
-            Missing=left if node.default_left else right,
-            Gain=float(node.gain),
-        )
-    return row
+
+
+def _split_row(tree: int, node: np.record, feature_names: Sequence[str]) -> dict[str, object]:
+    left, right = f"{tree}-{node.left}", f"{tree}-{node.right}"
+    return {
+        "Feature": feature_names[node.feature],
+        "Split": float(node.threshold),
+        "Yes": left,
+        "No": right,
+        "Missing": left if node.default_left else right,
+        "Gain": float(node.gain),
+    }

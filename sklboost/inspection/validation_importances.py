@@ -1,6 +1,4 @@
-"""Importances on validation rows, beside those that features without information reach.
-
-In: importances of features and of their shadows. Out: a record that compares and prints them.
+"""Importances on validation rows, compared with those that features without information reach.
 
 Source: Kursa & Rudnicki (2010), "Feature Selection with the Boruta Package": a shadow is a copy of
 a feature with its rows shuffled, and the best of all shadows is what a feature has to beat.
@@ -66,7 +64,7 @@ class ValidationImportances:
         return self.importances_mean > self.baseline.max()
 
     def __repr__(self) -> str:
-        """Give a line for each feature, the most important first; and where the baseline lies."""
+        """Return a line for each feature, the most important first, and one for the baseline."""
         means, deviations = self.importances_mean, self.importances_std
         exceeds = self.exceeds_baseline
         width = max(map(len, [*self.feature_names, "best shadow"]))

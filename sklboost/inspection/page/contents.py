@@ -1,10 +1,10 @@
 """What a page shows of a model: trees, derivations, importances, learning curves.
 
-In: a model and what its numbers mean. Out: dicts and lists, which the scripts of the page read.
+All of it is dicts and lists, which the scripts of the page read as JSON.
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -17,8 +17,7 @@ from sklboost.inspection.derivation.nodes import derive_node
 from sklboost.inspection.derivation.verdicts import settings_of
 from sklboost.inspection.importances import IMPORTANCE_TYPES, split_importances
 from sklboost.inspection.page.folding import fold_derivations
-from sklboost.inspection.page.tokens import column
-from sklboost.inspection.page.tree_columns import tree_columns
+from sklboost.inspection.page.tokens import column, compared
 
 _ABOUT = {
     "gain": "Average gain of the splits of a feature",
@@ -27,10 +26,11 @@ _ABOUT = {
     "total_cover": "Cover of all nodes that a feature splits, together",
     "weight": "Number of splits of a feature",
 }
+_NODE_COLUMNS = ("left", "feature", "threshold", "gain", "missing_left", "removed", "cover")
 
 
 def model_contents(model: Model, names: ModelNames, with_derivations: bool) -> dict[str, Any]:
-    """Give what the page shows of the trees.
+    """Return what the page shows of the trees.
 
     Parameters
     ----------
@@ -39,9 +39,10 @@ def model_contents(model: Model, names: ModelNames, with_derivations: bool) -> d
     with_derivations : bool
         Whether nodes can be unfolded.
     """
-    columns = tree_columns(_trees(model), names)
+    trees = [grown_tree(model, tree) for tree in range(model.n_trees)]
+    columns = tree_columns(trees, names)
     gains = [gain for gain, left in zip(columns["gain"], columns["left"], strict=True) if left > 0]
-    derivations = fold_derivations(_derivations(model, names)) if with_derivations else None
+    derivations = fold_derivations(_derivations(trees, names)) if with_derivations else None
     values = columns["values"]
     return {
         "features": list(names.features),
@@ -52,49 +53,84 @@ def model_contents(model: Model, names: ModelNames, with_derivations: bool) -> d
         "gamma": settings_of(model.params_of(0)).gamma,
         "least_gain": min([0.0, *gains]),
         "largest_gain": max([0.0, *gains]),
-        "largest_value": max(abs(value) for own in values for value in own),
+        "largest_value": max(abs(value) for of_output in values for value in of_output),
         "trees": columns,
         "derivations": derivations,
     }
 
 
-def _trees(model: Model) -> Iterator[GrownTree]:
-    return (grown_tree(model, tree) for tree in range(model.n_trees))
-
-
-def _derivations(model: Model, names: ModelNames) -> Iterator[Derivation]:
-    for tree in _trees(model):
+def _derivations(trees: Iterable[GrownTree], names: ModelNames) -> Iterator[Derivation]:
+    for tree in trees:
         for node in range(len(tree.nodes)):
             yield derive_node(tree, node, names)
 
 
+def tree_columns(trees: Iterable[GrownTree], names: ModelNames) -> dict[str, Any]:
+    """Return the nodes of all trees as lists with an item for each node, tree after tree.
+
+    Splits that pruning removed are among them, if the model has kept them.
+
+    Returns
+    -------
+    dict
+        ``starts``: where each tree begins, and the end of the last. ``left``: first child, counted
+        from the tree's root, the second one follows it; 0 for a leaf. ``feature``, ``threshold``
+        (the rows below it go to the first child), ``gain``, 0 for a leaf. ``missing_left``: 1 if
+        missing values go to the first child. ``removed``: 1 for a split that the model no longer
+        has. ``cover``. ``values``: a list for each output of a tree. ``conditions``: the splits on
+        categories or on missing values, in words, by node.
+    """
+    columns: dict[str, list[Any]] = {name: [] for name in _NODE_COLUMNS}
+    values: list[list[float]] = []
+    starts, conditions = [0], {}
+    for tree in trees:
+        nodes, start = tree.nodes, starts[-1]
+        is_split = nodes.left >= 0
+        # NaN stands for a set of categories, which is among the conditions
+        thresholds = np.where(np.isfinite(nodes.threshold), nodes.threshold, 0.0).tolist()
+        columns["left"] += np.maximum(nodes.left, 0).tolist()
+        columns["feature"] += np.where(is_split, nodes.feature, 0).tolist()
+        columns["threshold"] += list(map(compared, thresholds))
+        columns["gain"] += [float(f"{gain:.12g}") for gain in nodes.gain.tolist()]
+        columns["missing_left"] += nodes.default_left.tolist()
+        columns["removed"] += (is_split & ~tree.is_split).astype(int).tolist()
+        columns["cover"] += column(nodes.cover.tolist())
+        values = values or [[] for _ in range(tree.values.shape[1])]
+        for of_output, new in zip(values, tree.values.T.tolist(), strict=True):
+            of_output += column(new)
+        for node in np.flatnonzero(is_split & ~np.isfinite(nodes.threshold)).tolist():
+            conditions[start + node] = names.condition(tree, node)
+        starts.append(start + len(nodes))
+    return {"starts": starts, **columns, "values": values, "conditions": conditions}
+
+
 def importances_of_splits(model: Model) -> list[dict[str, Any]]:
-    """Give importances in all kinds that the splits of the trees tell, XGBoost's."""
+    """Return importances of all XGBoost's types, which the splits of the trees give."""
     return [
         importance(kind, _ABOUT[kind], split_importances(model, kind)) for kind in IMPORTANCE_TYPES
     ]
 
 
 def importance(name: str, about: str, values: np.ndarray) -> dict[str, Any]:
-    """Give one kind of importance, shape (n_features,)."""
+    """Return one type of importance, with `values` of shape (n_features,)."""
     return {"name": name, "about": about, "values": column(values.tolist())}
 
 
 def curve_contents(
     log: Mapping[str, Mapping[str, Any]], first_round: int, best: int | None
 ) -> dict[str, Any]:
-    """Give learning curves.
+    """Return learning curves.
 
     Parameters
     ----------
     log : mapping of str to mapping of str to list of float
         By set of rows and metric, as in ``evals_result_``.
     first_round : int
-        That the log begins with.
+        The first round of the log.
     best : int or None
         The best round.
     """
-    by_metric: dict[str, list] = {}
+    by_metric: dict[str, list[dict[str, Any]]] = {}
     for rows, metrics in log.items():
         for name, values in metrics.items():
             known = [value if math.isfinite(value) else None for value in column(values)]

@@ -1,7 +1,5 @@
 """One HTML document that needs no other file and no network.
 
-In: what the page shows, as dicts and lists. Out: the text of the document.
-
 The style and the scripts beside this file are put into ``page.html`` as they are. What the page
 shows is JSON, which the scripts read; they put it on the page as text and never as HTML.
 """
@@ -20,12 +18,12 @@ SCRIPTS = (
     *("view.js", "node_panel.js", "tree_section.js", "curves.js", "importances.js"),
     *("rows.js", "start.js"),
 )
-# What could end the element that the data is in, or begin another; and ends of lines to JavaScript.
+# What could end the element of the data, or begin another; and what ends lines in JavaScript.
 _ESCAPED = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
 
 
 def html_document(title: str, data: dict[str, Any]) -> str:
-    """Give the document.
+    """Return the text of the document.
 
     Parameters
     ----------
@@ -43,12 +41,12 @@ def html_document(title: str, data: dict[str, Any]) -> str:
         "data": as_json(data),
         "script": script,
     }
-    # all at once: what is put in may itself have such marks in it
+    # all at once: what is put in may itself contain such marks
     return re.sub(r"\{\{(\w+)\}\}", lambda mark: parts[mark[1]], _text_of("page.html"))
 
 
 def as_json(data: Any) -> str:
-    """Give JSON that may stand inside of a script element."""
+    """Return JSON that may stand inside a script element."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.translate(_ESCAPED)
 
@@ -58,6 +56,6 @@ def _text_of(name: str) -> str:
 
 
 def _hash(text: str) -> str:
-    """Name a text in a Content-Security-Policy, which then allows it alone."""
+    """Return what stands for a text in a Content-Security-Policy, which then allows it alone."""
     digest = hashlib.sha256(text.encode("utf-8")).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"
