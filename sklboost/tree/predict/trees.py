@@ -22,7 +22,7 @@ from sklboost.engine.structs import PARAMS_DTYPE, records
 
 
 def no_trees() -> Trees:
-    """Return trees of which there are none."""
+    """Return an empty sequence of trees."""
     return Trees(
         records(0, NODE_DTYPE),
         np.zeros(1, dtype=np.int64),
