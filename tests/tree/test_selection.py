@@ -64,3 +64,13 @@ def test_neighbours_and_middle():
     for three in [(1, 2, 3), (3, 1, 2), (2, 3, 1), (3, 2, 1)]:
         assert middle_of_three(*map(float, three)) == 2
     assert middle_of_three(2.0, 2.0, 1.0) == 2
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("seed", range(30))
+def test_with_equal_weights_it_is_the_nth_smallest(seed):
+    random = np.random.default_rng(seed)
+    values = random.integers(0, 1 + seed, random.integers(1, 20)).astype(float)  # with ties
+    values[values == 3] = np.inf
+    for n in range(len(values)):
+        assert select_quantile(values.copy(), np.ones(len(values)), n + 0.5) == np.sort(values)[n]

@@ -1,11 +1,11 @@
 """Column sampling: which features a split may be on.
 
-In: a key for the tree, the fractions. Out: for each tree some features, for each depth some of
-these, for each node some of the latter.
+For each tree some features are drawn, for each depth some of these, for each node some of the
+latter: exactly the fraction that is asked for, rounded down, but at least one.
 
-The one idea: nothing is drawn from a stream. A feature's luck is a hash of the tree, the depth or
-the node, and of itself, so it does not depend on which thread searches which node, or in what
-order. Exactly so many are chosen as the fraction says, at least one.
+No random numbers are drawn from a stream: whether a feature is chosen follows from hashes of the
+tree, the depth or the node, and of the features, so it does not depend on which thread searches
+which node, or in what order.
 
 Source of the draw by weights: Efraimidis & Spirakis (2006), "Weighted random sampling with a
 reservoir". Every feature waits for a random time, exponential with its weight as the rate; those
@@ -21,6 +21,7 @@ from sklboost.engine.compiling import inlined, kernel, late
 from sklboost.engine.hashing import hash_key, mix_bits
 from sklboost.engine.structs import FeatureRules
 from sklboost.tree.options.interactions import keep_allowed
+from sklboost.tree.options.selection import select_quantile
 
 _OF_TREE, _OF_DEPTH, _OF_NODE = np.int64(0), np.int64(1), np.int64(2)
 _TWO_32 = 2.0**32
@@ -38,8 +39,8 @@ class ColumnSample(NamedTuple):
         Of this tree, from 0 to 2^32 - 1.
     of_node : ndarray of int64, shape (n_threads, n_features)
         Scratch: those of the node that a thread is at.
-    times : ndarray of float64, shape (n_threads, n_features)
-        Scratch of the draw by weights.
+    times : ndarray of float64, shape (n_threads, 2, n_features)
+        Scratch of the draw by weights: waiting times, and behind them a 1 for each.
     open_groups : ndarray of uint64, shape (n_threads, n_words)
         Scratch of the interaction constraints.
     rules : FeatureRules
@@ -61,47 +62,20 @@ def allocate_column_sample(rules: FeatureRules, n_features: int, n_threads: int)
         n_of_tree=np.array([n_features]),
         key=np.zeros(1, dtype=np.int64),
         of_node=np.empty((n_threads, n_features), dtype=np.int64),
-        times=np.empty((n_threads, n_features)),
+        times=np.ones((n_threads, 2, n_features)),
         open_groups=np.empty((n_threads, rules.groups.shape[1]), dtype=np.uint64),
         rules=rules,
     )
 
 
-@kernel
-def nth_smallest(values, n):
-    """Give the n-th smallest value, counted from 0, putting the values in disorder.
-
-    Quickselect (Hoare 1961): divide around a value, go on in the part that has the n-th place.
-    """
-    first, last = 0, len(values) - 1
-    while first < last:
-        pivot = values[(first + last) // 2]
-        left, right = first, last
-        while left <= right:
-            while values[left] < pivot:
-                left += 1
-            while values[right] > pivot:
-                right -= 1
-            if left <= right:
-                values[left], values[right] = values[right], values[left]
-                left, right = left + 1, right - 1
-        if n <= right:
-            last = right
-        elif n >= left:
-            first = left
-        else:
-            break  # between the parts: as large as the pivot
-    return values[n]
-
-
 @inlined
 def waiting_time(feature, weight, key):
-    """Give a random time, exponential with rate `weight`."""
+    """Return a random time, exponential with rate `weight`."""
     uniform = (np.float64(mix_bits(np.uint64(feature) ^ key)) + 0.5) / _TWO_32
     return -math.log(uniform) / weight
 
 
-@kernel
+@late("int64")
 def choose_by_weight(features, n_needed, key, weights, times):
     """Move `n_needed` of `features` to the front, in their order; return how many those are.
 
@@ -109,10 +83,11 @@ def choose_by_weight(features, n_needed, key, weights, times):
     """
     if n_needed >= len(features):
         return len(features)
+    waiting, ones = times[0, : len(features)], times[1, : len(features)]
     for position in range(len(features)):
         feature = features[position]
-        times[position] = waiting_time(feature, weights[feature], key)
-    last_time = nth_smallest(times[: len(features)], n_needed - 1)
+        waiting[position] = waiting_time(feature, weights[feature], key)
+    last_time = select_quantile(waiting, ones, n_needed - 0.5)
     n_chosen = 0
     for position in range(len(features)):
         feature = features[position]
@@ -127,11 +102,11 @@ def choose_by_weight(features, n_needed, key, weights, times):
 def choose_some(features, fraction, key, weights, times):
     """Move a fraction of `features` to the front, in their order; return how many those are.
 
-    With equal chances, or by weights if there are any.
+    With equal chances, or by `weights` if there are any. `times` is one thread's scratch.
 
     Selection sampling (Knuth, The Art of Computer Programming, volume 2, algorithm 3.4.2 S): of the
-    `n_left` that are not looked at yet, `n_needed` must be chosen, so each has that chance. What
-    lies behind those chosen is left in disorder.
+    `n_left` features still to come, `n_needed` must be chosen, so each has that chance. Behind the
+    chosen ones `features` is left in disorder.
     """
     n_left = len(features)
     # the smallest surplus of a product that should be whole, such as 0.29 * 100, is rounding
