@@ -113,8 +113,9 @@ class XGBClassifierLite(ClassifierMixin, ClassifierParameters, BaseBooster):
             raw scores per row, their number is the second dimension.
         """
         if pred_contribs or pred_interactions:
-            kinds = pred_contribs, pred_interactions
-            return self._contributions(X, base_margin, iteration_range, *kinds)
+            return self._contributions(
+                X, base_margin, iteration_range, pred_contribs, pred_interactions
+            )
         raw_score = self._raw_scores(X, base_margin, iteration_range)
         return self._targets.labels(raw_score)
 

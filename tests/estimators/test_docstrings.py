@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from sklboost import XGBClassifierLite, XGBRegressorLite, XGBRFClassifierLite, XGBRFRegressorLite
-from sklboost.estimators.parameters.docstrings import documented
+from sklboost.estimators.parameters.docstrings import SHARED, documented
 from sklboost.estimators.parameters.groups import Parameters
 
 BOOSTERS = (XGBRegressorLite, XGBClassifierLite)
@@ -52,3 +52,15 @@ def test_docstrings_of_old_and_new_compilers(indentation):
     assert list(section(estimator, "Attributes")) == ["fit_report_", "own_"]
     assert list(section(estimator, "Parameters")) == list(inspect.signature(estimator).parameters)
     assert estimator.__doc__.startswith("One.\n\nParameters\n---")
+
+
+def test_methods_and_attributes_have_their_shared_texts():
+    used = set()
+    for estimator in (*BOOSTERS, *FORESTS):
+        public = [name for name in dir(estimator) if not name.startswith("_")]
+        methods = [getattr(estimator, name) for name in public]
+        for thing in (estimator, *filter(inspect.isfunction, methods)):
+            lines = inspect.getdoc(thing).splitlines()
+            assert not set(lines) & set(SHARED), thing  # a name without its text
+            used |= {name for name, (kind, _) in SHARED.items() if f"{name} : {kind}" in lines}
+    assert used == set(SHARED)

@@ -172,9 +172,7 @@ class LossParameters:
     fair_c: float = parameter(
         1.0,
         number(0, excluded=True),
-        """
-        For ``objective="reg:fair"``: the same as `huber_slope` for the Huber loss.
-        """,
+        'For ``objective="reg:fair"``: the same as `huber_slope` for the Huber loss.',
     )
     tweedie_variance_power: float = parameter(
         1.5,
@@ -215,9 +213,7 @@ class ClassParameters:
     scale_pos_weight: float = parameter(
         1.0,
         number(0, excluded=True),
-        """
-        For two classes, factor for the weight of ``classes_[1]``, in addition to `class_weight`.
-        """,
+        "For two classes, factor for the weight of ``classes_[1]``, in addition to `class_weight`.",
     )
     calibrated_prior: bool = parameter(
         False,
