@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sklboost.tree.core.pruning import close_gaps, name_final_leaves, prune, prune_weakest_links
+from sklboost.tree.core.pruning import close_gaps, name_final_leaves, prune
 from sklboost.tree.core.workspace import (
     COUNTS_DTYPE,
     GROWING_OUTPUT_DTYPE,
@@ -9,6 +9,7 @@ from sklboost.tree.core.workspace import (
     SPLIT_DTYPE,
     GrowingTree,
 )
+from sklboost.tree.options.cost_complexity import prune_weakest_links
 from tests.tree.growth import NO_CATEGORIES, binned, grow, make_nodes, params
 
 pytestmark = pytest.mark.interpreted

@@ -200,7 +200,7 @@ def open_searched(params, tree, pool):
 
 @kernel
 def release_slot(node, tree, pool):
-    """Give the node's slot back, if it has one."""
+    """Release the histogram slot of a node, if it has one."""
     slot, counts = tree.growth[node].slot, tree.counts[0]
     if slot >= 0:
         pool.free_slots[counts.n_free] = slot

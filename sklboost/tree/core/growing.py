@@ -16,11 +16,12 @@ from sklboost.tree.core.histogram import build_histograms
 from sklboost.tree.core.options import (
     choose_tree_features,
     draw_rows,
+    prune_weakest_links,
     renew_leaves,
     sum_root_of_several,
 )
 from sklboost.tree.core.partition import add_leaf_values, own_all_rows, route_rows
-from sklboost.tree.core.pruning import close_gaps, name_final_leaves, prune, prune_weakest_links
+from sklboost.tree.core.pruning import close_gaps, name_final_leaves, prune
 from sklboost.tree.core.quantization import quantize
 from sklboost.tree.core.splitting import Search, find_splits
 from sklboost.tree.core.workspace import OWN
@@ -32,28 +33,15 @@ if TYPE_CHECKING:
 
 
 class TreeKeys(NamedTuple):
-    """What the hashes of a tree begin with: all that is random in it. Each below 2^32.
+    """What the hashes begin with that decide all that is random in a tree; each below 2^32."""
 
-    Attributes
-    ----------
-    rounding : uint64
-        Of gradients.
-    rows : uint64
-        The same for all trees of a round.
-    features : int64
-    """
-
-    rounding: np.uint64
-    rows: np.uint64
+    rounding: np.uint64  # of gradients
+    rows: np.uint64  # the same for all trees of a round
     features: np.int64
 
 
 class Draws(NamedTuple):
-    """What is drawn for a tree, and by which keys.
-
-    Apart from the workspace, which many kernels are called with: each array more in it would cost
-    them all.
-    """
+    """The rows and features that are drawn for a tree, and the keys of the draws."""
 
     keys: TreeKeys
     rows: "RowSample"
@@ -61,14 +49,14 @@ class Draws(NamedTuple):
 
 
 class Scores(NamedTuple):
-    """What a tree is to change, and how.
+    """The raw scores that leaf values are added to, and what these are renewed from before.
 
     Attributes
     ----------
     raw_score : ndarray of float64, shape (n_outputs, n_samples)
-        Of one output, or of all that the tree has values for. Leaf values are added to it.
+        Of the outputs that the tree has values for.
     renewal : Renewal
-        From what leaves are renewed; empty: they are not.
+        Empty: leaf values stay as they are.
     """
 
     raw_score: np.ndarray
@@ -79,17 +67,8 @@ class Scores(NamedTuple):
 def grow_tree(team, matrix, derivatives, draws, params, workspace):
     """Grow one tree on the derivatives; every member of the team calls it.
 
-    Parameters
-    ----------
-    team : Team
-    matrix : TrainingBins
-    derivatives : Derivatives
-        Modified in place if rows are drawn by gradients.
-    draws : Draws
-    params : TreeParams
-    workspace : Workspace
-        Overwritten; the tree is in ``workspace.tree.nodes[:counts.n_nodes]``, and `outputs`, for
-        the first member of the team to read.
+    The tree is in ``workspace.tree.nodes[:counts.n_nodes]``, and `outputs`, for the first member of
+    the team to read. Derivatives are modified in place if rows are drawn by gradients.
     """
     gradients, counts = workspace.gradients, workspace.tree.counts[0]
     keys, columns = draws.keys, draws.columns
@@ -146,22 +125,9 @@ def sum_root(search, workspace):
 
 @kernel
 def finish_tree(team, matrix, derivatives, rules, params, workspace, scores):
-    """Prune the tree that was grown and add its leaf values to the raw scores.
+    """Prune the tree that was grown on the derivatives and add its leaf values to the raw scores.
 
-    Every member of the team calls it.
-
-    Parameters
-    ----------
-    team : Team
-    matrix : TrainingBins
-    derivatives : Derivatives
-        Those that the tree was grown on.
-    rules : FeatureRules
-    params : TreeParams
-    workspace : Workspace
-        The nodes that are left of its tree are numbered anew.
-    scores : Scores
-        Added to in place.
+    Every member of the team calls it. The nodes that are left are numbered anew.
     """
     if team.rank == 0:
         prune(workspace.tree, params)

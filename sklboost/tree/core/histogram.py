@@ -99,23 +99,12 @@ def numbers_per_column(bins, accumulator):
 def add_rows(bins, packed, row_list, columns, accumulator):
     """Add the packed gradients of the listed rows to the cells of columns ``[start, stop)``.
 
-    Parameters
-    ----------
-    bins : ndarray of uint8 or uint16, shape (n_samples, n_columns)
-    packed : ndarray of int64, shape (n_samples,)
-    row_list : ndarray of uint32
-    columns : tuple of int
-        Start and stop.
-    accumulator : ndarray of int64, shape (n_columns, numbers_per_column)
-        Added to in place.
+    `accumulator` has shape (n_columns, numbers_per_column).
     """
     # unsigned indices: the compiler then leaves out the test for negative ones
     first, stop = np.uint64(columns[0]), np.uint64(columns[1])
-    width, cells, last = (
-        numbers_per_column(bins, accumulator),
-        accumulator.reshape(-1),
-        len(row_list) - 1,
-    )
+    width, cells = numbers_per_column(bins, accumulator), accumulator.reshape(-1)
+    last = len(row_list) - 1
     for position in range(len(row_list)):
         row = np.uint64(row_list[np.uint64(position)])
         ahead = np.uint64(row_list[np.uint64(min(position + PREFETCH_ROWS, last))])

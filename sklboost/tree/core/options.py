@@ -53,9 +53,19 @@ def complete_split(node, task, matrix, workspace):
     """Store what a node's best split has beyond that of a number and one output."""
 
 
+@found_in("sklboost.tree.options.scanning")
+def move_split(node, target, tree):
+    """Move a node's best split and the categories that it lists to another number."""
+
+
 @found_in("sklboost.tree.options.feature_cells")
 def fill_special_sides(split, categories, matrix, sides):
     """Note which bins of a column go left, for categories and features that share a column."""
+
+
+@found_in("sklboost.tree.options.several_outputs")
+def fill_strips(team, gradients):
+    """Copy the packed gradients of all outputs to strips, which histograms are built from."""
 
 
 @found_in("sklboost.tree.options.several_outputs")
@@ -71,6 +81,11 @@ def add_few_rows_to_strip(bins, packed, row_list, sign, starts, histogram):
 @found_in("sklboost.tree.options.several_outputs")
 def sum_root_of_several(matrix, workspace):
     """Fill the root's sums of the outputs after the first."""
+
+
+@found_in("sklboost.tree.options.cost_complexity")
+def prune_weakest_links(tree, params):
+    """Leave the smallest subtree of the least cost, a leaf costing `ccp_alpha`."""
 
 
 @found_in("sklboost.tree.options.renewal")

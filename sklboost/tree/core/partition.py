@@ -1,8 +1,8 @@
 """The row partition: which rows belong to which node.
 
-In: the splits of the frontier. Out: the rows of their children, in the other of the two lists (see
-:class:`~sklboost.tree.core.workspace.RowPartition`); at the end, leaf values added to the raw
-scores.
+The rows of the nodes that are split are divided between their children, into the other of two lists
+(see :class:`~sklboost.tree.core.workspace.RowPartition`). At the end leaf values are added to the
+raw scores of each leaf's rows.
 """
 
 import numpy as np
@@ -20,7 +20,7 @@ _ADD_COUNTER = np.int64(3)
 
 @kernel
 def own_all_rows(team, partition):
-    """Give every row to the root (node 0); each member writes its share of the list."""
+    """Let the root (node 0) own every row; each member writes its share of the list."""
     n_samples = partition.lists.shape[1]
     start, stop = share(team, n_samples)
     rows = partition.lists[0, start:stop]
@@ -53,21 +53,11 @@ def fill_sides(split, categories, matrix, sides):
 
 @inlined
 def divide_rows(column, source, sides, target):
-    """Copy the rows of one node to `target`, left-going ones first; return how many those are.
+    """Copy a node's rows from `source` to `target`, left-going ones first; return how many go left.
 
     Every row is written at both ends and only one end advances: no branch to mispredict. The right
-    rows come out in reverse, which no sum notices.
-
-    Parameters
-    ----------
-    column : ndarray of uint8 or uint16, shape (n_samples,)
-        Bins of the column of the split's feature.
-    source : ndarray of uint32
-        The node's rows.
-    sides : ndarray of uint8
-        From :func:`fill_sides`.
-    target : ndarray of uint32, as long as `source`
-        Filled.
+    rows come out in reverse, which changes no sum. `sides` is from :func:`fill_sides`, for the bins
+    of `column`.
     """
     left, right = np.uint64(0), np.uint64(len(source))
     one = np.uint64(1)
@@ -131,12 +121,10 @@ def add_by_side(column, row_list, sides, values, raw_score):
 
 @inlined
 def add_segment_values(matrix, workspace, node, block, values, scored):
-    """Add `values`, one a node, of the rows that `node` owns in `block`.
+    """Add `values`, one a node, to those of the rows that `node` owns in `block`.
 
-    `scored` is what they are added to, and scratch for :func:`fill_sides`.
-
-    The children of a split that was made last own no rows: they are told apart by bin here, which
-    saves writing their lists.
+    `scored` has what they are added to, and scratch for :func:`fill_sides`. The children of a split
+    that was made last own no rows: they are told apart by bin, which saves writing their lists.
     """
     tree, partition = workspace.tree, workspace.partition
     start, stop = partition.start[block, node], partition.stop[block, node]

@@ -1,15 +1,12 @@
-"""Pruning after growth: from the bottom up, splits that are not worth gamma go.
+"""Pruning after growth: from the bottom up, splits whose gain is below gamma are removed.
 
-In: a grown tree. Out: the same with collapsed nodes marked as leaves, and for every node the number
-of the leaf that swallowed it.
-
-Gamma looks at a split only when both its children are leaves. So a split of small gain stays if one
-below it is worth keeping, which is the difference from refusing it at once. Cost-complexity pruning
-looks at the gain of a whole branch: it may go although each of its last splits gains enough.
+A split is compared with gamma only when both its children are leaves. So a split of small gain
+stays if one below it is worth keeping, which is the difference from refusing it at once.
 """
 
-from sklboost.engine.compiling import kernel, late
+from sklboost.engine.compiling import kernel
 from sklboost.tree.core.frontier import make_leaf
+from sklboost.tree.core.options import move_split
 
 
 @kernel
@@ -24,28 +21,6 @@ def prune(tree, params):
         if left < 0 or nodes[left].left >= 0 or nodes[right].left >= 0:
             continue
         if nodes[node].gain < params.prune_gain:
-            make_leaf(nodes[node])
-
-
-@late()
-def prune_weakest_links(tree, params):
-    """Leave the smallest subtree of the least cost, a leaf costing alpha.
-
-    A branch is worth the gain of its splits, less alpha for each; one that is worth nothing goes.
-    From the bottom up this is the subtree that collapsing the weakest link again and again ends
-    with (Breiman et al. 1984, theorem 3.10). Alpha is ``params.ccp_alpha`` times the root's cover:
-    times the number of rows for squared error, where gain is what the sum of squared errors loses.
-    """
-    nodes, growth = tree.nodes, tree.growth
-    alpha = params.ccp_alpha * nodes[0].cover
-    for node in range(tree.counts[0].n_nodes - 1, -1, -1):
-        growth[node].worth = 0.0
-        left, right = nodes[node].left, nodes[node].right
-        if left < 0:
-            continue
-        growth[node].worth = nodes[node].gain - alpha + growth[left].worth + growth[right].worth
-        if growth[node].worth <= 0.0:
-            growth[node].worth = 0.0
             make_leaf(nodes[node])
 
 
@@ -73,20 +48,10 @@ def name_final_leaves(tree):
 
 @kernel
 def set_values(tree):
-    """Set ``tree.values`` to what rows that reached a node get."""
+    """Set ``tree.values`` to what is added to the raw scores of the rows that reached a node."""
     for output in range(tree.values.shape[0]):
         for node in range(tree.counts[0].n_nodes):
             tree.values[output, node] = tree.outputs[tree.growth[node].final, output].value
-
-
-@late()
-def move_categories(node, target, tree):
-    """Move what a node's split lists, if it has one, to `target`."""
-    if tree.nodes[target].left < 0:
-        return
-    tree.splits[target] = tree.splits[node]
-    for index in range(tree.splits[node].n_listed):
-        tree.categories[target, index] = tree.categories[node, index]
 
 
 @kernel
@@ -96,11 +61,11 @@ def close_gaps(tree):
     n_kept = 0
     for node in range(counts.n_nodes):
         if growth[node].final == node:
-            # forwards: n_kept <= node, so nothing unread is overwritten, and a parent, which comes
-            # before its children, learns here where they go
+            # n_kept <= node, so nothing is overwritten before it is read; parents come before their
+            # children, and are told here where these go
             nodes[n_kept] = nodes[node]
             if tree.categories.shape[1] > 0:
-                move_categories(node, n_kept, tree)
+                move_split(node, n_kept, tree)
             for output in range(tree.outputs.shape[1]):
                 tree.outputs[n_kept, output] = tree.outputs[node, output]
             parent = growth[node].parent
@@ -112,5 +77,4 @@ def close_gaps(tree):
                     nodes[moved_parent].right = n_kept
             growth[node].final = n_kept
             n_kept += 1
-        # a swallowed node's `final` keeps the old number of its leaf: nobody asks any more
     counts.n_nodes = n_kept

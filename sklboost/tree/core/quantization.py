@@ -13,9 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklboost.engine.compiling import inlined, kernel, late
+from sklboost.engine.compiling import inlined, kernel
 from sklboost.engine.hashing import mix_bits
 from sklboost.engine.parallel import barrier, share
+from sklboost.tree.core.options import fill_strips
 
 _GRADIENT_LIMIT = 2.0**31
 _HESSIAN_LIMIT = 2.0**32
@@ -163,34 +164,14 @@ def quantize(team, derivatives, key, gradients):
     """Fill `gradients` from `derivatives`, output by output; every member of the team calls it.
 
     The scales are the smallest powers of two for which no sum over any set of rows can leave its 32
-    bits. Rounding is stochastic (unbiased) for many rows, to nearest for few.
-
-    Parameters
-    ----------
-    team : Team
-    derivatives : Derivatives
-    key : uint64
-        Below 2^32; seed and round mixed: what the random roundings of this tree depend on.
-    gradients : Gradients
-        Filled.
+    bits. Rounding is stochastic (unbiased) for many rows, to nearest for few. `key`, below 2^32, is
+    what the random roundings of this tree depend on.
     """
     for output in range(len(gradients.packed)):
         # errors of the outputs must not add up: each has roundings of its own
         quantize_output(team, derivatives, output, key ^ mix_bits(np.uint64(output)), gradients)
     if len(gradients.packed) > 1:
-        fill_strips(gradients, share(team, gradients.packed.shape[1]))
-        barrier(team)
-
-
-@late()
-def fill_strips(gradients, rows):
-    """Fill ``gradients.strips`` for rows ``[start, stop)``, several outputs given."""
-    for index in range(len(gradients.strips)):
-        strip, packed = gradients.strips[index], gradients.packed[LANES * index :]
-        n_lanes = np.uint64(min(LANES, len(packed)))
-        for row in range(rows[0], rows[1]):
-            for lane in range(n_lanes):
-                strip[np.uint64(row * LANES) + lane] = packed[lane, np.uint64(row)]
+        fill_strips(team, gradients)
 
 
 @kernel

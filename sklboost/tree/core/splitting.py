@@ -146,7 +146,7 @@ def has_features_by_node(search):
 
 @kernel
 def scan_features(search, workspace, task, features, best):
-    """Replace `best` if a split of one of `features` has a larger gain."""
+    """Replace `best`, a record of SPLIT_DTYPE, if a split of one of `features` is better."""
     for feature in features:
         if is_plain(search, feature):
             scan_feature(search, task, feature, best)
@@ -166,7 +166,7 @@ def is_plain(search, feature):
 
 @inlined
 def scan_feature(search, task, feature, best):
-    """Replace `best`, a record of SPLIT_DTYPE, if a split of `feature` has a larger gain."""
+    """Replace `best` if a split of `feature` has a larger gain."""
     matrix, missing = search.matrix, np.int64(0)
     start = matrix.places[feature].first_cell
     stop = start + matrix.bin_starts[feature + 1] - matrix.bin_starts[feature]

@@ -1,12 +1,8 @@
-"""Thresholds: the value at which a split divides, for every row there is or will be.
+"""Thresholds: the value at which a split found between two bins divides the rows.
 
-In: the best split of a node, found between two bins that the node's rows occupy. Out: its
-threshold, and ``split.bin`` moved to the first bin on the right of it.
-
-The one idea: a threshold never divides the values of one bin. Then rows go the same way by their
-bins and by their values, also those that the node's split was not found from: the rows that
-sampling left out, and those of a :class:`~sklboost.data.binned_matrix.BinnedMatrix` that a fold
-holds out.
+A threshold never divides the values of one bin. Then rows go the same way by their bins and by
+their values, also those that the node's split was not found from: the rows that sampling left out,
+and those of a :class:`~sklboost.data.binned_matrix.BinnedMatrix` that a fold holds out.
 """
 
 import numpy as np
@@ -17,7 +13,7 @@ from sklboost.engine.compiling import inlined, kernel
 
 @inlined
 def right_end(bin_, is_exact, lower, upper):
-    """Give the largest threshold that has `bin_` on its right and the bin before on its left.
+    """Return the largest threshold that has `bin_` on its right and the bin before on its left.
 
     If every value has its own bin, that is the value itself. Else rows that the cut points were not
     chosen from may lie anywhere between two bins, and only the cut divides them as bins do.
@@ -27,7 +23,7 @@ def right_end(bin_, is_exact, lower, upper):
 
 @kernel
 def has_own_bins(lower, upper):
-    """Tell whether every value has a bin of its own; a feature of many values is soon found out."""
+    """Whether every value has a bin of its own; of a feature of many values few bins are read."""
     bin_ = 0
     while bin_ < len(lower) and lower[bin_] == upper[bin_]:
         bin_ += 1
@@ -36,7 +32,7 @@ def has_own_bins(lower, upper):
 
 @kernel
 def first_bin_right_of(value, split, is_exact, lower, upper):
-    """Give the first bin above ``split.below`` whose :func:`right_end` is not below `value`."""
+    """Return the first bin above ``split.below`` whose :func:`right_end` is not below `value`."""
     first, last = split.below + 1, split.bin
     while first < last:
         middle = (first + last) // 2
@@ -49,7 +45,7 @@ def first_bin_right_of(value, split, is_exact, lower, upper):
 
 @kernel
 def place_threshold(split, matrix):
-    """Give the threshold of a split and set ``split.bin`` to the first bin on its right.
+    """Return the threshold of a split and set ``split.bin`` to the first bin on its right.
 
     It is the value halfway between the node's neighbours of the split, so that ``x < threshold``
     holds for the lower one only; -inf if only missing values go left. Where a feature has more

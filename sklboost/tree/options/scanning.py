@@ -160,6 +160,19 @@ def describe_split(search, workspace, task, place, bins, totals, best):
 
 
 @late()
+def move_split(node, target, tree):
+    """Move a node's best split and the categories that it lists to `target`, unless it is a leaf.
+
+    What nodes are is already at their new places.
+    """
+    if tree.nodes[target].left < 0:
+        return
+    tree.splits[target] = tree.splits[node]
+    for index in range(tree.splits[node].n_listed):
+        tree.categories[target, index] = tree.categories[node, index]
+
+
+@late()
 def complete_split(node, task, matrix, workspace):
     """Store the categories that a node's best split lists, and the other outputs' left sums."""
     tree, split = workspace.tree, workspace.tree.splits[node]

@@ -8,12 +8,26 @@ import numpy as np
 
 from sklboost.engine.compiling import kernel, late
 from sklboost.engine.instructions import add_lanes, load_lanes, prefetch
+from sklboost.engine.parallel import barrier, share
 from sklboost.tree.core.histogram import PREFETCH_ROWS
 from sklboost.tree.core.quantization import LANES
 from sklboost.tree.core.workspace import NARROW_CELLS, OWN
 
 _PLUS, _N_LANES = np.int64(1), np.uint64(LANES)
 _LANES = (0,) * LANES  # the compiler knows the length of a tuple
+
+
+@late()
+def fill_strips(team, gradients):
+    """Copy the packed gradients to ``gradients.strips``; ends when all rows are done."""
+    start, stop = share(team, gradients.packed.shape[1])
+    for index in range(len(gradients.strips)):
+        strip, packed = gradients.strips[index], gradients.packed[LANES * index :]
+        n_lanes = np.uint64(min(LANES, len(packed)))
+        for row in range(start, stop):
+            for lane in range(n_lanes):
+                strip[np.uint64(row * LANES) + lane] = packed[lane, np.uint64(row)]
+    barrier(team)
 
 
 @late()
