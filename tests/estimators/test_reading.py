@@ -34,3 +34,10 @@ def test_an_estimator_predicts_as_before_until_its_fit_is_done():
     for predicted in seen:
         assert_array_equal(predicted, before)
     assert (model.predict_proba(X) != before).any()
+
+
+@pytest.mark.parametrize("groups", [[1, 2, 3], np.zeros((4, 1))])
+def test_groups_of_another_shape(groups):
+    model = XGBClassifierLite(n_estimators=1)
+    with pytest.raises(ValueError, match=r"groups has shape .*: it must be 1-D, one label for e"):
+        model.fit(np.zeros((4, 1)), [0, 1, 0, 1], groups=groups)

@@ -12,24 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from sklboost.data.features import Features
 from sklboost.data.row_hashes import hash_rows, tell_copies_apart
+from sklboost.estimators.input.rows import Rows
 
 # Shares such as 0.07 * 100 are a little more than 7 in floating point; that must not cost a row.
 _ROUNDING = 1e-12
 
 
-def hold_out(
-    X: Features,
-    y: np.ndarray,
-    weight: np.ndarray,
-    *,
-    fraction: float,
-    how: str,
-    groups: Any,
-    stratified: bool,
-    seed: int,
-) -> np.ndarray:
+def hold_out(rows: Rows, *, fraction: float, how: str, stratified: bool, seed: int) -> np.ndarray:
     """Choose the rows to hold out; bool, shape (n_samples,).
 
     Random: in the order of their hashes, rows are taken until they have the fraction of the weight;
@@ -39,13 +29,11 @@ def hold_out(
 
     Parameters
     ----------
-    X, y, weight : as in `Rows`
-        `y` with the numbers of the classes if stratified.
+    rows : Rows
+        With targets as the loss has them. Groups are told apart by their ``repr``.
     fraction : float
         Between 0 and 1.
     how : {"random", "time"}
-    groups : array-like of shape (n_samples,), or None
-        Labels: numbers, strings, or what else its ``repr`` tells apart.
     stratified : bool
     seed : int
         Decides which rows are chosen at random.
@@ -55,21 +43,27 @@ def hold_out(
     ValueError
         If one side would have no rows, or a class none in the training; for groups that do not fit.
     """
-    if groups is not None:
-        mask = _whole_groups(groups, weight, len(y), fraction, how, seed)
+    y, weight, n_rows = rows.y, rows.weight, len(rows.y)
+    if len(rows.groups) > 0 and how == "time":
+        raise ValueError(
+            'groups were given, and validation_split="time" holds out the last rows whatever their '
+            'group: leave one of them out (validation_split="random" is the default)'
+        )
+    if len(rows.groups) > 0:
+        mask = _first_share(_ranks_of_groups(rows.groups, seed), weight, fraction)
     elif how == "time":
-        mask = _last_rows(len(y), fraction)
+        n_held_out = min(math.ceil(fraction * n_rows * (1.0 - _ROUNDING)), n_rows - 1)
+        mask = np.arange(n_rows) >= n_rows - n_held_out
     else:
-        hashes = hash_rows(X, y, seed)
+        hashes = hash_rows(rows.X, y, seed)
         tell_copies_apart(hashes, weight)
-        mask = np.zeros(len(y), dtype=bool)
-        for rows in _classes(y) if stratified else [np.arange(len(y))]:
-            mask[rows] = _first_share(
-                hashes[rows], weight[rows] if len(weight) else weight, fraction
-            )
+        mask = np.zeros(n_rows, dtype=bool)
+        for part in _classes(y) if stratified else [np.arange(n_rows)]:
+            weights = weight[part] if len(weight) else weight
+            mask[part] = _first_share(hashes[part], weights, fraction)
     if not mask.any():
         raise ValueError(
-            f"n_samples={len(y)}: too few rows to hold out a share of {fraction:g} for "
+            f"n_samples={n_rows}: too few rows to hold out a share of {fraction:g} for "
             f"early stopping and keep one{' of each class' if stratified else ''} for training; "
             "pass X_val and y_val, or early_stopping_rounds=None"
         )
@@ -93,25 +87,8 @@ def _first_share(keys: np.ndarray, weight: np.ndarray, fraction: float) -> np.nd
     return mask
 
 
-def _last_rows(n_rows: int, fraction: float) -> np.ndarray:
-    n_held_out = min(math.ceil(fraction * n_rows * (1.0 - _ROUNDING)), n_rows - 1)
-    return np.arange(n_rows) >= n_rows - n_held_out
-
-
-def _whole_groups(
-    groups: Any, weight: np.ndarray, n_rows: int, fraction: float, how: str, seed: int
-) -> np.ndarray:
-    if how == "time":
-        raise ValueError(
-            'groups were given, and validation_split="time" holds out the last rows whatever their '
-            'group: leave one of them out (validation_split="random" is the default)'
-        )
-    labels = np.asarray(groups)
-    if labels.shape != (n_rows,):
-        raise ValueError(
-            f"groups has shape {labels.shape}: it must have one label for each of the {n_rows} "
-            "rows of X"
-        )
+def _ranks_of_groups(labels: np.ndarray, seed: int) -> np.ndarray:
+    """Return for each row the place of its group in a random order."""
     codes: dict[Any, int] = {}
     row_codes = np.array([codes.setdefault(label, len(codes)) for label in labels.tolist()])
     for label in codes:
@@ -125,7 +102,7 @@ def _whole_groups(
     hashes = [_hash_of_label(label, seed) for label in codes]
     ranks = np.empty(len(codes), dtype=np.intp)
     ranks[sorted(range(len(codes)), key=hashes.__getitem__)] = np.arange(len(codes))
-    return _first_share(ranks[row_codes], weight, fraction)
+    return ranks[row_codes]
 
 
 def _hash_of_label(label: Any, seed: int) -> bytes:

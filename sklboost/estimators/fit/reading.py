@@ -121,22 +121,22 @@ def read_task(request: FitRequest) -> FitTask:
     if parameters.linear_tree:
         _check_linear(rows, loss, rules)
     rows = encode_targets(rows, targets, loss, "y")
-    validation = {
-        given.name: _read_set(given, settings, features, targets, loss, rows)
-        for given in given_sets(request.arguments)
-    }
     task = FitTask(
         features=features,
         targets=targets,
         loss=loss,
         rules=rules,
         rows=rows,
-        validation=validation,
+        validation={},
         everything=rows,
         rounds=rounds_to_do(continued, request.n_rounds),
         seeds=seeds(parameters.random_state, is_sampling(parameters) or stops_early(parameters)),
     )
     check_combination(parameters, request.n_parallel_trees, continued)
+    sets = given_sets(request.arguments)
+    task = task._replace(
+        validation={given.name: _read_set(given, settings, task) for given in sets}
+    )
     return _hold_out(task, parameters)
 
 
@@ -163,24 +163,17 @@ def _check_linear(rows: Rows, loss: Loss, rules: FeatureRules) -> None:
         )
 
 
-def _read_set(
-    given: GivenSet,
-    settings: FeatureSettings,
-    features: FittedFeatures,
-    targets: Targets,
-    loss: Loss,
-    training: Rows,
-) -> Rows:
+def _read_set(given: GivenSet, settings: FeatureSettings, task: FitTask) -> Rows:
     """Check one validation set; its rows are weighted like those of the training."""
-    rows = validation_rows(given, features, settings, numeric=targets.numeric)
-    if len(training.margin) > 0 and len(rows.margin) == 0:
+    rows = validation_rows(given, task.features, settings, numeric=task.targets.numeric)
+    if len(task.rows.margin) > 0 and len(rows.margin) == 0:
         raise ValueError(
             f"base_margin is given for X, but not for {given.argument}: scores start from it, so "
             "pass base_margin_val, or base_margin_eval_set"
         )
-    if len(training.margin) == 0 and len(rows.margin) > 0:
+    if len(task.rows.margin) == 0 and len(rows.margin) > 0:
         raise ValueError(f"base_margin is given for {given.argument}, but not for X")
-    return encode_targets(rows, targets, loss, f"y of {given.argument}")
+    return encode_targets(rows, task.targets, task.loss, f"y of {given.argument}")
 
 
 def _hold_out(task: FitTask, parameters: Parameters) -> FitTask:
@@ -190,12 +183,9 @@ def _hold_out(task: FitTask, parameters: Parameters) -> FitTask:
         if parameters.validation_split == "random" and len(rows.groups) == 0:
             rows = rows.repeat()
         held_out = hold_out(
-            rows.X,
-            rows.y,
-            rows.weight,
+            rows,
             fraction=parameters.validation_fraction,
             how=parameters.validation_split,
-            groups=rows.groups if len(rows.groups) > 0 else None,
             stratified=isinstance(task.targets, ClassTargets),
             seed=task.seeds[1],
         )

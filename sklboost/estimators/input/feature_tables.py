@@ -188,8 +188,13 @@ def binned_features(
             f"{X!r} numbers its categories in another way than the model that is continued: pass "
             "the raw values"
         )
-    described = (binning.feature_names, binning.encodings, binning.digest)
-    return FittedFeatures(settings.caller, X.shape[1], *described)
+    return FittedFeatures(
+        estimator_name=settings.caller,
+        n_features=X.shape[1],
+        names=binning.feature_names,
+        encodings=binning.encodings,
+        binning_digest=binning.digest,
+    )
 
 
 def _check_categories(source: FrameAdapter, declared: set[int], settings: FeatureSettings) -> None:

@@ -126,8 +126,9 @@ class ClassTargets(Targets):
                 f"y has only one class, {label!r}, in the rows of positive weight: "
                 "a classifier needs at least 2 classes"
             )
-        given = (parameters.class_weight, parameters.scale_pos_weight)
-        multipliers = class_multipliers(*given, classes, codes, weight)
+        multipliers = class_multipliers(
+            parameters.class_weight, parameters.scale_pos_weight, classes, codes, weight
+        )
         return cls(classes, multipliers, parameters.calibrated_prior)
 
     @property
