@@ -20,7 +20,7 @@ def check_loss(
     y: Any,
     raw_score: Any = None,
     *,
-    value: Callable | None = None,
+    value: Callable[..., Any] | None = None,
     n_outputs: int | None = None,
     tolerance: float = 1e-4,
     **parameters: Any,

@@ -137,7 +137,7 @@ def _registered(metric: Metric, outputs: _Outputs, start: Rows) -> RoundMetric:
     return RoundMetric(metric.name, metric.greater_is_better, mean_loss, value)
 
 
-def _from_scorer(scorer: Callable, name: str, outputs: _Outputs) -> RoundMetric:
+def _from_scorer(scorer: Callable[..., Any], name: str, outputs: _Outputs) -> RoundMetric:
     takes_weight = _takes_weight(scorer)
 
     def value(y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
@@ -158,7 +158,7 @@ def _from_scorer(scorer: Callable, name: str, outputs: _Outputs) -> RoundMetric:
     return RoundMetric(name, True, None, value)
 
 
-def _from_function(function: Callable, outputs: _Outputs, start: Rows) -> RoundMetric:
+def _from_function(function: Callable[..., Any], outputs: _Outputs, start: Rows) -> RoundMetric:
     takes_weight = _takes_weight(function)
 
     def result(y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> Any:
@@ -182,7 +182,7 @@ def _from_function(function: Callable, outputs: _Outputs, start: Rows) -> RoundM
     return RoundMetric(name, greater_is_better, None, value)
 
 
-def _first_result(result: Callable, name: str, outputs: _Outputs, start: Rows) -> Any:
+def _first_result(result: Callable[..., Any], name: str, outputs: _Outputs, start: Rows) -> Any:
     try:
         return result(*start)
     except ValueError as error:
@@ -205,18 +205,18 @@ def _number(name: str, value: Any) -> float:
     return float(value)
 
 
-def _name_of(function: Callable) -> str:
+def _name_of(function: Callable[..., Any]) -> str:
     while isinstance(function, partial):
         function = function.func
     return getattr(function, "__name__", None) or repr(function)
 
 
-def _parameters(function: Callable) -> list[str]:
+def _parameters(function: Callable[..., Any]) -> list[str]:
     try:
         return list(inspect.signature(function).parameters)
     except ValueError:  # some functions written in C have no signature
         return []
 
 
-def _takes_weight(function: Callable) -> bool:
+def _takes_weight(function: Callable[..., Any]) -> bool:
     return "sample_weight" in _parameters(function)

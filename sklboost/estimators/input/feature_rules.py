@@ -59,7 +59,7 @@ def read_categories(value: Any, names: Sequence[Any]) -> set[int]:
     return {number_of(key, "categorical_features", names) for key in listed}
 
 
-def by_feature(parameter: str, value: Any, names: Sequence[str], default: Any) -> list:
+def by_feature(parameter: str, value: Any, names: Sequence[str], default: Any) -> list[Any]:
     """Return one value for each feature.
 
     A dict gives values by name or number; the features it leaves out have `default`. A sequence has
@@ -85,7 +85,7 @@ def by_feature(parameter: str, value: Any, names: Sequence[str], default: Any) -
     return values
 
 
-def _signs_by_feature(constraints: Any, features: FittedFeatures) -> list:
+def _signs_by_feature(constraints: Any, features: FittedFeatures) -> list[Any]:
     """Return a sign for each feature; ValueError if a category has a monotone constraint."""
     names = features.text_names
     signs = by_feature("monotone_constraints", constraints, names, 0)

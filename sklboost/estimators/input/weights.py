@@ -116,7 +116,7 @@ def refuse_class_weights(parameters: Mapping[str, Any], n_labels: int) -> None:
             )
 
 
-def _from_dict(class_weight: Mapping[Hashable, float], labels: list) -> np.ndarray:
+def _from_dict(class_weight: Mapping[Hashable, float], labels: list[Any]) -> np.ndarray:
     strangers = [label for label in class_weight if label not in labels]
     left_out = [label for label in labels if label not in class_weight]
     # one of them alone is well meant: a fold without a rare class, a dict of the rare class only
