@@ -21,7 +21,7 @@ from tests.tree.growth import (
 
 
 def binned(X, n_categories):
-    """Bin features of which some are the codes of levels."""
+    """Bin features of which some are the codes of categories."""
     table = Table([Column(column) for column in np.asarray(X, float).T], np.array(n_categories))
     with ThreadTeam(1) as team:
         return training_bins(team, table, NO_WEIGHT, 256)[0]
@@ -41,7 +41,7 @@ def grow_on_categories(categories, gradient, n_categories, **settings):
 
 @pytest.mark.interpreted
 @pytest.mark.parametrize("seed", range(8))
-def test_levels_are_sorted_by_key_then_number(seed):
+def test_categories_are_sorted_by_key_then_number(seed):
     random = np.random.default_rng(seed)
     n_categories = int(random.integers(0, 40))
     keys, bins = random.integers(0, 6, n_categories).astype(float), np.arange(n_categories)
@@ -54,7 +54,7 @@ def test_levels_are_sorted_by_key_then_number(seed):
 
 @pytest.mark.interpreted
 def test_the_best_two_sets_by_hand():
-    # levels 0 to 3 have the mean gradients 3, -1, 2, -2: 1 and 3 on one side, 0 and 2 on the other
+    # the mean gradients of 0 to 3 are 3, -1, 2, -2: 1 and 3 on one side, 0 and 2 on the other
     grown = grow_on_categories(
         [0, 0, 1, 1, 2, 2, 3, 3], [3, 3, -1, -1, 2, 2, -2, -2], 4, max_depth=1
     )
@@ -66,7 +66,7 @@ def test_the_best_two_sets_by_hand():
 
 
 @pytest.mark.interpreted
-def test_few_levels_are_split_one_against_the_others():
+def test_few_categories_are_split_one_against_the_others():
     rows = [0, 0, 1, 1, 2, 2, 3, 3], [3, 3, -1, -1, 2, 2, -2, -2], 4
     grown = grow_on_categories(*rows, max_depth=1, max_cat_to_onehot=5)
     assert left_categories(grown) == [0]
@@ -84,7 +84,7 @@ def test_missing_values_alone(max_cat_to_onehot):
 
 
 @pytest.mark.interpreted
-def test_at_most_so_many_levels_are_listed():
+def test_at_most_so_many_categories_are_listed():
     n_categories = 12
     categories = np.arange(n_categories).repeat(2)
     gradient = np.where(categories < 6, -1.0, 1.0) + 0.01 * categories
@@ -96,18 +96,18 @@ def test_at_most_so_many_levels_are_listed():
 
 
 @pytest.mark.interpreted
-def test_smoothing_moves_rare_levels_to_the_middle():
-    # level 2 has one row of gradient 9, levels 0 and 1 ten rows of 1 and of 2
+def test_smoothing_moves_rare_categories_to_the_middle():
+    # category 2 has one row of gradient 9, categories 0 and 1 ten rows of 1 and of 2
     categories, gradient = [0] * 10 + [1] * 10 + [2], [1.0] * 10 + [2.0] * 10 + [9.0]
     for smooth, left in ((0.0, [2]), (10.0, [0])):
         settings = dict(max_depth=1, max_cat_to_onehot=1, cat_smooth=smooth)
-        # the order is 0 1 2, or 0 2 1, where no place sets level 2 apart
+        # the order is 0 1 2, or 0 2 1, where no place sets category 2 apart
         assert left_categories(grow_on_categories(categories, gradient, 3, **settings)) == left
 
 
 @pytest.mark.interpreted
-def test_rare_levels_stay_together_and_are_not_listed():
-    # levels 0 and 1 have ten rows each, 2 to 5 one each, whose gradients differ most
+def test_rare_categories_stay_together_and_are_not_listed():
+    # categories 0 and 1 have ten rows each, 2 to 5 one each, whose gradients differ most
     categories = [0] * 10 + [1] * 10 + [2, 3, 4, 5]
     gradient = [1.0] * 10 + [2.0] * 10 + [9.0, -9.0, 8.0, -8.0]
     settings = dict(max_depth=1, max_cat_to_onehot=1)
@@ -136,7 +136,7 @@ def test_no_two_sets_are_better(seed):
     assert_allclose(grown.nodes[0].gain, best - parent, rtol=1e-5)
 
 
-def test_which_levels_go_left():
+def test_which_categories_go_left():
     matrix = binned(np.array([[0.0], [1.0], [2.0], [3.0], [np.nan]]), [4])
     split = records(1, SPLIT_DTYPE)[0]
     split.feature, split.n_listed, split.default_left = 0, 2, 1
@@ -206,7 +206,7 @@ def test_threads_change_no_bit(n_categories, extra_trees):
         assert_same_tree(one, grow(matrix, gradient, hessian, settings, n_threads=n_threads))
 
 
-def test_several_outputs_use_the_one_in_which_levels_differ_most():
+def test_several_outputs_use_the_one_in_which_categories_differ_most():
     random = np.random.default_rng(0)
     categories = np.arange(8).repeat(20)
     X, noise = categories[:, np.newaxis].astype(float), random.normal(size=160) * 0.01
@@ -214,7 +214,7 @@ def test_several_outputs_use_the_one_in_which_levels_differ_most():
     settings = params(max_depth=1, multi_strategy="multi_output_tree")
     grown = grow(binned(X, [8]), gradient, np.ones_like(gradient), settings)
     assert left_categories(grown) in ([0, 2, 4, 6], [1, 3, 5, 7])
-    # the sums of the left child, found from the listed levels, are those of its rows
+    # the sums of the left child, found from the listed categories, are those of its rows
     goes_left = np.isin(categories, left_categories(grown))
     for side, node in ((goes_left, 1), (~goes_left, 2)):
         assert_allclose(

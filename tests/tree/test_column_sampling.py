@@ -127,7 +127,7 @@ def test_hierarchy():
         ("colsample_bynode", False, False),
     ],
 )
-def test_each_level_alone(name, same_node, same_depth):
+def test_each_fraction_alone(name, same_node, same_depth):
     sample, settings = start(30, **{name: 0.4})
     first = features_of_node(sample, settings, 3, 2)
     assert len(first) == 12

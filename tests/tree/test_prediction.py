@@ -197,7 +197,7 @@ def test_words_of_rows_go_the_way_of_single_rows(dtype, settings, n_features):
 
 
 @pytest.mark.interpreted
-def test_only_features_of_the_first_levels_are_copied():
+def test_only_features_of_splits_above_top_depth_are_copied():
     model = make_model(*TREES)
     assert list(model.tops.features) == [0, 1]
     assert list(make_model(TREES[1]).tops.features) == [1]

@@ -1,20 +1,17 @@
-"""Splits on categories: the order in which the levels of a feature are scanned, and their sets.
+"""Splits on categories: the order in which they are scanned, and the set that goes left.
 
-In: the occupied bins of a categorical feature, whose bins are its levels. Out: the same bins in
-another order, and for each place to split there the packed sum of the levels before it; at last the
-levels that the chosen split sends left.
+Each category is a bin. Of all divisions of the categories into two sets the best one divides them
+in the order of their leaf weights. So they are sorted by ``G / (H + cat_smooth)`` and then scanned
+as numbers are (Fisher 1958, "On Grouping for Maximum Homogeneity"; Breiman et al. 1984, section
+4.2). Missing values are one more category, which the scan tries on both sides of every place.
 
-The one idea: of all divisions of the levels into two sets the best one divides them in the order of
-their leaf weights, so they are sorted by ``G / (H + cat_smooth)`` and then scanned as numbers are
-(Fisher 1958, "On Grouping for Maximum Homogeneity"; Breiman et al. 1984, section 4.2). Missing
-values are one more level, which the scan tries on both sides of every place.
+The weight of a category of few rows is noise, and an order that follows the noise of many of them
+looks like a large gain. So categories whose H is less than half of `cat_smooth`, the rare ones, are
+scanned as one: they have a common weight, and no place lies between them. (LightGBM leaves them
+out, on the right.)
 
-With few rows the weight of a level is noise, and the order that suits the noise of many of them
-looks like a large gain. So levels whose H is less than half of `cat_smooth` are one in the scan:
-they have a common weight, and no place lies between them. (LightGBM leaves them out, on the right.)
-
-A feature of few levels is split one level against the others instead: place p + 1 is for the level
-that is p-th, and place 0 for missing values alone.
+A feature of few categories is split one category against the others instead: place p + 1 is for the
+p-th category alone, and place 0 for missing values alone.
 """
 
 import numpy as np
@@ -27,16 +24,16 @@ from sklboost.tree.options.several_outputs import list_sums, sum_cells
 
 @inlined
 def is_one_hot(search, feature):
-    """Tell whether a categorical feature is split one level against the others."""
+    """Whether a categorical feature is split one category against the others."""
     return search.matrix.n_categories[feature] < search.params.max_cat_to_onehot
 
 
 @inlined
 def sort_categories(keys, bins):
-    """Sort categories by their keys, then by number, in place, since kernels take no memory.
+    """Sort categories by key, then by number; a heapsort, since kernels allocate no memory.
 
-    A heap: its top, the largest key and of equal ones the lowest item, goes to the end. So numbers
-    are negative in it.
+    The top of the heap has the largest key and of equal ones the lowest item, and goes to the end.
+    So the numbers are negative while they are in it.
     """
     n_categories = len(bins)
     for position in range(n_categories):
@@ -53,20 +50,11 @@ def sort_categories(keys, bins):
 
 @kernel
 def fill_keys(search, numbers, n_lanes, output, bins, keys):
-    """Fill `keys` with ``G / (H + cat_smooth)`` of each level, and then of the rare ones together.
+    """Fill `keys` with ``G / (H + cat_smooth)`` of each category, the last one of all rare ones.
 
-    These have all that last key; without any it is NaN. Return how much levels differ: the sum of
-    ``G^2 / (H + cat_smooth)``, the similarity of all of them apart.
-
-    Parameters
-    ----------
-    search : Search
-    numbers : ndarray of int64, shape (n_bins * n_lanes,)
-        The feature's part of the output's histogram.
-    n_lanes, output : int
-    bins : ndarray of int64, shape (n_occupied,)
-    keys : ndarray of float64, shape (at least n_occupied + 1,)
-        Filled.
+    Each rare category has that last key, too; it is NaN if there are none. Return by how much the
+    categories differ: the sum of ``G^2 / (H + cat_smooth)``, their similarities. `numbers`, of
+    shape (n_bins * n_lanes,), is the feature's part of the output's histogram.
     """
     scales, cat_smooth = scales_of(search.scales, output), search.params.cat_smooth
     spread, rare_gradient, rare_hessian = 0.0, 0.0, 0.0
@@ -91,9 +79,9 @@ def fill_keys(search, numbers, n_lanes, output, bins, keys):
 
 @kernel
 def sort_by_weight(search, histogram, cells, bins, keys):
-    """Sort levels by their keys, which are filled, too.
+    """Fill the keys of categories and sort these by them.
 
-    In a tree of several outputs, the one in which the levels differ most has the say.
+    In a tree of several outputs, keys are those of the output in which the categories differ most.
     """
     n_lanes, n_outputs = histogram.shape[1] // search.matrix.cell_starts[-1], len(search.scales)
     start, stop = cells[0] * n_lanes, cells[1] * n_lanes
@@ -109,15 +97,9 @@ def sort_by_weight(search, histogram, cells, bins, keys):
 
 @kernel
 def set_apart(sums, n_categories, total):
-    """Turn sums of all levels before a place into 0, and then each level's own sum.
+    """Turn the sums of all categories before a place into those of single ones, after a 0.
 
-    Parameters
-    ----------
-    sums : ndarray of int64, shape (at least n_categories + 1,)
-        Modified.
-    n_categories : int
-    total : int
-        Packed sum of all of them.
+    `sums` has room for one more; `total` is the packed sum of all categories.
     """
     sums[n_categories] = total
     for place in range(n_categories, 0, -1):
@@ -126,7 +108,7 @@ def set_apart(sums, n_categories, total):
 
 @late("int64")
 def order_categories(search, feature, histogram, cells, bins, sums, keys):
-    """Put the levels of a feature in the order of the scan; give the number of its places.
+    """Put the categories of a feature in the order of the scan; return its number of places.
 
     Parameters
     ----------
@@ -135,7 +117,7 @@ def order_categories(search, feature, histogram, cells, bins, sums, keys):
     histogram : ndarray of int64, shape (n_strips, n_cells * n_lanes)
         The node's.
     cells : tuple of int
-        First cell of the feature, and the one after its last level.
+        First cell of the feature, and the one after its last category.
     bins : ndarray of int64, shape (n_occupied,)
         The occupied ones. Modified.
     sums : ndarray of int64
@@ -155,20 +137,11 @@ def order_categories(search, feature, histogram, cells, bins, sums, keys):
 
 @late()
 def forbid_places(search, places, keys, gains):
-    """Set the gains to -inf of places where levels cannot be divided.
+    """Set the gains to -inf of places where categories cannot be divided.
 
-    That is between levels of one weight, so among the rare ones, and where there would be too many
-    levels on both sides to list those of one.
-
-    Parameters
-    ----------
-    search : Search
-    places : tuple of int
-        The first one, which has ``gains[0]``, and the number of levels.
-    keys : ndarray of float64
-        In the order of the scan.
-    gains : ndarray of float64
-        Modified.
+    That is between categories of one weight, so among the rare ones, and where both sides have too
+    many to list. `places` are the first one, which has ``gains[0]``, and the number of categories;
+    `keys` are in the order of the scan.
     """
     (first, n_categories), most_listed = places, search.params.max_cat_threshold
     for place in range(max(first, 1), n_categories):
@@ -179,14 +152,14 @@ def forbid_places(search, places, keys, gains):
 
 @inlined
 def lists_right(place, n_categories, keys, most_listed):
-    """Tell whether a split lists the levels on the right of a place, rather than on its left.
+    """Whether a split lists the categories on the right of a place, rather than on its left.
 
-    The side without the rare levels, or without such the shorter one, if it is not too long.
+    Listed is the side without the rare ones, if it is not too long; without rare ones the shorter.
     """
     rare = keys[n_categories]
     if np.isnan(rare):
         return 2 * place > n_categories
-    # sorted, so the rare levels are on the left if they come before the last one there
+    # sorted, so the rare ones are on the left if they come before the last one there
     rare_on_left = place > 0 and rare <= keys[max(place - 1, 0)]
     n_listed = n_categories - place if rare_on_left else place
     return rare_on_left == (n_listed <= most_listed)
@@ -194,10 +167,10 @@ def lists_right(place, n_categories, keys, most_listed):
 
 @late()
 def list_left_categories(split, place, one_hot, bins, totals, keys, categories):
-    """Make a scan's split at `place` one that lists the levels on its left.
+    """Turn a scan's split at `place` into one that lists the categories on its left.
 
-    Perhaps the sides change places for that. Levels that no row of the node has are then on the
-    side that is not listed. So are missing values, if the node has none.
+    The sides may be exchanged for that. Categories that no row of the node has then go to the side
+    that is not listed, and so do missing values if the node has none.
 
     Parameters
     ----------
@@ -206,7 +179,7 @@ def list_left_categories(split, place, one_hot, bins, totals, keys, categories):
     place : int
     one_hot : bool
     bins : ndarray of int64, shape (n_categories,)
-        The levels that the node has, in the order of the scan.
+        The categories that the node has, in the order of the scan.
     totals : tuple of int
         Packed sums of the node's rows, and of those whose value is missing.
     keys : ndarray of float64
@@ -228,10 +201,9 @@ def list_left_categories(split, place, one_hot, bins, totals, keys, categories):
 
 @late("int64")
 def sum_categories(matrix, histogram, output, feature, categories):
-    """Give the packed sum of the listed levels of a feature, for one output."""
-    n_lanes = histogram.shape[1] // matrix.cell_starts[-1]
-    numbers, total = histogram[output // n_lanes], np.int64(0)
+    """Return the packed sum of the listed categories of a feature, for one output."""
+    total = np.int64(0)
     for category in categories:
-        cell = matrix.places[feature].first_cell + category
-        total += numbers[cell * n_lanes + output % n_lanes]
+        cell = matrix.places[feature].first_cell + np.int64(category)
+        total += sum_cells(matrix, histogram, output, cell, cell + 1)
     return total

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklboost.engine.compiling import inlined, kernel, late
+from sklboost.engine.compiling import inlined, late
 from sklboost.engine.hashing import hash_key, mix_bits
 from sklboost.engine.structs import FeatureRules
 from sklboost.tree.options.interactions import keep_allowed
@@ -56,7 +56,7 @@ class ColumnSample(NamedTuple):
 
 
 def allocate_column_sample(rules: FeatureRules, n_features: int, n_threads: int) -> ColumnSample:
-    """Make room for draws of features; until the first one all may be split on."""
+    """Allocate draws of features; before the first one all may be split on."""
     return ColumnSample(
         of_tree=np.arange(n_features),
         n_of_tree=np.array([n_features]),
@@ -127,14 +127,7 @@ def choose_some(features, fraction, key, weights, times):
 
 @late()
 def choose_tree_features(params, sample):
-    """Choose the features of a tree; one member of the team calls it.
-
-    Parameters
-    ----------
-    params : TreeParams
-    sample : ColumnSample
-        `of_tree` and `n_of_tree` are filled; `key` is that of the tree.
-    """
+    """Choose the features of the tree that ``sample.key`` is of; one member calls it."""
     for feature in range(len(sample.of_tree)):
         sample.of_tree[feature] = feature
     tree_key = hash_key(sample.key[0], _OF_TREE, np.int64(0))
@@ -147,16 +140,9 @@ def choose_tree_features(params, sample):
 def list_node_features(node, rank, tree, params, sample):
     """List the features that `node` may be split on, in increasing order; return how many.
 
-    The same for every part of the node's search, whoever makes it. Those of a node are drawn from
-    what interaction constraints leave, so that a small group is not drawn empty.
-
-    Parameters
-    ----------
-    node, rank : int
-    tree : GrowingTree
-    params : TreeParams
-    sample : ColumnSample
-        Of the tree. ``of_node[rank]`` is filled from the front.
+    They are the first of ``sample.of_node[rank]``, the same on every thread that asks. Those of a
+    node are drawn from what interaction constraints leave, so that a small group is not drawn
+    empty.
     """
     features, times, rules = sample.of_node[rank], sample.times[rank], sample.rules
     n_features = sample.n_of_tree[0]
@@ -167,8 +153,8 @@ def list_node_features(node, rank, tree, params, sample):
         fraction = params.colsample_bylevel
         n_features = choose_some(features[:n_features], fraction, key, rules.weights, times)
     if len(rules.groups) > 0:
-        own = features[:n_features]
-        n_features = keep_allowed(own, node, tree, rules, sample.open_groups[rank])
+        open_groups = sample.open_groups[rank]
+        n_features = keep_allowed(features[:n_features], node, tree, rules, open_groups)
     if params.colsample_bynode < 1.0:
         key = hash_key(sample.key[0], _OF_NODE, node)
         fraction = params.colsample_bynode

@@ -13,18 +13,9 @@ from sklboost.tree.options.several_outputs import sum_cells
 
 @late()
 def copy_cells(matrix, histogram, feature, output, total, cells):
-    """Fill `cells` with the packed sums of a feature's bins.
+    """Fill `cells` with the packed sums of a feature's bins, the missing values' last.
 
-    Parameters
-    ----------
-    matrix : TrainingBins
-    histogram : ndarray of int64, shape (n_strips, n_cells * n_lanes)
-        A node's.
-    feature, output : int
-    total : int
-        The node's packed sum: what the bin of 0 of a shared column has beyond the others.
-    cells : ndarray of int64
-        Filled from the front, missing values last.
+    `histogram`, of shape (n_strips, n_cells * n_lanes), and the packed sum `total` are a node's.
     """
     n_lanes, place = histogram.shape[1] // matrix.cell_starts[-1], matrix.places[feature]
     n_bins = matrix.bin_starts[feature + 1] - matrix.bin_starts[feature]
@@ -42,14 +33,14 @@ def copy_cells(matrix, histogram, feature, output, total, cells):
 
 @inlined
 def missing_cell_of(matrix, feature):
-    """Give the cell of a feature's missing values, its last one."""
+    """Return the cell of a feature's missing values, its last one."""
     n_bins = matrix.bin_starts[feature + 1] - matrix.bin_starts[feature]
     return cell_of_bin(matrix.places[feature], n_bins - 1)
 
 
 @kernel
 def sum_below(matrix, histogram, output, total, feature, bin_):
-    """Give the packed sum of a feature's bins below one; `total` is the node's, of the output."""
+    """Return the packed sum of a feature's bins below one; `total` is the node's, of the output."""
     place = matrix.places[feature]
     first, cell = place.first_cell, cell_of_bin(place, bin_)
     if place.is_shared == 0 or bin_ <= place.zero_bin:
