@@ -611,7 +611,7 @@ def test_columns_by_the_public_way_of_pandas(monkeypatch):
     quick = [adapter_for(frame).column(i) for i in range(4)]
     monkeypatch.delattr(pd.DataFrame, "_get_column_array")  # private: a pandas may come without
     slow = [adapter_for(frame).column(i) for i in range(4)]
-    assert [own.kind for own in slow] == ["number", "number", "category", "time"]
+    assert [column.kind for column in slow] == ["number", "number", "category", "time"]
     for one, other in zip(quick, slow, strict=True):
         assert one.dtype_name == other.dtype_name
         if one.kind != "category":

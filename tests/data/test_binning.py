@@ -25,9 +25,9 @@ def plain_bins(X, max_bin):
         cuts, _ = find_cuts(team, X, NO_WEIGHT, max_bin)
     bins = np.empty(X.shape, dtype=int)
     for feature in range(X.shape[1]):
-        own = cuts.cuts[cuts.starts[feature] : cuts.starts[feature + 1]]
-        bins[:, feature] = np.searchsorted(own, X[:, feature], side="right")
-        bins[np.isnan(X[:, feature]), feature] = len(own) + 1
+        feature_cuts = cuts.cuts[cuts.starts[feature] : cuts.starts[feature + 1]]
+        bins[:, feature] = np.searchsorted(feature_cuts, X[:, feature], side="right")
+        bins[np.isnan(X[:, feature]), feature] = len(feature_cuts) + 1
     return bins
 
 

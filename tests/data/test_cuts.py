@@ -75,9 +75,9 @@ def test_many_rows_are_cut_by_their_sample():
     weight = random.uniform(0.5, 2, len(X))
     rows = chosen(len(X))
     found = find(X, 20, weight)
-    own = [cut(X[rows, feature], 20, weight[rows]) for feature in range(2)]
-    assert_array_equal(found.cuts, np.concatenate([feature.cuts for feature in own]))
-    assert_array_equal(found.lower, np.concatenate([feature.lower for feature in own]))
+    by_feature = [cut(X[rows, feature], 20, weight[rows]) for feature in range(2)]
+    assert_array_equal(found.cuts, np.concatenate([feature.cuts for feature in by_feature]))
+    assert_array_equal(found.lower, np.concatenate([feature.lower for feature in by_feature]))
     assert_same_cuts(found, find(np.asfortranarray(X), 20, weight, n_threads=3))
     shares = np.diff(np.searchsorted(np.sort(X[:, 0]), found.cuts[: found.starts[1]]))
     assert_allclose(shares, 12_500, rtol=0.05)

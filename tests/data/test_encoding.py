@@ -60,31 +60,31 @@ def numbers(encoding, values, missing=nan):
     ids=["pandas", "polars", "objects", "text"],
 )
 def test_levels_are_numbered_in_their_own_order(values):
-    own = learn(values, is_declared=True)
-    assert own.kind == "category"
-    assert list(own.categories) == ["a", "b", "c"]  # and not q, which no row has
-    assert own.n_categories == 3
-    found, unknown = numbers(own, values)
+    encoding = learn(values, is_declared=True)
+    assert encoding.kind == "category"
+    assert list(encoding.categories) == ["a", "b", "c"]  # and not q, which no row has
+    assert encoding.n_categories == 3
+    found, unknown = numbers(encoding, values)
     assert_array_equal(found, [1, 0, nan, 2, 1])
     assert unknown is None
 
 
 def test_levels_of_rows_without_weight_are_not_known():
     values = pd.Categorical(["a", "b", "c", "b"])
-    own = learn(values, weight=[1, 0, 2, 0])
-    assert list(own.categories) == ["a", "c"]
-    found, unknown = numbers(own, values)
+    encoding = learn(values, weight=[1, 0, 2, 0])
+    assert list(encoding.categories) == ["a", "c"]
+    found, unknown = numbers(encoding, values)
     assert_array_equal(found, [0, nan, 1, nan])
     assert unknown == (2, "b")
 
 
 def test_unknown_levels_are_missing_and_counted():
-    own = learn(pd.Categorical(["a", "b"]))
-    found, unknown = numbers(own, pd.Categorical(["y", "b", None, "z", "y"]))
+    encoding = learn(pd.Categorical(["a", "b"]))
+    found, unknown = numbers(encoding, pd.Categorical(["y", "b", None, "z", "y"]))
     assert_array_equal(found, [nan, 1, nan, nan, nan])
     assert unknown == (3, "y")
     # a category that no row has is not missed
-    found, unknown = numbers(own, pd.Categorical(["b"], categories=["z", "b"]))
+    found, unknown = numbers(encoding, pd.Categorical(["b"], categories=["z", "b"]))
     assert found == [1]
     assert unknown is None
 
@@ -100,16 +100,16 @@ def test_unknown_levels_are_missing_and_counted():
     ],
 )
 def test_levels_that_are_numbers_are_matched_by_value(values):
-    own = learn(np.array([3, 2, 1, 5]), is_declared=True)
-    assert list(own.categories) == [1, 2, 3, 5]
-    assert numbers(own, values) == ([1, 0, 2], None)
+    encoding = learn(np.array([3, 2, 1, 5]), is_declared=True)
+    assert list(encoding.categories) == [1, 2, 3, 5]
+    assert numbers(encoding, values) == ([1, 0, 2], None)
     assert_array_equal(learn(values, is_declared=True).categories.astype(float), [1, 2, 3])
 
 
 def test_levels_of_times_are_matched_by_value():
     days = np.array(["2020-01-02", "NaT", "2020-01-01"], dtype="datetime64[D]")
-    own = learn(days, is_declared=True)
-    found, _ = numbers(own, days.astype("datetime64[us]"))
+    encoding = learn(days, is_declared=True)
+    found, _ = numbers(encoding, days.astype("datetime64[us]"))
     assert_array_equal(found, [1, nan, 0])
 
 
@@ -131,9 +131,9 @@ def test_levels_of_several_types_have_an_order():
 
 
 def test_a_value_that_counts_as_missing_is_no_level():
-    own = learn(np.array([-9, 1, 2, -9]), missing=-9, is_declared=True)
-    assert list(own.categories) == [1, 2]
-    found, unknown = numbers(own, np.array([2, -9]), missing=-9.0)
+    encoding = learn(np.array([-9, 1, 2, -9]), missing=-9, is_declared=True)
+    assert list(encoding.categories) == [1, 2]
+    found, unknown = numbers(encoding, np.array([2, -9]), missing=-9.0)
     assert_array_equal(found, [1, nan])
     assert unknown is None
 
@@ -141,21 +141,21 @@ def test_a_value_that_counts_as_missing_is_no_level():
 def test_rare_categories_share_a_code(monkeypatch):
     monkeypatch.setattr(module, "MOST_CATEGORIES", 3)
     values = np.array(list("abcdeccd"), dtype=object)
-    own = learn(values, weight=[1, 2, 1, 1, 2, 1, 1, 1], is_declared=True)
+    encoding = learn(values, weight=[1, 2, 1, 1, 2, 1, 1, 1], is_declared=True)
     # c has the weight 3, of b, d and e with 2 the first; the code 2 is for all others
-    assert own.codes.tolist() == [2, 0, 1, 2, 2]
-    assert own.n_categories == 3
-    assert numbers(own, values)[0] == [2, 0, 1, 2, 2, 1, 1, 2]
+    assert encoding.codes.tolist() == [2, 0, 1, 2, 2]
+    assert encoding.n_categories == 3
+    assert numbers(encoding, values)[0] == [2, 0, 1, 2, 2, 1, 1, 2]
     # as many as there may be
     assert learn(np.array(["c", "a", "b"], dtype=object), is_declared=True).n_categories == 3
-    assert module.encode(table_of(values), 0, own, nan)[0].is_short
+    assert module.encode(table_of(values), 0, encoding, nan)[0].is_short
 
 
 def test_nothing_but_missing_values():
-    own = learn(pd.Categorical([None, None]))
-    assert own.kind == "category"
-    assert own.n_categories == 0
-    assert_array_equal(numbers(own, pd.Categorical([None]))[0], [nan])
+    encoding = learn(pd.Categorical([None, None]))
+    assert encoding.kind == "category"
+    assert encoding.n_categories == 0
+    assert_array_equal(numbers(encoding, pd.Categorical([None]))[0], [nan])
 
 
 # --- numbers
@@ -164,9 +164,9 @@ def test_nothing_but_missing_values():
 @pytest.mark.parametrize("dtype", ["?", "i1", "u4", "i8", "u8", "f2", "f4", "f8"])
 def test_numbers_are_as_they_are(dtype):
     values = np.array([1, 0, 1], dtype=dtype)
-    own = learn(values)
-    assert own.is_plain
-    column, unknown = encode(table_of(values), 0, own, nan)
+    encoding = learn(values)
+    assert encoding.is_plain
+    column, unknown = encode(table_of(values), 0, encoding, nan)
     assert np.shares_memory(column.values, values)
     assert column.missing is None
     assert unknown is None
@@ -174,12 +174,14 @@ def test_numbers_are_as_they_are(dtype):
 
 def test_a_value_can_count_as_missing():
     values = np.array([4, -1, 5, -1])
-    own = learn(values, missing=-1)
-    assert own.is_plain
-    assert_array_equal(numbers(own, values, missing=-1)[0], [4, nan, 5, nan])
-    assert_array_equal(numbers(own, np.array([nan, 1.5, -1.0]), missing=-1)[0], [nan, 1.5, nan])
+    encoding = learn(values, missing=-1)
+    assert encoding.is_plain
+    assert_array_equal(numbers(encoding, values, missing=-1)[0], [4, nan, 5, nan])
+    assert_array_equal(
+        numbers(encoding, np.array([nan, 1.5, -1.0]), missing=-1)[0], [nan, 1.5, nan]
+    )
     nullable = pd.Series([4, None, -1], dtype="Int8")
-    assert_array_equal(numbers(own, nullable, missing=-1)[0], [4, nan, nan])
+    assert_array_equal(numbers(encoding, nullable, missing=-1)[0], [4, nan, nan])
 
 
 LARGE = 2**60
@@ -187,15 +189,15 @@ LARGE = 2**60
 
 def test_integers_beyond_float64_become_ranks():
     values = np.array([LARGE + 2, LARGE, LARGE + 1, LARGE + 5])
-    own = learn(values)
-    assert not own.is_plain
-    assert own.n_categories == 0
-    assert numbers(own, values)[0] == [2, 0, 1, 3]
+    encoding = learn(values)
+    assert not encoding.is_plain
+    assert encoding.n_categories == 0
+    assert numbers(encoding, values)[0] == [2, 0, 1, 3]
     others = np.array([LARGE - 1, LARGE + 3, LARGE + 4, LARGE + 6, 0])
-    assert numbers(own, others)[0] == [-0.5, 2.5, 2.5, 3.5, -0.5]
-    assert numbers(own, others.astype(np.uint64))[0] == [-0.5, 2.5, 2.5, 3.5, -0.5]
-    assert_array_equal(numbers(own, np.array([2.0**60, nan, 2e60]))[0], [0, nan, 3.5])
-    assert numbers(own, np.array([True, False]))[0] == [-0.5, -0.5]
+    assert numbers(encoding, others)[0] == [-0.5, 2.5, 2.5, 3.5, -0.5]
+    assert numbers(encoding, others.astype(np.uint64))[0] == [-0.5, 2.5, 2.5, 3.5, -0.5]
+    assert_array_equal(numbers(encoding, np.array([2.0**60, nan, 2e60]))[0], [0, nan, 3.5])
+    assert numbers(encoding, np.array([True, False]))[0] == [-0.5, -0.5]
     # float64 holds these, and those of no weight are not asked
     assert learn(values[1:2]).is_plain
     assert learn(values, weight=[0, 1, 0, 0]).is_plain
@@ -205,9 +207,9 @@ def test_integers_beyond_float64_become_ranks():
 
 def test_the_largest_integers_become_ranks():
     values = np.array([2**64 - 1, 2**64 - 2, 3], dtype=np.uint64)
-    own = learn(values)
-    assert numbers(own, values)[0] == [2, 1, 0]
-    assert numbers(own, np.array([3, -1]))[0] == [0, -0.5]
+    encoding = learn(values)
+    assert numbers(encoding, values)[0] == [2, 1, 0]
+    assert numbers(encoding, np.array([3, -1]))[0] == [0, -0.5]
     lowest = np.array([-(2**63), -(2**63) + 1])
     assert numbers(learn(lowest), lowest)[0] == [0, 1]
 
@@ -218,9 +220,9 @@ def test_the_largest_integers_become_ranks():
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
 def test_the_unit_is_the_coarsest_that_holds_all(unit):
     days = np.array(["2020-01-03", "1969-12-30", "NaT"], dtype="datetime64[D]")
-    own = learn(days.astype(f"datetime64[{unit}]"))
-    assert own.unit == learn(days).unit == "datetime64[D]"
-    column, _ = encode(table_of(days.astype(f"datetime64[{unit}]")), 0, own, nan)
+    encoding = learn(days.astype(f"datetime64[{unit}]"))
+    assert encoding.unit == learn(days).unit == "datetime64[D]"
+    column, _ = encode(table_of(days.astype(f"datetime64[{unit}]")), 0, encoding, nan)
     assert_array_equal(floats_of(column), [18264, -2, nan])
     ends = days.astype(f"datetime64[{unit}]") + np.timedelta64(3, unit)
     assert learn(ends).unit == f"datetime64[{unit}]"
@@ -232,16 +234,16 @@ def test_the_unit_is_the_coarsest_that_holds_all(unit):
 
 def test_times_are_counted_in_the_unit_of_the_fit():
     hours = np.array(["2020-01-01T05", "NaT", "2020-01-01T07"], dtype="datetime64[h]")
-    own = learn(hours)
-    assert (own.kind, own.unit) == ("time", "datetime64[h]")
+    encoding = learn(hours)
+    assert (encoding.kind, encoding.unit) == ("time", "datetime64[h]")
     first = int(hours[0].astype(int))
     expected = [first, nan, first + 2]
     for unit in ("h", "m", "s", "ns"):
-        assert_array_equal(numbers(own, hours.astype(f"datetime64[{unit}]"))[0], expected)
+        assert_array_equal(numbers(encoding, hours.astype(f"datetime64[{unit}]"))[0], expected)
     half = hours.astype("datetime64[m]") + np.timedelta64(30, "m")
-    assert_array_equal(numbers(own, half)[0], [first + 0.5, nan, first + 2.5])
+    assert_array_equal(numbers(encoding, half)[0], [first + 0.5, nan, first + 2.5])
     days = np.array(["2020-01-01"], dtype="datetime64[D]")
-    assert numbers(own, days)[0] == [first - 5]
+    assert numbers(encoding, days)[0] == [first - 5]
 
 
 # How often a day has what times are counted in, or at most what 64 bits can say.
@@ -262,18 +264,21 @@ OF_A_DAY |= {"s": 86_400, "m": 1440, "h": 24, "D": 1}
 )
 def test_durations_in_every_unit_of_numpy(unit, known_as, length):
     counts = np.array([0, 4, -2, 3])
-    own = learn(counts.astype(f"timedelta64[{unit}]"))
-    assert own.unit == f"timedelta64[{known_as}]"
-    assert numbers(own, counts.astype(f"timedelta64[{unit}]"))[0] == (counts * length).tolist()
-    assert numbers(own, np.array([0, 1]).astype("timedelta64[D]"))[0] == [0, OF_A_DAY[known_as]]
+    encoding = learn(counts.astype(f"timedelta64[{unit}]"))
+    assert encoding.unit == f"timedelta64[{known_as}]"
+    assert numbers(encoding, counts.astype(f"timedelta64[{unit}]"))[0] == (counts * length).tolist()
+    assert numbers(encoding, np.array([0, 1]).astype("timedelta64[D]"))[0] == [
+        0,
+        OF_A_DAY[known_as],
+    ]
 
 
 @pytest.mark.parametrize("unit", ["Y", "M", "D"])
 def test_years_and_months_are_days(unit):
     years = np.array(["2020", "NaT", "1969"], dtype="datetime64[Y]").astype(f"datetime64[{unit}]")
-    own = learn(years)
-    assert own.unit == "datetime64[D]"
-    assert_array_equal(numbers(own, years)[0], [18262, nan, -365])
+    encoding = learn(years)
+    assert encoding.unit == "datetime64[D]"
+    assert_array_equal(numbers(encoding, years)[0], [18262, nan, -365])
     assert learn(np.array(["NaT"], dtype="datetime64")).unit == "datetime64[D]"
 
 
@@ -285,9 +290,9 @@ def test_times_that_nanoseconds_cannot_tell_apart_are_no_categories():
 
 
 def test_times_far_away_stay_far_away():
-    own = learn(np.array(["2020-01-01T00:00:00.000000512"], dtype="datetime64[ns]"))
+    encoding = learn(np.array(["2020-01-01T00:00:00.000000512"], dtype="datetime64[ns]"))
     far = np.array(["9999-01-01", "0001-01-01"], dtype="datetime64[s]")
-    late, early = numbers(own, far)[0]
+    late, early = numbers(encoding, far)[0]
     assert late > 9.2e18
     assert early < -9.2e18
 
@@ -295,16 +300,16 @@ def test_times_far_away_stay_far_away():
 def test_times_beyond_float64_become_ranks():
     first = np.datetime64("2020-01-01T00:00:00.000000001")
     values = first + np.arange(4).astype("timedelta64[ns]")
-    own = learn(values)
-    assert numbers(own, values)[0] == [0, 1, 2, 3]
+    encoding = learn(values)
+    assert numbers(encoding, values)[0] == [0, 1, 2, 3]
     second = np.array(["2020-01-01T00:00:01", "2020-01-01"], dtype="datetime64[s]")
-    assert numbers(own, second)[0] == [3.5, -0.5]
+    assert numbers(encoding, second)[0] == [3.5, -0.5]
     # of finer times some lie between two ranks
     late = np.datetime64("2260-01-01T00:00:00.000001") + np.arange(2).astype("timedelta64[us]")
-    own = learn(late)
-    assert len(own.ranks) == 2
+    encoding = learn(late)
+    assert len(encoding.ranks) == 2
     finer = late[1:].astype("datetime64[ns]")
-    assert numbers(own, np.concatenate([finer, finer + 1, finer - 1]))[0] == [1, 1.5, 0.5]
+    assert numbers(encoding, np.concatenate([finer, finer + 1, finer - 1]))[0] == [1, 1.5, 0.5]
 
 
 # --- which columns fit
@@ -333,18 +338,18 @@ def test_text_is_as_good_as_a_category_of_text():
 
 def test_a_column_without_any_value_is_missing_whatever_its_dtype():
     nothing = pd.Series([None, None], dtype="str")
-    own = learn(nothing)
-    assert own.is_plain
-    for encoding in (own, learn(np.array(["2020-01-01"], dtype="M8[D]"))):
+    plain = learn(nothing)
+    assert plain.is_plain
+    for encoding in (plain, learn(np.array(["2020-01-01"], dtype="M8[D]"))):
         for values in (nothing, pd.Categorical([None, None]), pd.Series([pd.NaT] * 2)):
             assert_array_equal(numbers(encoding, values)[0], [nan, nan])
 
 
 def test_copies_and_words():
-    own = learn(np.array(["b", "a"], dtype=object), is_declared=True)
-    copied = pickle.loads(pickle.dumps(own))
-    assert repr(copied) == repr(own)
+    encoding = learn(np.array(["b", "a"], dtype=object), is_declared=True)
+    copied = pickle.loads(pickle.dumps(encoding))
+    assert repr(copied) == repr(encoding)
     assert numbers(copied, np.array(["a", "b"], dtype=object)) == ([0, 1], None)
-    assert repr(learn(np.array(["b", "c"], dtype=object), is_declared=True)) != repr(own)
+    assert repr(learn(np.array(["b", "c"], dtype=object), is_declared=True)) != repr(encoding)
     assert repr(Encoding()) != repr(Encoding("time", "datetime64[ns]"))
     assert isinstance(encode(table_of(np.ones(2)), 0, Encoding(), nan)[0], Column)

@@ -197,9 +197,9 @@ def test_all_bins_are_used_and_beside_its_heaviest_value_none_holds_more_than_it
     assert (found.upper[:-1] < found.cuts).all()
     assert (found.cuts <= found.lower[1:]).all()
     for low, high in zip(found.lower, found.upper, strict=True):
-        own = weight[(values >= low) & (values <= high)]
+        inside = weight[(values >= low) & (values <= high)]
         # a heavy value may be joined by the few light ones before it
-        assert own.sum() - own.max() <= 1.5 * weight.sum() / max_bin
+        assert inside.sum() - inside.max() <= 1.5 * weight.sum() / max_bin
 
 
 def test_light_values_on_both_sides_of_a_heavy_one_share_the_bins_evenly():

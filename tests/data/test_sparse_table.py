@@ -57,7 +57,7 @@ def test_duplicates_are_summed_and_stored_zeros_dropped_in_a_copy():
     entries = table.by_row
     assert list(entries.starts) == [0, 2, 3]
     assert list(entries.numbers) == [1, 3, 0]
-    assert list(X.data) == [5.0, 1.0, 2.0, 0.0, 3.0]  # the user's own is as it was
+    assert list(X.data) == [5.0, 1.0, 2.0, 0.0, 3.0]  # the user's array is as it was
     assert list(X.indices) == [3, 1, 1, 2, 0]
 
 

@@ -75,8 +75,8 @@ def test_rows_are_chosen_as_those_of_an_array(first, second):
 def test_choosing_rows_copies_no_values():
     T, _ = make_table()
     for part in (T[1:4], T[np.array([2, 3])], T[np.arange(N) > 2][1:]):
-        for own, whole in zip(part.columns, T.columns, strict=True):
-            assert np.shares_memory(own.values, whole.values)
+        for column, whole in zip(part.columns, T.columns, strict=True):
+            assert np.shares_memory(column.values, whole.values)
 
 
 @pytest.mark.interpreted
