@@ -9,11 +9,13 @@ import numba
 import numpy as np
 import pytest
 
-from sklboost.engine.compiler.digests import UNKNOWN
+from sklboost.engine import hashing
+from sklboost.engine.compiler.digests import UNKNOWN, digest_of
 from sklboost.engine.compiler.linking import KERNELS
 from sklboost.engine.compiling import (
     address_of,
     compiled_result,
+    found_in,
     inlined,
     is_compiled_by_user,
     kernel,
@@ -129,6 +131,31 @@ def calls_with_default(x):
 
 def test_kernels_give_kernels_defaults_and_names_of_arguments():
     assert calls_with_default(1) == 10
+
+
+@found_in("sklboost.engine.hashing")
+def mix_bits(number):
+    """Stand for the kernel of that module."""
+
+
+@kernel
+def mixed(number):
+    return mix_bits(number)
+
+
+def test_a_kernel_is_found_in_another_module():
+    number = np.uint64(77)
+    assert mixed(number) == mix_bits(number) == hashing.mix_bits(number)
+
+
+def test_a_kernel_that_is_found_counts_in_the_digest_of_its_caller():
+    def using(mix):
+        def caller(number):
+            return mix(number)
+
+        return caller
+
+    assert digest_of(using(mix_bits)) == digest_of(using(hashing.mix_bits)) != UNKNOWN
 
 
 # --- what is kept

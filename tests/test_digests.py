@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import sklboost
+from sklboost.engine import instructions
 from sklboost.engine.compiler import kernels
 from sklboost.engine.compiler.digests import UNKNOWN, digest_of
 from sklboost.engine.compiler.linking import KERNELS
@@ -140,13 +141,13 @@ def test_it_changes_with_the_declared_result_of_a_late_kernel():
 
 
 def test_instructions_count_with_their_whole_module(monkeypatch):
-    from sklboost.engine.compiler import digests
-
     text = "def f(x):\n    return trailing_zeros(x)\n"
     before = digest(text, trailing_zeros=trailing_zeros)
     assert before != UNKNOWN
-    monkeypatch.setitem(digests._MODULE_DIGESTS, trailing_zeros.__module__, "edited")
-    assert digest(text, trailing_zeros=trailing_zeros) != before
+    for module_digest in ("edited", UNKNOWN):
+        monkeypatch.setattr(instructions, "_DIGEST", module_digest)
+        assert digest(text, trailing_zeros=trailing_zeros) != before
+    assert digest(text, trailing_zeros=trailing_zeros) == UNKNOWN
 
 
 # --- what does not

@@ -35,11 +35,16 @@ def _plain(function: Function) -> Function:
     return compiled
 
 
-def kernel(function: Function) -> Function:
-    """Compile a function at its first call with arguments of new types; kept on disk."""
+def _compiled(function: Function, make: Callable[[], Function]) -> Function:
+    """Return the kernel that `make` makes of a function, or what takes its place."""
     if numba.config.DISABLE_JIT:
         return function
-    return _plain(function) if MISSING else Kernel(function)
+    return _plain(function) if MISSING else make()
+
+
+def kernel(function: Function) -> Function:
+    """Compile a function at its first call with arguments of new types; kept on disk."""
+    return _compiled(function, lambda: Kernel(function))
 
 
 def inlined(function: Function) -> Function:
@@ -48,9 +53,7 @@ def inlined(function: Function) -> Function:
     For formulas and for what a loop over rows calls, which would not become vector instructions
     with a call in it; and for what is called often from one place.
     """
-    if numba.config.DISABLE_JIT:
-        return function
-    return _plain(function) if MISSING else InlinedKernel(function)
+    return _compiled(function, lambda: InlinedKernel(function))
 
 
 def late(returns: str = "none") -> Callable[[Function], Function]:
@@ -63,22 +66,13 @@ def late(returns: str = "none") -> Callable[[Function], Function]:
     returns : str
         Name of numba's type of the result; "none" if nothing is returned.
     """
-
-    def decorate(function: Function) -> Function:
-        if numba.config.DISABLE_JIT:
-            return function
-        return _plain(function) if MISSING else LateKernel(function, getattr(types, returns))
-
-    return decorate
+    return lambda function: _compiled(
+        function, lambda: LateKernel(function, getattr(types, returns))
+    )
 
 
 class _FoundLater:
-    """Stands for a kernel of a module that is not imported before the kernel is needed.
-
-    Attributes
-    ----------
-    kernel : Kernel
-    """
+    """Stands for a kernel of a module that is imported when the kernel is first needed."""
 
     def __init__(self, function: Function, module: str):
         functools.update_wrapper(self, function)
@@ -94,7 +88,7 @@ class _FoundLater:
 
     @property
     def _numba_type_(self) -> Any:
-        """What numba takes the name of this for: the kernel itself."""
+        """The type that numba gives to this: that of the kernel."""
         return self.kernel._numba_type_
 
     def digest_part(self) -> str:
@@ -104,10 +98,10 @@ class _FoundLater:
 
 
 def found_in(module: str) -> Callable[[Function], Function]:
-    """Take the place of a function by the kernel of that name in a module.
+    """Replace a function by the kernel of its name in a module that is imported later.
 
-    So kernels can call those of a room that imports their own. The function has the signature of
-    the kernel, and a docstring; its body is not used.
+    So kernels can call those of a room that imports theirs. The function has the signature of the
+    kernel and a docstring; its body is not used.
 
     Parameters
     ----------
@@ -127,10 +121,8 @@ def made_kernel(function: Function, name: str | None) -> Function:
         Distinguishes its code on disk from that of the same loop around another function. None:
         nothing is kept, since what it is made around may have changed in a later process.
     """
-    if numba.config.DISABLE_JIT:
-        return function
     function.__qualname__ = f"{function.__qualname__} around {name}"
-    return _plain(function) if MISSING else Kernel(function, is_kept=name is not None)
+    return _compiled(function, lambda: Kernel(function, is_kept=name is not None))
 
 
 def address_of(kernel: Any, types: tuple[Any, ...]) -> Any:

@@ -6,16 +6,20 @@ numba compiles a call of it to are further down.
 
 import functools
 import sys
+from pathlib import Path
 
 import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import lower_builtin, type_callable
 
+from sklboost.engine.compiler.digests import UNKNOWN, hash_of
 from sklboost.engine.compiler.linking import call_address
 from sklboost.engine.compiler.numba_internals import cgutils
 
 _LANES = 64
+# Of this module. At import: later the file may be that of a newer version.
+_DIGEST = hash_of(Path(__file__).read_text("utf-8")) if Path(__file__).is_file() else UNKNOWN
 
 
 # --- as Python runs them
@@ -88,12 +92,13 @@ def yield_processor():
 # --- as numba compiles them
 
 
-def _compiled_as(function):
+def _compiled_as(function, *details):
     """Compile calls of `function` to the code that the decorated one returns.
 
     That one gets the types of the arguments and returns the signature and a function that writes
-    the code. numba's ``intrinsic`` with ``overload`` would do the same, and compile a function of
-    one line around each, for each combination of types.
+    the code, which depends on `details` and the text of this module. numba's ``intrinsic`` with
+    ``overload`` would do the same, and compile a function of one line around each, for each
+    combination of types.
     """
 
     def register(type_call):
@@ -109,6 +114,7 @@ def _compiled_as(function):
         def _write(context, builder, signature, args):
             return type_call(*signature.args)[1](context, builder, signature, args)
 
+        function.digest_part = lambda: _DIGEST and f"{function.__qualname__}{details} {_DIGEST}"
         return type_call
 
     return register
@@ -127,7 +133,7 @@ def by_address(*kinds):
     """
 
     def decorate(call):
-        @_compiled_as(call)
+        @_compiled_as(call, *kinds)
         def _type_call(address, *arguments):
             def codegen(context, builder, signature, args):
                 called = types.int64(*kinds)
@@ -136,7 +142,6 @@ def by_address(*kinds):
 
             return types.int64(types.int64, *kinds), codegen
 
-        call.digest_part = lambda: f"{call.__qualname__}{kinds}"
         return call
 
     return decorate

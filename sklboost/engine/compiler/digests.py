@@ -7,11 +7,9 @@ called by their symbols is apart, and comments, docstrings and line numbers do n
 
 import functools
 import hashlib
-import inspect
 import pickle
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -94,7 +92,7 @@ def _global_names(code: CodeType) -> set[str]:
 
 def _value_part(value: Any) -> str:
     """Return a text that stands for a value, which is a constant for the compiler."""
-    described = getattr(value, "digest_part", None)  # of a kernel, or a call by address
+    described = getattr(value, "digest_part", None)  # of kernels and instructions
     if described is not None:
         part: str = described()
         if part == UNKNOWN:
@@ -116,12 +114,10 @@ def _value_part(value: Any) -> str:
         return f"{value.__module__}.{value.__qualname__} {getattr(value, '_fields', '')}"
     if isinstance(value, (BuiltinFunctionType, np.ufunc)):
         return f"{getattr(value, '__module__', '')}.{value.__name__}"
-    if isinstance(value, FunctionType) and not hasattr(value, "py_func"):
-        # of this package (an instruction, or used by Python only), or of a library
-        if value.__module__.partition(".")[0] == __name__.partition(".")[0]:
-            return f"{value.__qualname__} {_module_digest(value.__module__)}"
-        if _is_of_library(value.__module__):
-            return f"{value.__module__}.{value.__qualname__}"
+    is_plain = isinstance(value, FunctionType) and not hasattr(value, "py_func")
+    # of a library, whose version counts; or of this package, and then only Python calls it
+    if is_plain and (_is_of_library(value.__module__) or value.__module__.startswith("sklboost.")):
+        return f"{value.__module__}.{value.__qualname__}"
     if type(value).__module__.startswith("numpy") or type(value).__module__ == "functools":
         return f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', value)}"
     raise _HasNoDigestError
@@ -129,17 +125,3 @@ def _value_part(value: Any) -> str:
 
 def _is_of_library(module: str) -> bool:
     return module.partition(".")[0] in {"numpy", "math", "numba", *sys.stdlib_module_names}
-
-
-# Of the sources of whole modules. That of the instructions is read now: later the file may be that
-# of a newer version.
-_MODULE_DIGESTS: dict[str, str] = {}
-_INSTRUCTIONS = Path(__file__).parents[1] / "instructions.py"
-if _INSTRUCTIONS.is_file():
-    _MODULE_DIGESTS["sklboost.engine.instructions"] = hash_of(_INSTRUCTIONS.read_text("utf-8"))
-
-
-def _module_digest(name: str) -> str:
-    if name not in _MODULE_DIGESTS:
-        _MODULE_DIGESTS[name] = hash_of(inspect.getsource(sys.modules[name]))
-    return _MODULE_DIGESTS[name]
