@@ -103,14 +103,9 @@ def gradient_block(formula: Any, *, is_of_user: bool = False) -> Any:
 
 
 def users_block(function: Callable[..., Any]) -> Any:
-    """Make the block of a function of one row's numbers that a user has compiled with numba.
+    """Make the block of ``function(y_true, y_pred) -> (gradient, hessian)``, a user's, compiled.
 
     Nothing of it is kept on disk: what the function calls may change without a trace in it.
-
-    Parameters
-    ----------
-    function : function compiled with numba
-        ``function(y_true, y_pred) -> (gradient, hessian)``
     """
 
     def formula(target, score, parameter):

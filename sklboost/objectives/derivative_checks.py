@@ -4,8 +4,8 @@ Rounds call the gradients of a loss in Python through :func:`ask_derivatives`, a
 first row that has no usable ones. :func:`compare_derivatives` takes finite differences.
 """
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,10 +34,11 @@ class FaultyRowError(ValueError):
 
     Parameters
     ----------
-    before, after : str
-        The text before and after the row.
+    before : str
+        The text before the row.
     row : int
         Among the rows trained on.
+    after : str
 
     Attributes
     ----------
@@ -66,16 +67,7 @@ def ask_derivatives(
     weight: np.ndarray,
     derivatives: tuple[np.ndarray, np.ndarray],
 ) -> None:
-    """Fill gradient and hessian of the rows, not weighted.
-
-    Parameters
-    ----------
-    loss : Loss
-    y : ndarray of float64, shape (n_targets, n_samples)
-    raw_score : ndarray of float64, shape (n_outputs, n_samples)
-    weight : ndarray of float64, shape (n_samples,) or (0,)
-    derivatives : tuple of ndarray of float32 or float64, shape (n_outputs, n_samples)
-        Filled.
+    """Fill gradient and hessian of the rows, not weighted; both (n_outputs, n_samples), any float.
 
     Raises
     ------
@@ -94,9 +86,9 @@ def ask_derivatives(
         raise ValueError(_no_hessians(loss))
     if fault != NO_FAULT:
         gradient, hessian = given
-        for output in range(len(raw_score)):
-            both = float(gradient[output, fault]), float(hessian[output, fault])
-            _check_row(loss, (y, raw_score), (output, fault), both)
+        for place in _places(y, raw_score, [fault]):
+            output = place.output
+            _check_place(loss, place, (gradient[output, fault], hessian[output, fault]))
 
 
 @kernel
@@ -160,12 +152,44 @@ def _read_array(name: str, kind: str, values: Any, shape: tuple[int, ...]) -> np
 # --- the row at fault
 
 
+class _Place(NamedTuple):
+    """An output of a row."""
+
+    row: int
+    output: int
+    y_true: float
+    y_pred: float
+    has_others: bool  # whether there are other outputs
+
+    @property
+    def of_output(self) -> str:
+        return f" of output {self.output}" if self.has_others else ""
+
+    @property
+    def numbers(self) -> str:
+        return f"(y_true={self.y_true:g}, y_pred={self.y_pred:g})"
+
+
+def _place(y: np.ndarray, raw_score: np.ndarray, output: int, row: int) -> _Place:
+    target, score = float(y[output % len(y), row]), float(raw_score[output, row])
+    return _Place(row, output, target, score, len(raw_score) > 1)
+
+
+def _places(
+    y: np.ndarray, raw_score: np.ndarray, rows: Iterable[int] | None = None
+) -> Iterator[_Place]:
+    """Yield the places of some rows, None: all; all outputs of a row before the next."""
+    for row in range(raw_score.shape[1]) if rows is None else rows:
+        for output in range(len(raw_score)):
+            yield _place(y, raw_score, output, row)
+
+
 def explain_fault(loss: Loss, y: np.ndarray, raw_score: np.ndarray) -> None:
     """Raise FaultyRowError for the first row without usable derivatives by a user's function."""
-    for output, row in _places(raw_score):
-        both = _derivatives(loss, (y, raw_score), (output, row))
-        if not np.isnan(y[output % len(y), row]):
-            _check_row(loss, (y, raw_score), (output, row), both)
+    for place in _places(y, raw_score):
+        both = _derivatives(loss, place)
+        if not np.isnan(place.y_true):
+            _check_place(loss, place, both)
     raise ValueError(f"objective={loss.name} gave derivatives that could not be used; now it does")
 
 
@@ -174,8 +198,8 @@ def check_hessians(loss: Loss, y: np.ndarray, raw_score: np.ndarray) -> None:
     if loss.row_derivatives is None:
         return
     is_moving = False
-    for place in _places(raw_score):
-        gradient, hessian = _derivatives(loss, (y, raw_score), place)
+    for place in _places(y, raw_score):
+        gradient, hessian = _derivatives(loss, place)
         if hessian != 0.0:  # that of the first row, as a rule
             return
         is_moving |= gradient != 0.0
@@ -183,47 +207,23 @@ def check_hessians(loss: Loss, y: np.ndarray, raw_score: np.ndarray) -> None:
         raise ValueError(_no_hessians(loss))
 
 
-def _places(raw_score: np.ndarray) -> Iterator[tuple[int, int]]:
-    """Yield output and row, all outputs of a row before the next."""
-    n_outputs, n_samples = raw_score.shape
-    return ((output, row) for row in range(n_samples) for output in range(n_outputs))
-
-
-def _numbers(rows: tuple[np.ndarray, np.ndarray], place: tuple[int, int]) -> tuple[float, float]:
-    """Return target and raw score of an output and row."""
-    (y, raw_score), (output, row) = rows, place
-    return float(y[output % len(y), row]), float(raw_score[output, row])
-
-
-def _derivatives(
-    loss: Loss, rows: tuple[np.ndarray, np.ndarray], place: tuple[int, int]
-) -> tuple[float, float]:
+def _derivatives(loss: Loss, place: _Place) -> tuple[float, float]:
     """Call a user's compiled function of rows."""
-    numbers = _numbers(rows, place)
     try:
-        return loss.row_derivatives(*numbers)
+        both: tuple[float, float] = loss.row_derivatives(place.y_true, place.y_pred)
     except Exception as error:
         before = f"objective={loss.name} raised {type(error).__name__}: {error}, for"
-        raise FaultyRowError(before, place[1], _at(numbers)) from error
+        raise FaultyRowError(before, place.row, f" {place.numbers}") from error
+    return both
 
 
-def _check_row(
-    loss: Loss,
-    rows: tuple[np.ndarray, np.ndarray],
-    place: tuple[int, int],
-    both: tuple[float, float],
-) -> None:
-    """Raise FaultyRowError if a tree cannot be grown on the derivatives of a row."""
-    numbers = _numbers(rows, place)
+def _check_place(loss: Loss, place: _Place, both: tuple[float, float]) -> None:
+    """Raise FaultyRowError if a tree cannot be grown on the derivatives."""
     for kind, value in zip(_RULES, both, strict=True):
         if not np.isfinite(value) or (kind == "hessian" and value < 0.0):
-            of_output = f" of output {place[0]}" if len(rows[1]) > 1 else ""
-            before = f"objective={loss.name}: the {kind}{of_output} for"
-            raise FaultyRowError(before, place[1], f" is {value:g}{_at(numbers)}: {_RULES[kind]}")
-
-
-def _at(numbers: tuple[float, float]) -> str:
-    return f" (y_true={numbers[0]:g}, y_pred={numbers[1]:g})"
+            before = f"objective={loss.name}: the {kind}{place.of_output} for"
+            after = f" is {value:g} {place.numbers}: {_RULES[kind]}"
+            raise FaultyRowError(before, place.row, after)
 
 
 def _no_hessians(loss: Loss) -> str:
@@ -242,20 +242,9 @@ def compare_derivatives(
 ) -> None:
     """Compare gradient and hessian with central differences, in float64.
 
-    Parameters
-    ----------
-    loss : Loss
-    y : ndarray of float64, shape (n_targets, n_samples)
-    raw_score : ndarray of float64, shape (n_outputs, n_samples)
-    values : callable or None
-        Gives the loss of each row for such raw scores. None: only the hessian is compared.
-    tolerance : float
-        In parts of the derivative, or of the root of their mean square if that is larger.
-
-    Raises
-    ------
-    AssertionError
-        If a derivative is off.
+    `values` returns the loss of each row for raw scores; None: only the hessian is compared.
+    `tolerance` is in parts of the derivative, or of the root of their mean square if that is
+    larger. AssertionError if a derivative is off.
     """
 
     def derivatives(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -263,17 +252,45 @@ def compare_derivatives(
         ask_derivatives(loss, y, scores, _NO_WEIGHT, both)
         return both
 
-    gradient, hessian = derivatives(raw_score)
-    if values is not None:
-        numeric, error = _differences(values, raw_score)
-        off = _excess(gradient - numeric, gradient, numeric, tolerance, error)
-        _report(loss, "gradient", (y, raw_score), (gradient, numeric, off))
-    numeric, error = _differences(lambda scores: derivatives(scores)[0], raw_score)
-    difference = hessian - numeric
-    if loss.hessian_is_bound:
-        difference = np.minimum(difference, 0.0)
-    off = _excess(difference, hessian, numeric, tolerance, error)
-    _report(loss, "hessian", (y, raw_score), (hessian, numeric, off))
+    functions: dict[str, OfScores | None] = {
+        "gradient": values,
+        "hessian": lambda scores: derivatives(scores)[0],
+    }
+    found = zip(functions.items(), derivatives(raw_score), strict=True)
+    for (kind, function), analytic in found:
+        if function is None:
+            continue
+        numeric, error = _differences(function, raw_score)
+        difference = analytic - numeric
+        if kind == "hessian" and loss.hessian_is_bound:
+            difference = np.minimum(difference, 0.0)
+        usual = np.sqrt(np.mean(np.square(numeric)))
+        size = np.maximum(np.maximum(np.abs(analytic), np.abs(numeric)), usual)
+        allowed = tolerance * size + error
+        off = np.abs(difference) / np.where(allowed > 0.0, allowed, 1.0)
+        n_off = int(np.count_nonzero((off > 1.0).any(axis=0)))
+        if n_off > 0:  # NaN, of targets that are not known, is not
+            output, row = np.unravel_index(np.nanargmax(off), off.shape)
+            place = _place(y, raw_score, int(output), int(row))
+            numbers = float(analytic[output, row]), float(numeric[output, row])
+            raise AssertionError(_off(loss, kind, (n_off, y.shape[1]), place, numbers))
+
+
+def _off(
+    loss: Loss,
+    kind: str,
+    counts: tuple[int, int],
+    place: _Place,
+    numbers: tuple[float, float],
+) -> str:
+    """Say which row is off most."""
+    of_what = "the loss" if kind == "gradient" else "the gradient"
+    rule = "at least " if kind == "hessian" and loss.hessian_is_bound else ""
+    return (
+        f"the {kind}{place.of_output} of {loss.name} is off in {counts[0]} of {counts[1]} rows, "
+        f"most in row {place.row} {place.numbers}: it is {numbers[0]:.6g}, and should be "
+        f"{rule}{numbers[1]:.6g} by finite differences of {of_what}"
+    )
 
 
 def values_by_rows(loss: Loss, y: np.ndarray) -> OfScores | None:
@@ -307,40 +324,3 @@ def _differences(function: OfScores, raw_score: np.ndarray) -> tuple[np.ndarray,
         slopes[output] = (after[place] - before[place]) / length
         errors[output] = _ROUNDING * (np.abs(after[place]) + np.abs(before[place])) / length
     return slopes, errors
-
-
-def _excess(
-    difference: np.ndarray,
-    analytic: np.ndarray,
-    numeric: np.ndarray,
-    tolerance: float,
-    error: np.ndarray,
-) -> np.ndarray:
-    """Return the differences in units of what is allowed; above 1 is off."""
-    usual = np.sqrt(np.mean(np.square(numeric)))
-    size = np.maximum(np.maximum(np.abs(analytic), np.abs(numeric)), usual)
-    allowed = tolerance * size + error
-    return np.abs(difference) / np.where(allowed > 0.0, allowed, 1.0)
-
-
-def _report(
-    loss: Loss,
-    kind: str,
-    rows: tuple[np.ndarray, np.ndarray],
-    found: tuple[np.ndarray, np.ndarray, np.ndarray],
-) -> None:
-    """Raise AssertionError if a row is off; NaN of a target that is not known is not."""
-    (y, raw_score), (analytic, numeric, off) = rows, found
-    n_off = int(np.count_nonzero((off > 1.0).any(axis=0)))
-    if n_off == 0:
-        return
-    output, row = np.unravel_index(np.nanargmax(off), off.shape)
-    of_output = f" of output {output}" if len(raw_score) > 1 else ""
-    of_what = "the loss" if kind == "gradient" else "the gradient"
-    rule = "at least " if kind == "hessian" and loss.hessian_is_bound else ""
-    raise AssertionError(
-        f"the {kind}{of_output} of {loss.name} is off in {n_off} of {y.shape[1]} rows, "
-        f"most in row {row} (y_true={y[output % len(y), row]:g}, "
-        f"y_pred={raw_score[output, row]:g}): it is {analytic[output, row]:.6g}, and should be "
-        f"{rule}{numeric[output, row]:.6g} by finite differences of {of_what}"
-    )

@@ -58,14 +58,7 @@ def check_labels(y: np.ndarray, name: str, objective: str) -> None:
 def refuse_first(is_refused: np.ndarray, y: np.ndarray, name: str, why: str) -> None:
     """Raise ValueError for the first of the targets that are refused, if there are any.
 
-    Parameters
-    ----------
-    is_refused : ndarray of bool, shape of `y`
-    y : ndarray of float64, shape (n_samples,) or (n_samples, n_targets)
-    name : str
-        The argument's, with which the error begins.
-    why : str
-        What is wrong and what to do.
+    The text begins with its place in the argument `name`; `why` says what is wrong and what to do.
     """
     if is_refused.any():
         place = np.unravel_index(np.argmax(is_refused), y.shape)
@@ -78,14 +71,8 @@ def check_metric_domain(
 ) -> None:
     """Raise ValueError for the first row outside of the domain of a metric.
 
-    Parameters
-    ----------
-    metric : str
-    kind : {"target", "prediction"}
-    values : ndarray of float64, shape (n_samples,) or (n_samples, n_columns)
-    domain : Domain
-    remedy : str
-        What to do, other than choosing another metric.
+    `kind` says what the values are, ``"target"`` or ``"prediction"``; `remedy`, what to do other
+    than choosing another metric.
     """
     is_outside = domain.lacks(values)
     if is_outside.any():

@@ -94,19 +94,7 @@ def write_short(targets, first, values):
 
 @kernel
 def fill_gradients(team, loss, targets, raw_score, gradient, hessian, scratch):
-    """Fill gradient and hessian of this member's share of the rows.
-
-    Parameters
-    ----------
-    team : Team
-    loss : CompiledLoss
-    targets : Targets
-    raw_score : ndarray of float64, shape (n_outputs, n_samples)
-    gradient, hessian : ndarray of float32, shape (n_outputs, n_samples)
-        Filled.
-    scratch : ndarray of float64
-        From :func:`allocate_scratch`.
-    """
+    """Fill gradient and hessian, float32, of this member's share of the rows."""
     start, stop = share(team, raw_score.shape[1])
     y, member_scratch = targets.values, scratch[team.rank]
     is_short = y.shape[1] < raw_score.shape[1]

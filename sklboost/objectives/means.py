@@ -110,13 +110,8 @@ def losses_of_rows(
 ) -> np.ndarray:
     """Return the loss of each row, shape (n_outputs, n_samples), or (1, n_samples) of classes.
 
-    Parameters
-    ----------
-    formula : Formula
-    parameters : ndarray of float64, shape (n_outputs,)
-    y : ndarray of float64, shape (n_targets, n_samples) or (n_samples,)
-    score : ndarray of float64, shape (n_outputs, n_samples)
-        On the scale that the formula reads.
+    `y` has shape (n_targets, n_samples) or (n_samples,); `score`, on the scale that the formula
+    reads, (n_outputs, n_samples).
     """
     metric = MeanLoss(formula, tuple(parameters.tolist()), formula.reads)
     metrics = mean_losses([metric], len(score))
@@ -131,21 +126,11 @@ def losses_of_rows(
 
 @kernel
 def add_losses(metrics, index, block, rows, scratch, sums):
-    """Fill ``sums[block]``.
+    """Fill ``sums[block]``, shape (n_blocks, 2), of a metric and a block of 256 rows.
 
-    Parameters
-    ----------
-    metrics : MeanLosses
-    index : int
-        Of the metric.
-    block : int
-        Of 256 rows.
-    rows : tuple of ndarray of float64
-        Targets, shape (1 or n_outputs, n_samples); scores, shape (n_outputs, n_samples); weights,
-        shape (n_samples,) or (0,), which is all 1.
-    scratch : ndarray of float64, shape (4, BLOCK_ROWS)
-        This member's own.
-    sums : ndarray of float64, shape (n_blocks, 2)
+    `rows` are the targets, shape (1 or n_outputs, n_samples), the scores, shape (n_outputs,
+    n_samples), and the weights, shape (n_samples,) or (0,), which is all 1. `scratch` is this
+    member's, shape (4, BLOCK_ROWS).
     """
     y, score, weight = rows
     start, stop = block * BLOCK_ROWS, min((block + 1) * BLOCK_ROWS, y.shape[1])

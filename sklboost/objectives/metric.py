@@ -119,13 +119,7 @@ class Parameter(NamedTuple):
     domain: Domain
 
     def read(self, name: str, text: str) -> tuple[float, ...]:
-        """Read the text behind the @ of a metric's name.
-
-        Raises
-        ------
-        ValueError
-            If it is no number, or out of range.
-        """
+        """Return the value behind the @ of a metric's name; ValueError if it is out of range."""
         try:
             value = float(text)
         except ValueError:
@@ -140,12 +134,9 @@ class Parameter(NamedTuple):
         return (value,)
 
     def choose(self, name: str, parameters: Mapping[str, Any]) -> tuple[float, ...]:
-        """Choose the training loss's value, or values, one an output; else the default.
+        """Return the training loss's value, or values, one an output; else the default.
 
-        Raises
-        ------
-        ValueError
-            If there is neither, or the loss's is out of range.
+        ValueError if there is neither, or the loss's is out of range.
         """
         values = np.atleast_1d(parameters.get(self.key, self.default))
         if values[0] is None:

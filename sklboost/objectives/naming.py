@@ -40,14 +40,7 @@ def find_named(
 ) -> NamedType:
     """Return what has this name among what is known for a task.
 
-    Parameters
-    ----------
-    argument : {"objective", "eval_metric"}
-    known : mapping of str to tuple
-        By task.
-    name, task : str
-    other_names : collection of str
-        What else could have been meant.
+    `argument` is ``"objective"`` or ``"eval_metric"``; `other_names` could have been meant, too.
 
     Raises
     ------

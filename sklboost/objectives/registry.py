@@ -140,13 +140,7 @@ def make_loss(objective: Any, task: str, size: int, parameters: Mapping[str, Any
 
 
 def find_objective(name: str | None, task: str) -> Objective:
-    """Return the objective of this name, the task's default for None.
-
-    Raises
-    ------
-    ValueError
-        If the task has no such objective.
-    """
+    """Return the objective of this name, the task's default for None."""
     if name is None:
         return OBJECTIVES[task][0]
     return find_named("objective", OBJECTIVES, name, task)
@@ -270,16 +264,7 @@ _NO_PARAMETERS: Mapping[str, Any] = MappingProxyType({})
 def default_metric(
     task: str, objective: str = "", parameters: Mapping[str, Any] = _NO_PARAMETERS
 ) -> Metric:
-    """Return the metric of an objective whose user names none, as XGBoost.
-
-    Parameters
-    ----------
-    task : str
-    objective : str
-        By XGBoost's name. One without a metric of its own has the task's.
-    parameters : mapping of str to float or list of float
-        Those of the objective.
-    """
+    """Return the metric of an objective whose user names none, as XGBoost; else the task's."""
     entries = METRICS[task]
     of_objective = (entry for entry in entries if objective and entry.objective == objective)
     entry = next(of_objective, entries[0])
@@ -305,17 +290,10 @@ def find_metric(
     parameters: Mapping[str, Any] = _NO_PARAMETERS,
     other_names: Collection[str] = (),
 ) -> Metric:
-    """Return the metric of this name.
+    """Return the metric of this name, with ``@value`` if its parameter is not the training loss's.
 
-    Parameters
-    ----------
-    name : str
-        With ``@value`` for a metric with a parameter, if it is not to be the training loss's.
-    task : str
-    parameters : mapping of str to float or list of float
-        Those of the objective, by the estimators' names. A list has one for each output.
-    other_names : collection of str
-        What else could have been meant.
+    `parameters` are those of the objective, by the estimators' names; a list has one for each
+    output. `other_names` could have been meant, too.
 
     Raises
     ------

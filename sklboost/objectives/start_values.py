@@ -44,14 +44,9 @@ def weighted_mean(values: np.ndarray, weight: np.ndarray) -> float:
 
 
 def mean_over_targets(values: np.ndarray, y: np.ndarray, weight: np.ndarray) -> float:
-    """Return the mean over all outputs, of the rows whose target is known.
+    """Return the mean of values, shape (n_outputs, n_samples), of rows whose target is known.
 
-    Parameters
-    ----------
-    values : ndarray of float64, shape (n_outputs, n_samples)
-    y : ndarray of float64, shape (n_targets, n_samples) or (n_samples,)
-        The target of output o is ``o % n_targets``; NaN is not known.
-    weight : ndarray of float64, shape (n_samples,) or (0,)
+    The target of output o is ``o % n_targets``; NaN is not known.
     """
     targets = np.atleast_2d(y)
     is_known = ~np.isnan(targets)[np.arange(len(values)) % len(targets)]
@@ -110,15 +105,8 @@ def find_constants(
     instead. Where the hessian is only a bound of the second derivative, the slope of the secant
     through the last two points tells more, and makes the steps as long as they should be.
 
-    Parameters
-    ----------
-    loss : Differentiable
-        Its mean gradient rises with the raw score.
-    y : ndarray of float64, shape (n_targets, n_samples)
-        NaN: not known.
-    weight : ndarray of float64, shape (n_samples,) or (0,)
-    guess : ndarray of float64, shape (n_outputs,), optional
-        Where to begin, if not at 0.
+    The mean gradient of the loss must rise with the raw score. `y` has shape (n_targets,
+    n_samples), and NaN is not known; `guess` is where to begin, if not at 0.
     """
     score = np.zeros(loss.n_outputs) if guess is None else np.asarray(guess, dtype=np.float64)
     low, high = np.full(loss.n_outputs, -np.inf), np.full(loss.n_outputs, np.inf)

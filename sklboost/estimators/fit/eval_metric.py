@@ -4,7 +4,7 @@ Names, scikit-learn scorers, functions, or a list of these become
 :class:`~sklboost.objectives.metric.RoundMetric`, all called alike: ``value(y, raw_score, weight)``,
 with targets (or numbers of classes) as float64, raw scores of shape (n_outputs, n_samples), and
 empty weights for all 1. What is a mean of losses is also computed by
-:mod:`sklboost.objectives.metrics.compiled`, in less time.
+:mod:`sklboost.objectives.means`, in less time.
 
 Which direction is better: a registered metric knows; of a scorer greater is better; a function
 named ``..._score`` is maximised and any other minimised, which is how scikit-learn names its own; a

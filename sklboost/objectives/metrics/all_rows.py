@@ -20,12 +20,7 @@ def auc(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
 
     Equals count half. As scikit-learn's ``roc_auc_score``. A target between 0 and 1 is that much of
     a row of class 1, as in XGBoost. Of several labels, the mean of the areas of those that have
-    rows of both classes.
-
-    Raises
-    ------
-    ValueError
-        If none has rows of both classes.
+    rows of both classes; ValueError if none has.
     """
     return _mean("auc", _TWO_CLASSES, _areas_of_labels(_area, _has_both, y, prediction, weight))
 
@@ -35,12 +30,7 @@ def aucpr(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
 
     As scikit-learn's ``average_precision_score``, a sum over steps. XGBoost's ``aucpr`` draws a
     curve between the steps, so the two differ a little. Of several labels, the mean over those
-    that have rows of class 1.
-
-    Raises
-    ------
-    ValueError
-        If there are no rows of class 1.
+    that have rows of class 1; ValueError if none has.
     """
     areas = _areas_of_labels(_average_precision, _has_ones, y, prediction, weight)
     return _mean("aucpr", "class 1", areas)
@@ -50,17 +40,12 @@ def multiclass_auc(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) ->
     """Return the mean area of each class against the rest, weighted by its share of the rows.
 
     As scikit-learn's ``roc_auc_score(multi_class="ovr", average="weighted")``. A class without rows
-    has share 0; there scikit-learn raises an error.
-
-    Raises
-    ------
-    ValueError
-        If there are rows of one class only.
+    has share 0; there scikit-learn raises an error. ValueError if there is only one class.
     """
     classes, counts = np.unique(_weighted_rows(y, weight), return_counts=True)
-    shares = counts if len(weight) == 0 else [weight[y == k].sum() for k in classes]
     if len(classes) < 2:
         raise _no_rows("auc", _TWO_CLASSES)
+    shares = counts if len(weight) == 0 else [weight[y == k].sum() for k in classes]
     areas = [_area((y == k) * 1.0, prediction[:, int(k)], weight) for k in classes]
     return float(np.average(areas, weights=shares))
 
@@ -70,12 +55,7 @@ def auc_mu(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
 
     A row of the pair is placed by the logarithm of the ratio of its two probabilities, which is the
     difference of raw scores, as in LightGBM (Kleiman & Page 2019, with equal costs). Pairs with a
-    class without rows are left out.
-
-    Raises
-    ------
-    ValueError
-        If there are rows of one class only.
+    class without rows are left out; ValueError if all are.
     """
     classes = np.unique(_weighted_rows(y, weight))
     scores = np.log(np.maximum(prediction, LEAST_PROBABILITY))
@@ -168,12 +148,8 @@ def r2(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
     """Return the share of the variance that is explained; of several targets, the mean of theirs.
 
     As scikit-learn: where all targets are the same, 1 for no error at all and else 0. A target that
-    is NaN is not counted, and neither is a column without any other.
-
-    Raises
-    ------
-    ValueError
-        If there is not one prediction for each target, but one for each alpha of a quantile.
+    is NaN is not counted, and neither is a column without any other. ValueError if there is not one
+    prediction for each target, but one for each alpha of a quantile.
     """
     if prediction.shape != y.shape:
         raise ValueError(
