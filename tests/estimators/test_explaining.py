@@ -144,7 +144,7 @@ def test_rows_add_up_to_the_sums_of_the_training(fitted):
     for tree, node in all_nodes(model):
         derived = model.explain_split(tree, node, X, y)
         assert f"of the {N_ROWS} rows given" in derived.text
-        agrees = "That is what the training had" in derived.text
+        agrees = "These are the sums of the training" in derived.text
         if name == "dart":
             assert "which these were is not kept" in derived.text
         elif name in ("sampled", "forest a round"):
@@ -241,7 +241,7 @@ def test_missing_values():
     [
         ("penalties", "moved towards 0 by alpha: T = max(G - α, 0) + min(G + α, 0)"),
         ("short steps", "within ±Δ (max_delta_step, or the loss's own limit): w = max(-Δ, min(w"),
-        ("leaning on parents", "on that of the node above: w_L = s · w_L + (1 - s) · w_above"),
+        ("leaning on parents", "towards that of the node above: w_L = s · w_L + (1 - s) · w_above"),
         ("median", "renewed: the median of its rows' residuals: w = "),
         ("quantiles", "renewed: the 0.1 quantile of its rows' residuals"),
         ("quantiles", "Tree 0 of alpha 0.1, node"),
@@ -254,7 +254,7 @@ def test_missing_values():
         ("dart", 'booster="dart": η is the learning rate times the weight of the round.'),
         ("forest a round", "η is shared by the 2 trees of a round."),
         ("huber", "are the parameters times the hessian of a typical row"),
-        ("hinge", "a bound on the second, which says too little here"),
+        ("hinge", "an upper bound on the second, which is of no use here"),
         ("pre", 'and ≥ gamma 0.2 (pruning="pre")'),
     ],
 )
@@ -281,7 +281,7 @@ def test_bounds_of_monotone_constraints():
 def test_reasons_of_leaves():
     model, _ = make("plain", keep_pruned=False, gamma=5.0)
     texts = [model.explain_split(0, node).text for node in range(model.model_.tree_starts[1])]
-    assert any("keep_pruned=True remembers them" in text for text in texts)
+    assert any("keep_pruned=True keeps them" in text for text in texts)
     settings = dict(n_estimators=1, min_child_weight=0)
     x, y = np.arange(8.0)[:, np.newaxis], np.arange(8.0)
     few = XGBRegressorLite(max_leaves=3, **settings).fit(x, y)
@@ -304,7 +304,7 @@ def test_weights_and_margins():
     weight, margin = RANDOM.uniform(0.5, 2.0, N_ROWS), RANDOM.normal(size=N_ROWS)
     model = XGBRegressorLite(**SMALL).fit(X, Y, sample_weight=weight, base_margin=margin)
     given = dict(sample_weight=weight, base_margin=margin)
-    assert "That is what the training had" in model.explain_split(2, 0, X, Y, **given).text
+    assert "These are the sums of the training" in model.explain_split(2, 0, X, Y, **given).text
     derived = model.explain_prediction(X[3], base_margin=margin[3:4])
     assert "base_margin of the row: F_0 = " in derived.text
     assert_allclose(derived.result("y"), model.predict(X[3:4], base_margin=margin[3:4]), rtol=1e-12)
@@ -317,7 +317,7 @@ def test_weights_and_margins():
 def test_bins_frames_and_rounds():
     binned = bin_features(X)
     model = XGBRegressorLite(**SMALL).fit(binned, Y)
-    assert "That is what the training had" in model.explain_split(1, 0, binned, Y).text
+    assert "These are the sums of the training" in model.explain_split(1, 0, binned, Y).text
     assert_allclose(model.explain_prediction(binned[:1]).result("y"), model.predict(binned[:1]))
     frame = pd.DataFrame(X, columns=list("abcd"))
     model = XGBRegressorLite(**SMALL).fit(frame, Y)

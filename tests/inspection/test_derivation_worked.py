@@ -54,9 +54,9 @@ def test_one_leaf(reg_lambda, output, similarity, printed):
         "sum of hessians of this node: H = 3",
         f"output of this node: w = -G / (H + λ) = -(-3.5) / {hessian} = {printed[0]}",
         f"similarity of this node: S = G² / (H + λ) = (-3.5)² / {hessian} = {printed[1]}",
-        "Their residuals, weights counted: -10.5, 6.5, 7.5.",
+        "Their residuals, times their weights: -10.5, 6.5, 7.5.",
         "sum of gradients of these rows: G_given = g_1 + g_2 + g_3 = 10.5 + (-6.5) + (-7.5) = -3.5",
-        "That is what the training had, but for its rounding of gradients.",
+        "These are the sums of the training, up to its rounding of gradients.",
     ]:
         assert line in lines(leaf)
 
@@ -166,7 +166,7 @@ def test_four_rows_of_two_classes():
         "similarity of the right child: S_R = G_R² / (H_R + λ) = (-0.5)² / (0.75 + 0) = 0.333333",
         "gain of the split: gain = S_L + S_R - S = 1 + 0.333333 - 0 = 1.3333",
         "Cover H of the left child is 0.25 ≥ min_child_weight 0: the split is allowed.",
-        "Their residuals, weights counted: -0.5, 0.5, 0.5, -0.5.",
+        "Their residuals, times their weights: -0.5, 0.5, 0.5, -0.5.",
         "sum of hessians of these rows: H_given = h_1 + h_2 + h_3 + h_4 = 0.25 + 0.25 + 0.25 + "
         "0.25 = 1",
     ]:
@@ -190,7 +190,7 @@ def test_nine_rows_of_which_five_are_positive():
     for line in [
         "output of this node: w = -G / (H + λ) = -0.666667 / (0.740741 + 0) = -0.9",
         "leaf value of this node: learning rate times output: v = η · w = 0.1 · (-0.9) = -0.09",
-        "Their residuals, weights counted: -0.555556, -0.555556, 0.444444.",
+        "Their residuals, times their weights: -0.555556, -0.555556, 0.444444.",
     ]:
         assert line in lines(left)
     prediction = model.explain_prediction([0])
@@ -211,8 +211,8 @@ def test_weights_count_as_rows():
     model = XGBRegressorLite(**ONE_TREE, reg_lambda=0).fit(x, [-10.0, 7.5], weight)
     leaf = model.explain_split(0, 0, x, [-10.0, 7.5], sample_weight=weight)
     assert (leaf.result("G"), leaf.result("H")) == (-3.5, 3.0)
-    assert "Their residuals, weights counted: -10.5, 14." in lines(leaf)
-    assert "That is what the training had, but for its rounding of gradients." in lines(leaf)
+    assert "Their residuals, times their weights: -10.5, 14." in lines(leaf)
+    assert "These are the sums of the training, up to its rounding of gradients." in lines(leaf)
 
 
 # --- regression trees ----------------------------------------------------------------------------

@@ -206,7 +206,7 @@ def known_rows(fitted: FittedModel, tree: GrownTree, node: int, rows: Rows) -> N
         gradients, hessians = loss.gradients(rows.targets, raw_score)
         derivatives = weight * gradients, weight * hessians
     output = tree.number % model.n_outputs
-    outputs = slice(None) if tree.sums.shape[1] > 1 else slice(output, output + 1)
+    outputs = slice(None) if tree.n_outputs > 1 else slice(output, output + 1)
     # of several targets those that are not known count for nothing
     gradients, hessians = (np.nan_to_num(values[outputs]) for values in derivatives)
     return NodeRows(is_here, gradients, hessians, "")

@@ -52,6 +52,15 @@ class GrownTree(NamedTuple):
     goes_by_gamma: np.ndarray
     categories: dict[int, np.ndarray]
 
+    @property
+    def n_outputs(self) -> int:
+        """Number of outputs that a node has values of; more than 1 in a vector tree."""
+        return self.sums.shape[1]
+
+    def children(self, node: int) -> tuple[int, int]:
+        """Left and right child of a split."""
+        return int(self.nodes.left[node]), int(self.nodes.right[node])
+
     def depth(self, node: int) -> int:
         """Number of splits above a node."""
         return len(self.path(node)) - 1

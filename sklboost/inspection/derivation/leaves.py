@@ -48,7 +48,7 @@ class NodeOutput(NamedTuple):
     @property
     def of_output(self) -> str:
         """The number of the output, if there are several."""
-        return f", output {self.output}" if self.tree.sums.shape[1] > 1 else ""
+        return f", output {self.output}" if self.tree.n_outputs > 1 else ""
 
     @property
     def name(self) -> str:
@@ -158,7 +158,7 @@ class NodeOutput(NamedTuple):
             lines.append(Step(name, "s", f"{H} / ({H} + c)", values, share))
             values = {"s": share, w: weight, "w_above": weight_above}
             weight = float(smooth(weight, self.hessian, weight_above, params.path_smooth))
-            name = f"output of {self.name}, leaning on that of the node above"
+            name = f"output of {self.name}, smoothed towards that of the node above"
             lines.append(Step(name, w, f"s · {w} + (1 - s) · w_above", values, weight))
         used = self.weight()
         if not math.isclose(weight, used, **_SAME):
@@ -178,15 +178,15 @@ class NodeOutput(NamedTuple):
         is_removed, is_split = self.node >= tree.n_kept, tree.is_split[self.node]
         if self.is_renewable and not is_removed and not is_split:
             renewal = self.names.loss.renewal
-            is_vector = tree.sums.shape[1] > 1
+            is_vector = tree.n_outputs > 1
             alpha = float(renewal[self.output if is_vector else tree.number % len(renewal)])
             what = "median" if alpha == 0.5 else f"{alpha:g} quantile"
             what = f"output of {self.name}, renewed: the {what} of its rows' residuals"
             lines.append(given(what, w, weight))
         name = f"leaf value of {self.name}: learning rate times output"
         if is_split:
-            name = f"value of {self.name}, if it were no split"
+            name = f"value of {self.name}, if it were a leaf"
         elif is_removed:
-            name = f"value of {self.name}, if pruning had left it"
+            name = f"value of {self.name}, if pruning had kept it"
         lines.append(Step(name, v, f"η · {w}", {"η": rate, w: weight}, value + 0.0))
         return lines

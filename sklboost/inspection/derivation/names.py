@@ -10,7 +10,7 @@ from sklboost.objectives.loss import Loss
 
 # Of the losses whose gradient is minus the residual: what their hessians add up to.
 _HESSIANS = {
-    "reg:squarederror": "h = 1, so H is the number of rows, weights counted",
+    "reg:squarederror": "h = 1, so H is the number of rows, or the sum of their weights",
     "binary:logistic": "h = p · (1 - p), p being the probability before this tree",
     "reg:logistic": "h = p · (1 - p), p being the prediction before this tree",
     "multi:softprob": "h = p · (1 - p) · K / (K - 1), p being the probability of the class before "
@@ -56,15 +56,15 @@ class ModelNames(NamedTuple):
         loss = self.loss
         if self.has_residuals:
             return [
-                "Gradient of a row: g = prediction - y, minus its residual. So -G is the sum of "
+                "Gradient of a row: g = prediction - y, the negative residual. So -G is the sum of "
                 "residuals.",
                 f"Hessian of a row: {_HESSIANS[loss.name]}.",
             ]
         lines = [f"Gradient g and hessian h of a row: first and second derivative of {loss.name}."]
         if loss.hessian_is_bound:
             lines[0] = (
-                f"Gradient g of a row: first derivative of {loss.name}; h: a bound on the second, "
-                "which says too little here."
+                f"Gradient g of a row: first derivative of {loss.name}; h: an upper bound on the "
+                "second, which is of no use here."
             )
         if type(loss).unit is not Loss.unit:
             lines.append(

@@ -46,7 +46,7 @@ def derive_node(
     tree: GrownTree, node: int, names: ModelNames, rows: NodeRows | None = None
 ) -> Derivation:
     """Derive the split of a node, kept or pruned, or the leaf; `rows` are rows of the node."""
-    is_vector = tree.sums.shape[1] > 1
+    is_vector = tree.n_outputs > 1
     of_output = "" if is_vector else names.of_output(tree.number % len(names.outputs))
     title = f"Tree {tree.number}{of_output}, node {node}"
     outputs = _outputs(tree, names, node, "this node")
@@ -63,7 +63,7 @@ def derive_node(
 
 def _outputs(tree: GrownTree, names: ModelNames, node: int, side: str) -> list[NodeOutput]:
     """All outputs of a node."""
-    n_outputs, suffix = tree.sums.shape[1], _SUFFIXES[side]
+    n_outputs, suffix = tree.n_outputs, _SUFFIXES[side]
     if n_outputs == 1:
         return [NodeOutput(tree, names, node, 0, side, suffix)]
     join = "," if suffix else "_"
@@ -86,8 +86,9 @@ def _leaf_sections(outputs: Sequence[NodeOutput]) -> tuple[Section, ...]:
 
 def _split_sections(outputs: Sequence[NodeOutput]) -> tuple[Section, ...]:
     tree, names, node, *_ = outputs[0]
-    left = _outputs(tree, names, int(tree.nodes.left[node]), "the left child")
-    right = _outputs(tree, names, int(tree.nodes.right[node]), "the right child")
+    left_child, right_child = tree.children(node)
+    left = _outputs(tree, names, left_child, "the left child")
+    right = _outputs(tree, names, right_child, "the right child")
     everything = [*outputs, *left, *right]
     weights = Section("Outputs", _each(NodeOutput.weight_steps, everything))
     similarities = Section("Similarities", _each(NodeOutput.similarity_steps, everything))
@@ -134,7 +135,7 @@ def _sums(outputs: Sequence[NodeOutput]) -> Section:
 def _gain(tree: GrownTree, node: int, similarities: Section) -> tuple[Line, ...]:
     """The gain; with several outputs, their similarities are added up first."""
     found = [step for step in similarities.lines if isinstance(step, Step)]
-    n_outputs = tree.sums.shape[1]
+    n_outputs = tree.n_outputs
     lines: list[Line] = []
     totals = {}
     for side, (name, suffix) in enumerate(_SUFFIXES.items()):
@@ -150,8 +151,8 @@ def _gain(tree: GrownTree, node: int, similarities: Section) -> tuple[Line, ...]
     computed = split_gain(values["S_L"], values["S_R"], values["S"])
     if not math.isclose(computed, gain, rel_tol=1e-6, abs_tol=1e-9 * abs(values["S"])):
         lines.append(
-            "The gain is that of the training. Bounds of monotone constraints, which leaves that "
-            "are renewed do not tell, were in force when splits were compared."
+            "The gain is that of the training: bounds of monotone constraints were in force when "
+            "splits were compared, and renewed leaves do not show them."
         )
     return tuple(lines)
 
@@ -163,7 +164,7 @@ def _rows_section(outputs: Sequence[NodeOutput], rows: NodeRows) -> Section:
     """
     n_here = int(rows.is_here.sum())
     lines: list[Line] = [
-        f"{n_here} of the {len(rows.is_here)} rows given (of positive weight) come to this node."
+        f"{n_here} of the {len(rows.is_here)} rows given (of positive weight) reach this node."
     ]
     if len(rows.gradients) == 0:
         return Section("Rows", (*lines, *filter(None, [rows.why_unknown])))
@@ -172,7 +173,7 @@ def _rows_section(outputs: Sequence[NodeOutput], rows: NodeRows) -> Section:
         hessians = rows.hessians[output.output, rows.is_here]
         if output.names.has_residuals and n_here <= _MOST_TERMS:
             listed = ", ".join(map(number, (-gradients).tolist()))
-            lines.append(f"Their residuals, weights counted: {listed}.")
+            lines.append(f"Their residuals, times their weights: {listed}.")
         lines.append(_sum("gradients", "g", gradients, output))
         lines.append(_sum("hessians", "h", hessians, output))
         lines.append(_compared(output, rows))
@@ -199,9 +200,9 @@ def _compared(output: NodeOutput, rows: NodeRows) -> str:
         room = rows.is_here.sum() * sizes.sum() * 2.0**-29 + 1e-5 * sizes[rows.is_here].sum()
         agrees &= bool(abs(values[rows.is_here].sum() - known) <= room)
     if agrees:
-        return "That is what the training had, but for its rounding of gradients."
+        return "These are the sums of the training, up to its rounding of gradients."
     gradient, hessian = map(number, expected)
     return (
-        f"The training had G = {gradient} and H = {hessian}: it drew rows, held some out, or "
-        "learnt from other rows, targets or weights than those given."
+        f"The training had G = {gradient} and H = {hessian}: it sampled rows, held some out, "
+        "or had other rows, targets or weights than those given."
     )

@@ -118,7 +118,7 @@ def _tree_section(
         position = int(model.tree_starts[number]) + leaf
         step, line = _line_of_leaf(model.linear, position, row, names)
         lines.append(step)
-    n_outputs, is_vector = len(scores.values), tree.sums.shape[1] > 1
+    n_outputs, is_vector = len(scores.values), tree.n_outputs > 1
     rate = tree.params.learning_rate
     for column, value in enumerate(tree.values[leaf].tolist()):
         output = column if is_vector else number % n_outputs
@@ -160,7 +160,7 @@ def _link(row: Row, scores: _Scores, names: ModelNames) -> Section:
     expected = row.predictions[-len(steps) :] if steps else row.predictions
     if len(steps) != len(expected) or not np.allclose(steps, expected, rtol=1e-9, atol=1e-300):
         # a link of the user's own, or levels of a quantile that are put in order
-        lines = [f"What raw scores stand for is a function of its own of {names.loss.name}."]
+        lines = [f"Predictions are a function of the raw scores that {names.loss.name} defines."]
         lines += [
             given(f"prediction {index}", f"y_{index}", value)
             for index, value in enumerate(row.predictions.tolist())

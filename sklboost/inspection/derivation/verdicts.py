@@ -34,7 +34,7 @@ def gain_beneath(tree: GrownTree, top: int) -> tuple[float, int]:
         if tree.nodes.left[node] >= 0 and not tree.goes_by_gamma[node]:
             total += float(tree.nodes.gain[node])
             n_splits += 1
-            waiting += [int(tree.nodes.left[node]), int(tree.nodes.right[node])]
+            waiting += tree.children(node)
     return total, n_splits
 
 
@@ -53,7 +53,7 @@ def _why_kept(tree: GrownTree, node: int, settings: PruningSettings) -> str:
         return f'Kept: gain {number(gain)} > 0 and ≥ gamma {number(gamma)} (pruning="pre").'
     if gain >= gamma:
         return f"Kept: gain {number(gain)} ≥ gamma {number(gamma)}."
-    below = [child for child in _children(tree, node) if tree.is_split[child]]
+    below = [child for child in tree.children(node) if tree.is_split[child]]
     names = " and ".join(f"node {child}" for child in below)
     return (
         f"Kept, although gain {number(gain)} < gamma {number(gamma)}: pruning goes from the "
@@ -63,8 +63,13 @@ def _why_kept(tree: GrownTree, node: int, settings: PruningSettings) -> str:
 
 def where_rows_end(tree: GrownTree, node: int) -> str:
     """Which leaf has the rows of a node that pruning removed, or made a leaf."""
-    top = next(above for above in tree.path(node) if not tree.is_split[above])
+    top = _leaf_above(tree, node)
     return "Its rows end here: it is a leaf." if top == node else f"Its rows end in node {top}."
+
+
+def _leaf_above(tree: GrownTree, node: int) -> int:
+    """The leaf of the model that a node removed by pruning is part of."""
+    return next(above for above in tree.path(node) if not tree.is_split[above])
 
 
 def _why_removed(tree: GrownTree, node: int) -> list[Line]:
@@ -72,8 +77,7 @@ def _why_removed(tree: GrownTree, node: int) -> list[Line]:
     if tree.goes_by_gamma[node]:
         gains = f"gain {number(gain)} < gamma {number(gamma)}"
         return [f"Pruned: {gains}, and no split beneath it stays."]
-    path = tree.path(node)
-    top = next(above for above in path if not tree.is_split[above])
+    top = _leaf_above(tree, node)
     total, n_splits = gain_beneath(tree, top)
     alpha, cover = tree.params.ccp_alpha, float(tree.nodes.cover[0])
     where = "its branch" if top == node else f"the branch of node {top}, which it is part of,"
@@ -86,10 +90,6 @@ def _why_removed(tree: GrownTree, node: int) -> list[Line]:
     ]
 
 
-def _children(tree: GrownTree, node: int) -> list[int]:
-    return [int(tree.nodes.left[node]), int(tree.nodes.right[node])]
-
-
 def why_leaf(tree: GrownTree, node: int) -> str:
     """Why a node was never split, as far as the model tells."""
     params, cover = tree.params, float(tree.nodes.cover[node])
@@ -98,8 +98,8 @@ def why_leaf(tree: GrownTree, node: int) -> str:
     n_leaves = int((tree.nodes.left < 0).sum())
     if tree.n_forgotten > 0:
         return (
-            f"A leaf. Pruning removed {tree.n_forgotten} split(s) of this tree, of this node "
-            "perhaps: keep_pruned=True remembers them."
+            f"A leaf. Pruning removed {tree.n_forgotten} split(s) of this tree, perhaps "
+            "one of this node: keep_pruned=True keeps them."
         )
     if tree.depth(node) >= params.max_depth:
         return f"A leaf: it lies at max_depth, {params.max_depth} splits below the root."
@@ -119,10 +119,10 @@ def why_leaf(tree: GrownTree, node: int) -> str:
 
 def cover_lines(tree: GrownTree, node: int) -> list[Line]:
     """Compare the covers of the children with min_child_weight."""
-    least, n_outputs = tree.params.min_child_weight, tree.sums.shape[1]
+    least, n_outputs = tree.params.min_child_weight, tree.n_outputs
     mean = f", the mean of {n_outputs} outputs," if n_outputs > 1 else ""
     return [
         f"Cover H of the {side} child{mean} is {number(float(tree.nodes.cover[child]))} ≥ "
         f"min_child_weight {number(least)}: the split is allowed."
-        for child, side in zip(_children(tree, node), ("left", "right"), strict=True)
+        for child, side in zip(tree.children(node), ("left", "right"), strict=True)
     ]
