@@ -153,23 +153,24 @@ def find_entry_cuts(
     """Find what :func:`find_cuts` finds, of sparse features; `entries` are listed by features."""
     n_missing = np.concatenate([[0], np.cumsum(np.isnan(entries.values))])[entries.starts]
     has_missing = (np.diff(n_missing) > 0).astype(np.int64)
-    sampled = np.zeros(n_samples, dtype=bool)
-    sampled[rows_to_look_at(n_samples)] = True
+    sample = rows_to_look_at(n_samples)
+    is_part, sampled = len(sample) < n_samples, np.zeros(n_samples, dtype=bool)
+    sampled[sample] = True
     weight = exact_weights(weight)
     total = _total(weight, n_samples)
-    total_of_sample = _total(weight[sampled] if len(weight) else weight, int(sampled.sum()))
+    total_of_sample = _total(weight[sampled] if len(weight) else weight, len(sample))
 
     def select(feature: int, in_sample: bool) -> WeightedValues:
         stored = slice(entries.starts[feature], entries.starts[feature + 1])
         rows, values = entries.numbers[stored], entries.values[stored]
-        if in_sample:
+        if in_sample and is_part:
             chosen = sampled[rows]
             rows, values = rows[chosen], values[chosen]
         of_rows = weight[rows] if len(weight) else weight
         absent = (total_of_sample if in_sample else total) - _total(of_rows, len(rows))
         return values, of_rows, absent
 
-    is_part, n_categories = not sampled.all(), np.zeros_like(has_missing)
+    n_categories = np.zeros_like(has_missing)
     return _cut_all(team, select, is_part, has_missing, n_categories, max_bin), has_missing
 
 
