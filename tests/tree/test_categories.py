@@ -146,7 +146,7 @@ def test_which_categories_go_left():
 
 
 def make_data(seed, n_rows, n_categories, missing=True):
-    """Give two features of categories and one of numbers; gradients; hessians."""
+    """Return two features of categories and one of numbers; gradients; hessians."""
     random = np.random.default_rng(seed)
     X = random.normal(size=(n_rows, 3)).round(1)
     X[:, :2] = random.integers(0, n_categories, (n_rows, 2))

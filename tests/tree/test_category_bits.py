@@ -13,7 +13,7 @@ from sklboost.tree.predict.category_bits import (
 
 
 def bits_of(sets, n_categories):
-    """Give the bits of some nodes that list these categories."""
+    """Return the bits of some nodes that list these categories."""
     bits = allocate_bits(len(sets), most_words(n_categories, max(map(len, sets), default=0)))
     for node, categories in enumerate(sets):
         stop = bits.starts[node]

@@ -23,7 +23,7 @@ def shared(values=X):
 
 
 def histogram_of(matrix, packed):
-    """Give the histogram of rows, for several outputs in one strip; `packed` has a row each."""
+    """Return the histogram of rows, for several outputs in one strip; `packed` has a row each."""
     cells = matrix.rows.astype(int) + matrix.cell_starts[:-1]
     histogram = np.zeros((int(matrix.cell_starts[-1]), packed.shape[1]), dtype=np.int64)
     for column in cells.T:

@@ -13,7 +13,7 @@ N_FEATURES = 6
 
 
 def make_path(*features):
-    """Give a tree with one path, split on these features one after the other, and its last node."""
+    """Return a tree of one path, split on one feature after the other, and its last node."""
     tree = allocate_workspace(binned(np.zeros((50, 1))), params(max_depth=10), 1, 1).tree
     for node, feature in enumerate([*features, -1]):
         tree.growth[node].parent, tree.growth[node].depth = node - 1, node

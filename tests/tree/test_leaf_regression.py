@@ -68,7 +68,7 @@ LEAF = 3
 
 
 def fit(X, gradient, hessian=None, weight=NO_WEIGHT, n_threads=1, **settings):
-    """Give the lines and the raw scores of the rows, which had the leaves' values."""
+    """Return the lines and the raw scores of the rows, which had the leaves' values."""
     gradient = np.array([gradient], dtype=np.float32)
     hessian = np.ones_like(gradient) if hessian is None else np.array([hessian], dtype=np.float32)
     trees = as_trees([make_nodes(*NODES)], params(**settings))
@@ -84,7 +84,7 @@ def terms_of(linear, leaf=LEAF):
 
 
 def parts(linear, X):
-    """Give what the leaf adds to its value."""
+    """Return what the leaf adds to its value."""
     raw = raw_matrix(np.asarray(X, dtype=float))
     return [linear_part(linear, LEAF, raw, row) for row in range(len(X))]
 

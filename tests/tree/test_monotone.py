@@ -22,7 +22,7 @@ inf = np.inf
 
 
 def make_tree(weights, *nodes):
-    """Give a tree of these nodes, children after their parents, with leaf weights."""
+    """Return a tree of these nodes, children after their parents, with leaf weights."""
     growth, none = records(len(nodes), GROWTH_DTYPE), np.empty(0, dtype=np.int64)
     counts, splits = records(1, COUNTS_DTYPE), records(len(nodes), SPLIT_DTYPE)
     counts[0].n_nodes = len(nodes)
@@ -79,7 +79,7 @@ def test_halfway(sign, threshold, expected):
 
 
 def renewed(signs, weights, *nodes):
-    """Give the values of the leaves, in the order of their numbers, at a learning rate of 0.5."""
+    """Return the values of the leaves, in the order of their numbers, at a learning rate of 0.5."""
     tree = make_tree(weights, *nodes)
     order_renewed_leaves(tree, feature_rules(2, signs=signs), params(learning_rate=0.5))
     return list(tree.nodes.value[tree.nodes.left < 0])

@@ -41,10 +41,11 @@ def test_leaves_hold_the_quantiles_of_their_residuals(settings, weighted, alpha)
     limit = settings.get("max_delta_step", np.inf)
     for round_, stage in enumerate(model.staged_predict(X)):
         for leaf in np.unique(leaves[:, round_]):
-            own = leaves[:, round_] == leaf
-            own_weight = weight[own] if weighted else np.empty(0)
-            step = np.clip(weighted_quantile((y - before)[own], own_weight, alpha), -limit, limit)
-            assert_allclose(stage[own] - before[own], 0.7 * step, atol=1e-12)
+            in_leaf = leaves[:, round_] == leaf
+            leaf_weight = weight[in_leaf] if weighted else np.empty(0)
+            middle = weighted_quantile((y - before)[in_leaf], leaf_weight, alpha)
+            step = np.clip(middle, -limit, limit)
+            assert_allclose(stage[in_leaf] - before[in_leaf], 0.7 * step, atol=1e-12)
         before = stage
 
 
@@ -55,10 +56,10 @@ def test_rows_that_were_not_drawn_have_no_say():
     ).fit(X, y)
     leaves, steps = model.apply(X)[:, 0], model.predict(X) - model.model_.base_score[0]
     for leaf in np.unique(leaves):
-        own = leaves == leaf
-        everybody = 0.3 * np.median(y[own] - model.model_.base_score[0])
-        assert steps[own][0] != everybody  # of half of them
-        assert abs(steps[own][0] - everybody) < 0.1
+        in_leaf = leaves == leaf
+        everybody = 0.3 * np.median(y[in_leaf] - model.model_.base_score[0])
+        assert steps[in_leaf][0] != everybody  # of half of them
+        assert abs(steps[in_leaf][0] - everybody) < 0.1
 
 
 @pytest.mark.parametrize("subsample", [1.0, 0.7])

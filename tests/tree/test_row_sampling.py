@@ -29,7 +29,7 @@ BY_GRADIENT = dict(sampling_method="gradient_based")
 
 
 def sets_of_rows(partition):
-    """Give the rows that the root was given: those drawn and those left out."""
+    """Return the rows that the root was given: those drawn and those left out."""
     bounds = zip(partition.start[:, 0], partition.stop[:, 0], strict=True)
     blocks = [partition.lists[0, start:stop] for start, stop in bounds]
     half = len(blocks) // 2
@@ -109,7 +109,7 @@ def matrix_of(columns):
 
 
 def contents(keys, columns, y):
-    """Give the content of the rows in the order of their keys."""
+    """Return the content of the rows in the order of their keys."""
     return np.column_stack([*columns, y])[np.argsort(keys)]
 
 
@@ -245,7 +245,7 @@ def test_without_sampling_there_is_nothing_to_draw():
 
 
 def own_value(nodes, row):
-    """Give the value of the leaf that raw values lead to."""
+    """Return the value of the leaf that raw values lead to."""
     node = 0
     while (split := nodes[node])["left"] >= 0:
         value = row[split["feature"]]

@@ -34,7 +34,7 @@ def add_all(team, model, thresholds, n_trees, rows):
 
 
 def score(trees, n_outputs, cuts, X):
-    """Give the raw scores of rows, which start from 0."""
+    """Return the raw scores of rows, which start from 0."""
     raw_score = np.zeros((n_outputs, len(X)))
     new = allocate_new_trees(trees, n_outputs, X.shape[1])
     with ThreadTeam(1) as team:
@@ -78,13 +78,13 @@ def test_the_way_of_each_value():
     assert_array_equal(cuts.cuts, [2, 4, 6, 2, 4, 6])
     values = [-inf, 1.9, 2.0, np.nextafter(5.0, 0), 5.0, 5.5, 100.0, inf, nan]
     X = np.array([(first, second) for first in values for second in values])
-    own, _ = score(as_trees([make_nodes(*TREES[0])], params()), 1, cuts, X)
+    found, _ = score(as_trees([make_nodes(*TREES[0])], params()), 1, cuts, X)
     left = X[:, 0] < 5.0
     below = (X[:, 1] < 2.0) | np.isnan(X[:, 1])
-    assert_array_equal(own[0], np.where(left, np.where(below, 10.0, 20.0), 30.0))
+    assert_array_equal(found[0], np.where(left, np.where(below, 10.0, 20.0), 30.0))
     for n_rows in (1, 7):  # too few for a word of bits
         few, _ = score(as_trees([make_nodes(*TREES[0])], params()), 1, cuts, X[-n_rows:])
-        assert_array_equal(few, own[:, -n_rows:])
+        assert_array_equal(few, found[:, -n_rows:])
 
 
 @pytest.mark.interpreted
@@ -93,8 +93,8 @@ def test_trees_are_added_in_order_and_outputs_take_turns():
     trees = as_trees([make_nodes(*tree) for tree in TREES], params())
     X = np.array([[4.9, 1.9], [5.0, nan], [nan, inf]] * 5)
     for n_outputs in (1, 3):
-        own, _ = score(trees, n_outputs, cuts, X)
-        assert_array_equal(own, scores(make_model(*TREES, n_outputs=n_outputs), X))
+        found, _ = score(trees, n_outputs, cuts, X)
+        assert_array_equal(found, scores(make_model(*TREES, n_outputs=n_outputs), X))
 
 
 @pytest.mark.parametrize("n_rows", [1, 7, 8, 63, 64, 65, 256, 257, 600])
@@ -103,8 +103,8 @@ def test_bits_of_prediction_for_any_number_of_rows(n_rows, dtype):
     X, y = make_training()
     model = XGBRegressorLite(n_estimators=6, max_depth=8, base_score=0.0).fit(X, y)
     rows = make_rows(n_rows).astype(dtype)
-    own, _ = score(trees_of(model.model_), 1, cuts_of(X), rows)
-    assert_array_equal(own[0], model.predict(rows))
+    found, _ = score(trees_of(model.model_), 1, cuts_of(X), rows)
+    assert_array_equal(found[0], model.predict(rows))
 
 
 @pytest.mark.parametrize("max_depth", range(1, 10))
@@ -115,10 +115,10 @@ def test_bits_of_prediction_for_any_depth_and_bins(max_depth, max_bin, dtype):
     model = XGBRegressorLite(n_estimators=4, max_depth=max_depth, max_bin=max_bin, base_score=0.0)
     model.fit(X, y)
     rows = make_rows(300)
-    own, own_dtype = score(trees_of(model.model_), 1, cuts_of(X, max_bin), rows)
-    assert_array_equal(own[0], model.predict(rows))
+    found, found_dtype = score(trees_of(model.model_), 1, cuts_of(X, max_bin), rows)
+    assert_array_equal(found[0], model.predict(rows))
     if max_bin != 256:
-        assert own_dtype == dtype
+        assert found_dtype == dtype
 
 
 def test_missing_values_where_bins_are_full():
@@ -126,16 +126,16 @@ def test_missing_values_where_bins_are_full():
     X = np.arange(256.0)[:, np.newaxis]
     model = XGBRegressorLite(n_estimators=5, base_score=0.0).fit(X, np.sin(X[:, 0]))
     for rows, dtype in ((X, np.uint8), (np.vstack([X, [[nan]], [[256.0]]]), np.uint16)):
-        own, own_dtype = score(trees_of(model.model_), 1, cuts_of(X), rows)
-        assert_array_equal(own[0], model.predict(rows))
-        assert own_dtype == dtype
+        found, found_dtype = score(trees_of(model.model_), 1, cuts_of(X), rows)
+        assert_array_equal(found[0], model.predict(rows))
+        assert found_dtype == dtype
 
 
 def test_bits_of_prediction_for_several_outputs(multiclass):
     X, y = multiclass
     model = XGBClassifierLite(n_estimators=5, base_score=0.0).fit(X, y)
-    own, _ = score(trees_of(model.model_), 3, cuts_of(X), X)
-    assert_array_equal(own.T, model.decision_function(X))
+    found, _ = score(trees_of(model.model_), 3, cuts_of(X), X)
+    assert_array_equal(found.T, model.decision_function(X))
 
 
 @pytest.mark.parametrize("max_bin", [16, 600])
@@ -144,6 +144,6 @@ def test_rows_that_are_bins(max_bin):
     binned = bin_features(X, max_bin=max_bin)
     model = XGBRegressorLite(n_estimators=4, max_depth=7, max_bin=max_bin, base_score=0.0)
     model.fit(binned[:500], y[:500])
-    own, _ = score(trees_of(model.model_), 1, binned.binning.cuts, binned)
-    assert_array_equal(own[0], model.predict(binned))
-    assert_array_equal(own[0], model.predict(X))
+    found, _ = score(trees_of(model.model_), 1, binned.binning.cuts, binned)
+    assert_array_equal(found[0], model.predict(binned))
+    assert_array_equal(found[0], model.predict(X))

@@ -196,7 +196,7 @@ def walk(edges, tree, lanes, background, scratch, output, contributions):
 
 
 @kernel
-def explain_rows(team, edges, trees, columns, given, scratch, contributions):
+def explain_rows(team, edges, trees, columns, given, scratches, contributions):
     """Add the contributions of rows in the trees ``[start, stop)``; members take blocks of rows.
 
     Parameters
@@ -208,36 +208,36 @@ def explain_rows(team, edges, trees, columns, given, scratch, contributions):
     given : tuple of ndarray
         Values of background rows, shape (n_columns, n_backgrounds), without rows: spread by cover;
         and the points of the quadrature.
-    scratch : ShapScratch
+    scratches : ShapScratch
     contributions : Contributions
         Added to tree after tree, so in the same order for any number of threads.
     """
     background, points = given
     n_rows, n_backgrounds = columns.shape[1], background.shape[1]
-    n_block_rows = scratch.states.shape[2]
+    n_block_rows = scratches.states.shape[2]
     others = (np.int64(0), n_backgrounds)  # 0 alone is a type of its own
     start = next_task(team, 0) * n_block_rows
     while start < n_rows:
-        n_own = min(n_block_rows, n_rows - start)
-        own = ShapScratch(
-            scratch.states[team.rank],
-            scratch.background[team.rank],
-            scratch.tables[team.rank],
-            scratch.products[team.rank],
-            scratch.sums[team.rank],
-            scratch.path[team.rank],
+        n_explained = min(n_block_rows, n_rows - start)
+        scratch = ShapScratch(
+            scratches.states[team.rank],
+            scratches.background[team.rank],
+            scratches.tables[team.rank],
+            scratches.products[team.rank],
+            scratches.sums[team.rank],
+            scratches.path[team.rank],
         )
         for tree in range(trees[0], trees[1]):
-            fill_states(edges, tree, columns, (start, start + n_own), own.states)
+            fill_states(edges, tree, columns, (start, start + n_explained), scratch.states)
             if n_backgrounds > 0:
-                fill_states(edges, tree, background, others, own.background)
-                fill_row_tables(points, own.tables)
+                fill_states(edges, tree, background, others, scratch.background)
+                fill_row_tables(points, scratch.tables)
             else:
-                fill_tables(edges, tree, points, own.tables)
+                fill_tables(edges, tree, points, scratch.tables)
             output = tree * len(edges.values) % len(contributions.single)
             for row in range(max(1, n_backgrounds)):
-                for lane in range(0, n_own, LANES):
-                    stop = min(lane + LANES, n_own)
+                for lane in range(0, n_explained, LANES):
+                    stop = min(lane + LANES, n_explained)
                     lanes = (lane, stop, start + lane, start + stop)
-                    walk(edges, tree, lanes, row, own, output, contributions)
+                    walk(edges, tree, lanes, row, scratch, output, contributions)
         start = next_task(team, 0) * n_block_rows

@@ -167,7 +167,7 @@ def sort_rows(derivatives, rows):
 
 
 @kernel
-def fit_leaves(team, task, rows, scratch, linear):
+def fit_leaves(team, task, rows, scratches, linear):
     """Fill the linear leaves of a tree, whose terms have their features, and sort the rows.
 
     A leaf is one thread's, and its rows are added in their order: the same sums for any number of
@@ -178,21 +178,21 @@ def fit_leaves(team, task, rows, scratch, linear):
     if team.rank == 0:
         sort_rows(task.derivatives, rows)
     barrier(team)
-    own = LeafScratch(
-        scratch.kept[team.rank],
-        scratch.lower[team.rank],
-        scratch.upper[team.rank],
-        scratch.reach[team.rank],
-        scratch.values[team.rank],
-        scratch.target[team.rank],
-        scratch.slopes[team.rank],
-        scratch.matrix[team.rank],
+    scratch = LeafScratch(
+        scratches.kept[team.rank],
+        scratches.lower[team.rank],
+        scratches.upper[team.rank],
+        scratches.reach[team.rank],
+        scratches.values[team.rank],
+        scratches.target[team.rank],
+        scratches.slopes[team.rank],
+        scratches.matrix[team.rank],
     )
     leaf = next_task(team, 0)
     while leaf < len(task.nodes):
         order = rows.order[rows.starts[leaf] : rows.starts[leaf + 1]]
         if linear.starts[leaf] < linear.starts[leaf + 1] and len(order) > 0:
-            fit_leaf(task, leaf, order, own, linear)
+            fit_leaf(task, leaf, order, scratch, linear)
         leaf = next_task(team, 0)
 
 

@@ -18,7 +18,7 @@ def most_words(n_categories: int, most_listed: int) -> int:
 
 
 def allocate_bits(n_nodes: int, n_words: int) -> CategoryBits:
-    """Make room for so many words a node; of one type, so that rounds are compiled once."""
+    """Allocate `n_words` a node; of one type also for 0, so that rounds are compiled once."""
     starts = np.zeros(n_nodes + 1 if n_words > 0 else 0, dtype=np.int64)
     numbers = np.empty(n_nodes * n_words, dtype=np.uint16)
     return CategoryBits(starts, numbers, np.empty(n_nodes * n_words, dtype=np.uint64), (1,))

@@ -72,28 +72,28 @@ def _blocks(team: ThreadTeam, X: Features | RawMatrix) -> Iterable[tuple[slice, 
 @kernel
 def list_leaves(team, model, raw, prepared, leaves):
     """Fill ``leaves[row, tree]`` with the number of the leaf, counted from the tree's root."""
-    thresholds, scratch = prepared
-    n_rows = scratch.positions.shape[1]
+    thresholds, scratches = prepared
+    n_rows = scratches.positions.shape[1]
     start = next_task(team, 0) * n_rows
     while start < raw.n_samples:
-        own = begin_block(team, model, raw, start, scratch)
+        scratch = begin_block(team, model, raw, start, scratches)
         for tree in range(leaves.shape[1]):
-            walk_tree(model, thresholds, tree, raw, start, own)
-            for row in range(len(own.positions)):
-                leaves[start + row, tree] = own.positions[row] - model.tree_starts[tree]
+            walk_tree(model, thresholds, tree, raw, start, scratch)
+            for row in range(len(scratch.positions)):
+                leaves[start + row, tree] = scratch.positions[row] - model.tree_starts[tree]
         start = next_task(team, 0) * n_rows
 
 
 @kernel
 def add_constant_leaves(team, model, raw, trees, prepared, raw_score):
     """Add the values of constant leaves; every member of the team takes blocks of rows."""
-    thresholds, scratch = prepared
-    n_rows = scratch.positions.shape[1]
+    thresholds, scratches = prepared
+    n_rows = scratches.positions.shape[1]
     start = next_task(team, 0) * n_rows
     while start < raw.n_samples:
-        own = begin_block(team, model, raw, start, scratch)
+        scratch = begin_block(team, model, raw, start, scratches)
         for tree in range(trees[0], trees[1]):
-            add_tree(model, thresholds, tree, raw, start, own, raw_score)
+            add_tree(model, thresholds, tree, raw, start, scratch, raw_score)
         start = next_task(team, 0) * n_rows
 
 
@@ -141,16 +141,16 @@ def first_output(model, tree, raw_score):
 @kernel
 def add_linear_leaves(team, model, linear, raw, trees, prepared, raw_score):
     """Add the values and linear parts of leaves, which training adds one after the other, too."""
-    thresholds, scratch = prepared
-    n_outputs, n_rows = raw_score.shape[0], scratch.positions.shape[1]
+    thresholds, scratches = prepared
+    n_outputs, n_rows = raw_score.shape[0], scratches.positions.shape[1]
     start = next_task(team, 0) * n_rows
     while start < raw.n_samples:
-        own = begin_block(team, model, raw, start, scratch)
+        scratch = begin_block(team, model, raw, start, scratches)
         for tree in range(trees[0], trees[1]):
-            walk_tree(model, thresholds, tree, raw, start, own)
-            scores = raw_score[tree % n_outputs, start : start + len(own.positions)]
+            walk_tree(model, thresholds, tree, raw, start, scratch)
+            scores = raw_score[tree % n_outputs, start : start + len(scratch.positions)]
             for index in range(len(scores)):
-                leaf = own.positions[index]
+                leaf = scratch.positions[index]
                 scores[index] += model.values[0, leaf]
                 scores[index] += linear_part(linear, leaf, raw, start + index)
         start = next_task(team, 0) * n_rows

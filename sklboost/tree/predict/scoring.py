@@ -71,7 +71,7 @@ class NewTrees(NamedTuple):
 
 
 def lay_out_rows(team: ThreadTeam, X: Features, cuts: BinCuts, raw_score: np.ndarray) -> ScoredRows:
-    """Bin rows by the cuts of the training; `raw_score`, what they start from, will be modified."""
+    """Bin rows by the cuts of the training; trees will be added to `raw_score`."""
     if isinstance(X, BinnedMatrix):
         # for the few values that are looked at, one from the middle of each bin
         raw = raw_matrix(_values_of_bins(team, X))
@@ -130,10 +130,10 @@ def lay_out_trees(new, cuts, n_trees):
         split, threshold = tops.splits[index], tops.thresholds[index]
         if split.node >= 0:
             continue  # the bins are the categories
-        own_cuts = cuts.cuts[cuts.starts[split.column] : cuts.starts[split.column + 1]]
-        bin_ = np.searchsorted(own_cuts, threshold, side="right")
+        feature_cuts = cuts.cuts[cuts.starts[split.column] : cuts.starts[split.column + 1]]
+        bin_ = np.searchsorted(feature_cuts, threshold, side="right")
         # from a cut on, all values of the bin are on the right
-        split.cuts_bin = 0 if bin_ > 0 and own_cuts[bin_ - 1] == threshold else 1
+        split.cuts_bin = 0 if bin_ > 0 and feature_cuts[bin_ - 1] == threshold else 1
         new.thresholds[index] = bin_
 
 
@@ -160,6 +160,6 @@ def add_to_block(team, model, thresholds, trees, rows, block):
     """
     first_row = block * _BLOCK_ROWS
     n_rows = min(_BLOCK_ROWS, rows.raw_score.shape[1] - first_row)
-    own = part_of(rows.scratch, block, team.rank, n_rows)
+    scratch = part_of(rows.scratch, block, team.rank, n_rows)
     for tree in range(trees[0], trees[1]):
-        add_tree(model, thresholds, tree, rows.raw, first_row, own, rows.raw_score)
+        add_tree(model, thresholds, tree, rows.raw, first_row, scratch, rows.raw_score)

@@ -84,26 +84,26 @@ def allocate_scratch(columns: np.ndarray, missing: np.ndarray, n_threads: int) -
 
 
 @inlined
-def part_of(scratch, block, rank, n_rows):
+def part_of(scratches, block, rank, n_rows):
     """Return the part of the scratch that a thread needs for the rows of a block."""
     return WalkScratch(
-        scratch.columns[block],
-        scratch.missing[block],
-        scratch.here[rank],
-        scratch.goes_right[rank],
-        scratch.digits[rank],
-        scratch.positions[rank, :n_rows],
+        scratches.columns[block],
+        scratches.missing[block],
+        scratches.here[rank],
+        scratches.goes_right[rank],
+        scratches.digits[rank],
+        scratches.positions[rank, :n_rows],
     )
 
 
 @kernel
-def begin_block(team, model, raw, start, scratch):
-    """Copy the rows of the block from `start` on; return this thread's part of the scratch."""
-    n_rows = min(scratch.positions.shape[1], raw.n_samples - start)
-    own = part_of(scratch, team.rank, team.rank, n_rows)
+def begin_block(team, model, raw, start, scratches):
+    """Copy the rows of the block from `start` on; return this thread's part of the scratches."""
+    n_rows = min(scratches.positions.shape[1], raw.n_samples - start)
+    scratch = part_of(scratches, team.rank, team.rank, n_rows)
     if n_rows >= MIN_ROWS:
-        copy_block(raw, model.tops.features, start, n_rows, own.columns, own.missing)
-    return own
+        copy_block(raw, model.tops.features, start, n_rows, scratch.columns, scratch.missing)
+    return scratch
 
 
 @kernel

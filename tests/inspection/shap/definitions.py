@@ -19,7 +19,7 @@ def goes_left(model, position, value):
 
 
 def tree_value(model, tree, output, row, known, background):
-    """Give what a tree adds to an output where only some features of a row are known."""
+    """Return what a tree adds to an output where only some features of a row are known."""
     root = model.tree_starts[tree]
 
     def below(position):
@@ -38,7 +38,7 @@ def tree_value(model, tree, output, row, known, background):
 
 
 def game(model, row, trees, X_background=None):
-    """Give a function from sets of features to raw scores less the base score, (n_outputs,)."""
+    """Return a function from sets of features to raw scores less the base score, (n_outputs,)."""
 
     def value(known):
         total = np.zeros(model.n_outputs)
@@ -67,7 +67,7 @@ def subsets(features):
 
 
 def shapley_values(game, n_features):
-    """Give shape (n_outputs, n_features)."""
+    """Return shape (n_outputs, n_features)."""
     result = []
     for feature in range(n_features):
         total = 0.0
@@ -79,7 +79,7 @@ def shapley_values(game, n_features):
 
 
 def interaction_values(game, n_features):
-    """Give shape (n_outputs, n_features, n_features)."""
+    """Return shape (n_outputs, n_features, n_features)."""
     single = shapley_values(game, n_features)
     result = np.zeros((len(single), n_features, n_features))
     for i, k in combinations(range(n_features), 2):
@@ -94,7 +94,7 @@ def interaction_values(game, n_features):
 
 
 def exact_values(model, row):
-    """Give the SHAP values of a row in one tree, of any depth, in exact rational arithmetic.
+    """Return the SHAP values of a row in one tree, of any depth, in exact rational arithmetic.
 
     Leaf by leaf: the sets of k features are counted by how much they let through.
     """

@@ -41,7 +41,7 @@ def categories(n_rows=300):
 
 
 def fit(kind):
-    """Give a model and rows; fewer features than levels, so that they repeat on a path."""
+    """Return a model and rows; fewer features than levels, so that they repeat on a path."""
     X, y = make_data()
     common = dict(n_estimators=3, max_depth=5, learning_rate=0.5)
     classes = np.digitize(y, [-0.5, 1.5])
