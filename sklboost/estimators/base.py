@@ -165,8 +165,8 @@ class BaseBooster(
                 "with linear_tree=False"
             )
         constraints = self.monotone_constraints if constraints is None else constraints
-        signs = read_signs(constraints, self._fitted_features)
-        n_categories = [encoding.n_categories for encoding in self._encodings or ()]
+        signs = read_signs(constraints, fitted.features)
+        n_categories = [encoding.n_categories for encoding in fitted.encodings or ()]
         return prove_monotone(fitted.model, signs, fitted.feature_names, n_categories)
 
     def __sklearn_tags__(self) -> Any:
@@ -182,13 +182,10 @@ class BaseBooster(
     def _fitted(self) -> FittedModel:
         if not hasattr(self, "model_"):  # the check takes a sixth of the prediction of one row
             check_is_fitted(self)
+        # users may change the model and the names of the features
+        kept = {**vars(self._trained), "model": self.model_, "features": self._fitted_features}
         return FittedModel(
-            model=self.model_,
-            loss=self._loss,
-            features=self._fitted_features,
-            targets=self._targets,
-            shift=self._shift,
-            has_margin=self._has_margin,
+            **kept,
             drops_rounds=drops_rounds(self),
             n_jobs=self.n_jobs,
             read=partial(features, self),

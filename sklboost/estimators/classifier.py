@@ -46,7 +46,6 @@ class XGBClassifierLite(ClassifierMixin, ClassifierParameters, BaseBooster):
     """
 
     classes_: np.ndarray
-    _targets: ClassTargets | LabelTargets
 
     def decision_function(
         self, X: Any, *, base_margin: Any = None, iteration_range: tuple[int, int] | None = None
@@ -83,7 +82,7 @@ class XGBClassifierLite(ClassifierMixin, ClassifierParameters, BaseBooster):
             its own, shape (n_samples, n_labels).
         """
         raw_score = self._raw_scores(X, base_margin, iteration_range)
-        return self._targets.link(self._loss)(raw_score)
+        return self._trained.predictions(raw_score)
 
     def predict(
         self,
@@ -117,7 +116,7 @@ class XGBClassifierLite(ClassifierMixin, ClassifierParameters, BaseBooster):
                 X, base_margin, iteration_range, pred_contribs, pred_interactions
             )
         raw_score = self._raw_scores(X, base_margin, iteration_range)
-        return self._targets.labels(raw_score)
+        return self._labels(raw_score)
 
     def staged_predict(self, X: Any, *, base_margin: Any = None) -> Iterator[np.ndarray]:
         """Yield the predicted classes after 1, 2, ... rounds.
@@ -132,7 +131,7 @@ class XGBClassifierLite(ClassifierMixin, ClassifierParameters, BaseBooster):
         ndarray of the labels' dtype, shape (n_samples,)
         """
         for raw_score in self._staged_raw_scores(X, base_margin):
-            yield self._targets.labels(raw_score)
+            yield self._labels(raw_score)
 
     def staged_predict_proba(self, X: Any, *, base_margin: Any = None) -> Iterator[np.ndarray]:
         """Yield the probabilities of the classes after 1, 2, ... rounds.
@@ -147,7 +146,7 @@ class XGBClassifierLite(ClassifierMixin, ClassifierParameters, BaseBooster):
         ndarray of float64, shape (n_samples, n_classes)
         """
         for raw_score in self._staged_raw_scores(X, base_margin):
-            yield self._targets.link(self._loss)(raw_score)
+            yield self._trained.predictions(raw_score)
 
     def staged_decision_function(self, X: Any, *, base_margin: Any = None) -> Iterator[np.ndarray]:
         """Yield the raw scores after 1, 2, ... rounds.
@@ -169,3 +168,8 @@ class XGBClassifierLite(ClassifierMixin, ClassifierParameters, BaseBooster):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
         return tags
+
+    def _labels(self, raw_score: np.ndarray) -> np.ndarray:
+        targets = self._trained.targets
+        assert isinstance(targets, ClassTargets | LabelTargets)
+        return targets.labels(raw_score)

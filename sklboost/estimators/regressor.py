@@ -8,7 +8,6 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import check_consistent_length
 
 from sklboost.estimators.base import BaseBooster
-from sklboost.estimators.input.target_kinds import RegressionTargets
 from sklboost.estimators.input.targets import check_columns, has_columns, read_columns
 from sklboost.estimators.input.weights import row_weights
 from sklboost.estimators.parameters.docstrings import documented
@@ -43,8 +42,6 @@ class XGBRegressorLite(RegressorMixin, BaseBooster):
     0.4
     """
 
-    _targets: RegressionTargets
-
     def predict(
         self,
         X: Any,
@@ -78,7 +75,7 @@ class XGBRegressorLite(RegressorMixin, BaseBooster):
                 X, base_margin, iteration_range, pred_contribs, pred_interactions
             )
         raw_score = self._raw_scores(X, base_margin, iteration_range)
-        return self._loss.predictions(raw_score)
+        return self._trained.predictions(raw_score)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return R², the coefficient of determination of the predictions.
@@ -98,7 +95,7 @@ class XGBRegressorLite(RegressorMixin, BaseBooster):
         if not has_columns(y):
             return super().score(X, y, sample_weight)
         y, prediction = read_columns(y, "y", numeric=True), self.predict(X)
-        check_columns(y, self._targets.n_targets, "y")
+        check_columns(y, self._trained.targets.size, "y")
         check_consistent_length(prediction, y)
         weight = np.empty(0) if sample_weight is None else row_weights(sample_weight, prediction)
         return r2(y, prediction, weight)
@@ -116,4 +113,4 @@ class XGBRegressorLite(RegressorMixin, BaseBooster):
         ndarray of float64, shape (n_samples,) or (n_samples, n_outputs)
         """
         for raw_score in self._staged_raw_scores(X, base_margin):
-            yield self._loss.predictions(raw_score)
+            yield self._trained.predictions(raw_score)

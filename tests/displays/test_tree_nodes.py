@@ -15,7 +15,8 @@ def threshold_of(column, y):
     """Return the threshold that a stump has for a column, as a value of it."""
     settings = dict(n_estimators=1, max_depth=1)
     model = small(XGBRegressorLite, **settings).fit(pd.DataFrame({"x": column}), y)
-    encoding = Encoding() if model._encodings is None else model._encodings[0]
+    encodings = model._fitted.encodings
+    encoding = Encoding() if encodings is None else encodings[0]
     (value,) = threshold_values(model.model_.nodes.threshold[:1], encoding)
     return value
 

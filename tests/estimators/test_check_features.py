@@ -1,3 +1,6 @@
+from copy import copy
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -114,12 +117,13 @@ def test_all_else_is_checked(values, monkeypatch):
         features(estimator, values)
 
 
-@pytest.mark.parametrize(
-    "changes", [dict(missing=0.0), dict(_encodings=(Encoding(ranks=np.arange(8)),) * 2)]
-)
-def test_arrays_that_have_to_be_encoded_are_not_taken_as_they_are(changes):
+def test_arrays_that_have_to_be_encoded_are_not_taken_as_they_are():
     estimator = XGBRegressorLite(n_estimators=1).fit(X, X[:, 0])
-    vars(estimator).update(changes)
+    assert features(estimator, X) is X
+    assert features(copy(estimator).set_params(missing=0.0), X) is not X
+    known, encodings = estimator._trained, (Encoding(ranks=np.arange(8)),) * 2
+    known = replace(known, features=known.features._replace(encodings=encodings))
+    vars(estimator)["_trained"] = known
     assert features(estimator, X) is not X
 
 

@@ -356,4 +356,4 @@ def test_a_fit_that_fails_leaves_the_one_before():
     with pytest.raises(ValueError, match="the hessian for row"):
         model.fit(X, y)
     assert pickle.dumps(model.model_) == before
-    assert_array_equal(model.predict(X), model._loss.predictions(model._raw_scores(X)))
+    assert_array_equal(model.predict(X), model._trained.predictions(model._raw_scores(X)))

@@ -54,7 +54,7 @@ class Case(NamedTuple):
 
     def resolve(self, eval_metric, weight=NO_WEIGHT):
         start = (self.y, np.zeros_like(self.raw_score), weight)
-        return resolve_metrics(eval_metric, self.model._targets, self.loss, start=start)
+        return resolve_metrics(eval_metric, self.model._trained.targets, self.loss, start=start)
 
     def value(self, eval_metric, weight=NO_WEIGHT):
         (metric,) = self.resolve(eval_metric, weight)

@@ -276,7 +276,7 @@ def test_training_makes_the_loss_smaller(plain, data):
     X, y = data
     weight = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
     model = plain.estimator(n_estimators=20, max_depth=3).fit(X, y, weight)
-    loss, y = model._loss, y.astype(float)
+    loss, y = model._trained.loss, y.astype(float)
     start = np.repeat(model.model_.base_score, len(y)).reshape(-1, len(y))
     stages = [start, *(raw_score.copy() for raw_score in model._staged_raw_scores(X, None))]
     values = np.array([loss.value(y, raw_score, weight) for raw_score in stages])

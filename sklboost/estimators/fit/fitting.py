@@ -21,10 +21,11 @@ from sklboost.engine.structs import BinCuts, TrainingBins
 from sklboost.estimators.fit.continuing import Continued
 from sklboost.estimators.fit.eval_metric import check_names, resolve_metrics
 from sklboost.estimators.fit.reading import FitRequest, FitTask, read_task
-from sklboost.estimators.fit.result import FitResult, TrainedModel, describe_fit
+from sklboost.estimators.fit.result import FitResult, describe_fit
 from sklboost.estimators.fit.training_settings import dropout_of, raw_base_score, tree_settings
 from sklboost.estimators.input.rows import Rows
 from sklboost.estimators.parameters.groups import Parameters
+from sklboost.estimators.predict.fitted_model import TrainedModel
 from sklboost.estimators.predict.raw_scores import add_rounds, starting_scores
 from sklboost.estimators.progress import progress_callbacks
 from sklboost.objectives.derivative_checks import FaultyRowError

@@ -4,7 +4,6 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
-import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sklboost.boosting.callbacks import TrainingCallback
@@ -12,30 +11,21 @@ from sklboost.engine.model import Model
 from sklboost.estimators.fit.continuing import Continued
 from sklboost.estimators.fit.fitting import fit_model
 from sklboost.estimators.fit.reading import FitRequest
-from sklboost.estimators.fit.result import TrainedModel
 from sklboost.estimators.fit.sklearn_callbacks import detach, fit_tasks, with_callbacks
 from sklboost.estimators.input.arguments import FitArguments
-from sklboost.estimators.input.feature_names import Encodings, FittedFeatures
-from sklboost.estimators.input.target_kinds import Targets
+from sklboost.estimators.input.feature_names import FittedFeatures
 from sklboost.estimators.parameters.groups import ClassifierParameters, Parameters
 from sklboost.estimators.parameters.names import checks_arguments
 from sklboost.estimators.parameters.rules import check_parameters, names_of
-from sklboost.objectives.loss import Loss
+from sklboost.estimators.predict.fitted_model import TrainedModel
 
 
 class FittingMixin(Parameters):
     """Training: `fit`, and what it sets."""
 
     model_: Model
-    _shift: np.ndarray  # (n_outputs,), added to raw scores at prediction
-    n_features_in_: int
-    _targets: Targets
-    _loss: Loss
-    _has_margin: bool  # scores start from the user's base_margin
-    _other_names: np.ndarray | None  # of features, where not all are strings
-    _binning_digest: str | None  # of a BinnedMatrix given to fit
+    _trained: TrainedModel
     _first_round: int  # of evals_result_; not 0 if another model was continued
-    _encodings: Encodings  # what features become numbers by
 
     @property
     def _rounds_and_trees(self) -> tuple[int, int]:
@@ -182,8 +172,8 @@ class FittingMixin(Parameters):
             is_warm_start=init_model is None,
             model=other.model_,
             features=other._fitted_features,
-            targets=other._targets,
-            has_margin=other._has_margin,
+            targets=other._trained.targets,
+            has_margin=other._trained.has_margin,
             n_jobs=other.n_jobs,
         )
 
@@ -204,10 +194,6 @@ class FittingMixin(Parameters):
 
     @property
     def _fitted_features(self) -> FittedFeatures:
-        return FittedFeatures(
-            estimator_name=type(self).__name__,
-            n_features=self.n_features_in_,
-            names=getattr(self, "feature_names_in_", self._other_names),
-            encodings=self._encodings,
-            binning_digest=self._binning_digest,
-        )
+        features = self._trained.features
+        names = getattr(self, "feature_names_in_", features.names)  # users may change them
+        return features._replace(names=names)

@@ -15,7 +15,6 @@ from sklboost.estimators.fit.continuing import (
     rounds_to_do,
 )
 from sklboost.estimators.fit.holdout import hold_out
-from sklboost.estimators.fit.result import TrainedModel
 from sklboost.estimators.fit.training_settings import check_combination, is_sampling
 from sklboost.estimators.input.arguments import FitArguments, GivenSet, given_sets
 from sklboost.estimators.input.check_features import check_has_values, check_is_dense
@@ -32,6 +31,7 @@ from sklboost.estimators.input.seeds import seeds
 from sklboost.estimators.input.target_kinds import ClassTargets, Targets, learn_targets
 from sklboost.estimators.input.targets import check_known
 from sklboost.estimators.parameters.groups import ClassifierParameters, Parameters
+from sklboost.estimators.predict.fitted_model import TrainedModel
 from sklboost.objectives.loss import Loss
 
 

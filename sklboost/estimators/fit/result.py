@@ -8,48 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklboost.engine.model import Model
 from sklboost.engine.structs import TrainingBins
-from sklboost.estimators.input.feature_names import FittedFeatures
-from sklboost.estimators.input.target_kinds import Targets
-from sklboost.objectives.loss import Loss
-
-
-class TrainedModel(NamedTuple):
-    """All that prediction needs.
-
-    Attributes
-    ----------
-    model : Model
-    features : FittedFeatures
-    targets : Targets
-    loss : Loss
-    shift : ndarray of float64, shape (n_outputs,)
-        Added to raw scores after the training.
-    has_margin : bool
-        Whether scores start from the user's `base_margin`.
-    """
-
-    model: Model
-    features: FittedFeatures
-    targets: Targets
-    loss: Loss
-    shift: np.ndarray
-    has_margin: bool
-
-    @property
-    def attributes(self) -> dict[str, Any]:
-        """The attributes that an estimator keeps this in, by name."""
-        classes = self.targets.classes
-        return {
-            **self.features.attributes,
-            **({} if classes is None else {"classes_": classes}),
-            "model_": self.model,
-            "_targets": self.targets,
-            "_loss": self.loss,
-            "_shift": self.shift,
-            "_has_margin": self.has_margin,
-        }
+from sklboost.estimators.predict.fitted_model import TrainedModel
 
 
 @dataclass(frozen=True)

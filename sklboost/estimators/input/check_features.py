@@ -191,7 +191,7 @@ def _is_plain(estimator: Any, X: Any) -> bool:
         and X.shape[1] == estimator.n_features_in_
         and X.flags.forc
         and not hasattr(estimator, "feature_names_in_")
-        and estimator._encodings is None
+        and estimator._trained.features.encodings is None
         and math.isnan(estimator.missing)
     )
 

@@ -41,16 +41,11 @@ class FittedFeatures(NamedTuple):
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """The attributes that an estimator keeps this in, by name."""
+        """The public attributes of an estimator, by name."""
         text_names = self.names
         if text_names is not None and _kind(text_names) != "text":
             text_names = None
-        kept: dict[str, Any] = {
-            "n_features_in_": self.n_features,
-            "_other_names": self.names if text_names is None else None,
-            "_encodings": self.encodings,
-            "_binning_digest": self.binning_digest,
-        }
+        kept: dict[str, Any] = {"n_features_in_": self.n_features}
         if text_names is not None:
             kept["feature_names_in_"] = text_names
         keys = range(self.n_features) if text_names is None else text_names

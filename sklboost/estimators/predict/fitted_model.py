@@ -23,19 +23,45 @@ from sklboost.objectives.loss import Loss
 
 
 @dataclass(eq=False, repr=False)
-class FittedModel:
-    """The model of an estimator, how rows become its features, and what its raw scores mean.
+class TrainedModel:
+    """What a fit has made, and all that prediction needs of it.
 
     Attributes
     ----------
     model : Model
-    loss : Loss
     features : FittedFeatures
     targets : Targets
+    loss : Loss
     shift : ndarray of float64, shape (n_outputs,)
         Added to raw scores after training.
     has_margin : bool
         Whether training started from the user's `base_margin`.
+    """
+
+    model: Model
+    features: FittedFeatures
+    targets: Targets
+    loss: Loss
+    shift: np.ndarray
+    has_margin: bool
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """The attributes that an estimator keeps this in, by name."""
+        kept = {**self.features.attributes, "model_": self.model, "_trained": self}
+        return kept if self.targets.classes is None else {**kept, "classes_": self.targets.classes}
+
+    def predictions(self, raw_score: np.ndarray) -> np.ndarray:
+        """Predictions of a regressor, probabilities of the classes of a classifier."""
+        return self.targets.link(self.loss)(raw_score)
+
+
+@dataclass(eq=False, repr=False)
+class FittedModel(TrainedModel):
+    """The model of an estimator, how rows become its features, and what its raw scores mean.
+
+    Attributes
+    ----------
     drops_rounds : bool
         Whether rounds were trained without some earlier ones (dart).
     n_jobs : int or None
@@ -43,12 +69,6 @@ class FittedModel:
         ``read(X, name="X")`` checks rows and returns their features.
     """
 
-    model: Model
-    loss: Loss
-    features: FittedFeatures
-    targets: Targets
-    shift: np.ndarray
-    has_margin: bool
     drops_rounds: bool
     n_jobs: int | None
     read: Callable[..., Features]
@@ -135,10 +155,6 @@ class FittedModel:
             )
         scores = starting_scores(self.model.base_score, margin, len(X))
         return scores + self.shift[:, np.newaxis]
-
-    def predictions(self, raw_score: np.ndarray) -> np.ndarray:
-        """Predictions of a regressor, probabilities of the classes of a classifier."""
-        return self.targets.link(self.loss)(raw_score)
 
     def raw_scores(
         self,
