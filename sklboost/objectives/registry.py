@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from sklboost.objectives.custom import FunctionLoss, check_loss_fits
 from sklboost.objectives.domains import BETWEEN_0_AND_1, POSITIVE, SHARES, Domain
 from sklboost.objectives.links import LOG_1P, PROBABILITY
-from sklboost.objectives.loss import Loss
+from sklboost.objectives.loss import Loss, RowLoss
 from sklboost.objectives.losses.counts import Gamma, Poisson, Tweedie
 from sklboost.objectives.losses.quantiles import AbsoluteError, ExpectileError, QuantileError
 from sklboost.objectives.losses.relative import AbsolutePercentageError, SquaredLogError
@@ -60,7 +60,7 @@ class Objective(NamedTuple):
         return name in (self.name, *self.aliases)
 
 
-def _of_rows(loss: Any, *aliases: str) -> Objective:
+def _of_rows(loss: type[RowLoss], *aliases: str) -> Objective:
     """Make the objective of a loss of rows; its parameter can be one number or several."""
 
     def make(n_targets: int, parameters: Mapping[str, Any]) -> Loss:
@@ -73,9 +73,9 @@ def _of_rows(loss: Any, *aliases: str) -> Objective:
     return Objective(loss.name, make, aliases)
 
 
-def _of_classes(loss: Callable[[int], Loss], name: str, *aliases: str) -> Objective:
+def _of_classes(loss: type[Softmax | OneVsRest], *aliases: str) -> Objective:
     """Make the objective of a loss that knows nothing but the number of classes."""
-    return Objective(name, lambda n_classes, _: loss(n_classes), aliases)
+    return Objective(loss.name, lambda n_classes, _: loss(n_classes), aliases)
 
 
 # The first of each task is its default.
@@ -111,10 +111,8 @@ OBJECTIVES: dict[str, tuple[Objective, ...]] = {
         _of_rows(HingeLoss, "hinge"),
     ),
     "multiclass": (
-        _of_classes(
-            *(Softmax, Softmax.name, "multi:softmax", "log_loss", "multiclass", "binary:logistic")
-        ),
-        _of_classes(OneVsRest, OneVsRest.name, "multiclassova", "multiclass_ova", "ova", "ovr"),
+        _of_classes(Softmax, "multi:softmax", "log_loss", "multiclass", "binary:logistic"),
+        _of_classes(OneVsRest, "multiclassova", "multiclass_ova", "ova", "ovr"),
     ),
 }
 
@@ -163,7 +161,7 @@ _POWER_BETWEEN = _POWER._replace(
 
 def _mean_of(
     name: str,
-    loss: Any,
+    loss: type[RowLoss | Softmax],
     *aliases: str,
     factor: float = 1.0,
     is_root: bool = False,

@@ -1,10 +1,31 @@
+"""Links and the predictions they stand for; each way from one scale of a row to another."""
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import special
 
-from sklboost.objectives.links import PREDICTIONS, predictions_of, raw_score_of
+from sklboost.engine.compiling import made_kernel
+from sklboost.objectives.links import (
+    ANY,
+    IDENTITY,
+    LOG,
+    LOG_1P,
+    LOG_ODDS,
+    PREDICTIONS,
+    PROBABILITY,
+    SOFTMAX,
+    change_of_scale,
+    predictions_of,
+    raw_score_of,
+    unchanged,
+)
+from sklboost.objectives.registry import METRICS
 
 pytestmark = pytest.mark.interpreted
+
+EPS = np.finfo(float).eps
+ODDS = np.log((1 - EPS) / EPS)
 
 
 def test_by_hand():
@@ -38,3 +59,69 @@ def test_predictions_that_there_are_not(link, prediction):
         ValueError, match=rf"^base_score={prediction:g}: .* objective='own' are {words}"
     ):
         raw_score_of(link, prediction, "own")
+
+
+# --- scales --------------------------------------------------------------------------------------
+
+
+def changed(given, wanted, values):
+    change = change_of_scale(given, wanted).kernel
+
+    def fill(values, results):
+        for index in range(len(values)):
+            results[index] = change(values[index])
+
+    results = np.empty(len(values))
+    made_kernel(fill, None)(np.array(values, dtype=float), results)
+    return results
+
+
+def test_all_ways_are_known_functions():
+    z, share = np.linspace(-30, 30, 61), np.linspace(0.01, 0.99, 50)
+    assert_allclose(changed(LOG, IDENTITY, z), np.exp(z), rtol=1e-15)
+    assert_allclose(changed(LOG_ODDS, IDENTITY, z), special.expit(z), rtol=2e-15)
+    assert_allclose(changed(LOG_ODDS, PROBABILITY, z), special.expit(z), rtol=2e-15)
+    assert_allclose(changed(LOG_ODDS, LOG, z), special.log_expit(z), rtol=2e-15)
+    assert_allclose(changed(IDENTITY, LOG, share * 9), np.log(share * 9), rtol=2e-15)
+    assert_allclose(changed(PROBABILITY, SOFTMAX, share), np.log(share), rtol=2e-15)
+    assert_allclose(
+        changed(PROBABILITY, LOG_ODDS, share), special.logit(share), rtol=1e-14, atol=1e-15
+    )
+    assert_allclose(
+        changed(IDENTITY, LOG_ODDS, share), special.logit(share), rtol=1e-14, atol=1e-15
+    )
+    log_odds = changed(LOG, LOG_ODDS, np.log(share))
+    assert_allclose(log_odds, special.logit(share), rtol=1e-13, atol=1e-14)
+    assert_allclose(changed(IDENTITY, LOG_1P, share * 9), np.log1p(share * 9), rtol=2e-15)
+    assert_allclose(changed(LOG, LOG_1P, z), np.log1p(np.exp(z)), rtol=2e-15)
+    assert_allclose(changed(LOG_ODDS, LOG_1P, z), np.log1p(special.expit(z)), rtol=3e-15)
+
+
+def test_one_way_for_each_pair():
+    for given in (IDENTITY, SOFTMAX):
+        assert change_of_scale(given, given).kernel is unchanged
+        assert change_of_scale(given, ANY).kernel is unchanged
+    for given in (IDENTITY, LOG, LOG_ODDS):  # what a regression's raw scores may be
+        for entry in METRICS["regression"]:
+            if not entry.greater_is_better:
+                assert change_of_scale(given, entry.of.reads) is not None
+    assert set(PREDICTIONS) == {IDENTITY, LOG, LOG_ODDS, SOFTMAX}
+    # a regression whose user says that its link is softmax: by predictions only
+    assert change_of_scale(SOFTMAX, IDENTITY) is None
+
+
+def test_the_ends():
+    assert_allclose(changed(LOG, IDENTITY, [1e9, -1e9]), [np.exp(340), np.exp(-340)], rtol=1e-13)
+    assert np.isnan(changed(IDENTITY, LOG, [0.0, -1.0])).all()
+    assert np.isnan(changed(IDENTITY, LOG_1P, [-1.0, -3.0])).all()
+    assert list(np.isnan(changed(IDENTITY, LOG_ODDS, [-1e-9, 0, 1, 1.001]))) == [
+        True,
+        False,
+        False,
+        True,
+    ]
+    assert list(np.isnan(changed(LOG, LOG_ODDS, [-1e9, 0, 1e-9]))) == [False, False, True]
+    assert_allclose(changed(PROBABILITY, SOFTMAX, [0.0, 1.0]), [np.log(EPS), 0.0])
+    assert_allclose(changed(PROBABILITY, LOG_ODDS, [0.0, 0.5, 1.0]), [-ODDS, 0.0, ODDS])
+    assert changed(PROBABILITY, LOG_ODDS, [0.5])[0] == 0.0
+    assert list(changed(LOG_ODDS, PROBABILITY, [-1e9, 1e9])) == [np.exp(-700.0), 1.0]

@@ -120,9 +120,9 @@ class Softmax(Loss):
         self.parameters = np.zeros(n_outputs)
 
     @staticmethod
-    def formula() -> Formula:
-        """Return the loss of a row for metrics."""
-        return Formula(softmax_values, SOFTMAX, is_of_classes=True)
+    def formula(**changes: Any) -> Formula:
+        """Return the loss of a row for metrics; `changes` are fields of a Formula."""
+        return Formula(softmax_values, SOFTMAX, is_of_classes=True)._replace(**changes)
 
     def gradients(self, y: np.ndarray, raw_score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return gradient and hessian of each output."""

@@ -6,16 +6,16 @@ from numpy.testing import assert_allclose
 
 from sklboost.engine.compiling import kernel
 from sklboost.engine.parallel import ThreadTeam, share
+from sklboost.objectives.blocks import nothing
 from sklboost.objectives.links import IDENTITY, LOG, LOG_ODDS, SOFTMAX
 from sklboost.objectives.losses.several_classes import Softmax
-from sklboost.objectives.losses.two_classes import LogLoss
 from sklboost.objectives.means import (
     add_losses,
     allocate_sums,
     finish_metric,
     mean_losses,
 )
-from sklboost.objectives.registry import METRICS, find_metric
+from sklboost.objectives.registry import METRICS, find_metric, make_loss
 
 NO_WEIGHT = np.empty(0)
 PARAMETERS = {"quantile_alpha": [0.3], "expectile_alpha": [0.3]}
@@ -105,12 +105,30 @@ def test_any_number_of_rows(n_rows):
 
 @pytest.mark.interpreted
 @pytest.mark.parametrize("scale", [1e-9, 1.0, 100.0, 1e5])
-@pytest.mark.parametrize(("loss", "name"), [(LogLoss(), "logloss"), (Softmax(4), "mlogloss")])
-def test_log_losses_are_the_losses_of_training(loss, name, scale):
-    task, own_scale = ("binary", LOG_ODDS) if name == "logloss" else ("multiclass", SOFTMAX)
+@pytest.mark.parametrize(
+    ("task", "name"),
+    [
+        (task, entry.title)
+        for task in ("regression", "binary", "multiclass")
+        for entry in METRICS[task]
+        # an objective's own metric, of which nothing is subtracted
+        if entry.objective and entry.factor == 1.0 and entry.of.less is nothing
+        if entry.objective != "binary:hinge"
+    ],
+)
+def test_a_metric_of_a_loss_is_its_value(task, name, scale):
+    own_scale = {"binary": LOG_ODDS, "multiclass": SOFTMAX}.get(task, IDENTITY)
+    entry = next(entry for entry in METRICS[task] if entry.title == name)
+    own_scale = entry.of.reads if task == "regression" else own_scale
     y, raw_score = make_data(task, own_scale, 500)
     raw_score *= scale
-    value = compiled_value(round_metric(name, task, own_scale), y, raw_score)
+    given = {"huber_slope": 1.0, "fair_c": 1.0, "tweedie_variance_power": 1.5, **PARAMETERS}
+    if name == "logloss" and task == "regression":
+        y, objective = np.round(y), "reg:logistic"
+    else:
+        objective = entry.objective
+    loss = make_loss(objective, task, len(raw_score), given)
+    value = compiled_value(round_metric(name, task, own_scale, given), y, raw_score)
     assert_allclose(value, loss.value(y, raw_score, NO_WEIGHT), rtol=1e-13)
 
 
