@@ -39,7 +39,7 @@ format: $(VENV)/.has-lint  ## put the code into the form that lint asks for
 	$(RUN) -m ruff check --fix .
 	$(RUN) -m ruff format .
 
-bench: $(VENV)/.has-bench  ## the short benchmarks; benchmarks/README.md tells of the others
+bench: $(VENV)/.has-bench  ## the short benchmarks; the others are in benchmarks/README.md
 	$(RUN) -m benchmarks.run $(ARGS)
 
 docs: $(VENV)/.has-docs  ## the site: docs/_build/html/index.html; runs every example on the way

@@ -12,6 +12,7 @@ import leaf
 import rooms
 import speed
 import tree
+import walk
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -21,6 +22,7 @@ DRAWINGS = {
     "leaf": leaf.draw,
     "splits": tree.draw_splits,
     "tree": tree.draw_tree,
+    "walk": walk.draw,
     "speed": lambda: speed.draw(ROOT / "benchmarks" / "results" / "speed.jsonl"),
 }
 

@@ -46,7 +46,7 @@ def test_libraries_get_what_they_take(drawn):
     assert category_peers.takes("sklboost", frames)
     assert not category_peers.takes("hist_gb", frames)  # 300 levels, and 255 is its limit
     X = frames.X_train.head(3)
-    X = X.assign(category=X["level"].where([True, True, False]))
+    X = X.assign(level=X["level"].where([True, True, False]))
     text = category_peers.prepare("catboost", frames._replace(X_train=X)).X_train["level"]
     assert text.tolist()[2] == "missing"
     assert category_peers.parameters("catboost", frames) == {"cat_features": ["level"]}
