@@ -94,10 +94,11 @@ def test_division_by_zero_is_that_of_numpy(decorate):
     assert divide(1.0, 0.0) == float("inf")
 
 
-@pytest.mark.parametrize("function", [prune, prune.entry, wrong_side])
+@pytest.mark.parametrize("function", [prune, wrong_side])
 def test_kernels_release_the_lock_of_the_interpreter_and_keep_strict_arithmetic(function):
-    assert function.targetoptions["nogil"]
-    assert not function.targetoptions.get("fastmath")
+    for dispatcher in (function, function.entry):
+        assert dispatcher.targetoptions["nogil"]
+        assert not dispatcher.targetoptions.get("fastmath")
 
 
 @kernel
