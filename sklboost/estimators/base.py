@@ -120,9 +120,9 @@ class BaseBooster(
             XGBoost's columns ``Tree, Node, ID, Feature, Split, Yes, No, Missing, Gain, Cover,
             Category``, and ``Similarity`` and ``Output`` (the leaf weight before the learning rate)
             of every node. For a leaf, ``Gain`` is its value, as in XGBoost. ``Category`` lists the
-            categories that go to ``Yes``. With linear leaves also ``Shift,
-            Slopes, Centres, Least, Most``: the leaf adds ``Shift`` and the sum of ``slope * (x -
-            centre)`` to its value, no less than ``Least`` and no more than ``Most``.
+            categories that go to ``Yes``. With linear leaves also ``Shift, Slopes, Centres, Least,
+            Most``: the leaf adds ``Shift`` and the sum of ``slope * (x - centre)`` to its value, no
+            less than ``Least`` and no more than ``Most``.
 
         Raises
         ------

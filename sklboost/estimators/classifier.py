@@ -17,7 +17,7 @@ from sklboost.objectives.loss import by_rows
 class XGBClassifierLite(ClassifierMixin, ClassifierParameters, BaseBooster):
     """Gradient boosted classification trees: log loss for two classes, softmax for more.
 
-    Or several labels, each of which a row has or has not: `y` has a column of 0 and 1 for each.
+    Multilabel classification, too: then `y` has a column of 0 and 1 for each label.
 
     Attributes
     ----------
@@ -25,7 +25,7 @@ class XGBClassifierLite(ClassifierMixin, ClassifierParameters, BaseBooster):
     feature_names_in_
     categories_
     classes_ : ndarray, shape (n_classes,)
-        The labels, sorted. Where `y` has several columns, their numbers.
+        The labels, sorted. Multilabel: the numbers of the columns of `y`.
     model_
     n_estimators_
     stop_reason_

@@ -1,7 +1,8 @@
-"""Random forests: one round of many trees, each grown from rows and features of its own.
+"""Random forests: one round of many trees, each grown from its own sample of rows and features.
 
-The trees of a round share its gradients and its step. With learning rate 1 and lambda near 0 every
-leaf of a regression forest is the mean of its rows, and the forest the mean of its trees.
+The trees of a round have the same gradients and share its step. With learning rate 1 and lambda
+near 0 every leaf of a regression forest is the mean of its rows, and the forest is the mean of its
+trees.
 """
 
 from sklboost.engine.model import Model
@@ -12,7 +13,7 @@ from sklboost.estimators.regressor import XGBRegressorLite
 
 
 class ForestMixin(ForestParameters):
-    """What makes an estimator a forest."""
+    """A single round of many trees."""
 
     @property
     def _rounds_and_trees(self) -> tuple[int, int]:
@@ -37,7 +38,7 @@ class XGBRFRegressorLite(ForestMixin, XGBRegressorLite):
     stop_reason_ : str
         ``"completed"``.
     evals_result_ : dict
-        ``{"validation_0": {"rmse": [0.55]}}``: the value of the whole forest.
+        ``{"validation_0": {"rmse": [0.55]}}``, of the whole forest.
     fit_report_
 
     Examples
@@ -56,7 +57,7 @@ class XGBRFRegressorLite(ForestMixin, XGBRegressorLite):
 class XGBRFClassifierLite(ForestMixin, ForestClassifierParameters, XGBClassifierLite):
     """Random forest of classification trees, with XGBoost's parameter names and defaults.
 
-    Its trees add up in log-odds: log loss for two classes, softmax for more.
+    The loss is log loss for two classes, softmax for more: trees add up in log-odds.
 
     Attributes
     ----------
@@ -71,7 +72,7 @@ class XGBRFClassifierLite(ForestMixin, ForestClassifierParameters, XGBClassifier
     stop_reason_ : str
         ``"completed"``.
     evals_result_ : dict
-        ``{"validation_0": {"logloss": [0.55]}}``: the value of the whole forest.
+        ``{"validation_0": {"logloss": [0.55]}}``, of the whole forest.
     fit_report_
 
     Examples

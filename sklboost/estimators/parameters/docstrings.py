@@ -13,10 +13,10 @@ Class = TypeVar("Class", bound=type)
 
 # Name of an attribute, or of a parameter of methods -> type and text.
 SHARED = {
-    "n_features_in_": ("int", "Number of features at fit."),
+    "n_features_in_": ("int", "Number of features seen during `fit`."),
     "feature_names_in_": (
         "ndarray of str, shape (n_features,)",
-        "Names of the features, where `X` had names that are all strings.",
+        "Names of the features seen during `fit`. Only if all of them are strings.",
     ),
     "categories_": (
         "dict of str or int to ndarray",

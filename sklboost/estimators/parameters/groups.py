@@ -51,17 +51,7 @@ class ForestParameters(Parameters):
     )
     booster: str = redeclared(Parameters, "booster", **_only("gbtree"))
     reg_lambda: float = redeclared(Parameters, "reg_lambda", default=1e-5)
-    subsample: float = redeclared(
-        Parameters,
-        "subsample",
-        default=0.8,
-        text="""
-        Fraction of the rows that a tree is grown from, drawn anew for each tree: greater than 0, at
-        most 1. Rows are drawn independently, so their number varies a little. Weight 2 is
-        equivalent to the row twice if all weights are whole and their sum is at most 4,096;
-        otherwise a row is drawn as a whole, whatever its weight.
-        """,
-    )
+    subsample: float = redeclared(Parameters, "subsample", default=0.8)
     colsample_bynode: float = redeclared(Parameters, "colsample_bynode", default=0.8)
     early_stopping_rounds: None = redeclared(Parameters, "early_stopping_rounds", **_only(None))
     callbacks: None = redeclared(Parameters, "callbacks", **_only(None))

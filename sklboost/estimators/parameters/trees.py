@@ -45,7 +45,7 @@ class TreeParameters:
         integer(2, 65_535),
         """
         Maximum number of bins of a feature, from 2 to 65,535. A feature with more distinct values
-        is divided into so many bins of about equal weight, one of them for missing values. If a
+        is divided into this many bins of about equal weight, one of them for missing values. If a
         feature has more than 256 bins (256 values and missing ones, for instance), the bins of all
         features take twice the memory.
         """,
@@ -182,9 +182,9 @@ class SamplingParameters:
         1.0,
         FRACTION,
         """
-        Fraction of the rows that the trees of a round are grown from, drawn anew for each round
-        (for each of `num_parallel_tree`): greater than 0, at most 1. Rows are drawn independently,
-        so their number varies a little. Weight 2 is equivalent to the row twice if all weights are
+        Fraction of the rows that a tree is grown from, greater than 0, at most 1. Rows are drawn
+        anew for each round, and for each of its parallel trees; independently of one another, so
+        their number varies a little. Weight 2 is equivalent to the row twice if all weights are
         whole and their sum is at most 4,096; otherwise a row is drawn as a whole, whatever its
         weight.
         """,
