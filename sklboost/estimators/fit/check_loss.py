@@ -1,6 +1,5 @@
 """``check_loss``: a look at the derivatives of a loss before training uses them."""
 
-import warnings
 from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_array
 
+from sklboost.estimators.input.user_warnings import warn_user
 from sklboost.estimators.parameters.boosting import LossParameters
 from sklboost.objectives.custom import FunctionLoss
 from sklboost.objectives.derivative_checks import compare_derivatives, values_by_rows
@@ -103,11 +103,9 @@ def check_loss(
             return np.asarray(value(by_rows(targets), by_rows(moved)), dtype=np.float64)
 
     if values is None:
-        warnings.warn(
+        warn_user(
             f"{checked.name} has no value, so only its hessian is compared, with its gradient, and "
-            "the gradient with nothing: pass value=",
-            UserWarning,
-            stacklevel=2,
+            "the gradient with nothing: pass value="
         )
     compare_derivatives(checked, targets, scores, values, tolerance)
 
