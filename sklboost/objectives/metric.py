@@ -82,7 +82,7 @@ class RoundMetric(NamedTuple):
 def mean_metric(name: str, mean_loss: MeanLoss) -> Metric:
     """Make a metric of the mean of a loss of predictions: the smaller the better."""
     change = change_of_scale(mean_loss.scale, mean_loss.formula.reads)
-    assert change is not None, f"{name} cannot read predictions"
+    assert change is not None  # of all metrics of the registry
 
     def function(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
         metric.check_targets(y)
@@ -125,11 +125,10 @@ class Parameter(NamedTuple):
         except ValueError:
             value = math.nan
         if not self.domain.has(value):
-            family = name.partition("@")[0]
+            example = f"{name.partition('@')[0]}@{self._example}"
             raise ValueError(
-                f"eval_metric={name!r}: after the @ there must be {self.domain.words}, such "
-                f"as "
-                f"{family}@{self._example}"
+                f"eval_metric={name!r}: after the @ there must be {self.domain.words}, such as "
+                f"{example}"
             )
         return (value,)
 

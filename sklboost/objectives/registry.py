@@ -148,15 +148,17 @@ def find_objective(name: str | None, task: str) -> Objective:
 
 _POSITIVE = POSITIVE._replace(words="a number above 0")
 _ALPHA = BETWEEN_0_AND_1._replace(words="an alpha above 0 and below 1")
-_POWER = Parameter(
-    *("rho", "tweedie_variance_power", 1.5, Domain("a variance power from 1 to 2", 1.0, 2.0))
+_POWERS = Domain("a variance power from 1 to 2", 1.0, 2.0)
+_POWERS_BETWEEN = Domain(
+    "a variance power above 1 and below 2 (at 1 it is poisson-deviance, at 2 gamma-deviance)",
+    *(1.0, 2.0, False),
 )
-_POWER_BETWEEN = _POWER._replace(
-    domain=Domain(
-        "a variance power above 1 and below 2 (at 1 it is poisson-deviance, at 2 gamma-deviance)",
-        *(1.0, 2.0, False),
-    )
-)
+_HUBER_SLOPE = Parameter("slope", "huber_slope", 1.0, _POSITIVE)
+_FAIR_C = Parameter("c", "fair_c", 1.0, _POSITIVE)
+_QUANTILE_ALPHA = Parameter("alpha", "quantile_alpha", None, _ALPHA)
+_EXPECTILE_ALPHA = Parameter("alpha", "expectile_alpha", None, _ALPHA)
+_VARIANCE_POWER = Parameter("rho", "tweedie_variance_power", 1.5, _POWERS)
+_THRESHOLD = Parameter("t", "", None, SHARES._replace(words="a probability from 0 to 1"))
 
 
 def _mean_of(
@@ -173,21 +175,20 @@ def _mean_of(
     return MetricEntry(name, formula, aliases, loss.name, factor, is_root, parameter)
 
 
-_LOG_LOSS = _mean_of(
-    *("logloss", LogLoss, "log_loss", "binary_logloss", "cross_entropy", "xentropy")
-)
+def _deviance_of(name: str, loss: type[Poisson | Gamma | Tweedie], *aliases: str) -> MetricEntry:
+    """Make the entry of a deviance: twice the loss less the least value that a target allows."""
+    return _mean_of(name, loss, *aliases, factor=2.0, less=loss.least_value)
+
+
+_LOG_LOSS = _mean_of("logloss", LogLoss, "log_loss", "binary_logloss", "cross_entropy", "xentropy")
 _DIVERGENCE = _mean_of("kullback_leibler", LogLoss, "kldiv", less=LogLoss.least_value)
 _ERROR = MetricEntry(
     "error", errors.WRONG_SIDE, ("binary_error", "hamming_loss", "zero_one_loss"), HingeLoss.name
 )
-_ERROR_AT = _ERROR._replace(
-    of=errors.WRONG_SIDE_OF_PROBABILITY,
-    parameter=Parameter("t", "", None, SHARES._replace(words="a probability from 0 to 1")),
-)
 _BINARY = (
     _LOG_LOSS,
     _ERROR,
-    _ERROR_AT,
+    _ERROR._replace(of=errors.WRONG_SIDE_OF_PROBABILITY, parameter=_THRESHOLD),
     MetricEntry("auc", all_rows.auc, ("roc_auc_score",)),
     MetricEntry("aucpr", all_rows.aucpr, ("average_precision_score",)),
     _mean_of("brier", SquaredError, "brier_score_loss", factor=2.0, reads=PROBABILITY),
@@ -197,7 +198,7 @@ _BINARY = (
 METRICS: dict[str, tuple[MetricEntry, ...]] = {
     "regression": (
         _mean_of(
-            *("rmse", SquaredError, "l2_root", "root_mean_squared_error"), factor=2.0, is_root=True
+            "rmse", SquaredError, "l2_root", "root_mean_squared_error", factor=2.0, is_root=True
         ),
         _mean_of("mse", SquaredError, "l2", "mean_squared_error", factor=2.0),
         _mean_of(
@@ -208,37 +209,20 @@ METRICS: dict[str, tuple[MetricEntry, ...]] = {
         ),
         _mean_of("mae", AbsoluteError, "l1", "mean_absolute_error"),
         _mean_of("mape", AbsolutePercentageError, "mean_absolute_percentage_error"),
-        _mean_of("mphe", PseudoHuber, parameter=Parameter("slope", "huber_slope", 1.0, _POSITIVE)),
+        _mean_of("mphe", PseudoHuber, parameter=_HUBER_SLOPE),
         # LightGBM's default
-        _mean_of("huber", Huber, parameter=Parameter("slope", "huber_slope", 0.9, _POSITIVE)),
-        _mean_of("fair", Fair, parameter=Parameter("c", "fair_c", 1.0, _POSITIVE)),
+        _mean_of("huber", Huber, parameter=_HUBER_SLOPE._replace(default=0.9)),
+        _mean_of("fair", Fair, parameter=_FAIR_C),
         _mean_of("logcosh", LogCosh),
-        _mean_of(
-            *("quantile", QuantileError, "mean_pinball_loss"),
-            parameter=Parameter("alpha", "quantile_alpha", None, _ALPHA),
-        ),
-        _mean_of(
-            *("expectile", ExpectileError),
-            parameter=Parameter("alpha", "expectile_alpha", None, _ALPHA),
-        ),
+        _mean_of("quantile", QuantileError, "mean_pinball_loss", parameter=_QUANTILE_ALPHA),
+        _mean_of("expectile", ExpectileError, parameter=_EXPECTILE_ALPHA),
         _mean_of("poisson-nloglik", Poisson, "poisson", less=Poisson.log_of_base),
-        _mean_of(
-            *("poisson-deviance", Poisson, "mean_poisson_deviance"),
-            factor=2.0,
-            less=Poisson.least_value,
-        ),
+        _deviance_of("poisson-deviance", Poisson, "mean_poisson_deviance"),
         _mean_of("gamma-nloglik", Gamma, "gamma"),
-        _mean_of(
-            *("gamma-deviance", Gamma, "gamma_deviance", "mean_gamma_deviance"),
-            factor=2.0,
-            less=Gamma.least_value,
-        ),
-        _mean_of("tweedie-nloglik", Tweedie, "tweedie", parameter=_POWER),
-        _mean_of(
-            *("tweedie-deviance", Tweedie, "mean_tweedie_deviance"),
-            factor=2.0,
-            less=Tweedie.least_value,
-            parameter=_POWER_BETWEEN,
+        _deviance_of("gamma-deviance", Gamma, "gamma_deviance", "mean_gamma_deviance"),
+        _mean_of("tweedie-nloglik", Tweedie, "tweedie", parameter=_VARIANCE_POWER),
+        _deviance_of("tweedie-deviance", Tweedie, "mean_tweedie_deviance")._replace(
+            parameter=_VARIANCE_POWER._replace(domain=_POWERS_BETWEEN)
         ),
         # of targets that are probabilities
         _LOG_LOSS,
@@ -268,7 +252,7 @@ def default_metric(
     entry = next(of_objective, entries[0])
     name = entry.name
     if name == "tweedie-nloglik":  # under the name that XGBoost gives it
-        name = f"{name}@{_POWER.choose(name, parameters)[0]:g}"
+        name = f"{name}@{_VARIANCE_POWER.choose(name, parameters)[0]:g}"
     return entry.metric(name, task, parameters)
 
 
