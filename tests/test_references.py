@@ -568,3 +568,31 @@ def test_what_holds_a_reference():
     assert not holds_reference(types.UniTuple(types.int64, 2))
     assert not holds_reference(numba.typeof(outer()))
     assert not holds_reference(types.none)
+
+
+MOVED = """
+import os, sys
+os.environ["NUMBA_CACHE_DIR"] = sys.path[0] + "/mine"
+import numpy as np
+from {module} import Inner
+from groups_top import Outer, add
+values = np.arange(3.0)
+print(add(Outer(Inner(values), 2.0)), sum(add._cache_misses.values()))
+"""
+
+
+def test_what_is_kept_for_a_class_that_has_moved_is_not_used(tmp_path):
+    """As after an update: the module that was pickled is not there any more."""
+    inner = "from typing import NamedTuple\nclass Inner(NamedTuple):\n    values: object\n"
+    (tmp_path / "before.py").write_text(inner)
+    top = (
+        "from typing import NamedTuple\n"
+        "from sklboost.engine.compiling import kernel\n"
+        "class Outer(NamedTuple):\n    inner: object\n    factor: float\n"
+        "@kernel\ndef add(outer):\n    return outer.inner.values.sum() * outer.factor\n"
+    )
+    (tmp_path / "groups_top.py").write_text(top)
+    assert run_python(MOVED.format(module="before"), tmp_path) == "6.0 1"
+    assert run_python(MOVED.format(module="before"), tmp_path) == "6.0 0"
+    (tmp_path / "before.py").rename(tmp_path / "after.py")
+    assert run_python(MOVED.format(module="after"), tmp_path) == "6.0 1"

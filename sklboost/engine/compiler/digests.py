@@ -38,7 +38,19 @@ def digest_of(function: Callable[..., Any]) -> str:
 @functools.cache
 def types_digest(kinds: Types) -> str:
     """Return a digest of types; the same in every process, unlike the numbers numba gives them."""
-    return hash_of("|".join(kind.name for kind in kinds))
+    return hash_of("|".join(map(full_name, kinds)))
+
+
+def full_name(kind: Any) -> str:
+    """Return the name of a type, with the modules of all classes of groups in it.
+
+    What is kept of a kernel is read by importing them: of a class that has moved, nothing is kept.
+    """
+    parts = ", ".join(map(full_name, getattr(kind, "types", ())))
+    group = getattr(kind, "instance_class", None)
+    if group is None:
+        return f"({parts})" if parts else str(kind.name)
+    return f"{group.__module__}.{group.__qualname__}{kind.fields}({parts})"
 
 
 def mean_the_same_elsewhere(kinds: Types) -> bool:

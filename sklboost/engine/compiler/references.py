@@ -13,7 +13,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import NativeValue, lower_cast, models, register_model, unbox
 
-from sklboost.engine.compiler.digests import hash_of
+from sklboost.engine.compiler.digests import full_name, hash_of
 from sklboost.engine.compiler.numba_internals import (
     AttributeTemplate,
     BaseNamedTuple,
@@ -36,11 +36,9 @@ class Reference(types.Type):
 
     def __init__(self, group: Any):
         self.group = group
-        kind = group.instance_class
         # References are compared by name, where numba compares and hashes the types of all fields.
         # Short, since symbols are made of it; the same in every process.
-        text = f"{kind.__module__}.{kind.__qualname__}{group.fields}{group.types}"
-        super().__init__(f"Reference({kind.__name__}-{hash_of(text)})")
+        super().__init__(f"Reference({group.instance_class.__name__}-{hash_of(full_name(group))})")
 
     def can_convert_from(self, typingctx: Any, other: Any) -> Any:
         """Return safe for a group itself, which can be given where a pointer is asked for."""
