@@ -55,7 +55,7 @@ def run(function, *arguments, n_threads=1):
 
 
 def params(**changes):
-    """Give the estimators' defaults, but without lambda, least cover and learning rate."""
+    """Return the estimators' defaults, but without lambda, least cover and learning rate."""
     plain = dict(learning_rate=1.0, max_depth=6, max_leaves=0, grow_policy="depthwise")
     plain |= dict(reg_lambda=0.0, reg_alpha=0.0, gamma=0.0, min_child_weight=0.0)
     plain |= dict(subsample=1.0, sampling_method="uniform", path_smooth=0.0, extra_trees=False)
@@ -85,7 +85,7 @@ def binned(X, max_bin=256, n_threads=1):
 
 
 def make_data(seed, n_rows, n_features=3, n_values=7):
-    """Give X with few values, so with ties, and missing ones; gradients; hessians."""
+    """Return X with few values, so with ties, and missing ones; gradients; hessians."""
     random = np.random.default_rng(seed)
     X = random.integers(0, n_values, (n_rows, n_features)).astype(float)
     X[random.random(X.shape) < 0.15] = np.nan
@@ -107,7 +107,7 @@ class Grown(NamedTuple):
 
 
 def tree_keys(seed, round_=0):
-    """Give the keys of the first tree of a round."""
+    """Return the keys of the first tree of a round."""
     rounding, rows = (np.uint64(hash_key(seed, round_, output)) for output in (0, -1))
     return TreeKeys(rounding, rows, np.int64(hash_key(seed, round_, -2)))
 
@@ -139,7 +139,7 @@ def grow(matrix, gradient, hessian, settings, *, n_threads=1, key=0, workspace=N
 
 
 def make_search(matrix, scales, settings, rules=None, n_threads=1):
-    """Give what growing a tree reads."""
+    """Return what growing a tree reads."""
     n_features = len(matrix.places)
     columns = allocate_column_sample(rules or feature_rules(n_features), n_features, n_threads)
     return Search(matrix, scales, settings, columns)
@@ -218,7 +218,7 @@ def watch_growth(matrix, gradient, hessian, settings, check, n_threads=1):
 
 
 def rows_by_splits(matrix, workspace):
-    """Give the rows of every node so far, by following its splits in plain Python."""
+    """Return the rows of every node so far, by following its splits in plain Python."""
     tree = workspace.tree
     rows = {0: np.arange(len(matrix.rows))}
     for node in range(tree.counts[0].n_nodes):
@@ -235,7 +235,7 @@ def rows_by_splits(matrix, workspace):
 
 
 def rows_in_partition(node, workspace):
-    """Give the rows that the row partition says a node owns, in its order."""
+    """Return the rows that the row partition says a node owns, in its order."""
     partition = workspace.partition
     own = partition.lists[workspace.tree.growth[node].depth % 2]
     ranges = zip(partition.start[:, node], partition.stop[:, node], strict=True)
@@ -243,7 +243,7 @@ def rows_in_partition(node, workspace):
 
 
 def plain_histogram(matrix, packed, rows):
-    """Give a histogram the slow way."""
+    """Return a histogram the slow way."""
     histogram = np.zeros(matrix.cell_starts[-1], dtype=np.int64)
     for feature, start in enumerate(matrix.cell_starts[:-1]):
         np.add.at(histogram, start + matrix.rows[rows, feature].astype(int), packed[rows])
@@ -251,7 +251,7 @@ def plain_histogram(matrix, packed, rows):
 
 
 def plain_sums(packed, scales):
-    """Give the sums of gradient and hessian, each added up on its own."""
+    """Return the sums of gradient and hessian, each added up on its own."""
     gradient = sum(int(gradient_of(value)) for value in packed)
     hessian = sum(int(hessian_of(value)) for value in packed)
     return gradient * scales[0], hessian * scales[1]

@@ -24,7 +24,7 @@ X_OF_FOUR = np.array([[1.0], [2.0], [8.0], [np.nan]])
 
 
 def make_workspace(settings=None, n_rows=40):
-    """Give a workspace in which all slots are free and no node is open."""
+    """Return a workspace in which all slots are free and no node is open."""
     matrix = binned(np.arange(float(n_rows))[:, np.newaxis])
     workspace = allocate_workspace(matrix, settings or params(max_depth=4), 1, 1)
     counts, pool = workspace.tree.counts[0], workspace.pool
@@ -36,7 +36,7 @@ def make_workspace(settings=None, n_rows=40):
     return workspace
 
 
-LEVEL = [(3, 2, 5.0), (4, 2, 9.0), (5, 2, 9.0), (6, 2, 1.0)]
+OF_ONE_DEPTH = [(3, 2, 5.0), (4, 2, 9.0), (5, 2, 9.0), (6, 2, 1.0)]
 
 
 def open_some(workspace, settings, *nodes):
@@ -90,16 +90,16 @@ def test_whether_children_can_have_histograms(n_free, own, n_reserved, expected)
 def test_the_last_to_be_split_give_up_their_slots():
     workspace = make_workspace()
     tree, counts = workspace.tree, workspace.tree.counts[0]
-    open_some(workspace, params(), *LEVEL)
-    for slot, (node, *_) in enumerate(LEVEL):
+    open_some(workspace, params(), *OF_ONE_DEPTH)
+    for slot, (node, *_) in enumerate(OF_ONE_DEPTH):
         tree.growth[node].slot = slot
     counts.n_free = 0
     assert not has_slots(4, np.int64(1), tree, workspace.pool)  # not for a second one's sake
     assert has_slots(3, np.int64(0), tree, workspace.pool)
-    assert [int(tree.growth[node].slot) for node, *_ in LEVEL] == [0, 1, 2, -1]
+    assert [int(tree.growth[node].slot) for node, *_ in OF_ONE_DEPTH] == [0, 1, 2, -1]
     counts.n_free = 0
     assert has_slots(5, np.int64(0), tree, workspace.pool)
-    assert [int(tree.growth[node].slot) for node, *_ in LEVEL] == [0, -1, 2, -1]
+    assert [int(tree.growth[node].slot) for node, *_ in OF_ONE_DEPTH] == [0, -1, 2, -1]
     assert workspace.pool.free_slots[0] == 1
 
 

@@ -32,14 +32,14 @@ def test_rows_are_added_by_hand(dtype):
 
 
 def lane(workspace, slot, output):
-    """Give the histogram of one output."""
+    """Return the histogram of one output."""
     strips = workspace.pool.histograms[slot]
     n_lanes = 1 if workspace.tree.sums.shape[2] == 1 else 4
     return strips[output // n_lanes, output % n_lanes :: n_lanes]
 
 
 def check_histograms(matrix, seen):
-    """Give a function that compares every histogram there is with a plain one."""
+    """Return a function that compares every histogram there is with a plain one."""
 
     def check(search, packed, workspace):
         tree, slots = workspace.tree, []

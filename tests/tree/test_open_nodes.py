@@ -1,4 +1,4 @@
-"""Which open node comes next: a queue of levels, or a heap of gains."""
+"""Which open node comes next: a queue by depth, or a heap of gains."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.interpreted
 
 
 def make_workspace(settings):
-    """Give a workspace in which no node is open."""
+    """Return a workspace in which no node is open."""
     matrix = binned(np.arange(40.0)[:, np.newaxis])
     workspace = allocate_workspace(matrix, settings, 1, 1)
     counts = workspace.tree.counts[0]
@@ -27,11 +27,11 @@ def open_some(workspace, settings, *nodes):
         add_open(node, settings, workspace.tree)
 
 
-LEVEL = [(3, 2, 5.0), (4, 2, 9.0), (5, 2, 9.0), (6, 2, 1.0)]
+OF_ONE_DEPTH = [(3, 2, 5.0), (4, 2, 9.0), (5, 2, 9.0), (6, 2, 1.0)]
 
 
 def order_of(settings, n_leaves, *nodes):
-    """Give the nodes in the order in which they are split, each making one leaf more."""
+    """Return the nodes in the order in which they are split, each making one leaf more."""
     workspace = make_workspace(settings)
     tree, counts = workspace.tree, workspace.tree.counts[0]
     open_some(workspace, settings, *nodes)
@@ -45,17 +45,17 @@ def order_of(settings, n_leaves, *nodes):
     return order
 
 
-def test_a_level_is_split_in_order():
-    assert order_of(params(max_leaves=8), 4, *LEVEL) == [3, 4, 5, 6]
-    assert order_of(params(), 4, *LEVEL) == [3, 4, 5, 6]
+def test_nodes_of_one_depth_are_split_in_order():
+    assert order_of(params(max_leaves=8), 4, *OF_ONE_DEPTH) == [3, 4, 5, 6]
+    assert order_of(params(), 4, *OF_ONE_DEPTH) == [3, 4, 5, 6]
 
 
 @pytest.mark.parametrize(("budget", "expected"), [(1, [4]), (2, [4, 5]), (3, [4, 5, 3])])
-def test_of_a_level_that_does_not_fit_the_largest_gains(budget, expected):
-    assert order_of(params(max_leaves=4 + budget), 4, *LEVEL) == expected
+def test_of_a_depth_that_does_not_fit_the_largest_gains(budget, expected):
+    assert order_of(params(max_leaves=4 + budget), 4, *OF_ONE_DEPTH) == expected
 
 
-def test_a_level_that_fits_goes_before_larger_gains_of_the_next():
+def test_a_depth_that_fits_goes_before_larger_gains_of_the_next():
     nodes = [(3, 2, 5.0), (4, 2, 1.0), (7, 3, 99.0), (8, 3, 50.0), (9, 3, 70.0)]
     assert order_of(params(max_leaves=6), 4, *nodes) == [3, 4]
     assert order_of(params(max_leaves=7), 4, *nodes) == [3, 4, 7]
@@ -64,17 +64,17 @@ def test_a_level_that_fits_goes_before_larger_gains_of_the_next():
 
 def test_best_first():
     settings = params(grow_policy="lossguide", max_leaves=8)
-    assert order_of(settings, 4, *LEVEL) == [4, 5, 3, 6]  # of equal ones the lower number
-    backwards = LEVEL[::-1]  # whatever their order in the list
+    assert order_of(settings, 4, *OF_ONE_DEPTH) == [4, 5, 3, 6]  # of equal ones the lower number
+    backwards = OF_ONE_DEPTH[::-1]  # whatever their order in the list
     assert order_of(settings, 4, *backwards) == [4, 5, 3, 6]
-    deeper = [*LEVEL, (9, 5, 9.5)]
+    deeper = [*OF_ONE_DEPTH, (9, 5, 9.5)]
     assert order_of(settings, 4, *deeper) == [9, 4, 5, 3]
 
 
 def test_a_node_is_taken_out_and_the_others_keep_their_order():
     workspace = make_workspace(params())
     settings = params()
-    open_some(workspace, settings, *LEVEL)
+    open_some(workspace, settings, *OF_ONE_DEPTH)
     remove_open(2, settings, workspace.tree)
     counts = workspace.tree.counts[0]
     left = workspace.tree.open_nodes[counts.first_open : counts.stop_open]

@@ -30,7 +30,7 @@ NO_CATEGORY = np.empty(0, dtype=np.uint16)
 
 
 def sides_of(left_bins, n_bins):
-    """Give the table of sides in which just these bins go left."""
+    """Return the table of sides in which just these bins go left."""
     return np.isin(np.arange(n_bins), left_bins).astype(np.uint8)
 
 
@@ -109,7 +109,7 @@ def test_the_root_owns_all_rows(n_rows, n_threads):
 
 
 def check_rows(matrix, seen):
-    """Give a function that compares the rows of every node that owns rows with plain ones."""
+    """Return a function that compares the rows of every node that owns rows with plain ones."""
 
     def check(search, packed, workspace):
         growth, all_rows = workspace.tree.growth, []

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.interpreted
 
 
 def make_tree(*nodes):
-    """Give a tree of (parent, gain) pairs in the order of growth; children come in pairs."""
+    """Return a tree of (parent, gain) pairs in the order of growth; children come in pairs."""
     n = len(nodes)
     table = make_nodes(*[dict(gain=gain, value=float(10 + i)) for i, (_, gain) in enumerate(nodes)])
     growth = np.zeros(n, dtype=GROWTH_DTYPE).view(np.recarray)
@@ -156,7 +156,7 @@ def test_everything_goes():
 
 
 def plain_prune(nodes, node, gamma):
-    """Give the nested tuples of what is left below a node."""
+    """Return the nested tuples of what is left below a node."""
     if nodes[node]["left"] < 0:
         return nodes[node]["value"]
     children = [plain_prune(nodes, nodes[node][side], gamma) for side in ("left", "right")]
@@ -206,7 +206,7 @@ def test_a_branch_worth_nothing_goes():
 
 
 def cheapest(nodes, node, alpha):
-    """Give the least cost of a subtree, and its leaves; of equal ones the smaller."""
+    """Return the least cost of a subtree, and its leaves; of equal ones the smaller."""
     if nodes[node].left < 0:
         return 0.0, [node]
     kept, leaves = -nodes[node].gain + alpha, []

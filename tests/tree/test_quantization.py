@@ -34,7 +34,7 @@ def quantized(gradient, hessian=None, weight=NO_WEIGHT, *, key=0, n_threads=1, r
 
 
 def integers(packed):
-    """Give the whole-number gradients and hessians of packed values."""
+    """Return the whole-number gradients and hessians of packed values."""
     return packed >> 32, packed & 0xFFFFFFFF
 
 
@@ -241,7 +241,7 @@ def test_weights_multiply(scale):
 
 
 def scattered(n_rows=5000):
-    """Give gradients and hessians of a few units, so that rounding matters, and one large row.
+    """Return gradients and hessians of a few units, so that rounding matters, and one large row.
 
     The hessians are more than a step, below which they are rounded up.
     """

@@ -26,7 +26,7 @@ inf, nan = np.inf, np.nan
 
 
 def prepare(X, gradient, hessian=None, signs=None, **settings):
-    """Give (search, histogram of all rows, total) for one node that owns all rows."""
+    """Return (search, histogram of all rows, total) for one node that owns all rows."""
     gradient = np.asarray(gradient, dtype=np.float32)
     hessian = np.ones_like(gradient) if hessian is None else np.asarray(hessian, dtype=np.float32)
     matrix = binned(np.asarray(X, dtype=float).reshape(len(gradient), -1))
@@ -40,7 +40,7 @@ def prepare(X, gradient, hessian=None, signs=None, **settings):
 
 
 def task_of(search, histogram, total, n_rows=1000, bounds=(-inf, inf)):
-    """Give a workspace and the search of a node that is a root, but for its bounds."""
+    """Return a workspace and the search of a node that is a root, but for its bounds."""
     workspace = allocate_workspace(search.matrix, params(max_depth=1), 1, 1)
     scratch, output = workspace.scratch, workspace.tree.outputs[0, 0]
     sums = unpack(total, search.scales[0])
@@ -52,7 +52,7 @@ def task_of(search, histogram, total, n_rows=1000, bounds=(-inf, inf)):
 
 
 def gains_of(search, histogram, total, left_start, sums, *, sign=0, bounds=(-inf, inf)):
-    """Give the gains of all splits."""
+    """Return the gains of all splits."""
     workspace, task = task_of(search, histogram, total, bounds=bounds)
     gains = np.empty(len(sums))
     constraint = (np.int64(sign), np.int64(left_start))
@@ -65,7 +65,7 @@ def gains_of(search, histogram, total, left_start, sums, *, sign=0, bounds=(-inf
 
 
 def scan(search, histogram, total, feature=0, best=None, key=0):
-    """Give the best split of one feature, or the given one if none is better."""
+    """Return the best split of one feature, or the given one if none is better."""
     if best is None:
         best = np.zeros(1, dtype=SPLIT_DTYPE).view(np.recarray)[0]
         best.gain, best.feature = -inf, -1

@@ -11,7 +11,7 @@ inf = np.inf
 
 
 def place(values, below, bin_, max_bin=256):
-    """Give the threshold of a split between two bins, and the first bin on its right."""
+    """Return the threshold of a split between two bins, and the first bin on its right."""
     split = np.zeros(1, dtype=SPLIT_DTYPE).view(np.recarray)[0]
     split.feature, split.below, split.bin = 1, below, bin_
     matrix = binned(np.column_stack([np.zeros(len(values)), values]), max_bin)

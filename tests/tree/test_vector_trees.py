@@ -46,7 +46,7 @@ SETTINGS = {
 
 
 def make_outputs(seed, n_rows, n_outputs, n_features=3):
-    """Give X with ties and missing values, gradients and hessians of several outputs."""
+    """Return X with ties and missing values, gradients and hessians of several outputs."""
     random = np.random.default_rng(seed)
     X, gradient, _ = make_data(seed, n_rows, n_features)
     weights = random.normal(size=(n_outputs, 1))
@@ -279,7 +279,7 @@ def quantized(gradient, hessian, n_threads=1):
 
 
 @pytest.mark.parametrize("n_outputs", [1, 2, 4, 5, 8])
-def test_bundles_are_the_same_numbers_side_by_side(n_outputs):
+def test_strips_are_the_same_numbers_side_by_side(n_outputs):
     _, gradient, hessian = make_outputs(0, 5001, n_outputs)
     gradients = quantized(gradient, hessian, n_threads=2)
     if n_outputs == 1:
@@ -290,7 +290,7 @@ def test_bundles_are_the_same_numbers_side_by_side(n_outputs):
     assert not lanes[n_outputs:].any()
 
 
-def test_every_output_has_steps_and_roundings_of_its_own():
+def test_every_output_has_scales_and_roundings_of_its_own():
     _, gradient, hessian = make_outputs(0, 5001, 1)
     both = quantized(np.concatenate([gradient, gradient, 64 * gradient]), np.repeat(hessian, 3, 0))
     alone = quantized(gradient, hessian)

@@ -85,26 +85,18 @@ def add_block(matrix, workspace, build, block, accumulator):
             add_rows_to_strip(matrix.rows, packed, row_list, columns, accumulator)
 
 
-@inlined
-def numbers_per_column(bins, accumulator):
-    """Return the distance between two columns in an accumulator, a constant for one-byte bins.
-
-    A distance known to the compiler is part of the address in the addition itself: one instruction
-    less for each of the billion updates of a fit.
-    """
-    return np.uint64(NARROW_CELLS if bins.itemsize == 1 else accumulator.shape[1])
-
-
 @kernel
 def add_rows(bins, packed, row_list, columns, accumulator):
     """Add the packed gradients of the listed rows to the cells of columns ``[start, stop)``.
 
-    `accumulator` has shape (n_columns, numbers_per_column).
+    `accumulator` has shape (n_columns, width), the same width for all columns.
     """
     # unsigned indices: the compiler then leaves out the test for negative ones
     first, stop = np.uint64(columns[0]), np.uint64(columns[1])
-    width, cells = numbers_per_column(bins, accumulator), accumulator.reshape(-1)
-    last = len(row_list) - 1
+    # A width known to the compiler is part of the address in the addition itself: one instruction
+    # less for each of the billion updates of a fit.
+    width = np.uint64(NARROW_CELLS if bins.itemsize == 1 else accumulator.shape[1])
+    cells, last = accumulator.reshape(-1), len(row_list) - 1
     for position in range(len(row_list)):
         row = np.uint64(row_list[np.uint64(position)])
         ahead = np.uint64(row_list[np.uint64(min(position + PREFETCH_ROWS, last))])
