@@ -41,7 +41,7 @@ _SPINS_BEFORE_YIELD = 2000
 
 
 class Team(NamedTuple):
-    """What a kernel knows of its team.
+    """The team of a kernel, as one member has it.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class Team(NamedTuple):
 
 @kernel
 def assemble(team):
-    """Wait until the whole team is inside the kernel; False if the call was given up before that.
+    """Wait until the whole team is inside the kernel; return False if the call was aborted before.
 
     Nothing has been read or written yet, so here, and only here, a member may leave safely: when
     another one failed to start, or Ctrl-C reached the main thread before it entered.
@@ -83,7 +83,7 @@ def assemble(team):
 
 @kernel
 def barrier(team):
-    """Wait until every member has come here; all that was written before is seen by all after."""
+    """Wait for every member; what any of them wrote before is seen by all of them after."""
     if team.size == 1:
         return
     generation = atomic_load(team.state, _GENERATION)
@@ -256,7 +256,7 @@ class ThreadTeam:
         Raises
         ------
         BaseException
-            Whatever a member raised before the team had assembled, KeyboardInterrupt included. No
+            What a member raised before the team had assembled, KeyboardInterrupt included. No
             member is still running then.
         """
         job = self._job = _Job(function, arguments, self.size)
@@ -267,9 +267,9 @@ class ThreadTeam:
             for _ in self._queues:
                 job.finished.acquire()
         except BaseException:
-            # Ctrl-C can fall anywhere above. Whoever waits to assemble gives up; whoever is past
-            # that has the whole team with it and ends by itself. Then join, so that nothing that
-            # the caller frees is still written to.
+            # Ctrl-C can come anywhere above. A member that waits to assemble returns; one that is
+            # past that has the whole team with it and ends by itself. Then join, so that nothing
+            # that the caller frees is still written to.
             self._dissolve()
             raise
         self._job = None
