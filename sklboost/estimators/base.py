@@ -1,4 +1,4 @@
-"""What the two estimators share: parameters, fit, raw scores, inspection."""
+"""The base class of all estimators: parameters, fit, raw scores, inspection."""
 
 from abc import ABCMeta
 from collections.abc import Iterator

@@ -1,1 +1,1 @@
-"""One fit: from the arguments of the user to the fitted attributes."""
+"""Fitting: from the user's arguments and parameters to a trained model, without the estimator."""

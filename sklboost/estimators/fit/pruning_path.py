@@ -11,7 +11,7 @@ from sklboost.estimators.fit.reading import FitRequest, read_task
 from sklboost.estimators.predict.raw_scores import leaves
 from sklboost.inspection.cost_complexity import pruning_path
 
-# One whole tree of all rows, and nobody watches.
+# One whole tree of all rows, without callbacks and progress.
 _ONE_TREE: dict[str, Any] = {
     "n_estimators": 1,
     "learning_rate": 1.0,

@@ -1,4 +1,4 @@
-"""Our rounds as tasks of scikit-learn's callbacks: progress bars, monitored scores.
+"""Rounds of boosting as tasks of scikit-learn's callbacks: progress bars, monitored scores.
 
 To scikit-learn a fit is a task and each round a task within it. Where the installed version has no
 callbacks, the base class and the decorator do nothing; this is found out by looking, not by a
@@ -57,7 +57,7 @@ def detach(estimator: Any) -> None:
 
 
 class FitTasks(TrainingCallback):
-    """Tells scikit-learn's callbacks when the fit and its rounds begin and end.
+    """Reports the begin and the end of a fit and its rounds to scikit-learn's callbacks.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""What users pass: features, targets and weights, checked and converted."""
+"""What users pass to estimators: features, targets, weights, seeds; checked and converted."""

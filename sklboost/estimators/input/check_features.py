@@ -59,7 +59,7 @@ def fit_source(
     """Check raw features for a fit; return what they are read from, and their names.
 
     The source is a FrameAdapter if columns have to be looked at one by one, else a float array or a
-    SparseTable. The names, ndarray of object, are None if nobody gave any.
+    SparseTable. The names, ndarray of object, are None if the user gave none.
     """
     _check_exact(X)
     fitted = BaseEstimator()  # scikit-learn checks names for an estimator, and sets them on it

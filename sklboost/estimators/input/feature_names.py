@@ -82,7 +82,7 @@ def column_names(X: Any) -> np.ndarray | None:
 
 
 def given_names(X: Any) -> np.ndarray | None:
-    """Return the names of the columns; None, too, if they are 0, 1, 2, ..., which nobody gave."""
+    """Return the names of the columns; None also for 0, 1, 2, ..., which are no user's."""
     names = column_names(X)
     return None if names is None or _are_counted(names.tolist()) else names
 

@@ -12,7 +12,8 @@ def seeds(random_state: Any, is_sampling: bool) -> tuple[int, int]:
     """Return the seed of the rounding of gradients and that of the draws of rows and features.
 
     For `random_state` None the rounding is fixed, and the draws come from NumPy's global state, as
-    scikit-learn defines it. If nothing is drawn, the second seed is 0, and nobody's state moves.
+    scikit-learn defines it. If nothing is drawn, the second seed is 0, and no state
+    moves for it.
     """
     if isinstance(random_state, np.random.Generator):
         draw = random_state.integers

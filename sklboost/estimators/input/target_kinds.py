@@ -145,10 +145,10 @@ class ClassTargets(Targets):
         """Return numbers of classes, uint8 or float64; ValueError for labels that are no class."""
         check_columns(y, 1, name)
         labels, positions = np.unique(y, return_inverse=True)
-        strangers = [label for label in labels.tolist() if label not in self.classes]
-        if strangers:
+        unknown = [label for label in labels.tolist() if label not in self.classes]
+        if unknown:
             raise ValueError(
-                f"{name} has the labels {strangers}, which y does not have: the classes are "
+                f"{name} has the labels {unknown}, which y does not have: the classes are "
                 f"{self.classes.tolist()}"
             )
         codes = np.searchsorted(self.classes, labels)[positions]
@@ -240,7 +240,7 @@ class LabelTargets(Targets):
 def learn_targets(
     y: np.ndarray, weight: np.ndarray, parameters: Parameters
 ) -> RegressionTargets | ClassTargets | LabelTargets:
-    """Find out what is to be learnt from checked targets of rows of positive weight."""
+    """Return the kind of targets, learnt from checked ones of rows of positive weight."""
     if not isinstance(parameters, ClassifierParameters):
         return RegressionTargets(1 if y.ndim == 1 else y.shape[1])
     if y.ndim == 2:

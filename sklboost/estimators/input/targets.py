@@ -181,7 +181,7 @@ def read_indicator(y: np.ndarray, name: str) -> np.ndarray:
 def check_target_range(y: np.ndarray, name: str) -> None:
     """Raise ValueError if the targets are too large or too close together for float32 gradients.
 
-    Of several targets, shape (n_samples, n_targets), each is looked at; NaN is let pass.
+    Of several targets, shape (n_samples, n_targets), each is checked; NaN is let pass.
     """
     for number, column in enumerate(np.atleast_2d(y.T)):
         _check_range(column[~np.isnan(column)], name if y.ndim == 1 else f"{name}[:, {number}]")

@@ -117,12 +117,12 @@ def refuse_class_weights(parameters: Mapping[str, Any], n_labels: int) -> None:
 
 
 def _from_dict(class_weight: Mapping[Hashable, float], labels: list[Any]) -> np.ndarray:
-    strangers = [label for label in class_weight if label not in labels]
+    unknown = [label for label in class_weight if label not in labels]
     left_out = [label for label in labels if label not in class_weight]
     # one of them alone is well meant: a fold without a rare class, a dict of the rare class only
-    if strangers and left_out:
+    if unknown and left_out:
         raise ValueError(
-            f"class_weight={dict(class_weight)!r} has labels that are no class of y, {strangers}, "
+            f"class_weight={dict(class_weight)!r} has labels that are no class of y, {unknown}, "
             f"and leaves out {left_out}: use the labels of y, {labels}"
         )
     return np.array([class_weight.get(label, 1.0) for label in labels], dtype=np.float64)
