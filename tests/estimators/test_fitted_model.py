@@ -1,5 +1,7 @@
 import numpy as np
+import pandas as pd
 import pytest
+from numpy.testing import assert_array_equal
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 
@@ -28,6 +30,35 @@ def test_names_of_outputs(estimator, y, names):
     assert fitted.feature_names == ["f0", "f1"]
     assert fitted.categories == []
     assert fitted.model.n_outputs == len(names)
+
+
+def test_rounds_and_trees():
+    model = XGBClassifierLite(n_estimators=4, max_depth=1).fit(X, np.arange(12) % 3)
+    fitted = fitted_model(model)
+    for given, rounds in ((None, (0, 4)), ((0, 0), (0, 4)), ((1, 0), (1, 4)), ((1, 3), (1, 3))):
+        assert fitted.rounds(given) == rounds
+        assert fitted.trees(given) == tuple(3 * round_ for round_ in rounds)
+    with pytest.raises(ValueError, match=r"iteration_range=\(2, 5\): .* first < last <= 4"):
+        fitted.rounds((2, 5))
+
+
+def test_raw_scores_and_what_they_mean():
+    y = np.where(np.arange(12) % 2, "odd", "even")
+    model = small(XGBClassifierLite).fit(X, y)
+    fitted = fitted_model(model)
+    raw_score = fitted.raw_scores(fitted.read(X))
+    assert_array_equal(raw_score[0], model.decision_function(X))
+    assert_array_equal(fitted.predictions(raw_score), model.predict_proba(X))
+    assert fitted.classes == ["even", "odd"]
+    assert fitted_model(small(XGBRegressorLite).fit(X, X[:, 0])).classes is None
+
+
+def test_features_by_name():
+    frame = pd.DataFrame({"size": X[:, 0], "kind": pd.Categorical(list("ab" * 6))})
+    fitted = fitted_model(small(XGBRegressorLite).fit(frame, X[:, 0]))
+    assert fitted.feature_names == fitted.names.features == ["size", "kind"]
+    assert fitted.categories == [[], [["a"], ["b"]]]
+    assert [encoding.n_categories for encoding in fitted.encodings] == [0, 2]
 
 
 def test_errors():
