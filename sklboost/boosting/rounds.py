@@ -95,7 +95,9 @@ class RoundState(NamedTuple):
 
 
 @kernel
-def boost_rounds(team, parallel_trees, state, params, workspace, grown, unpruned):
+def boost_rounds(  # noqa: C901, one loop tells the whole story
+    team, parallel_trees, state, params, workspace, grown, unpruned
+):
     """Grow the parallel trees ``[start, stop)``; every member of the team calls it.
 
     Parameters

@@ -108,7 +108,7 @@ class BoostingTask(NamedTuple):
         return self.params.trees_per_round(self.n_outputs)
 
 
-def tree_params(
+def tree_params(  # noqa: PLR0913, those that are not passed on as they are
     *,
     gamma: float,
     pruning: str,

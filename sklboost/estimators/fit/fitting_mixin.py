@@ -38,7 +38,7 @@ class FittingMixin(Parameters):
 
     @with_callbacks
     @checks_arguments
-    def fit(
+    def fit(  # noqa: PLR0913, the arguments of users
         self,
         X: Any,
         y: Any,

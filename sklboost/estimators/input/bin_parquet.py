@@ -30,7 +30,7 @@ class Parts(NamedTuple):
     weight: "ParquetFiles | None"
 
 
-def bin_parquet(
+def bin_parquet(  # noqa: PLR0913, the arguments of users
     path: Any,
     target: str | Sequence[str],
     max_bin: int = 256,

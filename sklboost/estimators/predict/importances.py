@@ -59,7 +59,7 @@ class ImportancesMixin(HasFittedModel):
         check_parameters(InspectionParameters, {"importance_type": importance_type})
         return split_importances(model, importance_type)
 
-    def validation_importances(
+    def validation_importances(  # noqa: PLR0913, the arguments of users
         self,
         X: Any,
         y: Any,
