@@ -156,7 +156,7 @@ def scan_features(search, workspace, task, features, best):
 
 @inlined
 def is_plain(search, feature):
-    """Whether :func:`scan_feature` has all that it takes to find the best split of a feature."""
+    """Whether a feature has numbers and a column of its own, and the tree one free output."""
     matrix, params = search.matrix, search.params
     is_plain_tree = len(search.scales) == 1 and len(search.columns.rules.signs) == 0
     is_plain_tree &= params.path_smooth == 0.0 and params.extra_trees == 0

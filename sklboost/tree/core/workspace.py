@@ -37,12 +37,12 @@ OWN, LEFT = 0, 1
 # kernel called with int32 in one place and int64 in another would be compiled twice.
 GROWTH_DTYPE = np.dtype(
     [
-        ("n_rows", np.int64),
+        ("n_rows", np.int64),  # without those that sampling left out
         ("parent", np.int64),  # -1 for the root
         ("depth", np.int64),  # 0 for the root
         ("similarity", np.float64),  # as a leaf, of all outputs together
         ("slot", np.int64),  # its histogram in the pool, -1: none
-        ("owns_rows", np.int64),  # 1: the row partition has its rows (not routed on, not closed)
+        ("owns_rows", np.int64),  # 1: the row partition lists its rows; 0: its children's, or none
         ("final", np.int64),  # its number after pruning, or that of the leaf that swallowed it
         ("worth", np.float64),  # what its branch gains beyond ccp_alpha for each split
     ],
@@ -90,14 +90,14 @@ COUNTS_DTYPE = np.dtype(
         ("n_nodes", np.int64),
         ("n_leaves", np.int64),
         ("n_pruned", np.int64),  # splits that pruning removed
-        ("first_open", np.int64),
+        ("first_open", np.int64),  # GrowingTree.open_nodes[first_open:stop_open] are open
         ("stop_open", np.int64),
-        ("n_frontier", np.int64),
-        ("n_searched", np.int64),
+        ("n_frontier", np.int64),  # used places of GrowingTree.frontier
+        ("n_searched", np.int64),  # of GrowingTree.searched
         ("n_chunks", np.int64),  # tasks into which a node's split search is cut
-        ("n_builds", np.int64),
+        ("n_builds", np.int64),  # used places of HistogramPool.builds
         ("n_shared", np.int64),  # of these, the first so many are built by several threads
-        ("n_free", np.int64),
+        ("n_free", np.int64),  # used places of HistogramPool.free_slots
     ],
     align=True,
 )
