@@ -256,11 +256,6 @@ def default_metric(
     return entry.metric(name, task, parameters)
 
 
-def metric_names(task: str) -> list[str]:
-    """Return the names of the metrics of a task; ``error@t`` stands for any threshold t."""
-    return [entry.title for entry in METRICS[task]]
-
-
 def is_metric_name(name: str) -> bool:
     """Whether a task has a metric of this name."""
     return any(named(entries, name) for entries in METRICS.values())

@@ -29,11 +29,7 @@ import numpy as np
 from sklboost.engine.compiling import inlined
 from sklboost.engine.elementary import exp_of_negative, log_of_one_plus
 from sklboost.objectives.loss import RowLoss
-from sklboost.objectives.start_values import (
-    find_constants,
-    mean_over_targets,
-    weighted_quantile,
-)
+from sklboost.objectives.start_values import find_constants, mean_over_targets, weighted_quantile
 
 # Beyond, log(cosh(r)) is a straight line, and cosh(r) would overflow.
 _FAR = 600.0

@@ -1,8 +1,8 @@
 """Losses of a row that only metrics have: wrong predictions, and the squared error of classes.
 
-Those of a class against the others are blocks of their own, see
-:mod:`sklboost.objectives.blocks`: their targets are numbers of classes. They go output by output,
-as the gradients of softmax: every inner loop runs over rows and becomes vector instructions.
+Those of more than two classes read all scores of a row, so each makes its block itself, see
+:mod:`sklboost.objectives.blocks`; targets are numbers of classes. They go output by output, as the
+gradients of softmax: every inner loop runs over rows and becomes vector instructions.
 """
 
 from typing import Any
