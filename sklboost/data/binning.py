@@ -65,7 +65,8 @@ def fill_bins(team, raw, first_row, cuts, all_values, all_bins, matrix):
                 count_not_above(cuts[feature], values, bins)
             else:
                 for position in range(n_rows):
-                    bins[position] = np.int64(values[position])  # a code is its bin
+                    value = values[position]  # a code, which is its bin, or NaN
+                    bins[position] = np.int64(value if value == value else 0.0)
             last_bin = matrix.cell_starts[feature + 1] - matrix.cell_starts[feature] - 1
             for position in range(n_rows):
                 value = values[position]
