@@ -77,12 +77,10 @@ def test_a_comment_a_docstring_and_a_line_compile_nothing(package, first_fit):
     edit(
         package,
         "tree/core/pruning.py",
-        "    nodes, growth = tree.",
-        "\n    # why\n    nodes, growth = tree.",
+        "    nodes = tree.nodes\n",
+        "    # why\n\n    nodes = tree.nodes\n",
     )
-    edit(
-        package, "tree/core/formulas.py", "Move a leaf weight to the", "Move the leaf weight to its"
-    )
+    edit(package, "tree/core/formulas.py", '"""Move G towards 0', '"""Move the sum G to 0')
     assert fit(package) == ([], bits)
 
 

@@ -29,17 +29,15 @@ elif not numba.config.DISABLE_JIT:
 Function = Callable[..., Any]
 
 
-def _plain(function: Function) -> Function:
-    """Compile a function as numba does. Nothing is kept: numba would not see changed callees."""
-    compiled: Function = numba.njit(nogil=True, error_model="numpy")(function)
-    return compiled
-
-
 def _compiled(function: Function, make: Callable[[], Function]) -> Function:
     """Return the kernel that `make` makes of a function, or what takes its place."""
     if numba.config.DISABLE_JIT:
         return function
-    return _plain(function) if MISSING else make()
+    if not MISSING:
+        return make()
+    # nothing is kept on disk: numba would not see that a callee has changed
+    compiled: Function = numba.njit(nogil=True, error_model="numpy")(function)
+    return compiled
 
 
 def kernel(function: Function) -> Function:

@@ -26,7 +26,7 @@ from sklboost.estimators.predict.importances import ImportancesMixin
 from sklboost.estimators.predict.page import PageMixin
 from sklboost.estimators.predict.raw_scores import add_rounds, leaves
 from sklboost.estimators.predict.shap_values import ShapValuesMixin
-from sklboost.inspection.monotone import MonotoneReport, prove_monotone
+from sklboost.inspection.monotone_proof import MonotoneReport, prove_monotone
 from sklboost.inspection.tables import node_table
 
 

@@ -9,7 +9,7 @@ from sklearn.utils import Bunch
 from sklboost.estimators.fit.fitting import Clock, train_model
 from sklboost.estimators.fit.reading import FitRequest, read_task
 from sklboost.estimators.predict.raw_scores import leaves
-from sklboost.inspection.cost_complexity import pruning_path
+from sklboost.inspection.nested_subtrees import pruning_path
 
 # One whole tree of all rows, without callbacks and progress.
 _ONE_TREE: dict[str, Any] = {

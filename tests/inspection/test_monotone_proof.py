@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 
 from sklboost import XGBClassifierLite, XGBRegressorLite
-from sklboost.inspection.monotone import FeatureProof, MonotoneReport, Violation, prove_monotone
+from sklboost.inspection.monotone_proof import (
+    FeatureProof,
+    MonotoneReport,
+    Violation,
+    prove_monotone,
+)
 from sklboost.tree.predict.assembly import assemble_model
 from tests.tree.growth import as_trees, make_nodes, params
 

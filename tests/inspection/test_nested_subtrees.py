@@ -5,7 +5,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from sklboost.engine.model import NODE_DTYPE
 from sklboost.engine.structs import records
-from sklboost.inspection.cost_complexity import pruning_path
+from sklboost.inspection.nested_subtrees import pruning_path
 from tests.tree.growth import make_nodes, params
 
 
