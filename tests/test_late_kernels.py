@@ -3,7 +3,9 @@
 import gc
 import itertools
 import os
+import sys
 import threading
+from types import ModuleType
 from typing import NamedTuple
 
 import numba
@@ -13,7 +15,7 @@ import pytest
 from sklboost.engine.compiler import linking
 from sklboost.engine.compiler.kernels import LateKernel
 from sklboost.engine.compiler.linking import KERNELS, fill_cells
-from sklboost.engine.compiling import compile_all, kernel, late
+from sklboost.engine.compiling import compile_all, found_in, kernel, late
 from sklboost.engine.parallel import ThreadTeam, assemble, barrier
 from tests.conftest import run_python
 
@@ -105,6 +107,24 @@ def test_all_late_kernels_can_be_compiled_at_once(fill):
     assert (n_compiled(deep), n_compiled(deepest)) == (1, 1)
     assert top(1) == 3
     assert (n_compiled(deep), n_compiled(deepest)) == (1, 1)
+
+
+def test_a_kernel_of_a_module_that_is_imported_when_it_is_needed(monkeypatch):
+    @found_in("tests.a_module_of_later")
+    def rarely(x):
+        """Announced, before there is such a module."""
+
+    @new_kernel
+    def often(x):
+        return rarely(x) if x > 0 else x
+
+    module = ModuleType("tests.a_module_of_later")
+    module.rarely, _ = make_late()
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    assert often(-1) == -1
+    assert n_compiled(module.rarely) == 0
+    assert (often(1), rarely(2)) == (101, 102)
+    assert n_compiled(module.rarely) == 1
 
 
 class Group(NamedTuple):
