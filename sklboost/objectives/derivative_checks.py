@@ -300,7 +300,8 @@ def values_by_rows(loss: Loss, y: np.ndarray) -> OfScores | None:
 
     def values(raw_score: np.ndarray) -> np.ndarray:
         if isinstance(loss, RowLoss):
-            return np.nansum(loss.row_values(y, raw_score), axis=0)
+            sums: np.ndarray = np.nansum(loss.row_values(y, raw_score), axis=0)
+            return sums
         rows = [slice(row, row + 1) for row in range(y.shape[1])]
         return np.array([loss.value(y[:, row], raw_score[:, row], _NO_WEIGHT) for row in rows])
 

@@ -30,7 +30,8 @@ class Domain(NamedTuple):
 
     def lacks(self, values: np.ndarray) -> np.ndarray:
         """Whether each value is outside; NaN, which stands for unknown, is not."""
-        return ~(self.has(values) | np.isnan(values))
+        is_outside: np.ndarray = ~(self.has(values) | np.isnan(values))
+        return is_outside
 
 
 ANYWHERE = Domain("of any size")

@@ -37,19 +37,21 @@ _LARGEST = 700.0  # e^700 is 1e304
 
 def chances(log_odds: np.ndarray) -> np.ndarray:
     """Return ``1 / (1 + e^-z)``, written so that nothing overflows or cancels."""
-    decay = np.exp(-np.abs(log_odds))
+    decay: np.ndarray = np.exp(-np.abs(log_odds))
     return np.where(log_odds >= 0.0, 1.0 / (1.0 + decay), decay / (1.0 + decay))
 
 
 def shares(logarithms: np.ndarray) -> np.ndarray:
     """Return ``e^z / (sum of e^z over the outputs)``."""
     terms = np.exp(logarithms - logarithms.max(axis=0))
-    return terms / terms.sum(axis=0)
+    parts: np.ndarray = terms / terms.sum(axis=0)
+    return parts
 
 
 def exponentials(logarithms: np.ndarray) -> np.ndarray:
     """Return ``e^z``; where that is out of range, the number at its end."""
-    return np.exp(np.clip(logarithms, -_LARGEST, _LARGEST))
+    powers: np.ndarray = np.exp(np.clip(logarithms, -_LARGEST, _LARGEST))
+    return powers
 
 
 PREDICTIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {

@@ -64,7 +64,13 @@ class LogLoss(RowLoss):
         # from both means: one close to 1 would round to 1
         with np.errstate(divide="ignore"):
             log_odds = np.log(known_means(y, weight)) - np.log(known_means(1.0 - y, weight))
-        return np.clip(log_odds, -_LARGEST_START, _LARGEST_START)
+        return _bounded(log_odds)
+
+
+def _bounded(log_odds: np.ndarray) -> np.ndarray:
+    """Return start values, brought within the largest."""
+    starts: np.ndarray = np.clip(log_odds, -_LARGEST_START, _LARGEST_START)
+    return starts
 
 
 class LogisticRegression(LogLoss):
@@ -127,7 +133,7 @@ class FocalLoss(_LabelLoss):
     def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Return the constants at which the mean gradients are 0."""
         constants = find_constants(self, np.atleast_2d(y), weight)
-        return np.clip(constants, -_LARGEST_START, _LARGEST_START)
+        return _bounded(constants)
 
 
 @inlined
