@@ -53,12 +53,12 @@ class Page:
         return self.driver.find_element("css selector", selector)
 
     def texts(self, selector: str) -> list[str]:
-        """Give the texts of elements, whether they are seen or not."""
+        """Return the texts of elements, whether they are seen or not."""
         script = "return [...document.querySelectorAll(arguments[0])].map((e) => e.textContent)"
         return self.run(script, selector)
 
     def set(self, selector: str, value, event: str = "change") -> None:
-        """Give a control a value as a user does who is done with it."""
+        """Return a control a value as a user does who is done with it."""
         script = """
             const [selector, value, event] = arguments;
             const control = document.querySelector(selector);

@@ -272,7 +272,7 @@ class Tree:
         return [list(itertools.chain(*groups[:place])) for place in range(len(groups))], rare
 
     def lists_above(self, below, above, rare):
-        """Tell which side is listed: the one without rare levels, if not too long; the shorter."""
+        """The side that is listed: without rare categories, if not too long; the shorter."""
         if not rare:
             return len(above) < len(below)
         listed = above if rare & set(below) else below
@@ -364,7 +364,7 @@ class Tree:
         return [node] + [below for child in node.children for below in self.reachable(child)]
 
     def fit_lines(self, node, features):
-        """Give each leaf below the node a line on the features of its path."""
+        """Return each leaf below the node a line on the features of its path."""
         if not node.children:
             node.line = Line(node, self.X, self.g, self.h, features, self.settings)
         for child in node.children:

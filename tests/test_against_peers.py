@@ -59,7 +59,7 @@ def fit_pair(name, n_estimators, missing=False, **parameters):
 
 
 def splits_and_values(frame):
-    """Give a frame's trees as nested tuples and its leaf values, whatever the node numbers are."""
+    """A frame's trees as nested tuples and its leaf values, whatever the node numbers are."""
     frame = frame.set_index("ID")
 
     def walk(node_id, values):

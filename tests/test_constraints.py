@@ -46,7 +46,7 @@ TASKS = st.sampled_from(
 
 
 def make_data(seed, task):
-    """Give X with ties and missing values, targets that are not monotone in anything, weights."""
+    """Return X with ties and missing values, targets that are not monotone in anything, weights."""
     random = np.random.default_rng(seed)
     n_rows = int(random.integers(10, 150))
     X = random.integers(0, random.integers(2, 12), (n_rows, N_FEATURES)).astype(float)
@@ -85,7 +85,7 @@ def test_no_violation_is_found(seed, task, signs, growth):
 
 
 def paths(model):
-    """Give the set of features on the way to each leaf of all trees."""
+    """Return the set of features on the way to each leaf of all trees."""
     found = set()
     for start, stop in itertools.pairwise(model.model_.tree_starts):
         nodes = model.model_.nodes[start:stop]

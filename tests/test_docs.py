@@ -84,7 +84,7 @@ def test_no_example_is_outside_of_a_block(page):
 
 
 def anchors_of(page):
-    """Give what the headings of a page can be linked by, as browsers of repositories make it."""
+    """Return what the headings of a page can be linked by, as browsers of repositories make it."""
     text = re.sub(r"^```.*?^```$", "", text_of(page), flags=re.M | re.S)
     headings = re.findall(r"^#+ +(.*)$", text, flags=re.M)
     plain = [re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading) for heading in headings]
@@ -92,7 +92,7 @@ def anchors_of(page):
 
 
 def leads_nowhere(link, page):
-    """Tell whether a link of a page within the repository has no file, or no such heading."""
+    """Whether a link of a page within the repository has no file, or no such heading."""
     if re.match(r"https?:|mailto:", link):
         return False
     path, _, anchor = unquote(link).partition("#")

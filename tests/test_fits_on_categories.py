@@ -47,7 +47,7 @@ SEVERAL_OUTPUTS = {
 
 
 def make_columns(seed, n_rows=700):
-    """Give categories as (codes, levels), with some codes -1, which is missing; and two numbers."""
+    """Categories as (codes, values), with some codes -1, which is missing; and two numbers."""
     random = np.random.default_rng(seed)
     columns = {}
     for k, is_text in ((5, True), (70, False), (int(random.choice([200, 255, 300])), True)):
@@ -63,7 +63,7 @@ def make_columns(seed, n_rows=700):
 
 
 def make_target(seed, columns):
-    """Give a number for each row that every feature has a say in."""
+    """Return a number for each row that every feature has a say in."""
     random = np.random.default_rng(seed)
     target = columns["x"] + 0.3 * random.normal(size=len(columns["x"]))
     for own in columns.values():
@@ -73,7 +73,7 @@ def make_target(seed, columns):
 
 
 def frame_of(columns, change=lambda codes, categories: (codes, categories)):
-    """Give columns as a frame, each category after a change."""
+    """Return columns as a frame, each category after a change."""
     return pd.DataFrame(
         {
             name: pd.Categorical.from_codes(*change(*own)) if isinstance(own, tuple) else own
@@ -93,14 +93,14 @@ def with_other_names(codes, categories):
 
 
 def with_unknown(codes, categories):
-    """Give a tenth of the rows a level that the training does not have."""
+    """Return a tenth of the rows a level that the training does not have."""
     unknown = categories[-1:] + (1.0 if categories.dtype == float else " and more")
     is_new = np.random.default_rng(1).random(len(codes)) < 0.1
     return np.where(is_new, len(categories), codes), np.append(categories, unknown)
 
 
 def unknown_as_missing(codes, categories):
-    """Give the rows missing values instead."""
+    """Return the rows missing values instead."""
     return np.where(with_unknown(codes, categories)[0] < len(categories), codes, -1), categories
 
 
@@ -114,7 +114,7 @@ def ignoring_unknown(function, *arguments, **more):
 
 
 def leaf_of(nodes, row, known):
-    """Give the number of the leaf that a row, a dict by feature, reaches in a tree."""
+    """Return the number of the leaf that a row, a dict by feature, reaches in a tree."""
     node = nodes[0]
     while node["Feature"] != "Leaf":
         feature = node["Feature"]

@@ -34,7 +34,7 @@ def mapped(request, table, tmp_path_factory):
 
 
 def peak(function):
-    """Give the bytes that a call has at most allocated at a time."""
+    """Return the bytes that a call has at most allocated at a time."""
     function()  # what is compiled and imported is not counted
     tracemalloc.start()
     try:

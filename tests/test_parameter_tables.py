@@ -27,13 +27,13 @@ PAGES = {
 
 
 def rows_of(page):
-    """Give the cells of the rows of a page's tables that begin with a name."""
+    """Return the cells of the rows of a page's tables that begin with a name."""
     lines = [line for line in page.read_text("utf-8").splitlines() if line.startswith("| `")]
     return [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
 
 
 def names_in(cell):
-    """Give the names in a cell: what stands between backticks, up to an equals sign."""
+    """Return the names in a cell: what stands between backticks, up to an equals sign."""
     return re.findall(r"`(\w+)[^`]*`", cell)
 
 
@@ -44,14 +44,14 @@ def signature_of(*things):
 
 
 def keys_of(config):
-    """Give all keys of nested dicts and lists."""
+    """Return all keys of nested dicts and lists."""
     if isinstance(config, dict):
         return set(config).union(*map(keys_of, config.values()))
     return set().union(*map(keys_of, config)) if isinstance(config, list) else set()
 
 
 def xgboost_names():
-    """Give the parameters of the estimator, and of training for some losses and boosters."""
+    """Return the parameters of the estimator, and of training for some losses and boosters."""
     names = set(signature_of(xgboost.XGBModel))
     data = xgboost.DMatrix(np.arange(6.0).reshape(3, 2), label=[1.0, 2.0, 3.0])
     for settings in (

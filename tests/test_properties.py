@@ -49,7 +49,7 @@ def build(loss, **parameters):
 
 
 def raw_scores(model, X):
-    """Give the raw scores, shape (n_rows,) or (n_rows, n_classes)."""
+    """Return the raw scores, shape (n_rows,) or (n_rows, n_classes)."""
     return model.predict(X) if isinstance(model, XGBRegressorLite) else model.decision_function(X)
 
 

@@ -41,7 +41,7 @@ REGULARISERS = {
 
 
 def make_data(seed, loss, missing=False, n_rows=30):
-    """Give X with repeated values, so with ties between splits, and targets of that loss."""
+    """Return X with repeated values, so with ties between splits, and targets of that loss."""
     random = np.random.default_rng([seed, LOSSES.index(loss)])
     X = random.integers(0, 6, (n_rows, 3)).astype(float)
     X[:, 0] = random.normal(size=n_rows)
@@ -72,7 +72,7 @@ def fit_both(loss, X, y, sample_weight=None, sampling=None, draws=None, **settin
 
 
 def rows_of(oracle):
-    """Give what trees_to_dataframe() should hold, as lists."""
+    """Return what trees_to_dataframe() should hold, as lists."""
     table = []
     for number, tree in enumerate(oracle.trees):
         for node_number, node in enumerate(tree.nodes):
@@ -103,7 +103,7 @@ def rows_of(oracle):
 
 
 def raw_score(model, X):
-    """Give the raw scores of a model, shape (n_outputs, n_rows)."""
+    """Return the raw scores of a model, shape (n_outputs, n_rows)."""
     if isinstance(model, XGBRegressorLite):
         return model.predict(X)[np.newaxis]
     return np.atleast_2d(model.decision_function(X).T)
@@ -128,7 +128,7 @@ def assert_same(model, oracle, X):
 
 
 def new_rows(X):
-    """Give rows the model has not seen: missing values in every feature, values out of range."""
+    """Return rows the model has not seen: missing values in every feature, values out of range."""
     rows = np.nan_to_num(X[:9]) + 0.3
     rows[0:3] = np.where(np.eye(3), np.nan, rows[0:3])
     rows[3], rows[4], rows[5] = np.nan, np.inf, -np.inf
@@ -381,7 +381,7 @@ def test_constraints_and_pruning(held, pruning):
 
 
 def drawn_rows(X, y, subsample, seed):
-    """Give a function from the round to a mask of the rows drawn in it."""
+    """Return a function from the round to a mask of the rows drawn in it."""
     keys = row_keys(binned(X), y.astype(float)[np.newaxis], np.empty(0))
 
     def rows(round_):
@@ -392,7 +392,7 @@ def drawn_rows(X, y, subsample, seed):
 
 
 def chosen_features(n_features, fractions, seed):
-    """Give a function from round and output to the features that a node may be split on."""
+    """Return a function from round and output to the features that a node may be split on."""
     settings = params(**fractions)
 
     def features(round_, output):

@@ -30,7 +30,7 @@ def routing():
 
 
 def stopping(estimator, **parameters):
-    """Give an estimator that overfits soon, and stops when it does."""
+    """Return an estimator that overfits soon, and stops when it does."""
     early = dict(n_estimators=200, learning_rate=0.5, early_stopping_rounds=5)
     return estimator(**(early | parameters))
 

@@ -12,7 +12,7 @@ N_JOBS = [1, 2, 3, 8]
 
 @pytest.fixture(scope="module")
 def data():
-    """Give X with few values, heavy tails, missing values, a column twice; and a noisy signal."""
+    """Return X with few values, heavy tails, missing values, a column twice; and a noisy signal."""
     random = np.random.default_rng(0)
     X = random.normal(size=(N_ROWS, 5)).astype(np.float32)
     X[:, 1] = np.round(X[:, 1])
@@ -38,7 +38,7 @@ def fit(X, y, task, n_jobs, sample_weight=None, **settings):
 
 
 def bits(model, X):
-    """Give all that a model holds and says, as arrays to be compared bit by bit."""
+    """Return all that a model holds and says, as arrays to be compared bit by bit."""
     frame = model.trees_to_dataframe()
     numbers = frame[["Split", "Gain", "Cover", "Similarity", "Output"]].to_numpy(dtype=float)
     names = frame[["ID", "Feature", "Yes", "No", "Missing"]].fillna("").to_numpy()

@@ -15,7 +15,7 @@ each_sampling = pytest.mark.parametrize("sampling", SAMPLING.values(), ids=SAMPL
 
 
 def make_data(n_rows, task="regression", n_values=6):
-    """Give few distinct rows, so many equal ones, and targets of few values."""
+    """Return few distinct rows, so many equal ones, and targets of few values."""
     random = np.random.default_rng(0)
     X = random.integers(0, n_values, (n_rows, 4)).astype(float)
     X[random.random(X.shape) < 0.1] = np.nan

@@ -47,7 +47,7 @@ def weight(binary):
 
 
 def weighted_classifier(**parameters):
-    """Give a classifier that asks for weights at fit; the routing fixture must be in use."""
+    """Return a classifier that asks for weights at fit; the routing fixture must be in use."""
     return small(XGBClassifierLite, **parameters).set_fit_request(sample_weight=True)
 
 

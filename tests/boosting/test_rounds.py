@@ -53,7 +53,7 @@ class Keep(TrainingCallback):
 def train(
     loss, X, y, weight=NO_WEIGHT, n_rounds=4, seed=0, watched=True, keep_pruned=False, **changes
 ):
-    """Give the model and copies of the raw scores after each round."""
+    """Return the model and copies of the raw scores after each round."""
     settings = params(**(dict(max_depth=2, reg_lambda=1.0, learning_rate=0.5) | changes))
     start = loss.start(y.astype(float), weight)
     raw_score = np.repeat(start, len(y)).reshape(-1, len(y))

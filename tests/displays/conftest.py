@@ -15,7 +15,7 @@ def _closed_figures():
 
 @pytest.fixture(scope="package")
 def regressor():
-    """Give a model with validation results: its best round is not the last that was done."""
+    """Return a model with validation results: its best round is not the last that was done."""
     X, y = load_diabetes(return_X_y=True, as_frame=True)
     model = XGBRegressorLite(n_estimators=60, max_depth=4, early_stopping_rounds=5)
     sets = [(X[:300], y[:300]), (X[300:], y[300:])]

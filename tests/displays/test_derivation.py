@@ -14,7 +14,7 @@ def legend(display):
 
 @pytest.fixture
 def worked():
-    """Give the example of three rows: residuals -10.5, 6.5 and 7.5 of squared error."""
+    """Return the example of three rows: residuals -10.5, 6.5 and 7.5 of squared error."""
     return DerivationDisplay(-3.5, 3.0, [0, 4, 40]).plot()
 
 

@@ -16,7 +16,7 @@ from tests.small_models import small
 
 
 def bars(display):
-    """Give the bars from the top down: name -> length."""
+    """Return the bars from the top down: name -> length."""
     names = [label.get_text() for label in display.ax_.get_yticklabels()]
     lengths = [bar.get_width() for bar in display.bars_]
     return dict(reversed(list(zip(names, lengths, strict=True))))

@@ -147,7 +147,7 @@ def test_colours_follow_values(regressor):
 
 
 def luminance(colour):
-    """Give the relative luminance of the Web Content Accessibility Guidelines 2.1."""
+    """Return the relative luminance of the Web Content Accessibility Guidelines 2.1."""
     parts = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in colour]
     return np.dot(parts, [0.2126, 0.7152, 0.0722])
 

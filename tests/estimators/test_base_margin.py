@@ -19,7 +19,7 @@ TASKS = {
 
 @pytest.fixture(params=TASKS)
 def case(request):
-    """Give an estimator, features, targets, and margins of shape (n_samples, n_outputs)."""
+    """Return an estimator, features, targets, and margins of shape (n_samples, n_outputs)."""
     estimator, load, n_outputs = TASKS[request.param]
     X, y = load(return_X_y=True)
     margin = np.random.default_rng(0).normal(size=(len(y), n_outputs))

@@ -16,7 +16,7 @@ METHODS = ["predict", "predict_proba", "decision_function", "apply", "staged_pre
 
 
 def make_data(n_rows=700, n_classes=2):
-    """Give features of many values and few, missing and infinite ones; classes of their sum."""
+    """Return features of many values and few, missing and infinite ones; classes of their sum."""
     random = np.random.default_rng(n_classes)
     X = random.normal(size=(n_rows, 5))
     X[:, 1] = np.round(X[:, 1], 1)

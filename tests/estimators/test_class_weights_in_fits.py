@@ -21,7 +21,7 @@ NAMES = np.array(["malignant", "benign"])
 
 @pytest.fixture(scope="module")
 def rare():
-    """Give a real problem with one positive in ten rows."""
+    """Return a real problem with one positive in ten rows."""
     X, y = load_breast_cancer(return_X_y=True)
     rows = np.sort(np.concatenate([np.flatnonzero(y == 1), np.flatnonzero(y == 0)[:40]]))
     return X[rows], (y[rows] == 0).astype(int)

@@ -20,7 +20,7 @@ def columns_of(what, missing):
 
 
 def as_ranks(columns):
-    """Give the place of each value among the distinct ones of both columns; NaN: missing."""
+    """Return the place of each value among the distinct ones of both columns; NaN: missing."""
     distinct = sorted({v for values in columns.values() for v in values if v is not None})
     places = {value: float(i) for i, value in enumerate(distinct)}
     return np.array([[places.get(v, np.nan) for v in values] for values in columns.values()]).T

@@ -16,7 +16,7 @@ FORESTS = (XGBRFRegressorLite, XGBRFClassifierLite)
 
 
 def section(estimator, name):
-    """Give the entries of a section of the docstring: name -> what comes behind it."""
+    """Return the entries of a section of the docstring: name -> what comes behind it."""
     text = inspect.getdoc(estimator).split(f"{name}\n{'-' * len(name)}\n")[1].split("\n\n")[0]
     entries = re.findall(r"^(\w+) : .+\n((?:    .+\n?)+)", text, flags=re.MULTILINE)
     # nothing else: a name alone is one of which nothing is known

@@ -33,7 +33,7 @@ def make(estimator, **parameters):
 
 
 def losses(model, X, y, weight=None):
-    """Give the default metric after every round, from staged predictions."""
+    """Return the default metric after every round, from staged predictions."""
     if isinstance(model, XGBRegressorLite):
         return [
             metrics.mean_squared_error(y, stage, sample_weight=weight) ** 0.5
@@ -45,7 +45,7 @@ def losses(model, X, y, weight=None):
 
 
 def by_hand(values, patience):
-    """Give the best round and the number of rounds done."""
+    """Return the best round and the number of rounds done."""
     best = 0
     for round_, value in enumerate(values):
         if value < values[best]:

@@ -143,7 +143,7 @@ def test_a_loss_decides_its_metric_and_parameters(regression):
 
 
 def with_parameter(entry):
-    """Give a name that needs nothing of the training loss."""
+    """Return a name that needs nothing of the training loss."""
     alphas = entry.name in ("quantile", "expectile")
     return f"{entry.name}@0.3" if alphas else entry.title.replace("@t", "@0.3")
 

@@ -19,7 +19,7 @@ FORESTS = [XGBRFRegressorLite, XGBRFClassifierLite]
 
 
 def bits(model):
-    """Give what a model's trees are, but for the learning rate they were grown with."""
+    """Return what a model's trees are, but for the learning rate they were grown with."""
     own = model.model_
     return own.nodes.tobytes(), own.tree_starts.tobytes(), own.n_pruned.tobytes()
 

@@ -12,7 +12,7 @@ from tests.small_models import ESTIMATORS, outputs, small
 
 
 def as_kinds(X):
-    """Give the same numbers (exact in float32) in every form that estimators take."""
+    """Return the same numbers (exact in float32) in every form that estimators take."""
     names = [f"c{i}" for i in range(X.shape[1])]
     read_only = X.copy()
     read_only.setflags(write=False)
@@ -139,7 +139,7 @@ def test_missing_values_at_predict_only_go_right(regression):
 
 
 def leaf_covers(X, y, **parameters):
-    """Give the covers of the leaves of one tree that splits wherever there is a cut."""
+    """Return the covers of the leaves of one tree that splits wherever there is a cut."""
     free = dict(n_estimators=1, max_depth=0, reg_lambda=0.0, min_child_weight=0.0)
     weight = parameters.pop("sample_weight", None)
     model = XGBRegressorLite(**free, **parameters).fit(X, y, sample_weight=weight)

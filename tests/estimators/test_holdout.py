@@ -24,7 +24,7 @@ def choose(X, y, weight=NO_WEIGHT, groups=(), **settings):
 
 @pytest.fixture(scope="module", params=[load_breast_cancer, load_wine, load_diabetes])
 def case(request):
-    """Give features, targets, and whether they are classes."""
+    """Return features, targets, and whether they are classes."""
     X, y = request.param(return_X_y=True)
     return X, y.astype(float), request.param is not load_diabetes
 

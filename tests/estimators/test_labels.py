@@ -92,7 +92,7 @@ SECOND = (np.arange(41) > 20).astype(int)
 
 
 def outcome(model, y):
-    """Give what a classifier made of labels, their dtype and its predictions, or why not."""
+    """Return what a classifier made of labels, their dtype and its predictions, or why not."""
     try:
         model.fit(ROWS, y)
     except (TypeError, ValueError) as error:

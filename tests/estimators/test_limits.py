@@ -53,7 +53,7 @@ def check_same_model(one, other):
 
 
 def state(model):
-    """Give all that a fit has left."""
+    """Return all that a fit has left."""
     return {name: value for name, value in vars(model).items() if name.endswith("_")}
 
 

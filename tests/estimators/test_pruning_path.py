@@ -11,7 +11,7 @@ CART = dict(n_estimators=1, learning_rate=1.0, reg_lambda=0.0, min_child_weight=
 
 
 def make_data(n_rows=300, seed=0):
-    """Give values that are exact in float32, as scikit-learn's trees have them, and no ties."""
+    """Return values that are exact in float32, as scikit-learn's trees have them, and no ties."""
     random = np.random.default_rng(seed)
     X = random.normal(size=(n_rows, 4)).astype(np.float32).astype(float)
     y = 10 * X[:, 0] + 5 * X[:, 1] ** 2 + random.normal(size=n_rows)

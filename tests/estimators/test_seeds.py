@@ -10,7 +10,7 @@ pytestmark = pytest.mark.interpreted
 
 @pytest.fixture
 def global_state():
-    """Give back NumPy's global state as it was."""
+    """Return back NumPy's global state as it was."""
     before = np.random.get_state()
     yield
     np.random.set_state(before)

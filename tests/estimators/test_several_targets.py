@@ -32,7 +32,7 @@ N_TARGETS = 3
 
 
 def make_data(n_samples=300, n_features=5):
-    """Give features on a grid of 50 values, and three targets of different size and shape."""
+    """Return features on a grid of 50 values, and three targets of different size and shape."""
     random = np.random.default_rng(0)
     X = np.round(random.uniform(0, 49, size=(n_samples, n_features)))
     noise = random.normal(size=(n_samples, N_TARGETS))

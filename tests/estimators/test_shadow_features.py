@@ -22,7 +22,7 @@ N = 120
 
 
 def make_frame(seed=0, n_rows=2 * N):
-    """Give features of three kinds and targets that depend on the first of each pair."""
+    """Return features of three kinds and targets that depend on the first of each pair."""
     random = np.random.default_rng(seed)
     frame = pd.DataFrame(
         {

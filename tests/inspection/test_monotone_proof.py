@@ -47,7 +47,7 @@ def test_a_leaf_alone_and_other_features():
 
 
 def crossing(threshold_left, threshold_right, default_left=(1, 1)):
-    """Give a tree split on a, then on b on both sides: below its threshold 0 and 1, else 5, 9."""
+    """Return a tree split on a, then on b on both sides: below its threshold 0 and 1, else 5, 9."""
     return (
         split(0, 0.0, 1),
         split(1, threshold_left, 3, default_left[0]),
@@ -88,7 +88,7 @@ def test_missing_values_have_no_order(sign):
 
 
 def plain_worst(model, tree, feature, sign):
-    """Give the largest step in the wrong direction between rows that differ in one feature."""
+    """Return the largest step in the wrong direction between rows that differ in one feature."""
     nodes = model.nodes[model.tree_starts[tree] : model.tree_starts[tree + 1]]
     axes = []
     for other in range(model.n_features):

@@ -10,14 +10,14 @@ from tests.tree.growth import make_nodes, params
 
 
 def as_nodes(tree):
-    """Give the nodes of one of scikit-learn's trees as this package has them."""
+    """Return the nodes of one of scikit-learn's trees as this package has them."""
     nodes = records(tree.node_count, NODE_DTYPE)
     nodes.left, nodes.right = tree.children_left, tree.children_right
     return nodes
 
 
 def both_paths(X, y, weight=None, **settings):
-    """Give scikit-learn's path and ours, for scikit-learn's tree."""
+    """Return scikit-learn's path and ours, for scikit-learn's tree."""
     peer = DecisionTreeRegressor(random_state=0, **settings).fit(X, y, weight)
     expected = peer.cost_complexity_pruning_path(X, y, weight)
     weight = np.ones(len(y)) if weight is None else weight
@@ -27,7 +27,7 @@ def both_paths(X, y, weight=None, **settings):
 
 
 def without_ties(path):
-    """Give the last subtree of each alpha: rounding decides in which order equal links go."""
+    """Return the last subtree of each alpha: rounding decides in which order equal links go."""
     alphas, impurities = path
     last = np.append(np.diff(alphas) > 1e-12 * alphas[-1], True)
     return alphas[last], impurities[last]

@@ -19,7 +19,7 @@ def make_weight(weighted):
 
 
 def make_scores(y, n_columns, scale=1.0):
-    """Give raw scores that have something to do with the targets, float32 in float64."""
+    """Return raw scores that have something to do with the targets, float32 in float64."""
     random = np.random.default_rng(1)
     scores = scale * random.normal(size=(N_ROWS, n_columns)) + 0.3 * y.reshape(N_ROWS, -1)
     return scores.astype(np.float32).astype(np.float64)

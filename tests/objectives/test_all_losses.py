@@ -74,7 +74,7 @@ class Case(NamedTuple):
         return candidates[-1] / candidates[-1].max()
 
     def accepts(self, target: float) -> bool:
-        """Tell whether the loss is defined for a target."""
+        """Whether the loss is defined for a target."""
         try:
             self.loss().check_targets(np.array([target]), "y")
         except ValueError:
@@ -112,7 +112,7 @@ def plain(request):
 
 @pytest.fixture
 def data(plain, request):
-    """Give real data that suits the loss."""
+    """Return real data that suits the loss."""
     X, y = request.getfixturevalue(plain.task)
     return X, plain.fitting([y - y.mean(), y]) if plain.task == "regression" else y
 
@@ -122,7 +122,7 @@ def raw_scores(loss, n_rows, seed=1):
 
 
 def row_values(loss, y, raw_score):
-    """Give the loss of each row, summed over the outputs."""
+    """Return the loss of each row, summed over the outputs."""
     # losses of rows give the mean over their outputs
     factor = loss.n_outputs if isinstance(loss, RowLoss) else 1
     rows = [slice(row, row + 1) for row in range(len(y))]
@@ -151,7 +151,7 @@ def test_gradient_and_hessian_are_derivatives_of_the_value(case):
 
 
 def derivatives_in_training(loss, y, raw_score, n_threads=1):
-    """Give gradient and hessian as the rounds get them, float32."""
+    """Return gradient and hessian as the rounds get them, float32."""
     gradient, hessian = np.full((2, *raw_score.shape), np.nan, dtype=np.float32)
     with ThreadTeam(n_threads) as team:
         scratch, compiled = allocate_scratch(team.size), compile_loss(loss, team.size)

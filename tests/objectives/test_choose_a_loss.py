@@ -17,7 +17,7 @@ HEADINGS = {
 
 
 def rows_of(heading):
-    """Give the cells of each row of the table below a heading."""
+    """Return the cells of each row of the table below a heading."""
     section = PAGE.read_text("utf-8").split(f"## {heading}\n")[1].split("\n## ")[0]
     lines = [line for line in section.splitlines() if line.startswith("| `")]
     # a bar that is part of a formula has a backslash

@@ -35,7 +35,7 @@ def name(request):
 
 
 def derivatives(loss, y, raw_score, dtype=float, n_threads=1):
-    """Give gradient and hessian; in float64, so that finite differences can tell them."""
+    """Return gradient and hessian; in float64, so that finite differences can tell them."""
     if np.dtype(dtype) == np.float64:
         return loss.gradients(y, raw_score)
     gradient, hessian = np.full((2, *raw_score.shape), np.nan, dtype=dtype)

@@ -61,7 +61,7 @@ def compiled_value(metric, y, raw_score, weight=NO_WEIGHT, n_threads=1):
 
 
 def predict(task, scale, raw_score):
-    """Give what users see of raw scores."""
+    """Return what users see of raw scores."""
     if scale == SOFTMAX:
         prediction = Softmax(len(raw_score)).probabilities(raw_score).T
     else:

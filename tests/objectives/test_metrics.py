@@ -24,7 +24,7 @@ def multiclass_zero_one_loss(y, probability, sample_weight=None):
 
 
 def mean_of(function):
-    """Give the weighted mean of what a function of targets and predictions gives for each row."""
+    """Return the weighted mean of what a function of targets and predictions gives for each row."""
 
     def value(y, prediction, sample_weight=None):
         return float(np.average(function(y, prediction), weights=sample_weight))
@@ -135,7 +135,7 @@ WITH_CONSTANT = {"gamma-nloglik", "tweedie-nloglik"}
 
 
 def make_data(task, random, n_rows=200):
-    """Give targets and predictions that have something to do with each other, and ties."""
+    """Return targets and predictions that have something to do with each other, and ties."""
     if task == "regression":
         y = np.round(random.exponential(size=n_rows), 1) + 0.1
         return y, np.round(y + random.exponential(size=n_rows), 1)

@@ -11,7 +11,7 @@ from tests.estimators.page.examples import EVIL
 
 @pytest.fixture
 def opened(browser, tmp_path):
-    """Give a function that opens the page of an estimator; in the end nothing was wrong."""
+    """Return a function that opens the page of an estimator; in the end nothing was wrong."""
 
     def open_page(estimator, *arguments, **options):
         path = tmp_path / "model.html"
@@ -32,7 +32,7 @@ def cancer(binary):
 
 @pytest.fixture(scope="module")
 def flowers(multiclass):
-    """Give a model of features and classes with names that would be HTML."""
+    """Return a model of features and classes with names that would be HTML."""
     X, y = multiclass
     frame = pd.DataFrame(X[:, [0, 1, 0]], columns=["sepal length", EVIL, "{{script}}"])
     frame["kind"] = pd.Categorical(np.where(np.arange(150) % 3 == 0, "<b>", "a & b")[::-1])

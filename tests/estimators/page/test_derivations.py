@@ -9,7 +9,7 @@ from tests.estimators.page.examples import node_texts
 
 
 def expected_texts(model):
-    """Give the same from Python."""
+    """Return the same from Python."""
     texts = []
     for tree in range(model.model_.n_trees):
         for node in itertools.count():

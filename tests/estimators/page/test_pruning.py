@@ -8,7 +8,7 @@ from tests.estimators.page.examples import DOSAGE, EFFECT, WORKED
 
 
 def drawn(page):
-    """Give what is written in the boxes, parents first."""
+    """Return what is written in the boxes, parents first."""
     return page.texts(".node text")
 
 

@@ -18,7 +18,7 @@ def derivation(node, gain, feature="f0", extra=()):
 
 
 def unfolded(folded):
-    """Give the texts of all lines, in the plainest way."""
+    """Return the texts of all lines, in the plainest way."""
     counts = [0] * len(folded["templates"])
     found = []
     for kind in folded["kinds"]:
