@@ -13,7 +13,7 @@ import math
 
 from sklboost.engine.compiling import inlined
 
-# A gain smaller than this part of the two similarities it is the difference of is rounding error.
+# A gain below this part of its similarities is rounding error.
 # float64 sums of a handful of terms are good to about 1e-15.
 _GAIN_PRECISION = 1e-12
 

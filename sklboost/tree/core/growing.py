@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class TreeKeys(NamedTuple):
-    """What the hashes begin with that decide all that is random in a tree; each below 2^32."""
+    """Keys of the hashes that decide all that is random in a tree; each below 2^32."""
 
     rounding: np.uint64  # of gradients
     rows: np.uint64  # the same for all trees of a round
@@ -49,7 +49,7 @@ class Draws(NamedTuple):
 
 
 class Scores(NamedTuple):
-    """The raw scores that leaf values are added to, and what these are renewed from before.
+    """The raw scores that leaf values are added to, and what renews these values before.
 
     Attributes
     ----------

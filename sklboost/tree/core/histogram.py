@@ -20,10 +20,10 @@ from sklboost.tree.core.workspace import NARROW_CELLS
 PREFETCH_ROWS = 24
 # Columns are taken in blocks of about so many: their cells then fit the first two levels of cache.
 _BLOCK_COLUMNS = 40
-# A node is small if it has less than a third as many rows as its columns have bins.
+# A node is small if it has less than a third as many rows as a column has bins, on average.
 _SMALL = 3
 _PLUS, _MINUS = np.int64(1), np.int64(-1)
-_COUNTER = np.int64(1)
+_COUNTER = np.int64(1)  # of the team: it hands out the tasks
 
 
 @kernel
@@ -102,7 +102,7 @@ def add_rows(bins, packed, row_list, columns, accumulator):
         ahead = np.uint64(row_list[np.uint64(min(position + PREFETCH_ROWS, last))])
         prefetch(bins, ahead, first)
         prefetch(bins, ahead, stop - np.uint64(1))  # where the row goes on into another cache line
-        prefetch(packed, ahead, first)
+        prefetch(packed, ahead, first)  # which has no columns
         value, row_bins = packed[row], bins[row]
         for column in range(first, stop):
             cells[column * width + np.uint64(row_bins[column])] += value

@@ -3,8 +3,8 @@
 A feature's occupied bins are gone through in order, with the sums of all bins before; each occupied
 bin is a place to split. Missing values on the left are the same scan from another start value (Chen
 & Guestrin 2016, Algorithm 3). Bins that are empty in the node are passed over, so a split lies
-between two values that the node really has. A cheap bound passes over the features none of whose
-splits can reach the best gain so far, and gains are computed of the others only.
+between two values that the node really has. A cheap bound rules out features that cannot reach
+the best gain so far; gains are computed for the others only.
 
 Ties: only a strictly larger gain replaces, in the order of features, then bins, then missing right
 before missing left, so the first of these wins on any number of threads.
@@ -26,7 +26,7 @@ from sklboost.tree.core.workspace import LEFT, OWN
 if TYPE_CHECKING:
     from sklboost.tree.options.column_sampling import ColumnSample
 
-_COUNTER = np.int64(2)
+_COUNTER = np.int64(2)  # of the team: it hands out the tasks
 # Far more than rounding can change a sum of two similarities, relative to it.
 _ROUNDING = 1e-9
 # Less than every gain, and unlike -inf still a number when multiplied by 0.
@@ -171,7 +171,7 @@ def scan_feature(search, task, feature, best):
     start = matrix.places[feature].first_cell
     stop = start + matrix.bin_starts[feature + 1] - matrix.bin_starts[feature]
     if matrix.has_missing[feature] == 1:
-        stop -= 1
+        stop -= 1  # the last bin
         missing = task.histogram[stop]
     n_places = list_occupied(task.histogram[start:stop], task.n_rows, task.bins, task.sums)
     if n_places < 2 and missing == 0:
