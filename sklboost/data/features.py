@@ -14,16 +14,10 @@ import numpy as np
 from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.data.binning import apply_cuts, lay_out_cells
 from sklboost.data.cuts import find_cuts
-from sklboost.data.raw_values import (
-    RawMatrix,
-    categories_of,
-    raw_matrix,
-    value_blocks,
-    value_column,
-)
+from sklboost.data.raw_values import RawMatrix, raw_matrix, value_blocks
 from sklboost.data.sparse_binning import bin_sparse
 from sklboost.data.sparse_table import SparseTable, join_sparse
-from sklboost.data.table import BLOCK_VALUES, Column, Table
+from sklboost.data.table import BLOCK_VALUES, Table, join_tables, table_of
 from sklboost.engine.compiling import kernel
 from sklboost.engine.parallel import ThreadTeam, share
 from sklboost.engine.structs import BinCuts, TrainingBins
@@ -140,8 +134,5 @@ def join_rows(X: Features, other: Features) -> Features:
         )
     if isinstance(X, np.ndarray) and isinstance(other, np.ndarray):
         return np.concatenate([X, other])
-    columns = [
-        Column(np.concatenate([value_column(X, i), value_column(other, i)]))
-        for i in range(X.shape[1])
-    ]
-    return Table(columns, categories_of(X))
+    tables = [rows if isinstance(rows, Table) else table_of(rows) for rows in (X, other)]
+    return join_tables(*tables)

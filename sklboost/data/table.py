@@ -170,3 +170,27 @@ class Table:
 
     def _chosen(self, feature: int, rows: slice) -> Column:
         return self.columns[feature].take(rows if self._rows is None else self._rows[rows])
+
+
+def table_of(X: np.ndarray) -> Table:
+    """Return a 2-D array of numbers as a table whose columns are views of it."""
+    return Table([Column(column) for column in X.T], np.zeros(X.shape[1], dtype=np.int64))
+
+
+def join_tables(table: Table, other: Table) -> Table:
+    """Return the rows of both tables, which have the same features: a copy."""
+    columns = []
+    for feature in range(table.shape[1]):
+        parts = [each._chosen(feature, slice(None)) for each in (table, other)]
+        has_codes = any(part.translation is not None for part in parts)
+        if has_codes or parts[0].values.dtype != parts[1].values.dtype:
+            # codes may stand for other numbers, and types may have no common one: as floats
+            parts = [Column(each.column(feature)) for each in (table, other)]
+        masks = [
+            np.broadcast_to(False, len(part.values)) if part.missing is None else part.missing
+            for part in parts
+        ]
+        is_any = any(part.missing is not None for part in parts)
+        missing = np.concatenate(masks) if is_any else None
+        columns.append(Column(np.concatenate([part.values for part in parts]), missing))
+    return Table(columns, table.n_categories)

@@ -130,6 +130,14 @@ def test_joined_rows():
     assert_array_equal(join_rows(large, large).values(), 2 * [[2**60 - 128]])  # rounded down
 
 
+def test_joined_columns_keep_their_types():
+    T, _ = make_table()
+    columns = join_rows(T, T[1:3]).columns
+    types = [column.values.dtype.name for column in columns]
+    assert types == ["bool", "int64", "float16", "float64", "uint32"]  # codes become floats
+    assert [column.missing is None for column in columns] == [True, False, True, True, False]
+
+
 @pytest.mark.parametrize("n_threads", [1, 3])
 def test_bins_are_those_of_the_same_values_in_an_array(n_threads, monkeypatch):
     monkeypatch.setattr(table, "BLOCK_VALUES", 5 * 700)
