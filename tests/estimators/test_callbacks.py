@@ -90,6 +90,19 @@ def test_a_callback_may_stop(data):
     assert_array_equal(model.predict(X), small(n_estimators=4).fit(X, y).predict(X))
 
 
+def test_what_a_callback_sets_is_kept_until_the_next_fit(data):
+    model = small()
+
+    def set_attributes():
+        model.history_ = [1.0]
+        return False
+
+    model.set_params(callbacks=[Recorder(at=2, act=set_attributes)])
+    for _ in range(2):
+        assert model.fit(*data).history_ == [1.0]
+    assert not hasattr(model.set_params(callbacks=None).fit(*data), "history_")
+
+
 def test_learning_rates_are_used(data):
     X, y = data
     rates = [0.5, 0.1]

@@ -66,13 +66,14 @@ class FittingMixin(Parameters):
             infinity is an ordinary one. Integers and times are exact however large. Or what
             :func:`sklboost.bin_features` made of them.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            Targets: numbers for the regressor, labels of any kind for the classifier. In several
-            columns: numbers, or for the classifier labels that a row has (1) or has not (0); NaN
-            there is a value that is not known, and only that column does without the row.
+            Targets: numbers for the regressor, labels of any kind for the classifier. Several
+            columns are several targets; for the classifier several labels, 1 where a row has the
+            label and 0 where not. NaN in one of several columns is an unknown value: the row counts
+            for the other columns only.
         sample_weight : array-like of shape (n_samples,), optional
             Weight 2 is the row twice, weight 0 the row left out.
         X_val : array-like of shape (n_validation_samples, n_features), optional
-            Rows that `eval_metric` is computed of after every round.
+            Rows on which `eval_metric` is computed after every round.
         y_val : array-like of shape (n_validation_samples,) or like `y`, optional
             Their targets.
         sample_weight_val : array-like of shape (n_validation_samples,), optional
@@ -102,6 +103,8 @@ class FittingMixin(Parameters):
         ------
         ValueError
             If a parameter is out of range or the data is unusable; the text says which and why.
+        TypeError
+            If there is no such argument, or if one is of a type that cannot be read.
         KeyboardInterrupt
             At Ctrl-C before the first round is finished. Later, the rounds finished so far are
             kept, and `stop_reason_` is ``"interrupted"``.
@@ -122,7 +125,9 @@ class FittingMixin(Parameters):
         tasks = fit_tasks(self, X, y, sample_weight)
         before = self.__dict__.copy()
         try:
-            result = fit_model(self._fit_request(X, y, given, tasks))
+            request = self._fit_request(X, y, given, tasks)
+            self._forget_fit()
+            result = fit_model(request)
             self._set_fitted(result.attributes, result.trained.model)
             for task in tasks:
                 task.finish()
@@ -183,14 +188,16 @@ class FittingMixin(Parameters):
         copied._set_fitted(trained.attributes, trained.model)
         return copied
 
-    def _set_fitted(self, attributes: Mapping[str, Any], model: Model) -> None:
-        """Replace all that an earlier fit has left by these attributes, at once."""
-        kept = {
+    def _forget_fit(self) -> None:
+        """Delete what an earlier fit has left, so that nothing of it is taken for this one's."""
+        self.__dict__ = {
             name: value
             for name, value in vars(self).items()
             if name.startswith("_") or not name.endswith("_")
         }
-        self.__dict__ = {**kept, **attributes, "n_estimators_": self._n_estimators_of(model)}
+
+    def _set_fitted(self, attributes: Mapping[str, Any], model: Model) -> None:
+        vars(self).update(attributes, n_estimators_=self._n_estimators_of(model))
 
     @property
     def _fitted_features(self) -> FittedFeatures:
