@@ -222,6 +222,7 @@ def plot_derivation(estimator: Any, tree: int = 0, node: int = 0, **settings: An
     ----------
     estimator : XGBRegressorLite or XGBClassifierLite
     tree, node : int, default=0
+        Their numbers, as in ``trees_to_dataframe``.
     **settings : dict
         `output`, `reg_lambdas`, `ax`: see :meth:`DerivationDisplay.from_estimator`.
 

@@ -192,6 +192,7 @@ def plot_tree(estimator: Any, tree: int = 0, **settings: Any) -> Any:
     ----------
     estimator : XGBRegressorLite or XGBClassifierLite
     tree : int, default=0
+        Its number, counted over all rounds.
     **settings : dict
         `output`, `max_depth`, `precision`, `ax`: see :meth:`TreeDisplay.from_estimator`.
 

@@ -213,6 +213,7 @@ def test_columns_within_columns_may_have_the_same_names(tmp_path):
         (dict(target="y", columns=[]), ValueError, "0 feature"),
         (dict(target="y", max_bin=1), ValueError, "max_bin=1"),
         (dict(target=None), TypeError, "target=None: it must be the name of a column, or a list"),
+        (dict(target=[]), ValueError, "target=.. is empty: it must be the name of a column"),
         (dict(target="y", columns="single"), TypeError, "columns='single': it must be a list of n"),
         (dict(target="y", verbose=-1), ValueError, "verbose=-1"),
         (dict(target="y", missing="no"), ValueError, "missing='no'"),

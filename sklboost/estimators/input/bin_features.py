@@ -36,7 +36,8 @@ def bin_features(
 
     The result takes the place of `X`: in ``fit``, ``predict`` and the other methods of the
     estimators, and in scikit-learn's tools that only choose rows of it, such as ``GridSearchCV``,
-    ``cross_val_score`` and ``train_test_split``. No candidate and no fold bins again.
+    ``cross_val_score`` and ``train_test_split``. These need not bin again for each candidate and
+    fold.
 
     Parameters
     ----------
@@ -48,15 +49,15 @@ def bin_features(
         Weights of the rows in choosing the cut points. ``fit`` has weights of its own; only if both
         are given the same is the model that of raw values.
     n_jobs : int, optional
-        Most threads to use, as the estimators' parameter.
+        Maximum number of threads, as the estimators' parameter.
     categorical_features : {"from_dtype"} or array-like, default="from_dtype"
         Which features are categories, as the estimators' parameter. These take it from the result.
     missing : float, default=NaN
-        A further value that counts as missing, as the estimators' parameter, which must be the same
-        at ``fit``.
+        An additional value that counts as missing, as the estimators' parameter, which must be the
+        same at ``fit``.
     verbose : int, default=1
-        1: if that takes more than two seconds, as with a large memory map, show how far it is; a
-        bar where tqdm is installed, else lines of text. 0: nothing.
+        1: show the progress if binning takes more than two seconds, as with a large memory map: a
+        bar if tqdm is installed, else lines of text. 0: silent.
 
     Returns
     -------

@@ -53,20 +53,19 @@ def bin_parquet(  # noqa: PLR0913, the arguments of users
     max_bin : int, default=256
         As the estimators' parameter, which must be the same at ``fit``.
     columns : sequence of str, optional
-        The features. None: all columns but those of targets and weights, and but the index of a
-        pandas frame.
+        The features. None: all columns except targets, weights and the index of a pandas frame.
     sample_weight : str, optional
-        A column with the weights of the rows. They decide on the cut points, and are given back.
+        A column with the weights of the rows. They decide on the cut points, and are returned.
     categorical_features : {"from_dtype"} or array-like, default="from_dtype"
         Which features are categories, as the estimators' parameter. These take it from the result.
     missing : float, default=NaN
-        A further value that counts as missing, as the estimators' parameter, which must be the same
-        at ``fit``.
+        An additional value that counts as missing, as the estimators' parameter, which must be the
+        same at ``fit``.
     n_jobs : int, optional
-        Most threads to use, as the estimators' parameter.
+        Maximum number of threads, as the estimators' parameter.
     verbose : int, default=1
-        1: if that takes more than two seconds, show how far it is; a bar where tqdm is installed,
-        else lines of text. 0: nothing.
+        1: show the progress if binning takes more than two seconds: a bar if tqdm is installed,
+        else lines of text. 0: silent.
 
     Returns
     -------
@@ -150,6 +149,8 @@ def _open_files(
         raise TypeError(f"columns={columns!r}: it must be a list of names, or None for all columns")
     files = reader.list_files(path)
     targets = [target] if isinstance(target, str) else list(target)
+    if not targets:
+        raise ValueError("target=[] is empty: it must be the name of a column, or a list of names")
     weights = [] if sample_weight is None else [sample_weight]
     others = {*targets, *weights}
     if columns is None:

@@ -50,7 +50,9 @@ class FittedFeatures(NamedTuple):
             kept["feature_names_in_"] = text_names
         keys = range(self.n_features) if text_names is None else text_names
         pairs = zip(keys, self.encodings or (), strict=False)
-        categories = {key: own.categories for key, own in pairs if own.kind == "category"}
+        categories = {
+            key: encoding.categories for key, encoding in pairs if encoding.kind == "category"
+        }
         return kept | ({"categories_": categories} if categories else {})
 
     @property

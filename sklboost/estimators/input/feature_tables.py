@@ -60,7 +60,7 @@ def feature_settings(caller: str, parameters: Parameters) -> FeatureSettings:
 
 def unless_plain(encodings: Encodings) -> Encodings:
     """Return the encodings, or None if all features are numbers as they are."""
-    return None if all(own.is_plain for own in encodings or ()) else encodings
+    return None if all(encoding.is_plain for encoding in encodings or ()) else encodings
 
 
 def needs_table(settings: FeatureSettings, encodings: Encodings) -> bool:
@@ -126,7 +126,11 @@ def encoded_table(
     """
     known = (Encoding(),) * len(order) if encodings is None else encodings
     encoded = list(zip(order, known, strict=True))
-    wrong = [_words_of_change(source, i, own) for i, own in encoded if not _fits(source, i, own)]
+    wrong = [
+        _words_of_change(source, i, encoding)
+        for i, encoding in encoded
+        if not _fits(source, i, encoding)
+    ]
     if wrong:
         more = [f"and {len(wrong) - _MOST_NAMED} more columns"] * (len(wrong) > _MOST_NAMED)
         raise ValueError("\n".join(wrong[:_MOST_NAMED] + more))
@@ -139,7 +143,7 @@ def encoded_table(
             unknown[source.label(i)] = of_column
     if unknown:
         _report_unknown(unknown, settings, name)
-    return Table(columns, np.array([own.n_categories for own in known], dtype=np.int64))
+    return Table(columns, np.array([encoding.n_categories for encoding in known], dtype=np.int64))
 
 
 def categories_by_code(encodings: Encodings) -> list[list[list[Any]]]:
@@ -173,7 +177,8 @@ def binned_features(
             "the same"
         )
     names = feature_names(binning.feature_names, X.shape[1])
-    found = {i for i, own in enumerate(binning.encodings or ()) if own.kind == "category"}
+    numbered = enumerate(binning.encodings or ())
+    found = {i for i, encoding in numbered if encoding.kind == "category"}
     declared = found
     if not isinstance(settings.categorical_features, str):
         declared = read_categories(settings.categorical_features, names)

@@ -71,8 +71,8 @@ class TrainingParameters:
         False,
         FLAG,
         """
-        Whether to train once more after early stopping, for the best number of rounds, on all rows:
-        with those held out, or of the last validation data.
+        Whether to train once more after early stopping, for the best number of rounds, on all rows,
+        those held out (or those of the last validation data) included.
         """,
     )
     max_time: float | None = parameter(

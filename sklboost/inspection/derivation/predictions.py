@@ -159,7 +159,7 @@ def _link(row: Row, scores: _Scores, names: ModelNames) -> Section:
     steps = [step.result for step in lines if isinstance(step, Step) and step.symbol != "Z"]
     expected = row.predictions[-len(steps) :] if steps else row.predictions
     if len(steps) != len(expected) or not np.allclose(steps, expected, rtol=1e-9, atol=1e-300):
-        # a link of the user's own, or levels of a quantile that are put in order
+        # a link of the user's own, or several quantiles, which are put in order
         lines = [f"Predictions are a function of the raw scores that {names.loss.name} defines."]
         lines += [
             given(f"prediction {index}", f"y_{index}", value)
@@ -179,7 +179,7 @@ def _link_steps(row: Row, scores: _Scores, names: ModelNames) -> list[Line]:
         formula = " + ".join(f"exp({symbol})" for symbol in symbols)
         lines.append(Step("sum over the classes", "Z", formula, values, total))
     for output, (symbol, value) in enumerate(values.items()):
-        of_output, own = names.of_output(output), f"_{output}" if len(symbols) > 1 else ""
+        of_output, subscript = names.of_output(output), f"_{output}" if len(symbols) > 1 else ""
         if link == "softmax":
             terms = {symbol: value, "Z": total}
             name, target, formula = "probability", "p", f"exp({symbol}) / Z"
@@ -192,5 +192,5 @@ def _link_steps(row: Row, scores: _Scores, names: ModelNames) -> list[Line]:
             terms, result = {symbol: value}, math.exp(min(max(value, -700.0), 700.0))
         else:
             name, target, formula, terms, result = "prediction", "y", symbol, {}, value
-        lines.append(Step(f"{name}{of_output}", target + own, formula, terms, result))
+        lines.append(Step(f"{name}{of_output}", target + subscript, formula, terms, result))
     return lines
