@@ -134,7 +134,8 @@ print("ended well")
 if hasattr(os, "fork"):
 
     def test_fork_while_another_thread_compiles(tmp_path):
-        additions = "; ".join(["number += number % 3"] * 200)
+        # a number that no earlier run had, whose compiled code would be found on disk
+        additions = "; ".join([f"number += number % {time.time_ns()}"] * 200)
         text = COMMON + FORK_WHILE_COMPILING.format(additions=additions)
         assert run_python(text, tmp_path) == "ended well"
 
