@@ -267,6 +267,9 @@ class Kernel(Versions):
 
     def __call__(self, *arguments: Any) -> Any:
         """Call the version for Python."""
+        if "entry" not in vars(self):
+            with compiler_lock:  # a fork waits for it, but not for the lock of a cached property
+                _ = self.entry
         try:
             return self.entry(*arguments)
         finally:
