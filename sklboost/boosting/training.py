@@ -257,7 +257,7 @@ class Training:
 
 
 class Replay(TrainingCallback):
-    """Gives each round the learning rate that it had in another training.
+    """Sets the learning rate of each round to what it was in another training.
 
     Parameters
     ----------

@@ -264,7 +264,7 @@ class Model(NamedTuple):
 
     @property
     def n_outputs(self) -> int:
-        """Number of raw scores per row: the classes for softmax, else 1."""
+        """Number of raw scores per row."""
         return len(self.base_score)
 
     @property

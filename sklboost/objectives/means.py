@@ -128,9 +128,9 @@ def losses_of_rows(
 def add_losses(metrics, index, block, rows, scratch, sums):
     """Fill ``sums[block]``, shape (n_blocks, 2), of a metric and a block of 256 rows.
 
-    `rows` are the targets, shape (1 or n_outputs, n_samples), the scores, shape (n_outputs,
-    n_samples), and the weights, shape (n_samples,) or (0,), which is all 1. `scratch` is this
-    member's, shape (4, BLOCK_ROWS).
+    `rows` are the targets, shape (n_targets, n_samples), the scores, shape (n_outputs, n_samples),
+    and the weights, shape (n_samples,) or (0,), which is all 1. `scratch` is this member's, shape
+    (4, BLOCK_ROWS).
     """
     y, score, weight = rows
     start, stop = block * BLOCK_ROWS, min((block + 1) * BLOCK_ROWS, y.shape[1])

@@ -1,1 +1,1 @@
-"""Metrics that are not the mean of a loss's value: wrong predictions, areas, r2."""
+"""Metrics that are not the mean of an objective: wrong predictions, areas, r2."""

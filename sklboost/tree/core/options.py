@@ -80,7 +80,7 @@ def add_few_rows_to_strip(bins, packed, row_list, sign, starts, histogram):
 
 @found_in("sklboost.tree.options.several_outputs")
 def sum_root_of_several(matrix, workspace):
-    """Fill the root's sums of the outputs after the first."""
+    """Fill the root's sums of all outputs."""
 
 
 @found_in("sklboost.tree.options.cost_complexity")
@@ -90,4 +90,4 @@ def prune_weakest_links(tree, params):
 
 @found_in("sklboost.tree.options.renewal")
 def renew_leaves(team, matrix, derivatives, renewal, rules, params, workspace):
-    """Set every leaf to a quantile of its rows' residuals (absolute and quantile error)."""
+    """Set every leaf to a quantile of its rows' residuals, for losses with a `renewal`."""

@@ -50,15 +50,15 @@ def order_renewed_leaves(tree, rules, params):
         if growth[node].final != node:
             continue  # pruned
         left = nodes[node].left
-        for output in range(outputs.shape[1]):
-            parent = outputs[node, output]
+        for index in range(outputs.shape[1]):
+            output = outputs[node, index]
             if left < 0:
-                parent.weight = clip_to_bounds(parent.weight, parent.lower, parent.upper)
-                parent.value = params.learning_rate * parent.weight
+                output.weight = clip_to_bounds(output.weight, output.lower, output.upper)
+                output.value = params.learning_rate * output.weight
                 continue
             for child in range(left, left + 2):
-                below = outputs[child, output]
-                below.weight = clip_to_bounds(below.weight, parent.lower, parent.upper)
+                below = outputs[child, index]
+                below.weight = clip_to_bounds(below.weight, output.lower, output.upper)
         if left < 0:
             nodes[node].value = outputs[node, 0].value
         else:
