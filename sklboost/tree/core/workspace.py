@@ -294,8 +294,9 @@ def allocate_workspace(
         tree=GrowingTree(
             nodes=records(capacity, NODE_DTYPE),
             growth=records(capacity, GROWTH_DTYPE),
-            splits=records(capacity, SPLIT_DTYPE),
-            categories=np.empty((capacity, most_listed), dtype=np.uint16),
+            # zeros: read as numbers even if the kernel that fills them could not be compiled
+            splits=np.zeros(capacity, dtype=SPLIT_DTYPE).view(np.recarray),
+            categories=np.zeros((capacity, most_listed), dtype=np.uint16),
             outputs=records((capacity, n_outputs), GROWING_OUTPUT_DTYPE),
             sums=np.empty((capacity, 2, n_outputs), dtype=np.int64),
             counts=records(1, COUNTS_DTYPE),
