@@ -26,6 +26,7 @@ class FittingMixin(Parameters):
     model_: Model
     _trained: TrainedModel
     _first_round: int  # of evals_result_; not 0 if another model was continued
+    _fitted_names: tuple[str, ...] = ()  # of the attributes that fit has set
 
     @property
     def _rounds_and_trees(self) -> tuple[int, int]:
@@ -126,7 +127,7 @@ class FittingMixin(Parameters):
         before = self.__dict__.copy()
         try:
             request = self._fit_request(X, y, given, tasks)
-            self._forget_fit()
+            self._forget_others()
             result = fit_model(request)
             self._set_fitted(result.attributes, result.trained.model)
             for task in tasks:
@@ -188,16 +189,22 @@ class FittingMixin(Parameters):
         copied._set_fitted(trained.attributes, trained.model)
         return copied
 
-    def _forget_fit(self) -> None:
-        """Delete what an earlier fit has left, so that nothing of it is taken for this one's."""
+    def _forget_others(self) -> None:
+        """Delete what users and callbacks set on an earlier model; fit's own attributes stay.
+
+        Until a fit is done, the estimator is what it was before.
+        """
         self.__dict__ = {
             name: value
             for name, value in vars(self).items()
-            if name.startswith("_") or not name.endswith("_")
+            if name in self._fitted_names or name.startswith("_") or not name.endswith("_")
         }
 
     def _set_fitted(self, attributes: Mapping[str, Any], model: Model) -> None:
-        vars(self).update(attributes, n_estimators_=self._n_estimators_of(model))
+        """Replace the attributes of an earlier fit by these, at once."""
+        fitted = {**attributes, "n_estimators_": self._n_estimators_of(model)}
+        kept = {name: vars(self)[name] for name in vars(self) if name not in self._fitted_names}
+        self.__dict__ = {**kept, **fitted, "_fitted_names": tuple(fitted)}
 
     @property
     def _fitted_features(self) -> FittedFeatures:
