@@ -172,8 +172,9 @@ def add_other_outputs(search, workspace, task, sign, missing_cell, places):
     """
     tree, scratch = workspace.tree, workspace.options
     histogram = workspace.pool.histograms[tree.growth[task.node].slot]
-    of_others = scratch.of_others[task.rank, :, : places[1] - places[0]]
-    of_others[:] = 0.0
+    # whole rows: of a part of them the compiler would not know that it is contiguous
+    of_others = scratch.of_others[task.rank]
+    of_others[:, : places[1] - places[0]] = 0.0
     for output in range(1, len(search.scales)):
         left_start = np.int64(0)
         if missing_cell >= 0:
