@@ -1,8 +1,8 @@
 """Links to source files lead to pages of the site that show them.
 
 In comes a link such as ``[growing.py](../../sklboost/tree/core/growing.py)``, which MyST takes for
-a download. Out goes a link to a page ``source/sklboost/tree/growing.py.html``, made for every file
-that is linked, or for a script of the gallery a link to its tutorial.
+a download. Out goes a link to a page ``source/sklboost/tree/core/growing.py.html``, made for every
+file that is linked, or for a script of the gallery a link to its tutorial.
 """
 
 from collections.abc import Iterator

@@ -9,16 +9,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sklboost import XGBClassifierLite, XGBRegressorLite
-from sklboost.engine.parallel import ThreadTeam
 from sklboost.estimators.parameters.boosting import LossParameters
-from sklboost.objectives.gradients import (
-    allocate_scratch,
-    compile_loss,
-    fill_gradients,
-    targets_of,
-)
 from sklboost.objectives.loss import Loss, RowLoss
 from sklboost.objectives.registry import OBJECTIVES
+from tests.objectives.training import derivatives_in_training
 
 NO_WEIGHT = np.empty(0)
 N_CLASSES = 3
@@ -148,23 +142,6 @@ def test_gradient_and_hessian_are_derivatives_of_the_value(case):
             assert (hessian[output] >= bend - 1e-7 * np.abs(bend)).all()
         else:
             assert_allclose(hessian[output], bend, rtol=1e-6, atol=1e-8)
-
-
-def derivatives_in_training(loss, y, raw_score, n_threads=1):
-    """Return gradient and hessian as the rounds get them, float32."""
-    gradient, hessian = np.full((2, *raw_score.shape), np.nan, dtype=np.float32)
-    with ThreadTeam(n_threads) as team:
-        scratch, compiled = allocate_scratch(team.size), compile_loss(loss, team.size)
-        team.run(
-            fill_gradients,
-            compiled,
-            targets_of(y[np.newaxis]),
-            raw_score,
-            gradient,
-            hessian,
-            scratch,
-        )
-    return gradient, hessian
 
 
 def test_extreme_rows_stay_finite(case):

@@ -4,17 +4,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sklboost.engine.parallel import ThreadTeam
-from sklboost.objectives.gradients import (
-    allocate_scratch,
-    compile_loss,
-    fill_gradients,
-    targets_of,
-)
 from sklboost.objectives.losses.several_classes import Softmax
 from sklboost.objectives.losses.squared_error import SquaredError
 from sklboost.objectives.losses.two_classes import LogLoss
 from sklboost.objectives.start_values import exact_sum, weighted_mean
+from tests.objectives.training import derivatives_in_training
 
 NO_WEIGHT = np.empty(0)
 LOSSES = {
@@ -25,7 +19,7 @@ LOSSES = {
     "softmax of 7": Softmax(7),
 }
 
-# What the second derivative is multiplied by: see the docstring of softmax.py.
+# What the second derivative is multiplied by: see the docstring of Softmax.
 FACTORS = {"softmax of 2": 2.0, "softmax of 3": 3 / 2, "softmax of 7": 7 / 6}
 
 
@@ -38,19 +32,7 @@ def derivatives(loss, y, raw_score, dtype=float, n_threads=1):
     """Return gradient and hessian; in float64, so that finite differences can tell them."""
     if np.dtype(dtype) == np.float64:
         return loss.gradients(y, raw_score)
-    gradient, hessian = np.full((2, *raw_score.shape), np.nan, dtype=dtype)
-    with ThreadTeam(n_threads) as team:
-        scratch, compiled = allocate_scratch(team.size), compile_loss(loss, team.size)
-        team.run(
-            fill_gradients,
-            compiled,
-            targets_of(y[np.newaxis]),
-            raw_score,
-            gradient,
-            hessian,
-            scratch,
-        )
-    return gradient, hessian
+    return derivatives_in_training(loss, y, raw_score, n_threads)
 
 
 def make_data(loss, n_rows=40, scale=2.0):
