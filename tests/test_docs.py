@@ -4,6 +4,7 @@ import doctest
 import importlib.util
 import re
 import subprocess
+import sys
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -22,6 +23,8 @@ TRACKED = subprocess.run(
 )
 PAGES = [ROOT / line for line in TRACKED.stdout.splitlines() if (ROOT / line).exists()]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# a block that prints, and below it what it printed
+SHOWN = re.compile(r"^```python\n([^`]*)^```\n\nIt prints\n\n```text\n([^`]*)^```$", re.MULTILINE)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 # what the steps of this page make is tested in tests/objectives/test_add_a_loss.py
 PARTS_OF_FILES = {"add_a_loss.md"}
@@ -73,6 +76,31 @@ def test_every_python_block_runs_and_prints_what_it_shows(page, monkeypatch, tmp
     blocks = BLOCK.findall(text_of(page))
     variables = {"__name__": "__main__"}
     assert sum(run_block(block, variables, page) for block in blocks if can_run(block)) == 0
+
+
+WITHOUT_OPTIONAL_PACKAGES = """\
+import sys
+class NotInstalled:
+    def find_spec(self, name, path, target=None):
+        if name in {"matplotlib", "pandas", "tqdm"}:
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, NotInstalled())
+"""
+
+
+def test_the_first_block_of_the_readme_needs_no_extra_and_prints_what_stands_below_it():
+    text = text_of(ROOT / "README.md")
+    block, shown = SHOWN.search(text).groups()
+    assert BLOCK.search(text).group(1) == block
+    run = subprocess.run(
+        [sys.executable, "-X", "utf8", "-W", "error", "-c", WITHOUT_OPTIONAL_PACKAGES + block],
+        capture_output=True,
+        encoding="utf-8",
+        cwd=ROOT,
+        timeout=300,
+    )
+    assert run.returncode == 0, run.stderr
+    assert run.stdout == shown
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

@@ -142,3 +142,9 @@ def test_results_by_symbol():
     assert [step.symbol for step in make().steps] == ["S_L", "G_L"]
     with pytest.raises(KeyError, match=r"symbol='gain'.*S_L, G_L"):
         make().result("gain")
+
+
+def test_a_step_prints_as_its_equation():
+    step = Step("twice", "t", "2 · x", {"x": 3.0}, 6.0)
+    assert str(step) == "twice: t = 2 · x = 2 · 3 = 6"
+    assert str(given("a number", "x", 3.0)) == "a number: x = 3"

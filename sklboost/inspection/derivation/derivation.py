@@ -5,7 +5,7 @@ from typing import Any
 
 from sklboost.inspection.derivation.html import as_html
 from sklboost.inspection.derivation.latex import as_latex
-from sklboost.inspection.derivation.steps import Section, Step, as_text
+from sklboost.inspection.derivation.steps import Section, Step
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Derivation:
         """Lines of plain text."""
         lines = [self.title]
         for section in self.sections:
-            lines += ["", section.heading, *(f"  {as_text(line)}" for line in section.lines)]
+            lines += ["", section.heading, *(f"  {line}" for line in section.lines)]
         return "\n".join(lines)
 
     @property

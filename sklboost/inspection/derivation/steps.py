@@ -40,6 +40,14 @@ class Step(NamedTuple):
     values: Mapping[str, float]
     result: float
 
+    def __str__(self) -> str:
+        """Return the equation in plain text: symbol, formula, its numbers and the result."""
+        numbers, result = fill_in(self.formula, self.values), number(self.result)
+        if numbers in (self.formula, result):
+            numbers = ""
+        equation = [part for part in (self.symbol, self.formula, numbers, result) if part]
+        return f"{self.name}: " + " = ".join(equation)
+
 
 Line = Step | str  # a sentence
 
@@ -86,13 +94,3 @@ def _would_be_misread(match: re.Match[str], formula: str) -> bool:
     """Whether a negative number comes after an operator, or before a ²."""
     before, after = formula[: match.start()], formula[match.end() :]
     return after.startswith("²") or before.rstrip().endswith(("+", "-", "·", "/"))
-
-
-def as_text(line: Line) -> str:
-    """Write a step or a sentence as one line of plain text."""
-    if isinstance(line, str):
-        return line
-    numbers, result = fill_in(line.formula, line.values), number(line.result)
-    if numbers in (line.formula, result):
-        numbers = ""
-    return f"{line.name}: " + " = ".join(filter(None, [line.symbol, line.formula, numbers, result]))
