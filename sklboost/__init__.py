@@ -1,5 +1,7 @@
 """Gradient boosting in Python that can be read, with the same model on any number of threads."""
 
+__version__ = "0.1.0"
+
 from sklboost.boosting.callbacks import (
     EarlyStopping,
     LearningRateScheduler,
@@ -34,4 +36,3 @@ __all__ = [
     "check_loss",
     "warmup",
 ]
-__version__ = "0.1.0"

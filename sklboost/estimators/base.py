@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
+from sklboost.estimators.documentation_link import DocumentationLinkMixin
 from sklboost.estimators.fit.fitting_mixin import FittingMixin
 from sklboost.estimators.fit.pruning_path import path_of_first_tree
 from sklboost.estimators.fit.sklearn_callbacks import CallbackSupportMixin
@@ -41,6 +42,7 @@ class BaseBooster(
     CallbackSupportMixin,
     Parameters,
     ChecksNames,
+    DocumentationLinkMixin,
     BaseEstimator,
     metaclass=ABCMeta,
 ):
