@@ -1,7 +1,5 @@
 """Gradient boosting in Python that can be read, with the same model on any number of threads."""
 
-__version__ = "0.1.0"
-
 from sklboost.boosting.callbacks import (
     EarlyStopping,
     LearningRateScheduler,
@@ -17,6 +15,7 @@ from sklboost.estimators.input.bin_parquet import bin_parquet
 from sklboost.estimators.input.feature_tables import UnknownCategoryWarning
 from sklboost.estimators.regressor import XGBRegressorLite
 from sklboost.objectives.loss import Loss
+from sklboost.version import __version__ as __version__
 from sklboost.warmup import warmup
 
 __all__ = [

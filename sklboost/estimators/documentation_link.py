@@ -1,6 +1,6 @@
 """Where the page of an estimator is on the web: scikit-learn's diagrams link to it."""
 
-from sklboost import __version__
+from sklboost.version import __version__
 
 # The site has a folder for each version. pyproject.toml has the same address, for package indexes.
 SITE = "https://sklboost.readthedocs.io/en"
