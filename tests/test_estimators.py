@@ -35,8 +35,17 @@ SETTINGS = [
 FORESTS = [XGBRFRegressorLite(), XGBRFClassifierLite(), XGBRFRegressorLite(max_depth=0)]
 
 
+def not_promised(estimator):
+    """Rows are held out whole, with their weight: there, weight 2 is not the row twice."""
+    if estimator.early_stopping_rounds is None:
+        return {}
+    check = "check_sample_weight_equivalence_on_{}_data"
+    return {check.format(kind): "an internal random split" for kind in ("dense", "sparse")}
+
+
 @parametrize_with_checks(
-    [estimator(**given) for estimator in ESTIMATORS for given in SETTINGS] + FORESTS
+    [estimator(**given) for estimator in ESTIMATORS for given in SETTINGS] + FORESTS,
+    expected_failed_checks=not_promised,
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

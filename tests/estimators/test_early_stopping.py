@@ -230,18 +230,6 @@ def test_classes_keep_their_shares():
         assert share == np.ceil(0.2 * (labels == label).sum())
 
 
-def test_weight_2_is_the_row_twice_in_a_fit_that_holds_rows_out():
-    X, y = load_diabetes(return_X_y=True)
-    weight = np.random.default_rng(0).integers(0, 3, len(y))
-    rows = np.repeat(np.arange(len(y)), weight)
-    for refit in (False, True):
-        weighted = make(XGBRegressorLite, random_state=0, refit=refit)
-        weighted.fit(X, y, sample_weight=weight)
-        repeated = make(XGBRegressorLite, random_state=0, refit=refit).fit(X[rows], y[rows])
-        assert weighted.best_iteration_ == repeated.best_iteration_
-        assert_allclose(weighted.predict(X), repeated.predict(X), rtol=1e-7)
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_rows_with_many_copies_stop_no_earlier_than_others(seed):
     # eight distinct rows: were their copies kept together, the training would see the one answer

@@ -27,18 +27,17 @@ def test_numbers(y, n_targets):
     targets = learn_targets(y, NO_WEIGHT, Parameters())
     assert isinstance(targets, RegressionTargets)
     assert (targets.task, targets.size, targets.classes) == ("regression", n_targets, None)
-    encoded, weight = targets.encode(y, NO_WEIGHT, "y")
-    assert encoded is y
-    assert weight is NO_WEIGHT
+    assert targets.encode(y, "y") is y
+    assert targets.weigh(y, NO_WEIGHT) is NO_WEIGHT
     assert targets.make_loss(Parameters(objective="l1")).n_outputs == n_targets
     with pytest.raises(ValueError, match=rf"y has shape .*fit has {n_targets} target"):
-        targets.encode(np.zeros((3, 3)), NO_WEIGHT, "y")
+        targets.encode(np.zeros((3, 3)), "y")
 
 
 def test_single_numbers_stay_single_and_integers_become_numbers():
     targets = RegressionTargets(1)
-    assert targets.encode(np.zeros(3, np.float32), NO_WEIGHT, "y")[0].dtype == np.float32
-    assert targets.encode(np.zeros(3, np.int8), NO_WEIGHT, "y")[0].dtype == np.float64
+    assert targets.encode(np.zeros(3, np.float32), "y").dtype == np.float32
+    assert targets.encode(np.zeros(3, np.int8), "y").dtype == np.float64
 
 
 def test_two_classes_and_their_weights():
@@ -46,10 +45,11 @@ def test_two_classes_and_their_weights():
     assert isinstance(targets, ClassTargets)
     assert (targets.task, targets.size) == ("binary", 1)
     assert_array_equal(targets.classes, ["ham", "spam"])
-    codes, weight = targets.encode(SPAM, NO_WEIGHT, "y")
+    codes = targets.encode(SPAM, "y")
     assert codes.dtype == np.uint8
     assert_array_equal(codes, [1, 0, 1, 1])
-    assert_array_equal(weight, [3, 1, 3, 3])
+    assert_array_equal(targets.weigh(codes, NO_WEIGHT), [3, 1, 3, 3])
+    assert_array_equal(targets.weigh(codes, np.array([1.0, 2.0, 0.5, 1.0])), [3, 2, 1.5, 3])
     assert_array_equal(targets.decode(codes.astype(float)), SPAM)
     assert_array_equal(targets.labels(np.array([[1e-9, 0.0, -1.0]])), ["spam", "ham", "ham"])
     assert targets.make_loss(ClassifierParameters()).name == "binary:logistic"
@@ -62,12 +62,12 @@ def test_more_classes():
     assert_array_equal(targets.labels(scores), [7, 5])
     assert targets.make_loss(ClassifierParameters()).n_outputs == 3
     many = np.tile(np.arange(300), 3)
-    assert learn(many).encode(many, NO_WEIGHT, "y")[0].dtype == np.float64
+    assert learn(many).encode(many, "y").dtype == np.float64
 
 
 def test_a_label_that_is_no_class():
     with pytest.raises(ValueError, match=r"y_val has the labels \['egg'\], .*\['ham', 'spam'\]"):
-        learn(SPAM).encode(np.array(["egg", "ham"]), NO_WEIGHT, "y_val")
+        learn(SPAM).encode(np.array(["egg", "ham"]), "y_val")
 
 
 def test_several_labels():
@@ -76,7 +76,7 @@ def test_several_labels():
     assert isinstance(targets, LabelTargets)
     assert (targets.task, targets.size) == ("multilabel", 2)
     assert_array_equal(targets.classes, [0, 1])
-    encoded, _ = targets.encode(y, NO_WEIGHT, "y")
+    encoded = targets.encode(y, "y")
     assert_array_equal(encoded, y.astype(float))
     found = targets.labels(np.array([[1.0, -1.0, 0.0], [0.5, 0.5, -0.5]]))
     assert found.dtype == np.int8

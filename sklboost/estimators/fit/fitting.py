@@ -110,6 +110,7 @@ def train_model(request: FitRequest, task: FitTask, clock: Clock) -> FitResult:
         report=describe_fit(
             model,
             trained.matrix,
+            n_samples=trained.task.rows.n_given,
             n_validation_samples=sum(len(held.y) for held in task.validation.values()),
             n_threads=n_threads,
             seconds=clock.seconds,

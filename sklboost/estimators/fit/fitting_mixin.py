@@ -72,7 +72,8 @@ class FittingMixin(Parameters):
             label and 0 where not. NaN in one of several columns is an unknown value: the row counts
             for the other columns only.
         sample_weight : array-like of shape (n_samples,), optional
-            Weight 2 is the row twice, weight 0 the row left out.
+            Weight 2 is equivalent to the row twice, except where rows are held out at random for
+            early stopping (whole, with their weight). Weight 0 leaves the row out.
         X_val : array-like of shape (n_validation_samples, n_features), optional
             Rows on which `eval_metric` is computed after every round.
         y_val : array-like of shape (n_validation_samples,) or like `y`, optional

@@ -15,8 +15,9 @@ import numpy as np
 from sklboost.data.row_hashes import hash_rows, tell_copies_apart
 from sklboost.estimators.input.rows import Rows
 
-# Shares such as 0.07 * 100 are a little more than 7 in floating point; that must not cost a row.
-_ROUNDING = 1e-12
+# Shares such as 0.07 * 100 are a little more than 7 in floating point, and so may be sums of many
+# weights; that must not cost a row.
+_ROUNDING = 1e-9
 
 
 def hold_out(rows: Rows, *, fraction: float, how: str, stratified: bool, seed: int) -> np.ndarray:
@@ -30,7 +31,8 @@ def hold_out(rows: Rows, *, fraction: float, how: str, stratified: bool, seed: i
     Parameters
     ----------
     rows : Rows
-        With targets as the loss has them. Groups are told apart by their ``repr``.
+        With targets as the loss has them, and the user's weights: a row is held out whole, with its
+        weight, whatever that is. Groups are told apart by their ``repr``.
     fraction : float
         Between 0 and 1.
     how : {"random", "time"}

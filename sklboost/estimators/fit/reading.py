@@ -26,6 +26,7 @@ from sklboost.estimators.input.rows import (
     encode_targets,
     training_rows,
     validation_rows,
+    weigh_classes,
 )
 from sklboost.estimators.input.seeds import seeds
 from sklboost.estimators.input.target_kinds import ClassTargets, Targets, learn_targets
@@ -137,7 +138,7 @@ def read_task(request: FitRequest) -> FitTask:
     task = task._replace(
         validation={given.name: _read_set(given, settings, task) for given in sets}
     )
-    return _hold_out(task, parameters)
+    return _weigh_classes(_hold_out(task, parameters))
 
 
 def stops_early(parameters: Parameters) -> bool:
@@ -164,7 +165,7 @@ def _check_linear(rows: Rows, loss: Loss, rules: FeatureRules) -> None:
 
 
 def _read_set(given: GivenSet, settings: FeatureSettings, task: FitTask) -> Rows:
-    """Check one validation set; its rows are weighted like those of the training."""
+    """Check one validation set."""
     rows = validation_rows(given, task.features, settings, numeric=task.targets.numeric)
     if len(task.rows.margin) > 0 and len(rows.margin) == 0:
         raise ValueError(
@@ -177,11 +178,13 @@ def _read_set(given: GivenSet, settings: FeatureSettings, task: FitTask) -> Rows
 
 
 def _hold_out(task: FitTask, parameters: Parameters) -> FitTask:
-    """Divide the rows among training and validation, as early stopping and sampling need them."""
+    """Divide the rows among training and validation, and repeat those that are drawn one by one.
+
+    Both go by the user's weights, before those of the classes are multiplied in: weights weigh the
+    rows, and a row is on one side only.
+    """
     rows, everything, validation = task.rows, task.everything, task.validation
     if stops_early(parameters) and not validation:
-        if parameters.validation_split == "random" and len(rows.groups) == 0:
-            rows = rows.repeat()
         held_out = hold_out(
             rows,
             fraction=parameters.validation_fraction,
@@ -196,6 +199,20 @@ def _hold_out(task: FitTask, parameters: Parameters) -> FitTask:
     if parameters.subsample < 1.0:
         rows, everything = rows.repeat(), everything.repeat()
     return task._replace(rows=rows, everything=everything, validation=validation)
+
+
+def _weigh_classes(task: FitTask) -> FitTask:
+    """Multiply the weights of all rows by those of their classes."""
+    rows = weigh_classes(task.rows, task.targets)
+    return task._replace(
+        rows=rows,
+        everything=(
+            rows if task.everything is task.rows else weigh_classes(task.everything, task.targets)
+        ),
+        validation={
+            name: weigh_classes(given, task.targets) for name, given in task.validation.items()
+        },
+    )
 
 
 def _check_left(rows: Rows, targets: Targets) -> None:

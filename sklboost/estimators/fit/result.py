@@ -107,6 +107,7 @@ def describe_fit(
     trained: TrainedModel,
     matrix: TrainingBins,
     *,
+    n_samples: int,
     n_validation_samples: int,
     n_threads: int,
     seconds: dict[str, float],
@@ -115,7 +116,7 @@ def describe_fit(
     model, names = trained.model, trained.features.text_names
     return FitReport(
         seconds={**seconds, "total": sum(seconds.values())},
-        n_samples=len(matrix.rows),
+        n_samples=n_samples,
         n_validation_samples=n_validation_samples,
         n_features=model.n_features,
         n_bins=int(matrix.bin_starts[-1]),

@@ -44,7 +44,7 @@ class Rows(NamedTuple):
         As checked: numbers, or labels of any kind. Then as the loss has it: float64, float32 if the
         user's are, or uint8 for numbers of up to 256 classes. NaN of several targets: not known.
     weight : ndarray of float64, shape (n_samples,) or (0,)
-        Positive; with targets as the loss has them, weights of classes included. Empty: all 1.
+        Positive: the user's, until :func:`weigh_classes` multiplies them. Empty: all 1.
     margin : ndarray of float64, shape (n_samples, n_outputs) or (0, 0)
         The user's raw scores before the first tree. Empty: the model's own.
     numbers : ndarray of int, shape (n_samples,) or (0,)
@@ -65,6 +65,13 @@ class Rows(NamedTuple):
     def targets(self) -> np.ndarray:
         """Targets as losses take them, float64, shape (n_targets, n_samples)."""
         return np.ascontiguousarray(self.y.reshape(len(self.y), -1).T, dtype=np.float64)
+
+    @property
+    def n_given(self) -> int:
+        """How many of the user's rows these are: a row and its copies, which follow it, are one."""
+        if len(self.numbers) == 0:
+            return len(self.y)
+        return 1 + int(np.count_nonzero(np.diff(self.numbers)))
 
     @property
     def known_numbers(self) -> np.ndarray:
@@ -93,8 +100,8 @@ class Rows(NamedTuple):
     def repeat(self) -> "Rows":
         """Repeat each row as often as its weight says, if that is whole and the sum is small.
 
-        Each of the repeated rows is then drawn, or held out, on its own, so that weight 2 is the
-        row twice there, too. The sum may be 4,096, as everywhere.
+        Each of the repeated rows is then drawn on its own, so that weight 2 is the row twice where
+        rows are drawn, too. The sum may be 4,096, as everywhere.
         """
         weight = self.weight
         if len(weight) == 0 or weight.sum() > FEW_ROWS or (weight != np.floor(weight)).any():
@@ -179,11 +186,16 @@ def validation_rows(
 
 
 def encode_targets(rows: Rows, targets: Targets, loss: Loss, name: str) -> Rows:
-    """Return the rows with targets as the loss has them, and weights times those of the classes."""
+    """Return the rows with targets as the loss has them."""
     check_margin_outputs(rows.margin, loss.n_outputs)
-    y, weight = targets.encode(rows.y, rows.weight, name)
+    y = targets.encode(rows.y, name)
     loss.check_targets(y, name)
-    return rows._replace(y=y, weight=weight)
+    return rows._replace(y=y)
+
+
+def weigh_classes(rows: Rows, targets: Targets) -> Rows:
+    """Return rows of encoded targets with their weights times those of their classes."""
+    return rows._replace(weight=targets.weigh(rows.y, rows.weight))
 
 
 def _used(rows: Rows, sample_weight: Any, name: str) -> Rows:

@@ -50,8 +50,12 @@ class Targets(ABC):
         """How many targets or labels, for more than two classes how many classes."""
 
     @abstractmethod
-    def encode(self, y: np.ndarray, weight: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
-        """Return targets as losses read them, and the weights times those of the classes."""
+    def encode(self, y: np.ndarray, name: str) -> np.ndarray:
+        """Return targets as losses read them."""
+
+    def weigh(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """Return the weights of rows of encoded targets, times those of their classes."""
+        return weight
 
     def decode(self, y: np.ndarray) -> np.ndarray:
         """Return encoded targets as the user knows them; a copy."""
@@ -87,14 +91,14 @@ class RegressionTargets(Targets):
         """The number of targets."""
         return self.n_targets
 
-    def encode(self, y: np.ndarray, weight: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
+    def encode(self, y: np.ndarray, name: str) -> np.ndarray:
         """Return float32 targets as they are, others as float64; the user's memory if possible."""
         check_columns(y, self.n_targets, name)
         # kernels are compiled for targets that can be written
         dtype = np.float32 if y.dtype == np.float32 else np.float64
         target = np.require(y, dtype, ["A", "W"])
         check_target_range(target, name)
-        return target, weight
+        return target
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +145,7 @@ class ClassTargets(Targets):
         """The number of classes; 1 if there are two."""
         return 1 if self.task == "binary" else len(self.classes)
 
-    def encode(self, y: np.ndarray, weight: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
+    def encode(self, y: np.ndarray, name: str) -> np.ndarray:
         """Return numbers of classes, uint8 or float64; ValueError for labels that are no class."""
         check_columns(y, 1, name)
         labels, positions = np.unique(y, return_inverse=True)
@@ -153,7 +157,11 @@ class ClassTargets(Targets):
             )
         codes = np.searchsorted(self.classes, labels)[positions]
         dtype = np.uint8 if len(self.classes) <= _CLASSES_OF_A_BYTE else np.float64
-        return codes.astype(dtype), multiply_weights(weight, self.multipliers, codes)
+        return codes.astype(dtype)
+
+    def weigh(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """Return the weights times those of the classes; ValueError if they become too large."""
+        return multiply_weights(weight, self.multipliers, y)
 
     def decode(self, y: np.ndarray) -> np.ndarray:
         """Return the labels of numbers of classes."""
@@ -222,10 +230,10 @@ class LabelTargets(Targets):
         """The number of labels."""
         return len(self.classes)
 
-    def encode(self, y: np.ndarray, weight: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
+    def encode(self, y: np.ndarray, name: str) -> np.ndarray:
         """Return 1 where a row has a label, 0 where not, NaN where that is not known."""
         check_columns(y, len(self.classes), name)
-        return read_indicator(y, name), weight
+        return read_indicator(y, name)
 
     def labels(self, raw_score: np.ndarray) -> np.ndarray:
         """Return 1 where a label is likelier than not, else 0; shape (n_samples, n_labels)."""

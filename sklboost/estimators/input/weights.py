@@ -135,7 +135,8 @@ def multiply_weights(weight: np.ndarray, multipliers: np.ndarray, codes: np.ndar
     """
     if (multipliers == 1.0).all():
         return weight
-    product = multipliers[codes] * weight if len(weight) else multipliers[codes]
+    factors = multipliers[codes.astype(np.intp)]
+    product = factors * weight if len(weight) else factors
     check_largest_weight(product, "sample_weight times class weight")
     return product
 

@@ -53,8 +53,8 @@ class TrainingParameters:
         one_of("random", "time"),
         """
         Which rows to hold out for early stopping. "random": drawn with `random_state`, for a
-        classifier the same fraction of every class, or whole `groups`. Weight 2 is equivalent to
-        the row twice under the same conditions as for `subsample`. "time": the last ones.
+        classifier the same fraction of every class, or whole `groups`. A row is held out whole,
+        whatever its weight. "time": the last ones.
         """,
     )
     eval_metric: Any = parameter(

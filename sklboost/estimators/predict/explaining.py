@@ -12,7 +12,13 @@ from sklboost.engine.model import Model
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.estimators.input.arguments import GivenSet
 from sklboost.estimators.input.feature_tables import feature_settings
-from sklboost.estimators.input.rows import Rows, base_margins, encode_targets, validation_rows
+from sklboost.estimators.input.rows import (
+    Rows,
+    base_margins,
+    encode_targets,
+    validation_rows,
+    weigh_classes,
+)
 from sklboost.estimators.input.target_kinds import ClassTargets, LabelTargets
 from sklboost.estimators.parameters.docstrings import methods_documented
 from sklboost.estimators.parameters.rules import is_integer
@@ -107,7 +113,8 @@ class ExplainingMixin(HasFittedModel):
             numeric = fitted.targets.numeric
             checked = validation_rows(data, fitted.features, settings, numeric=numeric)
             encoded = encode_targets(checked, fitted.targets, fitted.loss, "y")
-            rows = known_rows(fitted, grown, node, encoded)
+            weighted = weigh_classes(encoded, fitted.targets)
+            rows = known_rows(fitted, grown, node, weighted)
         elif X is not None:
             is_here = rows_of_node(grown, node, fitted.read(X))
             why = "Pass y as well to see their gradients."

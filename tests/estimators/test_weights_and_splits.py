@@ -1,0 +1,212 @@
+"""Weights weigh rows; they never split one between training and validation."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_breast_cancer
+from sklearn.metrics import r2_score, roc_auc_score
+
+from sklboost import EarlyStopping, XGBClassifierLite, XGBRegressorLite
+from sklboost.estimators.fit.reading import read_task
+from sklboost.estimators.input.arguments import FitArguments
+
+N_ROWS = 600
+STOPPING = dict(n_estimators=300, early_stopping_rounds=10, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def noise():
+    """Return features, and targets and classes (one in ten is 1) that do not depend on them."""
+    random = np.random.default_rng(0)
+    return random.normal(size=(N_ROWS, 10)), random.normal(size=N_ROWS), np.arange(N_ROWS) % 10 == 0
+
+
+def task_of(model, X, y, **arguments):
+    return read_task(model._fit_request(X, y, FitArguments(**arguments)))
+
+
+def validation_values(model):
+    ((values,),) = (of_set.values() for of_set in model.evals_result_.values())
+    return values
+
+
+# --- nothing is learnt from noise ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("refit", [False, True])
+@pytest.mark.parametrize("is_callback", [False, True])
+def test_whole_weights_of_rows(noise, refit, is_callback):
+    X, y, _ = noise
+    stopping = dict(n_estimators=300, callbacks=[EarlyStopping(10)]) if is_callback else STOPPING
+    fits = [
+        XGBRegressorLite(**(stopping | dict(eval_metric=r2_score, refit=refit, random_state=0)))
+        for _ in range(4)
+    ]
+    for model, weight in zip(fits, (None, 1.0, 5.0, 5.01), strict=True):
+        model.fit(X, y, sample_weight=weight)
+        assert model.best_score_ < 0.1
+        assert model.n_estimators_ < 30
+        assert model.fit_report_.n_samples == (N_ROWS if refit else 0.9 * N_ROWS)
+        assert model.fit_report_.n_validation_samples == 0.1 * N_ROWS
+    assert_array_equal(fits[0].predict(X), fits[1].predict(X))
+    # reg_lambda counts a little less beside larger weights: in some round another split wins
+    first = [validation_values(model)[:5] for model in fits[2:]]
+    assert_allclose(*first, atol=1e-3)
+    assert fits[2].best_iteration_ == fits[3].best_iteration_
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        [dict(scale_pos_weight=9), dict(scale_pos_weight=9.01)],
+        [dict(class_weight={False: 1, True: 9}), dict(class_weight={False: 1, True: 9.01})],
+        [dict(class_weight={True: 4}, scale_pos_weight=2), dict(scale_pos_weight=8.001)],
+        # 600 / (2 * 60) = 5 is whole, and 600 / (2 * 540) is not; with 300 of each class both are 1
+        [dict(class_weight="balanced"), dict(scale_pos_weight=9)],
+    ],
+)
+def test_whole_weights_of_classes(noise, pair):
+    X, _, y = noise
+    models = [XGBClassifierLite(eval_metric="auc", **STOPPING, **given).fit(X, y) for given in pair]
+    for model in models:
+        assert model.best_score_ < 0.75
+        assert model.fit_report_.n_samples == 540
+    one, other = (task_of(model, X, y) for model in models)
+    assert_array_equal(one.rows.numbers, other.rows.numbers)
+    if pair[0] != dict(class_weight="balanced"):  # whose weights are smaller, beside reg_lambda
+        assert_allclose(*(model.predict_proba(X) for model in models), atol=0.02)
+
+
+def test_balanced_weights_that_happen_to_be_whole(noise):
+    X, _, _ = noise
+    y = np.arange(N_ROWS) % 6 == 0  # as many of one class as weights of 2 make of the other ...
+    weight = np.where(y, 1.0, 2.0)
+    for factor in (1.0, 1.001):
+        model = XGBClassifierLite(class_weight="balanced", eval_metric="auc", **STOPPING)
+        model.fit(X, y, sample_weight=weight * factor)
+        held_out = np.setdiff1d(np.arange(N_ROWS), task_of(model, X, y).rows.numbers)
+        scores = model.predict_proba(X[held_out])[:, 1]
+        assert model.best_score_ == pytest.approx(roc_auc_score(y[held_out], scores))
+        assert model.best_score_ < 0.75
+
+
+# --- which rows are held out ---------------------------------------------------------------------
+
+
+@given(st.data())
+@settings(max_examples=50, deadline=None)
+def test_a_row_is_on_one_side_and_the_unit_of_the_weights_does_not_matter(data):
+    draw = data.draw
+    random = np.random.default_rng(draw(st.integers(0, 99)))
+    n_rows = draw(st.integers(20, 80))
+    X = random.integers(0, draw(st.integers(2, 9)), (n_rows, 2)).astype(
+        float
+    )  # some rows are equal
+    y = np.arange(n_rows) % 2
+    is_whole = draw(st.booleans())
+    weight = random.integers(1, 9, n_rows) if is_whole else random.exponential(size=n_rows)
+    groups = random.integers(0, 6, n_rows) if draw(st.booleans()) else None
+    how = "random" if groups is not None else draw(st.sampled_from(["random", "time"]))
+    kind = draw(st.sampled_from([XGBRegressorLite, XGBClassifierLite]))
+    model = kind(
+        early_stopping_rounds=2,
+        validation_fraction=draw(st.sampled_from([0.1, 0.3])),
+        validation_split=how,
+        subsample=draw(st.sampled_from([1.0, 0.5])),
+        refit=draw(st.booleans()),
+        random_state=draw(st.integers(0, 9)),
+    )
+    if kind is XGBClassifierLite:
+        model.set_params(scale_pos_weight=draw(st.sampled_from([1, 3, 2.5])))
+    held_out = []
+    for factor in (1.0, 2.0 ** draw(st.integers(-40, 40))):
+        task = task_of(model, X, y, sample_weight=weight * factor, groups=groups)
+        (validation,) = task.validation.values()
+        assert len(np.unique(validation.numbers)) == len(validation.numbers)
+        trained = np.unique(task.rows.numbers)
+        assert task.rows.n_given == len(trained)
+        assert task.everything.n_given == n_rows
+        assert_array_equal(np.union1d(validation.numbers, trained), np.arange(n_rows))
+        assert len(np.intersect1d(validation.numbers, trained)) == 0
+        held_out.append(validation.numbers)
+    assert_array_equal(*held_out)
+
+
+def test_weights_of_classes_do_not_choose_what_is_held_out(noise):
+    X, _, y = noise
+    groups = np.arange(N_ROWS) // 7
+    for arguments in ({}, dict(groups=groups)):
+        chosen = [
+            task_of(XGBClassifierLite(**STOPPING, **given), X, y, **arguments).rows.numbers
+            for given in ({}, dict(scale_pos_weight=9), dict(class_weight="balanced"))
+        ]
+        assert_array_equal(chosen[0], chosen[1])
+        assert_array_equal(chosen[0], chosen[2])
+
+
+# --- weight 2 is the row twice where nothing is split --------------------------------------------
+
+
+def twice(X, y, seed=0):
+    """Return weights of 1 to 3, and the numbers of the rows so often."""
+    weight = np.random.default_rng(seed).integers(1, 4, len(y))
+    return weight, np.repeat(np.arange(len(y)), weight)
+
+
+@pytest.mark.parametrize(
+    "weights", [dict(class_weight="balanced"), dict(scale_pos_weight=2.5), dict(scale_pos_weight=3)]
+)
+@pytest.mark.parametrize("is_calibrated", [False, True])
+def test_drawn_rows_under_weights_of_classes(weights, is_calibrated):
+    X, y = load_breast_cancer(return_X_y=True)
+    weight, rows = twice(X, y)
+    model = XGBClassifierLite(
+        n_estimators=20, subsample=0.5, random_state=0, calibrated_prior=is_calibrated, **weights
+    )
+    expected = model.fit(X[rows], y[rows]).predict_proba(X)
+    assert model.fit_report_.n_samples == len(rows)
+    model.fit(X, y, sample_weight=weight)
+    assert model.fit_report_.n_samples == len(y)
+    assert_allclose(model.predict_proba(X), expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("is_split_by", ["groups", "X_val"])
+@pytest.mark.parametrize("draws", [{}, dict(subsample=0.6)])
+def test_early_stopping_without_a_random_split(is_split_by, draws):
+    X, y = load_breast_cancer(return_X_y=True)
+    weight, rows = twice(X, y)
+    groups = np.arange(len(y)) % 20
+    model = XGBClassifierLite(
+        n_estimators=30, early_stopping_rounds=3, random_state=0, refit=True, **draws
+    )
+    if is_split_by == "groups":
+        model.fit(X, y, sample_weight=weight, groups=groups)
+        probabilities = model.predict_proba(X)
+        model.fit(X[rows], y[rows], groups=groups[rows])
+    else:
+        valid = dict(X_val=X[::5], y_val=y[::5])
+        model.fit(X, y, sample_weight=weight, sample_weight_val=weight[::5], **valid)
+        probabilities = model.predict_proba(X)
+        again = np.repeat(np.arange(len(y))[::5], weight[::5])
+        model.fit(X[rows], y[rows], X_val=X[again], y_val=y[again])
+    assert_allclose(probabilities, model.predict_proba(X), rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("scale_pos_weight", [9, 9.5])
+@pytest.mark.parametrize("draws", [{}, dict(subsample=0.5)])
+@pytest.mark.parametrize("stopping", [{}, dict(early_stopping_rounds=3, refit=True)])
+def test_calibrated_probabilities_have_the_share_of_the_class(scale_pos_weight, draws, stopping):
+    X, y = load_breast_cancer(return_X_y=True)
+    rows = np.sort(np.concatenate([np.flatnonzero(y == 1), np.flatnonzero(y == 0)[:40]]))
+    X, y = X[rows], (y[rows] == 0).astype(int)
+    given = dict(n_estimators=20, max_depth=2, learning_rate=0.1, random_state=0)
+    model = XGBClassifierLite(
+        scale_pos_weight=scale_pos_weight, calibrated_prior=True, **given, **draws, **stopping
+    )
+    for weight in (None, np.where(np.arange(len(y)) % 3 == 0, 2.0, 1.0)):
+        model.fit(X, y, sample_weight=weight)
+        share = np.average(y, weights=weight)
+        mean = np.average(model.predict_proba(X)[:, 1], weights=weight)
+        assert mean == pytest.approx(share, rel=1e-6)
