@@ -7,6 +7,7 @@ from sklboost.boosting.callbacks import (
 )
 from sklboost.boosting.checkpoint import Checkpoint
 from sklboost.data.binned_matrix import BinnedMatrix
+from sklboost.displays import plot_importance, plot_tree
 from sklboost.estimators.classifier import XGBClassifierLite
 from sklboost.estimators.fit.check_loss import check_loss
 from sklboost.estimators.forests import XGBRFClassifierLite, XGBRFRegressorLite
@@ -33,5 +34,7 @@ __all__ = [
     "bin_features",
     "bin_parquet",
     "check_loss",
+    "plot_importance",
+    "plot_tree",
     "warmup",
 ]

@@ -14,6 +14,7 @@ from sklboost.displays.figures import (
     SERIES,
     Display,
     check_number,
+    draws_like,
     hide_frame,
     short_number,
 )
@@ -215,21 +216,18 @@ class DerivationDisplay(Display):
         return np.linspace(low, high, _N_POINTS)
 
 
-def plot_derivation(estimator: Any, tree: int = 0, node: int = 0, **settings: Any) -> Any:
-    """Draw what a node of a fitted estimator adds to the objective, for every output.
-
-    Parameters
-    ----------
-    estimator : XGBRegressorLite or XGBClassifierLite
-    tree, node : int, default=0
-        Their numbers, as in ``trees_to_dataframe``.
-    **settings : dict
-        `output`, `reg_lambdas`, `ax`: see :meth:`DerivationDisplay.from_estimator`.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-    """
+@draws_like(DerivationDisplay.from_estimator)
+def plot_derivation(
+    estimator: Any,
+    tree: int = 0,
+    node: int = 0,
+    *,
+    output: int = 0,
+    reg_lambdas: Sequence[float] | None = None,
+    ax: Any = None,
+) -> Any:
+    """Draw what a node of a fitted estimator adds to the objective, for every output."""
+    settings = dict(output=output, reg_lambdas=reg_lambdas, ax=ax)
     return DerivationDisplay.from_estimator(estimator, tree, node, **settings).ax_
 
 

@@ -3,10 +3,11 @@
 matplotlib is optional, so it is imported when a picture is drawn, not before.
 """
 
+import inspect
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any, Self
+from collections.abc import Callable, Sequence
+from typing import Any, Self, TypeVar
 
 from sklboost.estimators.parameters.rules import Rule, integer
 
@@ -14,6 +15,9 @@ from sklboost.estimators.parameters.rules import Rule, integer
 BLUE, ORANGE, GREEN, PURPLE, GREY = "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8c8c8c"
 SERIES = (BLUE, ORANGE, GREEN, PURPLE, "#56b4e9", "#e69f00")
 DARK = "#303030"
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+_PARAMETERS = "Parameters\n----------\n"
 
 
 class Display(ABC):
@@ -57,6 +61,27 @@ class Display(ABC):
     @abstractmethod
     def _draw(self, ax: Any) -> None:
         """Draw in these axes and set the attributes of what was drawn."""
+
+
+def draws_like(method: Callable[..., Any]) -> Callable[[Function], Function]:
+    """Decorate a function that draws what a method draws and returns the axes.
+
+    Its docstring gets the parameters and errors of the method's, before parameters of its own.
+    """
+
+    def decorate(function: Function) -> Function:
+        if function.__doc__ is not None:  # as it is with python -OO
+            summary, _, own = inspect.cleandoc(function.__doc__).partition(_PARAMETERS)
+            shared = inspect.cleandoc(method.__doc__ or "").partition(_PARAMETERS)[2]
+            parameters, _, errors = shared.partition("\n\nReturns\n-------\n")
+            named, stars, others = parameters.partition("\n**")
+            entries = "\n".join(filter(None, [named, own.rstrip(), stars[1:] + others]))
+            returned = "Returns\n-------\nmatplotlib.axes.Axes"
+            parts = [summary.rstrip(), _PARAMETERS + entries, returned, errors.partition("\n\n")[2]]
+            function.__doc__ = "\n\n".join(parts).rstrip() + "\n"
+        return function
+
+    return decorate
 
 
 def pyplot() -> Any:

@@ -1,7 +1,7 @@
 """Importances of features as bars."""
 
-from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +12,7 @@ from sklboost.displays.figures import (
     GREY,
     Display,
     check_value,
+    draws_like,
     hide_frame,
     literal,
     short_names,
@@ -50,6 +51,12 @@ class ImportanceDisplay(Display):
         Drawn as a line through the end of each bar.
     baseline : float, optional
         A vertical line; bars that do not reach beyond it are grey.
+    show_values : bool, default=True
+        Whether numbers stand beside the bars.
+    values_format : str, default=""
+        Their format, such as "{v:.2f}". Empty: four digits.
+    bar_style : dict, optional
+        Passed on to ``barh`` of matplotlib.
 
     Attributes
     ----------
@@ -80,6 +87,9 @@ class ImportanceDisplay(Display):
     _: KW_ONLY
     deviations: np.ndarray | None = None
     baseline: float | None = None
+    show_values: bool = True
+    values_format: str = ""
+    bar_style: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def from_estimator(
@@ -88,7 +98,10 @@ class ImportanceDisplay(Display):
         *,
         importance_type: str | None = None,
         max_num_features: int | None = None,
+        show_values: bool = True,
+        values_format: str = "",
         ax: Any = None,
+        **bar_style: Any,
     ) -> Self:
         """Draw the importances from the splits of a fitted estimator.
 
@@ -99,8 +112,14 @@ class ImportanceDisplay(Display):
             None: the parameter of the estimator. Scores are those of its ``get_score``: not scaled.
         max_num_features : int, optional
             Draw the most important ones. None: all that trees are split on.
+        show_values : bool, default=True
+            Whether numbers stand beside the bars.
+        values_format : str, default=""
+            Their format, such as "{v:.2f}". Empty: four digits.
         ax : matplotlib.axes.Axes, optional
             None: a new figure, as high as it must be.
+        **bar_style : dict
+            Passed on to ``barh`` of matplotlib: `height`, from 0 to 1, `color`, ...
 
         Returns
         -------
@@ -123,7 +142,14 @@ class ImportanceDisplay(Display):
         values = np.array(list(scores.values()))
         chosen = _largest(values, max_num_features)
         names = list(scores)
-        return cls(values[chosen], [names[i] for i in chosen], _WORDS[kind]).plot(ax)
+        return cls(
+            values[chosen],
+            [names[i] for i in chosen],
+            _WORDS[kind],
+            show_values=show_values,
+            values_format=values_format,
+            bar_style=bar_style,
+        ).plot(ax)
 
     @classmethod
     def from_validation(
@@ -131,7 +157,10 @@ class ImportanceDisplay(Display):
         importances: ValidationImportances,
         *,
         max_num_features: int | None = None,
+        show_values: bool = True,
+        values_format: str = "",
         ax: Any = None,
+        **bar_style: Any,
     ) -> Self:
         """Draw importances on validation rows, and the best of the shadows.
 
@@ -141,8 +170,8 @@ class ImportanceDisplay(Display):
             The result of ``estimator.validation_importances``.
         max_num_features : int, optional
             Draw the most important ones. None: all.
-        ax : matplotlib.axes.Axes, optional
-            None: a new figure, as high as it must be.
+        show_values, values_format, ax, **bar_style
+            As in :meth:`from_estimator`.
 
         Returns
         -------
@@ -163,6 +192,9 @@ class ImportanceDisplay(Display):
             _WORDS[importances.method],
             deviations=importances.importances_std[chosen],
             baseline=float(importances.baseline.max()),
+            show_values=show_values,
+            values_format=values_format,
+            bar_style=bar_style,
         ).plot(ax)
 
     def _size(self) -> tuple[float, float]:
@@ -175,13 +207,13 @@ class ImportanceDisplay(Display):
         names = [literal(name) for name in short_names(self.feature_names, _MOST_LETTERS)]
         is_above = values > (-np.inf if baseline is None else baseline)
         colours = np.where(is_above, BLUE, GREY).tolist()
-        self.bars_: Any = ax.barh(range(n_bars), values, height=0.7, color=colours)
-        if self.deviations is None:
-            numbers = [short_number(value, 4) for value in values]
-            ax.bar_label(self.bars_, numbers, padding=3, size=8)
+        style = {"height": 0.7, "color": colours, **self.bar_style}
+        self.bars_: Any = ax.barh(range(n_bars), values, **style)
+        if self.deviations is not None:
+            self._draw_deviations(ax, values, self.deviations[order])
+        elif self.show_values:
+            ax.bar_label(self.bars_, [self._number(v, 4) for v in values], padding=3, size=8)
             ax.margins(x=0.12)  # for these numbers
-        else:
-            _draw_deviations(ax, values, self.deviations[order])
         ax.set_yticks(range(n_bars), [names[i] for i in order])
         ax.set_ylim(-0.7, n_bars - 0.3)
         ax.set_xlabel(self.label)
@@ -191,34 +223,73 @@ class ImportanceDisplay(Display):
             ax.axvline(baseline, color=DARK, linestyle="--", linewidth=1, label=label)
             ax.legend(loc="lower right", frameon=True)
 
+    def _number(self, value: float, precision: int) -> str:
+        if self.values_format:
+            return self.values_format.format(v=value)
+        return short_number(value, precision)
 
-def _draw_deviations(ax: Any, values: np.ndarray, deviations: np.ndarray) -> None:
-    """Draw a line through the end of each bar; numbers stand at the side, where nothing is."""
-    places = range(len(values))
-    ax.errorbar(values, places, xerr=deviations, fmt="none", ecolor=DARK)
-    style = dict(transform=ax.get_yaxis_transform(), va="center", fontsize=8)
-    for place, value, deviation in zip(places, values, deviations, strict=True):
-        text = f"{short_number(value, 3)} ± {short_number(deviation, 2)}"
-        ax.text(1.01, place, text, **style)
+    def _draw_deviations(self, ax: Any, values: np.ndarray, deviations: np.ndarray) -> None:
+        """Draw a line through the end of each bar; numbers stand at the side, out of its way."""
+        places = range(len(values))
+        ax.errorbar(values, places, xerr=deviations, fmt="none", ecolor=DARK)
+        style = dict(transform=ax.get_yaxis_transform(), va="center", fontsize=8)
+        for place, value, deviation in zip(places, values, deviations, strict=True):
+            if self.show_values:
+                text = f"{self._number(value, 3)} ± {self._number(deviation, 2)}"
+                ax.text(1.01, place, text, **style)
 
 
-def plot_importance(estimator: Any, **settings: Any) -> Any:
+@draws_like(ImportanceDisplay.from_estimator)
+def plot_importance(  # noqa: PLR0913, those of XGBoost
+    estimator: Any,
+    *,
+    importance_type: str | None = None,
+    max_num_features: int | None = None,
+    show_values: bool = True,
+    values_format: str = "",
+    ax: Any = None,
+    title: str | None = None,
+    xlabel: str | None = None,
+    ylabel: str | None = None,
+    xlim: tuple[float, float] | None = None,
+    ylim: tuple[float, float] | None = None,
+    grid: bool = False,
+    **bar_style: Any,
+) -> Any:
     """Draw importances from splits, or those of ``estimator.validation_importances``.
 
     Parameters
     ----------
-    estimator : XGBRegressorLite, XGBClassifierLite or ValidationImportances
-    **settings : dict
-        `importance_type` (of an estimator), `max_num_features`, `ax`: see
-        :meth:`ImportanceDisplay.from_estimator`.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
+    title, xlabel, ylabel : str, optional
+        Texts of the axes. None: the horizontal axis says what is measured.
+    xlim, ylim : tuple of float, optional
+        Limits of the axes.
+    grid : bool, default=False
+        Whether the axes have a grid.
     """
-    if isinstance(estimator, ValidationImportances):
-        return ImportanceDisplay.from_validation(estimator, **settings).ax_
-    return ImportanceDisplay.from_estimator(estimator, **settings).ax_
+    settings: dict[str, Any] = dict(
+        max_num_features=max_num_features,
+        show_values=show_values,
+        values_format=values_format,
+        ax=ax,
+        **bar_style,
+    )
+    if not isinstance(estimator, ValidationImportances):
+        settings["importance_type"] = importance_type
+        axes = ImportanceDisplay.from_estimator(estimator, **settings).ax_
+    elif importance_type is None:
+        axes = ImportanceDisplay.from_validation(estimator, **settings).ax_
+    else:
+        raise ValueError(
+            f"importance_type={importance_type!r}: validation importances are of one type, "
+            f"{estimator.method!r}; leave importance_type out"
+        )
+    texts = dict(title=title, xlabel=xlabel, ylabel=ylabel, xlim=xlim, ylim=ylim)
+    axes.set(**{name: value for name, value in texts.items() if value is not None})
+    if grid:
+        axes.set_axisbelow(True)
+        axes.grid(True)
+    return axes
 
 
 def _largest(values: np.ndarray, max_num_features: int | None) -> np.ndarray:

@@ -6,7 +6,15 @@ from typing import Any, Self
 
 import numpy as np
 
-from sklboost.displays.figures import GREY, SERIES, Display, hide_frame, literal, short_number
+from sklboost.displays.figures import (
+    GREY,
+    SERIES,
+    Display,
+    draws_like,
+    hide_frame,
+    literal,
+    short_number,
+)
 from sklboost.estimators.predict.fitted_model import fitted_model
 
 
@@ -147,17 +155,13 @@ class LearningCurveDisplay(Display):
         )
 
 
-def plot_learning_curve(estimator: Any, **settings: Any) -> Any:
-    """Draw the validation results of a fitted estimator, round by round.
-
-    Parameters
-    ----------
-    estimator : XGBRegressorLite or XGBClassifierLite
-    **settings : dict
-        `metric`, `names`, `ax`: see :meth:`LearningCurveDisplay.from_estimator`.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-    """
-    return LearningCurveDisplay.from_estimator(estimator, **settings).ax_
+@draws_like(LearningCurveDisplay.from_estimator)
+def plot_learning_curve(
+    estimator: Any,
+    *,
+    metric: str | None = None,
+    names: Sequence[str] | None = None,
+    ax: Any = None,
+) -> Any:
+    """Draw the validation results of a fitted estimator, round by round."""
+    return LearningCurveDisplay.from_estimator(estimator, metric=metric, names=names, ax=ax).ax_

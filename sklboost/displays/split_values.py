@@ -1,18 +1,36 @@
-"""Where the trees cut a feature: a histogram of its thresholds."""
+"""Where the trees cut a feature: a histogram of its thresholds.
 
+Thresholds of ids and of times can be so close together, and so far from 0, that floats cannot tell
+them apart, nor can matplotlib. So they are counted from an origin nearby, exactly; where the axis
+is drawn like that, too, the origin is written beside it.
+"""
+
+import math
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from sklboost.data.encoding import Encoding
-from sklboost.displays.figures import BLUE, Display, check_value, hide_frame, literal, short
+from sklboost.displays.figures import (
+    BLUE,
+    Display,
+    check_value,
+    draws_like,
+    hide_frame,
+    literal,
+    short,
+)
 from sklboost.displays.tree_nodes import threshold_values
 from sklboost.estimators.input.feature_rules import number_of
 from sklboost.estimators.parameters.rules import integer
 from sklboost.estimators.predict.fitted_model import fitted_model
 
 _MOST_LETTERS = 60
+_MOST_BARS = 100
+# Of the size of the numbers: what spans less is not drawn well in float64.
+_LEAST_SPAN = 1e-9
+_UNITS = {"D": "days", "h": "hours", "m": "minutes", "s": "seconds", "us": "µs"}
 
 
 @dataclass(eq=False, repr=False)
@@ -27,8 +45,8 @@ class SplitValuesDisplay(Display):
     values : ndarray of float, int or datetime64, shape (n_splits,)
         The thresholds of all trees.
     feature_name : str
-    bins : int or str
-        As in :func:`numpy.histogram_bin_edges`.
+    bins : int, optional
+        Number of bars. None: by the number of thresholds and how they lie, at most 100.
 
     Attributes
     ----------
@@ -55,7 +73,7 @@ class SplitValuesDisplay(Display):
 
     values: np.ndarray
     feature_name: str
-    bins: int | str = "auto"
+    bins: int | None = None
 
     @classmethod
     def from_estimator(
@@ -69,7 +87,7 @@ class SplitValuesDisplay(Display):
         feature : str or int
             Its name or number.
         bins : int, optional
-            Number of bars. None: by the number of thresholds and how they lie.
+            Number of bars. None: by the number of thresholds and how they lie, at most 100.
         ax : matplotlib.axes.Axes, optional
             None: a new figure.
 
@@ -105,42 +123,115 @@ class SplitValuesDisplay(Display):
                 f"{used or 'nothing'}"
             )
         values = threshold_values(thresholds, encoding)
-        return cls(values, fitted.feature_names[number], bins or "auto").plot(ax)
+        return cls(values, fitted.feature_names[number], bins).plot(ax)
 
     def _size(self) -> tuple[float, float]:
         return 7.0, 4.0
 
     def _draw(self, ax: Any) -> None:
-        numbers, kind = self.values.astype(np.float64), self.values.dtype.kind
-        edges = np.histogram_bin_edges(numbers, self.bins)
-        self.counts_, _ = np.histogram(numbers, edges)
-        # times are drawn in whole units, as calendars have them
-        drawn = edges.round().astype(np.int64).astype(self.values.dtype) if kind == "M" else edges
+        scale, distances = _scale_of(self.values)
+        edges = _edges(distances, self.bins, scale.unit)
+        self.counts_, _ = np.histogram(distances, edges)
+        drawn = scale.start + scale.step * edges
         style = dict(align="edge", color=BLUE, edgecolor="white", linewidth=0.6)
         ax.bar(drawn[:-1], self.counts_, np.diff(drawn), **style)
-        unit = f" in {np.datetime_data(self.values.dtype)[0]}" if kind == "m" else ""
+        if scale.is_calendar:
+            _draw_calendar(ax)
+        if scale.offset:
+            ax.xaxis.set_major_formatter(lambda number, _: f"{number:,.10g}")
+            ax.xaxis.get_major_formatter().set_offset_string(scale.offset)
+        if len(self.counts_) == 1:
+            ax.margins(x=1.0)
         name = literal(short(self.feature_name, _MOST_LETTERS))
         n_splits = len(self.values)
-        ax.set_xlabel(f"threshold of {name}{unit}")
-        ax.set_ylabel("splits")
+        ax.set_xlabel(f"threshold of {name}{scale.words}")
+        ax.set_ylabel("number of splits")
         ax.set_title(f"{n_splits} split{'s' * (n_splits > 1)} on {name}", fontsize=11)
         ax.yaxis.get_major_locator().set_params(integer=True)
         hide_frame(ax)
 
 
-def plot_split_values(estimator: Any, feature: str | int, **settings: Any) -> Any:
-    """Draw a histogram of the thresholds that trees compare a feature with.
+class _Scale(NamedTuple):
+    """How distances from the origin are drawn: at ``start + step * distance``.
 
-    Parameters
+    Attributes
     ----------
-    estimator : XGBRegressorLite or XGBClassifierLite
-    feature : str or int
-        Its name or number.
-    **settings : dict
-        `bins`, `ax`: see :meth:`SplitValuesDisplay.from_estimator`.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
+    start, step : float
+    unit : float
+        Width of the bar of a single threshold.
+    words : str
+        The unit of the axis, with a preposition.
+    offset : str
+        What the numbers at the axis are counted from.
+    is_calendar : bool
+        Whether the axis is one of dates.
     """
-    return SplitValuesDisplay.from_estimator(estimator, feature, **settings).ax_
+
+    start: float = 0.0
+    step: float = 1.0
+    unit: float = 1.0
+    words: str = ""
+    offset: str = ""
+    is_calendar: bool = False
+
+
+def _scale_of(values: np.ndarray) -> tuple[_Scale, np.ndarray]:
+    """Choose the origin and how to draw distances from it; return these as float64, too."""
+    kind, code = values.dtype.kind, ""
+    # integers of any size, as Python has them, or floats
+    numbers = (values.astype(np.int64) if kind in "mM" else values).tolist()
+    low, high = min(numbers), max(numbers)
+    width = 1.0 if kind != "f" else 0.1 * abs(low) or 1.0
+    span = (high - low) or width
+    is_far = span < _LEAST_SPAN * max(abs(low), abs(high))
+    if kind in "mM":
+        code = np.datetime_data(values.dtype)[0]
+    words, origin = f" in {_UNITS.get(code, code)}" if code else "", low
+    if kind == "M":
+        years = np.array([values.min(), values.max()]).astype("datetime64[Y]").astype(int) + 1970
+        if is_far or years[0] < 2 or years[1] > 9990:  # beyond what calendars have
+            scale = _Scale(words=f"{words} after {values.min()}")
+        else:
+            one = np.ones(1, values.dtype.str.replace("M8", "m8"))  # of the unit
+            days = float((one / np.timedelta64(1, "D"))[0])
+            scale = _Scale(start=low * days, step=days, is_calendar=True)
+    elif is_far:
+        step = 10 ** math.ceil(math.log10(span))
+        origin = low // step * step
+        origin = int(origin) if origin == int(origin) else origin
+        scale = _Scale(unit=width, words=words, offset=f"{origin:+,}")
+    else:
+        scale = _Scale(start=float(low), unit=width, words=words)
+    return scale, np.array([number - origin for number in numbers], dtype=np.float64)
+
+
+def _edges(distances: np.ndarray, n_bars: int | None, unit: float) -> np.ndarray:
+    """Edges of bars that are equally wide."""
+    low, high, n_values = distances.min(), distances.max(), len(distances)
+    if low == high:
+        low, high = low - unit / 2, high + unit / 2
+        n_bars = n_bars or 1
+    if n_bars is None:
+        # the rules of Sturges and of Freedman and Diaconis, as NumPy's "auto"
+        quarter, three_quarters = np.quantile(distances, [0.25, 0.75])
+        width = 2.0 * (three_quarters - quarter) / np.cbrt(n_values)
+        n_bars = int(np.log2(n_values)) + 1
+        if width > 0.0:
+            n_bars = int(np.clip((high - low) / width, n_bars, _MOST_BARS))
+    return np.linspace(low, high, n_bars + 1)
+
+
+def _draw_calendar(ax: Any) -> None:
+    """Write dates at the axis, and what they have in common at its end."""
+    from matplotlib.dates import ConciseDateFormatter
+
+    ax.xaxis_date()
+    ax.xaxis.set_major_formatter(ConciseDateFormatter(ax.xaxis.get_major_locator()))
+
+
+@draws_like(SplitValuesDisplay.from_estimator)
+def plot_split_values(
+    estimator: Any, feature: str | int, *, bins: int | None = None, ax: Any = None
+) -> Any:
+    """Draw a histogram of the thresholds that trees compare a feature with."""
+    return SplitValuesDisplay.from_estimator(estimator, feature, bins=bins, ax=ax).ax_

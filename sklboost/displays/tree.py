@@ -12,7 +12,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, Self
 
-from sklboost.displays.figures import DARK, Display, check_number, check_value, literal, pyplot
+from sklboost.displays.figures import (
+    DARK,
+    Display,
+    check_number,
+    check_value,
+    draws_like,
+    literal,
+    pyplot,
+)
 from sklboost.displays.tree_nodes import DrawnNode, tree_nodes
 from sklboost.estimators.parameters.rules import integer
 from sklboost.estimators.predict.fitted_model import FittedModel, fitted_model
@@ -84,6 +92,7 @@ class TreeDisplay(Display):
         output: int = 0,
         max_depth: int | None = None,
         precision: int = 4,
+        with_stats: bool = True,
         ax: Any = None,
     ) -> Self:
         """Draw a tree of a fitted estimator.
@@ -100,6 +109,8 @@ class TreeDisplay(Display):
             Draw nodes down to this depth; the deepest show their number of leaves. None: all.
         precision : int, default=4
             Digits of a number.
+        with_stats : bool, default=True
+            Whether nodes have their gain and cover.
         ax : matplotlib.axes.Axes, optional
             Where to draw; texts become as small as they must to fit. None: a new figure, as large
             as the tree needs.
@@ -122,7 +133,7 @@ class TreeDisplay(Display):
         if not integer(1).holds(precision):
             raise ValueError(f"precision={precision!r}: it must be {integer(1).words}")
         most = float("inf") if max_depth is None else max_depth
-        nodes = tree_nodes(fitted, tree, output, most, precision)
+        nodes = tree_nodes(fitted, tree, output, most, precision, with_stats)
         return cls(nodes, tree_title(fitted, tree, output)).plot(ax)
 
     @cached_property
@@ -185,22 +196,33 @@ class TreeDisplay(Display):
         return self._write(child.centre, height, label, _SMALL, color=DARK, zorder=3, bbox=ground)
 
 
-def plot_tree(estimator: Any, tree: int = 0, **settings: Any) -> Any:
+@draws_like(TreeDisplay.from_estimator)
+def plot_tree(  # noqa: PLR0913, the arguments of users
+    estimator: Any,
+    tree: int = 0,
+    *,
+    output: int = 0,
+    max_depth: int | None = None,
+    precision: int = 4,
+    with_stats: bool = True,
+    ax: Any = None,
+    tree_idx: int | None = None,
+    num_trees: int | None = None,
+) -> Any:
     """Draw a tree of a fitted estimator.
 
     Parameters
     ----------
-    estimator : XGBRegressorLite or XGBClassifierLite
-    tree : int, default=0
-        Its number, counted over all rounds.
-    **settings : dict
-        `output`, `max_depth`, `precision`, `ax`: see :meth:`TreeDisplay.from_estimator`.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
+    tree_idx, num_trees : int, optional
+        XGBoost's names of `tree`.
     """
-    return TreeDisplay.from_estimator(estimator, tree, **settings).ax_
+    given = {"tree_idx": tree_idx, "num_trees": num_trees}
+    for name, value in given.items():
+        if value is not None and tree not in (0, value):
+            raise ValueError(f"{name}={value!r} and tree={tree!r}: give one of them")
+        tree = tree if value is None else value
+    settings = dict(output=output, max_depth=max_depth, precision=precision, ax=ax)
+    return TreeDisplay.from_estimator(estimator, tree, with_stats=with_stats, **settings).ax_
 
 
 def tree_title(fitted: FittedModel, tree: int, output: int = 0) -> str:

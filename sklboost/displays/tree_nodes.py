@@ -44,11 +44,17 @@ class DrawnNode(NamedTuple):
 
 
 def tree_nodes(
-    fitted: FittedModel, tree: int, output: int, max_depth: float, precision: int
+    fitted: FittedModel,
+    tree: int,
+    output: int,
+    max_depth: float,
+    precision: int,
+    with_stats: bool = True,
 ) -> list[DrawnNode]:
     """Return the nodes that are drawn, down to depth `max_depth`, parents before their children.
 
-    Values are those of one `output`; numbers have `precision` digits.
+    Values are those of one `output`; numbers have `precision` digits. Gain and cover are left out
+    without `with_stats`.
     """
     model = fitted.model
     start, stop = model.tree_starts[tree], model.tree_starts[tree + 1]
@@ -66,8 +72,9 @@ def tree_nodes(
         lines = [f"{'leaf' if is_leaf else 'node'} {number}"]
         if not is_leaf:
             lines.append(split_text(fitted, names, start + number, precision))
-            lines.append(f"gain {short_number(node.gain, precision)}")
-        lines.append(f"cover {short_number(node.cover, precision)}")
+        if with_stats:
+            lines += [] if is_leaf else [f"gain {short_number(node.gain, precision)}"]
+            lines.append(f"cover {short_number(node.cover, precision)}")
         lines.append(f"value {short_number(value, precision)}")
         if not is_leaf:
             if depth < max_depth:

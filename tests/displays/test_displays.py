@@ -1,5 +1,7 @@
 """What all displays have in common."""
 
+import inspect
+
 import pytest
 from matplotlib import pyplot as plt
 
@@ -9,6 +11,11 @@ from sklboost.displays import (
     LearningCurveDisplay,
     SplitValuesDisplay,
     TreeDisplay,
+    plot_derivation,
+    plot_importance,
+    plot_learning_curve,
+    plot_split_values,
+    plot_tree,
 )
 
 DISPLAYS = {
@@ -31,3 +38,38 @@ def test_a_display_is_drawn_again_in_a_new_figure_or_where_the_user_wants(draw, 
     _, ax = plt.subplots()
     assert display.plot(ax).ax_ is ax
     assert display.figure_ is ax.figure
+
+
+FUNCTIONS = {
+    plot_derivation: DerivationDisplay,
+    plot_importance: ImportanceDisplay,
+    plot_learning_curve: LearningCurveDisplay,
+    plot_split_values: SplitValuesDisplay,
+    plot_tree: TreeDisplay,
+}
+
+
+@pytest.mark.parametrize(("function", "display"), FUNCTIONS.items(), ids=lambda own: own.__name__)
+def test_functions_show_their_options_with_defaults_and_explain_each(function, display):
+    shown = inspect.signature(function).parameters
+    for name, option in inspect.signature(display.from_estimator).parameters.items():
+        assert shown[name] == option
+    is_dict = [option.kind is option.VAR_KEYWORD for option in shown.values()]
+    assert sum(is_dict) == (function is plot_importance)  # the style of its bars
+    described = inspect.getdoc(function)
+    sections = ["Parameters", "Returns", "Raises"]
+    assert sorted(sections, key=described.index) == sections
+    for name in shown:
+        stars = "**" if shown[name].kind is inspect.Parameter.VAR_KEYWORD else ""
+        assert (
+            f"{stars}{name} :" in described
+            or f"{name}, " in described
+            or f", {name} :" in described
+        )
+    assert "matplotlib.axes.Axes\n\nRaises" in described
+
+
+def test_a_misspelt_option_is_refused(regressor):
+    for function in (plot_derivation, plot_learning_curve, plot_tree):
+        with pytest.raises(TypeError, match="unexpected keyword argument 'max_dept'"):
+            function(regressor, max_dept=3)

@@ -7,6 +7,7 @@ from matplotlib import pyplot as plt
 from matplotlib.colors import to_rgba
 from sklearn.exceptions import NotFittedError
 
+import sklboost
 from sklboost import XGBRegressorLite
 from sklboost.displays import ImportanceDisplay, plot_importance
 from sklboost.displays.figures import BLUE, GREY
@@ -93,7 +94,50 @@ def test_the_function_takes_either(regressor):
     assert len(plot_importance(validation(), max_num_features=1).patches) == 1
 
 
+def test_numbers_and_style_of_bars(regressor):
+    display = ImportanceDisplay.from_estimator(
+        regressor, show_values=False, height=0.3, color="red"
+    )
+    assert len(display.ax_.texts) == 0
+    assert {bar.get_height() for bar in display.bars_} == {0.3}
+    assert {bar.get_facecolor() for bar in display.bars_} == {to_rgba("red")}
+    display = ImportanceDisplay.from_estimator(regressor, values_format="{v:.0f} units")
+    longest = max(regressor.get_score("gain").values())
+    assert display.ax_.texts[-1].get_text() == f"{longest:.0f} units"
+    display = ImportanceDisplay.from_validation(validation(), values_format="{v:.2f}")
+    assert display.ax_.texts[-1].get_text() == "6.00 ± 1.00"
+    assert not ImportanceDisplay.from_validation(validation(), show_values=False).ax_.texts
+
+
+def test_calls_that_xgboost_takes(regressor):
+    ax = sklboost.plot_importance(
+        regressor,
+        importance_type="weight",
+        max_num_features=4,
+        height=0.5,
+        xlim=(0, 500),
+        ylim=(-1, 4),
+        title="Feature importance",
+        xlabel="Importance score",
+        ylabel="Features",
+        grid=True,
+        show_values=True,
+        values_format="{v:.1f}",
+        color="green",
+    )
+    assert (ax.get_xlim(), ax.get_ylim()) == ((0, 500), (-1, 4))
+    texts = [ax.get_title(), ax.get_xlabel(), ax.get_ylabel()]
+    assert texts == ["Feature importance", "Importance score", "Features"]
+    assert ax.xaxis.get_gridlines()[0].get_visible()
+    assert len(ax.patches) == 4
+    assert plot_importance(regressor).get_xlabel() == "mean gain of a split"
+
+
 def test_errors(regressor):
+    with pytest.raises(
+        ValueError, match=r"^importance_type='gain': validation importances are of "
+    ):
+        plot_importance(validation(), importance_type="gain")
     with pytest.raises(ValueError, match=r"^importance_type='gini': it must be one of 'gain'"):
         plot_importance(regressor, importance_type="gini")
     with pytest.raises(ValueError, match=r"^max_num_features=0: it must be None or an integer >= "):

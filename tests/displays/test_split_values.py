@@ -41,8 +41,101 @@ def test_times_have_an_axis_of_times():
 def test_spans_of_time_name_their_unit():
     X = pd.DataFrame({"lasts": pd.to_timedelta(np.arange(50), unit="h")})
     display = SplitValuesDisplay.from_estimator(small(XGBRegressorLite).fit(X, np.arange(50.0)), 0)
-    assert display.ax_.get_xlabel() == "threshold of lasts in h"
+    assert display.ax_.get_xlabel() == "threshold of lasts in hours"
     assert display.ax_.get_xlim()[1] < 60
+
+
+def displayed(values, **settings):
+    """Fit trees on one column, draw its thresholds, and return the display and those thresholds."""
+    X = pd.DataFrame({"column": values})
+    model = small(XGBRegressorLite, n_estimators=20, max_depth=3)
+    display = SplitValuesDisplay.from_estimator(
+        model.fit(X, np.arange(len(X)) % 7 + np.arange(len(X)) / 50), "column", **settings
+    )
+    display.figure_.canvas.draw()  # nothing is wrong with ticks either
+    assert display.counts_.sum() == model.get_score()["column"]
+    return display, display.values
+
+
+ROWS = np.arange(400)
+FAR = {
+    "integers": (10**17 + ROWS, "+100,000,000,000,000,000"),
+    "negative": (-(10**17) - ROWS, "-100,000,000,000,001,000"),
+    "beyond what floats tell apart": (2**53 + ROWS, "+9,007,199,254,740,000"),
+    "unsigned": (np.uint64(2**64 - 1) - ROWS.astype(np.uint64), "+18,446,744,073,709,551,000"),
+    "floats close together": (1e9 + ROWS * 2.0**-23, "+1,000,000,000"),
+    "spans of time": (pd.to_timedelta(10**17 + ROWS, "ns"), "+100,000,000,000,000,000"),
+}
+
+
+@pytest.mark.parametrize("name", FAR)
+def test_what_is_far_from_0_is_counted_from_an_offset_that_is_shown(name):
+    values, offset = FAR[name]
+    display, thresholds = displayed(values, bins=8)
+    ax = display.ax_
+    assert ax.xaxis.get_offset_text().get_text() == offset
+    origin = int(offset.replace(",", ""))
+    numbers = thresholds.astype(np.int64) if thresholds.dtype.kind == "m" else thresholds
+    exact = [float(number - origin) for number in numbers.tolist()]  # Python's integers
+    counts, edges = np.histogram(exact, 8)
+    assert counts.tolist() == display.counts_.tolist() == [bar.get_height() for bar in ax.patches]
+    assert_allclose([bar.get_x() for bar in ax.patches], edges[:-1], rtol=1e-12, atol=1e-15)
+    labels = [float(text.get_text().replace(",", "")) for text in ax.get_xticklabels()]
+    assert_allclose(labels, ax.get_xticks(), rtol=1e-6, atol=1e-15)
+    low, high = ax.get_xlim()
+    assert (high - low) < 1.2 * (edges[-1] - edges[0])
+
+
+CLOSE_TIMES = {
+    "nanoseconds": pd.Timestamp("2020-01-01T00:00:00.123456789") + pd.to_timedelta(ROWS, "ns"),
+    "beyond the calendar": np.datetime64("30000-01-01", "s") + ROWS.astype("timedelta64[s]"),
+    "before it": np.datetime64("-4000-01-01", "s") + (86_400_000 * ROWS).astype("timedelta64[s]"),
+}
+
+
+@pytest.mark.parametrize("name", CLOSE_TIMES)
+def test_times_that_no_axis_of_dates_can_show_are_counted_from_the_first(name):
+    display, thresholds = displayed(CLOSE_TIMES[name])
+    unit = {"s": "seconds", "D": "days"}.get(np.datetime_data(thresholds.dtype)[0], "ns")
+    words = f"threshold of column in {unit} after {thresholds.min()}"
+    assert display.ax_.get_xlabel() == words
+    span = (thresholds.max() - thresholds.min()).astype(np.int64)
+    bars = display.ax_.patches
+    assert (bars[0].get_x(), bars[-1].get_x() + bars[-1].get_width()) == (0.0, pytest.approx(span))
+
+
+def test_bars_of_whole_days_are_as_wide_as_each_other():
+    days = pd.Timestamp("2020-01-01") + pd.to_timedelta(ROWS % 4, "D")
+    display, _ = displayed(days, bins=12)
+    widths = [bar.get_width() for bar in display.ax_.patches]
+    assert_allclose(widths, 2 / 12)  # of days: thresholds are 2 to 4 January
+    assert "2020-Jan" in display.ax_.xaxis.get_offset_text().get_text()
+
+
+@pytest.mark.parametrize(
+    ("pair", "origin"),
+    [
+        ((10**17, 10**17 + 1), 10**17 + 1),
+        ((1e17, 1e17 + 16), 0),
+        ((-1.0, 1.0), 0),
+        ((1e-30, 2e-30), 0),
+    ],
+)
+def test_equal_thresholds_are_one_bar_around_them(pair, origin):
+    X = pd.DataFrame({"column": np.array(pair * 20)})
+    model = small(XGBRegressorLite, max_depth=1).fit(X, [0.0, 1.0] * 20)
+    display = SplitValuesDisplay.from_estimator(model, "column")
+    display.figure_.canvas.draw()
+    (bar,) = display.ax_.patches
+    threshold = display.values.tolist()[0] - origin
+    assert bar.get_x() < threshold < bar.get_x() + bar.get_width()
+    assert display.counts_.tolist() == [8]
+
+
+def test_values_far_from_most_make_no_millions_of_bars():
+    random = np.random.default_rng(0)
+    display, _ = displayed(np.exp(10 * random.normal(size=400)))
+    assert len(display.counts_) == 100
 
 
 def test_one_split():

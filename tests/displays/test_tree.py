@@ -246,6 +246,22 @@ def test_plot_draws_once_more(regressor):
     assert len(display.node_texts_) == 3
 
 
+def test_numbers_of_trees_by_names_of_xgboost(regressor):
+    for settings in (dict(tree_idx=3), dict(num_trees=3), dict(tree_idx=3, num_trees=3)):
+        assert "tree 3" in [text.get_text() for text in plot_tree(regressor, **settings).texts]
+    with pytest.raises(ValueError, match=r"^num_trees=4 and tree=3: give one of them"):
+        plot_tree(regressor, 3, num_trees=4)
+
+
+def test_without_gains_and_covers(regressor):
+    display = TreeDisplay.from_estimator(regressor, with_stats=False)
+    assert [len(lines(display, node)) for node in (0, 1)] == [3, 3]
+    text = " ".join(own.get_text() for own in display.node_texts_.values())
+    assert "gain" not in text
+    assert "cover" not in text
+    assert text.count("value") == len(display.node_texts_)
+
+
 def test_errors(regressor, classifier):
     last = regressor.model_.n_trees - 1
     with pytest.raises(ValueError, match=rf"^tree=99: the model has the trees 0 to {last}$"):
