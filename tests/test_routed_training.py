@@ -6,6 +6,7 @@ from numpy.testing import assert_array_equal
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes
+from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.metrics import mean_squared_error
 from sklearn.model_selection import (
     GridSearchCV,
@@ -18,7 +19,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.metadata_routing import MetadataRequest
 
-from sklboost import XGBClassifierLite, XGBRegressorLite
+from sklboost import XGBClassifierLite, XGBRegressorLite, XGBRFClassifierLite
 
 pytestmark = pytest.mark.usefixtures("routing")
 
@@ -97,6 +98,43 @@ def test_groups_in_a_grid_search_choose_the_folds_and_what_is_held_out(regressio
     assert_array_equal(search.predict(X), by_hand.predict(X))
     # without them other rows are held out
     assert clone(best).fit(X, y).evals_result_ != best.evals_result_
+
+
+@pytest.mark.parametrize("estimator", [XGBClassifierLite, XGBRegressorLite, XGBRFClassifierLite])
+def test_groups_of_the_splitter_ask_nothing_of_the_estimator(estimator, binary):
+    X, y = binary
+    groups = np.arange(len(y)) % 40
+    model = estimator(n_estimators=3, early_stopping_rounds=None)
+    piped = make_pipeline(StandardScaler(), model)
+    splitter = GroupKFold(3)
+    search = GridSearchCV(model, {"max_depth": [1, 2]}, cv=splitter).fit(X, y, groups=groups)
+    assert search.best_params_["max_depth"] in (1, 2)
+    depths = {f"{piped.steps[-1][0]}__max_depth": [1, 2]}
+    inner = GridSearchCV(piped, depths, cv=splitter)
+    scores = cross_validate(inner, X, y, cv=splitter, params={"groups": groups})["test_score"]
+    assert np.isfinite(scores).all()
+
+
+def test_groups_reach_the_fit_only_where_they_are_asked_for(regression):
+    X, y = regression
+    groups = np.arange(len(y)) % 40
+
+    def curves(model):
+        search = GridSearchCV(model, {"max_depth": [3]}, cv=GroupKFold(3))
+        return search.fit(X, y, groups=groups).best_estimator_.evals_result_
+
+    model = stopping(XGBRegressorLite, random_state=0, max_depth=3)
+    asking = clone(model).set_fit_request(groups=True)
+    assert curves(model) == clone(model).fit(X, y).evals_result_
+    assert curves(asking) == clone(model).fit(X, y, groups=groups).evals_result_
+    assert curves(asking) != curves(model)
+
+
+def test_other_arguments_of_fit_have_to_be_asked_for_or_not(binary):
+    X, y = binary
+    params = {"groups": np.arange(len(y)) % 40, "sample_weight": np.ones(len(y))}
+    with pytest.raises(UnsetMetadataPassedError, match="sample_weight"):
+        cross_validate(XGBClassifierLite(), X, y, cv=GroupKFold(3), params=params)
 
 
 class MarginScorer:

@@ -27,6 +27,9 @@ class FittingMixin(Parameters):
     _trained: TrainedModel
     _first_round: int  # of evals_result_; not 0 if another model was continued
     _fitted_names: tuple[str, ...] = ()  # of the attributes that fit has set
+    # scikit-learn's metadata routing: groups are for the splitter unless set_fit_request asks for
+    # them here, too
+    __metadata_request__fit = {"groups": False}
 
     @property
     def _rounds_and_trees(self) -> tuple[int, int]:
