@@ -272,14 +272,6 @@ def test_text_targets_of_a_regressor(data):
         XGBRegressorLite().fit(X, np.where(y, "yes", "no"))
 
 
-def test_one_class(data):
-    X, y = data
-    with pytest.raises(ValueError, match=r"only one class, .*3.*at least 2"):
-        XGBClassifierLite().fit(X, np.full(20, 3))
-    with pytest.raises(ValueError, match=r"only one class.*positive weight"):
-        XGBClassifierLite().fit(X, y, sample_weight=1.0 - y)
-
-
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_weights(estimator, data):
     X, y = data

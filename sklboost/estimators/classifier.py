@@ -17,7 +17,8 @@ from sklboost.objectives.loss import by_rows
 class XGBClassifierLite(ClassifierMixin, ClassifierParameters, BaseBooster):
     """Gradient boosted classification trees: log loss for two classes, softmax for more.
 
-    Multilabel classification, too: then `y` has a column of 0 and 1 for each label.
+    Multilabel classification, too: then `y` has a column of 0 and 1 for each label. If `y` has one
+    class only, as in a fold without the others, that is predicted for every row.
 
     Attributes
     ----------

@@ -180,18 +180,37 @@ def _deviance_of(name: str, loss: type[Poisson | Gamma | Tweedie], *aliases: str
     return _mean_of(name, loss, *aliases, factor=2.0, less=loss.least_value)
 
 
+# Other libraries' names for two classes, and for more: whichever is asked for, the one of the task
+# is meant.
+_NAMES_OF_LOG_LOSS = (
+    *("log_loss", "binary_logloss", "multi_logloss", "binary", "multiclass", "softmax"),
+    *("multiclassova", "multiclass_ova", "ova", "ovr"),
+)
+_NAMES_OF_ERROR = ("binary_error", "multi_error", "zero_one_loss")
+
 _LOG_LOSS = _mean_of("logloss", LogLoss, "log_loss", "binary_logloss", "cross_entropy", "xentropy")
 _DIVERGENCE = _mean_of("kullback_leibler", LogLoss, "kldiv", less=LogLoss.least_value)
 _ERROR = MetricEntry(
-    "error", errors.WRONG_SIDE, ("binary_error", "hamming_loss", "zero_one_loss"), HingeLoss.name
+    "error", errors.WRONG_SIDE, (*_NAMES_OF_ERROR, "merror", "hamming_loss"), HingeLoss.name
 )
 _BINARY = (
-    _LOG_LOSS,
+    _LOG_LOSS._replace(aliases=(*_NAMES_OF_LOG_LOSS, "mlogloss", "cross_entropy", "xentropy")),
     _ERROR,
     _ERROR._replace(of=errors.WRONG_SIDE_OF_PROBABILITY, parameter=_THRESHOLD),
     MetricEntry("auc", all_rows.auc, ("roc_auc_score",)),
     MetricEntry("aucpr", all_rows.aucpr, ("average_precision_score",)),
-    _mean_of("brier", SquaredError, "brier_score_loss", factor=2.0, reads=PROBABILITY),
+    _mean_of(
+        *("brier", SquaredError, "brier_score_loss", "mse", "l2", "mean_squared_error"),
+        factor=2.0,
+        reads=PROBABILITY,
+    ),
+    _mean_of(
+        *("rmse", SquaredError, "l2_root", "root_mean_squared_error"),
+        factor=2.0,
+        is_root=True,
+        reads=PROBABILITY,
+    ),
+    _mean_of("mae", AbsoluteError, "l1", "mean_absolute_error", reads=PROBABILITY),
     _DIVERGENCE,
 )
 # The first of each task is its default, and the first with an objective's name is that objective's.
@@ -200,14 +219,14 @@ METRICS: dict[str, tuple[MetricEntry, ...]] = {
         _mean_of(
             "rmse", SquaredError, "l2_root", "root_mean_squared_error", factor=2.0, is_root=True
         ),
-        _mean_of("mse", SquaredError, "l2", "mean_squared_error", factor=2.0),
+        _mean_of("mse", SquaredError, "l2", "mean_squared_error", "regression_l2", factor=2.0),
         _mean_of(
             *("rmsle", SquaredLogError, "root_mean_squared_log_error"),
             factor=2.0,
             is_root=True,
             reads=LOG_1P,
         ),
-        _mean_of("mae", AbsoluteError, "l1", "mean_absolute_error"),
+        _mean_of("mae", AbsoluteError, "l1", "mean_absolute_error", "regression_l1"),
         _mean_of("mape", AbsolutePercentageError, "mean_absolute_percentage_error"),
         _mean_of("mphe", PseudoHuber, parameter=_HUBER_SLOPE),
         # LightGBM's default
@@ -231,8 +250,8 @@ METRICS: dict[str, tuple[MetricEntry, ...]] = {
     ),
     "binary": _BINARY,
     "multiclass": (
-        _mean_of("mlogloss", Softmax, "log_loss", "multi_logloss"),
-        MetricEntry("merror", errors.WRONG_CLASS, ("multi_error", "zero_one_loss")),
+        _mean_of("mlogloss", Softmax, *_NAMES_OF_LOG_LOSS, "logloss"),
+        MetricEntry("merror", errors.WRONG_CLASS, (*_NAMES_OF_ERROR, "error")),
         MetricEntry("auc", all_rows.multiclass_auc, ("roc_auc_score",)),
         MetricEntry("auc_mu", all_rows.auc_mu),
         MetricEntry("brier", errors.SQUARED_CLASS_ERROR, ("brier_score_loss",)),

@@ -320,6 +320,108 @@ def test_a_function_cannot_disturb_the_training(case):
         assert_array_equal(array, copy)
 
 
+# --- forms of functions ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda y, p, sample_weight: np.average(np.abs(y - p), weights=sample_weight),
+        lambda y_true, y_pred, weight: np.average(np.abs(y_true - y_pred), weights=weight),
+        lambda y, p, mass: np.average(np.abs(y - p), weights=mass),
+        lambda truth, guess, w: np.average(np.abs(truth - guess), weights=w),
+        lambda y, p, *, sample_weight: np.average(np.abs(y - p), weights=sample_weight),
+        lambda y, p, sample_weight=None: np.average(np.abs(y - p), weights=sample_weight),
+        lambda y, p, weight=None: np.average(np.abs(y - p), weights=weight),
+    ],
+)
+def test_weights_are_ones_where_there_are_none(regression, function):
+    for weight in (NO_WEIGHT, regression.weight):
+        error = np.abs(regression.y - regression.raw_score[0])
+        expected = np.average(error, weights=weight if len(weight) else None)
+        assert_allclose(regression.value(function, weight), expected)
+
+
+def test_a_fit_with_a_function_that_must_have_weights():
+    X, y = load_diabetes(return_X_y=True)
+
+    def weighted(y_true, y_pred, sample_weight):
+        return np.average((y_true - y_pred) ** 2, weights=sample_weight)
+
+    def errors(**validation):
+        model = XGBRegressorLite(n_estimators=3, eval_metric=[weighted, "mse"])
+        return model.fit(X, y, X_val=X, y_val=y, **validation).evals_result_["validation_0"]
+
+    for validation in ({}, {"sample_weight_val": np.linspace(1.0, 2.0, len(y))}):
+        found = errors(**validation)
+        assert_allclose(found["weighted"], found["mse"])
+
+
+class MyScorer:
+    def __call__(self, clf, rows, labels):
+        return (clf.predict(rows) == labels).mean()
+
+
+@pytest.mark.parametrize(
+    "scorer",
+    [
+        lambda model, X, y: (model.predict(X) == y).mean(),
+        lambda clf, rows, labels: (clf.predict(rows) == labels).mean(),
+        lambda m, X, y, sample_weight=None: (m.predict(X) == y).mean(),
+        lambda m, X, y, sample_weight: np.average(m.predict(X) == y, weights=sample_weight),
+        lambda estimator, X, y=None: (estimator.predict(X) == y).mean(),
+        partial(lambda power, m, X, y: (m.predict(X) == y).mean() ** power, 1),
+        MyScorer(),
+        make_scorer(sklearn_metrics.accuracy_score),
+    ],
+)
+def test_a_scorer_is_known_by_its_three_parameters(binary, scorer):
+    (metric,) = binary.resolve(scorer)
+    assert metric.greater_is_better
+    value = metric.value(binary.y, binary.raw_score, NO_WEIGHT)
+    assert value == (binary.model.predict(binary.X) == binary.labels).mean()
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda: 0.0,
+        lambda y: 0.0,
+        lambda y_true, y_pred, weight, group: 0.0,
+        lambda a, b, c, d, e: 0.0,
+        lambda y, p, *, power: 0.0,
+    ],
+)
+def test_other_parameters(regression, function):
+    message = (
+        r"eval_metric: <lambda>\(.*\) cannot be called \(.*\): it must be a function \(y_true, y_p"
+        r".*sample_weight\), or a scorer \(estimator, X, y\)"
+    )
+    with pytest.raises(TypeError, match=message):
+        regression.resolve(function)
+
+
+def test_any_number_of_arguments_may_be_two(regression):
+    assert regression.value(lambda *arguments: float(len(arguments))) == 2.0
+
+
+def test_other_names_of_metrics_in_a_fit():
+    X, y = load_breast_cancer(return_X_y=True)
+    names = ["logloss", "mlogloss", "merror", "error", "rmse", "mae"]
+    model = XGBClassifierLite(n_estimators=3, eval_metric=names).fit(X, y, X_val=X, y_val=y)
+    found = model.evals_result_["validation_0"]
+    assert list(found) == names
+    assert found["mlogloss"] == found["logloss"]
+    assert found["merror"] == found["error"]
+    probability = model.predict_proba(X)[:, 1]
+    assert_allclose(found["rmse"][-1], np.sqrt(np.mean((probability - y) ** 2)))
+    X, y = load_wine(return_X_y=True)
+    model = XGBClassifierLite(n_estimators=3, eval_metric=["logloss", "mlogloss", "error"])
+    found = model.fit(X, y, X_val=X, y_val=y).evals_result_["validation_0"]
+    assert found["mlogloss"] == found["logloss"]
+    assert found["error"][-1] == np.mean(model.predict(X) != y)
+
+
 # --- several, and errors -------------------------------------------------------------------------
 
 
@@ -340,7 +442,7 @@ def test_names_are_unique(binary, given):
 def test_a_misspelt_name(binary):
     message = (
         "eval_metric='acuracy' is not known; did you mean 'accuracy'? The metrics for two classes "
-        "are logloss, error, error@t, auc, aucpr, brier, kullback_leibler; or a name of "
+        "are logloss, error, error@t, auc, aucpr, brier, rmse, mae, kullback_leibler; or a name of "
         "sklearn.metrics.get_scorer_names()"
     )
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
@@ -348,8 +450,8 @@ def test_a_misspelt_name(binary):
 
 
 def test_a_name_of_another_task(binary):
-    with pytest.raises(ValueError, match="'rmse' is a metric for regression, not for two classes"):
-        binary.resolve("rmse")
+    with pytest.raises(ValueError, match="'mape' is a metric for regression, not for two classes"):
+        binary.resolve("mape")
 
 
 @pytest.mark.parametrize("given", [3, {"a": "auc"}, [None], [["auc"]]])

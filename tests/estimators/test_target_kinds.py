@@ -86,7 +86,6 @@ def test_several_labels():
 @pytest.mark.parametrize(
     ("y", "parameters", "message"),
     [
-        (["a", "a"], {}, "y has only one class, 'a'"),
         (np.ones((2, 2)), dict(scale_pos_weight=2.0), "scale_pos_weight=2.0, but y has 2 labels"),
         ([0, 1], dict(base_score=1.5), "base_score=1.5: for two classes"),
         ([0, 1], dict(calibrated_prior=True, objective="hinge"), "has no probabilities"),

@@ -104,15 +104,41 @@ def test_another_name_is_the_same_metric_under_that_name():
     assert parameters_of("mean_pinball_loss@0.7", "regression") == (0.7,)
 
 
+_OF_ERROR = ("binary_error", "multi_error", "zero_one_loss")
+
+
 def test_other_names_mean_one_thing_and_take_nothing_away():
     aliases = {alias for own in METRICS.values() for entry in own for alias in entry.aliases}
     for entries in METRICS.values():
         names = [name for entry in set(entries) for name in {entry.title, *entry.aliases}]
         shared = {name for name in names if names.count(name) > 1}
         # error and error@t, which are told apart by the @
-        assert shared <= {"binary_error", "hamming_loss", "zero_one_loss"}
-    assert not aliases & {entry.name for entries in METRICS.values() for entry in entries}
+        assert shared <= {*_OF_ERROR, "merror", "hamming_loss"}
+    names = {entry.name for entries in METRICS.values() for entry in entries}
+    assert aliases & names == {"logloss", "mlogloss", "error", "merror", "mse"}
     assert not aliases & set(get_scorer_names())
+
+
+@pytest.mark.parametrize(
+    ("task", "names", "meant"),
+    [
+        ("binary", ["mlogloss", "multi_logloss", "multiclass", "softmax", "ova"], "logloss"),
+        ("multilabel", ["mlogloss", "multi_logloss", "binary"], "logloss"),
+        ("multiclass", ["logloss", "binary_logloss", "binary", "multiclassova"], "mlogloss"),
+        ("binary", ["merror", "multi_error"], "error"),
+        ("multiclass", ["error", "binary_error"], "merror"),
+        ("binary", ["mse", "l2", "mean_squared_error"], "brier"),
+        ("binary", ["l2_root"], "rmse"),
+        ("multilabel", ["l1"], "mae"),
+        ("regression", ["l2", "regression_l2"], "mse"),
+        ("regression", ["l1", "regression_l1"], "mae"),
+    ],
+)
+def test_the_metric_of_the_task_is_meant(task, names, meant):
+    expected = find_metric(meant, task).mean_loss
+    for name in names:
+        assert find_metric(name, task).mean_loss == expected
+        assert find_metric(name, task).name == name
 
 
 # --- parameters ----------------------------------------------------------------------------------
@@ -189,11 +215,11 @@ def test_a_parameter_has_a_range(name, words):
 
 def test_a_name_of_another_task_says_so():
     message = (
-        "eval_metric='mlogloss' is a metric for more than two classes, not for two classes: choose "
-        "one of logloss, error, error@t, auc, aucpr, brier, kullback_leibler"
+        "eval_metric='auc_mu' is a metric for more than two classes, not for two classes: choose "
+        "one of logloss, error, error@t, auc, aucpr, brier, rmse, mae, kullback_leibler"
     )
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
-        find_metric("mlogloss", "binary")
+        find_metric("auc_mu", "binary")
     with pytest.raises(
         ValueError, match="two classes and more than two classes and several labels"
     ):

@@ -107,6 +107,8 @@ EQUALS = {
     ("binary", "logloss"): sklearn_metrics.log_loss,
     ("binary", "error"): zero_one_loss,
     ("binary", "error@0.3"): partial(zero_one_loss, threshold=0.3),
+    ("binary", "rmse"): sklearn_metrics.root_mean_squared_error,
+    ("binary", "mae"): sklearn_metrics.mean_absolute_error,
     ("binary", "auc"): sklearn_metrics.roc_auc_score,
     ("binary", "aucpr"): sklearn_metrics.average_precision_score,
     ("binary", "brier"): sklearn_metrics.brier_score_loss,
@@ -122,6 +124,10 @@ EQUALS = {
     ("multilabel", "error@0.3"): partial(error_of_labels, threshold=0.3),
     ("multilabel", "auc"): sklearn_metrics.roc_auc_score,
     ("multilabel", "aucpr"): sklearn_metrics.average_precision_score,
+    ("multilabel", "rmse"): lambda y, p, sample_weight=None: (
+        brier_of_labels(y, p, sample_weight) ** 0.5
+    ),
+    ("multilabel", "mae"): sklearn_metrics.mean_absolute_error,
     ("multilabel", "brier"): brier_of_labels,
     ("multilabel", "kullback_leibler"): log_loss_of_labels,
 }

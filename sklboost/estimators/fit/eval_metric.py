@@ -11,7 +11,6 @@ named ``..._score`` is maximised and any other minimised, which is how scikit-le
 function that returns ``(name, value, is_higher_better)``, as LightGBM wants it, says so itself.
 """
 
-import inspect
 import math
 from collections.abc import Callable
 from functools import partial
@@ -21,10 +20,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.metrics import get_scorer, get_scorer_names
 
+from sklboost.estimators.fit.metric_forms import MetricForm, form_of
 from sklboost.estimators.fit.scored_estimators import ValidationRows, scored_estimator
 from sklboost.estimators.input.target_kinds import Targets
 from sklboost.objectives.loss import Loss
-from sklboost.objectives.metric import Metric, RoundMetric
+from sklboost.objectives.metric import Function, Metric, RoundMetric
 from sklboost.objectives.registry import default_metric, find_metric, is_metric_name
 
 # Targets or numbers of classes, raw scores, weights: the arguments of RoundMetric.value.
@@ -45,8 +45,9 @@ class _Outputs(NamedTuple):
 
     def prediction(self, raw_score: np.ndarray) -> np.ndarray:
         """Return predictions, probabilities of the second of two classes, or of all classes."""
-        prediction = self.targets.link(self.loss)(raw_score)
-        return prediction[:, 1] if self.targets.task == "binary" else prediction
+        if self.targets.task == "binary":
+            return self.loss.probabilities(raw_score)[:, 1]
+        return self.targets.link(self.loss)(raw_score)
 
 
 def resolve_metrics(
@@ -58,11 +59,12 @@ def resolve_metrics(
     ----------
     eval_metric : None, str, callable or list of str and callable
         None: the loss's default. A name: of a metric of ours, or of a scikit-learn scorer. A
-        callable whose first parameter is named ``estimator``: a scorer, called with (estimator, X,
-        y), which sees predictions but no features. Any other: a function (y_true, y_pred), with the
-        user's labels or targets, and predictions, probabilities of ``classes_[1]``, or for more
-        than two classes, or several labels, of all of them. Weights are passed to what has a
-        parameter ``sample_weight``; a function without one is not weighted.
+        callable of three parameters: a scorer, called with (estimator, X, y), which sees
+        predictions but no features. Of two: a function (y_true, y_pred), with the user's labels or
+        targets, and predictions, probabilities of ``classes_[1]``, or for more than two classes, or
+        several labels, of all of them. Weights are passed to what has one parameter more, ones if
+        it must have some; a function without is not weighted. If there is one class only, what
+        cannot be computed is NaN.
     targets : Targets
         Decide what raw scores mean.
     loss : Loss
@@ -77,6 +79,8 @@ def resolve_metrics(
     ValueError
         For an unknown name, which says what was possible; two metrics of one name; a function that
         gives no number, or of classes cannot take probabilities.
+    TypeError
+        For a function of other parameters.
     """
     outputs = _Outputs(targets, loss)
     if eval_metric is None:
@@ -86,6 +90,8 @@ def resolve_metrics(
     if not chosen:
         raise ValueError("eval_metric=[] is empty: name a metric, or give None for the default")
     metrics = [_resolve(one, outputs, start) for one in chosen]
+    if targets.is_constant:
+        metrics = [metric._replace(value=_or_nan(metric.value)) for metric in metrics]
     names = [metric.name for metric in metrics]
     for name in names:
         if names.count(name) > 1:
@@ -112,15 +118,18 @@ def _resolve(given: Any, outputs: _Outputs, start: Rows) -> RoundMetric:
             f"eval_metric={given!r}: a metric must be a name, a scikit-learn scorer or a function "
             "(y_true, y_pred) -> number"
         )
-    if next(iter(_parameters(given)), None) == "estimator":
-        return _from_scorer(given, _name_of(given), outputs)
-    return _from_function(given, outputs, start)
+    name = _name_of(given)
+    form = form_of(given, name)
+    if form.is_scorer:
+        return _from_scorer(given, form, name, outputs)
+    return _from_function(given, form, name, outputs, start)
 
 
 def _named(name: str, outputs: _Outputs, start: Rows) -> RoundMetric:
     scorers = get_scorer_names()
     if name in scorers and not is_metric_name(name):
-        return _from_scorer(get_scorer(name), name, outputs)
+        scorer = get_scorer(name)
+        return _from_scorer(scorer, form_of(scorer, name), name, outputs)
     try:
         metric = find_metric(name, outputs.targets.task, outputs.parameters, scorers)
     except ValueError as error:
@@ -137,12 +146,12 @@ def _registered(metric: Metric, outputs: _Outputs, start: Rows) -> RoundMetric:
     return RoundMetric(metric.name, metric.greater_is_better, mean_loss, value)
 
 
-def _from_scorer(scorer: Callable[..., Any], name: str, outputs: _Outputs) -> RoundMetric:
-    takes_weight = _takes_weight(scorer)
-
+def _from_scorer(
+    scorer: Callable[..., Any], form: MetricForm, name: str, outputs: _Outputs
+) -> RoundMetric:
     def value(y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
         estimator = scored_estimator(raw_score, outputs.targets, outputs.loss)
-        weights = {"sample_weight": weight.copy()} if takes_weight and len(weight) else {}
+        weights = form.weights(weight, len(y))
         try:
             score = scorer(estimator, ValidationRows(len(y)), outputs.targets.decode(y), **weights)
         except TypeError as error:
@@ -158,16 +167,14 @@ def _from_scorer(scorer: Callable[..., Any], name: str, outputs: _Outputs) -> Ro
     return RoundMetric(name, True, None, value)
 
 
-def _from_function(function: Callable[..., Any], outputs: _Outputs, start: Rows) -> RoundMetric:
-    takes_weight = _takes_weight(function)
-
+def _from_function(
+    function: Callable[..., Any], form: MetricForm, name: str, outputs: _Outputs, start: Rows
+) -> RoundMetric:
     def result(y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> Any:
         # copies: whatever the function does to them, the training goes on undisturbed
         prediction = np.array(outputs.prediction(raw_score))
-        weights = {"sample_weight": weight.copy()} if takes_weight and len(weight) else {}
-        return function(outputs.targets.decode(y), prediction, **weights)
+        return function(outputs.targets.decode(y), prediction, **form.weights(weight, len(y)))
 
-    name = _name_of(function)
     first = _first_result(result, name, outputs, start)
     is_triple = isinstance(first, tuple) and len(first) == 3
     name, greater_is_better = (
@@ -178,7 +185,8 @@ def _from_function(function: Callable[..., Any], outputs: _Outputs, start: Rows)
         found = result(y, raw_score, weight)
         return _number(name, found[1] if is_triple else found)
 
-    _number(name, first[1] if is_triple else first)
+    if not outputs.targets.is_constant:
+        _number(name, first[1] if is_triple else first)
     return RoundMetric(name, greater_is_better, None, value)
 
 
@@ -186,6 +194,8 @@ def _first_result(result: Callable[..., Any], name: str, outputs: _Outputs, star
     try:
         return result(*start)
     except ValueError as error:
+        if outputs.targets.is_constant:
+            return math.nan
         if outputs.targets.task == "regression":
             raise
         # f1_score for one; scikit-learn speaks of continuous targets, which the user has none of
@@ -194,6 +204,18 @@ def _first_result(result: Callable[..., Any], name: str, outputs: _Outputs, star
             f"y_pred: {error}. If it needs predicted labels, give make_scorer({name}), or the name "
             "of a scikit-learn scorer"
         ) from error
+
+
+def _or_nan(value: Function) -> Function:
+    """Return the metric with NaN where it is not defined."""
+
+    def value_or_nan(y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
+        try:
+            return value(y, raw_score, weight)
+        except ValueError:
+            return math.nan
+
+    return value_or_nan
 
 
 def _number(name: str, value: Any) -> float:
@@ -209,14 +231,3 @@ def _name_of(function: Callable[..., Any]) -> str:
     while isinstance(function, partial):
         function = function.func
     return getattr(function, "__name__", None) or repr(function)
-
-
-def _parameters(function: Callable[..., Any]) -> list[str]:
-    try:
-        return list(inspect.signature(function).parameters)
-    except ValueError:  # some functions written in C have no signature
-        return []
-
-
-def _takes_weight(function: Callable[..., Any]) -> bool:
-    return "sample_weight" in _parameters(function)

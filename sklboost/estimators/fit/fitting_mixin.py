@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from sklearn.utils.validation import check_is_fitted
 
@@ -29,7 +29,7 @@ class FittingMixin(Parameters):
     _fitted_names: tuple[str, ...] = ()  # of the attributes that fit has set
     # scikit-learn's metadata routing: groups are for the splitter unless set_fit_request asks for
     # them here, too
-    __metadata_request__fit = {"groups": False}
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {"groups": False}
 
     @property
     def _rounds_and_trees(self) -> tuple[int, int]:

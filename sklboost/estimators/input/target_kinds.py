@@ -38,6 +38,7 @@ class Targets(ABC):
     numeric: ClassVar[bool] = False  # targets are numbers, not labels
     classes: np.ndarray | None  # the labels, sorted; None: numbers
     is_calibrated: bool = False  # raw scores are shifted after the training
+    is_constant: bool = False  # there is one label only, which is predicted for every row
 
     @property
     @abstractmethod
@@ -103,7 +104,11 @@ class RegressionTargets(Targets):
 
 @dataclass(frozen=True, eq=False)
 class ClassTargets(Targets):
-    """One of two or more classes a row.
+    """One of several classes a row.
+
+    A single class is learnt as the first of two, the second of which no row has. So raw scores are
+    the log-odds of another class, as low as they can be, and rounds go on as ever; but predictions
+    do not depend on them.
 
     Attributes
     ----------
@@ -124,25 +129,24 @@ class ClassTargets(Targets):
         """Find the classes in labels of rows of positive weight, shape (n_samples,)."""
         check_labels(y)
         classes, codes = np.unique(y, return_inverse=True)
-        if len(classes) == 1:
-            (label,) = classes.tolist()
-            raise ValueError(
-                f"y has only one class, {label!r}, in the rows of positive weight: "
-                "a classifier needs at least 2 classes"
-            )
         multipliers = class_multipliers(
             parameters.class_weight, parameters.scale_pos_weight, classes, codes, weight
         )
-        return cls(classes, multipliers, parameters.calibrated_prior)
+        return cls(classes, multipliers, parameters.calibrated_prior and len(classes) > 1)
+
+    @property
+    def is_constant(self) -> bool:  # type: ignore[override]
+        """Whether there is one class only."""
+        return len(self.classes) == 1
 
     @property
     def task(self) -> str:
-        """Of two classes ``"binary"``."""
-        return "binary" if len(self.classes) == 2 else "multiclass"
+        """Of up to two classes ``"binary"``."""
+        return "binary" if len(self.classes) <= 2 else "multiclass"
 
     @property
     def size(self) -> int:
-        """The number of classes; 1 if there are two."""
+        """The number of classes; 1 if there are up to two."""
         return 1 if self.task == "binary" else len(self.classes)
 
     def encode(self, y: np.ndarray, name: str) -> np.ndarray:
@@ -169,6 +173,8 @@ class ClassTargets(Targets):
 
     def labels(self, raw_score: np.ndarray) -> np.ndarray:
         """Return the most probable class of each row, shape (n_samples,)."""
+        if self.is_constant:
+            return np.repeat(self.classes, raw_score.shape[1])
         if len(raw_score) == 1:
             return self.classes[(raw_score[0] > 0.0).astype(np.intp)]
         return self.classes[raw_score.argmax(axis=0)]
@@ -187,7 +193,7 @@ class ClassTargets(Targets):
 
     def link(self, loss: Loss) -> Callable[[np.ndarray], np.ndarray]:
         """Return what turns raw scores into probabilities, shape (n_samples, n_classes)."""
-        return loss.probabilities
+        return _certainty if self.is_constant else loss.probabilities
 
     def calibrated_shift(
         self, loss: Loss, raw_score: np.ndarray, y: np.ndarray, weight: np.ndarray
@@ -243,6 +249,11 @@ class LabelTargets(Targets):
         """Return the loss of labels that are independent of one another."""
         check_prior(parameters.base_score)
         return super().make_loss(parameters)
+
+
+def _certainty(raw_score: np.ndarray) -> np.ndarray:
+    """Return the probabilities of the only class, shape (n_samples, 1)."""
+    return np.ones((raw_score.shape[1], 1))
 
 
 def learn_targets(

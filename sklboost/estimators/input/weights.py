@@ -87,7 +87,7 @@ def class_multipliers(
         Positive; empty: all 1.
     """
     n_classes = len(classes)
-    if n_classes != 2 and scale_pos_weight != 1:
+    if n_classes > 2 and scale_pos_weight != 1:
         raise ValueError(
             f"scale_pos_weight={scale_pos_weight!r}, but y has {n_classes} classes: it is for two "
             "classes only; use class_weight"

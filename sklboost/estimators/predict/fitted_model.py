@@ -99,6 +99,8 @@ class FittedModel(TrainedModel):
     def output_names(self) -> list[str]:
         """Names of the raw scores: classes, labels, targets, quantiles; may be empty for one."""
         n_outputs, n_targets = self.model.n_outputs, self.targets.size
+        if self.targets.is_constant:
+            return ["any other class"]
         if self.classes is not None:
             kind = "label" if self.targets.task == "multilabel" else "class"
             return [f"{kind} {label!r}" for label in self.classes[-n_outputs:]]
