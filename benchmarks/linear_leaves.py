@@ -63,7 +63,7 @@ def main(arguments=None):
     head = ["data set", "constant", "linear", *(f"{name} / constant" for name in NAMES[1:])]
     rows = [head, ["---"] + ["--:"] * (len(head) - 1)]
     table = [*(f"| {' | '.join(row)} |" for row in rows), *lines]
-    page = "\n".join(["# Linear leaves", "", *table, ""])
+    page = "\n".join(["# Held-out loss of linear leaves", "", *table, ""])
     (options.out / "linear_leaves.md").write_text(page, encoding="utf-8")
 
 

@@ -11,6 +11,9 @@ import pandas as pd
 
 from . import aims, environment, plots, tables, workloads
 
+# by the name of the report
+TITLES = {"memory": "Memory", "validation": "Time added by validation rows"}
+
 
 def main(arguments=None):
     """Write the report that the command line asks for."""
@@ -19,7 +22,8 @@ def main(arguments=None):
     parser.add_argument("--out", type=Path, default=environment.RESULTS / "speed.md")
     options = parser.parse_args(arguments)
     records = read(options.files)
-    sections = [_introduction(records, options.files), *text(records)]
+    title = TITLES.get(options.out.stem, "Speed")
+    sections = [f"# {title}", _introduction(records, options.files), *text(records)]
     sections += [f"![{title}]({file.name})" for title, file in plots.draw(records, options.out)]
     options.out.write_text("\n\n".join(filter(None, sections)) + "\n", encoding="utf-8")
     print(f"\n{options.out.read_text(encoding='utf-8')}\nwritten to {options.out}")
@@ -47,7 +51,6 @@ def _introduction(records, files):
     commits = ", ".join(sorted({str(commit) for commit in records["commit"]}))
     return "\n".join(
         [
-            "# Speed\n",
             f"- from {', '.join(f'`{file.name}`' for file in files)}, commit {commits}",
             f"- {machine['cpu']}, {_cores(machine)}, {machine['system']}, Python "
             f"{machine['python']}",

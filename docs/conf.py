@@ -5,12 +5,15 @@ in the site and where the repository is browsed.
 """
 
 import sys
+import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "docs" / "extensions")]
 
 import sklboost  # noqa: E402  # the one that the path now leads to
+
+ADDRESSES = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["urls"]
 
 project = "sklboost"
 author = "the sklboost developers"
@@ -23,8 +26,11 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
+    "code_blocks",
+    "front_page",
     "navigation",
     "own_members",
+    "parameters",
     "source_pages",
 ]
 
@@ -43,6 +49,7 @@ include_patterns = [
 ]
 exclude_patterns = [".*", "**/.*", "**/_build", "**/__pycache__", "build", "dist"]
 myst_heading_anchors = 4
+smartquotes = False  # types of parameters are code: {"gbtree", "dart"}
 myst_enable_extensions = ["tasklist"]
 suppress_warnings = ["config.cache"]  # a gallery has functions among its settings
 nitpicky = True
@@ -56,6 +63,7 @@ templates_path = [str(ROOT / "docs" / "theme" / "templates")]
 autosummary_generate = True
 autodoc_typehints = "none"  # numpydoc's sections say it in words
 autodoc_member_order = "groupwise"
+toc_object_entries_show_parents = "hide"  # "On this page" has fit(), not XGBClassifierLite.fit()
 numpydoc_show_class_members = False  # the template lists them
 
 # --- tutorials -----------------------------------------------------------------------------------
@@ -73,10 +81,18 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
 }
 
+# --- examples in pages ---------------------------------------------------------------------------
+
+# Copied are the lines of code, without prompts and without what they print.
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+copybutton_exclude = ".linenos, .gp, .go"
+
 # --- what it looks like --------------------------------------------------------------------------
 
 html_theme = "pydata_sphinx_theme"
 html_title = "sklboost"
+html_baseurl = f"{ADDRESSES['Documentation']}/"
 html_static_path = ["theme/static"]
 html_css_files = ["site.css"]
 html_additional_pages = {"index": "redirect.html"}
@@ -87,6 +103,7 @@ html_theme_options = {
     "navbar_align": "left",
     "navbar_persistent": ["search-button"],
     "show_toc_level": 2,
+    "icon_links": [{"name": "Source", "url": ADDRESSES["Source"], "icon": "fa-brands fa-github"}],
     "header_links_before_dropdown": 9,
     "navigation_with_keys": False,
     "pygments_light_style": "a11y-high-contrast-light",

@@ -32,6 +32,16 @@ def rows_of(page):
     return [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
 
 
+def described():
+    """Return the rows of the tables that say what each parameter is."""
+    return [cells for cells in rows_of(TABLE) if len(cells) == 3]
+
+
+def named():
+    """Return the rows of the table of names in other libraries."""
+    return [cells for cells in rows_of(TABLE) if len(cells) == 1 + len(COLUMNS)]
+
+
 def names_in(cell):
     """Return the names in a cell: what stands between backticks, up to an equals sign."""
     return re.findall(r"`(\w+)[^`]*`", cell)
@@ -82,26 +92,39 @@ NAMES = {
 
 
 def test_the_table_has_all_parameters_with_their_defaults_in_order():
-    shown = [(names_in(cells[0])[0], cells[1].strip("`")) for cells in rows_of(TABLE)]
+    shown = [(names_in(cells[0])[0], cells[1].strip("`")) for cells in described()]
     assert shown == [(name, repr(own).replace("'", '"')) for name, own in OURS.items()]
+
+
+def test_the_table_says_in_a_line_what_each_parameter_is():
+    lines = [cells[2] for cells in described()]
+    assert all(10 <= len(line) <= 64 and not line.endswith(".") for line in lines)
+    assert len(set(lines)) == len(lines)
+
+
+def test_the_table_of_names_has_parameters_once_in_order():
+    shown = [names_in(cells[0])[0] for cells in named()]
+    assert shown == [name for name in OURS if name in shown]
+    assert len(shown) >= 50
+    assert len(described()) + len(named()) == len(rows_of(TABLE))
 
 
 @pytest.mark.parametrize("library", NAMES)
 def test_the_table_has_names_that_the_library_knows(library):
-    column = 2 + COLUMNS.index(library)
-    shown = {name for cells in rows_of(TABLE) for name in names_in(cells[column])}
+    column = 1 + COLUMNS.index(library)
+    shown = {name for cells in named() for name in names_in(cells[column])}
     assert len(shown) >= 15
     assert shown <= NAMES[library]()
 
 
 @pytest.mark.parametrize("library", PAGES)
 def test_the_page_of_a_library_agrees_with_the_table(library):
-    column = 2 + COLUMNS.index(library)
+    column = 1 + COLUMNS.index(library)
     ours = {}
     for cells in rows_of(MOVING / PAGES[library]):
         for name in names_in(cells[0]):
             ours[name] = [name] if cells[1] == "the same" else names_in(cells[1])
-    for cells in rows_of(TABLE):
+    for cells in named():
         for name in names_in(cells[column]):
             assert names_in(cells[0])[0] in ours.get(name, []), name
 

@@ -1,0 +1,130 @@
+"""Parameters can be linked to, and are listed in a line each before they are described.
+
+In come the page of parameters (docs/reference/parameters.md), which says of each in a line what it
+is, and the pages of classes. On these each parameter gets an anchor, to which its name in the
+signature leads; the pages of estimators begin with the lines of their parameters as a table. The
+names on the page of parameters lead to the class that has all of them.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from docutils import nodes
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+PAGE = "docs/reference/parameters"
+CLASS_WITH_ALL = "api/sklboost.XGBClassifierLite.html"  # beside that page
+GROUP_OR_ROW = re.compile(
+    r"^## (?P<group>.*)$|^\| `(?P<name>\w+)` \| `[^|]*` \| (?P<line>[^|]*) \|$", re.MULTILINE
+)
+
+
+class Line(NamedTuple):
+    """What the page says of a parameter."""
+
+    group: str
+    text: str
+
+
+def read_lines(page: Path) -> dict[str, Line]:
+    """Return what the page says of each parameter, by its name."""
+    lines, group = {}, ""
+    for found in GROUP_OR_ROW.finditer(page.read_text("utf-8")):
+        group = found["group"] or group
+        if found["name"]:
+            lines[found["name"]] = Line(group, found["line"].strip())
+    return lines
+
+
+def anchor(name: str) -> str:
+    """Return the anchor of a parameter on the page of its class."""
+    return f"parameter-{name}"
+
+
+def link_parameters(app: Sphinx, doctree: nodes.document) -> None:
+    """Change a page that lists parameters."""
+    if app.env.docname == PAGE:
+        link_names(doctree)
+    from sphinx import addnodes
+
+    for description in doctree.findall(addnodes.desc):
+        if description["objtype"] == "class":
+            signature, content = description[0], description[-1]
+            entries = anchored_entries(content)
+            link_signature(signature, entries)
+            lines = read_lines(Path(app.srcdir) / f"{PAGE}.md")
+            listed = [name for name in entries if name in lines]
+            if len(listed) > 20:  # an estimator
+                first = content.first_child_matching_class(nodes.field_list)
+                content.insert(first, summary(listed, entries, lines))
+
+
+def link_names(doctree: nodes.document) -> None:
+    """Link the names that rows of three cells begin with."""
+    for row in list(doctree.findall(nodes.row)):
+        names = list(row[0].findall(nodes.literal))
+        if len(row) == 3 and names:
+            uri = f"{CLASS_WITH_ALL}#{anchor(names[0].astext())}"
+            names[0].replace_self(nodes.reference("", "", names[0].deepcopy(), refuri=uri))
+
+
+def anchored_entries(content: nodes.Element) -> dict[str, str]:
+    """Give the entries of a class's parameters anchors; return their types, by their names."""
+    entries = {}
+    for field in content.findall(nodes.field):
+        in_class = field.parent.parent is content
+        if in_class and field[0].astext() == "Parameters":
+            for item in field.findall(nodes.definition_list_item):
+                name = next(item.findall(nodes.strong)).astext()
+                item[0]["ids"].append(anchor(name))
+                kinds = list(item.findall(nodes.classifier))
+                entries[name] = kinds[0].astext() if kinds else ""
+    return entries
+
+
+def link_signature(signature: nodes.Element, entries: dict[str, str]) -> None:
+    """Link the names of parameters in a signature to their entries."""
+    from sphinx import addnodes
+
+    for parameter in signature.findall(addnodes.desc_parameter):
+        name = next(iter(parameter.findall(addnodes.desc_sig_name)), None)
+        if name is not None and name.astext() in entries:
+            link = nodes.reference("", "", *name.children, refid=anchor(name.astext()))
+            name.children = []
+            name += link
+
+
+def summary(names: list[str], kinds: dict[str, str], lines: dict[str, Line]) -> nodes.table:
+    """Return a table of parameters, by their groups: name, default, line."""
+    rows: list[nodes.row] = []
+    group = ""
+    for name in names:
+        if lines[name].group != group:
+            group = lines[name].group
+            title = nodes.entry("", nodes.paragraph("", "", nodes.strong("", group)), morecols=2)
+            rows.append(nodes.row("", title, classes=["group"]))
+        default = kinds[name].partition("default=")[2] or "None"
+        link = nodes.reference("", "", nodes.literal("", name), refid=anchor(name))
+        cells = ([link], [nodes.literal("", default)], with_code(lines[name].text))
+        rows.append(
+            nodes.row("", *(nodes.entry("", nodes.paragraph("", "", *cell)) for cell in cells))
+        )
+    columns = [nodes.colspec(colwidth=width) for width in (25, 20, 55)]
+    body = nodes.tgroup("", *columns, nodes.tbody("", *rows), cols=3)
+    return nodes.table("", body, classes=["parameters"])
+
+
+def with_code(text: str) -> list[nodes.Node]:
+    """Return the nodes of a text with pieces of code between backticks."""
+    pieces = enumerate(text.split("`"))
+    return [nodes.literal("", own) if i % 2 else nodes.Text(own) for i, own in pieces if own]
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.connect("doctree-read", link_parameters)
+    return {"parallel_read_safe": True}
