@@ -16,7 +16,7 @@ PYTEST := $(RUN) -m pytest -n logical --dist loadfile --durations 10
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' Makefile
 
-demo: $(VENV)/.has-demo  ## real data, scores and times beside scikit-learn, a tree with its numbers
+demo: $(VENV)/.has-demo  ## real data, scores and times beside scikit-learn, a tree as text, picture and page
 	$(RUN) docs/examples/quickstart.py
 
 test: $(VENV)/.has-test browser  ## all tests, one process a processor
@@ -44,13 +44,13 @@ bench: $(VENV)/.has-bench  ## the short benchmarks; the others are in benchmarks
 
 docs: $(VENV)/.has-docs  ## the site: docs/_build/html/index.html; runs every example on the way
 	$(RUN) -m pytest --doctest-modules sklboost
-	$(RUN) docs/examples/quickstart.py
+	$(RUN) docs/examples/quickstart.py --out docs/_build/quickstart
 	$(RUN) -m sphinx --builder html --fail-on-warning --keep-going --conf-dir docs . docs/_build/html
 
 clean:  ## remove what the other targets made
 	rm -rf $(VENV) build dist .coverage .hypothesis .import_linter_cache
 	rm -rf .mypy_cache .pytest_cache .ruff_cache
-	rm -rf docs/_build docs/reference/api docs/tutorials
+	rm -rf docs/_build docs/reference/api docs/tutorials sklboost_quickstart
 	find sklboost tests benchmarks docs -type d -name __pycache__ -exec rm -rf {} +
 
 # $(VENV)/.has-test says that the extra "test" of pyproject.toml is installed, as it stands there now.

@@ -1,45 +1,59 @@
-"""First steps with sklboost, on scikit-learn's bundled data or on a CSV file of your own.
+"""First steps with sklboost, on real data that comes with it or on a CSV file of your own.
 
     python docs/examples/quickstart.py
     python docs/examples/quickstart.py houses.csv --target price
 
-Prints a table of scores and times beside scikit-learn's HistGradientBoosting, a small grid search
-with a progress bar, and the first tree of a model with the numbers behind each of its splits.
+It prints scores and times beside scikit-learn's HistGradientBoosting, a small grid search, the
+first tree of a model and where its first split comes from, and writes two files: the tree as a
+picture, and the model as a page to open in a browser. That takes about fifteen seconds, most of
+them in HistGradientBoosting; the first run on a machine compiles for another twenty.
 
-Needs ``pip install "sklboost[demo]"``, which adds pandas and tqdm.
+Needs ``pip install ".[demo]"``, which adds matplotlib, pandas and tqdm.
 """
 
 import argparse
 import difflib
+import sys
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-import numpy as np
-import pandas as pd
-from sklearn import datasets
-from sklearn.base import BaseEstimator
-from sklearn.compose import ColumnTransformer
-from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
-from sklearn.metrics import get_scorer
-from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold, cross_val_score
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import OrdinalEncoder
-from tqdm import tqdm
+try:
+    import matplotlib.pyplot as plt
+    import numpy as np
+    import pandas as pd
+    from sklearn import datasets
+    from sklearn.base import BaseEstimator
+    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+    from sklearn.metrics import get_scorer
+    from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
+    from tqdm import tqdm
 
-from sklboost import XGBClassifierLite, XGBRegressorLite
+    from sklboost import UnknownCategoryWarning, XGBClassifierLite, XGBRegressorLite
+    from sklboost.displays import plot_tree
+except ModuleNotFoundError as error:
+    sys.exit(
+        f"quickstart.py needs {error.name}, which is not installed.\n"
+        'In a copy of the repository: pip install ".[demo]"'
+    )
 
+ADULT = Path(__file__).parent / "data" / "adult.csv.gz"
 N_TREES = 50
 LEARNING_RATE = 0.2
 MAX_DEPTH = 3
 N_FOLDS = 5
-N_TIMED_FITS = 3
-GRID = {"model__max_depth": [2, 4], "model__learning_rate": [0.1, 0.3]}
+GRID = {"max_depth": [2, 4], "learning_rate": [0.1, 0.3]}
 SEARCH_FOLDS = 3
 # A column of whole numbers with no more distinct values than this is taken for a set of classes.
 MOST_CLASSES = 20
+# A column of text with more distinct values a row than this is taken for names of the rows.
+MOST_DISTINCT = 0.5
+MOST_CATEGORIES_OF_HISTGB = 255
+DATE = r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}"
+DATE_FORMATS = ["ISO8601", "%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y"]
 
 
 class Problem(NamedTuple):
@@ -63,24 +77,26 @@ class DataError(Exception):
 
 
 def bundled_problems() -> list[Problem]:
-    """Load the real data that comes with scikit-learn."""
-    loaders = {
-        "breast cancer": (datasets.load_breast_cancer, "classification"),
-        "diabetes": (datasets.load_diabetes, "regression"),
-        "digits": (datasets.load_digits, "classification"),
-    }
+    """Load real data: a sample of the census of 1994, and two sets that scikit-learn has."""
+    diabetes, digits = (
+        load(return_X_y=True, as_frame=True)
+        for load in (datasets.load_diabetes, datasets.load_digits)
+    )
     return [
-        Problem(name, *load(return_X_y=True, as_frame=True), task)
-        for name, (load, task) in loaders.items()
+        read_problem(ADULT, "income")._replace(name="adult"),
+        Problem("diabetes", *diabetes, "regression"),
+        Problem("digits", *digits, "classification"),
     ]
 
 
-def read_problem(path: Path, target: str, task: str | None) -> Problem:
+def read_problem(path: Path, target: str, task: str | None = None) -> Problem:
     """Read a CSV file; `task` None: guess it from the target column."""
     table = read_table(path)
     if target not in table.columns:
         raise DataError(no_such_column(target, list(table.columns)))
     known = table[target].notna()
+    if not known.any():
+        raise DataError(f"--target {target}: that column has no values")
     if not known.all():
         print(f"{(~known).sum()} rows without a value of {target!r} are left out.")
     X, y = table.loc[known].drop(columns=target), table.loc[known, target]
@@ -90,23 +106,34 @@ def read_problem(path: Path, target: str, task: str | None) -> Problem:
     if task == "classification":
         frequent = has_enough_rows(y)
         X, y = X[frequent], y[frequent]
-    check(X, y, task)
-    return Problem(path.stem, X, y, task)
+    check_target(y, task)
+    return Problem(path.stem, features(X), y, task)
 
 
 def read_table(path: Path) -> pd.DataFrame:
+    """Read a file whose columns are parted by commas, semicolons or tabs."""
     try:
-        # low_memory=False: one type for a whole column, not one for each chunk of the file.
-        return pd.read_csv(path, low_memory=False)
+        for separator in ",;\t":
+            # low_memory=False: one type for a whole column, not one for each chunk of the file.
+            table = pd.read_csv(path, sep=separator, skipinitialspace=True, low_memory=False)
+            if table.shape[1] > 1:
+                return table
     except FileNotFoundError:
         raise DataError(f"{path}: there is no such file") from None
     except (OSError, ValueError) as error:  # pandas' own errors are ValueErrors
         raise DataError(f"{path}: cannot be read as CSV: {error}") from None
+    raise DataError(f"{path}: one column only; there is nothing to predict its values from")
 
 
 def no_such_column(target: str, columns: list[str]) -> str:
-    near = difflib.get_close_matches(target, columns, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"the columns are {', '.join(columns)}"
+    """Say which names are near, whatever their case, or else which there are."""
+    by_lower = {name.lower(): name for name in columns}
+    near = [by_lower[name] for name in difflib.get_close_matches(target.lower(), by_lower)]
+    if near:
+        hint = f"did you mean {' or '.join(map(repr, near))}?"
+    else:
+        more = f" and {len(columns) - 20} more" if len(columns) > 20 else ""
+        hint = f"the columns are {', '.join(columns[:20])}{more}"
     return f"--target {target}: there is no such column; {hint}"
 
 
@@ -125,16 +152,18 @@ def has_enough_rows(y: pd.Series) -> pd.Series:
     """Mark the rows whose class has a row for every fold, and say which classes have not."""
     counts = y.value_counts()
     rare = counts.index[counts < N_FOLDS]
-    if 0 < len(rare) < len(counts):
-        names = ", ".join(str(name) for name in rare)
-        print(f"Classes of fewer than {N_FOLDS} rows are left out: {names}.")
+    if len(rare) == len(counts):
+        raise DataError(
+            f"no class of {y.name!r} has {N_FOLDS} rows; to predict a number say --task regression"
+        )
+    if len(rare):
+        names = ", ".join(str(name) for name in rare[:10])
+        print(f"{len(rare)} classes of fewer than {N_FOLDS} rows are left out: {names}.")
     return ~y.isin(rare)
 
 
-def check(X: pd.DataFrame, y: pd.Series, task: str) -> None:
-    """Say what is wrong with the user's data before any model does."""
-    if X.shape[1] == 0:
-        raise DataError("there is no column left to predict from")
+def check_target(y: pd.Series, task: str) -> None:
+    """Say what is wrong with the target before any model does."""
     if len(y) < 2 * N_FOLDS:
         raise DataError(f"{len(y)} rows usable for {task}: {2 * N_FOLDS} are needed at least")
     if task == "regression" and is_text(y):
@@ -145,35 +174,53 @@ def check(X: pd.DataFrame, y: pd.Series, task: str) -> None:
         raise DataError(f"{y.name!r} is {y.iloc[0]} in every row: there is nothing to predict")
 
 
+def features(X: pd.DataFrame) -> pd.DataFrame:
+    """Give columns of text the type that they mean, categories or times; the models take both."""
+    columns, kinds = {}, {}
+    for name, column in X.items():
+        if column.isna().all():
+            kinds[name] = "left out, since they have no values"
+        elif not is_text(column):
+            columns[name] = column
+        elif (times := as_times(column)) is not None:
+            columns[name], kinds[name] = times, "read as times"
+        elif column.nunique() > MOST_DISTINCT * len(X):
+            kinds[name] = "left out, since they name the rows"
+        else:
+            columns[name], kinds[name] = column.astype("category"), "read as categories"
+    for kind in sorted(set(kinds.values())):
+        print(f"Columns {kind}: {', '.join(name for name in kinds if kinds[name] == kind)}.")
+    if not columns:
+        raise DataError("there is no column left to predict from")
+    return pd.DataFrame(columns)
+
+
+def as_times(column: pd.Series) -> pd.Series | None:
+    """Return a column of dates, such as 2024-01-31 or 1/31/2024, as times; of others None."""
+    known = column.dropna()
+    if not known.empty and known.astype(str).str.match(DATE).all():
+        for date_format in DATE_FORMATS:
+            try:
+                return pd.to_datetime(column, format=date_format)
+            except ValueError:
+                pass
+    return None
+
+
 # --- models --------------------------------------------------------------------------------------
 
 
-def pipeline(X: pd.DataFrame, model: BaseEstimator) -> Pipeline:
-    """Put a coder of text columns before `model`; numbers and missing values pass as they are."""
-    coder = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=np.nan)
-    columns = ColumnTransformer(
-        [("codes", coder, text_columns(X))],
-        remainder="passthrough",
-        verbose_feature_names_out=False,
-    ).set_output(transform="pandas")  # keeps the names of the features for the tree printed below
-    return Pipeline([("columns", columns), ("model", model)])
-
-
-def text_columns(X: pd.DataFrame) -> list[str]:
-    return [name for name in X.columns if is_text(X[name])]
-
-
-def our_model(problem: Problem, **settings: object) -> Pipeline:
+def our_model(problem: Problem, **settings: object) -> BaseEstimator:
     model = XGBRegressorLite if problem.task == "regression" else XGBClassifierLite
     defaults = dict(n_estimators=N_TREES, learning_rate=LEARNING_RATE, max_depth=MAX_DEPTH)
-    return pipeline(problem.X, model(**defaults | settings))
+    return model(**defaults | settings)
 
 
-def scikit_learn_model(problem: Problem) -> Pipeline:
+def scikit_learn_model(problem: Problem) -> BaseEstimator:
     """Return the HistGradientBoosting that comes nearest to the same settings."""
     regression = problem.task == "regression"
     model = HistGradientBoostingRegressor if regression else HistGradientBoostingClassifier
-    settings = dict(
+    return model(
         max_iter=N_TREES,
         learning_rate=LEARNING_RATE,
         max_depth=MAX_DEPTH,
@@ -182,7 +229,20 @@ def scikit_learn_model(problem: Problem) -> Pipeline:
         l2_regularization=1.0,
         early_stopping=False,
     )
-    return pipeline(problem.X, model(**settings))
+
+
+def for_scikit_learn(X: pd.DataFrame) -> pd.DataFrame:
+    """Turn into numbers what HistGradientBoosting does not take as it is."""
+
+    def converted(column: pd.Series) -> pd.Series:
+        if pd.api.types.is_datetime64_any_dtype(column):
+            return column.astype("int64").where(column.notna())
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            few = len(column.cat.categories) <= MOST_CATEGORIES_OF_HISTGB
+            return column if few else column.cat.codes.where(column.notna())
+        return column.replace([np.inf, -np.inf], np.nan)
+
+    return X.apply(converted)
 
 
 # --- scores and times ----------------------------------------------------------------------------
@@ -200,12 +260,10 @@ def compile_kernels(problems: list[Problem]) -> float:
     numba compiles in the first fit and keeps the result on disk for later processes.
     """
 
-    def first_use() -> None:
-        for problem in problems:
-            model = our_model(problem, n_estimators=1).fit(problem.X, problem.y)
-            model.predict(problem.X)
+    def first_use(problem: Problem) -> None:
+        our_model(problem, n_estimators=1).fit(problem.X, problem.y).predict(problem.X)
 
-    return seconds(first_use)
+    return sum(seconds(first_use, problem) for problem in problems)
 
 
 def shuffled_folds(problem: Problem, n_folds: int) -> KFold | StratifiedKFold:
@@ -214,31 +272,35 @@ def shuffled_folds(problem: Problem, n_folds: int) -> KFold | StratifiedKFold:
     return folds(n_folds, shuffle=True, random_state=0)
 
 
-def compare(problem: Problem) -> dict[str, object]:
-    """Make a row of the table: both models, the same folds, fits timed in turn."""
-    cv = shuffled_folds(problem, N_FOLDS)
-    models = {"sklboost": our_model(problem), "HistGB": scikit_learn_model(problem)}
-    row: dict[str, object] = {
-        "data": problem.name,
-        "rows": len(problem.X),
-        "columns": problem.X.shape[1],
-        "score": problem.scoring,
+def compare(problem: Problem) -> dict[str, str]:
+    """Make a row of the table: mean scores and fit times of both models on the same folds."""
+    models = {
+        "sklboost": (our_model(problem), problem.X),
+        "HistGB": (scikit_learn_model(problem), for_scikit_learn(problem.X)),
     }
-    for name, model in models.items():
-        scores = cross_val_score(model, problem.X, problem.y, cv=cv, scoring=problem.scoring)
-        row[name] = f"{scores.mean():.3f} +- {scores.std():.3f}"
-    for name, fit_seconds in time_fits(models, problem).items():
-        row[f"{name} fit"] = f"{fit_seconds:.3f} s"
-    return row
-
-
-def time_fits(models: dict[str, Pipeline], problem: Problem) -> dict[str, float]:
-    """Return the median seconds of a fit, the models taken in turn: all see the same machine."""
+    score = get_scorer(problem.scoring)
+    scores: dict[str, list[float]] = {name: [] for name in models}
     times: dict[str, list[float]] = {name: [] for name in models}
-    for _ in range(N_TIMED_FITS):
-        for name, model in models.items():
-            times[name].append(seconds(model.fit, problem.X, problem.y))
-    return {name: median(taken) for name, taken in times.items()}
+    for train, test in shuffled_folds(problem, N_FOLDS).split(problem.X, problem.y):
+        for name, (model, X) in models.items():  # in turn, so that both see the same machine
+            times[name].append(seconds(model.fit, X.iloc[train], problem.y.iloc[train]))
+            scores[name].append(score(model, X.iloc[test], problem.y.iloc[test]))
+    return {
+        "data": problem.name,
+        "rows": f"{len(problem.X):,}",
+        "columns": str(problem.X.shape[1]),
+        "score": problem.scoring,
+        **{name: f"{np.mean(found):.3f} +- {np.std(found):.3f}" for name, found in scores.items()},
+        **{f"{name} fit": f"{median(taken):.3f} s" for name, taken in times.items()},
+    }
+
+
+def print_comparison(problems: list[Problem]) -> None:
+    """Print a table, each row of it when it is known."""
+    for number_of_row, row in enumerate(map(compare, problems)):
+        if number_of_row == 0:
+            print("".join(f"{name:>16}" for name in row))
+        print("".join(f"{text:>16}" for text in row.values()), flush=True)
 
 
 # --- grid search ---------------------------------------------------------------------------------
@@ -250,7 +312,7 @@ def search(problem: Problem) -> GridSearchCV:
     scorer = get_scorer(problem.scoring)
     with tqdm(total=n_fits, desc="grid search", unit="fit") as bar:
 
-        def scorer_with_bar(model: Pipeline, X: pd.DataFrame, y: pd.Series) -> float:
+        def scorer_with_bar(model: BaseEstimator, X: pd.DataFrame, y: pd.Series) -> float:
             score = scorer(model, X, y)
             bar.update()
             return score
@@ -264,12 +326,10 @@ def search(problem: Problem) -> GridSearchCV:
 # --- a tree --------------------------------------------------------------------------------------
 
 
-def print_first_tree(problem: Problem) -> None:
-    """Print the first tree of a small model: similarity, gain, cover and output of each node."""
-    model = our_model(problem, n_estimators=1, max_depth=3)
-    nodes = model.fit(problem.X, problem.y)["model"].trees_to_dataframe()
-    has_missing = problem.X.isna().to_numpy().any()
-    lines = tree_lines(nodes[nodes["Tree"] == 0].set_index("ID"), has_missing)
+def print_first_tree(model: BaseEstimator) -> None:
+    """Print the similarity, gain, cover and output of each node of a model's first tree."""
+    nodes = model.trees_to_dataframe()
+    lines = tree_lines(nodes[nodes["Tree"] == 0].set_index("ID"))
     width = max(len(text) for text, _ in lines)
     columns = ["Similarity", "Gain", "Cover", "Output"]
     print(f"{'node':{width}}" + "".join(f"{name.lower():>13}" for name in columns))
@@ -277,19 +337,15 @@ def print_first_tree(problem: Problem) -> None:
         print(f"{text:{width}}" + "".join(f"{number(node, name):>13}" for name in columns))
 
 
-def tree_lines(nodes: pd.DataFrame, has_missing: bool) -> list[tuple[str, pd.Series]]:
+def tree_lines(
+    nodes: pd.DataFrame, node_id: str = "0-0", before: str = "", depth: int = 0
+) -> list[tuple[str, pd.Series]]:
     """List the nodes from the root down, each with its text, indented by its depth."""
-    lines = []
-    waiting = [("0-0", "", 0)]
-    while waiting:
-        node_id, branch, depth = waiting.pop()
-        node = nodes.loc[node_id]
-        lines.append(("  " * depth + branch + node_text(node), node))
-        if node["Feature"] != "Leaf":
-            for answer in ("No", "Yes"):  # a stack: the last one in comes out first
-                missing = has_missing and node["Missing"] == node[answer]
-                branch = answer.lower() + (" or missing: " if missing else ": ")
-                waiting.append((node[answer], branch, depth + 1))
+    node = nodes.loc[node_id]
+    lines = [("  " * depth + before + node_text(node), node)]
+    if node["Feature"] != "Leaf":
+        for answer in ("Yes", "No"):
+            lines += tree_lines(nodes, node[answer], f"{answer.lower()}: ", depth + 1)
     return lines
 
 
@@ -297,44 +353,66 @@ def number(node: pd.Series, column: str) -> str:
     if column == "Gain" and node["Feature"] == "Leaf":
         return ""  # a leaf has none: the column holds the leaf's value there, as in XGBoost
     value = round(node[column], 4) + 0.0  # + 0.0 turns -0.0 into 0.0
-    return f"{value:.4f}" if abs(value) < 1e7 else f"{value:.4e}"
+    return f"{value:.4f}" if abs(value) < 1e6 else f"{value:.4e}"
 
 
 def node_text(node: pd.Series) -> str:
     if node["Feature"] == "Leaf":
         return "leaf"
+    if isinstance(node["Category"], list):
+        names = [str(name) for name in node["Category"]]
+        if len(names) > 3:
+            names[2:] = [f"{len(names) - 2} more"]
+        return f"{node['Feature']} in {{{', '.join(names)}}}?"
     return f"{node['Feature']} < {node['Split']:.6g}?"
 
 
 # --- the tour ------------------------------------------------------------------------------------
 
 
-def tour(problems: list[Problem]) -> None:
-    for problem in problems:
-        if coded := text_columns(problem.X):
-            print(f"Text columns, coded as whole numbers by the pipeline: {', '.join(coded)}.")
-
+def tour(problems: list[Problem], folder: Path) -> None:
     first_use = compile_kernels(problems)
-    print(f"First use: {first_use:.1f} s, in which numba compiles its kernels or loads them.\n")
+    print(
+        f"\nFirst use: {first_use:.1f} s, in which kernels are compiled, or loaded if they were.\n"
+    )
 
-    print(f"{N_TREES} trees, depth {MAX_DEPTH}, learning rate {LEARNING_RATE}, {N_FOLDS} folds:\n")
-    print(pd.DataFrame([compare(problem) for problem in problems]).to_string(index=False))
+    print(
+        f"{N_TREES} trees, depth {MAX_DEPTH}, learning rate {LEARNING_RATE}, {N_FOLDS} folds:\n",
+        flush=True,
+    )
+    print_comparison(problems)
 
     problem = problems[0]
     print(f"\nGrid search on {problem.name}:\n", flush=True)
     found = search(problem)
-    best = ", ".join(f"{name.split('__')[1]}={value}" for name, value in found.best_params_.items())
+    best = ", ".join(f"{name}={value}" for name, value in found.best_params_.items())
     print(f"Best of the grid: {best}; {problem.scoring} {found.best_score_:.3f}")
 
+    model = our_model(problem, n_estimators=1).fit(problem.X, problem.y)
     print(f"\nThe first tree of a model of {problem.name}:\n")
-    print_first_tree(problem)
+    print_first_tree(model)
+    print("\nWhere its first split comes from:\n")
+    print(model.explain_split(tree=0, node=0))
+
+    folder.mkdir(parents=True, exist_ok=True)
+    plot_tree(model).figure.savefig(folder / "tree.png", dpi=150)
+    plt.close("all")
+    found.best_estimator_.to_html(folder / "model.html", problem.X, problem.y)
+    print(f"\nThe tree as a picture: {folder / 'tree.png'}")
+    print(f"The model of the search, to open in a browser: {folder / 'model.html'}")
 
 
 def main() -> None:
+    # A fold may be without a rare category; in the rows held out it then counts as missing.
+    warnings.filterwarnings("ignore", category=UnknownCategoryWarning)
+    start = time.perf_counter()
     parser = argparse.ArgumentParser(description="First steps with sklboost.")
-    parser.add_argument("csv", nargs="?", type=Path, help="a CSV file; none: bundled data")
+    parser.add_argument(
+        "csv", nargs="?", type=Path, help="a CSV file; none: data that comes with it"
+    )
     parser.add_argument("--target", help="the column of the CSV file to predict")
     parser.add_argument("--task", choices=["regression", "classification"], help="none: guessed")
+    parser.add_argument("--out", type=Path, default=Path("sklboost_quickstart"), help="a folder")
     arguments = parser.parse_args()
     if (arguments.csv is None) != (arguments.target is None):
         parser.error("a CSV file and --target go together")
@@ -345,7 +423,8 @@ def main() -> None:
             problems = [read_problem(arguments.csv, arguments.target, arguments.task)]
     except DataError as error:
         parser.exit(1, f"quickstart.py: {error}\n")
-    tour(problems)
+    tour(problems, arguments.out.resolve())
+    print(f"All of this took {time.perf_counter() - start:.0f} s.")
 
 
 if __name__ == "__main__":

@@ -224,14 +224,15 @@ def _summaries(
     """What is predicted for each row, and what its target is."""
     predictions = fitted.predictions(raw_score).reshape(len(chosen), -1)
     names = _prediction_names(fitted, predictions.shape[1])
+    known = None if targets is None else targets[chosen].tolist()
     summaries = []
     for index, row in enumerate(predictions):
         order = np.argsort(-row, kind="stable")[:_MOST_PREDICTIONS] if len(row) > 1 else [0]
         listed = ", ".join(f"{names[k]} {number(float(row[k]))}" for k in order)
         more = f", and {len(row) - len(order)} more" if len(row) > len(order) else ""
         parts = [f"Prediction: {listed}{more}.", conclusion(fitted, raw_score[:, [index]])]
-        if targets is not None:
-            parts.append(f"y: {targets[chosen[index]].tolist()!r}.")
+        if known is not None:
+            parts.append(f"y: {known[index]!r}.")
         summaries.append(" ".join(filter(None, parts)))
     return summaries
 

@@ -1,9 +1,10 @@
 """Rows, importances and learning curves on the page; and what is wrong with arguments."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from sklboost import XGBRegressorLite
+from sklboost import XGBClassifierLite, XGBRegressorLite
 from tests.estimators.page.examples import DOSAGE, EFFECT, WORKED
 
 
@@ -111,3 +112,13 @@ def test_errors_name_what_is_wrong(tmp_path, arguments, options, words):
     with pytest.raises(ValueError, match=words):
         model.to_html(tmp_path / "model.html", *arguments, **options)
     assert not (tmp_path / "model.html").exists()
+
+
+@pytest.mark.parametrize("dtype", ["U", object, "category", "string"])
+def test_targets_that_are_text_stand_beside_predictions(tmp_path, dtype):
+    labels = np.array(["low", "high", "high", "low"])
+    labels = labels.astype(dtype) if dtype in ("U", object) else pd.Series(labels, dtype=dtype)
+    model = XGBClassifierLite(n_estimators=1, min_child_weight=0).fit(DOSAGE, labels)
+    model.to_html(tmp_path / "model.html", DOSAGE, labels)
+    text = (tmp_path / "model.html").read_text("utf-8")
+    assert text.count("y: 'low'.") == text.count("y: 'high'.") == 2

@@ -1,0 +1,137 @@
+"""The script that shows the package at work, on data that users bring."""
+
+import importlib.util
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+
+from tests.conftest import ROOT
+
+SCRIPT = ROOT / "docs" / "examples" / "quickstart.py"
+
+
+@pytest.fixture(scope="module")
+def quickstart():
+    spec = importlib.util.spec_from_file_location("quickstart", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["quickstart"] = module
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules["quickstart"]
+
+
+@pytest.fixture
+def messy(tmp_path):
+    """Text, dates, names of rows, a column without values, missing values, targets as text."""
+    rows = range(120)
+    table = pd.DataFrame(
+        {
+            "Name": [f"person {row}" for row in rows],
+            "city": [["Oslo", "Rome", None][row % 3] for row in rows],
+            "since": [f"2024-01-{row % 28 + 1:02}" for row in rows],
+            "born": [f"{row % 28 + 1}/2/1990" for row in rows],
+            "nothing": None,
+            "size": [None if row % 7 == 0 else row % 5 for row in rows],
+            "grade": [["low", "high", None, "low"][row % 4] if row else "odd" for row in rows],
+        }
+    )
+    path = tmp_path / "messy.csv"
+    table.to_csv(path, index=False, sep=";")
+    return path
+
+
+def test_columns_get_the_type_that_they_mean(quickstart, messy, capsys):
+    problem = quickstart.read_problem(messy, "grade")
+    assert {name: dtype.kind for name, dtype in problem.X.dtypes.items()} == {
+        "city": "O",  # categories
+        "since": "M",
+        "born": "M",
+        "size": "f",
+    }
+    assert isinstance(problem.X["city"].dtype, pd.CategoricalDtype)
+    assert problem.X["born"].dt.month.eq(2).all()
+    assert problem.task == "classification"
+    assert set(problem.y) == {"low", "high"}
+    printed = capsys.readouterr().out
+    assert "30 rows without a value of 'grade' are left out." in printed
+    assert "1 classes of fewer than 5 rows are left out: odd." in printed
+    assert "Columns left out, since they have no values: nothing." in printed
+    assert "Columns left out, since they name the rows: Name." in printed
+
+
+@pytest.mark.parametrize(
+    ("target", "task", "message"),
+    [
+        ("Grade", None, "--target Grade: there is no such column; did you mean 'grade'?"),
+        ("xyz", None, "the columns are Name, city, since, born, nothing, size, grade"),
+        ("Name", None, "no class of 'Name' has 5 rows"),
+        ("grade", "regression", "--task regression: 'grade' is text; its first value is 'odd'"),
+        ("nothing", None, "that column has no values"),
+    ],
+)
+def test_what_cannot_be_predicted_is_said(quickstart, messy, target, task, message):
+    with pytest.raises(quickstart.DataError) as error:
+        quickstart.read_problem(messy, target, task)
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"), [(None, "there is no such file"), ("a\n1\n", "one column only")]
+)
+def test_a_file_that_is_no_table(quickstart, tmp_path, text, message):
+    path = tmp_path / "table.csv"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(quickstart.DataError, match=message):
+        quickstart.read_problem(path, "a")
+
+
+def run(*arguments):
+    return subprocess.run(
+        [sys.executable, "-X", "utf8", *map(str, arguments)],
+        capture_output=True,
+        encoding="utf-8",
+        cwd=ROOT,
+        timeout=300,
+    )
+
+
+def test_a_run_on_a_file_prints_the_tour_and_writes_a_picture_and_a_page(messy, tmp_path):
+    done = run(SCRIPT, messy, "--target", "grade", "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    for part in (
+        "HistGB fit",
+        "Best of the grid",
+        "Where its first split comes from",
+        "gain = S_L",
+    ):
+        assert part in done.stdout
+    assert (tmp_path / "out" / "tree.png").read_bytes().startswith(b"\x89PNG")
+    page = (tmp_path / "out" / "model.html").read_text("utf-8")
+    assert page.startswith("<!DOCTYPE html>")
+    assert str(tmp_path / "out" / "model.html") in done.stdout
+
+
+def test_the_census_is_split_on_categories(quickstart, capsys):
+    adult, *_ = quickstart.bundled_problems()
+    assert adult.X.shape == (5000, 12)
+    quickstart.print_first_tree(quickstart.our_model(adult, n_estimators=1).fit(adult.X, adult.y))
+    assert "\nrelationship in {Husband, Wife}?" in capsys.readouterr().out
+
+
+def test_a_missing_package_is_named_with_the_remedy():
+    hidden = (
+        "import runpy, sys\n"
+        "class NotInstalled:\n"
+        "    def find_spec(self, name, path, target=None):\n"
+        "        if name == 'pandas':\n"
+        "            raise ModuleNotFoundError(f'No module named {name}', name=name)\n"
+        "sys.meta_path.insert(0, NotInstalled())\n"
+        f"runpy.run_path({str(SCRIPT)!r}, run_name='__main__')\n"
+    )
+    done = run("-c", hidden)
+    assert done.returncode == 1
+    assert "quickstart.py needs pandas, which is not installed" in done.stderr
+    assert 'pip install ".[demo]"' in done.stderr
