@@ -28,6 +28,7 @@ from sklboost.objectives.derivative_checks import (
     ask_derivatives,
     check_hessians,
     explain_fault,
+    sample_units,
 )
 from sklboost.objectives.gradients import (
     CompiledLoss,
@@ -206,6 +207,7 @@ class Rounds:
         self.team = team
         self._task = task = task._replace(y=np.ascontiguousarray(np.atleast_2d(task.y)))
         self._raw: RawMatrix | None = None
+        self._has_units = False  # of the derivatives of a compiled loss
         if task.params.linear_tree == 1 and not isinstance(task.X, BinnedMatrix):
             self._raw = raw_matrix(value_array(task.X))
         workspace = allocate_workspace(task.matrix, task.params, task.n_tree_outputs, team.size)
@@ -247,11 +249,16 @@ class Rounds:
     def _derive(self) -> None:
         """Fill the derivatives of the next round if the loss is not compiled."""
         task, state = self._task, self._state
+        units = state.derivatives.units
         if state.loss.is_compiled == 1:
             check_hessians(task.loss, task.y, state.raw_score)
+            if not self._has_units and task.loss.row_derivatives is not None:
+                sample_units(task.loss, task.y, state.raw_score, units)
+                state.loss.parameters[:] = 1.0 / units.T.ravel()
+            self._has_units = True
             return
         derivatives = (state.derivatives.gradient, state.derivatives.hessian)
-        ask_derivatives(task.loss, task.y, state.raw_score, task.weight, derivatives)
+        ask_derivatives(task.loss, task.y, state.raw_score, task.weight, derivatives, units)
 
     def _grow(self, start: int, stop: int, params: TreeParams) -> Trees:
         """Grow the parallel trees ``[start, stop)`` in one call."""

@@ -25,7 +25,8 @@ from sklboost.objectives.links import change_of_scale
 
 # What a block returns if all is well.
 NO_FAULT = -1
-# Derivatives are float32 and sums of them must be numbers; and no cover is 0, as in XGBoost.
+# Derivatives are float32 and sums of them must be numbers; and no cover is 0, as in XGBoost. Those
+# of a user's loss are in units that suit the largest, see `derivative_checks.py`.
 LARGEST, LEAST_HESSIAN = 1e37, 1e-16
 # What is computed of so many rows stays in the first-level cache. A power of two, see `means.py`.
 BLOCK_ROWS = 256
@@ -77,7 +78,8 @@ def gradient_block(formula: Any, *, is_of_user: bool = False) -> Any:
     formula : kernel
         ``formula(target, raw_score, parameter) -> (gradient, hessian)``, all float64.
     is_of_user : bool
-        Whether a user has written it: then the block looks for derivatives that are not usable, and
+        Whether a user has written it: then the block looks for derivatives that are not usable,
+        takes for its parameters what they are multiplied by, all gradients before all hessians, and
         its code is not kept on disk.
     """
 
@@ -91,12 +93,15 @@ def gradient_block(formula: Any, *, is_of_user: bool = False) -> Any:
             gradients = gradient[output, rows[0] : rows[1]]
             hessians = hessian[output, rows[0] : rows[1]]
             parameter = parameters[output]
+            second_factor = parameters[output + len(raw_score)] if is_of_user else 1.0
             for row in range(len(target)):
                 first, second = formula(target[row], score[row], parameter)
                 # a target that is not known has no say; it is NaN, which equals nothing
                 is_known = target[row] == target[row]
-                if is_of_user and is_known and not are_usable(first, second):
-                    fault = rows[0] + row if fault == NO_FAULT else min(fault, rows[0] + row)
+                if is_of_user:
+                    if is_known and not are_usable(first, second):
+                        fault = rows[0] + row if fault == NO_FAULT else min(fault, rows[0] + row)
+                    first, second = first * parameter, second * second_factor
                 gradients[row] = limited(first, -LARGEST) if is_known else 0.0
                 hessians[row] = limited(second, LEAST_HESSIAN) if is_known else 0.0
         return fault

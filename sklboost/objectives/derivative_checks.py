@@ -4,7 +4,9 @@ Rounds call the gradients of a loss in Python through :func:`ask_derivatives`, a
 first row that has no usable ones. :func:`compare_derivatives` takes finite differences.
 """
 
+import math
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +22,12 @@ _RULES = {
 }
 _ALL_ARE_0 = -3
 _NO_WEIGHT = np.empty(0)
+# Largest derivatives within these are in the unit 1, so that no unit changes with the rounds of an
+# ordinary training: the least hessian is 1e-10 of them or less. Powers of two and their inverses.
+_ORDINARY = (2.0**-20, 2.0**100)
+_EXPONENTS_OF_UNITS = (-1000, 1000)
+# A user's compiled function is asked in Python for so many rows, before the first round.
+_SAMPLED_ROWS = 64
 # Of a raw score, or of 1: with central differences the error of the formula, a square of it, and
 # that of rounding, a part of 1e-16 by it, are then about the same.
 _STEP = 1e-5
@@ -66,8 +74,11 @@ def ask_derivatives(
     raw_score: np.ndarray,
     weight: np.ndarray,
     derivatives: tuple[np.ndarray, np.ndarray],
+    units: np.ndarray,
 ) -> None:
     """Fill gradient and hessian of the rows, not weighted; both (n_outputs, n_samples), any float.
+
+    They are in `units`, shape (n_outputs, 2), which are chosen and filled, too.
 
     Raises
     ------
@@ -81,7 +92,9 @@ def ask_derivatives(
     extra = (weight,) if loss.takes_weight else ()
     given = read_pair(loss.name, loss.gradients(y, raw_score, *extra), raw_score.shape)
     included = weight if loss.takes_weight else _NO_WEIGHT
-    fault = _take_derivatives(y, given, included, derivatives)
+    _find_largest(y, given, included, units)
+    _set_units(units)
+    fault = _take_derivatives(y, given, included, derivatives, units)
     if fault == _ALL_ARE_0:
         raise ValueError(_no_hessians(loss))
     if fault != NO_FAULT:
@@ -91,8 +104,56 @@ def ask_derivatives(
             _check_place(loss, place, (gradient[output, fault], hessian[output, fault]))
 
 
+def sample_units(loss: Loss, y: np.ndarray, raw_score: np.ndarray, units: np.ndarray) -> None:
+    """Choose `units` by the derivatives that a user's compiled function has in some of the rows.
+
+    What it gives is multiplied as it comes, so it must be known before, as it is at the first
+    round. All rows are looked at if those have no derivatives but 0.
+    """
+    n_rows = raw_score.shape[1]
+    for step in (max(1, n_rows // _SAMPLED_ROWS), 1):
+        units[:] = 0.0
+        for place in _places(y, raw_score, range(0, n_rows, step)):
+            with suppress(FaultyRowError):  # training comes to that row, or to one before it
+                both = np.abs(_derivatives(loss, place))
+                is_usable = np.isfinite(both) & np.isfinite(place.y_true)
+                units[place.output] = np.maximum(units[place.output], np.where(is_usable, both, 0))
+        if units.all():
+            break
+    _set_units(units)
+
+
+def _set_units(units: np.ndarray) -> None:
+    """Replace the largest derivatives by the units that suit them, powers of two.
+
+    float32 holds numbers near 1 best, and :data:`LEAST_HESSIAN` must be far below them. The unit is
+    1 where that is so anyway.
+    """
+    exponents = np.clip(np.frexp(units)[1], *_EXPONENTS_OF_UNITS)
+    smallest, largest = _ORDINARY
+    is_ordinary = (units == 0.0) | ((units >= smallest) & (units <= largest))
+    units[:] = np.where(is_ordinary, 1.0, np.ldexp(1.0, exponents))
+
+
 @kernel
-def _take_derivatives(y, given, weight, derivatives):
+def _find_largest(y, given, weight, largest):
+    """Fill the largest finite gradient and hessian of each output, divided by included weights."""
+    largest[:] = 0.0
+    for output in range(given[0].shape[0]):
+        target = y[output % y.shape[0]]
+        first, second = given[0][output], given[1][output]
+        for row in range(len(target)):
+            unit = weight[row] if len(weight) > 0 else 1.0
+            g, h = abs(first[row] / unit), abs(second[row] / unit)
+            is_known = target[row] == target[row]
+            if is_known and g > largest[output, 0] and g < math.inf:
+                largest[output, 0] = g
+            if is_known and h > largest[output, 1] and h < math.inf:
+                largest[output, 1] = h
+
+
+@kernel
+def _take_derivatives(y, given, weight, derivatives, units):
     """Fill derivatives with what a loss gave, checked, and divided by the weights it includes.
 
     They are multiplied by the weights later; so weight 2 is the row twice here, too. Returns the
@@ -111,8 +172,9 @@ def _take_derivatives(y, given, weight, derivatives):
             n_moving += is_known and first[row] != 0.0
             n_hessians += is_known and second[row] != 0.0
             unit = weight[row] if len(weight) > 0 else 1.0
-            gradient[row] = limited(first[row] / unit, -LARGEST) if is_known else 0.0
-            hessian[row] = limited(second[row] / unit, LEAST_HESSIAN) if is_known else 0.0
+            g, h = first[row] / unit / units[output, 0], second[row] / unit / units[output, 1]
+            gradient[row] = limited(g, -LARGEST) if is_known else 0.0
+            hessian[row] = limited(h, LEAST_HESSIAN) if is_known else 0.0
     if fault == NO_FAULT and n_moving > 0 and n_hessians == 0:
         return _ALL_ARE_0
     return fault
@@ -248,9 +310,10 @@ def compare_derivatives(
     """
 
     def derivatives(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        both = np.empty_like(scores), np.empty_like(scores)
-        ask_derivatives(loss, y, scores, _NO_WEIGHT, both)
-        return both
+        both, units = np.empty((2, *scores.shape)), np.empty((len(scores), 2))
+        ask_derivatives(loss, y, scores, _NO_WEIGHT, (both[0], both[1]), units)
+        both *= units.T[:, :, np.newaxis]
+        return both[0], both[1]
 
     functions: dict[str, OfScores | None] = {
         "gradient": values,

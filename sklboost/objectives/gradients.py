@@ -24,6 +24,7 @@ class CompiledLoss(NamedTuple):
     address : int
         Of its block.
     parameters : ndarray of float64, shape (n_outputs,)
+        Of a user's function: what its derivatives are multiplied by, shape (2 * n_outputs,).
     faults : ndarray of int64, shape (n_threads,)
         What the blocks returned that each member called, the first that is not ``NO_FAULT``.
     faulty_round : ndarray of int64, shape (1,)
@@ -73,6 +74,8 @@ def compile_loss(loss: Loss, n_threads: int) -> CompiledLoss:
     faulty_round = np.zeros(1, dtype=np.int64)
     # one for each output, also where the loss of a user has none
     parameters = np.resize(loss.parameters, max(len(loss.parameters), loss.n_outputs))
+    if loss.row_derivatives is not None:
+        parameters = np.ones(2 * loss.n_outputs)  # factors: a user's function has no parameter
     return CompiledLoss(int(loss.block is not None), address, parameters, faults, faulty_round)
 
 

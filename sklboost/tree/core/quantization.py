@@ -40,8 +40,8 @@ class Derivatives(NamedTuple):
     Attributes
     ----------
     gradient, hessian : ndarray of float32, shape (n_outputs, n_samples)
-        Filled anew before each round. A tree is grown on one output's or, if its leaves have a
-        value for each output, on all.
+        Filled anew before each round, in `units`. A tree is grown on one output's or, if its leaves
+        have a value for each output, on all.
     weight : ndarray of float64, shape (n_samples,) or (0,)
         The weights divided by `weight_scale`. Empty: every row has weight 1.
     weight_scale : float
@@ -50,6 +50,9 @@ class Derivatives(NamedTuple):
     rounding_room : float
         How much rounding can add to the sum of all rows, in integers: the sum of `weight`, plus 1
         for each row whose weight is not a whole number (it is rounded twice).
+    units : ndarray of float64, shape (n_outputs, 2)
+        What 1 stands for in `gradient` and in `hessian`, powers of two: not 1 where a user's loss
+        gives numbers that are far from 1.
     """
 
     gradient: np.ndarray
@@ -57,6 +60,7 @@ class Derivatives(NamedTuple):
     weight: np.ndarray
     weight_scale: float
     rounding_room: float
+    units: np.ndarray
 
 
 class Gradients(NamedTuple):
@@ -111,7 +115,8 @@ def weigh(gradient: np.ndarray, hessian: np.ndarray, weight: np.ndarray) -> Deri
         weight_scale = 2.0 ** max(0.0, np.ceil(np.log2(mean_weight)))
         weight = weight / weight_scale
         rounding_room = float(weight.sum() + np.count_nonzero(weight != np.floor(weight)))
-    return Derivatives(gradient, hessian, weight, weight_scale, rounding_room)
+    units = np.ones((len(gradient), 2))
+    return Derivatives(gradient, hessian, weight, weight_scale, rounding_room, units)
 
 
 @inlined
@@ -123,6 +128,7 @@ def derivatives_of(derivatives, first, stop):
         derivatives.weight,
         derivatives.weight_scale,
         derivatives.rounding_room,
+        derivatives.units[first:stop],
     )
 
 
@@ -184,7 +190,7 @@ def quantize_output(team, derivatives, output, key, gradients):
         add_block(derivatives, output, rows, sums[0, block], sums[1, block])
     barrier(team)
     if team.rank == 0:
-        set_scales(derivatives, sums, gradients.scales[output])
+        set_scales(derivatives, output, sums, gradients.scales[output])
     barrier(team)
     rows = (min(start * _BLOCK, n_samples), min(stop * _BLOCK, n_samples))
     quantize_rows(derivatives, output, key, gradients, rows)
@@ -212,7 +218,7 @@ def add_block(derivatives, output, rows, gradient_sums, hessian_sums):
 
 
 @kernel
-def set_scales(derivatives, sums, scales):
+def set_scales(derivatives, output, sums, scales):
     """Set the scales of an output from the sums over all blocks, added in order."""
     gradient_total, hessian_total = 0.0, 0.0
     for block in range(sums.shape[1]):
@@ -220,8 +226,9 @@ def set_scales(derivatives, sums, scales):
             gradient_total += sums[0, block, index]
             hessian_total += sums[1, block, index]
     room = derivatives.rounding_room + 1.0
-    scales[0] = derivatives.weight_scale / largest_factor(gradient_total, _GRADIENT_LIMIT - room)
-    scales[1] = derivatives.weight_scale / largest_factor(hessian_total, _HESSIAN_LIMIT - room)
+    scale, units = derivatives.weight_scale, derivatives.units[output]
+    scales[0] = scale * units[0] / largest_factor(gradient_total, _GRADIENT_LIMIT - room)
+    scales[1] = scale * units[1] / largest_factor(hessian_total, _HESSIAN_LIMIT - room)
 
 
 @inlined
@@ -278,7 +285,8 @@ def quantize_rows(derivatives, output, key, gradients, rows):
     hessian = derivatives.hessian[output, start:stop]
     weight, packed = derivatives.weight[start:stop], gradients.packed[output, start:stop]
     scales, weight_scale = scales_of(gradients.scales, output), derivatives.weight_scale
-    factors = (weight_scale / scales[0], weight_scale / scales[1])
+    units = scales_of(derivatives.units, output)
+    factors = (weight_scale * units[0] / scales[0], weight_scale * units[1] / scales[1])
     randomness = 1.0 if derivatives.rounding_room > FEW_ROWS else 0.0
     rounding = (randomness, 1.0 if len(gradients.packed) > 1 else 0.0)
     is_weighted = len(derivatives.weight) > 0

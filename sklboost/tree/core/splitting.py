@@ -31,6 +31,8 @@ _COUNTER = np.int64(2)  # of the team: it hands out the tasks
 _ROUNDING = 1e-9
 # Less than every gain, and unlike -inf still a number when multiplied by 0.
 _NO_GAIN = -1e300
+# Products of three sums within these are normal numbers, also where a sum is of one row of many.
+_SAFE_SUMS = (2.0**-300, 2.0**300)
 
 
 class Search(NamedTuple):
@@ -200,6 +202,10 @@ def may_improve(search, task, sums, missing, best_gain):
     """
     scales, params = scales_of(search.scales, 0), search.params
     gradient, hessian = unpack(task.total, scales)
+    lower, upper = _SAFE_SUMS
+    divisor = hessian + params.reg_lambda
+    if min(divisor, scales[0]) < lower or max(divisor, scales[0]) > upper:
+        return True
     # rounding must not hide a split that is better by the last bit
     least = max(best_gain, _NO_GAIN) + task.similarity
     least -= _ROUNDING * abs(least)

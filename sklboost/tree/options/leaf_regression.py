@@ -107,7 +107,9 @@ def weighted(derivatives, row):
     weight = 1.0
     if len(derivatives.weight) > 0:
         weight = derivatives.weight[row] * derivatives.weight_scale
-    return derivatives.gradient[row] * weight, derivatives.hessian[row] * weight
+    units = derivatives.units
+    gradient, hessian = derivatives.gradient[row], derivatives.hessian[row]
+    return gradient * (weight * units[0]), hessian * (weight * units[1])
 
 
 @kernel

@@ -72,7 +72,9 @@ def fit_linear_leaves(
         start, stop = trees.starts[output], trees.starts[output + 1]
         nodes = model.nodes[start:stop].view(np.recarray)
         derivatives_of_output = derivatives._replace(
-            gradient=derivatives.gradient[output], hessian=derivatives.hessian[output]
+            gradient=derivatives.gradient[output],
+            hessian=derivatives.hessian[output],
+            units=derivatives.units[output],
         )
         task = LeafTask(nodes, raw, derivatives_of_output, params)
         linear = _allocate_leaves(task, int(model.depths[output]))

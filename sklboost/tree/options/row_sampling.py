@@ -165,12 +165,17 @@ def measure_rows(derivatives, rows, chances, counts):
     """
     start, stop = rows
     weight = derivatives.weight[start:stop]
+    largest_unit = 0.0
+    for unit in derivatives.units.flat:
+        largest_unit = max(largest_unit, unit)
     chances[:] = 0.0
     for output in range(len(derivatives.gradient)):
         gradient = derivatives.gradient[output, start:stop]
         hessian = derivatives.hessian[output, start:stop]
+        unit_of_g = derivatives.units[output, 0] / largest_unit
+        unit_of_h = derivatives.units[output, 1] / largest_unit
         for position in range(len(chances)):
-            g, h = np.float64(gradient[position]), np.float64(hessian[position])
+            g, h = gradient[position] * unit_of_g, hessian[position] * unit_of_h
             before = np.float64(chances[position])  # the length of the vector so far
             magnitude = math.sqrt(before * before + g * g + _HESSIAN_SHARE * h * h)
             chances[position] = min(max(magnitude, _SMALLEST), _LARGEST)

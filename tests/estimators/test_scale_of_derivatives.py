@@ -1,0 +1,141 @@
+"""The unit of a user's loss does not matter, however small or large its derivatives are."""
+
+import numba
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from sklboost import Loss, XGBClassifierLite, XGBRegressorLite, check_loss
+
+POWERS = [-996, -400, -134, -80, -60, -30, 30, 100, 120, 134, 400, 996]  # even: lines take roots
+# no rule of the parameters counts in the unit of the derivatives
+FREE = dict(n_estimators=6, max_depth=3, min_child_weight=0, reg_lambda=0, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def problem():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(500, 4))
+    return X, 3 * X[:, 0] + np.sin(X[:, 1]) + 0.1 * random.normal(size=500)
+
+
+def scaled(of_gradient, of_hessian):
+    def objective(y_true, y_pred):
+        return (y_pred - y_true) * of_gradient, np.full(y_true.shape, of_hessian)
+
+    return objective
+
+
+def fit(objective, X, y, **settings):
+    return XGBRegressorLite(objective=objective, **(FREE | settings)).fit(X, y)
+
+
+@pytest.mark.parametrize("power", POWERS)
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        dict(subsample=0.5),
+        dict(subsample=0.3, sampling_method="gradient_based"),
+        dict(linear_tree=True, linear_lambda=0.0),
+        dict(grow_policy="lossguide", max_depth=0, max_leaves=9, monotone_constraints=[1, 0, 0, 0]),
+        dict(multi_strategy="multi_output_tree"),
+    ],
+)
+def test_a_power_of_two_changes_nothing(problem, power, settings):
+    X, y = problem
+    if "multi_strategy" in settings:
+        y = np.c_[y, -y, y**2]
+    if settings.get("sampling_method") and abs(power) > 900:
+        settings = dict(subsample=0.5)  # gradients become as small as 2^-1000 times those
+    expected = fit(scaled(1.0, 1.0), X, y, **settings).predict(X)
+    factor = 2.0**power
+    assert_array_equal(fit(scaled(factor, factor), X, y, **settings).predict(X), expected)
+
+
+@pytest.mark.parametrize("factor", [1e-300, 1e-100, 1e-38, 1e-24, 1e-16, 1e-7, 1e9, 1e38, 1e300])
+def test_a_compiled_function(problem, factor):
+    X, y = problem
+    own = numba.njit(lambda y_true, y_pred: ((y_pred - y_true) * factor, factor))
+    assert_allclose(fit(own, X, y).predict(X), fit(scaled(1, 1), X, y).predict(X), atol=1e-6)
+    several = np.c_[y, 1e-3 * y]
+    several[::3, 1] = np.nan
+    expected = fit(scaled(1, 1), X, several).predict(X)
+    assert_allclose(fit(own, X, several).predict(X), expected, atol=1e-6)
+
+
+class Tiny(Loss):
+    """Half the squared error, in a unit that is far from 1."""
+
+    takes_weight = True
+
+    def gradients(self, y, raw_score, weight):
+        factor = (weight if len(weight) else 1.0) * 1e-30
+        return (raw_score - y) * factor, np.ones_like(raw_score) * factor
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-50, 1e60])
+def test_weights_that_the_loss_includes(problem, unit):
+    X, y = problem
+    weight = np.random.default_rng(1).uniform(0.5, 2.0, len(y))
+    expected = XGBRegressorLite(objective=scaled(1.0, 1.0), **FREE).fit(X, y, weight).predict(X)
+    model = XGBRegressorLite(objective=Tiny(), **FREE).fit(X, y, unit * weight)
+    assert_allclose(model.predict(X), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("ratio", [1e-30, 1e-12, 1e12, 1e30])
+def test_hessians_far_from_the_gradients(problem, ratio):
+    X, y = problem
+    # leaf weights are G / H, so one round says it all
+    one = fit(scaled(ratio, ratio), X, y, n_estimators=1).predict(X)
+    other = fit(scaled(1.0, ratio), X, y, n_estimators=1, learning_rate=0.3).predict(X)
+    assert_allclose(other * ratio, one, rtol=1e-5)
+    plain = fit(scaled(1.0, 1.0), X, y, n_estimators=1, reg_lambda=2.0).predict(X)
+    own = fit(scaled(ratio, ratio), X, y, n_estimators=1, reg_lambda=2.0 * ratio).predict(X)
+    assert_allclose(own, plain, rtol=1e-5)
+
+
+@pytest.mark.parametrize("power", [-830, -80, 100])
+def test_hessians_that_are_0_in_some_rows_and_very_different_in_others(problem, power):
+    X, y = problem
+    weight = np.where(np.arange(len(y)) % 5 == 0, 1e-9, 1.0)
+    weight[1::5] = 0.0
+
+    def of_unit(unit):
+        return lambda y_true, y_pred: ((y_pred - y_true) * weight * unit, weight * unit)
+
+    expected = fit(of_unit(1.0), X, y).predict(X)
+    assert_array_equal(fit(of_unit(2.0**power), X, y).predict(X), expected)
+    assert np.std((expected - y)[weight == 1.0]) < 0.3 * np.std(y)
+
+
+@pytest.mark.parametrize("factor", [1e-200, 1e-24, 1e30])
+def test_classes(factor):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(400, 3))
+    y = np.digitize(X[:, 0] + 0.3 * random.normal(size=400), [-0.5, 0.5])
+
+    def softmax(unit):
+        def objective(y_true, y_pred):
+            e = np.exp(y_pred - y_pred.max(axis=1, keepdims=True))
+            p = e / e.sum(axis=1, keepdims=True)
+            return (p - np.eye(3)[y_true.astype(int)]) * unit, 2 * p * (1 - p) * unit
+
+        return objective
+
+    one, other = (
+        XGBClassifierLite(objective=softmax(unit), **FREE | dict(reg_lambda=unit)).fit(X, y)
+        for unit in (1.0, factor)
+    )
+    assert_allclose(one.predict_proba(X), other.predict_proba(X), atol=1e-5)
+
+
+def test_derivatives_far_from_1_are_compared_with_differences():
+    class Half(Loss):
+        def gradients(self, y, raw_score):
+            return (raw_score - y) * 1e-40, np.full(y.shape, 1e-40)
+
+        def value(self, y, raw_score, weight):
+            return 1e-40 * np.mean((raw_score - y) ** 2) / 2
+
+    check_loss(Half(), [1.0, 2.0, 3.0])
