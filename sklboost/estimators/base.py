@@ -27,6 +27,7 @@ from sklboost.estimators.predict.importances import ImportancesMixin
 from sklboost.estimators.predict.page import PageMixin
 from sklboost.estimators.predict.raw_scores import add_rounds, leaves
 from sklboost.estimators.predict.shap_values import ShapValuesMixin
+from sklboost.estimators.versions import RemembersVersion
 from sklboost.inspection.monotone_proof import MonotoneReport, prove_monotone
 from sklboost.inspection.tables import node_table
 
@@ -43,6 +44,7 @@ class BaseBooster(
     Parameters,
     ChecksNames,
     DocumentationLinkMixin,
+    RemembersVersion,
     BaseEstimator,
     metaclass=ABCMeta,
 ):

@@ -31,6 +31,7 @@ from sklboost.estimators.progress import progress_callbacks
 from sklboost.objectives.derivative_checks import FaultyRowError
 from sklboost.objectives.loss import Loss
 from sklboost.objectives.metric import RoundMetric
+from sklboost.tree.predict import pickling  # noqa: F401, tells pickle of models
 from sklboost.tree.predict.assembly import assemble_model
 from sklboost.tree.predict.trees import no_trees, trees_of
 

@@ -1,0 +1,187 @@
+"""Pickled models: trees without what follows from the rest, restored to the last bit.
+
+What prediction reads is laid out again. A leaf has nothing of a split, links are small numbers, and
+sums of gradients and hessians are what they were added up as: integers times a power of two. So a
+node takes about 25 bytes instead of 118.
+
+Whoever makes models imports this module; then ``pickle``, ``joblib`` and ``copy`` know of it.
+"""
+
+import copyreg
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklboost.engine.model import NODE_DTYPE, OUTPUT_DTYPE, CategoryBits, LinearLeaves, Model, Trees
+from sklboost.tree.predict.assembly import assemble_model
+from sklboost.tree.predict.trees import trees_of
+
+_Reduced = tuple[Callable[..., Any], tuple[Any, ...]]
+# What a leaf has instead of a split; the right child comes after the left one.
+_NO_SPLIT = dict(threshold=np.nan, gain=0.0, feature=-1, left=-1, default_left=0)
+_OF_ALL_NODES = ["value", "gradient", "cover"]
+# Sums over the rows of a node, which were integers.
+_SUMS = ("gradient", "cover", "hessian")
+_DIGITS = 53  # of a float64
+
+
+class _Sums(NamedTuple):
+    """Floats as integers times a power of two for each tree and output."""
+
+    integers: np.ndarray
+    exponents: np.ndarray
+
+    def floats(self, counts: np.ndarray) -> np.ndarray:
+        """Return the floats; `counts` are the numbers of nodes of the trees."""
+        exponents = np.repeat(self.exponents, counts, axis=0)
+        floats: np.ndarray = np.ldexp(self.integers.astype(np.float64), exponents)
+        return floats
+
+
+class _Columns(NamedTuple):
+    """Records of nodes, field by field."""
+
+    shape: tuple[int, ...]
+    columns: dict[str, Any]
+
+    def records(self, dtype: np.dtype, counts: np.ndarray) -> np.ndarray:
+        """Return the records; fields that there is no column of are not set."""
+        table = np.empty(self.shape, dtype=dtype)
+        for name, column in self.columns.items():
+            table[name] = column.floats(counts) if isinstance(column, _Sums) else column
+        return table
+
+
+class _Nodes(NamedTuple):
+    """Nodes: which are splits, what these have, and what all have."""
+
+    is_split: np.ndarray
+    of_splits: dict[str, np.ndarray]
+    of_all: _Columns
+
+    def records(self, dtype: np.dtype, counts: np.ndarray) -> np.ndarray:
+        """Return the nodes."""
+        nodes = self.of_all.records(dtype, counts)
+        is_split = np.unpackbits(self.is_split, count=len(nodes)).astype(bool)
+        for name, of_leaf in _NO_SPLIT.items():
+            nodes[name] = of_leaf
+            nodes[name][is_split] = self.of_splits[name]
+        nodes["right"] = nodes["left"] + is_split
+        return nodes
+
+
+# --- to pickles
+
+
+def _reduce_model(model: Model) -> _Reduced:
+    return assemble_model, (trees_of(model), model.base_score, model.n_features)
+
+
+def _reduce_trees(trees: Trees) -> _Reduced:
+    counts, params = np.diff(trees.starts), np.asarray(trees.params)
+    # settings, which are long, once for all trees in a row that have the same
+    is_new = np.append(True, params[1:] != params[:-1])[: len(params)]
+    firsts = np.flatnonzero(is_new)
+    return _restore_trees, (
+        _narrow(counts),
+        _packed_nodes(np.asarray(trees.nodes), counts),
+        _narrow(trees.n_pruned),
+        params[firsts],
+        _narrow(np.diff(firsts, append=len(params))),
+        _packed(np.asarray(trees.outputs), counts),
+        (trees.bits, trees.linear, trees.unpruned),
+    )
+
+
+def _reduce_bits(bits: CategoryBits) -> _Reduced:
+    return _restore_bits, (_narrow(np.diff(bits.starts, prepend=0)), *bits[1:])
+
+
+def _reduce_linear(linear: LinearLeaves) -> _Reduced:
+    return _restore_linear, (_narrow(np.diff(linear.starts, prepend=0)), *linear[1:])
+
+
+def _packed_nodes(nodes: np.ndarray, counts: np.ndarray) -> _Nodes | np.ndarray:
+    """Return what is kept of nodes: themselves, if they cannot be restored from less."""
+    is_split = nodes["left"] >= 0
+    of_splits = {name: _narrow(nodes[name][is_split]) for name in _NO_SPLIT}
+    packed = _Nodes(np.packbits(is_split), of_splits, _packed(nodes[_OF_ALL_NODES], counts))
+    return packed if packed.records(nodes.dtype, counts).tobytes() == nodes.tobytes() else nodes
+
+
+def _packed(table: np.ndarray, counts: np.ndarray) -> _Columns:
+    columns: dict[str, Any] = {
+        name: np.ascontiguousarray(table[name]) for name in table.dtype.names or ()
+    }
+    for name in set(columns).intersection(_SUMS):
+        columns[name] = _sums(columns[name], counts)
+    return _Columns(table.shape, columns)
+
+
+def _sums(values: np.ndarray, counts: np.ndarray) -> _Sums | np.ndarray:
+    """Return sums as integers; as they are, if they are no integers or too large."""
+    if values.size == 0 or not np.isfinite(values).all():
+        return values
+    fractions, exponents = np.frexp(values)
+    digits = np.ldexp(fractions, _DIGITS).astype(np.int64)
+    # the exponent of the last digit that is not 0
+    _, last = np.frexp((digits & -digits).astype(np.float64))
+    last += exponents - (_DIGITS + 1)
+    last[digits == 0] = np.iinfo(last.dtype).max
+    of_trees = np.minimum.reduceat(last, np.cumsum(counts) - counts)
+    of_trees[of_trees == np.iinfo(last.dtype).max] = 0  # all are 0
+    with np.errstate(over="ignore"):
+        integers = np.ldexp(values, -np.repeat(of_trees, counts, axis=0))
+    if np.abs(integers).max() >= 2.0**32:
+        return values
+    packed = _Sums(_narrow(integers.astype(np.int64)), _narrow(of_trees))
+    # no zero had a sign, and no power was too small or too large for a float
+    return packed if packed.floats(counts).tobytes() == values.tobytes() else values
+
+
+def _narrow(numbers: np.ndarray) -> np.ndarray:
+    """Return whole numbers in the smallest type that holds them; floats as they are."""
+    if numbers.dtype.kind == "f" or numbers.size == 0:
+        return numbers
+    low, high = int(numbers.min()), int(numbers.max())
+    return numbers.astype(np.min_scalar_type(high if low >= 0 else min(low, -high - 1)))
+
+
+# --- from pickles
+
+
+def _restore_trees(
+    counts: np.ndarray,
+    nodes: _Nodes | np.ndarray,
+    n_pruned: np.ndarray,
+    params: np.ndarray,
+    repeats: np.ndarray,
+    outputs: _Columns,
+    others: tuple[Any, ...],
+) -> Trees:
+    return Trees(
+        nodes if isinstance(nodes, np.ndarray) else nodes.records(NODE_DTYPE, counts),
+        np.append(0, np.cumsum(counts, dtype=np.int64)),
+        n_pruned.astype(np.int64),
+        np.repeat(params, repeats),
+        outputs.records(OUTPUT_DTYPE, counts),
+        *others,
+    )
+
+
+def _restore_bits(steps: np.ndarray, *others: Any) -> CategoryBits:
+    return CategoryBits(np.cumsum(steps, dtype=np.int64), *others)
+
+
+def _restore_linear(steps: np.ndarray, *others: Any) -> LinearLeaves:
+    return LinearLeaves(np.cumsum(steps, dtype=np.int64), *others)
+
+
+for _group, _reduce in [
+    (Model, _reduce_model),
+    (Trees, _reduce_trees),
+    (CategoryBits, _reduce_bits),
+    (LinearLeaves, _reduce_linear),
+]:
+    copyreg.pickle(_group, _reduce)  # type: ignore[arg-type]
