@@ -163,7 +163,7 @@ def test_predictions_are_those_of_the_model(fitted):
     name, model, _ = fitted
     for row in (0, 1, 17, 100):
         x = X[row]
-        derived = model.explain_prediction(x)
+        derived = model.explain_prediction(x, full=True)
         raw_score = model._raw_scores(X[row : row + 1])[:, 0]
         for output, score in enumerate(raw_score):
             suffix = f",{output}" if len(raw_score) > 1 else ""

@@ -1,6 +1,7 @@
 """Derivations of splits, leaves and predictions: methods of the estimators, and what they need."""
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from sklboost.estimators.parameters.docstrings import methods_documented
 from sklboost.estimators.parameters.rules import is_integer
 from sklboost.estimators.predict.fitted_model import FittedModel, HasFittedModel
 from sklboost.estimators.predict.raw_scores import add_rounds, leaves, starting_scores
+from sklboost.estimators.predict.shap_values import single_values
 from sklboost.inspection.derivation.derivation import Derivation
 from sklboost.inspection.derivation.grown_tree import GrownTree, grown_tree
 from sklboost.inspection.derivation.nodes import NodeRows, derive_node
@@ -127,8 +129,12 @@ class ExplainingMixin(HasFittedModel):
         *,
         base_margin: Any = None,
         iteration_range: tuple[int, int] | None = None,
+        full: bool = False,
     ) -> Derivation:
         """Derive the prediction of one row: its path through all trees, and the running raw score.
+
+        If that has more than 25 lines, a summary is shown: the start value, the sum of the trees,
+        the trees and features that add most, and what the sum means.
 
         Parameters
         ----------
@@ -136,12 +142,14 @@ class ExplainingMixin(HasFittedModel):
             A row, or a table of one row.
         base_margin
         iteration_range
+        full : bool, default=False
+            Whether to show all steps of all trees instead of a summary.
 
         Returns
         -------
         Derivation
             As :meth:`explain_split` returns it. Its last numbers are those of `predict`, or of
-            `predict_proba`.
+            `predict_proba`. ``.sections`` and ``.steps`` have all trees in any case.
 
         Raises
         ------
@@ -154,7 +162,7 @@ class ExplainingMixin(HasFittedModel):
         >>> X, y = [[0], [1], [2], [3]], ["no", "yes", "yes", "no"]
         >>> model = XGBClassifierLite(n_estimators=2, max_depth=2, min_child_weight=0).fit(X, y)
         >>> print(model.explain_prediction([1]))
-        Prediction of one row by 2 tree(s)
+        Prediction of one row by 2 trees
         <BLANKLINE>
         Start
           log-odds of the starting probability p: F_0 = log(p / (1 - p)) = log(0.5 / (1 - 0.5)) = 0
@@ -173,7 +181,8 @@ class ExplainingMixin(HasFittedModel):
           probability: p = 1 / (1 + exp(-F_2)) = 1 / (1 + exp(-0.380665)) = 0.594033
           Predicted class: 'yes'.
         """
-        return derive_row(self._fitted, x, base_margin, iteration_range)
+        derivation = derive_row(self._fitted, x, base_margin, iteration_range)
+        return replace(derivation, summary=()) if full else derivation
 
 
 def find_tree(model: Model, tree: Any, node: Any) -> GrownTree:
@@ -264,7 +273,12 @@ def derive_row(
         predictions=np.ravel(fitted.predictions(raw_score)),
         conclusion=conclusion(fitted, raw_score),
     )
-    return derive_prediction(model, row, fitted.names)
+
+    def contributions() -> np.ndarray:
+        return single_values(fitted, X, fitted.trees(iteration_range))[0]
+
+    has_some = model.linear is None  # there are no SHAP values of linear leaves
+    return derive_prediction(model, row, fitted.names, contributions if has_some else None)
 
 
 def as_table(x: Any) -> Any:

@@ -13,6 +13,7 @@ from sklboost.estimators.predict.explaining import conclusion, feature_values
 from sklboost.estimators.predict.fitted_model import FittedModel, HasFittedModel
 from sklboost.estimators.predict.raw_scores import leaves
 from sklboost.estimators.predict.shap_values import single_values
+from sklboost.inspection.derivation.names import ModelNames
 from sklboost.inspection.derivation.steps import number
 from sklboost.inspection.page.contents import (
     curve_contents,
@@ -21,7 +22,7 @@ from sklboost.inspection.page.contents import (
     model_contents,
 )
 from sklboost.inspection.page.document import html_document
-from sklboost.inspection.page.tokens import column, compared
+from sklboost.inspection.page.tokens import column
 from sklboost.objectives.links import predictions_of
 
 # Rows that are shown if it is not said which.
@@ -167,7 +168,7 @@ def row_contents(fitted: FittedModel, X: Features, y: Any, chosen: np.ndarray) -
     return {
         "labels": [f"{row}" for row in chosen.tolist()],
         "summaries": _summaries(fitted, raw_score, targets, chosen),
-        "values": [_value_texts(row, fitted.categories) for row in feature_values(known)],
+        "values": [_value_texts(row, fitted.names) for row in feature_values(known)],
         "leaves": leaves(model, known, fitted.n_jobs).tolist(),
         "start": list(map(column, start.tolist())),
         "contributions": None
@@ -204,18 +205,9 @@ def _link(fitted: FittedModel, raw_score: np.ndarray) -> str:
     return link if np.allclose(alone, given[:, -alone.shape[1] :]) else "identity"
 
 
-def _value_texts(values: np.ndarray, categories: Sequence[Sequence[Sequence[Any]]]) -> list[str]:
+def _value_texts(values: np.ndarray, names: ModelNames) -> list[str]:
     """Values of a row as its user has them."""
-    texts = []
-    for feature, value in enumerate(values.tolist()):
-        by_code = categories[feature] if feature < len(categories) else ()
-        if np.isnan(value):
-            texts.append("missing")
-        elif len(by_code) > 0:
-            texts.append(" or ".join(map(repr, by_code[int(value)])))
-        else:
-            texts.append(str(compared(value)))
-    return texts
+    return [names.value_text(feature, value) for feature, value in enumerate(values.tolist())]
 
 
 def _summaries(

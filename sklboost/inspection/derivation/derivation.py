@@ -13,33 +13,41 @@ class Derivation:
     """How a number of a model comes about, step by step.
 
     Print it, or let a notebook show it; :attr:`text`, :attr:`latex` and :attr:`html` are its forms.
+    They show the summary where there is one. Everything else has all steps.
 
     Attributes
     ----------
     title : str
     sections : tuple of Section
+    summary : tuple of Section
+        In place of the sections where these are too many to be read. Empty: they are few.
     """
 
     title: str
     sections: tuple[Section, ...]
+    summary: tuple[Section, ...] = ()
+
+    @property
+    def _shown(self) -> tuple[Section, ...]:
+        return self.summary or self.sections
 
     @property
     def text(self) -> str:
         """Lines of plain text."""
         lines = [self.title]
-        for section in self.sections:
+        for section in self._shown:
             lines += ["", section.heading, *(f"  {line}" for line in section.lines)]
         return "\n".join(lines)
 
     @property
     def latex(self) -> str:
         """A piece of a LaTeX document that uses the package amsmath."""
-        return as_latex(self.title, self.sections)
+        return as_latex(self.title, self._shown)
 
     @property
     def html(self) -> str:
         """An HTML element; names of features and classes in it stay text."""
-        return as_html(self.title, self.sections)
+        return as_html(self.title, self._shown)
 
     @property
     def steps(self) -> tuple[Step, ...]:

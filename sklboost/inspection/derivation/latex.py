@@ -44,7 +44,8 @@ def _row(step: Step) -> str:
     parts = [_formula(step.formula, None), _formula(step.formula, step.values)]
     parts = [*dict.fromkeys(filter(None, parts)), _number(step.result)]
     name = rf"&&\text{{{_words(step.name)}}}"
-    return f"{_symbol(step.symbol)} &= {' = '.join(dict.fromkeys(parts))} {name}"
+    equation = " = ".join(dict.fromkeys(parts))
+    return f"{_symbol(step.symbol)} &= {equation} {name}" if step.symbol else f"& {equation} {name}"
 
 
 def _words(text: str) -> str:

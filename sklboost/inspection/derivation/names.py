@@ -73,6 +73,14 @@ class ModelNames(NamedTuple):
             )
         return lines
 
+    def value_text(self, feature: int, value: float) -> str:
+        """Return the value of a row as its user has it."""
+        if np.isnan(value):
+            return "missing"
+        if feature < len(self.categories) and len(self.categories[feature]) > 0:
+            return " or ".join(map(repr, self.categories[feature][int(value)]))
+        return f"{value:.10g}"
+
     def condition(self, tree: GrownTree, node: int) -> str:
         """Which rows go left at a node."""
         split = tree.nodes[node]
@@ -92,7 +100,7 @@ class ModelNames(NamedTuple):
         if node in tree.categories:
             by_code = self.categories[split.feature]
             is_in = "in" if value in tree.categories[node] else "not in"
-            category = " or ".join(map(repr, by_code[int(value)]))
+            category = self.value_text(int(split.feature), value)
             return f"{name} = {category}, {is_in} {_listed(tree.categories[node], by_code)}"
         pair = (float(value), float(split.threshold))
         shown, threshold = (f"{number:.10g}" for number in pair)

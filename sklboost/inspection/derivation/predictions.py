@@ -2,6 +2,8 @@
 
 import itertools
 import math
+from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +13,16 @@ from sklboost.inspection.derivation.derivation import Derivation
 from sklboost.inspection.derivation.grown_tree import grown_tree
 from sklboost.inspection.derivation.names import ModelNames
 from sklboost.inspection.derivation.steps import Line, Section, Step, given
+from sklboost.inspection.derivation.summary import (
+    Addition,
+    RawScore,
+    count_lines,
+    features_section,
+    summarize,
+)
+
+# A derivation of more lines has a summary.
+_MOST_LINES = 25
 
 
 class Row(NamedTuple):
@@ -50,6 +62,7 @@ class _Scores:
 
     def __init__(self, row: Row):
         self.values = row.start.tolist()
+        self.additions: list[Addition] = []  # of the trees
         self._n_added = [0] * len(self.values)
 
     def symbol(self, output: int) -> str:
@@ -67,13 +80,37 @@ class _Scores:
         return Step(name, self.symbol(output), formula, terms, self.values[output])
 
 
-def derive_prediction(model: Model, row: Row, names: ModelNames) -> Derivation:
-    """Derive the prediction of a row."""
+def derive_prediction(
+    model: Model,
+    row: Row,
+    names: ModelNames,
+    contributions: Callable[[], np.ndarray] | None = None,
+) -> Derivation:
+    """Derive the prediction of a row.
+
+    A long derivation has a summary. What features add, shape (n_features, n_outputs), is computed
+    for it by `contributions` if that is given.
+    """
     scores = _Scores(row)
     sections = [_start(row, scores, names)]
+    firsts = [(scores.symbol(output), value) for output, value in enumerate(scores.values)]
     sections += [_tree_section(model, tree, row, scores, names) for tree in row.trees]
     sections.append(_link(row, scores, names))
-    return Derivation(f"Prediction of one row by {len(row.trees)} tree(s)", tuple(sections))
+    n_trees = len(row.trees)
+    title = f"Prediction of one row by {n_trees} tree{'s' * (n_trees != 1)}"
+    derivation = Derivation(title, tuple(sections))
+    if count_lines(sections) <= _MOST_LINES:
+        return derivation
+    # of several classes or labels the most probable
+    is_chance = names.loss.link in ("softmax", "logit")
+    output = int(np.argmax(scores.values)) if is_chance else 0
+    last = scores.values[output]
+    features = None
+    if contributions is not None:
+        features = features_section(contributions()[:, output], row.values, last, names)
+    score = RawScore(*firsts[output], scores.symbol(output), last)
+    summary = summarize(output, score, scores.additions, features, sections, names)
+    return replace(derivation, summary=summary)
 
 
 def _start(row: Row, scores: _Scores, names: ModelNames) -> Section:
@@ -127,6 +164,7 @@ def _tree_section(
         if model.linear is not None:
             formula, terms["l"] = "η · w + l", line
         lines.append(scores.add(output, name, formula, terms, value + line))
+        scores.additions.append(Addition(number, leaf, output, value + line))
     of_output = "" if is_vector else names.of_output(number % n_outputs)
     return Section(f"Tree {number}{of_output}", tuple(lines))
 

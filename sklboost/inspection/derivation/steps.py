@@ -26,7 +26,7 @@ class Step(NamedTuple):
     name : str
         What is computed, in words.
     symbol : str
-        Its symbol in later formulas.
+        Its symbol in later formulas. Empty: none has it.
     formula : str
         Empty for a number that is not computed from others.
     values : mapping of str to float
