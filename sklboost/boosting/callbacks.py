@@ -37,6 +37,9 @@ class TrainingState(Protocol):
     @property
     def elapsed(self) -> float: ...  # noqa: D102, see the notes
 
+    @property
+    def stop_reason(self) -> str: ...  # noqa: D102, see the notes
+
     def greater_is_better(self, metric_name: str) -> bool:
         """Whether more of this metric is better."""
 
@@ -75,6 +78,7 @@ class TrainingCallback:
     - ``elapsed``: seconds since fit began
     - ``best_iteration``, ``best_score``: number of the best round, from 0, and the metric there;
       None unless :class:`EarlyStopping` or another callback sets them
+    - ``stop_reason``: "" until training has ended, then as the estimator's ``stop_reason_``
     - ``greater_is_better(metric_name)``: whether more of a metric is better
     - ``training_loss()``: the loss of the training rows, computed on each call
     - ``snapshot()``: the estimator as if training had ended after the last finished round

@@ -19,6 +19,12 @@ _LINE_INTERVAL = 1.0
 _READING_IS_LONG = 2.0
 # What is shown may need a pass over all rows; it may take one part in so many of the time.
 _REST_AFTER_SHOWING = 50
+# What ended a training before its last round.
+_STOPPED = {
+    "early_stopping": "stopped early",
+    "max_time": "stopped by max_time",
+    "interrupted": "interrupted",
+}
 
 
 def progress_callbacks(verbose: int) -> list[TrainingCallback]:
@@ -65,11 +71,16 @@ class Progress(TrainingCallback):
         return False
 
     def after_training(self, training: TrainingState) -> None:
-        """Show the round at which training stopped, and close the bar."""
+        """Show the round at which training stopped, and why; close the bar."""
         n_rounds, evals_log = self._latest
-        if n_rounds > self._shown:
-            self._show(training, _last_metric(evals_log))
+        text, ending = _last_metric(evals_log), _ending(training, n_rounds)
+        if self._bar is None and ending:
+            _log(f"{ending}: {text}" if text else ending)
+        elif n_rounds > self._shown:
+            self._show(training, text)
         if self._bar is not None:
+            if ending:
+                _end_bar(self._bar, ending)
             self._bar.close()
             self._bar = None
 
@@ -95,7 +106,7 @@ class Progress(TrainingCallback):
             n_left = training.n_estimators - n_rounds
             left = training.elapsed / (n_rounds - training.first_round) * n_left
             parts = [text, f"{timedelta(seconds=round(left))} left" if n_left else ""]
-            _log(_round(training, n_rounds) + ", ".join(filter(None, parts)))
+            _log(f"{_round(training, n_rounds)}: {', '.join(filter(None, parts))}")
         self._shown = n_rounds
 
 
@@ -148,8 +159,15 @@ class RoundLines(TrainingCallback):
             for data, of_metric in evals_log.items()
             for metric, values in of_metric.items()
         ]
-        _log(_round(training, epoch + 1) + (", ".join(metrics) or _training_loss(training)))
+        text = ", ".join(metrics) or _training_loss(training)
+        _log(f"{_round(training, epoch + 1)}: {text}")
         return False
+
+    def after_training(self, training: TrainingState) -> None:
+        """Write why training stopped before its last round, if it did."""
+        ending = _ending(training, training.n_rounds)
+        if ending:
+            _log(ending)
 
 
 def _open_bar(total: int, initial: int, unit: str) -> Any:
@@ -172,8 +190,22 @@ def _open_bar(total: int, initial: int, unit: str) -> Any:
     )
 
 
+def _end_bar(bar: Any, ending: str) -> None:
+    """Make the rounds that were done all that a bar of tqdm is for, and say why."""
+    bar.total = bar.n
+    if hasattr(bar, "container"):  # in a notebook a widget of its own draws the bar
+        bar.container.children[1].max = bar.n
+    bar.set_description_str(ending, refresh=False)
+
+
 def _round(training: TrainingState, n_rounds: int) -> str:
-    return f"round {n_rounds} of {training.n_estimators}: "
+    return f"round {n_rounds} of {training.n_estimators}"
+
+
+def _ending(training: TrainingState, n_rounds: int) -> str:
+    """Describe what ended training before its last round; "" if nothing did."""
+    stopped = _STOPPED.get(training.stop_reason)
+    return f"{stopped} at {_round(training, n_rounds)}" if stopped else ""
 
 
 def _last_metric(evals_log: EvalsLog) -> str:

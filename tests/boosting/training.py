@@ -26,6 +26,7 @@ class FakeTraining:
         self.learning_rates = []
         self.best_iteration = None
         self.best_score = None
+        self.stop_reason = ""
         self.elapsed = 0.0
         self.n_losses = 0
 
@@ -43,18 +44,19 @@ class FakeTraining:
         try:
             for callback in self.callbacks:
                 callback.before_training(self)
-            self._do_rounds()
+            self.stop_reason = "early_stopping" if self._do_rounds() else "completed"
         finally:
             for callback in self.callbacks:
                 callback.after_training(self)
         return self
 
     def _do_rounds(self):
+        """Return whether a callback has stopped training."""
         first = self.first_round
         for start in range(first, self.n_estimators, self.n_at_once):
             log = self._evals_log(start - first)
             if any(self._ask("before_iteration", start, log)):
-                return
+                return True
             stop = min(start + self.n_at_once, self.n_estimators)
             self.learning_rates += (stop - start) * [self.learning_rate]
             self.n_done = stop
@@ -62,7 +64,8 @@ class FakeTraining:
             for epoch in range(start, stop):
                 self.n_rounds = epoch + 1
                 if any(self._ask("after_iteration", epoch, self._evals_log(epoch + 1 - first))):
-                    return
+                    return True
+        return False
 
     def _ask(self, method, epoch, log):
         # a list: all are told, also after one said stop

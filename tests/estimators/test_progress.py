@@ -5,10 +5,13 @@ import logging
 import re
 import sys
 import threading
+import time
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
-from sklboost import EarlyStopping, TrainingCallback
+from sklboost import EarlyStopping, TrainingCallback, XGBRegressorLite
 from sklboost.estimators import progress
 from sklboost.estimators.progress import progress_callbacks
 from tests.boosting.training import FakeTraining
@@ -188,8 +191,16 @@ def test_the_round_at_which_training_stopped(caplog, clock, n_at_once):
     evals = {"validation_0": {"rmse": [*LOSSES[:50], *LOSSES[:50]]}}
     callbacks = [clock, EarlyStopping(2), *progress_callbacks(1)]
     FakeTraining(callbacks, 100, evals, n_at_once=n_at_once).train()
-    (line,) = lines(caplog)
-    assert line.startswith("round 52 of 100: validation_0-rmse 0.5, ")
+    assert lines(caplog) == ["stopped early at round 52 of 100: validation_0-rmse 0.5"]
+
+
+def test_after_a_line_for_every_round_what_ended_them(caplog):
+    evals = {"validation_0": {"rmse": [1, 2, 3]}}
+    FakeTraining([EarlyStopping(1), *progress_callbacks(2)], 3, evals).train()
+    assert lines(caplog)[-2:] == [
+        "round 2 of 3: validation_0-rmse 2",
+        "stopped early at round 2 of 3",
+    ]
 
 
 # --- the bar -------------------------------------------------------------------------------------
@@ -219,6 +230,56 @@ def test_the_bar_looks_ten_times_a_second(capsys, clock):
     assert training.n_losses == 4
     shown = capsys.readouterr().err
     assert [n for n in range(1, 17) if f" {n}/16 " in shown] == [4, 8, 12, 16]
+
+
+@pytest.mark.parametrize("round_takes", [0.0, 1.0])
+def test_the_bar_says_that_training_stopped_early(capsys, clock, round_takes):
+    clock.round_takes = round_takes  # the bar has shown the last round, or has not
+    evals = {"validation_0": {"rmse": [*LOSSES[:40], *LOSSES[:60]]}}
+    FakeTraining([clock, EarlyStopping(3), *progress_callbacks(1)], 100, evals).train()
+    last = capsys.readouterr().err.rstrip().split("\r")[-1]
+    assert last.startswith("stopped early at round 43 of 100: 100%|")
+    assert " 43/43 " in last
+    assert "validation_0-rmse 0.333333]" in last
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [("max_time", "stopped by max_time at round "), ("interrupted", "interrupted at round ")],
+)
+def test_what_else_ends_a_training(capsys, reason, words):
+    X = np.random.default_rng(0).normal(size=(500, 3))
+
+    class Interrupt(TrainingCallback):
+        def before_iteration(self, training, epoch, evals_log):
+            if epoch == 3 and reason == "interrupted":
+                raise KeyboardInterrupt
+            time.sleep(0.01)
+
+    settings = dict(callbacks=[Interrupt()], max_time=0.02 if reason == "max_time" else None)
+    model = XGBRegressorLite(verbose=1, **settings).fit(X, X[:, 0])
+    assert model.stop_reason_ == reason
+    last = capsys.readouterr().err.rstrip().split("\r")[-1]
+    assert last.startswith(f"{words}{model.n_estimators_} of 100: 100%|")
+
+
+def test_a_training_without_early_stopping_ends_as_it_did(capsys, clock):
+    FakeTraining([clock, *progress_callbacks(1)], 10).train()
+    assert "stopped" not in capsys.readouterr().err
+
+
+def test_the_bar_of_a_notebook_is_full_when_training_stopped():
+    left, drawn, right = (SimpleNamespace(max=100) for _ in range(3))
+
+    class Bar:
+        total, n, container = 100, 43, SimpleNamespace(children=(left, drawn, right))
+
+        def set_description_str(self, text, refresh):
+            self.text = text
+
+    bar = Bar()
+    progress._end_bar(bar, "stopped")
+    assert (bar.total, drawn.max, bar.text) == (43, 43, "stopped")  # tqdm: red if n < total
 
 
 class FailAt(TrainingCallback):
