@@ -31,6 +31,7 @@ extensions = [
     "navigation",
     "own_members",
     "parameters",
+    "pictures",
     "source_pages",
 ]
 

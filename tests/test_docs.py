@@ -2,12 +2,14 @@
 
 import doctest
 import importlib.util
+import itertools
 import re
 import subprocess
 import sys
 from pathlib import Path
 from urllib.parse import unquote
 
+import matplotlib.pyplot as plt
 import pytest
 
 import sklboost
@@ -22,9 +24,13 @@ TRACKED = subprocess.run(
     check=True,
 )
 PAGES = [ROOT / line for line in TRACKED.stdout.splitlines() if (ROOT / line).exists()]
+EXTENSIONS = ROOT / "docs" / "extensions"
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # a block that prints, and below it what it printed
 SHOWN = re.compile(r"^```python\n([^`]*)^```\n\nIt prints\n\n```text\n([^`]*)^```$", re.MULTILINE)
+# folders whose pages show what their code draws, and what draws
+SHOWING = {"how_to", "guide"}
+DRAWS = re.compile(r"\bplot_\w+\(|Display\S*\(|shap\.plots\.|\.to_html\(")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 # what the steps of this page make is tested in tests/objectives/test_add_a_loss.py
 PARTS_OF_FILES = {"add_a_loss.md"}
@@ -42,6 +48,20 @@ def text_of(page):
 def without_code(text):
     """Leave out blocks and pieces of code, in which brackets are no links."""
     return re.sub(r"`[^`\n]*`", "", re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S))
+
+
+def extension(name):
+    """Import a part of the site's build."""
+    spec = importlib.util.spec_from_file_location(name, EXTENSIONS / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def pictures():
+    """The part of the site's build that shows what pages draw."""
+    return extension("pictures")
 
 
 # --- examples ------------------------------------------------------------------------------------
@@ -71,11 +91,29 @@ def test_there_are_pages_with_examples():
 
 
 @pytest.mark.parametrize("page", WITH_CODE, ids=name_of)
-def test_every_python_block_runs_and_prints_what_it_shows(page, monkeypatch, tmp_path):
+def test_every_python_block_runs_and_prints_what_it_shows(page, pictures, monkeypatch, tmp_path):
+    """And has drawn a figure, or written a file, where the site shows one below it."""
     monkeypatch.chdir(tmp_path)
-    blocks = BLOCK.findall(text_of(page))
     variables = {"__name__": "__main__"}
-    assert sum(run_block(block, variables, page) for block in blocks if can_run(block)) == 0
+    for part in pictures.PART.finditer(text_of(page)):
+        if part["code"] is not None:
+            assert not can_run(part["code"]) or run_block(part["code"], variables, page) == 0
+        elif part["picture"]:
+            assert plt.get_fignums(), part["picture"]
+            plt.close("all")
+        else:
+            assert Path(part["file"]).read_text("utf-8").startswith("<!DOCTYPE html>")
+    plt.close("all")
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in WITH_CODE if page.parent.name in SHOWING], ids=name_of
+)
+def test_what_a_page_draws_stands_below_its_code(page, pictures):
+    codes = [part["code"] for part in pictures.PART.finditer(text_of(page))]
+    for code, below in itertools.pairwise([*codes, "the end of the page"]):
+        if code is not None and DRAWS.search(code):
+            assert below is None, code
 
 
 WITHOUT_OPTIONAL_PACKAGES = """\
@@ -149,11 +187,7 @@ def test_a_wrong_link_is_seen():
 @pytest.fixture(scope="module")
 def navigation():
     """The part of the site's build that reads the tables of index pages."""
-    path = ROOT / "docs" / "extensions" / "navigation.py"
-    spec = importlib.util.spec_from_file_location("navigation", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return extension("navigation")
 
 
 @pytest.mark.parametrize("index", INDEX_PAGES, ids=name_of)
