@@ -178,6 +178,9 @@ class EarlyStopping(TrainingCallback):
         A value must be better than the best one by more than this to count. NaN never does.
     maximize : bool, optional
         Whether more is better. None: as the metric says.
+    save_best : bool or None, default=True
+        Accepted for code written for XGBoost, without effect: a fitted model always ends at its
+        best round.
 
     Examples
     --------
@@ -201,6 +204,7 @@ class EarlyStopping(TrainingCallback):
         data_name: str | None = None,
         min_delta: float = 0.0,
         maximize: bool | None = None,
+        save_best: bool | None = True,
     ):
         check_positive_integer("rounds", rounds)
         if not _is_finite(min_delta) or min_delta < 0:

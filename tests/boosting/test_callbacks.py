@@ -137,6 +137,13 @@ def test_what_cannot_be_watched(arguments, evals, message):
         FakeTraining([EarlyStopping(2, **arguments)], 1, evals).train()
 
 
+@pytest.mark.parametrize("save_best", [True, False, None])
+def test_save_best_of_xgboost_changes_nothing(save_best):
+    stop = EarlyStopping(rounds=2, save_best=save_best)
+    assert repr(stop) == repr(EarlyStopping(2))
+    assert train(stop, [5, 4, 6, 7, 1]).best_iteration == 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
