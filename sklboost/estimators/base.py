@@ -28,6 +28,7 @@ from sklboost.estimators.predict.page import PageMixin
 from sklboost.estimators.predict.raw_scores import add_rounds, leaves
 from sklboost.estimators.predict.shap_values import ShapValuesMixin
 from sklboost.estimators.versions import RemembersVersion
+from sklboost.estimators.xgboost_names import XGBoostNamesMixin
 from sklboost.inspection.monotone_proof import MonotoneReport, prove_monotone
 from sklboost.inspection.tables import node_table
 
@@ -39,6 +40,7 @@ class BaseBooster(
     ExplainingMixin,
     ShapValuesMixin,
     ImportancesMixin,
+    XGBoostNamesMixin,
     FittingMixin,
     CallbackSupportMixin,
     Parameters,
@@ -50,7 +52,7 @@ class BaseBooster(
 ):
     """Gradient boosted trees: everything but the loss and what its raw scores mean."""
 
-    def apply(self, X: Any, *, iteration_range: tuple[int, int] | None = None) -> np.ndarray:
+    def apply(self, X: Any, iteration_range: tuple[int, int] | None = None) -> np.ndarray:
         """Return the leaf that each row reaches in each tree.
 
         Parameters
@@ -196,11 +198,16 @@ class BaseBooster(
         )
 
     def _raw_scores(
-        self, X: Any, base_margin: Any = None, iteration_range: tuple[int, int] | None = None
+        self,
+        X: Any,
+        base_margin: Any = None,
+        iteration_range: tuple[int, int] | None = None,
+        validate_features: bool = True,
     ) -> np.ndarray:
         """Raw scores, shape (n_outputs, n_samples)."""
         fitted = self._fitted
-        return fitted.raw_scores(fitted.read(X), base_margin, iteration_range)
+        X = fitted.read(X, by_position=not validate_features)
+        return fitted.raw_scores(X, base_margin, iteration_range)
 
     def _staged_raw_scores(self, X: Any, base_margin: Any) -> Iterator[np.ndarray]:
         """Yield the raw scores after every round, the same array each time."""

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
 
 from sklboost.estimators.base import BaseBooster
 from sklboost.estimators.input.target_kinds import ClassTargets, LabelTargets
@@ -48,6 +49,12 @@ class XGBClassifierLite(ClassifierMixin, ClassifierParameters, BaseBooster):
 
     classes_: np.ndarray
 
+    @property
+    def n_classes_(self) -> int:
+        """Number of classes, or of labels: the length of `classes_`."""
+        check_is_fitted(self)
+        return len(self.classes_)
+
     def decision_function(
         self, X: Any, *, base_margin: Any = None, iteration_range: tuple[int, int] | None = None
     ) -> np.ndarray:
@@ -66,13 +73,18 @@ class XGBClassifierLite(ClassifierMixin, ClassifierParameters, BaseBooster):
         return by_rows(self._raw_scores(X, base_margin, iteration_range))
 
     def predict_proba(
-        self, X: Any, *, base_margin: Any = None, iteration_range: tuple[int, int] | None = None
+        self,
+        X: Any,
+        validate_features: bool = True,
+        base_margin: Any = None,
+        iteration_range: tuple[int, int] | None = None,
     ) -> np.ndarray:
         """Predict the probability of each class.
 
         Parameters
         ----------
         X
+        validate_features
         base_margin
         iteration_range
 
@@ -82,13 +94,15 @@ class XGBClassifierLite(ClassifierMixin, ClassifierParameters, BaseBooster):
             Columns are in the order of `classes_`. With several labels, each has a probability of
             its own, shape (n_samples, n_labels).
         """
-        raw_score = self._raw_scores(X, base_margin, iteration_range)
+        raw_score = self._raw_scores(X, base_margin, iteration_range, validate_features)
         return self._trained.predictions(raw_score)
 
     def predict(
         self,
         X: Any,
         *,
+        output_margin: bool = False,
+        validate_features: bool = True,
         base_margin: Any = None,
         iteration_range: tuple[int, int] | None = None,
         pred_contribs: bool = False,
@@ -99,6 +113,8 @@ class XGBClassifierLite(ClassifierMixin, ClassifierParameters, BaseBooster):
         Parameters
         ----------
         X
+        output_margin
+        validate_features
         base_margin
         iteration_range
         pred_contribs
@@ -114,9 +130,11 @@ class XGBClassifierLite(ClassifierMixin, ClassifierParameters, BaseBooster):
         """
         if pred_contribs or pred_interactions:
             return self._contributions(
-                X, base_margin, iteration_range, pred_contribs, pred_interactions
+                X, base_margin, iteration_range, pred_contribs, pred_interactions, validate_features
             )
-        raw_score = self._raw_scores(X, base_margin, iteration_range)
+        raw_score = self._raw_scores(X, base_margin, iteration_range, validate_features)
+        if output_margin:
+            return by_rows(raw_score)
         return self._labels(raw_score)
 
     def staged_predict(self, X: Any, *, base_margin: Any = None) -> Iterator[np.ndarray]:

@@ -30,12 +30,12 @@ _STOPPED = {
 def progress_callbacks(verbose: int) -> list[TrainingCallback]:
     """Return the callback that shows the progress, if any.
 
-    `verbose` 0: nothing. 1: a progress bar if tqdm is installed, else about ten lines of text. From
-    2 on: a line for every round.
+    `verbose` 0: nothing. 1: a progress bar if tqdm is installed, else about ten lines of text. 2: a
+    line for every round. A larger number: a line for every so many rounds.
     """
     if not verbose:
         return []
-    return [Progress() if verbose == 1 else RoundLines()]
+    return [Progress() if verbose == 1 else RoundLines(1 if verbose == 2 else verbose)]
 
 
 class Progress(TrainingCallback):
@@ -150,10 +150,36 @@ class ReadingProgress:
 
 
 class RoundLines(TrainingCallback):
-    """Writes a line with all metrics after every round."""
+    """Writes a line with all metrics after every round, or every so many, and after the last.
+
+    Parameters
+    ----------
+    interval : int
+        How many rounds.
+    """
+
+    def __init__(self, interval: int):
+        self._interval = interval
+        self._unwritten: tuple[int, EvalsLog] | None = None
 
     def after_iteration(self, training: TrainingState, epoch: int, evals_log: EvalsLog) -> bool:
-        """Write the line of this round."""
+        """Write the line of this round if it is its turn."""
+        self._unwritten = (epoch, evals_log)
+        if (epoch + 1) % self._interval == 0:
+            self._write(training)
+        return False
+
+    def after_training(self, training: TrainingState) -> None:
+        """Write the line of the last round, unless that has been done, and why it was the last."""
+        if self._unwritten is not None:
+            self._write(training)
+        ending = _ending(training, training.n_rounds)
+        if ending:
+            _log(ending)
+
+    def _write(self, training: TrainingState) -> None:
+        assert self._unwritten is not None
+        epoch, evals_log = self._unwritten
         metrics = [
             _metric(data, metric, values[-1])
             for data, of_metric in evals_log.items()
@@ -161,13 +187,7 @@ class RoundLines(TrainingCallback):
         ]
         text = ", ".join(metrics) or _training_loss(training)
         _log(f"{_round(training, epoch + 1)}: {text}")
-        return False
-
-    def after_training(self, training: TrainingState) -> None:
-        """Write why training stopped before its last round, if it did."""
-        ending = _ending(training, training.n_rounds)
-        if ending:
-            _log(ending)
+        self._unwritten = None
 
 
 def _open_bar(total: int, initial: int, unit: str) -> Any:

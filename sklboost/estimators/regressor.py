@@ -11,6 +11,7 @@ from sklboost.estimators.base import BaseBooster
 from sklboost.estimators.input.targets import check_columns, has_columns, read_columns
 from sklboost.estimators.input.weights import row_weights
 from sklboost.estimators.parameters.docstrings import documented
+from sklboost.objectives.loss import by_rows
 from sklboost.objectives.metrics.all_rows import r2
 
 
@@ -46,6 +47,8 @@ class XGBRegressorLite(RegressorMixin, BaseBooster):
         self,
         X: Any,
         *,
+        output_margin: bool = False,
+        validate_features: bool = True,
         base_margin: Any = None,
         iteration_range: tuple[int, int] | None = None,
         pred_contribs: bool = False,
@@ -56,6 +59,8 @@ class XGBRegressorLite(RegressorMixin, BaseBooster):
         Parameters
         ----------
         X
+        output_margin
+        validate_features
         base_margin
         iteration_range
         pred_contribs
@@ -72,9 +77,11 @@ class XGBRegressorLite(RegressorMixin, BaseBooster):
         """
         if pred_contribs or pred_interactions:
             return self._contributions(
-                X, base_margin, iteration_range, pred_contribs, pred_interactions
+                X, base_margin, iteration_range, pred_contribs, pred_interactions, validate_features
             )
-        raw_score = self._raw_scores(X, base_margin, iteration_range)
+        raw_score = self._raw_scores(X, base_margin, iteration_range, validate_features)
+        if output_margin:
+            return by_rows(raw_score)
         return self._trained.predictions(raw_score)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

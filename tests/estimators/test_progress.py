@@ -63,7 +63,7 @@ def test_a_line_for_every_round(caplog):
 
 
 def test_the_training_loss_without_validation_data(caplog):
-    (callback,) = progress_callbacks(5)
+    (callback,) = progress_callbacks(2)
     FakeTraining([callback], 103, n_rounds=100).train()
     assert lines(caplog) == [
         "round 101 of 103: training loss 0.00990099",

@@ -122,6 +122,11 @@ class FrameAdapter(ABC):
         self.n_columns = n_columns
         self._columns: dict[int, ColumnAdapter] = {}
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns."""
+        return self.n_rows, self.n_columns
+
     @abstractmethod
     def read_column(self, i: int) -> ColumnAdapter:
         """Read column number `i` of the user's table."""

@@ -58,6 +58,8 @@ class FittingMixin(Parameters):
         groups: Any = None,
         base_margin: Any = None,
         init_model: Any = None,
+        xgb_model: Any = None,
+        verbose: bool | int | None = None,
     ) -> Self:
         """Train on rows `X` with targets `y`.
 
@@ -98,6 +100,10 @@ class FittingMixin(Parameters):
         init_model : estimator, optional
             A fitted estimator of the same class. Its trees come first, `n_estimators` rounds are
             added to them.
+        xgb_model : estimator, optional
+            XGBoost's name for `init_model`.
+        verbose : bool or int, optional
+            As the parameter, for this fit only. None: the parameter's value.
 
         Returns
         -------
@@ -125,8 +131,11 @@ class FittingMixin(Parameters):
             base_margin_eval_set=base_margin_eval_set,
             groups=groups,
             base_margin=base_margin,
-            init_model=init_model,
+            init_model=init_model if xgb_model is None else xgb_model,
+            verbose=verbose,
         )
+        if init_model is not None and xgb_model is not None:
+            raise ValueError("init_model and xgb_model are two names of one argument: give one")
         tasks = fit_tasks(self, X, y, sample_weight)
         before = self.__dict__.copy()
         try:
@@ -148,6 +157,8 @@ class FittingMixin(Parameters):
         """Return all that a fit reads, once the parameters keep their rules."""
         group = ClassifierParameters if isinstance(self, ClassifierParameters) else Parameters
         values = {name: getattr(self, name) for name in names_of(group)}
+        if given.verbose is not None:
+            values["verbose"] = given.verbose
         check_parameters(type(self), values)
         n_rounds, n_parallel_trees = self._rounds_and_trees
         return FitRequest(

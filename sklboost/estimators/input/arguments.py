@@ -43,6 +43,7 @@ class FitArguments(NamedTuple):
     groups: Any = None
     base_margin: Any = None
     init_model: Any = None
+    verbose: Any = None
 
 
 def given_sets(given: FitArguments) -> list[GivenSet]:

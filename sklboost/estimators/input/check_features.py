@@ -86,12 +86,18 @@ def check_number_of_rows(source: FrameAdapter | np.ndarray) -> None:
         raise ValueError(f"X has {n_rows:,} rows: at most {_MOST_ROWS:,} are supported")
 
 
-def features(estimator: Any, X: Any, name: str = "X") -> Features:
-    """Check features for a fitted estimator, as :func:`read_features` does."""
+def features(estimator: Any, X: Any, name: str = "X", *, by_position: bool = False) -> Features:
+    """Check features for a fitted estimator, as :func:`read_features` does.
+
+    `by_position`: columns are in the order of the fit, whatever their names.
+    """
     if _is_plain(estimator, X):
         return X
     settings = feature_settings(type(estimator).__name__, estimator)
-    return read_features(X, estimator._fitted_features, settings, name)
+    fitted = estimator._fitted_features
+    if by_position and not isinstance(X, BinnedMatrix):
+        fitted, X = fitted._replace(names=None), adapter_for(X) or X  # an adapter has columns only
+    return read_features(X, fitted, settings, name)
 
 
 def read_features(
@@ -190,7 +196,7 @@ def _is_plain(estimator: Any, X: Any) -> bool:
         and len(X) > 0
         and X.shape[1] == estimator.n_features_in_
         and X.flags.forc
-        and not hasattr(estimator, "feature_names_in_")
+        and "feature_names_in_" not in vars(estimator)
         and estimator._trained.features.encodings is None
         and math.isnan(estimator.missing)
     )

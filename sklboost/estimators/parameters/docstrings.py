@@ -62,6 +62,20 @@ SHARED = {
         ``(0, 0)``: all.
         """,
     ),
+    "output_margin": (
+        "bool, default=False",
+        """
+        Return raw scores instead, as the trees add up to them: log-odds, logarithms, or a score per
+        class; float64 of shape (n_samples,) or (n_samples, n_outputs).
+        """,
+    ),
+    "validate_features": (
+        "bool, default=True",
+        """
+        Whether the columns of a frame are matched by name. False: they are in the order of the fit,
+        whatever their names.
+        """,
+    ),
     "pred_contribs": (
         "bool, default=False",
         """

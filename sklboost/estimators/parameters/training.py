@@ -132,7 +132,7 @@ class TrainingParameters:
         ),
         """
         0: silent. 1: a progress bar (of tqdm if it is installed, else lines of text). 2: a line for
-        every round. Text goes through ``logging``.
+        every round. n: a line for every n rounds. Text goes through ``logging``.
         """,
     )
 

@@ -66,7 +66,7 @@ class FittedModel(TrainedModel):
         Whether rounds were trained without some earlier ones (dart).
     n_jobs : int or None
     read : callable
-        ``read(X, name="X")`` checks rows and returns their features.
+        ``read(X, name="X", by_position=False)`` checks rows and returns their features.
     """
 
     drops_rounds: bool

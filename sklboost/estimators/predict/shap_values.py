@@ -161,7 +161,9 @@ class ShapValuesMixin(HasFittedModel):
             output_names=fitted.classes if has_several else None,
         )
 
-    def _read(self, X: Any, X_background: Any) -> tuple[FittedModel, Features, Features | None]:
+    def _read(
+        self, X: Any, X_background: Any, by_position: bool = False
+    ) -> tuple[FittedModel, Features, Features | None]:
         """Check that the model can be explained, and the rows."""
         fitted = self._fitted
         if fitted.model.linear is not None:
@@ -169,7 +171,7 @@ class ShapValuesMixin(HasFittedModel):
                 "SHAP values need constant leaves, and this model has linear ones: fit with "
                 "linear_tree=False, or use shap.PermutationExplainer, which takes any model"
             )
-        known = fitted.read(X)
+        known = fitted.read(X, by_position=by_position)
         background = None if X_background is None else fitted.read(X_background, "X_background")
         return fitted, known, background
 
@@ -180,6 +182,7 @@ class ShapValuesMixin(HasFittedModel):
         iteration_range: tuple[int, int] | None,
         single: bool,
         pairs: bool,
+        validate_features: bool,
     ) -> np.ndarray:
         """SHAP values, or those of pairs, in XGBoost's shape: the bias is one more feature.
 
@@ -191,7 +194,7 @@ class ShapValuesMixin(HasFittedModel):
                 "pred_contribs=True and pred_interactions=True: predict gives one of them; call it "
                 "once for each"
             )
-        fitted, known, _ = self._read(X, None)
+        fitted, known, _ = self._read(X, None, by_position=not validate_features)
         model, trees = fitted.model, fitted.trees(iteration_range)
         start = fitted.start(known, base_margin).T
         values = np.zeros((len(known), model.n_outputs, *(model.n_features + 1,) * (1 + pairs)))
