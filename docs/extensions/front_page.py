@@ -11,8 +11,9 @@ from sphinx.application import Sphinx
 
 
 def make_cards(app: Sphinx, doctree: nodes.document) -> None:
-    """Give the tables of the front page the class of cards, or of pictures."""
+    """Give the tables of the front page the class of cards, or of pictures, and room."""
     if app.env.docname == app.config.root_doc:
+        app.env.metadata[app.env.docname]["html_theme.sidebar_secondary.remove"] = True
         for table in doctree.findall(nodes.table):
             with_pictures = any(table.findall(nodes.image))
             table["classes"].append("pictures" if with_pictures else "cards")

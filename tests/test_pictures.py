@@ -1,0 +1,64 @@
+"""The pictures of the front page: kept, small, shown by a page, and what their script draws."""
+
+import subprocess
+import sys
+
+import pytest
+from PIL import Image
+
+from tests.conftest import ROOT
+
+FOLDER = ROOT / "docs" / "pictures"
+KEPT = sorted(path for path in FOLDER.iterdir() if path.suffix in {".png", ".webp"})
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory):
+    """Draw everything again, into another folder."""
+    out = tmp_path_factory.mktemp("pictures")
+    subprocess.run(
+        [sys.executable, str(FOLDER / "draw.py"), "--out", str(out)],
+        check=True,
+        timeout=280,
+        cwd=ROOT,
+    )
+    return out
+
+
+def colours(file):
+    """Return a picture as few large points, which versions of fonts and libraries do not change."""
+    with Image.open(file) as image:
+        return list(image.convert("L").resize((12, 8), Image.Resampling.BOX).tobytes())
+
+
+def test_all_are_kept(drawn):
+    assert [path.name for path in KEPT] == sorted(path.name for path in drawn.iterdir())
+    assert len(KEPT) >= 3
+
+
+@pytest.mark.parametrize("kept", KEPT, ids=lambda path: path.stem)
+def test_the_picture_shows_what_its_script_draws(kept, drawn):
+    remedy = f"draw it again and look at it: python docs/pictures/draw.py {kept.name}"
+    differences = [
+        abs(a - b) for a, b in zip(colours(kept), colours(drawn / kept.name), strict=True)
+    ]
+    assert sum(differences) / len(differences) < 4, remedy
+
+
+def test_another_picture_is_seen():
+    pictures = [colours(kept) for kept in KEPT]
+    for a, first in enumerate(pictures):
+        for second in pictures[:a]:
+            assert sum(abs(x - y) for x, y in zip(first, second, strict=True)) / len(first) > 8
+
+
+@pytest.mark.parametrize("kept", KEPT, ids=lambda path: path.stem)
+def test_the_picture_is_small_and_large_enough(kept):
+    assert kept.stat().st_size < 150_000
+    with Image.open(kept) as image:
+        assert min(image.size) >= 400
+
+
+def test_the_front_page_shows_them():
+    front = (ROOT / "docs" / "README.md").read_text("utf-8")
+    assert [kept.name for kept in KEPT if f"(pictures/{kept.name})" not in front] == []
