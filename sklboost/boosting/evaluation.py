@@ -6,7 +6,7 @@ adds the trees, for many rounds at once. The others are Python functions and nee
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -36,6 +36,7 @@ from sklboost.tree.predict.scoring import (
     lay_out_rows,
     lay_out_trees,
 )
+from sklboost.tree.predict.trees import no_trees
 
 
 class ValidationSet(NamedTuple):
@@ -201,7 +202,8 @@ class Evaluation:
         lay_out_trees(self._new, self._task.cuts, n_trees)
         for index, (given, rows, compiled) in enumerate(self._sets):
             n_left = n_trees
-            if trees.linear is not None or isinstance(given.X, SparseTable):
+            is_special = trees.linear is not None or isinstance(given.X, SparseTable)
+            if is_special and len(trees.n_pruned) > 0:
                 self._add_as_predicted(trees, given, rows)
                 n_left = 0
             # a set of more missing values than the training can have wider bins
@@ -213,6 +215,19 @@ class Evaluation:
                 self._complete(values[:, index], given)
         self.seconds += time.perf_counter() - begin
         return values
+
+    def score_before(self, n_rounds: int) -> Iterator[np.ndarray]:
+        """Add the trees of a continued model, and yield the metrics after each of its rounds.
+
+        Shape (n_sets, n_metrics).
+        """
+        task, n_trees = self._task, self._task.trees_per_round
+        model = assemble_model(task.trees_before, np.zeros(task.n_outputs), task.X.shape[1])
+        for start in range(0, n_rounds * n_trees, n_trees):
+            for given, _, _ in self._sets:
+                # as prediction does: thresholds of these trees are no bins of this training
+                add_trees(self._team, model, given.X, (start, start + n_trees), given.raw_score)
+            yield self.score(no_trees(), 1)[0]
 
     def _add_as_predicted(self, trees: Trees, given: ValidationSet, rows: ScoredRows) -> None:
         """Add trees to the rows by their values, as prediction does.

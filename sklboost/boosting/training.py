@@ -48,6 +48,9 @@ class Schedule(NamedTuple):
     metrics : sequence of RoundMetric
     make_estimator : callable
         Makes a fitted estimator of trees, for callbacks that ask for one.
+    logs_before : bool
+        Whether the metrics of the continued model's rounds are logged, too, and early stopping
+        compares new rounds with them. Then its trees are not in the raw scores of `validation`.
     """
 
     rounds: range
@@ -57,6 +60,7 @@ class Schedule(NamedTuple):
     validation: Sequence[ValidationSet]
     metrics: Sequence[RoundMetric]
     make_estimator: Callable[[Trees], Any]
+    logs_before: bool = False
 
 
 class Training:
@@ -74,7 +78,9 @@ class Training:
     n_rounds : int
         Rounds finished, those of a continued model included.
     evals_log : dict of str to dict of str to list of float
-        By validation set and metric, one value per round.
+        By validation set and metric, one value per round, from `first_logged` on.
+    first_logged : int
+        0 if the rounds before are logged, else `first_round`.
     best_iteration, best_score : int and float, or None
         Set by early stopping.
     learning_rates : list of float
@@ -94,6 +100,7 @@ class Training:
         self.best_iteration: int | None = None
         self.best_score: float | None = None
         self.stop_reason = ""
+        self.first_logged = 0 if schedule.logs_before else self.first_round
         self.evals_log: MetricLog = {
             given.name: {metric.name: [] for metric in schedule.metrics}
             for given in schedule.validation
@@ -153,12 +160,15 @@ class Training:
 
     def run(self) -> None:
         """Do all rounds, or those up to a reason to stop."""
+        schedule = self.schedule
         with ExitStack() as ends:
-            for callback in reversed(self.schedule.callbacks):
+            for callback in reversed(schedule.callbacks):
                 ends.callback(callback.after_training, self)  # all of them, whatever one raises
             try:
-                for callback in self.schedule.callbacks:
+                for callback in schedule.callbacks:
                     callback.before_training(self)
+                if schedule.logs_before:
+                    self._log_before()
                 while not self.stop_reason:
                     self._run_some()
             except KeyboardInterrupt:
@@ -176,11 +186,19 @@ class Training:
 
     def finished_log(self) -> MetricLog:
         """`evals_log` without what an interrupt left behind the last finished round."""
-        n_finished = self.n_rounds - self.first_round
+        n_finished = self.n_rounds - self.first_logged
         return {
             name: {metric: values[:n_finished] for metric, values in logs.items()}
             for name, logs in self.evals_log.items()
         }
+
+    def _log_before(self) -> None:
+        """Log the continued model's rounds, and let early stopping find the best; it cannot end."""
+        for of_round in self._evaluation.score_before(self.first_round):
+            self._log(of_round)
+        for callback in self.schedule.callbacks:
+            if isinstance(callback, EarlyStopping):
+                callback.after_iteration(self, self.first_round - 1, self.evals_log)
 
     def _limits_of_call(self) -> tuple[int, int]:
         """Return the fewest and the most rounds that may be done in one call."""
@@ -251,6 +269,9 @@ class Training:
 
     def _record(self, values: np.ndarray) -> None:
         self.learning_rates.append(self._learning_rate)
+        self._log(values)
+
+    def _log(self, values: np.ndarray) -> None:
         for logs, of_set in zip(self.evals_log.values(), values, strict=True):
             for log, value in zip(logs.values(), of_set, strict=True):
                 log.append(float(value))

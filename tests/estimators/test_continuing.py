@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
 from sklearn.base import clone, is_classifier
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris
 from sklearn.exceptions import NotFittedError
@@ -323,3 +324,129 @@ def test_digits_in_goes():
     whole = clone(model).fit(X, y)
     for own in in_goes(model, X, y, (1, 3)):
         check_same_model(own, whole)
+
+
+# --- warm start and early stopping ---------------------------------------------------------------
+
+
+def check_is_consistent(model):
+    """Check that what is said of the best round is true, and that the model ends with it."""
+    assert model.n_estimators_ == model.model_.n_rounds == model.best_iteration_ + 1
+    values = list(list(model.evals_result_.values())[-1].values())[-1]
+    assert values[model.best_iteration_] == model.best_score_ == min(values)
+
+
+def stopping(estimator=XGBRegressorLite, **parameters):
+    settings = dict(n_estimators=300, early_stopping_rounds=4, warm_start=True, learning_rate=0.5)
+    return make(estimator, **settings | parameters)
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("is_given", [False, True])
+@pytest.mark.parametrize("settings", [{}, dict(subsample=0.7), dict(random_state=7)])
+def test_another_fit_that_finds_nothing_better_changes_nothing(task, is_given, settings):
+    estimator, load = TASKS[task]
+    X, y = load(return_X_y=True)
+    valid = dict(X_val=X[1::4], y_val=y[1::4]) if is_given else {}
+    X, y = (X[0::2], y[0::2]) if is_given else (X, y)
+    model = stopping(estimator, **settings).fit(X, y, **valid)
+    check_is_consistent(model)
+    nodes, kept = model.model_.nodes.tobytes(), (model.best_iteration_, model.best_score_)
+    for _ in range(3):
+        n_before = model.n_estimators_
+        model.fit(X, y, **valid)
+        check_is_consistent(model)
+        if settings != dict(subsample=0.7):  # other rows are drawn, which may be luckier
+            assert (model.best_iteration_, model.best_score_) == kept
+            assert model.model_.nodes.tobytes() == nodes
+            assert model.stop_reason_ == ("early_stopping" if n_before < 296 else "completed")
+        assert model.n_estimators_ >= n_before
+        assert model.best_score_ <= kept[1]
+
+
+def test_what_is_better_is_kept(data):
+    X, y = data
+    valid = dict(X_val=X[300:], y_val=y[300:])
+    model = stopping(n_estimators=3, learning_rate=0.1).fit(X[:300], y[:300], **valid)
+    before = model.best_score_
+    first, n_first = model.model_, model.n_estimators_
+    model.set_params(n_estimators=300, learning_rate=0.05).fit(X[:300], y[:300], **valid)
+    check_is_consistent(model)
+    assert model.n_estimators_ > n_first
+    assert model.best_score_ < before
+    assert model.model_.nodes[: len(first.nodes)].tobytes() == first.nodes.tobytes()
+    predicted = model.predict(X[300:])
+    assert np.mean((predicted - y[300:]) ** 2) ** 0.5 == pytest.approx(model.best_score_)
+
+
+def test_metrics_of_all_rounds_are_those_of_one_fit(data):
+    X, y = data
+    valid = dict(eval_set=[(X[:300], y[:300]), (X[300:], y[300:])])
+    metrics = ["mae", lambda y_true, y_pred: np.abs(y_true - y_pred).max(), "rmse"]
+    whole = make(XGBRegressorLite, eval_metric=metrics).fit(X[:300], y[:300], **valid)
+    model = make(XGBRegressorLite, eval_metric=metrics, warm_start=True, n_estimators=4)
+    model.fit(X[:300], y[:300])
+    model.set_params(n_estimators=9).fit(X[:300], y[:300], **valid)
+    assert list(model.evals_result_) == list(whole.evals_result_)
+    for name, of_set in whole.evals_result_.items():
+        for metric, values in of_set.items():
+            assert model.evals_result_[name][metric] == values
+
+
+def test_a_model_that_was_trained_beyond_its_best_round_ends_there(data):
+    X, y = data
+    valid = dict(X_val=X[300:], y_val=y[300:])
+    model = stopping(n_estimators=60, early_stopping_rounds=None).fit(X[:300], y[:300])
+    model.set_params(n_estimators=70, early_stopping_rounds=4).fit(X[:300], y[:300], **valid)
+    check_is_consistent(model)
+    assert model.n_estimators_ < 60
+    check_same_model(
+        model, stopping(n_estimators=model.n_estimators_).fit(X[:300], y[:300], **valid)
+    )
+
+
+def test_nothing_to_fit_leaves_the_best_round_known(data):
+    X, y = data
+    valid = dict(X_val=X[300:], y_val=y[300:])
+    model = stopping(n_estimators=3, learning_rate=0.1).fit(X[:300], y[:300], **valid)
+    best = model.best_score_
+    with pytest.warns(UserWarning, match="there is nothing to fit"):
+        model.fit(X[:300], y[:300], **valid)
+    check_is_consistent(model)
+    assert model.best_score_ == best
+
+
+@pytest.mark.parametrize("settings", [dict(linear_tree=True), dict(refit=True)])
+def test_other_ways_to_train(data, settings):
+    X, y = data
+    model = stopping(**settings).fit(X, y)
+    n_rounds, predicted = model.n_estimators_, model.predict(X)
+    model.fit(X, y)
+    assert model.n_estimators_ == n_rounds
+    assert_array_equal(model.predict(X), predicted)
+
+
+def test_sparse_validation_data(data):
+    X, y = csr_array(np.maximum(data[0], 0.0)), data[1]
+    model = stopping().fit(X, y)
+    kept = model.n_estimators_, model.best_score_
+    model.fit(X, y)
+    check_is_consistent(model)
+    assert (model.n_estimators_, model.best_score_) == kept
+
+
+def test_the_same_rows_are_held_out_again(data):
+    seen = []
+
+    def error(y_true, y_pred):
+        seen.append(y_true.tolist())
+        return np.mean((y_true - y_pred) ** 2)
+
+    model = stopping(eval_metric=error, random_state=None).fit(*data)
+    first = seen[0]
+    seen.clear()
+    model.fit(*data)
+    assert all(rows == first for rows in seen)
+    seen.clear()
+    model.set_params(warm_start=False).fit(*data)
+    assert seen[0] != first

@@ -27,6 +27,8 @@ class Continued(NamedTuple):
     has_margin : bool
         Whether its scores start from the user's `base_margin`.
     n_jobs : int or None
+    split_seed : int or None
+        By which rows were held out of its training; None: none were.
     """
 
     name: str
@@ -36,6 +38,7 @@ class Continued(NamedTuple):
     targets: Targets
     has_margin: bool
     n_jobs: int | None
+    split_seed: int | None
 
 
 def known_encodings(continued: Continued | None) -> Encodings:

@@ -96,7 +96,8 @@ def train_model(request: FitRequest, task: FitTask, clock: Clock) -> FitResult:
         trained = Trained(task, base_score, training.trees(n_rounds), binned[0])
         # neither when the time is up, nor after Ctrl-C
         has_time = stop_reason in ("completed", "early_stopping")
-        if parameters.refit and best is not None and has_time:
+        has_new = n_rounds > training.first_round
+        if parameters.refit and best is not None and has_new and has_time:
             trained, stop_reason = _train_again(request, team, trained, training, n_rounds)
             clock.lap("refit")
     model = _trained_model(request, trained.task, trained.base_score, trained.trees)
@@ -104,7 +105,8 @@ def train_model(request: FitRequest, task: FitTask, clock: Clock) -> FitResult:
     return FitResult(
         trained=model,
         evals_result=training.finished_log(),
-        first_round=training.first_round,
+        first_round=training.first_logged,
+        split_seed=task.split_seed,
         stop_reason=stop_reason,
         best_iteration=best,
         best_score=training.best_score,
@@ -189,14 +191,16 @@ def _schedule(request: FitRequest, task: FitTask, base_score: np.ndarray, begin:
     def make_estimator(trees: Trees) -> Any:
         return request.make_estimator(_trained_model(request, task, base_score, trees))
 
-    parameters = request.parameters
+    parameters, continued = request.parameters, request.continued
+    # a fit of warm_start may end with the model as it was; init_model is asked for more rounds
+    logs_before = continued is not None and continued.is_warm_start
     validation = [
         ValidationSet(
             name,
             rows.X,
             rows.y.astype(np.float64),  # a copy: users' metrics are given it
             rows.weight,
-            _raw_scores(rows, base_score, request.continued),
+            _raw_scores(rows, base_score, None if logs_before else continued),
         )
         for name, rows in task.validation.items()
     ]
@@ -219,6 +223,7 @@ def _schedule(request: FitRequest, task: FitTask, base_score: np.ndarray, begin:
         validation=validation,
         metrics=metrics,
         make_estimator=make_estimator,
+        logs_before=logs_before and len(validation) > 0,
     )
 
 
@@ -246,6 +251,7 @@ def _train_again(
             rounds=range(task.rounds.start, n_rounds),
             callbacks=[Replay(first.learning_rates)],
             validation=[],
+            logs_before=False,
         )
         again = _train(request, team, binned, task, base_score, schedule)
     except KeyboardInterrupt:

@@ -25,7 +25,7 @@ class FittingMixin(Parameters):
 
     model_: Model
     _trained: TrainedModel
-    _first_round: int  # of evals_result_; not 0 if another model was continued
+    _first_round: int  # of evals_result_; not 0 if init_model was continued
     _fitted_names: tuple[str, ...] = ()  # of the attributes that fit has set
     # scikit-learn's metadata routing: groups are for the splitter unless set_fit_request asks for
     # them here, too
@@ -196,6 +196,7 @@ class FittingMixin(Parameters):
             targets=other._trained.targets,
             has_margin=other._trained.has_margin,
             n_jobs=other.n_jobs,
+            split_seed=getattr(other, "_split_seed", None),
         )
 
     def _fitted_copy(self, trained: TrainedModel) -> Self:

@@ -88,6 +88,8 @@ class FitTask(NamedTuple):
         Numbers of the rounds to do.
     seeds : tuple of int
         Of the rounding of gradients, and of all that is drawn.
+    split_seed : int or None
+        By which rows were held out; None: none were.
     """
 
     features: FittedFeatures
@@ -99,6 +101,7 @@ class FitTask(NamedTuple):
     everything: Rows
     rounds: range
     seeds: tuple[int, int]
+    split_seed: int | None
 
 
 def read_task(request: FitRequest) -> FitTask:
@@ -132,13 +135,14 @@ def read_task(request: FitRequest) -> FitTask:
         everything=rows,
         rounds=rounds_to_do(continued, request.n_rounds),
         seeds=seeds(parameters.random_state, is_sampling(parameters) or stops_early(parameters)),
+        split_seed=None,
     )
     check_combination(parameters, request.n_parallel_trees, continued)
     sets = given_sets(request.arguments)
     task = task._replace(
         validation={given.name: _read_set(given, settings, task) for given in sets}
     )
-    return _weigh_classes(_hold_out(task, parameters))
+    return _weigh_classes(_hold_out(task, parameters, continued))
 
 
 def stops_early(parameters: Parameters) -> bool:
@@ -177,20 +181,25 @@ def _read_set(given: GivenSet, settings: FeatureSettings, task: FitTask) -> Rows
     return encode_targets(rows, task.targets, task.loss, f"y of {given.argument}")
 
 
-def _hold_out(task: FitTask, parameters: Parameters) -> FitTask:
+def _hold_out(task: FitTask, parameters: Parameters, continued: Continued | None) -> FitTask:
     """Divide the rows among training and validation, and repeat those that are drawn one by one.
 
     Both go by the user's weights, before those of the classes are multiplied in: weights weigh the
     rows, and a row is on one side only.
     """
     rows, everything, validation = task.rows, task.everything, task.validation
+    seed = None
     if stops_early(parameters) and not validation:
+        seed = task.seeds[1]
+        if continued is not None and continued.is_warm_start and continued.split_seed is not None:
+            # the same again: what the model has learnt from tells nothing of new rounds
+            seed = continued.split_seed
         held_out = hold_out(
             rows,
             fraction=parameters.validation_fraction,
             how=parameters.validation_split,
             stratified=isinstance(task.targets, ClassTargets),
-            seed=task.seeds[1],
+            seed=seed,
         )
         validation, rows = {"validation_0": rows.take(held_out)}, rows.take(~held_out)
         _check_left(rows, task.targets)
@@ -198,7 +207,7 @@ def _hold_out(task: FitTask, parameters: Parameters) -> FitTask:
         everything = rows.join(list(validation.values())[-1])
     if parameters.subsample < 1.0:
         rows, everything = rows.repeat(), everything.repeat()
-    return task._replace(rows=rows, everything=everything, validation=validation)
+    return task._replace(rows=rows, everything=everything, validation=validation, split_seed=seed)
 
 
 def _weigh_classes(task: FitTask) -> FitTask:

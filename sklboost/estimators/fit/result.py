@@ -74,7 +74,9 @@ class FitResult(NamedTuple):
     evals_result : dict of str to dict of str to list of float
         By validation set and metric, one value a round.
     first_round : int
-        Of `evals_result`; not 0 if another model was continued.
+        Of `evals_result`; not 0 if `init_model` was continued.
+    split_seed : int or None
+        By which rows were held out for early stopping; None: none were.
     stop_reason : str
     best_iteration, best_score : int and float, or None
     report : FitReport
@@ -83,6 +85,7 @@ class FitResult(NamedTuple):
     trained: TrainedModel
     evals_result: dict[str, dict[str, list[float]]]
     first_round: int
+    split_seed: int | None
     stop_reason: str
     best_iteration: int | None
     best_score: float | None
@@ -95,6 +98,7 @@ class FitResult(NamedTuple):
             **self.trained.attributes,
             "evals_result_": self.evals_result,
             "_first_round": self.first_round,
+            "_split_seed": self.split_seed,
             "stop_reason_": self.stop_reason,
             "fit_report_": self.report,
         }

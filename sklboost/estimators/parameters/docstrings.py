@@ -44,7 +44,10 @@ SHARED = {
     "best_score_": ("float", "The metric at that round. Only with early stopping."),
     "evals_result_": (
         "dict",
-        'Metrics after each round, such as ``{"validation_0": {"logloss": [0.61, 0.55]}}``.',
+        """
+        Metrics after each round, such as ``{"validation_0": {"logloss": [0.61, 0.55]}}``. With
+        `init_model` after each new one.
+        """,
     ),
     "fit_report_": (
         "FitReport",

@@ -98,7 +98,7 @@ class TrainingParameters:
         FLAG,
         """
         Whether `fit` adds rounds to those of the last `fit`, up to `n_estimators`, instead of
-        starting anew.
+        starting anew. With early stopping the best round of all is kept, old or new.
         """,
     )
     n_jobs: int | None = parameter(
