@@ -46,6 +46,7 @@ docs: $(VENV)/.has-docs  ## the site: docs/_build/html/index.html; runs every ex
 	$(RUN) -m pytest --doctest-modules sklboost
 	$(RUN) docs/examples/quickstart.py --out docs/_build/quickstart
 	$(RUN) -m sphinx --builder html --fail-on-warning --keep-going --conf-dir docs . docs/_build/html
+	$(RUN) .ci/check_site.py docs/_build/html
 
 clean:  ## remove what the other targets made
 	rm -rf $(VENV) build dist .coverage .hypothesis .import_linter_cache

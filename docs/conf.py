@@ -84,10 +84,12 @@ sphinx_gallery_conf = {
 
 # --- examples in pages ---------------------------------------------------------------------------
 
-# Copied are the lines of code, without prompts and without what they print.
-copybutton_prompt_text = r">>> |\.\.\. |\$ "
+# Copied are the lines of code, without prompts and without what they print; blocks that only show
+# what is printed have no button.
+copybutton_prompt_text = r">>> |\.\.\.(?: |$)|\$ "
 copybutton_prompt_is_regexp = True
-copybutton_exclude = ".linenos, .gp, .go"
+copybutton_copy_empty_lines = False
+copybutton_selector = "div:not(.highlight-text, .highlight-none) > div.highlight > pre"
 
 # --- what it looks like --------------------------------------------------------------------------
 

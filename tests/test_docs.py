@@ -4,6 +4,7 @@ import doctest
 import importlib.util
 import itertools
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -214,6 +215,18 @@ def test_pages_of_scripts(navigation):
     assert navigation.page_of("docs/examples/first_model.py") == "docs/tutorials/first_model"
     assert navigation.page_of("docs/how_to/stop_early.md") == "docs/how_to/stop_early"
     assert not navigation.is_tutorial("docs/examples/quickstart.py")
+
+
+def test_copy_buttons_copy_code_without_prompts_and_output():
+    """Of a block with prompts the site copies the lines with one, less what matches this."""
+    settings = runpy.run_path(str(ROOT / "docs" / "conf.py"))
+    assert settings["copybutton_prompt_is_regexp"]
+    prompt = re.compile(f"^({settings['copybutton_prompt_text']})(.*)")  # as the button does
+    block = ">>> for x in [1]:\n...     print(x)\n...\n1\n\n>>> f'>>> {x}'\n$ make docs\n"
+    lines = [found[2] for line in block.splitlines() if (found := prompt.match(line))]
+    assert lines == ["for x in [1]:", "    print(x)", "", "f'>>> {x}'", "make docs"]
+    assert not settings["copybutton_copy_empty_lines"]  # those between outputs
+    assert "copybutton_exclude" not in settings  # the prompts tell code from output
 
 
 def test_the_reference_lists_all_that_is_public():
