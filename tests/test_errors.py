@@ -18,24 +18,24 @@ ESTIMATORS = [XGBRegressorLite, XGBClassifierLite]
 NAN, INF = float("nan"), float("inf")
 
 OUT_OF_RANGE = [
-    *[("n_estimators", value, "an integer >= 1") for value in (-3, 0, 2.5, "ten", None, True)],
+    *[("n_estimators", value, "an integer >= 1") for value in (-3, 0, 2.5, "ten", True)],
     *[("learning_rate", value, "number > 0") for value in (0, -0.1, NAN, INF, "fast")],
-    *[("max_depth", value, "an integer >= 0") for value in (-1, 2.5, None)],
+    *[("max_depth", value, "an integer >= 0") for value in (-1, 2.5)],
     *[("max_leaves", value, "0 .* or an integer >= 2") for value in (-1, 1, 4.0)],
-    *[("grow_policy", value, "'depthwise'.*'lossguide'") for value in ("best", None, 1)],
+    *[("grow_policy", value, "'depthwise'.*'lossguide'") for value in ("best", 1)],
     *[("max_bin", value, "from 2 to 65535") for value in (1, 65_536, 255.5)],
     *[("reg_lambda", value, "number >= 0") for value in (-1e-3, NAN, "1")],
     *[("reg_alpha", value, "number >= 0") for value in (-1, INF)],
     *[("gamma", value, "number >= 0") for value in (-0.5, NAN)],
-    *[("min_child_weight", value, "number >= 0") for value in (-1, None)],
+    *[("min_child_weight", value, "number >= 0") for value in (-1, "1")],
     *[("max_delta_step", value, "number >= 0") for value in (-2, INF)],
     *[("pruning", value, "'post'.*'full'.*'pre'") for value in ("none", False)],
     *[
         (name, value, "number > 0 and <= 1")
         for name in ("subsample", "colsample_bytree", "colsample_bylevel", "colsample_bynode")
-        for value in (0, -0.5, 1.01, NAN, "half", None, True)
+        for value in (0, -0.5, 1.01, NAN, "half", True)
     ],
-    *[("sampling_method", value, "'uniform'.*'gradient_based'") for value in ("goss", None)],
+    *[("sampling_method", value, "'uniform'.*'gradient_based'") for value in ("goss", 1)],
     *[("base_score", value, "finite number") for value in (NAN, INF, "mean")],
     *[("n_jobs", value, "positive integer") for value in (0, 1.5, "all")],
     *[("verbose", value, "integer >= 0") for value in (-1, "yes")],
@@ -63,7 +63,7 @@ OUT_OF_RANGE = [
     ("skip_drop", -0.1, "a number from 0 to 1"),
     ("sample_type", "no", "one of 'uniform', 'weighted'"),
     ("normalize_type", "trees", "one of 'tree', 'forest'"),
-    *[("num_parallel_tree", value, "integer >= 1") for value in (0, -1, 1.5, True, None)],
+    *[("num_parallel_tree", value, "integer >= 1") for value in (0, -1, 1.5, True)],
     ("ccp_alpha", -1, "finite number >= 0"),
     ("path_smooth", -1.0, "a finite number >= 0"),
     *[("linear_lambda", value, "a finite number >= 0") for value in (-1.0, NAN)],
@@ -137,13 +137,13 @@ def test_base_score_of_two_classes_is_a_probability(base_score, data):
     [
         ("learning_rat", "learning_rate"),
         ("n_estimator", "n_estimators"),
-        ("lambda_", "reg_lambda"),
+        ("max_iter", "n_estimators"),
         ("maxdepth", "max_depth"),
         ("max_bins", "max_bin"),
     ],
 )
 def test_unknown_parameter_names_the_nearest(estimator, wrong, nearest):
-    words = rf"^{estimator.__name__} has no parameter '{wrong}'; did you mean '{nearest}'\? Its par"
+    words = rf"^{estimator.__name__} has no parameter '{wrong}'; did you mean '{nearest}'\? help\("
     # Python's contract and scikit-learn's, whichever is relied upon
     for kind in (TypeError, ValueError):
         with pytest.raises(kind, match=words):
@@ -152,21 +152,6 @@ def test_unknown_parameter_names_the_nearest(estimator, wrong, nearest):
             estimator().set_params(**{wrong: 1})
         with pytest.raises(kind, match=words):
             make_pipeline(estimator()).set_params(**{f"{estimator.__name__.lower()}__{wrong}": 1})
-
-
-@pytest.mark.parametrize(
-    ("name", "remedy"),
-    [
-        ("tree_method", "leave it out, trees are always grown from histograms"),
-        ("device", "leave it out, there is only the CPU"),
-        ("feature_types", "did you mean 'categorical_features'"),
-    ],
-)
-def test_parameters_of_xgboost_that_are_not_here(name, remedy):
-    with pytest.raises(
-        TypeError, match=f"has no parameter '{name}'; {remedy}.* Its parameters are "
-    ):
-        XGBRegressorLite(**{name: "hist"})
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from sklboost.displays.figures import (
     short_names,
     short_number,
 )
-from sklboost.estimators.parameters.rules import integer
+from sklboost.estimators.parameters.rules import integer, value_of
 from sklboost.estimators.predict.fitted_model import fitted_model
 from sklboost.inspection.validation_importances import ValidationImportances
 
@@ -133,7 +133,7 @@ class ImportanceDisplay(Display):
             If matplotlib is not installed.
         """
         fitted_model(estimator)
-        kind = estimator.importance_type if importance_type is None else importance_type
+        kind = importance_type or value_of(estimator, "importance_type")
         scores = estimator.get_score(kind)
         if not scores:
             raise ValueError(

@@ -15,7 +15,7 @@ from sklboost.objectives.loss import by_rows
 
 
 @documented
-class XGBClassifierLite(ClassifierMixin, ClassifierParameters, BaseBooster):
+class XGBClassifierLite(ClassifierParameters, ClassifierMixin, BaseBooster):
     """Gradient boosted classification trees: log loss for two classes, softmax for more.
 
     Multilabel classification, too: then `y` has a column of 0 and 1 for each label. If `y` has one

@@ -9,6 +9,7 @@ from sklboost.engine.model import Model
 from sklboost.estimators.classifier import XGBClassifierLite
 from sklboost.estimators.parameters.docstrings import documented
 from sklboost.estimators.parameters.groups import ForestClassifierParameters, ForestParameters
+from sklboost.estimators.parameters.rules import value_of
 from sklboost.estimators.regressor import XGBRegressorLite
 
 
@@ -17,7 +18,7 @@ class ForestMixin(ForestParameters):
 
     @property
     def _rounds_and_trees(self) -> tuple[int, int]:
-        return 1, self.n_estimators
+        return 1, value_of(self, "n_estimators")
 
     def _n_estimators_of(self, model: Model) -> int:
         return model.params_of(0).num_parallel_tree
@@ -54,7 +55,7 @@ class XGBRFRegressorLite(ForestMixin, XGBRegressorLite):
 
 
 @documented
-class XGBRFClassifierLite(ForestMixin, ForestClassifierParameters, XGBClassifierLite):
+class XGBRFClassifierLite(ForestClassifierParameters, ForestMixin, XGBClassifierLite):
     """Random forest of classification trees, with XGBoost's parameter names and defaults.
 
     The loss is log loss for two classes, softmax for more: trees add up in log-odds.

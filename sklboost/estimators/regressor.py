@@ -11,12 +11,13 @@ from sklboost.estimators.base import BaseBooster
 from sklboost.estimators.input.targets import check_columns, has_columns, read_columns
 from sklboost.estimators.input.weights import row_weights
 from sklboost.estimators.parameters.docstrings import documented
+from sklboost.estimators.parameters.groups import RegressorParameters
 from sklboost.objectives.loss import by_rows
 from sklboost.objectives.metrics.all_rows import r2
 
 
 @documented
-class XGBRegressorLite(RegressorMixin, BaseBooster):
+class XGBRegressorLite(RegressorParameters, RegressorMixin, BaseBooster):
     """Gradient boosted regression trees.
 
     Attributes

@@ -171,7 +171,7 @@ def test_shadows_are_constrained_like_their_features():
         categorical_features=["kind"],
         warm_start=True,
     )
-    assert _with_shadows(model.get_params(), ["size", "noise", "kind", "other"]) == {
+    assert _with_shadows(model, ["size", "noise", "kind", "other"]) == {
         "monotone_constraints": [1, 0, 0, 0, 1, 0, 0, 0],
         "feature_weights": [1.0, 2.0, 3.0, 4.0] * 2,
         "interaction_constraints": [[0, 2], [1], [4, 6], [5]],
@@ -180,7 +180,7 @@ def test_shadows_are_constrained_like_their_features():
     }
     assert model.monotone_constraints == {"size": 1}
     plain = small(XGBRegressorLite, interaction_constraints="pairwise")
-    assert _with_shadows(plain.get_params(), ["size"]) == {"warm_start": False}
+    assert _with_shadows(plain, ["size"]) == {"warm_start": False}
 
 
 def test_a_constrained_model():

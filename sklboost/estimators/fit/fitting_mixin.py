@@ -16,7 +16,7 @@ from sklboost.estimators.input.arguments import FitArguments
 from sklboost.estimators.input.feature_names import FittedFeatures
 from sklboost.estimators.parameters.groups import ClassifierParameters, Parameters
 from sklboost.estimators.parameters.names import checks_arguments
-from sklboost.estimators.parameters.rules import check_parameters, names_of
+from sklboost.estimators.parameters.rules import check_parameters, names_of, value_of
 from sklboost.estimators.predict.fitted_model import TrainedModel
 
 
@@ -34,7 +34,7 @@ class FittingMixin(Parameters):
     @property
     def _rounds_and_trees(self) -> tuple[int, int]:
         """How many rounds to do, and how many trees each of them adds to an output."""
-        return self.n_estimators, self.num_parallel_tree
+        return value_of(self, "n_estimators"), value_of(self, "num_parallel_tree")
 
     def _n_estimators_of(self, model: Model) -> int:
         """Count what `n_estimators` counts."""
@@ -156,7 +156,7 @@ class FittingMixin(Parameters):
     ) -> FitRequest:
         """Return all that a fit reads, once the parameters keep their rules."""
         group = ClassifierParameters if isinstance(self, ClassifierParameters) else Parameters
-        values = {name: getattr(self, name) for name in names_of(group)}
+        values = {name: value_of(self, name) for name in names_of(group)}
         if given.verbose is not None:
             values["verbose"] = given.verbose
         check_parameters(type(self), values)

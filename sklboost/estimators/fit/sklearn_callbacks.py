@@ -6,20 +6,21 @@ version number.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from sklboost.boosting.callbacks import EvalsLog, TrainingCallback, TrainingState
 
 try:
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
+    from sklearn import callback as sklearn_callback
+    from sklearn.callback import CallbackSupportMixin
 except ImportError:
+    sklearn_callback = None
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Nothing: this scikit-learn has no callbacks."""
 
-    def with_callbacks(method: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the method as it is."""
-        return method
+
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 __all__ = [
@@ -30,6 +31,11 @@ __all__ = [
     "open_context",
     "with_callbacks",
 ]
+
+
+def with_callbacks(method: Method) -> Method:
+    """Decorate `fit` as scikit-learn's callbacks want it; the signature is the same."""
+    return method if sklearn_callback is None else sklearn_callback.with_callbacks(method)
 
 
 def open_context(estimator: Any) -> Any:

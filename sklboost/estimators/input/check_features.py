@@ -37,6 +37,7 @@ from sklboost.estimators.input.feature_tables import (
     shape_of,
     unless_plain,
 )
+from sklboost.estimators.parameters.rules import value_of
 
 # Beyond, the 32 bits of a gradient sum leave a row less than two steps.
 _MOST_ROWS = 2**29
@@ -198,7 +199,7 @@ def _is_plain(estimator: Any, X: Any) -> bool:
         and X.flags.forc
         and "feature_names_in_" not in vars(estimator)
         and estimator._trained.features.encodings is None
-        and math.isnan(estimator.missing)
+        and math.isnan(value_of(estimator, "missing"))
     )
 
 

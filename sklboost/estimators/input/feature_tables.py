@@ -19,6 +19,7 @@ from sklboost.estimators.input.feature_names import Encodings, FittedFeatures, f
 from sklboost.estimators.input.feature_rules import read_categories
 from sklboost.estimators.input.user_warnings import warn_user
 from sklboost.estimators.parameters.groups import Parameters
+from sklboost.estimators.parameters.rules import value_of
 
 # Columns that an error lists.
 _MOST_NAMED = 10
@@ -54,7 +55,7 @@ class FeatureSettings(NamedTuple):
 
 def feature_settings(caller: str, parameters: Parameters) -> FeatureSettings:
     """Return the settings of an estimator of the class `caller`."""
-    values = {name: getattr(parameters, name) for name in FeatureSettings._fields[1:]}
+    values = {name: value_of(parameters, name) for name in FeatureSettings._fields[1:]}
     return FeatureSettings(caller, **values)
 
 
@@ -86,6 +87,8 @@ def fit_table(
     """
     if encodings is None or len(encodings) != source.n_columns:  # of another model: an error soon
         encodings = fit_encodings(source, settings, weight)
+    else:
+        check_kinds(source, range(source.n_columns))  # what may be a category is known
     table = encoded_table(source, range(source.n_columns), settings, encodings, "X")
     return table, unless_plain(encodings)
 

@@ -1,8 +1,8 @@
 """The loss, the rounds of boosting that reduce it, and the weights of classes."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -52,7 +52,7 @@ _ALPHAS = Rule(
 class BoostingParameters:
     """Number of rounds, size of their steps, and where they start."""
 
-    n_estimators: int = parameter(
+    n_estimators: int | None = parameter(
         100,
         integer(1),
         """
@@ -60,12 +60,12 @@ class BoostingParameters:
         labels or several targets one tree for each of them.
         """,
     )
-    learning_rate: float = parameter(
+    learning_rate: float | None = parameter(
         0.3,
         number(0, excluded=True),
         "Factor by which the leaf weights of a tree are multiplied before they are added.",
     )
-    base_score: Any = parameter(
+    base_score: float | Sequence[float] | None = parameter(
         None,
         Rule(
             "float or list of float",
@@ -79,7 +79,7 @@ class BoostingParameters:
         for all or a list with one for each.
         """,
     )
-    num_parallel_tree: int = parameter(
+    num_parallel_tree: int | None = parameter(
         1,
         integer(1),
         """
@@ -87,7 +87,7 @@ class BoostingParameters:
         gradients, each from its own sample of rows and features. Leaf values are divided by it.
         """,
     )
-    booster: str = parameter(
+    booster: str | None = parameter(
         "gbtree",
         one_of("gbtree", "dart"),
         """
@@ -130,7 +130,7 @@ class BoostingParameters:
 class LossParameters:
     """The loss, and the parameters of some losses."""
 
-    objective: Any = parameter(
+    objective: str | Callable[..., Any] | Loss | None = parameter(
         None,
         Rule(
             "str, callable or Loss",
@@ -145,7 +145,7 @@ class LossParameters:
         raw scores that returns gradient and hessian, or a :class:`sklboost.Loss`.
         """,
     )
-    quantile_alpha: Any = parameter(
+    quantile_alpha: float | Sequence[float] = parameter(
         0.5,
         _ALPHAS,
         """
@@ -153,7 +153,7 @@ class LossParameters:
         column for each, from the lowest quantile to the highest.
         """,
     )
-    expectile_alpha: Any = parameter(
+    expectile_alpha: float | Sequence[float] = parameter(
         0.5,
         _ALPHAS,
         """
@@ -196,7 +196,7 @@ class LossParameters:
 class ClassParameters:
     """Weights of the classes."""
 
-    class_weight: Any = parameter(
+    class_weight: Mapping[Any, float] | Literal["balanced"] | None = parameter(
         None,
         Rule(
             'dict, "balanced" or None',
@@ -210,7 +210,7 @@ class ClassParameters:
         weighted too.
         """,
     )
-    scale_pos_weight: float = parameter(
+    scale_pos_weight: float | None = parameter(
         1.0,
         number(0, excluded=True),
         "For two classes, factor for the weight of ``classes_[1]``, in addition to `class_weight`.",

@@ -9,7 +9,9 @@ import textwrap
 from dataclasses import MISSING, Field, fields
 from typing import Any, TypeVar
 
-Class = TypeVar("Class", bound=type)
+from sklboost.estimators.parameters.rules import none_is_default
+
+Class = TypeVar("Class", bound=type[Any])
 
 # Name of an attribute, or of a parameter of methods -> type and text.
 SHARED = {
@@ -135,4 +137,5 @@ def _field_entry(field: Field[Any]) -> str:
     assert field.default is not MISSING  # scikit-learn wants a default for all
     quoted = f'"{field.default}"' if isinstance(field.default, str) else repr(field.default)
     default = "optional" if field.default is None else f"default={quoted}"
-    return _entry(field.name, f"{field.metadata['rule'].kind}, {default}", field.metadata["text"])
+    kind = field.metadata["rule"].kind + (" or None" if none_is_default(field) else "")
+    return _entry(field.name, f"{kind}, {default}", field.metadata["text"])

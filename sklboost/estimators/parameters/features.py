@@ -1,6 +1,6 @@
 """Settings of single features: categories, constraints, weights in draws."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -62,7 +62,7 @@ def _are_features(value: Any) -> bool:
 class FeatureParameters:
     """Settings of single features: categories, constraints, weights in draws."""
 
-    categorical_features: Any = parameter(
+    categorical_features: str | Collection[Any] | None = parameter(
         "from_dtype",
         Rule(
             '{"from_dtype"} or array-like',
@@ -93,7 +93,7 @@ class FeatureParameters:
         :class:`~sklboost.UnknownCategoryWarning` that counts them. "error": raise ValueError.
         """,
     )
-    missing: float = parameter(
+    missing: float | None = parameter(
         np.nan,
         Rule(
             "float",
@@ -105,7 +105,7 @@ class FeatureParameters:
         missing always do.
         """,
     )
-    monotone_constraints: Any = parameter(
+    monotone_constraints: Mapping[Any, int] | Collection[int] | str | None = parameter(
         None,
         Rule(
             "dict or array-like of shape (n_features,)",
@@ -120,7 +120,7 @@ class FeatureParameters:
         to the side that is learnt, or to one of their own. See :meth:`verify_monotone` for a proof.
         """,
     )
-    interaction_constraints: Any = parameter(
+    interaction_constraints: Collection[Collection[Any]] | str | None = parameter(
         None,
         Rule(
             'list of lists or {"pairwise", "no_interactions"}',
@@ -134,7 +134,7 @@ class FeatureParameters:
         are on at most two features. "no_interactions": on one.
         """,
     )
-    feature_weights: Any = parameter(
+    feature_weights: Mapping[Any, float] | Collection[float] | None = parameter(
         None,
         Rule(
             "dict or array-like of shape (n_features,)",

@@ -29,6 +29,11 @@ class Parameters(
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
+class RegressorParameters(Parameters):
+    """The parameters of regressors."""
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
 class ClassifierParameters(ClassParameters, Parameters):
     """The parameters of classifiers."""
 
@@ -44,15 +49,15 @@ def _only(value: Any, why: str = "a forest is one round") -> dict[str, Any]:
 class ForestParameters(Parameters):
     """The parameters of random forests: other defaults, and nothing that needs several rounds."""
 
-    n_estimators: int = redeclared(Parameters, "n_estimators", text="Number of trees.")
-    learning_rate: float = redeclared(Parameters, "learning_rate", default=1.0)
-    num_parallel_tree: int = redeclared(
+    n_estimators: int | None = redeclared(Parameters, "n_estimators", text="Number of trees.")
+    learning_rate: float | None = redeclared(Parameters, "learning_rate", default=1.0)
+    num_parallel_tree: int | None = redeclared(
         Parameters, "num_parallel_tree", **_only(1, "n_estimators is the number of trees")
     )
-    booster: str = redeclared(Parameters, "booster", **_only("gbtree"))
-    reg_lambda: float = redeclared(Parameters, "reg_lambda", default=1e-5)
-    subsample: float = redeclared(Parameters, "subsample", default=0.8)
-    colsample_bynode: float = redeclared(Parameters, "colsample_bynode", default=0.8)
+    booster: str | None = redeclared(Parameters, "booster", **_only("gbtree"))
+    reg_lambda: float | None = redeclared(Parameters, "reg_lambda", default=1e-5)
+    subsample: float | None = redeclared(Parameters, "subsample", default=0.8)
+    colsample_bynode: float | None = redeclared(Parameters, "colsample_bynode", default=0.8)
     early_stopping_rounds: None = redeclared(Parameters, "early_stopping_rounds", **_only(None))
     callbacks: None = redeclared(Parameters, "callbacks", **_only(None))
     warm_start: bool = redeclared(Parameters, "warm_start", **_only(False))

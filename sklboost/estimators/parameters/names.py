@@ -1,21 +1,26 @@
-"""Helpful errors for parameters that an estimator does not have."""
+"""The names under which estimators take parameters, and helpful errors for all others."""
 
 import difflib
 import functools
 import inspect
-from collections.abc import Callable, Iterable
-from typing import Any, Self
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Self, TypeVar
 
-# Parameters of XGBoost that no name here is near to.
-_ELSEWHERE = {
-    "tree_method": "leave it out, trees are always grown from histograms.",
-    "device": "leave it out, there is only the CPU.",
-    "feature_types": "did you mean 'categorical_features'?",
-}
+from sklboost.estimators.parameters.aliases import (
+    ALIASES,
+    OTHER_ARGUMENTS,
+    OTHER_NAMES,
+    WITHOUT_EFFECT,
+)
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+# Similarity, from 0 to 1, below which a name is not the misspelling of another.
+_NEAR = 0.75
 
 
 class UnknownParameterError(TypeError, ValueError):
-    """A parameter that the estimator does not have.
+    """A parameter that the estimator does not have, or that is given under two names.
 
     It is a TypeError, which Python's constructors raise, and a ValueError, which scikit-learn's
     ``set_params`` raises.
@@ -23,16 +28,15 @@ class UnknownParameterError(TypeError, ValueError):
 
 
 class ChecksNames:
-    """Checks the names of parameters, in the constructor and in `set_params`.
+    """Reads the names of parameters, in the constructor and in `set_params`.
 
-    The constructor's arguments are checked in ``__new__``, which sees them first: ``__init__``
-    keeps the explicit signature from which scikit-learn reads the parameters.
+    The constructor of a class is wrapped once, when the class is made. It keeps the signature, from
+    which scikit-learn reads the parameters.
     """
 
-    def __new__(cls, *arguments: Any, **parameters: Any) -> Self:
-        """Raise UnknownParameterError for an unknown parameter, naming the nearest known one."""
-        cls._check_names(parameters)
-        return super().__new__(cls)
+    def __init_subclass__(cls, **arguments: Any):
+        super().__init_subclass__(**arguments)
+        _wrap_constructor(cls)
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters.
@@ -52,27 +56,60 @@ class ChecksNames:
         UnknownParameterError
             If there is no such parameter: a ValueError and a TypeError, which names the nearest.
         """
-        self._check_names(params)
-        return super().set_params(**params)  # type: ignore[misc]  # of BaseEstimator
-
-    @classmethod
-    def _check_names(cls, names: Iterable[str]) -> None:
-        known = _arguments(cls.__init__)
-        for name in names:
-            if name not in known:
-                nearest = difflib.get_close_matches(name, known, n=1, cutoff=0.0)[0]
-                remedy = _ELSEWHERE.get(name, f"did you mean {nearest!r}?")
-                raise UnknownParameterError(
-                    f"{cls.__name__} has no parameter {name!r}; {remedy} Its parameters are "
-                    f"{', '.join(known)}"
-                )
+        known = _arguments(type(self).__init__)
+        own = read_names(params, known, type(self).__name__)
+        return super().set_params(**own)  # type: ignore[misc]  # of BaseEstimator
 
 
-def _arguments(method: Callable[..., Any]) -> list[str]:
-    return list(inspect.signature(method).parameters)[1:]
+def read_names(given: Mapping[str, Any], known: Collection[str], owner: str) -> dict[str, Any]:
+    """Return parameters under the names that they have here, without those that have no effect.
+
+    Parameters
+    ----------
+    given : mapping of str to object
+        By any of the names that are accepted.
+    known : collection of str
+        The parameters of the estimator.
+    owner : str
+        Name of its class, for errors.
+
+    Raises
+    ------
+    UnknownParameterError
+        If there is no such parameter, or if one is given under two names.
+    """
+    read: dict[str, Any] = {}
+    spelled: dict[str, str] = {}
+    for name, value in given.items():
+        own = name if name in known else ALIASES.get(name, name)
+        if own.partition("__")[0] not in known:
+            _check_idle(name, value, known, owner)
+        elif own not in read or read[own] is None:
+            read[own], spelled[own] = value, name
+        elif value is not None:
+            raise UnknownParameterError(
+                f"{spelled[own]}={read[own]!r} and {name}={value!r}: {owner} has one parameter for "
+                f"both; give {own!r} alone"
+            )
+    return read
 
 
-def checks_arguments(method: Callable[..., Any]) -> Callable[..., Any]:
+def _check_idle(name: str, value: Any, known: Collection[str], owner: str) -> None:
+    """Raise UnknownParameterError unless this is a value without effect of a name of XGBoost's."""
+    idle = WITHOUT_EFFECT.get(name)
+    if idle is None:
+        near = _nearest(name, {**dict.fromkeys(WITHOUT_EFFECT), **_spellings(known)})
+        remedy = "" if near is None else f" did you mean {near!r}?"
+        raise UnknownParameterError(
+            f"{owner} has no parameter {name!r};{remedy} help({owner}) lists its parameters"
+        )
+    if not idle.accepts(value):
+        raise UnknownParameterError(
+            f"{name}={value!r}: {owner} has no parameter {name!r}; {idle.remedy}"
+        )
+
+
+def checks_arguments(method: Function) -> Function:
     """Decorate a method: a helpful TypeError for an argument that it does not have."""
     known = _arguments(method)
 
@@ -85,14 +122,93 @@ def checks_arguments(method: Callable[..., Any]) -> Callable[..., Any]:
                 raise TypeError(f"{where} got an unexpected keyword argument {name!r}{remedy}")
         return method(self, *arguments, **named)
 
-    return checked
+    return checked  # type: ignore[return-value]  # the signature is the same
 
 
 def _remedy(name: str, known: list[str], cls: Any) -> str:
     """Name the nearest of the arguments of a method and the parameters of its class."""
-    near = difflib.get_close_matches(name, known + _arguments(cls.__init__), n=1)
-    if not near:
+    arguments = {**dict(zip(known, known, strict=True)), **OTHER_ARGUMENTS}
+    near = _nearest(name, {**_spellings(_arguments(cls.__init__)), **arguments})
+    if near is None:
         return ""
-    if near[0] in known:
-        return f"; did you mean {near[0]!r}?"
-    return f": {near[0]!r} is a parameter of the estimator, {cls.__name__}({near[0]}=...)"
+    if near in known:
+        return f"; did you mean {near!r}?"
+    return f": {near!r} is a parameter of the estimator, {cls.__name__}({near}=...)"
+
+
+def _spellings(known: Collection[str]) -> dict[str, str]:
+    """Return these parameters by all names that they have anywhere."""
+    elsewhere = {**OTHER_NAMES, **ALIASES}
+    return {
+        **{name: own for name, own in elsewhere.items() if own in known},
+        **{name: name for name in known},
+    }
+
+
+def _nearest(name: str, meant: Mapping[str, str | None]) -> str | None:
+    """Return what a name means or may be a misspelling of; None if it is near to nothing."""
+    near = [name] if name in meant else difflib.get_close_matches(name.lower(), meant, 1, _NEAR)
+    return meant[near[0]] or near[0] if near else None
+
+
+# --- constructors
+
+
+def _arguments(method: Callable[..., Any]) -> list[str]:
+    return list(inspect.signature(method).parameters)[1:]
+
+
+def _wrap_constructor(estimator: type) -> None:
+    """Make the constructor of a class read the names of its parameters, or show them all."""
+    owner = next(base for base in estimator.__mro__ if "__init__" in vars(base))
+    constructor = vars(owner)["__init__"]
+    if "__dataclass_fields__" in vars(owner):  # it was made of the parameters
+        estimator.__init__ = _reading_names(constructor)  # type: ignore[misc]
+    elif _takes_any(constructor):
+        estimator.__init__ = _passing_on(constructor, estimator)  # type: ignore[misc]
+
+
+def _reading_names(constructor: Callable[..., None]) -> Callable[..., None]:
+    """Wrap a constructor: other names for its arguments, and helpful errors."""
+    known = _arguments(constructor)
+
+    @functools.wraps(constructor)
+    def __init__(self: Any, *arguments: Any, **parameters: Any) -> None:  # noqa: N807
+        owner = type(self).__name__
+        if arguments:
+            raise TypeError(
+                f"{owner} takes no positional arguments: name them, {owner}(n_estimators=100)"
+            )
+        constructor(self, **read_names(parameters, known, owner))
+
+    return __init__
+
+
+def _takes_any(constructor: Callable[..., None]) -> bool:
+    parameters = inspect.signature(constructor).parameters.values()
+    return any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
+
+
+def _passing_on(constructor: Callable[..., None], cls: type) -> Callable[..., None]:
+    """Wrap a constructor with ``**kwargs``: its signature names the parameters of the bases, too.
+
+    So scikit-learn finds all of them, to copy the estimator and to set them.
+    """
+
+    @functools.wraps(constructor)
+    def __init__(self: Any, *arguments: Any, **parameters: Any) -> None:  # noqa: N807
+        constructor(self, *arguments, **parameters)
+
+    named: dict[str, inspect.Parameter] = {}
+    for base in cls.__mro__:
+        if "__init__" not in vars(base):
+            continue
+        of_base = inspect.signature(base.__init__).parameters  # type: ignore[misc]
+        for name, parameter in of_base.items():
+            if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+                kind = parameter.KEYWORD_ONLY if named else parameter.kind
+                named.setdefault(name, parameter.replace(kind=kind))
+        if not _takes_any(base.__init__):  # type: ignore[misc]
+            break
+    __init__.__signature__ = inspect.Signature(list(named.values()))  # type: ignore[attr-defined]
+    return __init__

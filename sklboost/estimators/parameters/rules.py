@@ -1,14 +1,17 @@
 """What a parameter is: a field of a dataclass with a default, a rule and a text.
 
 The estimators inherit from these dataclasses, and so have a constructor with all parameters. The
-checks of ``fit`` come from the rules, the docstrings from the texts.
+checks of ``fit`` come from the rules, the docstrings from the texts. None may be a value with a
+meaning of its own; where the type has it and the rule has not, it stands for the default, as with
+XGBoost's parameters.
 """
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import field, fields
+from dataclasses import Field, field, fields
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from types import NoneType
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
@@ -45,6 +48,20 @@ def redeclared(group: type, name: str, **changes: Any) -> Any:
 def names_of(group: type) -> list[str]:
     """Names of the parameters of a dataclass."""
     return [parameter.name for parameter in fields(group)]
+
+
+def none_is_default(known: Field[Any]) -> bool:
+    """Whether None stands for the default of a parameter."""
+    return NoneType in get_args(known.type) and not known.metadata["rule"].holds(None)
+
+
+def value_of(owner: Any, name: str) -> Any:
+    """Return a parameter of an estimator; its default if None stands for that."""
+    value = getattr(owner, name)
+    if value is None:
+        known = type(owner).__dataclass_fields__[name]
+        return known.default if none_is_default(known) else None
+    return value
 
 
 def check_parameters(group: type, values: Mapping[str, Any]) -> None:

@@ -1,7 +1,10 @@
 """How training is watched, when it ends, what it runs on, and how a model is looked at."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from sklboost.boosting.callbacks import TrainingCallback
 from sklboost.estimators.parameters.rules import (
@@ -57,7 +60,7 @@ class TrainingParameters:
         whatever its weight. "time": the last ones.
         """,
     )
-    eval_metric: Any = parameter(
+    eval_metric: str | Callable[..., Any] | Sequence[str | Callable[..., Any]] | None = parameter(
         None,
         anything("str, callable or list of them"),
         """
@@ -84,7 +87,7 @@ class TrainingParameters:
         ),
         "Seconds after which no further round is started; the rounds so far are kept.",
     )
-    callbacks: Any = parameter(
+    callbacks: Sequence[TrainingCallback] | None = parameter(
         None,
         Rule(
             "list of TrainingCallback",
@@ -114,7 +117,7 @@ class TrainingParameters:
         any number.
         """,
     )
-    random_state: Any = parameter(
+    random_state: int | np.random.RandomState | np.random.Generator | None = parameter(
         None,
         anything("int, RandomState instance, Generator or None"),
         """
@@ -141,7 +144,7 @@ class TrainingParameters:
 class InspectionParameters:
     """How a finished model is looked at."""
 
-    importance_type: str = parameter(
+    importance_type: str | None = parameter(
         "gain",
         one_of(*IMPORTANCE_TYPES),
         """

@@ -18,12 +18,12 @@ from sklboost.estimators.parameters.rules import (
 class TreeParameters:
     """How each tree is grown and pruned."""
 
-    max_depth: int = parameter(
+    max_depth: int | None = parameter(
         6,
         integer(0),
         "Maximum depth of a tree: of splits on the way from the root to a leaf. 0: no limit.",
     )
-    max_leaves: int = parameter(
+    max_leaves: int | None = parameter(
         0,
         Rule(
             "int",
@@ -32,7 +32,7 @@ class TreeParameters:
         ),
         "Maximum number of leaves of a tree. 0: no limit.",
     )
-    grow_policy: str = parameter(
+    grow_policy: str | None = parameter(
         "depthwise",
         one_of("depthwise", "lossguide"),
         """
@@ -40,7 +40,7 @@ class TreeParameters:
         leaf of largest gain.
         """,
     )
-    max_bin: int = parameter(
+    max_bin: int | None = parameter(
         256,
         integer(2, 65_535),
         """
@@ -50,13 +50,13 @@ class TreeParameters:
         features take twice the memory.
         """,
     )
-    reg_lambda: float = parameter(
+    reg_lambda: float | None = parameter(
         1.0, number(0), "L2 penalty on leaf weights: similarity is ``G^2 / (H + reg_lambda)``."
     )
-    reg_alpha: float = parameter(
+    reg_alpha: float | None = parameter(
         0.0, number(0), "L1 penalty on leaf weights: G is moved towards 0 by this much."
     )
-    gamma: float = parameter(
+    gamma: float | None = parameter(
         0.0,
         number(0),
         """
@@ -64,7 +64,7 @@ class TreeParameters:
         prunes negative gains.
         """,
     )
-    min_child_weight: float = parameter(
+    min_child_weight: float | None = parameter(
         1.0,
         number(0),
         """
@@ -72,7 +72,7 @@ class TreeParameters:
         ``sum p (1 - p)`` for log loss.
         """,
     )
-    max_delta_step: float = parameter(
+    max_delta_step: float | None = parameter(
         0.0,
         number(0),
         "Maximum leaf weight in absolute value, before the learning rate. 0: no limit.",
@@ -138,7 +138,7 @@ class TreeParameters:
         from the mean of the leaf: like `reg_lambda`, it is measured in cover.
         """,
     )
-    max_cat_to_onehot: int = parameter(
+    max_cat_to_onehot: int | None = parameter(
         4,
         integer(1),
         """
@@ -146,7 +146,7 @@ class TreeParameters:
         feature with more is split into two sets of categories, ordered by their leaf weights.
         """,
     )
-    max_cat_threshold: int = parameter(
+    max_cat_threshold: int | None = parameter(
         64,
         integer(1),
         """
@@ -163,7 +163,7 @@ class TreeParameters:
         reduce overfitting to rare categories.
         """,
     )
-    multi_strategy: str = parameter(
+    multi_strategy: str | None = parameter(
         "one_output_per_tree",
         one_of("one_output_per_tree", "multi_output_tree"),
         """
@@ -178,7 +178,7 @@ class TreeParameters:
 class SamplingParameters:
     """Which rows and features a tree is grown from."""
 
-    subsample: float = parameter(
+    subsample: float | None = parameter(
         1.0,
         FRACTION,
         """
@@ -189,7 +189,7 @@ class SamplingParameters:
         drawn as a whole, whatever its weight.
         """,
     )
-    sampling_method: str = parameter(
+    sampling_method: str | None = parameter(
         "uniform",
         one_of("uniform", "gradient_based"),
         """
@@ -199,7 +199,7 @@ class SamplingParameters:
         `min_child_weight` too. Useful where `subsample` is small.
         """,
     )
-    colsample_bytree: float = parameter(
+    colsample_bytree: float | None = parameter(
         1.0,
         FRACTION,
         """
@@ -207,9 +207,9 @@ class SamplingParameters:
         at most 1; rounded down, at least one feature.
         """,
     )
-    colsample_bylevel: float = parameter(
+    colsample_bylevel: float | None = parameter(
         1.0, FRACTION, "Fraction of the features of a tree that splits of one depth may use."
     )
-    colsample_bynode: float = parameter(
+    colsample_bynode: float | None = parameter(
         1.0, FRACTION, "Fraction of the features of a depth that the split of a node may use."
     )

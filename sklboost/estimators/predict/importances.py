@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from sklboost.estimators.parameters.docstrings import methods_documented
-from sklboost.estimators.parameters.rules import check_parameters
+from sklboost.estimators.parameters.rules import check_parameters, value_of
 from sklboost.estimators.parameters.training import InspectionParameters
 from sklboost.estimators.predict.fitted_model import HasFittedModel
 from sklboost.estimators.predict.shadow_features import shadowed_importances
@@ -24,7 +24,7 @@ class ImportancesMixin(HasFittedModel):
 
         The parameter `importance_type` says what is measured.
         """
-        return scaled_to_one(self._split_importances(self.importance_type))
+        return scaled_to_one(self._split_importances(value_of(self, "importance_type")))
 
     def get_score(self, importance_type: str = "weight") -> dict[str, float]:
         """Return the unscaled importances of the features that trees are split on.

@@ -1,14 +1,16 @@
 """A model as one HTML page: the method of the estimators, and the rows that the page explains."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from sklboost.data.features import Features
-from sklboost.estimators.parameters.rules import is_integer
+from sklboost.estimators.parameters.groups import Parameters
+from sklboost.estimators.parameters.rules import is_integer, value_of
 from sklboost.estimators.predict.explaining import conclusion, feature_values
 from sklboost.estimators.predict.fitted_model import FittedModel, HasFittedModel
 from sklboost.estimators.predict.raw_scores import leaves
@@ -37,7 +39,6 @@ class PageMixin(HasFittedModel):
 
     evals_result_: dict[str, dict[str, Any]]
     _first_round: int
-    get_params: Callable[..., dict[str, Any]]
 
     def to_html(
         self,
@@ -109,9 +110,8 @@ class PageMixin(HasFittedModel):
                 mean = mean_contributions(explained["contributions"], fitted.model.n_features)
                 importances.append(importance("SHAP", about, mean))
         title = title or f"{fitted.features.estimator_name}: {fitted.model.n_trees} tree(s)"
-        defaults = type(self)().get_params(deep=False)
         contents = {
-            "facts": _facts(fitted, self.get_params(deep=False), defaults),
+            "facts": _facts(fitted, self),
             "rows": explained,
             "importances": importances,
             "curves": curve_contents(
@@ -122,9 +122,7 @@ class PageMixin(HasFittedModel):
         Path(path).write_text(html_document(title, contents), encoding="utf-8", newline="\n")
 
 
-def _facts(
-    fitted: FittedModel, parameters: Mapping[str, Any], defaults: Mapping[str, Any]
-) -> list[tuple[str, str]]:
+def _facts(fitted: FittedModel, parameters: Parameters) -> list[tuple[str, str]]:
     """What stands at the top of the page: sizes, and the parameters that were changed."""
     model = fitted.model
     facts = [
@@ -134,9 +132,10 @@ def _facts(
         ("features", str(model.n_features)),
         ("objective", fitted.loss.name),
     ]
-    for name, value in parameters.items():
-        if name != "objective" and repr(value) != repr(defaults[name]):
-            facts.append((name, repr(value)))
+    for known in fields(parameters):
+        value = value_of(parameters, known.name)
+        if known.name != "objective" and repr(value) != repr(known.default):
+            facts.append((known.name, repr(value)))
     return facts
 
 

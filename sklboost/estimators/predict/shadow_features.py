@@ -9,7 +9,7 @@ importance: Breiman (2001), "Random Forests".
 """
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +26,7 @@ from sklboost.estimators.input.feature_names import column_names, feature_names,
 from sklboost.estimators.input.feature_rules import by_feature, read_categories, read_groups
 from sklboost.estimators.input.feature_tables import UnknownCategoryWarning
 from sklboost.estimators.input.seeds import seeds
+from sklboost.estimators.parameters.groups import Parameters
 from sklboost.estimators.parameters.rules import integer, one_of
 from sklboost.inspection.validation_importances import ValidationImportances
 
@@ -81,7 +82,7 @@ def shadowed_importances(
             "columns"
         )
     all_names = feature_names(names, n_features)
-    unfitted = clone(estimator).set_params(**_with_shadows(estimator.get_params(), all_names))
+    changed = _with_shadows(estimator, all_names)
     measure = _permutation_importances(scoring) if method == "permutation" else _shap_importances
     random = np.random.default_rng(seeds(random_state, True)[1])
     measured = []
@@ -89,7 +90,9 @@ def shadowed_importances(
         # the same for every prediction, of which there are as many as features
         warnings.simplefilter("ignore", UnknownCategoryWarning)
         for _ in range(n_repeats):
-            model = clone(unfitted)
+            model = clone(estimator)
+            for name, value in changed.items():
+                setattr(model, name, value)  # subclasses need not have all parameters
             model.fit(fitted.arranged(_shadowed(fitted.X, random)), fitted.y, fitted.weight)
             measured.append(measure(model, held_out, _shadowed(held_out.X, random), random))
     features, shadows = np.split(np.array(measured).T, 2)
@@ -113,21 +116,21 @@ def _shadowed(X: FrameAdapter, random: np.random.Generator) -> list[tuple[int, n
     return [*((i, None) for i in columns), *((i, order) for i in columns)]
 
 
-def _with_shadows(parameters: Mapping[str, Any], names: list[str]) -> dict[str, Any]:
+def _with_shadows(parameters: Parameters, names: list[str]) -> dict[str, Any]:
     """Parameters to change, so that shadows are constrained like their features."""
     n_features = len(names)
     changed: dict[str, Any] = {"warm_start": False}
     for name, default in (("monotone_constraints", 0), ("feature_weights", 1.0)):
-        value = parameters[name]
+        value = getattr(parameters, name)
         if value is not None:
             changed[name] = 2 * by_feature(name, value, names, default)
-    groups = read_groups(parameters["interaction_constraints"], names)
+    groups = read_groups(parameters.interaction_constraints, names)
     if isinstance(groups, list):
         changed["interaction_constraints"] = [
             *groups,
             *([i + n_features for i in group] for group in groups),
         ]
-    declared = parameters["categorical_features"]
+    declared = parameters.categorical_features
     if not (declared is None or isinstance(declared, str)):
         numbers = sorted(read_categories(declared, names))
         changed["categorical_features"] = numbers + [i + n_features for i in numbers]

@@ -1,0 +1,87 @@
+"""Write the stub from which type checkers and editors know the parameters of the estimators.
+
+Constructors are made by dataclasses at import; whoever only reads the source would see calls of
+``parameter()`` for defaults. Run this after a change of a parameter; a test compares.
+"""
+
+import ast
+import inspect
+import math
+from dataclasses import fields
+from pathlib import Path
+
+from sklboost.estimators.parameters import groups
+from sklboost.estimators.parameters.rules import none_is_default
+
+STUB = Path(groups.__file__).with_suffix(".pyi")
+GROUPS = (
+    groups.Parameters,
+    groups.RegressorParameters,
+    groups.ClassifierParameters,
+    groups.ForestParameters,
+    groups.ForestClassifierParameters,
+)
+
+
+def stub():
+    """Return the text of the stub."""
+    source = Path(groups.__file__).read_text(encoding="utf-8")
+    imports = [
+        "from collections.abc import Callable, Collection, Mapping, Sequence",
+        "from typing import Any, Literal",
+        "",
+        "import numpy as np",
+        "",
+        "from sklboost.boosting.callbacks import TrainingCallback",
+        *source[source.index("from sklboost") : source.index("\n\n\n")].splitlines(),
+        "from sklboost.objectives.loss import Loss",
+    ]
+    unused = "from sklboost.estimators.parameters.rules import Rule, redeclared"
+    lines = [
+        '"""The parameters of the estimators; made by .ci/write_stub.py."""',
+        "",
+        *(line for line in imports if line != unused),
+    ]
+    for group in GROUPS:
+        lines += ["", *lines_of(group)]
+    return "\n".join([*lines, ""])
+
+
+def lines_of(group):
+    """Yield the lines of a group: the attributes that are not None in a fit, the constructor."""
+    types = annotations_of(group)
+    bases = [base.__name__ for base in group.__bases__]
+    yield from (f"class {group.__name__}(", *(f"    {base}," for base in bases), "):")
+    yield f'    """{group.__doc__}"""'
+    if fields(group) == fields(group.__bases__[0]):
+        return
+    yield ""
+    known = {own.name for base in group.__bases__ if base in GROUPS for own in fields(base)}
+    for own in fields(group):
+        if none_is_default(own) and own.name not in known:
+            yield f"    {own.name}: {types[own.name].removesuffix(' | None')}"
+    yield from ("    def __init__(", "        self,", "        *,")
+    for own in fields(group):
+        yield f"        {own.name}: {types[own.name]} = {default_of(own)},"
+    yield "    ) -> None: ..."
+
+
+def annotations_of(group):
+    """Return the types of the parameters of a group, as the source has them."""
+    found = {}
+    for base in reversed(group.__mro__[:-1]):
+        (definition,) = ast.parse(inspect.getsource(base)).body
+        for line in definition.body:
+            if isinstance(line, ast.AnnAssign):
+                found[line.target.id] = ast.unparse(line.annotation).replace("'", '"')
+    return found
+
+
+def default_of(own):
+    if isinstance(own.default, float) and math.isnan(own.default):
+        return "np.nan"
+    return f'"{own.default}"' if isinstance(own.default, str) else repr(own.default)
+
+
+if __name__ == "__main__":
+    STUB.write_text(stub(), encoding="utf-8")

@@ -1,0 +1,124 @@
+"""What parameters are called elsewhere: names that are understood, and names that are explained.
+
+:data:`ALIASES` and :data:`WITHOUT_EFFECT` are what XGBoost's scikit-learn estimators take beside
+the parameters here. :data:`OTHER_NAMES` are those of the other libraries, for errors only.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklboost.estimators.parameters.rules import is_integer
+
+# Other spellings of parameters in XGBoost, accepted here as there. "lambda" needs **{...}.
+ALIASES = {
+    "eta": "learning_rate",
+    "min_split_loss": "gamma",
+    "lambda": "reg_lambda",
+    "lambda_": "reg_lambda",
+    "alpha": "reg_alpha",
+    "nthread": "n_jobs",
+    "seed": "random_state",
+}
+
+
+class Idle(NamedTuple):
+    """A parameter of XGBoost that some values leave without effect; there is none here.
+
+    Attributes
+    ----------
+    accepts : callable
+        Whether a value asks for what is done here anyway.
+    remedy : str
+        What to do with another value.
+    """
+
+    accepts: Callable[[Any], bool]
+    remedy: str
+
+
+def _one_of(*values: Any) -> Callable[[Any], bool]:
+    return lambda value: any(isinstance(value, type(one)) and value == one for one in values)
+
+
+def _is_flag(value: Any) -> bool:
+    return value is None or isinstance(value, bool | np.bool_) or value in (0, 1)
+
+
+def _is_count(value: Any) -> bool:
+    return value is None or is_integer(value)
+
+
+_ONLY_CPU = "leave it out, there is only the CPU."
+_PRINTED = "what is printed is a matter of 'verbose'."
+_OF_CLASSIFIERS = "it is a parameter of classifiers."
+WITHOUT_EFFECT = {
+    "tree_method": Idle(
+        _one_of(None, "auto", "hist"), "leave it out, trees are always grown from histograms."
+    ),
+    "device": Idle(_one_of(None, "cpu"), _ONLY_CPU),
+    "gpu_id": Idle(_one_of(None, -1), _ONLY_CPU),
+    "predictor": Idle(_one_of(None, "auto", "cpu_predictor"), _ONLY_CPU),
+    "feature_types": Idle(_one_of(None), "did you mean 'categorical_features'?"),
+    "verbosity": Idle(_is_count, _PRINTED),
+    "silent": Idle(_is_flag, _PRINTED),
+    "validate_parameters": Idle(_is_flag, "leave it out, they always are."),
+    "use_label_encoder": Idle(_is_flag, "leave it out, labels of any kind are understood."),
+    "num_class": Idle(_is_count, "leave it out, the classes are those of y."),
+    "class_weight": Idle(_one_of(None), _OF_CLASSIFIERS),
+    "scale_pos_weight": Idle(_one_of(None, 1, 1.0), _OF_CLASSIFIERS),
+    "calibrated_prior": Idle(_one_of(None, False), _OF_CLASSIFIERS),
+}
+
+_OTHERS = {
+    "n_estimators": "iterations max_iter n_iter n_trees nrounds num_boost_round num_iteration "
+    "num_iterations num_round num_rounds num_tree num_trees",
+    "learning_rate": "lr shrinkage shrinkage_rate",
+    "base_score": "boost_from_average init",
+    "booster": "boost boosting boosting_type",
+    "rate_drop": "drop_rate",
+    "sample_type": "uniform_drop",
+    "normalize_type": "xgboost_dart_mode",
+    "objective": "app application criterion loss loss_function objective_type",
+    "quantile_alpha": "quantile",
+    "max_depth": "depth",
+    "max_leaves": "max_leaf max_leaf_nodes num_leaf num_leaves",
+    "max_bin": "border_count max_bins",
+    "reg_lambda": "l2 l2_leaf_reg l2_regularization lambda_l2",
+    "reg_alpha": "l1 l1_regularization lambda_l1",
+    "gamma": "min_gain_to_split min_impurity_decrease min_split_gain",
+    "min_child_weight": "min_child_samples min_data min_data_in_leaf min_data_per_leaf min_hessian "
+    "min_samples_leaf min_sum_hessian min_sum_hessian_in_leaf min_sum_hessian_per_leaf",
+    "max_delta_step": "max_leaf_output max_tree_output",
+    "extra_trees": "extra_tree",
+    "linear_tree": "linear_trees",
+    "max_cat_to_onehot": "one_hot_max_size",
+    "subsample": "bagging bagging_fraction max_samples sub_row",
+    "sampling_method": "bootstrap_type data_sample_strategy",
+    "colsample_bytree": "colsample feature_fraction sub_feature",
+    "colsample_bylevel": "rsm",
+    "colsample_bynode": "feature_fraction_bynode max_features sub_feature_bynode",
+    "categorical_features": "cat_column cat_feature cat_features categorical_column "
+    "categorical_feature",
+    "monotone_constraints": "mc monotone_constraint monotonic_cst",
+    "interaction_constraints": "interaction_cst",
+    "early_stopping_rounds": "early_stopping early_stopping_round n_iter_no_change od_wait",
+    "validation_fraction": "eval_fraction",
+    "eval_metric": "metric metric_types metrics scoring",
+    "max_time": "max_train_time time_limit",
+    "n_jobs": "nthreads num_thread num_threads thread_count",
+    "random_state": "random_seed",
+    "verbose": "logging_level verbose_eval",
+    "class_weight": "auto_class_weights class_weights is_unbalance unbalance unbalanced_sets",
+}
+# Names in LightGBM, CatBoost and scikit-learn -> the parameter that does the same here.
+OTHER_NAMES = {name: own for own, names in _OTHERS.items() for name in names.split()}
+# The same for arguments of fit.
+OTHER_ARGUMENTS = {
+    "eval_X": "X_val",
+    "eval_y": "y_val",
+    "eval_sample_weight": "sample_weight_eval_set",
+    "init_score": "base_margin",
+    "eval_init_score": "base_margin_eval_set",
+}

@@ -1,0 +1,101 @@
+"""What signatures show of the estimators: to Python, type checkers and editors."""
+
+import inspect
+import runpy
+from types import NoneType
+from typing import get_type_hints
+
+import jedi
+import pytest
+from mypy import api
+
+from sklboost import (
+    XGBClassifierLite,
+    XGBRegressorLite,
+    XGBRFClassifierLite,
+    XGBRFRegressorLite,
+)
+from tests.conftest import ROOT
+
+ESTIMATORS = [XGBRegressorLite, XGBClassifierLite, XGBRFRegressorLite, XGBRFClassifierLite]
+SCRIPT = """\
+from sklboost import XGBClassifierLite, XGBRFRegressorLite
+model = XGBClassifierLite(max_depth=3, subsample=None)
+reveal_type(model)
+reveal_type(model.max_depth)
+reveal_type(model.fit([[1.0]], [1]))
+XGBClassifierLite(max_dpth=3)
+XGBRFRegressorLite(n_estimators="ten")
+model.fit([[1.0]], [1], sample_wieght=None)
+model.predict([[1.0]], iteration_rnge=None)
+"""
+FOUND = {
+    3: 'Revealed type is "sklboost.estimators.classifier.XGBClassifierLite"',
+    4: 'Revealed type is "int"',
+    5: 'Revealed type is "sklboost.estimators.classifier.XGBClassifierLite"',
+    6: 'Unexpected keyword argument "max_dpth" for "XGBClassifierLite"',
+    7: 'Argument "n_estimators" to "XGBRFRegressorLite" has incompatible type "str"',
+    8: 'Unexpected keyword argument "sample_wieght" for "fit"',
+    9: 'Unexpected keyword argument "iteration_rnge" for "predict"',
+}
+
+
+def test_the_stub_is_that_of_the_parameters():
+    written = runpy.run_path(str(ROOT / ".ci" / "write_stub.py"))
+    found = written["STUB"].read_text("utf-8")
+    assert found == written["stub"](), "run .ci/write_stub.py"
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_the_constructor_s_signature(estimator):
+    parameters = inspect.signature(estimator).parameters
+    assert "max_depth: int | None = 6" in map(str, parameters.values())
+    assert set(parameters) == set(estimator().get_params())
+    hints = get_type_hints(estimator.__init__)
+    for name, parameter in parameters.items():
+        assert parameter.kind is parameter.KEYWORD_ONLY
+        assert (parameter.annotation or NoneType) == hints[name]
+        assert repr(parameter.default) == repr(getattr(estimator(), name))
+    learning_rate = 1.0 if "RF" in estimator.__name__ else 0.3
+    assert parameters["learning_rate"].default == learning_rate
+    assert list(inspect.signature(estimator.fit).parameters)[:4] == [
+        "self",
+        "X",
+        "y",
+        "sample_weight",
+    ]
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_editors_show_the_same(estimator):
+    """jedi, which completes in IPython and in many editors, reads the source."""
+    name = estimator.__name__
+    begin = f"from sklboost import {name}\n"
+    (signature,) = jedi.Script(f"{begin}{name}(").get_signatures()
+    shown = [parameter.to_string() for parameter in signature.params]
+    expected = inspect.signature(estimator).parameters
+    assert [parameter.name for parameter in signature.params] == list(expected)
+    for text, name_ in zip(shown, expected, strict=True):
+        default = expected[name_].default
+        assert text.startswith(f"{name_}: ")
+        quoted = f'"{default}"' if isinstance(default, str) else repr(default)
+        assert text.endswith(f"={'np.nan' if name_ == 'missing' else quoted}")
+    assert "max_depth: int | None=6" in shown
+    completions = [one.name for one in jedi.Script(f"{begin}{name}(max_").complete()]
+    assert "max_depth=" in completions
+    for method in ("fit", "predict"):
+        (signature,) = jedi.Script(f"{begin}{name}().{method}(").get_signatures()
+        assert signature.params[0].to_string() == "X: Any"
+
+
+def test_type_checkers_know_the_parameters(tmp_path):
+    script = tmp_path / "user.py"
+    script.write_text(SCRIPT, "utf-8")
+    options = ["--config-file=", "--follow-imports=silent", f"--cache-dir={tmp_path}"]
+    report, _, _ = api.run([*options, str(script)])
+    lines = [line.removeprefix(f"{script}:") for line in report.splitlines()]
+    lines = [line for line in lines if "defined in" not in line and line[:1].isdigit()]
+    found = {int(line.split(":")[0]): line for line in lines}
+    assert set(found) == set(FOUND), report
+    for number, words in FOUND.items():
+        assert words in found[number]
