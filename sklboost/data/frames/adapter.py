@@ -106,6 +106,41 @@ class ColumnAdapter(ABC):
         return False
 
 
+class NumericCategories(ColumnAdapter):
+    """A column of categories that are numbers, as a column of these numbers.
+
+    Parameters
+    ----------
+    codes : ndarray of int, shape (n_rows,)
+    values : ndarray of numbers, shape (n_categories,)
+        As `categories` returns them.
+    dtype_name : str
+    """
+
+    def __init__(self, codes: np.ndarray, values: np.ndarray, dtype_name: str) -> None:
+        self._codes = codes
+        self._values = values if len(values) > 0 else np.full(1, np.nan)
+        self._dtype_name = dtype_name
+
+    @property
+    def kind(self) -> Kind:
+        return "number"
+
+    @property
+    def dtype_name(self) -> str:
+        return self._dtype_name
+
+    def numbers(self) -> tuple[np.ndarray, np.ndarray | None]:
+        missing = self._codes < 0
+        return self._values[self._codes], missing if missing.any() else None
+
+    def _labels(self) -> tuple[np.ndarray, np.ndarray]:
+        return self._codes, self._values
+
+    def examples(self) -> list[Any]:
+        return first_value(*self.numbers())
+
+
 class FrameAdapter(ABC):
     """The columns of a table, by number. Each library has a class that reads them.
 
@@ -136,6 +171,18 @@ class FrameAdapter(ABC):
         if i not in self._columns:
             self._columns[i] = self.read_column(i)
         return self._columns[i]
+
+    def read_as_numbers(self, i: int) -> bool:
+        """Take the categories of column number `i` as the numbers they are.
+
+        Whether it is a column of numbers then: False if the categories are of another type.
+        """
+        column = self.column(i)
+        if column.kind == "category":
+            codes, values = column.categories()
+            if len(values) == 0 or values.dtype.kind in "biuf":
+                self._columns[i] = column = NumericCategories(codes, values, column.dtype_name)
+        return column.kind == "number"
 
     def label(self, i: int) -> str:
         """Name column number `i` in a message."""

@@ -37,7 +37,6 @@ from sklboost.estimators.input.feature_tables import (
     shape_of,
     unless_plain,
 )
-from sklboost.estimators.parameters.rules import value_of
 
 # Beyond, the 32 bits of a gradient sum leave a row less than two steps.
 _MOST_ROWS = 2**29
@@ -108,8 +107,10 @@ def read_features(
 
     The columns of a frame may have any order. `name` is that of the argument, for errors: TypeError
     or ValueError for other features than those of the fit, or of other kinds, and for unknown
-    categories, if the settings want that; else these are an UnknownCategoryWarning.
+    categories, if the settings want that; else these are an UnknownCategoryWarning. What is missing
+    and what a category stays as it was at fit, whatever the settings say now.
     """
+    settings = settings._replace(missing=fitted.missing, categorical_features=None)
     try:
         if isinstance(X, BinnedMatrix):
             return _checked_bins(X, fitted)
@@ -199,7 +200,7 @@ def _is_plain(estimator: Any, X: Any) -> bool:
         and X.flags.forc
         and "feature_names_in_" not in vars(estimator)
         and estimator._trained.features.encodings is None
-        and math.isnan(value_of(estimator, "missing"))
+        and math.isnan(estimator._trained.features.missing)
     )
 
 

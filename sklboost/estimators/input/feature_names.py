@@ -6,6 +6,7 @@ scikit-learn knows names that are strings only: where names are strings at fit a
 (or the other way round), or some are and others not, its checks warn or raise.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -31,6 +32,8 @@ class FittedFeatures(NamedTuple):
         How values become numbers.
     binning_digest : str or None
         Of the BinnedMatrix that was given to fit. None: raw values were.
+    missing : float
+        A further value that counts as missing; NaN: none.
     """
 
     estimator_name: str
@@ -38,6 +41,7 @@ class FittedFeatures(NamedTuple):
     names: np.ndarray | None
     encodings: Encodings
     binning_digest: str | None
+    missing: float = math.nan
 
     @property
     def attributes(self) -> dict[str, Any]:

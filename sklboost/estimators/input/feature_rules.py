@@ -11,9 +11,12 @@ import numpy as np
 
 from sklboost.boosting.settings import feature_rules
 from sklboost.engine.structs import FeatureRules
-from sklboost.estimators.input.feature_names import FittedFeatures
+from sklboost.estimators.input.feature_names import FittedFeatures, feature_names
 from sklboost.estimators.parameters.features import FeatureParameters
 from sklboost.estimators.parameters.rules import check_parameters, is_integer
+
+# Features that an error lists.
+_MOST_NAMED = 10
 
 
 def read_feature_rules(parameters: FeatureParameters, features: FittedFeatures) -> FeatureRules:
@@ -121,8 +124,19 @@ def number_of(key: Any, parameter: str, names: Sequence[Any]) -> int:
     if not isinstance(key, str):
         raise ValueError(f"{parameter} has {key!r}: it must be the name or number of a feature")
     if key not in names:
-        nearest = difflib.get_close_matches(key, names, n=1, cutoff=0.0)[0]
-        raise ValueError(f"{parameter} has {key!r}, but X has no such feature: {nearest!r}?")
+        raise ValueError(f"{parameter} has {key!r}, but X has {_no_feature(key, names)}")
     if names.count(key) > 1:
         raise ValueError(f"{parameter} has {key!r}, which several features are called: use numbers")
     return names.index(key)
+
+
+def _no_feature(key: str, names: Sequence[Any]) -> str:
+    """Say that no feature has this name, and which may be meant."""
+    n_features = len(names)
+    if list(names) == feature_names(None, n_features):
+        return f"{n_features} features without names: give their numbers, 0 to {n_features - 1}"
+    near = difflib.get_close_matches(key, names, n=1)
+    if near:
+        return f"no such feature: {near[0]!r}?"
+    more = f" and {n_features - _MOST_NAMED} more" if n_features > _MOST_NAMED else ""
+    return f"no such feature: it has {', '.join(map(repr, names[:_MOST_NAMED]))}{more}"

@@ -100,7 +100,7 @@ def fit_encodings(
     names = feature_names(source.names, source.n_columns)
     declared = read_categories(settings.categorical_features, names)
     check_kinds(source, declared)
-    _check_categories(source, declared, settings)
+    _read_categories(source, declared, settings)
     return tuple(
         fit_encoding(source, i, weight, settings.missing, i in declared)
         for i in range(source.n_columns)
@@ -129,6 +129,9 @@ def encoded_table(
     """
     known = (Encoding(),) * len(order) if encodings is None else encodings
     encoded = list(zip(order, known, strict=True))
+    for i, encoding in encoded:
+        if encoding.kind == "number":
+            source.read_as_numbers(i)
     wrong = [
         _words_of_change(source, i, encoding)
         for i, encoding in encoded
@@ -202,11 +205,15 @@ def binned_features(
         names=binning.feature_names,
         encodings=binning.encodings,
         binning_digest=binning.digest,
+        missing=missing,
     )
 
 
-def _check_categories(source: FrameAdapter, declared: set[int], settings: FeatureSettings) -> None:
-    """Raise ValueError for categories where the user wants none."""
+def _read_categories(source: FrameAdapter, declared: set[int], settings: FeatureSettings) -> None:
+    """Take categories that are not among those the user lists as numbers.
+
+    ValueError if they are none, or where the user wants no categories at all.
+    """
     kinds = [source.column(i).kind for i in range(source.n_columns)]
     found = [i for i, kind in enumerate(kinds) if kind == "category" or i in declared]
     if found and not settings.enable_categorical:
@@ -216,12 +223,12 @@ def _check_categories(source: FrameAdapter, declared: set[int], settings: Featur
         )
     if isinstance(settings.categorical_features, str):
         return
-    left = [i for i in found if i not in declared]
+    left = [i for i in found if i not in declared and not source.read_as_numbers(i)]
     if left:
         raise ValueError(
-            "categorical_features does not list columns that are categories by their dtype: "
-            f"{_listed(source, left)}. List them, turn them into numbers, or set it to "
-            '"from_dtype"'
+            "categorical_features does not list columns whose categories are no numbers: "
+            f"{_listed(source, left)}. List them, turn them into numbers (their codes, if their "
+            'order means something), or set it to "from_dtype"'
         )
 
 

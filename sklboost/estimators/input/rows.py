@@ -149,7 +149,9 @@ def training_rows(
             X, encodings = fit_table(X, settings, weight, encodings)
         else:
             encodings = None
-        fitted = FittedFeatures(settings.caller, X.shape[1], names, encodings, None)
+        fitted = FittedFeatures(
+            settings.caller, X.shape[1], names, encodings, None, settings.missing
+        )
     groups = np.empty(0) if given.groups is None else np.asarray(given.groups)
     if given.groups is not None and groups.shape != (len(X),):
         raise ValueError(

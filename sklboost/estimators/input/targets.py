@@ -48,23 +48,25 @@ def validation_targets(y: Any, name: str, *, numeric: bool) -> np.ndarray:
 def check_targets(y: Any, name: str, *, numeric: bool) -> None:
     """Raise ValueError for a target that is missing in some rows, or no number if `numeric`.
 
-    NaN among floats is left to scikit-learn, as are wrong shapes.
+    Wrong shapes are left to scikit-learn.
     """
     try:
         values = np.asarray(y)
     except ValueError:  # rows of different lengths
         return
-    if values.ndim == 0 or values.size != len(values) or values.dtype.kind not in "OmMU":
+    if values.ndim == 0 or values.size != len(values) or values.dtype.kind not in "OmMUf":
         return
     values = values.ravel()
+    if values.dtype.kind == "f":
+        _check_finite(values, name)
+        return
     examples = [*values[:1]]
     if values.dtype.kind == "O":
         column = ObjectColumn(values)
         if column.missing.any():
-            row = int(np.argmax(column.missing))
             raise ValueError(
-                f"{name} has no value in {np.count_nonzero(column.missing)} row(s), the first is "
-                f"row {row}, {values[row]!r}: leave out rows without a target"
+                f"{name} has no value in {_places(column.missing)}, "
+                f"{values[np.argmax(column.missing)]!r}: leave out rows without a target"
             )
         examples = column.examples()
     for example in examples if numeric else ():
@@ -78,6 +80,35 @@ def check_targets(y: Any, name: str, *, numeric: bool) -> None:
                 f"{name} holds text, such as {str(example)!r}: targets of a regressor are numbers; "
                 "labels are for XGBClassifierLite"
             )
+
+
+def _check_finite(values: np.ndarray, name: str) -> None:
+    """Raise ValueError, in scikit-learn's words and with the places, for floats that are no target.
+
+    These are infinite ones, and NaN unless there are several columns.
+    """
+    with np.errstate(all="ignore"):
+        if np.isfinite(values.sum()):
+            return
+    is_nan = np.isnan(values)
+    if values.ndim == 1 and is_nan.any():
+        raise ValueError(
+            f"Input {name} contains NaN: there is no value in {_places(is_nan)}; leave out rows "
+            "without a target"
+        )
+    is_infinite = np.isinf(values)
+    if is_infinite.any():
+        raise ValueError(
+            f"Input {name} contains infinity or a value too large for {values.dtype!r}: in "
+            f"{_places(is_infinite)}; targets are finite numbers"
+        )
+
+
+def _places(is_wrong: np.ndarray) -> str:
+    """Say in how many rows there is a wrong value, and where the first is."""
+    rows = np.flatnonzero(is_wrong.reshape(len(is_wrong), -1).any(axis=1))
+    words = f"{len(rows)} row(s), the first is row {rows[0]}"
+    return words if is_wrong.ndim == 1 else f"{words}, column {np.argmax(is_wrong[rows[0]])}"
 
 
 def _is_written_number(text: str) -> bool:
@@ -106,7 +137,10 @@ def has_columns(y: Any) -> bool:
 def read_columns(y: Any, name: str, *, numeric: bool) -> np.ndarray:
     """Return targets in several columns: float64 if `numeric`, else of any dtype, labels too."""
     dtype = np.float64 if numeric else None
-    return check_array(y, dtype=dtype, ensure_all_finite="allow-nan", input_name=name)
+    columns = check_array(y, dtype=dtype, ensure_all_finite=False, input_name=name)
+    if columns.dtype.kind == "f":
+        _check_finite(columns, name)
+    return columns
 
 
 def check_columns(y: np.ndarray, n_targets: int, name: str) -> None:

@@ -76,8 +76,9 @@ class FeatureParameters:
         """
         The categorical features. "from_dtype": the columns of a frame whose dtype says so.
         Otherwise names, numbers or a mask; these features may hold text or numbers, and have the
-        same categories whatever the dtype. Categories are matched by value at prediction. None: no
-        feature is categorical.
+        same categories whatever the dtype; other columns of a categorical dtype are the numbers
+        that their categories are. Categories are matched by value at prediction. None: no feature
+        is categorical.
         """,
     )
     enable_categorical: bool = parameter(
