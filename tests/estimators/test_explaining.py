@@ -155,7 +155,7 @@ def test_rows_add_up_to_the_sums_of_the_training(fitted):
     assert "Pass y as well" in rows[0]
     counts = [int(text.split(" of the 300 rows")[0].split()[-1]) for text in rows]
     first = model.explain_split(0)
-    left, right = (int(part.split(".")[0]) for part in first.text.split("to node ")[1:3])
+    left, right = (int(re.match(r"\d+", part)[0]) for part in first.text.split("to node ")[1:3])
     assert counts[0] == N_ROWS == counts[left] + counts[right]
 
 
@@ -210,7 +210,7 @@ def test_levels_are_named_by_their_values():
     model = XGBRegressorLite(n_estimators=1, max_depth=1, max_cat_to_onehot=1).fit(frame, y)
     split = model.explain_split(0)
     assert "split at colour in {'blue'}" in split.title
-    assert "colour in {'blue'}: to node 1. Else: to node 2." in split.text
+    assert "Rows with colour in {'blue'} go to node 1, all others to node 2." in split.text
     prediction = model.explain_prediction(frame.iloc[[0]])
     assert "colour = 'red', not in {'blue'} → node 2" in prediction.text
     odd = model.explain_prediction(frame.iloc[[2]])
@@ -228,12 +228,15 @@ def test_missing_values():
     x = np.array([1.0, 2.0, np.nan, np.nan])[:, np.newaxis]
     model = XGBRegressorLite(n_estimators=1, max_depth=2, min_child_weight=0, reg_lambda=0)
     model.fit(x, [1.0, 2.0, 9.0, 9.5])
-    assert "f0 is missing: to node 1" in model.explain_split(0).text
+    assert (
+        "Rows without a value of f0 go to node 1, all others to node 2."
+        in model.explain_split(0).text
+    )
     assert "Missing values" not in model.explain_split(0).text
     assert "node 0: f0 is missing → node 1" in model.explain_prediction([np.nan]).text
     plain = XGBRegressorLite(n_estimators=1, max_depth=1, min_child_weight=0)
     plain.fit([[0], [1], [np.nan]], [0.0, 5.0, 5.0])
-    assert "Missing values: to node 2." in plain.explain_split(0).text
+    assert "Missing values go to node 2." in plain.explain_split(0).text
 
 
 @pytest.mark.parametrize(

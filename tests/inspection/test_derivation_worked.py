@@ -226,11 +226,11 @@ def test_a_branch_that_cost_complexity_prunes():
     root, lower = (model.explain_split(0, node) for node in (0, 2))
     assert root.result("cost") == 2 * 33 * 4
     assert (
-        "Pruned: the 2 split(s) of its branch gain 260.5 together, too little for cost-complexity "
+        "Pruned: the 2 splits of its branch gain 260.5 together, too little for cost-complexity "
         "pruning." in lines(root)
     )
     assert (
-        "Pruned: the 2 split(s) of the branch of node 0, which it is part of, gain 260.5 together, "
+        "Pruned: the 2 splits of the branch of node 0, which it is part of, gain 260.5 together, "
         "too little for cost-complexity pruning." in lines(lower)
     )
     assert "Its rows end in node 0." in lines(lower)

@@ -106,10 +106,11 @@ class PageMixin(HasFittedModel):
             known = fitted.read(X)
             explained = row_contents(fitted, known, y, _chosen(rows, len(known)))
             if explained["contributions"] is not None:
-                about = "Mean absolute SHAP value of the rows of this page"
+                about = "Mean absolute SHAP value of the rows on this page"
                 mean = mean_contributions(explained["contributions"], fitted.model.n_features)
                 importances.append(importance("SHAP", about, mean))
-        title = title or f"{fitted.features.estimator_name}: {fitted.model.n_trees} tree(s)"
+        n_trees = fitted.model.n_trees
+        title = title or f"{fitted.features.estimator_name}, {n_trees} tree{'s' * (n_trees != 1)}"
         contents = {
             "facts": _facts(fitted, self),
             "rows": explained,
@@ -173,7 +174,7 @@ def row_contents(fitted: FittedModel, X: Features, y: Any, chosen: np.ndarray) -
         "contributions": None
         if added is None
         else [list(map(column, outputs)) for outputs in added.tolist()],
-        "why_none": "There are no SHAP values of linear leaves.",
+        "why_none": "There are no SHAP values for models with linear leaves.",
         "link": link,
         "linked": _LINKED.get(link, ""),
     }
@@ -215,15 +216,18 @@ def _summaries(
     """What is predicted for each row, and what its target is."""
     predictions = fitted.predictions(raw_score).reshape(len(chosen), -1)
     names = _prediction_names(fitted, predictions.shape[1])
+    heading = "Prediction" if fitted.classes is None else "Probabilities"
     known = None if targets is None else targets[chosen].tolist()
     summaries = []
     for index, row in enumerate(predictions):
         order = np.argsort(-row, kind="stable")[:_MOST_PREDICTIONS] if len(row) > 1 else [0]
-        listed = ", ".join(f"{names[k]} {number(float(row[k]))}" for k in order)
+        texts = [number(float(row[k])) for k in order]
+        if names[0]:
+            texts = [f"{names[k]} ({text})" for k, text in zip(order, texts, strict=True)]
         more = f", and {len(row) - len(order)} more" if len(row) > len(order) else ""
-        parts = [f"Prediction: {listed}{more}.", conclusion(fitted, raw_score[:, [index]])]
+        parts = [conclusion(fitted, raw_score[:, [index]]), f"{heading}: {', '.join(texts)}{more}."]
         if known is not None:
-            parts.append(f"y: {known[index]!r}.")
+            parts.append(f"True value: {known[index]!r}.")
         summaries.append(" ".join(filter(None, parts)))
     return summaries
 

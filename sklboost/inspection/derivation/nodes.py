@@ -117,10 +117,11 @@ def _ways(tree: GrownTree, node: int, names: ModelNames) -> tuple[str, ...]:
     """Where rows go, and where missing values."""
     split = tree.nodes[node]
     left, right = (f"node {child}" for child in (split.left, split.right))
-    ways = f"{names.condition(tree, node)}: to {left}. Else: to {right}."
+    ways = f"Rows with {names.condition(tree, node)} go to {left}, all others to {right}."
     if split.threshold == -np.inf:
-        return (ways,)
-    return ways, f"Missing values: to {left if split.default_left else right}."
+        name = names.features[split.feature]
+        return (f"Rows without a value of {name} go to {left}, all others to {right}.",)
+    return ways, f"Missing values go to {left if split.default_left else right}."
 
 
 def _sums(outputs: Sequence[NodeOutput]) -> Section:

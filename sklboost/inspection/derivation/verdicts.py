@@ -83,8 +83,9 @@ def _why_removed(tree: GrownTree, node: int) -> list[Line]:
     where = "its branch" if top == node else f"the branch of node {top}, which it is part of,"
     values = {"n": float(n_splits), "a": alpha, "H_0": cover}
     name = "what n splits have to gain together, a being ccp_alpha and H_0 the cover of the root"
+    splits = f"{n_splits} split{'s' * (n_splits > 1)}"
     return [
-        f"Pruned: the {n_splits} split(s) of {where} gain {number(total)} together, too little for "
+        f"Pruned: the {splits} of {where} gain {number(total)} together, too little for "
         "cost-complexity pruning.",
         Step(name, "cost", "n · a · H_0", values, n_splits * alpha * cover),
     ]
@@ -98,8 +99,8 @@ def why_leaf(tree: GrownTree, node: int) -> str:
     n_leaves = int((tree.nodes.left < 0).sum())
     if tree.n_forgotten > 0:
         return (
-            f"A leaf. Pruning removed {tree.n_forgotten} split(s) of this tree, perhaps "
-            "one of this node: keep_pruned=True keeps them."
+            f"A leaf. Pruning removed {tree.n_forgotten} split{'s' * (tree.n_forgotten > 1)} of "
+            "this tree, perhaps the one of this node: keep_pruned=True keeps them."
         )
     if tree.depth(node) >= params.max_depth:
         return f"A leaf: it lies at max_depth, {params.max_depth} splits below the root."

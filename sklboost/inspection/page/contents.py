@@ -20,11 +20,11 @@ from sklboost.inspection.page.folding import fold_derivations
 from sklboost.inspection.page.tokens import column, compared
 
 _ABOUT = {
-    "gain": "Average gain of the splits of a feature",
-    "total_gain": "Gain of all splits of a feature together",
-    "cover": "Average cover of the nodes that a feature splits",
-    "total_cover": "Cover of all nodes that a feature splits, together",
-    "weight": "Number of splits of a feature",
+    "gain": "Average gain of the splits on a feature",
+    "total_gain": "Total gain of the splits on a feature",
+    "cover": "Average cover of the splits on a feature",
+    "total_cover": "Total cover of the splits on a feature",
+    "weight": "Number of splits on a feature",
 }
 _NODE_COLUMNS = ("left", "feature", "threshold", "gain", "missing_left", "removed", "cover")
 

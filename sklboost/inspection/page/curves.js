@@ -4,7 +4,7 @@ const CHART = { width: 480, height: 260, left: 70, right: 10, top: 10, bottom: 4
 
 function showCurves(target, curves) {
   if (curves.metrics.length === 0) {
-    target.append(html("p", {}, "The model was fitted without validation rows: there are none."));
+    target.append(html("p", {}, "No learning curves: the model was fitted without validation data (eval_set)."));
     return;
   }
   const charts = curves.metrics.map((metric) => chart(metric, curves.first_round, curves.best));

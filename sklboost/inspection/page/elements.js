@@ -26,14 +26,23 @@ function shortened(text, longest) {
   return letters.length <= longest ? text : `${letters.slice(0, longest - 1).join("")}…`;
 }
 
+function counted(number, one, many) {
+  return `${number} ${number === 1 ? one : many}`;
+}
+
 // Make the choices of a select element; their values are 0, 1, 2, ...
 function fillChoices(select, names) {
   select.replaceChildren(...names.map((name, index) => html("option", { value: index }, name)));
 }
 
-// Give a heading of a table for each text.
-function headings(texts) {
-  return html("thead", {}, html("tr", {}, ...texts.map((text) => html("th", { scope: "col" }, text))));
+// Give the head of a table; some of the texts stand above numbers.
+function headings(texts, ofNumbers) {
+  const cells = texts.map((text) => html(
+    "th",
+    { scope: "col", class: ofNumbers.includes(text) ? "number" : "" },
+    text,
+  ));
+  return html("thead", {}, html("tr", {}, ...cells));
 }
 
 // A bar from one number to another, in a drawing as wide as the numbers from `low` to `high`.

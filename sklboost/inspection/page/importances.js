@@ -5,7 +5,7 @@ const FEW = 20;
 function showImportances(target, features, importances) {
   const choice = html("select", { id: "importance-kind" });
   fillChoices(choice, importances.map((own) => own.name));
-  const more = html("button", { type: "button" }, `Show all ${features.length}`);
+  const more = html("button", { type: "button" }, `Show all ${features.length} features`);
   const table = html("div", { class: "table" });
   let limit = FEW;
   const draw = () => {
@@ -18,7 +18,7 @@ function showImportances(target, features, importances) {
     limit = features.length;
     draw();
   });
-  const label = html("label", {}, "Kind ", choice);
+  const label = html("label", {}, "Measured by ", choice);
   target.append(html("div", { class: "controls" }, label), table, more);
   draw();
 }
@@ -37,7 +37,7 @@ function importanceTable({ about, values }, features, limit) {
     "table",
     { class: "bars" },
     html("caption", {}, about),
-    headings(["Feature", "Importance", "As a bar"]),
+    headings(["Feature", "Importance", "Bar"], ["Importance"]),
     html("tbody", {}, ...rows),
   );
 }

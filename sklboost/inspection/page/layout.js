@@ -1,7 +1,7 @@
 // Where the nodes of a tree are drawn: the root on the left, leaves evenly from top to bottom.
 
-const BOX = { width: 190, height: 40 };
-const STEP = { x: 270, y: 50 };
+const BOX = { width: 220, height: 46 };
+const STEP = { x: 296, y: 56 };
 
 // Give a place { x, y } for each of the nodes, which are listed parents first.
 function placeNodes(nodes, listed) {
@@ -17,13 +17,11 @@ function placeNodes(nodes, listed) {
   }
   for (const node of [...listed].reverse()) { // children are placed before their parent
     const below = node.children.filter((child) => isListed.has(child));
-    if (below.length > 0) places.get(node.number).y = middle(below.map((own) => places.get(own).y));
+    if (below.length === 0) continue;
+    const [first, second] = below.map((own) => places.get(own).y);
+    places.get(node.number).y = (first + second) / 2;
   }
   return places;
-}
-
-function middle([first, second]) {
-  return (first + second) / 2;
 }
 
 // Give the rectangle that has all of the tree in it.
@@ -33,5 +31,5 @@ function extentOf(places) {
     right = Math.max(right, x);
     bottom = Math.max(bottom, y);
   }
-  return { x: -10, y: -10, width: right + BOX.width + 20, height: bottom + BOX.height + 20 };
+  return { x: -20, y: -20, width: right + BOX.width + 40, height: bottom + BOX.height + 40 };
 }

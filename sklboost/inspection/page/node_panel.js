@@ -1,21 +1,23 @@
-// The panel below the tree that unfolds a node: where its numbers come from.
+// The panel beside the tree that explains a node: how its numbers are calculated.
 
 const SUBSCRIPT = /([A-Za-zα-ωΑ-Ω]+)_([A-Za-z0-9]+(?:,[A-Za-z0-9]+)*)/;
 
 // Show the derivation of a node in `panel`; `close` is called by its button.
 function showNode(panel, model, tree, node, close) {
-  const button = html("button", { type: "button" }, "Fold");
+  const button = html("button", { type: "button" }, "Close");
   button.addEventListener("click", close);
-  const content = model.derivationOf === null
-    ? [html("p", {}, withoutDerivation(tree, node))]
+  const [title, ...content] = model.derivationOf === null
+    ? withoutDerivation(tree, node)
     : derivationElements(model.derivationOf(node.place));
-  panel.replaceChildren(...content, button);
+  panel.replaceChildren(button, title, ...content);
   panel.dataset.node = node.number;
   panel.hidden = false;
+  panel.scrollTop = 0;
 }
 
 function withoutDerivation(tree, node) {
-  return `This page was written without derivations. In Python: explain_split(${tree}, ${node.number})`;
+  const words = `This page was saved without calculations. In Python, call explain_split(${tree}, ${node.number}).`;
+  return [html("h3", {}, `Tree ${tree}, node ${node.number}`), html("p", {}, words)];
 }
 
 function derivationElements(derivation) {

@@ -5,9 +5,20 @@ function numberText(value) {
   const size = Math.abs(value);
   if (size === 0) return "0";
   if (size >= 1e-3 && size < 1e10) return withoutZeros(value.toFixed(size >= 1 ? 4 : 6));
-  const [mantissa, exponent] = value.toExponential(5).split("e");
+  return withPower(value, 6);
+}
+
+function withPower(value, nDigits) {
+  const [mantissa, exponent] = value.toExponential(nDigits - 1).split("e");
   const digits = exponent.slice(1).padStart(2, "0");
   return `${withoutZeros(mantissa)}e${exponent[0]}${digits}`;
+}
+
+// Four significant digits; beyond 1e7 and below 0.001 with a power of ten.
+function fourDigits(value) {
+  const size = Math.abs(value);
+  if (size === 0 || (size >= 1e-3 && size < 1e7)) return String(Number(value.toPrecision(4)));
+  return withPower(value, 4);
 }
 
 function withoutZeros(text) {

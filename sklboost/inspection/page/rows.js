@@ -1,6 +1,7 @@
 // Rows and what each of their features adds to the raw score, from the expected score to the row's.
 
-const ABOUT = "SHAP values: what each feature adds, largest first; those that add 0 are left out.";
+const ABOUT = "SHAP values: how much each feature changes the raw score, largest first. "
+  + "Features that change nothing are left out.";
 
 class RowSection {
   // `onRow` is told the leaves of the row that is shown.
@@ -13,9 +14,9 @@ class RowSection {
     this.output = html("select", { id: "row-output" });
     fillChoices(this.row, this.rows.labels);
     fillChoices(this.output, model.outputs);
-    const ofOutput = html("label", {}, "Output ", this.output);
+    const ofOutput = html("label", {}, "Explain ", this.output);
     ofOutput.hidden = model.outputs.length < 2;
-    this.table = html("div", { class: "table" });
+    this.table = html("div");
     this.about = html("p", { role: "status" });
     const turn = (words, step) => {
       const button = html("button", { type: "button" }, words);
@@ -34,36 +35,40 @@ class RowSection {
     const nearest = Math.min(Math.max(row, 0), this.rows.labels.length - 1);
     this.row.value = nearest;
     this.about.textContent = this.rows.summaries[nearest];
-    this.table.replaceChildren(this.#contributions(nearest, Number(this.output.value)));
+    this.table.replaceChildren(...this.#contributions(nearest, Number(this.output.value)));
     this.onRow(this.rows.leaves[nearest]);
   }
 
   // The table of a row and output: largest contributions first, with the running sum.
   #contributions(row, output) {
-    if (this.rows.contributions === null) return html("p", {}, this.rows.why_none);
+    if (this.rows.contributions === null) return [html("p", {}, this.rows.why_none)];
     const added = this.rows.contributions[row][output];
     const order = added.map((_, feature) => feature).filter((feature) => added[feature] !== 0);
     order.sort((a, b) => Math.abs(added[b]) - Math.abs(added[a]));
     const steps = runningSums(this.rows.start[row][output], order.map((feature) => added[feature]));
     const sums = [this.rows.start[row][output], ...steps.map((step) => step.to)];
     const range = [Math.min(...sums), Math.max(...sums)];
-    const names = ["Feature", "Value", "Adds", "From sum to sum", "Raw score"];
+    const names = ["Feature", "Value", "SHAP value", "Change", "Raw score"];
     if (predictionOf(this.rows.link, 0) !== null) names.push(this.rows.linked);
-    const first = tableLine(["expected score", "", "", ""], sums[0], this.rows.link);
+    const first = tableLine(["start: mean raw score", "", "", ""], sums[0], this.rows.link);
     const others = order.map((feature, index) => {
       const { from, to } = steps[index];
       const named = [this.model.features[feature], this.rows.values[row][feature]];
       const cells = [...named, numberText(added[feature]), bar(from, to, ...range)];
       return tableLine(cells, to, this.rows.link);
     });
-    return html(
+    const table = html(
       "table",
-      { class: "bars" },
-      html("caption", {}, ABOUT),
-      headings(names),
+      { class: "bars", "aria-label": "SHAP values" },
+      headings(names, ["SHAP value", "Raw score", this.rows.linked]),
       html("tbody", {}, first, ...others),
     );
+    return [html("p", { class: "note" }, ABOUT), html("div", { class: "table" }, table)];
   }
+}
+
+function predictedText(link, prediction) {
+  return link === "logit" ? prediction.toFixed(4) : numberText(prediction);
 }
 
 function runningSums(start, added) {
@@ -77,7 +82,7 @@ function runningSums(start, added) {
 
 function tableLine([name, value, added, drawn], sum, link) {
   const numbers = [numberText(sum)];
-  if (predictionOf(link, sum) !== null) numbers.push(numberText(predictionOf(link, sum)));
+  if (predictionOf(link, sum) !== null) numbers.push(predictedText(link, predictionOf(link, sum)));
   return html(
     "tr",
     {},

@@ -11,7 +11,7 @@ byId("facts").append(...model.facts.map(
 ));
 const trees = new TreeSection(model);
 if (model.rows === null) {
-  const words = "The page was written without rows. In Python: to_html(path, X)";
+  const words = "This page was saved without rows to explain. To include some, call to_html(path, X) in Python.";
   document.querySelector("#rows .content").append(html("p", {}, words));
 } else {
   new RowSection(document.querySelector("#rows .content"), model, (leaves) => trees.setRow(leaves));

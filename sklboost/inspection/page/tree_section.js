@@ -8,6 +8,7 @@ class TreeSection {
     this.tree = 0;
     this.selected = 0;
     this.row = null; // leaves that a row reaches, one for each tree
+    this.open = new Set(); // nodes whose children are drawn
     this.drawing = byId("drawing");
     this.panel = byId("node");
     this.view = new View(this.drawing);
@@ -27,9 +28,9 @@ class TreeSection {
     this.tree = tree;
     this.nodes = readTree(this.model.trees, tree);
     this.selected = 0;
+    this.open.clear();
     this.#draw();
-    this.view.open(extentOf(this.places));
-    this.view.reveal(this.places.get(0));
+    this.#openView();
     this.#refreshPanel();
   }
 
@@ -55,47 +56,75 @@ class TreeSection {
   setRow(leaves) {
     this.row = leaves;
     this.#draw();
+    this.#openView();
   }
 
-  // Select a node, and unfold it where one is unfolded already.
+  #openView() {
+    this.view.open(extentOf(this.places), this.places.get(0));
+    this.view.reveal(this.places.get(this.selected));
+  }
+
+  // Draw the children of a node.
+  #openNode(number) {
+    this.open.add(number);
+    this.#draw();
+    this.view.extent = extentOf(this.places);
+    const room = STEP.x - BOX.width; // what is written beside a closed node
+    for (const child of this.nodes[number].children) this.view.reveal(this.places.get(child), room);
+    this.select(number);
+  }
+
+  #isClosed(number) {
+    return this.boxes.get(number).getAttribute("aria-expanded") === "false";
+  }
+
+  // Select a node, and explain it where one is explained already.
   select(number) {
     this.selected = number;
+    if (!this.boxes.has(number)) { // below a node whose children are not drawn
+      for (const above of pathTo(this.nodes, number)) this.open.add(above);
+      this.#draw();
+    }
     this.#mark();
     this.view.reveal(this.places.get(number));
     this.boxes.get(number).focus({ preventScroll: true });
     this.#refreshPanel();
   }
 
-  // Unfold the selected node, or fold it.
+  // Explain the selected node, or close the panel.
   toggle() {
     const isShown = !this.panel.hidden && Number(this.panel.dataset.node) === this.selected;
-    if (isShown) this.fold();
-    else this.#unfold();
+    if (isShown) this.close();
+    else this.#explain();
   }
 
-  fold() {
+  close() {
     this.panel.hidden = true;
     this.boxes.get(this.selected).focus({ preventScroll: true });
   }
 
-  #unfold() {
+  #explain() {
     const node = this.nodes[this.selected];
-    showNode(this.panel, this.model, this.tree, node, () => this.fold());
+    showNode(this.panel, this.model, this.tree, node, () => this.close());
+    // over the lower half of a narrow screen: the tree goes to the upper half
+    if (getComputedStyle(this.panel).position === "fixed") this.drawing.scrollIntoView();
   }
 
   #refreshPanel() {
-    if (!this.panel.hidden) this.#unfold();
+    if (!this.panel.hidden) this.#explain();
   }
 
   #draw() {
     const pruned = prunedSplits(this.nodes, this.gamma);
-    this.listed = leftNodes(this.nodes, pruned);
+    const isShowing = this.row !== null && byId("show-path").checked;
+    const path = new Set(isShowing ? pathTo(this.nodes, this.row[this.tree]) : []);
+    this.left = leftNodes(this.nodes, pruned);
+    const isWhole = byId("all-levels").checked;
+    this.listed = isWhole ? this.left : shownNodes(this.nodes, this.left, new Set([...this.open, ...path]));
     this.places = placeNodes(this.nodes, this.listed);
-    const isShowing = this.row !== null && byId("show-way").checked;
-    const way = new Set(isShowing ? wayTo(this.nodes, this.row[this.tree]) : []);
     const output = this.model.is_vector ? this.output : 0;
     const { nodes, listed, places } = this;
-    const picture = { nodes, listed, places, pruned, way, output };
+    const picture = { nodes, listed, places, pruned, path, output };
     this.boxes = drawTree(this.drawing, this.model, picture);
     this.#mark();
     this.#tell(pruned);
@@ -112,11 +141,13 @@ class TreeSection {
   #tell(pruned) {
     const { count } = this.#trees;
     const nSplits = this.nodes.filter((node) => node.children.length > 0).length;
-    const nLeft = this.listed.filter((n) => n.children.length > 0 && !pruned.has(n.number)).length;
+    const nLeft = this.left.filter((n) => n.children.length > 0 && !pruned.has(n.number)).length;
     const ofOutput = this.model.outputs.length > 1 ? ` of ${this.model.outputs[this.output]}` : "";
+    const splits = nLeft === nSplits ? counted(nSplits, "split", "splits") : `${nLeft} of ${nSplits} splits`;
+    const leaves = counted(nLeft + 1, "leaf", "leaves");
+    const why = nLeft === nSplits ? "" : `, pruned with gamma ${numberText(this.gamma)}`;
     byId("tree-status").textContent =
-      `Tree ${this.tree}${ofOutput}, ${this.#position + 1} of ${count}: ${nLeft} of its ` +
-      `${nSplits} splits, ${nLeft + 1} leaves, at gamma ${numberText(this.gamma)}.`;
+      `Tree ${this.tree}${ofOutput}, ${this.#position + 1} of ${count}: ${splits}, ${leaves}${why}.`;
     this.drawing.setAttribute("aria-label", `Tree ${this.tree}${ofOutput}`);
     byId("tree-number").value = this.tree;
     byId("tree-slider").max = count - 1;
@@ -146,7 +177,9 @@ class TreeSection {
     byId("output-control").hidden = outputs.length < 2;
     byId("tree-number").max = nTrees - 1;
     byId("feature-names").append(...features.slice(0, 1000).map((name) => html("option", { value: name })));
-    byId("way-control").hidden = this.model.rows === null;
+    byId("path-control").hidden = this.model.rows === null;
+    const { starts } = this.model.trees;
+    byId("levels-control").hidden = !starts.some((start, tree) => hasManyLeaves(starts[tree + 1] - start));
   }
 
   #listen() {
@@ -166,7 +199,15 @@ class TreeSection {
     on("zoom-in", "click", () => this.view.zoom(1.3));
     on("zoom-out", "click", () => this.view.zoom(1 / 1.3));
     on("zoom-fit", "click", () => this.view.showAll());
-    on("show-way", "change", () => this.#draw());
+    for (const id of ["show-path", "all-levels"]) {
+      on(id, "change", () => {
+        this.open.clear();
+        this.#draw();
+        if (!this.boxes.has(this.selected)) this.selected = 0;
+        this.#mark();
+        this.#openView();
+      });
+    }
     on("search", "submit", (event) => {
       event.preventDefault();
       this.#find(byId("search-text").value);
@@ -174,6 +215,10 @@ class TreeSection {
     on("drawing", "click", (event) => {
       const box = event.target.closest(".node");
       if (box === null || this.view.hasMoved) return;
+      if (event.target.classList.contains("more")) {
+        this.#openNode(Number(box.dataset.node));
+        return;
+      }
       this.select(Number(box.dataset.node));
       this.toggle();
     });
@@ -207,7 +252,10 @@ class TreeSection {
       this.select(0);
     };
     return {
-      ArrowRight: () => to(this.nodes[this.selected].children[0]),
+      ArrowRight: () => {
+        if (this.#isClosed(this.selected)) this.#openNode(this.selected);
+        else to(this.nodes[this.selected].children[0]);
+      },
       ArrowLeft: () => to(this.nodes[this.selected].parent),
       ArrowDown: () => to(order[at + 1]),
       ArrowUp: () => to(order[at - 1]),
@@ -217,7 +265,7 @@ class TreeSection {
       PageUp: () => turn(-1),
       Enter: () => this.toggle(),
       " ": () => this.toggle(),
-      Escape: () => this.fold(),
+      Escape: () => this.close(),
       "+": () => this.view.zoom(1.3),
       "-": () => this.view.zoom(1 / 1.3),
       0: () => this.view.showAll(),
@@ -243,7 +291,7 @@ class TreeSection {
         return;
       }
     }
-    byId("found").textContent = "No split has that.";
+    byId("found").textContent = "No split found.";
   }
 
   #hasText(node, nodes, wanted) {

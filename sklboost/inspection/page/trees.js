@@ -1,5 +1,8 @@
 // The trees of the model, from the columns of their nodes, and pruning.
 
+// So many leaves, and so many levels, are drawn at a size that can be read.
+const [MANY_LEAVES, FIRST_DEPTH] = [10, 3];
+
 // Give a tree as a list of nodes, by their numbers.
 function readTree(columns, number) {
   const start = columns.starts[number];
@@ -48,15 +51,38 @@ function leftNodes(nodes, pruned) {
   return listed;
 }
 
+function hasManyLeaves(nNodes) {
+  return nNodes + 1 > 2 * MANY_LEAVES;
+}
+
+// List the nodes that are drawn at first: of a tree of many leaves those near the root, and the
+// children of the open ones.
+function shownNodes(nodes, left, open) {
+  if (!hasManyLeaves(left.length)) return left;
+  const shown = new Set();
+  for (const node of left) {
+    const isNear = depthOf(nodes, node) <= FIRST_DEPTH || open.has(node.parent);
+    if (node.parent === null || (shown.has(node.parent) && isNear)) shown.add(node.number);
+  }
+  return left.filter((node) => shown.has(node.number));
+}
+
+// Count the leaves that pruning leaves below a node.
+function leavesBelow(nodes, node, pruned) {
+  if (node.children.length === 0 || pruned.has(node.number)) return 1;
+  const [first, second] = node.children.map((child) => leavesBelow(nodes, nodes[child], pruned));
+  return first + second;
+}
+
 function depthOf(nodes, node) {
   return node.parent === null ? 0 : 1 + depthOf(nodes, nodes[node.parent]);
 }
 
 // List the nodes from the root to this one.
-function wayTo(nodes, number) {
-  const way = [];
-  for (let at = number; at !== null; at = nodes[at].parent) way.unshift(at);
-  return way;
+function pathTo(nodes, number) {
+  const path = [];
+  for (let at = number; at !== null; at = nodes[at].parent) path.unshift(at);
+  return path;
 }
 
 // Say which rows go to the first child; with a `longest` length, names are cut and thresholds kept.
@@ -64,6 +90,8 @@ function conditionOf(model, node, longest = Infinity) {
   const special = model.trees.conditions[node.place];
   if (special !== undefined) return shortened(special, longest);
   const name = model.features[model.trees.feature[node.place]];
-  const rest = ` < ${model.trees.threshold[node.place]}`;
+  const threshold = model.trees.threshold[node.place];
+  const isShort = longest < Infinity && typeof threshold === "number";
+  const rest = ` < ${isShort ? Number(threshold.toPrecision(7)) : threshold}`;
   return `${shortened(name, longest - rest.length)}${rest}`;
 }

@@ -1,64 +1,92 @@
 // What part of the drawing is seen: zooming and moving.
 
+// Pixels of the screen for each unit of the drawing, as a tree is opened: texts can be read.
+const SCALES = { least: 1, largest: 1.2 };
+
 class View {
   constructor(drawing) {
     this.drawing = drawing;
     this.extent = { x: 0, y: 0, width: 1, height: 1 };
-    this.rectangle = { ...this.extent };
+    this.corner = { x: 0, y: 0 };
+    this.scale = 1;
     this.hasMoved = false; // since the button went down: then its release is no click
     drawing.addEventListener("wheel", (event) => this.#turnWheel(event), { passive: false });
     drawing.addEventListener("pointerdown", (event) => this.#startMoving(event));
+    // the panel beside it, or a window, takes room or gives it back
+    new ResizeObserver(() => this.#resize()).observe(drawing);
   }
 
-  // Show the left end of a tree at a size that can be read.
-  open(extent) {
-    this.extent = extent;
-    const { width, height } = this.drawing.getBoundingClientRect();
-    const scale = Math.min(1, Math.max(0.55, Math.min(width / extent.width, height / extent.height)));
-    const y = extent.y + (extent.height - height / scale) / 2;
-    this.#show({ x: extent.x, y, width: width / scale, height: height / scale });
+  // Show a tree at a size that can be read: whole if it fits, else what is around its root.
+  open(extent, root) {
+    [this.extent, this.root] = [extent, root];
+    this.isAsOpened = true;
+    this.scale = Math.min(SCALES.largest, Math.max(SCALES.least, this.#fittingScale()));
+    const { height } = this.#size();
+    const lowest = extent.y + extent.height - height;
+    const y = lowest < extent.y
+      ? (extent.y + lowest) / 2
+      : Math.min(Math.max(root.y + (BOX.height - height) / 2, extent.y), lowest);
+    this.#show({ x: extent.x, y });
+  }
+
+  #resize() {
+    if (this.isAsOpened) this.open(this.extent, this.root);
+    this.#show(this.#nearest(this.corner));
   }
 
   showAll() {
-    this.#show({ ...this.extent });
+    this.isAsOpened = false;
+    this.scale = this.#fittingScale();
+    const { extent } = this;
+    const { width, height } = this.#size();
+    this.#show({ x: extent.x + (extent.width - width) / 2, y: extent.y + (extent.height - height) / 2 });
   }
 
   // Zoom by a factor, above 1 to see less and larger; `centre` stays where it is.
   zoom(factor, centre = this.#centre()) {
-    const own = this.rectangle;
-    this.#show({
-      x: centre.x - (centre.x - own.x) / factor,
-      y: centre.y - (centre.y - own.y) / factor,
-      width: own.width / factor,
-      height: own.height / factor,
-    });
+    const { x, y } = this.corner;
+    this.isAsOpened = false;
+    this.scale *= factor;
+    this.#show({ x: centre.x - (centre.x - x) / factor, y: centre.y - (centre.y - y) / factor });
   }
 
-  // Move as little as it takes to see the box of a node.
-  reveal({ x, y }) {
-    const own = { ...this.rectangle };
-    own.x = Math.min(own.x, x - 20);
-    own.x = Math.max(own.x, x + BOX.width + 20 - own.width);
-    own.y = Math.min(own.y, y - 20);
-    own.y = Math.max(own.y, y + BOX.height + 20 - own.height);
-    this.#show(own);
+  // Move as little as it takes to see the box of a node, and some room to its right.
+  reveal(place, room = 20) {
+    this.revealed = { ...place, room };
+    this.#show(this.#nearest(this.corner));
+  }
+
+  // The nearest corner from which the box of the last node that was revealed is seen.
+  #nearest({ x, y }) {
+    if (this.revealed === undefined) return { x, y };
+    const { width, height } = this.#size();
+    const { x: left, y: top, room } = this.revealed;
+    return {
+      x: Math.max(Math.min(x, left - 20), left + BOX.width + room - width),
+      y: Math.max(Math.min(y, top - 20), top + BOX.height + 20 - height),
+    };
+  }
+
+  #fittingScale() {
+    const { width, height } = this.drawing.getBoundingClientRect();
+    return Math.min(width / this.extent.width, height / this.extent.height);
+  }
+
+  // What is seen, in units of the drawing.
+  #size() {
+    const { width, height } = this.drawing.getBoundingClientRect();
+    return { width: width / this.scale, height: height / this.scale };
   }
 
   #centre() {
-    const { x, y, width, height } = this.rectangle;
-    return { x: x + width / 2, y: y + height / 2 };
+    const { width, height } = this.#size();
+    return { x: this.corner.x + width / 2, y: this.corner.y + height / 2 };
   }
 
-  #show(rectangle) {
-    this.rectangle = rectangle;
-    const { x, y, width, height } = rectangle;
-    this.drawing.setAttribute("viewBox", `${x} ${y} ${width} ${height}`);
-  }
-
-  // Units of the drawing that a pixel of the screen is.
-  #unit() {
-    const { width, height } = this.drawing.getBoundingClientRect();
-    return Math.max(this.rectangle.width / width, this.rectangle.height / height);
+  #show(corner) {
+    this.corner = corner;
+    const { width, height } = this.#size();
+    this.drawing.setAttribute("viewBox", `${corner.x} ${corner.y} ${width} ${height}`);
   }
 
   #turnWheel(event) {
@@ -72,14 +100,14 @@ class View {
   #startMoving(event) {
     if (event.button !== 0) return;
     this.hasMoved = false;
-    const start = { ...this.rectangle };
-    const unit = this.#unit();
+    const start = { ...this.corner };
     const move = (moved) => {
       const [right, down] = [moved.clientX - event.clientX, moved.clientY - event.clientY];
       if (Math.hypot(right, down) < 4) return; // a hand is not still while it clicks
       this.hasMoved = true;
+      this.isAsOpened = false;
       this.drawing.classList.add("moving");
-      this.#show({ ...start, x: start.x - right * unit, y: start.y - down * unit });
+      this.#show({ x: start.x - right / this.scale, y: start.y - down / this.scale });
     };
     const stop = () => {
       this.drawing.classList.remove("moving");

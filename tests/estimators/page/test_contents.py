@@ -28,20 +28,21 @@ def test_what_features_add_leads_to_the_prediction(opened, cancer, binary):
     raw_score, chance = map(float, table[-1][4:])
     assert raw_score == pytest.approx(cancer.decision_function(X[[5]])[0], abs=2e-4)
     assert chance == pytest.approx(cancer.predict_proba(X[[5]])[0, 1], abs=1e-4)
-    assert f"y: {y[5]}." in page.first("#rows [role=status]").text
+    assert f"True value: {y[5]}." in page.first("#rows [role=status]").text
 
 
-def test_the_way_of_a_row_is_marked(opened, cancer, binary):
+def test_the_path_of_a_row_is_marked(opened, cancer, binary):
     X, y = binary
     page = opened(cancer, X, y, rows=[0, 40, 200])
     for row, number in enumerate([0, 40, 200]):
         page.set("#row", row)
-        last = page.all(".node.on-way")[-1]
-        ends = {int(box.get_attribute("data-node")) for box in page.all(".node.on-way")}
+        last = page.all(".node.on-path")[-1]
+        ends = {int(box.get_attribute("data-node")) for box in page.all(".node.on-path")}
         assert cancer.apply(X[[number]])[0, 0] in ends
         assert "value" in last.text
-    page.first("#show-way").click()
-    assert page.all(".on-way") == []
+    assert page.first("#path-control").text == "Show the selected row's path"
+    page.first("#show-path").click()
+    assert page.all(".on-path") == []
 
 
 def test_contributions_to_each_class(opened, flowers):
@@ -82,7 +83,7 @@ def test_learning_curves(opened, cancer):
 def test_without_rows_and_validation_the_page_says_so(opened):
     page = opened(XGBRegressorLite(**WORKED).fit(DOSAGE, EFFECT), derivations=False, title="<i>")
     assert "to_html(path, X)" in page.first("#rows").text
-    assert "without validation rows" in page.first("#curves").text
+    assert "without validation data (eval_set)" in page.first("#curves").text
     assert page.first("h1").text == page.driver.title == "<i>"
     page.first(".node").click()
     assert "explain_split(0, 0)" in page.first("#node").text
@@ -92,7 +93,7 @@ def test_linear_leaves_have_no_contributions(opened, regression):
     X, y = regression
     model = XGBRegressorLite(n_estimators=3, max_depth=2, linear_tree=True).fit(X, y)
     page = opened(model, X, y)
-    assert "no SHAP values of linear leaves" in page.first("#rows").text
+    assert "no SHAP values for models with linear leaves" in page.first("#rows").text
     assert "SHAP" not in page.texts("#importance-kind option")
 
 
@@ -121,4 +122,4 @@ def test_targets_that_are_text_stand_beside_predictions(tmp_path, dtype):
     model = XGBClassifierLite(n_estimators=1, min_child_weight=0).fit(DOSAGE, labels)
     model.to_html(tmp_path / "model.html", DOSAGE, labels)
     text = (tmp_path / "model.html").read_text("utf-8")
-    assert text.count("y: 'low'.") == text.count("y: 'high'.") == 2
+    assert text.count("True value: 'low'.") == text.count("True value: 'high'.") == 2

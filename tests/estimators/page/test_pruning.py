@@ -35,7 +35,7 @@ def test_a_weak_split_stays_above_a_strong_one(opened):
     assert len(page.all(".node")) == 5
     page.set("#gamma", 150)
     assert len(page.all(".node")) == 1
-    assert "1 leaves" in page.first("#tree-status").text
+    assert "0 of 2 splits, 1 leaf, pruned with gamma 150." in page.first("#tree-status").text
     assert page.first(".node text").text == "value -1"
 
 

@@ -11,9 +11,9 @@ def test_the_worked_example_to_the_number(opened):
     page = opened(XGBRegressorLite(**WORKED).fit(DOSAGE, EFFECT))
     boxes = [box.text.splitlines() for box in page.all(".node")]
     assert boxes == [
-        ["f0 < 15", "gain 120.3333, cover 4"],
+        ["f0 < 15", "gain 120.3, cover 4"],
         ["value -10.5", "cover 1"],
-        ["f0 < 30", "gain 140.1667, cover 3"],
+        ["f0 < 30", "gain 140.2, cover 3"],
         ["value 7", "cover 2"],
         ["value -7.5", "cover 1"],
     ]
@@ -100,7 +100,7 @@ def test_splits_are_found(opened, cancer):
     assert found == expected
     page.set("#search-text", "no such feature")
     page.first("#search button").click()
-    assert page.first("#found").text == "No split has that."
+    assert page.first("#found").text == "No split found."
 
 
 def test_the_drawing_zooms_and_moves(opened, cancer):

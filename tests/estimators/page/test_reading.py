@@ -1,0 +1,225 @@
+"""Whether the page can be read as it opens: sizes of texts, what is in view, large trees."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from selenium.webdriver import Keys
+
+from sklboost import XGBRegressorLite
+from tests.estimators.page.examples import DOSAGE, EFFECT, WORKED
+
+SIZES = {"laptop": (1366, 768), "wide": (1920, 1080), "phone": (390, 844)}
+
+ON_SCREEN = """
+    const seen = document.documentElement.clientHeight;
+    return [...document.querySelectorAll(arguments[0])].map((element) => {
+      const { left, right, top, bottom } = element.getBoundingClientRect();
+      return { left, right, top, bottom, seen };
+    });
+"""
+# heights of letters on the screen, in pixels, whatever the drawing is scaled by
+FONT_SIZES = """
+    return [...document.querySelectorAll("#drawing text")].map((text) => {
+      const scale = text.getScreenCTM().a;
+      return scale * parseFloat(getComputedStyle(text).fontSize);
+    });
+"""
+OUTSIDE = """
+    return [...document.querySelectorAll(".node")].flatMap((node) => {
+      const box = node.querySelector(".box").getBoundingClientRect();
+      return [...node.querySelectorAll("text:not(.more)")].filter((text) => {
+        const own = text.getBoundingClientRect();
+        return own.left < box.left || own.right > box.right || own.bottom > box.bottom;
+      }).map((text) => text.textContent);
+    });
+"""
+
+
+@pytest.fixture
+def sized(opened):
+    """Return a function that opens a page in a window of a size."""
+    pages = []
+
+    def open_page(size, *arguments, **options):
+        page = opened(*arguments, **options)
+        width, height = SIZES[size]
+        settings = dict(width=width, height=height, deviceScaleFactor=1, mobile=False)
+        page.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", settings)
+        page.driver.refresh()
+        pages.append(page)
+        return page
+
+    yield open_page
+    for page in pages:
+        page.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+@pytest.fixture(scope="module")
+def deep():
+    """Return a model with trees of many leaves, features with long names, and rows of it."""
+    random = np.random.default_rng(0)
+    names = [f"the {i}th measurement of the apparatus in the cellar" for i in range(4)]
+    X = pd.DataFrame(random.normal(size=(2000, 4)), columns=names)
+    X["place"] = pd.Categorical(random.choice(["Copenhagen", "Amsterdam", "Ulaanbaatar"], 2000))
+    y = np.sin(3 * X[names[0]]) * X[names[1]] + (X["place"] == "Amsterdam") * X[names[2]]
+    return XGBRegressorLite(n_estimators=3, max_depth=6).fit(X, y * 1e-7), X
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_calculations_open_in_view_of_the_node(sized, deep, size):
+    model, X = deep
+    page = sized(size, model, X[:3])
+    page.first("[data-node='1']").click()
+    (panel,), (box,) = page.run(ON_SCREEN, "#node"), page.run(ON_SCREEN, "[data-node='1'] .box")
+    (drawing,) = page.run(ON_SCREEN, "#drawing")
+    for own in (panel, box):
+        assert 0 <= own["left"] < own["right"] <= SIZES[size][0]
+        assert 0 <= own["top"] < own["bottom"] <= own["seen"]
+    assert box["right"] <= drawing["right"]
+    if size == "phone":  # in the lower half
+        assert box["bottom"] < panel["top"]
+        assert panel["bottom"] == panel["seen"]
+    else:  # beside the tree
+        assert drawing["right"] < panel["left"]
+        assert abs(drawing["top"] - panel["top"]) < 2
+    assert page.run("return document.documentElement.scrollWidth") <= SIZES[size][0]
+    # the button is in view wherever the panel is scrolled to
+    page.run("document.querySelector('#node').scrollTop = 1e6")
+    (button,) = page.run(ON_SCREEN, "#node button")
+    assert panel["top"] <= button["top"] < button["bottom"] <= panel["bottom"]
+    page.first("#node button").click()
+    assert not page.first("#node").is_displayed()
+    assert page.run("return document.activeElement.dataset.node") == "1"
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_texts_can_be_read_as_a_tree_opens(sized, deep, size):
+    model, X = deep
+    page = sized(size, model, X[:3])
+    for _ in range(2):
+        assert min(page.run(FONT_SIZES)) >= 12
+        (root,), (drawing,) = (
+            page.run(ON_SCREEN, "[data-node='0'] .box"),
+            page.run(ON_SCREEN, "#drawing"),
+        )
+        assert drawing["left"] <= root["left"] < root["right"] <= drawing["right"]
+        assert drawing["top"] <= root["top"] < root["bottom"] <= drawing["bottom"]
+        page.first("#next-tree").click()
+
+
+def test_on_a_laptop_the_tree_is_in_the_first_window(sized, deep):
+    (drawing,) = sized("laptop", *deep).run(ON_SCREEN, "#drawing")
+    assert drawing["top"] < 300
+    assert drawing["bottom"] <= drawing["seen"]
+
+
+def test_gain_and_cover_have_four_digits_and_stay_inside(sized, deep):
+    page = sized("laptop", *deep)
+    page.first("#all-levels").click()
+    texts = page.texts(".node .numbers")
+    numbers = [number for text in texts for number in re.findall(r"[\d.]+(?:e[-+]\d+)?", text)]
+    digits = [number.partition("e")[0].replace(".", "").strip("0") for number in numbers]
+    assert len(numbers) > 60
+    assert max(map(len, digits)) == 4
+    assert any("e-" in number for number in numbers)  # the longest
+    assert page.run(OUTSIDE) == []
+    # all digits are in the tooltip, and what a screen reader says
+    gain = deep[0].explain_split(0).text.split("gain of the split")[1].split(" = ")[3].split()[0]
+    for text in (
+        page.first(".node title").get_attribute("textContent"),
+        page.first(".node").accessible_name,
+    ):
+        assert f"gain {gain}" in text
+
+
+def test_large_trees_open_near_the_root_and_on_request_further(sized, deep):
+    model, X = deep
+    page = sized("laptop", model, X[:3])
+    page.first("#show-path").click()
+    frame = model.trees_to_dataframe()
+    n_nodes = int((frame["Tree"] == 0).sum())
+    levels = {
+        int(level)
+        for level in page.run(
+            "return [...document.querySelectorAll('.node')].map((node) => node.ariaLevel)"
+        )
+    }
+    assert levels == {1, 2, 3, 4}
+    n_first = len(page.all(".node"))
+    closed = page.all(".node[aria-expanded='false']")
+    hidden = sum(int(text.split()[1]) for text in page.texts(".node .more"))
+    assert len(closed) == len(page.all(".node .more")) > 3
+    n_open_leaves = n_first - len(page.all(".node[aria-expanded]"))
+    assert hidden + n_open_leaves == (n_nodes + 1) // 2
+    # by mouse
+    page.run(
+        "document.querySelector('.more').dispatchEvent(new MouseEvent('click', { bubbles: true }))"
+    )
+    assert len(page.all(".node")) == n_first + 2
+    assert not page.first("#node").is_displayed()
+    # by keys: the first opens, the second goes there
+    number = page.first(".node[aria-expanded='false']").get_attribute("data-node")
+    page.run("document.querySelector('.node[tabindex=\"0\"]').focus()")
+    for _ in range(200):
+        if page.run("return document.activeElement.dataset.node") == number:
+            break
+        page.driver.switch_to.active_element.send_keys(Keys.ARROW_DOWN)
+    page.driver.switch_to.active_element.send_keys(Keys.ARROW_RIGHT)
+    assert page.run("return document.activeElement.dataset.node") == number
+    assert len(page.all(".node")) == n_first + 4
+    page.driver.switch_to.active_element.send_keys(Keys.ARROW_RIGHT)
+    child = int(page.run("return document.activeElement.dataset.node"))
+    assert child == model.model_.nodes[int(number)].left
+    page.first("#all-levels").click()
+    assert len(page.all(".node")) == n_nodes
+    page.first("#all-levels").click()
+    assert len(page.all(".node")) == n_first
+
+
+def test_the_path_of_a_row_is_drawn_to_its_leaf(sized, deep):
+    model, X = deep
+    page = sized("laptop", model, X[:3])
+    for tree in range(3):
+        page.set("#tree-number", tree)
+        for row in range(3):
+            page.set("#row", row)
+            leaf = model.apply(X[row : row + 1])[0, tree]
+            ends = [box.get_attribute("data-node") for box in page.all(".node.on-path")]
+            assert str(leaf) in ends
+
+
+def test_a_split_that_is_not_drawn_yet_is_found(sized, deep):
+    page = sized("laptop", deep[0])
+    page.first("#search-text").send_keys("place")
+    for _ in range(8):
+        page.first("#search button").click()
+        node = re.fullmatch(r"Tree (\d+), node (\d+)", page.first("#found").text)[2]
+        assert page.run("return document.activeElement.dataset.node") == node
+
+
+def test_small_trees_are_drawn_whole(sized):
+    page = sized("laptop", XGBRegressorLite(**WORKED).fit(DOSAGE, EFFECT))
+    assert len(page.all(".node")) == 5
+    assert not page.first("#all-levels").is_displayed()
+    page.first("[data-node='2']").click()
+    (drawing,) = page.run(ON_SCREEN, "#drawing")
+    for box in page.run(ON_SCREEN, ".node .box"):  # still, with the panel beside it
+        assert drawing["left"] <= box["left"] < box["right"] <= drawing["right"]
+
+
+def test_words_of_the_page(opened, cancer, binary):
+    page = opened(cancer, *binary)
+    assert page.texts("#theme option") == ["System theme", "Light theme", "Dark theme"]
+    assert page.first("h1").text == "XGBClassifierLite, 6 trees"
+    assert page.texts("h2") == [
+        "Trees",
+        "Predictions, row by row",
+        "Feature importance",
+        "Learning curves",
+    ]
+    page.first(".node").click()
+    assert page.first("#node button").text == "Close"
+    odd = re.compile(r"\bFold\b|\bunfold|way of|tree\(s\)|as the system", re.IGNORECASE)
+    assert odd.findall(page.first("body").text) == []
