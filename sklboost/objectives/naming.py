@@ -1,6 +1,7 @@
 """How names of objectives and metrics are found, and what is said about unknown ones."""
 
 import difflib
+import re
 from collections.abc import Collection, Mapping
 from typing import Protocol, TypeVar
 
@@ -11,6 +12,32 @@ TASK_WORDS = {
     "multilabel": "several labels",
 }
 _KINDS = {"objective": "an objective", "eval_metric": "a metric"}
+# What other libraries have losses and metrics for, by the first word of their names.
+_ELSEWHERE = {
+    "ranking": "rank lambdarank lambdamart ndcg dcg map pre xendcg yetirank yetirankpairwise "
+    "pairlogit pairlogitpairwise queryrmse querysoftmax querycrossentropy stochasticrank",
+    "survival times": "survival aft cox interval survivalaft",
+}
+# Names of other libraries that are near to none of ours.
+_OTHER_NAMES = {
+    "auc_roc": "auc",
+    "deviance": "log_loss",
+    "entropy": "log_loss",
+    "f1_score": "f1",
+    "friedman_mse": "reg:squarederror",
+    "gini": "log_loss",
+    "hinge_loss": "hinge",
+    "huber_loss": "huber",
+    "lad": "reg:absoluteerror",
+    "logistic": "binary:logistic",
+    "ls": "reg:squarederror",
+    "mean_absolute_error": "reg:absoluteerror",
+    "mean_squared_error": "reg:squarederror",
+    "rmse": "reg:squarederror",
+    "softmax": "multi:softprob",
+}
+# Similarity, from 0 to 1, below which a name is not the misspelling of another.
+_NEAR = 0.7
 
 
 class Named(Protocol):
@@ -46,7 +73,7 @@ def find_named(
     ------
     ValueError
         If the task has nothing of this name; the text lists what it has, and names the tasks that
-        have it or the nearest name.
+        have it, or the nearest name if one is near.
     """
     found = named(known[task], name)
     if found is not None:
@@ -58,13 +85,25 @@ def find_named(
             f"{argument}={name!r} is {_KINDS[argument]} for {' and '.join(tasks)}, not for "
             f"{TASK_WORDS[task]}: choose one of {', '.join(titles)}"
         )
-    aliases = [alias for entry in known[task] for alias in entry.aliases]
-    candidates = [*titles, *aliases, *other_names]
-    nearest = difflib.get_close_matches(str(name), candidates, n=1, cutoff=0.0)[0]
     raise ValueError(
-        f"{argument}={name!r} is not known; did you mean {nearest!r}? The "
+        f"{argument}={name!r} {_remedy(str(name), known[task], other_names)} The "
         f"{argument.removeprefix('eval_')}s for {TASK_WORDS[task]} are {', '.join(titles)}"
     )
+
+
+def _remedy(name: str, entries: Collection[Named], other_names: Collection[str]) -> str:
+    """Say what an unknown name means elsewhere, or what it may be a misspelling of."""
+    first_word = re.split("[:@_-]", name.lower())[0]
+    for task, words in _ELSEWHERE.items():
+        if {name.lower(), first_word} & set(words.split()):
+            return f"is for {task}, which sklboost does not have."
+    aliases = (alias for entry in entries for alias in entry.aliases)
+    candidates = {each.lower(): each for each in (*other_names, *aliases)}
+    candidates |= {entry.title.lower(): entry.title for entry in entries}
+    meant = {other: own for other, own in _OTHER_NAMES.items() if own in candidates.values()}
+    candidates = {**meant, **candidates}
+    near = difflib.get_close_matches(name.lower(), candidates, n=1, cutoff=_NEAR)
+    return f"is not known; did you mean {candidates[near[0]]!r}?" if near else "is not known."
 
 
 def named(entries: tuple[NamedType, ...], name: str) -> NamedType | None:
