@@ -13,3 +13,8 @@ def small(estimator, **parameters):
 
 def outputs(model, X):
     return model.predict_proba(X) if is_classifier(model) else model.predict(X)
+
+
+def features(model, X, *name):
+    """Return the features that a fitted model reads from rows."""
+    return model._fitted.read(X, *name)

@@ -102,8 +102,8 @@ class LearningCurveDisplay(Display):
         ImportError
             If matplotlib is not installed.
         """
-        fitted_model(estimator)
-        results = getattr(estimator, "evals_result_", {})
+        state = fitted_model(estimator).state
+        results = state["evals_result_"]
         if not results:
             raise ValueError(
                 "the estimator was fitted without validation data, so it has no learning curve: "
@@ -120,9 +120,9 @@ class LearningCurveDisplay(Display):
                 "give a name to each"
             )
         values = [of_metric[metric] for of_metric in results.values()]
-        best = getattr(estimator, "best_iteration_", None) if metric == known[-1] else None
+        best = state.get("best_iteration_") if metric == known[-1] else None
         curves = dict(zip(names, values, strict=True))
-        return cls(curves, metric, best, estimator._first_round).plot(ax)
+        return cls(curves, metric, best, state["_first_round"]).plot(ax)
 
     def _draw(self, ax: Any) -> None:
         self.lines_: list[Any] = []

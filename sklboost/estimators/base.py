@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import Bunch
-from sklearn.utils.validation import check_is_fitted
 
 from sklboost.estimators.documentation_link import DocumentationLinkMixin
 from sklboost.estimators.fit.fitting_mixin import FittingMixin
@@ -22,7 +21,7 @@ from sklboost.estimators.parameters.docstrings import methods_documented
 from sklboost.estimators.parameters.groups import Parameters
 from sklboost.estimators.parameters.names import ChecksNames
 from sklboost.estimators.predict.explaining import ExplainingMixin
-from sklboost.estimators.predict.fitted_model import FittedModel
+from sklboost.estimators.predict.fitted_model import FittedModel, fitted_state, trained_model
 from sklboost.estimators.predict.importances import ImportancesMixin
 from sklboost.estimators.predict.page import PageMixin
 from sklboost.estimators.predict.raw_scores import add_rounds, leaves
@@ -186,35 +185,43 @@ class BaseBooster(
 
     @property
     def _fitted(self) -> FittedModel:
-        if not hasattr(self, "model_"):  # the check takes a sixth of the prediction of one row
-            check_is_fitted(self)
-        # users may change the model and the names of the features
-        kept = {**vars(self._trained), "model": self.model_, "features": self._fitted_features}
+        state = fitted_state(self)
+        trained = trained_model(state)
         return FittedModel(
-            **kept,
+            **vars(trained),
             drops_rounds=drops_rounds(self),
             n_jobs=self.n_jobs,
-            read=partial(features, self),
+            read=partial(features, self, trained.features),
+            state=state,
         )
 
-    def _raw_scores(
+    def _scored(
         self,
         X: Any,
         base_margin: Any = None,
         iteration_range: tuple[int, int] | None = None,
         validate_features: bool = True,
-    ) -> np.ndarray:
-        """Raw scores, shape (n_outputs, n_samples)."""
+    ) -> tuple[FittedModel, np.ndarray]:
+        """Return the model and its raw scores, shape (n_outputs, n_samples)."""
         fitted = self._fitted
         X = fitted.read(X, by_position=not validate_features)
-        return fitted.raw_scores(X, base_margin, iteration_range)
+        return fitted, fitted.raw_scores(X, base_margin, iteration_range)
 
-    def _staged_raw_scores(self, X: Any, base_margin: Any) -> Iterator[np.ndarray]:
-        """Yield the raw scores after every round, the same array each time."""
+    def _raw_scores(self, X: Any, *arguments: Any) -> np.ndarray:
+        """Return the raw scores, shape (n_outputs, n_samples)."""
+        return self._scored(X, *arguments)[1]
+
+    def _staged_scores(self, X: Any, base_margin: Any) -> Iterator[tuple[FittedModel, np.ndarray]]:
+        """Yield the model and its raw scores after every round, the same array each time."""
         fitted = self._fitted
         X = fitted.read(X)
         raw_score = fitted.start(X, base_margin)
         for round_ in range(fitted.model.n_rounds):
             # a team for each stage: between two, anything may happen, a fork for one
-            add_rounds(fitted.model, X, (round_, round_ + 1), raw_score, self.n_jobs)
+            add_rounds(fitted.model, X, (round_, round_ + 1), raw_score, fitted.n_jobs)
+            yield fitted, raw_score
+
+    def _staged_raw_scores(self, X: Any, base_margin: Any) -> Iterator[np.ndarray]:
+        """Yield the raw scores after every round, the same array each time."""
+        for _, raw_score in self._staged_scores(X, base_margin):
             yield raw_score

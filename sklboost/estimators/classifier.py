@@ -11,6 +11,7 @@ from sklboost.estimators.base import BaseBooster
 from sklboost.estimators.input.target_kinds import ClassTargets, LabelTargets
 from sklboost.estimators.parameters.docstrings import documented
 from sklboost.estimators.parameters.groups import ClassifierParameters
+from sklboost.estimators.predict.fitted_model import FittedModel
 from sklboost.objectives.loss import by_rows
 
 
@@ -94,8 +95,8 @@ class XGBClassifierLite(ClassifierParameters, ClassifierMixin, BaseBooster):
             Columns are in the order of `classes_`. With several labels, each has a probability of
             its own, shape (n_samples, n_labels).
         """
-        raw_score = self._raw_scores(X, base_margin, iteration_range, validate_features)
-        return self._trained.predictions(raw_score)
+        fitted, raw_score = self._scored(X, base_margin, iteration_range, validate_features)
+        return fitted.predictions(raw_score)
 
     def predict(
         self,
@@ -132,10 +133,8 @@ class XGBClassifierLite(ClassifierParameters, ClassifierMixin, BaseBooster):
             return self._contributions(
                 X, base_margin, iteration_range, pred_contribs, pred_interactions, validate_features
             )
-        raw_score = self._raw_scores(X, base_margin, iteration_range, validate_features)
-        if output_margin:
-            return by_rows(raw_score)
-        return self._labels(raw_score)
+        fitted, raw_score = self._scored(X, base_margin, iteration_range, validate_features)
+        return by_rows(raw_score) if output_margin else _labels(fitted, raw_score)
 
     def staged_predict(self, X: Any, *, base_margin: Any = None) -> Iterator[np.ndarray]:
         """Yield the predicted classes after 1, 2, ... rounds.
@@ -149,8 +148,8 @@ class XGBClassifierLite(ClassifierParameters, ClassifierMixin, BaseBooster):
         ------
         ndarray of the labels' dtype, shape (n_samples,)
         """
-        for raw_score in self._staged_raw_scores(X, base_margin):
-            yield self._labels(raw_score)
+        for fitted, raw_score in self._staged_scores(X, base_margin):
+            yield _labels(fitted, raw_score)
 
     def staged_predict_proba(self, X: Any, *, base_margin: Any = None) -> Iterator[np.ndarray]:
         """Yield the probabilities of the classes after 1, 2, ... rounds.
@@ -164,8 +163,8 @@ class XGBClassifierLite(ClassifierParameters, ClassifierMixin, BaseBooster):
         ------
         ndarray of float64, shape (n_samples, n_classes)
         """
-        for raw_score in self._staged_raw_scores(X, base_margin):
-            yield self._trained.predictions(raw_score)
+        for fitted, raw_score in self._staged_scores(X, base_margin):
+            yield fitted.predictions(raw_score)
 
     def staged_decision_function(self, X: Any, *, base_margin: Any = None) -> Iterator[np.ndarray]:
         """Yield the raw scores after 1, 2, ... rounds.
@@ -188,7 +187,7 @@ class XGBClassifierLite(ClassifierParameters, ClassifierMixin, BaseBooster):
         tags.classifier_tags.multi_label = True
         return tags
 
-    def _labels(self, raw_score: np.ndarray) -> np.ndarray:
-        targets = self._trained.targets
-        assert isinstance(targets, ClassTargets | LabelTargets)
-        return targets.labels(raw_score)
+
+def _labels(fitted: FittedModel, raw_score: np.ndarray) -> np.ndarray:
+    assert isinstance(fitted.targets, ClassTargets | LabelTargets)
+    return fitted.targets.labels(raw_score)

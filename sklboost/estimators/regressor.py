@@ -80,10 +80,8 @@ class XGBRegressorLite(RegressorParameters, RegressorMixin, BaseBooster):
             return self._contributions(
                 X, base_margin, iteration_range, pred_contribs, pred_interactions, validate_features
             )
-        raw_score = self._raw_scores(X, base_margin, iteration_range, validate_features)
-        if output_margin:
-            return by_rows(raw_score)
-        return self._trained.predictions(raw_score)
+        fitted, raw_score = self._scored(X, base_margin, iteration_range, validate_features)
+        return by_rows(raw_score) if output_margin else fitted.predictions(raw_score)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return R², the coefficient of determination of the predictions.
@@ -102,8 +100,9 @@ class XGBRegressorLite(RegressorParameters, RegressorMixin, BaseBooster):
         """
         if not has_columns(y):
             return super().score(X, y, sample_weight)
-        y, prediction = read_columns(y, "y", numeric=True), self.predict(X)
-        check_columns(y, self._trained.targets.size, "y")
+        fitted, raw_score = self._scored(X)
+        y, prediction = read_columns(y, "y", numeric=True), fitted.predictions(raw_score)
+        check_columns(y, fitted.targets.size, "y")
         check_consistent_length(prediction, y)
         weight = np.empty(0) if sample_weight is None else row_weights(sample_weight, prediction)
         return r2(y, prediction, weight)
@@ -120,5 +119,5 @@ class XGBRegressorLite(RegressorParameters, RegressorMixin, BaseBooster):
         ------
         ndarray of float64, shape (n_samples,) or (n_samples, n_outputs)
         """
-        for raw_score in self._staged_raw_scores(X, base_margin):
-            yield self._trained.predictions(raw_score)
+        for fitted, raw_score in self._staged_scores(X, base_margin):
+            yield fitted.predictions(raw_score)

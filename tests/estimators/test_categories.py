@@ -20,7 +20,7 @@ from sklboost import (
     XGBRegressorLite,
     bin_features,
 )
-from sklboost.estimators.input.check_features import features
+from tests.small_models import features
 
 N = 300
 SEED = np.random.default_rng(0)

@@ -10,11 +10,11 @@ from sklboost import XGBRegressorLite
 from sklboost.data.encoding import Encoding
 from sklboost.estimators.input import check_features
 from sklboost.estimators.input.arguments import FitArguments
-from sklboost.estimators.input.check_features import features
 from sklboost.estimators.input.feature_tables import feature_settings
 from sklboost.estimators.input.rows import training_rows
 from sklboost.estimators.input.targets import check_target_range
 from sklboost.estimators.input.weights import row_weights
+from tests.small_models import features
 
 pytestmark = pytest.mark.interpreted
 

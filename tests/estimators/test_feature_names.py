@@ -11,8 +11,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from sklboost import XGBClassifierLite, XGBRegressorLite, bin_features
-from sklboost.estimators.input.check_features import features
 from sklboost.estimators.input.feature_names import column_names, given_names, order_of_fit
+from tests.small_models import features
 
 pytestmark = pytest.mark.interpreted
 

@@ -4,8 +4,6 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
-from sklearn.utils.validation import check_is_fitted
-
 from sklboost.boosting.callbacks import TrainingCallback
 from sklboost.engine.model import Model
 from sklboost.estimators.fit.continuing import Continued
@@ -13,11 +11,10 @@ from sklboost.estimators.fit.fitting import fit_model
 from sklboost.estimators.fit.reading import FitRequest
 from sklboost.estimators.fit.sklearn_callbacks import detach, fit_tasks, with_callbacks
 from sklboost.estimators.input.arguments import FitArguments
-from sklboost.estimators.input.feature_names import FittedFeatures
 from sklboost.estimators.parameters.groups import ClassifierParameters, Parameters
 from sklboost.estimators.parameters.names import checks_arguments
 from sklboost.estimators.parameters.rules import check_parameters, names_of, value_of
-from sklboost.estimators.predict.fitted_model import TrainedModel
+from sklboost.estimators.predict.fitted_model import TrainedModel, fitted_state, trained_model
 
 
 class FittingMixin(Parameters):
@@ -187,16 +184,17 @@ class FittingMixin(Parameters):
                 f"{name}={other!r}: it must be a fitted {type(self).__name__}, "
                 "whose trees the new ones are added to"
             )
-        check_is_fitted(other)
+        state = fitted_state(other)
+        trained = trained_model(state)
         return Continued(
             name=name,
             is_warm_start=init_model is None,
-            model=other.model_,
-            features=other._fitted_features,
-            targets=other._trained.targets,
-            has_margin=other._trained.has_margin,
+            model=trained.model,
+            features=trained.features,
+            targets=trained.targets,
+            has_margin=trained.has_margin,
             n_jobs=other.n_jobs,
-            split_seed=getattr(other, "_split_seed", None),
+            split_seed=state.get("_split_seed"),
         )
 
     def _fitted_copy(self, trained: TrainedModel) -> Self:
@@ -221,9 +219,3 @@ class FittingMixin(Parameters):
         fitted = {**attributes, "n_estimators_": self._n_estimators_of(model)}
         kept = {name: vars(self)[name] for name in vars(self) if name not in self._fitted_names}
         self.__dict__ = {**kept, **fitted, "_fitted_names": tuple(fitted)}
-
-    @property
-    def _fitted_features(self) -> FittedFeatures:
-        features = self._trained.features
-        names = getattr(self, "feature_names_in_", features.names)  # users may change them
-        return features._replace(names=names)

@@ -37,6 +37,7 @@ from sklboost.estimators.input.feature_tables import (
     shape_of,
     unless_plain,
 )
+from sklboost.estimators.parameters.groups import Parameters
 
 # Beyond, the 32 bits of a gradient sum leave a row less than two steps.
 _MOST_ROWS = 2**29
@@ -86,15 +87,21 @@ def check_number_of_rows(source: FrameAdapter | np.ndarray) -> None:
         raise ValueError(f"X has {n_rows:,} rows: at most {_MOST_ROWS:,} are supported")
 
 
-def features(estimator: Any, X: Any, name: str = "X", *, by_position: bool = False) -> Features:
+def features(
+    parameters: Parameters,
+    fitted: FittedFeatures,
+    X: Any,
+    name: str = "X",
+    *,
+    by_position: bool = False,
+) -> Features:
     """Check features for a fitted estimator, as :func:`read_features` does.
 
     `by_position`: columns are in the order of the fit, whatever their names.
     """
-    if _is_plain(estimator, X):
+    if _is_plain(fitted, X):
         return X
-    settings = feature_settings(type(estimator).__name__, estimator)
-    fitted = estimator._fitted_features
+    settings = feature_settings(type(parameters).__name__, parameters)
     if by_position and not isinstance(X, BinnedMatrix):
         fitted, X = fitted._replace(names=None), adapter_for(X) or X  # an adapter has columns only
     return read_features(X, fitted, settings, name)
@@ -186,7 +193,7 @@ def _in_order(X: np.ndarray, order: list[int]) -> np.ndarray | Table:
     return Table([Column(X[:, i]) for i in order], np.zeros(len(order), dtype=np.int64))
 
 
-def _is_plain(estimator: Any, X: Any) -> bool:
+def _is_plain(fitted: FittedFeatures, X: Any) -> bool:
     """Whether `X` is an array that all of scikit-learn's checks would return as it is.
 
     They take longer than the prediction of one row.
@@ -196,11 +203,11 @@ def _is_plain(estimator: Any, X: Any) -> bool:
         and (X.dtype == np.float64 or X.dtype == np.float32)  # in the order of this machine's bytes
         and X.ndim == 2
         and len(X) > 0
-        and X.shape[1] == estimator.n_features_in_
+        and X.shape[1] == fitted.n_features
         and X.flags.forc
-        and "feature_names_in_" not in vars(estimator)
-        and estimator._trained.features.encodings is None
-        and math.isnan(estimator._trained.features.missing)
+        and fitted.names is None
+        and fitted.encodings is None
+        and math.isnan(fitted.missing)
     )
 
 

@@ -1,12 +1,13 @@
 """A fitted estimator, as its predictions, explanations and displays see it."""
 
 from abc import ABCMeta, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from sklboost.data.features import Features
 from sklboost.engine.model import Model
@@ -56,6 +57,24 @@ class TrainedModel:
         return self.targets.link(self.loss)(raw_score)
 
 
+def fitted_state(estimator: Any) -> dict[str, Any]:
+    """Return the attributes of a fitted estimator, all of one fit; NotFittedError without a fit.
+
+    A fit in another thread puts a new dictionary in the place of this one, when it is done.
+    """
+    if "model_" not in vars(estimator):  # the check takes a sixth of the prediction of one row
+        check_is_fitted(estimator)
+    return vars(estimator)
+
+
+def trained_model(state: Mapping[str, Any]) -> TrainedModel:
+    """Return what the fit has made; users may change the model and the names of the features."""
+    trained = state["_trained"]
+    names = state.get("feature_names_in_", trained.features.names)
+    features = trained.features._replace(names=names)
+    return TrainedModel(**{**vars(trained), "model": state["model_"], "features": features})
+
+
 @dataclass(eq=False, repr=False)
 class FittedModel(TrainedModel):
     """The model of an estimator, how rows become its features, and what its raw scores mean.
@@ -67,11 +86,14 @@ class FittedModel(TrainedModel):
     n_jobs : int or None
     read : callable
         ``read(X, name="X", by_position=False)`` checks rows and returns their features.
+    state : dict of str to object
+        The attributes of the estimator.
     """
 
     drops_rounds: bool
     n_jobs: int | None
     read: Callable[..., Features]
+    state: Mapping[str, Any]
 
     @property
     def classes(self) -> list[Any] | None:

@@ -8,7 +8,7 @@ import numpy as np
 from sklboost.estimators.parameters.docstrings import methods_documented
 from sklboost.estimators.parameters.rules import check_parameters, value_of
 from sklboost.estimators.parameters.training import InspectionParameters
-from sklboost.estimators.predict.fitted_model import HasFittedModel
+from sklboost.estimators.predict.fitted_model import FittedModel, HasFittedModel
 from sklboost.estimators.predict.shadow_features import shadowed_importances
 from sklboost.inspection.importances import scaled_to_one, split_importances
 from sklboost.inspection.validation_importances import ValidationImportances
@@ -24,7 +24,7 @@ class ImportancesMixin(HasFittedModel):
 
         The parameter `importance_type` says what is measured.
         """
-        return scaled_to_one(self._split_importances(value_of(self, "importance_type")))
+        return scaled_to_one(_split_importances(self._fitted, value_of(self, "importance_type")))
 
     def get_score(self, importance_type: str = "weight") -> dict[str, float]:
         """Return the unscaled importances of the features that trees are split on.
@@ -45,19 +45,15 @@ class ImportancesMixin(HasFittedModel):
         ValueError
             If `importance_type` is none of these.
         """
-        importances = self._split_importances(importance_type)
-        names = self._fitted.feature_names
+        fitted = self._fitted
+        importances = _split_importances(fitted, importance_type)
+        names = fitted.feature_names
         counts = Counter(names)
         labels = [
             name if counts[name] == 1 else f"{name} (column {i})" for i, name in enumerate(names)
         ]
-        used = np.flatnonzero(self._split_importances("weight"))
+        used = np.flatnonzero(_split_importances(fitted, "weight"))
         return {labels[feature]: float(importances[feature]) for feature in used}
-
-    def _split_importances(self, importance_type: str) -> np.ndarray:
-        model = self._fitted.model
-        check_parameters(InspectionParameters, {"importance_type": importance_type})
-        return split_importances(model, importance_type)
 
     def validation_importances(  # noqa: PLR0913, the arguments of users
         self,
@@ -144,3 +140,8 @@ class ImportancesMixin(HasFittedModel):
             n_repeats=n_repeats,
             random_state=self.random_state if random_state is None else random_state,
         )
+
+
+def _split_importances(fitted: FittedModel, importance_type: str) -> np.ndarray:
+    check_parameters(InspectionParameters, {"importance_type": importance_type})
+    return split_importances(fitted.model, importance_type)

@@ -37,9 +37,6 @@ _LINKED = {"logit": "Probability", "log": "Prediction"}
 class PageMixin(HasFittedModel):
     """A fitted estimator as a page for the browser."""
 
-    evals_result_: dict[str, dict[str, Any]]
-    _first_round: int
-
     def to_html(
         self,
         path: str | os.PathLike[str],
@@ -116,7 +113,9 @@ class PageMixin(HasFittedModel):
             "rows": explained,
             "importances": importances,
             "curves": curve_contents(
-                self.evals_result_, self._first_round, getattr(self, "best_iteration_", None)
+                fitted.state["evals_result_"],
+                fitted.state["_first_round"],
+                fitted.state.get("best_iteration_"),
             ),
             **model_contents(fitted.model, fitted.names, derivations),
         }

@@ -5,7 +5,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from sklboost import XGBClassifierLite, XGBRegressorLite
 from sklboost.data.features import value_array
-from sklboost.estimators.input.check_features import features
 from sklboost.estimators.predict.raw_scores import add_rounds
 from sklboost.inspection.shap.contributions import add_contributions, add_interactions
 from sklboost.inspection.shap.edges import lay_out_edges, mean_scores
@@ -16,6 +15,7 @@ from tests.inspection.shap.definitions import (
     interaction_values,
     shapley_values,
 )
+from tests.small_models import features
 from tests.tree.growth import as_trees, make_nodes, params
 
 N_FEATURES = 4
