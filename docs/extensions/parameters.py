@@ -62,6 +62,9 @@ def link_parameters(app: Sphinx, doctree: nodes.document) -> None:
             if len(listed) > 20:  # an estimator
                 first = content.first_child_matching_class(nodes.field_list)
                 content.insert(first, summary(listed, entries, lines))
+            if app.env.docname.endswith(CLASS_WITH_ALL.removesuffix(".html")):
+                for name in listed:  # the search finds it there
+                    app.env.get_domain("std").note_object("parameter", name, anchor(name))
 
 
 def link_names(doctree: nodes.document) -> None:
@@ -126,5 +129,6 @@ def with_code(text: str) -> list[nodes.Node]:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
+    app.add_object_type("parameter", "parameter", objname="parameter of estimators")
     app.connect("doctree-read", link_parameters)
     return {"parallel_read_safe": True}
