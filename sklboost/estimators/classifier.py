@@ -11,6 +11,7 @@ from sklboost.estimators.base import BaseBooster
 from sklboost.estimators.input.target_kinds import ClassTargets, LabelTargets
 from sklboost.estimators.parameters.docstrings import documented
 from sklboost.estimators.parameters.groups import ClassifierParameters
+from sklboost.estimators.parameters.names import checks_arguments
 from sklboost.estimators.predict.fitted_model import FittedModel
 from sklboost.objectives.loss import by_rows
 
@@ -73,6 +74,7 @@ class XGBClassifierLite(ClassifierParameters, ClassifierMixin, BaseBooster):
         """
         return by_rows(self._raw_scores(X, base_margin, iteration_range))
 
+    @checks_arguments
     def predict_proba(
         self,
         X: Any,
@@ -98,6 +100,7 @@ class XGBClassifierLite(ClassifierParameters, ClassifierMixin, BaseBooster):
         fitted, raw_score = self._scored(X, base_margin, iteration_range, validate_features)
         return fitted.predictions(raw_score)
 
+    @checks_arguments
     def predict(
         self,
         X: Any,

@@ -12,6 +12,7 @@ from sklboost.estimators.input.targets import check_columns, has_columns, read_c
 from sklboost.estimators.input.weights import row_weights
 from sklboost.estimators.parameters.docstrings import documented
 from sklboost.estimators.parameters.groups import RegressorParameters
+from sklboost.estimators.parameters.names import checks_arguments
 from sklboost.objectives.loss import by_rows
 from sklboost.objectives.metrics.all_rows import r2
 
@@ -44,6 +45,7 @@ class XGBRegressorLite(RegressorParameters, RegressorMixin, BaseBooster):
     0.4
     """
 
+    @checks_arguments
     def predict(
         self,
         X: Any,

@@ -33,6 +33,7 @@ _ELSEWHERE = {
     "predict_proba": "a regressor predicts numbers; probabilities are for XGBClassifierLite",
     "feature_names_in_": "only columns whose names are all strings give it",
     "feature_name_": "it is feature_names_in_",
+    "n_features_": "it is n_features_in_",
     "n_iter_": "it is n_estimators_",
     "validation_score_": "evals_result_ has the metrics of every round",
     "train_score_": "evals_result_ has the metrics of every round; of the training if X_val is X",

@@ -268,6 +268,34 @@ def test_former_arguments_of_fit_are_parameters(name, value):
         classifier().fit(X, TWO, **{name: value})
 
 
+@pytest.mark.parametrize(
+    "name", ["early_stopping_rounds", "eval_metric", "callbacks", "feature_weights"]
+)
+def test_former_arguments_of_fit_may_be_none(name):
+    expected = classifier().fit(X, TWO).predict_proba(X)
+    assert_array_equal(classifier().fit(X, TWO, **{name: None}).predict_proba(X), expected)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'nonsense'"):
+        classifier().fit(X, TWO, nonsense=None)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("raw_score", "output_margin"),
+        ("output_margins", "output_margin"),
+        ("ntree_limit", "iteration_range"),
+        ("num_iteration", "iteration_range"),
+        ("pred_contrib", "pred_contribs"),
+    ],
+)
+def test_other_names_of_arguments_of_predict(name, meant):
+    for model in (classifier().fit(X, TWO), regressor().fit(X, Y)):
+        with pytest.raises(TypeError, match=rf"predict\(\) got .*'{name}'; did you mean '{meant}'"):
+            model.predict(X, **{name: 1})
+    with pytest.raises(TypeError, match=r"'n_jobs' is a parameter of the estimator"):
+        model.predict(X, n_jobs=1)
+
+
 # --- what is not here ----------------------------------------------------------------------------
 
 

@@ -114,11 +114,15 @@ _OTHERS = {
 }
 # Names in LightGBM, CatBoost and scikit-learn -> the parameter that does the same here.
 OTHER_NAMES = {name: own for own, names in _OTHERS.items() for name in names.split()}
-# The same for arguments of fit.
+# The same for arguments of fit and predict.
 OTHER_ARGUMENTS = {
     "eval_X": "X_val",
     "eval_y": "y_val",
     "eval_sample_weight": "sample_weight_eval_set",
     "init_score": "base_margin",
     "eval_init_score": "base_margin_eval_set",
+    "raw_score": "output_margin",
+    "pred_contrib": "pred_contribs",
+    "ntree_limit": "iteration_range",
+    "num_iteration": "iteration_range",
 }

@@ -110,13 +110,18 @@ def _check_idle(name: str, value: Any, known: Collection[str], owner: str) -> No
 
 
 def checks_arguments(method: Function) -> Function:
-    """Decorate a method: a helpful TypeError for an argument that it does not have."""
+    """Decorate a method: a helpful TypeError for an argument that it does not have.
+
+    None for a parameter of the estimator says nothing: XGBoost's `fit` once had some of them.
+    """
     known = _arguments(method)
 
     @functools.wraps(method)
     def checked(self: Any, *arguments: Any, **named: Any) -> Any:
-        for name in named:
-            if name not in known:
+        for name in [name for name in named if name not in known]:
+            if named[name] is None and name in _arguments(type(self).__init__):
+                del named[name]
+            else:
                 where = f"{type(self).__name__}.{method.__name__}()"
                 remedy = _remedy(name, known, type(self))
                 raise TypeError(f"{where} got an unexpected keyword argument {name!r}{remedy}")
@@ -127,7 +132,8 @@ def checks_arguments(method: Function) -> Function:
 
 def _remedy(name: str, known: list[str], cls: Any) -> str:
     """Name the nearest of the arguments of a method and the parameters of its class."""
-    arguments = {**dict(zip(known, known, strict=True)), **OTHER_ARGUMENTS}
+    others = {other: own for other, own in OTHER_ARGUMENTS.items() if own in known}
+    arguments = {**dict(zip(known, known, strict=True)), **others}
     near = _nearest(name, {**_spellings(_arguments(cls.__init__)), **arguments})
     if near is None:
         return ""
