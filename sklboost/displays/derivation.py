@@ -24,6 +24,7 @@ from sklboost.estimators.predict.fitted_model import FittedModel, fitted_model
 from sklboost.tree.core.formulas import leaf_weight, similarity_at
 
 _N_POINTS = 201
+_DASHES = ("-", "--", "-.", ":")
 
 
 class Penalties(NamedTuple):
@@ -183,7 +184,9 @@ class DerivationDisplay(Display):
                 f"similarity {short_number(similarity, 4)}"
             )
             objective = [self._objective(output, penalties) for output in grid]
-            self.lines_ += ax.plot(grid, objective, color=colour, linewidth=1.8, label=label)
+            # one that lies upon another is seen between the dashes
+            style = dict(color=colour, linestyle=_DASHES[place % len(_DASHES)], linewidth=1.8)
+            self.lines_ += ax.plot(grid, objective, label=label, **style)
             ax.plot([w], [-similarity / 2], "o", color=colour, markeredgecolor="black")
         if self.output is not None and not np.isclose(self.output, self.outputs_, rtol=1e-6).any():
             label = f"the node's output: {short_number(self.output, 4)}"
@@ -198,7 +201,7 @@ class DerivationDisplay(Display):
         sums = f"G = {short_number(self.gradient, 4)}, H = {short_number(self.hessian, 4)}"
         ax.set_title(f"{self.title}: {sums}" if self.title else sums, fontsize=11)
         ax.set_xlabel("output w")
-        ax.set_ylabel(f"G w + ½ (H + λ) w²{term}")
+        ax.set_ylabel(f"change of the objective: G w + ½ (H + λ) w²{term}")
         hide_frame(ax)
         # below, since parabolas go everywhere else
         ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), frameon=False)

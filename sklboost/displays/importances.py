@@ -23,14 +23,14 @@ from sklboost.estimators.predict.fitted_model import fitted_model
 from sklboost.inspection.validation_importances import ValidationImportances
 
 _BAR, _FRAME, _WIDTH = 0.26, 1.2, 7.0  # inches
-_MOST_LETTERS = 40
+_MOST_LETTERS, _LABEL = 40, 10.0  # of names, and their size in points
 _WORDS = {
     "weight": "number of splits",
-    "gain": "mean gain of a split",
-    "total_gain": "gain of all splits",
-    "cover": "mean cover of a split",
-    "total_cover": "cover of all splits",
-    "permutation": "fall of the score when the feature is shuffled",
+    "gain": "average gain of a split",
+    "total_gain": "total gain of the splits",
+    "cover": "average cover of a split",
+    "total_cover": "total cover of the splits",
+    "permutation": "decrease of the score when the feature is shuffled",
     "shap": "mean |SHAP value|",
 }
 
@@ -214,12 +214,14 @@ class ImportanceDisplay(Display):
         elif self.show_values:
             ax.bar_label(self.bars_, [self._number(v, 4) for v in values], padding=3, size=8)
             ax.margins(x=0.12)  # for these numbers
-        ax.set_yticks(range(n_bars), [names[i] for i in order])
+        height = ax.get_window_extent().height / ax.figure.dpi / n_bars  # of a bar, in inches
+        size = min(_LABEL, 72 * 0.8 * height)  # in axes of the user's there may be little room
+        ax.set_yticks(range(n_bars), [names[i] for i in order], fontsize=size)
         ax.set_ylim(-0.7, n_bars - 0.3)
         ax.set_xlabel(self.label)
         hide_frame(ax)
         if baseline is not None:
-            label = "best shadow: what chance reaches"
+            label = "best shadow (reached by chance)"
             ax.axvline(baseline, color=DARK, linestyle="--", linewidth=1, label=label)
             ax.legend(loc="lower right", frameon=True)
 

@@ -135,7 +135,7 @@ class LearningCurveDisplay(Display):
             self.lines_ += ax.plot(rounds, values, label=literal(name), **style)
         if self.best_iteration is not None:
             self._mark_round(ax, self.best_iteration)
-        ax.set_xlabel("round")
+        ax.set_xlabel("boosting round")
         ax.set_ylabel(literal(self.metric))
         ax.xaxis.get_major_locator().set_params(integer=True)
         hide_frame(ax)

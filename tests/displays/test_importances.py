@@ -38,7 +38,7 @@ def test_bars_are_the_scores_the_largest_at_the_top(regressor, importance_type):
     scores = regressor.get_score(importance_type)
     assert bars(display) == pytest.approx(scores)
     assert list(bars(display).values()) == sorted(scores.values(), reverse=True)
-    words = {"weight": "number", "gain": "mean gain", "total_gain": "gain of all"}
+    words = {"weight": "number", "gain": "average gain", "total_gain": "total gain"}
     assert words.get(importance_type, "cover") in display.ax_.get_xlabel()
 
 
@@ -79,6 +79,18 @@ def test_many_features_with_long_names_do_not_overlap():
     assert min(own.x0 for own in extents) >= 0
     edge = display.ax_.get_window_extent().x1
     assert max(own.get_window_extent().x1 for own in display.ax_.texts) <= edge
+
+
+def test_names_do_not_overlap_in_small_axes_of_the_user():
+    X = np.random.default_rng(0).normal(size=(300, 40))
+    model = small(XGBRegressorLite, n_estimators=30).fit(X, X.sum(axis=1))
+    figure, ax = plt.subplots()
+    display = ImportanceDisplay.from_estimator(model, importance_type="weight", ax=ax)
+    figure.canvas.draw()
+    extents = [label.get_window_extent() for label in display.ax_.get_yticklabels()]
+    assert len(extents) > 35
+    for below, above in pairwise(extents):
+        assert below.y1 <= above.y0 + 1
 
 
 def test_axes_of_the_user(regressor):
@@ -130,7 +142,7 @@ def test_calls_that_xgboost_takes(regressor):
     assert texts == ["Feature importance", "Importance score", "Features"]
     assert ax.xaxis.get_gridlines()[0].get_visible()
     assert len(ax.patches) == 4
-    assert plot_importance(regressor).get_xlabel() == "mean gain of a split"
+    assert plot_importance(regressor).get_xlabel() == "average gain of a split"
 
 
 def test_errors(regressor):
