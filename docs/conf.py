@@ -107,7 +107,7 @@ html_theme_options = {
     "navbar_persistent": ["search-button"],
     "show_toc_level": 2,
     "icon_links": [{"name": "Source", "url": ADDRESSES["Source"], "icon": "fa-brands fa-github"}],
-    "header_links_before_dropdown": 9,
+    "header_links_before_dropdown": 7,
     "navigation_with_keys": False,
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",

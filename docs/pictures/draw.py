@@ -49,13 +49,14 @@ def draw_page(file: Path) -> None:
         page, whole = Path(folder) / "page.html", Path(folder) / "whole.png"
         model.to_html(page, X, y, rows=range(20))
         try:
-            window = {"width": 1080, "height": 720, "deviceScaleFactor": 1.5, "mobile": False}
+            window = {"width": 1080, "height": 630, "deviceScaleFactor": 1.5, "mobile": False}
             driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", window)
             driver.execute_cdp_cmd("Emulation.setScrollbarsHidden", {"hidden": True})
             driver.get(page.as_uri())
             driver.execute_script(
-                "document.querySelector('#drawing [role=treeitem]')"
+                "document.querySelectorAll('#drawing [role=treeitem]')[1]"
                 ".dispatchEvent(new MouseEvent('click', { bubbles: true }));"
+                "document.querySelector('#zoom-fit').click();"
                 "document.querySelector('#trees').scrollIntoView();"
             )
             driver.get_screenshot_as_file(str(whole))
