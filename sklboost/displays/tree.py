@@ -28,10 +28,11 @@ from sklboost.estimators.predict.fitted_model import FittedModel, fitted_model
 # All lengths are in points, 1/72 inch, before the picture is made smaller to fit.
 _FONT, _SMALL = 9.0, 7.5
 _LINE = 1.25 * _FONT
-_PAD = 6.0  # between a text and its box
+_PAD = 8.0  # between a text and its box
 _SPACE = 12.0  # between two boxes
 _DROP = 38.0  # between two depths: room for a label above a box
 _MARGIN, _TITLE = 10.0, 26.0
+_LONGEST_LABEL = "yes, missing"
 _MOST_INCHES = 200.0  # of a figure of its own, in width; matplotlib can draw 655
 # Colours of the largest values, positive and negative: light enough for black text.
 _POSITIVE, _NEGATIVE = (0.965, 0.62, 0.36), (0.42, 0.70, 0.93)
@@ -51,6 +52,8 @@ class TreeDisplay(Display):
     ----------
     nodes : list of DrawnNode
     title : str
+    rankdir : {"TB", "LR"}, default="TB"
+        Whether the tree grows from top to bottom or from left to right.
 
     Attributes
     ----------
@@ -82,9 +85,10 @@ class TreeDisplay(Display):
 
     nodes: Sequence[DrawnNode]
     title: str = ""
+    rankdir: str = "TB"
 
     @classmethod
-    def from_estimator(
+    def from_estimator(  # noqa: PLR0913, the arguments of users
         cls,
         estimator: Any,
         tree: int = 0,
@@ -93,6 +97,7 @@ class TreeDisplay(Display):
         max_depth: int | None = None,
         precision: int = 4,
         with_stats: bool = True,
+        rankdir: str | None = "TB",
         ax: Any = None,
     ) -> Self:
         """Draw a tree of a fitted estimator.
@@ -111,6 +116,8 @@ class TreeDisplay(Display):
             Digits of a number.
         with_stats : bool, default=True
             Whether nodes have their gain and cover.
+        rankdir : {"TB", "LR"}, default="TB"
+            Whether the tree grows from top to bottom or from left to right, as in graphviz.
         ax : matplotlib.axes.Axes, optional
             Where to draw; texts become as small as they must to fit. None: a new figure, as large
             as the tree needs.
@@ -122,7 +129,8 @@ class TreeDisplay(Display):
         Raises
         ------
         ValueError
-            If there is no such tree or output; it names those that there are.
+            If there is no such tree or output; it names those that there are. If an argument is
+            out of range.
         ImportError
             If matplotlib is not installed.
         """
@@ -132,13 +140,16 @@ class TreeDisplay(Display):
         check_value("max_depth", max_depth, integer(0))
         if not integer(1).holds(precision):
             raise ValueError(f"precision={precision!r}: it must be {integer(1).words}")
+        rankdir = rankdir or "TB"
+        if rankdir not in ("TB", "LR"):
+            raise ValueError(f"rankdir={rankdir!r}: it must be 'TB' or 'LR'")
         most = float("inf") if max_depth is None else max_depth
         nodes = tree_nodes(fitted, tree, output, most, precision, with_stats)
-        return cls(nodes, tree_title(fitted, tree, output)).plot(ax)
+        return cls(nodes, tree_title(fitted, tree, output), rankdir).plot(ax)
 
     @cached_property
     def _layout(self) -> "_Layout":
-        return _lay_out_boxes(self.nodes)
+        return _lay_out_boxes(self.nodes, self.rankdir == "LR")
 
     def _new_axes(self) -> Any:
         inches = [max(length / 72, 2.0) for length in self._layout.page]
@@ -182,18 +193,27 @@ class TreeDisplay(Display):
 
     def _draw_edge(self, parent: "_Box", child: "_Box", label: str) -> Any:
         """Draw what leads from a node to a child; return the text on it."""
-        bottom, middle = parent.top + parent.height, child.top - _DROP + 12.0
+        if self.rankdir == "LR":
+            left, y = child.centre - child.width / 2, child.top + child.height / 2
+            bend = left - _text_width(_LONGEST_LABEL, _SMALL) - 12.0
+            xs = [parent.centre + parent.width / 2, bend, bend, left]
+            ys = [parent.top + parent.height / 2] * 2 + [y, y]
+            x = (bend + left) / 2
+        else:
+            bend, x = child.top - _DROP + 12.0, child.centre
+            xs = [parent.centre] * 2 + [x, x]
+            ys = [parent.top + parent.height, bend, bend, child.top]
+            y = (bend + child.top) / 2 + 1.0
         self.ax_.plot(
-            [parent.centre, parent.centre, child.centre, child.centre],
-            [bottom, middle, middle, child.top],
+            xs,
+            ys,
             color="#606060",
             linewidth=0.9 * self._scale,
             solid_joinstyle="round",
             zorder=1,
         )
         ground = dict(facecolor=self.ax_.get_facecolor(), edgecolor="none", pad=self._scale)
-        height = (middle + child.top) / 2 + 1.0
-        return self._write(child.centre, height, label, _SMALL, color=DARK, zorder=3, bbox=ground)
+        return self._write(x, y, label, _SMALL, color=DARK, zorder=3, bbox=ground)
 
 
 @draws_like(TreeDisplay.from_estimator)
@@ -205,6 +225,7 @@ def plot_tree(  # noqa: PLR0913, the arguments of users
     max_depth: int | None = None,
     precision: int = 4,
     with_stats: bool = True,
+    rankdir: str | None = "TB",
     ax: Any = None,
     tree_idx: int | None = None,
     num_trees: int | None = None,
@@ -221,8 +242,16 @@ def plot_tree(  # noqa: PLR0913, the arguments of users
         if value is not None and tree not in (0, value):
             raise ValueError(f"{name}={value!r} and tree={tree!r}: give one of them")
         tree = tree if value is None else value
-    settings = dict(output=output, max_depth=max_depth, precision=precision, ax=ax)
-    return TreeDisplay.from_estimator(estimator, tree, with_stats=with_stats, **settings).ax_
+    return TreeDisplay.from_estimator(
+        estimator,
+        tree,
+        output=output,
+        max_depth=max_depth,
+        precision=precision,
+        with_stats=with_stats,
+        rankdir=rankdir,
+        ax=ax,
+    ).ax_
 
 
 def tree_title(fitted: FittedModel, tree: int, output: int = 0) -> str:
@@ -263,24 +292,28 @@ class _Layout(NamedTuple):
         return self.width + 2 * _MARGIN, self.height + 2 * _MARGIN + _TITLE
 
 
-def _lay_out_boxes(nodes: Sequence[DrawnNode]) -> _Layout:
+def _lay_out_boxes(nodes: Sequence[DrawnNode], grows_right: bool) -> _Layout:
     widths = [max(_text_width(line, _FONT) for line in node.lines) + 2 * _PAD for node in nodes]
-    label = _text_width("yes, missing", _SMALL)
-    room = [max(width, label) for width in widths]
-    children = [node.children for node in nodes]
-    centres, whole = place_nodes(children, room, _SPACE)
     heights = [len(node.lines) * _LINE + 1.5 * _PAD for node in nodes]
-    tallest = [0.0] * (nodes[-1].depth + 1)  # at each depth
-    for node, height in zip(nodes, heights, strict=True):
-        tallest[node.depth] = max(tallest[node.depth], height)
-    tops = [0.0]
-    for height in tallest:
-        tops.append(tops[-1] + height + _DROP)
-    boxes = [
-        _Box(centre, tops[node.depth], width, height)
-        for centre, node, width, height in zip(centres, nodes, widths, heights, strict=True)
-    ]
-    return _Layout(boxes, whole, tops[-1] - _DROP)
+    label = _text_width(_LONGEST_LABEL, _SMALL)
+    if grows_right:
+        across, along, drop = heights, widths, label + 30.0
+    else:
+        across, along, drop = [max(width, label) for width in widths], heights, _DROP
+    centres, whole = place_nodes([node.children for node in nodes], across, _SPACE)
+    longest = [0.0] * (nodes[-1].depth + 1)  # at each depth
+    for node, length in zip(nodes, along, strict=True):
+        longest[node.depth] = max(longest[node.depth], length)
+    starts = [0.0]
+    for length in longest:
+        starts.append(starts[-1] + length + drop)
+    boxes = []
+    for centre, node, width, height in zip(centres, nodes, widths, heights, strict=True):
+        start = starts[node.depth]
+        place = (start + width / 2, centre - height / 2) if grows_right else (centre, start)
+        boxes.append(_Box(*place, width, height))
+    end = starts[-1] - drop
+    return _Layout(boxes, end, whole) if grows_right else _Layout(boxes, whole, end)
 
 
 def _text_width(text: str, size: float) -> float:
@@ -293,7 +326,8 @@ def _fit(ax: Any, layout: _Layout) -> float:
     """Make a point of the drawing the unit of the axes; return by how much it was made smaller."""
     extent = ax.get_window_extent()
     points = [length * 72 / ax.figure.dpi for length in (extent.width, extent.height)]
-    scale = min(1.0, points[0] / layout.page[0], points[1] / layout.page[1])
+    least = min(own / whole for own, whole in zip(points, layout.page, strict=True))
+    scale = min(1.0, least + 1e-9)  # 1 in a figure made for the tree, whatever was rounded
     middle = (layout.width / 2, (layout.height - _TITLE) / 2)
     half = [length / scale / 2 for length in points]
     ax.set_xlim(middle[0] - half[0], middle[0] + half[0])

@@ -253,6 +253,30 @@ def test_numbers_of_trees_by_names_of_xgboost(regressor):
         plot_tree(regressor, 3, num_trees=4)
 
 
+def test_a_tree_from_left_to_right(regressor):
+    down, right = (TreeDisplay.from_estimator(regressor, 1, rankdir=own) for own in (None, "LR"))
+    texts = [
+        {node: text.get_text() for node, text in own.node_texts_.items()} for own in (down, right)
+    ]
+    assert texts[0] == texts[1]
+    right.figure_.canvas.draw()
+    boxes = {node: box.get_window_extent() for node, box in right.node_boxes_.items()}
+    frame = regressor.trees_to_dataframe().query("Tree == 1 and Feature != 'Leaf'")
+    for row in frame.itertuples():
+        yes, no = (boxes[int(child.split("-")[1])] for child in (row.Yes, row.No))
+        own = boxes[row.Node]
+        assert own.x1 < min(yes.x0, no.x0)
+        assert yes.y0 > no.y1  # "yes" is above
+        assert no.y1 < (own.y0 + own.y1) / 2 < yes.y0
+    placed = list(boxes.values())
+    assert not any(a.overlaps(b) for i, a in enumerate(placed) for b in placed[:i])
+    for node, text in right.edge_texts_.items():
+        label = text.get_window_extent()
+        assert not any(label.overlaps(box) for box in placed), node
+    with pytest.raises(ValueError, match=r"^rankdir='UT': it must be 'TB' or 'LR'$"):
+        plot_tree(regressor, rankdir="UT")
+
+
 def test_without_gains_and_covers(regressor):
     display = TreeDisplay.from_estimator(regressor, with_stats=False)
     assert [len(lines(display, node)) for node in (0, 1)] == [3, 3]
