@@ -19,7 +19,7 @@ NAN, INF = float("nan"), float("inf")
 
 OUT_OF_RANGE = [
     *[("n_estimators", value, "an integer >= 1") for value in (-3, 0, 2.5, "ten", True)],
-    *[("learning_rate", value, "number > 0") for value in (0, -0.1, NAN, INF, "fast")],
+    *[("learning_rate", value, "number >= 0") for value in (-0.1, NAN, INF, "fast")],
     *[("max_depth", value, "an integer >= 0") for value in (-1, 2.5)],
     *[("max_leaves", value, "0 .* or an integer >= 2") for value in (-1, 1, 4.0)],
     *[("grow_policy", value, "'depthwise'.*'lossguide'") for value in ("best", 1)],

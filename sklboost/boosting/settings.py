@@ -159,7 +159,7 @@ def feature_rules(
     groups : sequence of sequence of int, "pairwise" or "no_interactions", optional
         Numbers of the features that may be together on a path.
     weights : sequence of float, optional
-        One per feature, positive. Equal weights are no rule.
+        One per feature, not negative. Equal weights are no rule.
     """
     weight_array = np.array([] if weights is None else weights, dtype=np.float64)
     if len(set(weight_array.tolist())) == 1:

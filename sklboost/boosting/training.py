@@ -137,8 +137,8 @@ class Training:
 
     @learning_rate.setter
     def learning_rate(self, value: float) -> None:
-        if not 0.0 < value < np.inf:
-            raise ValueError(f"learning_rate={value!r}: it must be a finite number > 0")
+        if not 0.0 <= value < np.inf:
+            raise ValueError(f"learning_rate={value!r}: it must be a finite number >= 0")
         self._learning_rate = float(value)
 
     def greater_is_better(self, metric_name: str) -> bool:

@@ -167,8 +167,9 @@ class DerivationDisplay(Display):
                 raise ValueError(f"reg_lambdas has {reg_lambda!r}: each must be {rule.words}")
         title = f"{tree_title(fitted, tree, output)}, node {node}"
         penalties = dict(reg_alpha=params.reg_alpha, max_delta_step=params.max_delta_step)
-        value = float(model.values[output, start + node]) / params.learning_rate
-        return cls(gradient, hessian, reg_lambdas, **penalties, output=value, title=title).plot(ax)
+        rate, value = params.learning_rate, float(model.values[output, start + node])
+        drawn = value / rate if rate > 0.0 else None
+        return cls(gradient, hessian, reg_lambdas, **penalties, output=drawn, title=title).plot(ax)
 
     def _size(self) -> tuple[float, float]:
         return 7.0, 5.0

@@ -86,10 +86,19 @@ def test_errors_reach_the_user(rare):
     X, y = rare
     with pytest.raises(ValueError, match=r"no class of y, \['1'\].* use the labels of y, \[0, 1\]"):
         small(XGBClassifierLite, class_weight={"1": 5}).fit(X, y)
+
+
+def test_scale_pos_weight_with_several_classes_is_ignored_as_in_xgboost(rare):
+    X, y = rare
     three = y.copy()
     three[:20] = 2
-    with pytest.raises(ValueError, match=r"^scale_pos_weight=3, but y has 3 classes"):
-        small(XGBClassifierLite, scale_pos_weight=3).fit(X, three)
+    with pytest.warns(
+        UserWarning, match=r"^scale_pos_weight=3 is ignored, for y has 3 c"
+    ) as caught:
+        weighted = small(XGBClassifierLite, scale_pos_weight=3).fit(X, three)
+    assert [warning.filename for warning in caught] == [__file__]
+    plain = small(XGBClassifierLite).fit(X, three)
+    assert weighted.model_.nodes.tobytes() == plain.model_.nodes.tobytes()
 
 
 def test_a_fold_without_a_class_needs_no_other_dict():

@@ -17,7 +17,8 @@ FRAME = pd.DataFrame(X, columns=["age", "debt", "income"])
 
 
 def fit(data=FRAME, **parameters):
-    return XGBRegressorLite(n_estimators=3, n_jobs=1, random_state=0, **parameters).fit(data, Y)
+    common = dict(n_estimators=3, n_jobs=1, random_state=0)
+    return XGBRegressorLite(**{**common, **parameters}).fit(data, Y)
 
 
 def assert_same_model(one, other):
@@ -64,6 +65,68 @@ def test_ways_to_write_feature_weights(weights):
     assert_same_model(fit(feature_weights=weights, **drawn), fit(feature_weights={1: 9}, **drawn))
 
 
+@pytest.mark.parametrize("signs", ["(1,0,-1)", "[1, 0, -1]", " ( 1, 0, -1 ) ", "{'age': 1, 2: -1}"])
+def test_monotone_constraints_as_xgboost_writes_them(signs):
+    model = fit(monotone_constraints=signs)
+    assert model.monotone_constraints == signs  # as it was given: scikit-learn's rule
+    assert_same_model(model, fit(monotone_constraints=[1, 0, -1]))
+    assert_same_model(clone(model).fit(FRAME, Y), model)
+    assert model.verify_monotone().holds
+    assert model.verify_monotone(signs).holds
+    assert not fit().verify_monotone(signs).holds
+
+
+@pytest.mark.parametrize(
+    "groups", ["[[0, 2], [1]]", "[['age', 'income'], ['debt']]", "((0,2),(1,))"]
+)
+def test_interaction_constraints_as_xgboost_writes_them(groups):
+    assert_same_model(
+        fit(interaction_constraints=groups), fit(interaction_constraints=[[0, 2], [1]])
+    )
+
+
+def test_a_single_feature_and_none():
+    one = XGBRegressorLite(monotone_constraints="(1)").fit(X[:, :1], Y)
+    assert_same_model(one, XGBRegressorLite(monotone_constraints=[1]).fit(X[:, :1], Y))
+    for nothing in ("()", ""):
+        both = dict(monotone_constraints=nothing, interaction_constraints=nothing)
+        assert_same_model(fit(**both), fit())
+
+
+def test_constraints_as_strings_have_shadows():
+    model = XGBRegressorLite(
+        n_estimators=3, monotone_constraints="(1,0,-1)", interaction_constraints="[[0,1],[2]]"
+    )
+    rows = dict(X_val=FRAME, y_val=Y, n_repeats=1)
+    assert len(model.validation_importances(FRAME, Y, **rows).importances_mean) == 3
+
+
+@pytest.mark.parametrize(
+    "drawn",
+    [
+        dict(colsample_bytree=0.4),
+        dict(colsample_bytree=0.99),  # more than there are of positive weight
+        dict(colsample_bylevel=0.7),
+        dict(colsample_bynode=0.9),
+        dict(colsample_bytree=0.7, colsample_bynode=0.5),
+        dict(colsample_bynode=0.9, interaction_constraints=[[0], [1, 2]]),
+        dict(colsample_bynode=0.9, multi_strategy="multi_output_tree"),
+    ],
+    ids=repr,
+)
+def test_features_of_weight_0_are_never_drawn(drawn):
+    settings = dict(n_estimators=30, **drawn)
+    scores = fit(feature_weights=[0, 1, 2], **settings).get_score()
+    assert "age" not in scores
+    assert scores
+    assert set(fit(feature_weights={"age": 0, "debt": 0.0}, **settings).get_score()) == {"income"}
+    assert "age" in fit(feature_weights=[1, 1, 2], **settings).get_score()
+
+
+def test_they_may_be_split_on_where_nothing_is_drawn():
+    assert_same_model(fit(feature_weights=[0, 1, 2]), fit())
+
+
 def test_what_lays_down_nothing_changes_nothing():
     free = fit(colsample_bynode=0.7)
     for nothing in (
@@ -90,7 +153,10 @@ def test_what_lays_down_nothing_changes_nothing():
         (dict(monotone_constraints=[1, 0, 0.5]), "it must be None, a dict of names or numbers"),
         (dict(monotone_constraints=[True, 0, 0]), "it must be"),
         (dict(monotone_constraints=[np.nan, 0, 0]), "it must be"),
-        (dict(monotone_constraints="(1,0,-1)"), "monotone_constraints='(1,0,-1)': it must be"),
+        (dict(monotone_constraints="(1,0"), "monotone_constraints='(1,0': it must be"),
+        (dict(monotone_constraints="(1,0)"), "monotone_constraints has 2 values, but X has 3 feat"),
+        (dict(monotone_constraints="(1,0,2)"), "monotone_constraints=(1, 0, 2): it must be"),
+        (dict(monotone_constraints="exit()"), "monotone_constraints='exit()': it must be"),
         (dict(monotone_constraints=1), "it must be"),
         (
             dict(interaction_constraints=[["age", "dept"]]),
@@ -100,8 +166,12 @@ def test_what_lays_down_nothing_changes_nothing():
         (dict(interaction_constraints=["age", "debt"]), "it must be None, 'pairwise', 'no_inter"),
         (dict(interaction_constraints="pairs"), "interaction_constraints='pairs': it must be"),
         (dict(interaction_constraints=[0, 1]), "it must be"),
+        (dict(interaction_constraints="[0, 1]"), "interaction_constraints=[0, 1]: it must be"),
+        (dict(interaction_constraints="[[0, 7]]"), "feature 7, but X has the features 0 to 2"),
+        (dict(interaction_constraints="[['age', 'dept']]"), "'dept', but X has no such feature"),
         (dict(feature_weights=[1, 2]), "feature_weights has 2 values, but X has 3 features"),
-        (dict(feature_weights=[1, 2, 0]), "feature_weights=[1, 2, 0]: it must be"),
+        (dict(feature_weights=[1, 2, -1]), "feature_weights=[1, 2, -1]: it must be"),
+        (dict(feature_weights=[0, 0, 0.0]), "feature_weights=[0, 0, 0.0] is 0 for every feature"),
         (dict(feature_weights={"age": np.inf}), "it must be"),
     ],
     ids=repr,

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import xgboost
 from lightgbm.basic import _ConfigAliases
+from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, validation_curve
 from sklearn.pipeline import Pipeline
@@ -47,7 +48,7 @@ WRONG = {
     "device": ("cuda", "there is only the CPU"),
     "gpu_id": (0, "there is only the CPU"),
     "predictor": ("gpu_predictor", "there is only the CPU"),
-    "feature_types": (["q", "c"], "did you mean 'categorical_features'"),
+    "feature_types": (["q", "x"], "name categories in 'categorical_features'"),
     "verbosity": ("loud", "'verbose'"),
     "num_class": ([2], "those of y"),
 }
@@ -258,3 +259,15 @@ def test_names_are_read_without_an_estimator():
 def test_positional_arguments():
     with pytest.raises(TypeError, match=r"XGBClassifierLite takes no positional arguments: name"):
         XGBClassifierLite("binary:logistic")
+
+
+def test_feature_types_of_an_array(data):
+    X = np.column_stack([data[0], np.arange(60) % 4])
+    given = XGBClassifierLite(feature_types=["q", "float", "i", "c"])
+    assert given.categorical_features == [False, False, False, True]
+    named = XGBClassifierLite(categorical_features=[3]).fit(X, data[1])
+    assert_array_equal(given.fit(X, data[1]).predict_proba(X), named.predict_proba(X))
+    with pytest.raises(ValueError, match=r"feature_types=.*has one parameter for both"):
+        XGBClassifierLite(categorical_features=[3], feature_types=["q", "q", "q", "c"])
+    with pytest.raises(ValueError, match="a mask of 1, but X has 3 features"):
+        XGBClassifierLite(feature_types=["c"]).fit(*data)

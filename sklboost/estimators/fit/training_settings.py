@@ -76,15 +76,17 @@ def raw_base_score(base_score: Any, loss: Loss, n_targets: int) -> np.ndarray:
     ValueError
         If there are too few or too many, or one is no prediction that the loss can give.
     """
-    if np.ndim(base_score) > 0 and len(base_score) != n_targets:
+    sizes = sorted({n_targets, loss.n_outputs})  # several classes, or quantiles of one target
+    if np.ndim(base_score) > 0 and len(base_score) not in sizes:
         raise ValueError(
-            f"base_score={base_score!r}: y has {n_targets} target(s), so it must be one number, "
-            "or a list of one for each target"
+            f"base_score={base_score!r}: y has {n_targets} target(s) and {loss.name} "
+            f"{loss.n_outputs} raw score(s) a row, so it must be one number, or a list of "
+            f"{' or '.join(map(str, sizes))}"
         )
     values = np.ravel(base_score).astype(np.float64)
     raw = np.array([loss.raw_of(float(value)) for value in values])
     outputs = np.arange(loss.n_outputs)
-    return raw[outputs % len(values), outputs]  # output o has target o % n_targets
+    return raw[outputs % len(values), outputs]  # output o has target o % n_targets, and class o
 
 
 def check_combination(

@@ -12,7 +12,7 @@ import numpy as np
 from sklboost.boosting.settings import feature_rules
 from sklboost.engine.structs import FeatureRules
 from sklboost.estimators.input.feature_names import FittedFeatures, feature_names
-from sklboost.estimators.parameters.features import FeatureParameters
+from sklboost.estimators.parameters.features import FeatureParameters, constraints_of
 from sklboost.estimators.parameters.rules import check_parameters, is_integer
 
 # Features that an error lists.
@@ -27,7 +27,7 @@ def read_feature_rules(parameters: FeatureParameters, features: FittedFeatures) 
         len(names),
         signs=None if signs is None else _signs_by_feature(signs, features),
         groups=read_groups(parameters.interaction_constraints, names),
-        weights=None if weights is None else by_feature("feature_weights", weights, names, 1.0),
+        weights=None if weights is None else _weights_by_feature(weights, names),
     )
 
 
@@ -36,6 +36,7 @@ def read_signs(constraints: Any, features: FittedFeatures) -> dict[int, int]:
 
     ValueError if `constraints` are not `monotone_constraints`, or none, or if a category has one.
     """
+    constraints = constraints_of(constraints)
     constraints = {} if constraints is None else constraints
     check_parameters(FeatureParameters, {"monotone_constraints": constraints})
     signs = _signs_by_feature(constraints, features)
@@ -100,6 +101,17 @@ def _signs_by_feature(constraints: Any, features: FittedFeatures) -> list[Any]:
             "turn them into numbers"
         )
     return signs
+
+
+def _weights_by_feature(weights: Any, names: Sequence[str]) -> list[Any]:
+    """Return a weight for each feature; ValueError if no feature could be drawn."""
+    by_number = by_feature("feature_weights", weights, names, 1.0)
+    if not any(by_number):
+        raise ValueError(
+            f"feature_weights={weights!r} is 0 for every feature, so none could be drawn: give at "
+            "least one a positive weight"
+        )
+    return by_number
 
 
 def read_groups(value: Any, names: Sequence[str]) -> list[list[int]] | str | None:

@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.utils import check_array
 
 from sklboost.data.features import Features
+from sklboost.estimators.input.user_warnings import warn_user
 from sklboost.objectives.loss import Loss
 from sklboost.objectives.start_values import weighted_mean
 
@@ -88,9 +89,9 @@ def class_multipliers(
     """
     n_classes = len(classes)
     if n_classes > 2 and scale_pos_weight != 1:
-        raise ValueError(
-            f"scale_pos_weight={scale_pos_weight!r}, but y has {n_classes} classes: it is for two "
-            "classes only; use class_weight"
+        warn_user(
+            f"scale_pos_weight={scale_pos_weight!r} is ignored, for y has {n_classes} classes: it "
+            "is for two classes only; use class_weight"
         )
     if class_weight is None:
         multipliers = np.ones(n_classes)

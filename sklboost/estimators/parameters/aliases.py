@@ -60,7 +60,9 @@ WITHOUT_EFFECT = {
     "device": Idle(_one_of(None, "cpu"), _ONLY_CPU),
     "gpu_id": Idle(_one_of(None, -1), _ONLY_CPU),
     "predictor": Idle(_one_of(None, "auto", "cpu_predictor"), _ONLY_CPU),
-    "feature_types": Idle(_one_of(None), "did you mean 'categorical_features'?"),
+    "feature_types": Idle(
+        _one_of(None), "give a list of 'c' and 'q', or name categories in 'categorical_features'."
+    ),
     "verbosity": Idle(_is_count, _PRINTED),
     "silent": Idle(_is_flag, _PRINTED),
     "validate_parameters": Idle(_is_flag, "leave it out, they always are."),
@@ -71,6 +73,17 @@ WITHOUT_EFFECT = {
     "calibrated_prior": Idle(_one_of(None, False), _OF_CLASSIFIERS),
 }
 
+
+def are_categories(feature_types: Any) -> list[bool] | None:
+    """Return which features XGBoost's `feature_types` calls categories; None if it is no list."""
+    if not isinstance(feature_types, list | tuple | np.ndarray):
+        return None
+    kinds = list(feature_types)
+    is_known = all(isinstance(kind, str) and kind in _FEATURE_TYPES for kind in kinds)
+    return [kind == "c" for kind in kinds] if is_known else None
+
+
+_FEATURE_TYPES = ("c", "q", "i", "int", "float")
 _OTHERS = {
     "n_estimators": "iterations max_iter n_iter n_trees nrounds num_boost_round num_iteration "
     "num_iterations num_round num_rounds num_tree num_trees",

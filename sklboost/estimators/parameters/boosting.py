@@ -12,6 +12,7 @@ from sklboost.estimators.parameters.rules import (
     Rule,
     integer,
     is_finite,
+    listed,
     number,
     one_of,
     parameter,
@@ -25,7 +26,7 @@ def _are_finite(value: Any) -> bool:
 
 
 def _are_alphas(value: Any) -> bool:
-    values = value if isinstance(value, list | tuple) else [value]
+    values = value if isinstance(value, list | tuple | np.ndarray) else [value]
     return len(values) > 0 and all(is_finite(alpha) and 0 < alpha < 1 for alpha in values)
 
 
@@ -45,6 +46,7 @@ _ALPHAS = Rule(
     "float or list of float",
     "a number between 0 and 1, both excluded, or a list of such numbers",
     _are_alphas,
+    listed,
 )
 
 
@@ -62,7 +64,7 @@ class BoostingParameters:
     )
     learning_rate: float | None = parameter(
         0.3,
-        number(0, excluded=True),
+        number(0),
         "Factor by which the leaf weights of a tree are multiplied before they are added.",
     )
     base_score: float | Sequence[float] | None = parameter(
@@ -71,12 +73,14 @@ class BoostingParameters:
             "float or list of float",
             "None, a finite number, or a list of such numbers",
             lambda value: value is None or _are_finite(value),
+            listed,
         ),
         """
         Prediction before the first tree: a value, or for two classes the probability of
-        ``classes_[1]``. None: the best constant (the mean, or the shares of the classes). For more
-        than two classes, any number means equal shares. For several targets or labels, one number
-        for all or a list with one for each.
+        ``classes_[1]``. None: the best constant (the mean, or the shares of the classes). For
+        several targets, labels or classes, one number for all or a list with one for each; of more
+        than two classes these are raw scores, as in XGBoost, such as the logarithms of their
+        shares, so one number for all means equal shares.
         """,
     )
     num_parallel_tree: int | None = parameter(
@@ -213,7 +217,10 @@ class ClassParameters:
     scale_pos_weight: float | None = parameter(
         1.0,
         number(0, excluded=True),
-        "For two classes, factor for the weight of ``classes_[1]``, in addition to `class_weight`.",
+        """
+        For two classes, factor for the weight of ``classes_[1]``, in addition to `class_weight`.
+        With more classes it is ignored, with a warning.
+        """,
     )
     calibrated_prior: bool = parameter(
         False,

@@ -1,5 +1,6 @@
 """Settings of single features: categories, constraints, weights in draws."""
 
+import ast
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
@@ -15,6 +16,24 @@ from sklboost.estimators.parameters.rules import (
     one_of,
     parameter,
 )
+
+_WORDS = ("pairwise", "no_interactions")
+
+
+def constraints_of(value: Any) -> Any:
+    """Return what a string of XGBoost's stands for, such as ``"(1,0,-1)"`` or ``"[[0, 1], [2]]"``.
+
+    Without constraints None. All else is returned as it is.
+    """
+    if not isinstance(value, str) or value in _WORDS:
+        return value
+    if value.strip() in ("", "()"):
+        return None
+    try:
+        written = ast.literal_eval(value.strip())
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return value
+    return (written,) if is_integer(written) else written  # (1) is no tuple to Python
 
 
 def _values(value: Any) -> list[Any]:
@@ -36,13 +55,13 @@ def _are_signs(value: Any) -> bool:
 
 def _are_weights(value: Any) -> bool:
     return _is_by_feature(value) and all(
-        is_finite(weight) and weight > 0 for weight in _values(value)
+        is_finite(weight) and weight >= 0 for weight in _values(value)
     )
 
 
 def _are_groups(value: Any) -> bool:
     if isinstance(value, str):
-        return value in ("pairwise", "no_interactions")
+        return value in _WORDS
     return isinstance(value, Sequence | set | frozenset) and all(
         isinstance(group, Iterable) and not isinstance(group, str) for group in value
     )
@@ -109,43 +128,48 @@ class FeatureParameters:
     monotone_constraints: Mapping[Any, int] | Collection[int] | str | None = parameter(
         None,
         Rule(
-            "dict or array-like of shape (n_features,)",
+            "dict, array-like of shape (n_features,) or str",
             "None, a dict of names or numbers of features to -1, 0 or 1, or one of these for "
-            "each feature",
+            "each feature, such as (1, 0, -1) or the string '(1,0,-1)'",
             lambda value: value is None or _are_signs(value),
+            constraints_of,
         ),
         """
         1: predictions never decrease where this feature increases and the others stay the same.
         -1: they never increase. 0: no constraint, as for features that a dict leaves out. For
         several classes, the raw score of each is constrained. Missing values have no order: they go
         to the side that is learnt, or to one of their own. See :meth:`verify_monotone` for a proof.
+        XGBoost's strings, such as ``"(1,0,-1)"``, are read, too.
         """,
     )
     interaction_constraints: Collection[Collection[Any]] | str | None = parameter(
         None,
         Rule(
-            'list of lists or {"pairwise", "no_interactions"}',
+            'list of lists, {"pairwise", "no_interactions"} or str',
             "None, 'pairwise', 'no_interactions', or a list of lists of names or numbers of "
-            "features",
+            "features, or a string of it such as '[[0, 1], [2, 3]]'",
             lambda value: value is None or _are_groups(value),
+            constraints_of,
         ),
         """
         Groups of features, by name or number: all splits on the way to a leaf are on features of
         one group. A feature in no group interacts with no other, as in XGBoost. "pairwise": they
-        are on at most two features. "no_interactions": on one.
+        are on at most two features. "no_interactions": on one. XGBoost's strings, such as
+        ``"[[0, 1], [2, 3]]"``, are read, too.
         """,
     )
     feature_weights: Mapping[Any, float] | Collection[float] | None = parameter(
         None,
         Rule(
             "dict or array-like of shape (n_features,)",
-            "None, a dict of names or numbers of features to a finite number > 0, or one for "
+            "None, a dict of names or numbers of features to a finite number >= 0, or one for "
             "each feature",
             lambda value: value is None or _are_weights(value),
         ),
         """
         Weights of the features in the draws of `colsample_bytree`, `colsample_bylevel` and
-        `colsample_bynode`: one after the other is drawn, in proportion to its weight. 1 for
-        features that a dict leaves out. Without draws of features they have no effect.
+        `colsample_bynode`: one after the other is drawn, in proportion to its weight; those of
+        weight 0 never. 1 for features that a dict leaves out. Without draws of features they have
+        no effect.
         """,
     )

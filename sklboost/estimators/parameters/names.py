@@ -11,6 +11,7 @@ from sklboost.estimators.parameters.aliases import (
     OTHER_ARGUMENTS,
     OTHER_NAMES,
     WITHOUT_EFFECT,
+    are_categories,
 )
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -82,6 +83,8 @@ def read_names(given: Mapping[str, Any], known: Collection[str], owner: str) -> 
     spelled: dict[str, str] = {}
     for name, value in given.items():
         own = name if name in known else ALIASES.get(name, name)
+        if name == "feature_types" and are_categories(value) is not None:
+            own, value = "categorical_features", are_categories(value)
         if own.partition("__")[0] not in known:
             _check_idle(name, value, known, owner)
         elif own not in read or read[own] is None:

@@ -27,11 +27,14 @@ class Rule(NamedTuple):
         What follows "it must be".
     holds : callable
         The test.
+    read : callable
+        Brings a value to the form in which fits read it.
     """
 
     kind: str
     words: str
     holds: Callable[[Any], bool]
+    read: Callable[[Any], Any] = lambda value: value
 
 
 def parameter(default: Any, rule: Rule, text: str) -> Any:
@@ -56,12 +59,11 @@ def none_is_default(known: Field[Any]) -> bool:
 
 
 def value_of(owner: Any, name: str) -> Any:
-    """Return a parameter of an estimator; its default if None stands for that."""
-    value = getattr(owner, name)
+    """Return a parameter of an estimator as fits read it; its default if None stands for that."""
+    value, known = getattr(owner, name), type(owner).__dataclass_fields__[name]
     if value is None:
-        known = type(owner).__dataclass_fields__[name]
         return known.default if none_is_default(known) else None
-    return value
+    return known.metadata["rule"].read(value)
 
 
 def check_parameters(group: type, values: Mapping[str, Any]) -> None:
@@ -122,6 +124,11 @@ def one_of(*names: str) -> Rule:
     kind = ", ".join(f'"{name}"' for name in names)
     words = "one of " + ", ".join(map(repr, names))
     return Rule(f"{{{kind}}}", words, lambda value: isinstance(value, str) and value in names)
+
+
+def listed(value: Any) -> Any:
+    """Return an array as a list, anything else as it is."""
+    return value.tolist() if isinstance(value, np.ndarray) else value
 
 
 def anything(kind: str) -> Rule:

@@ -20,7 +20,7 @@ class TreeParameters:
 
     max_depth: int | None = parameter(
         6,
-        integer(0),
+        integer(0)._replace(words="an integer >= 0 (0: no limit)"),
         "Maximum depth of a tree: of splits on the way from the root to a leaf. 0: no limit.",
     )
     max_leaves: int | None = parameter(

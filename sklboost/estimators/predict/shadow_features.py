@@ -27,7 +27,7 @@ from sklboost.estimators.input.feature_rules import by_feature, read_categories,
 from sklboost.estimators.input.feature_tables import UnknownCategoryWarning
 from sklboost.estimators.input.seeds import seeds
 from sklboost.estimators.parameters.groups import Parameters
-from sklboost.estimators.parameters.rules import integer, one_of
+from sklboost.estimators.parameters.rules import integer, one_of, value_of
 from sklboost.inspection.validation_importances import ValidationImportances
 
 
@@ -121,10 +121,10 @@ def _with_shadows(parameters: Parameters, names: list[str]) -> dict[str, Any]:
     n_features = len(names)
     changed: dict[str, Any] = {"warm_start": False}
     for name, default in (("monotone_constraints", 0), ("feature_weights", 1.0)):
-        value = getattr(parameters, name)
+        value = value_of(parameters, name)
         if value is not None:
             changed[name] = 2 * by_feature(name, value, names, default)
-    groups = read_groups(parameters.interaction_constraints, names)
+    groups = read_groups(value_of(parameters, "interaction_constraints"), names)
     if isinstance(groups, list):
         changed["interaction_constraints"] = [
             *groups,

@@ -81,7 +81,8 @@ class NodeOutput(NamedTuple):
         is_renewed = self.is_renewable and value == tree.values[self.node, self.output]
         if is_renewed and self.node < tree.n_kept and tree.nodes[self.node].left < 0:
             return float(best)
-        used = value / params.learning_rate
+        # at learning rate 0 the value does not tell
+        used = value / params.learning_rate if params.learning_rate > 0.0 else best
         return float(best if math.isclose(best, used, **_SAME) else used)
 
     @property
@@ -172,7 +173,8 @@ class NodeOutput(NamedTuple):
         value = float(tree.values[self.node, self.output])
         w, v = self.symbols("wv")
         lines: list[Line] = []
-        weight, searched = value / rate, self.weight()
+        searched = self.weight()
+        weight = value / rate if rate > 0.0 else searched
         if math.isclose(weight, searched, **_SAME):
             weight = searched
         is_removed, is_split = self.node >= tree.n_kept, tree.is_split[self.node]

@@ -11,6 +11,7 @@ import numpy as np
 from sklboost.engine.model import LinearLeaves, Model
 from sklboost.inspection.derivation.derivation import Derivation
 from sklboost.inspection.derivation.grown_tree import grown_tree
+from sklboost.inspection.derivation.leaves import NodeOutput
 from sklboost.inspection.derivation.names import ModelNames
 from sklboost.inspection.derivation.steps import Line, Section, Step, given
 from sklboost.inspection.derivation.summary import (
@@ -160,7 +161,8 @@ def _tree_section(
     for column, value in enumerate(tree.values[leaf].tolist()):
         output = column if is_vector else number % n_outputs
         name = f"raw score{names.of_output(output)} after leaf {leaf}"
-        formula, terms = "η · w", {"η": rate, "w": value / rate}
+        searched = NodeOutput(tree, names, leaf, column, "", "").weight
+        formula, terms = "η · w", {"η": rate, "w": value / rate if rate > 0.0 else searched()}
         if model.linear is not None:
             formula, terms["l"] = "η · w + l", line
         lines.append(scores.add(output, name, formula, terms, value + line))

@@ -79,17 +79,24 @@ def waiting_time(feature, weight, key):
 def choose_by_weight(features, n_needed, key, weights, times):
     """Move `n_needed` of `features` to the front, in their order; return how many those are.
 
-    Drawn one after the other without replacement, each with a chance in proportion to its weight.
+    Drawn one after the other without replacement, each with a chance in proportion to its weight;
+    those of weight 0 never, so there may be fewer.
     """
-    if n_needed >= len(features):
-        return len(features)
-    waiting, ones = times[0, : len(features)], times[1, : len(features)]
+    n_drawable = 0
     for position in range(len(features)):
+        feature = features[position]
+        if weights[feature] > 0.0:
+            features[n_drawable] = feature
+            n_drawable += 1
+    if n_needed >= n_drawable:
+        return n_drawable
+    waiting, ones = times[0, :n_drawable], times[1, :n_drawable]
+    for position in range(n_drawable):
         feature = features[position]
         waiting[position] = waiting_time(feature, weights[feature], key)
     last_time = select_quantile(waiting, ones, n_needed - 0.5)
     n_chosen = 0
-    for position in range(len(features)):
+    for position in range(n_drawable):
         feature = features[position]
         # two features that come at the same time must not make it one too many
         if n_chosen < n_needed and waiting_time(feature, weights[feature], key) <= last_time:
