@@ -17,7 +17,7 @@ NOT_PAGES = ("_static/", "_downloads/", "pages/", "source/", "index.html")
 CUT = {
     1366: """
         const wide = (element) => element.scrollWidth > element.clientWidth + 1;
-        const tables = [...document.querySelectorAll(".bd-article .pst-scrollable-table-container")];
+        const tables = [...document.querySelectorAll(".pst-scrollable-table-container")];
         const contents = [...document.querySelectorAll(".bd-sidebar-secondary .nav-link")];
         const edge = document.documentElement.clientWidth;
         return [

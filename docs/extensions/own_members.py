@@ -1,4 +1,4 @@
-"""Pages of classes show what this package gives them, not what scikit-learn's classes bring along."""
+"""Pages of classes show what this package gives them, not what they have from scikit-learn."""
 
 from typing import Any
 
