@@ -42,7 +42,7 @@ source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 include_patterns = [
     "docs/**.md",
     "docs/reference/api/*.rst",
-    "docs/tutorials/*.rst",
+    "docs/tutorials/**.rst",
     "benchmarks/**.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
@@ -75,6 +75,10 @@ sphinx_gallery_conf = {
     "filename_pattern": "",  # every script is run
     "ignore_pattern": "quickstart",  # a program for the command line, which `make docs` runs apart
     "within_subsection_order": "FileNameSortKey",
+    "subsection_order": [
+        f"docs/examples/{topic}"
+        for topic in ("data_and_constraints", "losses", "training", "understanding")
+    ],
     "download_all_examples": False,
     "show_signature": False,
     "write_computation_times": False,

@@ -213,6 +213,9 @@ def test_the_front_page_lists_the_index_pages_and_no_others(navigation):
 
 def test_pages_of_scripts(navigation):
     assert navigation.page_of("docs/examples/first_model.py") == "docs/tutorials/first_model"
+    page = "docs/tutorials/losses/quantile_bands"
+    assert navigation.page_of("docs/examples/losses/quantile_bands.py") == page
+    assert not navigation.is_tutorial("docs/examples/data/SOURCE.txt")
     assert navigation.page_of("docs/how_to/stop_early.md") == "docs/how_to/stop_early"
     assert not navigation.is_tutorial("docs/examples/quickstart.py")
 
@@ -237,7 +240,7 @@ def test_the_reference_lists_all_that_is_public():
 
 
 @pytest.mark.parametrize(
-    "script", sorted(Path(ROOT / "docs" / "examples").glob("*.py")), ids=name_of
+    "script", sorted(Path(ROOT / "docs" / "examples").rglob("*.py")), ids=name_of
 )
 def test_a_script_says_what_it_is(script):
     assert re.match(r'"""\n?\w.*', text_of(script))

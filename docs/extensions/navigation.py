@@ -17,23 +17,23 @@ if TYPE_CHECKING:  # the tests look at these tables too, and have no Sphinx
 
 # the link that a row of a table begins with
 LINK_OF_ROW = re.compile(r"^\| *\[([^]]*)\]\(([^)#]+\.(?:md|py|txt))\)", re.MULTILINE)
-TUTORIALS = "docs/tutorials"
+TUTORIALS = PurePosixPath("docs/tutorials")
 SCRIPTS = "docs/examples"
 
 
 def page_of(path: str) -> str:
-    """Return the page of a file of the repository; those of the tutorials are made from scripts."""
+    """Return the page of a file of the repository; those of the gallery are made from scripts."""
     own = PurePosixPath(path)
     if path == f"{SCRIPTS}/README.txt":
         return f"{TUTORIALS}/index"
     if is_tutorial(path):
-        return f"{TUTORIALS}/{own.stem}"
+        return str(TUTORIALS / own.relative_to(SCRIPTS).with_suffix(""))
     return str(own.with_suffix(""))
 
 
 def is_tutorial(path: str) -> bool:
     """Whether a file of the repository becomes a page of the gallery."""
-    return path.startswith(f"{SCRIPTS}/") and not path.endswith("quickstart.py")
+    return path.startswith(f"{SCRIPTS}/") and path.endswith(".py") and "quickstart" not in path
 
 
 def listed_pages(index: str, text: str) -> list[tuple[str, str]]:
