@@ -160,6 +160,7 @@ def make_booster(task: BoostingTask, rounds: Rounds, evaluation: Evaluation) -> 
     return Dart(task, rounds, evaluation, task.dropout)
 
 
+@np.errstate(all="ignore")
 def choose_rounds(weights: np.ndarray, dropout: Dropout, seed: int) -> np.ndarray:
     """Choose which of the rounds so far the next one leaves out.
 
@@ -207,6 +208,7 @@ def rescaling(dropped: np.ndarray, learning_rate: float, dropout: Dropout) -> Re
     return Rescaling(dropped, n_dropped / room, 1.0 / room)
 
 
+@np.errstate(all="ignore")
 def rescale(weights: np.ndarray, change: Rescaling) -> np.ndarray:
     """Return the weights after a round, its own included, from those before."""
     after = np.append(weights, change.new_weight)
@@ -214,6 +216,7 @@ def rescale(weights: np.ndarray, change: Rescaling) -> np.ndarray:
     return after
 
 
+@np.errstate(all="ignore")
 def _multiply_values(trees: Trees, weights: np.ndarray) -> None:
     """Multiply the values of each tree by its weight, in place."""
     node_weights = np.repeat(weights, np.diff(trees.starts))

@@ -4,6 +4,7 @@ A value of another type would compile every kernel once more, so nothing else ma
 `FeatureRules`.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple, get_type_hints
 
@@ -127,7 +128,7 @@ def tree_params(  # noqa: PLR0913, those that are not passed on as they are
     become two gains: the least that is grown and the least that pruning leaves.
     """
     # "full" grows everything, "post" gains above 0, "pre" only what gamma would leave
-    smallest = float(np.nextafter(0.0, 1.0))
+    smallest = math.nextafter(0.0, 1.0)
     grow_gain = {"full": -np.inf, "post": smallest, "pre": max(float(gamma), smallest)}[pruning]
     settings |= dict(
         grow_gain=grow_gain,

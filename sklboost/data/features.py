@@ -29,6 +29,7 @@ Features = np.ndarray | Table | SparseTable | BinnedMatrix
 _BLOCK_ROWS = 256
 
 
+@np.errstate(all="ignore")
 def training_bins(
     team: ThreadTeam, X: Features, weight: np.ndarray, max_bin: int
 ) -> tuple[TrainingBins, BinCuts]:
@@ -94,13 +95,13 @@ def fill_values(team, bins, cell_starts, cell_values, values):
             values[row, feature] = cell_values[cell_starts[feature] + bins[row, feature]]
 
 
+@np.errstate(all="ignore")
 def _middles(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
     """Return a value in the middle of each bin, from `lower` to `upper`; NaN for missing values.
 
     A bin without middle, from -inf to inf, is represented by -inf.
     """
-    with np.errstate(invalid="ignore"):
-        middle = lower / 2.0 + upper / 2.0  # halved first: their sum may overflow
+    middle = lower / 2.0 + upper / 2.0  # halved first: their sum may overflow
     # subnormal halves are rounded; and fmax and fmin prefer numbers to NaN
     return np.fmin(np.fmax(middle, lower), upper)
 

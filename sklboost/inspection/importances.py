@@ -8,6 +8,7 @@ from sklboost.engine.model import Model
 IMPORTANCE_TYPES = ("gain", "total_gain", "cover", "total_cover", "weight")
 
 
+@np.errstate(all="ignore")
 def split_importances(model: Model, importance_type: str) -> np.ndarray:
     """Return the importance of each feature, as XGBoost's ``get_score`` does.
 
@@ -33,6 +34,7 @@ def split_importances(model: Model, importance_type: str) -> np.ndarray:
     return total if importance_type.startswith("total") else total / np.maximum(n_splits, 1)
 
 
+@np.errstate(all="ignore")
 def scaled_to_one(importances: np.ndarray) -> np.ndarray:
     """Return importances divided by their sum; negative ones count as 0, and 0 stays 0."""
     # with pruning="full" the gains of kept splits can add up to less than 0: no importance

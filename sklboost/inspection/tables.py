@@ -11,6 +11,7 @@ from sklboost.tree.core.formulas import leaf_weight, similarity_at
 from sklboost.tree.predict.category_bits import listed_categories
 
 
+@np.errstate(all="ignore")
 def node_table(
     model: Model, feature_names: Sequence[str], categories: Sequence[Sequence[Sequence[Any]]]
 ) -> dict[str, list[Any]]:

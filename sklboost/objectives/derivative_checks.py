@@ -123,6 +123,7 @@ def sample_units(loss: Loss, y: np.ndarray, raw_score: np.ndarray, units: np.nda
     _set_units(units)
 
 
+@np.errstate(all="ignore")
 def _set_units(units: np.ndarray) -> None:
     """Replace the largest derivatives by the units that suit them, powers of two.
 

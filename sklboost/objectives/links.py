@@ -35,12 +35,14 @@ _LARGEST = 700.0  # e^700 is 1e304
 # --- of all rows: what users see
 
 
+@np.errstate(all="ignore")
 def chances(log_odds: np.ndarray) -> np.ndarray:
     """Return ``1 / (1 + e^-z)``, written so that nothing overflows or cancels."""
     decay: np.ndarray = np.exp(-np.abs(log_odds))
     return np.where(log_odds >= 0.0, 1.0 / (1.0 + decay), decay / (1.0 + decay))
 
 
+@np.errstate(all="ignore")
 def shares(logarithms: np.ndarray) -> np.ndarray:
     """Return ``e^z / (sum of e^z over the outputs)``."""
     terms = np.exp(logarithms - logarithms.max(axis=0))
@@ -48,6 +50,7 @@ def shares(logarithms: np.ndarray) -> np.ndarray:
     return parts
 
 
+@np.errstate(all="ignore")
 def exponentials(logarithms: np.ndarray) -> np.ndarray:
     """Return ``e^z``; where that is out of range, the number at its end."""
     powers: np.ndarray = np.exp(np.clip(logarithms, -_LARGEST, _LARGEST))

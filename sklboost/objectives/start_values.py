@@ -43,6 +43,7 @@ def weighted_mean(values: np.ndarray, weight: np.ndarray) -> float:
     return exact_sum(values * weight) / exact_sum(weight)
 
 
+@np.errstate(all="ignore")
 def mean_over_targets(values: np.ndarray, y: np.ndarray, weight: np.ndarray) -> float:
     """Return the mean of values, shape (n_outputs, n_samples), of rows whose target is known.
 

@@ -121,6 +121,7 @@ def train_model(request: FitRequest, task: FitTask, clock: Clock) -> FitResult:
     )
 
 
+@np.errstate(all="ignore")
 def _base_score(request: FitRequest, task: FitTask) -> np.ndarray:
     """Return the raw score of the model before its first tree, shape (n_outputs,)."""
     rows, base_score = task.rows, request.parameters.base_score
@@ -261,6 +262,7 @@ def _train_again(
     return Trained(task, base_score, again.trees(n_rounds), binned[0]), first.stop_reason
 
 
+@np.errstate(all="ignore")
 def _trained_model(
     request: FitRequest, task: FitTask, base_score: np.ndarray, trees: Trees
 ) -> TrainedModel:

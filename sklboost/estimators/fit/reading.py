@@ -104,6 +104,7 @@ class FitTask(NamedTuple):
     split_seed: int | None
 
 
+@np.errstate(all="ignore")
 def read_task(request: FitRequest) -> FitTask:
     """Check a request, and hold rows out for early stopping if it comes without validation data."""
     parameters, continued = request.parameters, request.continued

@@ -23,7 +23,7 @@ class FitReport:
         ``"evaluation"`` (scoring validation data), ``"refit"`` on all rows, ``"other"``, and
         ``"total"``, their sum.
     n_samples : int
-        Rows that trees were grown on: of positive weight, not held out.
+        Rows that trees were grown on: of positive weight, not held out. A row of weight 2 is one.
     n_validation_samples : int
         Rows of all validation data.
     n_features : int
@@ -107,6 +107,7 @@ class FitResult(NamedTuple):
         return kept | {"best_iteration_": self.best_iteration, "best_score_": self.best_score}
 
 
+@np.errstate(all="ignore")
 def describe_fit(
     trained: TrainedModel,
     matrix: TrainingBins,

@@ -26,6 +26,7 @@ _PER_ROW = (
 )
 
 
+@np.errstate(all="ignore")
 def tree_settings(
     parameters: Parameters, n_parallel_trees: int, loss: Loss, rows: Rows
 ) -> TreeParams:

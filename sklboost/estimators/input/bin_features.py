@@ -22,6 +22,7 @@ from sklboost.estimators.parameters.trees import TreeParameters
 from sklboost.estimators.progress import ReadingProgress
 
 
+@np.errstate(all="ignore")
 def bin_features(
     X: Any,
     max_bin: int = 256,

@@ -30,6 +30,7 @@ class Parts(NamedTuple):
     weight: "ParquetFiles | None"
 
 
+@np.errstate(all="ignore")
 def bin_parquet(  # noqa: PLR0913, the arguments of users
     path: Any,
     target: str | Sequence[str],

@@ -107,6 +107,7 @@ def features(
     return read_features(X, fitted, settings, name)
 
 
+@np.errstate(all="ignore")
 def read_features(
     X: Any, fitted: FittedFeatures, settings: FeatureSettings, name: str = "X"
 ) -> Features:

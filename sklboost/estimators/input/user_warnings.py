@@ -4,7 +4,7 @@ import sys
 import warnings
 
 # What lies between the user and a warning: this package, and tools that call it.
-_BETWEEN = {"sklboost", "sklearn", "joblib", "pickle"}
+_BETWEEN = {"sklboost", "sklearn", "joblib", "numpy", "pickle"}
 
 
 def warn_user(message: str | Warning, category: type[Warning] = UserWarning) -> None:

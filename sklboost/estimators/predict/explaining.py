@@ -38,6 +38,7 @@ _UNKNOWN = np.empty((0, 0))
 class ExplainingMixin(HasFittedModel):
     """Methods that derive what is in a fitted estimator, number by number."""
 
+    @np.errstate(all="ignore")
     def explain_split(
         self,
         tree: int,
@@ -123,6 +124,7 @@ class ExplainingMixin(HasFittedModel):
             rows = NodeRows(is_here, _UNKNOWN, _UNKNOWN, why)
         return derive_node(grown, int(node), fitted.names, rows)
 
+    @np.errstate(all="ignore")
     def explain_prediction(
         self,
         x: Any,

@@ -37,6 +37,7 @@ _LINKED = {"logit": "Probability", "log": "Prediction"}
 class PageMixin(HasFittedModel):
     """A fitted estimator as a page for the browser."""
 
+    @np.errstate(all="ignore")
     def to_html(
         self,
         path: str | os.PathLike[str],

@@ -111,6 +111,7 @@ class ShapValuesMixin(HasFittedModel):
         add_interactions(model, known, trees, background, fitted.n_jobs, out)
         return values if model.n_outputs > 1 else values[:, :, :, 0]
 
+    @np.errstate(all="ignore")
     def shap_explanation(
         self,
         X: Any,
@@ -218,6 +219,7 @@ def single_values(
     return values
 
 
+@np.errstate(all="ignore")
 def _mean_raw_score(
     fitted: FittedModel, background: Features | None, iteration_range: tuple[int, int] | None
 ) -> np.ndarray:

@@ -3,8 +3,6 @@
 import math
 from typing import NamedTuple
 
-import numpy as np
-
 from sklboost.engine.structs import TreeParams
 from sklboost.inspection.derivation.grown_tree import GrownTree
 from sklboost.inspection.derivation.steps import Line, Step, given, number
@@ -21,7 +19,7 @@ def settings_of(params: TreeParams) -> PruningSettings:
     """`gamma` and `pruning`, which a tree knows as two gains."""
     if params.prune_gain == -math.inf:
         # the least gain that is grown is above 0 whatever gamma is
-        smallest = float(np.nextafter(0.0, 1.0))
+        smallest = math.nextafter(0.0, 1.0)
         return PruningSettings(0.0 if params.grow_gain == smallest else params.grow_gain, "pre")
     return PruningSettings(params.prune_gain, "full" if params.grow_gain == -math.inf else "post")
 

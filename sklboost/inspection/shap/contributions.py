@@ -26,6 +26,7 @@ _BACKGROUND_ROWS = 256
 _WAITING_VALUES = 2**23
 
 
+@np.errstate(all="ignore")
 def add_contributions(
     model: Model,
     X: Features,
@@ -54,6 +55,7 @@ def add_contributions(
         out[rows, :, edges.features] += added.single.transpose(2, 0, 1)
 
 
+@np.errstate(all="ignore")
 def add_interactions(
     model: Model,
     X: Features,

@@ -66,6 +66,7 @@ class Edges(NamedTuple):
     features: np.ndarray
 
 
+@np.errstate(all="ignore")
 def lay_out_edges(model: Model) -> Edges:
     """Return the trees of a model in the order of a walk in depth."""
     nodes = model.nodes
@@ -143,6 +144,7 @@ def add_child(edges, parent, child, previous, fraction):
     edge.n_different = edges[parent].n_different + (previous == 0)
 
 
+@np.errstate(all="ignore")
 def mean_scores(edges: Edges, trees: tuple[int, int], n_outputs: int) -> np.ndarray:
     """Return what trees ``[start, stop)`` add on average, by cover; float64, shape (n_outputs,)."""
     nodes = edges.edges[edges.starts[trees[0]] : edges.starts[trees[1]]].view(np.recarray)

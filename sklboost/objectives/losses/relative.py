@@ -46,6 +46,7 @@ class SquaredLogError(RowLoss):
         check_base_score(prediction, self.name, ABOVE_MINUS_1)
         return np.full(self.n_outputs, np.log1p(prediction))
 
+    @np.errstate(all="ignore")
     def predictions(self, raw_score: np.ndarray) -> np.ndarray:
         """Return ``e^z - 1``, shape (n_samples,) or (n_samples, n_outputs)."""
         return by_rows(np.expm1(np.minimum(raw_score, _LARGEST)))

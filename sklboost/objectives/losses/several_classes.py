@@ -174,6 +174,7 @@ class OneVsRest(RowLoss):
         is_of_class = (codes == self.parameters[:, np.newaxis]).astype(np.float64)
         return LogLoss(self.n_outputs).start(is_of_class, weight)
 
+    @np.errstate(all="ignore")
     def predictions(self, raw_score: np.ndarray) -> np.ndarray:
         """Return the probabilities of the classes, shape (n_samples, n_classes)."""
         # logarithms first: where no class is likely, all their probabilities could round to 0

@@ -15,6 +15,7 @@ from sklboost.objectives.links import LEAST_PROBABILITY
 _TWO_CLASSES = "two classes or more"
 
 
+@np.errstate(all="ignore")
 def auc(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
     """Return the area under the ROC curve: how often a row of class 1 is above one of class 0.
 
@@ -25,6 +26,7 @@ def auc(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
     return _mean("auc", _TWO_CLASSES, _areas_of_labels(_area, _has_both, y, prediction, weight))
 
 
+@np.errstate(all="ignore")
 def aucpr(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
     """Return the average precision: the mean precision at the rows of class 1.
 
@@ -36,6 +38,7 @@ def aucpr(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
     return _mean("aucpr", "class 1", areas)
 
 
+@np.errstate(all="ignore")
 def multiclass_auc(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
     """Return the mean area of each class against the rest, weighted by its share of the rows.
 
@@ -50,6 +53,7 @@ def multiclass_auc(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) ->
     return float(np.average(areas, weights=shares))
 
 
+@np.errstate(all="ignore")
 def auc_mu(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
     """Return the mean over pairs of classes of the area that tells one from the other.
 
@@ -144,6 +148,7 @@ def _no_rows(name: str, needs: str) -> ValueError:
 # --- variance
 
 
+@np.errstate(all="ignore")
 def r2(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
     """Return the share of the variance that is explained; of several targets, the mean of theirs.
 

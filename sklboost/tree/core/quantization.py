@@ -107,6 +107,7 @@ def allocate_gradients(n_outputs: int, n_samples: int) -> Gradients:
     return Gradients(packed, strips, np.ones((n_outputs, 2)), np.empty((2, n_blocks, _N_SUMS)))
 
 
+@np.errstate(all="ignore")
 def weigh(gradient: np.ndarray, hessian: np.ndarray, weight: np.ndarray) -> Derivatives:
     """Put a loss's two arrays together with the weights of the rows (empty: all 1)."""
     weight_scale, rounding_room = 1.0, float(gradient.shape[-1])

@@ -67,6 +67,7 @@ def allocate_row_sample(n_samples: int, params: TreeParams, n_threads: int) -> R
     )
 
 
+@np.errstate(all="ignore")
 def row_keys(matrix: TrainingBins, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Return the keys by which rows are drawn; uint32, shape (n_samples,).
 

@@ -32,6 +32,7 @@ class _Sums(NamedTuple):
     integers: np.ndarray
     exponents: np.ndarray
 
+    @np.errstate(all="ignore")
     def floats(self, counts: np.ndarray) -> np.ndarray:
         """Return the floats; `counts` are the numbers of nodes of the trees."""
         exponents = np.repeat(self.exponents, counts, axis=0)
@@ -119,6 +120,7 @@ def _packed(table: np.ndarray, counts: np.ndarray) -> _Columns:
     return _Columns(table.shape, columns)
 
 
+@np.errstate(all="ignore")
 def _sums(values: np.ndarray, counts: np.ndarray) -> _Sums | np.ndarray:
     """Return sums as integers; as they are, if they are no integers or too large."""
     if values.size == 0 or not np.isfinite(values).all():
@@ -131,8 +133,7 @@ def _sums(values: np.ndarray, counts: np.ndarray) -> _Sums | np.ndarray:
     last[digits == 0] = np.iinfo(last.dtype).max
     of_trees = np.minimum.reduceat(last, np.cumsum(counts) - counts)
     of_trees[of_trees == np.iinfo(last.dtype).max] = 0  # all are 0
-    with np.errstate(over="ignore"):
-        integers = np.ldexp(values, -np.repeat(of_trees, counts, axis=0))
+    integers = np.ldexp(values, -np.repeat(of_trees, counts, axis=0))
     if np.abs(integers).max() >= 2.0**32:
         return values
     packed = _Sums(_narrow(integers.astype(np.int64)), _narrow(of_trees))
