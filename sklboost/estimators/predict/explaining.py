@@ -1,7 +1,6 @@
 """Derivations of splits, leaves and predictions: methods of the estimators, and what they need."""
 
 import itertools
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -183,8 +182,7 @@ class ExplainingMixin(HasFittedModel):
           probability: p = 1 / (1 + exp(-F_2)) = 1 / (1 + exp(-0.380665)) = 0.594033
           Predicted class: 'yes'.
         """
-        derivation = derive_row(self._fitted, x, base_margin, iteration_range)
-        return replace(derivation, summary=()) if full else derivation
+        return derive_row(self._fitted, x, base_margin, iteration_range, full)
 
 
 def find_tree(model: Model, tree: Any, node: Any) -> GrownTree:
@@ -254,9 +252,13 @@ def feature_values(X: Features) -> np.ndarray:
 
 
 def derive_row(
-    fitted: FittedModel, x: Any, base_margin: Any, iteration_range: tuple[int, int] | None
+    fitted: FittedModel,
+    x: Any,
+    base_margin: Any,
+    iteration_range: tuple[int, int] | None,
+    full: bool,
 ) -> Derivation:
-    """Derive the prediction of one row."""
+    """Derive the prediction of one row; unless `full`, a long derivation has a summary."""
     model, X = fitted.model, fitted.read(as_table(x))
     if len(X) != 1:
         raise ValueError(
@@ -280,7 +282,7 @@ def derive_row(
         return single_values(fitted, X, fitted.trees(iteration_range))[0]
 
     has_some = model.linear is None  # there are no SHAP values of linear leaves
-    return derive_prediction(model, row, fitted.names, contributions if has_some else None)
+    return derive_prediction(model, row, fitted.names, contributions if has_some else None, full)
 
 
 def as_table(x: Any) -> Any:

@@ -86,11 +86,12 @@ def derive_prediction(
     row: Row,
     names: ModelNames,
     contributions: Callable[[], np.ndarray] | None = None,
+    full: bool = False,
 ) -> Derivation:
     """Derive the prediction of a row.
 
-    A long derivation has a summary. What features add, shape (n_features, n_outputs), is computed
-    for it by `contributions` if that is given.
+    Unless `full`, a long derivation has a summary. What features add, shape (n_features,
+    n_outputs), is computed for it by `contributions` if that is given.
     """
     scores = _Scores(row)
     sections = [_start(row, scores, names)]
@@ -100,7 +101,7 @@ def derive_prediction(
     n_trees = len(row.trees)
     title = f"Prediction of one row by {n_trees} tree{'s' * (n_trees != 1)}"
     derivation = Derivation(title, tuple(sections))
-    if count_lines(sections) <= _MOST_LINES:
+    if full or count_lines(sections) <= _MOST_LINES:
         return derivation
     # of several classes or labels the most probable
     is_chance = names.loss.link in ("softmax", "logit")

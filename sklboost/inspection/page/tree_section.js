@@ -201,7 +201,7 @@ class TreeSection {
     on("zoom-fit", "click", () => this.view.showAll());
     for (const id of ["show-path", "all-levels"]) {
       on(id, "change", () => {
-        this.open.clear();
+        if (id === "all-levels") this.open.clear();
         this.#draw();
         if (!this.boxes.has(this.selected)) this.selected = 0;
         this.#mark();
