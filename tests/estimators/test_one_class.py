@@ -84,10 +84,12 @@ def test_all_that_a_model_can_tell(tmp_path):
     assert_allclose(contributions.sum(axis=1), model.decision_function(X))
     assert len(model.trees_to_dataframe()) == 5
     assert_array_equal(model.feature_importances_, np.zeros(3))
-    assert "Predicted class: 'a'" in model.explain_prediction(X[0]).text
-    assert "raw score" in model.explain_prediction(X[0]).text
+    derivation = model.explain_prediction(X[0]).text
+    assert "probability: p = 1 / (1 + exp(" in derivation
+    assert "Predicted class: 'a', the only one in the training." in derivation
     model.to_html(tmp_path / "model.html", X, ALL_A)
-    assert "Prediction: 'a' 1" in (tmp_path / "model.html").read_text(encoding="utf-8")
+    page = (tmp_path / "model.html").read_text(encoding="utf-8")
+    assert "Predicted class: 'a', the only one in the training." in page
 
 
 # --- validation data -----------------------------------------------------------------------------

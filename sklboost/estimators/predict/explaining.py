@@ -267,6 +267,9 @@ def derive_row(
         )
     raw_score = fitted.raw_scores(X, base_margin, iteration_range)
     margin = base_margins(base_margin, X, "")
+    # what is certain is no function of raw scores
+    is_certain = fitted.targets.is_constant
+    predictions = (fitted.loss.probabilities if is_certain else fitted.predictions)(raw_score)
     row = Row(
         values=feature_values(X)[0].astype(np.float64),
         leaves=leaves(model, X, 1)[0],
@@ -274,7 +277,7 @@ def derive_row(
         has_margin=fitted.has_margin or len(margin) > 0,
         shift=fitted.shift,
         trees=range(*fitted.trees(iteration_range)),
-        predictions=np.ravel(fitted.predictions(raw_score)),
+        predictions=np.ravel(predictions),
         conclusion=conclusion(fitted, raw_score),
     )
 
@@ -303,4 +306,5 @@ def conclusion(fitted: FittedModel, raw_score: np.ndarray) -> str:
     if fitted.targets.task == "multilabel":
         labels = [label for label, has in enumerate(answer) if has]
         return f"Predicted labels: {', '.join(map(str, labels)) or 'none'}."
-    return f"Predicted class: {answer!r}."
+    the_only = ", the only one in the training" if fitted.targets.is_constant else ""
+    return f"Predicted class: {answer!r}{the_only}."
