@@ -93,6 +93,10 @@ def test_addresses_agree():
     assert PROJECT["urls"]["Source"].startswith("https://github.com/")
     for name in ("Issues", "Changelog"):
         assert PROJECT["urls"][name].startswith(f"{PROJECT['urls']['Source']}/")
+    citation = (ROOT / "CITATION.cff").read_text("utf-8")
+    assert f'repository-code: "{PROJECT["urls"]["Source"]}"\n' in citation
+    assert f'url: "{PROJECT["urls"]["Documentation"]}"\n' in citation
+    assert f"version: {VERSION}\n" in citation
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
