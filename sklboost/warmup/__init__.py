@@ -14,6 +14,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from sklboost.data.binned_matrix import BinnedMatrix
+from sklboost.engine.compiler.notice import NOTICE
 from sklboost.engine.compiling import compile_all
 from sklboost.estimators.classifier import XGBClassifierLite
 from sklboost.estimators.input.bin_features import bin_features
@@ -66,8 +67,9 @@ def warmup(verbose: bool = False) -> float:
         step_begin = time.perf_counter()
         if verbose:
             print(f"{title} ... ", end="", flush=True)
-        step()
-        compile_all()
+        with NOTICE.silent():
+            step()
+            compile_all()
         if verbose:
             print(f"{time.perf_counter() - step_begin:.1f} s", flush=True)
     return time.perf_counter() - begin

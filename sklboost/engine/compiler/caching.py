@@ -11,6 +11,7 @@ it at once can mix up their versions.
 import contextlib
 import functools
 import hashlib
+import os
 import sys
 from pathlib import Path
 from uuid import uuid4
@@ -71,6 +72,11 @@ def filled_folders() -> list[Path]:
     return [folder for folder in _folders() if any(folder.glob("*.code"))]
 
 
+def n_kept() -> int:
+    """Return the number of files of this version of the package."""
+    return sum(1 for folder in _folders() for _ in folder.glob("*.code"))
+
+
 def read_code(name: str) -> bytes | None:
     """Return the content of a file, None if there is none or if it is damaged."""
     for folder in _folders():
@@ -90,6 +96,19 @@ def write_code(name: str, content: bytes) -> None:
             checksum = hashlib.sha256(content).digest()
             _write_at_once(folder / f"{name}.code", checksum + content)
             return
+
+
+def open_lock(name: str) -> tuple[Path, int] | None:
+    """Return a file for a lock beside the one of this name, and its descriptor.
+
+    None if no folder can be written.
+    """
+    for folder in _folders():
+        with contextlib.suppress(OSError):
+            folder.mkdir(parents=True, exist_ok=True)
+            path = folder / f"{name}.lock"
+            return path, os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    return None
 
 
 def _write_at_once(path: Path, content: bytes) -> None:

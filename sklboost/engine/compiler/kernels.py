@@ -51,6 +51,8 @@ from sklboost.engine.compiler.linking import (
     raise_failure,
     read,
 )
+from sklboost.engine.compiler.locking import one_at_a_time
+from sklboost.engine.compiler.notice import NOTICE
 from sklboost.engine.compiler.numba_internals import (
     CPUDispatcher,
     Environment,
@@ -96,7 +98,7 @@ class Versions(CPUDispatcher):
         """Return the version for these types."""
         with compiler_lock:
             if kinds not in self.overloads:
-                self.add_overload(self._load(kinds) or self._build(kinds))
+                self.add_overload(self._load(kinds) or self._make(kinds))
             version: Version = self.overloads[kinds]
             return version
 
@@ -118,6 +120,11 @@ class Versions(CPUDispatcher):
         self._cache_hits[kinds] += 1
         fndesc, signature = pickle.loads(code.description)
         return Version(signature, fndesc, fndesc, None, code.calls)
+
+    def _make(self, kinds: Types) -> Version:
+        """Compile a version, or load what another process has compiled meanwhile."""
+        with NOTICE.compiling(), one_at_a_time(self._file(types_digest(kinds))):
+            return self._load(kinds) or self._build(kinds)
 
     def _build(self, kinds: Types) -> Version:
         self._cache_misses[kinds] += 1
@@ -334,7 +341,7 @@ class InlinedKernel(Kernel):
     def _load(self, kinds: Types) -> None:
         return None  # nothing of its own is kept
 
-    def _build(self, kinds: Types) -> Version:
+    def _make(self, kinds: Types) -> Version:
         return compile_function(self, kinds)
 
 

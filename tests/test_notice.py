@@ -1,0 +1,211 @@
+"""The line that is shown while kernels are compiled, on a clock and a disk of its own."""
+
+import io
+import logging
+import os
+import re
+from types import SimpleNamespace
+
+import pytest
+
+import sklboost
+from sklboost.engine.compiler import notice
+from sklboost.engine.compiler.notice import NOTICE, Notice
+from tests.conftest import run_python
+
+LINE = "sklboost: compiling kernels once for this machine, about {} s; then cached"
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+    def screen(self):
+        """What can be read now."""
+        shown = ""
+        for part in self.getvalue().split("\r"):
+            shown = part + shown[len(part) :]
+        return shown.rstrip()
+
+
+@pytest.fixture
+def world(monkeypatch):
+    """A clock, the number of files and a terminal."""
+    terminal = Terminal()
+    streams = SimpleNamespace(stderr=terminal)  # pytest sets those of sys again and again
+    world = SimpleNamespace(now=100.0, n_files=0, terminal=terminal, streams=streams)
+    monkeypatch.setattr(notice, "monotonic", lambda: world.now)
+    monkeypatch.setattr(notice, "n_kept", lambda: world.n_files)
+    monkeypatch.setattr(notice, "sys", world.streams)
+    return world
+
+
+@pytest.fixture
+def said(caplog):
+    caplog.set_level(logging.INFO, "sklboost")
+    return lambda: [record.getMessage() for record in caplog.records]
+
+
+def compile_kernels(world, notice, n_kernels, seconds, is_kept=True):
+    """Compile kernels within one another, as those that a kernel calls are."""
+    screens = []
+    with notice.compiling():
+        for _ in range(n_kernels - 1):
+            with notice.compiling():
+                world.now += seconds
+                world.n_files += is_kept
+            screens.append(world.terminal.screen())
+        world.now += seconds
+        world.n_files += is_kept
+    return screens
+
+
+def test_one_line_that_is_gone_when_compilation_ends(world, said):
+    screens = compile_kernels(world, Notice(), 84, 0.15)
+    assert screens[0] == screens[5] == ""  # less than a second
+    assert screens[6] == LINE.format(12)
+    assert screens[40] == LINE.format(6)
+    assert screens[-1].endswith("for this machine, some seconds; then cached")
+    assert world.terminal.screen() == ""
+    assert "\n" not in world.terminal.getvalue()
+    assert said() == [LINE.format(12).removeprefix("sklboost: ")]  # to logging it goes once
+
+
+@pytest.mark.parametrize("seconds", [0.05, 0.6])
+def test_how_long_it_takes_is_told_from_how_long_it_took(world, seconds):
+    screens = compile_kernels(world, Notice(), 84, seconds)
+    for n_done in (30, 50, 70):
+        told = int(re.search(r"about (\d+) s", screens[n_done - 1])[1])
+        assert told == pytest.approx(seconds * (84 - n_done), rel=0.3, abs=1)
+
+
+def test_kernels_on_disk_are_not_counted_again(world):
+    world.n_files = 60
+    screens = compile_kernels(world, Notice(), 24, 0.15)
+    assert screens[9] == LINE.format(2)
+    world.n_files, world.now = 200, 500.0
+    screens = compile_kernels(world, Notice(), 24, 0.15)  # those of an option: who knows how many
+    assert "some seconds" in screens[9]
+
+
+def test_a_kernel_or_two_pass_unmentioned(world, said):
+    notice = Notice()
+    for _ in range(10):
+        compile_kernels(world, notice, 2, 0.2)
+        world.now += 30  # some other fit
+    assert world.terminal.getvalue() == ""
+    assert said() == []
+
+
+def test_kernels_of_one_fit_are_one_compilation(world, said):
+    notice = Notice()
+    for _ in range(10):  # kernels that are called one after the other
+        compile_kernels(world, notice, 2, 0.2)
+        assert world.terminal.screen() == ""
+        world.now += 0.1
+    with notice.compiling():
+        assert world.terminal.screen().startswith("sklboost: compiling")  # from its beginning
+    assert len(said()) == 1
+    world.now += 1000
+    compile_kernels(world, notice, 20, 0.2)
+    assert len(said()) == 2
+
+
+def test_a_process_that_waits_tells_the_same_from_what_the_other_one_keeps(world):
+    notice = Notice()
+    with notice.compiling():
+        for _ in range(20):
+            world.now, world.n_files = world.now + 0.15, world.n_files + 1
+            notice.update()
+        assert world.terminal.screen() == LINE.format(10)
+    assert world.terminal.screen() == ""
+
+
+def test_where_nothing_can_be_kept_it_does_not_say_so(world):
+    screens = compile_kernels(world, Notice(), 20, 0.2, is_kept=False)
+    assert re.fullmatch(
+        r"sklboost: compiling kernels, about 1\d s; set NUMBA_CACHE_DIR to keep them",
+        screens[-1],
+    )
+
+
+def test_a_narrow_terminal_has_one_line_too(world, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    screens = compile_kernels(world, Notice(), 20, 0.2)
+    assert len(screens[-1]) == 39
+    assert world.terminal.screen() == ""
+
+
+def test_in_a_notebook(world):
+    class OutStream(io.StringIO):  # not a terminal
+        __module__ = "ipykernel.iostream"
+
+    world.streams.stderr = OutStream()
+    compile_kernels(world, Notice(), 20, 0.2)
+    assert "sklboost: compiling kernels" in world.streams.stderr.getvalue()
+
+
+def closed():
+    stream = Terminal()
+    stream.close()
+    return stream
+
+
+@pytest.mark.parametrize("stream", [io.StringIO, lambda: None, closed])
+def test_not_in_files_and_pipes(world, said, stream):
+    world.streams.stderr = stream()
+    compile_kernels(world, Notice(), 20, 0.2)
+    if stream is io.StringIO:
+        assert world.streams.stderr.getvalue() == ""
+    assert len(said()) == 1
+
+
+@pytest.mark.parametrize("name", ["sklboost", None])
+def test_the_switch_is_the_level_of_the_logger(world, name):
+    logger = logging.getLogger(name)
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        compile_kernels(world, Notice(), 20, 0.2)
+    finally:
+        logger.setLevel(before)
+    assert world.terminal.getvalue() == ""
+
+
+def test_warmup_speaks_for_itself(world, said, monkeypatch):
+    steps = [("a step", lambda: compile_kernels(world, NOTICE, 20, 0.2))]
+    monkeypatch.setitem(sklboost.warmup.__globals__, "_steps", lambda: steps)
+    sklboost.warmup()
+    assert world.terminal.getvalue() == ""
+    assert said() == []
+    compile_kernels(world, NOTICE, 20, 0.2)
+    assert len(said()) == 1
+
+
+# --- processes
+
+IN_A_TERMINAL = """
+import os, sys
+os.environ["NUMBA_CACHE_DIR"] = sys.path[0] + "/mine"
+import numpy as np
+from sklboost.engine.compiler import notice
+from sklboost.engine.hashing import mix_bits
+controller, terminal = os.openpty()
+notice._SHORT = 0.0
+sys.stderr = os.fdopen(terminal, "w")
+mix_bits(np.uint64(1))
+sys.stderr.write("end")
+sys.stderr.flush()
+shown = b""
+while not shown.endswith(b"end"):
+    shown += os.read(controller, 1000)
+print(shown)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="this system has no pseudo-terminals")
+def test_a_terminal_shows_it_where_something_is_compiled_and_nothing_where_it_is_loaded(tmp_path):
+    first, second = (run_python(IN_A_TERMINAL, tmp_path) for _ in range(2))
+    line = r"\\rsklboost: compiling kernels once for this machine, about \d+ s; then cached"
+    assert re.search(line + r"\\r +\\rend'$", first)
+    assert second == "b'end'"
