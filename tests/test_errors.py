@@ -54,9 +54,10 @@ OUT_OF_RANGE = [
     ],
     *[
         (name, value, "True or False$")
-        for name in ("refit", "warm_start", "keep_pruned", "linear_tree", "extra_trees", "one_drop")
+        for name in ("refit", "warm_start", "keep_pruned", "linear_tree", "extra_trees")
         for value in (None, 1, "yes")
     ],
+    *[("one_drop", value, "True or False$") for value in (None, 2, "yes")],
     ("enable_categorical", "yes", "True or False$"),
     ("booster", "gblinear", "one of 'gbtree', 'dart'"),
     ("rate_drop", 1.5, "a number from 0 to 1"),

@@ -19,6 +19,7 @@ from sklboost import (
     XGBRFRegressorLite,
 )
 from sklboost.estimators.parameters.aliases import ALIASES, OTHER_NAMES, WITHOUT_EFFECT
+from sklboost.estimators.parameters.boosting import ClassParameters
 from sklboost.estimators.parameters.groups import ClassifierParameters
 from sklboost.estimators.parameters.names import UnknownParameterError, read_names
 from sklboost.estimators.parameters.rules import names_of
@@ -42,10 +43,16 @@ IDLE = {
     "gpu_id": [None, -1],
     "silent": [None, True, 1],
     "num_class": [None, 2],
+    "process_type": [None, "default"],
+    "updater": [None, "grow_quantile_histmaker"],
+    "seed_per_iteration": [False, True],
+    "max_cached_hist_node": [64],
 }
 WRONG = {
     "tree_method": ("exact", "trees are always grown from histograms"),
     "device": ("cuda", "there is only the CPU"),
+    "process_type": ("update", "trees are always new ones"),
+    "updater": ("prune", "trees are always grown from histograms"),
     "gpu_id": (0, "there is only the CPU"),
     "predictor": ("gpu_predictor", "there is only the CPU"),
     "feature_types": (["q", "x"], "name categories in 'categorical_features'"),
@@ -271,3 +278,13 @@ def test_feature_types_of_an_array(data):
         XGBClassifierLite(categorical_features=[3], feature_types=["q", "q", "q", "c"])
     with pytest.raises(ValueError, match="a mask of 1, but X has 3 features"):
         XGBClassifierLite(feature_types=["c"]).fit(*data)
+
+
+def test_all_values_without_effect_are_tried():
+    assert set(IDLE) == set(WITHOUT_EFFECT) - set(names_of(ClassParameters))
+
+
+def test_flags_of_dart_as_xgboost_has_them(data):
+    settings = dict(booster="dart", random_state=0, n_estimators=5)
+    one, other = (XGBRegressorLite(one_drop=flag, **settings).fit(*data) for flag in (1, True))
+    assert one.model_.nodes.tobytes() == other.model_.nodes.tobytes()

@@ -50,13 +50,12 @@ def _is_count(value: Any) -> bool:
     return value is None or is_integer(value)
 
 
+_HISTOGRAMS = "leave it out, trees are always grown from histograms."
 _ONLY_CPU = "leave it out, there is only the CPU."
 _PRINTED = "what is printed is a matter of 'verbose'."
 _OF_CLASSIFIERS = "it is a parameter of classifiers."
 WITHOUT_EFFECT = {
-    "tree_method": Idle(
-        _one_of(None, "auto", "hist"), "leave it out, trees are always grown from histograms."
-    ),
+    "tree_method": Idle(_one_of(None, "auto", "hist"), _HISTOGRAMS),
     "device": Idle(_one_of(None, "cpu"), _ONLY_CPU),
     "gpu_id": Idle(_one_of(None, -1), _ONLY_CPU),
     "predictor": Idle(_one_of(None, "auto", "cpu_predictor"), _ONLY_CPU),
@@ -65,6 +64,10 @@ WITHOUT_EFFECT = {
     ),
     "verbosity": Idle(_is_count, _PRINTED),
     "silent": Idle(_is_flag, _PRINTED),
+    "process_type": Idle(_one_of(None, "default"), "leave it out, trees are always new ones."),
+    "updater": Idle(_one_of(None, "grow_quantile_histmaker"), _HISTOGRAMS),
+    "seed_per_iteration": Idle(_is_flag, "leave it out, draws are always anew for each round."),
+    "max_cached_hist_node": Idle(_is_count, "leave it out, the memory is limited anyway."),
     "validate_parameters": Idle(_is_flag, "leave it out, they always are."),
     "use_label_encoder": Idle(_is_flag, "leave it out, labels of any kind are understood."),
     "num_class": Idle(_is_count, "leave it out, the classes are those of y."),

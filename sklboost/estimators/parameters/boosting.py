@@ -12,6 +12,7 @@ from sklboost.estimators.parameters.rules import (
     Rule,
     integer,
     is_finite,
+    is_integer,
     listed,
     number,
     one_of,
@@ -108,7 +109,11 @@ class BoostingParameters:
     )
     one_drop: bool = parameter(
         False,
-        FLAG,
+        Rule(
+            "bool",
+            "True or False",
+            lambda value: FLAG.holds(value) or (is_integer(value) and value in (0, 1)),
+        ),
         'For "dart": whether to drop at least one round, unless `skip_drop` decides on none.',
     )
     sample_type: str = parameter(
