@@ -111,7 +111,15 @@ def test_a_run_on_a_file_prints_the_tour_and_writes_a_picture_and_a_page(messy, 
     assert (tmp_path / "out" / "tree.png").read_bytes().startswith(b"\x89PNG")
     page = (tmp_path / "out" / "model.html").read_text("utf-8")
     assert page.startswith("<!DOCTYPE html>")
-    assert str(tmp_path / "out" / "model.html") in done.stdout
+    assert (tmp_path / "out" / "model.html").as_uri() in done.stdout
+
+
+def test_a_folder_that_cannot_be_made_is_said_at_once(messy, tmp_path):
+    (tmp_path / "file").write_text("")
+    done = run(SCRIPT, messy, "--target", "grade", "--out", tmp_path / "file")
+    assert done.returncode == 1
+    assert "choose another folder with --out" in done.stderr
+    assert "First use" not in done.stdout
 
 
 def test_the_census_is_split_on_categories(quickstart, capsys):

@@ -3,7 +3,7 @@ Your first model in five minutes
 ================================
 
 A classifier from data to predictions: fit it, judge it, look at how it learnt, read one of its
-trees. All you need is ``pip install "sklboost[demo,plot]"``, which adds pandas and matplotlib.
+trees. All you need is ``pip install "sklboost[demo]"``, which adds pandas and matplotlib.
 
 The very first fit on a machine compiles what it needs, which takes some fifteen seconds; from then
 on it is loaded from disk.
