@@ -318,6 +318,13 @@ def test_margins_of_the_continued_model_are_asked_for_again(data):
         make(XGBRegressorLite).fit(X, y, init_model=first)
 
 
+def test_another_marker_of_missing_values(data):
+    model = make(XGBRegressorLite, missing=-1.0).fit(*data)
+    with pytest.raises(ValueError, match=r"missing=nan, but init_model was fitted with missing=-1"):
+        make(XGBRegressorLite).fit(*data, init_model=model)
+    assert make(XGBRegressorLite, missing=-1).fit(*data, init_model=model).n_estimators_ == 18
+
+
 def test_digits_in_goes():
     X, y = load_digits(return_X_y=True)
     model = make(XGBClassifierLite, n_estimators=4, subsample=0.5, random_state=0)

@@ -401,6 +401,19 @@ def test_other_parameters(regression, function):
         regression.resolve(function)
 
 
+def test_functions_of_native_interfaces(regression):
+    message = r"'native' is for XGBoost's or LightGBM's native interface .*\(y_true, y_pred\)"
+    for function in (
+        lambda predictions, dtrain: dtrain.get_label().mean(),
+        lambda predictions, train_data: train_data.get_label().mean(),
+    ):
+        function.__name__ = "native"
+        with pytest.raises(TypeError, match=message):
+            regression.resolve(function)
+    with pytest.raises(AttributeError, match="no attribute 'meen'"):
+        regression.resolve(lambda y, p: y.meen())
+
+
 def test_any_number_of_arguments_may_be_two(regression):
     assert regression.value(lambda *arguments: float(len(arguments))) == 2.0
 

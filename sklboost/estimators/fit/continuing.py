@@ -66,6 +66,12 @@ def check_continued(
             f"X has the features {names}, but {name} was fitted with {names_before}: "
             "continue with the same features, in the same order"
         )
+    missing, missing_before = float(features.missing), float(before.missing)
+    if repr(missing) != repr(missing_before):  # NaN equals NaN
+        raise ValueError(
+            f"missing={missing:g}, but {name} was fitted with missing={missing_before:g}, and its "
+            "trees go by that: continue with the same"
+        )
     if isinstance(targets, ClassTargets) and isinstance(continued.targets, ClassTargets):
         classes, classes_before = targets.classes.tolist(), continued.targets.classes.tolist()
         if classes != classes_before:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.metrics import get_scorer, get_scorer_names
 
-from sklboost.estimators.fit.metric_forms import MetricForm, form_of
+from sklboost.estimators.fit.metric_forms import FORMS, MetricForm, form_of
 from sklboost.estimators.fit.scored_estimators import ValidationRows, scored_estimator
 from sklboost.estimators.input.target_kinds import Targets
 from sklboost.objectives.loss import Loss
@@ -193,6 +193,13 @@ def _from_function(
 def _first_result(result: Callable[..., Any], name: str, outputs: _Outputs, start: Rows) -> Any:
     try:
         return result(*start)
+    except AttributeError as error:
+        if "get_label" not in str(error):
+            raise
+        raise TypeError(
+            f"eval_metric: the function {name!r} is for XGBoost's or LightGBM's native interface "
+            f"({error}): a metric must be {FORMS}"
+        ) from error
     except ValueError as error:
         if outputs.targets.is_constant:
             return math.nan

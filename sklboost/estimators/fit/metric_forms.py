@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-_FORMS = (
+FORMS = (
     "a function (y_true, y_pred) or (y_true, y_pred, sample_weight), or a scorer (estimator, X, y) "
     "or (estimator, X, y, sample_weight)"
 )
@@ -65,7 +65,7 @@ def form_of(metric: Callable[..., Any], name: str) -> MetricForm:
         signature.bind(*arguments, **form.weights(np.ones(1), 1))
     except TypeError as error:
         raise TypeError(
-            f"eval_metric: {name}{signature} cannot be called ({error}): it must be {_FORMS}"
+            f"eval_metric: {name}{signature} cannot be called ({error}): it must be {FORMS}"
         ) from None
     return form
 
