@@ -5,9 +5,10 @@ from typing import Any
 
 import sklearn.exceptions
 
-from sklboost.estimators.input.user_warnings import warn_user
+from sklboost.estimators.input.user_warnings import errand, receive, warn_user
 
 _VERSION = "_sklboost_version"
+_ERRAND = "_errand"
 
 
 class InconsistentVersionWarning(sklearn.exceptions.InconsistentVersionWarning):
@@ -22,14 +23,20 @@ class InconsistentVersionWarning(sklearn.exceptions.InconsistentVersionWarning):
 
 
 class RemembersVersion:
-    """What pickles estimators with the version of the package, and compares it afterwards."""
+    """Pickles estimators with the version of the package, and compares it when they are loaded.
+
+    What is sent to another process also holds the line that warnings there are to name.
+    """
 
     def __getstate__(self) -> dict[str, Any]:
         state: Any = super().__getstate__()
-        return {**state, _VERSION: _current_version()}
+        told = errand()
+        return {**state, _VERSION: _current_version(), **({_ERRAND: told} if told else {})}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         others = dict(state)
+        if _ERRAND in others:
+            receive(others.pop(_ERRAND))
         original = others.pop(_VERSION, "before 0.1.0")
         if original != _current_version():
             warn_user(

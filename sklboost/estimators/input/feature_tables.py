@@ -26,7 +26,11 @@ _MOST_NAMED = 10
 
 
 class UnknownCategoryWarning(UserWarning):
-    """Some values of categories do not occur in the training; they count as missing."""
+    """Some values of categories do not occur in the training; they count as missing.
+
+    Given once for each line of code that predicts, or that begins a search, unless a filter of
+    :mod:`warnings` says "always".
+    """
 
 
 class FeatureSettings(NamedTuple):
