@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import unquote, urldefrag
 
 ROOT = Path(__file__).parents[1]
-NOT_PAGES = ("_static/", "_downloads/", "pages/", "index.html")  # the last leads to the front page
+NOT_PAGES = ("_static/", "_downloads/", "pages/")
 
 
 class Page(HTMLParser):
@@ -55,7 +55,8 @@ def faults(site: Path) -> Iterator[str]:
     same: dict[str, list[str]] = defaultdict(list)
     for file, page in pages.items():
         name = file.relative_to(site).as_posix()
-        same[page.title].append(name)
+        if name != "index.html":  # the front page once more
+            same[page.title].append(name)
         if page.n_headings != 1:
             yield f"{name}: {page.n_headings} headings of the first level"
         yield from (f"{name}: no words for {picture}" for picture in page.silent_pictures)
@@ -86,18 +87,19 @@ def parameter_faults(site: Path, pages: dict[Path, Page]) -> Iterator[str]:
     from sklboost.estimators.documentation_link import FOLDER, SITE
 
     listed = pages[site / "docs" / "reference" / "parameters.html"].links
-    for estimator in (sklboost.XGBRegressorLite, sklboost.XGBClassifierLite):
-        model = estimator()
+    for name in sklboost.__all__:
+        if not name.startswith("XGB"):
+            continue
+        model = getattr(sklboost, name)()
         page = pages.get(site / model._get_doc_link().removeprefix(f"{SITE}/{FOLDER}/"))
         if page is None:
-            yield f"{estimator.__name__} has no page where its diagram says"
+            yield f"{name} has no page where its diagram says"
             continue
-        for name in model.get_params():
-            in_signature_and_table = page.links.count(f"#parameter-{name}") == 2
-            if f"parameter-{name}" not in page.anchors or not in_signature_and_table:
-                yield f"{estimator.__name__}: {name} is not in signature, table and description"
-            if not any(link.endswith(f"#parameter-{name}") for link in listed):
-                yield f"the page of parameters has no link to {name}"
+        for anchor in (f"parameter-{parameter}" for parameter in model.get_params()):
+            if anchor not in page.anchors or page.links.count(f"#{anchor}") != 2:
+                yield f"{name}: {anchor} is not in signature, table and description"
+            if not any(link.endswith(f"#{anchor}") for link in listed):
+                yield f"the page of parameters has no link to {anchor}"
 
 
 if __name__ == "__main__":

@@ -103,7 +103,6 @@ html_baseurl = f"{ADDRESSES['Documentation']}/"
 html_static_path = ["theme/static"]
 html_css_files = ["site.css"]
 html_logo = html_favicon = "theme/static/mark.svg"
-html_additional_pages = {"index": "redirect.html"}
 html_sidebars = {page: [] for page in ("README", "CONTRIBUTING", "CHANGELOG")}  # none below them
 html_show_sourcelink = False
 html_copy_source = False

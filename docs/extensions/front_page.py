@@ -1,13 +1,22 @@
-"""Tables of the front page are cards on the site, and pages have one title each.
+"""The front page: its tables are cards, and the site opens with it.
 
 In comes Markdown that can be read where the repository is browsed as well: a table whose rows begin
-with a link or a picture. Here it gets a class, and the style sheet makes a card of each row.
+with a link or a picture. Here it gets a class, and the style sheet makes a card of each row. The
+page itself lies in a folder, as in the repository; index.html is the same, with other links.
 """
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+from posixpath import dirname, join, normpath
+
 from docutils import nodes
 from sphinx.application import Sphinx
+
+OWN_LINK = re.compile(
+    r'\b(?P<attribute>href|src|action|data-content_root)="(?P<link>(?![a-z]+:|//|#)[^"]+)"'
+)
 
 
 def make_cards(app: Sphinx, doctree: nodes.document) -> None:
@@ -25,7 +34,22 @@ def name_overview(app: Sphinx, docname: str, source: list[str]) -> None:
         source[0] = source[0].replace("# sklboost\n", "# Overview\n", 1)
 
 
+def write_index(app: Sphinx, error: Exception | None) -> None:
+    """Write the front page once more, as index.html."""
+    if error is not None or app.builder.name != "html":
+        return
+    folder = dirname(app.config.root_doc)
+
+    def moved(found: re.Match[str]) -> str:
+        link = normpath(join(folder, found["link"]))
+        return f'{found["attribute"]}="{"./" if link == "." else link}"'
+
+    page = Path(app.outdir, f"{app.config.root_doc}.html").read_text("utf-8")
+    Path(app.outdir, "index.html").write_text(OWN_LINK.sub(moved, page), "utf-8")
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("doctree-read", make_cards)
     app.connect("source-read", name_overview)
+    app.connect("build-finished", write_index)
     return {"parallel_read_safe": True}
