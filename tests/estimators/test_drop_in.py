@@ -111,7 +111,7 @@ CLASSIFIERS = {
     "what XGBoost has": xgboost.XGBClassifier(max_depth=3, n_estimators=10).get_params(),
     "NumPy's numbers": dict(max_depth=np.int32(3), learning_rate=np.float32(0.1)),
     "whole numbers": dict(gamma=0, reg_alpha=0, reg_lambda=1, subsample=1, scale_pos_weight=1),
-    "DART": dict(booster="dart", rate_drop=0.1, normalize_type="forest"),
+    "DART": dict(booster="dart", rate_drop=0.1, one_drop=1, normalize_type="forest"),
     "leaf by leaf": dict(grow_policy="lossguide", max_leaves=7, max_depth=0),
     "a forest": dict(n_estimators=1, num_parallel_tree=9, subsample=0.8, colsample_bynode=0.5),
     "imbalance": dict(scale_pos_weight=(Y == 0).sum() / (Y == 1).sum()),
@@ -122,10 +122,18 @@ CLASSIFIERS = {
 REGRESSORS = {
     "what XGBoost has": xgboost.XGBRegressor(n_estimators=10).get_params(),
     "absolute error": dict(objective="reg:absoluteerror"),
+    "quantiles": dict(objective="reg:quantileerror", quantile_alpha=np.array([0.1, 0.9])),
+    "constraints as text": dict(
+        monotone_constraints="(1,-1,0,0,0,0)", interaction_constraints="[[0, 1], [2, 3]]"
+    ),
+    "weights of features": dict(feature_weights=[1, 1, 1, 0, 0, 0], colsample_bynode=0.5),
+    "a learning rate of 0": dict(learning_rate=0.0),
+    "types of features": dict(feature_types=["q"] * 6, enable_categorical=True),
     "constraints in a tuple": dict(monotone_constraints=(1, -1, 0, 0, 0, 0)),
 }
 SEVERAL_CLASSES = {
     "softmax": dict(objective="multi:softmax"),
+    "a base score a class": dict(base_score=[0.3, 0.3, 0.4]),
     "softprob": dict(objective="multi:softprob", num_class=3, eval_metric="mlogloss"),
 }
 

@@ -93,6 +93,21 @@ def test_they_are_xgboost_s():
     assert {"eta", "lambda", "alpha", "min_split_loss", "seed", "nthread"} <= names & set(ALIASES)
 
 
+@pytest.mark.parametrize(
+    ("objective", "own"), [("quantile", "quantile_alpha"), ("huber", "huber_slope")]
+)
+def test_the_alpha_of_lightgbm_s_losses_is_no_penalty(objective, own):
+    words = rf"^alpha=0.9 with objective='{objective}': LightGBM's alpha is '{own}' here, XGB"
+    with pytest.raises(TypeError, match=words):
+        XGBRegressorLite(objective=objective, alpha=0.9)
+    for model, later in (({"objective": objective}, {}), ({}, {"objective": objective})):
+        with pytest.raises(ValueError, match=words):
+            XGBRegressorLite(**model).set_params(alpha=0.9, **later)
+    assert XGBRegressorLite(objective=objective, reg_alpha=0.9).reg_alpha == 0.9
+    assert XGBRegressorLite(objective=objective, alpha=None).reg_alpha is None
+    assert XGBRegressorLite(objective="reg:quantileerror", alpha=0.9).reg_alpha == 0.9
+
+
 @pytest.mark.parametrize(("name", "own"), ALIASES.items())
 def test_both_spellings_are_refused(name, own):
     both = {name: 1, own: 2}

@@ -22,6 +22,9 @@ ALIASES = {
     "seed": "random_state",
 }
 
+# Objectives named as in LightGBM, of which "alpha" is a parameter there: ours that means it.
+ALPHA_OF = {"quantile": "quantile_alpha", "huber": "huber_slope"}
+
 
 class Idle(NamedTuple):
     """A parameter of XGBoost that some values leave without effect; there is none here.

@@ -8,6 +8,7 @@ from typing import Any, Self, TypeVar
 
 from sklboost.estimators.parameters.aliases import (
     ALIASES,
+    ALPHA_OF,
     OTHER_ARGUMENTS,
     OTHER_NAMES,
     WITHOUT_EFFECT,
@@ -58,6 +59,7 @@ class ChecksNames:
             If there is no such parameter: a ValueError and a TypeError, which names the nearest.
         """
         known = _arguments(type(self).__init__)
+        _check_alpha({"objective": getattr(self, "objective", None), **params})
         own = read_names(params, known, type(self).__name__)
         return super().set_params(**own)  # type: ignore[misc]  # of BaseEstimator
 
@@ -95,6 +97,16 @@ def read_names(given: Mapping[str, Any], known: Collection[str], owner: str) -> 
                 f"both; give {own!r} alone"
             )
     return read
+
+
+def _check_alpha(given: Mapping[str, Any]) -> None:
+    """Raise UnknownParameterError for an `alpha` that LightGBM and XGBoost read differently."""
+    objective, alpha = given.get("objective"), given.get("alpha")
+    if alpha is not None and isinstance(objective, str) and objective in ALPHA_OF:
+        raise UnknownParameterError(
+            f"alpha={alpha!r} with objective={objective!r}: LightGBM's alpha is "
+            f"{ALPHA_OF[objective]!r} here, XGBoost's is 'reg_alpha'; give one of these"
+        )
 
 
 def _check_idle(name: str, value: Any, known: Collection[str], owner: str) -> None:
@@ -188,6 +200,7 @@ def _reading_names(constructor: Callable[..., None]) -> Callable[..., None]:
             raise TypeError(
                 f"{owner} takes no positional arguments: name them, {owner}(n_estimators=100)"
             )
+        _check_alpha(parameters)
         constructor(self, **read_names(parameters, known, owner))
 
     # scikit-learn asks for it whenever it reads parameters, and making it takes 0.4 ms
