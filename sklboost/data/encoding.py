@@ -78,6 +78,29 @@ class Encoding:
         """Whether all category values are text."""
         return self.kind == "category" and all(isinstance(v, str) for v in self.categories)
 
+    def originals(self, numbers: np.ndarray) -> np.ndarray:
+        """Return thresholds, or numbers of rows, as values of a feature that is no category.
+
+        Times are times, and large integers are themselves. Of the rows seen in training ``x <
+        value`` says the same as ``x < threshold``.
+
+        Parameters
+        ----------
+        numbers : ndarray of float64, shape (n_numbers,)
+            Finite.
+
+        Returns
+        -------
+        ndarray of float64, int64, uint64, datetime64 or timedelta64, shape (n_numbers,)
+        """
+        if self.is_plain:
+            return numbers
+        # all values are integers: none lies between a threshold and the next integer
+        values = np.ceil(numbers).astype(np.int64)
+        if len(self.ranks) > 0:
+            values = self.ranks[np.clip(values, 0, len(self.ranks) - 1)]
+        return values.astype(self.unit) if self.kind == "time" else values
+
     def fits(self, kind: Kind, unit: str) -> bool:
         """Whether a column of this kind, times in this unit, can be encoded.
 

@@ -21,7 +21,6 @@ from sklboost.displays.figures import (
     literal,
     short,
 )
-from sklboost.displays.tree_nodes import threshold_values
 from sklboost.estimators.input.feature_rules import number_of
 from sklboost.estimators.parameters.rules import integer
 from sklboost.estimators.predict.fitted_model import fitted_model
@@ -122,7 +121,7 @@ class SplitValuesDisplay(Display):
                 f"feature={feature!r}: no tree has a threshold of it; trees are split on "
                 f"{used or 'nothing'}"
             )
-        values = threshold_values(thresholds, encoding)
+        values = encoding.originals(thresholds)
         return cls(values, fitted.feature_names[number], bins).plot(ax)
 
     def _size(self) -> tuple[float, float]:

@@ -104,35 +104,7 @@ def split_text(fitted: FittedModel, names: Sequence[str], position: int, precisi
         return f"{name} is missing"
     if encoding.is_plain or np.isinf(node.threshold):
         return f"{name} < {short_number(float(node.threshold), precision + 1)}"
-    return f"{name} < {threshold_values(np.array([node.threshold]), encoding)[0]}"
-
-
-def threshold_values(thresholds: np.ndarray, encoding: Encoding) -> np.ndarray:
-    """Return thresholds as values of a feature that is no category.
-
-    Times are times, and large integers are themselves. Of the rows seen in training ``x < value``
-    says the same as ``x < threshold``.
-
-    Parameters
-    ----------
-    thresholds : ndarray of float64, shape (n_thresholds,)
-        Finite.
-    encoding : Encoding
-
-    Returns
-    -------
-    ndarray of float64, int64, uint64, datetime64 or timedelta64, shape (n_thresholds,)
-    """
-    if encoding.is_plain:
-        return thresholds
-    # all values are integers: none lies between a threshold and the next integer
-    numbers = np.ceil(thresholds)
-    if len(encoding.ranks) > 0:
-        last = len(encoding.ranks) - 1
-        values = encoding.ranks[np.clip(numbers, 0, last).astype(np.int64)]
-    else:
-        values = numbers.astype(np.int64)
-    return values.astype(encoding.unit) if encoding.kind == "time" else values
+    return f"{name} < {encoding.originals(np.array([node.threshold]))[0]}"
 
 
 def _categories_text(categories: list[str]) -> str:

@@ -5,7 +5,6 @@ from numpy.testing import assert_array_equal
 
 from sklboost import XGBRegressorLite
 from sklboost.data.encoding import Encoding
-from sklboost.displays.tree_nodes import threshold_values
 from tests.small_models import small
 
 pytestmark = pytest.mark.interpreted
@@ -17,7 +16,7 @@ def threshold_of(column, y):
     model = small(XGBRegressorLite, **settings).fit(pd.DataFrame({"x": column}), y)
     encodings = model._fitted.encodings
     encoding = Encoding() if encodings is None else encodings[0]
-    (value,) = threshold_values(model.model_.nodes.threshold[:1], encoding)
+    (value,) = encoding.originals(model.model_.nodes.threshold[:1])
     return value
 
 

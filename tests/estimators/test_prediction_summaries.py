@@ -1,6 +1,7 @@
 """Summaries of predictions: short for any number of trees, and their numbers add up."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
@@ -102,3 +103,31 @@ def test_a_summary_of_some_rounds():
     features = derived.summary[2]
     assert_allclose(sum(step.result for step in features.lines), derived.result("y"))
     assert_allclose(derived.result("y"), model.predict(X[7:8], iteration_range=(0, 10))[0])
+
+
+def test_times_and_large_integers_are_written_as_such():
+    day, key, hours = (own.ravel() for own in np.mgrid[:10, :10, :10])
+    frame = pd.DataFrame(
+        {
+            "day": pd.Timestamp("2020-01-01") + pd.to_timedelta(day, "D"),
+            "id": 10**17 + key,
+            "lasts": pd.to_timedelta(hours, "h"),
+        }
+    )
+    y = (day >= 4) + 3.0 * (key >= 6) + 9.0 * (hours >= 5)
+    model = XGBRegressorLite(n_estimators=1, max_depth=3, reg_lambda=0).fit(frame, y)
+    splits = {model.explain_split(0, node).title.split(": ")[1] for node in range(7)}
+    assert splits == {
+        "split at day < 2020-01-05",
+        "split at id < 100000000000000006",
+        "split at lasts < 5 hours",
+    }
+    row = frame[(day == 8) & (key == 5) & (hours == 7)]
+    whole = model.explain_prediction(row, full=True).text
+    assert "day = 2020-01-09 ≥ 2020-01-05" in whole
+    assert "id = 100000000000000005 < 100000000000000006" in whole
+    assert "lasts = 7 hours ≥ 5 hours" in whole
+    many = XGBRegressorLite(n_estimators=9, max_depth=3).fit(frame, y)
+    summary = many.explain_prediction(row).text
+    for value in ("day = 2020-01-09: ", "id = 100000000000000005: ", "lasts = 7 hours: "):
+        assert value in summary

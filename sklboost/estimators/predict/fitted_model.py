@@ -145,7 +145,9 @@ class FittedModel(TrainedModel):
         if n_parallel > 1:
             notes.append(f"η is shared by the {n_parallel} trees of a round.")
         outputs = self.output_names
-        return ModelNames(self.feature_names, self.categories, outputs, self.loss, tuple(notes))
+        return ModelNames(
+            self.feature_names, self.categories, outputs, self.loss, tuple(notes), self.encodings
+        )
 
     def rounds(self, iteration_range: tuple[int, int] | None) -> tuple[int, int]:
         """First round to use, and the one after the last."""

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sklboost.data.encoding import Encoding
 from sklboost.inspection.derivation.grown_tree import GrownTree
 from sklboost.objectives.loss import Loss
 
@@ -34,6 +35,8 @@ class ModelNames(NamedTuple):
     loss : Loss
     notes : tuple of str
         Sentences on all trees of the model.
+    encodings : sequence of Encoding, optional
+        How the values of each feature became numbers. None: they are numbers.
     """
 
     features: Sequence[str]
@@ -41,6 +44,7 @@ class ModelNames(NamedTuple):
     outputs: Sequence[str]
     loss: Loss
     notes: tuple[str, ...] = ()
+    encodings: Sequence[Encoding] | None = None
 
     @property
     def has_residuals(self) -> bool:
@@ -79,7 +83,13 @@ class ModelNames(NamedTuple):
             return "missing"
         if feature < len(self.categories) and len(self.categories[feature]) > 0:
             return " or ".join(map(repr, self.categories[feature][int(value)]))
-        return f"{value:.10g}"
+        return self.number_text(feature, value)
+
+    def number_text(self, feature: int, value: float) -> str:
+        """Return a threshold, or the value of a row, in the unit of the feature: a date, say."""
+        if self.encodings is None or self.encodings[feature].is_plain or not np.isfinite(value):
+            return f"{value:.10g}"
+        return str(self.encodings[feature].originals(np.array([value]))[0])
 
     def condition(self, tree: GrownTree, node: int) -> str:
         """Which rows go left at a node."""
@@ -89,7 +99,7 @@ class ModelNames(NamedTuple):
             return f"{name} in {_listed(tree.categories[node], self.categories[split.feature])}"
         if split.threshold == -np.inf:
             return f"{name} is missing"
-        return f"{name} < {split.threshold:.10g}"
+        return f"{name} < {self.number_text(int(split.feature), float(split.threshold))}"
 
     def decision(self, tree: GrownTree, node: int, value: float) -> str:
         """How the value of a row compares with the split of a node."""
@@ -103,8 +113,8 @@ class ModelNames(NamedTuple):
             category = self.value_text(int(split.feature), value)
             return f"{name} = {category}, {is_in} {_listed(tree.categories[node], by_code)}"
         pair = (float(value), float(split.threshold))
-        shown, threshold = (f"{number:.10g}" for number in pair)
-        if shown == threshold:
+        shown, threshold = (self.number_text(int(split.feature), own) for own in pair)
+        if shown == threshold == f"{split.threshold:.10g}":
             shown, threshold = map(repr, pair)  # all digits, if it takes them to tell them apart
         return f"{name} = {shown} {'<' if value < split.threshold else '≥'} {threshold}"
 

@@ -17,7 +17,7 @@ from sklboost.inspection.derivation.nodes import derive_node
 from sklboost.inspection.derivation.verdicts import settings_of
 from sklboost.inspection.importances import IMPORTANCE_TYPES, split_importances
 from sklboost.inspection.page.folding import fold_derivations
-from sklboost.inspection.page.tokens import column, compared
+from sklboost.inspection.page.tokens import column, token
 
 _ABOUT = {
     "gain": "Average gain of the splits on a feature",
@@ -90,7 +90,8 @@ def tree_columns(trees: Iterable[GrownTree], names: ModelNames) -> dict[str, Any
         thresholds = np.where(np.isfinite(nodes.threshold), nodes.threshold, 0.0).tolist()
         columns["left"] += np.maximum(nodes.left, 0).tolist()
         columns["feature"] += np.where(is_split, nodes.feature, 0).tolist()
-        columns["threshold"] += list(map(compared, thresholds))
+        pairs = zip(np.where(is_split, nodes.feature, 0).tolist(), thresholds, strict=True)
+        columns["threshold"] += [token(names.number_text(*pair)) for pair in pairs]
         columns["gain"] += [float(f"{gain:.12g}") for gain in nodes.gain.tolist()]
         columns["missing_left"] += nodes.default_left.tolist()
         columns["removed"] += (is_split & ~tree.is_split).astype(int).tolist()

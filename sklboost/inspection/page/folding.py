@@ -14,7 +14,7 @@ import numpy as np
 
 from sklboost.inspection.derivation.derivation import Derivation
 from sklboost.inspection.derivation.steps import Step
-from sklboost.inspection.page.tokens import rounded
+from sklboost.inspection.page.tokens import is_same_number, rounded
 
 # A number in a sentence, if JavaScript writes it in the same way, and the mark in its place.
 _NUMBER = re.compile(r"(?<![\w.+-])(?!-0(?!\.))-?(?:0|[1-9]\d*)(?:\.\d*[1-9])?(?![\w.]?\w|\.\.)")
@@ -73,8 +73,15 @@ def _fold(derivation: Derivation, sentences: dict[str, int]) -> tuple[_Shape, li
 
 def _fold_sentence(sentence: str, sentences: dict[str, int]) -> list[float]:
     """Return the number of a sentence without its numbers, and these."""
-    found: list[str] = [] if MARK in sentence else _NUMBER.findall(sentence)
-    text = _NUMBER.sub(MARK, sentence) if found else sentence
+    found: list[str] = []
+
+    def marked(match: re.Match[str]) -> str:
+        if not is_same_number(match.group()):
+            return match.group()
+        found.append(match.group())
+        return MARK
+
+    text = sentence if MARK in sentence else _NUMBER.sub(marked, sentence)
     return [sentences.setdefault(text, len(sentences)), *map(float, found)]
 
 

@@ -4,7 +4,7 @@ const ABOUT = "SHAP values: how much each feature changes the raw score, largest
   + "Features that change nothing are left out.";
 
 class RowSection {
-  // `onRow` is told the leaves of the row that is shown.
+  // `onRow` is told the leaves of the row that is shown, and what the row is called.
   constructor(target, model, onRow) {
     this.target = target;
     this.model = model;
@@ -36,7 +36,7 @@ class RowSection {
     this.row.value = nearest;
     this.about.textContent = this.rows.summaries[nearest];
     this.table.replaceChildren(...this.#contributions(nearest, Number(this.output.value)));
-    this.onRow(this.rows.leaves[nearest]);
+    this.onRow(this.rows.leaves[nearest], this.rows.labels[nearest]);
   }
 
   // The table of a row and output: largest contributions first, with the running sum.

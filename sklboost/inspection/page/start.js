@@ -14,7 +14,8 @@ if (model.rows === null) {
   const words = "This page was saved without rows to explain. To include some, call to_html(path, X) in Python.";
   document.querySelector("#rows .content").append(html("p", {}, words));
 } else {
-  new RowSection(document.querySelector("#rows .content"), model, (leaves) => trees.setRow(leaves));
+  const onRow = (leaves, name) => trees.setRow(leaves, name);
+  new RowSection(document.querySelector("#rows .content"), model, onRow);
 }
 showImportances(document.querySelector("#importances .content"), model.features, model.importances);
 showCurves(document.querySelector("#curves .content"), model.curves);

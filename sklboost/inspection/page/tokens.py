@@ -10,9 +10,14 @@ Token = float | int | str
 _PLAIN = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d*[1-9])?")
 
 
+def is_same_number(text: str) -> bool:
+    """Whether a float, as JavaScript writes it, is this text: no digit is lost."""
+    return text != "-0" and repr(float(text)).removesuffix(".0") == text
+
+
 def token(text: str) -> Token:
     """Return the number that JavaScript writes as this text, or the text if there is none."""
-    if not _PLAIN.fullmatch(text) or text == "-0":
+    if not _PLAIN.fullmatch(text) or not is_same_number(text):
         return text
     return float(text) if "." in text else int(text)
 
@@ -20,11 +25,6 @@ def token(text: str) -> Token:
 def rounded(value: float) -> Token:
     """Return a number with as many digits as derivations have."""
     return token(number(value))
-
-
-def compared(value: float) -> Token:
-    """Return a threshold, or a value that is compared with one, with the digits of conditions."""
-    return token(f"{value:.10g}")
 
 
 def column(values: list[float]) -> list[float]:

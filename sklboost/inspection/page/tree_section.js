@@ -53,8 +53,8 @@ class TreeSection {
     this.#mark();
   }
 
-  setRow(leaves) {
-    this.row = leaves;
+  setRow(leaves, name) {
+    [this.row, this.rowName] = [leaves, name];
     this.#draw();
     this.#openView();
   }
@@ -72,6 +72,10 @@ class TreeSection {
     const room = STEP.x - BOX.width; // what is written beside a closed node
     for (const child of this.nodes[number].children) this.view.reveal(this.places.get(child), room);
     this.select(number);
+  }
+
+  #isPathShown() {
+    return this.row !== null && byId("show-path").checked;
   }
 
   #isClosed(number) {
@@ -116,8 +120,7 @@ class TreeSection {
 
   #draw() {
     const pruned = prunedSplits(this.nodes, this.gamma);
-    const isShowing = this.row !== null && byId("show-path").checked;
-    const path = new Set(isShowing ? pathTo(this.nodes, this.row[this.tree]) : []);
+    const path = new Set(this.#isPathShown() ? pathTo(this.nodes, this.row[this.tree]) : []);
     this.left = leftNodes(this.nodes, pruned);
     const isWhole = byId("all-levels").checked;
     this.listed = isWhole ? this.left : shownNodes(this.nodes, this.left, new Set([...this.open, ...path]));
@@ -146,8 +149,9 @@ class TreeSection {
     const splits = nLeft === nSplits ? counted(nSplits, "split", "splits") : `${nLeft} of ${nSplits} splits`;
     const leaves = counted(nLeft + 1, "leaf", "leaves");
     const why = nLeft === nSplits ? "" : `, pruned with gamma ${numberText(this.gamma)}`;
+    const end = this.#isPathShown() ? ` Row ${this.rowName} ends in leaf ${this.row[this.tree]}.` : "";
     byId("tree-status").textContent =
-      `Tree ${this.tree}${ofOutput}, ${this.#position + 1} of ${count}: ${splits}, ${leaves}${why}.`;
+      `Tree ${this.tree}${ofOutput}, ${this.#position + 1} of ${count}: ${splits}, ${leaves}${why}.${end}`;
     this.drawing.setAttribute("aria-label", `Tree ${this.tree}${ofOutput}`);
     byId("tree-number").value = this.tree;
     byId("tree-slider").max = count - 1;

@@ -40,9 +40,12 @@ def test_the_path_of_a_row_is_marked(opened, cancer, binary):
         ends = {int(box.get_attribute("data-node")) for box in page.all(".node.on-path")}
         assert cancer.apply(X[[number]])[0, 0] in ends
         assert "value" in last.text
+        leaf = cancer.apply(X[[number]])[0, 0]
+        assert page.first("#tree-status").text.endswith(f"Row {number} ends in leaf {leaf}.")
     assert page.first("#path-control").text == "Show the selected row's path"
     page.first("#show-path").click()
     assert page.all(".on-path") == []
+    assert "ends in leaf" not in page.first("#tree-status").text
 
 
 def test_contributions_to_each_class(opened, flowers):

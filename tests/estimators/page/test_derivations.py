@@ -1,7 +1,10 @@
 """The page unfolds what explain_split says, word for word."""
 
 import itertools
+import re
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from sklboost import XGBClassifierLite, XGBRegressorLite
@@ -47,6 +50,26 @@ def test_every_node_says_what_explain_split_says(opened, regression, name):
     expected = plain(expected_texts(model))
     assert len(expected) > 6
     assert plain(node_texts(opened(model))) == expected
+
+
+def test_times_and_large_integers_on_the_page(opened):
+    rows = np.arange(300)
+    frame = pd.DataFrame(
+        {
+            "day": pd.Timestamp("2020-01-01") + pd.to_timedelta(rows, "D"),
+            "id": 10**17 + rows % 50,
+        }
+    )
+    y = np.sin(rows / 30) + (rows % 50 >= 10)
+    model = XGBRegressorLite(n_estimators=2, max_depth=3).fit(frame, y)
+    page = opened(model, frame[:3])
+    assert plain(node_texts(page)) == plain(expected_texts(model))
+    drawn = page.texts(".node text")
+    assert any(re.fullmatch(r"day < 2020-\d\d-\d\d", text) for text in drawn)
+    assert any(re.fullmatch(r"id < 1000000000000000\d\d", text) for text in drawn)
+    values = page.texts("#rows td")
+    assert "2020-01-01" in values
+    assert "100000000000000000" in values
 
 
 @pytest.mark.parametrize("strategy", ["one_output_per_tree", "multi_output_tree"])

@@ -78,5 +78,21 @@ def test_other_lines_are_another_template():
 
 
 def test_numbers_in_names_and_odd_numbers_come_through():
-    for name in ("f10", "a 3 b", "x_1.5", "v1.0", "1.50", "-0", "1e-7", "3.", "+4", "1..2", MARK):
+    for name in (
+        "f10",
+        "a 3 b",
+        "x_1.5",
+        "v1.0",
+        "1.50",
+        "-0",
+        "1e-7",
+        "3.",
+        "+4",
+        "1..2",
+        MARK,
+        "100000000000000003",
+        "2020-05-25",
+        "0.12345678901234567891",
+        "0.0000001",
+    ):
         check([derivation(0, 1.0, name), derivation(1, 2.0, name), derivation(2, 2.0, "c")])
