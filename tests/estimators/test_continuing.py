@@ -423,14 +423,28 @@ def test_nothing_to_fit_leaves_the_best_round_known(data):
     assert model.best_score_ == best
 
 
+@pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("settings", [dict(linear_tree=True), dict(refit=True)])
-def test_other_ways_to_train(data, settings):
+def test_other_ways_to_train(data, settings, seed):
     X, y = data
-    model = stopping(**settings).fit(X, y)
-    n_rounds, predicted = model.n_estimators_, model.predict(X)
-    model.fit(X, y)
-    assert model.n_estimators_ == n_rounds
-    assert_array_equal(model.predict(X), predicted)
+    model = stopping(random_state=seed, **settings).fit(X, y)
+    best, predicted = (model.best_iteration_, model.best_score_), model.predict(X)
+    for _ in range(2):
+        model.fit(X, y)
+        check_is_consistent(model)
+        assert (model.best_iteration_, model.best_score_) == best
+        assert_array_equal(model.predict(X), predicted)
+
+
+def test_more_rounds_of_a_model_that_was_trained_on_all_rows(data):
+    settings = dict(refit=True, learning_rate=0.1, random_state=0)
+    whole = stopping(n_estimators=8, **settings).fit(*data)
+    assert whole.n_estimators_ == 8
+    model = stopping(n_estimators=5, **settings).fit(*data)
+    model.set_params(n_estimators=8).fit(*data)
+    check_same_model(model, whole)
+    assert model.evals_result_ == whole.evals_result_
+    assert model.set_params(refit=False, warm_start=False).fit(*data)._before_refit is None
 
 
 def test_sparse_validation_data(data):

@@ -236,9 +236,11 @@ def test_whatever_nan_it_is():
 def test_weight_two_is_the_row_twice():
     weight = 1 + np.arange(len(X)) % 2
     rows = np.repeat(np.arange(len(X)), weight)
+    groups = np.arange(len(X)) // 10  # without them, single rows would be held out
     for settings in ({}, dict(early_stopping_rounds=3, subsample=0.8, random_state=0)):
-        weighted = small(XGBRegressorLite, **settings).fit(X, GAPS, sample_weight=weight)
-        repeated = small(XGBRegressorLite, **settings).fit(X[rows], GAPS[rows])
+        weighted = small(XGBRegressorLite, **settings)
+        weighted.fit(X, GAPS, sample_weight=weight, groups=groups)
+        repeated = small(XGBRegressorLite, **settings).fit(X[rows], GAPS[rows], groups=groups[rows])
         assert_allclose(weighted.predict(X), repeated.predict(X), rtol=1e-7)
 
 

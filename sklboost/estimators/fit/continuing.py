@@ -29,6 +29,9 @@ class Continued(NamedTuple):
     n_jobs : int or None
     split_seed : int or None
         By which rows were held out of its training; None: none were.
+    before_refit : Model or None
+        The model as it was before it was trained once more on all rows, if it was: new rounds are
+        compared with the metrics of this one.
     """
 
     name: str
@@ -39,6 +42,7 @@ class Continued(NamedTuple):
     has_margin: bool
     n_jobs: int | None
     split_seed: int | None
+    before_refit: Model | None
 
 
 def known_encodings(continued: Continued | None) -> Encodings:

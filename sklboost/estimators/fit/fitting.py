@@ -82,22 +82,21 @@ def fit_model(request: FitRequest) -> FitResult:
 
 def train_model(request: FitRequest, task: FitTask, clock: Clock) -> FitResult:
     """Train on a task, and return the result."""
-    rows, parameters = task.rows, request.parameters
+    rows, parameters, first = task.rows, request.parameters, _before_refit(request)
     with ThreadTeam(n_threads_for(parameters.n_jobs, rows.X.size, VALUES_PER_THREAD)) as team:
         n_threads = team.size
         binned = training_bins(team, rows.X, rows.weight, parameters.max_bin)
         clock.lap("binning")
-        base_score = _base_score(request, task)
-        schedule = _schedule(request, task, base_score, clock.begin)
-        training = _train(request, team, binned, task, base_score, schedule)
+        base_score = _base_score(first, task)
+        schedule = _schedule(first, task, base_score, clock.begin)
+        training = _train(first, team, binned, task, base_score, schedule)
         clock.lap("other", training.seconds)
         best, stop_reason = training.best_iteration, training.stop_reason
         n_rounds = training.n_rounds if best is None else best + 1
-        trained = Trained(task, base_score, training.trees(n_rounds), binned[0])
+        trained = stopped = Trained(task, base_score, training.trees(n_rounds), binned[0])
         # neither when the time is up, nor after Ctrl-C
         has_time = stop_reason in ("completed", "early_stopping")
-        has_new = n_rounds > training.first_round
-        if parameters.refit and best is not None and has_new and has_time:
+        if parameters.refit and best is not None and has_time:
             trained, stop_reason = _train_again(request, team, trained, training, n_rounds)
             clock.lap("refit")
     model = _trained_model(request, trained.task, trained.base_score, trained.trees)
@@ -107,6 +106,11 @@ def train_model(request: FitRequest, task: FitTask, clock: Clock) -> FitResult:
         evals_result=training.finished_log(),
         first_round=training.first_logged,
         split_seed=task.split_seed,
+        before_refit=(
+            assemble_model(stopped.trees, base_score, rows.X.shape[1])
+            if parameters.warm_start and trained is not stopped
+            else None
+        ),
         stop_reason=stop_reason,
         best_iteration=best,
         best_score=training.best_score,
@@ -119,6 +123,14 @@ def train_model(request: FitRequest, task: FitTask, clock: Clock) -> FitResult:
             seconds=clock.seconds,
         ),
     )
+
+
+def _before_refit(request: FitRequest) -> FitRequest:
+    """Continue the model that has not seen the validation data, if there is one."""
+    continued = request.continued
+    if not request.parameters.refit or continued is None or continued.before_refit is None:
+        return request
+    return request._replace(continued=continued._replace(model=continued.before_refit))
 
 
 @np.errstate(all="ignore")
@@ -249,7 +261,7 @@ def _train_again(
         binned = training_bins(team, rows.X, rows.weight, request.parameters.max_bin)
         base_score = _base_score(request, task)
         schedule = first.schedule._replace(
-            rounds=range(task.rounds.start, n_rounds),
+            rounds=range(task.rounds.start, max(task.rounds.start, n_rounds)),
             callbacks=[Replay(first.learning_rates)],
             validation=[],
             logs_before=False,

@@ -195,6 +195,7 @@ class FittingMixin(Parameters):
             has_margin=trained.has_margin,
             n_jobs=other.n_jobs,
             split_seed=state.get("_split_seed"),
+            before_refit=None if init_model is not None else state.get("_before_refit"),
         )
 
     def _fitted_copy(self, trained: TrainedModel) -> Self:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sklboost.engine.model import Model
 from sklboost.engine.structs import TrainingBins
 from sklboost.estimators.predict.fitted_model import TrainedModel
 
@@ -77,6 +78,8 @@ class FitResult(NamedTuple):
         Of `evals_result`; not 0 if `init_model` was continued.
     split_seed : int or None
         By which rows were held out for early stopping; None: none were.
+    before_refit : Model or None
+        With `warm_start` and `refit`, the model that early stopping has judged.
     stop_reason : str
     best_iteration, best_score : int and float, or None
     report : FitReport
@@ -86,6 +89,7 @@ class FitResult(NamedTuple):
     evals_result: dict[str, dict[str, list[float]]]
     first_round: int
     split_seed: int | None
+    before_refit: Model | None
     stop_reason: str
     best_iteration: int | None
     best_score: float | None
@@ -99,6 +103,7 @@ class FitResult(NamedTuple):
             "evals_result_": self.evals_result,
             "_first_round": self.first_round,
             "_split_seed": self.split_seed,
+            "_before_refit": self.before_refit,
             "stop_reason_": self.stop_reason,
             "fit_report_": self.report,
         }
