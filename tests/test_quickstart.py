@@ -61,6 +61,12 @@ def test_columns_get_the_type_that_they_mean(quickstart, messy, capsys):
     assert "Columns left out, since they name the rows: Name." in printed
 
 
+def test_of_many_rows_some_are_drawn(quickstart, messy, monkeypatch, capsys):
+    monkeypatch.setattr(quickstart, "MOST_ROWS", 100)
+    assert len(quickstart.read_problem(messy, "size").X) < 100
+    assert "120 rows: 100 of them, drawn at random, are used." in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("target", "task", "message"),
     [

@@ -47,6 +47,8 @@ MAX_DEPTH = 3
 N_FOLDS = 5
 GRID = {"max_depth": [2, 4], "learning_rate": [0.1, 0.3]}
 SEARCH_FOLDS = 3
+# Of larger files so many rows are drawn, so that the tour stays quick.
+MOST_ROWS = 100_000
 # A column of whole numbers with no more distinct values than this is taken for a set of classes.
 MOST_CLASSES = 20
 # A column of text with more distinct values a row than this is taken for names of the rows.
@@ -94,6 +96,9 @@ def read_problem(path: Path, target: str, task: str | None = None) -> Problem:
     table = read_table(path)
     if target not in table.columns:
         raise DataError(no_such_column(target, list(table.columns)))
+    if len(table) > MOST_ROWS:
+        print(f"{len(table):,} rows: {MOST_ROWS:,} of them, drawn at random, are used.")
+        table = table.sample(MOST_ROWS, random_state=0)
     known = table[target].notna()
     if not known.any():
         raise DataError(f"--target {target}: that column has no values")
