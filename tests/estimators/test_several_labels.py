@@ -266,7 +266,7 @@ def test_objectives_of_other_tasks():
     with pytest.raises(ValueError, match="and more than two classes, not for several labels"):
         small(XGBClassifierLite, objective="multi:softprob").fit(X, Y)
     with pytest.raises(ValueError, match="is a metric for more than two classes, not for several"):
-        small(XGBClassifierLite, eval_metric="mlogloss").fit(X, Y, X_val=X, y_val=Y)
+        small(XGBClassifierLite, eval_metric="auc_mu").fit(X, Y, X_val=X, y_val=Y)
 
 
 def test_base_scores_are_probabilities():

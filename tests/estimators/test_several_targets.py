@@ -444,7 +444,7 @@ def test_validation_targets_that_do_not_fit():
 
 def test_numbers_of_starts_and_margins():
     for given in ([1.0, 2.0], [], [1.0] * 4):
-        with pytest.raises(ValueError, match=r"y has 3 target.* a list of one for each"):
+        with pytest.raises(ValueError, match=r"y has 3 target.* a list of 3"):
             small(XGBRegressorLite, base_score=given).fit(X, Y)
     with pytest.raises(ValueError, match="y has 1 target"):
         small(XGBRegressorLite, base_score=[1.0, 2.0]).fit(X, Y[:, 0])
