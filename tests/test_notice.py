@@ -209,3 +209,18 @@ def test_a_terminal_shows_it_where_something_is_compiled_and_nothing_where_it_is
     line = r"\\rsklboost: compiling kernels once for this machine, about \d+ s; then cached"
     assert re.search(line + r"\\r +\\rend'$", first)
     assert second == "b'end'"
+
+
+FIRST_FIT = """
+import numpy as np
+from sklboost import XGBClassifierLite
+from sklboost.engine.compiler.linking import LINKED
+X = np.random.default_rng(0).normal(size=(500, 5))
+XGBClassifierLite(n_estimators=3).fit(X, X[:, 0] > 0).predict(X)
+print(len(LINKED))
+"""
+
+
+def test_a_first_fit_has_about_as_many_kernels_as_the_estimate_takes_it_to_have(tmp_path):
+    n_kernels = int(run_python(FIRST_FIT, tmp_path))
+    assert n_kernels == pytest.approx(notice._KERNELS_OF_A_FIT, rel=0.1)
