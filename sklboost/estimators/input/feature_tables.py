@@ -29,7 +29,7 @@ class UnknownCategoryWarning(UserWarning):
     """Some values of categories do not occur in the training; they count as missing.
 
     Given once for each line of code that predicts, or that begins a search, unless a filter of
-    :mod:`warnings` says "always".
+    ``warnings`` says "always".
     """
 
 
