@@ -1,7 +1,7 @@
 // The drawing of a tree: a box for each node, lines between them.
 
 // Letters that a box has room for, in its two sizes of type.
-const LONGEST = 28;
+const LONGEST = 30;
 const PAD = 8;
 
 // Draw the listed nodes of a tree into `target`; give the element of each node.

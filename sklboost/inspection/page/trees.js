@@ -88,7 +88,10 @@ function pathTo(nodes, number) {
 // Say which rows go to the first child; with a `longest` length, names are cut and thresholds kept.
 function conditionOf(model, node, longest = Infinity) {
   const special = model.trees.conditions[node.place];
-  if (special !== undefined) return shortened(special, longest);
+  if (special !== undefined) {
+    const isCut = longest < Infinity; // then quotes around categories take room from names
+    return isCut ? shortened(special.replaceAll(/'([^',]*)'/g, "$1"), longest) : special;
+  }
   const name = model.features[model.trees.feature[node.place]];
   const threshold = model.trees.threshold[node.place];
   const isShort = longest < Infinity && typeof threshold === "number";

@@ -190,6 +190,15 @@ def test_the_path_of_a_row_is_drawn_to_its_leaf(sized, deep):
             assert str(leaf) in ends
 
 
+def test_categories_are_drawn_without_quotes(sized, deep):
+    page = sized("laptop", *deep)
+    page.first("#all-levels").click()
+    texts = [text for text in page.texts(".node text") if text.startswith("place in")]
+    assert "place in {Amsterdam}" in texts
+    assert "'" not in "".join(texts)
+    assert any("place in {'Amsterdam'}" in text for text in page.texts(".node title"))
+
+
 def test_a_split_that_is_not_drawn_yet_is_found(sized, deep):
     page = sized("laptop", deep[0])
     page.first("#search-text").send_keys("place")
