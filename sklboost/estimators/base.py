@@ -32,7 +32,6 @@ from sklboost.inspection.monotone_proof import MonotoneReport, prove_monotone
 from sklboost.inspection.tables import node_table
 
 
-# ChecksNames behind Parameters: the signature is that of the first class with __init__ or __new__
 @methods_documented
 class BaseBooster(
     PageMixin,

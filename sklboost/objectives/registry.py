@@ -9,6 +9,8 @@ from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from sklboost.objectives.custom import FunctionLoss, check_loss_fits
 from sklboost.objectives.domains import BETWEEN_0_AND_1, POSITIVE, SHARES, Domain
 from sklboost.objectives.links import LOG_1P, PROBABILITY
@@ -66,9 +68,7 @@ def _of_rows(loss: type[RowLoss], *aliases: str) -> Objective:
     def make(n_targets: int, parameters: Mapping[str, Any]) -> Loss:
         if not loss.parameter:
             return loss(n_targets)
-        value = parameters[loss.parameter]
-        values = value if isinstance(value, list | tuple) else [value]
-        return loss(n_targets, tuple(map(float, values)))
+        return loss(n_targets, tuple(map(float, np.ravel(parameters[loss.parameter]))))
 
     return Objective(loss.name, make, aliases)
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklboost.estimators.parameters.rules import is_integer
+from sklboost.estimators.parameters.rules import FLAG, is_integer
 
 # Other spellings of parameters in XGBoost, accepted here as there. "lambda" needs **{...}.
 ALIASES = {
@@ -26,8 +26,8 @@ ALIASES = {
 ALPHA_OF = {"quantile": "quantile_alpha", "huber": "huber_slope"}
 
 
-class Idle(NamedTuple):
-    """A parameter of XGBoost that some values leave without effect; there is none here.
+class Ignored(NamedTuple):
+    """What is said of a parameter that is not here: which values would change nothing.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ def _one_of(*values: Any) -> Callable[[Any], bool]:
 
 
 def _is_flag(value: Any) -> bool:
-    return value is None or isinstance(value, bool | np.bool_) or value in (0, 1)
+    return value is None or FLAG.holds(value) or (is_integer(value) and value in (0, 1))
 
 
 def _is_count(value: Any) -> bool:
@@ -58,25 +58,25 @@ _ONLY_CPU = "leave it out, there is only the CPU."
 _PRINTED = "what is printed is a matter of 'verbose'."
 _OF_CLASSIFIERS = "it is a parameter of classifiers."
 WITHOUT_EFFECT = {
-    "tree_method": Idle(_one_of(None, "auto", "hist"), _HISTOGRAMS),
-    "device": Idle(_one_of(None, "cpu"), _ONLY_CPU),
-    "gpu_id": Idle(_one_of(None, -1), _ONLY_CPU),
-    "predictor": Idle(_one_of(None, "auto", "cpu_predictor"), _ONLY_CPU),
-    "feature_types": Idle(
+    "tree_method": Ignored(_one_of(None, "auto", "hist"), _HISTOGRAMS),
+    "device": Ignored(_one_of(None, "cpu"), _ONLY_CPU),
+    "gpu_id": Ignored(_one_of(None, -1), _ONLY_CPU),
+    "predictor": Ignored(_one_of(None, "auto", "cpu_predictor"), _ONLY_CPU),
+    "feature_types": Ignored(
         _one_of(None), "give a list of 'c' and 'q', or name categories in 'categorical_features'."
     ),
-    "verbosity": Idle(_is_count, _PRINTED),
-    "silent": Idle(_is_flag, _PRINTED),
-    "process_type": Idle(_one_of(None, "default"), "leave it out, trees are always new ones."),
-    "updater": Idle(_one_of(None, "grow_quantile_histmaker"), _HISTOGRAMS),
-    "seed_per_iteration": Idle(_is_flag, "leave it out, draws are always anew for each round."),
-    "max_cached_hist_node": Idle(_is_count, "leave it out, the memory is limited anyway."),
-    "validate_parameters": Idle(_is_flag, "leave it out, they always are."),
-    "use_label_encoder": Idle(_is_flag, "leave it out, labels of any kind are understood."),
-    "num_class": Idle(_is_count, "leave it out, the classes are those of y."),
-    "class_weight": Idle(_one_of(None), _OF_CLASSIFIERS),
-    "scale_pos_weight": Idle(_one_of(None, 1, 1.0), _OF_CLASSIFIERS),
-    "calibrated_prior": Idle(_one_of(None, False), _OF_CLASSIFIERS),
+    "verbosity": Ignored(_is_count, _PRINTED),
+    "silent": Ignored(_is_flag, _PRINTED),
+    "process_type": Ignored(_one_of(None, "default"), "leave it out, trees are always new ones."),
+    "updater": Ignored(_one_of(None, "grow_quantile_histmaker"), _HISTOGRAMS),
+    "seed_per_iteration": Ignored(_is_flag, "leave it out, draws are always anew for each round."),
+    "max_cached_hist_node": Ignored(_is_count, "leave it out, the memory is limited anyway."),
+    "validate_parameters": Ignored(_is_flag, "leave it out, they always are."),
+    "use_label_encoder": Ignored(_is_flag, "leave it out, labels of any kind are understood."),
+    "num_class": Ignored(_is_count, "leave it out, the classes are those of y."),
+    "class_weight": Ignored(_one_of(None), _OF_CLASSIFIERS),
+    "scale_pos_weight": Ignored(_one_of(None, 1, 1.0), _OF_CLASSIFIERS),
+    "calibrated_prior": Ignored(_one_of(None, False), _OF_CLASSIFIERS),
 }
 
 

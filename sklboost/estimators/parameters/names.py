@@ -88,7 +88,7 @@ def read_names(given: Mapping[str, Any], known: Collection[str], owner: str) -> 
         if name == "feature_types" and are_categories(value) is not None:
             own, value = "categorical_features", are_categories(value)
         if own.partition("__")[0] not in known:
-            _check_idle(name, value, known, owner)
+            _check_ignored(name, value, known, owner)
         elif own not in read or read[own] is None:
             read[own], spelled[own] = value, name
         elif value is not None:
@@ -109,18 +109,18 @@ def _check_alpha(given: Mapping[str, Any]) -> None:
         )
 
 
-def _check_idle(name: str, value: Any, known: Collection[str], owner: str) -> None:
+def _check_ignored(name: str, value: Any, known: Collection[str], owner: str) -> None:
     """Raise UnknownParameterError unless this is a value without effect of a name of XGBoost's."""
-    idle = WITHOUT_EFFECT.get(name)
-    if idle is None:
+    ignored = WITHOUT_EFFECT.get(name)
+    if ignored is None:
         near = _nearest(name, {**dict.fromkeys(WITHOUT_EFFECT), **_spellings(known)})
         remedy = "" if near is None else f" did you mean {near!r}?"
         raise UnknownParameterError(
             f"{owner} has no parameter {name!r};{remedy} help({owner}) lists its parameters"
         )
-    if not idle.accepts(value):
+    if not ignored.accepts(value):
         raise UnknownParameterError(
-            f"{name}={value!r}: {owner} has no parameter {name!r}; {idle.remedy}"
+            f"{name}={value!r}: {owner} has no parameter {name!r}; {ignored.remedy}"
         )
 
 
