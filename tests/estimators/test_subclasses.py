@@ -56,7 +56,14 @@ class Plain(XGBClassifierLite):
     pass
 
 
-CLASSES = [Few, Attributes, Passing, PassingOn, Mixed, Plain]
+class Fitting(XGBClassifierLite):
+    """Takes arguments of fit by name only."""
+
+    def fit(self, X, y, **named):
+        return super().fit(X, y, **named)
+
+
+CLASSES = [Few, Attributes, Passing, PassingOn, Mixed, Plain, Fitting]
 
 
 @pytest.fixture(scope="module")

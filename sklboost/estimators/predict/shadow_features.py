@@ -93,7 +93,7 @@ def shadowed_importances(
             model = clone(estimator)
             for name, value in changed.items():
                 setattr(model, name, value)  # subclasses need not have all parameters
-            model.fit(fitted.arranged(_shadowed(fitted.X, random)), fitted.y, fitted.weight)
+            model.fit(fitted.arranged(_shadowed(fitted.X, random)), fitted.y, **fitted.weights)
             measured.append(measure(model, held_out, _shadowed(held_out.X, random), random))
     features, shadows = np.split(np.array(measured).T, 2)
     return ValidationImportances(all_names, features, shadows, method)
