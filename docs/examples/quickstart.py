@@ -48,7 +48,7 @@ N_FOLDS = 5
 GRID = {"max_depth": [2, 4], "learning_rate": [0.1, 0.3]}
 SEARCH_FOLDS = 3
 # Of larger files so many rows are drawn, so that the tour stays quick.
-MOST_ROWS = 100_000
+MOST_ROWS = 50_000
 # A column of whole numbers with no more distinct values than this is taken for a set of classes.
 MOST_CLASSES = 20
 # A column of text with more distinct values a row than this is taken for names of the rows.
@@ -85,7 +85,7 @@ def bundled_problems() -> list[Problem]:
         for load in (datasets.load_diabetes, datasets.load_digits)
     )
     return [
-        read_problem(ADULT, "income")._replace(name="adult"),
+        read_problem(ADULT, "income"),
         Problem("diabetes", *diabetes, "regression"),
         Problem("digits", *digits, "classification"),
     ]
@@ -112,7 +112,7 @@ def read_problem(path: Path, target: str, task: str | None = None) -> Problem:
         frequent = has_enough_rows(y)
         X, y = X[frequent], y[frequent]
     check_target(y, task)
-    return Problem(path.stem, features(X), y, task)
+    return Problem(path.name.split(".")[0], features(X), y, task)
 
 
 def read_table(path: Path) -> pd.DataFrame:
