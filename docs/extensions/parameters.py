@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from docutils import nodes
-
-if TYPE_CHECKING:
-    from sphinx.application import Sphinx
+from sphinx import addnodes
+from sphinx.application import Sphinx
 
 PAGE = "docs/reference/parameters"
 CLASS_WITH_ALL = "api/sklboost.XGBClassifierLite.html"  # beside that page
@@ -48,16 +47,14 @@ def anchor(name: str) -> str:
 
 def link_parameters(app: Sphinx, doctree: nodes.document) -> None:
     """Change a page that lists parameters."""
+    lines = read_lines(Path(app.srcdir) / f"{PAGE}.md")
     if app.env.docname == PAGE:
-        link_names(doctree)
-    from sphinx import addnodes
-
+        link_names(doctree, lines)
     for description in doctree.findall(addnodes.desc):
         if description["objtype"] == "class":
             signature, content = description[0], description[-1]
             entries = anchored_entries(content)
             link_signature(signature, entries)
-            lines = read_lines(Path(app.srcdir) / f"{PAGE}.md")
             listed = [name for name in entries if name in lines]
             if len(listed) > 20:  # an estimator
                 first = content.first_child_matching_class(nodes.field_list)
@@ -67,11 +64,11 @@ def link_parameters(app: Sphinx, doctree: nodes.document) -> None:
                     app.env.get_domain("std").note_object("parameter", name, anchor(name))
 
 
-def link_names(doctree: nodes.document) -> None:
-    """Link the names that rows of three cells begin with."""
+def link_names(doctree: nodes.document, lines: dict[str, Line]) -> None:
+    """Link the names that rows of tables begin with."""
     for row in list(doctree.findall(nodes.row)):
         names = list(row[0].findall(nodes.literal))
-        if len(row) == 3 and names:
+        if names and names[0].astext() in lines:
             uri = f"{CLASS_WITH_ALL}#{anchor(names[0].astext())}"
             names[0].replace_self(nodes.reference("", "", names[0].deepcopy(), refuri=uri))
 
@@ -92,8 +89,6 @@ def anchored_entries(content: nodes.Element) -> dict[str, str]:
 
 def link_signature(signature: nodes.Element, entries: dict[str, str]) -> None:
     """Link the names of parameters in a signature to their entries."""
-    from sphinx import addnodes
-
     for parameter in signature.findall(addnodes.desc_parameter):
         name = next(iter(parameter.findall(addnodes.desc_sig_name)), None)
         if name is not None and name.astext() in entries:
