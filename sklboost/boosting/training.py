@@ -137,8 +137,8 @@ class Training:
 
     @learning_rate.setter
     def learning_rate(self, value: float) -> None:
-        if not 0.0 <= value < np.inf:
-            raise ValueError(f"learning_rate={value!r}: it must be a finite number >= 0")
+        if not 0.0 < value < np.inf:
+            raise ValueError(f"learning_rate={value!r}: it must be a finite number > 0")
         self._learning_rate = float(value)
 
     def greater_is_better(self, metric_name: str) -> bool:
@@ -294,5 +294,7 @@ class Replay(TrainingCallback):
     def before_iteration(  # noqa: D102, as in TrainingCallback
         self, training: TrainingState, epoch: int, evals_log: EvalsLog
     ) -> bool:
-        training.learning_rate = self._learning_rates[epoch - training.first_round]
+        rate = self._learning_rates[epoch - training.first_round]
+        if rate != training.learning_rate:  # 0 is a parameter's, which no callback may set
+            training.learning_rate = rate
         return False
