@@ -38,3 +38,25 @@ __all__ = [
     "plot_tree",
     "warmup",
 ]
+
+# What other libraries have under these names: what to write here.
+_ELSEWHERE = {
+    **{f"XGB{kind}": f"XGB{kind}Lite" for kind in ("Classifier", "Regressor")},
+    **{f"XGBRF{kind}": f"XGBRF{kind}Lite" for kind in ("Classifier", "Regressor")},
+    **{f"LGBM{kind}": f"XGB{kind}Lite" for kind in ("Classifier", "Regressor")},
+    "callback": "sklboost.EarlyStopping and the other callbacks",
+    "TrainingCheckPoint": "Checkpoint",
+    "early_stopping": "EarlyStopping",
+    "train": "XGBRegressorLite(...).fit(X, y) or XGBClassifierLite(...).fit(X, y)",
+    "cv": "sklearn.model_selection.cross_validate(model, X, y)",
+    "DMatrix": "X itself, or sklboost.bin_features(X)",
+    "Dataset": "X itself, or sklboost.bin_features(X)",
+    "to_graphviz": "plot_tree",
+    "plot_metric": "sklboost.displays.plot_learning_curve",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Raise AttributeError for what is not here, with what to take for it."""
+    remedy = f": take {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
+    raise AttributeError(f"module 'sklboost' has no attribute {name!r}{remedy}")

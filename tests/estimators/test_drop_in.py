@@ -379,6 +379,8 @@ REFUSED = {
         lambda x: c(x).fit(X, Y, eval_metric="auc"),
         r"XGBClassifierLite\(eval_metric=...\)",
     ),
+    "the old class": (lambda x: sklboost.XGBClassifier(), "take XGBClassifierLite"),
+    "the native interface": (lambda x: sklboost.train({}, sklboost.DMatrix(X)), r"fit\(X, y\)"),
     "misspelt": (lambda x: c(x, max_dept=3), "'max_depth'"),
 }
 

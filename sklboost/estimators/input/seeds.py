@@ -14,10 +14,21 @@ def seeds(random_state: Any, is_sampling: bool) -> tuple[int, int]:
     For `random_state` None the rounding is fixed, and the draws come from NumPy's global state, as
     scikit-learn defines it. If nothing is drawn, the second seed is 0, and no state
     moves for it.
+
+    Raises
+    ------
+    ValueError
+        If `random_state` is none of what scikit-learn takes, nor a Generator.
     """
     if isinstance(random_state, np.random.Generator):
         draw = random_state.integers
     else:
-        draw = check_random_state(random_state).randint
+        try:
+            draw = check_random_state(random_state).randint
+        except ValueError as error:
+            raise ValueError(
+                f"random_state={random_state!r}: it must be None, an integer from 0 to 2**32 - 1, "
+                "a RandomState or a Generator of NumPy"
+            ) from error
     rounding = 0 if random_state is None else int(draw(_LARGEST_SEED))
     return rounding, int(draw(_LARGEST_SEED)) if is_sampling else 0
