@@ -5,10 +5,10 @@ from typing import Any
 
 import sklearn.exceptions
 
-from sklboost.estimators.input.user_warnings import errand, receive, warn_user
+from sklboost.estimators.input.user_warnings import remember_origin, warn_user, work_origin
 
 _VERSION = "_sklboost_version"
-_ERRAND = "_errand"
+_ORIGIN = "_origin"
 
 
 class InconsistentVersionWarning(sklearn.exceptions.InconsistentVersionWarning):
@@ -30,13 +30,13 @@ class RemembersVersion:
 
     def __getstate__(self) -> dict[str, Any]:
         state: Any = super().__getstate__()
-        told = errand()
-        return {**state, _VERSION: _current_version(), **({_ERRAND: told} if told else {})}
+        origin = work_origin()
+        return {**state, _VERSION: _current_version(), **({_ORIGIN: origin} if origin else {})}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         others = dict(state)
-        if _ERRAND in others:
-            receive(others.pop(_ERRAND))
+        if _ORIGIN in others:
+            remember_origin(others.pop(_ORIGIN))
         original = others.pop(_VERSION, "before 0.1.0")
         if original != _current_version():
             warn_user(

@@ -145,5 +145,5 @@ def test_searches_in_threads_and_processes_warn_once_at_the_line_that_began_them
 
 
 def test_a_pickle_of_the_user_knows_no_line():
-    assert user_warnings.errand() is None
-    assert "_errand" not in XGBRegressorLite().__getstate__()
+    assert user_warnings.work_origin() is None
+    assert "_origin" not in XGBRegressorLite().__getstate__()

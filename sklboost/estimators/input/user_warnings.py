@@ -46,8 +46,17 @@ class Place(NamedTuple):
     code: str
 
 
-class Errand(NamedTuple):
-    """What another process is told with its work: the line it is for, how claims to warn begin."""
+class Origin(NamedTuple):
+    """Where work for another process comes from.
+
+    Attributes
+    ----------
+    place : Place
+        The line that waits for it.
+    claims : str
+        Path that the names of folders begin with which stand for warnings given; who makes a folder
+        first, warns.
+    """
 
     place: Place
     claims: str
@@ -55,8 +64,8 @@ class Errand(NamedTuple):
 
 # What this process has warned of.
 _given: set[tuple[Any, ...]] = set()
-# The last errand of this process, if it works for another one; the claims, if it has others work.
-_errand: Errand | None = None
+# Where the work of this process comes from, if from another one; the claims, if it sends work.
+_origin: Origin | None = None
 _claims = ""
 
 
@@ -68,8 +77,8 @@ def warn_user(message: str | Warning, category: type[Warning] = UserWarning) -> 
     """
     category = type(message) if isinstance(message, Warning) else category
     text, frame, registry = str(message), _users_frame(sys._getframe(1)), None
-    if frame is None and _errand is not None:
-        place = _errand.place
+    if frame is None and _origin is not None:
+        place = _origin.place
     else:
         frame = frame or _waiting_frame() or sys._getframe(1)
         place, registry = _place(frame), frame.f_globals.setdefault("__warningregistry__", {})
@@ -77,24 +86,24 @@ def warn_user(message: str | Warning, category: type[Warning] = UserWarning) -> 
         warnings.warn_explicit(message, category, *place[:3], registry)
 
 
-def errand() -> Errand | None:
-    """Return what to tell another process, if this thread is about to send it an estimator."""
+def work_origin() -> Origin | None:
+    """Return where work comes from, if this thread is about to send an estimator to a process."""
     global _claims
     if not any(frame.f_code.co_name in _SENDING for frame in _stack(sys._getframe(1))):
         return None
     frame = _waiting_frame()
     if frame is None:
-        return _errand
+        return _origin
     if not _claims:
         _claims = str(Path(tempfile.gettempdir(), f"sklboost-{secrets.token_hex(8)}-"))
         atexit.register(_remove, Path(_claims))
-    return Errand(_place(frame), _claims)
+    return Origin(_place(frame), _claims)
 
 
-def receive(errand: Errand) -> None:
-    """Take in what this process was told with an estimator."""
-    global _errand
-    _errand = errand
+def remember_origin(origin: Origin) -> None:
+    """Keep the origin that came with an estimator from another process."""
+    global _origin
+    _origin = origin
 
 
 # --- lines
@@ -152,12 +161,12 @@ def _action(text: str, category: type[Warning], place: Place) -> str:
 
 
 def _is_first(text: str, category: type[Warning], place: Place) -> bool:
-    """Whether neither this process nor one of the same errand has warned of this."""
+    """Whether neither this process nor one with the same origin has warned of this."""
     key = (*place, category.__name__, text.partition(":")[0])
     if key in _given:
         return False
     _given.add(key)
-    claims = _claims if _errand is None else _errand.claims
+    claims = _claims if _origin is None else _origin.claims
     if not claims:
         return True
     try:
