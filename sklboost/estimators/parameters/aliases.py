@@ -53,27 +53,29 @@ def _is_count(value: Any) -> bool:
     return value is None or is_integer(value)
 
 
-_HISTOGRAMS = "leave it out, trees are always grown from histograms."
-_ONLY_CPU = "leave it out, there is only the CPU."
-_PRINTED = "what is printed is a matter of 'verbose'."
-_OF_CLASSIFIERS = "it is a parameter of classifiers."
+_HISTOGRAMS = "trees are always grown from histograms, leave it out"
+_ONLY_CPU = "there is only the CPU, leave it out"
+_PRINTED = "set 'verbose' instead"
+_OF_CLASSIFIERS = "it is a parameter of classifiers"
 WITHOUT_EFFECT = {
     "tree_method": Ignored(_one_of(None, "auto", "hist"), _HISTOGRAMS),
     "device": Ignored(_one_of(None, "cpu"), _ONLY_CPU),
     "gpu_id": Ignored(_one_of(None, -1), _ONLY_CPU),
     "predictor": Ignored(_one_of(None, "auto", "cpu_predictor"), _ONLY_CPU),
     "feature_types": Ignored(
-        _one_of(None), "give a list of 'c' and 'q', or name categories in 'categorical_features'."
+        _one_of(None), "give a list of 'c' and 'q', or name categories in 'categorical_features'"
     ),
     "verbosity": Ignored(_is_count, _PRINTED),
     "silent": Ignored(_is_flag, _PRINTED),
-    "process_type": Ignored(_one_of(None, "default"), "leave it out, trees are always new ones."),
+    "process_type": Ignored(_one_of(None, "default"), "trees are always new ones, leave it out"),
     "updater": Ignored(_one_of(None, "grow_quantile_histmaker"), _HISTOGRAMS),
-    "seed_per_iteration": Ignored(_is_flag, "leave it out, draws are always anew for each round."),
-    "max_cached_hist_node": Ignored(_is_count, "leave it out, the memory is limited anyway."),
-    "validate_parameters": Ignored(_is_flag, "leave it out, they always are."),
-    "use_label_encoder": Ignored(_is_flag, "leave it out, labels of any kind are understood."),
-    "num_class": Ignored(_is_count, "leave it out, the classes are those of y."),
+    "seed_per_iteration": Ignored(
+        _is_flag, "rows and features are drawn anew for each round, leave it out"
+    ),
+    "max_cached_hist_node": Ignored(_is_count, "the memory is limited anyway, leave it out"),
+    "validate_parameters": Ignored(_is_flag, "parameters are always validated, leave it out"),
+    "use_label_encoder": Ignored(_is_flag, "labels of any kind are understood, leave it out"),
+    "num_class": Ignored(_is_count, "the classes are those of y, leave it out"),
     "class_weight": Ignored(_one_of(None), _OF_CLASSIFIERS),
     "scale_pos_weight": Ignored(_one_of(None, 1, 1.0), _OF_CLASSIFIERS),
     "calibrated_prior": Ignored(_one_of(None, False), _OF_CLASSIFIERS),

@@ -120,7 +120,7 @@ def _check_ignored(name: str, value: Any, known: Collection[str], owner: str) ->
         )
     if not ignored.accepts(value):
         raise UnknownParameterError(
-            f"{name}={value!r}: {owner} has no parameter {name!r}; {ignored.remedy}"
+            f"{name}={value!r} is not supported by {owner}: {ignored.remedy}"
         )
 
 
