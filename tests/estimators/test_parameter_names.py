@@ -165,7 +165,10 @@ def test_values_of_any_kind_are_refused():
 @pytest.mark.parametrize("name", ["scale_pos_weight", "class_weight", "calibrated_prior"])
 def test_parameters_of_classifiers(name):
     assert repr(XGBRegressorLite(**{name: None})) == "XGBRegressorLite()"
-    with pytest.raises(TypeError, match=f"{name}=3: .* it is a parameter of classifiers"):
+    with pytest.raises(
+        TypeError,
+        match=f"{name}=3 is not supported by XGBRegressorLite: it is a parameter of classifiers",
+    ):
         XGBRegressorLite(**{name: 3})
 
 
