@@ -94,6 +94,23 @@ def test_a_file_that_is_no_table(quickstart, tmp_path, text, message):
         quickstart.read_problem(path, "a")
 
 
+def test_semicolons_may_come_with_decimal_commas(quickstart, tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("a;b;c\n" + 10 * "1,5;x;0,25\n2;y;-3,5\n")
+    table = quickstart.read_table(path)
+    assert table["a"].tolist()[:2] == [1.5, 2.0]
+    assert table["c"].tolist()[:2] == [0.25, -3.5]
+    path.write_text("a;b\n1.5;x\n2;y\n")
+    assert quickstart.read_table(path)["a"].tolist() == [1.5, 2.0]
+
+
+def test_a_file_in_another_encoding(quickstart, tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("größe,b\n1,2\n", encoding="latin-1")
+    with pytest.raises(quickstart.DataError, match=r"cannot be read as UTF-8; save it with that"):
+        quickstart.read_table(path)
+
+
 def run(*arguments):
     return subprocess.run(
         [sys.executable, "-X", "utf8", *map(str, arguments)],

@@ -119,15 +119,29 @@ def read_table(path: Path) -> pd.DataFrame:
     """Read a file whose columns are parted by commas, semicolons or tabs."""
     try:
         for separator in ",;\t":
-            # low_memory=False: one type for a whole column, not one for each chunk of the file.
-            table = pd.read_csv(path, sep=separator, skipinitialspace=True, low_memory=False)
+            table = read_csv(path, separator)
             if table.shape[1] > 1:
-                return table
+                return table if separator == "," else with_decimal_commas(table, path, separator)
     except FileNotFoundError:
         raise DataError(f"{path}: there is no such file") from None
+    except UnicodeDecodeError:
+        raise DataError(f"{path}: cannot be read as UTF-8; save it with that encoding") from None
     except (OSError, ValueError) as error:  # pandas' own errors are ValueErrors
         raise DataError(f"{path}: cannot be read as CSV: {error}") from None
     raise DataError(f"{path}: one column only; there is nothing to predict its values from")
+
+
+def read_csv(path: Path, separator: str, decimal: str = ".") -> pd.DataFrame:
+    # low_memory=False: one type for a whole column, not one for each chunk of the file.
+    settings = dict(sep=separator, decimal=decimal, skipinitialspace=True, low_memory=False)
+    return pd.read_csv(path, **settings)
+
+
+def with_decimal_commas(table: pd.DataFrame, path: Path, separator: str) -> pd.DataFrame:
+    """Read numbers such as 3,14, too, if that leaves fewer columns of text."""
+    other = read_csv(path, separator, decimal=",")
+    fewer = sum(map(is_text, other.dtypes)) < sum(map(is_text, table.dtypes))
+    return other if fewer else table
 
 
 def no_such_column(target: str, columns: list[str]) -> str:
@@ -158,9 +172,8 @@ def has_enough_rows(y: pd.Series) -> pd.Series:
     counts = y.value_counts()
     rare = counts.index[counts < N_FOLDS]
     if len(rare) == len(counts):
-        raise DataError(
-            f"no class of {y.name!r} has {N_FOLDS} rows; to predict a number say --task regression"
-        )
+        hint = "" if is_text(y) else "; to predict a number say --task regression"
+        raise DataError(f"no class of {y.name!r} has {N_FOLDS} rows{hint}")
     if len(rare):
         names = ", ".join(str(name) for name in rare[:10])
         print(f"{len(rare)} classes of fewer than {N_FOLDS} rows are left out: {names}.")

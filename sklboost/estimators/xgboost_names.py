@@ -64,8 +64,8 @@ class XGBoostNamesMixin(FittingMixin, HasFittedModel):
         check_is_fitted(self)
         if not self.evals_result_:
             raise ValueError(
-                "there are no metrics, for the fit had no validation data: give it eval_set, X_val "
-                "and y_val, or set early_stopping_rounds"
+                "there are no metrics, because the fit had no validation data: give it eval_set, "
+                "X_val and y_val, or set early_stopping_rounds"
             )
         return self.evals_result_
 

@@ -150,7 +150,9 @@ def test_axes_of_the_user(regressor):
 
 
 def test_errors(regressor):
-    with pytest.raises(ValueError, match=r"^feature has 'bmy', but X has no such feature: 'bmi'\?"):
+    with pytest.raises(
+        ValueError, match=r"^feature has 'bmy', but X has no such feature; did you mean 'bmi'\?"
+    ):
         plot_split_values(regressor, "bmy")
     with pytest.raises(ValueError, match=r"^bins=0: it must be None or an integer >= 1$"):
         plot_split_values(regressor, "bmi", bins=0)

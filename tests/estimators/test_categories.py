@@ -221,7 +221,7 @@ def test_all_kinds_of_numbers_as_categories(column):
 @pytest.mark.parametrize("column", [CITIES, pd.Categorical(CITIES, ordered=True), DAYS])
 def test_text_that_is_not_listed_has_no_numbers(column):
     frame = WITH_DTYPE.assign(B=column).astype({"B": "category"})
-    message = "does not list columns whose categories are no numbers: column 'B' .*List them, turn"
+    message = "does not list columns whose categories are not numbers: column 'B' .*List them, turn"
     with pytest.raises(ValueError, match=message):
         fitted(frame, categorical_features=["A"])
     with pytest.raises(ValueError, match="'B' held numbers at fit and holds categories"):

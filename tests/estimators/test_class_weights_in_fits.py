@@ -93,7 +93,7 @@ def test_scale_pos_weight_with_several_classes_is_ignored_as_in_xgboost(rare):
     three = y.copy()
     three[:20] = 2
     with pytest.warns(
-        UserWarning, match=r"^scale_pos_weight=3 is ignored, for y has 3 c"
+        UserWarning, match=r"^scale_pos_weight=3 is ignored, because y has 3 c"
     ) as caught:
         weighted = small(XGBClassifierLite, scale_pos_weight=3).fit(X, three)
     assert [warning.filename for warning in caught] == [__file__]

@@ -142,7 +142,10 @@ def test_what_lays_down_nothing_changes_nothing():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        (dict(monotone_constraints={"agee": 1}), "'agee', but X has no such feature: 'age'?"),
+        (
+            dict(monotone_constraints={"agee": 1}),
+            "'agee', but X has no such feature; did you mean 'age'?",
+        ),
         (dict(monotone_constraints={3: 1}), "feature 3, but X has the features 0 to 2"),
         (dict(monotone_constraints={-1: 1}), "feature -1, but X has the features 0 to 2"),
         (dict(monotone_constraints={0.5: 1}), "0.5: it must be the name or number of a feature"),
@@ -160,7 +163,7 @@ def test_what_lays_down_nothing_changes_nothing():
         (dict(monotone_constraints=1), "it must be"),
         (
             dict(interaction_constraints=[["age", "dept"]]),
-            "'dept', but X has no such feature: 'de",
+            "'dept', but X has no such feature; did you mean 'de",
         ),
         (dict(interaction_constraints=[[0, 7]]), "feature 7, but X has the features 0 to 2"),
         (dict(interaction_constraints=["age", "debt"]), "it must be None, 'pairwise', 'no_inter"),

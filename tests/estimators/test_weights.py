@@ -89,7 +89,7 @@ def test_scale_pos_weight_is_for_the_second_of_two_classes():
     assert_array_equal(multipliers({"no": 4, "yes": 3}, 2.5), [4, 7.5])
     assert_array_equal(multipliers(classes=THREE, codes=[0, 1, 2], scale_pos_weight=1.0), [1, 1, 1])
     with pytest.warns(
-        UserWarning, match=r"^scale_pos_weight=2.5 is ignored, for y has 3 .*class_w"
+        UserWarning, match=r"^scale_pos_weight=2.5 is ignored, because y has 3 .*class_w"
     ):
         found = multipliers(classes=THREE, codes=[0, 1, 2], scale_pos_weight=2.5)
     assert_array_equal(found, [1, 1, 1])

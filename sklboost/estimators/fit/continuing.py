@@ -74,7 +74,7 @@ def check_continued(
     if repr(missing) != repr(missing_before):  # NaN equals NaN
         raise ValueError(
             f"missing={missing:g}, but {name} was fitted with missing={missing_before:g}, and its "
-            "trees go by that: continue with the same"
+            "trees depend on it: continue with the same value"
         )
     if isinstance(targets, ClassTargets) and isinstance(continued.targets, ClassTargets):
         classes, classes_before = targets.classes.tolist(), continued.targets.classes.tolist()

@@ -149,6 +149,6 @@ def _no_feature(key: str, names: Sequence[Any]) -> str:
         return f"{n_features} features without names: give their numbers, 0 to {n_features - 1}"
     near = difflib.get_close_matches(key, names, n=1)
     if near:
-        return f"no such feature: {near[0]!r}?"
+        return f"no such feature; did you mean {near[0]!r}?"
     more = f" and {n_features - _MOST_NAMED} more" if n_features > _MOST_NAMED else ""
     return f"no such feature: it has {', '.join(map(repr, names[:_MOST_NAMED]))}{more}"

@@ -230,7 +230,7 @@ def _read_categories(source: FrameAdapter, declared: set[int], settings: Feature
     left = [i for i in found if i not in declared and not source.read_as_numbers(i)]
     if left:
         raise ValueError(
-            "categorical_features does not list columns whose categories are no numbers: "
+            "categorical_features does not list columns whose categories are not numbers: "
             f"{_listed(source, left)}. List them, turn them into numbers (their codes, if their "
             'order means something), or set it to "from_dtype"'
         )

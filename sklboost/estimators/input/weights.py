@@ -90,8 +90,8 @@ def class_multipliers(
     n_classes = len(classes)
     if n_classes > 2 and scale_pos_weight != 1:
         warn_user(
-            f"scale_pos_weight={scale_pos_weight!r} is ignored, for y has {n_classes} classes: it "
-            "is for two classes only; use class_weight"
+            f"scale_pos_weight={scale_pos_weight!r} is ignored, because y has {n_classes} classes: "
+            "it is for two classes only; use class_weight"
         )
     if class_weight is None:
         multipliers = np.ones(n_classes)
