@@ -1,5 +1,7 @@
 """Gradient boosting in Python that can be read, with the same model on any number of threads."""
 
+from sys import modules as _modules
+
 from sklboost.boosting.callbacks import (
     EarlyStopping,
     LearningRateScheduler,
@@ -59,4 +61,5 @@ _ELSEWHERE = {
 def __getattr__(name: str) -> object:
     """Raise AttributeError for what is not here, with what to take for it."""
     remedy = f": take {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
-    raise AttributeError(f"module 'sklboost' has no attribute {name!r}{remedy}")
+    text = f"module 'sklboost' has no attribute {name!r}{remedy}"
+    raise AttributeError(text, name=name, obj=_modules[__name__])

@@ -2,6 +2,7 @@
 
 import inspect
 import pickle
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -63,7 +64,15 @@ class Fitting(XGBClassifierLite):
         return super().fit(X, y, **named)
 
 
-CLASSES = [Few, Attributes, Passing, PassingOn, Mixed, Plain, Fitting]
+@dataclass(kw_only=True, eq=False, repr=False)
+class Generated(XGBRegressorLite):
+    """Has a constructor that is made of fields, one of its own and one with another default."""
+
+    label: str | None = None
+    n_estimators: int = 4
+
+
+CLASSES = [Few, Attributes, Generated, Passing, PassingOn, Mixed, Plain, Fitting]
 
 
 @pytest.fixture(scope="module")
@@ -157,6 +166,23 @@ def test_kwargs_of_a_mixin():
     assert Mixed(max_depth=2).get_params()["max_depth"] == 2
     assert Mixed().get_params()["subsample"] == 0.8  # the forest's
     assert Plain().get_params() == pytest.approx(XGBClassifierLite().get_params(), nan_ok=True)
+
+
+def test_fields_of_a_dataclass(data):
+    model = Generated(label="mine").fit(*data)
+    assert (model.get_params()["label"], model.n_estimators_) == ("mine", 4)
+    assert clone(model.set_params(label=None)).label is None
+
+
+def test_a_parameter_that_a_subclass_gives_twice():
+    class Twice(XGBClassifierLite):
+        def __init__(self, **kwargs):
+            super().__init__(max_depth=1, **kwargs)
+
+    with pytest.raises(
+        TypeError, match=r"XGBClassifierLite.__init__\(\) got multiple .*'max_depth'"
+    ):
+        Twice(max_depth=2)
 
 
 def test_an_interaction_of_parameters_that_a_subclass_has_not(data):

@@ -185,6 +185,9 @@ def _wrap_constructor(estimator: type) -> None:
     constructor = vars(owner)["__init__"]
     if "__dataclass_fields__" in vars(owner):  # it was made of the parameters
         estimator.__init__ = _reading_names(constructor)  # type: ignore[misc]
+        # Python's errors name a function so, such as for a parameter given twice by a subclass
+        estimator.__init__.__qualname__ = f"{estimator.__qualname__}.__init__"  # type: ignore[misc]
+        estimator.__init__.__module__ = estimator.__module__  # type: ignore[misc]
     elif _takes_any(constructor):
         estimator.__init__ = _passing_on(constructor, estimator)  # type: ignore[misc]
 

@@ -61,6 +61,8 @@ def none_is_default(known: Field[Any]) -> bool:
 def value_of(owner: Any, name: str) -> Any:
     """Return a parameter of an estimator as fits read it; its default if None stands for that."""
     value, known = getattr(owner, name), type(owner).__dataclass_fields__[name]
+    if "rule" not in known.metadata:  # a field of a user's dataclass
+        return value
     if value is None:
         return known.default if none_is_default(known) else None
     return known.metadata["rule"].read(value)
@@ -82,8 +84,8 @@ def check_parameters(group: type, values: Mapping[str, Any]) -> None:
         Such as ``n_estimators=-3: it must be an integer >= 1``.
     """
     for known in fields(group):
-        name, rule = known.name, known.metadata["rule"]
-        if name in values and not rule.holds(values[name]):
+        name, rule = known.name, known.metadata.get("rule")  # None: a field of a user's dataclass
+        if name in values and rule is not None and not rule.holds(values[name]):
             raise ValueError(f"{name}={values[name]!r}: it must be {rule.words}")
 
 
