@@ -63,6 +63,8 @@ def faults(site: Path) -> Iterator[str]:
         for link in page.links:
             if leads_nowhere(link, file, pages):
                 yield f"{name}: nothing at {link}"
+            if link.endswith("/README.txt"):
+                yield f"{name}: {link} is a download where a page is meant"
     for title, names in same.items():
         if len(names) > 1:
             yield f"{title!r} is the title of {', '.join(names)}"

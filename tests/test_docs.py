@@ -216,6 +216,8 @@ def test_pages_of_scripts(navigation):
     page = "docs/tutorials/losses/quantile_bands"
     assert navigation.page_of("docs/examples/losses/quantile_bands.py") == page
     assert not navigation.is_tutorial("docs/examples/data/SOURCE.txt")
+    assert navigation.page_of("docs/examples/README.txt") == "docs/tutorials/index"
+    assert navigation.is_tutorial("docs/examples/README.txt")
     assert navigation.page_of("docs/how_to/stop_early.md") == "docs/how_to/stop_early"
     assert not navigation.is_tutorial("docs/examples/quickstart.py")
 

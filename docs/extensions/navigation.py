@@ -19,12 +19,13 @@ if TYPE_CHECKING:  # the tests look at these tables too, and have no Sphinx
 LINK_OF_ROW = re.compile(r"^\| *\[([^]]*)\]\(([^)#]+\.(?:md|py|txt))\)", re.MULTILINE)
 TUTORIALS = PurePosixPath("docs/tutorials")
 SCRIPTS = "docs/examples"
+GALLERY = f"{SCRIPTS}/README.txt"
 
 
 def page_of(path: str) -> str:
     """Return the page of a file of the repository; those of the gallery are made from scripts."""
     own = PurePosixPath(path)
-    if path == f"{SCRIPTS}/README.txt":
+    if path == GALLERY:
         return f"{TUTORIALS}/index"
     if is_tutorial(path):
         return str(TUTORIALS / own.relative_to(SCRIPTS).with_suffix(""))
@@ -32,8 +33,9 @@ def page_of(path: str) -> str:
 
 
 def is_tutorial(path: str) -> bool:
-    """Whether a file of the repository becomes a page of the gallery."""
-    return path.startswith(f"{SCRIPTS}/") and path.endswith(".py") and "quickstart" not in path
+    """Whether a file of the repository becomes a page of the gallery, its first one included."""
+    is_script = path.startswith(f"{SCRIPTS}/") and path.endswith(".py")
+    return path == GALLERY or (is_script and "quickstart" not in path)
 
 
 def listed_pages(index: str, text: str) -> list[tuple[str, str]]:

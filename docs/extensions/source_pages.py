@@ -2,7 +2,7 @@
 
 In comes a link such as ``[growing.py](../../sklboost/tree/core/growing.py)``, which MyST takes for
 a download. Out goes a link to a page ``source/sklboost/tree/core/growing.py.html``, made for every
-file that is linked, or for a script of the gallery a link to its tutorial.
+file that is linked, or for a script of the gallery a link to its page.
 """
 
 from collections.abc import Iterator
