@@ -71,6 +71,7 @@ def predict_others(model):
 )
 def test_a_line_is_warned_once_unless_a_filter_says_otherwise(action, n_expected, monkeypatch):
     monkeypatch.setattr(user_warnings, "_given", set())
+    monkeypatch.setattr(user_warnings, "_claims", "")  # of searches in processes
     model = XGBRegressorLite(n_estimators=1).fit(FRAME, Y)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")

@@ -114,6 +114,8 @@ def test_any_number_of_rows(n_rows):
         # an objective's own metric, of which nothing is subtracted
         if entry.objective and entry.factor == 1.0 and entry.of.less is nothing
         if entry.objective != "binary:hinge"
+        # of probabilities, which that objective does not predict
+        if task == "regression" or not entry.objective.startswith("reg:")
     ],
 )
 def test_a_metric_of_a_loss_is_its_value(task, name, scale):

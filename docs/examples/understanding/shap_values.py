@@ -85,7 +85,6 @@ for place in np.argsort(-pairs[first, second])[:4]:
 import shap
 
 shap.plots.bar(model.shap_explanation(sample), show=False)
-plt.tight_layout()
 plt.show()
 
 # %%
