@@ -1,6 +1,7 @@
 """Training in several goes is training in one go, bit for bit."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -471,3 +472,33 @@ def test_the_same_rows_are_held_out_again(data):
     seen.clear()
     model.set_params(warm_start=False).fit(*data)
     assert seen[0] != first
+
+
+@pytest.mark.parametrize("refit", [False, True])
+def test_what_is_held_out_now_was_held_out_of_the_model_that_is_continued(refit):
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(400, 6)), random.normal(size=400)  # nothing to learn
+    model = stopping(random_state=0, refit=True).fit(X, y)
+    best, known = model.best_score_, model.predict(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.set_params(refit=refit).fit(X, y)
+    assert model.best_score_ == best
+    assert (model.predict(X) == known).all() == refit
+
+
+@pytest.mark.parametrize("settings", [dict(early_stopping_rounds=None), dict(refit=True)], ids=str)
+def test_a_model_that_has_learnt_from_what_is_held_out_now(data, settings):
+    X, y = data
+    model = stopping(n_estimators=5, random_state=0, warm_start=False, **settings).fit(X, y)
+    model.set_params(n_estimators=8, early_stopping_rounds=4, warm_start=True)
+    with pytest.warns(UserWarning, match="^the model of warm_start=True has learnt from the rows"):
+        model.fit(X, y)
+
+
+def test_a_model_that_was_trained_on_all_rows_is_continued_without_early_stopping(data):
+    settings = dict(refit=True, random_state=0, n_estimators=5)
+    model = stopping(**settings).fit(*data)
+    nodes = model.model_.nodes.tobytes()
+    model.set_params(early_stopping_rounds=None, n_estimators=8).fit(*data)
+    assert model.model_.nodes.tobytes().startswith(nodes)

@@ -82,7 +82,7 @@ def fit_model(request: FitRequest) -> FitResult:
 
 def train_model(request: FitRequest, task: FitTask, clock: Clock) -> FitResult:
     """Train on a task, and return the result."""
-    rows, parameters, first = task.rows, request.parameters, _before_refit(request)
+    rows, parameters, first = task.rows, request.parameters, _before_refit(request, task)
     with ThreadTeam(n_threads_for(parameters.n_jobs, rows.X.size, VALUES_PER_THREAD)) as team:
         n_threads = team.size
         binned = training_bins(team, rows.X, rows.weight, parameters.max_bin)
@@ -100,16 +100,16 @@ def train_model(request: FitRequest, task: FitTask, clock: Clock) -> FitResult:
             trained, stop_reason = _train_again(request, team, trained, training, n_rounds)
             clock.lap("refit")
     model = _trained_model(request, trained.task, trained.base_score, trained.trees)
+    is_refitted = trained is not stopped
+    keeps_stopped = is_refitted and parameters.warm_start
     clock.lap("other")
     return FitResult(
         trained=model,
         evals_result=training.finished_log(),
         first_round=training.first_logged,
-        split_seed=task.split_seed,
+        split_seed=task.split_seed if keeps_stopped or not is_refitted else None,
         before_refit=(
-            assemble_model(stopped.trees, base_score, rows.X.shape[1])
-            if parameters.warm_start and trained is not stopped
-            else None
+            assemble_model(stopped.trees, base_score, rows.X.shape[1]) if keeps_stopped else None
         ),
         stop_reason=stop_reason,
         best_iteration=best,
@@ -125,10 +125,10 @@ def train_model(request: FitRequest, task: FitTask, clock: Clock) -> FitResult:
     )
 
 
-def _before_refit(request: FitRequest) -> FitRequest:
-    """Continue the model that has not seen the validation data, if there is one."""
+def _before_refit(request: FitRequest, task: FitTask) -> FitRequest:
+    """Continue the model that has not seen the validation data, if there is one, and such data."""
     continued = request.continued
-    if not request.parameters.refit or continued is None or continued.before_refit is None:
+    if not task.validation or continued is None or continued.before_refit is None:
         return request
     return request._replace(continued=continued._replace(model=continued.before_refit))
 

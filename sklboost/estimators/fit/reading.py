@@ -31,6 +31,7 @@ from sklboost.estimators.input.rows import (
 from sklboost.estimators.input.seeds import seeds
 from sklboost.estimators.input.target_kinds import ClassTargets, Targets, learn_targets
 from sklboost.estimators.input.targets import check_known
+from sklboost.estimators.input.user_warnings import warn_user
 from sklboost.estimators.parameters.groups import ClassifierParameters, Parameters
 from sklboost.estimators.predict.fitted_model import TrainedModel
 from sklboost.objectives.loss import Loss
@@ -192,9 +193,9 @@ def _hold_out(task: FitTask, parameters: Parameters, continued: Continued | None
     seed = None
     if stops_early(parameters) and not validation:
         seed = task.seeds[1]
-        if continued is not None and continued.is_warm_start and continued.split_seed is not None:
+        if continued is not None and continued.is_warm_start:
             # the same again: what the model has learnt from tells nothing of new rounds
-            seed = continued.split_seed
+            seed = _seed_of_split(continued, seed)
         held_out = hold_out(
             rows,
             fraction=parameters.validation_fraction,
@@ -209,6 +210,18 @@ def _hold_out(task: FitTask, parameters: Parameters, continued: Continued | None
     if parameters.subsample < 1.0:
         rows, everything = rows.repeat(), everything.repeat()
     return task._replace(rows=rows, everything=everything, validation=validation, split_seed=seed)
+
+
+def _seed_of_split(continued: Continued, seed: int) -> int:
+    """Return the seed by which rows were held out of a model's training; warn if none were."""
+    if continued.split_seed is not None:
+        return continued.split_seed
+    warn_user(
+        f"{continued.name} has learnt from the rows that early stopping holds out now, so its "
+        "rounds look better than they are, and new rounds may seem no improvement: pass X_val and "
+        "y_val"
+    )
+    return seed
 
 
 def _weigh_classes(task: FitTask) -> FitTask:
