@@ -84,7 +84,8 @@ for place in np.argsort(-pairs[first, second])[:4]:
 
 import shap
 
-shap.plots.bar(model.shap_explanation(sample), show=False)
+figure, axis = plt.subplots(figsize=(7, 3.5), layout="constrained")
+shap.plots.bar(model.shap_explanation(sample), ax=axis, show=False)
 plt.show()
 
 # %%
