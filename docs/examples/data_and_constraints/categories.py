@@ -27,8 +27,8 @@ print(X.nunique())
 # ----------------
 #
 # The first tree of a model, two questions deep. A node asks whether a word is in a set. The words
-# are sorted by their mean residual, and the best set is then a cut in this order, so that all sets
-# need not be tried.
+# are sorted by their mean residual, and the best set is then a cut in this order, so not all sets
+# have to be tried.
 
 import matplotlib.pyplot as plt
 
