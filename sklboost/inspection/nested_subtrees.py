@@ -33,6 +33,7 @@ class PruningPath(NamedTuple):
     impurities: np.ndarray
 
 
+@np.errstate(all="ignore")
 def pruning_path(
     nodes: np.recarray,
     leaf: np.ndarray,
@@ -122,7 +123,7 @@ def impurities_of_nodes(
 
     From the rows themselves: the sums that a node keeps are those of rounded gradients.
     """
-    terms = (gradient, hessian, gradient**2 / hessian)
+    terms = (gradient, hessian, gradient * (gradient / hessian))  # a square may be out of range
     sums = np.array([np.bincount(leaf, values, len(nodes)) for values in terms])
     for node in np.flatnonzero(nodes.left >= 0)[::-1]:
         sums[:, node] = sums[:, nodes.left[node]] + sums[:, nodes.right[node]]

@@ -108,7 +108,8 @@ def sample_units(loss: Loss, y: np.ndarray, raw_score: np.ndarray, units: np.nda
     """Choose `units` by the derivatives that a user's compiled function has in some of the rows.
 
     What it gives is multiplied as it comes, so it must be known before, as it is at the first
-    round. All rows are looked at if those have no derivatives but 0.
+    round. All rows are looked at if the derivatives of those are 0, or far from 1: others may then
+    be far from them, and would be out of range in their unit.
     """
     n_rows = raw_score.shape[1]
     for step in (max(1, n_rows // _SAMPLED_ROWS), 1):
@@ -118,7 +119,7 @@ def sample_units(loss: Loss, y: np.ndarray, raw_score: np.ndarray, units: np.nda
                 both = np.abs(_derivatives(loss, place))
                 is_usable = np.isfinite(both) & np.isfinite(place.y_true)
                 units[place.output] = np.maximum(units[place.output], np.where(is_usable, both, 0))
-        if units.all():
+        if _are_ordinary(units).all():
             break
     _set_units(units)
 
@@ -131,9 +132,11 @@ def _set_units(units: np.ndarray) -> None:
     1 where that is so anyway.
     """
     exponents = np.clip(np.frexp(units)[1], *_EXPONENTS_OF_UNITS)
-    smallest, largest = _ORDINARY
-    is_ordinary = (units == 0.0) | ((units >= smallest) & (units <= largest))
-    units[:] = np.where(is_ordinary, 1.0, np.ldexp(1.0, exponents))
+    units[:] = np.where(_are_ordinary(units) | (units == 0.0), 1.0, np.ldexp(1.0, exponents))
+
+
+def _are_ordinary(largest: np.ndarray) -> np.ndarray:
+    return (largest >= _ORDINARY[0]) & (largest <= _ORDINARY[1])
 
 
 @kernel

@@ -54,6 +54,17 @@ def test_a_power_of_two_changes_nothing(problem, power, settings):
 
 
 @pytest.mark.parametrize("factor", [1e-300, 1e-100, 1e-38, 1e-24, 1e-16, 1e-7, 1e9, 1e38, 1e300])
+def test_the_pruning_path(problem, factor):
+    X, y = problem
+    expected, found = (
+        XGBRegressorLite(objective=scaled(unit, unit), **FREE).cost_complexity_pruning_path(X, y)
+        for unit in (1.0, factor)
+    )
+    assert_allclose(found.ccp_alphas, expected.ccp_alphas, rtol=1e-4)
+    assert_allclose(found.impurities, expected.impurities, rtol=1e-4)
+
+
+@pytest.mark.parametrize("factor", [1e-300, 1e-100, 1e-38, 1e-24, 1e-16, 1e-7, 1e9, 1e38, 1e300])
 def test_a_compiled_function(problem, factor):
     X, y = problem
     own = numba.njit(lambda y_true, y_pred: ((y_pred - y_true) * factor, factor))
@@ -139,3 +150,22 @@ def test_derivatives_far_from_1_are_compared_with_differences():
             return 1e-40 * np.mean((raw_score - y) ** 2) / 2
 
     check_loss(Half(), [1.0, 2.0, 3.0])
+
+
+def test_a_compiled_function_whose_first_rows_are_far_from_the_others(problem):
+    X, y = problem
+    rare = np.arange(len(y)) % (len(y) // 64) == 0  # the rows that are asked first
+    y = np.where(rare, y + 1000.0, y)
+
+    def derivatives(y_true, y_pred):
+        unit = 1e-60 if y_true > 500.0 else 1.0
+        return (y_pred - y_true) * unit, unit
+
+    def objective(y_true, y_pred):
+        unit = np.where(y_true > 500.0, 1e-60, 1.0)
+        return (y_pred - y_true) * unit, unit
+
+    settings = dict(base_score=0.0)
+    compiled = fit(numba.njit(derivatives), X, y, **settings).predict(X)
+    assert_allclose(compiled, fit(objective, X, y, **settings).predict(X), atol=1e-6)
+    assert np.abs(compiled - y)[~rare].mean() < 1.0
