@@ -39,7 +39,7 @@ def read_adult() -> tuple[pd.DataFrame, pd.Series]:
 
 
 def draw_page(file: Path) -> None:
-    """Take a picture of the page of a model, with the derivation of a split."""
+    """Take a picture of the page of a model, with the calculation of a gain."""
     from tests.browser import start_browser
 
     X, y = read_adult()
@@ -49,7 +49,7 @@ def draw_page(file: Path) -> None:
         page, whole = Path(folder) / "page.html", Path(folder) / "whole.png"
         model.to_html(page, X, y, rows=range(20))
         try:
-            window = {"width": 1080, "height": 630, "deviceScaleFactor": 1.5, "mobile": False}
+            window = {"width": 1080, "height": 660, "deviceScaleFactor": 1.5, "mobile": False}
             driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", window)
             driver.execute_cdp_cmd("Emulation.setScrollbarsHidden", {"hidden": True})
             driver.get(page.as_uri())
@@ -57,13 +57,19 @@ def draw_page(file: Path) -> None:
                 "document.querySelectorAll('#drawing [role=treeitem]')[1]"
                 ".dispatchEvent(new MouseEvent('click', { bubbles: true }));"
                 "document.querySelector('#zoom-fit').click();"
+                "[...document.querySelectorAll('#trees :is(h3, h4, h5)')]"
+                ".find((heading) => heading.textContent === 'Similarities').scrollIntoView();"
                 "document.querySelector('#trees').scrollIntoView();"
             )
             driver.get_screenshot_as_file(str(whole))
+            bottom = driver.execute_script(
+                "return document.querySelector('#keys').getBoundingClientRect().top;"
+            )
         finally:
             driver.quit()
         with Image.open(whole) as image:
-            image.convert("RGB").save(file, quality=70, method=6)
+            picture = image.crop((0, 0, image.width, int(1.5 * bottom)))
+            picture.convert("RGB").save(file, quality=70, method=6)
 
 
 def draw_tree(file: Path) -> None:
