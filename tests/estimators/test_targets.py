@@ -106,6 +106,13 @@ def test_sums_of_targets_may_overflow():
         XGBRegressorLite(n_estimators=1).fit(X, largest)
 
 
+@pytest.mark.parametrize("value", [float("inf"), float("-inf")])
+def test_infinity_among_python_objects(value):
+    y = np.array([1, 2.5, value, 4, 5, 6], dtype=object)
+    with pytest.raises(ValueError, match=r"^y contains infinity: targets are finite numbers$"):
+        XGBRegressorLite(n_estimators=1).fit(X, y)
+
+
 DAYS = np.datetime64("2020-01-01") + np.arange(6)
 
 
