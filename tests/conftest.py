@@ -54,6 +54,17 @@ def empty_cache(tmp_path, monkeypatch):
     return folder
 
 
+def draw_again(folder: Path, out: Path) -> Path:
+    """Let the script of a folder of pictures draw all of them into another folder."""
+    subprocess.run(
+        [sys.executable, str(folder / "draw.py"), "--out", str(out)],
+        check=True,
+        timeout=280,
+        cwd=ROOT,
+    )
+    return out
+
+
 def start_python(text: str, folder: Path) -> subprocess.Popen:
     """Write Python text to a file in `folder` and start it as a process of its own there."""
     path = folder / "script.py"

@@ -1,12 +1,11 @@
 """The drawings that the documentation shows are what their scripts draw now."""
 
-import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.conftest import ROOT, draw_again
 
 FOLDER = ROOT / "docs" / "drawings"
 KEPT = sorted(FOLDER.glob("*.svg"))
@@ -15,14 +14,7 @@ KEPT = sorted(FOLDER.glob("*.svg"))
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory):
     """Draw everything again, into another folder."""
-    out = tmp_path_factory.mktemp("drawings")
-    subprocess.run(
-        [sys.executable, str(FOLDER / "draw.py"), "--out", str(out)],
-        check=True,
-        timeout=280,
-        cwd=ROOT,
-    )
-    return out
+    return draw_again(FOLDER, tmp_path_factory.mktemp("drawings"))
 
 
 def test_all_are_kept(drawn):

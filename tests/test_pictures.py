@@ -1,12 +1,9 @@
 """The pictures of the front page: kept, small, shown by a page, and what their script draws."""
 
-import subprocess
-import sys
-
 import pytest
 from PIL import Image
 
-from tests.conftest import ROOT
+from tests.conftest import ROOT, draw_again
 
 FOLDER = ROOT / "docs" / "pictures"
 KEPT = sorted(path for path in FOLDER.iterdir() if path.suffix in {".png", ".webp"})
@@ -15,14 +12,7 @@ KEPT = sorted(path for path in FOLDER.iterdir() if path.suffix in {".png", ".web
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory):
     """Draw everything again, into another folder."""
-    out = tmp_path_factory.mktemp("pictures")
-    subprocess.run(
-        [sys.executable, str(FOLDER / "draw.py"), "--out", str(out)],
-        check=True,
-        timeout=280,
-        cwd=ROOT,
-    )
-    return out
+    return draw_again(FOLDER, tmp_path_factory.mktemp("pictures"))
 
 
 def colours(file):
