@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from sklboost.engine.elementary import exp_of_negative, log_of_factorial, log_of_one_plus
+from sklboost.engine.elementary import (
+    exp_of_negative,
+    log_of_factorial,
+    log_of_one_plus,
+    next_float32,
+    power_of_2,
+    power_of_2_in,
+)
 
 # --- the exponential -----------------------------------------------------------------------------
 
@@ -93,3 +100,24 @@ def test_logarithm_of_factorials():
         assert abs(value - exact) < max(2e-14, 2e-15 * exact)
     for x in (1e20, 1e40, 1e100, 1e299):
         assert_allclose(log_of_factorial(x), x * (math.log(x) - 1.0), rtol=1e-14)
+
+
+# --- powers of two -------------------------------------------------------------------------------
+
+
+@pytest.mark.interpreted
+def test_powers_of_two_are_those_of_the_c_library():
+    for exponent in range(-1022, 1024):
+        power = math.ldexp(1.0, exponent)
+        assert power_of_2(np.int64(exponent)) == power
+        for x in (power, math.nextafter(2.0 * power, 0.0), 1.3 * power):
+            assert power_of_2_in(np.float64(x)) == math.ldexp(1.0, math.frexp(x)[1] - 1)
+
+
+@pytest.mark.interpreted
+def test_next_float32_is_that_of_numpy():
+    largest = np.finfo(np.float32).max
+    some = np.random.default_rng(0).standard_normal(100).astype(np.float32)
+    for x in (*some, *(some * np.float32(1e-42)), np.float32(0.0), -largest):
+        assert next_float32(x) == np.nextafter(x, np.float32(np.inf))
+    assert np.isinf(next_float32(largest))

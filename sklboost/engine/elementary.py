@@ -1,4 +1,4 @@
-"""Elementary functions in plain arithmetic: e^x, log x, log(1 + x) and log x!.
+"""Elementary functions in plain arithmetic: e^x, log x, log(1 + x), log x! and powers of two.
 
 The compiler turns a polynomial that stands in a loop into vector instructions, and not a call of
 the C library: less than half the time a row. So these functions are inlined. They also give the
@@ -58,7 +58,7 @@ def _exp_within(x):
     series = series * r + 0.5
     series = series * r + 1.0
     series = series * r + 1.0
-    return series * _power_of_2(np.int64(k))
+    return series * power_of_2(np.int64(k))
 
 
 @inlined
@@ -66,7 +66,7 @@ def log(x):
     """Return log(x) for x from 2^-1022 to 2^1022 with a relative error below 5e-16."""
     bits = np.float64(x * _SQUARE_ROOT_OF_2).view(np.int64)
     k = (bits >> np.int64(52)) - np.int64(1023)
-    return _log_of_parts(x * _power_of_2(-k) - 1.0, k)
+    return _log_of_parts(x * power_of_2(-k) - 1.0, k)
 
 
 @inlined
@@ -77,7 +77,7 @@ def log_of_one_plus(x):
     """
     bits = np.float64((1.0 + x) * _SQUARE_ROOT_OF_2).view(np.int64)
     k = (bits >> np.int64(52)) - np.int64(1023)
-    return _log_of_parts((x - (_power_of_2(k) - 1.0)) * _power_of_2(-k), k)
+    return _log_of_parts((x - (power_of_2(k) - 1.0)) * power_of_2(-k), k)
 
 
 @inlined
@@ -127,8 +127,23 @@ def _log_of_parts(f, k):
 
 
 @inlined
-def _power_of_2(k):
+def power_of_2(k):
     """Return 2^k, a float64, for whole k (int64) from -1022 to 1023."""
     # the bits of a float64 whose exponent is k and whose mantissa is 1
     bits = np.int64((k + np.int64(1023)) << np.int64(52))
     return bits.view(np.float64)
+
+
+@inlined
+def power_of_2_in(x):
+    """Return the largest power of 2 that is not above x, for x from 2^-1022 on."""
+    # x without its mantissa
+    bits = np.int64((np.float64(x).view(np.int64) >> np.int64(52)) << np.int64(52))
+    return bits.view(np.float64)
+
+
+@inlined
+def next_float32(x):
+    """Return the smallest float32 above x, a float32 from -3.4e38 to 3.4e38 and not -0."""
+    bits = np.float32(x).view(np.int32)
+    return np.int32(bits + 1 if bits >= 0 else bits - 1).view(np.float32)

@@ -89,14 +89,14 @@ def add_block(matrix, workspace, build, block, accumulator):
 def add_rows(bins, packed, row_list, columns, accumulator):
     """Add the packed gradients of the listed rows to the cells of columns ``[start, stop)``.
 
-    `accumulator` has shape (n_columns, width), the same width for all columns.
+    In `accumulator` all columns are given the same room.
     """
     # unsigned indices: the compiler then leaves out the test for negative ones
     first, stop = np.uint64(columns[0]), np.uint64(columns[1])
     # A width known to the compiler is part of the address in the addition itself: one instruction
     # less for each of the billion updates of a fit.
-    width = np.uint64(NARROW_CELLS if bins.itemsize == 1 else accumulator.shape[1])
-    cells, last = accumulator.reshape(-1), len(row_list) - 1
+    width = np.uint64(NARROW_CELLS if bins.itemsize == 1 else len(accumulator) // bins.shape[1])
+    last = len(row_list) - 1
     for position in range(len(row_list)):
         row = np.uint64(row_list[np.uint64(position)])
         ahead = np.uint64(row_list[np.uint64(min(position + PREFETCH_ROWS, last))])
@@ -105,14 +105,16 @@ def add_rows(bins, packed, row_list, columns, accumulator):
         prefetch(packed, ahead, first)  # which has no columns
         value, row_bins = packed[row], bins[row]
         for column in range(first, stop):
-            cells[column * width + np.uint64(row_bins[column])] += value
+            accumulator[column * width + np.uint64(row_bins[column])] += value
 
 
 @kernel
 def empty_accumulator(starts, columns, accumulator, histogram, n_before):
     """Move the sums of columns ``[start, stop)`` to `histogram`, added if others came before."""
+    width = len(accumulator) // (len(starts) - 1)
     for column in range(columns[0], columns[1]):
-        cells, target = accumulator[column], histogram[starts[column] : starts[column + 1]]
+        cells = accumulator[column * width :]
+        target = histogram[starts[column] : starts[column + 1]]
         for bin_ in range(len(target)):
             target[bin_] = cells[bin_] if n_before == 0 else target[bin_] + cells[bin_]
             cells[bin_] = 0

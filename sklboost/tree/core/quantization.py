@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklboost.engine.compiling import inlined, kernel
+from sklboost.engine.elementary import power_of_2_in
 from sklboost.engine.hashing import mix_bits
 from sklboost.engine.parallel import barrier, share
 from sklboost.tree.core.options import fill_strips
@@ -237,8 +238,7 @@ def largest_factor(total, limit):
     """Return the largest power of two with ``total * factor <= limit``."""
     if total <= 0.0:
         return 1.0
-    _, exponent = math.frexp(limit / total)
-    return math.ldexp(1.0, exponent - 1)
+    return power_of_2_in(limit / total)
 
 
 @inlined

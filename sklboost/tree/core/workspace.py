@@ -195,7 +195,7 @@ class HistogramPool(NamedTuple):
     free_slots : ndarray of int64, shape (n_slots,)
         A stack of ``counts.n_free`` numbers.
     builds : recarray of BUILD_DTYPE, shape (capacity * n_strips,)
-    accumulators : ndarray of int64, shape (n_threads, 1 + n_shared, n_columns, width)
+    accumulators : ndarray of int64, shape (n_threads, 1 + n_shared, n_columns * width)
         Where rows are added up, all columns being given the same room. Number 0 is for a
         histogram that one thread builds alone, the others are its parts of those that several
         build. All 0 between two builds.
@@ -357,6 +357,6 @@ def _allocate_pool(
         starts=starts,
         free_slots=np.empty(n_slots, dtype=np.int64),
         builds=records(capacity * n_strips, BUILD_DTYPE),
-        accumulators=aligned_zeros((n_threads, 1 + n_shared, n_columns, width)),
+        accumulators=aligned_zeros((n_threads, 1 + n_shared, n_columns * width)),
         accumulator_used=np.zeros((n_threads, 1 + n_shared), dtype=np.int64),
     )

@@ -12,12 +12,12 @@ reservoir". Every feature waits for a random time, exponential with its weight a
 that come first are chosen.
 """
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 
 from sklboost.engine.compiling import inlined, late
+from sklboost.engine.elementary import log
 from sklboost.engine.hashing import hash_key, mix_bits
 from sklboost.engine.structs import FeatureRules
 from sklboost.tree.options.interactions import keep_allowed
@@ -72,7 +72,7 @@ def allocate_column_sample(rules: FeatureRules, n_features: int, n_threads: int)
 def waiting_time(feature, weight, key):
     """Return a random time, exponential with rate `weight`."""
     uniform = (np.float64(mix_bits(np.uint64(feature) ^ key)) + 0.5) / _TWO_32
-    return -math.log(uniform) / weight
+    return -log(uniform) / weight
 
 
 @late("int64")

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklboost.engine.compiling import inlined, kernel, late
+from sklboost.engine.elementary import power_of_2
 from sklboost.engine.hashing import mix_bits
 from sklboost.engine.parallel import barrier, share
 from sklboost.engine.structs import TrainingBins, TreeParams
@@ -155,7 +156,7 @@ def magnitude_cell(magnitude_bits):
 def middle_of_cell(cell):
     """Return the magnitude in the middle of a cell of the grid."""
     fraction = (cell % _CELLS_PER_OCTAVE + 0.5) / _CELLS_PER_OCTAVE
-    return math.ldexp(1.0 + fraction, cell // _CELLS_PER_OCTAVE - 127)
+    return (1.0 + fraction) * power_of_2(cell // _CELLS_PER_OCTAVE - 127)
 
 
 @kernel

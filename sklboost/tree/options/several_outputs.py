@@ -37,8 +37,8 @@ def add_rows_to_strip(bins, packed, row_list, columns, accumulator):
     `packed` is one of ``Gradients.strips``, and a cell of `accumulator` has four numbers.
     """
     first, stop = np.uint64(columns[0]), np.uint64(columns[1])
-    width = np.uint64(NARROW_CELLS * LANES if bins.itemsize == 1 else accumulator.shape[1])
-    cells, last = accumulator.reshape(-1), len(row_list) - 1
+    n_columns, last = bins.shape[1], len(row_list) - 1
+    width = np.uint64(NARROW_CELLS * LANES if bins.itemsize == 1 else len(accumulator) // n_columns)
     for position in range(len(row_list)):
         row = np.uint64(row_list[np.uint64(position)])
         ahead = np.uint64(row_list[np.uint64(min(position + PREFETCH_ROWS, last))])
@@ -48,7 +48,7 @@ def add_rows_to_strip(bins, packed, row_list, columns, accumulator):
         values, row_bins = load_lanes(packed, row * _N_LANES, _LANES), bins[row]
         for column in range(first, stop):
             place = column * width + np.uint64(row_bins[column]) * _N_LANES
-            add_lanes(cells, place, values, _PLUS)
+            add_lanes(accumulator, place, values, _PLUS)
 
 
 @late()

@@ -7,6 +7,7 @@ Routes are all nodes as single rows walk through them; tops are the splits above
 import numpy as np
 
 from sklboost.engine.compiling import inlined, kernel
+from sklboost.engine.elementary import next_float32
 from sklboost.engine.model import (
     ALL_ROWS,
     NO_BITS,
@@ -148,5 +149,5 @@ def round_up(threshold):
         return np.float32(-_LARGEST_FLOAT32)
     nearest = np.float32(threshold)
     if np.float64(nearest) < threshold:
-        return np.nextafter(nearest, np.float32(np.inf))
+        return next_float32(nearest)
     return nearest
