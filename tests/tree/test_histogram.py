@@ -22,11 +22,11 @@ def test_rows_are_added_by_hand(dtype):
     rows = np.array([[0, 1], [1, 1], [2, 0], [0, 0]], dtype=dtype)
     packed = np.array([1, 20, 300, 4000])
     sums = np.zeros((2, NARROW_CELLS if dtype == np.uint8 else 3), dtype=np.int64)
-    add_rows(rows, packed, np.array([0, 1, 3], dtype=np.uint32), (0, 2), sums)
+    add_rows(rows, packed, np.array([0, 1, 3], dtype=np.uint32), (0, 2), sums.reshape(-1))
     assert sums[:, :3].tolist() == [[4001, 20, 0], [4000, 21, 0]]
-    add_rows(rows, packed, np.array([2], dtype=np.uint32), (1, 2), sums)  # one feature
+    add_rows(rows, packed, np.array([2], dtype=np.uint32), (1, 2), sums.reshape(-1))  # one feature
     assert sums[:, :3].tolist() == [[4001, 20, 0], [4300, 21, 0]]
-    add_rows(rows, packed, np.empty(0, dtype=np.uint32), (0, 2), sums)
+    add_rows(rows, packed, np.empty(0, dtype=np.uint32), (0, 2), sums.reshape(-1))
     assert sums[:, :3].tolist() == [[4001, 20, 0], [4300, 21, 0]]
     assert sums[:, 3:].sum() == 0
 
