@@ -15,6 +15,23 @@ def test_it_gives_seconds_and_prints_nothing(capsys):
     assert capsys.readouterr() == ("", "")
 
 
+NOTHING_ELSE = """
+import sys
+class Finder:
+    def find_spec(name, path, target=None):
+        if name in {"matplotlib", "pandas", "polars", "pyarrow", "shap", "tqdm"}:
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, Finder)
+import sklboost
+print(sklboost.warmup() < 280.0)
+"""
+
+
+def test_it_needs_nothing_but_what_the_package_requires(tmp_path):
+    """As in a container into which nothing else was installed, and where a wheel is built."""
+    assert run_python(NOTHING_ELSE, tmp_path, 290) == "True"
+
+
 def test_verbose_prints_every_step(capsys):
     warmup(verbose=True)
     lines = capsys.readouterr().out.splitlines()

@@ -18,7 +18,9 @@ from sklboost.engine.compiler.notice import NOTICE
 from sklboost.engine.compiling import compile_all
 from sklboost.estimators.classifier import XGBClassifierLite
 from sklboost.estimators.input.bin_features import bin_features
+from sklboost.estimators.predict.fitted_model import fitted_model
 from sklboost.estimators.regressor import XGBRegressorLite
+from sklboost.inspection.tables import node_table
 from sklboost.objectives.blocks import Formula, address_of_losses
 from sklboost.objectives.links import IDENTITY, LOG, LOG_ODDS, SOFTMAX
 from sklboost.objectives.registry import METRICS
@@ -131,7 +133,8 @@ def _fit_and_predict(
     model.fit(X, y, X_val=X, y_val=y)
     model.predict(X)
     model.apply(X)
-    model.trees_to_dataframe()
+    fitted = fitted_model(model)
+    node_table(fitted.model, fitted.feature_names, fitted.categories)
 
 
 def _explain(X: np.ndarray, **changes: Any) -> None:
