@@ -129,7 +129,7 @@ def test_one_way_to_compile(path):
     assert not keywords & {"fastmath", "parallel"}
     assert "jit" not in names
     # without a private name of numba's
-    assert ("njit" in names) == (relative(path) == "engine/compiling.py")
+    assert ("njit" in names) == (relative(path) == "engine/compiler/making.py")
     assert ("CPUDispatcher" in names) == (relative(path) == "engine/compiler/kernels.py")
 
 

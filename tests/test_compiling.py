@@ -14,13 +14,13 @@ from sklboost.engine.compiler.digests import UNKNOWN, digest_of
 from sklboost.engine.compiler.linking import KERNELS
 from sklboost.engine.compiling import (
     address_of,
-    compiled_result,
     found_in,
     inlined,
     is_compiled_by_user,
     kernel,
     late,
     made_kernel,
+    returns_two_numbers,
 )
 from sklboost.objectives.metrics.errors import wrong_side
 from sklboost.tree.core.pruning import prune
@@ -356,19 +356,29 @@ def test_a_kernel_is_pickled_by_its_name():
 
 
 def test_a_kernel_can_be_called_by_address():
-    kinds = (numba.int64,)
-    address = address_of(double, kinds)
+    address = address_of(double, "int64")
     assert address > 0
-    assert address == address_of(double, kinds)
-    assert address != address_of(quadruple, kinds)
+    assert address == address_of(double, "int64")
+    assert address != address_of(quadruple, "int64")
 
 
 def test_functions_that_users_have_compiled():
     @numba.njit
-    def compiled_by_user(x):
+    def of_one(x):
         return x + 0.5
 
-    assert is_compiled_by_user(compiled_by_user)
+    @numba.njit
+    def one_of_two(x, y):
+        return x + y
+
+    @numba.njit
+    def two_of_two(x, y):
+        return x + y, 1
+
+    assert is_compiled_by_user(of_one)
     assert not is_compiled_by_user(define)
-    assert compiled_result(compiled_by_user, (numba.int64,)) == numba.float64
-    assert compiled_result(compiled_by_user, (numba.types.none,)) is None
+    assert [returns_two_numbers(f) for f in (of_one, one_of_two, two_of_two)] == [
+        False,
+        False,
+        True,
+    ]

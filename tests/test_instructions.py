@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-from numba import types
 
 from sklboost.engine.compiler.digests import UNKNOWN, digest_of
-from sklboost.engine.compiling import address_of, kernel
-from sklboost.engine.instructions import add_lanes, by_address, load_lanes
+from sklboost.engine.compiling import address_of, by_address, kernel
+from sklboost.engine.instructions import add_lanes, load_lanes
 
 
 @kernel
@@ -28,7 +27,7 @@ def test_neighbouring_numbers_are_added(n_lanes, sign):
     assert cells.tolist() == expected.tolist()
 
 
-@by_address(types.int64, types.float64)
+@by_address("int64, float64")
 def call_code(address, number, factor):
     return address(number, factor)
 
@@ -49,7 +48,7 @@ def call_twice(address, out):
 @pytest.mark.interpreted
 def test_code_is_called_by_its_address():
     out = np.zeros(2, dtype=np.int64)
-    call_twice(address_of(product, (types.int64, types.float64)), out)
+    call_twice(address_of(product, "int64, float64"), out)
     assert out.tolist() == [7, 8]
 
 
@@ -59,18 +58,18 @@ def call_with_a_negative_number(address):
 
 
 def test_code_that_raises_returns_minus_two():
-    assert call_with_a_negative_number(address_of(product, (types.int64, types.float64))) == -2
+    assert call_with_a_negative_number(address_of(product, "int64, float64")) == -2
 
 
 def test_the_types_of_a_call_by_address_are_in_the_digest_of_its_caller():
-    def digest(*kinds):
-        call = by_address(*kinds)(lambda address, number: address(number))
+    def digest(types):
+        call = by_address(types)(lambda address, number: address(number))
 
         def caller(address):
             return call(address, 1)
 
         return digest_of(caller)
 
-    digests = {digest(types.int64), digest(types.float64), digest(types.int64)}
+    digests = {digest("int64"), digest("float64"), digest("int64")}
     assert len(digests) == 2
     assert UNKNOWN not in digests

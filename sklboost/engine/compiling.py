@@ -1,48 +1,58 @@
 """The decorators that make kernels: all that the rest of the package uses of the compiler.
 
+What they make of a function depends on the backend, see :mod:`sklboost.engine.backend`: a kernel of
+the compiler, a kernel of the wheel's library, or the function itself.
 ``docs/explanation/compilation.md`` describes how kernels are compiled.
 """
 
 import functools
 import importlib
-import warnings
+import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from types import ModuleType
 from typing import Any
 
-import numba
-from numba import types
-
-from sklboost.engine.compiler.numba_internals import MISSING
-
-if MISSING:
-    warnings.warn(
-        f"numba {numba.__version__} is not known to sklboost: it has no {', '.join(MISSING)}. "
-        "Everything works, but every process compiles anew, for a minute or more. Install a "
-        "newer sklboost or an older numba.",
-        RuntimeWarning,
-        stacklevel=2,
-    )
-elif not numba.config.DISABLE_JIT:
-    from sklboost.engine.compiler.kernels import InlinedKernel, Kernel, LateKernel
-
+from sklboost.engine.backend import BACKEND, LIBRARY, Backend, needs_compiler
+from sklboost.engine.library.kernels import LibraryKernel
 
 Function = Callable[..., Any]
 
+# Functions that call code at an address, and their types, which the compiler does not know yet.
+_CALLS_BY_ADDRESS: list[tuple[Function, str]] = []
 
-def _compiled(function: Function, make: Callable[[], Function]) -> Function:
-    """Return the kernel that `make` makes of a function, or what takes its place."""
-    if numba.config.DISABLE_JIT:
+
+def _compiler() -> ModuleType:
+    """Return what makes kernels with numba, which is imported for it."""
+    try:
+        from sklboost.engine.compiler import making
+    except ModuleNotFoundError as error:
+        if error.name not in ("numba", "llvmlite"):
+            raise
+        raise needs_compiler("what this installation has no machine code for") from error
+    while _CALLS_BY_ADDRESS:
+        making.call_by_address(*_CALLS_BY_ADDRESS.pop())
+    return making
+
+
+def _made(function: Function, kind: str, **details: Any) -> Function:
+    """Return the kernel of a kind that the backend makes of a function."""
+    if BACKEND is Backend.INTERPRETER:
         return function
-    if not MISSING:
-        return make()
-    # nothing is kept on disk: numba would not see that a callee has changed
-    compiled: Function = numba.njit(nogil=True, error_model="numpy")(function)
-    return compiled
+
+    def compiled() -> Any:
+        return _compiler().make(function, kind, **details)
+
+    if BACKEND is Backend.COMPILER:
+        made: Function = compiled()
+        return made
+    assert LIBRARY is not None
+    return LibraryKernel(function, LIBRARY, compiled)
 
 
 def kernel(function: Function) -> Function:
     """Compile a function at its first call with arguments of new types; kept on disk."""
-    return _compiled(function, lambda: Kernel(function))
+    return _made(function, "kernel")
 
 
 def inlined(function: Function) -> Function:
@@ -51,7 +61,7 @@ def inlined(function: Function) -> Function:
     For formulas and for what a loop over rows calls, which would not become vector instructions
     with a call in it; and for what is called often from one place.
     """
-    return _compiled(function, lambda: InlinedKernel(function))
+    return _made(function, "inlined")
 
 
 def late(returns: str = "none") -> Callable[[Function], Function]:
@@ -64,9 +74,7 @@ def late(returns: str = "none") -> Callable[[Function], Function]:
     returns : str
         Name of numba's type of the result; "none" if nothing is returned.
     """
-    return lambda function: _compiled(
-        function, lambda: LateKernel(function, getattr(types, returns))
-    )
+    return lambda function: _made(function, "late", returns=returns)
 
 
 class _FoundLater:
@@ -116,48 +124,82 @@ def made_kernel(function: Function, name: str | None) -> Function:
     ----------
     function : callable
     name : str or None
-        Distinguishes its code on disk from that of the same loop around another function. None:
-        nothing is kept, since what it is made around may have changed in a later process.
+        Distinguishes its code from that of the same loop around another function. None: that one
+        is a user's. Nothing is kept, since it may have changed in a later process.
     """
     function.__qualname__ = f"{function.__qualname__} around {name}"
-    return _compiled(function, lambda: Kernel(function, is_kept=name is not None))
+    if name is None and BACKEND is Backend.LIBRARY:
+        made: Function = _compiler().make(function, "kernel", is_kept=False)
+        return made
+    return _made(function, "kernel", is_kept=name is not None)
 
 
-def address_of(kernel: Any, types: tuple[Any, ...]) -> Any:
+def address_of(kernel: Any, types: str) -> Any:
     """Return the address of a kernel's code for arguments of these types.
 
-    For :func:`sklboost.engine.instructions.by_address`. The kernel must live as long as its code is
-    called. Where nothing is compiled, the function itself is returned.
+    For :func:`by_address`. The kernel must live as long as its code is called. Where nothing is
+    compiled, the function itself is returned.
+
+    Parameters
+    ----------
+    kernel : kernel
+    types : str
+        As numba writes them: ``"int64, float64[:, ::1]"``.
     """
-    if numba.config.DISABLE_JIT:
+    if BACKEND is Backend.INTERPRETER:
         return kernel
-    if not MISSING:
+    if isinstance(kernel, LibraryKernel):
         return kernel.address(types)
-    kernel.compile(types)
-    compiled = kernel.overloads[types]
-    return compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
+    return _compiler().address_of(kernel, types)
+
+
+def by_address(types: str) -> Callable[[Function], Function]:
+    """Compile calls of a function to calls of the code at its first argument, an address.
+
+    The decorated function is ``call(address, ...)``. Where nothing is compiled, the address is the
+    function that is called. The code returns an int64; -2 is returned for it if it raised.
+
+    Parameters
+    ----------
+    types : str
+        Of the arguments after the address, as for :func:`address_of`.
+    """
+
+    def decorate(call: Function) -> Function:
+        _CALLS_BY_ADDRESS.append((call, types))
+        if BACKEND is Backend.COMPILER:
+            _compiler()  # takes it from there
+        return call
+
+    return decorate
 
 
 def compile_all() -> None:
     """Compile every late kernel that a compiled one may call."""
-    if not MISSING and not numba.config.DISABLE_JIT:
-        from sklboost.engine.compiler.linking import fill_cells
+    if BACKEND is Backend.COMPILER:
+        _compiler().compile_all()
 
-        fill_cells()
+
+def without_notice() -> AbstractContextManager[None]:
+    """Say nothing of what is compiled within."""
+    if BACKEND is Backend.COMPILER:
+        silent: AbstractContextManager[None] = _compiler().NOTICE.silent()
+        return silent
+    return nullcontext()
+
+
+# --- functions of users
 
 
 def is_compiled_by_user(function: Any) -> bool:
     """Whether a function is decorated with numba's ``njit``; True if nothing is compiled."""
-    return numba.extending.is_jitted(function) or bool(numba.config.DISABLE_JIT)
+    if BACKEND is Backend.INTERPRETER:
+        return True
+    # else it was not imported by whoever made the function
+    is_imported = BACKEND is Backend.COMPILER or "numba" in sys.modules
+    return is_imported and bool(_compiler().is_jitted(function))
 
 
-def compiled_result(function: Any, types: tuple[Any, ...]) -> Any:
-    """Return numba's type of the result of a user's compiled function for arguments of these types.
-
-    None if it cannot be compiled for them.
-    """
-    try:
-        function.compile(types)
-    except Exception:  # numba's errors have no common class
-        return None
-    return function.overloads[types].signature.return_type
+def returns_two_numbers(function: Any) -> bool:
+    """Whether a compiled function of a user takes two float64 and returns two numbers."""
+    return BACKEND is not Backend.INTERPRETER and bool(_compiler().returns_two_numbers(function))

@@ -19,11 +19,10 @@ from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 import joblib
-import numba
 import numpy as np
 from joblib.parallel import ThreadingBackend, get_active_backend
 
-from sklboost.engine.compiler.numba_internals import compiler_lock, llvm_lock
+from sklboost.engine.backend import BACKEND, Backend
 from sklboost.engine.compiling import inlined, kernel
 from sklboost.engine.instructions import atomic_add, atomic_load, atomic_store, yield_processor
 
@@ -216,7 +215,7 @@ class ThreadTeam:
     def __enter__(self) -> "ThreadTeam":
         try:
             # interpreted, the atomics are not atomic: one member only
-            while self.size < self._n_threads and not numba.config.DISABLE_JIT:
+            while self.size < self._n_threads and BACKEND is not Backend.INTERPRETER:
                 queue: SimpleQueue[_Job | None] = SimpleQueue()
                 thread = threading.Thread(target=_serve, args=(queue, self.size), daemon=True)
                 # listed before it starts, so that Ctrl-C during its start leaves none behind
@@ -281,29 +280,3 @@ class ThreadTeam:
 def _serve(queue: SimpleQueue[_Job | None], rank: int) -> None:
     while (job := queue.get()) is not None:
         job.run_as_helper(rank)
-
-
-# --- forks
-
-# A forked child has only the thread that forked. A lock that another thread held stays taken there
-# for ever. Compilation takes both of these; LLVM's is taken as well for every question about
-# compiled code. So a fork takes both first, in the order in which numba does, which waits until the
-# other thread is through (a question: microseconds; a kernel: up to seconds), and gives them back
-# on both sides.
-_LOCKS = tuple(filter(None, (compiler_lock, llvm_lock)))
-
-
-def _take_locks() -> None:
-    for lock in _LOCKS:
-        lock.__enter__()
-
-
-def _give_locks_back() -> None:
-    for lock in reversed(_LOCKS):
-        lock.__exit__(None, None, None)
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_take_locks, after_in_parent=_give_locks_back, after_in_child=_give_locks_back
-    )

@@ -16,10 +16,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import types
 
-from sklboost.engine.compiling import address_of, inlined, made_kernel
-from sklboost.engine.instructions import by_address
+from sklboost.engine.compiling import address_of, by_address, inlined, made_kernel
 from sklboost.objectives.domains import ANYWHERE, Domain
 from sklboost.objectives.links import change_of_scale
 
@@ -31,17 +29,15 @@ LARGEST, LEAST_HESSIAN = 1e37, 1e-16
 # What is computed of so many rows stays in the first-level cache. A power of two, see `means.py`.
 BLOCK_ROWS = 256
 
-_VECTOR, _MATRIX = (types.Array(types.float64, n_axes, "C") for n_axes in (1, 2))
-_DERIVATIVES = types.Array(types.float32, 2, "C")
+_VECTOR, _MATRIX, _DERIVATIVES = "float64[::1]", "float64[:, ::1]", "float32[:, ::1]"
 # Of the arguments of blocks: of a loss, of a metric.
-LOSS_TYPES = (
-    *(types.UniTuple(types.int64, 3), _MATRIX, _MATRIX, _VECTOR),
-    *(_DERIVATIVES, _DERIVATIVES, _MATRIX),
+LOSS_TYPES = ", ".join(
+    ["UniTuple(int64, 3)", _MATRIX, _MATRIX, _VECTOR, _DERIVATIVES, _DERIVATIVES, _MATRIX]
 )
-METRIC_TYPES = (types.UniTuple(types.int64, 2), types.int64, _MATRIX, _MATRIX, _VECTOR, _MATRIX)
+METRIC_TYPES = ", ".join(["UniTuple(int64, 2)", "int64", _MATRIX, _MATRIX, _VECTOR, _MATRIX])
 
 
-@by_address(*LOSS_TYPES)
+@by_address(LOSS_TYPES)
 def call_loss(  # noqa: PLR0913, the arguments of every block
     address, rows, y, raw_score, parameters, gradient, hessian, scratch
 ):
@@ -49,7 +45,7 @@ def call_loss(  # noqa: PLR0913, the arguments of every block
     return address(rows, y, raw_score, parameters, gradient, hessian, scratch)
 
 
-@by_address(*METRIC_TYPES)
+@by_address(METRIC_TYPES)
 def call_metric(address, rows, output, y, raw_score, parameters, scratch):
     """Call the block of a metric at `address`; return what it returns, or -2 if it raised."""
     return address(rows, output, y, raw_score, parameters, scratch)

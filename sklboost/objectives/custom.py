@@ -6,10 +6,9 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
-import numba
 import numpy as np
 
-from sklboost.engine.compiling import compiled_result, is_compiled_by_user
+from sklboost.engine.compiling import is_compiled_by_user, returns_two_numbers
 from sklboost.objectives.blocks import users_block
 from sklboost.objectives.derivative_checks import read_pair
 from sklboost.objectives.links import PREDICTIONS
@@ -22,7 +21,6 @@ _LINKS = {
     "multilabel": "logit",
     "multiclass": "softmax",
 }
-_ROW = (numba.float64, numba.float64)
 
 
 class FunctionLoss(Loss):
@@ -53,7 +51,8 @@ class FunctionLoss(Loss):
         self.n_outputs = n_outputs
         self.link = _LINKS[task]
         self.takes_weight = _takes_weight(self.name, function)
-        if task != "multiclass" and not self.takes_weight and _is_of_rows(function):
+        is_of_rows = is_compiled_by_user(function) and returns_two_numbers(function)
+        if task != "multiclass" and not self.takes_weight and is_of_rows:
             self.row_derivatives = function
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -120,18 +119,6 @@ def name_of(function: Any) -> str:
 def _users_block(function: Callable[..., Any]) -> Any:
     """Make the block of a function once, not at each fit: it takes half a second."""
     return users_block(function)
-
-
-def _is_of_rows(function: Any) -> bool:
-    """Whether numba can compile a function for two numbers, and it returns two."""
-    if not is_compiled_by_user(function):
-        return False
-    result = compiled_result(function, _ROW)
-    return (
-        isinstance(result, numba.types.BaseTuple)
-        and len(result) == 2
-        and all(isinstance(kind, numba.types.Float | numba.types.Integer) for kind in result)
-    )
 
 
 def _takes_weight(name: str, function: Callable[..., Any]) -> bool:

@@ -9,9 +9,9 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
+from sklboost.engine.backend import BACKEND, Backend
 from sklboost.engine.compiling import kernel
 from sklboost.objectives.blocks import BLOCK_ROWS, Formula, address_of_losses, call_metric
 
@@ -69,7 +69,7 @@ def mean_losses(metrics: Sequence[MeanLoss], n_outputs: int) -> MeanLosses:
     addresses = [address_of_losses(metric.formula, metric.scale) for metric in metrics]
     n_sums = [1 if metric.formula.is_of_classes else n_outputs for metric in metrics]
     return MeanLosses(
-        np.array(addresses, dtype=object if numba.config.DISABLE_JIT else np.int64),
+        np.array(addresses, dtype=object if BACKEND is Backend.INTERPRETER else np.int64),
         np.array([metric.factor for metric in metrics], dtype=np.float64),
         np.array([metric.is_root for metric in metrics], dtype=np.bool_),
         np.array(n_sums, dtype=np.int64),

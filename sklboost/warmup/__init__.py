@@ -9,13 +9,12 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-import numba
 import numpy as np
 from scipy.sparse import csr_array
 
 from sklboost.data.binned_matrix import BinnedMatrix
-from sklboost.engine.compiler.notice import NOTICE
-from sklboost.engine.compiling import compile_all
+from sklboost.engine.backend import BACKEND, Backend
+from sklboost.engine.compiling import compile_all, without_notice
 from sklboost.estimators.classifier import XGBClassifierLite
 from sklboost.estimators.input.bin_features import bin_features
 from sklboost.estimators.predict.fitted_model import fitted_model
@@ -69,7 +68,7 @@ def warmup(verbose: bool = False) -> float:
         step_begin = time.perf_counter()
         if verbose:
             print(f"{title} ... ", end="", flush=True)
-        with NOTICE.silent():
+        with without_notice():
             step()
             compile_all()
         if verbose:
@@ -79,7 +78,7 @@ def warmup(verbose: bool = False) -> float:
 
 def _steps() -> Iterator[tuple[str, Callable[[], object]]]:
     """Yield titles and calls; each compiles what the ones before it did not need."""
-    if numba.config.DISABLE_JIT:
+    if BACKEND is not Backend.COMPILER:
         return
     X = np.arange(300, dtype=np.float64)[:, np.newaxis]
     X_single = X.astype(np.float32)

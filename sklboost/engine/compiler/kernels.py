@@ -52,6 +52,7 @@ from sklboost.engine.compiler.linking import (
     read,
 )
 from sklboost.engine.compiler.locking import one_at_a_time
+from sklboost.engine.compiler.lowering import types_of
 from sklboost.engine.compiler.notice import NOTICE
 from sklboost.engine.compiler.numba_internals import (
     CPUDispatcher,
@@ -282,10 +283,10 @@ class Kernel(Versions):
         finally:
             raise_failure()
 
-    def address(self, arguments: Types) -> int:
-        """Return where the machine code of the version for these types begins."""
+    def address(self, types: str) -> int:
+        """Return where the machine code of the version for types, given as text, begins."""
         with compiler_lock:
-            version = self.version(self.kinds(arguments))
+            version = self.version(self.kinds(types_of(types)))
             return address_of_symbol(version.fndesc.llvm_func_name)
 
     # --- called by kernels

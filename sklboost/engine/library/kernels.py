@@ -1,0 +1,81 @@
+"""Kernels whose machine code is in the library of a wheel."""
+
+import ctypes
+import functools
+import struct
+from collections.abc import Callable
+from typing import Any
+
+from sklboost.engine.library.loading import Library
+from sklboost.engine.library.packing import pack
+
+# The result of a kernel: a word, read by its type.
+_READERS: dict[str, Callable[[bytes], Any]] = {
+    "none": lambda _: None,
+    "int64": lambda word: struct.unpack("<q", word)[0],
+    "float64": lambda word: struct.unpack("<d", word)[0],
+}
+
+
+class LibraryKernel:
+    """A function whose machine code was made when the wheel was built.
+
+    Parameters
+    ----------
+    function : callable
+    library : Library
+    compiler : callable
+        Makes the same kernel with numba, for arguments that the library has no code for, and for
+        compiled functions of users that call it. Raises ImportError if there is no numba.
+    """
+
+    def __init__(self, function: Callable[..., Any], library: Library, compiler: Callable[[], Any]):
+        functools.update_wrapper(self, function)
+        self.py_func = function
+        self._library = library
+        self._compiler = compiler
+
+    @property
+    def name(self) -> str:
+        """Its name in the library."""
+        return f"{self.__module__}.{self.py_func.__qualname__}"
+
+    @functools.cached_property
+    def _versions(self) -> dict[str, tuple[Any, str]]:
+        return self._library.versions(self.name)
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Call the machine code for these arguments."""
+        kinds, words, alive = pack(arguments)
+        try:
+            function, returns = self._versions[kinds]
+        except KeyError:
+            return self.compiled(*arguments)
+        result = ctypes.c_int64()
+        status = function(words.buffer_info()[0], ctypes.addressof(result))
+        del alive  # not before the call has ended
+        if status != 0:
+            raise RuntimeError(f"{self.name} failed")
+        return None if returns == "none" else _READERS[returns](bytes(result))
+
+    def address(self, types: str) -> int:
+        """Return where the code for types, given as text, begins."""
+        address = self._library.address(self.name, types)
+        return self.compiled.address(types) if address is None else address
+
+    # --- for functions that numba compiles in this process
+
+    @functools.cached_property
+    def compiled(self) -> Any:
+        """The same kernel, compiled by numba in this process."""
+        return self._compiler()
+
+    @property
+    def _numba_type_(self) -> Any:
+        """The type that numba gives to this: that of the compiled kernel."""
+        return self.compiled._numba_type_
+
+    def digest_part(self) -> str:
+        """Return what the machine code of a caller depends on."""
+        part: str = self.compiled.digest_part()
+        return part
