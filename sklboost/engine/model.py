@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklboost.engine.library.packing import PackedOnce
 from sklboost.engine.structs import TreeParams
 
 # One node of a finished tree. Wide fields first, so that nothing is padded between.
@@ -208,7 +209,25 @@ class Trees(NamedTuple):
     unpruned: "Trees | None" = None
 
 
-class Model(NamedTuple):
+class _ModelFields(NamedTuple):
+    """The fields of :class:`Model`; instances of a subclass have room for the packed words."""
+
+    nodes: np.recarray
+    tree_starts: np.ndarray
+    routes: np.recarray
+    values: np.ndarray
+    tops: TreeTops
+    depths: np.ndarray
+    n_pruned: np.ndarray
+    base_score: np.ndarray
+    params: np.recarray
+    n_features: int
+    outputs: np.recarray
+    linear: LinearLeaves | None = None
+    unpruned: Trees | None = None
+
+
+class Model(_ModelFields, PackedOnce):
     """Everything that prediction and inspection need.
 
     Attributes
@@ -231,20 +250,6 @@ class Model(NamedTuple):
     n_features : int
         Number of features of the training data.
     """
-
-    nodes: np.recarray
-    tree_starts: np.ndarray
-    routes: np.recarray
-    values: np.ndarray
-    tops: TreeTops
-    depths: np.ndarray
-    n_pruned: np.ndarray
-    base_score: np.ndarray
-    params: np.recarray
-    n_features: int
-    outputs: np.recarray
-    linear: LinearLeaves | None = None
-    unpruned: Trees | None = None
 
     @property
     def constant(self) -> "Model":
