@@ -1,5 +1,7 @@
 """Gradient boosting in Python that can be read, with the same model on any number of threads."""
 
+import typing as _typing
+from pkgutil import resolve_name as _resolve_name
 from sys import modules as _modules
 
 from sklboost.boosting.callbacks import (
@@ -7,19 +9,22 @@ from sklboost.boosting.callbacks import (
     LearningRateScheduler,
     TrainingCallback,
 )
-from sklboost.boosting.checkpoint import Checkpoint
 from sklboost.data.binned_matrix import BinnedMatrix
-from sklboost.displays import plot_importance, plot_tree
 from sklboost.estimators.classifier import XGBClassifierLite
-from sklboost.estimators.fit.check_loss import check_loss
-from sklboost.estimators.forests import XGBRFClassifierLite, XGBRFRegressorLite
 from sklboost.estimators.input.bin_features import bin_features
-from sklboost.estimators.input.bin_parquet import bin_parquet
 from sklboost.estimators.input.feature_tables import UnknownCategoryWarning
 from sklboost.estimators.regressor import XGBRegressorLite
 from sklboost.objectives.loss import Loss
 from sklboost.version import __version__ as __version__
 from sklboost.warmup import warmup
+
+if _typing.TYPE_CHECKING:
+    from sklboost import displays as displays
+    from sklboost.boosting.checkpoint import Checkpoint
+    from sklboost.displays import plot_importance, plot_tree
+    from sklboost.estimators.fit.check_loss import check_loss
+    from sklboost.estimators.forests import XGBRFClassifierLite, XGBRFRegressorLite
+    from sklboost.estimators.input.bin_parquet import bin_parquet
 
 __all__ = [
     "BinnedMatrix",
@@ -41,6 +46,18 @@ __all__ = [
     "warmup",
 ]
 
+# Imported when they are first asked for, since most programs need none of them.
+_LATER = {
+    "Checkpoint": "sklboost.boosting.checkpoint:Checkpoint",
+    "XGBRFClassifierLite": "sklboost.estimators.forests:XGBRFClassifierLite",
+    "XGBRFRegressorLite": "sklboost.estimators.forests:XGBRFRegressorLite",
+    "bin_parquet": "sklboost.estimators.input.bin_parquet:bin_parquet",
+    "check_loss": "sklboost.estimators.fit.check_loss:check_loss",
+    "displays": "sklboost.displays",
+    "plot_importance": "sklboost.displays:plot_importance",
+    "plot_tree": "sklboost.displays:plot_tree",
+}
+
 # What other libraries have under these names: what to write here.
 _ELSEWHERE = {
     **{f"XGB{kind}": f"XGB{kind}Lite" for kind in ("Classifier", "Regressor")},
@@ -59,7 +76,15 @@ _ELSEWHERE = {
 
 
 def __getattr__(name: str) -> object:
-    """Raise AttributeError for what is not here, with what to take for it."""
+    """Import what is in `_LATER`; AttributeError for what is not here, with what to take for it."""
+    if name in _LATER:
+        globals()[name] = found = _resolve_name(_LATER[name])
+        return found
     remedy = f": take {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
     text = f"module 'sklboost' has no attribute {name!r}{remedy}"
     raise AttributeError(text, name=name, obj=_modules[__name__])
+
+
+def __dir__() -> list[str]:
+    """Return what is here, and what is imported when it is asked for."""
+    return sorted({*globals(), *_LATER})

@@ -3,7 +3,7 @@
 from abc import ABCMeta
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -11,7 +11,6 @@ from sklearn.utils import Bunch
 
 from sklboost.estimators.documentation_link import DocumentationLinkMixin
 from sklboost.estimators.fit.fitting_mixin import FittingMixin
-from sklboost.estimators.fit.pruning_path import path_of_first_tree
 from sklboost.estimators.fit.sklearn_callbacks import CallbackSupportMixin
 from sklboost.estimators.fit.training_settings import drops_rounds
 from sklboost.estimators.input.arguments import FitArguments
@@ -23,18 +22,17 @@ from sklboost.estimators.parameters.names import ChecksNames
 from sklboost.estimators.predict.explaining import ExplainingMixin
 from sklboost.estimators.predict.fitted_model import FittedModel, fitted_state, trained_model
 from sklboost.estimators.predict.importances import ImportancesMixin
-from sklboost.estimators.predict.page import PageMixin
 from sklboost.estimators.predict.raw_scores import add_rounds, leaves
 from sklboost.estimators.predict.shap_values import ShapValuesMixin
 from sklboost.estimators.versions import RemembersVersion
 from sklboost.estimators.xgboost_names import XGBoostNamesMixin
-from sklboost.inspection.monotone_proof import MonotoneReport, prove_monotone
-from sklboost.inspection.tables import node_table
+
+if TYPE_CHECKING:
+    from sklboost.inspection.monotone_proof import MonotoneReport
 
 
 @methods_documented
 class BaseBooster(
-    PageMixin,
     ExplainingMixin,
     ShapValuesMixin,
     ImportancesMixin,
@@ -113,6 +111,8 @@ class BaseBooster(
         >>> bool(abs(((pruned.predict(X) - y) ** 2).mean() / path.impurities[-4] - 1) < 1e-6)
         True
         """
+        from sklboost.estimators.fit.pruning_path import path_of_first_tree
+
         return path_of_first_tree(self._fit_request(X, y, FitArguments(sample_weight)))
 
     def trees_to_dataframe(self) -> Any:
@@ -133,6 +133,8 @@ class BaseBooster(
         ImportError
             If pandas is not installed.
         """
+        from sklboost.inspection.tables import node_table
+
         fitted = self._fitted
         try:
             import pandas as pd
@@ -140,7 +142,7 @@ class BaseBooster(
             raise ImportError("trees_to_dataframe needs pandas: pip install pandas") from error
         return pd.DataFrame(node_table(fitted.model, fitted.feature_names, fitted.categories))
 
-    def verify_monotone(self, constraints: Any = None) -> MonotoneReport:
+    def verify_monotone(self, constraints: Any = None) -> "MonotoneReport":
         """Prove from the finished trees that raw scores are monotone in some features.
 
         Each tree is checked by itself, exactly: it passes if and only if it is monotone. If all
@@ -162,6 +164,8 @@ class BaseBooster(
         ValueError
             If there are no constraints, or if leaves are linear.
         """
+        from sklboost.inspection.monotone_proof import prove_monotone
+
         fitted = self._fitted
         if fitted.model.linear is not None:
             raise ValueError(

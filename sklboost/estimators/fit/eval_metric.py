@@ -18,10 +18,8 @@ from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.metrics import get_scorer, get_scorer_names
 
 from sklboost.estimators.fit.metric_forms import FORMS, MetricForm, form_of
-from sklboost.estimators.fit.scored_estimators import ValidationRows, scored_estimator
 from sklboost.estimators.input.target_kinds import Targets
 from sklboost.objectives.loss import Loss
 from sklboost.objectives.metric import Function, Metric, RoundMetric
@@ -126,12 +124,16 @@ def _resolve(given: Any, outputs: _Outputs, start: Rows) -> RoundMetric:
 
 
 def _named(name: str, outputs: _Outputs, start: Rows) -> RoundMetric:
-    scorers = get_scorer_names()
-    if name in scorers and not is_metric_name(name):
-        scorer = get_scorer(name)
-        return _from_scorer(scorer, form_of(scorer, name), name, outputs)
+    other_names: list[str] = []
+    if not is_metric_name(name):
+        from sklearn.metrics import get_scorer, get_scorer_names  # most fits do without
+
+        other_names = get_scorer_names()
+        if name in other_names:
+            scorer = get_scorer(name)
+            return _from_scorer(scorer, form_of(scorer, name), name, outputs)
     try:
-        metric = find_metric(name, outputs.targets.task, outputs.parameters, scorers)
+        metric = find_metric(name, outputs.targets.task, outputs.parameters, other_names)
     except ValueError as error:
         raise ValueError(f"{error}; or a name of sklearn.metrics.get_scorer_names()") from None
     return _registered(metric, outputs, start)
@@ -149,6 +151,8 @@ def _registered(metric: Metric, outputs: _Outputs, start: Rows) -> RoundMetric:
 def _from_scorer(
     scorer: Callable[..., Any], form: MetricForm, name: str, outputs: _Outputs
 ) -> RoundMetric:
+    from sklboost.estimators.fit.scored_estimators import ValidationRows, scored_estimator
+
     def value(y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
         estimator = scored_estimator(raw_score, outputs.targets, outputs.loss)
         weights = form.weights(weight, len(y))

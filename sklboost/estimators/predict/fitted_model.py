@@ -4,7 +4,7 @@ from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -19,8 +19,10 @@ from sklboost.estimators.input.user_warnings import warn_user
 from sklboost.estimators.parameters.groups import Parameters
 from sklboost.estimators.parameters.rules import is_integer
 from sklboost.estimators.predict.raw_scores import add_rounds, starting_scores
-from sklboost.inspection.derivation.names import ModelNames
 from sklboost.objectives.loss import Loss
+
+if TYPE_CHECKING:
+    from sklboost.inspection.derivation.names import ModelNames
 
 
 @dataclass(eq=False, repr=False)
@@ -136,8 +138,10 @@ class FittedModel(TrainedModel):
         return names
 
     @cached_property
-    def names(self) -> ModelNames:
+    def names(self) -> "ModelNames":
         """Names, and remarks on the learning rate, for derivations."""
+        from sklboost.inspection.derivation.names import ModelNames
+
         notes = []
         if self.drops_rounds:
             notes.append('booster="dart": η is the learning rate times the weight of the round.')

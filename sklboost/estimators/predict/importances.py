@@ -1,7 +1,7 @@
 """Importances of features: methods of the estimators."""
 
 from collections import Counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -9,9 +9,10 @@ from sklboost.estimators.parameters.docstrings import methods_documented
 from sklboost.estimators.parameters.rules import check_parameters, value_of
 from sklboost.estimators.parameters.training import InspectionParameters
 from sklboost.estimators.predict.fitted_model import FittedModel, HasFittedModel
-from sklboost.estimators.predict.shadow_features import shadowed_importances
 from sklboost.inspection.importances import scaled_to_one, split_importances
-from sklboost.inspection.validation_importances import ValidationImportances
+
+if TYPE_CHECKING:
+    from sklboost.inspection.validation_importances import ValidationImportances
 
 
 @methods_documented
@@ -68,7 +69,7 @@ class ImportancesMixin(HasFittedModel):
         scoring: Any = None,
         n_repeats: int = 10,
         random_state: Any = None,
-    ) -> ValidationImportances:
+    ) -> "ValidationImportances":
         """Measure importances on validation rows, and compare with features without information.
 
         Importances from splits are measured on the training rows, where even noise seems to matter.
@@ -131,6 +132,8 @@ class ImportancesMixin(HasFittedModel):
         >>> [name for name, counts in zip(X, found.exceeds_baseline) if counts]
         ['bmi', 'bp', 's5']
         """
+        from sklboost.estimators.predict.shadow_features import shadowed_importances
+
         return shadowed_importances(
             self,
             (X, y, sample_weight),

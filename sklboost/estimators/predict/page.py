@@ -1,9 +1,7 @@
-"""A model as one HTML page: the method of the estimators, and the rows that the page explains."""
+"""A model as one HTML page, and the rows that the page explains."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,10 +9,10 @@ import numpy as np
 from sklboost.data.features import Features
 from sklboost.estimators.parameters.groups import Parameters
 from sklboost.estimators.parameters.rules import is_integer, value_of
-from sklboost.estimators.predict.explaining import conclusion, feature_values
-from sklboost.estimators.predict.fitted_model import FittedModel, HasFittedModel
+from sklboost.estimators.predict.contributions import single_values
+from sklboost.estimators.predict.derivations import conclusion, feature_values
+from sklboost.estimators.predict.fitted_model import FittedModel
 from sklboost.estimators.predict.raw_scores import leaves
-from sklboost.estimators.predict.shap_values import single_values
 from sklboost.inspection.derivation.names import ModelNames
 from sklboost.inspection.derivation.steps import number
 from sklboost.inspection.page.contents import (
@@ -34,93 +32,41 @@ _MOST_PREDICTIONS = 6
 _LINKED = {"logit": "Probability", "log": "Prediction"}
 
 
-class PageMixin(HasFittedModel):
-    """A fitted estimator as a page for the browser."""
-
-    @np.errstate(all="ignore")
-    def to_html(
-        self,
-        path: str | os.PathLike[str],
-        X: Any = None,
-        y: Any = None,
-        *,
-        rows: Sequence[int] | None = None,
-        derivations: bool = True,
-        title: str | None = None,
-    ) -> None:
-        """Write the model as one HTML file, which a browser opens without a network.
-
-        The page shows the trees, the derivation of each node, what a larger `gamma` would prune,
-        importances and learning curves; and for rows their path through each tree and what each
-        feature adds to their raw scores.
-
-        Parameters
-        ----------
-        path : str or path-like
-            The file, which is overwritten.
-        X : array-like of shape (n_samples, n_features), optional
-            Rows to explain.
-        y : array-like of shape (n_samples,) or (n_samples, n_targets), optional
-            Their targets, to show beside the predictions.
-        rows : sequence of int, optional
-            Numbers of the rows of `X` to explain, from 0; the first 20 if not given.
-        derivations : bool, default=True
-            Whether nodes have derivations: a second and 360 kB for about 3,400 nodes.
-        title : str, optional
-            Title of the page; the name of the estimator and its number of trees if not given.
-
-        Raises
-        ------
-        ValueError
-            If `X` has no such rows, if `y` or `rows` are given without `X`, or as `predict` does.
-        OSError
-            If the file cannot be written.
-
-        See Also
-        --------
-        explain_split : The derivation of one node.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> from pathlib import Path
-        >>> from sklearn.datasets import load_iris
-        >>> from sklboost import XGBClassifierLite
-        >>> X, y = load_iris(return_X_y=True, as_frame=True)
-        >>> model = XGBClassifierLite(n_estimators=5, max_depth=2).fit(X, y)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     page = Path(folder) / "model.html"
-        ...     model.to_html(page, X, y, rows=[0, 70, 120])
-        ...     print(page.read_text(encoding="utf-8")[:15])
-        <!DOCTYPE html>
-        """
-        fitted = self._fitted
-        for name, given in (("y", y), ("rows", rows)):
-            if X is None and given is not None:
-                raise ValueError(f"{name} is given without X: pass the rows that it is for")
-        importances = importances_of_splits(fitted.model)
-        explained = None
-        if X is not None:
-            known = fitted.read(X)
-            explained = row_contents(fitted, known, y, _chosen(rows, len(known)))
-            if explained["contributions"] is not None:
-                about = "Mean absolute SHAP value of the rows on this page"
-                mean = mean_contributions(explained["contributions"], fitted.model.n_features)
-                importances.append(importance("SHAP", about, mean))
-        n_trees = fitted.model.n_trees
-        title = title or f"{fitted.features.estimator_name}, {n_trees} tree{'s' * (n_trees != 1)}"
-        contents = {
-            "facts": _facts(fitted, self),
-            "rows": explained,
-            "importances": importances,
-            "curves": curve_contents(
-                fitted.state["evals_result_"],
-                fitted.state["_first_round"],
-                fitted.state.get("best_iteration_"),
-            ),
-            **model_contents(fitted.model, fitted.names, derivations),
-        }
-        Path(path).write_text(html_document(title, contents), encoding="utf-8", newline="\n")
+def model_page(
+    fitted: FittedModel,
+    parameters: Parameters,
+    given: tuple[Any, Any, Sequence[int] | None],
+    derivations: bool,
+    title: str | None,
+) -> str:
+    """Return the HTML of a model; `given` are X, y and rows, as `to_html` has them."""
+    X, y, rows = given
+    for name, value in (("y", y), ("rows", rows)):
+        if X is None and value is not None:
+            raise ValueError(f"{name} is given without X: pass the rows that it is for")
+    importances = importances_of_splits(fitted.model)
+    explained = None
+    if X is not None:
+        known = fitted.read(X)
+        explained = row_contents(fitted, known, y, _chosen(rows, len(known)))
+        if explained["contributions"] is not None:
+            about = "Mean absolute SHAP value of the rows on this page"
+            mean = mean_contributions(explained["contributions"], fitted.model.n_features)
+            importances.append(importance("SHAP", about, mean))
+    n_trees = fitted.model.n_trees
+    title = title or f"{fitted.features.estimator_name}, {n_trees} tree{'s' * (n_trees != 1)}"
+    contents = {
+        "facts": _facts(fitted, parameters),
+        "rows": explained,
+        "importances": importances,
+        "curves": curve_contents(
+            fitted.state["evals_result_"],
+            fitted.state["_first_round"],
+            fitted.state.get("best_iteration_"),
+        ),
+        **model_contents(fitted.model, fitted.names, derivations),
+    }
+    return html_document(title, contents)
 
 
 def _facts(fitted: FittedModel, parameters: Parameters) -> list[tuple[str, str]]:

@@ -1,21 +1,18 @@
 """SHAP values: methods of the estimators, in the shapes of the shap package and of XGBoost.
 
-What is computed, and how, is in ``inspection/shap``.
+What is computed, and how, is in ``inspection/shap``; it is imported when the first of them is
+called.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sklboost.data.features import Features, raw_blocks
-from sklboost.data.raw_values import array_of
-from sklboost.engine.parallel import ThreadTeam
-from sklboost.estimators.input.feature_names import order_of_fit
 from sklboost.estimators.parameters.docstrings import methods_documented
-from sklboost.estimators.predict.fitted_model import FittedModel, HasFittedModel
-from sklboost.estimators.predict.raw_scores import add_rounds
-from sklboost.inspection.shap.contributions import add_contributions, add_interactions
-from sklboost.inspection.shap.edges import lay_out_edges, mean_scores
+from sklboost.estimators.predict.fitted_model import HasFittedModel
+
+if TYPE_CHECKING:
+    from sklboost.estimators.predict.contributions import ExplainedRows
 
 
 @methods_documented
@@ -70,9 +67,7 @@ class ShapValuesMixin(HasFittedModel):
         >>> print(values.shape, bool(mean.max() - mean.min() < 1e-10))
         (442, 10) True
         """
-        fitted, known, background = self._read(X, X_background)
-        values = single_values(fitted, known, fitted.trees(iteration_range), background)
-        return values if fitted.model.n_outputs > 1 else values[:, :, 0]
+        return self._explained_rows(X, X_background).values(iteration_range)
 
     def shap_interaction_values(
         self,
@@ -104,12 +99,7 @@ class ShapValuesMixin(HasFittedModel):
         ValueError
             If leaves are linear.
         """
-        fitted, known, background = self._read(X, X_background)
-        model, trees = fitted.model, fitted.trees(iteration_range)
-        values = np.zeros((len(known), model.n_features, model.n_features, model.n_outputs))
-        out = values.transpose(0, 3, 1, 2)
-        add_interactions(model, known, trees, background, fitted.n_jobs, out)
-        return values if model.n_outputs > 1 else values[:, :, :, 0]
+        return self._explained_rows(X, X_background).interactions(iteration_range)
 
     @np.errstate(all="ignore")
     def shap_explanation(
@@ -142,39 +132,14 @@ class ShapValuesMixin(HasFittedModel):
         ValueError
             If leaves are linear.
         """
-        try:
-            import shap
-        except ImportError as error:
-            raise ImportError(
-                'shap_explanation needs the shap package: pip install "sklboost[plot]"'
-            ) from error
-        fitted, known, background = self._read(X, X_background)
-        values = single_values(fitted, known, fitted.trees(iteration_range), background)
-        mean = _mean_raw_score(fitted, background, iteration_range)
-        base_values = np.repeat(mean[np.newaxis], len(values), axis=0)
-        has_several = fitted.model.n_outputs > 1
-        return shap.Explanation(
-            values if has_several else values[:, :, 0],
-            base_values=base_values if has_several else base_values[:, 0],
-            data=_numbers(known),
-            display_data=_displayed(X, fitted.features.listed_names),
-            feature_names=fitted.feature_names,
-            output_names=fitted.classes if has_several else None,
-        )
+        return self._explained_rows(X, X_background).explanation(X, iteration_range)
 
-    def _read(
-        self, X: Any, X_background: Any, by_position: bool = False
-    ) -> tuple[FittedModel, Features, Features | None]:
-        """Check that the model can be explained, and the rows."""
-        fitted = self._fitted
-        if fitted.model.linear is not None:
-            raise ValueError(
-                "SHAP values need constant leaves, and this model has linear ones: fit with "
-                "linear_tree=False, or use shap.PermutationExplainer, which takes any model"
-            )
-        known = fitted.read(X, by_position=by_position)
-        background = None if X_background is None else fitted.read(X_background, "X_background")
-        return fitted, known, background
+    def _explained_rows(
+        self, X: Any, X_background: Any = None, by_position: bool = False
+    ) -> "ExplainedRows":
+        from sklboost.estimators.predict.contributions import explained_rows
+
+        return explained_rows(self._fitted, X, X_background, by_position)
 
     def _contributions(
         self,
@@ -185,63 +150,11 @@ class ShapValuesMixin(HasFittedModel):
         pairs: bool,
         validate_features: bool,
     ) -> np.ndarray:
-        """SHAP values, or those of pairs, in XGBoost's shape: the bias is one more feature.
-
-        Shape (n_samples, n_features + 1), of pairs (n_samples, n_features + 1, n_features + 1); if
-        there are several raw scores per row, their number is the second dimension.
-        """
+        """What `predict` returns for `pred_contribs` and `pred_interactions`."""
         if single and pairs:
             raise ValueError(
                 "pred_contribs=True and pred_interactions=True: predict gives one of them; call it "
                 "once for each"
             )
-        fitted, known, _ = self._read(X, None, by_position=not validate_features)
-        model, trees = fitted.model, fitted.trees(iteration_range)
-        start = fitted.start(known, base_margin).T
-        values = np.zeros((len(known), model.n_outputs, *(model.n_features + 1,) * (1 + pairs)))
-        if pairs:
-            add_interactions(model, known, trees, None, fitted.n_jobs, values[..., :-1, :-1])
-            bias = values[..., -1, -1]
-        else:
-            add_contributions(model, known, trees, None, fitted.n_jobs, values[..., :-1])
-            bias = values[..., -1]
-        bias += start + mean_scores(lay_out_edges(model), trees, model.n_outputs)
-        return values if model.n_outputs > 1 else values[:, 0]
-
-
-def single_values(
-    fitted: FittedModel, X: Features, trees: tuple[int, int], background: Features | None = None
-) -> np.ndarray:
-    """SHAP values, shape (n_samples, n_features, n_outputs)."""
-    model = fitted.model
-    values = np.zeros((len(X), model.n_features, model.n_outputs))
-    add_contributions(model, X, trees, background, fitted.n_jobs, values.transpose(0, 2, 1))
-    return values
-
-
-@np.errstate(all="ignore")
-def _mean_raw_score(
-    fitted: FittedModel, background: Features | None, iteration_range: tuple[int, int] | None
-) -> np.ndarray:
-    """Mean raw score, to which SHAP values are added, shape (n_outputs,)."""
-    model, start = fitted.model, fitted.model.base_score + fitted.shift
-    if background is None:
-        trees = fitted.trees(iteration_range)
-        return start + mean_scores(lay_out_edges(model), trees, model.n_outputs)
-    raw_score = np.repeat(start[:, np.newaxis], len(background), axis=1)
-    add_rounds(model, background, fitted.rounds(iteration_range), raw_score, fitted.n_jobs)
-    return raw_score.mean(axis=1)
-
-
-def _numbers(X: Features) -> np.ndarray:
-    """Features as the numbers that go down the trees; a copy."""
-    with ThreadTeam(1) as team:
-        return np.concatenate([array_of(raw).copy() for _, raw in raw_blocks(team, X)])
-
-
-def _displayed(X: Any, names: list[Any]) -> np.ndarray | None:
-    """Values of a frame, in the order of the fit; None for anything else."""
-    if not hasattr(X, "to_numpy"):
-        return None
-    order, values = order_of_fit(X, names), X.to_numpy()
-    return values if order is None else values[:, list(order)]
+        rows = self._explained_rows(X, by_position=not validate_features)
+        return rows.with_bias(base_margin, iteration_range, pairs)

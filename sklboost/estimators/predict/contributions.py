@@ -1,0 +1,132 @@
+"""SHAP values of rows, in the shapes of the shap package and of XGBoost."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklboost.data.features import Features, raw_blocks
+from sklboost.data.raw_values import array_of
+from sklboost.engine.parallel import ThreadTeam
+from sklboost.estimators.input.feature_names import order_of_fit
+from sklboost.estimators.predict.fitted_model import FittedModel
+from sklboost.estimators.predict.raw_scores import add_rounds
+from sklboost.inspection.shap.contributions import add_contributions, add_interactions
+from sklboost.inspection.shap.edges import lay_out_edges, mean_scores
+
+# Rounds as users give them: the first and the one after the last.
+Rounds = tuple[int, int] | None
+
+
+def explained_rows(
+    fitted: FittedModel, X: Any, X_background: Any, by_position: bool
+) -> "ExplainedRows":
+    """Check that the model can be explained, and the rows."""
+    if fitted.model.linear is not None:
+        raise ValueError(
+            "SHAP values need constant leaves, and this model has linear ones: fit with "
+            "linear_tree=False, or use shap.PermutationExplainer, which takes any model"
+        )
+    known = fitted.read(X, by_position=by_position)
+    background = None if X_background is None else fitted.read(X_background, "X_background")
+    return ExplainedRows(fitted, known, background)
+
+
+class ExplainedRows(NamedTuple):
+    """Rows, the model, and perhaps rows to compare with."""
+
+    fitted: FittedModel
+    X: Features
+    background: Features | None
+
+    def values(self, rounds: Rounds) -> np.ndarray:
+        """What features add: shape (n_samples, n_features), or (..., n_outputs) if several."""
+        values = single_values(self.fitted, self.X, self.fitted.trees(rounds), self.background)
+        return values if self.fitted.model.n_outputs > 1 else values[:, :, 0]
+
+    def interactions(self, rounds: Rounds) -> np.ndarray:
+        """What pairs of features add, with one more axis of features."""
+        fitted, X, background = self
+        model, trees = fitted.model, fitted.trees(rounds)
+        values = np.zeros((len(X), model.n_features, model.n_features, model.n_outputs))
+        out = values.transpose(0, 3, 1, 2)
+        add_interactions(model, X, trees, background, fitted.n_jobs, out)
+        return values if model.n_outputs > 1 else values[:, :, :, 0]
+
+    def with_bias(self, base_margin: Any, rounds: Rounds, pairs: bool) -> np.ndarray:
+        """SHAP values, or those of pairs, in XGBoost's shape: the bias is one more feature.
+
+        Shape (n_samples, n_features + 1), of pairs (n_samples, n_features + 1, n_features + 1); if
+        there are several raw scores per row, their number is the second dimension.
+        """
+        fitted, X, _ = self
+        model, trees = fitted.model, fitted.trees(rounds)
+        start = fitted.start(X, base_margin).T
+        values = np.zeros((len(X), model.n_outputs, *(model.n_features + 1,) * (1 + pairs)))
+        if pairs:
+            add_interactions(model, X, trees, None, fitted.n_jobs, values[..., :-1, :-1])
+            bias = values[..., -1, -1]
+        else:
+            add_contributions(model, X, trees, None, fitted.n_jobs, values[..., :-1])
+            bias = values[..., -1]
+        bias += start + mean_scores(lay_out_edges(model), trees, model.n_outputs)
+        return values if model.n_outputs > 1 else values[:, 0]
+
+    def explanation(self, given: Any, rounds: Rounds) -> Any:
+        """The values as the object that the plots of the shap package take.
+
+        `given` are the rows as the user has them.
+        """
+        try:
+            import shap
+        except ImportError as error:
+            raise ImportError(
+                'shap_explanation needs the shap package: pip install "sklboost[plot]"'
+            ) from error
+        fitted, values = self.fitted, self.values(rounds)
+        has_several = fitted.model.n_outputs > 1
+        mean = _mean_raw_score(fitted, self.background, rounds)
+        base_values = np.repeat(mean[np.newaxis], len(values), axis=0)
+        return shap.Explanation(
+            values,
+            base_values=base_values if has_several else base_values[:, 0],
+            data=_numbers(self.X),
+            display_data=_displayed(given, fitted.features.listed_names),
+            feature_names=fitted.feature_names,
+            output_names=fitted.classes if has_several else None,
+        )
+
+
+def single_values(
+    fitted: FittedModel, X: Features, trees: tuple[int, int], background: Features | None = None
+) -> np.ndarray:
+    """SHAP values, shape (n_samples, n_features, n_outputs)."""
+    model = fitted.model
+    values = np.zeros((len(X), model.n_features, model.n_outputs))
+    add_contributions(model, X, trees, background, fitted.n_jobs, values.transpose(0, 2, 1))
+    return values
+
+
+@np.errstate(all="ignore")
+def _mean_raw_score(fitted: FittedModel, background: Features | None, rounds: Rounds) -> np.ndarray:
+    """Mean raw score, to which SHAP values are added, shape (n_outputs,)."""
+    model, start = fitted.model, fitted.model.base_score + fitted.shift
+    if background is None:
+        trees = fitted.trees(rounds)
+        return start + mean_scores(lay_out_edges(model), trees, model.n_outputs)
+    raw_score = np.repeat(start[:, np.newaxis], len(background), axis=1)
+    add_rounds(model, background, fitted.rounds(rounds), raw_score, fitted.n_jobs)
+    return raw_score.mean(axis=1)
+
+
+def _numbers(X: Features) -> np.ndarray:
+    """Features as the numbers that go down the trees; a copy."""
+    with ThreadTeam(1) as team:
+        return np.concatenate([array_of(raw).copy() for _, raw in raw_blocks(team, X)])
+
+
+def _displayed(X: Any, names: list[Any]) -> np.ndarray | None:
+    """Values of a frame, in the order of the fit; None for anything else."""
+    if not hasattr(X, "to_numpy"):
+        return None
+    order, values = order_of_fit(X, names), X.to_numpy()
+    return values if order is None else values[:, list(order)]

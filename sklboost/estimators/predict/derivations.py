@@ -1,0 +1,184 @@
+"""Derivations of splits, leaves and predictions of a fitted estimator."""
+
+import itertools
+from typing import Any
+
+import numpy as np
+
+from sklboost.data.binned_matrix import BinnedMatrix
+from sklboost.data.features import Features, raw_blocks, value_array
+from sklboost.data.raw_values import value_column
+from sklboost.engine.model import Model
+from sklboost.engine.parallel import ThreadTeam
+from sklboost.estimators.input.arguments import GivenSet
+from sklboost.estimators.input.feature_tables import feature_settings
+from sklboost.estimators.input.rows import (
+    Rows,
+    base_margins,
+    encode_targets,
+    validation_rows,
+    weigh_classes,
+)
+from sklboost.estimators.input.target_kinds import ClassTargets, LabelTargets
+from sklboost.estimators.parameters.groups import Parameters
+from sklboost.estimators.parameters.rules import is_integer
+from sklboost.estimators.predict.contributions import single_values
+from sklboost.estimators.predict.fitted_model import FittedModel
+from sklboost.estimators.predict.raw_scores import add_rounds, leaves, starting_scores
+from sklboost.inspection.derivation.derivation import Derivation
+from sklboost.inspection.derivation.grown_tree import GrownTree, grown_tree
+from sklboost.inspection.derivation.nodes import NodeRows, derive_node
+from sklboost.inspection.derivation.predictions import Row, derive_prediction
+
+_UNKNOWN = np.empty((0, 0))
+
+
+def derive_split(
+    fitted: FittedModel, parameters: Parameters, tree: Any, node: Any, given: GivenSet
+) -> Derivation:
+    """Derive the split of a node; `given` has the training rows, as far as they are given."""
+    X, y = given.X, given.y
+    if X is None and y is not None:
+        raise ValueError("y is given without X: pass the rows that the targets are of")
+    for name in ("sample_weight", "base_margin"):
+        if y is None and getattr(given, name) is not None:
+            raise ValueError(f"{name} is given without y: pass X and y as well")
+    grown = find_tree(fitted.model, tree, node)
+    rows = None
+    if y is not None:
+        settings = feature_settings(fitted.features.estimator_name, parameters)
+        numeric = fitted.targets.numeric
+        checked = validation_rows(given, fitted.features, settings, numeric=numeric)
+        encoded = encode_targets(checked, fitted.targets, fitted.loss, "y")
+        weighted = weigh_classes(encoded, fitted.targets)
+        rows = known_rows(fitted, grown, node, weighted)
+    elif X is not None:
+        is_here = rows_of_node(grown, node, fitted.read(X))
+        why = "Pass y as well to see their gradients."
+        rows = NodeRows(is_here, _UNKNOWN, _UNKNOWN, why)
+    return derive_node(grown, int(node), fitted.names, rows)
+
+
+def find_tree(model: Model, tree: Any, node: Any) -> GrownTree:
+    """Tree of a model by its number; ValueError if there is none, or if it has no such node."""
+    if not (is_integer(tree) and 0 <= tree < model.n_trees):
+        raise ValueError(f"tree={tree!r}: this model has the trees 0 to {model.n_trees - 1}")
+    grown = grown_tree(model, int(tree))
+    if not (is_integer(node) and 0 <= node < len(grown.nodes)):
+        hint = "; keep_pruned=True adds those that pruning removed" if grown.n_forgotten else ""
+        raise ValueError(
+            f"node={node!r}: tree {tree} has the nodes 0 to {len(grown.nodes) - 1}{hint}"
+        )
+    return grown
+
+
+def known_rows(fitted: FittedModel, tree: GrownTree, node: int, rows: Rows) -> NodeRows:
+    """Rows of a node, with their gradients and hessians when its tree was grown.
+
+    All is the same bits again, so raw scores before a round are those of prediction.
+    """
+    n_rows, loss, model = len(rows.y), fitted.loss, fitted.model
+    is_here = rows_of_node(tree, node, rows.X)
+    if fitted.drops_rounds:
+        why = (
+            "Their gradients are not known: the tree was grown without some earlier rounds, and "
+            "which these were is not kept."
+        )
+        return NodeRows(is_here, _UNKNOWN, _UNKNOWN, why)
+    raw_score = starting_scores(model.base_score, rows.margin, n_rows)
+    n_rounds = tree.number // model.trees_per_round
+    if n_rounds > 0:
+        add_rounds(model, rows.X, (0, n_rounds), raw_score, fitted.n_jobs)
+    weight = rows.weight if len(rows.weight) > 0 else np.ones(n_rows)
+    if loss.takes_weight:
+        derivatives = loss.gradients(rows.targets, raw_score, weight)  # type: ignore[call-arg]
+    else:
+        gradients, hessians = loss.gradients(rows.targets, raw_score)
+        derivatives = weight * gradients, weight * hessians
+    output = tree.number % model.n_outputs
+    outputs = slice(None) if tree.n_outputs > 1 else slice(output, output + 1)
+    # of several targets those that are not known count for nothing
+    gradients, hessians = (np.nan_to_num(values[outputs]) for values in derivatives)
+    return NodeRows(is_here, gradients, hessians, "")
+
+
+def rows_of_node(tree: GrownTree, node: int, X: Features) -> np.ndarray:
+    """Which rows reach a node, bool, shape (n_samples,)."""
+    is_here = np.ones(len(X), bool)
+    values = feature_values(X) if isinstance(X, BinnedMatrix) else X
+    for above, below in itertools.pairwise(tree.path(node)):
+        # not as float32, which thresholds would be rounded to
+        column = value_column(values, int(tree.nodes.feature[above])).astype(np.float64)
+        goes_left = tree.goes_left(above, column)
+        is_here &= goes_left if tree.nodes.left[above] == below else ~goes_left
+    return is_here
+
+
+def feature_values(X: Features) -> np.ndarray:
+    """All values, as trees compare them, shape (n_samples, n_features)."""
+    if not isinstance(X, BinnedMatrix):
+        return value_array(X)
+    values = np.empty(X.shape)
+    with ThreadTeam(1) as team:
+        for rows, raw in raw_blocks(team, X):
+            values[rows] = raw.values.reshape(-1, raw.n_features)
+    return values
+
+
+def derive_row(
+    fitted: FittedModel,
+    x: Any,
+    base_margin: Any,
+    iteration_range: tuple[int, int] | None,
+    full: bool,
+) -> Derivation:
+    """Derive the prediction of one row; unless `full`, a long derivation has a summary."""
+    model, X = fitted.model, fitted.read(as_table(x))
+    if len(X) != 1:
+        raise ValueError(
+            f"x has {len(X)} rows: one prediction is derived at a time, so pass one, such as X[:1] "
+            "or X.iloc[[0]]"
+        )
+    raw_score = fitted.raw_scores(X, base_margin, iteration_range)
+    margin = base_margins(base_margin, X, "")
+    # what is certain is no function of raw scores
+    is_certain = fitted.targets.is_constant
+    predictions = (fitted.loss.probabilities if is_certain else fitted.predictions)(raw_score)
+    row = Row(
+        values=feature_values(X)[0].astype(np.float64),
+        leaves=leaves(model, X, 1)[0],
+        start=starting_scores(model.base_score, margin, 1)[:, 0],
+        has_margin=fitted.has_margin or len(margin) > 0,
+        shift=fitted.shift,
+        trees=range(*fitted.trees(iteration_range)),
+        predictions=np.ravel(predictions),
+        conclusion=conclusion(fitted, raw_score),
+    )
+
+    def contributions() -> np.ndarray:
+        return single_values(fitted, X, fitted.trees(iteration_range))[0]
+
+    has_some = model.linear is None  # there are no SHAP values of linear leaves
+    return derive_prediction(model, row, fitted.names, contributions if has_some else None, full)
+
+
+def as_table(x: Any) -> Any:
+    """A table of one row, if `x` is a row."""
+    if getattr(x, "ndim", None) == 1 and hasattr(x, "to_frame"):
+        return x.to_frame().T.infer_objects()  # a row of a pandas frame
+    if isinstance(x, list | tuple):
+        is_row = not any(isinstance(value, list | tuple | np.ndarray) for value in x)
+        return [list(x)] if is_row else x
+    return x[np.newaxis] if isinstance(x, np.ndarray) and x.ndim == 1 else x
+
+
+def conclusion(fitted: FittedModel, raw_score: np.ndarray) -> str:
+    """The labels that a classifier predicts for a row, as a sentence; nothing for a regressor."""
+    if not isinstance(fitted.targets, ClassTargets | LabelTargets):
+        return ""
+    (answer,) = fitted.targets.labels(raw_score).tolist()
+    if fitted.targets.task == "multilabel":
+        labels = [label for label, has in enumerate(answer) if has]
+        return f"Predicted labels: {', '.join(map(str, labels)) or 'none'}."
+    the_only = ", the only one in the training" if fitted.targets.is_constant else ""
+    return f"Predicted class: {answer!r}{the_only}."

@@ -1,0 +1,123 @@
+"""What `import sklboost` loads, what a first fit loads, and the names that wait to be asked for."""
+
+import importlib
+import json
+import pickle
+import sys
+
+import pytest
+
+import sklboost
+from tests.conftest import run_python
+
+LATER = sorted(sklboost._LATER)
+# What a plain fit and predict do without, and much of which takes long to import.
+NOT_NEEDED = {
+    "matplotlib",
+    "pandas",
+    "polars",
+    "pyarrow",
+    "shap",
+    "tqdm",
+    "sklearn.ensemble",
+    "sklearn.metrics",
+    "sklearn.model_selection",
+    "sklearn.preprocessing",
+    "sklboost.boosting.checkpoint",
+    "sklboost.data.parquet_files",
+    "sklboost.displays",
+    "sklboost.estimators.fit.check_loss",
+    "sklboost.estimators.fit.pruning_path",
+    "sklboost.estimators.fit.scored_estimators",
+    "sklboost.estimators.forests",
+    "sklboost.estimators.predict.contributions",
+    "sklboost.estimators.predict.derivations",
+    "sklboost.estimators.predict.page",
+    "sklboost.estimators.predict.shadow_features",
+    "sklboost.inspection.derivation",
+    "sklboost.inspection.monotone_proof",
+    "sklboost.inspection.page",
+    "sklboost.inspection.shap",
+    "sklboost.inspection.tables",
+}
+FIT = """
+import json, os, sys
+os.environ["NUMBA_DISABLE_JIT"] = "1"  # the compiler imports what it compiles
+import numpy as np
+import sklearn.base  # which itself imports pandas, if it is there
+before = set(sys.modules)
+import sklboost
+imported = set(sys.modules)
+X = np.arange(20.0)[:, np.newaxis]
+sklboost.XGBRegressorLite(n_estimators=2).fit(X, X[:, 0]).predict(X)
+model = sklboost.XGBClassifierLite(n_estimators=2).fit(X, X[:, 0] > 8)
+model.predict_proba(X)
+fitted = set(sys.modules)
+print(json.dumps([sorted(imported - before), sorted(fitted - imported)]))
+"""
+
+
+@pytest.fixture(scope="module")
+def modules(tmp_path_factory):
+    """What is loaded by the import, and what by the first fits and predictions after it."""
+    return json.loads(run_python(FIT, tmp_path_factory.mktemp("fit")))
+
+
+def test_importing_loads_nothing_that_a_plain_fit_does_without(modules):
+    loaded, _ = modules
+    assert "sklboost.estimators.fit.fitting" in loaded
+    assert sorted(NOT_NEEDED & set(loaded)) == []
+
+
+def test_a_first_fit_imports_nothing(modules):
+    """An import that is only moved from the import to the first fit saves nobody time."""
+    _, later = modules
+    packages = ("sklboost", "sklearn", "scipy", "numpy", "joblib")
+    assert [name for name in later if name.partition(".")[0] in packages] == []
+
+
+def test_the_list_names_modules():
+    for name in NOT_NEEDED:
+        if name.startswith("sk"):  # others may not be installed
+            importlib.import_module(name)
+
+
+# --- names that wait to be asked for -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", LATER)
+def test_a_name_that_waits_is_there_when_it_is_asked_for(name, monkeypatch):
+    monkeypatch.delattr(sklboost, name, raising=False)
+    assert name in dir(sklboost)
+    found = getattr(sklboost, name)
+    assert vars(sklboost)[name] is found  # asked for once
+    module, _, inner = sklboost._LATER[name].partition(":")
+    assert found is (getattr(sys.modules[module], inner) if inner else sys.modules[module])
+    assert inner in ("", name)
+
+
+def test_the_rooms_apart_they_are_public():
+    assert set(LATER) - {"displays"} < set(sklboost.__all__)
+    assert set(sklboost.__all__) < set(dir(sklboost))
+    assert {"__version__", "__doc__"} < set(dir(sklboost))
+
+
+@pytest.mark.parametrize("name", [name for name in sklboost.__all__ if name in LATER])
+def test_what_waits_is_pickled_by_its_name(name):
+    found = getattr(sklboost, name)
+    assert pickle.loads(pickle.dumps(found)) is found
+
+
+def test_all_names_are_imported_by_a_star():
+    names = {}
+    exec("from sklboost import *", names)
+    assert set(sklboost.__all__) < set(names)
+
+
+def test_other_names_are_not_there():
+    with pytest.raises(AttributeError, match=r"has no attribute 'plot_tre'$"):
+        _ = sklboost.plot_tre
+    with pytest.raises(AttributeError, match=r"'to_graphviz': take plot_tree$"):
+        _ = sklboost.to_graphviz
+    with pytest.raises(ImportError, match="cannot import name 'XGBClassifier'"):
+        from sklboost import XGBClassifier  # noqa: F401
