@@ -15,6 +15,7 @@ from sklboost.estimators.input.bin_features import bin_features
 from sklboost.estimators.input.feature_tables import UnknownCategoryWarning
 from sklboost.estimators.regressor import XGBRegressorLite
 from sklboost.objectives.loss import Loss
+from sklboost.show_versions import show_versions
 from sklboost.version import __version__ as __version__
 from sklboost.warmup import warmup
 
@@ -43,6 +44,7 @@ __all__ = [
     "check_loss",
     "plot_importance",
     "plot_tree",
+    "show_versions",
     "warmup",
 ]
 
