@@ -39,6 +39,7 @@ NOT_NEEDED = {
     "sklboost.inspection.page",
     "sklboost.inspection.shap",
     "sklboost.inspection.tables",
+    "sklboost.warmup.steps",
 }
 FIT = """
 import json, os, sys

@@ -9,8 +9,9 @@ from types import SimpleNamespace
 import pytest
 
 import sklboost
-from sklboost.engine.compiler import notice
+from sklboost.engine.compiler import making, notice
 from sklboost.engine.compiler.notice import Notice
+from sklboost.warmup import steps as warmup_steps
 from tests.conftest import run_python
 
 LINE = "sklboost: compiling kernels once for this machine, about {} s; then cached"
@@ -175,8 +176,8 @@ def test_the_switch_is_the_level_of_the_logger(world, name):
 def test_warmup_speaks_for_itself(world, said, monkeypatch):
     new = Notice()
     steps = [("a step", lambda: compile_kernels(world, new, 20, 0.2))]
-    monkeypatch.setitem(sklboost.warmup.__globals__, "_steps", lambda: steps)
-    monkeypatch.setitem(sklboost.warmup.__globals__, "NOTICE", new)
+    monkeypatch.setattr(warmup_steps, "steps", lambda: steps)
+    monkeypatch.setattr(making, "NOTICE", new)
     sklboost.warmup()
     assert world.terminal.getvalue() == ""
     assert said() == []
@@ -190,7 +191,7 @@ IN_A_TERMINAL = """
 import os, sys
 os.environ["NUMBA_CACHE_DIR"] = sys.path[0] + "/mine"
 import numpy as np
-from sklboost.engine.compiler import notice
+from sklboost.engine.compiler import making, notice
 from sklboost.engine.hashing import mix_bits
 controller, terminal = os.openpty()
 notice._SHORT = 0.0

@@ -1,11 +1,11 @@
 """That it compiles everything is in test_versions.py."""
 
-import numba
 import pytest
 
 import sklboost
+from sklboost.engine.backend import Backend
 from sklboost.warmup import __main__ as command
-from sklboost.warmup import warmup
+from sklboost.warmup import steps, warmup
 from tests.conftest import run_python
 
 
@@ -61,7 +61,7 @@ def test_help_of_the_command_line(capsys):
 
 @pytest.mark.interpreted
 def test_without_compiler_there_is_nothing_to_do(monkeypatch, capsys):
-    monkeypatch.setattr(numba.config, "DISABLE_JIT", 1)
+    monkeypatch.setattr(steps, "BACKEND", Backend.INTERPRETER)
     assert warmup(verbose=True) < 1.0
     assert capsys.readouterr().out == ""
 
