@@ -11,10 +11,10 @@ PYTEST := $(RUN) -m pytest -n logical --dist loadfile --durations 10
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test browser coverage lint format bench docs clean
+.PHONY: help demo test browser coverage lint format bench docs wheel check-wheel clean
 
 help:  ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' Makefile
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile
 
 demo: $(VENV)/.has-demo  ## real data, scores and times beside scikit-learn, a tree as text, picture and page
 	$(RUN) docs/examples/quickstart.py
@@ -48,6 +48,14 @@ docs: $(VENV)/.has-docs browser  ## the site: docs/_build/html/index.html; runs 
 	$(RUN) -m sphinx --builder html --fail-on-warning --keep-going --conf-dir docs . docs/_build/html
 	$(RUN) .ci/check_site.py docs/_build/html
 	$(RUN) .ci/check_layout.py docs/_build/html
+
+wheel: $(VENV)/.has-test  ## dist/*.whl with machine code for this platform: it needs no compiler where it is installed
+	rm -rf dist/sklboost-*.whl
+	SKLBOOST_MACHINE_CODE=1 $(RUN) -m pip wheel --quiet --disable-pip-version-check \
+		--no-deps --no-build-isolation --wheel-dir dist .
+
+check-wheel: wheel  ## that wheel in an environment without numba: import, first fit, bits, pickles
+	SKLBOOST_WHEEL=dist $(RUN) -m pytest -rP tests/wheel $(ARGS)
 
 clean:  ## remove what the other targets made
 	rm -rf $(VENV) build dist .coverage .hypothesis .import_linter_cache
