@@ -41,6 +41,12 @@ def test_the_whole_tree_is_remembered():
     assert fitted(gamma=150.0).model_.unpruned is None
 
 
+def test_of_a_tree_before_pruning_nothing_was_pruned():
+    model = fitted(gamma=150.0, keep_pruned=True, n_estimators=3)
+    assert list(model.model_.n_pruned) == [2, 2, 2]
+    assert list(model.model_.unpruned.n_pruned) == [0, 0, 0]
+
+
 def make_data(n_rows=200):
     random = np.random.default_rng(0)
     X = random.normal(size=(n_rows, 3))

@@ -40,7 +40,7 @@ def start_tree(team, search, workspace):
     counts.n_free = n_slots
     counts.n_nodes, counts.n_leaves = 1, 1
     counts.first_open, counts.stop_open = 0, 0
-    counts.n_builds = 0
+    counts.n_builds, counts.n_pruned = 0, 0
     start_leaf(ROOT, NO_NODE, tree)
     own_rows(ROOT, workspace.partition, tree)
     plan_build(ROOT, NO_NODE, tree, pool)
