@@ -51,7 +51,7 @@ _ALPHAS = Rule(
 )
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@dataclass(init=False, kw_only=True, eq=False, repr=False)
 class BoostingParameters:
     """Number of rounds, size of their steps, and where they start."""
 
@@ -135,7 +135,7 @@ class BoostingParameters:
     )
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@dataclass(init=False, kw_only=True, eq=False, repr=False)
 class LossParameters:
     """The loss, and the parameters of some losses."""
 
@@ -201,7 +201,7 @@ class LossParameters:
     )
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@dataclass(init=False, kw_only=True, eq=False, repr=False)
 class ClassParameters:
     """Weights of the classes."""
 

@@ -4,6 +4,7 @@ The docstring of an estimator gets its parameters from their fields. What severa
 common is written once, in :data:`SHARED`: there they have the name alone, on a line of its own.
 """
 
+import functools
 import inspect
 import textwrap
 from dataclasses import MISSING, Field, fields
@@ -133,6 +134,7 @@ def _entry(name: str, kind: str, text: str) -> str:
     return f"{name} : {kind}\n" + textwrap.indent(inspect.cleandoc(text), "    ")
 
 
+@functools.cache  # estimators share most parameters
 def _field_entry(field: Field[Any]) -> str:
     assert field.default is not MISSING  # scikit-learn wants a default for all
     quoted = f'"{field.default}"' if isinstance(field.default, str) else repr(field.default)

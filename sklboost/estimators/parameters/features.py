@@ -77,7 +77,7 @@ def _are_features(value: Any) -> bool:
     )
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@dataclass(init=False, kw_only=True, eq=False, repr=False)
 class FeatureParameters:
     """Settings of single features: categories, constraints, weights in draws."""
 

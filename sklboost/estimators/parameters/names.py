@@ -194,7 +194,8 @@ def _wrap_constructor(estimator: type) -> None:
 
 def _reading_names(constructor: Callable[..., None]) -> Callable[..., None]:
     """Wrap a constructor: other names for its arguments, and helpful errors."""
-    known = _arguments(constructor)
+    signature = inspect.signature(constructor)
+    known = list(signature.parameters)[1:]
 
     @functools.wraps(constructor)
     def __init__(self: Any, *arguments: Any, **parameters: Any) -> None:  # noqa: N807
@@ -207,7 +208,7 @@ def _reading_names(constructor: Callable[..., None]) -> Callable[..., None]:
         constructor(self, **read_names(parameters, known, owner))
 
     # scikit-learn asks for it whenever it reads parameters, and making it takes 0.4 ms
-    __init__.__signature__ = inspect.signature(constructor)  # type: ignore[attr-defined]
+    __init__.__signature__ = signature  # type: ignore[attr-defined]
     return __init__
 
 

@@ -25,7 +25,7 @@ def _are_callbacks(value: Any) -> bool:
     )
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@dataclass(init=False, kw_only=True, eq=False, repr=False)
 class TrainingParameters:
     """How training is watched, when it ends, and what it runs on."""
 
@@ -140,7 +140,7 @@ class TrainingParameters:
     )
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@dataclass(init=False, kw_only=True, eq=False, repr=False)
 class InspectionParameters:
     """How a finished model is looked at."""
 

@@ -14,7 +14,7 @@ from sklboost.estimators.parameters.rules import (
 )
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@dataclass(init=False, kw_only=True, eq=False, repr=False)
 class TreeParameters:
     """How each tree is grown and pruned."""
 
@@ -174,7 +174,7 @@ class TreeParameters:
     )
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@dataclass(init=False, kw_only=True, eq=False, repr=False)
 class SamplingParameters:
     """Which rows and features a tree is grown from."""
 
