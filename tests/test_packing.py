@@ -45,7 +45,9 @@ def bits(number):
 
 def array_words(array):
     address = array.__array_interface__["data"][0]
-    return [0, 0, array.size, array.itemsize, address, *array.shape, *array.strides]
+    # NumPy may give an empty array a stride of 0
+    strides = [array.itemsize] if array.shape == (0,) else array.strides
+    return [0, 0, array.size, array.itemsize, address, *array.shape, *strides]
 
 
 @pytest.mark.parametrize(

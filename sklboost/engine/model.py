@@ -3,7 +3,8 @@
 Trees lie one after the other in flat arrays, which kernels read and which are saved as they are.
 """
 
-from typing import NamedTuple
+import functools
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -251,7 +252,12 @@ class Model(_ModelFields, PackedOnce):
         Number of features of the training data.
     """
 
-    @property
+    @functools.cached_property
+    def walks(self) -> dict[str, list[Any]]:
+        """What earlier predictions have left for the next one, by the dtype of the rows."""
+        return {}
+
+    @functools.cached_property
     def constant(self) -> "Model":
         """The same model without linear leaves and unpruned trees: what kernels take."""
         if self.linear is None and self.unpruned is None:

@@ -1,3 +1,6 @@
+import functools
+import pickle
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -203,5 +206,29 @@ def test_only_features_of_splits_above_top_depth_are_copied():
     assert list(make_model(TREES[1]).tops.features) == [1]
     assert list(make_model(TREES[2]).tops.features) == []  # no split at all
     assert_array_equal(scores(make_model(TREES[2]), np.zeros((20, 2))), [[7.0] * 20])
-    _, scratch = walking.prepare_walk(model, raw_matrix(np.zeros((1000, 2))), 2)
-    assert scratch.columns.shape == (2, 2, walking._WORDS_PER_BLOCK * 64)
+    with walking.walk_through(model, raw_matrix(np.zeros((1000, 2))), 2) as walk:
+        assert walk.scratch.columns.shape == (2, 2, walking._WORDS_PER_BLOCK * 64)
+
+
+@pytest.mark.interpreted
+def test_few_rows_take_the_scratch_that_others_have_left():
+    model = make_model(*TREES)
+    few, many = raw_matrix(np.zeros((64, 2))), raw_matrix(np.zeros((65, 2)))
+    walk_few = functools.partial(walking.walk_through, model, few, 1)
+    with walk_few() as first, walk_few() as meanwhile:
+        assert meanwhile is not first
+    with walk_few() as later:
+        assert later is first
+        single = raw_matrix(np.zeros((64, 2), dtype=np.float32))
+        with walking.walk_through(model, single, 1) as other:
+            assert other.thresholds.dtype == np.float32
+    for raw, n_threads in [(many, 1), (few, 2)]:
+        with walking.walk_through(model, raw, n_threads) as large:
+            pass
+        with walking.walk_through(model, raw, n_threads) as another:
+            assert another is not large
+    with pytest.raises(KeyError), walk_few():
+        raise KeyError  # the scratch of what did not end may still be written to
+    with walk_few() as last:
+        assert last is not first
+        assert pickle.loads(pickle.dumps(model)).walks == {}

@@ -15,14 +15,13 @@ import ctypes
 import functools
 import struct
 from array import array
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 _shape_of = np.ndarray.shape.__get__
 _strides_of = np.ndarray.strides.__get__
 _size_of = np.ndarray.size.__get__
-_itemsize_of = np.ndarray.itemsize.__get__
 _dtype_of = np.ndarray.dtype.__get__
 _flags_of = np.ndarray.flags.__get__
 _pack_float64, _pack_float32 = struct.Struct("<d").pack, struct.Struct("<f4x").pack
@@ -30,23 +29,16 @@ _unpack_word = struct.Struct("<q").unpack
 _SIGNED = 1 << 63
 
 
-class Packed(NamedTuple):
-    """A group as words, with all that they point to.
+class Packed:
+    """A group as words, with all that they point to."""
 
-    Attributes
-    ----------
-    kinds : list of str
-    words : list of int
-    memory : array of int64
-        The words as machine code reads them.
-    address : int
-        Of `memory`.
-    """
+    __slots__ = ("address", "kinds", "memory", "words")
 
-    kinds: list[str]
-    words: list[int]
-    memory: "array[int]"
-    address: int
+    def __init__(self, kinds: list[str], words: list[int]):
+        self.kinds = kinds
+        self.words = words
+        self.memory = array("q", words)  # as machine code reads them
+        self.address = self.memory.buffer_info()[0]
 
 
 class PackedOnce:
@@ -62,7 +54,7 @@ class PackedOnce:
         return type(self), tuple(self)  # type: ignore[arg-type]
 
 
-def pack(arguments: tuple[Any, ...]) -> tuple[str, "array[int]", list[Any]]:
+def pack(arguments: tuple[Any, ...]) -> tuple[str, "array[int]", list[Packed]]:
     """Return kinds and words of arguments, and what must live as long as the words are used.
 
     Raises
@@ -72,16 +64,16 @@ def pack(arguments: tuple[Any, ...]) -> tuple[str, "array[int]", list[Any]]:
     """
     kinds: list[str] = []
     words: list[int] = []
-    alive: list[Any] = []
+    groups: list[Packed] = []
     for value in arguments:
-        if isinstance(value, tuple) and hasattr(value, "_fields"):
+        if hasattr(value, "_fields"):
             packed = _pack_group(value)
             kinds += packed.kinds
             words.append(packed.address)
-            alive.append(packed)
+            groups.append(packed)
         else:
             _add(value, kinds, words)
-    return " ".join(kinds), array("q", words), alive
+    return " ".join(kinds), array("q", words), groups
 
 
 def kinds_of(arguments: tuple[Any, ...]) -> str:
@@ -90,48 +82,48 @@ def kinds_of(arguments: tuple[Any, ...]) -> str:
 
 
 def _pack_group(group: Any) -> Packed:
-    kept: Packed | None = getattr(group, "_packed", None)
-    if kept is not None:
+    is_kept = isinstance(group, PackedOnce)
+    if is_kept and hasattr(group, "_packed"):
+        kept: Packed = group._packed
         return kept
     kinds: list[str] = []
     words: list[int] = []
     _add_fields(group, kinds, words)
-    memory = array("q", words)
-    packed = Packed(kinds, words, memory, memory.buffer_info()[0])
-    if isinstance(group, PackedOnce):
-        group._packed = packed  # type: ignore[attr-defined]
+    packed = Packed(kinds, words)
+    if is_kept:
+        group._packed = packed
     return packed
 
 
 def _add(value: Any, kinds: list[str], words: list[int]) -> None:
     """Add a value's kinds and words to those of what comes before it."""
     kind = type(value)
-    if kind in _ARRAYS or isinstance(value, np.ndarray):
+    if kind in _ARRAYS:
         _add_array(value, kinds, words)
+    elif kind is int:  # as are most
+        kinds.append("int64")
+        words.append(value)
     elif kind in _SCALARS:
         name, word = _SCALARS[kind]
         kinds.append(name)
         words.append(word(value))
-    elif isinstance(value, tuple) and hasattr(value, "_fields"):
-        packed = _pack_group(value) if isinstance(value, PackedOnce) else None
-        if packed is not None:
-            kinds += packed.kinds
-            words += packed.words
-        else:
-            _add_fields(value, kinds, words)
+    elif isinstance(value, PackedOnce):
+        packed = _pack_group(value)
+        kinds += packed.kinds
+        words += packed.words
     elif isinstance(value, tuple):
-        kinds.append("(")
-        for item in value:
-            _add(item, kinds, words)
-        kinds.append(")")
+        _add_fields(value, kinds, words)
+    elif isinstance(value, np.ndarray):
+        _add_array(value, kinds, words)
     else:
         raise TypeError(f"machine code takes no argument of type {kind.__name__}: {value!r}")
 
 
-def _add_fields(group: Any, kinds: list[str], words: list[int]) -> None:
-    kinds.append(f"{type(group).__name__}(")
+def _add_fields(group: tuple[Any, ...], kinds: list[str], words: list[int]) -> None:
+    kind = type(group)
+    kinds.append("(" if kind is tuple else f"{kind.__name__}(")
     for field in group:
-        if type(field) in _ARRAYS:
+        if type(field) in _ARRAYS:  # most
             _add_array(field, kinds, words)
         else:
             _add(field, kinds, words)
@@ -140,16 +132,25 @@ def _add_fields(group: Any, kinds: list[str], words: list[int]) -> None:
 
 def _add_array(value: np.ndarray, kinds: list[str], words: list[int]) -> None:
     flags, shape = _flags_of(value), _shape_of(value)
-    layout = "C" if flags.c_contiguous else "F" if flags.f_contiguous else "A"
-    kinds.append(_array_kind(_dtype_of(value), len(shape), layout))
-    words += (0, 0, _size_of(value), _itemsize_of(value), _address_of(value))
-    words += shape
-    words += _strides_of(value)
+    if flags.c_contiguous and len(shape) == 1:  # most, and strides need not be asked for
+        kind, itemsize = _vector_kind(_dtype_of(value))
+        (size,) = shape
+        words += (0, 0, size, itemsize, _address_of(value), size, itemsize)
+    else:
+        layout = "C" if flags.c_contiguous else "F" if flags.f_contiguous else "A"
+        kind, itemsize = _array_kind(_dtype_of(value), len(shape), layout)
+        words += (0, 0, _size_of(value), itemsize, _address_of(value), *shape, *_strides_of(value))
+    kinds.append(kind)
 
 
 @functools.cache
-def _array_kind(dtype: np.dtype, n_axes: int, layout: str) -> str:
-    return f"{_dtype_name(dtype)}[{n_axes}{layout}]"
+def _array_kind(dtype: np.dtype, n_axes: int, layout: str) -> tuple[str, int]:
+    return f"{_dtype_name(dtype)}[{n_axes}{layout}]", dtype.itemsize
+
+
+@functools.cache
+def _vector_kind(dtype: np.dtype) -> tuple[str, int]:
+    return _array_kind(dtype, 1, "C")
 
 
 def _dtype_name(dtype: np.dtype) -> str:
@@ -179,7 +180,6 @@ def _float32_word(value: Any) -> int:
 
 
 _SCALARS: dict[type, tuple[str, Any]] = {
-    int: ("int64", _signed),
     float: ("float64", _float64_word),
     bool: ("bool", int),
     type(None): ("none", lambda _: 0),

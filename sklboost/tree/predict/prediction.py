@@ -20,8 +20,8 @@ from sklboost.tree.predict.walking import (
     MIN_ROWS,
     WORD,
     begin_block,
-    prepare_walk,
     take_top,
+    walk_through,
     walk_tree,
 )
 
@@ -45,14 +45,14 @@ def add_trees(
         Added to tree after tree, so in the same order for any number of threads.
     """
     for rows, raw in _blocks(team, X):
-        prepared = prepare_walk(model, raw, team.size)
         # C order, as kernels want it: a copy only of blocks of several outputs
         scores = np.ascontiguousarray(raw_score[:, rows])
-        if model.linear is None:
-            team.run(add_constant_leaves, model.constant, raw, trees, prepared, scores)
-        else:
-            arguments = (model.linear, raw, trees, prepared, scores)
-            team.run(add_linear_leaves, model.constant, *arguments)
+        with walk_through(model, raw, team.size) as walk:
+            if model.linear is None:
+                team.run(add_constant_leaves, model.constant, raw, trees, walk, scores)
+            else:
+                arguments = (model.linear, raw, trees, walk, scores)
+                team.run(add_linear_leaves, model.constant, *arguments)
         raw_score[:, rows] = scores
 
 
@@ -61,8 +61,8 @@ def find_leaves(
 ) -> None:
     """Fill `leaves`, int32 of shape (n_samples, n_trees), with numbers of nodes of each tree."""
     for rows, raw in _blocks(team, X):
-        prepared = prepare_walk(model, raw, team.size)
-        team.run(list_leaves, model.constant, raw, prepared, leaves[rows])
+        with walk_through(model, raw, team.size) as walk:
+            team.run(list_leaves, model.constant, raw, walk, leaves[rows])
 
 
 def _blocks(team: ThreadTeam, X: Features | RawMatrix) -> Iterable[tuple[slice, RawMatrix]]:
@@ -70,9 +70,9 @@ def _blocks(team: ThreadTeam, X: Features | RawMatrix) -> Iterable[tuple[slice, 
 
 
 @kernel
-def list_leaves(team, model, raw, prepared, leaves):
+def list_leaves(team, model, raw, walk, leaves):
     """Fill ``leaves[row, tree]`` with the number of the leaf, counted from the tree's root."""
-    thresholds, scratches = prepared
+    thresholds, scratches = walk.thresholds, walk.scratch
     n_rows = scratches.positions.shape[1]
     start = next_task(team, 0) * n_rows
     while start < raw.n_samples:
@@ -85,9 +85,9 @@ def list_leaves(team, model, raw, prepared, leaves):
 
 
 @kernel
-def add_constant_leaves(team, model, raw, trees, prepared, raw_score):
+def add_constant_leaves(team, model, raw, trees, walk, raw_score):
     """Add the values of constant leaves; every member of the team takes blocks of rows."""
-    thresholds, scratches = prepared
+    thresholds, scratches = walk.thresholds, walk.scratch
     n_rows = scratches.positions.shape[1]
     start = next_task(team, 0) * n_rows
     while start < raw.n_samples:
@@ -139,9 +139,9 @@ def first_output(model, tree, raw_score):
 
 
 @kernel
-def add_linear_leaves(team, model, linear, raw, trees, prepared, raw_score):
+def add_linear_leaves(team, model, linear, raw, trees, walk, raw_score):
     """Add the values and linear parts of leaves, which training adds one after the other, too."""
-    thresholds, scratches = prepared
+    thresholds, scratches = walk.thresholds, walk.scratch
     n_outputs, n_rows = raw_score.shape[0], scratches.positions.shape[1]
     start = next_task(team, 0) * n_rows
     while start < raw.n_samples:

@@ -11,6 +11,8 @@ row takes its own way, all rows one step at a time and without a branch to mispr
 words of bits come from QuickScorer (Lucchese et al. 2015), though not the order of work.
 """
 
+import contextlib
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +20,7 @@ import numpy as np
 from sklboost.data.raw_values import RawMatrix
 from sklboost.engine.compiling import inlined, kernel, late
 from sklboost.engine.instructions import above, add_where, at_least, trailing_zeros
+from sklboost.engine.library.packing import PackedOnce
 from sklboost.engine.model import ALL_ROWS, TOP_DEPTH, Model
 from sklboost.engine.parallel import FAR_APART
 from sklboost.tree.predict.category_bits import is_listed
@@ -58,8 +61,44 @@ class WalkScratch(NamedTuple):
     positions: np.ndarray
 
 
-def prepare_walk(model: Model, raw: RawMatrix, n_threads: int) -> tuple[np.ndarray, WalkScratch]:
-    """Return the thresholds for the dtype of these raw values, and scratch."""
+class _WalkFields(NamedTuple):
+    """The fields of :class:`Walk`."""
+
+    thresholds: np.ndarray
+    scratch: WalkScratch
+
+
+class Walk(_WalkFields, PackedOnce):
+    """What a walk needs beside the model and the rows.
+
+    Attributes
+    ----------
+    thresholds : ndarray of the dtype of the raw values, shape (n_splits,)
+        Of the splits above TOP_DEPTH.
+    scratch : WalkScratch
+    """
+
+
+@contextlib.contextmanager
+def walk_through(model: Model, raw: RawMatrix, n_threads: int) -> Iterator[Walk]:
+    """Give what a walk of these rows needs; for few rows, what an earlier one has left.
+
+    To allocate it takes as long as to predict a row.
+    """
+    if n_threads > 1 or raw.n_samples > WORD:
+        yield _prepare_walk(model, raw, n_threads)
+        return
+    left = model.walks.setdefault(raw.values.dtype.char, [])
+    # at once: other threads may predict with the same model
+    try:
+        walk: Walk = left.pop()
+    except IndexError:
+        walk = _prepare_walk(model, raw, n_threads)
+    yield walk
+    left.append(walk)
+
+
+def _prepare_walk(model: Model, raw: RawMatrix, n_threads: int) -> Walk:
     tops, dtype = model.tops, raw.values.dtype
     n_columns = len(tops.features)
     n_words = min(_WORDS_PER_BLOCK, _BLOCK_VALUES // (WORD * max(1, n_columns)))
@@ -68,7 +107,7 @@ def prepare_walk(model: Model, raw: RawMatrix, n_threads: int) -> tuple[np.ndarr
     columns = np.zeros((n_threads, n_columns, n_words * WORD), dtype=dtype)
     missing = np.zeros((n_threads, n_columns, n_words), dtype=np.uint64)
     scratch = allocate_scratch(columns, missing, n_threads)
-    return tops.thresholds32 if dtype == np.float32 else tops.thresholds, scratch
+    return Walk(tops.thresholds32 if dtype == np.float32 else tops.thresholds, scratch)
 
 
 def allocate_scratch(columns: np.ndarray, missing: np.ndarray, n_threads: int) -> WalkScratch:
