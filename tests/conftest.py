@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import traceback
 from pathlib import Path
 
 import pytest
@@ -36,22 +37,46 @@ def multiclass():
     return _load("iris")
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item):
+    """Skip a test whose fixtures call a kernel that only kernels call."""
+    return (yield from _skip_without_compiler())
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    """Skip a test that calls a kernel of its own, or one that only kernels call.
+
+    The machine code of a wheel has what the package calls from Python, and no more. What the
+    package itself calls must be there: then it is a failure.
+    """
+    return (yield from _skip_without_compiler())
+
+
+def _skip_without_compiler():
+    try:
+        return (yield)
+    except ImportError as error:
+        if error.name != "numba" or not _is_called_by_a_test(error):
+            raise
+        pytest.skip(f"calls a kernel itself: {error}")
+
+
+def _is_called_by_a_test(error):
+    """Whether it was a test that called the kernel, and not the package."""
+    package, tests = ROOT / "sklboost", ROOT / "tests"
+    paths = [Path(frame.f_code.co_filename) for frame, _ in traceback.walk_tb(error.__traceback__)]
+    engine = package / "engine"  # which calls kernels for those who give them, and for itself
+    own = [path for path in paths if path.is_relative_to(package) or path.is_relative_to(tests)]
+    callers = [path for path in own if not path.is_relative_to(engine)]
+    return callers[-1].is_relative_to(tests) and callers[-1].name != "conftest.py"
+
+
 def _load(name):
     # imported here: scikit-learn imports scipy, which must find the setting above
     from sklearn import datasets
 
     return getattr(datasets, f"load_{name}")(return_X_y=True)
-
-
-@pytest.fixture
-def empty_cache(tmp_path, monkeypatch):
-    """Let kernels be kept in an empty folder, not found where an earlier run has left them."""
-    from sklboost.engine.compiler import caching
-
-    folder = tmp_path / "code"
-    folder.mkdir()
-    monkeypatch.setattr(caching, "_folders", lambda: [folder])
-    return folder
 
 
 def draw_again(folder: Path, out: Path) -> Path:

@@ -1,6 +1,5 @@
 """The drawings that the documentation shows are what their scripts draw now."""
 
-import sys
 import xml.etree.ElementTree as ElementTree
 
 import pytest
@@ -38,22 +37,3 @@ def test_the_drawing_says_what_it_shows(kept):
 def test_a_page_shows_it(kept):
     pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
     assert any(f"drawings/{kept.name})" in page.read_text("utf-8") for page in pages)
-
-
-def test_the_drawing_of_calls_names_kernels_of_these_kinds():
-    sys.path.insert(0, str(FOLDER))
-    try:
-        import calls
-    finally:
-        sys.path.remove(str(FOLDER))
-    import sklboost.tree.options.scanning  # noqa: F401  (imported when it is needed)
-    from sklboost.engine.compiler.linking import KERNELS
-
-    kernels = {name.rpartition(".")[2]: kernel for name, kernel in KERNELS.items()}
-    late = [name for names in calls.LATE.values() for name in names]
-    kinds = {
-        name: type(kernels[name]).__name__ for name in (*calls.BY_SYMBOL, *calls.INLINED, *late)
-    }
-    assert {kinds[name] for name in calls.BY_SYMBOL} == {"Kernel"}
-    assert {kinds[name] for name in calls.INLINED} == {"InlinedKernel"}
-    assert {kinds[name] for name in late} == {"LateKernel"}

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from sklboost.engine.compiler.digests import UNKNOWN, digest_of
 from sklboost.engine.compiling import address_of, by_address, kernel
 from sklboost.engine.instructions import add_lanes, load_lanes
 
@@ -59,17 +58,3 @@ def call_with_a_negative_number(address):
 
 def test_code_that_raises_returns_minus_two():
     assert call_with_a_negative_number(address_of(product, "int64, float64")) == -2
-
-
-def test_the_types_of_a_call_by_address_are_in_the_digest_of_its_caller():
-    def digest(types):
-        call = by_address(types)(lambda address, number: address(number))
-
-        def caller(address):
-            return call(address, 1)
-
-        return digest_of(caller)
-
-    digests = {digest("int64"), digest("float64"), digest("int64")}
-    assert len(digests) == 2
-    assert UNKNOWN not in digests

@@ -1,55 +1,36 @@
-"""That it compiles everything is in test_versions.py."""
+"""What warmup does where nothing is compiled; that it compiles everything is in tests/compiler."""
+
+import subprocess
+import sys
 
 import pytest
 
-import sklboost
-from sklboost.engine.backend import Backend
+from sklboost.engine.backend import LIBRARY
 from sklboost.warmup import __main__ as command
-from sklboost.warmup import steps, warmup
-from tests.conftest import run_python
+from sklboost.warmup.steps import steps
+from tests.conftest import ROOT
+
+STEPS = dict(steps())
 
 
-def test_it_gives_seconds_and_prints_nothing(capsys):
-    assert warmup is sklboost.warmup
-    assert 0.0 < warmup() < 280.0
-    assert capsys.readouterr() == ("", "")
+@pytest.mark.parametrize("title", STEPS)
+def test_each_step_finds_its_code(title):
+    STEPS[title]()
 
 
-NOTHING_ELSE = """
-import sys
-class Finder:
-    def find_spec(name, path, target=None):
-        if name in {"matplotlib", "pandas", "polars", "pyarrow", "shap", "tqdm"}:
-            raise ModuleNotFoundError(name)
-sys.meta_path.insert(0, Finder)
-import sklboost
-print(sklboost.warmup() < 280.0)
-"""
+CODE = {"interpreter": "interpreted"}
+if LIBRARY is not None:
+    CODE[LIBRARY.level] = f"machine code of the wheel ({LIBRARY.level})"
 
 
-def test_it_needs_nothing_but_what_the_package_requires(tmp_path):
-    """As in a container into which nothing else was installed, and where a wheel is built."""
-    assert run_python(NOTHING_ELSE, tmp_path, 290) == "True"
-
-
-def test_verbose_prints_every_step(capsys):
-    warmup(verbose=True)
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) > 5
-    assert all(line.endswith(" s") for line in lines)
-
-
-def test_command_line(capsys):
-    assert command.main([]) == 0
-    last = capsys.readouterr().out.splitlines()[-1]
-    assert last.startswith("ready in ")
-    assert "kernels-" in last
-
-
-def test_command_line_where_nothing_can_be_kept(capsys, monkeypatch):
-    monkeypatch.setattr(command, "filled_folders", lambda: [])
-    assert command.main([]) == 1
-    assert "set NUMBA_CACHE_DIR to a folder that can be written" in capsys.readouterr().err
+@pytest.mark.interpreted
+@pytest.mark.parametrize(("backend", "code"), CODE.items())
+def test_where_there_is_nothing_to_compile(backend, code, monkeypatch):
+    monkeypatch.setenv("SKLBOOST_BACKEND", backend)
+    told = run("-m", "sklboost.warmup")
+    assert told == f"nothing to compile: {code}\n"
+    assert run("-c", "import sklboost; sklboost.warmup(verbose=True)") == told
+    assert run("-c", "import sklboost; print(sklboost.warmup())") == "0.0\n"
 
 
 def test_help_of_the_command_line(capsys):
@@ -59,19 +40,11 @@ def test_help_of_the_command_line(capsys):
     assert "NUMBA_CACHE_DIR" in capsys.readouterr().out
 
 
-@pytest.mark.interpreted
-def test_without_compiler_there_is_nothing_to_do(monkeypatch, capsys):
-    monkeypatch.setattr(steps, "BACKEND", Backend.INTERPRETER)
-    assert warmup(verbose=True) < 1.0
-    assert capsys.readouterr().out == ""
+def test_it_runs_as_a_module():
+    assert run("-m", "sklboost.warmup", "--help").startswith("usage: python -m sklboost.warmup")
 
 
-MODULE = """
-import os, subprocess, sys
-command = [sys.executable, "-W", "error", "-m", "sklboost.warmup", "--help"]
-print(subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[0])
-"""
-
-
-def test_it_runs_as_a_module(tmp_path):
-    assert run_python(MODULE, tmp_path).startswith("usage: python -m sklboost.warmup")
+def run(*arguments):
+    """Return all that Python prints in a process of its own."""
+    command = [sys.executable, "-W", "error", *arguments]
+    return subprocess.check_output(command, cwd=ROOT, stderr=subprocess.STDOUT, text=True)

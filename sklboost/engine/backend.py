@@ -25,7 +25,7 @@ class Backend(enum.Enum):
 
 def needs_compiler(what: str) -> ImportError:
     """Return the error for what needs numba where there is none."""
-    return ImportError(f"{what} needs numba, which is not installed: {_REMEDY}")
+    return ImportError(f"{what} needs numba, which is not installed: {_REMEDY}", name="numba")
 
 
 def _choose() -> tuple[Backend, Library | None]:

@@ -21,15 +21,17 @@ Function = Callable[..., Any]
 # Functions that call code at an address, and their types, which the compiler does not know yet.
 _CALLS_BY_ADDRESS: list[tuple[Function, str]] = []
 
+_LACKING = "what this installation has no machine code for"
 
-def _compiler() -> ModuleType:
-    """Return what makes kernels with numba, which is imported for it."""
+
+def _compiler(what: str = _LACKING) -> ModuleType:
+    """Return what makes kernels with numba, which is imported for it; `what` is for the error."""
     try:
         from sklboost.engine.compiler import making
     except ModuleNotFoundError as error:
         if error.name not in ("numba", "llvmlite"):
             raise
-        raise needs_compiler("what this installation has no machine code for") from error
+        raise needs_compiler(what) from error
     while _CALLS_BY_ADDRESS:
         making.call_by_address(*_CALLS_BY_ADDRESS.pop())
     return making
@@ -41,7 +43,7 @@ def _made(function: Function, kind: str, **details: Any) -> Function:
         return function
 
     def compiled() -> Any:
-        return _compiler().make(function, kind, **details)
+        return _compiler(f"{function.__qualname__}: {_LACKING}").make(function, kind, **details)
 
     if BACKEND is Backend.COMPILER:
         made: Function = compiled()

@@ -2,6 +2,7 @@
 
 import time
 
+from sklboost.engine.backend import BACKEND, Backend, description
 from sklboost.engine.compiling import compile_all, without_notice
 
 
@@ -15,7 +16,8 @@ def warmup(verbose: bool = False) -> float:
     Parameters
     ----------
     verbose : bool, default=False
-        Print each step and its seconds.
+        Print each step and its seconds; that there is nothing to compile, where the machine code
+        came with the package.
 
     Returns
     -------
@@ -37,6 +39,10 @@ def warmup(verbose: bool = False) -> float:
     >>> import sklboost
     >>> seconds = sklboost.warmup()
     """
+    if BACKEND is not Backend.COMPILER:
+        if verbose:
+            print(f"nothing to compile: {description()}")
+        return 0.0
     from sklboost.warmup.steps import steps  # here, since few programs need it
 
     begin = time.perf_counter()

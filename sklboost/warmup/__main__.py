@@ -3,12 +3,12 @@
 import argparse
 import sys
 
-from sklboost.engine.compiler.caching import filled_folders
+from sklboost.engine.backend import BACKEND, Backend
 from sklboost.warmup import warmup
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command line; return the exit status, 1 if nothing could be kept."""
+    """Run the command line; return the exit status, 1 if what was compiled could not be kept."""
     parser = argparse.ArgumentParser(
         prog="python -m sklboost.warmup",
         description="Compile all of sklboost now, so that no later fit or prediction has to wait "
@@ -19,6 +19,10 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.parse_args(arguments)
     seconds = warmup(verbose=True)
+    if BACKEND is not Backend.COMPILER:
+        return 0
+    from sklboost.engine.compiler.caching import filled_folders  # needs numba
+
     folders = filled_folders()
     if not folders:
         print(

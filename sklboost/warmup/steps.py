@@ -1,38 +1,51 @@
 """What warmup runs: tiny fits and predictions that together need every kernel.
 
-They need each in every version that a user's fit or prediction can need: for float32 and float64
-values, bins of one and of two bytes, categories, sparse values, each loss.
+They need each in every version that a user's fit, prediction or inspection can need: for float32
+and float64 values, bins of one and of two bytes, categories, sparse values, each loss and metric.
+The machine code of a wheel is made of what they need, and has nothing else.
 """
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from sklboost.data.binned_matrix import BinnedMatrix
-from sklboost.engine.backend import BACKEND, Backend
 from sklboost.estimators.classifier import XGBClassifierLite
+from sklboost.estimators.fit.check_loss import check_loss
 from sklboost.estimators.input.bin_features import bin_features
 from sklboost.estimators.predict.fitted_model import fitted_model
 from sklboost.estimators.regressor import XGBRegressorLite
 from sklboost.inspection.tables import node_table
 from sklboost.objectives.blocks import Formula, address_of_losses
-from sklboost.objectives.links import IDENTITY, LOG, LOG_ODDS, SOFTMAX
-from sklboost.objectives.registry import METRICS
+from sklboost.objectives.gradients import compile_loss
+from sklboost.objectives.links import (
+    IDENTITY,
+    LOG,
+    LOG_ODDS,
+    PROBABILITY,
+    SOFTMAX,
+    change_of_scale,
+)
+from sklboost.objectives.loss import Loss
+from sklboost.objectives.registry import METRICS, OBJECTIVES
 
 _BINS_OF_ONE_BYTE, _BINS_OF_TWO_BYTES = 256, 300
-# The links of the losses.
-_LINKS = {"regression": (IDENTITY, LOG), "binary": (LOG_ODDS,), "multiclass": (SOFTMAX,)}
+# Of which metrics are computed: raw scores with the links that losses can have, and predictions.
+_SCALES = {
+    "regression": (IDENTITY, LOG, LOG_ODDS),
+    "binary": (LOG_ODDS, PROBABILITY),
+    "multiclass": (SOFTMAX, PROBABILITY),
+}
 # So many that a sample of them chooses the cuts.
 _MANY_ROWS = 200_001
 
 
 def steps() -> Iterator[tuple[str, Callable[[], object]]]:
     """Yield titles and calls; each compiles what the ones before it did not need."""
-    if BACKEND is not Backend.COMPILER:
-        return
     X = np.arange(300, dtype=np.float64)[:, np.newaxis]
     X_single = X.astype(np.float32)
     many = np.arange(_MANY_ROWS, dtype=np.float64)[:, np.newaxis]
@@ -45,8 +58,16 @@ def steps() -> Iterator[tuple[str, Callable[[], object]]]:
     yield "linear leaves", lambda: _fit_and_predict(X, one, **linear)
     yield "SHAP values", lambda: _explain(X)
     yield "SHAP values, categories", lambda: _explain(X, categorical_features=[0])
+    yield "derivations", lambda: _derive(X)
     yield "linear leaves, float32 features", lambda: _fit_and_predict(X_single, one, **linear)
+    yield "losses", _compile_losses
     yield "metrics", _compile_metrics
+    yield "metrics of predictions", lambda: _classify(X, 2, objective="hinge")
+    yield "losses in Python", lambda: _fit_and_predict(X, one, objective=_HalfOfSquares())
+    yield "checks of losses", lambda: check_loss(_HalfOfSquares(), X[:, 0])
+    yield "dart", lambda: _fit_and_predict(X, one, booster="dart")
+    yield "rows held out", lambda: _hold_out(X)
+    yield "rows held out, sparse features", lambda: _hold_out(csr_array(X))
     yield "bin_features", lambda: _fit_and_predict(bin_features(X, one), one)
     yield "more than 200,000 rows", lambda: _fit_and_predict(many, one)
     yield "more than 256 bins", lambda: _fit_and_predict(X, two)
@@ -68,12 +89,32 @@ def steps() -> Iterator[tuple[str, Callable[[], object]]]:
     yield "sparse features, more than 256 bins", lambda: _fit_and_predict(csr_array(X), two)
 
 
+def _compile_losses() -> None:
+    parameters, y = XGBRegressorLite().get_params() | dict(quantile_alpha=0.5), np.ones((1, 1))
+    for task, objectives in OBJECTIVES.items():
+        for objective in objectives:
+            loss = objective.make(3 if task == "multiclass" else 1, parameters)
+            raw_score = np.zeros((loss.n_outputs, 1))
+            compile_loss(loss, 1)
+            loss.gradients(y, raw_score)
+            loss.value(y, raw_score, np.empty(0))
+
+
+class _HalfOfSquares(Loss):
+    """A loss as users write them."""
+
+    def gradients(self, y: np.ndarray, raw_score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return raw_score - y, np.ones_like(raw_score)
+
+    def value(self, y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
+        return float(np.mean((raw_score - y) ** 2) / 2.0)
+
+
 def _compile_metrics() -> None:
-    for task, links in _LINKS.items():
-        for entry in METRICS[task]:
-            for link in links:
-                if isinstance(entry.of, Formula):
-                    address_of_losses(entry.of, link)
+    for task, scales in _SCALES.items():
+        for entry, scale in product(METRICS[task], scales):
+            if isinstance(entry.of, Formula) and change_of_scale(scale, entry.of.reads):
+                address_of_losses(entry.of, scale)
 
 
 def _fit_and_predict(
@@ -94,7 +135,19 @@ def _explain(X: np.ndarray, **changes: Any) -> None:
     model.shap_values(X[:1])
 
 
-def _classify(X: np.ndarray, n_classes: int) -> None:
-    model = XGBClassifierLite(n_estimators=1, max_depth=1, n_jobs=1)
+def _derive(X: np.ndarray) -> None:
+    y = X[:, 0]
+    model = XGBRegressorLite(n_estimators=1, max_depth=1, n_jobs=1, path_smooth=1.0, reg_alpha=1.0)
+    model.fit(X, y).explain_split(0)
+    model.cost_complexity_pruning_path(X, y)
+
+
+def _hold_out(X: np.ndarray | csr_array) -> None:
+    model = XGBRegressorLite(n_estimators=1, max_depth=1, n_jobs=1)
+    model.set_params(early_stopping_rounds=1, validation_fraction=0.5).fit(X, np.arange(X.shape[0]))
+
+
+def _classify(X: np.ndarray, n_classes: int, **changes: Any) -> None:
+    model = XGBClassifierLite(n_estimators=1, max_depth=1, n_jobs=1, **changes)
     y = np.arange(len(X)) % n_classes
     model.fit(X, y, X_val=X, y_val=y)

@@ -2,11 +2,11 @@
 
 import re
 
-import numba
 import numpy as np
 import pytest
 
 from sklboost import Loss, XGBClassifierLite, XGBRegressorLite
+from tests.custom_losses import compiled
 
 N_ROWS = 200
 X = np.random.default_rng(0).normal(size=(N_ROWS, 3))
@@ -47,7 +47,7 @@ FAULTS = {
     no_hessian: "the hessian for {row} of X in round 0 is nan ({y}, y_pred=0): hessians",
 }
 each_fault = pytest.mark.parametrize("fault", FAULTS)
-each_way = pytest.mark.parametrize("way", [of_arrays, numba.njit], ids=["NumPy", "numba"])
+each_way = pytest.mark.parametrize("way", [of_arrays, compiled], ids=["NumPy", "numba"])
 
 
 def expected(fault, row=124):
@@ -109,7 +109,7 @@ def test_hessians_of_0_only(way):
 
 
 def test_what_a_compiled_function_raises():
-    @numba.njit
+    @compiled
     def divide(y_true, y_pred):
         return 1.0 / (y_true - 12.4), 1.0
 
@@ -118,7 +118,7 @@ def test_what_a_compiled_function_raises():
     ):
         fit(divide)
 
-    @numba.njit
+    @compiled
     def refuse(y_true, y_pred):
         if y_true > 12.35:
             raise ValueError("too large")
@@ -136,13 +136,13 @@ def test_a_fault_in_any_thread_ends_all(bad):
     y = random.normal(size=30_000)
     y[bad] = 100.0
 
-    @numba.njit
+    @compiled
     def fail(y_true, y_pred):
         if y_true == 100.0 and y_pred > 0.5:
             raise ValueError("a hundred")
         return y_pred - y_true, 1.0
 
-    @numba.njit
+    @compiled
     def negative(y_true, y_pred):
         return y_pred - y_true, -1.0 if y_true == 100.0 and y_pred > 0.5 else 1.0
 

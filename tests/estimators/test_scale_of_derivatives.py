@@ -1,11 +1,11 @@
 """The unit of a user's loss does not matter, however small or large its derivatives are."""
 
-import numba
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sklboost import Loss, XGBClassifierLite, XGBRegressorLite, check_loss
+from tests.custom_losses import compiled
 
 POWERS = [-996, -400, -134, -80, -60, -30, 30, 100, 120, 134, 400, 996]  # even: lines take roots
 # no rule of the parameters counts in the unit of the derivatives
@@ -67,7 +67,7 @@ def test_the_pruning_path(problem, factor):
 @pytest.mark.parametrize("factor", [1e-300, 1e-100, 1e-38, 1e-24, 1e-16, 1e-7, 1e9, 1e38, 1e300])
 def test_a_compiled_function(problem, factor):
     X, y = problem
-    own = numba.njit(lambda y_true, y_pred: ((y_pred - y_true) * factor, factor))
+    own = compiled(lambda y_true, y_pred: ((y_pred - y_true) * factor, factor))
     assert_allclose(fit(own, X, y).predict(X), fit(scaled(1, 1), X, y).predict(X), atol=1e-6)
     several = np.c_[y, 1e-3 * y]
     several[::3, 1] = np.nan
@@ -166,6 +166,6 @@ def test_a_compiled_function_whose_first_rows_are_far_from_the_others(problem):
         return (y_pred - y_true) * unit, unit
 
     settings = dict(base_score=0.0)
-    compiled = fit(numba.njit(derivatives), X, y, **settings).predict(X)
-    assert_allclose(compiled, fit(objective, X, y, **settings).predict(X), atol=1e-6)
-    assert np.abs(compiled - y)[~rare].mean() < 1.0
+    prediction = fit(compiled(derivatives), X, y, **settings).predict(X)
+    assert_allclose(prediction, fit(objective, X, y, **settings).predict(X), atol=1e-6)
+    assert np.abs(prediction - y)[~rare].mean() < 1.0

@@ -46,10 +46,10 @@ class LibraryKernel:
 
     def __call__(self, *arguments: Any) -> Any:
         """Call the machine code for these arguments."""
-        kinds, words, alive = pack(arguments)
         try:
+            kinds, words, alive = pack(arguments)
             function, returns = self._versions[kinds]
-        except KeyError:
+        except (KeyError, TypeError):  # types that the library does not have, or none can have
             return self.compiled(*arguments)
         result = ctypes.c_int64()
         status = function(words.buffer_info()[0], ctypes.addressof(result))

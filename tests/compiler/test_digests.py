@@ -16,7 +16,7 @@ import sklboost
 from sklboost.engine.compiler import kernels
 from sklboost.engine.compiler.digests import UNKNOWN, digest_of
 from sklboost.engine.compiler.linking import KERNELS
-from sklboost.engine.compiling import inlined, kernel, late
+from sklboost.engine.compiling import by_address, inlined, kernel, late
 from sklboost.engine.instructions import trailing_zeros, yield_processor
 from tests.conftest import ROOT
 
@@ -142,6 +142,20 @@ def test_it_changes_with_the_declared_result_of_a_late_kernel():
 def test_instructions_count_by_name():
     text = "def f(x):\n    return g(x)\n"
     digests = {digest(text, g=instruction) for instruction in (trailing_zeros, yield_processor)}
+    assert len(digests) == 2
+    assert UNKNOWN not in digests
+
+
+def test_the_types_of_a_call_by_address_are_in_the_digest_of_its_caller():
+    def digest_with(types):
+        call = by_address(types)(lambda address, number: address(number))
+
+        def caller(address):
+            return call(address, 1)
+
+        return digest_of(caller)
+
+    digests = {digest_with(types) for types in ("int64", "float64", "int64")}
     assert len(digests) == 2
     assert UNKNOWN not in digests
 

@@ -1,24 +1,15 @@
-"""What scripts in processes of their own ask about compilation: fits of all kinds, versions.
+"""Fits of all kinds on all forms of data, with all that is asked of a fitted model.
 
-A process has a version of a kernel when it has compiled it, or has loaded what another process
-compiled. Which of the two depends on what is on disk, which is the same either way: so scripts use
-the folder that all tests share, and ask what versions there are, not which were compiled.
+Together they need every kernel in every version that a user can need.
 """
-
-import pickle
-from collections import defaultdict
 
 import joblib
 import numpy as np
 import pandas as pd
-from numba.types import BaseTuple
 from scipy.sparse import csr_array
 
-import sklboost
 from sklboost import XGBClassifierLite, XGBRegressorLite, bin_features
 from sklboost.data import features
-from sklboost.engine.compiler.linking import KERNELS, LINKED
-from sklboost.engine.compiler.references import Reference
 
 # Enough for more than 256 bins and 256 levels; and enough for a team of threads, which calls late
 # kernels of its own.
@@ -72,7 +63,7 @@ def fit_all(X, values, **more_settings):
         assert len(model.feature_importances_) == model.n_features_in_
 
 
-# --- forms of data, in the order in which versions are counted ------------------------------------
+# --- forms of data -------------------------------------------------------------------------------
 
 
 def fit_few_and_many():
@@ -141,65 +132,14 @@ def fit_the_rest(X):
     XGBRegressorLite(n_estimators=1).fit(many, many[:, 0] > 0, np.ones(len(many)))
 
 
-# --- versions ------------------------------------------------------------------------------------
-
-
-def versions():
-    """Return the signatures of each kernel's versions that the process has, sorted.
-
-    Those of a kernel that are called from Python are listed as those of ``<kernel>.entry``.
-    Inlined kernels have no versions of their own, but where Python calls them.
-    """
-    found, calls, seen = defaultdict(set), [], set()
-    for kernel in list(KERNELS.values()):
-        dispatchers = {} if kernel.is_inlined else {kernel.name: kernel}
-        if "entry" in vars(kernel):
-            dispatchers[f"{kernel.name}.entry"] = kernel.entry
-        for name, dispatcher in dispatchers.items():
-            for types, version in dispatcher.overloads.items():
-                found[name].add(_signature(types))
-                calls += version.calls
-    while calls:  # what was loaded with a caller's code, and of which only its file knows
-        call = calls.pop()
-        key = (call.kernel, call.types)
-        if key in LINKED and key not in seen:
-            seen.add(key)
-            found[call.kernel].add(_signature(pickle.loads(call.arguments)))
-            calls += KERNELS[call.kernel].read(call.types).calls
-    return {name: sorted(signatures) for name, signatures in found.items()}
-
-
-def _signature(types):
-    """Return types as text, a group with all its fields."""
-    return ", ".join(map(_text, types))
-
-
-def _text(kind):
-    if isinstance(kind, Reference):
-        return str(kind.group)
-    if isinstance(kind, BaseTuple) and any(isinstance(part, Reference) for part in kind):
-        return f"({_signature(kind)})"
-    return str(kind)
-
-
-def versions_after_fits(folder):
-    """Return the versions that the process has after each kind of fits."""
+def kinds_of_fits(folder):
+    """Return titles and calls, in the order in which versions are counted."""
     X = make_features()
-    result = {}
-    for title, fit in [
+    return [
         ("float64", fit_few_and_many),
         ("other forms", lambda: fit_other_forms(X, folder)),
         ("bins", lambda: fit_all(bin_features(X), X, **OF_BINS)),
         ("other bins", lambda: fit_other_bins(X, folder)),
         ("float32", lambda: fit_single(X)),
         ("the rest", lambda: fit_the_rest(X)),
-    ]:
-        fit()
-        result[title] = versions()
-    return result
-
-
-def versions_after_warmup():
-    """Return the versions that a process has which has done nothing else."""
-    sklboost.warmup()
-    return versions()
+    ]

@@ -1,8 +1,9 @@
 """Each kernel has one version; what data and settings there are adds none; warmup has them all.
 
 A version that is not needed is seconds of a user's time, at the first fit of its kind. What is
-counted is told in :mod:`tests.compiled`. The fits are tiny, since versions differ in types, which
-depend on neither the number of rows nor that of rounds; a few are on the rows of a thread team.
+counted is told in :mod:`tests.compiler.versions`. The fits are tiny, since versions differ in
+types, which depend on neither the number of rows nor that of rounds; a few are on the rows of a
+thread team.
 """
 
 import json
@@ -14,7 +15,7 @@ from tests.conftest import run_python
 
 SCRIPT = """
 import json, sys
-from tests.compiled import versions_after_fits, versions_after_warmup
+from tests.compiler.versions import versions_after_fits, versions_after_warmup
 print(json.dumps({}))
 """
 
