@@ -25,7 +25,7 @@ from numba import types
 
 from sklboost.engine.compiler import numba_internals
 from sklboost.engine.compiler.function_compiler import OPTIONS
-from sklboost.engine.compiler.numba_internals import ATTRIBUTES, FETCHED, NEEDED
+from sklboost.engine.compiler.numba_internals import ATTRIBUTES, FETCHED, FETCHED_LATER, NEEDED
 from tests.conftest import ROOT
 
 # Why each is needed, and so what has to be found if it moves.
@@ -39,6 +39,7 @@ REASONS = {
     "numba.core.untyped_passes:ExtractByteCode": "the first pass, which compile_extra runs",
     "numba.core.bytecode:FunctionIdentity": "what symbols are made of",
     "numba.core.codegen:JITCodeLibrary": "where a function is optimised and becomes machine code",
+    "numba.core.codegen:AOTCPUCodegen": "optimises for a processor that need not be this one",
     "numba.core:cgutils": "helpers that write LLVM code",
     "numba.core.compiler_lock:global_compiler_lock": "one thread at a time compiles",
     "numba.core.registry:cpu_target": "has the context and the engine of the process",
@@ -110,7 +111,7 @@ def test_every_name_is_there():
 
 
 def test_each_name_has_a_reason():
-    assert set(REASONS) == set(PLACES)
+    assert set(REASONS) == {*PLACES, *FETCHED_LATER.values()}
     assert len(PLACES) == len(set(PLACES))
 
 
@@ -122,6 +123,14 @@ each_dispensable = pytest.mark.parametrize("place", DISPENSABLE)
 def test_without_a_name_that_is_needed_the_import_says_so(name):
     with pytest.raises(ImportError, match=f"sklboost needs {FETCHED[name]}_gone, which numba"):
         fence_where(FETCHED[name], f"{FETCHED[name]}_gone")
+
+
+@pytest.mark.parametrize("name", FETCHED_LATER)
+def test_a_name_that_only_exports_need_is_missed_where_it_is_asked_for(name):
+    module = fence_where(FETCHED_LATER[name], f"{FETCHED_LATER[name]}_gone")
+    assert list(module.MISSING) == []
+    with pytest.raises(ImportError, match=f"sklboost needs {FETCHED_LATER[name]}_gone, which"):
+        getattr(module, name)
 
 
 @each_dispensable

@@ -21,6 +21,7 @@ from sklboost.engine.compiler.numba_internals import (
     default_mangler,
     trigger_event,
 )
+from sklboost.engine.compiler.recording import RECORDINGS
 
 # Without the GIL; division by zero as in NumPy; without reference counts, since kernels neither
 # allocate nor free, and one that allocates does not compile; without a version for C code.
@@ -95,6 +96,8 @@ class _Library(JITCodeLibrary):
         for function in self._final_module.functions:
             if not function.is_declaration and function.linkage == llvm.Linkage.linkonce_odr:
                 function.linkage = "internal"
+        for recording in RECORDINGS:
+            recording.note_module(self._final_module)
         super()._optimize_final_module()
 
 

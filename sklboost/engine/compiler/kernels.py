@@ -63,6 +63,7 @@ from sklboost.engine.compiler.numba_internals import (
     make_concrete_template,
     normalize_signature,
 )
+from sklboost.engine.compiler.recording import RECORDINGS
 from sklboost.engine.compiler.references import by_reference, holds_reference
 
 # Of kernels that are not kept, whose names may not be unique.
@@ -109,7 +110,8 @@ class Versions(CPUDispatcher):
 
     def _file(self, types_: str) -> str:
         name = "".join(filter(str.isidentifier, self.py_func.__name__))  # without <> of a lambda
-        return f"{name}-{self.digest}-{types_}" if self.digest != UNKNOWN else UNKNOWN
+        is_kept = self.digest != UNKNOWN and not RECORDINGS
+        return f"{name}-{self.digest}-{types_}" if is_kept else UNKNOWN
 
     def _load(self, kinds: Types) -> Version | None:
         key = (self.name, types_digest(kinds))
@@ -164,7 +166,7 @@ class Entry(Versions):
         self.name = f"{kernel.name}.entry"
         part = kernel.digest_part()
         self.digest = hash_of(f"entry of {part}") if part != UNKNOWN else UNKNOWN
-        super().__init__(_caller(kernel), targetoptions=OPTIONS, pipeline_class=EntryCompiler)
+        super().__init__(caller(kernel), targetoptions=OPTIONS, pipeline_class=EntryCompiler)
 
     def add_overload(self, version: Version) -> None:
         """Make a version known to numba, whose C code looks for the types that Python has."""
@@ -189,7 +191,7 @@ _LOADED_LIBRARY = SimpleNamespace(
 )
 
 
-def _caller(kernel: "Kernel") -> Any:
+def caller(kernel: "Kernel") -> Any:
     """Make the function ``caller(a, b, ...)`` that calls a kernel."""
     function = kernel.py_func
     names = ", ".join(function.__code__.co_varnames[: function.__code__.co_argcount])
@@ -278,6 +280,8 @@ class Kernel(Versions):
         if "entry" not in vars(self):
             with compiler_lock:  # a fork waits for it, but not for the lock of a cached property
                 _ = self.entry
+        for recording in RECORDINGS:
+            recording.note_call(self, arguments)
         try:
             return self.entry(*arguments)
         finally:
@@ -286,8 +290,10 @@ class Kernel(Versions):
     def address(self, types: str) -> int:
         """Return where the machine code of the version for types, given as text, begins."""
         with compiler_lock:
-            version = self.version(self.kinds(types_of(types)))
-            return address_of_symbol(version.fndesc.llvm_func_name)
+            symbol = self.version(self.kinds(types_of(types))).fndesc.llvm_func_name
+            for recording in RECORDINGS:
+                recording.addresses[self.name, types] = symbol
+            return address_of_symbol(symbol)
 
     # --- called by kernels
 

@@ -185,7 +185,7 @@ _FAILURE: ContextVar[BaseException | None] = ContextVar("failure", default=None)
 # The last failure of all threads: why a stand-in is in a cell.
 _LAST_FAILURE: list[BaseException] = []
 # What machine code calls when it finds a cell empty.
-_FILL_CELL = "sklboost.fill_cell"
+FILL_CELL = "sklboost.fill_cell"
 
 
 def add_cell(call: Call) -> None:
@@ -195,6 +195,11 @@ def add_cell(call: Call) -> None:
         address = ctypes.addressof(cell.pointer)
         _CELLS_AT[address] = cell
         llvm.add_symbol(call.symbol, address)
+
+
+def code_behind(cell: str) -> str:
+    """Return the symbol of the late kernel that a cell leads to; compile or load the kernel."""
+    return link(_CELLS[cell].call)[0]
 
 
 def fill_cells() -> None:
@@ -241,7 +246,7 @@ def _do_nothing() -> int:
 
 
 _STAND_IN = ctypes.cast(_do_nothing, ctypes.c_void_p).value
-llvm.add_symbol(_FILL_CELL, ctypes.cast(_fill_cell, ctypes.c_void_p).value)
+llvm.add_symbol(FILL_CELL, ctypes.cast(_fill_cell, ctypes.c_void_p).value)
 
 
 def raise_failure() -> None:
@@ -280,7 +285,7 @@ def call_cell(context: Any, builder: Any, symbol: str, signature: Any, args: Any
     if cell is None:
         cell = ir.GlobalVariable(builder.module, word, symbol)
     kind = ir.FunctionType(ir.VoidType(), [byte_pointer, word])
-    fill = cgutils.get_or_insert_function(builder.module, kind, _FILL_CELL)
+    fill = cgutils.get_or_insert_function(builder.module, kind, FILL_CELL)
     before, look = builder.block, builder.append_basic_block("cell.look")
     empty, filled = (builder.append_basic_block(f"cell.{name}") for name in ("empty", "filled"))
     builder.branch(look)

@@ -35,6 +35,8 @@ FETCHED = {
     "normalize_signature": "numba.core.sigutils:normalize_signature",
     "trigger_event": "numba.core.event:trigger_event",
 }
+# Fetched when asked for, since only what is built needs them: the package does without.
+FETCHED_LATER = {"AOTCPUCodegen": "numba.core.codegen:AOTCPUCodegen"}
 # What is read, called or overridden of these.
 ATTRIBUTES = (
     "llvmlite.binding:ExecutionEngine.add_object_file",
@@ -95,5 +97,7 @@ globals().update({name: _fetch(place, name in NEEDED) for name, place in FETCHED
 
 
 def __getattr__(name: str) -> Any:
-    # never reached for a fetched name; here so that type checkers know that there are some
+    # never reached for a name fetched above; here also so that type checkers know of these
+    if name in FETCHED_LATER:
+        return _fetch(FETCHED_LATER[name], is_needed=True)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

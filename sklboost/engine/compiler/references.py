@@ -79,20 +79,21 @@ class _ReferenceModel(models.PrimitiveModel):
 
 
 @functools.cache
-def _size(context, kind):
+def size_of(context, kind):
     """Return the number of bytes that a value of this type takes within a group."""
     if isinstance(kind, BaseNamedTuple):
-        return sum(_size(context, field) for field in kind.types)
+        return sum(size_of(context, field) for field in kind.types)
     size = context.get_abi_sizeof(context.get_value_type(kind))
     return -(-size // _WORD) * _WORD
 
 
 @functools.cache
 def _offset(context, group, index):
-    return sum(_size(context, field) for field in group.types[:index])
+    return sum(size_of(context, field) for field in group.types[:index])
 
 
-def _at(builder, pointer, offset):
+def at(builder, pointer, offset):
+    """Return a pointer to so many bytes behind what a pointer to bytes points to."""
     return builder.gep(pointer, [ir.IntType(64)(offset)], inbounds=True) if offset else pointer
 
 
@@ -104,12 +105,18 @@ def _store(context, builder, kind, value, pointer):
         return
     for index, field in enumerate(kind.types):
         item = builder.extract_value(value, index)
-        _store(context, builder, field, item, _at(builder, pointer, _offset(context, kind, index)))
+        _store(context, builder, field, item, at(builder, pointer, _offset(context, kind, index)))
+
+
+def load(context, builder, kind, pointer):
+    """Return the value, not a group, to whose words a pointer to bytes points."""
+    place = builder.bitcast(pointer, context.get_value_type(kind).as_pointer())
+    return builder.load(place, align=_WORD)
 
 
 def _allocate(context, builder, group):
     """Return a pointer to room for a group in the frame of the function that is being built."""
-    n_words = max(1, _size(context, group) // _WORD)
+    n_words = max(1, size_of(context, group) // _WORD)
     # Not numba's alloca_once, which fills what it allocates with zeros: in an inlined kernel that
     # would be at each call, a seventh of the time of split search at 1,000 rows.
     with builder.goto_entry_block():
@@ -139,11 +146,10 @@ def _load_field(context, builder, reference, pointer, name):
     group = reference.group
     index = group.fields.index(name)
     kind = group.types[index]
-    place = _at(builder, pointer, _offset(context, group, index))
+    place = at(builder, pointer, _offset(context, group, index))
     if isinstance(kind, BaseNamedTuple):
         return place
-    typed = builder.bitcast(place, context.get_value_type(kind).as_pointer())
-    loaded = builder.load(typed, align=_WORD)
+    loaded = load(context, builder, kind, place)
     loaded.set_metadata("invariant.load", builder.module.add_metadata([]))
     return loaded
 
@@ -195,7 +201,7 @@ def _filler(c, group):
     has_failed = ir.IntType(1)(0)
     for index, field in enumerate(group.types):
         item = pyapi.tuple_getitem(python, index)
-        place = _at(builder, pointer, _offset(c.context, group, index))
+        place = at(builder, pointer, _offset(c.context, group, index))
         if isinstance(field, BaseNamedTuple):
             failed = builder.call(_filler(within, field), [item, place])
         else:

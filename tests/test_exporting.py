@@ -1,0 +1,271 @@
+"""From kernels to shared libraries: the same bits as the compiler's, and nothing else in them."""
+
+import shutil
+import subprocess
+import sys
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from sklboost.engine.backend import BACKEND, Backend
+from sklboost.engine.compiling import address_of, by_address, inlined, kernel, late, made_kernel
+from sklboost.engine.library.kernels import LibraryKernel
+from sklboost.engine.library.loading import Library, LibraryError
+from sklboost.engine.structs import records
+from tests.conftest import run_python
+
+if BACKEND is not Backend.COMPILER:
+    pytest.skip("nothing is compiled here", allow_module_level=True)
+
+import numba
+
+from sklboost.engine.compiler import emission
+from sklboost.engine.compiler.exporting import LEVELS
+from sklboost.engine.compiler.packed_functions import Packed, table_module
+from sklboost.engine.compiler.references import reference_to
+
+pytestmark = pytest.mark.skipif(
+    shutil.which(emission.compiler()[0]) is None, reason="there is no C compiler"
+)
+
+VALUES = "float64[::1]"
+ITEM_DTYPE = np.dtype([("weight", np.float64), ("place", np.int64)], align=True)
+
+
+class Scale(NamedTuple):
+    factor: float
+    offsets: np.ndarray
+
+
+class Task(NamedTuple):
+    scale: Scale
+    counts: np.ndarray
+    is_doubled: bool
+    nothing: None
+    single: np.float32
+    ends: tuple[int, int]
+    items: np.recarray
+
+
+class Answers(NamedTuple):
+    pair: tuple[bool, bool]
+
+
+@inlined
+def polynomial(x):
+    return (1.25 * x - 0.3) * x + 0.1
+
+
+@late("float64")
+def sum_late(values, scale):
+    total = 0.0
+    for value in values:
+        total += value * scale.factor + scale.offsets[0]
+    return total
+
+
+@kernel
+def fill_values(task, values):
+    start, stop = task.ends
+    for place in range(start, stop):
+        count = np.float64(task.counts[place, 1])
+        values[place] = polynomial(count) * task.scale.factor + np.float64(task.single)
+        if task.is_doubled:
+            values[place] *= 2.0
+        if task.nothing is None:
+            values[place] += task.items[place].weight * values[task.items[place].place]
+
+
+@kernel
+def total_of(task, values, single, is_late, pair):
+    scratch, scale = pair
+    total = sum_late(values, task.scale) if is_late else np.float64(single)
+    return total + scratch[0] * scale.factor
+
+
+@kernel
+def place_of(values, value):
+    for place in range(len(values)):
+        if values[place] == value:
+            return place
+    raise ValueError("it is not there")
+
+
+@by_address(VALUES)
+def call(address, values):
+    return address(values)
+
+
+def count_above(limit):
+    def count(values):
+        n_above = 0
+        for value in values:
+            n_above += value > limit
+        return n_above
+
+    return made_kernel(count, str(limit))
+
+
+COUNTS = [count_above(limit) for limit in (0.0, 0.5)]
+
+
+@kernel
+def count_by(address, values):
+    return call(address, values)
+
+
+KERNELS = [polynomial, fill_values, total_of, place_of, count_by]
+
+
+def calls():
+    """Return the arguments of each call, by title; the title begins with the kernel's name."""
+    random = np.random.default_rng(0)
+    items = records(50, ITEM_DTYPE)
+    items.weight, items.place = random.random(50), random.integers(50, size=50)
+    scale = Scale(1.0 / 3.0, random.random(3))
+    counts = random.integers(9, size=(50, 2)).astype(np.uint16)
+    task = Task(scale, counts, True, None, np.float32(0.7), (1, 49), items)
+    plain = task._replace(is_doubled=False, counts=np.asfortranarray(counts))
+    values, single = random.random(50), np.float32(0.1)
+    return {
+        "polynomial": (0.7,),
+        "fill_values": (task, values.copy()),
+        "fill_values of Fortran order": (plain, values.copy()),
+        "total_of": (task, values, single, False, (values, scale)),
+        "total_of by a late kernel": (task, values, single, True, (values[1:], scale)),
+        "place_of": (values, values[7]),
+        "place_of float32": (values.astype(np.float32), 0.3),
+        "place_of every other one": (values[::2], values[8]),
+        "count_by": (0, values),
+    }
+
+
+def results(kernels, addresses):
+    """Return the result of each call, and the bytes of all arrays after it."""
+    found = {}
+    for title, arguments in calls().items():
+        if title == "count_by":
+            arguments = (addresses[1], *arguments[1:])
+        try:
+            result = kernels[title.split()[0]](*arguments)
+        except (ValueError, RuntimeError):
+            result = "raised"
+        arrays = [value.tobytes() for value in arguments if isinstance(value, np.ndarray)]
+        found[title] = result if result is None else repr(result), arrays
+    return found
+
+
+def results_here():
+    kernels = {kernel.__name__: kernel for kernel in KERNELS}
+    return results(kernels, [address_of(count, VALUES) for count in COUNTS])
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+from sklboost.engine.compiler.exporting import export
+from tests.test_exporting import results_here
+export(Path(sys.path[0], "library"), results_here)
+print("done")
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return exported(tmp_path_factory.mktemp("first"))
+
+
+def exported(folder):
+    (folder / "library").mkdir()
+    run_python(SCRIPT, folder)
+    return folder / "library"
+
+
+def library_at(level, folder):
+    try:
+        return Library(folder, level)
+    except LibraryError as error:
+        pytest.skip(str(error))
+
+
+def not_in_the_library():
+    raise AssertionError("the library does not have it")
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_every_level_gives_the_bits_of_the_compiler(folder, level):
+    library = library_at(level, folder)
+    kernels = {
+        made.__name__: LibraryKernel(made.py_func, library, not_in_the_library) for made in KERNELS
+    }
+    blocks = [LibraryKernel(count.py_func, library, not_in_the_library) for count in COUNTS]
+    addresses = [block.address(VALUES) for block in blocks]
+    assert results(kernels, addresses) == results_here()
+
+
+def test_what_kernels_return():
+    """The test above compares something."""
+    found = {title: result for title, (result, _) in results_here().items()}
+    assert found["fill_values"] is None
+    assert found["place_of"] == "7"
+    assert found["place_of every other one"] == "4"
+    assert found["place_of float32"] == "'raised'"
+    assert 0 < int(found["count_by"]) < 50
+    assert found["total_of"] != found["total_of by a late kernel"]
+
+
+def test_a_packed_function_says_that_the_kernel_raised(folder):
+    library = library_at(None, folder)
+    place = LibraryKernel(place_of.py_func, library, not_in_the_library)
+    with pytest.raises(RuntimeError, match="place_of failed"):
+        place(np.zeros(3), 1.0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks a tool of Linux")
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_library_shows_two_names_and_asks_only_the_c_library(folder, level):
+    symbols = subprocess.run(
+        ["nm", "--dynamic", "--format=posix", folder / f"{level}{emission.SUFFIX}"],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    kinds = dict(line.split()[:2] for line in symbols.splitlines())
+    shown = {name for name, kind in kinds.items() if kind not in "Uw"}
+    asked = {name.partition("@")[0] for name, kind in kinds.items() if kind in "Uw"}
+    assert shown == {"sklboost_functions", "sklboost_processor"}
+    assert asked <= {"memcpy", "memset", "memmove"}
+
+
+def test_a_library_names_no_file_of_the_machine_it_was_made_on(folder):
+    for path in folder.iterdir():
+        assert not any(part in path.read_bytes() for part in (b".py", b"/tmp", b"/home"))
+
+
+def test_an_export_gives_the_same_bytes_twice(folder, tmp_path):
+    again = exported(tmp_path)
+    names = sorted(path.name for path in folder.iterdir())
+    assert names == sorted([*(f"{level}{emission.SUFFIX}" for level in LEVELS), "index.json"])
+    for name in names:
+        assert (folder / name).read_bytes() == (again / name).read_bytes(), name
+
+
+def test_words_that_do_not_fit_are_an_error():
+    """Two bool in a tuple take a word each where they are packed, and two bytes in a group."""
+    group = reference_to(numba.typeof(Answers((True, False))))
+    packed = Packed("code", numba.types.none, (group,), n_words=(2,))
+    with pytest.raises(TypeError, match=r"code takes .*Answers.*of which packing makes 2 words"):
+        table_module([packed], {})
+
+
+def test_without_a_c_compiler_there_is_one_error(tmp_path, monkeypatch):
+    monkeypatch.setenv("CC", "no-such-compiler -m64")
+    with pytest.raises(RuntimeError, match=r"no C compiler.*no-such-compiler -m64.*variable CC"):
+        emission.link([], tmp_path / "library.so")
+
+
+def test_what_the_c_library_does_not_have_is_an_error(tmp_path):
+    module = table_module(["numba_frexp"], {})
+    with pytest.raises(RuntimeError, match="numba_frexp"):
+        emission.link(emission.emit("", [module]), tmp_path / "library.so")
