@@ -62,7 +62,7 @@ def _add(value: Any, digest: Any) -> None:
         for part in value:
             _add(part, digest)
     elif isinstance(value, np.ndarray):
-        digest.update(f"{value.shape} {value.dtype}".encode() + value.tobytes())
+        digest.update(f"{value.shape} {value.dtype.str}".encode() + value.tobytes())
     else:
         digest.update(repr(value).encode())
 
