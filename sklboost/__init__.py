@@ -11,7 +11,6 @@ from sklboost.boosting.callbacks import (
 )
 from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.estimators.classifier import XGBClassifierLite
-from sklboost.estimators.input.bin_features import bin_features
 from sklboost.estimators.input.feature_tables import UnknownCategoryWarning
 from sklboost.estimators.regressor import XGBRegressorLite
 from sklboost.objectives.loss import Loss
@@ -25,6 +24,7 @@ if _typing.TYPE_CHECKING:
     from sklboost.displays import plot_importance, plot_tree
     from sklboost.estimators.fit.check_loss import check_loss
     from sklboost.estimators.forests import XGBRFClassifierLite, XGBRFRegressorLite
+    from sklboost.estimators.input.bin_features import bin_features
     from sklboost.estimators.input.bin_parquet import bin_parquet
 
 __all__ = [
@@ -53,6 +53,7 @@ _LATER = {
     "Checkpoint": "sklboost.boosting.checkpoint:Checkpoint",
     "XGBRFClassifierLite": "sklboost.estimators.forests:XGBRFClassifierLite",
     "XGBRFRegressorLite": "sklboost.estimators.forests:XGBRFRegressorLite",
+    "bin_features": "sklboost.estimators.input.bin_features:bin_features",
     "bin_parquet": "sklboost.estimators.input.bin_parquet:bin_parquet",
     "check_loss": "sklboost.estimators.fit.check_loss:check_loss",
     "displays": "sklboost.displays",

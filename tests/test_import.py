@@ -30,6 +30,7 @@ NOT_NEEDED = {
     "sklboost.estimators.fit.pruning_path",
     "sklboost.estimators.fit.scored_estimators",
     "sklboost.estimators.forests",
+    "sklboost.estimators.input.bin_features",
     "sklboost.estimators.predict.contributions",
     "sklboost.estimators.predict.derivations",
     "sklboost.estimators.predict.page",
@@ -39,6 +40,7 @@ NOT_NEEDED = {
     "sklboost.inspection.page",
     "sklboost.inspection.shap",
     "sklboost.inspection.tables",
+    "sklboost.tree.options.linear_leaves",
     "sklboost.warmup.steps",
 }
 FIT = """

@@ -43,7 +43,6 @@ from sklboost.tree.core.growing import Draws, Scores, TreeKeys, finish_tree, gro
 from sklboost.tree.core.quantization import Derivatives, derivatives_of, weigh
 from sklboost.tree.core.workspace import RowPartition, allocate_workspace
 from sklboost.tree.options.column_sampling import ColumnSample, allocate_column_sample
-from sklboost.tree.options.linear_leaves import fit_linear_leaves
 from sklboost.tree.options.renewal import Renewal, allocate_renewal, fill_residuals, renewal_of
 from sklboost.tree.options.row_sampling import RowSample, allocate_row_sample, is_drawn, row_keys
 from sklboost.tree.predict.category_bits import allocate_bits, most_words, store_categories
@@ -278,6 +277,8 @@ class Rounds:
         self, raw: RawMatrix, trees: Trees, parallel_tree: int, params: TreeParams
     ) -> LinearLeaves:
         """Fit the linear leaves of one parallel tree and add them to the raw scores."""
+        from sklboost.tree.options.linear_leaves import fit_linear_leaves
+
         state, derivatives = self._state, self._state.derivatives
         if params.subsample < 1.0 and params.gradient_based == 0:
             # a copy: the parallel trees of a round share the derivatives
