@@ -92,6 +92,11 @@ def place_of(values, value):
     raise ValueError("it is not there")
 
 
+@kernel
+def other_bits(bits):
+    return ~bits
+
+
 @by_address(VALUES)
 def call(address, values):
     return address(values)
@@ -115,7 +120,7 @@ def count_by(address, values):
     return call(address, values)
 
 
-KERNELS = [polynomial, fill_values, total_of, place_of, count_by]
+KERNELS = [polynomial, fill_values, total_of, place_of, other_bits, count_by]
 
 
 def calls():
@@ -137,6 +142,7 @@ def calls():
         "place_of": (values, values[7]),
         "place_of float32": (values.astype(np.float32), 0.3),
         "place_of every other one": (values[::2], values[8]),
+        "other_bits": (np.uint64(1),),
         "count_by": (0, values),
     }
 
@@ -211,6 +217,7 @@ def test_what_kernels_return():
     assert found["place_of"] == "7"
     assert found["place_of every other one"] == "4"
     assert found["place_of float32"] == "'raised'"
+    assert found["other_bits"] == str(2**64 - 2)
     assert 0 < int(found["count_by"]) < 50
     assert found["total_of"] != found["total_of by a late kernel"]
 
@@ -256,6 +263,12 @@ def test_words_that_do_not_fit_are_an_error():
     group = reference_to(numba.typeof(Answers((True, False))))
     packed = Packed("code", numba.types.none, (group,), n_words=(2,))
     with pytest.raises(TypeError, match=r"code takes .*Answers.*of which packing makes 2 words"):
+        table_module([packed], {})
+
+
+def test_a_result_that_python_cannot_read_is_an_error():
+    packed = Packed("code", numba.types.float32, (), ())
+    with pytest.raises(TypeError, match="code returns float32, and Python can read none, int64"):
         table_module([packed], {})
 
 

@@ -17,12 +17,12 @@ from sklboost.engine.compiler.digests import Types
 from sklboost.engine.compiler.linking import FILL_CELL
 from sklboost.engine.compiler.numba_internals import cgutils, cpu_target
 from sklboost.engine.compiler.references import Reference, at, load, size_of
+from sklboost.engine.library.kernels import READERS
 
 FUNCTIONS, PROCESSOR = "sklboost_functions", "sklboost_processor"
 IS_X86_64 = platform.machine().lower() in ("x86_64", "amd64")
 
 _WORD, _INT32, _POINTER = ir.IntType(64), ir.IntType(32), ir.IntType(8).as_pointer()
-_RETURNS = ("none", "int64", "float64")
 # The leaf of sklboost_processor that is XGETBV and not CPUID.
 _XGETBV = -1
 
@@ -117,8 +117,9 @@ def _packed_function(module: ir.Module, name: str, packed: Packed) -> ir.Functio
         values.append(_value(builder, kind, words))
         words = at(builder, words, size)
     returns = packed.returns
-    if returns.name not in _RETURNS:
-        raise TypeError(f"{packed.symbol} returns {returns}, and not one of {_RETURNS}")
+    if returns.name not in READERS:
+        known = ", ".join(READERS)
+        raise TypeError(f"{packed.symbol} returns {returns}, and Python can read {known}")
     kind = convention.get_function_type(returns, packed.types)
     code = cgutils.get_or_insert_function(module, kind, packed.symbol)
     status, value = convention.call_function(builder, code, returns, packed.types, values)

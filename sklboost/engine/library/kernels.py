@@ -10,9 +10,10 @@ from sklboost.engine.library.loading import Library
 from sklboost.engine.library.packing import pack
 
 # The result of a kernel: a word, read by its type.
-_READERS: dict[str, Callable[[bytes], Any]] = {
+READERS: dict[str, Callable[[bytes], Any]] = {
     "none": lambda _: None,
     "int64": lambda word: struct.unpack("<q", word)[0],
+    "uint64": lambda word: struct.unpack("<Q", word)[0],
     "float64": lambda word: struct.unpack("<d", word)[0],
 }
 
@@ -56,7 +57,7 @@ class LibraryKernel:
         del alive  # not before the call has ended
         if status != 0:
             raise RuntimeError(f"{self.name} failed")
-        return None if returns == "none" else _READERS[returns](bytes(result))
+        return None if returns == "none" else READERS[returns](bytes(result))
 
     def address(self, types: str) -> int:
         """Return where the code for types, given as text, begins."""
