@@ -1,4 +1,4 @@
-"""Write the stub from which type checkers and editors know the parameters of the estimators.
+"""Write the stubs from which type checkers and editors know the parameters of the estimators.
 
 Constructors are made by dataclasses at import; whoever only reads the source would see calls of
 ``parameter()`` for defaults. Run this after a change of a parameter; a test compares.
@@ -10,22 +10,24 @@ import math
 from dataclasses import fields
 from pathlib import Path
 
-from sklboost.estimators.parameters import groups
+from sklboost.estimators.parameters import forests, groups
 from sklboost.estimators.parameters.rules import none_is_default
 
-STUB = Path(groups.__file__).with_suffix(".pyi")
-GROUPS = (
-    groups.Parameters,
-    groups.RegressorParameters,
-    groups.ClassifierParameters,
-    groups.ForestParameters,
-    groups.ForestClassifierParameters,
-)
+GROUPS = {
+    groups: (groups.Parameters, groups.RegressorParameters, groups.ClassifierParameters),
+    forests: (forests.ForestParameters, forests.ForestClassifierParameters),
+}
+ALL = [group for some in GROUPS.values() for group in some]
 
 
-def stub():
-    """Return the text of the stub."""
-    source = Path(groups.__file__).read_text(encoding="utf-8")
+def stubs():
+    """Return the texts of the stubs, by their paths."""
+    return {Path(module.__file__).with_suffix(".pyi"): stub_of(module) for module in GROUPS}
+
+
+def stub_of(module):
+    """Return the text of the stub of a module."""
+    source = Path(module.__file__).read_text(encoding="utf-8")
     imports = [
         "from collections.abc import Callable, Collection, Mapping, Sequence",
         "from typing import Any, Literal",
@@ -36,15 +38,16 @@ def stub():
         *source[source.index("from sklboost") : source.index("\n\n\n")].splitlines(),
         "from sklboost.objectives.loss import Loss",
     ]
-    unused = "from sklboost.estimators.parameters.rules import Rule, redeclared"
-    lines = [
-        '"""The parameters of the estimators; made by .ci/write_stub.py."""',
-        "",
-        *(line for line in imports if line != unused),
-    ]
-    for group in GROUPS:
-        lines += ["", *lines_of(group)]
-    return "\n".join([*lines, ""])
+    groups_lines = [line for group in GROUPS[module] for line in ["", *lines_of(group)]]
+    body = "\n".join([*groups_lines, ""])
+    head = ['"""The parameters of the estimators; made by .ci/write_stub.py."""', ""]
+    return "\n".join([*head, *(line for line in imports if is_used(line, body)), body])
+
+
+def is_used(line, body):
+    """Whether a line of imports is needed: one of ours may be of the source alone."""
+    names = line.partition(" import ")[2].split(", ")
+    return not line.startswith("from sklboost") or any(name in body for name in names)
 
 
 def lines_of(group):
@@ -56,7 +59,7 @@ def lines_of(group):
     if fields(group) == fields(group.__bases__[0]):
         return
     yield ""
-    known = {own.name for base in group.__bases__ if base in GROUPS for own in fields(base)}
+    known = {own.name for base in group.__bases__ if base in ALL for own in fields(base)}
     for own in fields(group):
         if none_is_default(own) and own.name not in known:
             yield f"    {own.name}: {types[own.name].removesuffix(' | None')}"
@@ -84,4 +87,5 @@ def default_of(own):
 
 
 if __name__ == "__main__":
-    STUB.write_text(stub(), encoding="utf-8")
+    for path, text in stubs().items():
+        path.write_text(text, encoding="utf-8")

@@ -30,6 +30,7 @@ NOT_NEEDED = {
     "sklboost.estimators.fit.pruning_path",
     "sklboost.estimators.fit.scored_estimators",
     "sklboost.estimators.forests",
+    "sklboost.estimators.parameters.forests",
     "sklboost.estimators.input.bin_features",
     "sklboost.estimators.predict.contributions",
     "sklboost.estimators.predict.derivations",

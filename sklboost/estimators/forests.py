@@ -8,7 +8,7 @@ trees.
 from sklboost.engine.model import Model
 from sklboost.estimators.classifier import XGBClassifierLite
 from sklboost.estimators.parameters.docstrings import documented
-from sklboost.estimators.parameters.groups import ForestClassifierParameters, ForestParameters
+from sklboost.estimators.parameters.forests import ForestClassifierParameters, ForestParameters
 from sklboost.estimators.parameters.rules import value_of
 from sklboost.estimators.regressor import XGBRegressorLite
 
