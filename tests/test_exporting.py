@@ -97,6 +97,11 @@ def other_bits(bits):
     return ~bits
 
 
+@kernel
+def minus_one(values):
+    return -1  # to numba a type of its own
+
+
 @by_address(VALUES)
 def call(address, values):
     return address(values)
@@ -120,7 +125,7 @@ def count_by(address, values):
     return call(address, values)
 
 
-KERNELS = [polynomial, fill_values, total_of, place_of, other_bits, count_by]
+KERNELS = [polynomial, fill_values, total_of, place_of, other_bits, minus_one, count_by]
 
 
 def calls():
@@ -143,6 +148,7 @@ def calls():
         "place_of float32": (values.astype(np.float32), 0.3),
         "place_of every other one": (values[::2], values[8]),
         "other_bits": (np.uint64(1),),
+        "minus_one": (values,),
         "count_by": (0, values),
     }
 
@@ -218,6 +224,7 @@ def test_what_kernels_return():
     assert found["place_of every other one"] == "4"
     assert found["place_of float32"] == "'raised'"
     assert found["other_bits"] == str(2**64 - 2)
+    assert found["minus_one"] == "-1"
     assert 0 < int(found["count_by"]) < 50
     assert found["total_of"] != found["total_of by a late kernel"]
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import joblib
 import llvmlite.binding as llvm
+from numba import types
 
 from sklboost.engine.compiler.emission import SUFFIX, emit, link
 from sklboost.engine.compiler.kernels import Kernel, caller
@@ -69,8 +70,8 @@ def _collect(found: Recording) -> tuple[list[bytes], dict[str, Any]]:
         entry = {"kinds": kinds, "returns": packed.returns.name, "function": len(functions)}
         kernels.setdefault(name, []).append(entry)
         functions.append(packed)
-    for (name, types), symbol in sorted(found.addresses.items()):
-        blocks.setdefault(name, {})[types] = len(functions)
+    for (name, kinds), symbol in sorted(found.addresses.items()):
+        blocks.setdefault(name, {})[kinds] = len(functions)
         functions.append(symbol)
     symbols, cells = _reached(functions, found)
     modules = [found.modules[symbol] for symbol in symbols]
@@ -83,9 +84,9 @@ def _packed(call: PythonCall) -> Packed:
     if kernel.is_inlined:  # it has no code of its own
         kernel = Kernel(caller(kernel), is_kept=False)
     version = kernel.version(kernel.kinds(call.types))
-    signature = version.signature
-    symbol = version.fndesc.llvm_func_name
-    return Packed(symbol, signature.return_type, signature.args, call.n_words)
+    returns, kinds = version.signature.return_type, version.signature.args
+    # to numba a constant has a type of its own
+    return Packed(version.fndesc.llvm_func_name, types.unliteral(returns), kinds, call.n_words)
 
 
 def _reached(
