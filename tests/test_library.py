@@ -1,7 +1,7 @@
 """A shared library of machine code: its levels, its index, calls of what is in it.
 
 The library of these tests is written in C. That of a wheel is made by the compiler of this package,
-see ``test_exporting.py``.
+see ``compiler/test_exporting.py``.
 """
 
 import ctypes

@@ -4,7 +4,7 @@ Source: Chen & Guestrin (2016), "XGBoost: A Scalable Tree Boosting System", equa
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from sklboost.displays.figures import (
     short_number,
 )
 from sklboost.displays.tree import tree_title
+from sklboost.engine.structs import PARAMS_DTYPE, TreeParams
 from sklboost.estimators.parameters.rules import number
 from sklboost.estimators.predict.fitted_model import FittedModel, fitted_model
 from sklboost.tree.core.formulas import leaf_weight, similarity_at
@@ -27,12 +28,8 @@ _N_POINTS = 201
 _DASHES = ("-", "--", "-.", ":")
 
 
-class Penalties(NamedTuple):
-    """The settings of a tree that the formulas of a leaf read."""
-
-    reg_lambda: float
-    reg_alpha: float
-    max_delta_step: float
+# Of a tree that takes none: the formulas of a leaf read penalties, which replace these.
+_NO_SETTINGS = TreeParams(*np.zeros((), PARAMS_DTYPE).item())
 
 
 class DerivationDisplay(Display):
@@ -92,7 +89,11 @@ class DerivationDisplay(Display):
     ) -> None:
         self.gradient, self.hessian = float(gradient), float(hessian)
         self.settings = [
-            Penalties(float(reg_lambda), float(reg_alpha), float(max_delta_step))
+            _NO_SETTINGS._replace(
+                reg_lambda=float(reg_lambda),
+                reg_alpha=float(reg_alpha),
+                max_delta_step=float(max_delta_step),
+            )
             for reg_lambda in reg_lambdas
         ]
         self.output = output
@@ -207,7 +208,7 @@ class DerivationDisplay(Display):
         # below, since parabolas go everywhere else
         ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), frameon=False)
 
-    def _objective(self, output: float, penalties: Penalties) -> float:
+    def _objective(self, output: float, penalties: TreeParams) -> float:
         """What an output adds to the objective: less than 0 if it is good."""
         return -0.5 * similarity_at(self.gradient, self.hessian, float(output), penalties)
 

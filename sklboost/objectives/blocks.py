@@ -123,12 +123,21 @@ def derivatives_by_block(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return gradient and hessian of all rows as a block fills them, in float64.
 
-    `y` is float64, shape (n_targets, n_samples) or (n_samples,); the others have n_outputs rows.
+    `y` has shape (n_targets, n_samples) or (n_samples,); the others have n_outputs rows.
     """
-    gradient, hessian = np.empty((2, *raw_score.shape))
-    rows, scratch = (0, raw_score.shape[1], 0), np.empty((2, BLOCK_ROWS))
-    block(rows, np.atleast_2d(y), raw_score, parameters, gradient, hessian, scratch)
+    targets, scores = two_matrices(y, raw_score)
+    gradient, hessian = np.empty((2, *scores.shape))
+    rows, scratch = (0, scores.shape[1], 0), np.empty((2, BLOCK_ROWS))
+    block(rows, targets, scores, parameters, gradient, hessian, scratch)
     return gradient, hessian
+
+
+def two_matrices(y: np.ndarray, score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return targets and scores as kernels are compiled for them: float64 in C order, two axes."""
+    targets, scores = (
+        np.ascontiguousarray(np.atleast_2d(array), np.float64) for array in (y, score)
+    )
+    return targets, scores
 
 
 # --- losses

@@ -13,7 +13,13 @@ import numpy as np
 
 from sklboost.engine.backend import BACKEND, Backend
 from sklboost.engine.compiling import kernel
-from sklboost.objectives.blocks import BLOCK_ROWS, Formula, address_of_losses, call_metric
+from sklboost.objectives.blocks import (
+    BLOCK_ROWS,
+    Formula,
+    address_of_losses,
+    call_metric,
+    two_matrices,
+)
 
 # Rows of scratch: a block's losses, two for what leads to them, weights.
 _WEIGHTS = 3
@@ -117,10 +123,7 @@ def losses_of_rows(
     metrics = mean_losses([metric], len(score))
     losses = np.empty((int(metrics.n_sums[0]), score.shape[1]))
     scratch = allocate_sums(1, 0, 1).scratch[0]
-    targets, scores = (
-        np.ascontiguousarray(np.atleast_2d(array), np.float64) for array in (y, score)
-    )
-    _fill_losses(metrics, targets, scores, scratch, losses)
+    _fill_losses(metrics, *two_matrices(y, score), scratch, losses)
     return losses
 
 

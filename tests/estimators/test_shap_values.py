@@ -169,8 +169,7 @@ of_shap = pytest.mark.filterwarnings("ignore")
 
 @of_shap
 def test_explanation_has_what_plots_need(regression, multiclass):
-    import shap
-
+    shap = pytest.importorskip("shap")  # which requires numba
     X, y = regression
     frame = pd.DataFrame(X, columns=[f"x{i}" for i in range(10)])
     model = small(XGBRegressorLite).fit(frame, y)
@@ -203,8 +202,8 @@ def test_explanation_has_what_plots_need(regression, multiclass):
 @of_shap
 def test_plots_of_the_shap_package_take_it():
     import matplotlib
-    import shap
 
+    shap = pytest.importorskip("shap")
     matplotlib.use("agg")
     X = pd.DataFrame({"size": np.arange(60.0), "kind": pd.Categorical(["u", "v", "w"] * 20)})
     model = small(XGBRegressorLite).fit(X, np.arange(60) + (X["kind"] == "v") * 30.0)
@@ -222,6 +221,7 @@ def test_plots_of_the_shap_package_take_it():
 
 @of_shap
 def test_rows_are_read_once():
+    pytest.importorskip("shap")
     X = pd.DataFrame({"kind": pd.Categorical(["u", "v", "w"] * 20)})
     model = small(XGBRegressorLite).fit(X, np.arange(60) % 3)
     other = pd.DataFrame({"kind": ["u", "x"]})

@@ -177,7 +177,7 @@ SCRIPT = """
 import sys
 from pathlib import Path
 from sklboost.engine.compiler.exporting import export
-from tests.test_exporting import results_here
+from tests.compiler.test_exporting import results_here
 export(Path(sys.path[0], "library"), results_here)
 print("done")
 """
