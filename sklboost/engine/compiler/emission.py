@@ -20,8 +20,9 @@ SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
 _EXPORTED = (FUNCTIONS, PROCESSOR)
 # Functions of the operating system that kernels call themselves.
 _OF_SYSTEM = ("sched_yield", "SwitchToThread")
-# What numba would make Python's exceptions of; it names files of this machine.
-_EXCEPTION = re.compile(r'^(@\.const\.pickledata\..*?\[\d+ x i8\]) c"[^"]*"', re.MULTILINE)
+# What numba would make Python's exceptions of, and where that is; it names files of this machine.
+_EXCEPTION = re.compile(r"^@\.const\.pickledata\..*\n", re.MULTILINE)
+_PLACE_OF_EXCEPTION = re.compile(r"^(@\.const\.picklebuf\..*? constant {[^}]*}) {.*}", re.MULTILINE)
 
 
 # --- machine code
@@ -53,7 +54,8 @@ def _emit_one(codegen: Any, bitcode: bytes) -> bytes:
     library._optimize_final_module()
     module = library._final_module
     if any(variable.name.startswith(".const.pickledata") for variable in module.global_variables):
-        module = llvm.parse_assembly(_EXCEPTION.sub(r"\1 zeroinitializer", str(module)))
+        text = _PLACE_OF_EXCEPTION.sub(r"\1 zeroinitializer", str(module))
+        module = llvm.parse_assembly(_EXCEPTION.sub("", text))
     for symbol in (*module.functions, *module.global_variables):
         name = symbol.name
         # kernels call one another directly, and not through a table of what other libraries define
