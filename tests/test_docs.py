@@ -15,7 +15,7 @@ import pytest
 
 import sklboost
 from sklboost import displays
-from tests.conftest import ROOT
+from tests.conftest import ROOT, skip_without_imports
 
 TRACKED = subprocess.run(
     ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"],
@@ -94,6 +94,7 @@ def test_there_are_pages_with_examples():
 @pytest.mark.parametrize("page", WITH_CODE, ids=name_of)
 def test_every_python_block_runs_and_prints_what_it_shows(page, pictures, monkeypatch, tmp_path):
     """And has drawn a figure, or written a file, where the site shows one below it."""
+    skip_without_imports(text_of(page))
     monkeypatch.chdir(tmp_path)
     variables = {"__name__": "__main__"}
     for part in pictures.PART.finditer(text_of(page)):
