@@ -66,7 +66,7 @@ def pack(arguments: tuple[Any, ...]) -> tuple[str, "array[int]", list[Packed]]:
     words: list[int] = []
     groups: list[Packed] = []
     for value in arguments:
-        if hasattr(value, "_fields"):
+        if type(value) not in _ARRAYS and hasattr(value, "_fields"):
             packed = _pack_group(value)
             kinds += packed.kinds
             words.append(packed.address)
