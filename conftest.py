@@ -4,6 +4,6 @@ from importlib.util import find_spec
 
 COMPILER = ["sklboost/engine/compiler", "tests/compiler"]
 # Of fits that tests/compiler/test_versions.py does, too.
-WITHOUT_COMPILER = ["tests/test_fits.py"]
+ONLY_WITHOUT_COMPILER = ["tests/test_fits.py"]
 
-collect_ignore = COMPILER if find_spec("numba") is None else WITHOUT_COMPILER
+collect_ignore = COMPILER if find_spec("numba") is None else ONLY_WITHOUT_COMPILER

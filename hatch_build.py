@@ -65,7 +65,7 @@ class MachineCode(BuildHookInterface[Any]):
             core.dependencies.remove(requirement)
 
     def _is_wanted(self) -> bool:
-        return self.target_name == "wheel" and os.environ.get(SWITCH, "0") != "0"
+        return self.target_name == "wheel" and os.environ.get(SWITCH, "") not in ("", "0")
 
 
 def _export(root: str, folder: str) -> None:

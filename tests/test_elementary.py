@@ -118,6 +118,6 @@ def test_powers_of_two_are_those_of_the_c_library():
 def test_next_float32_is_that_of_numpy():
     largest = np.finfo(np.float32).max
     some = np.random.default_rng(0).standard_normal(100).astype(np.float32)
-    for x in (*some, *(some * np.float32(1e-42)), np.float32(0.0), -largest):
+    for x in (*some, *(some * np.float32(1e-42)), np.float32(0.0), -largest, np.float32(-np.inf)):
         assert next_float32(x) == np.nextafter(x, np.float32(np.inf))
     assert np.isinf(next_float32(largest))

@@ -127,6 +127,14 @@ def _requirements(metadata):
     return sorted(text for text in requirements if "extra ==" not in text)
 
 
+@pytest.mark.parametrize(("value", "wanted"), [("", False), ("0", False), ("1", True)])
+def test_machine_code_is_made_where_the_variable_is_neither_empty_nor_0(
+    small_package, monkeypatch, value, wanted
+):
+    monkeypatch.setenv("SKLBOOST_MACHINE_CODE", value)
+    assert bool(hatchling.build.get_requires_for_build_wheel()) == wanted
+
+
 def test_a_checkout_requires_the_compiler():
     """Editable installations have this metadata, and wheels and archives unless they change it."""
     core = ProjectMetadata(str(ROOT), PluginManager()).core

@@ -22,7 +22,7 @@ def warmup(verbose: bool = False) -> float:
     Returns
     -------
     float
-        Seconds it took: about 100 the first time, less than two where everything was on disk.
+        Seconds it took: about 100 the first time, two where everything was on disk.
 
     See Also
     --------

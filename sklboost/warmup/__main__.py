@@ -12,8 +12,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m sklboost.warmup",
         description="Compile all of sklboost now, so that no later fit or prediction has to wait "
-        "for it. Takes one or two minutes the first time, and a second or two where it was done "
-        "before.",
+        "for it. Takes about 100 seconds the first time, and two where it was done before.",
         epilog="The compiled code is kept in the folder of the package; in ~/.cache/sklboost if "
         "that cannot be written; or in NUMBA_CACHE_DIR, if that environment variable is set.",
     )

@@ -65,6 +65,7 @@ def test_what_needs_the_compiler_says_what_to_install(installed):
 IMPORT = "import time; begin = time.process_time(); import {}; print(time.process_time() - begin)"
 
 
+@pytest.mark.timing
 def test_importing_it_takes_no_longer_than_scikit_learns_ensembles(installed):
     """Processor seconds of new processes, pair by pair, so that a busy machine slows both."""
     pairs = []
@@ -92,6 +93,7 @@ print(seconds(), seconds())
 """
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize(
     ("estimator", "y"),
     [("XGBRegressorLite", "X[:, 0]"), ("XGBClassifierLite", "np.digitize(X[:, 0], [-0.5, 0.5])")],

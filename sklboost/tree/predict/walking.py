@@ -103,7 +103,7 @@ def _prepare_walk(model: Model, raw: RawMatrix, n_threads: int) -> Walk:
     n_columns = len(tops.features)
     n_words = min(_WORDS_PER_BLOCK, _BLOCK_VALUES // (WORD * max(1, n_columns)))
     n_words = max(1, min(n_words, -(-raw.n_samples // WORD)))
-    # places beyond the last row are 0; where these go is never read
+    # places beyond the last row are 0 or of earlier rows; where these go is never read
     columns = np.zeros((n_threads, n_columns, n_words * WORD), dtype=dtype)
     missing = np.zeros((n_threads, n_columns, n_words), dtype=np.uint64)
     scratch = allocate_scratch(columns, missing, n_threads)
