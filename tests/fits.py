@@ -31,7 +31,8 @@ def fit_all(X, values, **more_settings):
     labels = (signal > 0).astype(int)
     leaf_wise = dict(grow_policy="lossguide", max_depth=0, max_leaves=np.int32(8), gamma=1)
     other_types = dict(reg_lambda=np.float32(2), learning_rate=1, base_score=np.float32(1))
-    limits = dict(max_delta_step=3, reg_alpha=np.float64(1), min_child_weight=2, max_bin=20)
+    limits = dict(max_delta_step=3, reg_alpha=np.float64(1), min_child_weight=2)
+    limits |= dict(max_bin=np.int16(20))
     by_gradient = dict(subsample=0.3, sampling_method="gradient_based", colsample_bytree=1)
     vector_trees = dict(multi_strategy="multi_output_tree")
     for estimator, y, weight, settings in [

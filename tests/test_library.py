@@ -4,11 +4,15 @@ The library of these tests is written in C. That of a wheel is made by the compi
 see ``compiler/test_exporting.py``.
 """
 
+import copy
 import ctypes
 import json
+import pickle
 import platform
+import re
 import shutil
 import subprocess
+import sys
 import threading
 import time
 
@@ -19,9 +23,15 @@ from sklboost.engine import backend
 from sklboost.engine.backend import Backend
 from sklboost.engine.library import loading
 from sklboost.engine.library.kernels import LibraryKernel
-from sklboost.engine.library.loading import Library, LibraryError
+from sklboost.engine.library.loading import (
+    Library,
+    LibraryError,
+    needs_compiler,
+    sources_digest,
+)
 from sklboost.engine.library.packing import kinds_of
 from sklboost.engine.library.processor import _LEVELS, asking, levels_of
+from sklboost.version import __version__
 
 COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 IS_X86 = platform.machine() in ("x86_64", "AMD64")
@@ -69,8 +79,8 @@ def entry(number, kinds, returns="none"):
 
 
 INDEX = {
-    "levels": LEVELS,
-    "suffix": ".so",
+    "version": __version__,
+    "sources": "",
     "n_functions": 5,
     "kernels": {
         f"{__name__}.total": [entry(0, f"Numbers( {VECTOR} ) float64", "float64")],
@@ -97,8 +107,14 @@ def folder(tmp_path_factory):
     subprocess.run(command, check=True, cwd=folder)
     for level in LEVELS:
         shutil.copy(folder / "x86.so", folder / f"{level}.so")
-    (folder / "index.json").write_text(json.dumps(INDEX))
+    write_index(folder)
     return folder
+
+
+def write_index(folder, **changes):
+    size = (folder / "x86.so").stat().st_size
+    libraries = {level: {"name": f"{level}.so", "size": size} for level in LEVELS}
+    (folder / "index.json").write_text(json.dumps({"libraries": libraries} | INDEX | changes))
 
 
 @pytest.fixture
@@ -136,10 +152,29 @@ def test_other_arguments_are_for_the_compiler(kernel):
 
 def test_without_a_compiler_the_error_says_what_to_install(kernel):
     def no_compiler():
-        raise backend.needs_compiler("this")
+        raise needs_compiler("this")
 
-    with pytest.raises(ImportError, match=r"pip install sklboost\[jit\]"):
-        kernel("count", no_compiler)(np.zeros(3, dtype=np.float32))
+    expected = (
+        f"{__name__}.count for arguments of which the wheel has no machine code ('f4[1C]') needs "
+        "numba, which is not installed: pip install sklboost[jit]"
+    )
+    for value, text in [(np.zeros(3, dtype=np.float32), expected), ("text", "'text'")]:
+        with pytest.raises(ImportError, match=re.escape(text)) as caught:
+            kernel("count", no_compiler)(value)
+        assert caught.value.name == "numba"
+
+
+def test_numbers_beyond_64_bits_are_for_the_compiler(kernel):
+    assert kernel("fail")(2**64) == "compiled"
+
+
+def test_kernels_are_pickled_by_name(kernel, monkeypatch):
+    count = kernel("count")
+    monkeypatch.setattr(sys.modules[__name__], "count", count, raising=False)
+    assert pickle.loads(pickle.dumps(count)) is count
+    assert copy.deepcopy(count) is count
+    with pytest.raises(pickle.PicklingError, match="was made while the program ran"):
+        pickle.dumps(kernel("total"))
 
 
 def test_a_kernel_that_fails(kernel):
@@ -197,19 +232,34 @@ def test_the_processor_is_told_as_linux_does(folder):
 def copied(folder, tmp_path, **changes):
     for path in folder.iterdir():
         shutil.copy(path, tmp_path)
-    (tmp_path / "index.json").write_text(json.dumps(INDEX | changes))
+    write_index(tmp_path, **changes)
     return tmp_path
 
 
 def test_a_processor_below_all_levels(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(loading, "levels_of", lambda ask: [])
+    name = f"{LEVELS[0]}.so"
+    libraries = {"x86-64-v2": {"name": name, "size": (folder / name).stat().st_size}}
+    changed = copied(folder, tmp_path, libraries=libraries)
     with pytest.raises(LibraryError, match=r"this processor \(.*\) has less than x86-64-v2"):
-        Library(copied(folder, tmp_path, levels=["x86-64-v2"]))
+        Library(changed)
+
+
+@pytest.mark.skipif(not IS_X86, reason="has one level only")
+def test_a_level_that_the_processor_does_not_have(folder, monkeypatch):
+    monkeypatch.setattr(loading, "levels_of", lambda ask: ["x86-64-v2"])
+    with pytest.raises(LibraryError, match="this processor has x86-64-v2 of x86-64-v2, x86-64-v3"):
+        Library(folder, "x86-64-v3")
 
 
 def test_a_level_that_is_not_there(folder):
-    with pytest.raises(LibraryError, match=r"this processor has .* of "):
+    with pytest.raises(LibraryError, match=f"the machine code is for {', '.join(LEVELS)}"):
         Library(folder, "x86-64-v9")
+
+
+def test_machine_code_of_another_version(folder, tmp_path):
+    with pytest.raises(LibraryError, match=f"it is of version 0.0.1, not {__version__}"):
+        Library(copied(folder, tmp_path, version="0.0.1"))
 
 
 @pytest.mark.parametrize("damage", ["index.json", f"{LEVELS[0]}.so"])
@@ -219,8 +269,45 @@ def test_files_that_are_missing_or_damaged(folder, tmp_path, damage, content):
     path.unlink()
     if content is not None:
         path.write_bytes(content)
+    with pytest.raises(LibraryError, match=r"it cannot be loaded|bytes of .*: install it again"):
+        Library(tmp_path)
+
+
+@pytest.mark.parametrize("content", ["[]", '{"version": 1', "7", '{"libraries": {}}'])
+def test_an_index_that_is_something_else(folder, tmp_path, content):
+    (copied(folder, tmp_path) / "index.json").write_text(content)
     with pytest.raises(LibraryError, match="it cannot be loaded"):
         Library(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"libraries": {}}, {"n_functions": "x"}, {"libraries": {LEVELS[0]: {}}}]
+)
+def test_an_index_with_something_else_in_it(folder, tmp_path, changes):
+    with pytest.raises(LibraryError, match="it cannot be loaded"):
+        Library(copied(folder, tmp_path, **changes))
+
+
+def test_a_part_of_a_library_is_not_loaded(folder, tmp_path):
+    path = copied(folder, tmp_path) / f"{LEVELS[0]}.so"
+    path.write_bytes(path.read_bytes()[:4096])  # which would end the process
+    with pytest.raises(LibraryError, match=r"4,096 bytes of [\d,]+: install it again"):
+        Library(tmp_path)
+
+
+def test_a_library_of_something_else_is_not_taken(folder, tmp_path):
+    (tmp_path / "other.c").write_text("int other(void) { return 1; }")
+    command = [COMPILER, "-shared", "-fPIC", "-o", "other.so", "other.c"]
+    subprocess.run(command, check=True, cwd=tmp_path)
+    size = (tmp_path / "other.so").stat().st_size
+    libraries = {level: {"name": "other.so", "size": size} for level in LEVELS}
+    with pytest.raises(LibraryError, match="it cannot be loaded"):
+        Library(copied(folder, tmp_path, libraries=libraries))
+
+
+@pytest.mark.skipif(backend.LIBRARY is None, reason="there is no machine code to be compared")
+def test_the_machine_code_is_of_these_sources():
+    assert backend.LIBRARY.sources == sources_digest()
 
 
 # --- the choice of a backend
@@ -255,17 +342,21 @@ def test_a_checkout_compiles(choose):
 
 def test_others_by_name(choose):
     assert choose("compiler") == (Backend.COMPILER, None)
-    assert choose("interpreter") == (Backend.INTERPRETER, None)
-    assert choose(disable="1") == (Backend.INTERPRETER, None)
-    assert choose(disable="0")[0] is Backend.LIBRARY
+    assert choose(" interpreter ") == (Backend.INTERPRETER, None)
+    # numba's variable is for what numba would compile
+    assert choose(disable="1")[0] is Backend.LIBRARY
 
 
 def test_what_is_asked_for_and_not_there_is_an_error(choose):
     with pytest.raises(ImportError, match=r"numba, which is not installed: pip install sklboost\["):
         choose("compiler", has_numba=False)
-    with pytest.raises(ImportError, match="SKLBOOST_BACKEND=x86-64-v9: this processor has"):
-        choose("x86-64-v9")
-    with pytest.raises(ImportError, match="SKLBOOST_BACKEND=x86-64-v2: it cannot be loaded"):
+    with pytest.raises(
+        ImportError,
+        match=f"SKLBOOST_BACKEND='wheel': the machine code is for {', '.join(LEVELS)}; or take "
+        "compiler or interpreter",
+    ):
+        choose("wheel")
+    with pytest.raises(ImportError, match="SKLBOOST_BACKEND='x86-64-v2': it cannot be loaded"):
         choose("x86-64-v2", has_library=False)
 
 

@@ -192,7 +192,7 @@ def _cut_all(
     `is_part` is whether the sample has only some of the rows.
     """
     found: list[FeatureCuts] = [None] * len(n_categories)  # type: ignore[list-item]
-    team.run(_cut_features, select, is_part, has_missing, n_categories, max_bin, found)
+    team.run(_cut_features, select, is_part, has_missing, n_categories, int(max_bin), found)
     starts = np.zeros(len(found) + 1, dtype=np.int64)
     np.cumsum([len(feature.cuts) for feature in found], out=starts[1:])
     cuts, lower, upper = map(np.concatenate, zip(*found, strict=True))

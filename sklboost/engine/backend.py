@@ -9,10 +9,16 @@ import os
 import warnings
 from importlib.util import find_spec
 
-from sklboost.engine.library.loading import FOLDER, Library, LibraryError
+from sklboost.engine.library.loading import (
+    FOLDER,
+    REMEDY,
+    Library,
+    LibraryError,
+    needs_compiler,
+)
 
 _VARIABLE = "SKLBOOST_BACKEND"
-_REMEDY = "pip install sklboost[jit]"
+_BY_NAME = ("compiler", "interpreter")
 
 
 class Backend(enum.Enum):
@@ -23,14 +29,9 @@ class Backend(enum.Enum):
     INTERPRETER = "interpreted"
 
 
-def needs_compiler(what: str) -> ImportError:
-    """Return the error for what needs numba where there is none."""
-    return ImportError(f"{what} needs numba, which is not installed: {_REMEDY}", name="numba")
-
-
 def _choose() -> tuple[Backend, Library | None]:
-    wanted = os.environ.get(_VARIABLE, "")
-    if wanted == "interpreter" or os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
+    wanted = os.environ.get(_VARIABLE, "").strip()
+    if wanted == "interpreter":
         return Backend.INTERPRETER, None
     has_compiler = find_spec("numba") is not None
     if wanted == "compiler":
@@ -43,21 +44,22 @@ def _choose() -> tuple[Backend, Library | None]:
             return Backend.LIBRARY, Library(FOLDER, wanted or None)
         except LibraryError as error:
             if wanted:
-                raise ImportError(f"{_VARIABLE}={wanted}: {error}") from error
+                others = " or ".join(_BY_NAME)
+                raise ImportError(f"{_VARIABLE}={wanted!r}: {error}; or take {others}") from error
             why = f"the machine code of this installation is not used, as {error}"
             if has_compiler:
                 _warn(f"{why}. Kernels are compiled by numba at their first call.")
     if has_compiler:
         return _compiler_or_interpreter(), None
     slowly = "Python runs it all, hundreds of times slower"
-    _warn(f"{why}, and numba is not installed. {slowly}: {_REMEDY}")
+    _warn(f"{why}, and numba is not installed. {slowly}: {REMEDY}")
     return Backend.INTERPRETER, None
 
 
 def _compiler_or_interpreter() -> Backend:
     import numba  # here, since with a library it is not needed
 
-    # also by a file of settings
+    # by NUMBA_DISABLE_JIT, or by a file of settings
     return Backend.INTERPRETER if numba.config.DISABLE_JIT else Backend.COMPILER
 
 

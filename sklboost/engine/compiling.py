@@ -13,27 +13,29 @@ from contextlib import AbstractContextManager, nullcontext
 from types import ModuleType
 from typing import Any
 
-from sklboost.engine.backend import BACKEND, LIBRARY, Backend, needs_compiler
+from sklboost.engine.backend import BACKEND, LIBRARY, Backend
 from sklboost.engine.library.kernels import LibraryKernel
+from sklboost.engine.library.loading import needs_compiler
 
 Function = Callable[..., Any]
 
 # Functions that call code at an address, and their types, which the compiler does not know yet.
 _CALLS_BY_ADDRESS: list[tuple[Function, str]] = []
 
-_LACKING = "what this installation has no machine code for"
 
-
-def _compiler(what: str = _LACKING) -> ModuleType:
-    """Return what makes kernels with numba, which is imported for it; `what` is for the error."""
+def _compiler() -> ModuleType:
+    """Return what makes kernels with numba, which is imported for it."""
     try:
         from sklboost.engine.compiler import making
     except ModuleNotFoundError as error:
         if error.name not in ("numba", "llvmlite"):
             raise
-        raise needs_compiler(what) from error
-    while _CALLS_BY_ADDRESS:
-        making.call_by_address(*_CALLS_BY_ADDRESS.pop())
+        raise needs_compiler("a compiled function") from error
+    if _CALLS_BY_ADDRESS:
+        with making.LOCK:  # nobody may go on before all are known
+            while _CALLS_BY_ADDRESS:
+                making.call_by_address(*_CALLS_BY_ADDRESS[-1])
+                _CALLS_BY_ADDRESS.pop()
     return making
 
 
@@ -43,7 +45,7 @@ def _made(function: Function, kind: str, **details: Any) -> Function:
         return function
 
     def compiled() -> Any:
-        return _compiler(f"{function.__qualname__}: {_LACKING}").make(function, kind, **details)
+        return _compiler().make(function, kind, **details)
 
     if BACKEND is Backend.COMPILER:
         made: Function = compiled()
@@ -197,9 +199,8 @@ def is_compiled_by_user(function: Any) -> bool:
     """Whether a function is decorated with numba's ``njit``; True if nothing is compiled."""
     if BACKEND is Backend.INTERPRETER:
         return True
-    # else it was not imported by whoever made the function
-    is_imported = BACKEND is Backend.COMPILER or "numba" in sys.modules
-    return is_imported and bool(_compiler().is_jitted(function))
+    numba = sys.modules.get("numba")  # where it is not, nobody has compiled a function with it
+    return numba is not None and bool(numba.extending.is_jitted(function))
 
 
 def returns_two_numbers(function: Any) -> bool:

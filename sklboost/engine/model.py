@@ -257,11 +257,15 @@ class Model(_ModelFields, PackedOnce):
         """What earlier predictions have left for the next one, by the dtype of the rows."""
         return {}
 
-    @functools.cached_property
+    @property
     def constant(self) -> "Model":
         """The same model without linear leaves and unpruned trees: what kernels take."""
         if self.linear is None and self.unpruned is None:
-            return self
+            return self  # not kept: a model that refers to itself is freed late
+        return self._constant
+
+    @functools.cached_property
+    def _constant(self) -> "Model":
         return self._replace(linear=None, unpruned=None)
 
     def params_of(self, tree: int) -> TreeParams:

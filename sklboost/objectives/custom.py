@@ -51,8 +51,8 @@ class FunctionLoss(Loss):
         self.n_outputs = n_outputs
         self.link = _LINKS[task]
         self.takes_weight = _takes_weight(self.name, function)
-        is_of_rows = is_compiled_by_user(function) and returns_two_numbers(function)
-        if task != "multiclass" and not self.takes_weight and is_of_rows:
+        may_be_of_rows = task != "multiclass" and not self.takes_weight
+        if may_be_of_rows and is_compiled_by_user(function) and returns_two_numbers(function):
             self.row_derivatives = function
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -1,5 +1,7 @@
 import functools
+import gc
 import pickle
+import weakref
 
 import numpy as np
 import pytest
@@ -208,6 +210,19 @@ def test_only_features_of_splits_above_top_depth_are_copied():
     assert_array_equal(scores(make_model(TREES[2]), np.zeros((20, 2))), [[7.0] * 20])
     with walking.walk_through(model, raw_matrix(np.zeros((1000, 2))), 2) as walk:
         assert walk.scratch.columns.shape == (2, 2, walking._WORDS_PER_BLOCK * 64)
+
+
+@pytest.mark.interpreted
+def test_a_model_that_has_predicted_is_freed_at_once():
+    model = make_model(*TREES)
+    scores(model, np.zeros((3, 2)))
+    nodes = weakref.ref(model.nodes)
+    gc.disable()
+    try:
+        del model
+        assert nodes() is None
+    finally:
+        gc.enable()
 
 
 @pytest.mark.interpreted

@@ -16,7 +16,7 @@ N_IMPORTS, N_FIRST_FITS = 15, 7
 def levels(wheel, installed):
     """The processor levels of the wheel that this machine has."""
     with zipfile.ZipFile(wheel) as files:
-        of_wheel = json.loads(files.read("sklboost/machine_code/index.json"))["levels"]
+        of_wheel = json.loads(files.read("sklboost/machine_code/index.json"))["libraries"]
     found = [level for level in of_wheel if _has(installed, level)]
     assert found, of_wheel
     return found

@@ -26,6 +26,8 @@ from sklboost.engine.compiler.packed_functions import (
     table_module,
 )
 from sklboost.engine.compiler.recording import PythonCall, Recording, recording
+from sklboost.engine.library.loading import INDEX, sources_digest
+from sklboost.version import __version__
 
 # Levels, and LLVM's names of their processors.
 _X86_64_LEVELS = {f"x86-64-v{level}": f"x86-64-v{level}" for level in (2, 3, 4)}
@@ -53,11 +55,15 @@ def export(folder: Path, use: Callable[[], object]) -> None:
     tasks = [run(processor, chunk) for processor in LEVELS.values() for chunk in chunks]
     emitted = iter(joblib.Parallel(n_jobs=-1)(tasks))
     asking = emit(_ANY, [processor_module()])
+    libraries = {}
     for level in LEVELS:
         objects = [file for _ in chunks for file in next(emitted)]
-        link(asking + objects, folder / f"{level}{SUFFIX}")
-    index = {"levels": list(LEVELS), "suffix": SUFFIX, **contents}
-    (folder / "index.json").write_text(json.dumps(index, indent=1), "utf-8")
+        path = folder / f"{level}{SUFFIX}"
+        link(asking + objects, path)
+        libraries[level] = {"name": path.name, "size": path.stat().st_size}
+    of_what = {"version": __version__, "sources": sources_digest()}
+    index = json.dumps({**of_what, "libraries": libraries, **contents}, indent=1)
+    (folder / INDEX).write_text(index, "utf-8")
 
 
 def _collect(found: Recording) -> tuple[list[bytes], dict[str, Any]]:

@@ -12,9 +12,7 @@ Python calls an :class:`Entry`. Groups go to kernels by reference, see
 """
 
 import functools
-import importlib
 import itertools
-import operator
 import pickle
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -65,6 +63,7 @@ from sklboost.engine.compiler.numba_internals import (
 )
 from sklboost.engine.compiler.recording import RECORDINGS
 from sklboost.engine.compiler.references import by_reference, holds_reference
+from sklboost.engine.library.kernels import named_kernel
 
 # Of kernels that are not kept, whose names may not be unique.
 _NUMBERS = itertools.count(1)
@@ -202,12 +201,6 @@ def caller(kernel: "Kernel") -> Any:
     return caller
 
 
-def _named_kernel(module: str, name: str) -> "Kernel":
-    """Return the kernel that goes by a name in a module."""
-    kernel: Kernel = operator.attrgetter(name)(importlib.import_module(module))
-    return kernel
-
-
 class Kernel(Versions):
     """A function that is compiled once for each combination of types, and called by its symbol.
 
@@ -262,8 +255,8 @@ class Kernel(Versions):
         """Pickle a kernel of a module by its name; one that was made with its function."""
         place = (self.py_func.__module__, self.py_func.__qualname__)
         try:
-            if _named_kernel(*place) is self:
-                return _named_kernel, place
+            if named_kernel(*place) is self:
+                return named_kernel, place
         except (ImportError, AttributeError):
             pass
         return type(self), (self.py_func, self._is_kept)

@@ -1,5 +1,6 @@
 """Kernels made with numba: those of this package, or numba's own if numba is too new for them."""
 
+import contextlib
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +13,7 @@ from sklboost.engine.compiler.linking import fill_cells
 from sklboost.engine.compiler.lowering import call_by_address as call_by_address
 from sklboost.engine.compiler.lowering import types_of
 from sklboost.engine.compiler.notice import NOTICE as NOTICE
-from sklboost.engine.compiler.numba_internals import MISSING
+from sklboost.engine.compiler.numba_internals import MISSING, compiler_lock
 
 if MISSING:
     warnings.warn(
@@ -26,6 +27,9 @@ else:
     from sklboost.engine.compiler.kernels import InlinedKernel, Kernel, LateKernel
 
 guard_forks()
+
+# Held while something is compiled.
+LOCK = compiler_lock or contextlib.nullcontext()
 
 _TWO_NUMBERS = (numba.float64, numba.float64)
 
@@ -64,11 +68,6 @@ def compile_all() -> None:
     """Compile every late kernel that a compiled one may call."""
     if not MISSING:
         fill_cells()
-
-
-def is_jitted(function: Any) -> bool:
-    """Whether a function is decorated with numba's ``njit``."""
-    return bool(numba.extending.is_jitted(function))
 
 
 def returns_two_numbers(function: Any) -> bool:

@@ -2,11 +2,14 @@
 
 import ctypes
 import functools
+import importlib
+import operator
+import pickle
 import struct
 from collections.abc import Callable
 from typing import Any
 
-from sklboost.engine.library.loading import Library
+from sklboost.engine.library.loading import Library, needs_compiler
 from sklboost.engine.library.packing import pack
 
 # The result of a kernel: a word, read by its type.
@@ -16,6 +19,11 @@ READERS: dict[str, Callable[[bytes], Any]] = {
     "uint64": lambda word: struct.unpack("<Q", word)[0],
     "float64": lambda word: struct.unpack("<d", word)[0],
 }
+
+
+def named_kernel(module: str, name: str) -> Any:
+    """Return the kernel that goes by a name in a module; pickles of kernels call this."""
+    return operator.attrgetter(name)(importlib.import_module(module))
 
 
 class LibraryKernel:
@@ -50,8 +58,8 @@ class LibraryKernel:
         try:
             kinds, words, alive = pack(arguments)
             function, returns = self._versions[kinds]
-        except (KeyError, TypeError):  # types that the library does not have, or none can have
-            return self.compiled(*arguments)
+        except (KeyError, TypeError, OverflowError) as missing:
+            return self._compiled_for(missing)(*arguments)
         result = ctypes.c_int64()
         status = function(words.buffer_info()[0], ctypes.addressof(result))
         del alive  # not before the call has ended
@@ -64,7 +72,23 @@ class LibraryKernel:
         address = self._library.address(self.name, types)
         return self.compiled.address(types) if address is None else address
 
-    # --- for functions that numba compiles in this process
+    def __reduce__(self) -> tuple[Any, ...]:
+        place = (self.__module__, self.py_func.__qualname__)
+        try:
+            if named_kernel(*place) is self:
+                return named_kernel, place
+        except (ImportError, AttributeError):
+            pass
+        raise pickle.PicklingError(f"{self.name} was made while the program ran")
+
+    # --- for what numba compiles in this process
+
+    def _compiled_for(self, missing: Exception) -> Any:
+        try:
+            return self.compiled
+        except ImportError as error:
+            what = f"{self.name} for arguments of which the wheel has no machine code ({missing})"
+            raise needs_compiler(what) from error
 
     @functools.cached_property
     def compiled(self) -> Any:

@@ -61,6 +61,8 @@ def pack(arguments: tuple[Any, ...]) -> tuple[str, "array[int]", list[Packed]]:
     ------
     TypeError
         If machine code cannot take an argument.
+    OverflowError
+        If a whole number has more than 64 bits.
     """
     kinds: list[str] = []
     words: list[int] = []
@@ -155,6 +157,9 @@ def _vector_kind(dtype: np.dtype) -> tuple[str, int]:
 
 def _dtype_name(dtype: np.dtype) -> str:
     """Return a name that only dtypes of the same layout share."""
+    if dtype.subdtype is not None:
+        inner, shape = dtype.subdtype
+        return f"{_dtype_name(inner)}{shape}"
     if dtype.fields is None:
         return dtype.str.lstrip("<|=")
     fields = ",".join(
