@@ -182,6 +182,7 @@ def test_a_kernel_that_fails(kernel):
         kernel("fail")(1)
 
 
+@pytest.mark.timing
 def test_other_threads_run_meanwhile(kernel):
     thread = threading.Thread(target=kernel("wait_for"), args=(500_000,))
     thread.start()
