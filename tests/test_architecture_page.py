@@ -108,7 +108,7 @@ def calls():
     output = subprocess.run(
         [sys.executable, "-c", TRACE],
         cwd=ROOT,
-        env=dict(os.environ, NUMBA_DISABLE_JIT="1"),
+        env=dict(os.environ, SKLBOOST_BACKEND="interpreter"),
         capture_output=True,
         text=True,
         check=True,

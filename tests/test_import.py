@@ -46,7 +46,7 @@ NOT_NEEDED = {
 }
 FIT = """
 import json, os, sys
-os.environ["NUMBA_DISABLE_JIT"] = "1"  # the compiler imports what it compiles
+os.environ["SKLBOOST_BACKEND"] = "interpreter"  # the compiler imports what it compiles
 import numpy as np
 import sklearn.base  # which itself imports pandas, if it is there
 before = set(sys.modules)
