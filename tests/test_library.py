@@ -30,7 +30,7 @@ from sklboost.engine.library.loading import (
     sources_digest,
 )
 from sklboost.engine.library.packing import kinds_of
-from sklboost.engine.library.processor import _LEVELS, asking, levels_of
+from sklboost.engine.library.processor import X86_64_LEVELS, asking, levels_of
 from sklboost.version import __version__
 
 COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
@@ -223,7 +223,7 @@ def test_the_processor_is_told_as_linux_does(folder):
     with open("/proc/cpuinfo") as file:
         flags = next(line for line in file if line.startswith("flags")).split()
     expected = []
-    for level, features in _LEVELS.items():
+    for level, features in X86_64_LEVELS.items():
         if not {names.get(name, name.lower()) for name in features} <= set(flags):
             break
         expected.append(level)

@@ -18,7 +18,6 @@ from sklboost.engine.library.loading import (
 )
 
 _VARIABLE = "SKLBOOST_BACKEND"
-_BY_NAME = ("compiler", "interpreter")
 
 
 class Backend(enum.Enum):
@@ -44,8 +43,9 @@ def _choose() -> tuple[Backend, Library | None]:
             return Backend.LIBRARY, Library(FOLDER, wanted or None)
         except LibraryError as error:
             if wanted:
-                others = " or ".join(_BY_NAME)
-                raise ImportError(f"{_VARIABLE}={wanted!r}: {error}; or take {others}") from error
+                raise ImportError(
+                    f"{_VARIABLE}={wanted!r}: {error}; or take compiler or interpreter"
+                ) from error
             why = f"the machine code of this installation is not used, as {error}"
             if has_compiler:
                 _warn(f"{why}. Kernels are compiled by numba at their first call.")

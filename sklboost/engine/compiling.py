@@ -6,7 +6,6 @@ the compiler, a kernel of the wheel's library, or the function itself.
 """
 
 import functools
-import importlib
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -14,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from sklboost.engine.backend import BACKEND, LIBRARY, Backend
-from sklboost.engine.library.kernels import LibraryKernel
+from sklboost.engine.library.kernels import LibraryKernel, StandIn, named_kernel
 from sklboost.engine.library.loading import needs_compiler
 
 Function = Callable[..., Any]
@@ -47,10 +46,10 @@ def _made(function: Function, kind: str, **details: Any) -> Function:
     def compiled() -> Any:
         return _compiler().make(function, kind, **details)
 
-    if BACKEND is Backend.COMPILER:
+    is_of_user = details.get("is_kept") is False  # so it is in no library
+    if LIBRARY is None or is_of_user:
         made: Function = compiled()
         return made
-    assert LIBRARY is not None
     return LibraryKernel(function, LIBRARY, compiled)
 
 
@@ -81,7 +80,7 @@ def late(returns: str = "none") -> Callable[[Function], Function]:
     return lambda function: _made(function, "late", returns=returns)
 
 
-class _FoundLater:
+class _FoundLater(StandIn):
     """Stands for a kernel of a module that is imported when the kernel is first needed."""
 
     def __init__(self, function: Function, module: str):
@@ -90,21 +89,10 @@ class _FoundLater:
 
     @functools.cached_property
     def kernel(self) -> Any:
-        module, name = self._place
-        return getattr(importlib.import_module(module), name)
+        return named_kernel(*self._place)
 
     def __call__(self, *arguments: Any) -> Any:
         return self.kernel(*arguments)
-
-    @property
-    def _numba_type_(self) -> Any:
-        """The type that numba gives to this: that of the kernel."""
-        return self.kernel._numba_type_
-
-    def digest_part(self) -> str:
-        """Return what the machine code of a caller depends on."""
-        part: str = self.kernel.digest_part()
-        return part
 
 
 def found_in(module: str) -> Callable[[Function], Function]:
@@ -132,9 +120,6 @@ def made_kernel(function: Function, name: str | None) -> Function:
         is a user's. Nothing is kept, since it may have changed in a later process.
     """
     function.__qualname__ = f"{function.__qualname__} around {name}"
-    if name is None and BACKEND is Backend.LIBRARY:
-        made: Function = _compiler().make(function, "kernel", is_kept=False)
-        return made
     return _made(function, "kernel", is_kept=name is not None)
 
 

@@ -14,7 +14,8 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from sklboost.engine.compiler.numba_internals import AOTCPUCodegen
-from sklboost.engine.compiler.packed_functions import FUNCTIONS, PROCESSOR
+from sklboost.engine.library.loading import FUNCTIONS
+from sklboost.engine.library.processor import PROCESSOR
 
 SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
 _EXPORTED = (FUNCTIONS, PROCESSOR)

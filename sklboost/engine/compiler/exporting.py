@@ -26,12 +26,12 @@ from sklboost.engine.compiler.packed_functions import (
     table_module,
 )
 from sklboost.engine.compiler.recording import PythonCall, Recording, recording
-from sklboost.engine.library.loading import INDEX, sources_digest
+from sklboost.engine.library.loading import GENERIC, INDEX, sources_digest
+from sklboost.engine.library.processor import X86_64_LEVELS
 from sklboost.version import __version__
 
 # Levels, and LLVM's names of their processors.
-_X86_64_LEVELS = {f"x86-64-v{level}": f"x86-64-v{level}" for level in (2, 3, 4)}
-LEVELS = _X86_64_LEVELS if IS_X86_64 else {"generic": ""}
+LEVELS = {level: level for level in X86_64_LEVELS} if IS_X86_64 else {GENERIC: ""}
 # What every processor of this architecture can run.
 _ANY = "x86-64" if IS_X86_64 else ""
 # Object files that a process makes at a time.
@@ -111,7 +111,8 @@ def _reached(
         module = llvm.parse_bitcode(found.modules[symbol])
         for name in [item.name for item in (*module.functions, *module.global_variables)]:
             if name.startswith("cell."):
-                cells[name] = name = code_behind(name)
-            if name in found.modules and name not in reached:
-                waiting.add(name)
+                cells[name] = code_behind(name)
+            called = cells.get(name, name)
+            if called in found.modules and called not in reached:
+                waiting.add(called)
     return sorted(reached), dict(sorted(cells.items()))

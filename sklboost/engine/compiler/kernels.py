@@ -63,7 +63,7 @@ from sklboost.engine.compiler.numba_internals import (
 )
 from sklboost.engine.compiler.recording import RECORDINGS
 from sklboost.engine.compiler.references import by_reference, holds_reference
-from sklboost.engine.library.kernels import named_kernel
+from sklboost.engine.library.kernels import pickled_by_name
 
 # Of kernels that are not kept, whose names may not be unique.
 _NUMBERS = itertools.count(1)
@@ -253,13 +253,7 @@ class Kernel(Versions):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle a kernel of a module by its name; one that was made with its function."""
-        place = (self.py_func.__module__, self.py_func.__qualname__)
-        try:
-            if named_kernel(*place) is self:
-                return named_kernel, place
-        except (ImportError, AttributeError):
-            pass
-        return type(self), (self.py_func, self._is_kept)
+        return pickled_by_name(self) or (type(self), (self.py_func, self._is_kept))
 
     # --- called from Python
 

@@ -17,14 +17,13 @@ from sklboost.engine.compiler.digests import Types
 from sklboost.engine.compiler.linking import FILL_CELL
 from sklboost.engine.compiler.numba_internals import cgutils, cpu_target
 from sklboost.engine.compiler.references import Reference, at, load, size_of
-from sklboost.engine.library.kernels import READERS
+from sklboost.engine.library.kernels import RESULTS
+from sklboost.engine.library.loading import FUNCTIONS
+from sklboost.engine.library.processor import PROCESSOR, REGISTERS_KEPT
 
-FUNCTIONS, PROCESSOR = "sklboost_functions", "sklboost_processor"
 IS_X86_64 = platform.machine().lower() in ("x86_64", "amd64")
 
 _WORD, _INT32, _POINTER = ir.IntType(64), ir.IntType(32), ir.IntType(8).as_pointer()
-# The leaf of sklboost_processor that is XGETBV and not CPUID.
-_XGETBV = -1
 
 
 class Packed(NamedTuple):
@@ -117,8 +116,8 @@ def _packed_function(module: ir.Module, name: str, packed: Packed) -> ir.Functio
         values.append(_value(builder, kind, words))
         words = at(builder, words, size)
     returns = packed.returns
-    if returns.name not in READERS:
-        known = ", ".join(READERS)
+    if returns.name not in RESULTS:
+        known = ", ".join(RESULTS)
         raise TypeError(f"{packed.symbol} returns {returns}, and Python can read {known}")
     kind = convention.get_function_type(returns, packed.types)
     code = cgutils.get_or_insert_function(module, kind, packed.symbol)
@@ -165,7 +164,8 @@ def processor_module() -> bytes:
         _store_all(builder, [_INT32(0)] * 4, registers)
     else:
         selectors = [builder.trunc(number, _INT32) for number in (leaf, subleaf)]
-        with builder.if_else(builder.icmp_signed("==", leaf, _WORD(_XGETBV))) as (kept, features):
+        asks_for_kept = builder.icmp_signed("==", leaf, _WORD(REGISTERS_KEPT))
+        with builder.if_else(asks_for_kept) as (kept, features):
             with kept:
                 _store_all(builder, _ask(builder, "xgetbv", "ad", "c", selectors[1:]), registers)
             with features:

@@ -5,19 +5,18 @@ import functools
 import importlib
 import operator
 import pickle
-import struct
 from collections.abc import Callable
 from typing import Any
 
 from sklboost.engine.library.loading import Library, needs_compiler
 from sklboost.engine.library.packing import pack
 
-# The result of a kernel: a word, read by its type.
-READERS: dict[str, Callable[[bytes], Any]] = {
-    "none": lambda _: None,
-    "int64": lambda word: struct.unpack("<q", word)[0],
-    "uint64": lambda word: struct.unpack("<Q", word)[0],
-    "float64": lambda word: struct.unpack("<d", word)[0],
+# The types of results, and room for them.
+RESULTS: dict[str, Callable[[], Any]] = {
+    "none": ctypes.c_int64,
+    "int64": ctypes.c_int64,
+    "uint64": ctypes.c_uint64,
+    "float64": ctypes.c_double,
 }
 
 
@@ -26,7 +25,35 @@ def named_kernel(module: str, name: str) -> Any:
     return operator.attrgetter(name)(importlib.import_module(module))
 
 
-class LibraryKernel:
+def pickled_by_name(kernel: Any) -> tuple[Any, ...] | None:
+    """Return what pickles a kernel of a module; None for one that was made while a program ran."""
+    place = (kernel.py_func.__module__, kernel.py_func.__qualname__)
+    try:
+        return (named_kernel, place) if named_kernel(*place) is kernel else None
+    except (ImportError, AttributeError):
+        return None
+
+
+class StandIn:
+    """Stands for a kernel in what numba compiles: has the type and the digest of that one."""
+
+    @property
+    def kernel(self) -> Any:
+        """The kernel."""
+        raise NotImplementedError
+
+    @property
+    def _numba_type_(self) -> Any:
+        """The type that numba gives to this: that of the kernel."""
+        return self.kernel._numba_type_
+
+    def digest_part(self) -> str:
+        """Return what the machine code of a caller depends on."""
+        part: str = self.kernel.digest_part()
+        return part
+
+
+class LibraryKernel(StandIn):
     """A function whose machine code was made when the wheel was built.
 
     Parameters
@@ -60,47 +87,32 @@ class LibraryKernel:
             function, returns = self._versions[kinds]
         except (KeyError, TypeError, OverflowError) as missing:
             return self._compiled_for(missing)(*arguments)
-        result = ctypes.c_int64()
+        result = RESULTS[returns]()
         status = function(words.buffer_info()[0], ctypes.addressof(result))
         del alive  # not before the call has ended
         if status != 0:
             raise RuntimeError(f"{self.name} failed")
-        return None if returns == "none" else READERS[returns](bytes(result))
+        return None if returns == "none" else result.value
 
     def address(self, types: str) -> int:
         """Return where the code for types, given as text, begins."""
         address = self._library.address(self.name, types)
-        return self.compiled.address(types) if address is None else address
+        return self.kernel.address(types) if address is None else address
 
     def __reduce__(self) -> tuple[Any, ...]:
-        place = (self.__module__, self.py_func.__qualname__)
-        try:
-            if named_kernel(*place) is self:
-                return named_kernel, place
-        except (ImportError, AttributeError):
-            pass
-        raise pickle.PicklingError(f"{self.name} was made while the program ran")
-
-    # --- for what numba compiles in this process
+        by_name = pickled_by_name(self)
+        if by_name is None:
+            raise pickle.PicklingError(f"{self.name} was made while the program ran")
+        return by_name
 
     def _compiled_for(self, missing: Exception) -> Any:
         try:
-            return self.compiled
+            return self.kernel
         except ImportError as error:
             what = f"{self.name} for arguments of which the wheel has no machine code ({missing})"
             raise needs_compiler(what) from error
 
     @functools.cached_property
-    def compiled(self) -> Any:
+    def kernel(self) -> Any:
         """The same kernel, compiled by numba in this process."""
         return self._compiler()
-
-    @property
-    def _numba_type_(self) -> Any:
-        """The type that numba gives to this: that of the compiled kernel."""
-        return self.compiled._numba_type_
-
-    def digest_part(self) -> str:
-        """Return what the machine code of a caller depends on."""
-        part: str = self.compiled.digest_part()
-        return part

@@ -14,6 +14,8 @@ from sklboost.version import __version__
 _PACKAGE = Path(__file__).parents[2]
 FOLDER = _PACKAGE / "machine_code"
 INDEX = "index.json"
+# The table of addresses in a library.
+FUNCTIONS = "sklboost_functions"
 REMEDY = "pip install sklboost[jit]"
 # The only level of architectures other than x86-64.
 GENERIC = "generic"
@@ -57,7 +59,7 @@ class Library:
             self.level = _choose(levels, lowest, level)
             library = _load(folder, index["libraries"][self.level])
             table = ctypes.c_void_p * index["n_functions"]
-            self._addresses = table.in_dll(library, "sklboost_functions")
+            self._addresses = table.in_dll(library, FUNCTIONS)
             self._kernels: dict[str, list[dict[str, Any]]] = index["kernels"]
             self._blocks: dict[str, dict[str, int]] = index["blocks"]
             self.sources: str = index["sources"]

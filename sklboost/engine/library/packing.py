@@ -14,6 +14,7 @@ machine code takes. Whether an array may be written to does not count.
 import ctypes
 import functools
 import struct
+import sys
 from array import array
 from typing import Any
 
@@ -217,7 +218,7 @@ def _address_by_attribute(value: np.ndarray) -> int:
 
 def _is_in_object() -> bool:
     """Whether the data of an array is where this module looks for it."""
-    if np.lib.NumpyVersion(np.__version__) < "2.0.0" or not hasattr(ctypes, "pythonapi"):
+    if sys.implementation.name != "cpython":  # elsewhere an id need not be a place in memory
         return False
     numbers: np.ndarray = np.zeros((2, 2))
     probes = [numbers, numbers[1:], numbers.view(np.recarray)]

@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 # Asks a processor, as its instruction CPUID does: (leaf, subleaf) -> registers eax, ebx, ecx, edx.
 Ask = Callable[[int, int], Sequence[int]]
-# The leaf that gives XGETBV's eax instead: which registers the operating system keeps.
-_REGISTERS_KEPT = -1
+# What a library has for that, and the leaf that gives XGETBV's eax instead: which registers the
+# operating system keeps.
+PROCESSOR, REGISTERS_KEPT = "sklboost_processor", -1
 _EAX, _EBX, _ECX, _EDX = range(4)
 # In XGETBV's eax: xmm and ymm; opmask and zmm, too.
 _YMM, _ZMM = 0x6, 0xE6
@@ -26,7 +27,7 @@ class _Bit(NamedTuple):
 
 _LEAF_7, _EXTENDED = 7, 0x80000001
 # What each level needs beside the ones before it.
-_LEVELS = {
+X86_64_LEVELS = {
     "x86-64-v2": {
         "SSE3": _Bit(1, _ECX, 0),
         "SSSE3": _Bit(1, _ECX, 9),
@@ -61,7 +62,7 @@ _KEPT = {"x86-64-v3": _YMM, "x86-64-v4": _ZMM}
 
 def asking(library: ctypes.CDLL) -> Ask:
     """Return the way to ask the processor that a library of machine code has."""
-    function = library.sklboost_processor
+    function = library[PROCESSOR]
     function.argtypes = [ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p]
     function.restype = None
 
@@ -76,12 +77,12 @@ def asking(library: ctypes.CDLL) -> Ask:
 def levels_of(ask: Ask) -> list[str]:
     """Return the x86-64 levels that a processor has, lowest first."""
     levels: list[str] = []
-    for level, features in _LEVELS.items():
+    for level, features in X86_64_LEVELS.items():
         if not all(_has(ask, bit) for bit in features.values()):
             break
         kept = _KEPT.get(level, 0)
         # OSXSAVE, without which there is no XGETBV, is among the features
-        if kept and ask(_REGISTERS_KEPT, 0)[_EAX] & kept != kept:
+        if kept and ask(REGISTERS_KEPT, 0)[_EAX] & kept != kept:
             break
         levels.append(level)
     return levels
