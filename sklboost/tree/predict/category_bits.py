@@ -7,7 +7,7 @@ room than the categories that it lists, of however many there are.
 import numpy as np
 
 from sklboost.engine.compiling import kernel, late
-from sklboost.engine.model import CategoryBits
+from sklboost.engine.model import NO_BITS, CategoryBits
 
 _BITS_OF_WORD = 64  # a power of two: the compiler divides by a shift
 
@@ -74,3 +74,37 @@ def listed_categories(bits: CategoryBits, node: int) -> np.ndarray:
     is_bit = bits.words[words, np.newaxis] >> digits & np.uint64(1) == 1
     codes = _BITS_OF_WORD * bits.numbers[words, np.newaxis].astype(np.int64) + digits.astype(int)
     return np.extract(is_bit, codes)
+
+
+def all_listed_categories(bits: CategoryBits) -> tuple[np.ndarray, np.ndarray]:
+    """Return how many categories go left at each node, and their codes node after node; int64."""
+    if len(bits.starts) == 0:
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    digits = np.arange(_BITS_OF_WORD, dtype=np.uint64)
+    word, digit = np.nonzero(bits.words[:, np.newaxis] >> digits & np.uint64(1))
+    node_of_word = np.repeat(np.arange(len(bits.starts) - 1), np.diff(bits.starts))
+    counts = np.bincount(node_of_word[word], minlength=len(bits.starts) - 1)
+    return counts, _BITS_OF_WORD * bits.numbers[word].astype(np.int64) + digit
+
+
+def bits_of_categories(counts: np.ndarray, codes: np.ndarray) -> CategoryBits:
+    """Return the set of categories of each node, the inverse of :func:`all_listed_categories`.
+
+    Parameters
+    ----------
+    counts : ndarray of int64, shape (n_nodes,)
+    codes : ndarray of int64, shape (n_codes,)
+        Increasing within a node.
+    """
+    if len(codes) == 0:
+        return NO_BITS
+    node, number = np.repeat(np.arange(len(counts)), counts), codes // _BITS_OF_WORD
+    is_first = np.append(True, (np.diff(node) != 0) | (np.diff(number) != 0))
+    bits = np.uint64(1) << (codes % _BITS_OF_WORD).astype(np.uint64)
+    n_words = np.bincount(node[is_first], minlength=len(counts))
+    return CategoryBits(
+        np.append(0, np.cumsum(n_words)),
+        number[is_first].astype(np.uint16),
+        np.bitwise_or.reduceat(bits, np.flatnonzero(is_first)),
+        (1,),
+    )

@@ -1,0 +1,1 @@
+"""Whole estimators as documents, and estimators of models of other libraries."""

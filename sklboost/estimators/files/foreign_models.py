@@ -1,0 +1,82 @@
+"""Fitted estimators of ours with the trees of another library."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from sklboost.boosting.settings import tree_params
+from sklboost.estimators.fit.training_settings import TREE_PARAMETERS
+from sklboost.estimators.input.feature_names import FittedFeatures
+from sklboost.estimators.input.target_kinds import (
+    ClassTargets,
+    LabelTargets,
+    RegressionTargets,
+    Targets,
+)
+from sklboost.estimators.predict.fitted_model import TrainedModel
+from sklboost.files.foreign import ForeignTree, build_model
+from sklboost.files.meaning import Meaning
+
+
+def make_estimator(
+    kinds: Mapping[bool, type],
+    trees: Sequence[ForeignTree],
+    places: Sequence[str],
+    meaning: Meaning,
+) -> Any:
+    """Return a fitted estimator with trees of another library.
+
+    Parameters
+    ----------
+    kinds : mapping of bool to type
+        The class of regressors (False) and of classifiers (True).
+    trees : sequence of ForeignTree
+    places : sequence of str
+        Where the trees are, for errors.
+    meaning : Meaning
+
+    Raises
+    ------
+    ModelFileError
+        If links of a tree are wrong.
+    """
+    kind = kinds[meaning.task != "regression"]
+    estimator = kind(**{**meaning.parameters, "objective": meaning.objective})
+    estimator.set_params(missing=meaning.missing)
+    targets = _targets(meaning)
+    settings = {name: getattr(estimator, name) for name in TREE_PARAMETERS}
+    n_parallel_trees = estimator._rounds_and_trees[1]
+    params = tree_params(**settings, num_parallel_tree=n_parallel_trees)
+    model = build_model(trees, places, meaning.base_score, meaning.n_features, params)
+    estimator.set_params(n_estimators=estimator._n_estimators_of(model))
+    names = meaning.feature_names
+    trained = TrainedModel(
+        model=model,
+        features=FittedFeatures(
+            estimator_name=kind.__name__,
+            n_features=meaning.n_features,
+            names=None if names is None else np.array(names, dtype=object),
+            encodings=meaning.encodings,
+            binning_digest=None,
+            missing=meaning.missing,
+        ),
+        targets=targets,
+        loss=targets.make_loss(estimator),
+        shift=np.zeros(model.n_outputs),
+        has_margin=False,
+    )
+    fitted = {**trained.attributes, "evals_result_": {}, "_first_round": 0}
+    if meaning.best_iteration is not None:
+        fitted["best_iteration_"] = meaning.best_iteration
+    estimator._set_fitted(fitted, model)
+    return estimator
+
+
+def _targets(meaning: Meaning) -> Targets:
+    if meaning.task == "regression":
+        return RegressionTargets(meaning.n_targets)
+    assert meaning.classes is not None
+    if meaning.task == "multilabel":
+        return LabelTargets(meaning.classes, np.dtype(np.int64))
+    return ClassTargets(meaning.classes, np.ones(len(meaning.classes)), False)

@@ -1,0 +1,1 @@
+"""The methods of estimators that write models to files and to other libraries."""

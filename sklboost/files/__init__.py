@@ -1,0 +1,1 @@
+"""Models outside of Python: model files, and the models of other libraries."""

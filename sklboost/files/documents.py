@@ -1,0 +1,85 @@
+"""Documents in files: JSON or UBJSON, at a path, in a file object or in bytes."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from sklboost.files.errors import ModelFileError
+from sklboost.files.json_text import read_json, write_json
+from sklboost.files.ubjson import read_ubjson, write_ubjson
+
+WRITERS = {"json": write_json, "ubj": write_ubjson}
+
+
+def read_bytes(source: Any) -> tuple[bytes, str]:
+    """Return what is in a path, file object or bytes, and its name for errors.
+
+    Raises
+    ------
+    TypeError
+        If `source` is nothing of these.
+    OSError
+        If the file cannot be read.
+    """
+    if isinstance(source, bytes | bytearray | memoryview):
+        return bytes(source), "the model file"
+    if isinstance(source, str | os.PathLike):
+        path = Path(source)
+        return path.read_bytes(), path.name
+    if not hasattr(source, "read"):
+        raise TypeError(f"{source!r} is no path, no file opened for reading and no bytes")
+    data = source.read()
+    name = getattr(source, "name", None)
+    name = os.path.basename(name) if isinstance(name, str) else "the model file"
+    return data.encode("utf-8") if isinstance(data, str) else bytes(data), name
+
+
+def parse_document(data: bytes, name: str) -> Any:
+    """Return the document in JSON or UBJSON, whichever it is."""
+    if data.startswith(b"\xef\xbb\xbf"):
+        data = data[3:]  # a byte order mark, which some editors write
+    start = data.lstrip(b" \t\r\n")
+    if not start.startswith(b"{"):
+        raise ModelFileError(f"{name}: no model file: neither JSON nor UBJSON begins so")
+    # JSON goes on with a key or with the end of the object
+    is_json = start[1:].lstrip(b" \t\r\n")[:1] in (b'"', b"}", b"")
+    return read_json(data, name) if is_json else read_ubjson(data, name)
+
+
+def file_type(target: Any, raw_format: str | None) -> str:
+    """Return "json" or "ubj": what is asked for, or what the name of the file says.
+
+    Raises
+    ------
+    ValueError
+        If neither says it.
+    """
+    if raw_format is not None:
+        if raw_format not in WRITERS:
+            raise ValueError(f"raw_format={raw_format!r}: it must be 'json' or 'ubj'")
+        return raw_format
+    name = target if isinstance(target, str | os.PathLike) else getattr(target, "name", "")
+    suffix = Path(os.fspath(name)).suffix.lower()[1:] if not isinstance(name, int) else ""
+    if suffix not in WRITERS:
+        raise ValueError(
+            f"{str(target)!r}: a model file ends with .json or .ubj, or raw_format says what it is"
+        )
+    return suffix
+
+
+def write_bytes(target: Any, data: bytes) -> None:
+    """Write to a path or a file object.
+
+    A path has the old file or the whole new one at any time.
+    """
+    if not isinstance(target, str | os.PathLike):
+        is_text = hasattr(target, "encoding")
+        target.write(data.decode("utf-8") if is_text else data)
+        return
+    path = Path(target)
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        beside.write_bytes(data)
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)

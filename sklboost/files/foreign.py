@@ -1,0 +1,197 @@
+"""Trees of other libraries as trees of ours."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from sklboost.data.encoding import MOST_CATEGORIES
+from sklboost.engine.model import (
+    LINEAR_TERM_DTYPE,
+    NODE_DTYPE,
+    OUTPUT_DTYPE,
+    LinearLeaves,
+    Model,
+    Trees,
+)
+from sklboost.engine.structs import PARAMS_DTYPE, TreeParams, records
+from sklboost.files.errors import ModelFileError
+from sklboost.tree.predict.assembly import assemble_model
+from sklboost.tree.predict.category_bits import bits_of_categories
+
+_NO_CODES = np.empty(0, dtype=np.int64)
+
+
+class ForeignTree(NamedTuple):
+    """One tree of another library; the root is node 0, other nodes have any order.
+
+    Nodes that cannot be reached from the root are left out. Links need not be checked before.
+
+    Attributes
+    ----------
+    left, right : ndarray of int64, shape (n_nodes,)
+        Child nodes; both -1 for a leaf.
+    feature : ndarray of int64, shape (n_nodes,)
+        Below the number of features; of a leaf anything.
+    threshold : ndarray of float64, shape (n_nodes,)
+        ``x < threshold`` goes left. Not read of leaves and of splits on categories.
+    default_left : ndarray of bool, shape (n_nodes,)
+        Whether missing values, and categories not seen in training, go left.
+    value : ndarray of float64, shape (n_nodes, n_tree_outputs)
+        Leaf values as they are added to the raw scores. Those of inner nodes only inform.
+    gain, cover : ndarray of float64, shape (n_nodes,)
+        Not negative and finite: importances, SHAP values and plots read them.
+    gradient : ndarray of float64, shape (n_nodes,) or (n_nodes, n_tree_outputs)
+        Sum of gradients; NaN where it is not known.
+    categories : dict of int to ndarray of int64
+        For nodes split on a category the codes that go left, increasing.
+    linear : dict of int to (list of int, list of float)
+        For linear leaves the features and the slopes of the terms: a row without a missing or
+        infinite value among these features gets `value` plus the sum of slope times feature.
+    shifts : dict of int to float
+        What is added to `value` of linear leaves for such rows, beside the terms.
+    """
+
+    left: np.ndarray
+    right: np.ndarray
+    feature: np.ndarray
+    threshold: np.ndarray
+    default_left: np.ndarray
+    value: np.ndarray
+    gain: np.ndarray
+    cover: np.ndarray
+    gradient: np.ndarray
+    categories: dict[int, np.ndarray] = {}  # noqa: RUF012, never modified
+    linear: dict[int, tuple[list[int], list[float]]] = {}  # noqa: RUF012
+    shifts: dict[int, float] = {}  # noqa: RUF012
+
+
+def build_model(
+    trees: Sequence[ForeignTree],
+    places: Sequence[str],
+    base_score: np.ndarray,
+    n_features: int,
+    params: TreeParams,
+) -> Model:
+    """Return our model of the trees of another library.
+
+    Parameters
+    ----------
+    trees : sequence of ForeignTree
+        Round after round; tree t adds to output ``t % n_outputs``, or to all of them.
+    places : sequence of str
+        Where the trees are, for errors.
+    base_score : ndarray of float64, shape (n_outputs,)
+    n_features : int
+    params : TreeParams
+        Settings of all trees.
+
+    Raises
+    ------
+    ModelFileError
+        If children do not exist or have two parents, or a feature does not exist.
+    """
+    orders = [_order(tree, place) for tree, place in zip(trees, places, strict=True)]
+    for tree, order, place in zip(trees, orders, places, strict=True):
+        _check_splits(tree, order, n_features, place)
+    counts = np.array([len(order) for order in orders], dtype=np.int64)
+    pairs = list(zip(trees, orders, strict=True))
+    n_outputs = trees[0].value.shape[1] if params.multi_output == 1 else 0
+    settings = records(len(trees), PARAMS_DTYPE)
+    settings[:] = tuple(params)
+    listed = [tree.categories.get(node, _NO_CODES) for tree, order in pairs for node in order]
+    parts = Trees(
+        np.concatenate([_nodes(tree, order) for tree, order in pairs], dtype=NODE_DTYPE),
+        np.append(0, np.cumsum(counts)),
+        np.zeros(len(trees), dtype=np.int64),
+        settings,
+        np.concatenate([_outputs(tree, order, n_outputs) for tree, order in pairs]),
+        bits_of_categories(np.array(list(map(len, listed))), np.concatenate(listed)),
+        _linear_leaves(pairs),
+    )
+    return assemble_model(parts, np.array(base_score, dtype=np.float64), n_features)
+
+
+def _order(tree: ForeignTree, place: str) -> np.ndarray:
+    """Return the nodes in our order: level by level, the right child behind the left one."""
+    n_nodes = len(tree.left)
+    level = np.zeros(1, dtype=np.int64)
+    levels, n_found = [level], 1
+    while True:
+        splits = level[tree.left[level] >= 0]
+        if len(splits) == 0:
+            break
+        level = np.column_stack([tree.left[splits], tree.right[splits]]).ravel()
+        if level.min() < 0 or level.max() >= n_nodes:
+            raise ModelFileError(f"{place}: a child node does not exist; there are {n_nodes} nodes")
+        levels.append(level)
+        n_found += len(level)
+        if n_found > n_nodes:  # before the next level: a cycle has no end
+            raise ModelFileError(f"{place}: a node has two parents")
+    order = np.concatenate(levels)
+    if np.bincount(order).max() > 1:
+        raise ModelFileError(f"{place}: a node has two parents")
+    return order
+
+
+def _check_splits(tree: ForeignTree, order: np.ndarray, n_features: int, place: str) -> None:
+    splits = order[tree.left[order] >= 0]
+    features = tree.feature[splits]
+    if ((features < 0) | (features >= n_features)).any():
+        raise ModelFileError(f"{place}: splits on a feature that does not exist ({n_features} do)")
+    numeric = [node for node in splits.tolist() if node not in tree.categories]
+    if np.isnan(tree.threshold[numeric]).any():
+        raise ModelFileError(f"{place}: a threshold is NaN")
+    if not all(np.isfinite(part[order]).all() for part in (tree.value, tree.cover, tree.gain)):
+        raise ModelFileError(f"{place}: a leaf value, a cover or a gain is not finite")
+    for codes in tree.categories.values():
+        if len(codes) > 0 and (codes[0] < 0 or codes[-1] >= MOST_CATEGORIES):
+            raise ModelFileError(f"{place}: a category is not from 0 to {MOST_CATEGORIES - 1}")
+        if (np.diff(codes) <= 0).any():
+            raise ModelFileError(f"{place}: the categories of a split do not increase")
+    for used, slopes in tree.linear.values():
+        if not all(0 <= feature < n_features for feature in used) or len(slopes) != len(used):
+            raise ModelFileError(f"{place}: a linear leaf has terms of features that do not exist")
+        if not np.isfinite(slopes).all():
+            raise ModelFileError(f"{place}: a slope of a linear leaf is not finite")
+
+
+def _nodes(tree: ForeignTree, order: np.ndarray) -> np.recarray:
+    nodes = records(len(order), NODE_DTYPE)
+    is_split = tree.left[order] >= 0
+    left = 2 * np.cumsum(is_split) - 1
+    nodes.left = np.where(is_split, left, -1)
+    nodes.right = np.where(is_split, left + 1, -1)
+    nodes.feature = np.where(is_split, tree.feature[order], -1)
+    nodes.default_left = np.where(is_split, tree.default_left[order], 0)
+    nodes.gain = np.where(is_split, tree.gain[order], 0.0)
+    by_category = np.isin(order, list(tree.categories))
+    nodes.threshold = np.where(is_split & ~by_category, tree.threshold[order], np.nan)
+    nodes.value, nodes.cover = tree.value[order, 0], tree.cover[order]
+    nodes.gradient = tree.gradient[order].reshape(len(order), -1)[:, 0]
+    return nodes
+
+
+def _outputs(tree: ForeignTree, order: np.ndarray, n_outputs: int) -> np.ndarray:
+    """Return what a vector tree has for each output; hessians are taken to be alike."""
+    outputs = np.empty((len(order), n_outputs), dtype=OUTPUT_DTYPE)
+    if n_outputs > 0:
+        outputs["value"] = tree.value[order]
+        outputs["gradient"] = tree.gradient[order].reshape(len(order), -1)
+        outputs["hessian"] = tree.cover[order, np.newaxis]
+    return outputs
+
+
+def _linear_leaves(pairs: Sequence[tuple[ForeignTree, np.ndarray]]) -> LinearLeaves | None:
+    if not any(tree.linear or tree.shifts for tree, _ in pairs):
+        return None
+    nodes = [(tree, node) for tree, order in pairs for node in order.tolist()]
+    of_nodes = [tree.linear.get(node, ([], [])) for tree, node in nodes]
+    starts = np.append(0, np.cumsum([len(features) for features, _ in of_nodes], dtype=np.int64))
+    terms = records(int(starts[-1]), LINEAR_TERM_DTYPE)
+    terms.feature = [feature for features, _ in of_nodes for feature in features]
+    terms.slope = [slope for _, slopes in of_nodes for slope in slopes]
+    terms.centre = 0.0
+    limits = np.tile([-np.inf, np.inf], (len(nodes), 1))
+    shifts = np.array([tree.shifts.get(node, 0.0) for tree, node in nodes])
+    return LinearLeaves(starts, shifts, limits, terms)

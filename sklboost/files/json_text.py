@@ -1,0 +1,56 @@
+"""Documents as JSON (RFC 8259), read strictly."""
+
+import json
+from typing import Any
+
+import numpy as np
+
+from sklboost.files.errors import ModelFileError
+from sklboost.files.sections import plain_number
+
+
+def read_json(data: bytes, name: str) -> Any:
+    """Return the document in JSON text; `name` is the file, for errors.
+
+    The words ``NaN`` and ``Infinity``, which XGBoost writes, are numbers.
+
+    Raises
+    ------
+    ModelFileError
+        If it is no JSON, a key occurs twice in an object, or it is nested too deeply.
+    """
+    try:
+        return json.loads(data.decode("utf-8"), object_pairs_hook=_without_repeats)
+    except UnicodeDecodeError as error:
+        raise ModelFileError(f"{name}: byte {error.start} is no UTF-8 text") from None
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise ModelFileError(f"{name}: no JSON at {where}: {error.msg}") from None
+    except RecursionError:
+        raise ModelFileError(f"{name}: objects and lists are nested too deeply") from None
+    except ValueError as error:  # a key twice; an integer of thousands of digits
+        raise ModelFileError(f"{name}: {error}") from None
+
+
+def write_json(document: Any) -> bytes:
+    """Return the JSON text of a document; ndarrays become lists."""
+    text = json.dumps(document, default=_as_list, allow_nan=False, separators=(",", ":"))
+    return text.encode("utf-8")
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        repeated = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"the key {repeated!r} occurs more than once in an object")
+    return found
+
+
+def _as_list(array: Any) -> list[Any]:
+    if not isinstance(array, np.ndarray):
+        raise TypeError(f"{array!r} is nothing that a document holds")
+    listed = array.tolist()
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        return [plain_number(value) for value in listed]
+    return listed

@@ -1,0 +1,184 @@
+"""Checked access to documents: a file may hold anything, and the rest of the package trusts values.
+
+A document is what a model file holds: dicts, lists, text, numbers, True, False and None; arrays of
+numbers are lists in JSON, ndarrays in UBJSON.
+"""
+
+import math
+from collections.abc import Collection, Iterator
+from typing import Any, NoReturn
+
+import numpy as np
+
+from sklboost.files.errors import ModelFileError
+
+# JSON has no other way to write them (RFC 8259); these are the words of Protocol Buffers' JSON.
+NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+_MOST_SHOWN = 40  # characters of a wrong value in an error
+
+
+class Section:
+    """A value in a document and its place: every access checks what it returns.
+
+    Parameters
+    ----------
+    value : object
+    place : str
+        Where it is, for errors, such as ``model.json: sklboost.trees``.
+
+    Raises
+    ------
+    ModelFileError
+        By all methods, if the value is something else than is asked for.
+    """
+
+    def __init__(self, value: Any, place: str):
+        self.value = value
+        self.place = place
+
+    def fail(self, problem: str) -> NoReturn:
+        """Raise ModelFileError that names the place."""
+        raise ModelFileError(f"{self.place}: {problem}")
+
+    def _refuse(self, wanted: str) -> NoReturn:
+        if isinstance(self.value, dict):
+            shown = "an object"
+        elif isinstance(self.value, list | np.ndarray):
+            shown = "a list"
+        else:
+            shown = repr(self.value)
+        cut = shown if len(shown) <= _MOST_SHOWN else shown[:_MOST_SHOWN] + "..."
+        self.fail(f"must be {wanted}, and is {cut}")
+
+    # --- objects and lists
+
+    def __getitem__(self, key: str) -> "Section":
+        """The value of a key, which must be there."""
+        found = self.get(key)
+        if found is None:
+            self.fail(f"has no key {key!r}")
+        return found
+
+    def get(self, key: str) -> "Section | None":
+        """The value of a key; None if the key is not there."""
+        if not isinstance(self.value, dict):
+            self._refuse("an object")
+        return Section(self.value[key], f"{self.place}.{key}") if key in self.value else None
+
+    def keys(self) -> list[str]:
+        """The keys of an object."""
+        if not isinstance(self.value, dict):
+            self._refuse("an object")
+        return list(self.value)
+
+    def __iter__(self) -> Iterator["Section"]:
+        """The elements of a list."""
+        values = self.value.tolist() if isinstance(self.value, np.ndarray) else self.value
+        if not isinstance(values, list):
+            self._refuse("a list")
+        return (Section(value, f"{self.place}[{i}]") for i, value in enumerate(values))
+
+    def __len__(self) -> int:
+        """The number of elements of a list."""
+        if not isinstance(self.value, list | np.ndarray):
+            self._refuse("a list")
+        return len(self.value)
+
+    @property
+    def is_null(self) -> bool:
+        """Whether there is None."""
+        return self.value is None
+
+    # --- single values
+
+    def text(self, choices: Collection[str] | None = None) -> str:
+        """A text, one of `choices` if they are given."""
+        if not isinstance(self.value, str):
+            self._refuse("text")
+        if choices is not None and self.value not in choices:
+            self._refuse(f"one of {', '.join(map(repr, choices))}")
+        return self.value
+
+    def flag(self) -> bool:
+        """True or False."""
+        if not isinstance(self.value, bool):
+            self._refuse("true or false")
+        return self.value
+
+    def integer(self, low: int, high: int) -> int:
+        """An integer from `low` to `high`."""
+        value = self.value
+        if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+            self._refuse(f"an integer from {low} to {high}")
+        return value
+
+    def number(self) -> float:
+        """A float; ``"NaN"``, ``"Infinity"`` and ``"-Infinity"`` are floats, too."""
+        value = self.value
+        if isinstance(value, str) and value in NOT_FINITE:
+            return NOT_FINITE[value]
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            self._refuse("a number")
+        try:
+            return float(value)
+        except OverflowError:
+            self._refuse("a number that float64 can hold")
+
+    # --- arrays
+
+    def integers(self, low: int, high: int, size: int | None = None) -> np.ndarray:
+        """Integers from `low` to `high`, int64 of shape (size,)."""
+        values = self.value
+        if isinstance(values, list):
+            if not set(map(type, values)) <= {int}:
+                self._refuse_elements("integers")
+            try:
+                values = np.array(values, dtype=np.int64)
+            except OverflowError:
+                self._refuse_elements(f"integers from {low} to {high}")
+        elif not isinstance(values, np.ndarray) or values.dtype.kind not in "iu":
+            self._refuse("a list of integers")
+        self._check_size(values, size)
+        outside = (values < low) | (values > high)
+        if outside.any():
+            i = int(outside.argmax())
+            Section(int(values[i]), f"{self.place}[{i}]")._refuse(
+                f"an integer from {low} to {high}"
+            )
+        return values.astype(np.int64, copy=False)
+
+    def numbers(self, size: int | None = None, *, finite: bool = True) -> np.ndarray:
+        """Floats, float64 of shape (size,)."""
+        values = self.value
+        if isinstance(values, list):
+            kinds = set(map(type, values))
+            if str in kinds:
+                values = [NOT_FINITE.get(v, v) if isinstance(v, str) else v for v in values]
+                kinds = set(map(type, values))
+            if not kinds <= {int, float}:
+                self._refuse_elements("numbers")
+            try:
+                values = np.array(values, dtype=np.float64)
+            except OverflowError:
+                self._refuse_elements("numbers that float64 can hold")
+        elif not isinstance(values, np.ndarray) or values.dtype.kind not in "iuf":
+            self._refuse("a list of numbers")
+        self._check_size(values, size)
+        if finite and not np.isfinite(values).all():
+            i = int(np.isfinite(values).argmin())
+            Section(float(values[i]), f"{self.place}[{i}]")._refuse("a finite number")
+        return values.astype(np.float64, copy=False)
+
+    def _check_size(self, values: np.ndarray, size: int | None) -> None:
+        if values.ndim != 1 or (size is not None and len(values) != size):
+            self.fail(f"must have {size} elements, and has {len(values)}")
+
+    def _refuse_elements(self, wanted: str) -> NoReturn:
+        self.fail(f"must be a list of {wanted}")
+
+
+def plain_number(value: float) -> float | str:
+    """Return a number as documents hold it: a text if it is not finite."""
+    if math.isfinite(value):
+        return value
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
