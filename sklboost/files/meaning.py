@@ -14,7 +14,7 @@ class Meaning(NamedTuple):
     ----------
     task : {"regression", "binary", "multiclass", "multilabel"}
     objective : str
-        As `objective` of our estimators.
+        As `objective` of our estimators; empty for a loss that the user wrote.
     base_score : ndarray of float64, shape (n_outputs,)
         Raw scores before the first tree, shifts after the training included.
     n_targets : int

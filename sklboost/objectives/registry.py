@@ -144,6 +144,11 @@ def find_objective(name: str | None, task: str) -> Objective:
     return find_named("objective", OBJECTIVES, name, task)
 
 
+def is_built_in(loss: Loss) -> bool:
+    """Whether a loss is one of those that can be named, and not the user's."""
+    return type(loss).__module__.startswith("sklboost.objectives.losses.")
+
+
 # --- metrics
 
 _POSITIVE = POSITIVE._replace(words="a number above 0")

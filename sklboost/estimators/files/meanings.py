@@ -1,0 +1,52 @@
+"""What a fitted estimator of ours means, in the words that all libraries share."""
+
+from typing import Any
+
+from sklboost.boosting.settings import STRATEGIES
+from sklboost.estimators.parameters.groups import Parameters
+from sklboost.estimators.predict.fitted_model import FittedModel
+from sklboost.files.meaning import Meaning
+from sklboost.objectives.loss import RowLoss
+from sklboost.objectives.registry import is_built_in
+
+
+def meaning_of(fitted: FittedModel, parameters: Parameters) -> Meaning:
+    """Return what the features and raw scores of a fitted estimator mean.
+
+    Parameters
+    ----------
+    fitted : FittedModel
+    parameters : Parameters
+        The estimator. What can be read off the model is; a parameter may have changed since.
+    """
+    model, loss, targets = fitted.model, fitted.loss, fitted.targets
+    settings = model.params_of(0)
+    known: dict[str, Any] = {
+        "learning_rate": settings.learning_rate,
+        "reg_lambda": settings.reg_lambda,
+        "reg_alpha": settings.reg_alpha,
+        "num_parallel_tree": settings.num_parallel_tree,
+        "multi_strategy": STRATEGIES[settings.multi_output],
+        "booster": "dart" if fitted.drops_rounds else "gbtree",
+    }
+    if isinstance(loss, RowLoss) and loss.parameter:
+        known[loss.parameter] = loss.parameters[:: targets.size].tolist()
+    names = fitted.features.names
+    return Meaning(
+        task=targets.task,
+        objective=loss.name if is_built_in(loss) else "",
+        base_score=model.base_score + fitted.shift,
+        n_targets=targets.size if targets.task == "regression" else 1,
+        n_features=model.n_features,
+        feature_names=None if names is None else [_name(name) for name in names.tolist()],
+        encodings=fitted.encodings,
+        classes=targets.classes,
+        missing=fitted.features.missing,
+        parameters=known,
+        best_iteration=fitted.state.get("best_iteration_"),
+    )
+
+
+def _name(name: Any) -> str:
+    """Return the name of a feature as text, as XGBoost and LightGBM make it of what is not."""
+    return " ".join(map(str, name)) if isinstance(name, tuple) else str(name)

@@ -1,0 +1,1 @@
+"""XGBoost's model files: the schema of its JSON and UBJSON."""

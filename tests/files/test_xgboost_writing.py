@@ -1,0 +1,186 @@
+"""XGBoost opens what we write of our models, and predicts the same."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sklboost import XGBClassifierLite, XGBRegressorLite
+from sklboost.estimators.files.meanings import meaning_of
+from sklboost.files.errors import NotExpressibleError
+from sklboost.files.json_text import write_json
+from sklboost.files.ubjson import write_ubjson
+from sklboost.files.xgboost.writing import learner_document
+from sklboost.objectives.loss import Loss
+
+xgboost = pytest.importorskip("xgboost")
+N_ROWS = 300
+_RNG = np.random.default_rng(0)
+X = _RNG.normal(size=(N_ROWS, 4)).astype(np.float32)
+X[_RNG.random(X.shape) < 0.1] = np.nan
+NUMBER = np.nan_to_num(X[:, 0]) + 0.1 * _RNG.normal(size=N_ROWS)
+SHARE, IS_HIGH = 1 / (1 + np.exp(-NUMBER)), (NUMBER > 0).astype(int)
+CLASS = np.digitize(NUMBER, [-0.5, 0.5])
+LABELS = np.column_stack([IS_HIGH, 1 - IS_HIGH, CLASS > 1])
+FRAME = pd.DataFrame(X, columns=[*"abcd"]).assign(
+    text=pd.Categorical(_RNG.choice(["é", "zz", "b", "", None], N_ROWS)),
+    integer=pd.Categorical(_RNG.integers(-3, 9, N_ROWS)),
+)
+CODES = np.column_stack([X, _RNG.integers(0, 12, N_ROWS)]).astype(np.float32)
+CODES[:20, -1] = np.nan
+
+
+def document_of(model):
+    """The keys that XGBoost reads."""
+    fitted = model._fitted
+    return learner_document(fitted.model, meaning_of(fitted, model))
+
+
+def opened(model, data):
+    """XGBoost's estimator of the same kind, with the model."""
+    is_classifier = isinstance(model, XGBClassifierLite)
+    other = xgboost.XGBClassifier() if is_classifier else xgboost.XGBRegressor()
+    other.load_model(bytearray(data))
+    return other
+
+
+def check_same(model, X):
+    """Both forms of the file predict the same in XGBoost, whose sums are float32."""
+    document = document_of(model)
+    for data in (write_json(document), write_ubjson(document)):
+        other = opened(model, data)
+        margin = model.predict(X, output_margin=True)
+        found, size = other.predict(X, output_margin=True), np.abs(margin).max()
+        np.testing.assert_allclose(found, margin, rtol=2e-6, atol=1e-6 * size)
+        predictions = other.predict(X)
+        if isinstance(model, XGBClassifierLite):
+            assert (predictions == model.predict(X)).all()
+            chances = model.predict_proba(X)
+            np.testing.assert_allclose(other.predict_proba(X), chances, rtol=1e-5, atol=1e-6)
+        else:
+            known = model.predict(X)
+            size = 1e-6 * np.abs(known).max()
+            np.testing.assert_allclose(predictions, known, rtol=1e-5, atol=size)
+    return other
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "parameters"),
+    [
+        (X, NUMBER, {}),
+        (X, 1e6 * NUMBER, {"num_parallel_tree": 3, "subsample": 0.5}),
+        (FRAME, NUMBER, {}),
+        (FRAME, NUMBER, {"max_cat_to_onehot": 100}),
+        (CODES, NUMBER + (CODES[:, -1] % 3 == 0), {"categorical_features": [4]}),
+        (X, np.column_stack([NUMBER, -3 * NUMBER]), {"num_parallel_tree": 2, "subsample": 0.5}),
+        (X, np.column_stack([NUMBER, -NUMBER]), {"multi_strategy": "multi_output_tree"}),
+        (X, IS_HIGH * 1e-9 + 1e-12, {"objective": "count:poisson"}),
+        (X, SHARE, {"objective": "reg:tweedie", "tweedie_variance_power": 1.3}),
+        (X, SHARE, {"objective": "reg:pseudohubererror", "huber_slope": 2.0}),
+        (X, SHARE, {"objective": "reg:quantileerror", "quantile_alpha": 0.8}),
+        (X, SHARE, {"objective": "reg:gamma"}),
+        (X, SHARE, {"objective": "reg:logistic"}),
+        (X, SHARE, {"objective": "reg:absoluteerror"}),
+    ],
+)
+def test_regression(X, y, parameters):
+    check_same(XGBRegressorLite(n_estimators=5, **parameters).fit(X, y), X)
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "parameters"),
+    [
+        (FRAME, IS_HIGH, {}),
+        (FRAME, CLASS, {"booster": "dart", "rate_drop": 0.3}),
+        (X, CLASS, {"multi_strategy": "multi_output_tree"}),
+        (X, LABELS, {}),
+        (X, LABELS, {"multi_strategy": "multi_output_tree"}),
+        (X, IS_HIGH, {"calibrated_prior": True, "scale_pos_weight": 50}),
+        (X, IS_HIGH, {"objective": "binary:hinge"}),
+    ],
+)
+def test_classification(X, y, parameters):
+    check_same(XGBClassifierLite(n_estimators=5, random_state=0, **parameters).fit(X, y), X)
+
+
+def test_extreme_base_scores():
+    """Probabilities that float32 rounds to 1 are said by the leaves of the first round."""
+    y = np.zeros(N_ROWS)
+    y[:2] = 1.0
+    check_same(XGBClassifierLite(n_estimators=2, base_score=1 - 1e-12).fit(X, y), X)
+
+
+def test_categories_that_training_has_not():
+    """They go the way of missing values in both."""
+    y = NUMBER + (CODES[:, -1] % 3 == 0)
+    for categories in ({"max_cat_to_onehot": 100}, {"max_cat_to_onehot": 1}):
+        model = XGBRegressorLite(n_estimators=5, categorical_features=[4], **categories)
+        model.fit(CODES, y)
+        others = CODES.copy()
+        others[:, -1] = _RNG.choice([13, 64, 100, 3000], N_ROWS)
+        with pytest.warns(UserWarning, match="count as missing"):
+            check_same(model, others)
+
+
+def test_every_float32_goes_the_same_way():
+    """Thresholds between two float32 are rounded up: the values beside them stay apart."""
+    low = np.float32(0.1)
+    column = np.array([low, np.nextafter(low, np.float32(1))] * 20, dtype=np.float32)[:, np.newaxis]
+    y = (column[:, 0] > low).astype(float)
+    model = XGBRegressorLite(n_estimators=1, learning_rate=1, reg_lambda=0).fit(column, y)
+    assert (check_same(model, column).predict(column) == y).all()
+
+
+def test_best_iteration():
+    model = XGBClassifierLite(n_estimators=50, early_stopping_rounds=2, random_state=0)
+    other = check_same(model.fit(X, CLASS), X)
+    assert other.best_iteration == model.best_iteration_
+
+
+class _Own(Loss):
+    def gradients(self, y, raw_score):
+        return raw_score - y, np.ones_like(raw_score)
+
+
+@pytest.mark.parametrize(
+    ("model", "y", "reason"),
+    [
+        (XGBRegressorLite(objective=_Own(), base_score=0.0), NUMBER, "a loss of your own"),
+        (XGBRegressorLite(objective="reg:huber"), NUMBER, "objective='reg:huber'"),
+        (XGBRegressorLite(objective="reg:squaredlogerror"), SHARE, "reg:squaredlogerror"),
+        (XGBRegressorLite(linear_tree=True), NUMBER, "linear leaves"),
+        (XGBRegressorLite(missing=-1.0), NUMBER, "missing=-1"),
+        (XGBClassifierLite(), IS_HIGH + 1, "the labels 1, 2: its classes are 0, 1, 2"),
+        (XGBClassifierLite(), np.ones(N_ROWS), "a single class, 1.0"),
+        (
+            XGBRegressorLite(objective="reg:quantileerror", quantile_alpha=[0.2, 0.8]),
+            NUMBER,
+            "several values of quantile_alpha",
+        ),
+    ],
+)
+def test_what_xgboost_has_not(model, y, reason):
+    model.set_params(n_estimators=2).fit(X, y)
+    with pytest.raises(NotExpressibleError, match=reason) as caught:
+        document_of(model)
+    assert "format='sklboost'" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("column", "reason"),
+    [
+        (pd.to_datetime(["2020-01-01", "2021-01-01"] * 150), "features of the kind datetime"),
+        (np.array([2**60, 2**60 + 1] * 150), "features of the kind large integer"),
+        (pd.Categorical([1.5, 2.5] * 150), "categories such as 1.5: they are text or integers"),
+    ],
+)
+def test_features_that_xgboost_has_not(column, reason):
+    frame = pd.DataFrame({"a": column, "b": NUMBER})
+    model = XGBRegressorLite(n_estimators=2).fit(frame, NUMBER)
+    with pytest.raises(NotExpressibleError, match=reason):
+        document_of(model)
+
+
+def test_names_that_xgboost_has_not():
+    frame = pd.DataFrame({"a<b": NUMBER})
+    with pytest.raises(NotExpressibleError, match="the feature name 'a<b'"):
+        document_of(XGBRegressorLite(n_estimators=2).fit(frame, NUMBER))
