@@ -26,6 +26,8 @@ if _typing.TYPE_CHECKING:
     from sklboost.estimators.forests import XGBRFClassifierLite, XGBRFRegressorLite
     from sklboost.estimators.input.bin_features import bin_features
     from sklboost.estimators.input.bin_parquet import bin_parquet
+    from sklboost.estimators.loading import load_model
+    from sklboost.files.errors import ModelFileError
 
 __all__ = [
     "BinnedMatrix",
@@ -33,6 +35,7 @@ __all__ = [
     "EarlyStopping",
     "LearningRateScheduler",
     "Loss",
+    "ModelFileError",
     "TrainingCallback",
     "UnknownCategoryWarning",
     "XGBClassifierLite",
@@ -42,6 +45,7 @@ __all__ = [
     "bin_features",
     "bin_parquet",
     "check_loss",
+    "load_model",
     "plot_importance",
     "plot_tree",
     "show_versions",
@@ -50,6 +54,7 @@ __all__ = [
 
 # Imported when they are first asked for, since most programs need none of them.
 _LATER = {
+    "ModelFileError": "sklboost.files.errors:ModelFileError",
     "Checkpoint": "sklboost.boosting.checkpoint:Checkpoint",
     "XGBRFClassifierLite": "sklboost.estimators.forests:XGBRFClassifierLite",
     "XGBRFRegressorLite": "sklboost.estimators.forests:XGBRFRegressorLite",
@@ -57,6 +62,7 @@ _LATER = {
     "bin_parquet": "sklboost.estimators.input.bin_parquet:bin_parquet",
     "check_loss": "sklboost.estimators.fit.check_loss:check_loss",
     "displays": "sklboost.displays",
+    "load_model": "sklboost.estimators.loading:load_model",
     "plot_importance": "sklboost.displays:plot_importance",
     "plot_tree": "sklboost.displays:plot_tree",
 }

@@ -24,6 +24,7 @@ from sklboost.estimators.predict.fitted_model import FittedModel, fitted_state, 
 from sklboost.estimators.predict.importances import ImportancesMixin
 from sklboost.estimators.predict.raw_scores import add_rounds, leaves
 from sklboost.estimators.predict.shap_values import ShapValuesMixin
+from sklboost.estimators.saving import SavingMixin
 from sklboost.estimators.versions import RemembersVersion
 from sklboost.estimators.xgboost_names import XGBoostNamesMixin
 
@@ -36,6 +37,7 @@ class BaseBooster(
     ExplainingMixin,
     ShapValuesMixin,
     ImportancesMixin,
+    SavingMixin,
     XGBoostNamesMixin,
     FittingMixin,
     CallbackSupportMixin,

@@ -1,1 +1,92 @@
-"""The methods of estimators that write models to files and to other libraries."""
+"""The methods of estimators that write models to files and read them."""
+
+import functools
+from typing import Any
+
+from sklboost.estimators.predict.fitted_model import HasFittedModel
+
+
+class _OfClassOrInstance:
+    """A method of a class that may be called on an instance, too: it is then given that."""
+
+    def __init__(self, function: Any):
+        self._function = function
+        self.__doc__ = function.__doc__
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        bound = functools.partial(self._function, owner if instance is None else instance)
+        return functools.update_wrapper(bound, self._function)
+
+
+class SavingMixin(HasFittedModel):
+    """Model files."""
+
+    def save_model(
+        self, fname: Any, *, format: str = "xgboost", raw_format: str | None = None
+    ) -> None:
+        """Write the fitted estimator to a model file, which holds no code.
+
+        Unlike a pickle it is safe to open, whoever has written it, and later versions of the
+        package read it. The estimator that :func:`sklboost.load_model` makes of it has the same
+        bits: trees, parameters, classes, names, categories and the metrics of the training.
+
+        Parameters
+        ----------
+        fname : str, path-like or file object
+            Ends with ``.json`` (JSON) or ``.ubj`` (UBJSON: binary, smaller, faster). A path has the
+            old file or the whole new one at any time.
+        format : {"xgboost", "sklboost"}, default="xgboost"
+            "xgboost": XGBoost can open the file, too, and predicts the same for float32 values.
+            "sklboost": for this package only. Such a file is half as large, and any model has one.
+        raw_format : {"json", "ubj"}, optional
+            What to write where `fname` does not say it.
+
+        Raises
+        ------
+        ValueError
+            If XGBoost cannot express the model; or if a parameter holds code, such as a loss of
+            your own.
+        OSError
+            If the file cannot be written.
+
+        See Also
+        --------
+        sklboost.load_model : Read the file.
+        """
+        from sklboost.estimators.files.model_files import save
+
+        save(self, fname, format, raw_format)
+
+    @_OfClassOrInstance
+    def load_model(target: Any, fname: Any) -> Any:  # noqa: N805, a class or an instance
+        """Read a model file; called on the class or, as with XGBoost, on an estimator.
+
+        Parameters
+        ----------
+        fname : str, path-like, file object or bytes
+            A file of `save_model`, or of XGBoost.
+
+        Returns
+        -------
+        estimator
+            A new one if called on the class; else the estimator itself, whose parameters and fit
+            are replaced by those of the file.
+
+        Raises
+        ------
+        ModelFileError
+            If it is no model file, or is damaged.
+        TypeError
+            If the file has an estimator of another class.
+
+        See Also
+        --------
+        sklboost.load_model : Read a file of any class of estimator.
+        """
+        from sklboost.estimators.files.model_files import load
+
+        if isinstance(target, type):
+            return load(fname, target)
+        loaded = load(fname, type(target))
+        target.__dict__ = vars(loaded)
+        return target

@@ -16,15 +16,12 @@ from sklboost.objectives.links import SOFTMAX
 
 _NODES = "trees_to_dataframe() has the nodes, get_score() the importances, model_ the arrays"
 _AFTER_STOPPING = "it is known after early stopping only: set early_stopping_rounds"
-_SAVED_WHOLE = "an estimator is saved and loaded whole, with pickle or joblib"
 
 # What other libraries, or other estimators of this one, have: where it is.
 _ELSEWHERE = {
     "get_booster": _NODES,
     "booster_": _NODES,
     "estimators_": _NODES,
-    "save_model": _SAVED_WHOLE,
-    "load_model": _SAVED_WHOLE,
     "get_xgb_params": "get_params() returns the parameters",
     "best_iteration_": _AFTER_STOPPING,
     "best_score_": _AFTER_STOPPING,

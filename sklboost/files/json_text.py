@@ -1,6 +1,7 @@
 """Documents as JSON (RFC 8259), read strictly."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,20 @@ def read_json(data: bytes, name: str) -> Any:
     ModelFileError
         If it is no JSON, a key occurs twice in an object, or it is nested too deeply.
     """
+    return _read(data, name, lambda text: (_DECODER.decode(text), len(data)))[0]
+
+
+def read_json_start(data: bytes, start: int, name: str) -> tuple[Any, int]:
+    """Return the value that begins at a byte, and the byte behind it; the rest is not read.
+
+    `data` is ASCII.
+    """
+    return _read(data, name, lambda text: _DECODER.raw_decode(text, start))
+
+
+def _read(data: bytes, name: str, read: Callable[[str], tuple[Any, int]]) -> tuple[Any, int]:
     try:
-        return json.loads(data.decode("utf-8"), object_pairs_hook=_without_repeats)
+        return read(data.decode("utf-8"))
     except UnicodeDecodeError as error:
         raise ModelFileError(f"{name}: byte {error.start} is no UTF-8 text") from None
     except json.JSONDecodeError as error:
@@ -54,3 +67,6 @@ def _as_list(array: Any) -> list[Any]:
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         return [plain_number(value) for value in listed]
     return listed
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_without_repeats)

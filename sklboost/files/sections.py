@@ -65,11 +65,11 @@ class Section:
             self._refuse("an object")
         return Section(self.value[key], f"{self.place}.{key}") if key in self.value else None
 
-    def keys(self) -> list[str]:
-        """The keys of an object."""
+    def items(self) -> list[tuple[str, "Section"]]:
+        """The keys of an object and their values."""
         if not isinstance(self.value, dict):
             self._refuse("an object")
-        return list(self.value)
+        return [(key, self[key]) for key in self.value]
 
     def __iter__(self) -> Iterator["Section"]:
         """The elements of a list."""

@@ -41,6 +41,13 @@ def read_ubjson(data: bytes, name: str) -> Any:
     return document
 
 
+def read_ubjson_start(data: bytes, start: int, name: str) -> tuple[Any, int]:
+    """Return the value that begins at a byte, and the byte behind it; the rest is not read."""
+    reader = _Reader(data, name)
+    reader.position = start
+    return reader.value(reader.take(1), _DEPTH), reader.position
+
+
 class _Reader:
     """UBJSON, read from front to end; nothing is allocated that the file has no bytes for."""
 

@@ -304,8 +304,6 @@ def test_other_names_of_arguments_of_predict(name, meant):
     [
         ("get_booster", "trees_to_dataframe"),
         ("booster_", "get_score"),
-        ("save_model", "pickle"),
-        ("load_model", "joblib"),
         ("get_xgb_params", "get_params"),
         ("coef_", "shap_values"),
         ("n_iter_", "n_estimators_"),

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from sklboost.boosting.settings import tree_params
+from sklboost.estimators.fit.result import FitResult
 from sklboost.estimators.fit.training_settings import TREE_PARAMETERS
 from sklboost.estimators.input.feature_names import FittedFeatures
 from sklboost.estimators.input.target_kinds import (
@@ -66,10 +67,18 @@ def make_estimator(
         shift=np.zeros(model.n_outputs),
         has_margin=False,
     )
-    fitted = {**trained.attributes, "evals_result_": {}, "_first_round": 0}
-    if meaning.best_iteration is not None:
-        fitted["best_iteration_"] = meaning.best_iteration
-    estimator._set_fitted(fitted, model)
+    result = FitResult(
+        trained=trained,
+        evals_result={},
+        first_round=0,
+        split_seed=None,
+        before_refit=None,
+        stop_reason="",
+        best_iteration=meaning.best_iteration,
+        best_score=None,
+        report=None,
+    )
+    estimator._set_fitted(result.attributes, model)
     return estimator
 
 

@@ -81,8 +81,10 @@ class FitResult(NamedTuple):
     before_refit : Model or None
         With `warm_start` and `refit`, the model that early stopping has judged.
     stop_reason : str
+        Empty for models of other libraries.
     best_iteration, best_score : int and float, or None
-    report : FitReport
+    report : FitReport or None
+        None for models of other libraries.
     """
 
     trained: TrainedModel
@@ -93,7 +95,7 @@ class FitResult(NamedTuple):
     stop_reason: str
     best_iteration: int | None
     best_score: float | None
-    report: FitReport
+    report: FitReport | None
 
     @property
     def attributes(self) -> dict[str, Any]:
@@ -105,11 +107,13 @@ class FitResult(NamedTuple):
             "_split_seed": self.split_seed,
             "_before_refit": self.before_refit,
             "stop_reason_": self.stop_reason,
+        }
+        known = {
+            "best_iteration_": self.best_iteration,
+            "best_score_": self.best_score,
             "fit_report_": self.report,
         }
-        if self.best_iteration is None:
-            return kept
-        return kept | {"best_iteration_": self.best_iteration, "best_score_": self.best_score}
+        return kept | {name: value for name, value in known.items() if value is not None}
 
 
 @np.errstate(all="ignore")

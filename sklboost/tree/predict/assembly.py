@@ -44,7 +44,10 @@ def assemble_model(trees: Trees, base_score: np.ndarray, n_features: int) -> Mod
 
 
 def allocate_model(trees: Trees, base_score: np.ndarray, n_features: int) -> Model:
-    """Allocate what :func:`lay_out` fills for trees that are, or will be, in `trees`."""
+    """Allocate what :func:`lay_out` fills for trees that are, or will be, in `trees`.
+
+    ``tops.features`` is left empty.
+    """
     n_nodes, n_trees = len(trees.nodes), len(trees.n_pruned)
     n_tree_outputs = max(1, trees.outputs.shape[1])
     n_splits = min(n_nodes // 2, n_trees * (2**TOP_DEPTH - 1))
@@ -55,7 +58,7 @@ def allocate_model(trees: Trees, base_score: np.ndarray, n_features: int) -> Mod
         starts=np.zeros(n_trees + 1, dtype=np.int64),
         landings=np.empty((n_trees, 2**TOP_DEPTH), dtype=np.int32),
         values=np.empty((n_trees, n_tree_outputs, 2**TOP_DEPTH)),
-        features=np.arange(n_features),
+        features=np.empty(0, dtype=np.int64),
         bits=trees.bits if len(trees.bits.starts) > 0 else NO_BITS,
     )
     return Model(

@@ -117,6 +117,7 @@ def _in_blocks(columns: np.ndarray, width: int) -> np.ndarray:
 def allocate_new_trees(trees: Trees, n_outputs: int, n_features: int) -> NewTrees:
     """Allocate what :func:`lay_out_trees` fills for the trees that will be written to `trees`."""
     model = allocate_model(trees, np.zeros(n_outputs), n_features)
+    model = model._replace(tops=model.tops._replace(features=np.arange(n_features)))
     depth, place = np.empty((2, len(trees.nodes)), dtype=np.int64)
     return NewTrees(model, np.empty(len(model.tops.splits), dtype=np.uint16), depth, place)
 

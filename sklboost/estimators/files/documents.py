@@ -1,0 +1,268 @@
+"""Whole fitted estimators as documents, and back: what ``sklboost`` is the key of in a model file.
+
+``docs/reference/model_file.md`` describes it for readers.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from sklboost.engine.model import Model
+from sklboost.estimators.files.targets import (
+    loss_document,
+    read_loss,
+    read_targets,
+    targets_document,
+)
+from sklboost.estimators.fit.result import FitReport, FitResult
+from sklboost.estimators.input.feature_names import FittedFeatures
+from sklboost.estimators.parameters.rules import check_parameters
+from sklboost.estimators.predict.fitted_model import TrainedModel, fitted_state, trained_model
+from sklboost.files.encodings import encoding_document, read_encoding
+from sklboost.files.sections import Section, plain_number
+from sklboost.files.trees import read_trees, trees_document
+from sklboost.files.values import NotStorableError, read_value, value_document
+from sklboost.tree.predict.assembly import assemble_model
+from sklboost.tree.predict.trees import trees_of
+from sklboost.version import __version__
+
+# Raised by one when an older version of the package could not read a file, or would misread it.
+FORMAT_VERSION = 1
+# The classes that files name.
+KINDS = ("XGBRegressorLite", "XGBClassifierLite", "XGBRFRegressorLite", "XGBRFClassifierLite")
+_MOST_FEATURES = 2**31 - 1
+_MOST = 2**53  # counts, which JSON readers of other languages hold as floats
+
+
+def kind_of(estimator_class: type) -> str:
+    """Return the class of this package that an estimator is of, or inherits from first."""
+    return next(kind.__name__ for kind in estimator_class.__mro__ if kind.__name__ in KINDS)
+
+
+def estimator_document(estimator: Any) -> dict[str, Any]:
+    """Return the document of a fitted estimator.
+
+    Raises
+    ------
+    ValueError
+        If a parameter breaks its rule, or holds what no file can: code above all.
+    """
+    state = fitted_state(estimator)
+    trained = trained_model(state)
+    parameters = estimator.get_params(deep=False)
+    check_parameters(type(estimator), parameters)
+    return {
+        "format_version": FORMAT_VERSION,
+        "package_version": __version__,
+        "estimator": kind_of(type(estimator)),
+        "parameters": {name: _parameter(name, value) for name, value in parameters.items()},
+        "features": _features_document(trained.features),
+        "targets": targets_document(trained.targets),
+        "loss": loss_document(trained.loss, trained.targets),
+        "model": {
+            "base_score": trained.model.base_score,
+            "shift": trained.shift,
+            "has_margin": trained.has_margin,
+            "trees": trees_document(trees_of(trained.model)),
+        },
+        "training": _training_document(state),
+    }
+
+
+def _parameter(name: str, value: Any) -> Any:
+    try:
+        return value_document(value)
+    except NotStorableError as error:
+        raise NotStorableError(
+            f"{name}={value!r}: {error}; set_params({name}=...) to a plain value before, or keep "
+            "the model with pickle or cloudpickle"
+        ) from None
+
+
+def _features_document(features: FittedFeatures) -> dict[str, Any]:
+    names, encodings = features.names, features.encodings
+    return {
+        "n_features": features.n_features,
+        "names": None if names is None else [value_document(name) for name in names.tolist()],
+        "encodings": None if encodings is None else list(map(encoding_document, encodings)),
+        "binning_digest": features.binning_digest,
+        "missing": plain_number(float(features.missing)),
+    }
+
+
+def _training_document(state: Mapping[str, Any]) -> dict[str, Any]:
+    report, before_refit = state.get("fit_report_"), state.get("_before_refit")
+    document = {
+        "metrics": {
+            name: {metric: np.array(values) for metric, values in of_set.items()}
+            for name, of_set in state["evals_result_"].items()
+        },
+        "first_round": state["_first_round"],
+        "split_seed": value_document(state.get("_split_seed")),
+        "before_refit": None,
+        "stop_reason": state.get("stop_reason_"),
+        "best_iteration": value_document(state.get("best_iteration_")),
+        "best_score": value_document(state.get("best_score_")),
+        "report": None if report is None else dataclasses.asdict(report),
+    }
+    if before_refit is not None:
+        document["before_refit"] = {
+            "base_score": before_refit.base_score,
+            "trees": trees_document(trees_of(before_refit)),
+        }
+    return document
+
+
+# --- from documents
+
+
+def read_kind(section: Section) -> str:
+    """Return the name of the estimator's class, if this version of the package can read it."""
+    version = section["format_version"].integer(1, _MOST)
+    if version > FORMAT_VERSION:
+        section.fail(
+            f"the file has format version {version}, and sklboost {__version__} reads those up to "
+            f"{FORMAT_VERSION}: install a newer sklboost"
+        )
+    return section["estimator"].text(KINDS)
+
+
+def read_estimator(section: Section, estimator_class: Any) -> Any:
+    """Return the fitted estimator of a section.
+
+    Parameters
+    ----------
+    section : Section
+    estimator_class : type
+        One of ours, or a class that inherits from one.
+
+    Raises
+    ------
+    ModelFileError
+        If anything in it is not as :func:`estimator_document` writes it.
+    TypeError
+        If the file has an estimator of another class.
+    """
+    name = read_kind(section)
+    if name != kind_of(estimator_class):
+        raise TypeError(
+            f"{section.place} holds a fitted {name}, no {estimator_class.__name__}: call "
+            f"sklboost.load_model, or {name}.load_model"
+        )
+    estimator = estimator_class(**_read_parameters(section["parameters"], estimator_class))
+    trained = _read_trained(section, estimator_class.__name__)
+    result = _read_training(section["training"], trained)
+    estimator._set_fitted(result.attributes, trained.model)
+    return estimator
+
+
+def _read_parameters(section: Section, kind: Any) -> dict[str, Any]:
+    names = kind._get_param_names()
+    values = {name: read_value(value) for name, value in section.items()}
+    unknown = sorted(set(values) - set(names))
+    if unknown:
+        section.fail(
+            f"{kind.__name__} has no parameters {unknown}; is the file of a newer version?"
+        )
+    try:
+        check_parameters(kind, values)
+    except (ValueError, TypeError) as error:
+        section.fail(str(error))
+    return values
+
+
+def _read_trained(section: Section, estimator_name: str) -> TrainedModel:
+    features = _read_features(section["features"], estimator_name)
+    # whatever is said elsewhere, no more is allocated than there are numbers here
+    n_outputs = len(section["model"]["base_score"])
+    targets = read_targets(section["targets"], n_outputs)
+    loss = read_loss(section["loss"], targets, n_outputs)
+    model = _read_model(section["model"], features, n_outputs)
+    return TrainedModel(
+        model=model,
+        features=features,
+        targets=targets,
+        loss=loss,
+        shift=section["model"]["shift"].numbers(n_outputs),
+        has_margin=section["model"]["has_margin"].flag(),
+    )
+
+
+def _read_features(section: Section, estimator_name: str) -> FittedFeatures:
+    n_features = section["n_features"].integer(1, _MOST_FEATURES)
+    names, encodings = section["names"], section["encodings"]
+    digest = section["binning_digest"]
+    for listed in (names, encodings):
+        if not listed.is_null and len(listed) != n_features:
+            listed.fail(f"must have {n_features} elements, and has {len(listed)}")
+    return FittedFeatures(
+        estimator_name=estimator_name,
+        n_features=n_features,
+        names=None if names.is_null else _objects([read_value(name) for name in names]),
+        encodings=None if encodings.is_null else tuple(map(read_encoding, encodings)),
+        binning_digest=None if digest.is_null else digest.text(),
+        missing=section["missing"].number(),
+    )
+
+
+def _objects(values: list[Any]) -> np.ndarray:
+    return np.fromiter(values, dtype=object, count=len(values))
+
+
+def _read_model(section: Section, features: FittedFeatures, n_outputs: int) -> Model:
+    encodings = features.encodings
+    n_categories = (
+        # without memory: a few bytes of a file may say that there are very many features
+        np.broadcast_to(np.int64(0), features.n_features)
+        if encodings is None
+        else np.array([encoding.n_categories for encoding in encodings])
+    )
+    trees = read_trees(section["trees"], n_categories, n_outputs)
+    base_score = section["base_score"].numbers(n_outputs)
+    return assemble_model(trees, np.array(base_score), features.n_features)
+
+
+def _read_training(section: Section, trained: TrainedModel) -> FitResult:
+    before_refit, report = section["before_refit"], section["report"]
+    read_before = functools.partial(
+        _read_model, features=trained.features, n_outputs=trained.model.n_outputs
+    )
+    return FitResult(
+        trained=trained,
+        evals_result={
+            name: {
+                metric: values.numbers(finite=False).tolist() for metric, values in of_set.items()
+            }
+            for name, of_set in section["metrics"].items()
+        },
+        first_round=section["first_round"].integer(0, _MOST),
+        split_seed=_read_optional(section["split_seed"], int),
+        before_refit=None if before_refit.is_null else read_before(before_refit),
+        stop_reason=_read_optional(section["stop_reason"], str),
+        best_iteration=_read_optional(section["best_iteration"], int),
+        best_score=_read_optional(section["best_score"], float),
+        report=None if report.is_null else _read_report(report),
+    )
+
+
+def _read_optional(section: Section, kind: type) -> Any:
+    value = read_value(section)
+    if value is not None and type(value) is not kind:
+        section.fail(f"must be a value of type {kind.__name__}, or null")
+    return value
+
+
+def _read_report(section: Section) -> FitReport:
+    counts = {
+        field.name: section[field.name].integer(0, _MOST)
+        for field in dataclasses.fields(FitReport)
+        if field.type is int
+    }
+    return FitReport(
+        seconds={phase: spent.number() for phase, spent in section["seconds"].items()},
+        constant_features=[name.text() for name in section["constant_features"]],
+        **counts,
+    )

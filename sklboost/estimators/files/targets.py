@@ -1,0 +1,101 @@
+"""What targets mean, and the loss, as sections of a model file."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from sklboost.estimators.input.target_kinds import (
+    ClassTargets,
+    LabelTargets,
+    RegressionTargets,
+    Targets,
+)
+from sklboost.files.sections import Section
+from sklboost.files.values import NotStorableError, read_dtype, read_value, value_document
+from sklboost.objectives.loss import Loss, RowLoss
+from sklboost.objectives.registry import OBJECTIVES
+
+
+def targets_document(targets: Targets) -> dict[str, Any]:
+    """Return the document of what targets mean."""
+    if isinstance(targets, RegressionTargets):
+        return {"kind": "numbers", "n_targets": targets.n_targets}
+    if isinstance(targets, LabelTargets):
+        return {"kind": "labels", "n_labels": targets.size, "dtype": targets.dtype.str}
+    assert isinstance(targets, ClassTargets)
+    return {
+        "kind": "classes",
+        "classes": value_document(targets.classes),
+        "multipliers": targets.multipliers,
+        "is_calibrated": targets.is_calibrated,
+    }
+
+
+def read_targets(
+    section: Section, n_outputs: int
+) -> RegressionTargets | ClassTargets | LabelTargets:
+    """Return what the targets of a section mean; there are `n_outputs` raw scores per row."""
+    kind = section["kind"].text(("numbers", "classes", "labels"))
+    if kind == "numbers":
+        return RegressionTargets(section["n_targets"].integer(1, n_outputs))
+    if kind == "labels":
+        dtype = read_dtype(section["dtype"])
+        if dtype.kind not in "biuf":
+            section["dtype"].fail("labels are numbers")
+        return LabelTargets(np.arange(section["n_labels"].integer(1, n_outputs)), dtype)
+    classes = read_value(section["classes"])
+    if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) == 0:
+        section["classes"].fail("must be an array of one dimension that is not empty")
+    return ClassTargets(
+        classes,
+        section["multipliers"].numbers(len(classes)),
+        section["is_calibrated"].flag(),
+    )
+
+
+def loss_document(loss: Loss, targets: Targets) -> dict[str, Any]:
+    """Return the document of a loss.
+
+    Raises
+    ------
+    NotStorableError
+        If it is one that a user has written.
+    """
+    name = loss.parameter if isinstance(loss, RowLoss) else ""
+    # of each target the same values, those of all targets side by side
+    parameters = {name: loss.parameters[:: targets.size].tolist()} if name else {}
+    document = {"objective": loss.name, "parameters": parameters}
+    made = _make(loss.name, targets, parameters)
+    if type(made) is not type(loss):
+        raise NotStorableError(
+            f"objective={loss.name}: the model was trained with a loss of your own, which is code, "
+            "and no model file holds code; keep the model with pickle or cloudpickle"
+        )
+    return document
+
+
+def read_loss(section: Section, targets: Targets, n_outputs: int) -> Loss:
+    """Return the loss of a section; there are `n_outputs` raw scores per row."""
+    name, given = section["objective"].text(), section["parameters"]
+    parameters = {key: values.numbers() for key, values in given.items()}
+    most = max([1, *map(len, parameters.values())])
+    if most * targets.size > n_outputs:
+        given.fail(f"{most} values for each of {targets.size} targets are not {n_outputs} outputs")
+    loss = _make(name, targets, parameters)
+    if loss is None:
+        section.fail(f"there is no objective {name!r} with {sorted(parameters)} for these targets")
+    if loss.n_outputs != n_outputs:
+        section.fail(f"{name!r} has {loss.n_outputs} raw scores per row, the file {n_outputs}")
+    return loss
+
+
+def _make(name: str, targets: Targets, parameters: Mapping[str, Any]) -> Loss | None:
+    """Return the loss of this very name; None if there is none, or its parameters are others."""
+    for objective in OBJECTIVES[targets.task]:
+        if objective.name == name:
+            try:
+                return objective.make(targets.size, parameters)
+            except KeyError:
+                return None
+    return None

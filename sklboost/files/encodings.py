@@ -1,0 +1,56 @@
+"""How values of features become numbers, as a section of a model file."""
+
+import re
+from typing import Any
+
+import numpy as np
+
+from sklboost.data.encoding import MOST_CATEGORIES, Encoding
+from sklboost.files.sections import Section
+from sklboost.files.trees import narrow
+from sklboost.files.values import read_value, value_document
+
+_KINDS = ("number", "time", "category")
+_UNIT = re.compile(r"(datetime64|timedelta64)\[(D|h|m|s|ms|us|ns|ps|fs|as)\]")
+
+
+def encoding_document(encoding: Encoding) -> dict[str, Any]:
+    """Return the document of an encoding."""
+    return {
+        "kind": encoding.kind,
+        "unit": encoding.unit,
+        "ranks": value_document(encoding.ranks),
+        "categories": value_document(encoding.categories),
+        "codes": narrow(encoding.codes),
+        "is_declared": encoding.is_declared,
+    }
+
+
+def read_encoding(section: Section) -> Encoding:
+    """Return the encoding of a section."""
+    kind, unit = section["kind"].text(_KINDS), section["unit"].text()
+    if (_UNIT.fullmatch(unit) is None) != (kind != "time"):
+        section["unit"].fail(f"{unit!r} is no unit of a {kind}")
+    ranks, categories = (_read_array(section[name]) for name in ("ranks", "categories"))
+    if ranks.dtype.kind not in "iu" or not (ranks[1:] > ranks[:-1]).all():
+        section["ranks"].fail("must be increasing integers")
+    n_known = 0 if kind != "category" else len(categories)
+    codes = section["codes"].integers(0, MOST_CATEGORIES - 1, n_known)
+    used = np.unique(codes)
+    if len(used) > 0 and used[-1] != len(used) - 1:
+        section["codes"].fail("a code has no category")
+    encoding = Encoding(kind, unit, ranks, categories, codes, section["is_declared"].flag())
+    try:
+        n_distinct = len(encoding.code_of)
+    except (TypeError, ValueError) as error:  # such as a list as a category
+        section["categories"].fail(str(error))
+    if n_distinct != n_known:
+        section["categories"].fail("a category occurs twice")
+    return encoding
+
+
+def _read_array(section: Section) -> np.ndarray:
+    value = read_value(section)
+    if not isinstance(value, np.ndarray) or value.ndim != 1:
+        section.fail("must be an array of one dimension")
+    return value

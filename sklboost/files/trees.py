@@ -1,0 +1,245 @@
+"""Our trees as a section of a model file, and back, with every link checked.
+
+Numbers of nodes and of splits follow one another, tree after tree. A split has its children side by
+side, so only the left one is written; leaves have nothing of a split. ``docs/reference/
+model_file.md`` is the description for readers.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from sklboost.engine.model import (
+    LINEAR_TERM_DTYPE,
+    NODE_DTYPE,
+    OUTPUT_DTYPE,
+    LinearLeaves,
+    Trees,
+)
+from sklboost.engine.structs import PARAMS_DTYPE, records
+from sklboost.files.sections import Section
+from sklboost.tree.predict.category_bits import all_listed_categories, bits_of_categories
+
+_OF_SPLITS = ("feature", "threshold", "default_left", "gain")
+_OF_NODES = ("value", "gradient", "cover")
+_MOST = 2**31 - 2  # nodes are numbered by int32
+
+
+# --- to documents
+
+
+def trees_document(trees: Trees) -> dict[str, Any]:
+    """Return the document of trees."""
+    nodes, counts = np.asarray(trees.nodes), np.diff(trees.starts)
+    is_split = nodes["left"] >= 0
+    splits = nodes[is_split]
+    document: dict[str, Any] = {
+        "n_nodes": narrow(counts),
+        "left": narrow(nodes["left"]),
+        **{name: narrow(splits[name]) for name in _OF_SPLITS},
+        **{name: np.ascontiguousarray(nodes[name]) for name in _OF_NODES},
+        "n_pruned": narrow(trees.n_pruned),
+        "settings": _settings_document(np.asarray(trees.params)),
+    }
+    listed, codes = all_listed_categories(trees.bits)
+    if len(codes) > 0:
+        document["categories"] = {"n_codes": narrow(listed[is_split]), "codes": narrow(codes)}
+    if trees.outputs.shape[1] > 0:
+        outputs = np.asarray(trees.outputs)
+        document["outputs"] = {
+            "n_outputs": outputs.shape[1],
+            **{name: outputs[name].ravel() for name in OUTPUT_DTYPE.names or ()},
+        }
+    if trees.linear is not None:
+        document["linear"] = _linear_document(trees.linear)
+    if trees.unpruned is not None:
+        document["unpruned"] = trees_document(trees.unpruned)
+    return document
+
+
+def narrow(numbers: np.ndarray) -> np.ndarray:
+    """Return integers in the smallest type of UBJSON that holds them; floats as they are."""
+    if numbers.dtype.kind == "f" or numbers.size == 0:
+        return np.ascontiguousarray(numbers)
+    low, high = int(numbers.min()), int(numbers.max())
+    kinds = (np.uint8, np.int8, np.int16, np.int32, np.int64)
+    kind = next(k for k in kinds if np.iinfo(k).min <= low and high <= np.iinfo(k).max)
+    return numbers.astype(kind)
+
+
+def _settings_document(params: np.ndarray) -> dict[str, Any]:
+    """Return the settings of trees; those of trees in a row that have the same once."""
+    is_new = np.append(True, params[1:] != params[:-1])[: len(params)]
+    firsts = np.flatnonzero(is_new)
+    columns = {name: narrow(params[firsts][name]) for name in params.dtype.names or ()}
+    return {"n_trees": narrow(np.diff(firsts, append=len(params))), **columns}
+
+
+def _linear_document(linear: LinearLeaves) -> dict[str, Any]:
+    terms = np.asarray(linear.terms)
+    return {
+        "n_terms": narrow(np.diff(linear.starts)),
+        **{name: narrow(terms[name]) for name in LINEAR_TERM_DTYPE.names or ()},
+        "shift": linear.shifts,
+        "least": np.ascontiguousarray(linear.limits[:, 0]),
+        "most": np.ascontiguousarray(linear.limits[:, 1]),
+    }
+
+
+# --- from documents
+
+
+def read_trees(section: Section, n_categories: np.ndarray, n_outputs: int) -> Trees:
+    """Return the trees of a section.
+
+    Parameters
+    ----------
+    section : Section
+    n_categories : ndarray of int64, shape (n_features,)
+        Number of codes of each feature; 0 for a feature of numbers.
+    n_outputs : int
+        Raw scores per row.
+
+    Raises
+    ------
+    ModelFileError
+        If a number is out of range, or nodes are no trees.
+    """
+    counts = section["n_nodes"].integers(1, _MOST)
+    if len(counts) == 0:
+        section["n_nodes"].fail("there is no tree")
+    n_nodes = int(counts.sum())
+    left = section["left"].integers(-1, _MOST, n_nodes)
+    _check_links(section["left"], left, counts)
+    is_split = left >= 0
+    n_splits = int(is_split.sum())
+    nodes = records(n_nodes, NODE_DTYPE)
+    nodes.left, nodes.right = left, np.where(is_split, left + 1, -1)
+    feature = section["feature"].integers(0, len(n_categories) - 1, n_splits)
+    default_left = section["default_left"].integers(0, 1, n_splits)
+    threshold = section["threshold"].numbers(n_splits, finite=False)
+    gain = section["gain"].numbers(n_splits, finite=False)
+    of_leaf = dict(feature=-1, default_left=0, threshold=np.nan, gain=0.0)
+    of_split = dict(feature=feature, default_left=default_left, threshold=threshold, gain=gain)
+    for name, of_leaves in of_leaf.items():
+        nodes[name] = of_leaves
+        nodes[name][is_split] = of_split[name]
+    nodes.value = section["value"].numbers(n_nodes)
+    nodes.cover = section["cover"].numbers(n_nodes)
+    # not known of some models of other libraries
+    nodes.gradient = section["gradient"].numbers(n_nodes, finite=False)
+    settings = _read_settings(section["settings"], len(counts), n_outputs)
+    n_tree_outputs = n_outputs if settings.multi_output[0] == 1 else 0
+    unpruned = section.get("unpruned")
+    return Trees(
+        nodes=nodes,
+        starts=np.append(0, np.cumsum(counts)),
+        n_pruned=section["n_pruned"].integers(0, _MOST, len(counts)),
+        params=settings,
+        outputs=_read_outputs(section, n_nodes, n_tree_outputs),
+        bits=_read_categories(section, is_split, threshold, n_categories[feature]),
+        linear=_read_linear(section.get("linear"), n_nodes, len(n_categories)),
+        unpruned=None if unpruned is None else read_trees(unpruned, n_categories, n_outputs),
+    )
+
+
+def _check_links(section: Section, left: np.ndarray, counts: np.ndarray) -> None:
+    """Check that each node but the root is the child of one node, which comes before it.
+
+    With siblings side by side the left children are the odd numbers, each once.
+    """
+    starts = np.cumsum(counts) - counts
+    splits = np.flatnonzero(left >= 0)
+    tree_of = np.repeat(np.arange(len(counts)), counts)
+    own = splits - starts[tree_of[splits]]
+    behind = left[splits] > own
+    if not behind.all():
+        i = int(splits[behind.argmin()])
+        section.fail(f"node {i} of all comes behind its child")
+    n_splits = np.bincount(tree_of[splits], minlength=len(counts))
+    is_odd = left[splits] % 2 == 1
+    inside = left[splits] + 1 < counts[tree_of[splits]]
+    children = np.sort(left[splits] + starts[tree_of[splits]])
+    is_tree = is_odd.all() and inside.all() and (np.diff(children) > 0).all()
+    if not is_tree or (counts != 2 * n_splits + 1).any():
+        section.fail("the nodes of a tree must each be the child of one other node, but the root")
+
+
+def _read_settings(section: Section, n_trees: int, n_outputs: int) -> np.recarray:
+    repeats = section["n_trees"].integers(1, n_trees)
+    if repeats.sum() != n_trees:
+        section["n_trees"].fail(f"must add up to {n_trees} trees")
+    runs = records(len(repeats), PARAMS_DTYPE)
+    limits = dict.fromkeys(("gradient_based", "extra_trees", "best_first"), (0, 1))
+    limits |= dict.fromkeys(("linear_tree", "multi_output"), (0, 1))
+    limits["num_parallel_tree"] = (1, n_trees)
+    for name in PARAMS_DTYPE.names or ():
+        if PARAMS_DTYPE[name].kind == "i":
+            low, high = limits.get(name, (0, np.iinfo(np.int64).max))
+            runs[name] = section[name].integers(low, high, len(repeats))
+        else:
+            runs[name] = section[name].numbers(len(repeats), finite=False)
+    for name in ("num_parallel_tree", "multi_output"):
+        if len(set(runs[name].tolist())) > 1:
+            section[name].fail("must be the same for all trees")
+    per_output = runs.num_parallel_tree[0]
+    per_round = per_output if runs.multi_output[0] == 1 else per_output * n_outputs
+    if n_trees % per_round != 0:
+        section.fail(f"{n_trees} trees are no whole number of rounds of {per_round}")
+    return np.repeat(runs, repeats).view(np.recarray)
+
+
+def _read_outputs(section: Section, n_nodes: int, n_tree_outputs: int) -> np.recarray:
+    outputs = records((n_nodes, n_tree_outputs), OUTPUT_DTYPE)
+    if n_tree_outputs > 0:
+        given = section["outputs"]
+        given["n_outputs"].integer(n_tree_outputs, n_tree_outputs)
+        for name in OUTPUT_DTYPE.names or ():
+            finite = name != "gradient"
+            column = given[name].numbers(n_nodes * n_tree_outputs, finite=finite)
+            outputs[name] = column.reshape(n_nodes, n_tree_outputs)
+    return outputs
+
+
+def _read_categories(
+    section: Section, is_split: np.ndarray, threshold: np.ndarray, n_categories: np.ndarray
+) -> Any:
+    """Return the sets of categories; splits without threshold have one, of numbers there is none.
+
+    `threshold` and `n_categories` are those of the splits.
+    """
+    by_category = np.isnan(threshold)
+    given = section.get("categories")
+    n_codes = np.zeros(len(threshold), dtype=np.int64)
+    codes = np.empty(0, dtype=np.int64)
+    if given is not None:
+        n_codes = given["n_codes"].integers(0, _MOST, len(threshold))
+        codes = given["codes"].integers(0, _MOST, int(n_codes.sum()))
+    if ((n_codes > 0) & ~by_category).any() or (by_category & (n_categories == 0)).any():
+        section["threshold"].fail(
+            "must be a number where a split has no set of categories, NaN where it has one"
+        )
+    split_of = np.repeat(np.arange(len(n_codes)), n_codes)
+    if given is not None and (codes >= n_categories[split_of]).any():
+        given["codes"].fail("a category is not one of its feature")
+    if given is not None and ((np.diff(codes) <= 0) & (np.diff(split_of) == 0)).any():
+        given["codes"].fail("the categories of a split must increase")
+    of_nodes = np.zeros(len(is_split), dtype=np.int64)
+    of_nodes[is_split] = n_codes
+    return bits_of_categories(of_nodes, codes)
+
+
+def _read_linear(section: Section | None, n_nodes: int, n_features: int) -> LinearLeaves | None:
+    if section is None:
+        return None
+    n_terms = section["n_terms"].integers(0, n_features, n_nodes)
+    terms = records(int(n_terms.sum()), LINEAR_TERM_DTYPE)
+    terms.feature = section["feature"].integers(0, n_features - 1, len(terms))
+    terms.slope = section["slope"].numbers(len(terms))
+    terms.centre = section["centre"].numbers(len(terms))
+    # not limited in models of other libraries
+    limits = [section[name].numbers(n_nodes, finite=False) for name in ("least", "most")]
+    if not (limits[0] <= limits[1]).all():
+        section["least"].fail("must not be above 'most'")
+    shifts = section["shift"].numbers(n_nodes)
+    return LinearLeaves(np.append(0, np.cumsum(n_terms)), shifts, np.column_stack(limits), terms)

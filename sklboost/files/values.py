@@ -1,0 +1,235 @@
+"""Values of parameters, labels and categories as documents: JSON knows fewer types than Python.
+
+None, True, False, text, integers and finite floats are themselves, lists are lists; all else is an
+object with the name of its type as only key. No type is imported by a name in a file: the names are
+those of :data:`_READERS`, and there are no others.
+"""
+
+import datetime
+import decimal
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklboost.files.errors import ModelFileError
+from sklboost.files.sections import Section, plain_number
+
+_INT64 = np.iinfo(np.int64)
+_NUMERIC = re.compile(r"[<>|][biuf][1248]")
+_TEXT = re.compile(r"[<>]U\d{1,6}")
+_TIMES = re.compile(r"[<>][mM]8\[(Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)\]")
+_MOST_DIGITS = 4000  # of an integer; Python takes the square of their number to read them
+# Characters of fixed width that an array of text may have beyond those that it uses.
+_MOST_PADDING = 10_000
+
+
+class NotStorableError(ValueError):
+    """A value has no place in a model file."""
+
+
+# --- to documents
+
+
+def value_document(value: Any) -> Any:
+    """Return the document of a value.
+
+    Raises
+    ------
+    NotStorableError
+        For functions, objects of classes that are not known here, and what contains them.
+    """
+    if value is None or (isinstance(value, str | bool) and type(value) in (str, bool)):
+        return value
+    if type(value) is int:
+        return value if _INT64.min <= value <= _INT64.max else {"int": str(value)}
+    if type(value) is float:
+        plain = plain_number(value)
+        return {"float": plain} if isinstance(plain, str) else plain
+    if type(value) is list:
+        return [value_document(part) for part in value]
+    name = next((name for name, kind in _KINDS.items() if type(value) is kind.of), None)
+    if name is not None:
+        return {name: _KINDS[name].write(value)}
+    if isinstance(value, np.ndarray):
+        return {"array": _array_document(value)}
+    if isinstance(value, np.generic):
+        return {"scalar": _array_document(value.reshape(1))}
+    if isinstance(value, Mapping):
+        return {"dict": _pairs(value)}
+    return _pandas_document(value)
+
+
+def _pairs(value: Mapping[Any, Any]) -> list[list[Any]]:
+    return [[value_document(key), value_document(of_key)] for key, of_key in value.items()]
+
+
+def _array_document(array: np.ndarray) -> dict[str, Any]:
+    """Return dtype, shape and values in C order."""
+    kind, flat = array.dtype.kind, np.ravel(array)
+    values: Any
+    if kind in "mM":
+        values = flat.astype(flat.dtype.newbyteorder("=")).view(np.int64)
+    elif kind == "b":
+        values = flat.astype(np.uint8)
+    elif kind in "iuf" and array.dtype.itemsize <= 8:
+        exact = np.float64 if kind == "f" else np.int64
+        # what int64 cannot hold
+        is_large = kind == "u" and flat.size > 0 and int(flat.max()) > _INT64.max
+        values = list(map(value_document, flat.tolist())) if is_large else flat.astype(exact)
+    elif kind in "UO":
+        values = [value_document(part) for part in flat.tolist()]
+    else:
+        raise NotStorableError(f"an array of {array.dtype} has no place in a model file")
+    return {"dtype": array.dtype.str, "shape": list(array.shape), "values": values}
+
+
+def _pandas_document(value: Any) -> dict[str, Any]:
+    """Return the document of an interval, a time or a time span of pandas."""
+    kind = type(value)
+    name = f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
+    if name == "pandas.Interval":
+        ends = [value_document(value.left), value_document(value.right)]
+        return {name: [*ends, value.closed]}
+    if name in ("pandas.Timestamp", "pandas.Timedelta") and getattr(value, "tz", None) is None:
+        return {name: value_document(value.to_numpy())}
+    raise NotStorableError(f"{value!r} is a {kind.__name__}, which has no place in a model file")
+
+
+# --- from documents
+
+
+def read_value(section: Section) -> Any:
+    """Return the value of a section.
+
+    Raises
+    ------
+    ModelFileError
+        If it is none of :func:`value_document`.
+    """
+    value = section.value
+    if isinstance(value, np.ndarray | list):
+        return [read_value(part) for part in section]
+    if not isinstance(value, dict):
+        return value
+    kind = next(iter(value), "")
+    if len(value) != 1 or kind not in _READERS:
+        section.fail(f"must have one key, the name of a type, and has {list(value)}")
+    try:
+        return _READERS[kind](section[kind])
+    except ModelFileError:
+        raise
+    except (TypeError, ValueError, ArithmeticError, ImportError) as error:  # a list as a key, say
+        section.fail(f"is no {kind}: {error}")
+
+
+def _read_integer(section: Section) -> int:
+    text = section.text()
+    if not re.fullmatch(rf"-?\d{{1,{_MOST_DIGITS}}}", text, re.ASCII):
+        section.fail(f"must be the digits of an integer, {_MOST_DIGITS} at most")
+    return int(text)
+
+
+def _read_dict(section: Section) -> dict[Any, Any]:
+    pairs = [list(pair) for pair in section]
+    if any(len(pair) != 2 for pair in pairs):
+        section.fail("must be a list of pairs of key and value")
+    return {read_value(key): read_value(of_key) for key, of_key in pairs}
+
+
+def read_array(section: Section) -> np.ndarray:
+    """Return an array of numbers, text, times or objects."""
+    dtype = read_dtype(section["dtype"])
+    shape = section["shape"].integers(0, _INT64.max).tolist()
+    values, size = section["values"], int(np.prod(shape, dtype=object))
+    if len(values) != size:
+        values.fail(f"must have {size} elements, and has {len(values)}")
+    if dtype.kind in "mM":
+        array = values.integers(_INT64.min, _INT64.max, size).view(dtype.newbyteorder("="))
+        return array.astype(dtype).reshape(shape)
+    if dtype.kind == "f":
+        return values.numbers(size, finite=False).astype(dtype).reshape(shape)
+    if dtype.kind in "biu" and not any(isinstance(part.value, dict) for part in values):
+        limits = np.iinfo(dtype) if dtype.kind != "b" else np.iinfo(np.uint8)
+        low, high = int(limits.min), min(int(limits.max), int(_INT64.max))
+        return values.integers(low, high, size).astype(dtype).reshape(shape)
+    listed = [read_value(part) for part in values]
+    if dtype.kind == "U":
+        _check_padding(section, listed, dtype.itemsize // 4)
+    array = np.empty(size, dtype=dtype)
+    array[:] = np.fromiter(listed, dtype=object, count=size)
+    return array.reshape(shape)
+
+
+def read_dtype(section: Section) -> np.dtype:
+    """Return a dtype, one of those that arrays in files have."""
+    text = section.text()
+    is_known = any(pattern.fullmatch(text) for pattern in (_NUMERIC, _TIMES, _TEXT))
+    if text != "|O" and not is_known:
+        section.fail(f"{text!r} is no dtype of a model file")
+    return np.dtype(text)
+
+
+def _check_padding(section: Section, texts: list[Any], width: int) -> None:
+    """Check that an array of text of fixed width is not much larger than the file."""
+    if not all(isinstance(text, str) and len(text) <= width for text in texts):
+        section["values"].fail(f"must be texts of at most {width} characters")
+    n_used = sum(map(len, texts))
+    if width * len(texts) > _MOST_PADDING + 100 * n_used:
+        section["dtype"].fail(f"{width} characters for each of texts of {n_used} together")
+
+
+def _read_pandas(name: str) -> Callable[[Section], Any]:
+    def read(section: Section) -> Any:
+        import pandas as pd
+
+        if name == "Interval":
+            left, right, closed = section
+            closed.text(("left", "right", "both", "neither"))
+            return pd.Interval(read_value(left), read_value(right), closed.value)
+        return getattr(pd, name)(read_value(section))
+
+    return read
+
+
+class _Kind(NamedTuple):
+    """A type of Python, and how its values are written and read."""
+
+    of: type
+    write: Callable[[Any], Any]
+    read: Callable[[Section], Any]
+
+
+def _as_text(kind: Any) -> _Kind:
+    return _Kind(kind, lambda value: value.isoformat(), lambda s: kind.fromisoformat(s.text()))
+
+
+def _as_list(kind: Any) -> _Kind:
+    def write(value: Any) -> list[Any]:
+        # sets in an order that does not change from one process to the next
+        parts = sorted(value, key=repr) if kind is not tuple else value
+        return [value_document(part) for part in parts]
+
+    return _Kind(kind, write, lambda section: kind(read_value(part) for part in section))
+
+
+_KINDS = {
+    **{kind.__name__: _as_list(kind) for kind in (tuple, set, frozenset)},
+    **{kind.__name__: _as_text(kind) for kind in (datetime.date, datetime.datetime)},
+    "timedelta": _Kind(
+        datetime.timedelta,
+        lambda value: [value.days, value.seconds, value.microseconds],
+        lambda section: datetime.timedelta(*section.integers(-(10**9), 10**9, 3).tolist()),
+    ),
+    "Decimal": _Kind(decimal.Decimal, str, lambda section: decimal.Decimal(section.text())),
+    "dict": _Kind(dict, _pairs, _read_dict),
+}
+_READERS: dict[str, Callable[[Section], Any]] = {
+    **{name: kind.read for name, kind in _KINDS.items()},
+    "int": _read_integer,
+    "float": Section.number,
+    "array": read_array,
+    "scalar": lambda section: read_array(section)[()].reshape(-1)[0],
+    **{f"pandas.{name}": _read_pandas(name) for name in ("Interval", "Timestamp", "Timedelta")},
+}

@@ -1,0 +1,223 @@
+"""A model from a file has the bits of the model that was saved."""
+
+import io
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_diabetes, load_iris
+
+from sklboost import (
+    ModelFileError,
+    XGBClassifierLite,
+    XGBRegressorLite,
+    XGBRFClassifierLite,
+    XGBRFRegressorLite,
+    load_model,
+)
+from tests.kinds_of_models import KINDS, data
+
+IN_FILES = {name: kind for name, kind in KINDS.items() if name != "loss in Python"}
+
+
+def saved(model, raw_format="ubj", format="sklboost"):
+    file = io.BytesIO()
+    model.save_model(file, format=format, raw_format=raw_format)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("name", IN_FILES)
+def test_a_loaded_model_has_the_same_bits(name):
+    kind = IN_FILES[name]
+    model = kind.fit()
+    for raw_format in ("json", "ubj"):
+        loaded = load_model(saved(model, raw_format))
+        assert type(loaded) is type(model)
+        assert repr(loaded.get_params()) == repr(model.get_params())
+        assert kind.digest(loaded) == kind.digest(model)
+        assert set(vars(loaded)) == set(vars(model))
+        assert repr(loaded.evals_result_) == repr(model.evals_result_)
+        assert repr(loaded.fit_report_) == repr(model.fit_report_)
+        assert loaded.trees_to_dataframe().equals(model.trees_to_dataframe())
+        # and so has a file of that
+        assert saved(loaded, raw_format) == saved(model, raw_format)
+
+
+@pytest.mark.parametrize(
+    "name", ["single", "categories", "linear leaves", "vector trees", "pruned"]
+)
+def test_training_goes_on_to_the_bits_of_one_go(name):
+    kind = KINDS[name]._replace(is_validated=False)
+    X, y = data(kind.features)
+    whole = kind._replace(parameters=kind.parameters | dict(n_estimators=7)).fit()
+    part = load_model(saved(kind.fit()))
+    by_warm_start = load_model(saved(part)).set_params(n_estimators=7, warm_start=True)
+    by_init_model = type(part)(**(part.get_params() | dict(n_estimators=3)))
+    by_warm_start.fit(X, y[kind.targets])
+    by_init_model.fit(X, y[kind.targets], init_model=part)
+    for model in (by_warm_start, by_init_model):
+        assert kind.digest(model) == kind.digest(whole)
+
+
+@pytest.mark.parametrize(
+    "classes",
+    [
+        np.array(["no", "yes"]),
+        np.array(["no", "yes"], dtype=object),
+        np.array([False, True]),
+        np.array([3, -7, 10**15]),
+        np.array([1, 2], dtype=np.uint64) + 2**63,
+        np.array(["2020-01-01", "2021-01-01"], dtype="M8[D]"),
+        np.array([1.0, 2.0, 5.0]),
+    ],
+    ids=lambda classes: str(classes.dtype),
+)
+def test_labels_of_any_type(classes):
+    X, _ = load_iris(return_X_y=True)
+    y = classes[np.arange(len(X)) % len(classes)]
+    model = XGBClassifierLite(n_estimators=2).fit(X, y)
+    for raw_format in ("json", "ubj"):
+        loaded = load_model(saved(model, raw_format))
+        assert loaded.classes_.dtype == model.classes_.dtype
+        assert loaded.predict(X).tolist() == model.predict(X).tolist()
+
+
+@pytest.mark.parametrize("kind", [XGBRFClassifierLite, XGBRFRegressorLite])
+def test_forests(kind):
+    X, y = load_iris(return_X_y=True)
+    forest = kind(n_estimators=3, random_state=0).fit(X, y)
+    loaded = kind.load_model(saved(forest))
+    assert type(loaded) is kind
+    assert loaded.n_estimators_ == 3
+    assert (loaded.predict(X) == forest.predict(X)).all()
+
+
+def test_early_stopping_and_calibration_are_kept():
+    X, y = load_iris(return_X_y=True)
+    model = XGBClassifierLite(
+        early_stopping_rounds=2, refit=True, calibrated_prior=True, class_weight={0: 3.0}
+    )
+    model.fit(X, y)
+    loaded = load_model(saved(model, "json"))
+    for name in ("best_iteration_", "best_score_", "stop_reason_", "n_estimators_"):
+        assert getattr(loaded, name) == getattr(model, name)
+    assert loaded.class_weight == {0: 3.0}
+    assert (loaded.predict_proba(X) == model.predict_proba(X)).all()
+
+
+# --- the methods
+
+
+def test_paths_file_objects_and_bytes(tmp_path):
+    X, y = load_diabetes(return_X_y=True)
+    model = XGBRegressorLite(n_estimators=2).fit(X, y)
+    for name in ("model.json", "model.ubj"):
+        path = tmp_path / name
+        model.save_model(path, format="sklboost")
+        sources = [path, str(path), path.read_bytes(), bytearray(path.read_bytes())]
+        with path.open("rb") as file:
+            for source in [*sources, file]:
+                assert (load_model(source).predict(X) == model.predict(X)).all()
+    with (tmp_path / "other.json").open("w") as file:
+        model.save_model(file, format="sklboost")
+    with (tmp_path / "other.json").open() as file:
+        assert (load_model(file).predict(X) == model.predict(X)).all()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        *("model.json", "model.ubj", "other.json")
+    ]
+
+
+def test_load_model_on_the_class_and_on_an_instance(tmp_path):
+    X, y = load_diabetes(return_X_y=True)
+    model = XGBRegressorLite(n_estimators=3, max_depth=2).fit(X, y)
+    model.save_model(tmp_path / "model.json", format="sklboost")
+    new = XGBRegressorLite()
+    assert new.load_model(tmp_path / "model.json") is new
+    assert new.max_depth == 2
+    by_class = XGBRegressorLite.load_model(tmp_path / "model.json")
+    for loaded in (new, by_class):
+        assert (loaded.predict(X) == model.predict(X)).all()
+
+
+def test_a_subclass_loads_its_own_files():
+    class Mine(XGBRegressorLite):
+        pass
+
+    X, y = load_diabetes(return_X_y=True)
+    data_ = saved(Mine(n_estimators=2).fit(X, y))
+    assert type(Mine.load_model(data_)) is Mine
+    assert type(load_model(data_)) is XGBRegressorLite
+
+
+def test_another_class_is_refused():
+    X, y = load_diabetes(return_X_y=True)
+    data_ = saved(XGBRegressorLite(n_estimators=2).fit(X, y))
+    for other in (XGBClassifierLite, XGBRFRegressorLite):
+        with pytest.raises(TypeError, match=r"XGBRegressorLite.*load_model"):
+            other.load_model(data_)
+
+
+def test_what_no_file_holds_is_refused():
+    X, y = load_diabetes(return_X_y=True)
+    model = KINDS["loss in Python"].fit()
+    with pytest.raises(ValueError, match=r"objective=.*pickle"):
+        saved(model)
+    with pytest.raises(ValueError, match=r"a loss of your own"):
+        saved(model.set_params(objective=None))
+    model = XGBRegressorLite(n_estimators=2, random_state=np.random.RandomState(0)).fit(X, y)
+    with pytest.raises(ValueError, match=r"random_state=.*set_params\(random_state"):
+        saved(model)
+    with pytest.raises(ValueError, match="gamma=-1"):
+        saved(XGBRegressorLite(n_estimators=2).fit(X, y).set_params(gamma=-1))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (dict(fname="model.pkl"), r"model.pkl.*\.json or \.ubj"),
+        (dict(fname="model.json", format="onnx"), "format='onnx'.*'xgboost', 'sklboost'"),
+        (dict(fname="model.json", raw_format="yaml"), "raw_format='yaml'.*'json' or 'ubj'"),
+        (dict(fname=io.BytesIO()), "raw_format"),
+    ],
+)
+def test_wrong_arguments(arguments, error):
+    X, y = load_diabetes(return_X_y=True)
+    model = XGBRegressorLite(n_estimators=2).fit(X, y)
+    with pytest.raises(ValueError, match=error):
+        model.save_model(**arguments)
+
+
+def test_a_failing_write_leaves_the_old_file(tmp_path):
+    X, y = load_diabetes(return_X_y=True)
+    model = XGBRegressorLite(n_estimators=2).fit(X, y)
+    path = tmp_path / "model.json"
+    model.save_model(path, format="sklboost")
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match="pickle"):
+        model.set_params(random_state=np.random.RandomState(0)).save_model(path)
+    assert path.read_bytes() == before
+    with pytest.raises(OSError, match="no_such_folder"):
+        model.set_params(random_state=0).save_model(
+            tmp_path / "no_such_folder" / "model.json", format="sklboost"
+        )
+
+
+def test_no_model_file():
+    with pytest.raises(ModelFileError, match="neither JSON nor UBJSON"):
+        load_model(b"\x80\x04pickle")
+    with pytest.raises(FileNotFoundError):
+        load_model("no_such_file.json")
+    with pytest.raises(TypeError, match="no path"):
+        load_model(3)
+
+
+def test_only_our_section_is_read_unless_the_rest_was_changed():
+    X, y = load_diabetes(return_X_y=True)
+    model = XGBRegressorLite(n_estimators=2).fit(X, y)
+    for raw_format in ("json", "ubj"):
+        data_ = saved(model, raw_format)
+        with pytest.raises(ModelFileError):
+            load_model(data_[:-1])
+        with pytest.raises(ModelFileError):
+            load_model(data_ + b"x")
+    reformatted = saved(model, "json").replace(b",", b" ,\n ")
+    assert (load_model(reformatted).predict(X) == model.predict(X)).all()
