@@ -19,9 +19,14 @@ from sklboost.engine.model import (
 from sklboost.engine.structs import PARAMS_DTYPE, records
 from sklboost.files.sections import Section
 from sklboost.tree.predict.category_bits import all_listed_categories, bits_of_categories
+from sklboost.tree.predict.sums import Sums, narrow_integers, pack_sums
 
 _OF_SPLITS = ("feature", "threshold", "default_left", "gain")
-_OF_NODES = ("value", "gradient", "cover")
+_SUMS = ("gradient", "cover")
+_SUMS_OF_OUTPUTS = ("gradient", "hessian")
+# Of sums: as large as they become, and beyond the powers of two that float64 has.
+_LARGEST_SUM, _LARGEST_POWER = 2**32, 1200
+_INTEGERS = "Bbhiq"  # that UBJSON has
 _MOST = 2**31 - 2  # nodes are numbered by int32
 
 
@@ -37,7 +42,8 @@ def trees_document(trees: Trees) -> dict[str, Any]:
         "n_nodes": narrow(counts),
         "left": narrow(nodes["left"]),
         **{name: narrow(splits[name]) for name in _OF_SPLITS},
-        **{name: np.ascontiguousarray(nodes[name]) for name in _OF_NODES},
+        "value": np.ascontiguousarray(nodes["value"]),
+        **{name: _sums_document(nodes[name], counts) for name in _SUMS},
         "n_pruned": narrow(trees.n_pruned),
         "settings": _settings_document(np.asarray(trees.params)),
     }
@@ -48,7 +54,8 @@ def trees_document(trees: Trees) -> dict[str, Any]:
         outputs = np.asarray(trees.outputs)
         document["outputs"] = {
             "n_outputs": outputs.shape[1],
-            **{name: outputs[name].ravel() for name in OUTPUT_DTYPE.names or ()},
+            "value": outputs["value"].ravel(),
+            **{name: _sums_document(outputs[name], counts) for name in _SUMS_OF_OUTPUTS},
         }
     if trees.linear is not None:
         document["linear"] = _linear_document(trees.linear)
@@ -59,12 +66,16 @@ def trees_document(trees: Trees) -> dict[str, Any]:
 
 def narrow(numbers: np.ndarray) -> np.ndarray:
     """Return integers in the smallest type of UBJSON that holds them; floats as they are."""
-    if numbers.dtype.kind == "f" or numbers.size == 0:
-        return np.ascontiguousarray(numbers)
-    low, high = int(numbers.min()), int(numbers.max())
-    kinds = (np.uint8, np.int8, np.int16, np.int32, np.int64)
-    kind = next(k for k in kinds if np.iinfo(k).min <= low and high <= np.iinfo(k).max)
-    return numbers.astype(kind)
+    return np.ascontiguousarray(narrow_integers(numbers, _INTEGERS))
+
+
+def _sums_document(values: np.ndarray, counts: np.ndarray) -> Any:
+    """Return sums of the nodes as integers and, for each tree, a power of two if that is exact."""
+    packed = pack_sums(np.ascontiguousarray(values), counts)
+    if not isinstance(packed, Sums):
+        return packed.ravel()
+    integers, exponents = (narrow(part.ravel()) for part in packed)
+    return {"integers": integers, "exponents": exponents}
 
 
 def _settings_document(params: np.ndarray) -> dict[str, Any]:
@@ -125,9 +136,9 @@ def read_trees(section: Section, n_categories: np.ndarray, n_outputs: int) -> Tr
         nodes[name] = of_leaves
         nodes[name][is_split] = of_split[name]
     nodes.value = section["value"].numbers(n_nodes)
-    nodes.cover = section["cover"].numbers(n_nodes)
+    nodes.cover = _read_sums(section["cover"], counts, 1)[:, 0]
     # not known of some models of other libraries
-    nodes.gradient = section["gradient"].numbers(n_nodes, finite=False)
+    nodes.gradient = _read_sums(section["gradient"], counts, 1, finite=False)[:, 0]
     settings = _read_settings(section["settings"], len(counts), n_outputs)
     n_tree_outputs = n_outputs if settings.multi_output[0] == 1 else 0
     unpruned = section.get("unpruned")
@@ -136,7 +147,7 @@ def read_trees(section: Section, n_categories: np.ndarray, n_outputs: int) -> Tr
         starts=np.append(0, np.cumsum(counts)),
         n_pruned=section["n_pruned"].integers(0, _MOST, len(counts)),
         params=settings,
-        outputs=_read_outputs(section, n_nodes, n_tree_outputs),
+        outputs=_read_outputs(section, counts, n_tree_outputs),
         bits=_read_categories(section, is_split, threshold, n_categories[feature]),
         linear=_read_linear(section.get("linear"), n_nodes, len(n_categories)),
         unpruned=None if unpruned is None else read_trees(unpruned, n_categories, n_outputs),
@@ -189,15 +200,32 @@ def _read_settings(section: Section, n_trees: int, n_outputs: int) -> np.recarra
     return np.repeat(runs, repeats).view(np.recarray)
 
 
-def _read_outputs(section: Section, n_nodes: int, n_tree_outputs: int) -> np.recarray:
-    outputs = records((n_nodes, n_tree_outputs), OUTPUT_DTYPE)
+def _read_sums(
+    section: Section, counts: np.ndarray, n_outputs: int, *, finite: bool = True
+) -> np.ndarray:
+    """Return sums of the nodes, float64 of shape (n_nodes, n_outputs)."""
+    size = int(counts.sum()) * n_outputs
+    if not isinstance(section.value, dict):
+        return section.numbers(size, finite=finite).reshape(-1, n_outputs)
+    integers = section["integers"].integers(-_LARGEST_SUM, _LARGEST_SUM, size)
+    exponents = section["exponents"].integers(
+        -_LARGEST_POWER, _LARGEST_POWER, len(counts) * n_outputs
+    )
+    parts = (part.reshape(-1, n_outputs) for part in (integers, exponents))
+    sums = Sums(*parts).floats(counts)
+    if finite and not np.isfinite(sums).all():
+        section.fail("a sum is not finite")
+    return sums
+
+
+def _read_outputs(section: Section, counts: np.ndarray, n_tree_outputs: int) -> np.recarray:
+    outputs = records((int(counts.sum()), n_tree_outputs), OUTPUT_DTYPE)
     if n_tree_outputs > 0:
         given = section["outputs"]
         given["n_outputs"].integer(n_tree_outputs, n_tree_outputs)
-        for name in OUTPUT_DTYPE.names or ():
-            finite = name != "gradient"
-            column = given[name].numbers(n_nodes * n_tree_outputs, finite=finite)
-            outputs[name] = column.reshape(n_nodes, n_tree_outputs)
+        outputs["value"] = given["value"].numbers(outputs.size).reshape(outputs.shape)
+        outputs["gradient"] = _read_sums(given["gradient"], counts, n_tree_outputs, finite=False)
+        outputs["hessian"] = _read_sums(given["hessian"], counts, n_tree_outputs)
     return outputs
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from sklboost.engine.model import NODE_DTYPE, OUTPUT_DTYPE, CategoryBits, LinearLeaves, Model, Trees
 from sklboost.tree.predict.assembly import assemble_model
+from sklboost.tree.predict.sums import Sums, narrow_integers, pack_sums
 from sklboost.tree.predict.trees import trees_of
 
 _Reduced = tuple[Callable[..., Any], tuple[Any, ...]]
@@ -23,21 +24,6 @@ _NO_SPLIT = dict(threshold=np.nan, gain=0.0, feature=-1, left=-1, default_left=0
 _OF_ALL_NODES = ["value", "gradient", "cover"]
 # Sums over the rows of a node, which were integers.
 _SUMS = ("gradient", "cover", "hessian")
-_DIGITS = 53  # of a float64
-
-
-class _Sums(NamedTuple):
-    """Floats as integers times a power of two for each tree and output."""
-
-    integers: np.ndarray
-    exponents: np.ndarray
-
-    @np.errstate(all="ignore")
-    def floats(self, counts: np.ndarray) -> np.ndarray:
-        """Return the floats; `counts` are the numbers of nodes of the trees."""
-        exponents = np.repeat(self.exponents, counts, axis=0)
-        floats: np.ndarray = np.ldexp(self.integers.astype(np.float64), exponents)
-        return floats
 
 
 class _Columns(NamedTuple):
@@ -50,7 +36,7 @@ class _Columns(NamedTuple):
         """Return the records; fields that there is no column of are not set."""
         table = np.empty(self.shape, dtype=dtype)
         for name, column in self.columns.items():
-            table[name] = column.floats(counts) if isinstance(column, _Sums) else column
+            table[name] = column.floats(counts) if isinstance(column, Sums) else column
         return table
 
 
@@ -85,28 +71,28 @@ def _reduce_trees(trees: Trees) -> _Reduced:
     is_new = np.append(True, params[1:] != params[:-1])[: len(params)]
     firsts = np.flatnonzero(is_new)
     return _restore_trees, (
-        _narrow(counts),
+        narrow_integers(counts),
         _packed_nodes(np.asarray(trees.nodes), counts),
-        _narrow(trees.n_pruned),
+        narrow_integers(trees.n_pruned),
         params[firsts],
-        _narrow(np.diff(firsts, append=len(params))),
+        narrow_integers(np.diff(firsts, append=len(params))),
         _packed(np.asarray(trees.outputs), counts),
         (trees.bits, trees.linear, trees.unpruned),
     )
 
 
 def _reduce_bits(bits: CategoryBits) -> _Reduced:
-    return _restore_bits, (_narrow(np.diff(bits.starts, prepend=0)), *bits[1:])
+    return _restore_bits, (narrow_integers(np.diff(bits.starts, prepend=0)), *bits[1:])
 
 
 def _reduce_linear(linear: LinearLeaves) -> _Reduced:
-    return _restore_linear, (_narrow(np.diff(linear.starts, prepend=0)), *linear[1:])
+    return _restore_linear, (narrow_integers(np.diff(linear.starts, prepend=0)), *linear[1:])
 
 
 def _packed_nodes(nodes: np.ndarray, counts: np.ndarray) -> _Nodes | np.ndarray:
     """Return what is kept of nodes: themselves, if they cannot be restored from less."""
     is_split = nodes["left"] >= 0
-    of_splits = {name: _narrow(nodes[name][is_split]) for name in _NO_SPLIT}
+    of_splits = {name: narrow_integers(nodes[name][is_split]) for name in _NO_SPLIT}
     packed = _Nodes(np.packbits(is_split), of_splits, _packed(nodes[_OF_ALL_NODES], counts))
     return packed if packed.records(nodes.dtype, counts).tobytes() == nodes.tobytes() else nodes
 
@@ -116,37 +102,8 @@ def _packed(table: np.ndarray, counts: np.ndarray) -> _Columns:
         name: np.ascontiguousarray(table[name]) for name in table.dtype.names or ()
     }
     for name in set(columns).intersection(_SUMS):
-        columns[name] = _sums(columns[name], counts)
+        columns[name] = pack_sums(columns[name], counts)
     return _Columns(table.shape, columns)
-
-
-@np.errstate(all="ignore")
-def _sums(values: np.ndarray, counts: np.ndarray) -> _Sums | np.ndarray:
-    """Return sums as integers; as they are, if they are no integers or too large."""
-    if values.size == 0 or not np.isfinite(values).all():
-        return values
-    fractions, exponents = np.frexp(values)
-    digits = np.ldexp(fractions, _DIGITS).astype(np.int64)
-    # the exponent of the last digit that is not 0
-    _, last = np.frexp((digits & -digits).astype(np.float64))
-    last += exponents - (_DIGITS + 1)
-    last[digits == 0] = np.iinfo(last.dtype).max
-    of_trees = np.minimum.reduceat(last, np.cumsum(counts) - counts)
-    of_trees[of_trees == np.iinfo(last.dtype).max] = 0  # all are 0
-    integers = np.ldexp(values, -np.repeat(of_trees, counts, axis=0))
-    if np.abs(integers).max() >= 2.0**32:
-        return values
-    packed = _Sums(_narrow(integers.astype(np.int64)), _narrow(of_trees))
-    # no zero had a sign, and no power was too small or too large for a float
-    return packed if packed.floats(counts).tobytes() == values.tobytes() else values
-
-
-def _narrow(numbers: np.ndarray) -> np.ndarray:
-    """Return whole numbers in the smallest type that holds them; floats as they are."""
-    if numbers.dtype.kind == "f" or numbers.size == 0:
-        return numbers
-    low, high = int(numbers.min()), int(numbers.max())
-    return numbers.astype(np.min_scalar_type(high if low >= 0 else min(low, -high - 1)))
 
 
 # --- from pickles
