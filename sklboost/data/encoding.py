@@ -8,6 +8,7 @@ rank, so that a threshold lies between the two it was meant to divide.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Number
@@ -211,6 +212,21 @@ def _fit_category(
         numbers = np.full(len(categories), MOST_CATEGORIES - 1)
         numbers[kept] = np.arange(len(kept))
     return Encoding("category", "", _no_values(), _as_array(categories), numbers, is_declared)
+
+
+def list_encoding(categories: Sequence[Any], *, is_declared: bool) -> Encoding:
+    """Return the encoding of categories whose codes are their places in a list.
+
+    ValueError if one occurs twice, or if there are too many.
+    """
+    place = {category: code for code, category in enumerate(categories)}
+    if len(place) < len(categories):
+        raise ValueError("a category occurs twice")
+    if len(place) > MOST_CATEGORIES:
+        raise ValueError(f"{len(place)} categories: at most {MOST_CATEGORIES} are supported")
+    ordered = _in_order(list(place))
+    codes = np.array([place[category] for category in ordered], dtype=np.int64)
+    return Encoding("category", "", _no_values(), _as_array(ordered), codes, is_declared)
 
 
 def _as_keys(categories: np.ndarray) -> list[Any]:

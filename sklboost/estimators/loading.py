@@ -59,3 +59,52 @@ def load_model(fname: Any) -> Any:
     from sklboost.estimators.files.model_files import load
 
     return load(fname, _BY_NAME)
+
+
+def from_lightgbm(model: Any) -> XGBRegressorLite | XGBClassifierLite:
+    """Return a fitted estimator with the trees of a LightGBM model.
+
+    Parameters
+    ----------
+    model : Booster, LGBMRegressor, LGBMClassifier, str, path-like, file object or bytes
+        A fitted model, or one that `save_model` or `model_to_string` has written: the text itself,
+        or where it is. For files LightGBM need not be installed.
+
+    Returns
+    -------
+    XGBRegressorLite or XGBClassifierLite
+        Predicts what the model predicts, with the rounds up to its best one if that is known.
+        Labels are those of an LGBMClassifier; of other models 0, 1, and so on.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is damaged, or if the model has what no estimator here has, such as an objective
+        for ranking or of the user's own: the message says what.
+    OSError
+        If the file cannot be read.
+
+    See Also
+    --------
+    XGBRegressorLite.to_lightgbm : The other way.
+
+    Notes
+    -----
+    ``multiclassova``: probabilities are LightGBM's divided by their sum. ``zero_as_missing``:
+    ``missing=0.0``, without LightGBM's numbers nearer to 0 than 1e-35. Categories that are not
+    whole numbers are unknown categories; LightGBM rounds them towards 0.
+
+    Examples
+    --------
+    >>> import lightgbm
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklboost import from_lightgbm
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> theirs = lightgbm.LGBMRegressor(n_estimators=10, verbose=-1).fit(X, y)
+    >>> ours = from_lightgbm(theirs)
+    >>> bool(abs(ours.predict(X) - theirs.predict(X)).max() < 1e-9)
+    True
+    """
+    from sklboost.estimators.files.lightgbm_models import estimator_of
+
+    return estimator_of(model, KINDS)

@@ -50,6 +50,8 @@ class ForeignTree(NamedTuple):
         infinite value among these features gets `value` plus the sum of slope times feature.
     shifts : dict of int to float
         What is added to `value` of linear leaves for such rows, beside the terms.
+    learning_rate : float or None
+        Of this tree: leaf values are leaf weights times it. None: that of all trees.
     """
 
     left: np.ndarray
@@ -64,6 +66,7 @@ class ForeignTree(NamedTuple):
     categories: dict[int, np.ndarray] = {}  # noqa: RUF012, never modified
     linear: dict[int, tuple[list[int], list[float]]] = {}  # noqa: RUF012
     shifts: dict[int, float] = {}  # noqa: RUF012
+    learning_rate: float | None = None
 
 
 def build_model(
@@ -99,6 +102,8 @@ def build_model(
     n_outputs = trees[0].value.shape[1] if params.multi_output == 1 else 0
     settings = records(len(trees), PARAMS_DTYPE)
     settings[:] = tuple(params)
+    rates = [tree.learning_rate for tree in trees]
+    settings.learning_rate = [params.learning_rate if rate is None else rate for rate in rates]
     listed = [tree.categories.get(node, _NO_CODES) for tree, order in pairs for node in order]
     parts = Trees(
         np.concatenate([_nodes(tree, order) for tree, order in pairs], dtype=NODE_DTYPE),

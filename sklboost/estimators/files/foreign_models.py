@@ -15,7 +15,9 @@ from sklboost.estimators.input.target_kinds import (
     RegressionTargets,
     Targets,
 )
+from sklboost.estimators.parameters.rules import check_parameters
 from sklboost.estimators.predict.fitted_model import TrainedModel
+from sklboost.files.errors import ModelFileError
 from sklboost.files.foreign import ForeignTree, build_model
 from sklboost.files.meaning import Meaning
 
@@ -40,11 +42,15 @@ def make_estimator(
     Raises
     ------
     ModelFileError
-        If links of a tree are wrong.
+        If links of a tree are wrong, or a parameter is out of range.
     """
     kind = kinds[meaning.task != "regression"]
-    estimator = kind(**{**meaning.parameters, "objective": meaning.objective})
-    estimator.set_params(missing=meaning.missing)
+    given = {**meaning.parameters, "objective": meaning.objective, "missing": meaning.missing}
+    estimator = kind(**given)
+    try:
+        check_parameters(kind, given)
+    except ValueError as error:
+        raise ModelFileError(f"the parameters of the model: {error}") from None
     targets = _targets(meaning)
     settings = {name: getattr(estimator, name) for name in TREE_PARAMETERS}
     n_parallel_trees = estimator._rounds_and_trees[1]

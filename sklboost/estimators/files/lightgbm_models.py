@@ -1,0 +1,46 @@
+"""LightGBM's models as fitted estimators of ours."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from sklboost.estimators.files.foreign_models import make_estimator
+from sklboost.files.documents import read_bytes
+from sklboost.files.errors import ModelFileError
+from sklboost.files.lightgbm.reading import read_lightgbm
+
+
+def estimator_of(model: Any, kinds: Mapping[bool, type]) -> Any:
+    """Return the estimator of a Booster, an LGBMModel or a text model; `kinds` are its classes."""
+    # known by their methods, so that lightgbm need not be installed
+    booster = model.booster_ if hasattr(model, "booster_") else model
+    if hasattr(booster, "model_to_string"):
+        # the rounds that it predicts with: those up to the best one, if that is known
+        data, name = booster.model_to_string().encode("utf-8"), f"the {type(model).__name__}"
+    elif isinstance(model, str) and model.startswith("tree\n"):
+        data, name = model.encode("utf-8"), "the text model"
+    else:
+        data, name = read_bytes(model)
+    trees, places, meaning = read_lightgbm(data, name)
+    if meaning.classes is not None and hasattr(model, "classes_"):
+        classes = np.asarray(model.classes_)
+        if len(classes) != len(meaning.classes):
+            raise ModelFileError(
+                f"{name}: trained on {len(classes)} class(es), with {len(meaning.classes)} in its "
+                "objective: its probabilities are not those of classes"
+            )
+        meaning = meaning._replace(classes=classes)
+    taken = {}
+    if booster is not model:
+        taken = {"n_jobs": model.n_jobs, "random_state": model.random_state}
+    best = getattr(booster, "best_iteration", 0)
+    return make_estimator(
+        kinds,
+        trees,
+        places,
+        meaning._replace(
+            parameters={**meaning.parameters, **taken},
+            best_iteration=best - 1 if best > 0 else None,
+        ),
+    )

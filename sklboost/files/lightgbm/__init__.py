@@ -1,0 +1,1 @@
+"""LightGBM's text models, read and written."""

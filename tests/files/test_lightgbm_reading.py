@@ -1,0 +1,206 @@
+"""Text models of LightGBM, whole and damaged, as trees and what they mean."""
+
+import numpy as np
+import pytest
+
+from sklboost.files.errors import ModelFileError
+from sklboost.files.lightgbm.reading import read_lightgbm
+
+# Two trees: a number whose zeros and missing values are told apart by nothing, and a category.
+TEXT = """tree
+version=v4
+num_class=1
+num_tree_per_iteration=1
+label_index=0
+max_feature_idx=1
+objective=regression
+feature_names=size kind
+feature_infos=[-1:4] 2:0:70
+tree_sizes=1 1
+
+Tree=0
+num_leaves=3
+num_cat=0
+split_feature=0 0
+split_gain=9 4
+threshold=1.5 -2
+decision_type=2 10
+left_child=1 -1
+right_child=-2 -3
+leaf_value=11 14 12
+leaf_weight=1 1 2
+leaf_count=1 1 2
+internal_value=12.25 11.6667
+internal_weight=4 3
+internal_count=4 3
+is_linear=0
+shrinkage=1
+
+
+Tree=1
+num_leaves=2
+num_cat=1
+split_feature=1
+split_gain=0
+threshold=0
+decision_type=1
+left_child=-1
+right_child=-2
+leaf_value=-0.5 0.5
+leaf_weight=2 2
+leaf_count=2 2
+internal_value=0
+internal_weight=4
+internal_count=4
+cat_boundaries=0 3
+cat_threshold=5 0 64
+is_linear=0
+shrinkage=0.5
+
+
+end of trees
+
+feature_importances:
+size=2
+kind=1
+
+parameters:
+[boosting: gbdt]
+[objective: regression]
+[learning_rate: 0.5]
+[lambda_l2: 0]
+[num_leaves: 31]
+[max_depth: -1]
+[bagging_freq: 0]
+[bagging_fraction: 1]
+[extra_trees: 0]
+
+end of parameters
+
+pandas_categorical:null
+"""
+
+
+def read(text=TEXT):
+    return read_lightgbm(text.encode("utf-8"), "m.txt")
+
+
+def test_thresholds_include_what_is_equal():
+    (first, _), _, _ = read()
+    assert first.threshold[:2].tolist() == [np.nextafter(1.5, 2), np.nextafter(-2.0, 0)]
+
+
+def test_missing_values_go_where_zero_goes_or_where_the_split_says():
+    (first, _), _, _ = read()
+    assert first.default_left[:2].tolist() == [True, True]  # type none: 0 <= 1.5; NaN: bit 1
+    (first, _), _, _ = read(TEXT.replace("threshold=1.5 -2", "threshold=-0.5 -2"))
+    assert first.default_left[:2].tolist() == [False, True]
+
+
+def test_what_training_started_from_is_the_base_score():
+    (first, _), _, meaning = read()
+    assert meaning.base_score.tolist() == [12.25]  # the mean of the leaves, by weight
+    assert first.value[2:, 0].tolist() == [-1.25, 1.75, -0.25]
+    assert first.learning_rate == 0.5
+
+
+def test_gradients_are_known_where_gains_follow_from_them():
+    (first, _), _, _ = read()
+    assert np.isnan(first.gradient).all()  # the gains in the text are made up
+    # leaf weights are -2.5, 3.5 and -0.5, covers 1, 1 and 2
+    right, left, parent = 3.5**2, 2.5**2 + 2 * 0.5**2, 3.5**2 / 3
+    text = TEXT.replace("split_gain=9 4", f"split_gain={right + parent:.4g} {left - parent:.4g}")
+    (first, _), _, _ = read(text)
+    np.testing.assert_allclose(first.gradient, [0.0, 3.5, 2.5, -3.5, 1.0], atol=1e-12)
+    np.testing.assert_allclose(first.gain[:2], [right + parent, left - parent])
+    np.testing.assert_allclose(first.value[:2, 0], [0.0, -0.5 * 3.5 / 3], atol=1e-12)
+
+
+def test_categories_are_numbered_in_order():
+    (_, second), _, meaning = read()
+    assert meaning.encodings[1].categories.tolist() == [0, 2, 70]
+    assert second.categories[0].tolist() == [0, 1, 2]
+    assert meaning.encodings[0].kind == "number"
+
+
+def test_categories_of_pandas_have_their_values():
+    text = TEXT.replace("2:0:70", "1:0:2").replace("cat_boundaries=0 3", "cat_boundaries=0 1")
+    text = text.replace("cat_threshold=5 0 64", "cat_threshold=5")
+    (_, second), _, meaning = read(text.replace(":null", ':[["z", "x", "y"]]'))
+    encoding = meaning.encodings[1]
+    left = second.categories[0].tolist()
+    assert sorted(name for name, code in encoding.code_of.items() if code in left) == ["y", "z"]
+
+
+def test_zero_can_be_missing():
+    text = TEXT.replace("decision_type=2 10", "decision_type=4 10")  # zero goes right
+    with pytest.raises(
+        ModelFileError, match=r"tree 0\.decision_type: split 1 takes zero for a num"
+    ):
+        read(text)
+    text = TEXT.replace("decision_type=2 10", "decision_type=4 6").replace(
+        "cat_threshold=5", "cat_threshold=4"
+    )
+    (first, _), _, meaning = read(text)
+    assert meaning.missing == 0.0
+    assert first.default_left[:2].tolist() == [False, True]
+    with pytest.raises(ModelFileError, match="zero is missing, and a category as well"):
+        read(TEXT.replace("decision_type=2 10", "decision_type=4 6"))
+
+
+def test_the_mean_of_a_forest():
+    (first, second), _, meaning = read(TEXT.replace("tree_sizes", "average_output\ntree_sizes"))
+    assert first.value[2:, 0].tolist() == [5.5, 7.0, 6.0]
+    assert second.value[1:, 0].tolist() == [-0.25, 0.25]
+    assert meaning.parameters["num_parallel_tree"] == 2
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place"),
+    [
+        ("tree\nversion", "three\nversion", "no text model"),
+        ("version=v4", "version=v9", r"version: must be one of 'v2', 'v3', 'v4', and is 'v9'"),
+        ("end of trees", "", "ends before the line 'end of trees'"),
+        ("num_class=1", "num_class=x", r"num_class: must be an integer"),
+        ("num_class=1", "num_class=3", "1 tree"),
+        ("objective=regression\nf", "f", "user's own"),
+        ("objective=regression\nf", "objective=lambdarank\nf", "objective: must be one of"),
+        ("objective=regression\nf", "objective=regression sqrt\nf", "reg_sqrt"),
+        ("max_feature_idx=1", "max_feature_idx=7", "has 2 features"),
+        ("num_leaves=3", "num_leaves=3\nnum_leaves=3", "tree 0 has the key 'num_leaves' more"),
+        ("num_leaves=3", "num_leaves=4", r"tree 0\.\w+: must have 3 elements, and has 2"),
+        ("num_leaves=3", "num_leaves=0", r"tree 0\.num_leaves\[0\]"),
+        ("num_leaves=3", "num_leaves=9999999999999999999999", r"tree 0\.num_leaves"),
+        (
+            "split_feature=0 0",
+            "split_feature=0 2",
+            r"split_feature\[1\]: must be an integer from 0",
+        ),
+        ("split_feature=0 0", "split_feature=0 a", r"tree 0\.split_feature: invalid literal"),
+        (
+            "split_feature=0 0",
+            "split_feature=1 0",
+            "feature 1 is a category, and split by a number",
+        ),
+        ("left_child=1 -1", "left_child=0 -1", "left_child: a child comes before its parent"),
+        ("left_child=1 -1", "left_child=1 -4", r"left_child\[1\]: must be an integer from -3 to 1"),
+        ("right_child=-2 -3", "right_child=-2 -1", "two parents"),
+        ("leaf_value=11 14 12", "leaf_value=11 nan 12", r"leaf_value\[1\]: must be a finite"),
+        ("decision_type=2 10", "decision_type=2 12", r"decision_type\[1\]: must be an integer"),
+        ("cat_boundaries=0 3", "cat_boundaries=0 2", "cat_boundaries: does not divide"),
+        ("cat_boundaries=0 3", "cat_boundaries=0 4", r"cat_boundaries\[1\]: must be an integer"),
+        ("cat_threshold=5 0 64", "cat_threshold=5 0 -1", r"cat_threshold\[2\]"),
+        ("[lambda_l2: 0]", "[lambda_l2: -1]", "lambda_l2: must be a finite number >= 0"),
+        (":null", ':[["a", "b"]]', "more categories than the feature has"),
+        (":null", ':[["a"], ["b"]]', "these are of 2 pandas columns, but 1 features"),
+        (":null", ":[[1, 1.0]]", "occurs twice"),
+        (":null", ":[[[]]]", "must be a list of texts and numbers"),
+        (":null", ":[[", "pandas_categorical: no JSON"),
+    ],
+)
+def test_damaged_files_are_refused_with_the_place(old, new, place):
+    from sklboost.estimators.loading import from_lightgbm
+
+    assert old in TEXT
+    with pytest.raises(ModelFileError, match=place):
+        from_lightgbm(TEXT.replace(old, new, 1).encode("utf-8"))
