@@ -14,6 +14,7 @@ from pathlib import Path
 from numpydoc.validate import ERROR_MSGS, validate
 
 import sklboost.displays
+import sklboost.onnx
 
 ROOT = Path(__file__).parents[1]
 
@@ -27,7 +28,7 @@ def active_checks() -> set[str]:
 
 def public_objects() -> Iterator[str]:
     """Name what the package exports, and the public methods and properties it gives its classes."""
-    for module in (sklboost, sklboost.displays):
+    for module in (sklboost, sklboost.displays, sklboost.onnx):
         for name in module.__all__:
             full_name = f"{module.__name__}.{name}"
             yield full_name

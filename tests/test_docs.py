@@ -14,7 +14,7 @@ import matplotlib.pyplot as plt
 import pytest
 
 import sklboost
-from sklboost import displays
+from sklboost import displays, onnx
 from tests.conftest import ROOT, skip_without_imports
 
 TRACKED = subprocess.run(
@@ -238,7 +238,9 @@ def test_copy_buttons_copy_code_without_prompts_and_output():
 def test_the_reference_lists_all_that_is_public():
     page = text_of(ROOT / "docs" / "reference" / "api.md")
     listed = re.findall(r"^   ([\w.]+)$", page, flags=re.M)
-    public = [*sklboost.__all__, *(f"displays.{name}" for name in displays.__all__)]
+    rooms = {"displays": displays.__all__, "onnx": onnx.__all__}
+    public = [f"{room}.{name}" for room, names in rooms.items() for name in names]
+    public += sklboost.__all__
     assert sorted(listed) == sorted(public)
 
 

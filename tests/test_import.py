@@ -14,10 +14,12 @@ LATER = sorted(sklboost._LATER)
 # What a plain fit and predict do without, and much of which takes long to import.
 NOT_NEEDED = {
     "matplotlib",
+    "onnx",
     "pandas",
     "polars",
     "pyarrow",
     "shap",
+    "skl2onnx",
     "tqdm",
     "sklearn.ensemble",
     "sklearn.metrics",
@@ -41,6 +43,7 @@ NOT_NEEDED = {
     "sklboost.inspection.page",
     "sklboost.inspection.shap",
     "sklboost.inspection.tables",
+    "sklboost.onnx",
     "sklboost.tree.options.linear_leaves",
     "sklboost.warmup.steps",
 }

@@ -1,0 +1,153 @@
+"""What skl2onnx calls for an estimator: first for the types of its outputs, then for its nodes.
+
+The inputs become one table of float64, the trees add up their leaf values, and the link makes
+predictions of the scores. All numbers are float64 but for the sums of leaf values: version 3 of
+ai.onnx.ml, the latest that skl2onnx writes, compares float64 and gives sums as float32. The base
+score is added to them in float64, so that they are small.
+"""
+
+from typing import Any
+
+import numpy as np
+from skl2onnx.common.data_types import (
+    DoubleTensorType,
+    FloatTensorType,
+    Int64TensorType,
+    StringTensorType,
+)
+from skl2onnx.common.utils_classifier import get_label_classes
+
+from sklboost.estimators.predict.fitted_model import FittedModel, fitted_model
+from sklboost.onnx.features import add_features
+from sklboost.onnx.graph import ML_DOMAIN, ML_VERSION, Graph
+from sklboost.onnx.predictions import add_class_scores, add_labels, add_predictions, has_formula
+from sklboost.onnx.trees import add_sums
+
+# --- types of the outputs
+
+
+def set_regressor_types(operator: Any) -> None:
+    """Set the type of the predictions, shape (n_samples, n_outputs)."""
+    fitted = _convertible(operator)
+    n_samples = operator.inputs[0].get_first_dimension()
+    operator.outputs[0].set_type(_number_type(operator)([n_samples, fitted.model.n_outputs]))
+
+
+def set_classifier_types(operator: Any) -> None:
+    """Set the types of labels, and of probabilities or raw scores, shape (n_samples, n_classes)."""
+    fitted, classes = _convertible(operator), _classes(operator)
+    n_samples = operator.inputs[0].get_first_dimension()
+    is_multilabel = fitted.targets.task == "multilabel"
+    kind = StringTensorType if classes.dtype == object else Int64TensorType
+    operator.outputs[0].set_type(kind([n_samples, len(classes)] if is_multilabel else [n_samples]))
+    operator.outputs[1].set_type(_number_type(operator)([n_samples, len(classes)]))
+
+
+def _number_type(operator: Any) -> type:
+    """Return float64 if an input is, unless what follows takes float32 only, as a ZipMap does."""
+    inputs, output = operator.inputs, operator.outputs[-1]
+    is_double = [isinstance(variable.type, DoubleTensorType) for variable in inputs]
+    # skl2onnx has set the type of the first input, and converters around this one may change it
+    is_narrowed = is_double[0] and isinstance(output.type, FloatTensorType)
+    is_zipped = any(
+        other.type == "SklearnZipMap" and output in other.inputs
+        for other in operator.scope_inst.operators.values()
+    )
+    return (
+        DoubleTensorType if any(is_double) and not (is_narrowed or is_zipped) else FloatTensorType
+    )
+
+
+def _classes(operator: Any) -> np.ndarray:
+    """Return the labels, int64 or objects of text; ValueError if there are others."""
+    labels = get_label_classes(operator.scope_inst, operator.raw_operator).tolist()
+    if all(isinstance(label, str) for label in labels):
+        return np.array(labels, dtype=object)
+    try:
+        numbers = np.array([int(label) for label in labels], dtype=np.int64)
+    except (OverflowError, TypeError, ValueError):
+        numbers = np.empty(0, dtype=np.int64)
+    if numbers.tolist() != labels:
+        raise ValueError(
+            f"the classes are {labels}: in ONNX all of them are text, or all are integers of 64 "
+            "bits; fit with labels that are text"
+        )
+    return numbers
+
+
+# --- nodes
+
+
+def convert_regressor(scope: Any, operator: Any, container: Any) -> None:
+    """Add the nodes of predictions, or of raw scores if the option asks for them."""
+    fitted, graph = _convertible(operator), _graph(scope, container)
+    scores = _add_scores(graph, operator, fitted)
+    if not _wants_raw_scores(operator):
+        scores = add_predictions(graph, scores, fitted)
+    _add_numbers(graph, scores, operator.outputs[0])
+
+
+def convert_classifier(scope: Any, operator: Any, container: Any) -> None:
+    """Add the nodes of labels, and of probabilities, or raw scores if the option asks for them."""
+    fitted, graph = _convertible(operator), _graph(scope, container)
+    scores = _add_scores(graph, operator, fitted)
+    label, number = operator.outputs
+    labels = add_labels(graph, scores, fitted, _classes(operator))
+    graph.add("Identity", labels, result=label.full_name)
+    add = add_class_scores if _wants_raw_scores(operator) else add_predictions
+    _add_numbers(graph, add(graph, scores, fitted), number)
+
+
+def _graph(scope: Any, container: Any) -> Graph:
+    version = container.target_opset_any_domain(ML_DOMAIN)
+    if version < ML_VERSION:
+        raise ValueError(
+            f"target_opset has {ML_DOMAIN!r}: {version}, and trees of float64 came with "
+            f"{ML_VERSION}: pass target_opset={{'': 18, {ML_DOMAIN!r}: {ML_VERSION}}}"
+        )
+    return Graph(scope, container)
+
+
+def _add_scores(graph: Graph, operator: Any, fitted: FittedModel) -> str:
+    """Add the raw scores, shape (n_samples, n_outputs), float64."""
+    features = add_features(graph, operator.inputs, fitted)
+    sums = add_sums(graph, features, fitted.model)
+    return graph.add("Add", sums, graph.constant(fitted.model.base_score + fitted.shift))
+
+
+def _add_numbers(graph: Graph, numbers: str, output: Any) -> None:
+    is_double = isinstance(output.type, DoubleTensorType)
+    graph.cast(numbers, np.float64 if is_double else np.float32, result=output.full_name)
+
+
+# --- what can be converted
+
+
+def _wants_raw_scores(operator: Any) -> bool:
+    options = operator.scope_inst.get_options(operator.raw_operator, {"raw_scores": False})
+    return bool(options["raw_scores"])
+
+
+def _convertible(operator: Any) -> FittedModel:
+    """Return the model of an estimator; ValueError if no graph predicts what it predicts."""
+    fitted = fitted_model(operator.raw_operator)
+    name = fitted.features.estimator_name
+    if fitted.model.linear is not None:
+        raise ValueError(
+            f"this {name} has linear leaves, and the leaves of ONNX's trees are constant: fit with "
+            "linear_tree=False"
+        )
+    if _wants_raw_scores(operator):
+        return fitted
+    remedy = f"convert with options={{{name}: {{'raw_scores': True}}}}, and"
+    if fitted.has_margin:
+        raise ValueError(
+            f"this {name} was fitted with base_margin, for which a graph has no input: {remedy} "
+            "add the margins to the scores before you make predictions of them"
+        )
+    if not has_formula(fitted):
+        raise ValueError(
+            f"objective={fitted.loss.name} computes predictions by a method of its own, which is "
+            f"Python and no part of a graph: {remedy} make predictions of the scores"
+        )
+    return fitted

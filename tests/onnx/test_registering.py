@@ -1,0 +1,116 @@
+"""What skl2onnx converts when the module is imported: estimators, alone and in others."""
+
+import sys
+from importlib import import_module
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import StackingClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
+
+import sklboost.onnx
+from sklboost import XGBClassifierLite, XGBRegressorLite
+from tests.onnx.running import check, feeds, run, start
+
+N_ROWS = 300
+SMALL = dict(n_estimators=5, max_depth=3)
+NUMBERS, TEXTS = ["width", "height"], ["color", "shape"]
+
+
+@pytest.fixture(scope="module")
+def frame():
+    random = np.random.default_rng(0)
+    numbers = pd.DataFrame(random.normal(size=(N_ROWS, 2)), columns=NUMBERS)
+    texts = {name: random.choice(["a", "b", "c"], N_ROWS) for name in TEXTS}
+    return numbers.assign(**{name: values.astype(object) for name, values in texts.items()})
+
+
+@pytest.fixture(scope="module")
+def y(frame):
+    return frame["width"] * (frame["color"] == "a") + (frame["shape"] == "b") + frame["height"]
+
+
+@pytest.mark.parametrize(
+    ("encoder", "settings"),
+    [
+        (OneHotEncoder(handle_unknown="ignore"), {}),
+        (OrdinalEncoder(), dict(categorical_features=[2, 3])),
+    ],
+)
+@pytest.mark.parametrize("estimator", [XGBClassifierLite, XGBRegressorLite])
+def test_a_pipeline_is_converted_as_a_whole(frame, y, encoder, settings, estimator):
+    columns = [("numbers", StandardScaler(), NUMBERS), ("texts", encoder, TEXTS)]
+    pipeline = make_pipeline(ColumnTransformer(columns), estimator(**SMALL, **settings))
+    is_classifier = estimator is XGBClassifierLite
+    pipeline.fit(frame, np.where(y > 0, "yes", "no") if is_classifier else y)
+    options = {"options": {estimator: {"zipmap": False}}} if is_classifier else {}
+    session = start(pipeline, frame, **options)
+    results = session.run(None, feeds(session, frame))
+    wanted = pipeline.predict_proba(frame) if is_classifier else pipeline.predict(frame)
+    assert_allclose(results[-1].squeeze(), wanted, rtol=1e-6, atol=1e-6)
+    if is_classifier:
+        assert results[0].tolist() == pipeline.predict(frame).tolist()
+
+
+@pytest.mark.parametrize("zipmap", [True, False])
+def test_a_search(frame, y, zipmap):
+    X = frame[NUMBERS].to_numpy()
+    search = GridSearchCV(XGBClassifierLite(**SMALL), {"max_depth": [1, 2]}, cv=2)
+    search.fit(X, y > 0)
+    _, probabilities = run(search, X, zipmap=zipmap)
+    if zipmap:
+        probabilities = [list(row.values()) for row in probabilities]
+    assert_allclose(probabilities, search.predict_proba(X), atol=1e-6)
+
+
+def test_a_stack(frame, y):
+    X = frame[NUMBERS].to_numpy()
+    parts = [("trees", XGBClassifierLite(**SMALL)), ("linear", LogisticRegression())]
+    check(StackingClassifier(parts, cv=2).fit(X, np.digitize(y, [0, 1])), X)
+
+
+class Stumps(XGBRegressorLite):
+    pass
+
+
+def test_a_class_that_inherits_is_converted_when_it_is_registered(frame, y):
+    X = frame[NUMBERS].to_numpy()
+    model = Stumps(**SMALL).fit(X, y)
+    with pytest.raises(RuntimeError, match="Unable to find a shape calculator"):
+        start(model)
+    sklboost.onnx.register(Stumps)
+    check(model, X)
+
+
+def test_a_class_of_others_is_not_registered():
+    with pytest.raises(TypeError, match="LinearRegression is no subclass of XGBClassifierLite"):
+        sklboost.onnx.register(LinearRegression)
+
+
+@pytest.mark.parametrize("opset", [12, 15, 18])
+def test_older_versions_of_the_operators(frame, y, opset):
+    X = frame[NUMBERS].to_numpy()
+    model = XGBClassifierLite(**SMALL).fit(X, np.digitize(y, [0, 1]))
+    target = {"": opset, "ai.onnx.ml": 3}
+    session = start(model, X, target_opset=target, options={id(model): {"zipmap": False}})
+    assert_allclose(session.run(None, {"X": X})[1], model.predict_proba(X), atol=1e-9)
+
+
+def test_a_version_without_trees_of_float64_is_refused(frame, y):
+    model = XGBRegressorLite(**SMALL).fit(frame[NUMBERS].to_numpy(), y)
+    with pytest.raises(ValueError, match=r"'ai.onnx.ml': 1, .* pass target_opset="):
+        start(model, target_opset={"": 15, "ai.onnx.ml": 1})
+
+
+def test_the_import_says_what_to_install(monkeypatch):
+    for name in [name for name in sys.modules if name.startswith("sklboost.onnx")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "skl2onnx", None)
+    with pytest.raises(ImportError, match=r'pip install "sklboost\[onnx\]"'):
+        import_module("sklboost.onnx")
