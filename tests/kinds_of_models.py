@@ -5,6 +5,7 @@ Needs nothing but what the package requires, so that it also runs where only a w
 
 import argparse
 import hashlib
+import io
 import json
 import pickle
 from functools import cache
@@ -15,7 +16,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from sklearn.base import is_classifier
 
-from sklboost import XGBClassifierLite, XGBRegressorLite, bin_features
+from sklboost import XGBClassifierLite, XGBRegressorLite, bin_features, load_model
 from sklboost.objectives.metric import MetricEntry
 from sklboost.objectives.registry import METRICS, OBJECTIVES
 
@@ -186,18 +187,33 @@ KINDS |= {
 }
 
 
+# A model file holds no code.
+IN_FILES = {name: kind for name, kind in KINDS.items() if name != "loss in Python"}
+
+
+def file_of(model: Any, raw_format: str = "ubj", format: str = "sklboost") -> bytes:
+    """Return the model file of a model."""
+    file = io.BytesIO()
+    model.save_model(file, format=format, raw_format=raw_format)
+    return file.getvalue()
+
+
 def main() -> None:
     """Print the digests of all kinds, of models fitted here or of pickled ones."""
     parser = argparse.ArgumentParser(description="Print a digest of a model of every kind.")
     parser.add_argument("--save", type=Path, help="a pickle to write the models to")
     parser.add_argument("--load", type=Path, help="a pickle of models to take")
+    parser.add_argument("--files", action="store_true", help="the pickle has model files")
     arguments = parser.parse_args()
     if arguments.load:
         models = pickle.loads(arguments.load.read_bytes())
     else:
         models = {name: kind.fit() for name, kind in KINDS.items()}
+    if arguments.files and arguments.load:
+        models = {name: load_model(file) for name, file in models.items()}
     if arguments.save:
-        arguments.save.write_bytes(pickle.dumps(models))
+        saved = {n: file_of(model) for n, model in models.items() if n in IN_FILES}
+        arguments.save.write_bytes(pickle.dumps(saved if arguments.files else models))
     print(json.dumps({name: KINDS[name].digest(model) for name, model in models.items()}))
 
 

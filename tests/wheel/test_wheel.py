@@ -135,6 +135,14 @@ def test_pickles_go_to_an_environment_that_compiles_and_back(installed, compilin
     assert _digests(compiling, "--load", "wheel.pickle") == compiled
 
 
+def test_so_do_model_files(installed, compiling, compiled):
+    for there, here in [(compiling, installed), (installed, compiling)]:
+        _digests(there, "--files", "--save", "models")
+        loaded = _digests(here, "--files", "--load", "models")
+        assert loaded == {name: compiled[name] for name in loaded}
+        assert len(loaded) == len(compiled) - 1  # a loss in Python is no part of a file
+
+
 PAGE = """
 from sklearn.datasets import load_breast_cancer
 from sklboost import XGBClassifierLite

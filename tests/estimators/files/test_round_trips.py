@@ -14,15 +14,8 @@ from sklboost import (
     XGBRFRegressorLite,
     load_model,
 )
-from tests.kinds_of_models import KINDS, data
-
-IN_FILES = {name: kind for name, kind in KINDS.items() if name != "loss in Python"}
-
-
-def saved(model, raw_format="ubj", format="sklboost"):
-    file = io.BytesIO()
-    model.save_model(file, format=format, raw_format=raw_format)
-    return file.getvalue()
+from tests.kinds_of_models import IN_FILES, KINDS, data
+from tests.kinds_of_models import file_of as saved
 
 
 @pytest.mark.parametrize("name", IN_FILES)
