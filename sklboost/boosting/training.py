@@ -21,6 +21,8 @@ from sklboost.engine.model import Trees
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.objectives.metric import RoundMetric
 
+# A call takes about so long: Ctrl-C and `max_time` act between two calls.
+_SECONDS_PER_CALL = 0.1
 # With early stopping no more rounds than this are done at once: those after the one at which it
 # stops are for nothing.
 _MOST_STOPPABLE_ROUNDS = 16
@@ -106,7 +108,8 @@ class Training:
             for given in schedule.validation
         }
         rounds = Rounds(team, task, self._limits_of_call())
-        self._n_at_once = rounds.n_at_once
+        self._most_at_once = rounds.n_at_once
+        self._n_at_once = 1  # until it is known how long a round takes
         self._evaluation = Evaluation(
             team, task, schedule.validation, schedule.metrics, rounds.grown
         )
@@ -252,9 +255,11 @@ class Training:
         params = params._replace(learning_rate=self._learning_rate / params.num_parallel_tree)
         begin, before = time.perf_counter(), self._evaluation.seconds
         values = self._booster.advance(start, stop, params)
-        evaluation = self._evaluation.seconds - before
+        evaluation, spent = self._evaluation.seconds - before, time.perf_counter() - begin
         self.seconds["evaluation"] += evaluation
-        self.seconds["boosting"] += time.perf_counter() - begin - evaluation
+        self.seconds["boosting"] += spent - evaluation
+        n_in_time = _SECONDS_PER_CALL * (stop - start) / spent
+        self._n_at_once = int(max(1, min(n_in_time, self._most_at_once)))
         return values
 
     def _any_stops(self, method: str, epoch: int) -> bool:

@@ -63,10 +63,25 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _as_list(array: Any) -> list[Any]:
     if not isinstance(array, np.ndarray):
         raise TypeError(f"{array!r} is nothing that a document holds")
-    listed = array.tolist()
+    listed = (_shortened(array) if array.dtype == np.float32 else array).tolist()
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         return [plain_number(value) for value in listed]
     return listed
+
+
+@np.errstate(all="ignore")
+def _shortened(array: np.ndarray) -> np.ndarray:
+    """Return float32 numbers with as few digits as tell them apart, nine at most; float64."""
+    exact = array.astype(np.float64)
+    shortest, first_digit = exact, np.floor(np.log10(np.abs(exact)))
+    for n_digits in (9, 8, 7, 6):
+        digits = n_digits - 1 - first_digit
+        # in two factors, neither of which overflows
+        first = 10.0 ** np.clip(digits, -20.0, 20.0)
+        second = 10.0 ** (digits - np.clip(digits, -20.0, 20.0))
+        rounded = np.rint(exact * first * second) / first / second
+        shortest = np.where(rounded.astype(np.float32) == array, rounded, shortest)
+    return shortest
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_without_repeats)

@@ -109,6 +109,16 @@ def halves(n_rounds):
 # --- a round or many at once ---------------------------------------------------------------------
 
 
+@pytest.fixture(autouse=True)
+def _no_clock(monkeypatch):
+    """Calls are as long as they may be, on machines of any speed."""
+    monkeypatch.setattr(training_module, "_SECONDS_PER_CALL", np.inf)
+
+
+def starts_of_calls(watch):
+    return [epoch for method, epoch, _ in watch.calls if method == "before_iteration"]
+
+
 def arrays_of(trees):
     """Return the arrays of trees without linear leaves, including the bits of categories."""
     assert trees.linear is None
@@ -129,8 +139,8 @@ def arrays_of(trees):
 def test_rounds_at_once(metrics, every_round, n_at_once):
     watch = Act(every_round=every_round)
     training = run(watch, metrics=metrics)
-    starts = [epoch for method, epoch, _ in watch.calls if method == "before_iteration"]
-    assert starts == list(range(0, 20, n_at_once))
+    # the first round alone tells how long a round takes
+    assert starts_of_calls(watch) == [0, *range(1, 20, n_at_once)]
     after = [call[1:] for call in watch.calls if call[0] == "after_iteration"]
     assert after == [(epoch, epoch + 1) for epoch in range(20)]
     assert watch.calls[0] == ("before_training", None, 0)
@@ -144,8 +154,14 @@ def test_rounds_at_once(metrics, every_round, n_at_once):
 def test_rounds_that_early_stopping_may_drop():
     watch = Act(every_round=False)
     run(watch, EarlyStopping(30), metrics=[COMPILED])
-    starts = [epoch for method, epoch, _ in watch.calls if method == "before_iteration"]
-    assert starts == [0, 16]
+    assert starts_of_calls(watch) == [0, 1, 17]
+
+
+def test_a_call_is_no_longer_than_ctrl_c_may_wait(monkeypatch):
+    monkeypatch.setattr(training_module, "_SECONDS_PER_CALL", 1e-9)
+    watch = Act(every_round=False)
+    run(watch)
+    assert starts_of_calls(watch) == list(range(20))
 
 
 @pytest.mark.parametrize(("long_values", "n_at_once"), [(10**9, 4), (1, 1)])
@@ -156,8 +172,8 @@ def test_large_rounds_are_scored_some_together_unless_they_take_long(
     monkeypatch.setattr(training_module, "_LONG_VALUES", long_values)
     watch = Act(every_round=False)
     one = run(watch, metrics=[COMPILED])
-    starts = [epoch for method, epoch, _ in watch.calls if method == "before_iteration"]
-    assert starts == list(range(0, 20, n_at_once))
+    # the first round alone tells how long a round takes
+    assert starts_of_calls(watch) == [0, *range(1, 20, n_at_once)]
     assert_allclose(one.evals_log["own"]["rmse"], halves(20), rtol=1e-5)
 
 
@@ -173,7 +189,7 @@ def test_metrics_are_those_of_raw_scores_that_prediction_gives():
 
 @pytest.mark.parametrize("every_round", [True, False])
 @pytest.mark.parametrize(
-    ("method", "at", "n_rounds"), [("after_iteration", 4, 5), ("before_iteration", 16, 16)]
+    ("method", "at", "n_rounds"), [("after_iteration", 4, 5), ("before_iteration", 17, 17)]
 )
 def test_a_callback_ends_it(every_round, method, at, n_rounds):
     act = Act(method, at, lambda training: True, every_round)

@@ -548,15 +548,28 @@ def test_their_names_tell_groups_apart_by_class_fields_and_types():
     def group(name, fields, values):
         return numba.typeof(NamedTuple(name, [(field, object) for field in fields])(*values))
 
-    array = np.arange(3.0)
-    read_only = array.copy()
-    read_only.flags.writeable = False
     groups = [group("A", "xy", (1, 2.0)), group("A", "yx", (1, 2.0)), group("B", "xy", (1, 2.0))]
-    groups += [group("A", "xy", (2.0, 1)), group("A", "xy", (1, array))]
-    groups += [group("A", "xy", (1, read_only)), group("A", "xyz", (1, 2.0, 3))]
+    groups += [group("A", "xy", (2.0, 1)), group("A", "xy", (1, np.arange(3.0)))]
+    groups += [group("A", "xy", (1, np.arange(3))), group("A", "xyz", (1, 2.0, 3))]
     names = {reference_to(kind).name for kind in groups}
     assert len(names) == len(groups)
     assert all(len(name) < 40 for name in names)  # symbols are made of them
+
+
+def test_read_only_arrays_run_the_same_version():
+    @kernel
+    def add(group, out):
+        out[0] += group.first.values.sum()
+
+    group, out = outer(), np.zeros(1)
+    values = group.first.values.copy()
+    values.flags.writeable = False
+    read_only = group._replace(first=group.first._replace(values=values))
+    for given in (group, read_only, group, read_only):
+        add(given, out)
+    assert out[0] == 4 * values.sum()
+    assert len(add.overloads) == len(add.entry.overloads) == 1
+    assert len(add.entry._inserted) == 2  # both of which numba's own code finds then
 
 
 def test_what_holds_a_reference():

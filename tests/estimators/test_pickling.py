@@ -77,7 +77,7 @@ def test_every_bit_of_a_model_comes_back(name, tmp_path):
     model = estimator.set_params(n_estimators=10).fit(X, y)
     joblib.dump(model, tmp_path / "model")
     for other in (
-        *(pickle.loads(pickle.dumps(model, protocol)) for protocol in (2, 5)),
+        *(pickle.loads(pickle.dumps(model, protocol)) for protocol in range(2, 6)),
         joblib.load(tmp_path / "model"),
         joblib.load(tmp_path / "model", mmap_mode="r"),
         copy.deepcopy(model),

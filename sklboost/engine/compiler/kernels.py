@@ -165,14 +165,23 @@ class Entry(Versions):
         self.name = f"{kernel.name}.entry"
         part = kernel.digest_part()
         self.digest = hash_of(f"entry of {part}") if part != UNKNOWN else UNKNOWN
+        self._inserted: list[list[int]] = []  # types of which numba's C code knows
         super().__init__(caller(kernel), targetoptions=OPTIONS, pipeline_class=EntryCompiler)
 
-    def add_overload(self, version: Version) -> None:
+    def compile(self, sig: Any) -> Any:
         """Make a version known to numba, whose C code looks for the types that Python has."""
-        kinds = version.signature.args
-        codes = [getattr(kind, "group", kind)._code for kind in kinds]
-        self._insert(codes, version.entry_point, False)
-        self.overloads[kinds] = version
+        args, _ = normalize_signature(sig)
+        codes = [kind._code for kind in args]
+        with compiler_lock:
+            entry_point = super().compile(sig)
+            if codes not in self._inserted:
+                self._inserted.append(codes)
+                self._insert(codes, entry_point, False)
+        return entry_point
+
+    def add_overload(self, version: Version) -> None:
+        """Note a version."""
+        self.overloads[version.signature.args] = version
 
     def _load(self, kinds: Types) -> Version | None:
         version = super()._load(kinds)

@@ -4,6 +4,9 @@ A group (a NamedTuple) lies in memory as a C struct whose members take 8 bytes o
 group within it lies there as well, so that reading that one is adding a number to the pointer. A
 field is loaded where a kernel reads it. The memory is a caller's, and nothing writes to it while
 the kernel runs; LLVM is told so (``invariant.load``) and can keep what it has read.
+
+Whether Python may write to the arrays of a group does not count: a model that is mapped into memory
+runs the kernels that all models run.
 """
 
 import functools
@@ -61,7 +64,19 @@ def by_reference(kind: Any) -> Any:
     return reference_to(kind) if isinstance(kind, BaseNamedTuple) else kind
 
 
-reference_to = functools.lru_cache(maxsize=None)(Reference)
+@functools.cache
+def reference_to(group: Any) -> Reference:
+    """Return the type of a pointer to a group: the same for arrays that are read-only."""
+    return Reference(_writable(group))
+
+
+def _writable(kind: Any) -> Any:
+    """Return the type that a field has in a group."""
+    if isinstance(kind, types.Array):
+        return kind.copy(readonly=False)
+    if isinstance(kind, BaseNamedTuple):
+        return types.BaseTuple.from_types(map(_writable, kind.types), kind.instance_class)
+    return kind
 
 
 def holds_reference(kind: Any) -> bool:

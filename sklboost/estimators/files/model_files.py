@@ -8,6 +8,8 @@ from sklboost.estimators.files.documents import (
     read_estimator,
     read_kind,
 )
+from sklboost.estimators.files.meanings import meaning_of
+from sklboost.estimators.predict.fitted_model import fitted_model
 from sklboost.files.documents import (
     OUR_KEY,
     file_type,
@@ -18,6 +20,7 @@ from sklboost.files.documents import (
 )
 from sklboost.files.errors import ModelFileError
 from sklboost.files.sections import Section
+from sklboost.files.xgboost.writing import learner_document
 
 FORMATS = ("xgboost", "sklboost")
 
@@ -28,8 +31,14 @@ def save(estimator: Any, target: Any, format_: str, raw_format: str | None) -> N
         raise ValueError(f"format={format_!r}: it must be one of {', '.join(map(repr, FORMATS))}")
     kind = file_type(target, raw_format)
     section = estimator_document(estimator)
-    others: dict[str, Any] = {}
+    others = _for_xgboost(estimator) if format_ == "xgboost" else {}
     write_bytes(target, join_document(section, others, kind))
+
+
+def _for_xgboost(estimator: Any) -> dict[str, Any]:
+    """Return what XGBoost reads of the file."""
+    fitted = fitted_model(estimator)
+    return learner_document(fitted.model, meaning_of(fitted, estimator))
 
 
 def load(source: Any, expected: type | Mapping[str, type]) -> Any:

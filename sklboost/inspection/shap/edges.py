@@ -75,14 +75,15 @@ def lay_out_edges(model: Model) -> Edges:
     column_of[features] = np.arange(len(features))
     edges = records(len(nodes), EDGE_DTYPE)
     places = np.empty(len(nodes), dtype=np.int64)
-    place_nodes(nodes, model.tree_starts, places)
-    fill_edges(nodes, model.tree_starts, column_of, places, edges)
+    place_nodes(model.constant, places)
+    fill_edges(model.constant, column_of, places, edges)
     return Edges(edges, model.tree_starts, model.values, model.tops.bits, features)
 
 
 @kernel
-def place_nodes(nodes, starts, places):
+def place_nodes(model, places):
     """Fill the place of each node in a walk in depth through its tree."""
+    nodes, starts = model.nodes, model.tree_starts
     for tree in range(len(starts) - 1):
         root = starts[tree]
         # first the sizes of branches, from below: children lie behind their parent
@@ -101,8 +102,9 @@ def place_nodes(nodes, starts, places):
 
 
 @kernel
-def fill_edges(nodes, starts, column_of, places, edges):
+def fill_edges(model, column_of, places, edges):
     """Fill `edges` from the nodes and their places."""
+    nodes, starts = model.nodes, model.tree_starts
     for tree in range(len(starts) - 1):
         root = starts[tree]
         in_tree = edges[root : starts[tree + 1]]

@@ -4,14 +4,19 @@ What prediction reads is laid out again. A leaf has nothing of a split, links ar
 sums of gradients and hessians are what they were added up as: integers times a power of two. So a
 node takes about 25 bytes instead of 118.
 
+Only a file of joblib that is not compressed has the arrays of a model as they are: processes that
+map it into memory share them.
+
 Whoever makes models imports this module; then ``pickle``, ``joblib`` and ``copy`` know of it.
 """
 
 import copyreg
+import io
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from joblib.numpy_pickle import NumpyPickler
 
 from sklboost.engine.model import NODE_DTYPE, OUTPUT_DTYPE, CategoryBits, LinearLeaves, Model, Trees
 from sklboost.tree.predict.assembly import assemble_model
@@ -86,7 +91,9 @@ def _reduce_bits(bits: CategoryBits) -> _Reduced:
 
 
 def _reduce_linear(linear: LinearLeaves) -> _Reduced:
-    return _restore_linear, (narrow_integers(np.diff(linear.starts, prepend=0)), *linear[1:])
+    # plain arrays: protocol 5 passes these on without a copy, and no others
+    others = map(np.asarray, linear[1:])
+    return _restore_linear, (narrow_integers(np.diff(linear.starts, prepend=0)), *others)
 
 
 def _packed_nodes(nodes: np.ndarray, counts: np.ndarray) -> _Nodes | np.ndarray:
@@ -132,8 +139,45 @@ def _restore_bits(steps: np.ndarray, *others: Any) -> CategoryBits:
     return CategoryBits(np.cumsum(steps, dtype=np.int64), *others)
 
 
-def _restore_linear(steps: np.ndarray, *others: Any) -> LinearLeaves:
-    return LinearLeaves(np.cumsum(steps, dtype=np.int64), *others)
+def _restore_linear(
+    steps: np.ndarray, shifts: np.ndarray, limits: np.ndarray, terms: np.ndarray
+) -> LinearLeaves:
+    return LinearLeaves(np.cumsum(steps, dtype=np.int64), shifts, limits, terms.view(np.recarray))
+
+
+# --- files of joblib
+
+
+def _save_model(pickler: Any, model: Model) -> None:
+    """Save a model for joblib: where it can be mapped into memory, as arrays."""
+    is_file = isinstance(getattr(pickler.file_handle, "raw", None), io.FileIO)
+    reduced = (_restore_arrays, _plain_arrays(model)) if is_file else _reduce_model(model)
+    pickler.save_reduce(*reduced, obj=model)
+
+
+def _plain_arrays(group: Any) -> tuple[Any, ...]:
+    """Return the type and the fields of a group, groups in it alike, arrays as joblib maps them."""
+    fields = (
+        np.asarray(field)
+        if isinstance(field, np.ndarray)
+        else _plain_arrays(field)
+        if hasattr(field, "_fields")
+        else field
+        for field in group
+    )
+    return type(group), *fields
+
+
+def _restore_arrays(kind: Callable[..., Any], *fields: Any) -> Any:
+    """Return a group of these fields, whose arrays may be memory maps."""
+    restored = []
+    for field in fields:
+        if isinstance(field, np.ndarray):
+            restored.append(field.view(np.ndarray if field.dtype.names is None else np.recarray))
+        else:
+            is_group = isinstance(field, tuple) and len(field) > 0 and isinstance(field[0], type)
+            restored.append(_restore_arrays(*field) if is_group else field)
+    return kind(*restored)
 
 
 for _group, _reduce in [
@@ -143,3 +187,5 @@ for _group, _reduce in [
     (LinearLeaves, _reduce_linear),
 ]:
     copyreg.pickle(_group, _reduce)  # type: ignore[arg-type]
+# no part of joblib's interface: without it, its files are as all other pickles
+getattr(NumpyPickler, "dispatch", {})[Model] = _save_model

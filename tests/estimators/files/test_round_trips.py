@@ -4,6 +4,7 @@ import io
 
 import numpy as np
 import pytest
+import xgboost
 from sklearn.datasets import load_diabetes, load_iris
 
 from sklboost import (
@@ -214,3 +215,28 @@ def test_only_our_section_is_read_unless_the_rest_was_changed():
             load_model(data_ + b"x")
     reformatted = saved(model, "json").replace(b",", b" ,\n ")
     assert (load_model(reformatted).predict(X) == model.predict(X)).all()
+
+
+@pytest.mark.parametrize("raw_format", ["json", "ubj"])
+def test_xgboost_opens_the_same_file(raw_format, tmp_path):
+    path = tmp_path / f"model.{raw_format}"
+    X, y = load_iris(return_X_y=True)
+    X = X.astype(np.float32)
+    model = XGBClassifierLite(n_estimators=5).fit(X, y)
+    model.save_model(path)
+    theirs = xgboost.XGBClassifier()
+    theirs.load_model(path)
+    np.testing.assert_allclose(theirs.predict_proba(X), model.predict_proba(X), atol=1e-6)
+    assert (theirs.predict(X) == model.predict(X)).all()
+    assert (load_model(path).predict_proba(X) == model.predict_proba(X)).all()
+
+
+def test_what_xgboost_cannot_express_names_the_other_format(tmp_path):
+    X, y = load_diabetes(return_X_y=True)
+    model = XGBRegressorLite(n_estimators=2, linear_tree=True).fit(X, y)
+    path = tmp_path / "model.json"
+    with pytest.raises(ValueError, match=r"XGBoost.*linear leaves.*format='sklboost'"):
+        model.save_model(path)
+    assert not path.exists()
+    model.save_model(path, format="sklboost")
+    assert (load_model(path).predict(X) == model.predict(X)).all()
