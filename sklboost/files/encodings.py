@@ -7,8 +7,8 @@ import numpy as np
 
 from sklboost.data.encoding import MOST_CATEGORIES, Encoding
 from sklboost.files.sections import Section
-from sklboost.files.trees import narrow
 from sklboost.files.values import read_value, value_document
+from sklboost.tree.predict.sums import narrow_integers
 
 _KINDS = ("number", "time", "category")
 _UNIT = re.compile(r"(datetime64|timedelta64)\[(D|h|m|s|ms|us|ns|ps|fs|as)\]")
@@ -21,7 +21,7 @@ def encoding_document(encoding: Encoding) -> dict[str, Any]:
         "unit": encoding.unit,
         "ranks": value_document(encoding.ranks),
         "categories": value_document(encoding.categories),
-        "codes": narrow(encoding.codes),
+        "codes": narrow_integers(encoding.codes),
         "is_declared": encoding.is_declared,
     }
 

@@ -26,7 +26,6 @@ _SUMS = ("gradient", "cover")
 _SUMS_OF_OUTPUTS = ("gradient", "hessian")
 # Of sums: as large as they become, and beyond the powers of two that float64 has.
 _LARGEST_SUM, _LARGEST_POWER = 2**32, 1200
-_INTEGERS = "Bbhiq"  # that UBJSON has
 _MOST = 2**31 - 2  # nodes are numbered by int32
 
 
@@ -39,17 +38,20 @@ def trees_document(trees: Trees) -> dict[str, Any]:
     is_split = nodes["left"] >= 0
     splits = nodes[is_split]
     document: dict[str, Any] = {
-        "n_nodes": narrow(counts),
-        "left": narrow(nodes["left"]),
-        **{name: narrow(splits[name]) for name in _OF_SPLITS},
+        "n_nodes": narrow_integers(counts),
+        "left": narrow_integers(nodes["left"]),
+        **{name: narrow_integers(splits[name]) for name in _OF_SPLITS},
         "value": np.ascontiguousarray(nodes["value"]),
         **{name: _sums_document(nodes[name], counts) for name in _SUMS},
-        "n_pruned": narrow(trees.n_pruned),
+        "n_pruned": narrow_integers(trees.n_pruned),
         "settings": _settings_document(np.asarray(trees.params)),
     }
     listed, codes = all_listed_categories(trees.bits)
     if len(codes) > 0:
-        document["categories"] = {"n_codes": narrow(listed[is_split]), "codes": narrow(codes)}
+        document["categories"] = {
+            "n_codes": narrow_integers(listed[is_split]),
+            "codes": narrow_integers(codes),
+        }
     if trees.outputs.shape[1] > 0:
         outputs = np.asarray(trees.outputs)
         document["outputs"] = {
@@ -64,17 +66,12 @@ def trees_document(trees: Trees) -> dict[str, Any]:
     return document
 
 
-def narrow(numbers: np.ndarray) -> np.ndarray:
-    """Return integers in the smallest type of UBJSON that holds them; floats as they are."""
-    return np.ascontiguousarray(narrow_integers(numbers, _INTEGERS))
-
-
 def _sums_document(values: np.ndarray, counts: np.ndarray) -> Any:
     """Return sums of the nodes as integers and, for each tree, a power of two if that is exact."""
     packed = pack_sums(np.ascontiguousarray(values), counts)
     if not isinstance(packed, Sums):
         return packed.ravel()
-    integers, exponents = (narrow(part.ravel()) for part in packed)
+    integers, exponents = (narrow_integers(part.ravel()) for part in packed)
     return {"integers": integers, "exponents": exponents}
 
 
@@ -82,15 +79,15 @@ def _settings_document(params: np.ndarray) -> dict[str, Any]:
     """Return the settings of trees; those of trees in a row that have the same once."""
     is_new = np.append(True, params[1:] != params[:-1])[: len(params)]
     firsts = np.flatnonzero(is_new)
-    columns = {name: narrow(params[firsts][name]) for name in params.dtype.names or ()}
-    return {"n_trees": narrow(np.diff(firsts, append=len(params))), **columns}
+    columns = {name: narrow_integers(params[firsts][name]) for name in params.dtype.names or ()}
+    return {"n_trees": narrow_integers(np.diff(firsts, append=len(params))), **columns}
 
 
 def _linear_document(linear: LinearLeaves) -> dict[str, Any]:
     terms = np.asarray(linear.terms)
     return {
-        "n_terms": narrow(np.diff(linear.starts)),
-        **{name: narrow(terms[name]) for name in LINEAR_TERM_DTYPE.names or ()},
+        "n_terms": narrow_integers(np.diff(linear.starts)),
+        **{name: narrow_integers(terms[name]) for name in LINEAR_TERM_DTYPE.names or ()},
         "shift": linear.shifts,
         "least": np.ascontiguousarray(linear.limits[:, 0]),
         "most": np.ascontiguousarray(linear.limits[:, 1]),

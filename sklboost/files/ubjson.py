@@ -20,6 +20,7 @@ _NUMBERS = {
 }
 _CONSTANTS = {b"Z": None, b"T": True, b"F": False}
 _MARKERS = {(dtype.kind, dtype.itemsize): marker for marker, dtype in _NUMBERS.items()}
+_MARKERS |= {("u", 2): b"l", ("u", 4): b"L"}  # which UBJSON has signed only
 _LENGTH = struct.Struct(">q")
 
 

@@ -42,10 +42,10 @@ def pack_sums(values: np.ndarray, counts: np.ndarray) -> Sums | np.ndarray:
     return packed if packed.floats(counts).tobytes() == values.tobytes() else values
 
 
-def narrow_integers(numbers: np.ndarray, kinds: str = "BbHhIiQq") -> np.ndarray:
-    """Return integers in the first of these types that holds them; floats as they are."""
+def narrow_integers(numbers: np.ndarray) -> np.ndarray:
+    """Return integers in the smallest type that holds them; floats as they are, contiguous."""
     if numbers.dtype.kind == "f" or numbers.size == 0:
-        return numbers
+        return np.ascontiguousarray(numbers)
     low, high = int(numbers.min()), int(numbers.max())
-    limits = (np.iinfo(kind) for kind in kinds)
+    limits = [np.iinfo(kind) for kind in "BbHhIiQq"]
     return numbers.astype(next(of.dtype for of in limits if of.min <= low and high <= of.max))
