@@ -1,4 +1,4 @@
-"""The methods of estimators that write models to files and read them."""
+"""How estimators are kept: the methods for model files, and their state for pickle and skops."""
 
 import functools
 from typing import Any
@@ -18,8 +18,60 @@ class _OfClassOrInstance:
         return functools.update_wrapper(bound, self._function)
 
 
+class SavedFit:
+    """The attributes of a fit in the state of an estimator.
+
+    pickle, joblib and copy, which ask ``__reduce__`` first, take them as they are. skops asks
+    ``__getstate__`` and is given the document of a model file, which is checked when it is read. So
+    a file of skops has to be trusted with the estimator's class and this one, and no others.
+
+    Attributes
+    ----------
+    attributes : dict of str to object
+        By their names.
+    """
+
+    def __init__(self, attributes: dict[str, Any]):
+        self.attributes = attributes
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _saved_fit, (self.attributes,)
+
+    def __getstate__(self) -> dict[str, Any]:
+        from sklboost.estimators.files.model_files import plain_attributes
+
+        return plain_attributes(self.attributes)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        from sklboost.estimators.files.model_files import read_attributes
+
+        self.attributes = read_attributes(**state)
+
+
+def _saved_fit(attributes: dict[str, Any]) -> SavedFit:
+    # not the class itself: of that skops would take the arguments
+    return SavedFit(attributes)
+
+
+_FIT = "_fit"
+
+
 class SavingMixin(HasFittedModel):
-    """Model files."""
+    """Model files, and the state of an estimator."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()  # type: ignore[assignment]
+        names = state.pop("_fitted_names", ())
+        fit = {name: state.pop(name) for name in names if name in state}
+        return {**state, _FIT: SavedFit(fit)} if fit else state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        others = dict(state)
+        fit = others.pop(_FIT, None)
+        super().__setstate__(others)  # type: ignore[misc]
+        if fit is not None:
+            fitted = fit.attributes
+            self._set_fitted(fitted, fitted["model_"])  # type: ignore[attr-defined]
 
     def save_model(
         self, fname: Any, *, format: str = "xgboost", raw_format: str | None = None

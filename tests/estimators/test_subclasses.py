@@ -95,6 +95,7 @@ def test_every_method_works(kind, data, tmp_path):
         "explain_split": ((0, 0), {}),
         "verify_monotone": (({0: 1},), {}),
         "to_html": ((tmp_path / "model.html", X, y), {}),
+        "save_model": ((tmp_path / "model.json",), {}),
         "score": ((X, y), {}),
         "set_params": ((), {}),
     }

@@ -25,6 +25,7 @@ from sklboost.files.encodings import encoding_document, read_encoding
 from sklboost.files.sections import Section, plain_number
 from sklboost.files.trees import read_trees, trees_document
 from sklboost.files.values import NotStorableError, read_value, value_document
+from sklboost.objectives.registry import make_loss
 from sklboost.tree.predict.assembly import assemble_model
 from sklboost.tree.predict.trees import trees_of
 from sklboost.version import __version__
@@ -33,6 +34,7 @@ from sklboost.version import __version__
 FORMAT_VERSION = 1
 # The classes that files name.
 KINDS = ("XGBRegressorLite", "XGBClassifierLite", "XGBRFRegressorLite", "XGBRFClassifierLite")
+_VERSIONS = {"format_version": FORMAT_VERSION, "package_version": __version__}
 _MOST_FEATURES = 2**31 - 1
 _MOST = 2**53  # counts, which JSON readers of other languages hold as floats
 
@@ -50,18 +52,33 @@ def estimator_document(estimator: Any) -> dict[str, Any]:
     ValueError
         If a parameter breaks its rule, or holds what no file can: code above all.
     """
-    state = fitted_state(estimator)
-    trained = trained_model(state)
     parameters = estimator.get_params(deep=False)
     check_parameters(type(estimator), parameters)
     return {
-        "format_version": FORMAT_VERSION,
-        "package_version": __version__,
+        **_VERSIONS,
         "estimator": kind_of(type(estimator)),
         "parameters": {name: _parameter(name, value) for name, value in parameters.items()},
+        **_fit_document(fitted_state(estimator)),
+    }
+
+
+def fit_document(attributes: Mapping[str, Any], *, has_loss: bool) -> dict[str, Any]:
+    """Return the document of the attributes of a fit, without the loss if `has_loss` is False.
+
+    Raises
+    ------
+    ValueError
+        If they hold what no file can.
+    """
+    return {**_VERSIONS, **_fit_document(attributes, has_loss)}
+
+
+def _fit_document(state: Mapping[str, Any], has_loss: bool = True) -> dict[str, Any]:
+    trained = trained_model(state)
+    return {
         "features": _features_document(trained.features),
         "targets": targets_document(trained.targets),
-        "loss": loss_document(trained.loss, trained.targets),
+        "loss": loss_document(trained.loss, trained.targets) if has_loss else None,
         "model": {
             "base_score": trained.model.base_score,
             "shift": trained.shift,
@@ -121,13 +138,17 @@ def _training_document(state: Mapping[str, Any]) -> dict[str, Any]:
 
 def read_kind(section: Section) -> str:
     """Return the name of the estimator's class, if this version of the package can read it."""
+    _check_version(section)
+    return section["estimator"].text(KINDS)
+
+
+def _check_version(section: Section) -> None:
     version = section["format_version"].integer(1, _MOST)
     if version > FORMAT_VERSION:
         section.fail(
             f"the file has format version {version}, and sklboost {__version__} reads those up to "
             f"{FORMAT_VERSION}: install a newer sklboost"
         )
-    return section["estimator"].text(KINDS)
 
 
 def read_estimator(section: Section, estimator_class: Any) -> Any:
@@ -153,10 +174,29 @@ def read_estimator(section: Section, estimator_class: Any) -> Any:
             f"sklboost.load_model, or {name}.load_model"
         )
     estimator = estimator_class(**_read_parameters(section["parameters"], estimator_class))
-    trained = _read_trained(section, estimator_class.__name__)
-    result = _read_training(section["training"], trained)
-    estimator._set_fitted(result.attributes, trained.model)
+    result = read_fit(section, estimator_class.__name__)
+    estimator._set_fitted(result.attributes, result.trained.model)
     return estimator
+
+
+def read_fit(section: Section, estimator_name: str, own_loss: Any = None) -> FitResult:
+    """Return the fit of a section.
+
+    Parameters
+    ----------
+    section : Section
+    estimator_name : str
+        Class of the estimator.
+    own_loss : callable, Loss or None
+        The `objective` of a section without a loss.
+
+    Raises
+    ------
+    ModelFileError
+        If anything in it is not as :func:`fit_document` writes it.
+    """
+    _check_version(section)
+    return _read_training(section["training"], _read_trained(section, estimator_name, own_loss))
 
 
 def _read_parameters(section: Section, kind: Any) -> dict[str, Any]:
@@ -174,12 +214,16 @@ def _read_parameters(section: Section, kind: Any) -> dict[str, Any]:
     return values
 
 
-def _read_trained(section: Section, estimator_name: str) -> TrainedModel:
+def _read_trained(section: Section, estimator_name: str, own_loss: Any) -> TrainedModel:
     features = _read_features(section["features"], estimator_name)
     # whatever is said elsewhere, no more is allocated than there are numbers here
     n_outputs = len(section["model"]["base_score"])
     targets = read_targets(section["targets"], n_outputs)
-    loss = read_loss(section["loss"], targets, n_outputs)
+    loss = (
+        read_loss(section["loss"], targets, n_outputs)
+        if own_loss is None
+        else make_loss(own_loss, targets.task, targets.size, {})
+    )
     model = _read_model(section["model"], features, n_outputs)
     return TrainedModel(
         model=model,

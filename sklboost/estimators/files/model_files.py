@@ -5,11 +5,13 @@ from typing import Any
 
 from sklboost.estimators.files.documents import (
     estimator_document,
+    fit_document,
     read_estimator,
+    read_fit,
     read_kind,
 )
 from sklboost.estimators.files.meanings import meaning_of
-from sklboost.estimators.predict.fitted_model import fitted_model
+from sklboost.estimators.predict.fitted_model import fitted_model, trained_model
 from sklboost.files.documents import (
     OUR_KEY,
     file_type,
@@ -20,7 +22,10 @@ from sklboost.files.documents import (
 )
 from sklboost.files.errors import ModelFileError
 from sklboost.files.sections import Section
+from sklboost.files.ubjson import read_ubjson, write_ubjson
 from sklboost.files.xgboost.writing import learner_document
+from sklboost.objectives.custom import FunctionLoss
+from sklboost.objectives.registry import is_built_in
 
 FORMATS = ("xgboost", "sklboost")
 
@@ -56,3 +61,35 @@ def load(source: Any, expected: type | Mapping[str, type]) -> Any:
         return read_estimator(ours, kind)
     except RecursionError:
         raise ModelFileError(f"{name}: values are nested too deeply") from None
+
+
+# --- in files of skops
+
+
+def plain_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the attributes of a fit as skops can keep them: a document, and a loss of the user's.
+
+    Raises
+    ------
+    ValueError
+        If they hold what no file can.
+    """
+    trained = trained_model(attributes)
+    own = None if is_built_in(trained.loss) else trained.loss
+    return {
+        "document": write_ubjson(fit_document(attributes, has_loss=own is None)),
+        "estimator_name": trained.features.estimator_name,
+        "own_loss": own.function if isinstance(own, FunctionLoss) else own,
+    }
+
+
+def read_attributes(document: bytes, estimator_name: str, own_loss: Any) -> dict[str, Any]:
+    """Return the attributes of which there are these.
+
+    Raises
+    ------
+    ModelFileError
+        If the document is damaged.
+    """
+    section = Section(read_ubjson(document, "the fit"), "the fit")
+    return read_fit(section, estimator_name, own_loss).attributes
