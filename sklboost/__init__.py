@@ -26,7 +26,7 @@ if _typing.TYPE_CHECKING:
     from sklboost.estimators.forests import XGBRFClassifierLite, XGBRFRegressorLite
     from sklboost.estimators.input.bin_features import bin_features
     from sklboost.estimators.input.bin_parquet import bin_parquet
-    from sklboost.estimators.loading import from_lightgbm, load_model
+    from sklboost.estimators.loading import from_hist_gradient_boosting, from_lightgbm, load_model
     from sklboost.files.errors import ModelFileError
 
 __all__ = [
@@ -45,6 +45,7 @@ __all__ = [
     "bin_features",
     "bin_parquet",
     "check_loss",
+    "from_hist_gradient_boosting",
     "from_lightgbm",
     "load_model",
     "plot_importance",
@@ -63,6 +64,7 @@ _LATER = {
     "bin_parquet": "sklboost.estimators.input.bin_parquet:bin_parquet",
     "check_loss": "sklboost.estimators.fit.check_loss:check_loss",
     "displays": "sklboost.displays",
+    "from_hist_gradient_boosting": "sklboost.estimators.loading:from_hist_gradient_boosting",
     "from_lightgbm": "sklboost.estimators.loading:from_lightgbm",
     "load_model": "sklboost.estimators.loading:load_model",
     "plot_importance": "sklboost.displays:plot_importance",

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from sklearn.utils.validation import check_is_fitted
+
 from sklboost.estimators.classifier import XGBClassifierLite
 from sklboost.estimators.forests import XGBRFClassifierLite, XGBRFRegressorLite
 from sklboost.estimators.regressor import XGBRegressorLite
@@ -59,6 +61,54 @@ def load_model(fname: Any) -> Any:
     from sklboost.estimators.files.model_files import load
 
     return load(fname, _BY_NAME)
+
+
+def from_hist_gradient_boosting(estimator: Any) -> XGBRegressorLite | XGBClassifierLite:
+    """Return a fitted estimator with the trees of scikit-learn's HistGradientBoosting.
+
+    Parameters
+    ----------
+    estimator : HistGradientBoostingRegressor or HistGradientBoostingClassifier
+        Fitted.
+
+    Returns
+    -------
+    XGBRegressorLite or XGBClassifierLite
+        Predicts what the estimator predicts, and has its parameters, labels, names of features
+        and categories.
+
+    Raises
+    ------
+    ModelFileError
+        If the model has what no estimator here has: the message says what.
+    TypeError
+        If `estimator` is something else.
+    sklearn.exceptions.NotFittedError
+        If it is not fitted.
+
+    Notes
+    -----
+    Covers are numbers of rows, since scikit-learn keeps no sums of hessians. Sums of gradients are
+    known for squared error without weights, and for no other loss.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.ensemble import HistGradientBoostingRegressor
+    >>> from sklboost import from_hist_gradient_boosting
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> theirs = HistGradientBoostingRegressor(max_iter=10).fit(X, y)
+    >>> ours = from_hist_gradient_boosting(theirs)
+    >>> bool(abs(ours.predict(X) - theirs.predict(X)).max() < 1e-9)
+    True
+    """
+    from sklboost.estimators.files.foreign_models import make_estimator
+    from sklboost.files.hist_gradient_boosting import read_hist_gradient_boosting
+
+    if not hasattr(type(estimator), "_predict_iterations"):
+        raise TypeError(f"{estimator!r} is no HistGradientBoosting estimator of scikit-learn")
+    check_is_fitted(estimator)
+    return make_estimator(KINDS, *read_hist_gradient_boosting(estimator))
 
 
 def from_lightgbm(model: Any) -> XGBRegressorLite | XGBClassifierLite:

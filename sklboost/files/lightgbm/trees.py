@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from sklboost.files.foreign import ForeignTree
+from sklboost.files.foreign import ForeignTree, with_equal_left
 from sklboost.files.sections import Section
 from sklboost.files.sums import add_up
 
@@ -77,11 +77,11 @@ def _read_tree(section: Section, n_features: int, zero_is_missing: bool) -> Fore
     of_leaf = np.zeros(n_leaves)
     inner = section["internal_value"].numbers(n_splits)
     linear, shifts = _read_linear(section, n_leaves, n_features)
-    return ForeignTree(
+    tree = ForeignTree(
         left=left,
         right=right,
         feature=feature,
-        threshold=np.append(np.nextafter(thresholds, np.inf), of_leaf),
+        threshold=np.append(thresholds, of_leaf),
         default_left=np.append(default_left, of_leaf > 0),
         value=np.append(inner, section["leaf_value"].numbers(n_leaves))[:, np.newaxis],
         gain=np.append(np.maximum(section["split_gain"].numbers(n_splits), 0.0), of_leaf),
@@ -92,6 +92,7 @@ def _read_tree(section: Section, n_features: int, zero_is_missing: bool) -> Fore
         shifts=shifts,
         learning_rate=float(section["shrinkage"].numbers(1)[0]),
     )
+    return with_equal_left(tree)
 
 
 def _covers(section: Section, n_leaves: int) -> np.ndarray:
