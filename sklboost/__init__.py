@@ -26,7 +26,12 @@ if _typing.TYPE_CHECKING:
     from sklboost.estimators.forests import XGBRFClassifierLite, XGBRFRegressorLite
     from sklboost.estimators.input.bin_features import bin_features
     from sklboost.estimators.input.bin_parquet import bin_parquet
-    from sklboost.estimators.loading import from_hist_gradient_boosting, from_lightgbm, load_model
+    from sklboost.estimators.loading import (
+        from_hist_gradient_boosting,
+        from_lightgbm,
+        from_xgboost,
+        load_model,
+    )
     from sklboost.files.errors import ModelFileError
 
 __all__ = [
@@ -47,6 +52,7 @@ __all__ = [
     "check_loss",
     "from_hist_gradient_boosting",
     "from_lightgbm",
+    "from_xgboost",
     "load_model",
     "plot_importance",
     "plot_tree",
@@ -66,6 +72,7 @@ _LATER = {
     "displays": "sklboost.displays",
     "from_hist_gradient_boosting": "sklboost.estimators.loading:from_hist_gradient_boosting",
     "from_lightgbm": "sklboost.estimators.loading:from_lightgbm",
+    "from_xgboost": "sklboost.estimators.loading:from_xgboost",
     "load_model": "sklboost.estimators.loading:load_model",
     "plot_importance": "sklboost.displays:plot_importance",
     "plot_tree": "sklboost.displays:plot_tree",

@@ -50,6 +50,9 @@ class Encoding:
         The code of each category. Several share the last one if there are very many.
     is_declared : bool
         Whether the user said that it is a category: then its column may be of any kind.
+    is_coded : bool
+        Whether a category has numbers that are the codes themselves, those of `categories`, as
+        models of other libraries may have it. All other numbers have one more code, the last.
     """
 
     kind: str = "number"
@@ -58,11 +61,12 @@ class Encoding:
     categories: np.ndarray = field(default_factory=_no_values)
     codes: np.ndarray = field(default_factory=_no_values)
     is_declared: bool = False
+    is_coded: bool = False
 
     @cached_property
     def n_categories(self) -> int:
         """Number of codes of a category; 0 for numbers and times."""
-        return int(self.codes.max(initial=-1)) + 1
+        return int(self.codes.max(initial=-1)) + 1 + self.is_coded
 
     @property
     def is_plain(self) -> bool:
@@ -107,6 +111,8 @@ class Encoding:
 
         Text is as good as a category of text: read from a file once more, that is what it is.
         """
+        if self.is_coded:
+            return kind == "number"
         if self.is_declared:
             return kind != "unsupported"
         if kind == "text":
@@ -116,7 +122,8 @@ class Encoding:
     def __repr__(self) -> str:
         """Say all that two encodings can differ by."""
         known = list(zip(self.categories.tolist(), self.codes.tolist(), strict=True))
-        return f"{self.kind} {self.unit} {self.ranks.tolist()} {known} {self.is_declared}"
+        flags = f"{self.is_declared} {self.is_coded}"
+        return f"{self.kind} {self.unit} {self.ranks.tolist()} {known} {flags}"
 
 
 class Unknown(NamedTuple):
@@ -276,6 +283,9 @@ def encode(
     The column is of a kind that the encoding fits, or without any value.
     """
     column = adapter.column(i)
+    if encoding.is_coded and column.kind == "number":
+        values, absent = column.numbers()
+        return Column(_own_codes(values, encoding), _all_missing(values, absent, missing)), None
     if encoding.kind == "category":
         return _encode_categories(*column.categories(), encoding, missing)
     if column.kind != encoding.kind:  # there is no value at all
@@ -314,6 +324,13 @@ def _encode_categories(
         if len(rows) > 0:
             unknown = Unknown(len(rows), categories[codes[rows[0]]])
     return Column(codes, None, translation), unknown
+
+
+def _own_codes(values: np.ndarray, encoding: Encoding) -> np.ndarray:
+    """Return numbers as codes, rounded down; the last code for what is none, NaN for NaN."""
+    codes = np.floor(values.astype(np.float64))
+    last = encoding.n_categories - 1
+    return np.where((codes < 0) | (codes > last), last, codes)
 
 
 def _encode_times(

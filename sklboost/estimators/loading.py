@@ -158,3 +158,50 @@ def from_lightgbm(model: Any) -> XGBRegressorLite | XGBClassifierLite:
     from sklboost.estimators.files.lightgbm_models import estimator_of
 
     return estimator_of(model, KINDS)
+
+
+def from_xgboost(model: Any) -> XGBRegressorLite | XGBClassifierLite:
+    """Return a fitted estimator with the trees of a model of XGBoost's.
+
+    Its predictions are those of XGBoost's estimators, to the rounding of their float32 sums, and
+    everything that estimators here do works on it: SHAP values, derivations, the page, plots.
+
+    Parameters
+    ----------
+    model : xgboost.Booster, estimator of xgboost, str, path-like, file object or bytes
+        A file is one of XGBoost's, JSON or UBJSON, of version 1.7 or later; xgboost need not be
+        installed.
+
+    Returns
+    -------
+    XGBRegressorLite, XGBClassifierLite, XGBRFRegressorLite or XGBRFClassifierLite
+        Of a booster or a file a regressor or a classifier, as the objective says.
+
+    Raises
+    ------
+    ModelFileError
+        If the model has what cannot be represented, such as ``booster="gblinear"`` or a ranking, or
+        if the file is damaged.
+    OSError
+        If the file cannot be read.
+
+    Notes
+    -----
+    After early stopping the rounds up to the best one are kept, those that XGBoost's estimators
+    predict with. Several quantiles are put in order, which XGBoost does not do. Parameters are
+    those of an estimator of XGBoost's; of a booster or a file, as far as the trees show them.
+
+    Examples
+    --------
+    >>> import xgboost
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklboost import from_xgboost
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> theirs = xgboost.XGBRegressor(n_estimators=10).fit(X, y)
+    >>> ours = from_xgboost(theirs)
+    >>> bool(abs(ours.predict(X) / theirs.predict(X) - 1).max() < 1e-6)
+    True
+    """
+    from sklboost.estimators.files.xgboost_models import estimator_of_xgboost
+
+    return estimator_of_xgboost(model, _BY_NAME)

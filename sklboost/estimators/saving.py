@@ -109,6 +109,34 @@ class SavingMixin(HasFittedModel):
 
         save(self, fname, format, raw_format)
 
+    def to_xgboost(self) -> Any:
+        """Return a Booster of XGBoost with the trees of this model.
+
+        It predicts the same for float32 values, to the rounding of XGBoost's sums. Thresholds are
+        rounded up to float32; ``booster="dart"`` becomes "gbtree", its weights in the leaves.
+
+        Returns
+        -------
+        xgboost.Booster
+            To be given ``xgboost.DMatrix(X)``, of a frame with categories
+            ``xgboost.DMatrix(X, enable_categorical=True)``. A file of :meth:`save_model` is for
+            XGBoost's estimators.
+
+        Raises
+        ------
+        ValueError
+            If XGBoost has no way to say what the model is, such as linear leaves.
+        ImportError
+            If XGBoost is not installed.
+
+        See Also
+        --------
+        sklboost.from_xgboost : The other way.
+        """
+        from sklboost.estimators.files.xgboost_models import booster_of
+
+        return booster_of(self._fitted, self)
+
     @_OfClassOrInstance
     def load_model(target: Any, fname: Any) -> Any:  # noqa: N805, a class or an instance
         """Read a model file; called on the class or, as with XGBoost, on an estimator.

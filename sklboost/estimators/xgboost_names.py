@@ -15,11 +15,12 @@ from sklboost.estimators.predict.fitted_model import HasFittedModel
 from sklboost.objectives.links import SOFTMAX
 
 _NODES = "trees_to_dataframe() has the nodes, get_score() the importances, model_ the arrays"
+_BOOSTER = f"to_xgboost() makes one; {_NODES}"
 _AFTER_STOPPING = "it is known after early stopping only: set early_stopping_rounds"
 
 # What other libraries, or other estimators of this one, have: where it is.
 _ELSEWHERE = {
-    "get_booster": _NODES,
+    "get_booster": _BOOSTER,
     "booster_": _NODES,
     "estimators_": _NODES,
     "get_xgb_params": "get_params() returns the parameters",

@@ -23,6 +23,7 @@ def encoding_document(encoding: Encoding) -> dict[str, Any]:
         "categories": value_document(encoding.categories),
         "codes": narrow_integers(encoding.codes),
         "is_declared": encoding.is_declared,
+        "is_coded": encoding.is_coded,
     }
 
 
@@ -39,7 +40,11 @@ def read_encoding(section: Section) -> Encoding:
     used = np.unique(codes)
     if len(used) > 0 and used[-1] != len(used) - 1:
         section["codes"].fail("a code has no category")
-    encoding = Encoding(kind, unit, ranks, categories, codes, section["is_declared"].flag())
+    declared, coded = section["is_declared"].flag(), section.get("is_coded")
+    is_coded = coded is not None and coded.flag()
+    if is_coded and categories.tolist() != list(range(n_known)):
+        section["categories"].fail("must be 0, 1, 2, ..., for they are codes")
+    encoding = Encoding(kind, unit, ranks, categories, codes, declared, is_coded)
     try:
         n_distinct = len(encoding.code_of)
     except (TypeError, ValueError) as error:  # such as a list as a category

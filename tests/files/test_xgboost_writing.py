@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sklboost import XGBClassifierLite, XGBRegressorLite
+from sklboost import XGBClassifierLite, XGBRegressorLite, from_xgboost
 from sklboost.estimators.files.meanings import meaning_of
 from sklboost.files.errors import NotExpressibleError
 from sklboost.files.json_text import write_json
@@ -22,7 +22,7 @@ SHARE, IS_HIGH = 1 / (1 + np.exp(-NUMBER)), (NUMBER > 0).astype(int)
 CLASS = np.digitize(NUMBER, [-0.5, 0.5])
 LABELS = np.column_stack([IS_HIGH, 1 - IS_HIGH, CLASS > 1])
 FRAME = pd.DataFrame(X, columns=[*"abcd"]).assign(
-    text=pd.Categorical(_RNG.choice(["é", "zz", "b", "", None], N_ROWS)),
+    text=pd.Categorical(_RNG.choice(["~x", "zz", "b", "", None], N_ROWS)),
     integer=pd.Categorical(_RNG.integers(-3, 9, N_ROWS)),
 )
 CODES = np.column_stack([X, _RNG.integers(0, 12, N_ROWS)]).astype(np.float32)
@@ -38,7 +38,7 @@ def document_of(model):
 def opened(model, data):
     """XGBoost's estimator of the same kind, with the model."""
     is_classifier = isinstance(model, XGBClassifierLite)
-    other = xgboost.XGBClassifier() if is_classifier else xgboost.XGBRegressor()
+    other = (xgboost.XGBClassifier if is_classifier else xgboost.XGBRegressor)(n_jobs=1)
     other.load_model(bytearray(data))
     return other
 
@@ -170,6 +170,7 @@ def test_what_xgboost_has_not(model, y, reason):
     [
         (pd.to_datetime(["2020-01-01", "2021-01-01"] * 150), "features of the kind datetime"),
         (np.array([2**60, 2**60 + 1] * 150), "features of the kind large integer"),
+        (pd.Categorical(["a", "ü"] * 150), "categories such as 'ü': XGBoost 3.2 cuts text off"),
         (pd.Categorical([1.5, 2.5] * 150), "categories such as 1.5: they are text or integers"),
     ],
 )
@@ -184,3 +185,23 @@ def test_names_that_xgboost_has_not():
     frame = pd.DataFrame({"a<b": NUMBER})
     with pytest.raises(NotExpressibleError, match="the feature name 'a<b'"):
         document_of(XGBRegressorLite(n_estimators=2).fit(frame, NUMBER))
+
+
+def test_boosters_in_memory():
+    model = XGBRegressorLite(n_estimators=5).fit(FRAME, NUMBER)
+    rows = xgboost.DMatrix(FRAME, enable_categorical=True)
+    known = model.predict(FRAME)
+    np.testing.assert_allclose(model.to_xgboost().predict(rows), known, rtol=1e-5, atol=1e-6)
+
+
+def test_there_and_back():
+    """XGBoost's files of our models have all that we read of its own."""
+    model = XGBClassifierLite(n_estimators=5, learning_rate=0.2, reg_lambda=2.0).fit(FRAME, CLASS)
+    again = from_xgboost(model.to_xgboost())
+    np.testing.assert_allclose(again.predict_proba(FRAME), model.predict_proba(FRAME), rtol=1e-5)
+    assert (again.learning_rate, again.reg_lambda) == (0.2, 2.0)
+    assert [*again.categories_] == ["text", "integer"]
+    sizes = np.abs(model.model_.nodes.gradient).max()
+    np.testing.assert_allclose(
+        again.model_.nodes.gradient[0], model.model_.nodes.gradient[0], atol=1e-5 * sizes
+    )

@@ -80,11 +80,13 @@ def _unsupported(adapter: FrameAdapter, columns: list[int]) -> Exception:
 def kind_changed(label: str, was: str, now: str, dtype_name: str) -> str:
     """Return the text of an error: a column is of another kind than at fit.
 
-    `was` and `now` are kinds, of times "datetime64" or "timedelta64".
+    `was` and `now` are kinds, of times "datetime64" or "timedelta64"; `was` may be "code", of a
+    category whose values are not known.
     """
     remedies = {
         "category": "give it a category dtype, or values such as it had at fit",
         "number": "convert it to numbers",
+        "code": "give it those numbers, as .cat.codes of pandas does in the order of the training",
         "datetime64": "give it a dtype of dates, as pandas.to_datetime does",
         "timedelta64": "give it a dtype of durations, as pandas.to_timedelta does",
     }
@@ -95,6 +97,7 @@ def kind_changed(label: str, was: str, now: str, dtype_name: str) -> str:
 
 _PLURALS = {
     "number": "numbers",
+    "code": "codes of categories",
     "datetime64": "dates",
     "timedelta64": "durations",
     "category": "categories",

@@ -54,6 +54,7 @@ def make_estimator(
     targets = _targets(meaning)
     settings = {name: getattr(estimator, name) for name in TREE_PARAMETERS}
     n_parallel_trees = estimator._rounds_and_trees[1]
+    settings["learning_rate"] /= n_parallel_trees  # which share it
     params = tree_params(**settings, num_parallel_tree=n_parallel_trees)
     model = build_model(trees, places, meaning.base_score, meaning.n_features, params)
     estimator.set_params(n_estimators=estimator._n_estimators_of(model))

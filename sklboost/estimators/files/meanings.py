@@ -22,7 +22,7 @@ def meaning_of(fitted: FittedModel, parameters: Parameters) -> Meaning:
     model, loss, targets = fitted.model, fitted.loss, fitted.targets
     settings = model.params_of(0)
     known: dict[str, Any] = {
-        "learning_rate": settings.learning_rate,
+        "learning_rate": settings.learning_rate * settings.num_parallel_tree,
         "reg_lambda": settings.reg_lambda,
         "reg_alpha": settings.reg_alpha,
         "num_parallel_tree": settings.num_parallel_tree,

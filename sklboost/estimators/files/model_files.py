@@ -56,11 +56,22 @@ def load(source: Any, expected: type | Mapping[str, type]) -> Any:
         document = Section(parse_document(data, name), name)
         ours = document.get(OUR_KEY)
         if ours is None:
-            raise ModelFileError(f"{name}: no key {OUR_KEY!r}")
+            return _load_xgboost(document, expected)
         kind = expected if isinstance(expected, type) else expected[read_kind(ours)]
         return read_estimator(ours, kind)
     except RecursionError:
         raise ModelFileError(f"{name}: values are nested too deeply") from None
+
+
+def _load_xgboost(document: Section, expected: type | Mapping[str, type]) -> Any:
+    """Return the estimator of a file of XGBoost's."""
+    from sklboost.estimators.files.xgboost_models import read_xgboost
+
+    if isinstance(expected, type):
+        return read_xgboost(document, {False: expected, True: expected})
+    return read_xgboost(
+        document, {False: expected["XGBRegressorLite"], True: expected["XGBClassifierLite"]}
+    )
 
 
 # --- in files of skops

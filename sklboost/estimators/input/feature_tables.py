@@ -251,6 +251,8 @@ def _fits(source: FrameAdapter, i: int, encoding: Encoding) -> bool:
 def _words_of_change(source: FrameAdapter, i: int, encoding: Encoding) -> str:
     column = source.column(i)
     was, now = encoding.kind, str(column.kind)
+    if encoding.is_coded:
+        was = "code"
     if was == "time":
         was = encoding.unit.partition("[")[0]
     if now == "time":

@@ -148,9 +148,10 @@ class FittedModel(TrainedModel):
         n_parallel = self.model.params_of(0).num_parallel_tree
         if n_parallel > 1:
             notes.append(f"η is shared by the {n_parallel} trees of a round.")
-        outputs = self.output_names
         return ModelNames(
-            self.feature_names, self.categories, outputs, self.loss, tuple(notes), self.encodings
+            *(self.feature_names, self.categories, self.output_names, self.loss, tuple(notes)),
+            encodings=self.encodings,
+            is_foreign=self.state.get("fit_report_") is None,
         )
 
     def rounds(self, iteration_range: tuple[int, int] | None) -> tuple[int, int]:

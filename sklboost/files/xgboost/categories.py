@@ -2,19 +2,24 @@
 
 ``enc`` has an entry for each feature, empty for numbers. Text is stored as bytes, all one after
 the other, and where each begins. ``sorted_idx`` are the places of the values in increasing order,
-feature after feature, by which XGBoost finds them; its bytes have signs.
+feature after feature, by which XGBoost finds them.
 """
 
+import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from sklboost.data.encoding import Encoding
-from sklboost.files.errors import NotExpressibleError
+from sklboost.data.encoding import MOST_CATEGORIES, Encoding
+from sklboost.data.frames.adapter import as_objects
+from sklboost.files.errors import ModelFileError, NotExpressibleError
+from sklboost.files.sections import Section
 
-# The types of arrays of integers, as XGBoost numbers them.
-_TYPES = {9: np.int8, 10: np.uint8, 11: np.int16, 13: np.int32, 15: np.int64}
-_INT64 = 15
+# The types of arrays of integers, as XGBoost numbers them: from int8 to int64.
+_INT8, _INT64 = 9, 15
+# It counts characters where it should count bytes, so that other values are found.
+_CUT_OFF = "XGBoost 3.2 cuts text off that is not ASCII"
 
 
 def write_categories(encodings: tuple[Encoding, ...] | None) -> dict[str, Any] | None:
@@ -53,6 +58,9 @@ def _stored_values(encoding: Encoding) -> list[Any] | None:
         _refuse("categories in columns of numbers but 0, 1, 2, ...: give it a pandas category")
     if not (encoding.is_of_text or encoding.categories.dtype.kind == "i"):
         _refuse(f"categories such as {values[0]!r}: they are text or integers")
+    for value in values:
+        if isinstance(value, str) and not value.isascii():
+            _refuse(f"categories such as {value!r}: {_CUT_OFF}")
     return values
 
 
@@ -65,7 +73,7 @@ def _entry(values: list[Any] | None) -> dict[str, Any]:
         return {"offsets": np.empty(0, dtype=np.int32), "values": np.empty(0, dtype=np.int8)}
     if not isinstance(values[0], str):
         return {"type": _INT64, "values": np.array(values, dtype=np.int64)}
-    words = [value.encode("utf-8") for value in values]
+    words = [value.encode("ascii") for value in values]
     return {
         "offsets": np.append(0, np.cumsum([len(word) for word in words])).astype(np.int32),
         "values": np.frombuffer(b"".join(words), dtype=np.int8),
@@ -74,7 +82,69 @@ def _entry(values: list[Any] | None) -> dict[str, Any]:
 
 def _order(values: list[Any]) -> np.ndarray:
     """Return the places of values in increasing order."""
-    keys = values
-    if isinstance(values[0], str):
-        keys = [np.frombuffer(v.encode("utf-8"), dtype=np.int8).tolist() for v in values]
-    return np.array(sorted(range(len(keys)), key=keys.__getitem__))
+    return np.array(sorted(range(len(values)), key=values.__getitem__))
+
+
+def read_categories(
+    section: Section | None, is_category: Sequence[bool], most_listed: Sequence[int]
+) -> tuple[Encoding, ...] | None:
+    """Return how the values of features become numbers; None if all are numbers.
+
+    Parameters
+    ----------
+    section : Section or None
+        Stored values; None, or a section without entries, if there are none.
+    is_category : sequence of bool
+        Which features are categories, as far as the file says it.
+    most_listed : sequence of int
+        The largest code in the splits of each feature, -1 if there is none.
+    """
+    columns: list[list[Any] | None] = [None] * len(is_category)
+    entries = None if section is None else section.get("enc")
+    if entries is not None and len(entries) > 0:
+        if len(entries) != len(columns):
+            entries.fail(f"must have {len(columns)} elements, and has {len(entries)}")
+        columns = [_read_values(entry) for entry in entries]
+    plain, codes = Encoding(), np.arange(max(most_listed, default=-1) + 1)  # shared
+    encodings = []
+    for values, is_declared, most in zip(columns, is_category, most_listed, strict=True):
+        if values is not None:
+            if most >= len(values):
+                raise ModelFileError(f"cats.enc: there is no category {most}, as splits have")
+            encodings.append(_encoding(values))
+        elif is_declared or most >= 0:  # codes that the user has made
+            own = codes[: most + 1]
+            encodings.append(Encoding("category", "", codes[:0], own, own, True, True))
+        else:
+            encodings.append(plain)
+    return None if all(encoding.is_plain for encoding in encodings) else tuple(encodings)
+
+
+def _read_values(entry: Section) -> list[Any] | None:
+    """Return the categories by code; None for numbers."""
+    values = entry["values"]
+    if len(values) == 0:
+        return None
+    if len(values) > MOST_CATEGORIES:
+        values.fail(f"more than {MOST_CATEGORIES} categories are not supported")
+    if (kind := entry.get("type")) is not None:
+        kind.integer(_INT8, _INT64)
+        found: list[Any] = values.integers(-(2**63), 2**63 - 1).tolist()
+    else:
+        data = values.integers(-128, 127).astype(np.int8).tobytes()
+        if not data.isascii():
+            values.fail(f"text of categories beyond ASCII: {_CUT_OFF}; train with other names")
+        ends = entry["offsets"].integers(0, len(data))
+        if (np.diff(ends) < 0).any():
+            entry["offsets"].fail("do not increase")
+        found = [data[i:j].decode("ascii") for i, j in itertools.pairwise(ends.tolist())]
+    if len(set(found)) < len(found):
+        values.fail("a category occurs twice")
+    return found
+
+
+def _encoding(values: list[Any]) -> Encoding:
+    order = sorted(range(len(values)), key=values.__getitem__)
+    ordered = [values[i] for i in order]
+    categories = as_objects(ordered) if isinstance(values[0], str) else np.array(ordered)
+    return Encoding("category", categories=categories, codes=np.array(order))

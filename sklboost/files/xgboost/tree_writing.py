@@ -25,7 +25,9 @@ class TreeWriter:
     def __init__(self, model: Model, encodings: tuple[Encoding, ...] | None):
         self.model = model
         self.n_outputs = model.outputs.shape[1]  # 0: trees have one
-        self.n_categories = [encoding.n_categories for encoding in encodings or ()]
+        self.n_categories = [  # 0 where others than those that are known go right as well
+            0 if encoding.is_coded else encoding.n_categories for encoding in encodings or ()
+        ]
         counts, self.codes = all_listed_categories(model.tops.bits)
         self.code_starts = np.append(0, np.cumsum(counts))
 
@@ -70,8 +72,9 @@ class TreeWriter:
         for position in positions:
             first, last = self.code_starts[start + position : start + position + 2]
             codes, feature = self.codes[first:last], nodes.feature[position]
-            if self.n_categories and nodes.default_left[position] == 1:
-                codes = np.setdiff1d(np.arange(self.n_categories[feature]), codes)
+            n_known = self.n_categories[feature]
+            if n_known > 0 and nodes.default_left[position] == 1:
+                codes = np.setdiff1d(np.arange(n_known), codes)
             else:
                 swapped[position] = True
             listed.append(codes.astype(np.int32))

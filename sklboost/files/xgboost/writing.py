@@ -40,7 +40,7 @@ def learner_document(model: Model, meaning: Meaning) -> dict[str, Any]:
     learner = {
         "attributes": _attributes(model, meaning),
         "feature_names": meaning.feature_names or [],
-        "feature_types": _feature_types(model, meaning),
+        "feature_types": _feature_types(meaning),
         "gradient_booster": {"model": _trees(model, meaning, rest, categories), "name": "gbtree"},
         "learner_model_param": {
             "base_score": text if is_old else f"[{text}]",
@@ -117,13 +117,10 @@ def _attributes(model: Model, meaning: Meaning) -> dict[str, str]:
     return attributes
 
 
-def _feature_types(model: Model, meaning: Meaning) -> list[str]:
+def _feature_types(meaning: Meaning) -> list[str]:
     if meaning.encodings is None:
-        by_category = set(model.nodes.feature[np.isnan(model.nodes.threshold)].tolist())
-        kinds = ["c" if i in by_category else "float" for i in range(model.n_features)]
-    else:
-        kinds = ["c" if e.kind == "category" else "float" for e in meaning.encodings]
-    return kinds if "c" in kinds or meaning.feature_names is not None else []
+        return ["float"] * meaning.n_features if meaning.feature_names is not None else []
+    return ["c" if encoding.kind == "category" else "float" for encoding in meaning.encodings]
 
 
 def _objective(model: Model, meaning: Meaning) -> dict[str, Any]:

@@ -46,6 +46,11 @@ class NodeOutput(NamedTuple):
         return float(self.tree.sums[self.node, self.output, 2])
 
     @property
+    def has_sums(self) -> bool:
+        """Whether G is known: of some models of other libraries it is not."""
+        return not math.isnan(self.gradient)
+
+    @property
     def of_output(self) -> str:
         """The number of the output, if there are several."""
         return f", output {self.output}" if self.tree.n_outputs > 1 else ""
@@ -96,10 +101,11 @@ class NodeOutput(NamedTuple):
         return best is not None and math.isclose(best, self.weight(), **_SAME)
 
     def sum_steps(self) -> list[Line]:
-        """G and H."""
+        """G and H, as far as they are known."""
         G, H = self.symbols("GH")
+        steps: list[Line] = [given(f"sum of gradients of {self.name}", G, self.gradient)]
         return [
-            given(f"sum of gradients of {self.name}", G, self.gradient),
+            *(steps if self.has_sums else []),
             given(f"sum of hessians of {self.name}", H, self.hessian),
         ]
 

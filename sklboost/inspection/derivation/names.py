@@ -37,6 +37,8 @@ class ModelNames(NamedTuple):
         Sentences on all trees of the model.
     encodings : sequence of Encoding, optional
         How the values of each feature became numbers. None: they are numbers.
+    is_foreign : bool
+        Whether another library has trained the model, by rules of its own.
     """
 
     features: Sequence[str]
@@ -45,6 +47,7 @@ class ModelNames(NamedTuple):
     loss: Loss
     notes: tuple[str, ...] = ()
     encodings: Sequence[Encoding] | None = None
+    is_foreign: bool = False
 
     @property
     def has_residuals(self) -> bool:
@@ -58,6 +61,11 @@ class ModelNames(NamedTuple):
     def about_sums(self) -> list[str]:
         """Sentences on what G and H are sums of."""
         loss = self.loss
+        if self.is_foreign:
+            return [
+                f"Another library has trained the model: G and H are its sums of the first and the "
+                f"second derivative of {loss.name}, as it computes them."
+            ]
         if self.has_residuals:
             return [
                 "Gradient of a row: g = prediction - y, the negative residual. So -G is the sum of "
@@ -82,7 +90,8 @@ class ModelNames(NamedTuple):
         if np.isnan(value):
             return "missing"
         if feature < len(self.categories) and len(self.categories[feature]) > 0:
-            return " or ".join(map(repr, self.categories[feature][int(value)]))
+            found = self.categories[feature][int(value)]
+            return " or ".join(map(repr, found)) or "another category"
         return self.number_text(feature, value)
 
     def number_text(self, feature: int, value: float) -> str:

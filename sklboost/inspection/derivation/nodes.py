@@ -21,6 +21,10 @@ from sklboost.tree.core.formulas import split_gain
 _SUFFIXES = {"this node": "", "the left child": "_L", "the right child": "_R"}
 # So many rows are written out one by one.
 _MOST_TERMS = 8
+_UNKNOWN_SUMS = (
+    "Sums of gradients are not known: the library that trained the model does not keep them, and "
+    "they do not follow from its leaf weights."
+)
 
 
 class NodeRows(NamedTuple):
@@ -75,13 +79,17 @@ def _outputs(tree: GrownTree, names: ModelNames, node: int, side: str) -> list[N
 
 def _leaf_sections(outputs: Sequence[NodeOutput]) -> tuple[Section, ...]:
     tree, names, node, *_ = outputs[0]
-    return (
-        _sums(outputs),
-        Section("Output", _each(NodeOutput.weight_steps, outputs)),
-        Section("Similarity", _each(NodeOutput.similarity_steps, outputs)),
-        Section("Leaf value", _each(NodeOutput.value_steps, outputs) + names.notes),
-        Section("Why it is a leaf", (why_leaf(tree, node),)),
-    )
+    sections = [_sums(outputs)]
+    if _have_sums(outputs):
+        sections.append(Section("Output", _each(NodeOutput.weight_steps, outputs)))
+        sections.append(Section("Similarity", _each(NodeOutput.similarity_steps, outputs)))
+    value = Section("Leaf value", _each(NodeOutput.value_steps, outputs) + names.notes)
+    why = Section("Why it is a leaf", (why_leaf(tree, node),))
+    return (*sections, value) if names.is_foreign else (*sections, value, why)
+
+
+def _have_sums(outputs: Sequence[NodeOutput]) -> bool:
+    return all(output.has_sums for output in outputs)
 
 
 def _split_sections(outputs: Sequence[NodeOutput]) -> tuple[Section, ...]:
@@ -90,21 +98,33 @@ def _split_sections(outputs: Sequence[NodeOutput]) -> tuple[Section, ...]:
     left = _outputs(tree, names, left_child, "the left child")
     right = _outputs(tree, names, right_child, "the right child")
     everything = [*outputs, *left, *right]
-    weights = Section("Outputs", _each(NodeOutput.weight_steps, everything))
-    similarities = Section("Similarities", _each(NodeOutput.similarity_steps, everything))
-    middle = [similarities, Section("Gain", _gain(tree, node, similarities))]
-    # what constrains outputs comes first: similarities depend on it
-    all_plain = all(output.is_plain() for output in everything)
-    middle = [*middle, weights] if all_plain else [weights, *middle]
     valued = [*left, *right] if tree.is_split[node] or node >= tree.n_kept else outputs
+    rules = (
+        Section("Cover", tuple(cover_lines(tree, node))),
+        Section("Verdict", tuple(verdict(tree, node))),
+    )
     return (
         Section("Split", _ways(tree, node, names)),
         _sums(everything),
-        *middle,
-        Section("Cover", tuple(cover_lines(tree, node))),
-        Section("Verdict", tuple(verdict(tree, node))),
+        *_comparison(tree, node, everything),
+        *(() if names.is_foreign else rules),
         Section("Values", _each(NodeOutput.value_steps, valued) + names.notes),
     )
+
+
+def _comparison(
+    tree: GrownTree, node: int, everything: Sequence[NodeOutput]
+) -> tuple[Section, ...]:
+    """Outputs, similarities and the gain; of unknown sums the gain alone."""
+    if not _have_sums(everything):
+        return (Section("Gain", (given("gain of the split", "gain", tree.nodes.gain[node]),)),)
+    weights = Section("Outputs", _each(NodeOutput.weight_steps, everything))
+    similarities = Section("Similarities", _each(NodeOutput.similarity_steps, everything))
+    gain = Section("Gain", _gain(tree, node, similarities, everything[0].names.is_foreign))
+    # what constrains outputs comes first: similarities depend on it
+    if all(output.is_plain() for output in everything):
+        return similarities, gain, weights
+    return weights, similarities, gain
 
 
 def _each(
@@ -127,13 +147,15 @@ def _ways(tree: GrownTree, node: int, names: ModelNames) -> tuple[str, ...]:
 def _sums(outputs: Sequence[NodeOutput]) -> Section:
     params, names = outputs[0].tree.params, outputs[0].names
     lines = (*names.about_sums(), *_each(NodeOutput.sum_steps, outputs))
+    if not _have_sums(outputs):
+        return Section("Sums", (_UNKNOWN_SUMS, *lines))
     lines += (given("reg_lambda", "λ", params.reg_lambda),)
     if params.reg_alpha > 0.0:
         lines += (given("reg_alpha", "α", params.reg_alpha),)
     return Section("Sums", lines)
 
 
-def _gain(tree: GrownTree, node: int, similarities: Section) -> tuple[Line, ...]:
+def _gain(tree: GrownTree, node: int, similarities: Section, is_foreign: bool) -> tuple[Line, ...]:
     """The gain; with several outputs, their similarities are added up first."""
     found = [step for step in similarities.lines if isinstance(step, Step)]
     n_outputs = tree.n_outputs
@@ -150,7 +172,10 @@ def _gain(tree: GrownTree, node: int, similarities: Section) -> tuple[Line, ...]
     gain = float(tree.nodes.gain[node])
     lines.append(Step("gain of the split", "gain", "S_L + S_R - S", values, gain))
     computed = split_gain(values["S_L"], values["S_R"], values["S"])
-    if not math.isclose(computed, gain, rel_tol=1e-6, abs_tol=1e-9 * abs(values["S"])):
+    exact = dict(rel_tol=1e-6, abs_tol=1e-9 * abs(values["S"]))
+    if is_foreign:
+        lines.append("The gain is that of the other library.")
+    elif not math.isclose(computed, gain, **exact):
         lines.append(
             "The gain is that of the training: bounds of monotone constraints were in force when "
             "splits were compared, and renewed leaves do not show them."
@@ -192,6 +217,8 @@ def _sum(name: str, letter: str, values: np.ndarray, output: NodeOutput) -> Step
 
 def _compared(output: NodeOutput, rows: NodeRows) -> str:
     """Whether the sums are those of the training, but for what rounding gradients may do."""
+    if not output.has_sums:
+        return "The sums of the training are not known."
     expected = (output.gradient, output.hessian)
     agrees = True
     for values, known in zip((rows.gradients, rows.hessians), expected, strict=True):
