@@ -10,7 +10,6 @@ from sklboost.estimators.files.documents import (
     read_fit,
     read_kind,
 )
-from sklboost.estimators.files.meanings import meaning_of
 from sklboost.estimators.predict.fitted_model import fitted_model, trained_model
 from sklboost.files.documents import (
     OUR_KEY,
@@ -23,7 +22,6 @@ from sklboost.files.documents import (
 from sklboost.files.errors import ModelFileError
 from sklboost.files.sections import Section
 from sklboost.files.ubjson import read_ubjson, write_ubjson
-from sklboost.files.xgboost.writing import learner_document
 from sklboost.objectives.custom import FunctionLoss
 from sklboost.objectives.registry import is_built_in
 
@@ -42,6 +40,10 @@ def save(estimator: Any, target: Any, format_: str, raw_format: str | None) -> N
 
 def _for_xgboost(estimator: Any) -> dict[str, Any]:
     """Return what XGBoost reads of the file."""
+    # which loading does not need
+    from sklboost.estimators.files.meanings import meaning_of
+    from sklboost.files.xgboost.writing import learner_document
+
     fitted = fitted_model(estimator)
     return learner_document(fitted.model, meaning_of(fitted, estimator))
 
