@@ -24,7 +24,8 @@ def load_model(fname: Any) -> Any:
     Parameters
     ----------
     fname : str, path-like, file object or bytes
-        What the method `save_model` has written.
+        What the method `save_model` has written. A file that XGBoost has written is read as
+        :func:`from_xgboost` reads it.
 
     Returns
     -------
@@ -37,6 +38,10 @@ def load_model(fname: Any) -> Any:
         If it is no model file, or is damaged: the message says where.
     OSError
         If the file cannot be read.
+
+    See Also
+    --------
+    from_xgboost, from_lightgbm, from_hist_gradient_boosting : Models of other libraries.
 
     Notes
     -----
