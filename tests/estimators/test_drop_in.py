@@ -373,7 +373,6 @@ REFUSED = {
     "survival": (lambda x: r(x, objective="survival:cox").fit(X, Y), "reg:squarederror"),
     "margins": (lambda x: c(x, objective="binary:logitraw").fit(X, Y), "'binary:logistic'"),
     "booster": (lambda x: c(x).fit(X, Y).get_booster(), r"trees_to_dataframe\(\)"),
-    "files": (lambda x: c(x).fit(X, Y).save_model("model.json"), "pickle or joblib"),
     "native": (lambda x: c(x).get_xgb_params(), r"get_params\(\)"),
     "old fit": (
         lambda x: c(x).fit(X, Y, eval_metric="auc"),
