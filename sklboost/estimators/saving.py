@@ -137,6 +137,39 @@ class SavingMixin(HasFittedModel):
 
         return booster_of(self._fitted, self)
 
+    def to_lightgbm(self) -> str:
+        """Return the model as the text of a LightGBM model, which predicts the same there.
+
+        ``lightgbm.Booster(model_str=text)`` opens it; written to a file, all that reads LightGBM's
+        models does. It has the trees and what they mean, and not the parameters. The order of
+        probabilities is that of `classes_`.
+
+        Returns
+        -------
+        str
+
+        Raises
+        ------
+        ValueError
+            If LightGBM cannot express the model: the message says what it has no way to say.
+
+        See Also
+        --------
+        sklboost.from_lightgbm : The other way.
+
+        Notes
+        -----
+        The base score is in the leaves of the first round. A round of several parallel trees is as
+        many rounds, a vector tree is a tree for each output. Categories of frames are those of
+        pandas columns, which prediction there asks for. With ``missing=0`` LightGBM takes numbers
+        nearer to 0 than 1e-35 for missing ones, too.
+        """
+        from sklboost.estimators.files.meanings import meaning_of
+        from sklboost.files.lightgbm.writing import write_lightgbm
+
+        fitted = self._fitted
+        return write_lightgbm(fitted.model, meaning_of(fitted, self))
+
     @_OfClassOrInstance
     def load_model(target: Any, fname: Any) -> Any:  # noqa: N805, a class or an instance
         """Read a model file; called on the class or, as with XGBoost, on an estimator.

@@ -73,14 +73,16 @@ def with_equal_left(tree: ForeignTree) -> ForeignTree:
     """Return the tree of a library that sends ``x <= threshold`` left, whose trees are else ours.
 
     What is equal to the threshold is below the next number. Above infinity there is none: all
-    values go left there, which is to say that none goes to what is now on the right.
+    values go left there, which is to say that none goes to what is now on the right. Nothing is
+    below NaN.
     """
+    next_ones = np.where(np.isnan(tree.threshold), -np.inf, np.nextafter(tree.threshold, np.inf))
     are_all = (tree.threshold == np.inf) & (tree.left >= 0)
     are_all[list(tree.categories)] = False
     return tree._replace(
         left=np.where(are_all, tree.right, tree.left),
         right=np.where(are_all, tree.left, tree.right),
-        threshold=np.where(are_all, -np.inf, np.nextafter(tree.threshold, np.inf)),
+        threshold=np.where(are_all, -np.inf, next_ones),
         default_left=tree.default_left ^ are_all,
     )
 

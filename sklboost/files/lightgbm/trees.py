@@ -54,7 +54,6 @@ def _read_tree(section: Section, n_features: int, zero_is_missing: bool) -> Fore
     n_splits = n_leaves - 1
     decisions = section["decision_type"].integers(0, 4 * _NAN + 3, n_splits)
     thresholds = section["threshold"].numbers(n_splits, finite=False)
-    thresholds = np.where(np.isnan(thresholds), -np.inf, thresholds)  # nothing is below NaN
     by_category = decisions & _BY_CATEGORY > 0
     default_left = decisions & _DEFAULT_LEFT > 0
     zero_left = thresholds >= 0.0

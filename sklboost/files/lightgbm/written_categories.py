@@ -1,0 +1,73 @@
+"""Categories of ours as LightGBM's: integers from 0 on, or values of pandas columns."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklboost.data.encoding import Encoding
+from sklboost.engine.model import Model
+from sklboost.files.errors import NotExpressibleError
+
+# LightGBM's sets are as long as their largest integer has it, in bits.
+_LARGEST = 2**20
+
+
+class WrittenCategories(NamedTuple):
+    """The categories of a model, as LightGBM has them.
+
+    Attributes
+    ----------
+    integers : list of ndarray of int64 or None
+        For each feature those of its known categories; None for a number.
+    codes : list of ndarray of int64 or None
+        Our codes of these.
+    of_pandas : list of list
+        The values of the features that are pandas columns, in their order, whose places are the
+        integers.
+    """
+
+    integers: list[np.ndarray | None]
+    codes: list[np.ndarray | None]
+    of_pandas: list[list[Any]]
+
+
+def write_categories(model: Model, encodings: tuple[Encoding, ...] | None) -> WrittenCategories:
+    """Return the categories of a model.
+
+    Raises
+    ------
+    NotExpressibleError
+        For features that LightGBM cannot read.
+    """
+    written = WrittenCategories([None] * model.n_features, [None] * model.n_features, [])
+    by_category = set(model.nodes.feature[_are_by_category(model)].tolist())
+    for feature in range(model.n_features):
+        encoding = Encoding() if encodings is None else encodings[feature]
+        if encoding.kind != "category":
+            if not encoding.is_plain:
+                _refuse(f"features of the kind {encoding.unit or 'large integer'}")
+            if feature in by_category:
+                _refuse(f"categories whose values are not known (feature {feature})")
+            continue
+        values = encoding.categories.tolist()
+        integers = np.arange(len(values))
+        if encoding.is_declared and _are_small_integers(values):
+            integers = np.array(values, dtype=np.int64)
+        elif all(type(value) in (str, int, float, bool) for value in values):
+            written.of_pandas.append(values)
+        else:
+            _refuse(f"categories such as {values[0]!r}: they are texts or numbers")
+        written.integers[feature], written.codes[feature] = integers, encoding.codes
+    return written
+
+
+def _are_by_category(model: Model) -> np.ndarray:
+    return (model.nodes.left >= 0) & np.isnan(model.nodes.threshold)
+
+
+def _are_small_integers(values: list[Any]) -> bool:
+    return all(isinstance(value, int | float) and value in range(_LARGEST) for value in values)
+
+
+def _refuse(what: str) -> None:
+    raise NotExpressibleError("LightGBM", what)

@@ -1,0 +1,175 @@
+"""Models of ours predict in LightGBM what they predict here."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sklboost import (
+    Loss,
+    XGBClassifierLite,
+    XGBRegressorLite,
+    XGBRFRegressorLite,
+    from_lightgbm,
+)
+
+lightgbm = pytest.importorskip("lightgbm")
+N_ROWS = 300
+_RNG = np.random.default_rng(0)
+X = np.round(_RNG.normal(size=(N_ROWS, 3)), 1)
+X[_RNG.random(X.shape) < 0.1] = np.nan
+X[_RNG.random(X.shape) < 0.1] = 0.0
+SCORE = np.nan_to_num(X[:, 0]) + 0.3 * _RNG.normal(size=N_ROWS)
+CLASS = np.digitize(SCORE, [-0.5, 0.5])
+SPECIAL = _RNG.choice([np.nan, 0.0, -0.0, np.inf, -np.inf, 1e300], size=(40, 3))
+ROWS = np.vstack([X, np.nextafter(X, 9), np.nextafter(X, -9), SPECIAL])
+FRAME = pd.DataFrame(X, columns=["a b", "c", "d"]).assign(
+    text=pd.Categorical(_RNG.choice(["é", "zz", "b", "", None], N_ROWS)),
+    integer=pd.Categorical(_RNG.choice([5, -3, 11], N_ROWS)),
+)
+FEW = dict(n_estimators=5, max_depth=4, n_jobs=1)
+
+
+def check_same(model, rows):
+    """LightGBM predicts the same, and so does what is made of its model again."""
+    text = model.to_lightgbm()
+    found = lightgbm.Booster(model_str=text).predict(rows)
+    for other in (model, from_lightgbm(text)):
+        expected = getattr(other, "predict_proba", other.predict)(rows)
+        if expected.ndim == 2 and expected.shape[1] == 2:
+            expected = expected[:, 1]
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-15)
+    return text
+
+
+@pytest.mark.parametrize(
+    ("objective", "y"),
+    [
+        ("reg:squarederror", SCORE + 50),
+        ("reg:absoluteerror", SCORE),
+        ("reg:quantileerror", SCORE),
+        ("reg:huber", SCORE),
+        ("reg:fair", SCORE),
+        ("reg:mape", np.exp(SCORE)),
+        ("reg:expectileerror", SCORE),
+        ("reg:logcosh", SCORE),
+        ("reg:pseudohubererror", SCORE),
+        ("count:poisson", np.exp(SCORE)),
+        ("reg:gamma", np.exp(SCORE)),
+        ("reg:tweedie", np.exp(SCORE)),
+        ("reg:logistic", 1 / (1 + np.exp(-SCORE))),
+    ],
+)
+def test_regression(objective, y):
+    model = XGBRegressorLite(objective=objective, **FEW).fit(X, y)
+    text = model.to_lightgbm()
+    found = lightgbm.Booster(model_str=text).predict(ROWS)
+    np.testing.assert_allclose(found, model.predict(ROWS), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        dict(booster="dart", rate_drop=0.5),
+        dict(num_parallel_tree=3, subsample=0.5),
+        dict(missing=0.0),
+        dict(base_score=1000.0),
+        dict(gamma=1e9),  # trees of one leaf
+    ],
+    ids=lambda settings: next(iter(settings)),
+)
+def test_settings(settings):
+    # where 0 is missing, LightGBM takes numbers next to it for 0
+    rows = np.vstack([X, SPECIAL]) if "missing" in settings else ROWS
+    check_same(XGBRegressorLite(**FEW, **settings).fit(X, SCORE), rows)
+
+
+def test_forests():
+    check_same(XGBRFRegressorLite(n_estimators=4).fit(X, SCORE), ROWS)
+
+
+@pytest.mark.parametrize("y", [CLASS > 0, CLASS, np.array([*"xyz"])[CLASS]], ids=["2", "3", "text"])
+@pytest.mark.parametrize("strategy", ["one_output_per_tree", "multi_output_tree"])
+def test_classes(y, strategy):
+    check_same(XGBClassifierLite(multi_strategy=strategy, **FEW).fit(X, y), ROWS)
+
+
+@pytest.mark.parametrize("max_cat_to_onehot", [1, 10])
+def test_categories_of_frames(max_cat_to_onehot):
+    y = SCORE + FRAME["text"].cat.codes + FRAME["integer"].cat.codes
+    settings = dict(max_cat_to_onehot=max_cat_to_onehot, cat_smooth=0, **FEW)
+    frame = FRAME.rename(columns={"a b": "a_b"})  # LightGBM's names have no spaces
+    model = XGBRegressorLite(**settings).fit(frame, y)
+    new = frame.assign(text=frame["text"].cat.add_categories("new"))
+    new.loc[::2, "text"] = "new"
+    text = check_same(model, frame)
+    with pytest.warns(UserWarning, match="categories that no row"):
+        check_same(model, new)
+    lists = json.loads(text.rpartition("pandas_categorical:")[2])
+    assert lists == [["", "b", "zz", "é"], [-3, 5, 11]]
+    spaced = XGBRegressorLite(**settings).fit(FRAME, y)
+    assert "feature_names=a_b c d text integer\n" in spaced.to_lightgbm()
+
+
+def test_categories_that_are_integers():
+    codes = np.column_stack([X, _RNG.integers(0, 90, N_ROWS)])
+    model = XGBRegressorLite(categorical_features=[3], cat_smooth=0, **FEW)
+    model.fit(codes, SCORE + 3 * np.sin(codes[:, 3]))
+    codes[:40, 3] = [*range(-20, 0), *range(1000, 1020)]
+    with pytest.warns(UserWarning, match="categories that no row"):
+        check_same(model, codes)
+
+
+def test_a_split_of_missing_values_from_all_others():
+    column = np.where(np.arange(40) < 20, np.nan, 1.0)[:, np.newaxis]
+    model = XGBRegressorLite(**FEW).fit(column, np.isnan(column[:, 0]) * 3.0)
+    check_same(model, np.array([[np.nan], [np.inf], [-np.inf], [0.0]]))
+
+
+def test_linear_leaves_of_lightgbm():
+    data = lightgbm.Dataset(X, SCORE)
+    booster = lightgbm.train(dict(linear_tree=True, verbose=-1), data, 5)
+    check_same(from_lightgbm(booster), X)
+
+
+class Square(Loss):
+    name, n_outputs = "square", 1
+
+    def gradients(self, y, raw_score):
+        return raw_score - y, np.ones_like(raw_score)
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        (dict(linear_tree=True), "limits of linear leaves"),
+        (dict(objective="quantile", quantile_alpha=[0.1, 0.9]), "several quantiles"),
+        (dict(missing=-999), "missing=-999"),
+        (dict(objective="reg:squaredlogerror"), "objective='reg:squaredlogerror'"),
+        (dict(objective=Square()), "a loss of your own"),
+    ],
+    ids=["linear", "quantiles", "missing", "objective", "loss"],
+)
+def test_what_lightgbm_has_not_is_refused_by_name(settings, reason):
+    model = XGBRegressorLite(**FEW, **settings).fit(X, np.abs(SCORE))
+    with pytest.raises(ValueError, match=f"LightGBM has no {reason}"):
+        model.to_lightgbm()
+
+
+def test_targets_classes_and_names_that_lightgbm_has_not():
+    two = XGBRegressorLite(**FEW).fit(X, np.column_stack([SCORE, SCORE]))
+    labels = XGBClassifierLite(**FEW).fit(X, np.column_stack([CLASS > 0, CLASS > 1]).astype(int))
+    for model in (two, labels):
+        with pytest.raises(ValueError, match="several targets or labels"):
+            model.to_lightgbm()
+    one = XGBClassifierLite(**FEW).fit(X, np.ones(N_ROWS))
+    with pytest.raises(ValueError, match=r"model of a single class, 1\.0"):
+        one.to_lightgbm()
+    frame = pd.DataFrame(X, columns=["a", "b", "c:d"])
+    with pytest.raises(ValueError, match="the feature name 'c:d'"):
+        XGBRegressorLite(**FEW).fit(frame, SCORE).to_lightgbm()
+    frame = frame.rename(columns={"c:d": "c"})
+    times = frame.assign(b=pd.Timestamp(0) + pd.to_timedelta(np.arange(N_ROWS), "D"))
+    with pytest.raises(ValueError, match="features of the kind datetime64"):
+        XGBRegressorLite(**FEW).fit(times, SCORE).to_lightgbm()
