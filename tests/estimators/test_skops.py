@@ -55,6 +55,10 @@ class HalfSquaredError(Loss):
         return self.scale * (raw_score - y), np.full_like(raw_score, self.scale)
 
 
+class Own(XGBRegressorLite):
+    """A user's estimator."""
+
+
 # --- the same bits -------------------------------------------------------------------------------
 
 
@@ -126,9 +130,10 @@ def test_what_is_trained_on_and_what_is_not_fitted():
 def test_what_users_bring_is_theirs_to_trust():
     X, y = data("numbers")
     loss, stopping = HalfSquaredError(2.0), EarlyStopping(rounds=2)
-    model = XGBRegressorLite(n_estimators=3, objective=loss, callbacks=[stopping])
+    model = Own(n_estimators=3, objective=loss, callbacks=[stopping])
     model.fit(X, y["signal"], X_val=X, y_val=y["signal"])
-    loaded = through_skops(model, name_of(HalfSquaredError), name_of(EarlyStopping))
+    loaded = through_skops(model, *map(name_of, (HalfSquaredError, EarlyStopping, Own)))
+    assert type(loaded) is Own
     assert_array_equal(loaded.predict(X), model.predict(X))
     assert loaded._trained.loss is loaded.objective
     assert loaded.objective.scale == 2.0
