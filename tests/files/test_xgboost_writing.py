@@ -144,13 +144,13 @@ class _Own(Loss):
 @pytest.mark.parametrize(
     ("model", "y", "reason"),
     [
-        (XGBRegressorLite(objective=_Own(), base_score=0.0), NUMBER, "a loss of your own"),
+        (XGBRegressorLite(objective=_Own(), base_score=0.0), NUMBER, "no loss of your own"),
         (XGBRegressorLite(objective="reg:huber"), NUMBER, "objective='reg:huber'"),
         (XGBRegressorLite(objective="reg:squaredlogerror"), SHARE, "reg:squaredlogerror"),
         (XGBRegressorLite(linear_tree=True), NUMBER, "linear leaves"),
         (XGBRegressorLite(missing=-1.0), NUMBER, "missing=-1"),
-        (XGBClassifierLite(), IS_HIGH + 1, "the labels 1, 2: its classes are 0, 1, 2"),
-        (XGBClassifierLite(), np.ones(N_ROWS), "a single class, 1.0"),
+        (XGBClassifierLite(), IS_HIGH + 1, "no labels 1, 2: its classes are 0, 1, 2"),
+        (XGBClassifierLite(), np.ones(N_ROWS), "no single class, 1.0"),
         (
             XGBRegressorLite(objective="reg:quantileerror", quantile_alpha=[0.2, 0.8]),
             NUMBER,
@@ -183,7 +183,7 @@ def test_features_that_xgboost_has_not(column, reason):
 
 def test_names_that_xgboost_has_not():
     frame = pd.DataFrame({"a<b": NUMBER})
-    with pytest.raises(NotExpressibleError, match="the feature name 'a<b'"):
+    with pytest.raises(NotExpressibleError, match="no feature name 'a<b'"):
         document_of(XGBRegressorLite(n_estimators=2).fit(frame, NUMBER))
 
 

@@ -57,7 +57,7 @@ def learner_document(model: Model, meaning: Meaning) -> dict[str, Any]:
 def _check(model: Model, meaning: Meaning) -> None:
     """Raise NotExpressibleError for a model that XGBoost cannot have."""
     if meaning.objective == "":
-        _refuse("a loss of your own")
+        _refuse("loss of your own")
     if meaning.objective not in SHARED[meaning.task]:
         _refuse(f"objective={meaning.objective!r}")
     if len(meaning.parameters.get("quantile_alpha", ())) > 1:
@@ -70,7 +70,7 @@ def _check(model: Model, meaning: Meaning) -> None:
     names = meaning.feature_names or []
     wrong = [name for name in names if any(mark in name for mark in _NO_NAME_HAS)]
     if wrong:
-        _refuse(f"the feature name {wrong[0]!r}: XGBoost's have none of {_NO_NAME_HAS}")
+        _refuse(f"feature name {wrong[0]!r}: XGBoost's have none of {_NO_NAME_HAS}")
     if len(set(names)) < len(names):
         _refuse("two features of the same name")
 
@@ -80,10 +80,10 @@ def _check_classes(meaning: Meaning) -> None:
         return
     labels = meaning.classes.tolist()
     if len(labels) == 1:
-        _refuse(f"a single class, {labels[0]!r}")
+        _refuse(f"single class, {labels[0]!r}")
     if labels != list(range(len(labels))):
         shown = ", ".join(map(repr, labels[:3])) + ", ..." * (len(labels) > 3)
-        _refuse(f"the labels {shown}: its classes are 0, 1, 2, ...")
+        _refuse(f"labels {shown}: its classes are 0, 1, 2, ...")
 
 
 def _refuse(what: str) -> None:

@@ -1,0 +1,111 @@
+"""The page that describes model files has the keys that the code writes, and no others."""
+
+import io
+import json
+import re
+
+import pytest
+
+from sklboost import XGBRegressorLite
+from sklboost.estimators.files.documents import FORMAT_VERSION
+from sklboost.files.values import _READERS
+from tests.conftest import ROOT
+from tests.kinds_of_models import KINDS, data, file_of
+
+PAGE = (ROOT / "docs" / "reference" / "model_file.md").read_text(encoding="utf-8")
+FILE, VALUES = "key of the file", "type"
+# What a user or a training has given names to.
+WITH_ANY_KEYS = {"parameters", "loss.parameters", "training.metrics", "training.report.seconds"}
+WHOLE_VALUES = {
+    *("features.encodings.ranks", "features.encodings.categories", "targets.classes"),
+    *("training.split_seed", "training.best_iteration", "training.best_score"),
+}
+# What is the same in several places has tables of its own.
+TABLES = {"unpruned": "trees", "trees": "trees", "settings": "settings"}
+
+
+def keys_of_table(head):
+    """Return what stands in code in the first column of the tables with this head."""
+    tables = re.findall(rf"^\| {head} \|.*\n\| --- .*\n((?:\|.*\n)+)", PAGE, flags=re.MULTILINE)
+    cells = [row.split(" | ")[0] for table in tables for row in table.splitlines()]
+    return [key for cell in cells for key in re.findall(r"`([^`]+)`", cell)]
+
+
+def keys_of(document, path=""):
+    """Return the keys in a document, as the page names them."""
+    if path in WITH_ANY_KEYS | WHOLE_VALUES:
+        return set()
+    if isinstance(document, list):
+        return set().union(*(keys_of(part, path) for part in document if isinstance(part, dict)))
+    if not isinstance(document, dict):
+        return set()
+    if set(document) == {"integers", "exponents"}:
+        path = "sums"
+    found = set()
+    for key, value in document.items():
+        place = f"{path}.{key}".removeprefix(".")
+        found |= {place} | keys_of(value, TABLES.get(key, place))
+    return found
+
+
+def refitted():
+    X, y = data("numbers")
+    settings = dict(n_estimators=9, learning_rate=1.0, early_stopping_rounds=2)
+    return XGBRegressorLite(refit=True, warm_start=True, **settings).fit(X, y["signal"])
+
+
+@pytest.fixture(scope="module")
+def documents():
+    names = [
+        *("single", "several targets", "several labels", "categories", "quantiles"),
+        *("vector trees", "linear leaves", "pruned", "early stopping", "dart"),
+    ]
+    models = [*(KINDS[name].fit() for name in names), refitted()]
+    return [json.loads(file_of(model, "json")) for model in models]
+
+
+def test_the_page_has_all_keys_and_no_others(documents):
+    written = set().union(*(keys_of(document["sklboost"]) for document in documents))
+    listed = keys_of_table("key")
+    assert sorted(listed) == sorted(written)
+
+
+def test_each_key_has_what_the_page_says(documents):
+    """But for what is null, and for what only some models have."""
+    kinds = dict(
+        re.findall(r"^\| `([\w.]+)` \| (object|text|integer|integers|floats)\b", PAGE, re.M)
+    )
+    assert len(kinds) > 40
+    types = {
+        "object": dict,
+        "text": str,
+        "integer": int,
+        "integers": list,
+        "floats": list,
+    }
+    n_checked = 0
+    for document in documents:
+        for path, kind in kinds.items():
+            value = document["sklboost"]
+            for key in path.split("."):
+                value = value.get(key) if isinstance(value, dict) else None
+            if value is not None:
+                assert isinstance(value, types[kind]), path
+                n_checked += 1
+    assert n_checked > 20 * len(documents)
+
+
+def test_keys_of_the_file():
+    X, y = data("numbers")
+    file = io.BytesIO()
+    XGBRegressorLite(n_estimators=1).fit(X, y["signal"]).save_model(file, raw_format="json")
+    assert keys_of_table(FILE) == list(json.loads(file.getvalue()))
+
+
+def test_types_of_values():
+    assert sorted(keys_of_table(VALUES)) == sorted(_READERS)
+
+
+def test_the_version():
+    assert f"`format_version`, which is {FORMAT_VERSION}." in PAGE
+    assert f"| `format_version` | integer | {FORMAT_VERSION} |" in PAGE
