@@ -1,7 +1,6 @@
 """From the inputs of a graph to one table of float64: categories as codes, missing values as NaN.
 
-Trees compare float64 values, so float32 inputs go the same way in the graph as in `predict`. Codes
-count from 1: onnxruntime looks up a set of the numbers 1 to 64 in one step.
+Trees compare float64 values, so float32 inputs go the same way in the graph as in `predict`.
 """
 
 import itertools
@@ -23,7 +22,6 @@ from sklboost.data.table import LARGEST_EXACT
 from sklboost.estimators.predict.fitted_model import FittedModel
 from sklboost.onnx.graph import Graph
 
-FIRST_CODE = 1
 _INT64 = np.iinfo(np.int64)
 
 
@@ -166,7 +164,7 @@ def _add_codes(graph: Graph, values: str, column: _Column, fitted: FittedModel) 
             f"of the feature {name!r} are {'text' if encoding.is_of_text else 'numbers'}: pass "
             "initial_types=sklboost.onnx.input_types(model)"
         )
-    codes = [float(code + FIRST_CODE) for code in encoding.codes.tolist()]
+    codes = encoding.codes.astype(float).tolist()
     tables: dict[str, Any] = dict(values_floats=codes, default_float=math.nan)
     if encoding.is_of_text:
         found = graph.add("LabelEncoder", values, keys_strings=keys, **tables)

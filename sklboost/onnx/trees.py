@@ -1,9 +1,11 @@
 """Trees as the attributes of ONNX's TreeEnsembleRegressor.
 
-A threshold is a node as ours, ``x < threshold``, in float64. A set of categories is a chain of
-nodes, one for each category that goes left: ``x == category`` leads to the left child, else on to
-the next node of the chain, and from the last one to the right child. So the left child has several
-parents, which onnxruntime takes, and makes one step of such a chain where it can.
+All nodes compare as ours do, ``x < threshold``, in float64. A set of categories is a chain of such
+nodes, one for each place between two codes of which one is listed and the other is not: codes below
+the place lead to the left or to the right child of the split, all others to the next place. So
+children have several parents, which onnxruntime takes as long as it meets them on the side of "no"
+first. It has no fast and correct way for chains of ``x == code``: versions that make one step of
+several nodes may join splits that are not the same, as they compare one number of a leaf.
 
 Source: https://onnx.ai/onnx/operators/onnx_aionnxml_TreeEnsembleRegressor.html, version 3.
 """
@@ -14,12 +16,11 @@ import numpy as np
 from onnx.numpy_helper import from_array
 
 from sklboost.engine.model import Model
-from sklboost.onnx.features import FIRST_CODE
 from sklboost.onnx.graph import Graph
 from sklboost.tree.predict.category_bits import listed_categories
 
-# Sums are given as float32. Leaf values in two parts make them nearly as exact as float64.
-_N_PARTS = 2
+# Sums are given as float32. Leaf values in parts make them as exact as float64.
+_N_PARTS = 3
 _DIGITS_OF_FLOAT32 = 23  # one less, for the rounding of each tree's values
 _NODE_DTYPE = np.dtype(
     [
@@ -41,7 +42,7 @@ def add_sums(graph: Graph, features: str, model: Model) -> str:
     targets = np.arange(_N_PARTS * model.n_outputs).reshape(_N_PARTS, -1)
     exact = graph.cast(sums, np.float64)
     parts = [graph.add("Gather", exact, graph.constant(part), axis=1) for part in targets]
-    return graph.add("Add", *parts)
+    return graph.add("Sum", *reversed(parts))  # the smallest first
 
 
 def _attributes(model: Model) -> dict[str, Any]:
@@ -73,18 +74,21 @@ def _attributes(model: Model) -> dict[str, Any]:
 
 
 def _parts(values: np.ndarray, trees: np.ndarray) -> np.ndarray:
-    """Return leaf values as two numbers each, whose sums lose next to nothing as float32.
+    """Return leaf values as several numbers each, of which float32 holds the sums.
 
-    The first is a multiple of a power of two such that sums of it are float32 numbers, the second
-    is the rest. Both have the shape of `values`, (n_tree_outputs, n_leaves).
+    Each part but the last is rounded to a power of two such that all sums of it are float32
+    numbers; the last is the rest. All have the shape of `values`, (n_tree_outputs, n_leaves).
     """
-    largest = np.zeros(trees[-1] + 1)
-    np.maximum.at(largest, trees, np.abs(values).max(axis=0))
-    # no sum is 2^exponent or more; beyond 2^-100 float32 soon ends
-    exponent = max(-100, np.frexp(largest.sum())[1])
-    step = np.ldexp(1.0, exponent - _DIGITS_OF_FLOAT32)
-    coarse = np.rint(values / step) * step
-    return np.stack([coarse, values - coarse])
+    parts = []
+    for _ in range(_N_PARTS - 1):
+        largest = np.zeros(trees[-1] + 1)
+        np.maximum.at(largest, trees, np.abs(values).max(axis=0))
+        # no sum is 2^exponent or more; beyond 2^-100 float32 soon ends
+        exponent = max(-100, np.frexp(largest.sum())[1])
+        step = np.ldexp(1.0, exponent - _DIGITS_OF_FLOAT32)
+        parts.append(np.rint(values / step) * step)
+        values = values - parts[-1]
+    return np.stack([*parts, values])
 
 
 def _trees_of_nodes(model: Model) -> np.ndarray:
@@ -93,7 +97,7 @@ def _trees_of_nodes(model: Model) -> np.ndarray:
 
 
 def _nodes(model: Model) -> np.ndarray:
-    """Return all nodes; those with a set of categories are as for the number NaN."""
+    """Return all nodes; those with a set of categories have the threshold NaN."""
     nodes = np.zeros(len(model.nodes), dtype=_NODE_DTYPE)
     is_split = model.nodes.left >= 0
     nodes["tree"] = _trees_of_nodes(model)
@@ -115,18 +119,31 @@ def _with_chains(model: Model, nodes: np.ndarray) -> np.ndarray:
     links = []
     n_nodes = np.diff(model.tree_starts)
     for position in np.flatnonzero(np.isnan(nodes["value"])).tolist():
-        codes = listed_categories(model.tops.bits, position)
-        if len(codes) == 0:  # missing values alone go left
-            codes = np.array([-1])
-        chain = nodes[position].repeat(len(codes))
-        chain["mode"], chain["value"] = "BRANCH_EQ", codes + FIRST_CODE
-        tree = chain["tree"][0]
-        chain["node"][1:] = n_nodes[tree] + np.arange(len(codes) - 1)
+        chain = _chain(nodes[position], listed_categories(model.tops.bits, position))
+        tree, n_more = chain["tree"][0], len(chain) - 1
+        chain["node"][1:] = n_nodes[tree] + np.arange(n_more)
         chain["false"][:-1] = chain["node"][1:]
-        n_nodes[tree] += len(codes) - 1
+        n_nodes[tree] += n_more
         nodes[position] = chain[0]
         links.append(chain[1:])
     if not links:
         return nodes
     nodes = np.concatenate([nodes, *links])
     return nodes[np.lexsort([nodes["node"], nodes["tree"]])]  # the root of each tree comes first
+
+
+def _chain(split: np.void, codes: np.ndarray) -> np.ndarray:
+    """Return a node for each place between codes that go left and codes that go right.
+
+    Codes below the first place go right, those up to the second one left, and so on; missing values
+    pass all nodes but the first that leads to the left. The nodes have no links to one another yet.
+    """
+    starts, stops = np.setdiff1d(codes, codes + 1), np.setdiff1d(codes + 1, codes)
+    # without any code, missing values alone go left
+    places = np.stack([starts, stops], axis=1).ravel() if len(codes) > 0 else np.zeros(2)
+    chain = split.repeat(len(places))
+    chain["value"] = places
+    chain["true"][::2] = split["false"]
+    chain["missing_true"] = 0
+    chain["missing_true"][1] = split["missing_true"]
+    return chain

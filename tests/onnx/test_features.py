@@ -91,6 +91,15 @@ def test_a_table_with_categories(dtype, n_categories):
     assert_allclose(predictions[:, 0], model.predict(X), rtol=1e-6, atol=1e-6)
 
 
+def test_splits_on_single_categories_whose_leaves_differ_in_some_outputs():
+    """onnxruntime joins splits ``x == code`` whose leaves it takes for the same."""
+    X = np.arange(9.0).repeat(20)[:, np.newaxis]
+    y = np.column_stack([X[:, 0] == 4.0, X[:, 0]]).astype(float)
+    settings = dict(n_estimators=2, multi_strategy="multi_output_tree", max_cat_to_onehot=100)
+    model = XGBRegressorLite(**settings, categorical_features=[0], max_depth=9)
+    check(model.fit(X, y), X)
+
+
 def test_a_split_between_all_categories_and_missing_values():
     X = np.array([[0.0], [1.0], [np.nan]]).repeat(20, axis=0)
     y = np.isnan(X[:, 0]).astype(float)

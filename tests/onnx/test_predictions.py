@@ -69,6 +69,15 @@ def test_sums_of_many_leaf_values_are_as_exact_as_float64(table):
     check(model.fit(X, 1e4 + 1e4 * y), X, rtol=1e-12, atol=1e-8)
 
 
+def test_leaf_values_that_later_trees_take_back(table):
+    """As float32 in one part or two, sums would be wrong by 1e5 or 2e-3."""
+    X, y = table
+    y = np.where(np.arange(N_ROWS) == 7, 1e12, y)
+    settings = dict(n_estimators=100, learning_rate=1.0, reg_lambda=0, max_depth=2, subsample=0.9)
+    model = XGBRegressorLite(**settings, random_state=0).fit(X, y)
+    check(model, X, rtol=1e-12, atol=3e-4)
+
+
 @pytest.mark.parametrize(
     "settings",
     [
