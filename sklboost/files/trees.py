@@ -38,19 +38,19 @@ def trees_document(trees: Trees) -> dict[str, Any]:
     is_split = nodes["left"] >= 0
     splits = nodes[is_split]
     document: dict[str, Any] = {
-        "n_nodes": narrow_integers(counts),
-        "left": narrow_integers(nodes["left"]),
-        **{name: narrow_integers(splits[name]) for name in _OF_SPLITS},
+        "n_nodes": _narrow(counts),
+        "left": _narrow(nodes["left"]),
+        **{name: _narrow(splits[name]) for name in _OF_SPLITS},
         "value": np.ascontiguousarray(nodes["value"]),
         **{name: _sums_document(nodes[name], counts) for name in _SUMS},
-        "n_pruned": narrow_integers(trees.n_pruned),
+        "n_pruned": _narrow(trees.n_pruned),
         "settings": _settings_document(np.asarray(trees.params)),
     }
     listed, codes = all_listed_categories(trees.bits)
     if len(codes) > 0:
         document["categories"] = {
-            "n_codes": narrow_integers(listed[is_split]),
-            "codes": narrow_integers(codes),
+            "n_codes": _narrow(listed[is_split]),
+            "codes": _narrow(codes),
         }
     if trees.outputs.shape[1] > 0:
         outputs = np.asarray(trees.outputs)
@@ -66,12 +66,18 @@ def trees_document(trees: Trees) -> dict[str, Any]:
     return document
 
 
+def _narrow(numbers: np.ndarray) -> np.ndarray:
+    """Return integers in a small type; XGBoost 2 does not open a UBJSON with int8 or int16."""
+    narrowed = narrow_integers(numbers)
+    return narrowed.astype(np.int32) if narrowed.dtype in (np.int8, np.int16) else narrowed
+
+
 def _sums_document(values: np.ndarray, counts: np.ndarray) -> Any:
     """Return sums of the nodes as integers and, for each tree, a power of two if that is exact."""
     packed = pack_sums(np.ascontiguousarray(values), counts)
     if not isinstance(packed, Sums):
         return packed.ravel()
-    integers, exponents = (narrow_integers(part.ravel()) for part in packed)
+    integers, exponents = (_narrow(part.ravel()) for part in packed)
     return {"integers": integers, "exponents": exponents}
 
 
@@ -79,15 +85,15 @@ def _settings_document(params: np.ndarray) -> dict[str, Any]:
     """Return the settings of trees; those of trees in a row that have the same once."""
     is_new = np.append(True, params[1:] != params[:-1])[: len(params)]
     firsts = np.flatnonzero(is_new)
-    columns = {name: narrow_integers(params[firsts][name]) for name in params.dtype.names or ()}
-    return {"n_trees": narrow_integers(np.diff(firsts, append=len(params))), **columns}
+    columns = {name: _narrow(params[firsts][name]) for name in params.dtype.names or ()}
+    return {"n_trees": _narrow(np.diff(firsts, append=len(params))), **columns}
 
 
 def _linear_document(linear: LinearLeaves) -> dict[str, Any]:
     terms = np.asarray(linear.terms)
     return {
-        "n_terms": narrow_integers(np.diff(linear.starts)),
-        **{name: narrow_integers(terms[name]) for name in LINEAR_TERM_DTYPE.names or ()},
+        "n_terms": _narrow(np.diff(linear.starts)),
+        **{name: _narrow(terms[name]) for name in LINEAR_TERM_DTYPE.names or ()},
         "shift": linear.shifts,
         "least": np.ascontiguousarray(linear.limits[:, 0]),
         "most": np.ascontiguousarray(linear.limits[:, 1]),

@@ -46,6 +46,9 @@ def opened(model, data):
 def check_same(model, X):
     """Both forms of the file predict the same in XGBoost, whose sums are float32."""
     document = document_of(model)
+    for tree in document["learner"]["gradient_booster"]["model"]["trees"]:
+        left, right = tree["left_children"], tree["right_children"]
+        assert (right[left >= 0] == left[left >= 0] + 1).all()  # which XGBoost relies on
     for data in (write_json(document), write_ubjson(document)):
         other = opened(model, data)
         margin = model.predict(X, output_margin=True)
@@ -119,6 +122,18 @@ def test_categories_that_training_has_not():
         others[:, -1] = _RNG.choice([13, 64, 100, 3000], N_ROWS)
         with pytest.warns(UserWarning, match="count as missing"):
             check_same(model, others)
+
+
+def test_codes_of_a_foreign_model_go_back():
+    """All of them go right that no split lists, and children change sides for XGBoost."""
+    y = NUMBER + (CODES[:, -1] % 3 == 0)
+    types = {"feature_types": ["float"] * 4 + ["c"], "enable_categorical": True}
+    theirs = xgboost.XGBRegressor(n_estimators=5, n_jobs=1, **types).fit(CODES, y)
+    others = CODES.copy()
+    others[::2, -1] = _RNG.choice([13, 64, 100, 3000], N_ROWS // 2)
+    for rows in (CODES, others):
+        other = check_same(from_xgboost(theirs), rows)
+        np.testing.assert_allclose(other.predict(rows), theirs.predict(rows), rtol=1e-6, atol=1e-6)
 
 
 def test_every_float32_goes_the_same_way():

@@ -11,7 +11,7 @@ from sklboost.tree.predict.category_bits import all_listed_categories
 
 _LARGEST = np.finfo(np.float32).max
 _NO_PARENT = np.iinfo(np.int32).max
-_LEAF_THRESHOLD = np.float32(1e-45)  # what XGBoost has where there is none
+_NO_THRESHOLD = np.float32(1e-45)  # what XGBoost has where there is none
 
 
 class TreeWriter:
@@ -35,24 +35,26 @@ class TreeWriter:
         """Return a tree; `shift` is added to the values of its leaves, one for each output."""
         start, stop = self.model.tree_starts[tree : tree + 2]
         nodes = self.model.nodes[start:stop].view(np.recarray)
+        listed, swapped = self._categories(start, nodes)
+        # the right child has to be the one after the left: those that change sides change places
+        order, moved = np.arange(len(nodes)), nodes.left[swapped]
+        order[moved], order[moved + 1] = moved + 1, moved
+        nodes, swapped = nodes[order].view(np.recarray), swapped[order]
         is_leaf = nodes.left < 0
         by_category = ~is_leaf & np.isnan(nodes.threshold)
-        listed, swapped = self._categories(start, nodes, np.flatnonzero(by_category).tolist())
-        left = np.where(swapped, nodes.right, nodes.left).astype(np.int32)
-        right = np.where(swapped, nodes.left, nodes.right).astype(np.int32)
-        sizes = np.array([len(codes) for codes in listed], dtype=np.int64)
-        thresholds = _round_up(np.where(is_leaf | by_category, 0.0, nodes.threshold))
-        thresholds[is_leaf | by_category] = _LEAF_THRESHOLD
+        codes = [listed[node] for node in order[by_category].tolist()]
+        sizes = np.array(list(map(len, codes)), dtype=np.int64)
+        rate = self.model.params_of(tree).learning_rate
         return {
-            **self._values(tree, start, stop, shift, left, right, thresholds),
-            "categories": np.concatenate([np.empty(0, np.int32), *listed], dtype=np.int32),
+            **self._leaves(nodes, self.model.values[:, start + order].T, rate, shift),
+            "categories": np.concatenate([np.empty(0, np.int32), *codes], dtype=np.int32),
             "categories_nodes": np.flatnonzero(by_category).astype(np.int32),
             "categories_segments": np.cumsum(sizes) - sizes,
             "categories_sizes": sizes,
             "default_left": ((nodes.default_left == 1) ^ swapped).astype(np.uint8) * ~is_leaf,
-            "left_children": left,
+            "left_children": nodes.left,
             "loss_changes": nodes.gain.astype(np.float32),
-            "parents": _parents(left, right),
+            "parents": _parents(nodes.left),
             "split_indices": np.where(is_leaf, 0, nodes.feature).astype(np.int32),
             "split_type": by_category.astype(np.uint8),
             "sum_hessian": (nodes.cover * max(self.n_outputs, 1)).astype(np.float32),
@@ -65,53 +67,41 @@ class TreeWriter:
         }
 
     def _categories(
-        self, start: int, nodes: np.recarray, positions: list[int]
-    ) -> tuple[list[np.ndarray], np.ndarray]:
-        """Return the categories to list at each of some nodes, and where the sides change."""
-        listed, swapped = [], np.zeros(len(nodes), dtype=bool)
-        for position in positions:
-            first, last = self.code_starts[start + position : start + position + 2]
-            codes, feature = self.codes[first:last], nodes.feature[position]
-            n_known = self.n_categories[feature]
-            if n_known > 0 and nodes.default_left[position] == 1:
-                codes = np.setdiff1d(np.arange(n_known), codes)
-            else:
-                swapped[position] = True
-            listed.append(codes.astype(np.int32))
+        self, start: int, nodes: np.recarray
+    ) -> tuple[dict[int, np.ndarray], np.ndarray]:
+        """Return the categories to list, by node, and where children change sides."""
+        listed, swapped = {}, np.zeros(len(nodes), dtype=bool)
+        for node in np.flatnonzero((nodes.left >= 0) & np.isnan(nodes.threshold)).tolist():
+            first, last = self.code_starts[start + node : start + node + 2]
+            n_known = self.n_categories[nodes.feature[node]]
+            swapped[node] = n_known == 0 or nodes.default_left[node] == 0
+            listed[node] = self.codes[first:last]
+            if not swapped[node]:
+                listed[node] = np.setdiff1d(np.arange(n_known), listed[node])
         return listed, swapped
 
-    def _values(
-        self,
-        tree: int,
-        start: int,
-        stop: int,
-        shift: np.ndarray,
-        left: np.ndarray,
-        right: np.ndarray,
-        thresholds: np.ndarray,
+    def _leaves(
+        self, nodes: np.recarray, values: np.ndarray, rate: float, shift: np.ndarray
     ) -> dict[str, Any]:
-        """Return leaf values, thresholds and weights; XGBoost's weights have no learning rate."""
-        values = self.model.values[:, start:stop].T
-        is_leaf = left < 0
-        rate = self.model.params_of(tree).learning_rate or 1.0
-        weights = values / rate
-        values = (values + shift).astype(np.float32)
-        if not np.isfinite(values[is_leaf]).all():
-            raise NotExpressibleError("XGBoost", "a leaf value beyond float32")
+        """Return thresholds, leaf values and right children, which have places in common."""
+        is_leaf = nodes.left < 0
+        with np.errstate(over="ignore"):
+            leaf_values = (values[is_leaf] + shift).astype(np.float32)
+        if not np.isfinite(leaf_values).all():
+            raise NotExpressibleError("XGBoost", "leaf values beyond float32")
+        weights = (values / (rate or 1.0)).astype(np.float32)  # of splits without learning rate
+        weights[is_leaf] = leaf_values
+        has_threshold = ~(is_leaf | np.isnan(nodes.threshold))
+        thresholds = np.full(len(nodes), _NO_THRESHOLD)
+        thresholds[has_threshold] = _round_up(nodes.threshold[has_threshold])
+        right = np.where(is_leaf, -1, nodes.left + 1)
+        table = {"base_weights": weights.ravel()}
         if self.n_outputs == 0:
-            weights[is_leaf] = values[is_leaf]
-            thresholds = np.where(is_leaf, values[:, 0], thresholds)
-            right = np.where(is_leaf, -1, right)
-            more = {}
+            thresholds[is_leaf] = leaf_values[:, 0]
         else:
-            right = np.where(is_leaf, np.cumsum(is_leaf) - 1, right)
-            more = {"leaf_weights": values[is_leaf].ravel()}
-        return {
-            "base_weights": weights.astype(np.float32).ravel(),
-            "right_children": right.astype(np.int32),
-            "split_conditions": thresholds,
-            **more,
-        }
+            right[is_leaf] = np.arange(len(leaf_values))
+            table["leaf_weights"] = leaf_values.ravel()
+        return {**table, "split_conditions": thresholds, "right_children": right.astype(np.int32)}
 
 
 def _round_up(thresholds: np.ndarray) -> np.ndarray:
@@ -122,12 +112,12 @@ def _round_up(thresholds: np.ndarray) -> np.ndarray:
     """
     with np.errstate(over="ignore"):
         rounded = thresholds.astype(np.float32)
-    rounded = np.where(rounded < thresholds, np.nextafter(rounded, np.float32(np.inf)), rounded)
-    return np.clip(rounded, -_LARGEST, _LARGEST)
+        above = np.nextafter(rounded, np.float32(np.inf))
+    return np.clip(np.where(rounded < thresholds, above, rounded), -_LARGEST, _LARGEST)
 
 
-def _parents(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+def _parents(left: np.ndarray) -> np.ndarray:
     parents = np.full(len(left), _NO_PARENT, dtype=np.int32)
     splits = np.flatnonzero(left >= 0)
-    parents[left[splits]] = parents[right[splits]] = splits
+    parents[left[splits]] = parents[left[splits] + 1] = splits
     return parents
