@@ -180,7 +180,9 @@ def takes_an_estimator(argument):
 def test_few_functions_take_an_estimator():
     """Functions outside the classes are given what they need of an estimator, as records."""
     found = []
-    for path in sorted((PACKAGE / "estimators").rglob("*.py")):
+    paths = set((PACKAGE / "estimators").rglob("*.py"))
+    paths.remove(PACKAGE / "estimators" / "loading.py")  # takes models of other libraries
+    for path in sorted(paths):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.FunctionDef):
                 arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]

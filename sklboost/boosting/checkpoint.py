@@ -83,7 +83,7 @@ class Checkpoint(TrainingCallback):
         partial = target.with_name(f"{target.name}.{uuid4().hex}.part")
         try:
             with open(partial, "xb") as file:
-                joblib.dump(model, file)
+                joblib.dump(model, file, compress=1)
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(partial, target)

@@ -107,7 +107,8 @@ class SavingMixin(HasFittedModel):
         """
         from sklboost.estimators.files.model_files import save
 
-        save(self, fname, format, raw_format)
+        parameters = self.get_params(deep=False)  # type: ignore[attr-defined]
+        save(type(self), parameters, self._fitted, fname, (format, raw_format))
 
     def to_xgboost(self) -> Any:
         """Return a Booster of XGBoost with the trees of this model.
@@ -135,7 +136,7 @@ class SavingMixin(HasFittedModel):
         """
         from sklboost.estimators.files.xgboost_models import booster_of
 
-        return booster_of(self._fitted, self)
+        return booster_of(self._fitted)
 
     def to_lightgbm(self) -> str:
         """Return the model as the text of a LightGBM model, which predicts the same there.
@@ -168,7 +169,7 @@ class SavingMixin(HasFittedModel):
         from sklboost.files.lightgbm.writing import write_lightgbm
 
         fitted = self._fitted
-        return write_lightgbm(fitted.model, meaning_of(fitted, self))
+        return write_lightgbm(fitted.model, meaning_of(fitted))
 
     @_OfClassOrInstance
     def load_model(target: Any, fname: Any) -> Any:  # noqa: N805, a class or an instance

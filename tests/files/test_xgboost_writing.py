@@ -32,7 +32,7 @@ CODES[:20, -1] = np.nan
 def document_of(model):
     """The keys that XGBoost reads."""
     fitted = model._fitted
-    return learner_document(fitted.model, meaning_of(fitted, model))
+    return learner_document(fitted.model, meaning_of(fitted))
 
 
 def opened(model, data):

@@ -20,7 +20,7 @@ from sklboost.estimators.files.targets import (
 from sklboost.estimators.fit.result import FitReport, FitResult
 from sklboost.estimators.input.feature_names import FittedFeatures
 from sklboost.estimators.parameters.rules import check_parameters
-from sklboost.estimators.predict.fitted_model import TrainedModel, fitted_state, trained_model
+from sklboost.estimators.predict.fitted_model import TrainedModel, trained_model
 from sklboost.files.encodings import encoding_document, read_encoding
 from sklboost.files.sections import Section, plain_number
 from sklboost.files.trees import read_trees, trees_document
@@ -44,21 +44,22 @@ def kind_of(estimator_class: type) -> str:
     return next(kind.__name__ for kind in estimator_class.__mro__ if kind.__name__ in KINDS)
 
 
-def estimator_document(estimator: Any) -> dict[str, Any]:
-    """Return the document of a fitted estimator.
+def estimator_document(
+    kind: type, parameters: Mapping[str, Any], attributes: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the document of a fitted estimator of a class, with its parameters.
 
     Raises
     ------
     ValueError
         If a parameter breaks its rule, or holds what no file can: code above all.
     """
-    parameters = estimator.get_params(deep=False)
-    check_parameters(type(estimator), parameters)
+    check_parameters(kind, parameters)
     return {
         **_VERSIONS,
-        "estimator": kind_of(type(estimator)),
+        "estimator": kind_of(kind),
         "parameters": {name: _parameter(name, value) for name, value in parameters.items()},
-        **_fit_document(fitted_state(estimator)),
+        **_fit_document(attributes),
     }
 
 

@@ -11,20 +11,20 @@ from sklboost.files.errors import ModelFileError
 from sklboost.files.lightgbm.reading import read_lightgbm
 
 
-def estimator_of(model: Any, kinds: Mapping[bool, type]) -> Any:
+def estimator_of(theirs: Any, kinds: Mapping[bool, type]) -> Any:
     """Return the estimator of a Booster, an LGBMModel or a text model; `kinds` are its classes."""
     # known by their methods, so that lightgbm need not be installed
-    booster = model.booster_ if hasattr(model, "booster_") else model
+    booster = theirs.booster_ if hasattr(theirs, "booster_") else theirs
     if hasattr(booster, "model_to_string"):
         # the rounds that it predicts with: those up to the best one, if that is known
-        data, name = booster.model_to_string().encode("utf-8"), f"the {type(model).__name__}"
-    elif isinstance(model, str) and model.startswith("tree\n"):
-        data, name = model.encode("utf-8"), "the text model"
+        data, name = booster.model_to_string().encode("utf-8"), f"the {type(theirs).__name__}"
+    elif isinstance(theirs, str) and theirs.startswith("tree\n"):
+        data, name = theirs.encode("utf-8"), "the text model"
     else:
-        data, name = read_bytes(model)
+        data, name = read_bytes(theirs)
     trees, places, meaning = read_lightgbm(data, name)
-    if meaning.classes is not None and hasattr(model, "classes_"):
-        classes = np.asarray(model.classes_)
+    if meaning.classes is not None and hasattr(theirs, "classes_"):
+        classes = np.asarray(theirs.classes_)
         if len(classes) != len(meaning.classes):
             raise ModelFileError(
                 f"{name}: trained on {len(classes)} class(es), with {len(meaning.classes)} in its "
@@ -32,8 +32,8 @@ def estimator_of(model: Any, kinds: Mapping[bool, type]) -> Any:
             )
         meaning = meaning._replace(classes=classes)
     taken = {}
-    if booster is not model:
-        taken = {"n_jobs": model.n_jobs, "random_state": model.random_state}
+    if booster is not theirs:
+        taken = {"n_jobs": theirs.n_jobs, "random_state": theirs.random_state}
     best = getattr(booster, "best_iteration", 0)
     return make_estimator(
         kinds,

@@ -3,21 +3,16 @@
 from typing import Any
 
 from sklboost.boosting.settings import STRATEGIES
-from sklboost.estimators.parameters.groups import Parameters
 from sklboost.estimators.predict.fitted_model import FittedModel
 from sklboost.files.meaning import Meaning
 from sklboost.objectives.loss import RowLoss
 from sklboost.objectives.registry import is_built_in
 
 
-def meaning_of(fitted: FittedModel, parameters: Parameters) -> Meaning:
+def meaning_of(fitted: FittedModel) -> Meaning:
     """Return what the features and raw scores of a fitted estimator mean.
 
-    Parameters
-    ----------
-    fitted : FittedModel
-    parameters : Parameters
-        The estimator. What can be read off the model is; a parameter may have changed since.
+    Parameters are read off the model: those of the estimator may have changed since.
     """
     model, loss, targets = fitted.model, fitted.loss, fitted.targets
     settings = model.params_of(0)

@@ -10,7 +10,7 @@ from sklboost.estimators.files.documents import (
     read_fit,
     read_kind,
 )
-from sklboost.estimators.predict.fitted_model import fitted_model, trained_model
+from sklboost.estimators.predict.fitted_model import FittedModel, trained_model
 from sklboost.files.documents import (
     OUR_KEY,
     file_type,
@@ -28,24 +28,33 @@ from sklboost.objectives.registry import is_built_in
 FORMATS = ("xgboost", "sklboost")
 
 
-def save(estimator: Any, target: Any, format_: str, raw_format: str | None) -> None:
-    """Write a fitted estimator to a path or file object."""
+def save(
+    kind: type,
+    parameters: Mapping[str, Any],
+    fitted: FittedModel,
+    target: Any,
+    formats: tuple[str, str | None],
+) -> None:
+    """Write a fitted estimator of a class to a path or file object.
+
+    `formats` are the arguments `format` and `raw_format` of the method.
+    """
+    format_, raw_format = formats
     if format_ not in FORMATS:
         raise ValueError(f"format={format_!r}: it must be one of {', '.join(map(repr, FORMATS))}")
-    kind = file_type(target, raw_format)
-    section = estimator_document(estimator)
-    others = _for_xgboost(estimator) if format_ == "xgboost" else {}
-    write_bytes(target, join_document(section, others, kind))
+    raw_format = file_type(target, raw_format)
+    section = estimator_document(kind, parameters, fitted.state)
+    others = _for_xgboost(fitted) if format_ == "xgboost" else {}
+    write_bytes(target, join_document(section, others, raw_format))
 
 
-def _for_xgboost(estimator: Any) -> dict[str, Any]:
+def _for_xgboost(fitted: FittedModel) -> dict[str, Any]:
     """Return what XGBoost reads of the file."""
     # which loading does not need
     from sklboost.estimators.files.meanings import meaning_of
     from sklboost.files.xgboost.writing import learner_document
 
-    fitted = fitted_model(estimator)
-    return learner_document(fitted.model, meaning_of(fitted, estimator))
+    return learner_document(fitted.model, meaning_of(fitted))
 
 
 def load(source: Any, expected: type | Mapping[str, type]) -> Any:

@@ -10,7 +10,7 @@ from sklearn.base import is_classifier
 from sklboost.estimators.files.foreign_models import make_estimator
 from sklboost.estimators.files.meanings import meaning_of
 from sklboost.estimators.parameters.forests import ForestParameters
-from sklboost.estimators.parameters.groups import ClassifierParameters, Parameters
+from sklboost.estimators.parameters.groups import ClassifierParameters
 from sklboost.estimators.predict.fitted_model import FittedModel
 from sklboost.files.documents import parse_document, read_bytes
 from sklboost.files.sections import Section
@@ -29,23 +29,23 @@ _PARAMETERS = (
 )
 
 
-def estimator_of_xgboost(model: Any, kinds: Mapping[str, type]) -> Any:
+def estimator_of_xgboost(theirs: Any, kinds: Mapping[str, type]) -> Any:
     """Return the estimator of a model of XGBoost's, in memory or in a file.
 
     `kinds` are the classes of estimators by their names.
     """
     known, forest = NOTHING_KNOWN, ""
-    booster = model
-    if hasattr(model, "get_booster"):
-        booster = model.get_booster()
-        forest = "RF" if type(model).__name__.startswith("XGBRF") else ""
-        known = _known_of(model)
+    booster = theirs
+    if hasattr(theirs, "get_booster"):
+        booster = theirs.get_booster()
+        forest = "RF" if type(theirs).__name__.startswith("XGBRF") else ""
+        known = _known_of(theirs)
     if hasattr(booster, "save_raw"):
-        data, name = bytes(booster.save_raw("ubj")), type(model).__name__
+        data, name = bytes(booster.save_raw("ubj")), type(theirs).__name__
         config = Section(json.loads(booster.save_config()), "configuration")
         known = known._replace(settings=[*known.settings, *_settings_of(config)])
     else:
-        data, name = read_bytes(model)
+        data, name = read_bytes(theirs)
     return read_xgboost(
         Section(parse_document(data, name), name),
         {
@@ -75,9 +75,9 @@ def read_xgboost(
     return make_estimator(kinds, trees, places, meaning._replace(parameters=parameters))
 
 
-def _known_of(model: Any) -> Known:
+def _known_of(theirs: Any) -> Known:
     """Return what one of XGBoost's estimators says of its model."""
-    given = {name: value for name, value in model.get_params().items() if value is not None}
+    given = {name: value for name, value in theirs.get_params().items() if value is not None}
     # as text XGBoost has constraints for its own parser
     parameters = {
         name: value
@@ -91,7 +91,7 @@ def _known_of(model: Any) -> Known:
         settings.append((rate, parameters["reg_lambda"]))
     missing = given.get("missing", np.nan)
     return Known(
-        is_classifier=is_classifier(model),
+        is_classifier=is_classifier(theirs),
         missing=float(missing),
         settings=settings,
         parameters=parameters,
@@ -112,9 +112,9 @@ def _settings_of(config: Section) -> list[tuple[float, float]]:
     return [(rate / max(n_parallel, 1.0), reg_lambda)]
 
 
-def booster_of(fitted: FittedModel, parameters: Parameters) -> Any:
+def booster_of(fitted: FittedModel) -> Any:
     """Return XGBoost's Booster of a fitted estimator of ours."""
-    data = write_ubjson(learner_document(fitted.model, meaning_of(fitted, parameters)))
+    data = write_ubjson(learner_document(fitted.model, meaning_of(fitted)))
     try:
         import xgboost
     except ImportError as error:
