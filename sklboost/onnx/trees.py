@@ -50,10 +50,11 @@ def _attributes(model: Model) -> dict[str, Any]:
     leaves = np.flatnonzero(model.nodes.left < 0)
     trees = _trees_of_nodes(model)[leaves]
     parts = _parts(model.values[:, leaves], trees)
-    # output o has the targets o and n_outputs + o
+    # output o has the targets o, n_outputs + o, ...
     first_outputs = trees * len(model.values) % model.n_outputs
     outputs = first_outputs + np.arange(len(model.values))[:, np.newaxis]
     targets = outputs + model.n_outputs * np.arange(_N_PARTS)[:, np.newaxis, np.newaxis]
+    n_values = parts.size // len(leaves)  # of a leaf
     return dict(
         n_targets=_N_PARTS * model.n_outputs,
         nodes_treeids=nodes["tree"].tolist(),
@@ -64,10 +65,8 @@ def _attributes(model: Model) -> dict[str, Any]:
         nodes_truenodeids=nodes["true"].tolist(),
         nodes_falsenodeids=nodes["false"].tolist(),
         nodes_missing_value_tracks_true=nodes["missing_true"].tolist(),
-        target_treeids=np.broadcast_to(trees, parts.shape).ravel().tolist(),
-        target_nodeids=np.broadcast_to(leaves - model.tree_starts[trees], parts.shape)
-        .ravel()
-        .tolist(),
+        target_treeids=np.tile(trees, n_values).tolist(),
+        target_nodeids=np.tile(leaves - model.tree_starts[trees], n_values).tolist(),
         target_ids=targets.ravel().tolist(),
         target_weights_as_tensor=from_array(parts.ravel(), "target_weights"),
     )

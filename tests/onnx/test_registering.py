@@ -6,13 +6,15 @@ from importlib import import_module
 import numpy as np
 import pandas as pd
 import pytest
+from lightgbm import LGBMRegressor
 from numpy.testing import assert_allclose
 from sklearn.compose import ColumnTransformer
-from sklearn.ensemble import StackingClassifier
+from sklearn.ensemble import HistGradientBoostingRegressor, StackingClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
+from xgboost import XGBRegressor
 
 import sklboost.onnx
 from sklboost import XGBClassifierLite, XGBRegressorLite
@@ -73,6 +75,19 @@ def test_a_stack(frame, y):
     X = frame[NUMBERS].to_numpy()
     parts = [("trees", XGBClassifierLite(**SMALL)), ("linear", LogisticRegression())]
     check(StackingClassifier(parts, cv=2).fit(X, np.digitize(y, [0, 1])), X)
+
+
+@pytest.mark.parametrize("library", ["xgboost", "lightgbm", "hist_gradient_boosting"])
+def test_models_of_other_libraries(frame, y, library):
+    X = frame.astype(dict.fromkeys(TEXTS, "category"))
+    X.loc[::7, "width"] = np.nan
+    theirs = {
+        "xgboost": XGBRegressor(**SMALL, enable_categorical=True),
+        "lightgbm": LGBMRegressor(**SMALL, min_data_per_group=1, verbose=-1),
+        "hist_gradient_boosting": HistGradientBoostingRegressor(max_iter=5),
+    }
+    model = getattr(sklboost, f"from_{library}")(theirs[library].fit(X, y))
+    check(model, X)
 
 
 class Stumps(XGBRegressorLite):
