@@ -76,7 +76,7 @@ class Encoding:
     @cached_property
     def code_of(self) -> dict[Any, int]:
         """The code of each category."""
-        return dict(zip(_as_keys(self.categories), self.codes.tolist(), strict=True))
+        return dict(zip(as_keys(self.categories), self.codes.tolist(), strict=True))
 
     @cached_property
     def is_of_text(self) -> bool:
@@ -208,7 +208,7 @@ def _fit_category(
     is_known = codes >= 0
     masses = np.bincount(codes[is_known], weight[is_known], minlength=len(values))
     mass_of: dict[Any, float] = {}
-    for category, mass in zip(_as_keys(values), masses.tolist(), strict=True):
+    for category, mass in zip(as_keys(values), masses.tolist(), strict=True):
         if mass > 0.0 and category != missing:
             mass_of[category] = mass_of.get(category, 0.0) + mass
     categories = _in_order(list(mass_of))
@@ -236,7 +236,7 @@ def list_encoding(categories: Sequence[Any], *, is_declared: bool) -> Encoding:
     return Encoding("category", "", _no_values(), _as_array(ordered), codes, is_declared)
 
 
-def _as_keys(categories: np.ndarray) -> list[Any]:
+def as_keys(categories: np.ndarray) -> list[Any]:
     """Return categories as Python values, whose hashes are equal whatever their dtypes were."""
     if categories.dtype.kind not in "mM":
         return categories.tolist()
@@ -314,7 +314,7 @@ def _all_missing(
 def _encode_categories(
     codes: np.ndarray, values: np.ndarray, encoding: Encoding, missing: float
 ) -> tuple[Column, Unknown | None]:
-    categories = _as_keys(values)
+    categories = as_keys(values)
     numbers = [encoding.code_of.get(category, np.nan) for category in categories]
     translation = np.array([*numbers, np.nan])  # the last for code -1, which is missing
     unknown = None

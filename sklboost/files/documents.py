@@ -48,10 +48,13 @@ def parse_document(data: bytes, name: str) -> Any:
     data = data.removeprefix(_BYTE_ORDER_MARK)
     for raw_format, read_start in _START_READERS.items():
         head = _head(raw_format)
-        if data.startswith(head) and (raw_format == "ubj" or data.isascii()):
+        # with the brace, as written by us: spaces may stand between in another program's JSON
+        if data.startswith(head + b"{") and (raw_format == "ubj" or data.isascii()):
             section, end = read_start(data, len(head), name)
             rest = memoryview(data)[end:]
-            if isinstance(section, dict) and section.get("rest") == _checksum(rest):
+            known = section.get("rest") if isinstance(section, dict) else None
+            # of a damaged file it may be anything, arrays included, which have no equality
+            if repr(known) == repr(_checksum(rest)):
                 return {OUR_KEY: section}
     start = data.lstrip(_JSON_SPACE)
     if not start.startswith(b"{"):

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from sklboost.data.encoding import MOST_CATEGORIES, Encoding
+from sklboost.data.encoding import MOST_CATEGORIES, Encoding, as_keys
 from sklboost.files.sections import Section
-from sklboost.files.values import read_value, value_document
+from sklboost.files.values import check_keys, read_value, value_document
 from sklboost.tree.predict.sums import narrow_integers
 
 _KINDS = ("number", "time", "category")
@@ -33,8 +33,10 @@ def read_encoding(section: Section) -> Encoding:
     if (_UNIT.fullmatch(unit) is None) != (kind != "time"):
         section["unit"].fail(f"{unit!r} is no unit of a {kind}")
     ranks, categories = (_read_array(section[name]) for name in ("ranks", "categories"))
-    if ranks.dtype.kind not in "iu" or not (ranks[1:] > ranks[:-1]).all():
-        section["ranks"].fail("must be increasing integers")
+    if ranks.dtype not in (np.int64, np.uint64) or not (ranks[1:] > ranks[:-1]).all():
+        section["ranks"].fail("must be increasing integers of 8 bytes")
+    if kind == "category" and len(ranks) > 0:
+        section["ranks"].fail("there are none of a category")
     n_known = 0 if kind != "category" else len(categories)
     codes = section["codes"].integers(0, MOST_CATEGORIES - 1, n_known)
     used = np.unique(codes)
@@ -44,12 +46,14 @@ def read_encoding(section: Section) -> Encoding:
     is_coded = coded is not None and coded.flag()
     if is_coded and categories.tolist() != list(range(n_known)):
         section["categories"].fail("must be 0, 1, 2, ..., for they are codes")
-    encoding = Encoding(kind, unit, ranks, categories, codes, declared, is_coded)
     try:
-        n_distinct = len(encoding.code_of)
-    except (TypeError, ValueError) as error:  # such as a list as a category
+        check_keys(section["categories"], as_keys(categories))
+    except ValueError as error:  # times that are too far away
         section["categories"].fail(str(error))
-    if n_distinct != n_known:
+    if len(categories) != n_known:
+        section["categories"].fail(f"there are none of a {kind}")
+    encoding = Encoding(kind, unit, ranks, categories, codes, declared, is_coded)
+    if len(encoding.code_of) != n_known:
         section["categories"].fail("a category occurs twice")
     return encoding
 

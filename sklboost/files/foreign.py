@@ -16,6 +16,7 @@ from sklboost.engine.model import (
 )
 from sklboost.engine.structs import PARAMS_DTYPE, TreeParams, records
 from sklboost.files.errors import ModelFileError
+from sklboost.files.sections import LARGEST_SCORE
 from sklboost.tree.predict.assembly import assemble_model
 from sklboost.tree.predict.category_bits import bits_of_categories
 
@@ -123,13 +124,14 @@ def build_model(
     rates = [tree.learning_rate for tree in trees]
     settings.learning_rate = [params.learning_rate if rate is None else rate for rate in rates]
     listed = [tree.categories.get(node, _NO_CODES) for tree, order in pairs for node in order]
+    n_listed, is_used = np.array(list(map(len, listed))), any(tree.categories for tree in trees)
     parts = Trees(
         np.concatenate([_nodes(tree, order) for tree, order in pairs], dtype=NODE_DTYPE),
         np.append(0, np.cumsum(counts)),
         np.zeros(len(trees), dtype=np.int64),
         settings,
         np.concatenate([_outputs(tree, order, n_outputs) for tree, order in pairs]),
-        bits_of_categories(np.array(list(map(len, listed))), np.concatenate(listed)),
+        bits_of_categories(n_listed, np.concatenate(listed), is_used),
         _linear_leaves(pairs),
     )
     return assemble_model(parts, np.array(base_score, dtype=np.float64), n_features)
@@ -165,8 +167,12 @@ def _check_splits(tree: ForeignTree, order: np.ndarray, n_features: int, place: 
     numeric = [node for node in splits.tolist() if node not in tree.categories]
     if np.isnan(tree.threshold[numeric]).any():
         raise ModelFileError(f"{place}: a threshold is NaN")
-    if not all(np.isfinite(part[order]).all() for part in (tree.value, tree.cover, tree.gain)):
-        raise ModelFileError(f"{place}: a leaf value, a cover or a gain is not finite")
+    sizes = [np.abs(part[order]).max() for part in (tree.value, tree.cover, tree.gain)]
+    if not np.max(sizes) <= LARGEST_SCORE or tree.cover[order].min() < 0.0:
+        raise ModelFileError(
+            f"{place}: a leaf value, a cover or a gain is not finite or too large, or a cover is "
+            "negative"
+        )
     for codes in tree.categories.values():
         if len(codes) > 0 and (codes[0] < 0 or codes[-1] >= MOST_CATEGORIES):
             raise ModelFileError(f"{place}: a category is not from 0 to {MOST_CATEGORIES - 1}")

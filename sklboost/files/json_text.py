@@ -1,6 +1,7 @@
 """Documents as JSON (RFC 8259), read strictly."""
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -54,8 +55,7 @@ def write_json(document: Any) -> bytes:
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        repeated = next(key for key in keys if keys.count(key) > 1)
+        (repeated, _), *_ = Counter(key for key, _ in pairs).most_common(1)
         raise ValueError(f"the key {repeated!r} occurs more than once in an object")
     return found
 

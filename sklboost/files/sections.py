@@ -14,7 +14,10 @@ from sklboost.files.errors import ModelFileError
 
 # JSON has no other way to write them (RFC 8259); these are the words of Protocol Buffers' JSON.
 NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
-_MOST_SHOWN = 40  # characters of a wrong value in an error
+_MOST_SHOWN = 40  # characters of a wrong value or of a key in an error
+# Of leaf values and of what raw scores begin with: the sum of millions of them is finite.
+LARGEST_SCORE = 1e298
+DEEPEST = 64  # objects and lists in one another; model files have less than ten
 
 
 class Section:
@@ -32,9 +35,16 @@ class Section:
         By all methods, if the value is something else than is asked for.
     """
 
-    def __init__(self, value: Any, place: str):
+    def __init__(self, value: Any, place: str, depth: int = 0):
         self.value = value
         self.place = place
+        self._depth = depth
+
+    def _part(self, value: Any, step: str) -> "Section":
+        # what reads values calls itself for their parts, and so does what hashes and shows them
+        if self._depth == DEEPEST:
+            self.fail(f"objects and lists are nested more than {DEEPEST} deep")
+        return Section(value, f"{self.place}{step}", self._depth + 1)
 
     def fail(self, problem: str) -> NoReturn:
         """Raise ModelFileError that names the place."""
@@ -63,7 +73,8 @@ class Section:
         """The value of a key; None if the key is not there."""
         if not isinstance(self.value, dict):
             self._refuse("an object")
-        return Section(self.value[key], f"{self.place}.{key}") if key in self.value else None
+        # all of a long key in the places of all that is below it would take long
+        return self._part(self.value[key], f".{key[:_MOST_SHOWN]}") if key in self.value else None
 
     def items(self) -> list[tuple[str, "Section"]]:
         """The keys of an object and their values."""
@@ -76,7 +87,7 @@ class Section:
         values = self.value.tolist() if isinstance(self.value, np.ndarray) else self.value
         if not isinstance(values, list):
             self._refuse("a list")
-        return (Section(value, f"{self.place}[{i}]") for i, value in enumerate(values))
+        return (self._part(value, f"[{i}]") for i, value in enumerate(values))
 
     def __len__(self) -> int:
         """The number of elements of a list."""
@@ -112,6 +123,12 @@ class Section:
             self._refuse(f"an integer from {low} to {high}")
         return value
 
+    def finite_number(self) -> float:
+        """A finite float."""
+        if not math.isfinite(value := self.number()):
+            self._refuse("a finite number")
+        return value
+
     def number(self) -> float:
         """A float; ``"NaN"``, ``"Infinity"`` and ``"-Infinity"`` are floats, too."""
         value = self.value
@@ -142,13 +159,17 @@ class Section:
         outside = (values < low) | (values > high)
         if outside.any():
             i = int(outside.argmax())
-            Section(int(values[i]), f"{self.place}[{i}]")._refuse(
-                f"an integer from {low} to {high}"
-            )
+            self._part(int(values[i]), f"[{i}]")._refuse(f"an integer from {low} to {high}")
         return values.astype(np.int64, copy=False)
 
-    def numbers(self, size: int | None = None, *, finite: bool = True) -> np.ndarray:
-        """Floats, float64 of shape (size,)."""
+    def numbers(
+        self,
+        size: int | None = None,
+        *,
+        finite: bool = True,
+        limits: tuple[float, float] | None = None,
+    ) -> np.ndarray:
+        """Floats, float64 of shape (size,); with `limits`, the least and the most, none is NaN."""
         values = self.value
         if isinstance(values, list):
             kinds = set(map(type, values))
@@ -164,10 +185,16 @@ class Section:
         elif not isinstance(values, np.ndarray) or values.dtype.kind not in "iuf":
             self._refuse("a list of numbers")
         self._check_size(values, size)
+        values = values.astype(np.float64, copy=False)
         if finite and not np.isfinite(values).all():
             i = int(np.isfinite(values).argmin())
-            Section(float(values[i]), f"{self.place}[{i}]")._refuse("a finite number")
-        return values.astype(np.float64, copy=False)
+            self._part(float(values[i]), f"[{i}]")._refuse("a finite number")
+        inside = limits is None or (values >= limits[0]) & (values <= limits[1])
+        if not np.all(inside):
+            i = int(np.argmin(inside))
+            words = "a number from {:g} to {:g}".format(*limits or ())
+            self._part(float(values[i]), f"[{i}]")._refuse(words)
+        return values
 
     def _check_size(self, values: np.ndarray, size: int | None) -> None:
         if values.ndim != 1 or (size is not None and len(values) != size):

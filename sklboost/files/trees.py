@@ -17,7 +17,7 @@ from sklboost.engine.model import (
     Trees,
 )
 from sklboost.engine.structs import PARAMS_DTYPE, records
-from sklboost.files.sections import Section
+from sklboost.files.sections import LARGEST_SCORE, Section
 from sklboost.tree.predict.category_bits import all_listed_categories, bits_of_categories
 from sklboost.tree.predict.sums import Sums, narrow_integers, pack_sums
 
@@ -26,7 +26,24 @@ _SUMS = ("gradient", "cover")
 _SUMS_OF_OUTPUTS = ("gradient", "hessian")
 # Of sums: as large as they become, and beyond the powers of two that float64 has.
 _LARGEST_SUM, _LARGEST_POWER = 2**32, 1200
+_SETTINGS = PARAMS_DTYPE.names or ()
 _MOST = 2**31 - 2  # nodes are numbered by int32
+SCORES = (-LARGEST_SCORE, LARGEST_SCORE)
+_NOT_NEGATIVE = (0.0, np.finfo(np.float64).max)
+_SHARE = (np.nextafter(0.0, 1.0), 1.0)
+_GAIN = (-np.inf, np.inf)
+_FLAG, _COUNT = (0, 1), (0, np.iinfo(np.int64).max)
+# Of the settings of trees, the least and the most.
+_LIMITS: dict[str, tuple[Any, Any]] = {
+    **{name: _COUNT if PARAMS_DTYPE[name].kind == "i" else _NOT_NEGATIVE for name in _SETTINGS},
+    **dict.fromkeys(("grow_gain", "prune_gain"), _GAIN),
+    **dict.fromkeys(("gradient_based", "extra_trees", "best_first"), _FLAG),
+    **dict.fromkeys(("linear_tree", "multi_output"), _FLAG),
+    **dict.fromkeys(("subsample", "colsample_bytree", "colsample_bylevel"), _SHARE),
+    "colsample_bynode": _SHARE,
+    "max_delta_step": (0.0, np.inf),
+    "num_parallel_tree": (1, _MOST),
+}
 
 
 # --- to documents
@@ -119,6 +136,15 @@ def read_trees(section: Section, n_categories: np.ndarray, n_outputs: int) -> Tr
     ModelFileError
         If a number is out of range, or nodes are no trees.
     """
+    trees, unpruned = _read_trees(section, n_categories, n_outputs), section.get("unpruned")
+    if unpruned is None:
+        return trees
+    grown = _read_trees(unpruned, n_categories, n_outputs)
+    _check_pruned(unpruned, trees, grown)
+    return trees._replace(unpruned=grown)
+
+
+def _read_trees(section: Section, n_categories: np.ndarray, n_outputs: int) -> Trees:
     counts = section["n_nodes"].integers(1, _MOST)
     if len(counts) == 0:
         section["n_nodes"].fail("there is no tree")
@@ -132,29 +158,48 @@ def read_trees(section: Section, n_categories: np.ndarray, n_outputs: int) -> Tr
     feature = section["feature"].integers(0, len(n_categories) - 1, n_splits)
     default_left = section["default_left"].integers(0, 1, n_splits)
     threshold = section["threshold"].numbers(n_splits, finite=False)
-    gain = section["gain"].numbers(n_splits, finite=False)
+    gain = section["gain"].numbers(n_splits)
     of_leaf = dict(feature=-1, default_left=0, threshold=np.nan, gain=0.0)
     of_split = dict(feature=feature, default_left=default_left, threshold=threshold, gain=gain)
     for name, of_leaves in of_leaf.items():
         nodes[name] = of_leaves
         nodes[name][is_split] = of_split[name]
-    nodes.value = section["value"].numbers(n_nodes)
-    nodes.cover = _read_sums(section["cover"], counts, 1)[:, 0]
-    # not known of some models of other libraries
-    nodes.gradient = _read_sums(section["gradient"], counts, 1, finite=False)[:, 0]
+    nodes.value = section["value"].numbers(n_nodes, limits=SCORES)
+    nodes.cover = _read_hessians(section["cover"], counts, 1)[:, 0]
+    nodes.gradient = _read_gradients(section["gradient"], counts, 1)[:, 0]
     settings = _read_settings(section["settings"], len(counts), n_outputs)
-    n_tree_outputs = n_outputs if settings.multi_output[0] == 1 else 0
-    unpruned = section.get("unpruned")
+    n_tree_outputs = n_outputs if settings.multi_output[0] == 1 and n_outputs > 1 else 0
+    linear = _read_linear(section.get("linear"), n_nodes, len(n_categories))
+    if linear is not None and n_tree_outputs > 0:
+        section["linear"].fail("vector trees have constant leaves")
     return Trees(
         nodes=nodes,
         starts=np.append(0, np.cumsum(counts)),
         n_pruned=section["n_pruned"].integers(0, _MOST, len(counts)),
         params=settings,
-        outputs=_read_outputs(section, counts, n_tree_outputs),
+        outputs=_read_outputs(section, nodes, counts, n_tree_outputs),
         bits=_read_categories(section, is_split, threshold, n_categories[feature]),
-        linear=_read_linear(section.get("linear"), n_nodes, len(n_categories)),
-        unpruned=None if unpruned is None else read_trees(unpruned, n_categories, n_outputs),
+        linear=linear,
     )
+
+
+def _check_pruned(section: Section, trees: Trees, grown: Trees) -> None:
+    """Check that pruning trees gives these: from the roots down all splits that are left."""
+    if not np.array_equal(trees.params, grown.params):
+        section.fail("must have the settings of the trees after pruning")
+    roots, places = trees.starts[:-1], grown.starts[:-1]
+    kept, whole = roots, places
+    while len(kept) > 0:  # all nodes of a depth
+        is_split = trees.nodes["left"][kept] >= 0
+        kept, whole, roots, places = (part[is_split] for part in (kept, whole, roots, places))
+        before, after = (part.view(np.recarray) for part in (grown.nodes[whole], trees.nodes[kept]))
+        same = [before.left >= 0, before.feature == after.feature]
+        same += [(before.threshold == after.threshold) | np.isnan(after.threshold)]
+        if not np.all(same):
+            section.fail("must have all splits of the trees after pruning")
+        kept = np.concatenate([roots + after.left, roots + after.right])
+        whole = np.concatenate([places + before.left, places + before.right])
+        roots, places = np.tile(roots, 2), np.tile(places, 2)
 
 
 def _check_links(section: Section, left: np.ndarray, counts: np.ndarray) -> None:
@@ -184,51 +229,65 @@ def _read_settings(section: Section, n_trees: int, n_outputs: int) -> np.recarra
     if repeats.sum() != n_trees:
         section["n_trees"].fail(f"must add up to {n_trees} trees")
     runs = records(len(repeats), PARAMS_DTYPE)
-    limits = dict.fromkeys(("gradient_based", "extra_trees", "best_first"), (0, 1))
-    limits |= dict.fromkeys(("linear_tree", "multi_output"), (0, 1))
-    limits["num_parallel_tree"] = (1, n_trees)
-    for name in PARAMS_DTYPE.names or ():
+    for name, limits in _LIMITS.items():
         if PARAMS_DTYPE[name].kind == "i":
-            low, high = limits.get(name, (0, np.iinfo(np.int64).max))
-            runs[name] = section[name].integers(low, high, len(repeats))
+            runs[name] = section[name].integers(*limits, len(repeats))
         else:
-            runs[name] = section[name].numbers(len(repeats), finite=False)
+            runs[name] = section[name].numbers(len(repeats), finite=False, limits=limits)
     for name in ("num_parallel_tree", "multi_output"):
         if len(set(runs[name].tolist())) > 1:
             section[name].fail("must be the same for all trees")
-    per_output = runs.num_parallel_tree[0]
+    per_output = int(runs.num_parallel_tree[0])
     per_round = per_output if runs.multi_output[0] == 1 else per_output * n_outputs
     if n_trees % per_round != 0:
         section.fail(f"{n_trees} trees are no whole number of rounds of {per_round}")
     return np.repeat(runs, repeats).view(np.recarray)
 
 
-def _read_sums(
-    section: Section, counts: np.ndarray, n_outputs: int, *, finite: bool = True
-) -> np.ndarray:
+def _read_gradients(section: Section, counts: np.ndarray, n_outputs: int) -> np.ndarray:
+    """Return sums of gradients, NaN where they are not known, as in models of other libraries."""
+    sums = _read_sums(section, counts, n_outputs)
+    if np.isinf(sums).any():
+        section.fail("a sum is infinite")
+    return sums
+
+
+def _read_hessians(section: Section, counts: np.ndarray, n_outputs: int) -> np.ndarray:
+    """Return sums of hessians."""
+    sums = _read_sums(section, counts, n_outputs)
+    if not ((sums >= 0.0) & (sums < np.inf)).all():
+        section.fail("a sum is negative, or not finite")
+    return sums
+
+
+def _read_sums(section: Section, counts: np.ndarray, n_outputs: int) -> np.ndarray:
     """Return sums of the nodes, float64 of shape (n_nodes, n_outputs)."""
     size = int(counts.sum()) * n_outputs
     if not isinstance(section.value, dict):
-        return section.numbers(size, finite=finite).reshape(-1, n_outputs)
+        return section.numbers(size, finite=False).reshape(-1, n_outputs)
     integers = section["integers"].integers(-_LARGEST_SUM, _LARGEST_SUM, size)
     exponents = section["exponents"].integers(
         -_LARGEST_POWER, _LARGEST_POWER, len(counts) * n_outputs
     )
     parts = (part.reshape(-1, n_outputs) for part in (integers, exponents))
-    sums = Sums(*parts).floats(counts)
-    if finite and not np.isfinite(sums).all():
-        section.fail("a sum is not finite")
-    return sums
+    return Sums(*parts).floats(counts)
 
 
-def _read_outputs(section: Section, counts: np.ndarray, n_tree_outputs: int) -> np.recarray:
-    outputs = records((int(counts.sum()), n_tree_outputs), OUTPUT_DTYPE)
-    if n_tree_outputs > 0:
-        given = section["outputs"]
-        given["n_outputs"].integer(n_tree_outputs, n_tree_outputs)
-        outputs["value"] = given["value"].numbers(outputs.size).reshape(outputs.shape)
-        outputs["gradient"] = _read_sums(given["gradient"], counts, n_tree_outputs, finite=False)
-        outputs["hessian"] = _read_sums(given["hessian"], counts, n_tree_outputs)
+def _read_outputs(
+    section: Section, nodes: np.recarray, counts: np.ndarray, n_tree_outputs: int
+) -> np.recarray:
+    if n_tree_outputs == 0:
+        return records((len(nodes), 0), OUTPUT_DTYPE)
+    given = section["outputs"]
+    given["n_outputs"].integer(n_tree_outputs, n_tree_outputs)
+    size = len(nodes) * n_tree_outputs
+    values = given["value"].numbers(size, limits=SCORES)  # before room is made for so many
+    outputs = records((len(nodes), n_tree_outputs), OUTPUT_DTYPE)
+    outputs["value"] = values.reshape(outputs.shape)
+    outputs["gradient"] = _read_gradients(given["gradient"], counts, n_tree_outputs)
+    outputs["hessian"] = _read_hessians(given["hessian"], counts, n_tree_outputs)
+    if (outputs["value"][:, 0] != nodes.value).any():
+        given["value"].fail("those of the first output must be the values of the nodes")
     return outputs
 
 
@@ -257,20 +316,21 @@ def _read_categories(
         given["codes"].fail("the categories of a split must increase")
     of_nodes = np.zeros(len(is_split), dtype=np.int64)
     of_nodes[is_split] = n_codes
-    return bits_of_categories(of_nodes, codes)
+    return bits_of_categories(of_nodes, codes, bool(by_category.any()))
 
 
 def _read_linear(section: Section | None, n_nodes: int, n_features: int) -> LinearLeaves | None:
     if section is None:
         return None
     n_terms = section["n_terms"].integers(0, n_features, n_nodes)
-    terms = records(int(n_terms.sum()), LINEAR_TERM_DTYPE)
-    terms.feature = section["feature"].integers(0, n_features - 1, len(terms))
-    terms.slope = section["slope"].numbers(len(terms))
+    feature = section["feature"].integers(0, n_features - 1, int(n_terms.sum()))
+    terms = records(len(feature), LINEAR_TERM_DTYPE)
+    terms.feature, terms.slope = feature, section["slope"].numbers(len(terms))
     terms.centre = section["centre"].numbers(len(terms))
     # not limited in models of other libraries
-    limits = [section[name].numbers(n_nodes, finite=False) for name in ("least", "most")]
-    if not (limits[0] <= limits[1]).all():
+    least = section["least"].numbers(n_nodes, finite=False, limits=(-np.inf, SCORES[1]))
+    most = section["most"].numbers(n_nodes, finite=False, limits=(SCORES[0], np.inf))
+    if not (least <= most).all():
         section["least"].fail("must not be above 'most'")
-    shifts = section["shift"].numbers(n_nodes)
-    return LinearLeaves(np.append(0, np.cumsum(n_terms)), shifts, np.column_stack(limits), terms)
+    shifts, starts = section["shift"].numbers(n_nodes), np.append(0, np.cumsum(n_terms))
+    return LinearLeaves(starts, shifts, np.column_stack([least, most]), terms)

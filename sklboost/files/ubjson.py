@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from sklboost.files.errors import ModelFileError
+from sklboost.files.sections import DEEPEST
 
-_DEPTH = 64  # of objects and lists in one another; model files have less than ten
 _NUMBERS = {
     marker: np.dtype(code)
     for marker, code in (
@@ -20,7 +20,8 @@ _NUMBERS = {
 }
 _CONSTANTS = {b"Z": None, b"T": True, b"F": False}
 _MARKERS = {(dtype.kind, dtype.itemsize): marker for marker, dtype in _NUMBERS.items()}
-_MARKERS |= {("u", 2): b"l", ("u", 4): b"L"}  # which UBJSON has signed only
+# which UBJSON has signed only; no document has more than int64 holds
+_MARKERS |= {("u", 2): b"l", ("u", 4): b"L", ("u", 8): b"L"}
 _LENGTH = struct.Struct(">q")
 
 
@@ -36,7 +37,7 @@ def read_ubjson(data: bytes, name: str) -> Any:
         occurs twice in an object.
     """
     reader = _Reader(data, name)
-    document = reader.value(reader.take(1), _DEPTH)
+    document = reader.value(reader.take(1), DEEPEST)
     if reader.position != len(data):
         reader.fail(f"has {len(data) - reader.position} bytes more behind its end")
     return document
@@ -46,7 +47,7 @@ def read_ubjson_start(data: bytes, start: int, name: str) -> tuple[Any, int]:
     """Return the value that begins at a byte, and the byte behind it; the rest is not read."""
     reader = _Reader(data, name)
     reader.position = start
-    return reader.value(reader.take(1), _DEPTH), reader.position
+    return reader.value(reader.take(1), DEEPEST), reader.position
 
 
 class _Reader:
@@ -84,7 +85,7 @@ class _Reader:
             self.position -= 1
             self.fail(f"{marker!r} is no type of value")
         if depth == 0:
-            self.fail(f"objects and lists are nested more than {_DEPTH} deep")
+            self.fail(f"objects and lists are nested more than {DEEPEST} deep")
         return self.object(depth - 1) if marker == b"{" else self.list(depth - 1)
 
     def length(self) -> int:

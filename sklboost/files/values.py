@@ -7,8 +7,9 @@ those of :data:`_READERS`, and there are no others.
 
 import datetime
 import decimal
+import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,8 +22,15 @@ _NUMERIC = re.compile(r"[<>|][biuf][1248]")
 _TEXT = re.compile(r"[<>]U\d{1,6}")
 _TIMES = re.compile(r"[<>][mM]8\[(Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)\]")
 _MOST_DIGITS = 4000  # of an integer; Python takes the square of their number to read them
-# Characters of fixed width that an array of text may have beyond those that it uses.
-_MOST_PADDING = 10_000
+# An array of text of fixed width may have so many characters, and so many for each text and each
+# character of a text; others are written as arrays of objects. So no array takes much more room
+# than the file.
+_SOME_CHARACTERS, _CHARACTERS_PER_TEXT, _CHARACTERS_PER_CHARACTER = 1000, 36, 12
+# Of keys, labels and names. Integers and what is made of them can be chosen to have the same hash,
+# and a dict of thousands of these takes minutes.
+_MOST_OF_ONE_HASH = 100
+# Of an array without elements, along its axes: a loop over one of shape (10**18, 0) has no end.
+_MOST_EMPTY = 1000
 
 
 class NotStorableError(ValueError):
@@ -67,7 +75,7 @@ def _pairs(value: Mapping[Any, Any]) -> list[list[Any]]:
 
 def _array_document(array: np.ndarray) -> dict[str, Any]:
     """Return dtype, shape and values in C order."""
-    kind, flat = array.dtype.kind, np.ravel(array)
+    kind, flat, dtype = array.dtype.kind, np.ravel(array), array.dtype.str
     values: Any
     if kind in "mM":
         values = flat.astype(flat.dtype.newbyteorder("=")).view(np.int64)
@@ -80,9 +88,18 @@ def _array_document(array: np.ndarray) -> dict[str, Any]:
         values = list(map(value_document, flat.tolist())) if is_large else flat.astype(exact)
     elif kind in "UO":
         values = [value_document(part) for part in flat.tolist()]
+        if kind == "U" and not _is_text(dtype, flat.tolist()):
+            dtype = "|O"
     else:
         raise NotStorableError(f"an array of {array.dtype} has no place in a model file")
-    return {"dtype": array.dtype.str, "shape": list(array.shape), "values": values}
+    return {"dtype": dtype, "shape": list(array.shape), "values": values}
+
+
+def _is_text(dtype: str, texts: Sequence[str]) -> bool:
+    """Whether an array of texts of fixed width may be in a file."""
+    n_used, n_padded = sum(map(len, texts)), np.dtype(dtype).itemsize // 4 * len(texts)
+    by_texts = _CHARACTERS_PER_TEXT * len(texts) + _CHARACTERS_PER_CHARACTER * n_used
+    return bool(_TEXT.fullmatch(dtype)) and n_padded <= _SOME_CHARACTERS + by_texts
 
 
 def _pandas_document(value: Any) -> dict[str, Any]:
@@ -109,8 +126,12 @@ def read_value(section: Section) -> Any:
         If it is none of :func:`value_document`.
     """
     value = section.value
-    if isinstance(value, np.ndarray | list):
-        return [read_value(part) for part in section]
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, list):
+        # in its place: no second list for each of those in the file
+        value[:] = map(read_value, section)
+        return value
     if not isinstance(value, dict):
         return value
     kind = next(iter(value), "")
@@ -132,34 +153,61 @@ def _read_integer(section: Section) -> int:
 
 
 def _read_dict(section: Section) -> dict[Any, Any]:
-    pairs = [list(pair) for pair in section]
-    if any(len(pair) != 2 for pair in pairs):
+    pairs = read_value(section)
+    if not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
         section.fail("must be a list of pairs of key and value")
-    return {read_value(key): read_value(of_key) for key, of_key in pairs}
+    check_keys(section, [key for key, _ in pairs])
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        section.fail("a key occurs twice")
+    return found
+
+
+def check_keys(section: Section, keys: Sequence[Any]) -> None:
+    """Check that values can be keys of a dict, and were not chosen to make it slow."""
+    try:
+        hashes = np.fromiter(map(hash, keys), np.int64, len(keys))
+    except TypeError as error:  # such as a list
+        section.fail(str(error))
+    if np.unique(hashes, return_counts=True)[1].max(initial=0) > _MOST_OF_ONE_HASH:
+        section.fail(f"more than {_MOST_OF_ONE_HASH} keys have the same hash")
 
 
 def read_array(section: Section) -> np.ndarray:
     """Return an array of numbers, text, times or objects."""
     dtype = read_dtype(section["dtype"])
     shape = section["shape"].integers(0, _INT64.max).tolist()
-    values, size = section["values"], int(np.prod(shape, dtype=object))
+    values, size = section["values"], math.prod(shape)
     if len(values) != size:
         values.fail(f"must have {size} elements, and has {len(values)}")
+    if math.prod(max(n, 1) for n in shape) > max(size, _MOST_EMPTY):
+        section["shape"].fail("an array without elements is too long")
     if dtype.kind in "mM":
         array = values.integers(_INT64.min, _INT64.max, size).view(dtype.newbyteorder("="))
         return array.astype(dtype).reshape(shape)
     if dtype.kind == "f":
-        return values.numbers(size, finite=False).astype(dtype).reshape(shape)
-    if dtype.kind in "biu" and not any(isinstance(part.value, dict) for part in values):
-        limits = np.iinfo(dtype) if dtype.kind != "b" else np.iinfo(np.uint8)
-        low, high = int(limits.min), min(int(limits.max), int(_INT64.max))
-        return values.integers(low, high, size).astype(dtype).reshape(shape)
-    listed = [read_value(part) for part in values]
+        with np.errstate(over="ignore"):
+            return values.numbers(size, finite=False).astype(dtype).reshape(shape)
+    if dtype.kind == "b":
+        return values.integers(0, 1, size).astype(dtype).reshape(shape)
+    listed = read_value(values)
+    if dtype.kind in "iu":
+        if not set(map(type, listed)) <= {int}:
+            values.fail("must be integers")
+        return np.array(listed, dtype=dtype).reshape(shape)
     if dtype.kind == "U":
-        _check_padding(section, listed, dtype.itemsize // 4)
+        _check_texts(section, listed, dtype)
     array = np.empty(size, dtype=dtype)
     array[:] = np.fromiter(listed, dtype=object, count=size)
     return array.reshape(shape)
+
+
+def _check_texts(section: Section, texts: list[Any], dtype: np.dtype) -> None:
+    width = dtype.itemsize // 4
+    if not all(isinstance(text, str) and len(text) <= width for text in texts):
+        section["values"].fail(f"must be texts of at most {width} characters")
+    if not _is_text(dtype.str, texts):
+        section["dtype"].fail(f"is too wide for texts of {sum(map(len, texts))} characters")
 
 
 def read_dtype(section: Section) -> np.dtype:
@@ -168,16 +216,17 @@ def read_dtype(section: Section) -> np.dtype:
     is_known = any(pattern.fullmatch(text) for pattern in (_NUMERIC, _TIMES, _TEXT))
     if text != "|O" and not is_known:
         section.fail(f"{text!r} is no dtype of a model file")
-    return np.dtype(text)
+    try:
+        return np.dtype(text)
+    except TypeError as error:  # such as floats of one byte
+        section.fail(str(error))
 
 
-def _check_padding(section: Section, texts: list[Any], width: int) -> None:
-    """Check that an array of text of fixed width is not much larger than the file."""
-    if not all(isinstance(text, str) and len(text) <= width for text in texts):
-        section["values"].fail(f"must be texts of at most {width} characters")
-    n_used = sum(map(len, texts))
-    if width * len(texts) > _MOST_PADDING + 100 * n_used:
-        section["dtype"].fail(f"{width} characters for each of texts of {n_used} together")
+def _read_scalar(section: Section) -> Any:
+    array = read_array(section)
+    if array.size != 1:
+        section.fail("must be an array of one element")
+    return array.reshape(-1)[0]
 
 
 def _read_pandas(name: str) -> Callable[[Section], Any]:
@@ -188,7 +237,10 @@ def _read_pandas(name: str) -> Callable[[Section], Any]:
             left, right, closed = section
             closed.text(("left", "right", "both", "neither"))
             return pd.Interval(read_value(left), read_value(right), closed.value)
-        return getattr(pd, name)(read_value(section))
+        value = read_value(section)
+        if not isinstance(value, np.datetime64 | np.timedelta64):
+            section.fail("must be a scalar of times")
+        return getattr(pd, name)(value)
 
     return read
 
@@ -207,11 +259,16 @@ def _as_text(kind: Any) -> _Kind:
 
 def _as_list(kind: Any) -> _Kind:
     def write(value: Any) -> list[Any]:
+        parts = [value_document(part) for part in value]
         # sets in an order that does not change from one process to the next
-        parts = sorted(value, key=repr) if kind is not tuple else value
-        return [value_document(part) for part in parts]
+        return parts if kind is tuple else sorted(parts, key=repr)
 
-    return _Kind(kind, write, lambda section: kind(read_value(part) for part in section))
+    def read(section: Section) -> Any:
+        parts = [read_value(part) for part in section]
+        check_keys(section, parts if kind is not tuple else [])
+        return kind(parts)
+
+    return _Kind(kind, write, read)
 
 
 _KINDS = {
@@ -230,6 +287,6 @@ _READERS: dict[str, Callable[[Section], Any]] = {
     "int": _read_integer,
     "float": Section.number,
     "array": read_array,
-    "scalar": lambda section: read_array(section)[()].reshape(-1)[0],
+    "scalar": _read_scalar,
     **{f"pandas.{name}": _read_pandas(name) for name in ("Interval", "Timestamp", "Timedelta")},
 }

@@ -19,12 +19,13 @@ from sklboost.estimators.files.targets import (
 )
 from sklboost.estimators.fit.result import FitReport, FitResult
 from sklboost.estimators.input.feature_names import FittedFeatures
-from sklboost.estimators.parameters.rules import check_parameters
+from sklboost.estimators.parameters.groups import ClassifierParameters
+from sklboost.estimators.parameters.rules import as_read, check_parameters
 from sklboost.estimators.predict.fitted_model import TrainedModel, trained_model
 from sklboost.files.encodings import encoding_document, read_encoding
 from sklboost.files.sections import Section, plain_number
-from sklboost.files.trees import read_trees, trees_document
-from sklboost.files.values import NotStorableError, read_value, value_document
+from sklboost.files.trees import SCORES, read_trees, trees_document
+from sklboost.files.values import NotStorableError, check_keys, read_value, value_document
 from sklboost.objectives.registry import make_loss
 from sklboost.tree.predict.assembly import assemble_model
 from sklboost.tree.predict.trees import trees_of
@@ -35,7 +36,8 @@ FORMAT_VERSION = 1
 # The classes that files name.
 KINDS = ("XGBRegressorLite", "XGBClassifierLite", "XGBRFRegressorLite", "XGBRFClassifierLite")
 _VERSIONS = {"format_version": FORMAT_VERSION, "package_version": __version__}
-_MOST_FEATURES = 2**31 - 1
+# A small file may say that there are so many, and what shows them makes a name for each.
+_MOST_FEATURES = 2**22
 _MOST = 2**53  # counts, which JSON readers of other languages hold as floats
 
 
@@ -54,7 +56,7 @@ def estimator_document(
     ValueError
         If a parameter breaks its rule, or holds what no file can: code above all.
     """
-    check_parameters(kind, parameters)
+    _check_parameters(kind, parameters)
     return {
         **_VERSIONS,
         "estimator": kind_of(kind),
@@ -90,6 +92,12 @@ def _fit_document(state: Mapping[str, Any], has_loss: bool = True) -> dict[str, 
     }
 
 
+def _check_parameters(kind: type, parameters: Mapping[str, Any]) -> None:
+    """Check parameters as fits read them: None may stand for a default, text for constraints."""
+    read = {name: as_read(kind, name, value) for name, value in parameters.items()}
+    check_parameters(kind, read)
+
+
 def _parameter(name: str, value: Any) -> Any:
     try:
         return value_document(value)
@@ -102,6 +110,11 @@ def _parameter(name: str, value: Any) -> Any:
 
 def _features_document(features: FittedFeatures) -> dict[str, Any]:
     names, encodings = features.names, features.encodings
+    if features.n_features > _MOST_FEATURES:
+        raise NotStorableError(
+            f"the model has {features.n_features:,} features, and a file {_MOST_FEATURES:,} at "
+            "most; keep the model with pickle"
+        )
     return {
         "n_features": features.n_features,
         "names": None if names is None else [value_document(name) for name in names.tolist()],
@@ -176,6 +189,8 @@ def read_estimator(section: Section, estimator_class: Any) -> Any:
         )
     estimator = estimator_class(**_read_parameters(section["parameters"], estimator_class))
     result = read_fit(section, estimator_class.__name__)
+    if issubclass(estimator_class, ClassifierParameters) == result.trained.targets.numeric:
+        section["targets"].fail(f"are none of {name}")
     estimator._set_fitted(result.attributes, result.trained.model)
     return estimator
 
@@ -201,15 +216,15 @@ def read_fit(section: Section, estimator_name: str, own_loss: Any = None) -> Fit
 
 
 def _read_parameters(section: Section, kind: Any) -> dict[str, Any]:
-    names = kind._get_param_names()
-    values = {name: read_value(value) for name, value in section.items()}
-    unknown = sorted(set(values) - set(names))
+    given = dict(section.items())
+    unknown = sorted(set(given) - set(kind._get_param_names()))
     if unknown:
         section.fail(
             f"{kind.__name__} has no parameters {unknown}; is the file of a newer version?"
         )
+    values = {name: read_value(value) for name, value in given.items()}
     try:
-        check_parameters(kind, values)
+        _check_parameters(kind, values)
     except (ValueError, TypeError) as error:
         section.fail(str(error))
     return values
@@ -219,6 +234,8 @@ def _read_trained(section: Section, estimator_name: str, own_loss: Any) -> Train
     features = _read_features(section["features"], estimator_name)
     # whatever is said elsewhere, no more is allocated than there are numbers here
     n_outputs = len(section["model"]["base_score"])
+    if n_outputs == 0:
+        section["model"]["base_score"].fail("must have a number for each output")
     targets = read_targets(section["targets"], n_outputs)
     loss = (
         read_loss(section["loss"], targets, n_outputs)
@@ -231,7 +248,7 @@ def _read_trained(section: Section, estimator_name: str, own_loss: Any) -> Train
         features=features,
         targets=targets,
         loss=loss,
-        shift=section["model"]["shift"].numbers(n_outputs),
+        shift=section["model"]["shift"].numbers(n_outputs, limits=SCORES),
         has_margin=section["model"]["has_margin"].flag(),
     )
 
@@ -243,10 +260,13 @@ def _read_features(section: Section, estimator_name: str) -> FittedFeatures:
     for listed in (names, encodings):
         if not listed.is_null and len(listed) != n_features:
             listed.fail(f"must have {n_features} elements, and has {len(listed)}")
+    read_names = None if names.is_null else _objects([read_value(name) for name in names])
+    if read_names is not None:
+        check_keys(names, read_names.tolist())
     return FittedFeatures(
         estimator_name=estimator_name,
         n_features=n_features,
-        names=None if names.is_null else _objects([read_value(name) for name in names]),
+        names=read_names,
         encodings=None if encodings.is_null else tuple(map(read_encoding, encodings)),
         binning_digest=None if digest.is_null else digest.text(),
         missing=section["missing"].number(),
@@ -266,7 +286,7 @@ def _read_model(section: Section, features: FittedFeatures, n_outputs: int) -> M
         else np.array([encoding.n_categories for encoding in encodings])
     )
     trees = read_trees(section["trees"], n_categories, n_outputs)
-    base_score = section["base_score"].numbers(n_outputs)
+    base_score = section["base_score"].numbers(n_outputs, limits=SCORES)
     return assemble_model(trees, np.array(base_score), features.n_features)
 
 
@@ -284,13 +304,17 @@ def _read_training(section: Section, trained: TrainedModel) -> FitResult:
             for name, of_set in section["metrics"].items()
         },
         first_round=section["first_round"].integer(0, _MOST),
-        split_seed=_read_optional(section["split_seed"], int),
+        split_seed=_read_count(section["split_seed"]),
         before_refit=None if before_refit.is_null else read_before(before_refit),
         stop_reason=_read_optional(section["stop_reason"], str),
-        best_iteration=_read_optional(section["best_iteration"], int),
+        best_iteration=_read_count(section["best_iteration"]),
         best_score=_read_optional(section["best_score"], float),
         report=None if report.is_null else _read_report(report),
     )
+
+
+def _read_count(section: Section) -> int | None:
+    return None if section.is_null else section.integer(0, _MOST)
 
 
 def _read_optional(section: Section, kind: type) -> Any:
@@ -307,7 +331,7 @@ def _read_report(section: Section) -> FitReport:
         if field.type is int
     }
     return FitReport(
-        seconds={phase: spent.number() for phase, spent in section["seconds"].items()},
+        seconds={phase: spent.finite_number() for phase, spent in section["seconds"].items()},
         constant_features=[name.text() for name in section["constant_features"]],
         **counts,
     )

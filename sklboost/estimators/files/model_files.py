@@ -19,7 +19,6 @@ from sklboost.files.documents import (
     read_bytes,
     write_bytes,
 )
-from sklboost.files.errors import ModelFileError
 from sklboost.files.sections import Section
 from sklboost.files.ubjson import read_ubjson, write_ubjson
 from sklboost.objectives.custom import FunctionLoss
@@ -63,15 +62,12 @@ def load(source: Any, expected: type | Mapping[str, type]) -> Any:
     `expected` is its class, or the classes that it may be of by their names.
     """
     data, name = read_bytes(source)
-    try:
-        document = Section(parse_document(data, name), name)
-        ours = document.get(OUR_KEY)
-        if ours is None:
-            return _load_xgboost(document, expected)
-        kind = expected if isinstance(expected, type) else expected[read_kind(ours)]
-        return read_estimator(ours, kind)
-    except RecursionError:
-        raise ModelFileError(f"{name}: values are nested too deeply") from None
+    document = Section(parse_document(data, name), name)
+    ours = document.get(OUR_KEY)
+    if ours is None:
+        return _load_xgboost(document, expected)
+    kind = expected if isinstance(expected, type) else expected[read_kind(ours)]
+    return read_estimator(ours, kind)
 
 
 def _load_xgboost(document: Section, expected: type | Mapping[str, type]) -> Any:

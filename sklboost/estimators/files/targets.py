@@ -11,10 +11,20 @@ from sklboost.estimators.input.target_kinds import (
     RegressionTargets,
     Targets,
 )
+from sklboost.estimators.parameters.boosting import LossParameters
+from sklboost.estimators.parameters.rules import check_parameters
 from sklboost.files.sections import Section
-from sklboost.files.values import NotStorableError, read_dtype, read_value, value_document
+from sklboost.files.values import (
+    NotStorableError,
+    check_keys,
+    read_dtype,
+    read_value,
+    value_document,
+)
 from sklboost.objectives.loss import Loss, RowLoss
 from sklboost.objectives.registry import OBJECTIVES
+
+_POSITIVE = (np.nextafter(0.0, 1.0), np.finfo(np.float64).max)
 
 
 def targets_document(targets: Targets) -> dict[str, Any]:
@@ -47,11 +57,15 @@ def read_targets(
     classes = read_value(section["classes"])
     if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) == 0:
         section["classes"].fail("must be an array of one dimension that is not empty")
-    return ClassTargets(
-        classes,
-        section["multipliers"].numbers(len(classes)),
-        section["is_calibrated"].flag(),
-    )
+    check_keys(section["classes"], classes.tolist())
+    try:
+        is_increasing = bool((classes[:-1] < classes[1:]).all())
+    except (TypeError, ValueError):  # such as text and numbers
+        is_increasing = False
+    if not is_increasing:
+        section["classes"].fail("must be sorted, each class once")
+    multipliers = section["multipliers"].numbers(len(classes), limits=_POSITIVE)
+    return ClassTargets(classes, multipliers, section["is_calibrated"].flag())
 
 
 def loss_document(loss: Loss, targets: Targets) -> dict[str, Any]:
@@ -78,12 +92,19 @@ def loss_document(loss: Loss, targets: Targets) -> dict[str, Any]:
 def read_loss(section: Section, targets: Targets, n_outputs: int) -> Loss:
     """Return the loss of a section; there are `n_outputs` raw scores per row."""
     name, given = section["objective"].text(), section["parameters"]
-    parameters = {key: values.numbers() for key, values in given.items()}
+    parameters = {key: values.numbers().tolist() for key, values in given.items()}
     most = max([1, *map(len, parameters.values())])
     if most * targets.size > n_outputs:
         given.fail(f"{most} values for each of {targets.size} targets are not {n_outputs} outputs")
+    try:
+        for key, values in parameters.items():
+            for value in values:
+                check_parameters(LossParameters, {key: value})
+    except ValueError as error:
+        given.fail(str(error))
     loss = _make(name, targets, parameters)
-    if loss is None:
+    known = [loss.parameter] if isinstance(loss, RowLoss) and loss.parameter else []
+    if loss is None or list(parameters) != known:
         section.fail(f"there is no objective {name!r} with {sorted(parameters)} for these targets")
     if loss.n_outputs != n_outputs:
         section.fail(f"{name!r} has {loss.n_outputs} raw scores per row, the file {n_outputs}")

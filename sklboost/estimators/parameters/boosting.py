@@ -23,7 +23,8 @@ from sklboost.objectives.loss import Loss
 
 def _are_finite(value: Any) -> bool:
     values = value if isinstance(value, list | tuple | np.ndarray) else [value]
-    return np.ndim(values) == 1 and all(map(is_finite, values))
+    is_list = not isinstance(values, np.ndarray) or values.ndim == 1
+    return is_list and all(map(is_finite, values))
 
 
 def _are_alphas(value: Any) -> bool:

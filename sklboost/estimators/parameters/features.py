@@ -3,7 +3,6 @@
 import ast
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -13,11 +12,14 @@ from sklboost.estimators.parameters.rules import (
     Rule,
     is_finite,
     is_integer,
+    is_number,
     one_of,
     parameter,
 )
 
 _WORDS = ("pairwise", "no_interactions")
+# Of a string of constraints: Python's parser takes 250 times as much memory.
+_MOST_LETTERS = 200_000
 
 
 def constraints_of(value: Any) -> Any:
@@ -25,13 +27,13 @@ def constraints_of(value: Any) -> Any:
 
     Without constraints None. All else is returned as it is.
     """
-    if not isinstance(value, str) or value in _WORDS:
+    if not isinstance(value, str) or value in _WORDS or len(value) > _MOST_LETTERS:
         return value
     if value.strip() in ("", "()"):
         return None
     try:
         written = ast.literal_eval(value.strip())
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return value
     return (written,) if is_integer(written) else written  # (1) is no tuple to Python
 
@@ -118,7 +120,7 @@ class FeatureParameters:
         Rule(
             "float",
             "a number, or NaN",
-            lambda value: isinstance(value, Real) and not isinstance(value, bool),
+            is_number,
         ),
         """
         An additional value that counts as missing, such as -999. NaN and what a frame marks as

@@ -60,8 +60,13 @@ def none_is_default(known: Field[Any]) -> bool:
 
 def value_of(owner: Any, name: str) -> Any:
     """Return a parameter of an estimator as fits read it; its default if None stands for that."""
-    value, known = getattr(owner, name), type(owner).__dataclass_fields__[name]
-    if "rule" not in known.metadata:  # a field of a user's dataclass
+    return as_read(type(owner), name, getattr(owner, name))
+
+
+def as_read(group: Any, name: str, value: Any) -> Any:
+    """Return a value of a parameter of a dataclass as fits read it."""
+    known = group.__dataclass_fields__.get(name)
+    if known is None or "rule" not in known.metadata:  # of a user's class
         return value
     if value is None:
         return known.default if none_is_default(known) else None
@@ -91,15 +96,26 @@ def check_parameters(group: type, values: Mapping[str, Any]) -> None:
 
 def is_integer(value: Any) -> bool:
     """Whether a value is a whole number."""
-    # a bool is an int to Python, but max_depth=True is a mistake
-    return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
+    # a bool is an int to Python, but max_depth=True is a mistake; so is a span of time to NumPy
+    return isinstance(value, Integral) and not isinstance(value, bool | np.bool_ | np.timedelta64)
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a number that float64 can hold, NaN and infinite ones included."""
+    # np.bool_ is no Real, bool is
+    is_real = isinstance(value, int | float | Real)
+    if not is_real or isinstance(value, bool | np.timedelta64):
+        return False
+    try:
+        float(value)
+    except OverflowError:  # an integer of hundreds of digits
+        return False
+    return True
 
 
 def is_finite(value: Any) -> bool:
     """Whether a value is a finite number."""
-    # np.bool_ is no Real, bool is
-    is_real = isinstance(value, int | float | Real) and not isinstance(value, bool)
-    return is_real and math.isfinite(value)
+    return is_number(value) and math.isfinite(value)
 
 
 def integer(least: int, most: float = math.inf) -> Rule:

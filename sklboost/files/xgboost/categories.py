@@ -138,6 +138,8 @@ def _read_values(entry: Section) -> list[Any] | None:
         if (np.diff(ends) < 0).any():
             entry["offsets"].fail("do not increase")
         found = [data[i:j].decode("ascii") for i, j in itertools.pairwise(ends.tolist())]
+    if not found:
+        entry["offsets"].fail("there is no category")
     if len(set(found)) < len(found):
         values.fail("a category occurs twice")
     return found

@@ -9,7 +9,7 @@ from sklboost.data.encoding import Encoding
 from sklboost.files.errors import ModelFileError
 from sklboost.files.foreign import ForeignTree
 from sklboost.files.meaning import Meaning
-from sklboost.files.sections import Section
+from sklboost.files.sections import LARGEST_SCORE, Section
 from sklboost.files.xgboost.categories import read_categories
 from sklboost.files.xgboost.gradient_sums import find_settings
 from sklboost.files.xgboost.objectives import LOG, LOG_ODDS, SHARED
@@ -17,6 +17,7 @@ from sklboost.files.xgboost.tree_reading import XGBoostTree, read_tree
 
 _MOST = 2**31 - 1
 _MOST_FEATURES = 2**20  # a file says their number, and may have room for no more than that
+_WEIGHTS = (0.0, LARGEST_SCORE)  # of the rounds of dart
 _OLDEST = (1, 7)
 _DEFAULT_RATE = 0.3
 _SAME_FOR_CLASSES = {"multi:softmax": "multi:softprob", "reg:logistic": "binary:logistic"}
@@ -226,7 +227,7 @@ def _booster(section: Section) -> tuple[Section, np.ndarray | None]:
     section["name"].text(("gbtree", "dart"))
     if name == "gbtree":
         return section["model"], None
-    return section["gbtree"]["model"], section["weight_drop"].numbers()
+    return section["gbtree"]["model"], section["weight_drop"].numbers(limits=_WEIGHTS)
 
 
 def _rounds(

@@ -89,8 +89,9 @@ def read_tree(section: Section, n_outputs: int) -> XGBoostTree:
     if n_outputs == 1:
         values[is_leaf, 0] = threshold[is_leaf]
     elif (of_leaves := section.get("leaf_weights")) is not None:  # since XGBoost 3.2
-        table = of_leaves.numbers().reshape(-1, n_outputs)
-        if len(table) != is_leaf.sum() or (places := right[is_leaf]).max(initial=-1) >= len(table):
+        table = of_leaves.numbers(int(is_leaf.sum()) * n_outputs).reshape(-1, n_outputs)
+        places = right[is_leaf]
+        if ((places < 0) | (places >= len(table))).any():
             of_leaves.fail("has no values for some leaves")
         values[is_leaf] = table[places]
     unknown = np.zeros(n_nodes)  # XGBoost 2 does not store them for trees of several outputs

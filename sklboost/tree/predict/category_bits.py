@@ -87,7 +87,7 @@ def all_listed_categories(bits: CategoryBits) -> tuple[np.ndarray, np.ndarray]:
     return counts, _BITS_OF_WORD * bits.numbers[word].astype(np.int64) + digit
 
 
-def bits_of_categories(counts: np.ndarray, codes: np.ndarray) -> CategoryBits:
+def bits_of_categories(counts: np.ndarray, codes: np.ndarray, is_used: bool) -> CategoryBits:
     """Return the set of categories of each node, the inverse of :func:`all_listed_categories`.
 
     Parameters
@@ -95,11 +95,13 @@ def bits_of_categories(counts: np.ndarray, codes: np.ndarray) -> CategoryBits:
     counts : ndarray of int64, shape (n_nodes,)
     codes : ndarray of int64, shape (n_codes,)
         Increasing within a node.
+    is_used : bool
+        Whether a node is split on categories: its set may be empty.
     """
-    if len(codes) == 0:
+    if not is_used:
         return NO_BITS
     node, number = np.repeat(np.arange(len(counts)), counts), codes // _BITS_OF_WORD
-    is_first = np.append(True, (np.diff(node) != 0) | (np.diff(number) != 0))
+    is_first = (np.diff(node, prepend=-1) != 0) | (np.diff(number, prepend=-1) != 0)
     bits = np.uint64(1) << (codes % _BITS_OF_WORD).astype(np.uint64)
     n_words = np.bincount(node[is_first], minlength=len(counts))
     return CategoryBits(

@@ -158,7 +158,10 @@ def add_linear_leaves(team, model, linear, raw, trees, walk, raw_score):
 
 @kernel
 def linear_part(linear, leaf, raw, row):
-    """Return what a linear leaf adds to its value for one row; 0 if a value is not finite."""
+    """Return what a linear leaf adds to its value for one row; 0 if a value is not finite.
+
+    0 also if terms are infinite and cancel one another.
+    """
     total = linear.shifts[leaf]
     first = row * raw.row_step
     for index in range(linear.starts[leaf], linear.starts[leaf + 1]):
@@ -167,4 +170,6 @@ def linear_part(linear, leaf, raw, row):
         if not abs(value) < np.inf:
             return 0.0
         total += term.slope * (value - term.centre)
+    if total != total:
+        return 0.0
     return min(max(total, linear.limits[leaf, 0]), linear.limits[leaf, 1])
