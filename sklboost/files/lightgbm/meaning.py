@@ -152,6 +152,10 @@ def read_parameters(parameters: Section, objective: Objective) -> dict[str, Any]
         found |= {ours: float_of(parameters[theirs]) for theirs, ours in _OF_DART.items()}
     if integer_of(parameters["bagging_freq"], 0) > 0:
         found["subsample"] = float_of(parameters["bagging_fraction"])
+    signs = parameters.get("monotone_constraints")
+    if signs is not None and signs.text():
+        words = signs.text().split(",")
+        found["monotone_constraints"] = [integer_of(Section(w, signs.place), -1) for w in words]
     extra_trees = integer_of(parameters["extra_trees"], 0) == 1
     return {**found, "extra_trees": extra_trees, "grow_policy": "lossguide", "pruning": "pre"}
 

@@ -32,19 +32,14 @@ def read_trees(sections: Sequence[Section], n_features: int) -> tuple[list[Forei
         missing for one split and a number for another.
     """
     is_missing = any(map(_tells_zero_from_numbers, sections))
-    return [_read_tree(section, n_features, is_missing) for section in sections], (
-        0.0 if is_missing else np.nan
-    )
+    trees = [_read_tree(section, n_features, is_missing) for section in sections]
+    return trees, 0.0 if is_missing else np.nan
 
 
 def _tells_zero_from_numbers(section: Section) -> bool:
     """Whether a split sends zero, which is missing, another way than its threshold would."""
-    decisions, thresholds = (
-        section["decision_type"].integers(0, 15),
-        section["threshold"].numbers(finite=False),
-    )
-    n = min(len(decisions), len(thresholds))  # whether it is right is looked at later
-    decisions, thresholds = decisions[:n], thresholds[:n]
+    decisions = section["decision_type"].integers(0, 4 * _NAN + 3)
+    thresholds = section["threshold"].numbers(len(decisions), finite=False)
     is_zero = (decisions >> 2 == _ZERO) & (decisions & _BY_CATEGORY == 0)
     return bool((is_zero & ((decisions & _DEFAULT_LEFT > 0) != (thresholds >= 0.0))).any())
 

@@ -197,6 +197,13 @@ def test_gradients_are_those_of_the_training():
     assert "gain of the split: gain = S_L + S_R - S" in str(model.explain_split(0, 0))
 
 
+def test_constraints_are_taken_over():
+    X = numbers(0)[:, :2]
+    model = from_lightgbm(train("regression", X, monotone_constraints=[1, 0]))
+    assert model.monotone_constraints == [1, 0]
+    assert model.verify_monotone().holds
+
+
 def test_everything_reads_an_imported_model(tmp_path):
     X = frame(0)
     y = targets("binary", X, 0)
