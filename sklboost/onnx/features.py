@@ -71,6 +71,8 @@ def _columns(inputs: Sequence[Any], fitted: FittedModel) -> list[_Column]:
         for position in range(width)
     ]
     encodings = fitted.encodings or (Encoding(),) * n_features
+    for encoding, name in zip(encodings, fitted.feature_names, strict=True):
+        category_keys(encoding, name)  # refuses what a graph cannot read
     return [
         _Column(feature, *places[place], encodings[feature].kind == "category")
         for feature, place in enumerate(_order(inputs, fitted))
@@ -158,6 +160,8 @@ def _add_codes(graph: Graph, values: str, column: _Column, fitted: FittedModel) 
     assert fitted.encodings is not None
     encoding, name = fitted.encodings[column.feature], fitted.feature_names[column.feature]
     keys, kind = category_keys(encoding, name), column.variable.type
+    if not keys:  # the training has no value, so all are unknown
+        return graph.filled(values, np.nan)
     if encoding.is_of_text != isinstance(kind, StringTensorType):
         raise ValueError(
             f"the input {column.variable.raw_name!r} is {type(kind).__name__}, and the categories "

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto
 from onnx.helper import np_dtype_to_tensor_dtype
+from onnx.numpy_helper import from_array
 
 ML_DOMAIN = "ai.onnx.ml"  # the domain of trees and of the encoding of categories
 # skl2onnx writes nothing later than version 3 of this domain, the first to have trees of float64.
@@ -51,6 +52,11 @@ class Graph:
     def cast(self, values: str, dtype: Any, result: str | None = None) -> str:
         """Add a node that converts values to a NumPy dtype."""
         return self.add("Cast", values, result=result, to=np_dtype_to_tensor_dtype(np.dtype(dtype)))
+
+    def filled(self, like: str, value: float) -> str:
+        """Add a table of one number in the shape of another table."""
+        shape = self.add("Shape", like)
+        return self.add("ConstantOfShape", shape, value=from_array(np.array([value])))
 
     def constant(self, values: Any) -> str:
         """Add a constant: numbers of their own dtype, or text."""

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from onnx.numpy_helper import from_array
 
 from sklboost.estimators.predict.fitted_model import FittedModel
 from sklboost.objectives.links import IDENTITY, LOG, LOG_ODDS, SOFTMAX
@@ -136,8 +135,7 @@ def _two_steps(graph: Graph, scores: str, fitted: FittedModel) -> str:
 
 
 def _ones(graph: Graph, scores: str, fitted: FittedModel) -> str:
-    shape = graph.add("Shape", scores)
-    return graph.add("ConstantOfShape", shape, value=from_array(np.ones(1)))
+    return graph.filled(scores, 1.0)
 
 
 # By the method that computes the same of arrays: a loss with a method of its own is not among them.

@@ -10,8 +10,8 @@ import sklboost.onnx
 
 def start(model, example=None, **arguments):
     """Convert a model, and start a session of onnxruntime with its graph."""
-    if example is None:
-        arguments = dict(initial_types=sklboost.onnx.input_types(model)) | arguments
+    if example is None and "initial_types" not in arguments:
+        arguments["initial_types"] = sklboost.onnx.input_types(model)
     graph = to_onnx(model, None if example is None else example[:1], **arguments)
     return InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
 

@@ -16,6 +16,10 @@ CITY = "city (of birth)"  # skl2onnx gives the input another name
 pytestmark = pytest.mark.filterwarnings("ignore::sklboost.UnknownCategoryWarning")
 
 
+def types_of(names, kind=DoubleTensorType):
+    return [(name, kind([None, 1])) for name in names]
+
+
 @pytest.fixture(scope="module")
 def frame():
     random = np.random.default_rng(0)
@@ -107,6 +111,16 @@ def test_a_split_between_all_categories_and_missing_values():
     check(model, X)
 
 
+@pytest.mark.parametrize("kind", [StringTensorType, DoubleTensorType])
+def test_a_category_without_any_value_in_the_training(kind):
+    X = pd.DataFrame({"a": pd.Categorical([None] * 40), "b": np.arange(40.0)})
+    model = XGBRegressorLite(n_estimators=2).fit(X, X["b"])
+    session = start(model, initial_types=[*types_of("a", kind), *types_of("b")])
+    given = np.full((40, 1), "x", dtype=object) if kind is StringTensorType else np.ones((40, 1))
+    (predictions,) = session.run(None, {"a": given, "b": X[["b"]].to_numpy()})
+    assert_allclose(predictions[:, 0], model.predict(X), rtol=1e-6)
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("marker", [-999.0, 0.1, 0.0, np.inf])
 def test_a_further_value_that_is_missing(marker, dtype):
@@ -127,10 +141,6 @@ def test_the_further_value_is_no_category():
 
 
 # --- what is refused -----------------------------------------------------------------------------
-
-
-def types_of(names, kind=DoubleTensorType):
-    return [(name, kind([None, 1])) for name in names]
 
 
 def test_inputs_of_another_number_of_columns_are_refused(model):
