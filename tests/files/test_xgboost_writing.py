@@ -74,6 +74,7 @@ def check_same(model, X):
         (FRAME, NUMBER, {}),
         (FRAME, NUMBER, {"max_cat_to_onehot": 100}),
         (CODES, NUMBER + (CODES[:, -1] % 3 == 0), {"categorical_features": [4]}),
+        (7 + CODES**2, NUMBER + (CODES[:, -1] % 3 == 0), {"categorical_features": [4]}),
         (X, np.column_stack([NUMBER, -3 * NUMBER]), {"num_parallel_tree": 2, "subsample": 0.5}),
         (X, np.column_stack([NUMBER, -NUMBER]), {"multi_strategy": "multi_output_tree"}),
         (X, IS_HIGH * 1e-9 + 1e-12, {"objective": "count:poisson"}),
@@ -194,6 +195,14 @@ def test_features_that_xgboost_has_not(column, reason):
     model = XGBRegressorLite(n_estimators=2).fit(frame, NUMBER)
     with pytest.raises(NotExpressibleError, match=reason):
         document_of(model)
+
+
+def test_numbers_as_categories():
+    """XGBoost takes them for its codes, so they are integers."""
+    model = XGBRegressorLite(n_estimators=2, categorical_features=[4])
+    for rows in (CODES - 1, CODES / 2, CODES * 10_000):
+        with pytest.raises(NotExpressibleError, match="but integers from 0 to 65533"):
+            document_of(model.fit(rows, NUMBER))
 
 
 def test_names_that_xgboost_has_not():

@@ -44,7 +44,7 @@ def write_categories(encodings: tuple[Encoding, ...] | None) -> dict[str, Any] |
 
 
 def _stored_values(encoding: Encoding) -> list[Any] | None:
-    """Return the categories by code; None for numbers, and for codes that are the values."""
+    """Return the categories by code; None for numbers, and where columns hold numbers."""
     if encoding.kind != "category":
         if not encoding.is_plain:
             _refuse(f"features of the kind {encoding.unit or 'large integer'}")
@@ -52,16 +52,22 @@ def _stored_values(encoding: Encoding) -> list[Any] | None:
     values = encoding.categories[np.argsort(encoding.codes, kind="stable")].tolist()
     if len(values) > encoding.n_categories:
         _refuse(f"feature with {len(values)} categories of {encoding.n_categories} codes")
-    if encoding.is_declared:
-        if values == list(range(len(values))):
-            return None
-        _refuse("categories in columns of numbers but 0, 1, 2, ...: give it a pandas category")
+    if holds_numbers(encoding):
+        largest, wrong = MOST_CATEGORIES - 1, [v for v in values if not 0 <= v < MOST_CATEGORIES]
+        if wrong or values != [int(value) for value in values]:
+            _refuse(f"categories in columns of numbers but integers from 0 to {largest}")
+        return None
     if not (encoding.is_of_text or encoding.categories.dtype.kind == "i"):
         _refuse(f"categories such as {values[0]!r}: they are text or integers")
     for value in values:
         if isinstance(value, str) and not value.isascii():
             _refuse(f"categories such as {value!r}: {_CUT_OFF}")
     return values
+
+
+def holds_numbers(encoding: Encoding) -> bool:
+    """Whether a category's column holds numbers, which XGBoost takes for its categories."""
+    return encoding.is_declared and encoding.categories.dtype.kind in "iuf"
 
 
 def _refuse(what: str) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 from sklboost.data.encoding import Encoding
 from sklboost.engine.model import Model
 from sklboost.files.errors import NotExpressibleError
+from sklboost.files.xgboost.categories import holds_numbers
 from sklboost.tree.predict.category_bits import all_listed_categories
 
 _LARGEST = np.finfo(np.float32).max
@@ -25,9 +26,7 @@ class TreeWriter:
     def __init__(self, model: Model, encodings: tuple[Encoding, ...] | None):
         self.model = model
         self.n_outputs = model.outputs.shape[1]  # 0: trees have one
-        self.n_categories = [  # 0 where others than those that are known go right as well
-            0 if encoding.is_coded else encoding.n_categories for encoding in encodings or ()
-        ]
+        self.encodings = encodings or ()
         counts, self.codes = all_listed_categories(model.tops.bits)
         self.code_starts = np.append(0, np.cumsum(counts))
 
@@ -73,11 +72,13 @@ class TreeWriter:
         listed, swapped = {}, np.zeros(len(nodes), dtype=bool)
         for node in np.flatnonzero((nodes.left >= 0) & np.isnan(nodes.threshold)).tolist():
             first, last = self.code_starts[start + node : start + node + 2]
-            n_known = self.n_categories[nodes.feature[node]]
-            swapped[node] = n_known == 0 or nodes.default_left[node] == 0
-            listed[node] = self.codes[first:last]
+            encoding, codes = self.encodings[nodes.feature[node]], self.codes[first:last]
+            # of codes that are no category all go right
+            swapped[node] = encoding.is_coded or nodes.default_left[node] == 0
             if not swapped[node]:
-                listed[node] = np.setdiff1d(np.arange(n_known), listed[node])
+                codes = np.setdiff1d(encoding.codes, codes)
+            numbers = encoding.categories[codes] if holds_numbers(encoding) else codes
+            listed[node] = numbers.astype(np.int32)
         return listed, swapped
 
     def _leaves(
