@@ -64,6 +64,12 @@ _SAME = {
 }
 _INTEGERS = {"num_leaves": "max_leaves", "max_depth": "max_depth"}
 _OF_DART = {"drop_rate": "rate_drop", "skip_drop": "skip_drop"}
+# Of what versions before 4 do not write, or files that are not written by LightGBM.
+_DEFAULTS = {
+    **{"boosting": "gbdt", "num_leaves": "31", "max_depth": "-1", "max_delta_step": "0"},
+    **{"bagging_freq": "0", "bagging_fraction": "1", "extra_trees": "0"},
+    **{"drop_rate": "0.1", "skip_drop": "0.5", "monotone_constraints": ""},
+}
 
 
 class Header(NamedTuple):
@@ -136,28 +142,29 @@ def read_header(header: Section) -> Header:
 
 def read_parameters(parameters: Section, objective: Objective) -> dict[str, Any]:
     """Return the parameters of the training as ours; empty if the file has none."""
-    known = parameters.value
-    if not known:
+    if not parameters.value:
         return {}
+    parameters = Section({**_DEFAULTS, **parameters.value}, parameters.place)
     there = {**_SAME, **dict(filter(None, [objective.parameter]))}
     found: dict[str, Any] = {
-        ours: float_of(parameters[theirs]) for theirs, ours in there.items() if theirs in known
+        ours: float_of(parameters[theirs])
+        for theirs, ours in there.items()
+        if theirs in parameters.value
     }
     for theirs, ours in _INTEGERS.items():
         found[ours] = max(0, integer_of(parameters[theirs], -_MOST))
-    if "max_delta_step" in known:
-        found["max_delta_step"] = max(0.0, float_of(parameters["max_delta_step"], -np.inf))
+    found["max_delta_step"] = max(0.0, float_of(parameters["max_delta_step"], -np.inf))
+    found["extra_trees"] = integer_of(parameters["extra_trees"], 0) == 1
     if parameters["boosting"].text() == "dart":
-        found |= {"booster": "dart"}
+        found["booster"] = "dart"
         found |= {ours: float_of(parameters[theirs]) for theirs, ours in _OF_DART.items()}
     if integer_of(parameters["bagging_freq"], 0) > 0:
         found["subsample"] = float_of(parameters["bagging_fraction"])
-    signs = parameters.get("monotone_constraints")
-    if signs is not None and signs.text():
+    signs = parameters["monotone_constraints"]
+    if signs.text():
         words = signs.text().split(",")
         found["monotone_constraints"] = [integer_of(Section(w, signs.place), -1) for w in words]
-    extra_trees = integer_of(parameters["extra_trees"], 0) == 1
-    return {**found, "extra_trees": extra_trees, "grow_policy": "lossguide", "pruning": "pre"}
+    return {**found, "grow_policy": "lossguide", "pruning": "pre"}
 
 
 def integer_of(section: Section, low: int) -> int:
