@@ -63,6 +63,22 @@ fitted = set(sys.modules)
 print(json.dumps([sorted(imported - before), sorted(fitted - imported)]))
 """
 
+# What loading a model of boosted trees does without.
+NOT_LOADED = {
+    "sklboost.estimators.files.meanings",
+    "sklboost.estimators.files.xgboost_models",
+    "sklboost.estimators.forests",
+    "sklboost.files.lightgbm",
+    "sklboost.files.xgboost",
+}
+LOAD = """
+import json, os, sys
+os.environ["SKLBOOST_BACKEND"] = "interpreter"
+import sklboost
+sklboost.load_model("model.ubj")
+print(json.dumps(sorted(sys.modules)))
+"""
+
 
 @pytest.fixture(scope="module")
 def modules(tmp_path_factory):
@@ -83,8 +99,18 @@ def test_a_first_fit_imports_nothing(modules):
     assert [name for name in later if name.partition(".")[0] in packages] == []
 
 
+def test_loading_imports_what_a_model_needs(tmp_path):
+    """Not what saving needs, or files of other libraries, or a forest."""
+    X = [[0.0], [1.0], [2.0]]
+    sklboost.XGBRegressorLite(n_estimators=1).fit(X, [0, 1, 2]).save_model(tmp_path / "model.ubj")
+    text = LOAD.replace("model.ubj", (tmp_path / "model.ubj").as_posix())
+    loaded = json.loads(run_python(text, tmp_path))
+    assert "sklboost.files.trees" in loaded
+    assert sorted(NOT_LOADED & set(loaded)) == []
+
+
 def test_the_list_names_modules():
-    for name in NOT_NEEDED:
+    for name in NOT_NEEDED | NOT_LOADED:
         if name.startswith("sk"):  # others may not be installed
             importlib.import_module(name)
 

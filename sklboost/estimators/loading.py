@@ -6,16 +6,22 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from sklboost.estimators.classifier import XGBClassifierLite
-from sklboost.estimators.forests import XGBRFClassifierLite, XGBRFRegressorLite
 from sklboost.estimators.regressor import XGBRegressorLite
 
 # By whether targets are classes.
 KINDS: Mapping[bool, type] = {False: XGBRegressorLite, True: XGBClassifierLite}
-# By the names that are in files.
-_BY_NAME = {
-    kind.__name__: kind
-    for kind in (XGBRegressorLite, XGBClassifierLite, XGBRFRegressorLite, XGBRFClassifierLite)
-}
+
+
+def _class_named(name: str) -> type:
+    """Return the class of estimators of a name that is in files."""
+    for kind in KINDS.values():
+        if kind.__name__ == name:
+            return kind
+    # here, since boosted trees are loaded sooner without
+    from sklboost.estimators import forests
+
+    found: type = getattr(forests, name)
+    return found
 
 
 def load_model(fname: Any) -> Any:
@@ -65,7 +71,7 @@ def load_model(fname: Any) -> Any:
     """
     from sklboost.estimators.files.model_files import load
 
-    return load(fname, _BY_NAME)
+    return load(fname, _class_named)
 
 
 def from_hist_gradient_boosting(estimator: Any) -> XGBRegressorLite | XGBClassifierLite:
@@ -209,4 +215,4 @@ def from_xgboost(model: Any) -> XGBRegressorLite | XGBClassifierLite:
     """
     from sklboost.estimators.files.xgboost_models import estimator_of_xgboost
 
-    return estimator_of_xgboost(model, _BY_NAME)
+    return estimator_of_xgboost(model, _class_named)

@@ -1,6 +1,6 @@
 """Model files: an estimator of ours and, where XGBoost can express it, the same for XGBoost."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from sklboost.estimators.files.documents import (
@@ -56,28 +56,28 @@ def _for_xgboost(fitted: FittedModel) -> dict[str, Any]:
     return learner_document(fitted.model, meaning_of(fitted))
 
 
-def load(source: Any, expected: type | Mapping[str, type]) -> Any:
+def load(source: Any, expected: type | Callable[[str], type]) -> Any:
     """Return the fitted estimator in a path, file object or bytes.
 
-    `expected` is its class, or the classes that it may be of by their names.
+    `expected` is its class, or gives the class of a name.
     """
     data, name = read_bytes(source)
     document = Section(parse_document(data, name), name)
     ours = document.get(OUR_KEY)
     if ours is None:
         return _load_xgboost(document, expected)
-    kind = expected if isinstance(expected, type) else expected[read_kind(ours)]
+    kind = expected if isinstance(expected, type) else expected(read_kind(ours))
     return read_estimator(ours, kind)
 
 
-def _load_xgboost(document: Section, expected: type | Mapping[str, type]) -> Any:
+def _load_xgboost(document: Section, expected: type | Callable[[str], type]) -> Any:
     """Return the estimator of a file of XGBoost's."""
     from sklboost.estimators.files.xgboost_models import read_xgboost
 
     if isinstance(expected, type):
         return read_xgboost(document, {False: expected, True: expected})
     return read_xgboost(
-        document, {False: expected["XGBRegressorLite"], True: expected["XGBClassifierLite"]}
+        document, {False: expected("XGBRegressorLite"), True: expected("XGBClassifierLite")}
     )
 
 

@@ -1,7 +1,7 @@
 """XGBoost's models as estimators of ours: from files, boosters and its scikit-learn estimators."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -29,10 +29,10 @@ _PARAMETERS = (
 )
 
 
-def estimator_of_xgboost(theirs: Any, kinds: Mapping[str, type]) -> Any:
+def estimator_of_xgboost(theirs: Any, kind_of: Callable[[str], type]) -> Any:
     """Return the estimator of a model of XGBoost's, in memory or in a file.
 
-    `kinds` are the classes of estimators by their names.
+    `kind_of` gives the class of estimators of a name.
     """
     known, forest = NOTHING_KNOWN, ""
     booster = theirs
@@ -49,8 +49,8 @@ def estimator_of_xgboost(theirs: Any, kinds: Mapping[str, type]) -> Any:
     return read_xgboost(
         Section(parse_document(data, name), name),
         {
-            False: kinds[f"XGB{forest}RegressorLite"],
-            True: kinds[f"XGB{forest}ClassifierLite"],
+            False: kind_of(f"XGB{forest}RegressorLite"),
+            True: kind_of(f"XGB{forest}ClassifierLite"),
         },
         known,
     )
