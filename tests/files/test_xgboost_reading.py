@@ -185,6 +185,44 @@ def test_old_files(version):
         np.testing.assert_allclose(predict(rows()[:20]), predictions, rtol=1e-6, atol=1e-7)
 
 
+def test_shap_values_need_covers():
+    """XGBoost 2 has none for trees of several outputs; rows to compare with stand in for them."""
+    model = from_xgboost(_DATA / "xgboost-2.1-vectors.ubj")
+    with pytest.raises(ValueError, match="pass X_background"):
+        model.shap_values(rows()[:3])
+    values = model.shap_values(rows()[:3], X_background=rows()[3:20])
+    known = model.predict(rows()[:3]) - model.predict(rows()[3:20]).mean(axis=0)
+    np.testing.assert_allclose(values.sum(axis=1), known, atol=1e-6)
+    assert "nan" not in str(model.explain_prediction(rows()[:1], full=False))
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "place"),
+    [
+        (["version"], [0, 90, 0], "version: models before XGBoost 1.7"),
+        (["learner", "learner_model_param", "num_feature"], "2147483647", "num_feature"),
+        (["learner", "learner_model_param", "base_score"], "[1E0,nan]", "base_score"),
+        (["learner", "objective", "name"], "reg:mine", "objective.name"),
+        ([0, "left_children", 0], 99, r"trees\[0\]"),
+        ([0, "split_indices", 0], 3, r"trees\[0\]: splits on a feature that does not exist"),
+        ([0, "sum_hessian", 0], -1.0, "sum_hessian"),
+        ([0, "split_conditions", 0], "x", "split_conditions"),
+        ([0, "categories_sizes", 0], 10, "categories_sizes"),
+        ([0, "tree_param", "size_leaf_vector"], "3", "size_leaf_vector"),
+    ],
+)
+def test_damaged_files(path, value, place):
+    document = json.loads((_DATA / "xgboost-3.2-one_hot.json").read_text())
+    if path[0] == 0:
+        path = ["learner", "gradient_booster", "model", "trees", *path]
+    part = document
+    for key in path[:-1]:
+        part = part[key]
+    part[path[-1]] = value
+    with pytest.raises(ModelFileError, match=place):
+        from_xgboost(json.dumps(document).encode())
+
+
 def test_load_model_reads_files_of_xgboost(tmp_path):
     path = tmp_path / "model.ubj"
     theirs = xgboost.XGBClassifier(n_jobs=1, n_estimators=3).fit(FRAME[[*"abcd"]], CLASS)

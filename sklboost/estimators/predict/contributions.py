@@ -26,6 +26,12 @@ def explained_rows(
             "SHAP values need constant leaves, and this model has linear ones: fit with "
             "linear_tree=False, or use shap.PermutationExplainer, which takes any model"
         )
+    if X_background is None and not fitted.has_covers:
+        raise ValueError(
+            "SHAP values weigh the two sides of a split by their covers, and this model has none: "
+            "XGBoost 2 keeps none for trees of several outputs. Pass X_background, rows to compare "
+            "with"
+        )
     known = fitted.read(X, by_position=by_position)
     background = None if X_background is None else fitted.read(X_background, "X_background")
     return ExplainedRows(fitted, known, background)

@@ -158,7 +158,7 @@ def derive_row(
     def contributions() -> np.ndarray:
         return single_values(fitted, X, fitted.trees(iteration_range))[0]
 
-    has_some = model.linear is None  # there are no SHAP values of linear leaves
+    has_some = model.linear is None and fitted.has_covers  # else there are no SHAP values
     return derive_prediction(model, row, fitted.names, contributions if has_some else None, full)
 
 

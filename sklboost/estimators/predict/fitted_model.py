@@ -110,6 +110,12 @@ class FittedModel(TrainedModel):
         return self.features.encodings
 
     @cached_property
+    def has_covers(self) -> bool:
+        """Whether splits have covers; XGBoost 2 keeps none for trees of several outputs."""
+        nodes = self.model.nodes
+        return bool((nodes.cover[nodes.left >= 0] > 0.0).all())
+
+    @cached_property
     def feature_names(self) -> list[str]:
         """Names of the features, shape (n_features,); f0, f1, ... where they have none."""
         return self.features.text_names

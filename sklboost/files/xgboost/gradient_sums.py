@@ -22,6 +22,7 @@ _MOST_TREES = 200  # that are looked at
 _DIGITS = (2, 3, 4, 6)  # of what users write, and of what float32 knows
 
 
+@np.errstate(all="ignore")
 def find_settings(
     trees: Sequence[XGBoostTree], candidates: Sequence[tuple[float, float]]
 ) -> tuple[float, float] | None:
@@ -75,6 +76,8 @@ def _solve(terms: np.ndarray) -> list[tuple[float, float]]:
     inner, leaves = sign * w * (1.0 - is_leaf), sign * w * is_leaf
     matrix = np.column_stack([inner.sum(axis=0), (leaves * H).sum(axis=0), leaves.sum(axis=0)])
     target = -(inner * H).sum(axis=0)
+    if not (np.isfinite(matrix).all() and np.isfinite(target).all()):
+        return []
     solution, _, rank, _ = np.linalg.lstsq(matrix, target, rcond=1e-6)
     if rank < 3 or solution[1] <= 0.0:
         return []

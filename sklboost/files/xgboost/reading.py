@@ -120,7 +120,8 @@ def read_model(
 
 def _likely_rate(known: Known, n_parallel: int) -> float:
     """Return the learning rate that leaf values were probably multiplied by."""
-    return known.settings[0][0] if known.settings else _DEFAULT_RATE / n_parallel
+    rates = [rate for rate, _ in known.settings if rate > 0.0]
+    return rates[0] if rates else _DEFAULT_RATE / n_parallel
 
 
 def _count(section: Section | None, least: int = 0, most: int = _MOST) -> int:

@@ -96,6 +96,8 @@ def read_tree(section: Section, n_outputs: int) -> XGBoostTree:
         values[is_leaf] = table[places]
     unknown = np.zeros(n_nodes)  # XGBoost 2 does not store them for trees of several outputs
     covers, gains = section.get("sum_hessian"), section.get("loss_changes")
+    if covers is not None and (covers.numbers(n_nodes) < 0.0).any():
+        covers.fail("a sum of hessians is below 0")
     return XGBoostTree(
         place=section.place,
         left=left,
