@@ -142,8 +142,10 @@ def _introduction(last):
         "# Model files\n\n"
         f"Classifiers of two classes on {last['dataset']}, depth 6, each library's own trees at "
         "equal settings. Milliseconds of the processor, medians of turns; the second load of a "
-        "file in a process, and the first in a new one, which has imported NumPy. Other work used "
-        "the machine meanwhile (`others_cpu` in the JSON).\n\n"
+        "file in a process, and the first in a new one, which has imported NumPy. Without the "
+        "machine code of a wheel sklboost's first load has numba's first call of a kernel in it, "
+        "some 15 ms, and its import that of numba. Other work used the machine meanwhile "
+        "(`others_cpu` in the JSON).\n\n"
         f"Commit {last['commit']}; {versions}. Written by `python -m benchmarks.model_files` from "
         "`model_files.jsonl`.\n"
     )

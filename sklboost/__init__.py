@@ -88,6 +88,7 @@ _ELSEWHERE = {
     "early_stopping": "EarlyStopping",
     "train": "XGBRegressorLite(...).fit(X, y) or XGBClassifierLite(...).fit(X, y)",
     "cv": "sklearn.model_selection.cross_validate(model, X, y)",
+    "Booster": "load_model(path), from_xgboost(booster) or from_lightgbm(booster)",
     "DMatrix": "X itself, or sklboost.bin_features(X)",
     "Dataset": "X itself, or sklboost.bin_features(X)",
     "to_graphviz": "plot_tree",

@@ -152,5 +152,7 @@ def test_other_names_are_not_there():
         _ = sklboost.plot_tre
     with pytest.raises(AttributeError, match=r"'to_graphviz': take plot_tree$"):
         _ = sklboost.to_graphviz
+    with pytest.raises(AttributeError, match=r"'Booster': take load_model\(path\), from_xgboost"):
+        _ = sklboost.Booster
     with pytest.raises(ImportError, match="cannot import name 'XGBClassifier'"):
         from sklboost import XGBClassifier  # noqa: F401
