@@ -85,7 +85,8 @@ def _weight(value: float, gradient: float, hessian: float, params: TreeParams) -
 def _node_row(model: Model, tree: int, number: int, node: np.record) -> dict[str, object]:
     params = model.params_of(tree)
     outputs = model.outputs[model.tree_starts[tree] + number]
-    sums: list[tuple[float, ...]] = outputs.tolist() or [(node.value, node.gradient, node.cover)]
+    # of NumPy, which divides by a hessian or learning rate of 0
+    sums = [tuple(sums) for sums in outputs] or [(node.value, node.gradient, node.cover)]
     weights, score = [0.0] * len(sums), 0.0  # of a leaf without rows, which sampling can leave
     if node.cover > 0.0:
         weights = [_weight(value, g, h, params) for value, g, h in sums]

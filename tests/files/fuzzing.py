@@ -170,7 +170,7 @@ def _damage_list(values: list[Any], draw: random.Random) -> None:
 
 
 def _another(value: Any, draw: random.Random) -> Any:
-    if isinstance(value, int | float) and draw.random() < 0.5:
+    if isinstance(value, int | float) and abs(value) < 1e300 and draw.random() < 0.5:
         near = [value + 1, value - 1, -value, value * 2, float(value)]
         return draw.choice(near)
     return copy.deepcopy(draw.choice(draw.choice([_NUMBERS, _NUMBERS, _TYPED, _OTHERS])))

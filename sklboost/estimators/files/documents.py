@@ -37,7 +37,7 @@ FORMAT_VERSION = 1
 KINDS = ("XGBRegressorLite", "XGBClassifierLite", "XGBRFRegressorLite", "XGBRFClassifierLite")
 _VERSIONS = {"format_version": FORMAT_VERSION, "package_version": __version__}
 # A small file may say that there are so many, and what shows them makes a name for each.
-_MOST_FEATURES = 2**22
+_MOST_FEATURES = 2**20
 _MOST = 2**53  # counts, which JSON readers of other languages hold as floats
 
 
