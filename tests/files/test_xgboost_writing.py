@@ -229,3 +229,13 @@ def test_there_and_back():
     np.testing.assert_allclose(
         again.model_.nodes.gradient[0], model.model_.nodes.gradient[0], atol=1e-5 * sizes
     )
+
+
+def test_gains_beyond_float32_are_no_obstacle(tmp_path):
+    X = np.random.default_rng(0).normal(size=(100, 2)).astype(np.float32)
+    model = XGBRegressorLite(n_estimators=2).fit(X, X[:, 0] * 1e25)
+    assert model.model_.nodes.gain.max() > np.finfo(np.float32).max
+    model.save_model(tmp_path / "model.json")
+    theirs = xgboost.XGBRegressor()
+    theirs.load_model(tmp_path / "model.json")
+    np.testing.assert_allclose(theirs.predict(X), model.predict(X), rtol=1e-5)

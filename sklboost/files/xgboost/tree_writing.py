@@ -52,11 +52,11 @@ class TreeWriter:
             "categories_sizes": sizes,
             "default_left": ((nodes.default_left == 1) ^ swapped).astype(np.uint8) * ~is_leaf,
             "left_children": nodes.left,
-            "loss_changes": nodes.gain.astype(np.float32),
+            "loss_changes": _clipped(nodes.gain),
             "parents": _parents(nodes.left),
             "split_indices": np.where(is_leaf, 0, nodes.feature).astype(np.int32),
             "split_type": by_category.astype(np.uint8),
-            "sum_hessian": (nodes.cover * max(self.n_outputs, 1)).astype(np.float32),
+            "sum_hessian": _clipped(nodes.cover * max(self.n_outputs, 1)),
             "tree_param": {
                 "num_deleted": "0",
                 "num_feature": str(self.model.n_features),
@@ -90,7 +90,7 @@ class TreeWriter:
             leaf_values = (values[is_leaf] + shift).astype(np.float32)
         if not np.isfinite(leaf_values).all():
             raise NotExpressibleError("XGBoost", "leaf values beyond float32")
-        weights = (values / (rate or 1.0)).astype(np.float32)  # of splits without learning rate
+        weights = _clipped(values / (rate or 1.0))  # of splits without learning rate
         weights[is_leaf] = leaf_values
         has_threshold = ~(is_leaf | np.isnan(nodes.threshold))
         thresholds = np.full(len(nodes), _NO_THRESHOLD)
@@ -115,6 +115,11 @@ def _round_up(thresholds: np.ndarray) -> np.ndarray:
         rounded = thresholds.astype(np.float32)
         above = np.nextafter(rounded, np.float32(np.inf))
     return np.clip(np.where(rounded < thresholds, above, rounded), -_LARGEST, _LARGEST)
+
+
+def _clipped(numbers: np.ndarray) -> np.ndarray:
+    """Return numbers that only inform as float32: what is beyond its range is its largest."""
+    return np.clip(numbers, -_LARGEST, _LARGEST).astype(np.float32)
 
 
 def _parents(left: np.ndarray) -> np.ndarray:
