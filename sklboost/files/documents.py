@@ -4,6 +4,7 @@ import os
 import zlib
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from sklboost.files.errors import ModelFileError
 from sklboost.files.json_text import read_json, read_json_start, write_json
@@ -94,6 +95,8 @@ def file_type(target: Any, raw_format: str | None) -> str:
     if raw_format is not None:
         if raw_format not in WRITERS:
             raise ValueError(f"raw_format={raw_format!r}: it must be 'json' or 'ubj'")
+        if raw_format == "ubj" and hasattr(target, "encoding"):
+            raise ValueError("raw_format='ubj' is binary: open the file in mode 'wb', not 'w'")
         return raw_format
     name = target if isinstance(target, str | os.PathLike) else getattr(target, "name", "")
     suffix = Path(os.fspath(name)).suffix.lower()[1:] if not isinstance(name, int) else ""
@@ -114,7 +117,9 @@ def write_bytes(target: Any, data: bytes) -> None:
         target.write(data.decode("utf-8") if is_text else data)
         return
     path = Path(target)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"{str(path)!r}: there is no such folder; create it first")
+    beside = path.with_name(f".{path.name}.{uuid4().hex}")  # two threads may write it
     try:
         beside.write_bytes(data)
         beside.replace(path)

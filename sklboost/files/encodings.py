@@ -8,7 +8,7 @@ import numpy as np
 from sklboost.data.encoding import MOST_CATEGORIES, Encoding, as_keys
 from sklboost.files.sections import Section
 from sklboost.files.values import check_keys, read_value, value_document
-from sklboost.tree.predict.sums import narrow_integers
+from sklboost.tree.predict.integer_sums import narrow_integers
 
 _KINDS = ("number", "time", "category")
 _UNIT = re.compile(r"(datetime64|timedelta64)\[(D|h|m|s|ms|us|ns|ps|fs|as)\]")
@@ -44,7 +44,8 @@ def read_encoding(section: Section) -> Encoding:
         section["codes"].fail("a code has no category")
     declared, coded = section["is_declared"].flag(), section.get("is_coded")
     is_coded = coded is not None and coded.flag()
-    if is_coded and categories.tolist() != list(range(n_known)):
+    is_counted = categories.dtype.kind in "iu" and np.array_equal(categories, np.arange(n_known))
+    if is_coded and not is_counted:
         section["categories"].fail("must be 0, 1, 2, ..., for they are codes")
     try:
         check_keys(section["categories"], as_keys(categories))

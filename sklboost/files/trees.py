@@ -19,7 +19,7 @@ from sklboost.engine.model import (
 from sklboost.engine.structs import PARAMS_DTYPE, records
 from sklboost.files.sections import LARGEST_SCORE, Section
 from sklboost.tree.predict.category_bits import all_listed_categories, bits_of_categories
-from sklboost.tree.predict.sums import Sums, narrow_integers, pack_sums
+from sklboost.tree.predict.integer_sums import Sums, narrow_integers, pack_sums
 
 _OF_SPLITS = ("feature", "threshold", "default_left", "gain")
 _SUMS = ("gradient", "cover")
@@ -158,7 +158,7 @@ def _read_trees(section: Section, n_categories: np.ndarray, n_outputs: int) -> T
     feature = section["feature"].integers(0, len(n_categories) - 1, n_splits)
     default_left = section["default_left"].integers(0, 1, n_splits)
     threshold = section["threshold"].numbers(n_splits, finite=False)
-    gain = section["gain"].numbers(n_splits)
+    gain = section["gain"].numbers(n_splits, limits=SCORES)
     of_leaf = dict(feature=-1, default_left=0, threshold=np.nan, gain=0.0)
     of_split = dict(feature=feature, default_left=default_left, threshold=threshold, gain=gain)
     for name, of_leaves in of_leaf.items():
@@ -187,19 +187,25 @@ def _check_pruned(section: Section, trees: Trees, grown: Trees) -> None:
     """Check that pruning trees gives these: from the roots down all splits that are left."""
     if not np.array_equal(trees.params, grown.params):
         section.fail("must have the settings of the trees after pruning")
-    roots, places = trees.starts[:-1], grown.starts[:-1]
-    kept, whole = roots, places
-    while len(kept) > 0:  # all nodes of a depth
-        is_split = trees.nodes["left"][kept] >= 0
-        kept, whole, roots, places = (part[is_split] for part in (kept, whole, roots, places))
-        before, after = (part.view(np.recarray) for part in (grown.nodes[whole], trees.nodes[kept]))
-        same = [before.left >= 0, before.feature == after.feature]
-        same += [(before.threshold == after.threshold) | np.isnan(after.threshold)]
-        if not np.all(same):
+    splits = np.flatnonzero(trees.nodes["left"] >= 0)
+    children = (trees.nodes["left"] + np.repeat(trees.starts[:-1], np.diff(trees.starts))).tolist()
+    grown_left = grown.nodes["left"]
+    grown_roots = np.repeat(grown.starts[:-1], np.diff(grown.starts))
+    grown_children = np.where(grown_left < 0, -1, grown_left + grown_roots).tolist()
+    # of each node the place among those before pruning; parents come before their children
+    places = np.zeros(len(trees.nodes), dtype=np.int64).tolist()
+    for root, place in zip(trees.starts[:-1].tolist(), grown.starts[:-1].tolist(), strict=True):
+        places[root] = place
+    for node in splits.tolist():
+        child = grown_children[places[node]]
+        places[children[node]], places[children[node] + 1] = child, child + 1
+        if child < 0:
             section.fail("must have all splits of the trees after pruning")
-        kept = np.concatenate([roots + after.left, roots + after.right])
-        whole = np.concatenate([places + before.left, places + before.right])
-        roots, places = np.tile(roots, 2), np.tile(places, 2)
+    after = trees.nodes[splits]
+    before = grown.nodes[np.array(places, dtype=np.int64)[splits]]
+    same = (before["threshold"] == after["threshold"]) | np.isnan(after["threshold"])
+    if not (same & (before["feature"] == after["feature"])).all():
+        section.fail("must have all splits of the trees after pruning")
 
 
 def _check_links(section: Section, left: np.ndarray, counts: np.ndarray) -> None:

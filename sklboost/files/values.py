@@ -136,7 +136,8 @@ def read_value(section: Section) -> Any:
         return value
     kind = next(iter(value), "")
     if len(value) != 1 or kind not in _READERS:
-        section.fail(f"must have one key, the name of a type, and has {list(value)}")
+        shown = ", ".join(map(repr, [*value][:3]))[:60]
+        section.fail(f"must have one key, the name of a type, and has {len(value)}: {shown}")
     try:
         return _READERS[kind](section[kind])
     except ModelFileError:

@@ -188,7 +188,7 @@ def test_old_files(version):
 def test_shap_values_need_covers():
     """XGBoost 2 has none for trees of several outputs; rows to compare with stand in for them."""
     model = from_xgboost(_DATA / "xgboost-2.1-vectors.ubj")
-    with pytest.raises(ValueError, match="pass X_background"):
+    with pytest.raises(ValueError, match="Pass X_background"):
         model.shap_values(rows()[:3])
     values = model.shap_values(rows()[:3], X_background=rows()[3:20])
     known = model.predict(rows()[:3]) - model.predict(rows()[3:20]).mean(axis=0)

@@ -118,10 +118,23 @@ def _features_document(features: FittedFeatures) -> dict[str, Any]:
     return {
         "n_features": features.n_features,
         "names": None if names is None else [value_document(name) for name in names.tolist()],
-        "encodings": None if encodings is None else list(map(encoding_document, encodings)),
+        "encodings": None if encodings is None else _encodings(features),
         "binning_digest": features.binning_digest,
         "missing": plain_number(float(features.missing)),
     }
+
+
+def _encodings(features: FittedFeatures) -> list[dict[str, Any]]:
+    documents = []
+    for name, encoding in zip(features.listed_names, features.encodings or (), strict=True):
+        try:
+            documents.append(encoding_document(encoding))
+        except NotStorableError as error:
+            raise NotStorableError(
+                f"categories of the feature {name!r}: {error}; turn them into text, or keep the "
+                "model with pickle"
+            ) from None
+    return documents
 
 
 def _training_document(state: Mapping[str, Any]) -> dict[str, Any]:
@@ -237,11 +250,14 @@ def _read_trained(section: Section, estimator_name: str, own_loss: Any) -> Train
     if n_outputs == 0:
         section["model"]["base_score"].fail("must have a number for each output")
     targets = read_targets(section["targets"], n_outputs)
-    loss = (
-        read_loss(section["loss"], targets, n_outputs)
-        if own_loss is None
-        else make_loss(own_loss, targets.task, targets.size, {})
-    )
+    if own_loss is None:
+        loss = read_loss(section["loss"], targets, n_outputs)
+    elif isinstance(own_loss, str):
+        section.fail(f"the loss is {own_loss!r}, and not one of the user's")
+    else:
+        loss = make_loss(own_loss, targets.task, targets.size, {})
+        if loss.n_outputs != n_outputs:
+            section.fail(f"the user's loss has {loss.n_outputs} outputs, the file {n_outputs}")
     model = _read_model(section["model"], features, n_outputs)
     return TrainedModel(
         model=model,

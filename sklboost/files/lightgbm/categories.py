@@ -4,6 +4,8 @@ LightGBM knows integers from 0 on. Those of a pandas column are the places of it
 at the end of the file, a list for each column; which columns these are the file does not say.
 """
 
+import itertools
+import re
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +16,8 @@ from sklboost.files.lightgbm.text import ModelText
 from sklboost.files.sections import Section
 
 _PLAIN = (str, int, float, bool)
+_MOST_CHOICES = 1000  # of columns of one value that may be categories
+_MOST_DIGITS = 10
 
 
 class Categories(NamedTuple):
@@ -65,15 +69,32 @@ def encode_categories(
 
 def _of_pandas(lists: Section, features: list[int], infos: list[str]) -> dict[int, Categories]:
     """Return the categories of the features that were pandas columns of categories."""
-    constant = {i for i, info in enumerate(infos) if info == "none"}  # may be a category, too
-    for columns in (features, sorted(constant.union(features))):
-        if len(columns) == len(lists):
-            return {i: _of_list(values) for i, values in zip(columns, lists, strict=True)}
+    # those of one value may be categories, too
+    constant = [i for i, info in enumerate(infos) if info == "none" and i not in features]
+    sections, n_more = list(lists), len(lists) - len(features)
+    if n_more == 0:
+        return {i: _of_list(values) for i, values in zip(features, sections, strict=True)}
+    choices = itertools.combinations(constant, n_more) if n_more >= 0 else ()
+    fitting: dict[tuple[int, ...], list[int]] = {}
+    for chosen in itertools.islice(choices, _MOST_CHOICES):
+        columns = sorted([*features, *chosen])
+        if all(_fits(infos[i], values) for i, values in zip(columns, sections, strict=True)):
+            # constant ones are split nowhere: what matters is which list the others have
+            fitting[tuple(i for i, column in enumerate(columns) if column not in chosen)] = columns
+    if len(fitting) == 1:
+        (columns,) = fitting.values()
+        return {i: _of_list(values) for i, values in zip(columns, sections, strict=True)}
     lists.fail(
         f"these are of {len(lists)} pandas columns, but {len(features)} features are categories, "
         "and the file does not say which are which: train with the codes of ordered categories, "
-        "and without integers that are declared as categories"
+        "without integers that are declared as categories, and without columns of one value"
     )
+
+
+def _fits(info: str, values: Section) -> bool:
+    """Whether a list of categories has all codes that the header lists for a feature."""
+    codes = re.findall(r"\d+", info) if not info.startswith("[") else []
+    return all(int(code) < len(values) for code in codes if len(code) < _MOST_DIGITS)
 
 
 def _of_list(values: Section) -> Categories:

@@ -83,13 +83,13 @@ def read_tree(section: Section, n_outputs: int) -> XGBoostTree:
         section.fail("has no nodes")
     right = section["right_children"].integers(-1, _MOST, n_nodes)
     is_leaf = left < 0
-    threshold = section["split_conditions"].numbers(n_nodes, finite=False)
-    weights = section["base_weights"].numbers(n_nodes * n_outputs).reshape(n_nodes, n_outputs)
+    threshold = _float32(section["split_conditions"], n_nodes, finite=False)
+    weights = _float32(section["base_weights"], n_nodes * n_outputs).reshape(n_nodes, n_outputs)
     values = weights.copy()
     if n_outputs == 1:
         values[is_leaf, 0] = threshold[is_leaf]
     elif (of_leaves := section.get("leaf_weights")) is not None:  # since XGBoost 3.2
-        table = of_leaves.numbers(int(is_leaf.sum()) * n_outputs).reshape(-1, n_outputs)
+        table = _float32(of_leaves, int(is_leaf.sum()) * n_outputs).reshape(-1, n_outputs)
         places = right[is_leaf]
         if ((places < 0) | (places >= len(table))).any():
             of_leaves.fail("has no values for some leaves")
@@ -107,10 +107,18 @@ def read_tree(section: Section, n_outputs: int) -> XGBoostTree:
         default_left=section["default_left"].integers(0, 1, n_nodes) == 1,
         weights=weights,
         values=values,
-        cover=unknown if covers is None else covers.numbers(n_nodes) / n_outputs,
-        gain=unknown if gains is None else gains.numbers(n_nodes),
+        cover=unknown if covers is None else _float32(covers, n_nodes) / n_outputs,
+        gain=unknown if gains is None else _float32(gains, n_nodes),
         listed=_listed_categories(section, is_leaf),
     )
+
+
+@np.errstate(over="ignore")
+def _float32(section: Section, size: int, *, finite: bool = True) -> np.ndarray:
+    """Return numbers as XGBoost reads them: JSON may have more digits, or fewer, than float32."""
+    numbers = section.numbers(size, finite=finite)
+    rounded = numbers.astype(np.float32).astype(np.float64)
+    return rounded if np.isfinite(rounded).all() or not finite else numbers
 
 
 def _listed_categories(section: Section, is_leaf: np.ndarray) -> dict[int, np.ndarray]:

@@ -20,7 +20,7 @@ from joblib.numpy_pickle import NumpyPickler
 
 from sklboost.engine.model import NODE_DTYPE, OUTPUT_DTYPE, CategoryBits, LinearLeaves, Model, Trees
 from sklboost.tree.predict.assembly import assemble_model
-from sklboost.tree.predict.sums import Sums, narrow_integers, pack_sums
+from sklboost.tree.predict.integer_sums import Sums, narrow_integers, pack_sums
 from sklboost.tree.predict.trees import trees_of
 
 _Reduced = tuple[Callable[..., Any], tuple[Any, ...]]

@@ -218,3 +218,22 @@ def test_everything_reads_an_imported_model(tmp_path):
     model.to_html(tmp_path / "page.html", X, y)
     assert (model.predict(X.iloc[:1]) == model.predict(X)[:1]).all()
     model.save_model(tmp_path / "model.json", format="sklboost")
+
+
+def test_columns_of_one_value_among_the_categories():
+    X = frame(3).assign(number=1.0)
+    rare = pd.Categorical(["usual"] * (N_ROWS - 1) + ["rare"])  # which LightGBM leaves out
+    X.insert(1, "street", rare)
+    y = targets("regression", X[["u"]], 3)
+    model = lightgbm.LGBMRegressor(n_estimators=5, min_child_samples=5, verbose=-1).fit(X, y)
+    np.testing.assert_allclose(from_lightgbm(model).predict(X), model.predict(X), rtol=1e-9)
+
+
+def test_columns_of_one_value_that_could_be_either():
+    names = [f"c{i}" for i in range(3)]
+    X = pd.DataFrame({name: pd.Categorical(["a", "b"] * (N_ROWS // 2)) for name in names})
+    X.insert(0, "one", pd.Categorical(["a"] * N_ROWS, categories=["a", "b"]))
+    X.insert(2, "other", 1.0)
+    model = lightgbm.LGBMRegressor(n_estimators=2, verbose=-1).fit(X, X.c0 == "a")
+    with pytest.raises(ModelFileError, match="without columns of one value"):
+        from_lightgbm(model)

@@ -1,8 +1,11 @@
 """A model from a file has the bits of the model that was saved."""
 
+import datetime
 import io
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import pandas as pd
 import pytest
 import xgboost
 from sklearn.datasets import load_diabetes, load_iris
@@ -15,6 +18,8 @@ from sklboost import (
     XGBRFRegressorLite,
     load_model,
 )
+from sklboost.estimators.files.model_files import plain_attributes, read_attributes
+from sklboost.estimators.predict.fitted_model import fitted_state
 from tests.kinds_of_models import IN_FILES, KINDS, data
 from tests.kinds_of_models import file_of as saved
 
@@ -171,6 +176,7 @@ def test_what_no_file_holds_is_refused():
         (dict(fname="model.json", format="onnx"), "format='onnx'.*'xgboost', 'sklboost'"),
         (dict(fname="model.json", raw_format="yaml"), "raw_format='yaml'.*'json' or 'ubj'"),
         (dict(fname=io.BytesIO()), "raw_format"),
+        (dict(fname=io.StringIO(), raw_format="ubj"), "binary.*'wb'"),
     ],
 )
 def test_wrong_arguments(arguments, error):
@@ -189,7 +195,7 @@ def test_a_failing_write_leaves_the_old_file(tmp_path):
     with pytest.raises(ValueError, match="pickle"):
         model.set_params(random_state=np.random.RandomState(0)).save_model(path)
     assert path.read_bytes() == before
-    with pytest.raises(OSError, match="no_such_folder"):
+    with pytest.raises(FileNotFoundError, match=r"no_such_folder.model\.json.*create it first"):
         model.set_params(random_state=0).save_model(
             tmp_path / "no_such_folder" / "model.json", format="sklboost"
         )
@@ -240,3 +246,28 @@ def test_what_xgboost_cannot_express_names_the_other_format(tmp_path):
     assert not path.exists()
     model.save_model(path, format="sklboost")
     assert (load_model(path).predict(X) == model.predict(X)).all()
+
+
+def test_a_category_that_no_file_holds_is_refused_with_the_feature():
+    times = pd.Series(pd.Categorical([datetime.time(1), datetime.time(2)] * 10))
+    model = XGBRegressorLite(n_estimators=2).fit(pd.DataFrame({"at": times}), np.arange(20.0))
+    with pytest.raises(ValueError, match=r"the feature 'at'.*turn them into text"):
+        saved(model)
+
+
+def test_threads_that_write_one_file(tmp_path):
+    X, y = load_diabetes(return_X_y=True)
+    model = XGBRegressorLite(n_estimators=2).fit(X, y)
+    path = tmp_path / "model.json"
+    with ThreadPoolExecutor(4) as pool:
+        for done in [pool.submit(model.save_model, path) for _ in range(20)]:
+            done.result()
+    assert (load_model(path).predict(X) == model.predict(X)).all()
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_name_is_no_loss_of_the_users():
+    X, y = load_iris(return_X_y=True)
+    state = plain_attributes(fitted_state(XGBClassifierLite(n_estimators=1).fit(X, y)))
+    with pytest.raises(ModelFileError, match="'multi:onevsrest'"):
+        read_attributes(**{**state, "own_loss": "multi:onevsrest"})
