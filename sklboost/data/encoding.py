@@ -51,8 +51,8 @@ class Encoding:
     is_declared : bool
         Whether the user said that it is a category: then its column may be of any kind.
     is_coded : bool
-        Whether a category has numbers that are the codes themselves, those of `categories`, as
-        models of other libraries may have it. All other numbers have one more code, the last.
+        Whether values are codes already, as in some models of other libraries: 0, 1, ..., which
+        `categories` lists. All other numbers share one further code, the last.
     """
 
     kind: str = "number"

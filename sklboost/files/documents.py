@@ -23,7 +23,7 @@ def read_bytes(source: Any) -> tuple[bytes, str]:
     Raises
     ------
     TypeError
-        If `source` is nothing of these.
+        If `source` is none of them.
     OSError
         If the file cannot be read.
     """

@@ -71,11 +71,11 @@ class ForeignTree(NamedTuple):
 
 
 def with_equal_left(tree: ForeignTree) -> ForeignTree:
-    """Return the tree of a library that sends ``x <= threshold`` left, whose trees are else ours.
+    """Return the tree with ``x < threshold`` for one that sends ``x <= threshold`` left.
 
-    What is equal to the threshold is below the next number. Above infinity there is none: all
-    values go left there, which is to say that none goes to what is now on the right. Nothing is
-    below NaN.
+    The threshold becomes the next float64. After infinity there is none: such a split sends all
+    values left, so its children change sides and the threshold becomes -infinity, which sends all
+    values right. A threshold of NaN sends all values right, too.
     """
     next_ones = np.where(np.isnan(tree.threshold), -np.inf, np.nextafter(tree.threshold, np.inf))
     are_all = (tree.threshold == np.inf) & (tree.left >= 0)

@@ -10,8 +10,8 @@ import numpy as np
 from sklboost.data.encoding import Encoding, list_encoding
 from sklboost.files.errors import ModelFileError
 from sklboost.files.foreign import ForeignTree, with_equal_left
+from sklboost.files.gradient_sums import with_gradients
 from sklboost.files.meaning import Meaning
-from sklboost.files.sums import with_gradients
 
 _OBJECTIVES = {
     "squared_error": "reg:squarederror",

@@ -102,7 +102,7 @@ def plain_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_attributes(document: bytes, estimator_name: str, own_loss: Any) -> dict[str, Any]:
-    """Return the attributes of which there are these.
+    """Return the attributes of a fit from what :func:`plain_attributes` made of them.
 
     Raises
     ------

@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 
 from sklboost.files.foreign import ForeignTree
+from sklboost.files.gradient_sums import with_gradients
 from sklboost.files.lightgbm.categories import encode_categories, sends_zero_left
 from sklboost.files.lightgbm.meaning import Header, read_header, read_parameters
 from sklboost.files.lightgbm.text import read_text
 from sklboost.files.lightgbm.trees import read_trees
 from sklboost.files.meaning import Meaning
-from sklboost.files.sums import with_gradients
 
 
 @np.errstate(all="ignore")

@@ -10,8 +10,8 @@ from itertools import pairwise
 import numpy as np
 
 from sklboost.files.foreign import ForeignTree, with_equal_left
+from sklboost.files.gradient_sums import add_up
 from sklboost.files.sections import Section
-from sklboost.files.sums import add_up
 
 # decision_type: bit 0, the split is on categories; bit 1, missing values go left; bits 2 and 3,
 # what counts as missing. For NONE, NaN is 0; for ZERO both are missing.

@@ -11,8 +11,8 @@ from sklboost.files.foreign import ForeignTree
 from sklboost.files.meaning import Meaning
 from sklboost.files.sections import LARGEST_SCORE, Section
 from sklboost.files.xgboost.categories import read_categories
-from sklboost.files.xgboost.gradient_sums import find_settings
 from sklboost.files.xgboost.objectives import LOG, LOG_ODDS, SHARED
+from sklboost.files.xgboost.training_settings import find_settings
 from sklboost.files.xgboost.tree_reading import XGBoostTree, read_tree
 
 _MOST = 2**31 - 1

@@ -30,9 +30,10 @@ def add_up(left: np.ndarray, right: np.ndarray, of_leaves: np.ndarray) -> np.nda
 def with_gradients(tree: ForeignTree, reg_lambda: float) -> ForeignTree:
     """Return the tree with the sums of gradients from which its leaf values follow.
 
-    Leaf weights are ``-G / (H + lambda)``, so G is known where H is and nothing else has had a say:
-    where the gains that follow from G and H are those of the library. Then gains and the values of
-    inner nodes are computed, too, since libraries may round them. Else the tree stays as it is.
+    Leaf weights are ``-G / (H + lambda)`` unless other parameters changed them, so G follows from
+    the weights and H. It is kept only if the gains computed from G and H are those of the library;
+    then these gains and the values of inner nodes replace the library's, which may be rounded.
+    Else the tree is returned as it is.
 
     Parameters
     ----------
