@@ -15,10 +15,18 @@ WRITERS = {"json": write_json, "ubj": write_ubjson}
 _START_READERS = {"json": read_json_start, "ubj": read_ubjson_start}
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # which some editors write
 _JSON_SPACE = b" \t\r\n"
+# What else models are saved as, by how it begins.
+_REMEDIES = {
+    b"tree\n": "; it is a text model of LightGBM: sklboost.from_lightgbm reads it",
+    b"tree\r\n": "; it is a text model of LightGBM: sklboost.from_lightgbm reads it",
+    b"\x80": "; it looks like a pickle: pickle.load or joblib.load reads it",
+}
 
 
-def read_bytes(source: Any) -> tuple[bytes, str]:
+def read_bytes(source: Any, library: str = "") -> tuple[bytes, str]:
     """Return what is in a path, file object or bytes, and its name for errors.
+
+    The caller takes models of a `library`, too, which an error says.
 
     Raises
     ------
@@ -33,7 +41,10 @@ def read_bytes(source: Any) -> tuple[bytes, str]:
         path = Path(source)
         return path.read_bytes(), path.name
     if not hasattr(source, "read"):
-        raise TypeError(f"{source!r} is no path, no file opened for reading and no bytes")
+        kind, or_model = type(source).__name__, f", a model of {library}" * (library != "")
+        raise TypeError(
+            f"a {kind} is no path: this takes a path, a file opened for reading, bytes{or_model}"
+        )
     data = source.read()
     name = getattr(source, "name", None)
     name = os.path.basename(name) if isinstance(name, str) else "the model file"
@@ -59,7 +70,8 @@ def parse_document(data: bytes, name: str) -> Any:
                 return {OUR_KEY: section}
     start = data.lstrip(_JSON_SPACE)
     if not start.startswith(b"{"):
-        raise ModelFileError(f"{name}: no model file: neither JSON nor UBJSON begins so")
+        remedy = next((of for how, of in _REMEDIES.items() if data.startswith(how)), "")
+        raise ModelFileError(f"{name}: no model file: neither JSON nor UBJSON begins so{remedy}")
     # JSON goes on with a key or with the end of the object
     is_json = start[1:].lstrip(_JSON_SPACE)[:1] in (b'"', b"}", b"")
     return read_json(data, name) if is_json else read_ubjson(data, name)

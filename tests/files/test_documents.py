@@ -70,6 +70,8 @@ def test_bytes_behind_the_end_are_refused(write):
         (b'{"a":01}', "no JSON"),
         (b"", "neither JSON nor UBJSON"),
         (b"[1]", "neither JSON nor UBJSON"),
+        (b"tree\nversion=v4\n", "sklboost.from_lightgbm reads it"),
+        (b"\x80\x04\x95", "pickle.load or joblib.load reads it"),
     ],
 )
 def test_what_is_no_json(text, problem):
@@ -147,7 +149,7 @@ def test_sources_of_bytes(tmp_path):
     assert read_bytes(io.StringIO("ü"))[0] == "ü".encode()
     with path.open("rb") as file:
         assert read_bytes(file) == (b"abc", "file")
-    with pytest.raises(TypeError, match="3 is no path"):
+    with pytest.raises(TypeError, match="a int is no path"):
         read_bytes(3)
 
 

@@ -190,6 +190,7 @@ def test_the_mean_of_a_forest():
         ("cat_boundaries=0 3", "cat_boundaries=0 2", "cat_boundaries: does not divide"),
         ("cat_boundaries=0 3", "cat_boundaries=0 4", r"cat_boundaries\[1\]: must be an integer"),
         ("cat_threshold=5 0 64", "cat_threshold=5 0 -1", r"cat_threshold\[2\]"),
+        ("num_cat=1", "num_cat=2", r"num_cat\[0\]: must be an integer from 1 to 1"),
         ("[lambda_l2: 0]", "[lambda_l2: -1]", "lambda_l2: must be a finite number >= 0"),
         (":null", ':[["a", "b"]]', "more categories than the feature has"),
         (":null", ':[["a"], ["b"]]', "these are of 2 pandas columns, but 1 features"),
@@ -204,3 +205,65 @@ def test_damaged_files_are_refused_with_the_place(old, new, place):
     assert old in TEXT
     with pytest.raises(ModelFileError, match=place):
         from_lightgbm(TEXT.replace(old, new, 1).encode("utf-8"))
+
+
+def _splits_by_category(sets, of_split):
+    """Return a text of a tree that is a chain of splits by one feature, with sets as words."""
+    n_splits = len(of_split)
+    n_leaves, starts = n_splits + 1, np.cumsum([0, *map(len, sets)])
+    rows = {
+        "num_leaves": [n_leaves],
+        "num_cat": [len(sets)],
+        "split_feature": [0] * n_splits,
+        "split_gain": [1] * n_splits,
+        "threshold": of_split,
+        "decision_type": [1] * n_splits,
+        "left_child": [*range(1, n_splits), -n_leaves],
+        "right_child": [-1 - leaf for leaf in range(n_splits)],
+        "leaf_value": [1] * n_leaves,
+        "leaf_count": [1] * n_leaves,
+        "internal_value": [0] * n_splits,
+        "cat_boundaries": starts.tolist(),
+        "cat_threshold": [word for words in sets for word in words],
+        "is_linear": [0],
+        "shrinkage": [1],
+    }
+    tree = "\n".join(f"{key}={' '.join(map(str, row))}" for key, row in rows.items())
+    return (
+        "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nmax_feature_idx=0\n"
+        "objective=regression\nfeature_names=a\nfeature_infos=0:1\n\nTree=0\n"
+        f"{tree}\n\n\nend of trees\n\npandas_categorical:null\n"
+    )
+
+
+def test_a_short_text_has_no_large_sets_of_categories():
+    from sklboost.estimators.loading import from_lightgbm
+
+    assert from_lightgbm(_splits_by_category([[1], [2]], [1, 0])).model_.n_trees == 1
+    for of_split in ([0, 0], [0, 2], [0, 0.5], [0, "nan"]):
+        with pytest.raises(ModelFileError, match="sets 0 to 1, each of them once"):
+            from_lightgbm(_splits_by_category([[1], [2]], of_split))
+    with pytest.raises(ModelFileError, match="split 0: more than 65534 categories"):
+        from_lightgbm(_splits_by_category([[2**32 - 1] * 2048], [0]))
+
+
+def test_splits_are_gone_through_once_for_all_features():
+    from sklboost.files.lightgbm.categories import encode_categories
+    from sklboost.files.lightgbm.text import read_text
+    from sklboost.files.lightgbm.trees import read_trees
+
+    class Counted(dict):
+        n_passes = 0
+
+        def items(self):
+            self.n_passes += 1
+            return super().items()
+
+    text = read_text(_splits_by_category([[1], [2]], [0, 1]).encode("utf-8"), "text")
+    (tree,), _ = read_trees(text.trees, 9)
+    splits = Counted(tree.categories)
+    trees = [tree._replace(categories=splits)]
+    (coded,), encodings = encode_categories(trees, text, ["0:1"] * 9)
+    assert [codes.tolist() for codes in coded.categories.values()] == [[0], [1]]
+    assert len(encodings) == 9
+    assert splits.n_passes == 2  # for the values that they know, and to replace these by codes

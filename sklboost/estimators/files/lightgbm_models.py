@@ -21,7 +21,7 @@ def estimator_of(theirs: Any, kinds: Mapping[bool, type]) -> Any:
     elif isinstance(theirs, str) and theirs.startswith("tree\n"):
         data, name = theirs.encode("utf-8"), "the text model"
     else:
-        data, name = read_bytes(theirs)
+        data, name = read_bytes(theirs, "LightGBM")
     trees, places, meaning = read_lightgbm(data, name)
     if meaning.classes is not None and hasattr(theirs, "classes_"):
         classes = np.asarray(theirs.classes_)

@@ -45,7 +45,7 @@ def estimator_of_xgboost(theirs: Any, kind_of: Callable[[str], type]) -> Any:
         config = Section(json.loads(booster.save_config()), "configuration")
         known = known._replace(settings=[*known.settings, *_settings_of(config)])
     else:
-        data, name = read_bytes(theirs)
+        data, name = read_bytes(theirs, "XGBoost")
     return read_xgboost(
         Section(parse_document(data, name), name),
         {

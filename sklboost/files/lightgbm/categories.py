@@ -56,7 +56,8 @@ def encode_categories(
     if not lists.is_null and len(lists) > 0:
         known = _of_pandas(lists, features, infos)
     else:
-        known = {i: _of_integers(i, trees, infos[i], text.header) for i in features}
+        of_splits = _codes_by_feature(trees)
+        known = {i: _of_integers(i, of_splits.get(i, []), infos[i], text.header) for i in features}
     if not known:
         return trees, None
     coded = [
@@ -104,19 +105,23 @@ def _of_list(values: Section) -> Categories:
     return Categories(np.arange(len(categories)), _encoding(categories, values, False))
 
 
-def _of_integers(feature: int, trees: list[ForeignTree], info: str, header: Section) -> Categories:
+def _codes_by_feature(trees: list[ForeignTree]) -> dict[int, list[np.ndarray]]:
+    found: dict[int, list[np.ndarray]] = {}
+    for tree in trees:
+        for node, codes in tree.categories.items():
+            found.setdefault(int(tree.feature[node]), []).append(codes)
+    return found
+
+
+def _of_integers(
+    feature: int, of_splits: list[np.ndarray], info: str, header: Section
+) -> Categories:
     """Return the categories of a feature of integers: those of its splits and of the header."""
     place = Section(None, f"{header.place}.feature_infos")
     try:
         known = [int(word) for word in info.split(":") if info != "none"]
     except ValueError:
         place.fail(f"feature {feature}: no categories: {info[:40]!r}")
-    of_splits = [
-        codes
-        for tree in trees
-        for node, codes in tree.categories.items()
-        if tree.feature[node] == feature
-    ]
     integers = np.unique(np.concatenate([np.array(known, dtype=np.int64), *of_splits]))
     integers = integers[integers >= 0]  # -1 is a missing value
     return Categories(integers, _encoding(integers.tolist(), place, True))
@@ -132,7 +137,7 @@ def _encoding(categories: list[Any], section: Section, is_declared: bool) -> Enc
 def _with_codes(tree: ForeignTree, known: dict[int, Categories], place: str) -> ForeignTree:
     is_number = tree.left >= 0
     is_number[list(tree.categories)] = False
-    both = set(tree.feature[is_number].tolist()) & set(known)
+    both = set(tree.feature[is_number].tolist()) & known.keys()
     if both:
         Section(None, place).fail(f"feature {min(both)} is a category, and split by a number")
     codes = {}

@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from sklboost.data.encoding import MOST_CATEGORIES
 from sklboost.files.foreign import ForeignTree, with_equal_left
 from sklboost.files.gradient_sums import add_up
 from sklboost.files.sections import Section
@@ -104,19 +105,28 @@ def _read_categories(
     section: Section, by_category: np.ndarray, thresholds: np.ndarray
 ) -> dict[int, np.ndarray]:
     """Return the categories that go left at splits on them, by split."""
-    n_sets = int(section["num_cat"].integers(0, len(by_category), 1)[0])
-    if n_sets == 0 and not by_category.any():
+    splits = np.flatnonzero(by_category)
+    n_sets = int(section["num_cat"].integers(len(splits), len(splits), 1)[0])
+    if n_sets == 0:
         return {}
+    # each set once: a short file could have a large one for all of its splits
+    numbers = thresholds[splits]
+    if not np.array_equal(np.sort(numbers), np.arange(n_sets)):
+        section["threshold"].fail(
+            f"the splits by category must have the sets 0 to {n_sets - 1}, each of them once"
+        )
     words = section["cat_threshold"].integers(0, 2**32 - 1)
     starts = section["cat_boundaries"].integers(0, len(words), n_sets + 1)
     if starts[0] != 0 or starts[-1] != len(words) or (np.diff(starts) < 0).any():
         section["cat_boundaries"].fail("does not divide cat_threshold")
     found = {}
-    for split in np.flatnonzero(by_category).tolist():
-        number = thresholds[split]
-        if number not in range(n_sets):
-            section["threshold"].fail(f"split {split} has set {number} of {n_sets} of categories")
-        chosen = words[starts[int(number)] : starts[int(number) + 1]].astype("<u4")
+    for split, number in zip(splits.tolist(), numbers.astype(int).tolist(), strict=True):
+        chosen = words[starts[number] : starts[number + 1]].astype("<u4")
+        # before its bits take 8 bytes each
+        if int(np.bitwise_count(chosen).sum()) > MOST_CATEGORIES:
+            section["cat_threshold"].fail(
+                f"split {split}: more than {MOST_CATEGORIES} categories are not supported"
+            )
         found[split] = np.flatnonzero(np.unpackbits(chosen.view(np.uint8), bitorder="little"))
     return found
 

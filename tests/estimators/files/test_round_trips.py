@@ -16,6 +16,8 @@ from sklboost import (
     XGBRegressorLite,
     XGBRFClassifierLite,
     XGBRFRegressorLite,
+    from_lightgbm,
+    from_xgboost,
     load_model,
 )
 from sklboost.estimators.files.model_files import plain_attributes, read_attributes
@@ -271,3 +273,17 @@ def test_a_name_is_no_loss_of_the_users():
     state = plain_attributes(fitted_state(XGBClassifierLite(n_estimators=1).fit(X, y)))
     with pytest.raises(ModelFileError, match="'multi:onevsrest'"):
         read_attributes(**{**state, "own_loss": "multi:onevsrest"})
+
+
+def test_models_of_the_wrong_library_are_named_by_their_type():
+    class LGBMRegressor:
+        def __repr__(self):
+            raise AssertionError("it may be very long")
+
+    for read, takes in (
+        (from_xgboost, "bytes, a model of XGBoost"),
+        (from_lightgbm, "bytes, a model of LightGBM"),
+        (load_model, "bytes"),
+    ):
+        with pytest.raises(TypeError, match=f"LGBMRegressor is no path.*{takes}$"):
+            read(LGBMRegressor())
