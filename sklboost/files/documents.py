@@ -51,14 +51,15 @@ def read_bytes(source: Any, library: str = "") -> tuple[bytes, str]:
     return data.encode("utf-8") if isinstance(data, str) else bytes(data), name
 
 
-def parse_document(data: bytes, name: str) -> Any:
+def parse_document(data: bytes, name: str, *, is_whole: bool = False) -> Any:
     """Return the document in JSON or UBJSON, whichever it is.
 
-    Of a file as :func:`join_document` makes it only our section is read: that takes less than half
-    of the time, and the rest is as it was written if its length and checksum are.
+    Of a file as :func:`join_document` makes it only our section is read, unless `is_whole`: that
+    takes less than half of the time, and the rest is as it was written if its length and checksum
+    are.
     """
     data = data.removeprefix(_BYTE_ORDER_MARK)
-    for raw_format, read_start in _START_READERS.items():
+    for raw_format, read_start in () if is_whole else _START_READERS.items():
         head = _head(raw_format)
         # with the brace, as written by us: spaces may stand between in another program's JSON
         if data.startswith(head + b"{") and (raw_format == "ubj" or data.isascii()):

@@ -19,7 +19,4 @@ class NotExpressibleError(ValueError):
     """
 
     def __init__(self, library: str, what: str):
-        super().__init__(
-            f"{library} has no {what}; save_model(path, format='sklboost') keeps the model for "
-            "sklboost alone"
-        )
+        super().__init__(f"{library} has no {what}")

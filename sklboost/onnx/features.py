@@ -155,10 +155,21 @@ def category_keys(encoding: Encoding, name: str) -> list[Any]:
     return [int(value) for value in values]
 
 
+def _add_own_codes(graph: Graph, numbers: str, encoding: Encoding) -> str:
+    """Add the rounding of numbers to codes: the last one for what is none, NaN for NaN."""
+    codes = graph.add("Floor", numbers)
+    last = graph.constant(np.float64(encoding.n_categories - 1))
+    is_below = graph.add("Less", codes, graph.constant(np.float64(0.0)))
+    is_none = graph.add("Or", is_below, graph.add("Greater", codes, last))
+    return graph.add("Where", is_none, last, codes)
+
+
 def _add_codes(graph: Graph, values: str, column: _Column, fitted: FittedModel) -> str:
     """Add the look-up of a category's codes; unknown ones and missing values become NaN."""
     assert fitted.encodings is not None
     encoding, name = fitted.encodings[column.feature], fitted.feature_names[column.feature]
+    if encoding.is_coded:
+        return _add_own_codes(graph, _add_numbers(graph, values, column, fitted), encoding)
     keys, kind = category_keys(encoding, name), column.variable.type
     if not keys:  # the training has no value, so all are unknown
         return graph.filled(values, np.nan)

@@ -321,6 +321,44 @@ def test_what_estimators_do_works(theirs, X, y, tmp_path):
     check_same(ours, theirs, X)
 
 
+def test_files_of_ours_have_the_model_for_xgboost(tmp_path):
+    """As XGBoost reads it; `load_model` reads the other part of the file."""
+    ours = XGBRegressorLite(n_estimators=3).fit(X, NUMBER)
+    for name in ("model.json", "model.ubj"):
+        ours.save_model(tmp_path / name)
+        for source in (tmp_path / name, (tmp_path / name).read_bytes()):
+            np.testing.assert_allclose(from_xgboost(source).predict(X), ours.predict(X), rtol=1e-5)
+
+
+@pytest.mark.parametrize("digits", ["9" * 10**6, "0" * 30, "9" * 19, "-1", "²", ""])
+def test_counts_are_short(digits):
+    """What is checked is the number that is used."""
+    document = json.loads((_DATA / "xgboost-3.2-one_hot.json").read_text())
+    for name in ("num_feature", "num_class"):
+        shapes = {**document["learner"]["learner_model_param"], name: digits}
+        changed = {**document, "learner": {**document["learner"], "learner_model_param": shapes}}
+        with pytest.raises(ModelFileError, match=f"{name}: must be an integer from . to"):
+            from_xgboost(json.dumps(changed).encode())
+
+
+@pytest.mark.parametrize("given", [{"max_bin": 70_000}, {"max_leaves": 1}])
+def test_parameters_of_the_training_that_are_not_allowed_here(given):
+    theirs = xgboost.XGBRegressor(n_jobs=1, n_estimators=2, max_depth=3, **given).fit(X, NUMBER)
+    ours = from_xgboost(theirs)
+    check_same(ours, theirs, X)
+    (name,) = given
+    assert getattr(ours, name) == getattr(XGBRegressorLite(), name)
+    assert ours.max_depth == 3
+
+
+@pytest.mark.parametrize("label", [0, 1])
+def test_a_single_class_is_named(label):
+    data = xgboost.DMatrix(X, np.full(N_ROWS, label))
+    booster = xgboost.train({"objective": "binary:logistic", "nthread": 1}, data, 2)
+    with pytest.raises(ModelFileError, match=f"the single class {label}"):
+        from_xgboost(booster)
+
+
 def test_new_rounds_continue_a_model():
     theirs = xgboost.XGBRegressor(n_jobs=1, n_estimators=5).fit(X, NUMBER)
     ours = from_xgboost(theirs)

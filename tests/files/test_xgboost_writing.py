@@ -177,8 +177,8 @@ class _Own(Loss):
 def test_what_xgboost_has_not(model, y, reason):
     model.set_params(n_estimators=2).fit(X, y)
     with pytest.raises(NotExpressibleError, match=reason) as caught:
-        document_of(model)
-    assert "format='sklboost'" in str(caught.value)
+        model.to_xgboost()
+    assert "save_model" not in str(caught.value)  # a file is no Booster
 
 
 @pytest.mark.parametrize(

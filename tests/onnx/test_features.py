@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 from skl2onnx.common.data_types import DoubleTensorType, Int64TensorType, StringTensorType
 
 import sklboost.onnx
-from sklboost import XGBClassifierLite, XGBRegressorLite
+from sklboost import XGBClassifierLite, XGBRegressorLite, from_xgboost
 from tests.onnx.running import check, feeds, run, start
 
 N_ROWS = 400
@@ -132,6 +132,27 @@ def test_a_further_value_that_is_missing(marker, dtype):
     X = X.astype(dtype)
     model = XGBRegressorLite(n_estimators=5, missing=marker).fit(X, y)
     check(model, X, rtol=1e-9 if dtype == np.float64 else 1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("missing", [np.nan, 2.0])
+@pytest.mark.parametrize("onehot", [1, 8])
+def test_codes_of_xgboost(dtype, missing, onehot):
+    """All other numbers go right, and missing values where XGBoost sends them."""
+    xgboost = pytest.importorskip("xgboost")
+    random = np.random.default_rng(0)
+    X = np.column_stack([random.integers(0, 6, N_ROWS), random.normal(size=N_ROWS)])
+    X[::4, 0] = missing
+    y = np.where(X[:, 0] != X[:, 0], -3.0, 4.0 * np.isin(X[:, 0], [1, 4])) - 3 * (X[:, 0] == 2)
+    settings = dict(n_estimators=5, max_depth=3, max_cat_to_onehot=onehot, n_jobs=1)
+    theirs = xgboost.XGBRegressor(
+        enable_categorical=True, feature_types=["c", "q"], missing=missing, **settings
+    )
+    model = from_xgboost(theirs.fit(X, y))
+    others = [6, 7, 40, np.nan, 1.5, 5.5, -1, -0.5, 1e300, np.inf, -np.inf]
+    X = np.vstack([X, np.column_stack([others, np.zeros(11)])])
+    with np.errstate(over="ignore"):
+        check(model, X.astype(dtype), rtol=1e-6)
 
 
 def test_the_further_value_is_no_category():

@@ -15,11 +15,19 @@ from sklboost.estimators.input.target_kinds import (
     RegressionTargets,
     Targets,
 )
-from sklboost.estimators.parameters.rules import check_parameters
+from sklboost.estimators.parameters.boosting import BoostingParameters, LossParameters
+from sklboost.estimators.parameters.rules import check_parameters, names_of
 from sklboost.estimators.predict.fitted_model import TrainedModel
 from sklboost.files.errors import ModelFileError
 from sklboost.files.foreign import ForeignTree, build_model
 from sklboost.files.meaning import Meaning
+
+# What predictions and their derivations depend on.
+_NEEDED = {
+    *names_of(LossParameters),
+    *names_of(BoostingParameters),
+    *("multi_strategy", "missing", "reg_lambda", "reg_alpha"),
+}
 
 
 def make_estimator(
@@ -42,15 +50,11 @@ def make_estimator(
     Raises
     ------
     ModelFileError
-        If links of a tree are wrong, or a parameter is out of range.
+        If links of a tree are wrong, or a parameter that the model needs is out of range.
     """
     kind = kinds[meaning.task != "regression"]
     given = {**meaning.parameters, "objective": meaning.objective, "missing": meaning.missing}
-    estimator = kind(**given)
-    try:
-        check_parameters(kind, given)
-    except ValueError as error:
-        raise ModelFileError(f"the parameters of the model: {error}") from None
+    estimator = kind(**_allowed(kind, given))
     targets = _targets(meaning)
     settings = {name: getattr(estimator, name) for name in TREE_PARAMETERS}
     n_parallel_trees = estimator._rounds_and_trees[1]
@@ -87,6 +91,20 @@ def make_estimator(
     )
     estimator._set_fitted(result.attributes, model)
     return estimator
+
+
+def _allowed(kind: type, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters without those of the training alone that our rules do not allow."""
+    allowed = {}
+    for name, value in given.items():
+        try:
+            check_parameters(kind, {name: value})
+        except ValueError as error:
+            if name in _NEEDED:
+                raise ModelFileError(f"the parameters of the model: {error}") from None
+        else:
+            allowed[name] = value
+    return allowed
 
 
 def _targets(meaning: Meaning) -> Targets:

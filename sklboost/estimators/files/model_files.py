@@ -19,12 +19,14 @@ from sklboost.files.documents import (
     read_bytes,
     write_bytes,
 )
+from sklboost.files.errors import NotExpressibleError
 from sklboost.files.sections import Section
 from sklboost.files.ubjson import read_ubjson, write_ubjson
 from sklboost.objectives.custom import FunctionLoss
 from sklboost.objectives.registry import is_built_in
 
 FORMATS = ("xgboost", "sklboost")
+_FOR_US_ALONE = "save_model(path, format='sklboost') keeps the model for sklboost alone"
 
 
 def save(
@@ -53,7 +55,11 @@ def _for_xgboost(fitted: FittedModel) -> dict[str, Any]:
     from sklboost.estimators.files.meanings import meaning_of
     from sklboost.files.xgboost.writing import learner_document
 
-    return learner_document(fitted.model, meaning_of(fitted))
+    try:
+        return learner_document(fitted.model, meaning_of(fitted))
+    except NotExpressibleError as error:
+        error.args = (f"{error}; {_FOR_US_ALONE}",)
+        raise
 
 
 def load(source: Any, expected: type | Callable[[str], type]) -> Any:

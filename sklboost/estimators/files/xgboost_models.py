@@ -47,7 +47,7 @@ def estimator_of_xgboost(theirs: Any, kind_of: Callable[[str], type]) -> Any:
     else:
         data, name = read_bytes(theirs, "XGBoost")
     return read_xgboost(
-        Section(parse_document(data, name), name),
+        Section(parse_document(data, name, is_whole=True), name),
         {
             False: kind_of(f"XGB{forest}RegressorLite"),
             True: kind_of(f"XGB{forest}ClassifierLite"),

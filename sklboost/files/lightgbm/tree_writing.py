@@ -30,7 +30,7 @@ class TreeWriter:
             has_terms = np.diff(model.linear.starts) > 0
             if np.isfinite(model.linear.limits[has_terms]).any():
                 raise NotExpressibleError("LightGBM", "limits of linear leaves, as those here have")
-        self.model, self.categories = model, categories
+        self.model, self.categories, self.missing = model, categories, missing
         self.missing_type = _NAN if np.isnan(missing) else _ZERO
 
     def trees(self, base_score: np.ndarray) -> Iterator[str]:
@@ -97,8 +97,17 @@ class TreeWriter:
         integers, codes = self.categories.integers[feature], self.categories.codes[feature]
         assert integers is not None
         assert codes is not None
-        listed = np.isin(codes, listed_categories(self.model.tops.bits, start + split))
-        chosen = integers[listed != (nodes.default_left[split] == 1)]
+        listed = listed_categories(self.model.tops.bits, start + split)
+        goes_left = nodes.default_left[split] == 1
+        other = self.categories.others[feature]
+        if other is not None and (other in listed) != goes_left:
+            raise NotExpressibleError(
+                "LightGBM",
+                f"other sides for missing and for unknown categories, as feature {feature} has at "
+                "a split",
+            )
+        chosen = integers[np.isin(codes, listed) != goes_left]
+        chosen = chosen[chosen != self.missing]  # which goes right
         bits = np.zeros(_WORD * (int(chosen.max(initial=0)) // _WORD + 1), dtype=np.uint8)
         bits[chosen] = 1
         return np.packbits(bits, bitorder="little").view("<u4")

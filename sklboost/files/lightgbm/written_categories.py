@@ -21,6 +21,8 @@ class WrittenCategories(NamedTuple):
         For each feature those of its known categories; None for a number.
     codes : list of ndarray of int64 or None
         Our codes of these.
+    others : list of int or None
+        Our code of all other numbers; None where these are missing values.
     of_pandas : list of list
         The values of the features that are pandas columns, in their order, whose places are the
         integers.
@@ -28,6 +30,7 @@ class WrittenCategories(NamedTuple):
 
     integers: list[np.ndarray | None]
     codes: list[np.ndarray | None]
+    others: list[int | None]
     of_pandas: list[list[Any]]
 
 
@@ -39,7 +42,8 @@ def write_categories(model: Model, encodings: tuple[Encoding, ...] | None) -> Wr
     NotExpressibleError
         For features that LightGBM cannot read.
     """
-    written = WrittenCategories([None] * model.n_features, [None] * model.n_features, [])
+    n = model.n_features
+    written = WrittenCategories([None] * n, [None] * n, [None] * n, [])
     by_category = set(model.nodes.feature[_are_by_category(model)].tolist())
     for feature in range(model.n_features):
         encoding = Encoding() if encodings is None else encodings[feature]
@@ -58,6 +62,7 @@ def write_categories(model: Model, encodings: tuple[Encoding, ...] | None) -> Wr
         else:
             _refuse(f"categories such as {values[0]!r}: they are texts or numbers")
         written.integers[feature], written.codes[feature] = integers, encoding.codes
+        written.others[feature] = encoding.n_categories - 1 if encoding.is_coded else None
     return written
 
 

@@ -16,6 +16,7 @@ from sklboost.files.xgboost.training_settings import find_settings
 from sklboost.files.xgboost.tree_reading import XGBoostTree, read_tree
 
 _MOST = 2**31 - 1
+_MOST_DIGITS = 20
 _MOST_FEATURES = 2**20  # a file says their number, and may have room for no more than that
 _WEIGHTS = (0.0, LARGEST_SCORE)  # of the rounds of dart
 _OLDEST = (1, 7)
@@ -129,9 +130,10 @@ def _count(section: Section | None, least: int = 0, most: int = _MOST) -> int:
     if section is None:
         return 0
     text = section.text()
-    if not text.isdecimal() or not least <= int(text[:20]) <= most:
+    count = int(text) if text.isdecimal() and len(text) <= _MOST_DIGITS else -1
+    if not least <= count <= most:
         section.fail(f"must be an integer from {least} to {most}, and is {text[:40]!r}")
-    return int(text)
+    return count
 
 
 def _floats(section: Section) -> list[float]:
@@ -189,7 +191,13 @@ def _base_score(section: Section, objective: str, n_outputs: int) -> np.ndarray:
     if objective in LOG and (scores <= 0.0).any():
         section.fail("must be above 0")
     if objective in LOG_ODDS and ((scores <= 0.0) | (scores >= 1.0)).any():
-        section.fail("must be between 0 and 1")
+        only = [score for score in scores if score in (0.0, 1.0)]
+        section.fail(
+            f"{only[0]:g} is that of a training on the single class {only[0]:g}: its raw scores "
+            "are infinite; train on rows of both classes"
+            if only
+            else "must be between 0 and 1"
+        )
     if objective in LOG:
         return np.log(scores)
     return np.log(scores) - np.log1p(-scores) if objective in LOG_ODDS else scores

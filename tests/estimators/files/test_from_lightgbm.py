@@ -209,6 +209,13 @@ def test_constraints_are_taken_over():
     assert model.verify_monotone().holds
 
 
+def test_parameters_of_the_training_that_are_not_allowed_here():
+    X, y = numbers(0), targets("regression", numbers(0), 0)
+    theirs = lightgbm.LGBMRegressor(n_estimators=2, n_jobs=0, num_leaves=5, verbosity=-1).fit(X, y)
+    model = from_lightgbm(theirs)
+    assert (model.n_jobs, model.max_leaves) == (None, 5)
+
+
 def test_everything_reads_an_imported_model(tmp_path):
     X = frame(0)
     y = targets("binary", X, 0)

@@ -12,6 +12,7 @@ from sklboost import (
     XGBRegressorLite,
     XGBRFRegressorLite,
     from_lightgbm,
+    from_xgboost,
 )
 
 lightgbm = pytest.importorskip("lightgbm")
@@ -110,6 +111,33 @@ def test_categories_of_frames(max_cat_to_onehot):
     assert lists == [["", "b", "zz", "é"], [-3, 5, 11]]
     spaced = XGBRegressorLite(**settings).fit(FRAME, y)
     assert "feature_names=a_b c d text integer\n" in spaced.to_lightgbm()
+
+
+def xgboost_on_codes(y, missing=np.nan):
+    """XGBoost's model of codes, all other numbers than these going right."""
+    xgboost = pytest.importorskip("xgboost")
+    settings = dict(n_estimators=5, max_depth=3, max_cat_to_onehot=8, n_jobs=1, missing=missing)
+    theirs = xgboost.XGBRegressor(enable_categorical=True, feature_types=["c", "q"], **settings)
+    codes = np.column_stack([_RNG.integers(0, 6, N_ROWS), X[:, 1]])
+    codes[::4, 0] = missing
+    return from_xgboost(theirs.fit(codes, y(codes[:, 0])))
+
+
+@pytest.mark.parametrize("missing", [np.nan, 0.0])
+def test_codes_of_xgboost(missing):
+    """Missing codes go right, as all that are unknown."""
+    model = xgboost_on_codes(lambda code: 4.0 * np.isin(code, [1, 4]), missing)
+    rows = np.column_stack([[*range(9), 1.5, -1, 1e9, np.nan], np.ones(13)])
+    if missing == 0.0:
+        rows = rows[:-1]
+    found = lightgbm.Booster(model_str=model.to_lightgbm()).predict(rows)
+    np.testing.assert_allclose(found, model.predict(rows), rtol=1e-12)
+
+
+def test_codes_of_xgboost_whose_missing_values_go_another_way():
+    model = xgboost_on_codes(lambda code: np.where(np.isnan(code), -3.0, 4.0 * (code == 1)))
+    with pytest.raises(ValueError, match="LightGBM has no other sides for missing and for unknown"):
+        model.to_lightgbm()
 
 
 def test_categories_that_are_integers():
