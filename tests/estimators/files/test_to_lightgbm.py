@@ -29,7 +29,8 @@ FRAME = pd.DataFrame(X, columns=["a b", "c", "d"]).assign(
     text=pd.Categorical(_RNG.choice(["é", "zz", "b", "", None], N_ROWS)),
     integer=pd.Categorical(_RNG.choice([5, -3, 11], N_ROWS)),
 )
-FEW = dict(n_estimators=5, max_depth=4, n_jobs=1)
+# with a seed: where a threshold is 0, LightGBM differs, as it takes numbers near to 0 for 0
+FEW = dict(n_estimators=5, max_depth=4, n_jobs=1, random_state=0)
 
 
 def check_same(model, rows):
