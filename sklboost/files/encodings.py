@@ -30,7 +30,7 @@ def encoding_document(encoding: Encoding) -> dict[str, Any]:
 def read_encoding(section: Section) -> Encoding:
     """Return the encoding of a section."""
     kind, unit = section["kind"].text(_KINDS), section["unit"].text()
-    if (_UNIT.fullmatch(unit) is None) != (kind != "time"):
+    if not (_UNIT.fullmatch(unit) if kind == "time" else unit == ""):
         section["unit"].fail(f"{unit!r} is no unit of a {kind}")
     ranks, categories = (_read_array(section[name]) for name in ("ranks", "categories"))
     if ranks.dtype not in (np.int64, np.uint64) or not (ranks[1:] > ranks[:-1]).all():

@@ -156,6 +156,8 @@ def _order(tree: ForeignTree, place: str) -> np.ndarray:
     order = np.concatenate(levels)
     if np.bincount(order).max() > 1:
         raise ModelFileError(f"{place}: a node has two parents")
+    if (tree.right[order[tree.left[order] < 0]] >= 0).any():
+        raise ModelFileError(f"{place}: a node has one child")
     return order
 
 

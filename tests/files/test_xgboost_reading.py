@@ -204,6 +204,7 @@ def test_shap_values_need_covers():
         (["learner", "learner_model_param", "base_score"], "[1E0,nan]", "base_score"),
         (["learner", "objective", "name"], "reg:mine", "objective.name"),
         ([0, "left_children", 0], 99, r"trees\[0\]"),
+        ([0, "right_children", 1], -1, r"trees\[0\]: a node has one child"),
         ([0, "split_indices", 0], 3, r"trees\[0\]: splits on a feature that does not exist"),
         ([0, "sum_hessian", 0], -1.0, "sum_hessian"),
         ([0, "split_conditions", 0], "x", "split_conditions"),

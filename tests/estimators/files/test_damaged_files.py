@@ -192,6 +192,7 @@ _OF_THE_REST = [
     ("categories of text", E0 + "categories", [1], "categories: must be an array of one dim"),
     ("categories of text", E0 + "is_declared", 0, "is_declared: must be true or false"),
     ("column of datetime", E0 + "unit", "datetime64[ns, UTC]", "is no unit of a time"),
+    ("categories of text", E0 + "unit", "NaN", "'NaN' is no unit of a category"),
     (
         "column of ranks of int64",
         E0 + "ranks/array/values",
