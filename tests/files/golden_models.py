@@ -8,6 +8,7 @@ import decimal
 import re
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -229,6 +230,21 @@ BY_XGBOOST: dict[str, Callable[[], Any]] = {
 }
 
 
+def _read(path: str) -> Any:
+    from sklboost import from_lightgbm, from_xgboost
+
+    data = (Path(__file__).parent / "data" / path).read_bytes()
+    return (from_lightgbm if path.endswith(".txt") else from_xgboost)(data)
+
+
+# Made by other libraries, read and saved by us: codes for categories, no report of a fit, leaves
+# whose linear terms have no limits.
+READ: dict[str, Callable[[], Any]] = {
+    "read one hot": lambda: _read("xgboost-3.2-one_hot.json"),
+    "read linear leaves": lambda: _read("lightgbm_linear.txt"),
+}
+
+
 def rows_of(name: str) -> Any:
     """Return the rows that a model is asked about, which it was trained on."""
     if name.startswith("column of "):
@@ -244,6 +260,7 @@ def rows_of(name: str) -> Any:
         "linear leaves, categories": _with(pd.Categorical(_PARTS)),
         "declared categories": _with(_PARTS),
         "one category": _with(pd.Categorical(["a"] * N_ROWS)),
+        "read one hot": np.column_stack([X[:, :2], _I % 11]),
         "monotone by name": pd.DataFrame(X, columns=list("abc")),
         "missing value": np.nan_to_num(X, nan=-1.0),
         "missing or not": X[:, [1]],
@@ -275,5 +292,5 @@ def file_name(name: str, raw_format: str) -> str:
 def rows_by_file(path: str) -> Any:
     """Return the rows that the model of a golden file is asked about."""
     stem = path.partition(".")[0]
-    names = [*MODELS, *BY_XGBOOST]
+    names = [*MODELS, *BY_XGBOOST, *READ]
     return rows_of(next(name for name in names if file_name(name, "") == f"{stem}."))
