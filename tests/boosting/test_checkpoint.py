@@ -65,7 +65,7 @@ def test_a_failed_write_leaves_the_file_that_was_there(tmp_path, monkeypatch):
     FakeTraining([Checkpoint(tmp_path, interval=5)], 5).train()
     before = (tmp_path / "model_5.joblib").read_bytes()
 
-    def write_half(model, file):
+    def write_half(model, file, **options):
         file.write(b"half")
         raise OSError("disk full")
 
