@@ -38,7 +38,11 @@ def world(monkeypatch):
     monkeypatch.setattr(notice, "monotonic", lambda: world.now)
     monkeypatch.setattr(notice, "n_kept", lambda: world.n_files)
     monkeypatch.setattr(notice, "sys", world.streams)
-    return world
+    # libraries that other tests of the process import set the level of the root logger
+    root, before = logging.getLogger(), logging.getLogger().level
+    root.setLevel(logging.WARNING)
+    yield world
+    root.setLevel(before)
 
 
 @pytest.fixture
