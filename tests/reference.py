@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+LARGEST_STEP = {"squared_error": math.inf, "log_loss": 10.0, "softmax": 10.0}  # leaf weights
 ROUNDING = 1e-12  # a gain below this part of the similarities it comes from is rounding error
 
 
@@ -28,6 +29,7 @@ class Settings:
     gamma: float = 0.0
     ccp_alpha: float = 0.0
     min_child_weight: float = 1.0
+    min_child_samples: int = 0
     max_delta_step: float = 0.0
     pruning: str = "post"
     path_smooth: float = 0.0
@@ -39,7 +41,7 @@ class Settings:
     n_categories: tuple = ()  # of each feature: 0 for numbers, k for categories 0 to k - 1
     max_cat_to_onehot: int = 4
     max_cat_threshold: int = 64
-    cat_smooth: float = 10.0
+    cat_smooth: float = 2.0
 
 
 @dataclass
@@ -163,8 +165,9 @@ class Tree:
     `features(number, depth)` gives those that a node may be split on; None: all.
     """
 
-    def __init__(self, X, g, h, settings, features=None):
+    def __init__(self, X, g, h, settings, features=None, weight=None):
         self.X, self.g, self.h, self.settings = X, g, h, settings
+        self.weight = np.ones(len(X)) if weight is None else weight
         self.features = features or (lambda number, depth: range(X.shape[1]))
         self.nodes = [self.make_node(np.arange(len(X)), depth=0)]  # in the order they are made
         self.grow()
@@ -177,8 +180,8 @@ class Tree:
         if settings.linear_tree:
             self.fit_lines(self.nodes[0], set())
 
-    def make_node(self, rows, depth, parent=None):
-        gradient = math.fsum(self.g[rows].tolist())
+    def make_node(self, rows, depth, parent=None, gradient=None):
+        gradient = math.fsum(self.g[rows].tolist()) if gradient is None else gradient
         hessian = math.fsum(self.h[rows].tolist())
         weight = leaf_weight(gradient, hessian, self.settings) if hessian > 0 else 0.0
         node = Node(rows, depth, gradient, hessian, weight, 0.0)
@@ -205,9 +208,10 @@ class Tree:
         return signs[feature] if signs and threshold > -math.inf else 0
 
     def candidates(self, node):
-        """Yield (feature, threshold, default_left, goes_left) of each split there is, in order.
+        """Yield (feature, threshold, default_left, goes_left, G left) of each split, in order.
 
-        The threshold is a frozenset of levels where the feature is a category.
+        The threshold is a frozenset of levels where the feature is a category. G is given where the
+        split is judged by another one than that of the rows.
         """
         rows = node.rows
         for feature in self.features(self.number(node), node.depth):
@@ -220,12 +224,12 @@ class Tree:
                 yield from self.category_candidates(rows, feature, x, is_missing)
                 continue
             if is_missing.any() and len(values) > 0:
-                yield feature, -math.inf, True, is_missing
+                yield feature, -math.inf, True, is_missing, None
             for low, high in itertools.pairwise(values):
                 threshold = midpoint(float(low), float(high))
-                yield feature, threshold, False, x < threshold
+                yield feature, threshold, False, x < threshold, None
                 if is_missing.any():
-                    yield feature, threshold, True, (x < threshold) | is_missing
+                    yield feature, threshold, True, (x < threshold) | is_missing, None
 
     def category_candidates(self, rows, feature, x, is_missing):
         """Yield the same for a category: divisions of its levels into two sets, one of them listed.
@@ -238,67 +242,87 @@ class Tree:
         if is_one_hot:
             divisions = [[], *([category] for category in categories)]
         else:
-            divisions, rare = self.ordered_divisions(rows, x, categories)
+            divisions = self.ordered_divisions(rows, x, categories)
+            shrunk = self.shrunken_gradients(rows, x, categories)
         most = settings.max_cat_threshold
         for below in divisions:
             above = [category for category in categories if category not in below]
             if min(len(below), len(above)) > most and not is_one_hot:
                 continue
             for missing_below in (False, True)[: 1 + is_missing.any()]:
-                left, default_left = below, missing_below
-                if not is_one_hot and self.lists_above(below, above, rare):
+                left, default_left, gradient = below, missing_below, None
+                if not is_one_hot and len(above) < len(below):
                     left, default_left = above, is_missing.any() and not missing_below
                 goes_left = np.isin(x, left) | (is_missing & default_left)
-                yield feature, frozenset(left), bool(default_left), goes_left
+                if not is_one_hot:
+                    of_missing = self.g[rows][is_missing & default_left]
+                    gradient = math.fsum([*of_missing, *(shrunk[category] for category in left)])
+                yield feature, frozenset(left), bool(default_left), goes_left, gradient
 
     def ordered_divisions(self, rows, x, categories):
-        """Return sets of levels below each place in their order, and the set of rare levels."""
+        """Return the sets of levels below each place in their order."""
         smooth = self.settings.cat_smooth
-        sums = {
-            category: tuple(
-                math.fsum(own[rows][x == category].tolist()) for own in (self.g, self.h)
-            )
-            for category in categories
-        }
-        rare = {category for category in categories if sums[category][1] < 0.5 * smooth}
-        of_rare = [math.fsum(sums[category][i] for category in rare) for i in range(2)]
-        pairs = {
-            category: of_rare if category in rare else sums[category] for category in categories
-        }
-        keys = {category: g / (h + smooth) for category, (g, h) in pairs.items()}
-        groups = [
-            list(own) for _, own in itertools.groupby(sorted(categories, key=keys.get), keys.get)
-        ]
-        return [list(itertools.chain(*groups[:place])) for place in range(len(groups))], rare
+        keys = {}
+        for category in categories:
+            g, h = (math.fsum(own[rows][x == category].tolist()) for own in (self.g, self.h))
+            keys[category] = g / (h + smooth)
+        order = sorted(categories, key=keys.get)
+        return [order[:place] for place in range(len(order))]
 
-    def lists_above(self, below, above, rare):
-        """The side that is listed: without rare categories, if not too long; the shorter."""
-        if not rare:
-            return len(above) < len(below)
-        listed = above if rare & set(below) else below
-        is_short = len(listed) <= self.settings.max_cat_threshold
-        return (listed is above) == is_short
+    def shrunken_gradients(self, rows, x, categories):
+        """Return G of each level as it would be without noise: an analysis of variance."""
+        g, h, weight = self.g[rows], self.h[rows], self.weight[rows]
+        sums = {c: (math.fsum(g[x == c]), math.fsum(h[x == c])) for c in categories}
+        smooth, n_levels = self.settings.cat_smooth, len(categories)
+        if smooth == 0 or n_levels <= 3:
+            return {c: own[0] for c, own in sums.items()}
+        G, H = np.array(list(sums.values())).T
+        missing = np.isnan(x)
+        between = (G**2 / H).sum() - G.sum() ** 2 / H.sum()
+        within = (g**2 / h).sum() - (G**2 / H).sum()
+        if missing.any():
+            within -= g[missing].sum() ** 2 / h[missing].sum()
+        freedom = max(weight.sum() - n_levels - missing.any(), 0)
+        noise = (within + (within + between) / max(weight.sum() - 1, 1)) / (freedom + 1)
+        variance = max(between - (n_levels - 1) * noise, 0) / (H.sum() - (H**2).sum() / H.sum())
+        strength = min(variance / noise if noise > 0 else math.inf, 1 / smooth)
+        left = 1 - (1 - 2 / (n_levels - 1)) / (1 + strength * H)
+        middle = (left * G).sum() / (left * H).sum()
+        shrunken = H * G.sum() / H.sum() + left * (G - H * middle)
+        return dict(zip(sums, shrunken.tolist(), strict=True))
 
     def best_split(self, node):
         """Return (gain, feature, threshold, default_left, left, right), or None if none is allowed.
 
-        A later candidate must be strictly better.
+        The gain is the one that the split is judged by. A later candidate must be strictly better.
         """
         settings, best = self.settings, None
-        for feature, threshold, default_left, goes_left in self.candidates(node):
+        for feature, threshold, default_left, goes_left, gradient in self.candidates(node):
             left = self.make_node(node.rows[goes_left], node.depth + 1, node)
             right = self.make_node(node.rows[~goes_left], node.depth + 1, node)
+            fewer = min(math.fsum(self.weight[child.rows]) for child in (left, right))
+            if fewer < settings.min_child_samples:
+                continue
             smaller = min(left.hessian, right.hessian)
             if smaller <= 0 or smaller < settings.min_child_weight:
                 continue
             if np.any(self.sign(feature, threshold) * (right.weight - left.weight) < 0):
                 continue
-            gain = left.similarity + right.similarity - node.similarity
-            if abs(gain) <= ROUNDING * (abs(left.similarity) + abs(right.similarity)):
-                gain = 0.0
+            gain = self.gain_of(node, left, right)
+            if gradient is not None:
+                of_sides = (gradient, left), (node.gradient - gradient, right)
+                gain = self.gain_of(
+                    node, *(self.make_node(side.rows, 0, node, own) for own, side in of_sides)
+                )
             if best is None or gain > best[0]:
                 best = gain, feature, threshold, default_left, left, right
         return best
+
+    def gain_of(self, node, left, right):
+        gain = left.similarity + right.similarity - node.similarity
+        return (
+            gain if abs(gain) > ROUNDING * (abs(left.similarity) + abs(right.similarity)) else 0.0
+        )
 
     def wanted(self, node):
         """Return the split to grow at this node, or None if it stays a leaf."""
@@ -312,10 +336,11 @@ class Tree:
         return split if split[0] > 0 and split[0] >= least else None
 
     def apply_split(self, node, split):
-        node.gain, node.feature, node.threshold, node.default_left = split[:4]
+        node.feature, node.threshold, node.default_left = split[1:4]
         if isinstance(node.threshold, frozenset):
             node.categories, node.threshold = node.threshold, math.nan
         node.children = left, right = list(split[4:])
+        node.gain = self.gain_of(node, left, right)
         left.path = right.path = node.path | {node.feature}
         sign = self.sign(node.feature, node.threshold)
         if sign != 0:
@@ -391,6 +416,8 @@ class ReferenceBooster:
 
     def __init__(self, loss, **settings):
         self.loss, self.settings = loss, Settings(**settings)
+        step = min(self.settings.max_delta_step or math.inf, LARGEST_STEP[loss])
+        self.settings.max_delta_step = step
 
     def fit(self, X, y, sample_weight=None, rows=None, features=None):
         """Train; `rows(round)` gives a mask, `features(round, output)` what :class:`Tree` takes."""
@@ -406,7 +433,7 @@ class ReferenceBooster:
             for output in range(len(raw)):
                 own = [(weight * values[output])[drawn] for values in (g, h)]
                 chosen = features and features(round_, output)
-                tree = Tree(X[drawn], *own, self.settings, chosen)
+                tree = Tree(X[drawn], *own, self.settings, chosen, weight[drawn])
                 self.trees.append(tree)
                 raw[output] += [self.leaf_value(tree, x) for x in X]
         return self

@@ -28,6 +28,7 @@ GROWTH = st.fixed_dictionaries(
         reg_lambda=st.sampled_from([0.0, 1.0]),
         reg_alpha=st.sampled_from([0.0, 0.0, 0.7]),
         min_child_weight=st.sampled_from([0.0, 1.0]),
+        min_child_samples=st.sampled_from([0, 0, 5]),
         max_delta_step=st.sampled_from([0.0, 0.0, 0.3]),
         path_smooth=st.sampled_from([0.0, 0.0, 3.0]),
         extra_trees=st.booleans(),

@@ -19,6 +19,7 @@ DEEP = dict(max_depth=0, max_leaves=90, cat_smooth=0.0, min_child_weight=0.0)
 ONE_OUTPUT = {
     "defaults": {},
     "deep": DEEP,
+    "deep, without noise": DEEP | dict(cat_smooth=1.0),
     "deep, one level against the others": DEEP | dict(max_cat_to_onehot=1000),
     "leaf by leaf, short lists": dict(grow_policy="lossguide", max_leaves=30, max_cat_threshold=3),
     "long lists": DEEP | dict(max_cat_threshold=1000, max_cat_to_onehot=1, reg_lambda=0.0),
@@ -37,6 +38,7 @@ ONE_OUTPUT = {
 SEVERAL_OUTPUTS = {
     "trees for each": DEEP,
     "one tree for all": DEEP | dict(multi_strategy="multi_output_tree"),
+    "one tree for all, without noise": dict(multi_strategy="multi_output_tree", cat_smooth=1.0),
     "one tree for all, one level against the others": dict(
         multi_strategy="multi_output_tree", max_cat_to_onehot=1000
     ),

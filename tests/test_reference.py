@@ -36,6 +36,7 @@ REGULARISERS = {
     "gamma": 0.8,
     "ccp_alpha": 0.3,
     "min_child_weight": 2.5,
+    "min_child_samples": 6,
     "max_delta_step": 0.25,
 }
 
@@ -169,6 +170,7 @@ def test_all_regularisers_at_once_with_weights_and_missing_values(loss, pruning)
             reg_alpha=0.1,
             gamma=0.1,
             min_child_weight=0.8,
+            min_child_samples=4,
             max_delta_step=1.8,  # rarely both children: the gain would then not depend on the rows
             learning_rate=0.5,
         )
@@ -183,6 +185,19 @@ def test_no_regulariser_at_all(loss):
     X, y = make_data(5, loss)
     settings = dict(reg_lambda=0.0, min_child_weight=0.05, learning_rate=0.8)
     assert_same(*fit_both(loss, X, y, make_weight(5), max_depth=2, **settings), X)
+
+
+@pytest.mark.parametrize("loss", ["log_loss", "softmax"])
+def test_largest_step_of_a_rare_class(loss):
+    X, y = make_data(4, loss, n_rows=60)
+    rare = y.max()
+    y[y == rare] = 0
+    y[:2] = rare
+    model, oracle = fit_both(loss, X, y, make_weight(4, 60), reg_lambda=0.0, min_child_weight=0.0)
+    assert_same(model, oracle, X)
+    outputs = [abs(row["Output"]) for row in rows_of(oracle)]
+    assert max(outputs) == 10.0
+    assert sum(output == 10.0 for output in outputs) < len(outputs) / 2
 
 
 @pytest.mark.parametrize("missing", [False, True])

@@ -211,6 +211,11 @@ class Rounds:
             self._raw = raw_matrix(value_array(task.X))
         workspace = allocate_workspace(task.matrix, task.params, task.n_tree_outputs, team.size)
         self._workspace = workspace
+        if task.params.min_child_samples > 0:
+            from sklboost.tree.options.row_counts import row_counts
+
+            weight = task.sample_weight if len(task.sample_weight) > 0 else np.ones(task.y.shape[1])
+            workspace.gradients.counts[:] = row_counts(weight, task.params.min_child_samples)
         capacity = len(workspace.tree.nodes)
         self._state = _make_state(team.size, task, workspace.partition, capacity)
         most_listed = workspace.tree.categories.shape[1]

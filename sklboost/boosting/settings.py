@@ -61,6 +61,8 @@ class BoostingTask(NamedTuple):
         One target may be float32, and numbers of classes uint8, if the loss is a built-in one.
     weight : ndarray of float64, shape (n_samples,) or (0,)
         Positive; empty: all 1.
+    sample_weight : ndarray of float64, shape (n_samples,) or (0,)
+        The same without the weights of classes: how many rows each counts as.
     raw_score : ndarray of float64, shape (n_outputs, n_samples)
         Before the first round. Modified by each round.
     trees_before : Trees
@@ -83,6 +85,7 @@ class BoostingTask(NamedTuple):
     cuts: BinCuts
     y: np.ndarray
     weight: np.ndarray
+    sample_weight: np.ndarray
     raw_score: np.ndarray
     trees_before: Trees
     loss: Loss

@@ -33,6 +33,7 @@ class TreeParams(NamedTuple):
     reg_lambda: float
     reg_alpha: float
     min_child_weight: float
+    min_child_samples: int  # least number of rows in a child; 0: rows are not counted
     max_delta_step: float  # infinite: no limit
     grow_gain: float
     prune_gain: float
@@ -53,7 +54,7 @@ class TreeParams(NamedTuple):
     num_parallel_tree: int  # trees that a round adds to each output
     max_cat_to_onehot: int  # features of fewer categories are split one against the others
     max_cat_threshold: int  # most categories in the set of a split
-    cat_smooth: float  # added to H when categories are sorted
+    cat_smooth: float  # least cover that counts against a category's; 0: no smoothing
 
     def n_tree_outputs(self, n_outputs: int) -> int:
         """Return the number of outputs that one tree has values for."""

@@ -13,6 +13,7 @@ from sklboost.files.foreign import ForeignTree, with_equal_left
 from sklboost.files.gradient_sums import with_gradients
 from sklboost.files.meaning import Meaning
 
+_LEAST_HESSIAN = 1e-3  # of a child
 _OBJECTIVES = {
     "squared_error": "reg:squarederror",
     "absolute_error": "reg:absoluteerror",
@@ -74,7 +75,8 @@ def _parameters(estimator: Any) -> dict[str, Any]:
         "reg_lambda": estimator.l2_regularization,
         "max_leaves": estimator.max_leaf_nodes or 0,
         "max_depth": estimator.max_depth or 0,
-        "min_child_weight": estimator.min_samples_leaf,  # covers are numbers of rows
+        "min_child_weight": _LEAST_HESSIAN,
+        "min_child_samples": estimator.min_samples_leaf,
         "colsample_bynode": estimator.max_features,
         "monotone_constraints": estimator.monotonic_cst,
         "random_state": estimator.random_state,

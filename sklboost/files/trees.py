@@ -44,6 +44,8 @@ _LIMITS: dict[str, tuple[Any, Any]] = {
     "max_delta_step": (0.0, np.inf),
     "num_parallel_tree": (1, _MOST),
 }
+# Of those that older files do not have.
+_DEFAULTS = {"min_child_samples": 0}
 
 
 # --- to documents
@@ -236,7 +238,9 @@ def _read_settings(section: Section, n_trees: int, n_outputs: int) -> np.recarra
         section["n_trees"].fail(f"must add up to {n_trees} trees")
     runs = records(len(repeats), PARAMS_DTYPE)
     for name, limits in _LIMITS.items():
-        if PARAMS_DTYPE[name].kind == "i":
+        if name in _DEFAULTS and section.get(name) is None:
+            runs[name] = _DEFAULTS[name]
+        elif PARAMS_DTYPE[name].kind == "i":
             runs[name] = section[name].integers(*limits, len(repeats))
         else:
             runs[name] = section[name].numbers(len(repeats), finite=False, limits=limits)

@@ -54,6 +54,8 @@ class Loss:
     hessian_is_bound : bool
         Whether the hessian is larger than the second derivative in places, because that is 0 or
         less there or falls so fast that Newton's steps would have no end.
+    hessian_is_one : bool
+        Whether the hessian of every row is 1, so that cover is the number of rows.
     renewal : ndarray of float64, shape (n_outputs,) or (0,)
         Where the hessian says nothing, leaf weights are renewed after the tree is grown: they
         become the quantile of this alpha of ``y - raw score`` in each leaf, rows weighted with
@@ -92,6 +94,7 @@ class Loss:
     link = "identity"
     largest_step = np.inf
     hessian_is_bound = False
+    hessian_is_one = False
     renewal = np.empty(0)
 
     def __init_subclass__(cls) -> None:

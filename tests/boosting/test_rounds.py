@@ -75,6 +75,7 @@ def train(
             cuts=cuts,
             y=y,
             weight=weight,
+            sample_weight=weight,
             raw_score=raw_score,
             trees_before=no_trees(),
             loss=loss,

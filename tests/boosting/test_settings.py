@@ -8,7 +8,9 @@ from sklboost.boosting.settings import tree_params
 pytestmark = pytest.mark.interpreted
 
 PLAIN = dict(learning_rate=0.3, reg_lambda=1.0, reg_alpha=0.0, gamma=0.0, min_child_weight=1.0)
-PLAIN |= dict(max_delta_step=0.0, max_depth=6, max_leaves=0, grow_policy="depthwise")
+PLAIN |= dict(
+    min_child_samples=0, max_delta_step=0.0, max_depth=6, max_leaves=0, grow_policy="depthwise"
+)
 PLAIN |= dict(pruning="post", subsample=1.0, sampling_method="uniform")
 PLAIN |= dict(ccp_alpha=0.0, num_parallel_tree=1)
 PLAIN |= dict(colsample_bytree=1.0, colsample_bylevel=1.0, colsample_bynode=1.0)

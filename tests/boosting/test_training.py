@@ -82,6 +82,7 @@ def make_training(*callbacks, metrics=(), max_time=np.inf, n_rounds=20, **change
         cuts=cuts,
         y=Y,
         weight=NO_WEIGHT,
+        sample_weight=NO_WEIGHT,
         raw_score=np.zeros((1, 8)),
         trees_before=no_trees(),
         loss=SquaredError(),

@@ -126,6 +126,15 @@ def row_values(loss, y, raw_score):
 # --- derivatives ---------------------------------------------------------------------------------
 
 
+def test_whether_cover_is_the_number_of_rows(case):
+    loss, y = case.loss(), case.targets(30)
+    _, hessian = loss.gradients(y, raw_scores(loss, len(y)))
+    # of classes it is not, since their weights are in it
+    is_one = case.task == "regression" and bool((hessian == 1.0).all())
+    # expectiles are squared errors for one alpha only
+    assert loss.hessian_is_one == (is_one and case.name != "reg:expectileerror")
+
+
 @pytest.mark.interpreted
 def test_gradient_and_hessian_are_derivatives_of_the_value(case):
     loss, y, step = case.loss(), case.targets(30), 1e-5

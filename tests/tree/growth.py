@@ -58,6 +58,7 @@ def params(**changes):
     """Return the estimators' defaults, but without lambda, least cover and learning rate."""
     plain = dict(learning_rate=1.0, max_depth=6, max_leaves=0, grow_policy="depthwise")
     plain |= dict(reg_lambda=0.0, reg_alpha=0.0, gamma=0.0, min_child_weight=0.0)
+    plain |= dict(min_child_samples=0)
     plain |= dict(subsample=1.0, sampling_method="uniform", path_smooth=0.0, extra_trees=False)
     plain |= dict(ccp_alpha=0.0, num_parallel_tree=1)
     plain |= dict(max_cat_to_onehot=4, max_cat_threshold=64, cat_smooth=0.0)
@@ -112,7 +113,18 @@ def tree_keys(seed, round_=0):
     return TreeKeys(rounding, rows, np.int64(hash_key(seed, round_, -2)))
 
 
-def grow(matrix, gradient, hessian, settings, *, n_threads=1, key=0, workspace=None, rules=None):
+def grow(
+    matrix,
+    gradient,
+    hessian,
+    settings,
+    *,
+    n_threads=1,
+    key=0,
+    workspace=None,
+    rules=None,
+    weight=NO_WEIGHT,
+):
     """Grow one tree as boosting does; of several outputs if gradients are 2-D."""
     shape = gradient.shape
     gradient, hessian = np.atleast_2d(gradient, hessian)
@@ -120,7 +132,7 @@ def grow(matrix, gradient, hessian, settings, *, n_threads=1, key=0, workspace=N
     workspace = workspace or allocate_workspace(matrix, settings, n_outputs, n_threads)
     raw_score = np.zeros((n_outputs, n_rows))
     no_renewal = allocate_renewal(np.empty(0), n_rows, 0, n_threads)
-    derivatives = weigh(gradient, hessian, NO_WEIGHT)
+    derivatives = weigh(gradient, hessian, weight)
     n_features = len(matrix.places)
     draws = Draws(
         tree_keys(key),
@@ -142,7 +154,8 @@ def make_search(matrix, scales, settings, rules=None, n_threads=1):
     """Return what growing a tree reads."""
     n_features = len(matrix.places)
     columns = allocate_column_sample(rules or feature_rules(n_features), n_features, n_threads)
-    return Search(matrix, scales, settings, columns)
+    derivatives = weigh(np.empty((1, 0), np.float32), np.empty((1, 0), np.float32), NO_WEIGHT)
+    return Search(matrix, derivatives, scales, settings, columns)
 
 
 def features_of_node(sample, settings, node, depth):

@@ -8,7 +8,7 @@ from sklboost.data.features import training_bins
 from sklboost.data.table import Column, Table
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.tree.core.partition import fill_sides
-from sklboost.tree.options.categories import sort_categories
+from sklboost.tree.options.categories import sort_categories, sort_ends
 from tests import reference
 from tests.tree.growth import (
     NO_WEIGHT,
@@ -47,7 +47,7 @@ def test_categories_are_sorted_by_key_then_number(seed):
     keys, bins = random.integers(0, 6, n_categories).astype(float), np.arange(n_categories)
     expected = sorted(bins.tolist(), key=lambda bin_: (keys[bin_], bin_))
     sorted_keys = np.sort(keys)
-    sort_categories(keys, bins)
+    sort_categories(keys, bins, n_categories)
     assert bins.tolist() == expected
     assert_array_equal(keys, sorted_keys)
 
@@ -106,18 +106,46 @@ def test_smoothing_moves_rare_categories_to_the_middle():
 
 
 @pytest.mark.interpreted
-def test_rare_categories_stay_together_and_are_not_listed():
-    # categories 0 and 1 have ten rows each, 2 to 5 one each, whose gradients differ most
-    categories = [0] * 10 + [1] * 10 + [2, 3, 4, 5]
-    gradient = [1.0] * 10 + [2.0] * 10 + [9.0, -9.0, 8.0, -8.0]
-    settings = dict(max_depth=1, max_cat_to_onehot=1)
-    assert left_categories(grow_on_categories(categories, gradient, 6, **settings)) in (
-        [3, 5],
-        [2, 4],
-    )
-    assert left_categories(
-        grow_on_categories(categories, gradient, 6, cat_smooth=5.0, **settings)
-    ) == [1]
+def test_categories_are_told_apart_as_far_as_their_rows_agree():
+    # eight categories of four rows: first the rows of each agree, then they are as far apart as all
+    categories = np.arange(8).repeat(4)
+    agreeing = np.array([3.0, -1.0, 2.0, -2.0, 1.0, -3.0, 4.0, -4.0]).repeat(4)
+    mixed = np.random.default_rng(1).permutation(agreeing)
+    number = np.tile([0.0, 0.0, 1.0, 1.0], 8)
+    X = np.c_[categories, number]
+    settings = params(max_depth=1, cat_smooth=1.0)
+    for gradient, feature in ((agreeing, 0), (mixed, 1)):
+        # the number's gain is 8: less than that of the luckiest categories, in both cases
+        gradient = (gradient + 0.5 * (1 - 2 * number)).astype(np.float32)
+        grown = grow(binned(X, [8, 0]), gradient, np.ones_like(gradient), settings)
+        assert grown.nodes[0].feature == feature
+        by_gain = params(max_depth=1, cat_smooth=0.0)
+        grown = grow(binned(X, [8, 0]), gradient, np.ones_like(gradient), by_gain)
+        assert grown.nodes[0].feature == 0
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("seed", range(4))
+def test_only_the_ends_are_sorted_of_many_categories(seed):
+    random = np.random.default_rng(seed)
+    keys, bins = random.integers(0, 30, 200).astype(float), np.arange(200)
+    expected = sorted(bins.tolist(), key=lambda bin_: (keys[bin_], bin_))
+    pairs = dict(zip(bins.tolist(), keys.tolist(), strict=True))
+    sort_ends(keys, bins, 20)
+    assert bins.tolist()[:20] == expected[:20]
+    assert bins.tolist()[-20:] == expected[-20:]
+    assert sorted(bins.tolist()) == list(range(200))
+    assert keys.tolist() == [pairs[bin_] for bin_ in bins.tolist()]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_what_a_node_knows_of_its_spread(weighted):
+    X, gradient, hessian = make_data(1, 800, 30)
+    weight = np.arange(800) % 4 + 0.5 if weighted else NO_WEIGHT
+    grown = grow(binned(X, [30, 30, 0]), gradient, hessian, params(cat_smooth=5.0), weight=weight)
+    root, weight = grown.outputs[0], weight if weighted else np.ones(800)
+    assert_allclose(root.spread, (weight * gradient.astype(float) ** 2 / hessian).sum(), rtol=1e-3)
+    assert root.total_weight == weight.sum()
 
 
 @pytest.mark.interpreted
@@ -200,7 +228,8 @@ def test_trees_are_those_of_the_oracle(seed, settings, missing):
 @pytest.mark.parametrize("extra_trees", [False, True])
 def test_threads_change_no_bit(n_categories, extra_trees):
     X, gradient, hessian = make_data(0, 9_000, n_categories)
-    matrix, settings = binned(X, [n_categories, n_categories, 0]), params(extra_trees=extra_trees)
+    matrix = binned(X, [n_categories, n_categories, 0])
+    settings = params(extra_trees=extra_trees, cat_smooth=3.0)
     one = grow(matrix, gradient, hessian, settings)
     for n_threads in (2, 3):
         assert_same_tree(one, grow(matrix, gradient, hessian, settings, n_threads=n_threads))
@@ -211,7 +240,7 @@ def test_several_outputs_use_the_one_in_which_categories_differ_most():
     categories = np.arange(8).repeat(20)
     X, noise = categories[:, np.newaxis].astype(float), random.normal(size=160) * 0.01
     gradient = np.array([noise, np.where(categories % 2 == 0, 3.0, -3.0), noise]).astype(np.float32)
-    settings = params(max_depth=1, multi_strategy="multi_output_tree")
+    settings = params(max_depth=1, multi_strategy="multi_output_tree", cat_smooth=10.0)
     grown = grow(binned(X, [8]), gradient, np.ones_like(gradient), settings)
     assert left_categories(grown) in ([0, 2, 4, 6], [1, 3, 5, 7])
     # the sums of the left child, found from the listed categories, are those of its rows
@@ -227,6 +256,7 @@ def test_several_outputs_with_missing_values(max_cat_to_onehot):
     X, gradient, hessian = make_data(3, 500, 6)
     gradients = np.array([gradient, -gradient, gradient**2])
     settings = dict(multi_strategy="multi_output_tree", max_cat_to_onehot=max_cat_to_onehot)
+    settings |= dict(cat_smooth=1.0)
     matrix = binned(X, [6, 6, 0])
     grown = grow(matrix, gradients, np.array([hessian] * 3), params(max_depth=3, **settings))
     parents = np.flatnonzero(grown.nodes.left >= 0)

@@ -26,11 +26,9 @@ def quantized(gradient, hessian=None, weight=NO_WEIGHT, *, key=0, n_threads=1, r
     derivatives = weigh(*np.atleast_2d(gradient, hessian), np.asarray(weight, dtype=float))
     if room is not None:
         derivatives = derivatives._replace(rounding_room=room)
-    gradients = allocate_gradients(1, len(gradient))
+    gradients = allocate_gradients(1, len(gradient), 1)
     run(quantize, derivatives, np.uint64(hash_key(key, 0, 0)), gradients, n_threads=n_threads)
-    return Gradients(
-        gradients.packed[0], *gradients[1:2], gradients.scales[0], gradients.block_sums
-    )
+    return Gradients(gradients.packed[0], *gradients[1:2], gradients.scales[0], *gradients[3:])
 
 
 def integers(packed):

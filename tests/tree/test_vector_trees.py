@@ -270,7 +270,7 @@ def test_a_workspace_is_used_again():
 
 
 def quantized(gradient, hessian, n_threads=1):
-    gradients = allocate_gradients(*gradient.shape)
+    gradients = allocate_gradients(*gradient.shape, len(gradient))
     run(
         *(quantize, weigh(gradient, hessian, NO_WEIGHT), np.uint64(7), gradients),
         n_threads=n_threads,
@@ -283,7 +283,8 @@ def test_strips_are_the_same_numbers_side_by_side(n_outputs):
     _, gradient, hessian = make_outputs(0, 5001, n_outputs)
     gradients = quantized(gradient, hessian, n_threads=2)
     if n_outputs == 1:
-        assert gradients.strips is gradients.packed
+        assert gradients.strips.shape == gradients.packed.shape
+        assert np.shares_memory(gradients.strips, gradients.packed)
         return
     lanes = gradients.strips.reshape(-1, 5001, LANES).transpose(0, 2, 1).reshape(-1, 5001)
     assert_array_equal(lanes[:n_outputs], gradients.packed)

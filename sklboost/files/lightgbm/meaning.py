@@ -62,12 +62,17 @@ _SAME = {
     "feature_fraction_bynode": "colsample_bynode",
     "linear_lambda": "linear_lambda",
 }
-_INTEGERS = {"num_leaves": "max_leaves", "max_depth": "max_depth"}
+_INTEGERS = {
+    "num_leaves": "max_leaves",
+    "max_depth": "max_depth",
+    "min_data_in_leaf": "min_child_samples",
+}
 _OF_DART = {"drop_rate": "rate_drop", "skip_drop": "skip_drop"}
 # Of what versions before 4 do not write, or files that are not written by LightGBM.
 _DEFAULTS = {
     **{"boosting": "gbdt", "num_leaves": "31", "max_depth": "-1", "max_delta_step": "0"},
     **{"bagging_freq": "0", "bagging_fraction": "1", "extra_trees": "0"},
+    **{"min_data_in_leaf": "20"},
     **{"drop_rate": "0.1", "skip_drop": "0.5", "monotone_constraints": ""},
 }
 

@@ -109,19 +109,25 @@ def why_leaf(tree: GrownTree, node: int) -> str:
             f"A leaf: its cover {number(cover)} is not enough for two children of "
             f"min_child_weight {number(params.min_child_weight)} each."
         )
-    settings = settings_of(params)
+    settings, rows = settings_of(params), ""
+    if params.min_child_samples > 0:  # a model keeps no numbers of rows to compare it with
+        rows = f" and leaves min_child_samples, {params.min_child_samples}, rows on both sides"
     if settings.pruning == "full":
-        return "A leaf: no split of it is possible."
+        return f"A leaf: no split of it{rows} is possible."
     least = f" and at least gamma {number(settings.gamma)}" if settings.pruning == "pre" else ""
-    return f"A leaf: no split that is allowed gains more than 0{least}."
+    return f"A leaf: no split that is allowed{rows} gains more than 0{least}."
 
 
 def cover_lines(tree: GrownTree, node: int) -> list[Line]:
     """Compare the covers of the children with min_child_weight."""
     least, n_outputs = tree.params.min_child_weight, tree.n_outputs
     mean = f", the mean of {n_outputs} outputs," if n_outputs > 1 else ""
-    return [
+    lines: list[Line] = [
         f"Cover H of the {side} child{mean} is {number(float(tree.nodes.cover[child]))} ≥ "
         f"min_child_weight {number(least)}: the split is allowed."
         for child, side in zip(tree.children(node), ("left", "right"), strict=True)
     ]
+    if tree.params.min_child_samples > 0:
+        rows = tree.params.min_child_samples
+        lines.append(f"Both children have at least min_child_samples, {rows}, rows.")
+    return lines

@@ -41,6 +41,7 @@ class QuantileError(OrderedAlphas):
     name = "reg:quantileerror"
     parameter = "quantile_alpha"
     hessian_is_bound = True
+    hessian_is_one = True
 
     def __init__(self, n_targets: int = 1, parameters: tuple[float, ...] = (0.5,)):
         super().__init__(n_targets, parameters)

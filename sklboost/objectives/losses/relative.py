@@ -22,6 +22,7 @@ class SquaredLogError(RowLoss):
     """
 
     name = "reg:squaredlogerror"
+    hessian_is_one = True
     link = "other"
     targets = ABOVE_MINUS_1
 

@@ -15,7 +15,7 @@ from sklboost.objectives.blocks import (
 )
 from sklboost.objectives.links import SOFTMAX, shares
 from sklboost.objectives.loss import Loss, RowLoss, by_rows
-from sklboost.objectives.losses.two_classes import LogLoss
+from sklboost.objectives.losses.two_classes import LARGEST_STEP, LogLoss
 from sklboost.objectives.means import losses_of_rows
 from sklboost.objectives.start_values import weighted_mean
 
@@ -112,6 +112,7 @@ class Softmax(Loss):
 
     name = "multi:softprob"
     link = SOFTMAX
+    largest_step = LARGEST_STEP
     hessian_is_bound = True
     block = staticmethod(softmax_block)
 
@@ -152,6 +153,7 @@ class OneVsRest(RowLoss):
 
     name = "multi:onevsrest"
     link = "other"
+    largest_step = LARGEST_STEP
 
     def __init__(self, n_classes: int):
         super().__init__(1, tuple(map(float, range(n_classes))))

@@ -11,6 +11,7 @@ class SquaredError(RowLoss):
     """Half the squared error. The best constant is the mean; the best leaf, a mean of residuals."""
 
     name = "reg:squarederror"
+    hessian_is_one = True
 
     @staticmethod
     @inlined

@@ -11,9 +11,9 @@ integers, so its bits do not depend on how they were obtained.
 import numpy as np
 
 from sklboost.engine.compiling import inlined, kernel
-from sklboost.tree.core.formulas import leaf_weight, similarity_at
+from sklboost.tree.core.formulas import leaf_weight, similarity_at, split_gain
 from sklboost.tree.core.open_nodes import add_open, next_open, remove_open
-from sklboost.tree.core.options import hold_weights, narrow_bounds
+from sklboost.tree.core.options import has_rows_for_two, hold_weights, narrow_bounds
 from sklboost.tree.core.quantization import scales_of, unpack
 from sklboost.tree.core.thresholds import place_threshold
 from sklboost.tree.core.workspace import LEFT, OWN
@@ -69,6 +69,8 @@ def start_leaf(node, parent, tree):
     for output in range(tree.outputs.shape[1]):
         tree.outputs[node, output].lower = -np.inf
         tree.outputs[node, output].upper = np.inf
+        tree.outputs[node, output].spread = -1.0
+        tree.outputs[node, output].total_weight = 0.0
 
 
 @kernel
@@ -120,6 +122,10 @@ def split_node(node, search, tree):
     for child in range(left, left + 2):
         start_leaf(child, node, tree)
         weigh_leaf(child, search, tree)
+    if split.n_listed > 0:
+        # that of the rows; the split was chosen for less, see tree/options/category_noise.py
+        sides = tree.growth[left].similarity, tree.growth[left + 1].similarity
+        parent.gain = split_gain(sides[0], sides[1], tree.growth[node].similarity)
     if len(rules.signs) > 0:
         narrow_bounds(node, tree, rules)
 
@@ -127,6 +133,8 @@ def split_node(node, search, tree):
 @inlined
 def can_be_split(node, params, tree):
     """Whether a node's rows and cover leave room for two children."""
+    if params.min_child_samples > 0 and not has_rows_for_two(node, params, tree):
+        return False
     return tree.growth[node].n_rows >= 2 and tree.nodes[node].cover >= 2.0 * params.min_child_weight
 
 

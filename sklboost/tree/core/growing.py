@@ -78,7 +78,7 @@ def grow_tree(team, matrix, derivatives, draws, params, workspace):
     if params.subsample == 1.0:
         # only now: the lists may lie where the derivatives were
         own_all_rows(team, workspace.partition)
-    search = Search(matrix, gradients.scales, params, columns)
+    search = Search(matrix, derivatives, gradients.scales, params, columns)
     if team.rank == 0:
         reset_tasks(team)
         columns.key[0] = keys.features

@@ -39,12 +39,22 @@ def hold_weights(node, search, tree):
     """
 
 
+@found_in("sklboost.tree.options.row_counts")
+def fill_counts(team, gradients):
+    """Copy the counts of rows to the strips (`min_child_samples`)."""
+
+
+@found_in("sklboost.tree.options.row_counts")
+def has_rows_for_two(node, params, tree):
+    """Whether a node has rows enough for two children (`min_child_samples`)."""
+
+
 @found_in("sklboost.tree.options.scanning")
 def scan_special_feature(search, workspace, task, feature, best):
     """Replace `best` if a split of `feature` has a larger gain.
 
     For categories, sparse features that share a column, trees of several outputs,
-    `monotone_constraints`, `path_smooth` and `extra_trees`.
+    `monotone_constraints`, `path_smooth`, `extra_trees` and `min_child_samples`.
     """
 
 

@@ -17,7 +17,7 @@ from sklboost.engine.compiling import inlined, kernel
 from sklboost.engine.elementary import power_of_2_in
 from sklboost.engine.hashing import mix_bits
 from sklboost.engine.parallel import barrier, share
-from sklboost.tree.core.options import fill_strips
+from sklboost.tree.core.options import fill_counts, fill_strips
 
 _GRADIENT_LIMIT = 2.0**31
 _HESSIAN_LIMIT = 2.0**32
@@ -76,8 +76,14 @@ class Gradients(NamedTuple):
         there is no such output::
 
             row 0: 0 1 2 3 | row 1: 0 1 2 3 | ...        row 0: 4 - - - | row 1: 4 - - - | ...
+
+        Where rows are counted, their counts come after the last output: in the next lane, or in a
+        strip of their own.
     scales : ndarray of float64, shape (n_outputs, 2)
         Of the gradient and of the hessian, powers of two.
+    counts : ndarray of int64, shape (n_samples,) or (0,)
+        How many rows each counts as, in a unit of :mod:`sklboost.tree.options.row_counts`. Empty:
+        rows are not counted.
     block_sums : ndarray of float64, shape (2, n_blocks, 64)
         Scratch: sums of ``|g| w`` and ``h w`` over fixed sets of rows.
     """
@@ -85,6 +91,7 @@ class Gradients(NamedTuple):
     packed: np.ndarray
     strips: np.ndarray
     scales: np.ndarray
+    counts: np.ndarray
     block_sums: np.ndarray
 
 
@@ -99,13 +106,17 @@ def aligned_zeros(shape: tuple[int, ...]) -> np.ndarray:
     return memory[start : start + n_numbers].reshape(shape)
 
 
-def allocate_gradients(n_outputs: int, n_samples: int) -> Gradients:
-    """Make room for the gradients that one tree is grown on."""
-    packed = np.empty((n_outputs, n_samples), dtype=np.int64)
-    n_strips = -(-n_outputs // LANES)
-    strips = packed if n_outputs == 1 else aligned_zeros((n_strips, n_samples * LANES))
-    n_blocks = -(-n_samples // _BLOCK)
-    return Gradients(packed, strips, np.ones((n_outputs, 2)), np.empty((2, n_blocks, _N_SUMS)))
+def allocate_gradients(n_outputs: int, n_samples: int, n_sums: int) -> Gradients:
+    """Make room for what one tree is grown on; there are `n_sums` sums of each node."""
+    if n_outputs == 1:
+        strips = np.empty((n_sums, n_samples), dtype=np.int64)
+        packed = strips[:1]
+    else:
+        strips = aligned_zeros((-(-n_sums // LANES), n_samples * LANES))
+        packed = np.empty((n_outputs, n_samples), dtype=np.int64)
+    counts = np.zeros(n_samples if n_sums > n_outputs else 0, dtype=np.int64)
+    block_sums = np.empty((2, -(-n_samples // _BLOCK), _N_SUMS))
+    return Gradients(packed, strips, np.ones((n_outputs, 2)), counts, block_sums)
 
 
 @np.errstate(all="ignore")
@@ -180,6 +191,8 @@ def quantize(team, derivatives, key, gradients):
         quantize_output(team, derivatives, output, key ^ mix_bits(np.uint64(output)), gradients)
     if len(gradients.packed) > 1:
         fill_strips(team, gradients)
+    if len(gradients.counts) > 0:
+        fill_counts(team, gradients)
 
 
 @kernel

@@ -20,7 +20,7 @@ from sklboost.engine.structs import TrainingBins, TreeParams
 from sklboost.tree.core.formulas import similarity, split_gain
 from sklboost.tree.core.occupied_bins import list_occupied
 from sklboost.tree.core.options import complete_split, list_node_features, scan_special_feature
-from sklboost.tree.core.quantization import scales_of, unpack
+from sklboost.tree.core.quantization import Derivatives, scales_of, unpack
 from sklboost.tree.core.workspace import LEFT, OWN
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ class Search(NamedTuple):
     """What growing a tree reads, the same for all its nodes."""
 
     matrix: TrainingBins
+    derivatives: Derivatives  # overwritten when they are quantised, but for the weights
     scales: np.ndarray  # as in Gradients
     params: TreeParams
     columns: "ColumnSample"
@@ -158,10 +159,14 @@ def scan_features(search, workspace, task, features, best):
 
 @inlined
 def is_plain(search, feature):
-    """Whether a feature has numbers and a column of its own, and the tree one free output."""
+    """Whether a feature has numbers and a column of its own, and the tree one free output.
+
+    And whether nothing is asked of a split but its gain and the covers of its children.
+    """
     matrix, params = search.matrix, search.params
     is_plain_tree = len(search.scales) == 1 and len(search.columns.rules.signs) == 0
     is_plain_tree &= params.path_smooth == 0.0 and params.extra_trees == 0
+    is_plain_tree &= params.min_child_samples == 0
     has_numbers = matrix.n_categories[feature] == 0
     return is_plain_tree and has_numbers and matrix.places[feature].is_shared == 0
 

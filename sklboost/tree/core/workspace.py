@@ -56,6 +56,8 @@ GROWING_OUTPUT_DTYPE = np.dtype(
         ("weight", np.float64),  # its leaf weight, should it be a leaf
         ("lower", np.float64),  # least leaf weight that monotone constraints allow; -inf: any
         ("upper", np.float64),  # the largest
+        ("spread", np.float64),  # sum of g^2 / h of its rows, for categories; -1: not found yet
+        ("total_weight", np.float64),  # of its rows, found with it
     ],
     align=True,
 )
@@ -115,8 +117,9 @@ class GrowingTree(NamedTuple):
         Those that the splits list.
     outputs : recarray of GROWING_OUTPUT_DTYPE, shape (capacity, n_outputs)
         What the nodes have of each output that the tree is grown for.
-    sums : ndarray of int64, shape (capacity, 2, n_outputs)
-        Packed sum of the rows of a node, and of those that its best split sends left.
+    sums : ndarray of int64, shape (capacity, 2, n_sums)
+        Packed sum of the rows of a node, and of those that its best split sends left: of each
+        output and then, where rows are counted, their number.
     counts : recarray of COUNTS_DTYPE, shape (1,)
     open_nodes : ndarray of int64, shape (capacity,)
         ``open_nodes[first_open:stop_open]`` have a split that has not been made yet: a queue, or
@@ -242,8 +245,8 @@ class OptionScratch(NamedTuple):
     ----------
     cells : ndarray of int64, shape (n_threads, n_bins)
         A feature's part of the histogram of one output, where it has to be copied.
-    sums : ndarray of int64, shape (n_threads, n_outputs, n_bins + 1)
-        As in SearchScratch, for the outputs after the first.
+    sums : ndarray of int64, shape (n_threads, n_sums, n_bins + 1)
+        As in SearchScratch, for the sums after that of the first output.
     of_others : ndarray of float64, shape (n_threads, 2, n_bins + 1)
         For each place, of the outputs after the first: the sum of the similarities of both sides,
         and the sum of the left sides' hessians. All 0 where there is one output.
@@ -283,8 +286,8 @@ def allocate_workspace(
     matrix: TrainingBins, params: TreeParams, n_outputs: int, n_threads: int
 ) -> Workspace:
     """Make room for trees on this data, of so many outputs each, grown by a team of `n_threads`."""
-    n_samples = len(matrix.rows)
-    gradients = allocate_gradients(n_outputs, n_samples)
+    n_samples, n_sums = len(matrix.rows), n_outputs + int(params.min_child_samples > 0)
+    gradients = allocate_gradients(n_outputs, n_samples, n_sums)
     capacity = max_nodes(n_samples, params) + 2
     n_bins, n_cells = (int(np.diff(a).max()) for a in (matrix.bin_starts, matrix.cell_starts))
     n_tasks = capacity + 8 * n_threads
@@ -298,7 +301,7 @@ def allocate_workspace(
             splits=np.zeros(capacity, dtype=SPLIT_DTYPE).view(np.recarray),
             categories=np.zeros((capacity, most_listed), dtype=np.uint16),
             outputs=records((capacity, n_outputs), GROWING_OUTPUT_DTYPE),
-            sums=np.empty((capacity, 2, n_outputs), dtype=np.int64),
+            sums=np.empty((capacity, 2, n_sums), dtype=np.int64),
             counts=records(1, COUNTS_DTYPE),
             open_nodes=np.empty(capacity, dtype=np.int64),
             open_gains=np.empty(capacity),
@@ -318,7 +321,7 @@ def allocate_workspace(
         ),
         options=OptionScratch(
             cells=np.empty((n_threads, n_bins if is_copied else 0), dtype=np.int64),
-            sums=np.empty((n_threads, n_outputs, n_bins + 1), dtype=np.int64),
+            sums=np.empty((n_threads, n_sums, n_bins + 1), dtype=np.int64),
             of_others=np.zeros((n_threads, 2, n_bins + 1)),
             keys=np.empty((n_threads, n_bins + 1)),
             categories=np.empty((n_tasks, most_listed), dtype=np.uint16),

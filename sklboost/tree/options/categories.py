@@ -6,9 +6,8 @@ as numbers are (Fisher 1958, "On Grouping for Maximum Homogeneity"; Breiman et a
 4.2). Missing values are one more category, which the scan tries on both sides of every place.
 
 The weight of a category of few rows is noise, and an order that follows the noise of many of them
-looks like a large gain. So categories whose H is less than half of `cat_smooth`, the rare ones, are
-scanned as one: they have a common weight, and no place lies between them. (LightGBM leaves them
-out, on the right.)
+looks like a large gain. What the gain would be without is estimated in
+:mod:`sklboost.tree.options.category_noise`.
 
 A feature of few categories is split one category against the others instead: place p + 1 is for the
 p-th category alone, and place 0 for missing values alone.
@@ -28,19 +27,20 @@ def is_one_hot(search, feature):
     return search.matrix.n_categories[feature] < search.params.max_cat_to_onehot
 
 
-@inlined
-def sort_categories(keys, bins):
+@kernel
+def sort_categories(keys, bins, n_wanted):
     """Sort categories by key, then by number; a heapsort, since kernels allocate no memory.
 
-    The top of the heap has the largest key and of equal ones the lowest item, and goes to the end.
-    So the numbers are negative while they are in it.
+    It may end when the last `n_wanted` are in their places. The top of the heap has the largest key
+    and of equal ones the lowest item, and goes to the end. So the numbers are negative while they
+    are in it.
     """
     n_categories = len(bins)
     for position in range(n_categories):
         bins[position] = -bins[position]
     for position in range(n_categories // 2 - 1, -1, -1):
         sink(keys, bins, position, n_categories)
-    for stop in range(n_categories - 1, 0, -1):
+    for stop in range(n_categories - 1, max(n_categories - 1 - n_wanted, 0), -1):
         keys[0], keys[stop] = keys[stop], keys[0]
         bins[0], bins[stop] = bins[stop], bins[0]
         sink(keys, bins, 0, stop)
@@ -48,32 +48,48 @@ def sort_categories(keys, bins):
         bins[position] = -bins[position]
 
 
+@inlined
+def reverse(items):
+    """Reverse an array in place."""
+    for position in range(len(items) // 2):
+        opposite = len(items) - 1 - position
+        items[position], items[opposite] = items[opposite], items[position]
+
+
+@kernel
+def sort_ends(keys, bins, n_wanted):
+    """Sort categories as :func:`sort_categories` does, but not those far from both ends.
+
+    Only the first and the last `n_wanted` are in their places: others cannot be listed by a split,
+    and to sort tens of thousands would take longer than all else in a node.
+    """
+    if len(bins) <= 4 * n_wanted:
+        sort_categories(keys, bins, len(bins))
+        return
+    sort_categories(keys, bins, n_wanted)
+    rest = len(bins) - n_wanted
+    for position in range(rest):
+        keys[position], bins[position] = -keys[position], -bins[position]
+    sort_categories(keys[:rest], bins[:rest], n_wanted)
+    reverse(keys[:rest])
+    reverse(bins[:rest])
+    for position in range(rest):
+        keys[position], bins[position] = -keys[position], -bins[position]
+
+
 @kernel
 def fill_keys(search, numbers, n_lanes, output, bins, keys):
-    """Fill `keys` with ``G / (H + cat_smooth)`` of each category, the last one of all rare ones.
+    """Fill `keys` with ``G / (H + cat_smooth)`` of each category.
 
-    Each rare category has that last key, too; it is NaN if there are none. Return by how much the
-    categories differ: the sum of ``G^2 / (H + cat_smooth)``, their similarities. `numbers`, of
-    shape (n_bins * n_lanes,), is the feature's part of the output's histogram.
+    Return by how much the categories differ: the sum of ``G^2 / (H + cat_smooth)``, their
+    similarities. `numbers`, of shape (n_bins * n_lanes,), is the feature's part of the output's
+    histogram.
     """
-    scales, cat_smooth = scales_of(search.scales, output), search.params.cat_smooth
-    spread, rare_gradient, rare_hessian = 0.0, 0.0, 0.0
+    scales, spread = scales_of(search.scales, output), 0.0
     for position in range(len(bins)):
         gradient, hessian = unpack(numbers[bins[position] * n_lanes + output % n_lanes], scales)
-        keys[position] = np.nan
-        if hessian < 0.5 * cat_smooth:
-            rare_gradient += gradient
-            rare_hessian += hessian
-        else:
-            keys[position] = gradient / (hessian + cat_smooth)
-            spread += keys[position] * gradient
-    keys[len(bins)] = np.nan
-    if rare_hessian > 0.0:
-        keys[len(bins)] = rare_gradient / (rare_hessian + cat_smooth)
-        spread += keys[len(bins)] * rare_gradient
-    for position in range(len(bins)):
-        if np.isnan(keys[position]):
-            keys[position] = keys[len(bins)]
+        keys[position] = gradient / (hessian + search.params.cat_smooth)
+        spread += keys[position] * gradient
     return spread
 
 
@@ -92,7 +108,7 @@ def sort_by_weight(search, histogram, cells, bins, keys):
         if spread > most:
             chosen, most = output, spread
     fill_keys(search, histogram[chosen // n_lanes, start:stop], n_lanes, chosen, bins, keys)
-    sort_categories(keys[: len(bins)], bins)
+    sort_ends(keys[: len(bins)], bins, search.params.max_cat_threshold)
 
 
 @kernel
@@ -136,64 +152,43 @@ def order_categories(search, feature, histogram, cells, bins, sums, keys):
 
 
 @late()
-def forbid_places(search, places, keys, gains):
-    """Set the gains to -inf of places where categories cannot be divided.
+def forbid_places(search, places, gains):
+    """Set the gains to -inf of places where both sides have too many categories to list.
 
-    That is between categories of one weight, so among the rare ones, and where both sides have too
-    many to list. `places` are the first one, which has ``gains[0]``, and the number of categories;
-    `keys` are in the order of the scan.
+    `places` are the first one, which has ``gains[0]``, and the number of categories.
     """
     (first, n_categories), most_listed = places, search.params.max_cat_threshold
-    for place in range(max(first, 1), n_categories):
-        is_long = min(place, n_categories - place) > most_listed
-        if is_long or keys[place] == keys[place - 1]:
-            gains[place - first] = -np.inf
-
-
-@inlined
-def lists_right(place, n_categories, keys, most_listed):
-    """Whether a split lists the categories on the right of a place, rather than on its left.
-
-    Listed is the side without the rare ones, if it is not too long; without rare ones the shorter.
-    """
-    rare = keys[n_categories]
-    if np.isnan(rare):
-        return 2 * place > n_categories
-    # sorted, so the rare ones are on the left if they come before the last one there
-    rare_on_left = place > 0 and rare <= keys[max(place - 1, 0)]
-    n_listed = n_categories - place if rare_on_left else place
-    return rare_on_left == (n_listed <= most_listed)
+    for place in range(max(first, most_listed + 1), n_categories - most_listed):
+        gains[place - first] = -np.inf
 
 
 @late()
-def list_left_categories(split, place, one_hot, bins, totals, keys, categories):
+def list_left_categories(split, place, one_hot, bins, missing, categories):
     """Turn a scan's split at `place` into one that lists the categories on its left.
 
-    The sides may be exchanged for that. Categories that no row of the node has then go to the side
-    that is not listed, and so do missing values if the node has none.
+    The sides are exchanged if the left one has more. Categories that no row of the node has then go
+    to the side that is not listed, and so do missing values if the node has none. The left sum is
+    no longer that of the split.
 
     Parameters
     ----------
     split : record of SPLIT_DTYPE
-        With the scan's left sum and direction. Modified.
+        With the scan's direction. Modified.
     place : int
     one_hot : bool
     bins : ndarray of int64, shape (n_categories,)
         The categories that the node has, in the order of the scan.
-    totals : tuple of int
-        Packed sums of the node's rows, and of those whose value is missing.
-    keys : ndarray of float64
-        From :func:`order_categories`.
+    missing : int
+        Packed sum of the node's rows whose value is missing.
     categories : ndarray of uint16, shape (most_listed,)
         Filled from the front.
     """
     first, stop = 0, place
     if one_hot:
         first = max(place - 1, 0)
-    elif lists_right(place, len(bins), keys, len(categories)):
+    elif 2 * place > len(bins):
         first, stop = place, len(bins)
-        split.left_sum = totals[0] - split.left_sum
-        split.default_left = 1 - split.default_left if totals[1] != 0 else 0
+        split.default_left = 1 - split.default_left if missing != 0 else 0
     split.n_listed = stop - first
     for position in range(first, stop):
         categories[position - first] = bins[position]

@@ -23,8 +23,10 @@ from sklboost.tree.options.categories import (
     set_apart,
     sum_categories,
 )
+from sklboost.tree.options.category_noise import shrink_sums
 from sklboost.tree.options.feature_cells import copy_cells, missing_cell_of, sum_below
 from sklboost.tree.options.inherited_weights import add_other_outputs, fill_held_gains
+from sklboost.tree.options.row_counts import forbid_few_rows
 from sklboost.tree.options.several_outputs import list_sums, sum_cells
 
 # In a key: what is drawn are thresholds, not features.
@@ -58,9 +60,7 @@ def scan_special_feature(search, workspace, task, feature, best):
         return
     bins, n_places = task.bins[:n_occupied], np.int64(n_occupied)
     if matrix.n_categories[feature] > 0:
-        cells, keys = (start, stop), workspace.options.keys[task.rank]
-        histogram = workspace.pool.histograms[workspace.tree.growth[task.node].slot]
-        n_places = order_categories(search, feature, histogram, cells, bins, task.sums, keys)
+        n_places = list_category_places(search, workspace, task, feature, (start, stop), bins)
     places = (np.int64(0), n_places)  # the first one, and one after the last
     if search.params.extra_trees == 1:
         first = draw_place(search, task.node, feature, np.int64(missing == 0), n_places)
@@ -69,19 +69,17 @@ def scan_special_feature(search, workspace, task, feature, best):
     # with several outputs the bound would take the very divisions that it saves
     if n_outputs == 1 and not may_improve(search, task, sums, missing, best.gain):
         return
-    if n_outputs > 1:
+    if workspace.tree.sums.shape[2] > 1:
         list_other_sums(search, workspace, task, feature, (start, stop), bins)
     for default_left in range(2 if missing != 0 else 1):
         missing_cell = stop if default_left == 1 else np.int64(-1)
         fill_special_gains(search, workspace, task, feature, places, missing_cell)
         if matrix.n_categories[feature] > 0 and not is_one_hot(search, feature):
-            keys, gains = workspace.options.keys[task.rank], task.gains[default_left]
-            forbid_places(search, (places[0], n_occupied), keys, gains)
+            forbid_places(search, (places[0], n_occupied), task.gains[default_left])
     position = choose_place(task, sums, missing, best)
     if position >= 0:
         best.feature, best.n_listed = feature, 0
-        totals = (task.total, missing)
-        describe_split(search, workspace, task, places[0] + position, bins, totals, best)
+        describe_split(search, workspace, task, places[0] + position, bins, missing, best)
 
 
 @inlined
@@ -98,6 +96,17 @@ def list_bins(search, workspace, task, feature, cells):
 
 
 @inlined
+def list_category_places(search, workspace, task, feature, cells, bins):
+    """Put categories in the order of the scan, with the sums before; return how many places."""
+    histogram = workspace.pool.histograms[workspace.tree.growth[task.node].slot]
+    keys, sums = workspace.options.keys[task.rank], task.sums
+    n_places = order_categories(search, feature, histogram, cells, bins, sums, keys)
+    if not is_one_hot(search, feature):
+        shrink_sums(search, workspace, task.node, np.int64(0), feature, bins, sums)
+    return n_places
+
+
+@inlined
 def draw_place(search, node, feature, first, stop):
     """Draw one of the places ``[first, stop)`` at which a feature may be split in a node."""
     key = hash_key(search.columns.key[0], _THRESHOLDS, node)
@@ -107,12 +116,12 @@ def draw_place(search, node, feature, first, stop):
 
 @late()
 def list_other_sums(search, workspace, task, feature, cells, bins):
-    """Fill ``options.sums``, for the outputs after the first, of the feature in these cells."""
+    """Fill ``options.sums``, but for the first output, of the feature in these cells."""
     matrix, scratch = search.matrix, workspace.options
     histogram = workspace.pool.histograms[workspace.tree.growth[task.node].slot]
     n_lanes = histogram.shape[1] // matrix.cell_starts[-1]
     one_hot = matrix.n_categories[feature] > 0 and is_one_hot(search, feature)
-    for output in range(1, len(search.scales)):
+    for output in range(1, workspace.tree.sums.shape[2]):
         sums = scratch.sums[task.rank, output]
         if matrix.places[feature].is_shared == 1:
             copied, total = scratch.cells[task.rank], workspace.tree.sums[task.node, OWN, output]
@@ -124,6 +133,9 @@ def list_other_sums(search, workspace, task, feature, cells, bins):
         if one_hot:
             total = sum_cells(matrix, histogram, output, cells[0], cells[1])
             set_apart(sums, len(bins), total)
+        elif matrix.n_categories[feature] > 0 and output < workspace.tree.outputs.shape[1]:
+            # counts of rows, behind the outputs, have no noise
+            shrink_sums(search, workspace, task.node, output, feature, bins, sums)
 
 
 @inlined
@@ -139,24 +151,26 @@ def fill_special_gains(search, workspace, task, feature, places, missing_cell):
     gains = task.gains[default_left]
     if len(rules.signs) > 0:
         sign = rules.signs[feature]
-    if len(search.scales) > 1:
+    n_outputs, is_free = len(search.scales), len(rules.signs) == 0
+    if n_outputs > 1:
         add_other_outputs(search, workspace, task, sign, missing_cell, places)
-    elif len(rules.signs) == 0 and search.params.path_smooth == 0.0:
+    if n_outputs == 1 and is_free and search.params.path_smooth == 0.0:
         fill_gains(search, task, sums, left_start, gains)
-        return
-    fill_held_gains(search, workspace, task, (sign, left_start), sums, gains)
+    else:
+        fill_held_gains(search, workspace, task, (sign, left_start), sums, gains)
+    if search.params.min_child_samples > 0:
+        forbid_few_rows(search, workspace, task, places, missing_cell)
 
 
 @inlined
-def describe_split(search, workspace, task, place, bins, totals, best):
+def describe_split(search, workspace, task, place, bins, missing, best):
     """Fill in the bins or categories of `best`, which has all else of a split at `place`."""
     if search.matrix.n_categories[best.feature] == 0:
         best.bin = bins[place]
         best.below = bins[place - 1] if place > 0 else -1
         return
-    one_hot, scratch = is_one_hot(search, best.feature), workspace.options
-    keys, categories = scratch.keys[task.rank], scratch.categories[task.number]
-    list_left_categories(best, place, one_hot, bins, totals, keys, categories)
+    one_hot, categories = is_one_hot(search, best.feature), workspace.options.categories
+    list_left_categories(best, place, one_hot, bins, missing, categories[task.number])
 
 
 @late()
@@ -174,12 +188,16 @@ def move_split(node, target, tree):
 
 @late()
 def complete_split(node, task, matrix, workspace):
-    """Store the categories that a node's best split lists, and the other outputs' left sums."""
+    """Store the categories that a node's best split lists, and the left sums.
+
+    Of numbers, the first output's is known from the scan.
+    """
     tree, split = workspace.tree, workspace.tree.splits[node]
     for index in range(split.n_listed):
         tree.categories[node, index] = workspace.options.categories[task, index]
     histogram = workspace.pool.histograms[tree.growth[node].slot]
-    for output in range(1, tree.sums.shape[2] if split.gain > -np.inf else 0):
+    first = 0 if split.n_listed > 0 else 1
+    for output in range(first, tree.sums.shape[2] if split.gain > -np.inf else 0):
         if matrix.n_categories[split.feature] > 0:
             categories = tree.categories[node, : split.n_listed]
             left_sum = sum_categories(matrix, histogram, output, split.feature, categories)
