@@ -37,6 +37,7 @@ class XGBClassifierLite(ClassifierParameters, ClassifierMixin, BaseBooster):
     best_score_
     evals_result_
     fit_report_
+    chosen_params_
 
     Examples
     --------

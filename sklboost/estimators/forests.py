@@ -9,16 +9,13 @@ from sklboost.engine.model import Model
 from sklboost.estimators.classifier import XGBClassifierLite
 from sklboost.estimators.parameters.docstrings import documented
 from sklboost.estimators.parameters.forests import ForestClassifierParameters, ForestParameters
-from sklboost.estimators.parameters.rules import value_of
 from sklboost.estimators.regressor import XGBRegressorLite
 
 
 class ForestMixin(ForestParameters):
     """A single round of many trees."""
 
-    @property
-    def _rounds_and_trees(self) -> tuple[int, int]:
-        return 1, value_of(self, "n_estimators")
+    _is_forest = True
 
     def _n_estimators_of(self, model: Model) -> int:
         return model.params_of(0).num_parallel_tree
@@ -41,6 +38,7 @@ class XGBRFRegressorLite(ForestMixin, XGBRegressorLite):
     evals_result_ : dict
         ``{"validation_0": {"rmse": [0.55]}}``, of the whole forest.
     fit_report_
+    chosen_params_
 
     Examples
     --------
@@ -75,6 +73,7 @@ class XGBRFClassifierLite(ForestClassifierParameters, ForestMixin, XGBClassifier
     evals_result_ : dict
         ``{"validation_0": {"logloss": [0.55]}}``, of the whole forest.
     fit_report_
+    chosen_params_
 
     Examples
     --------

@@ -75,7 +75,7 @@ class Progress(TrainingCallback):
         n_rounds, evals_log = self._latest
         text, ending = _last_metric(evals_log), _ending(training, n_rounds)
         if self._bar is None and ending:
-            _log(f"{ending}: {text}" if text else ending)
+            log_line(f"{ending}: {text}" if text else ending)
         elif n_rounds > self._shown:
             self._show(training, text)
         if self._bar is not None:
@@ -106,7 +106,7 @@ class Progress(TrainingCallback):
             n_left = training.n_estimators - n_rounds
             left = training.elapsed / (n_rounds - training.first_round) * n_left
             parts = [text, f"{timedelta(seconds=round(left))} left" if n_left else ""]
-            _log(f"{_round(training, n_rounds)}: {', '.join(filter(None, parts))}")
+            log_line(f"{_round(training, n_rounds)}: {', '.join(filter(None, parts))}")
         self._shown = n_rounds
 
 
@@ -142,7 +142,7 @@ class ReadingProgress:
         if self._n_shown == 0:
             self._bar = _open_bar(self._n_rows, 0, "row")
         if self._bar is None:
-            _log(f"{self._n_read:,} of {self._n_rows:,} rows read")
+            log_line(f"{self._n_read:,} of {self._n_rows:,} rows read")
         else:
             self._bar.update(self._n_read - self._n_shown)
         self._n_shown = self._n_read
@@ -175,7 +175,7 @@ class RoundLines(TrainingCallback):
             self._write(training)
         ending = _ending(training, training.n_rounds)
         if ending:
-            _log(ending)
+            log_line(ending)
 
     def _write(self, training: TrainingState) -> None:
         assert self._unwritten is not None
@@ -186,7 +186,7 @@ class RoundLines(TrainingCallback):
             for metric, values in of_metric.items()
         ]
         text = ", ".join(metrics) or _training_loss(training)
-        _log(f"{_round(training, epoch + 1)}: {text}")
+        log_line(f"{_round(training, epoch + 1)}: {text}")
         self._unwritten = None
 
 
@@ -247,7 +247,7 @@ def _metric(data: str, metric: str, value: float) -> str:
     return f"{data}-{metric} {value:.6g}"
 
 
-def _log(text: str) -> None:
+def log_line(text: str) -> None:
     """Write a line to the handlers of logging, or to stderr where there are none.
 
     The logger's level is not asked: `verbose` was. Nor is whether it is disabled, as

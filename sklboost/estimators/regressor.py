@@ -33,6 +33,7 @@ class XGBRegressorLite(RegressorParameters, RegressorMixin, BaseBooster):
     best_score_
     evals_result_
     fit_report_
+    chosen_params_
 
     Examples
     --------

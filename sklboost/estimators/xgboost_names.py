@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklboost.estimators.fit.fitting_mixin import FittingMixin
 from sklboost.estimators.parameters.docstrings import methods_documented
+from sklboost.estimators.parameters.rules import value_of
 from sklboost.estimators.predict.fitted_model import HasFittedModel
 from sklboost.objectives.links import SOFTMAX
 
@@ -74,7 +75,7 @@ class XGBoostNamesMixin(FittingMixin, HasFittedModel):
         -------
         int
         """
-        return self._rounds_and_trees[0]
+        return 1 if self._is_forest else value_of(self, "n_estimators")
 
     @property
     def best_iteration(self) -> int:

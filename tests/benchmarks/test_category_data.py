@@ -53,5 +53,5 @@ def test_libraries_get_what_they_take(drawn):
 
 
 def test_unknown_names_are_refused():
-    with pytest.raises(ValueError, match="'zipf': it must be like 'zipf-5000'"):
+    with pytest.raises(ValueError, match="'zipf': it must be 'access', like 'zipf-5000'"):
         category_data.load("zipf", 0)

@@ -4,6 +4,7 @@ import io
 import logging
 import os
 import re
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -38,11 +39,17 @@ def world(monkeypatch):
     monkeypatch.setattr(notice, "monotonic", lambda: world.now)
     monkeypatch.setattr(notice, "n_kept", lambda: world.n_files)
     monkeypatch.setattr(notice, "sys", world.streams)
-    # libraries that other tests of the process import set the level of the root logger
-    root, before = logging.getLogger(), logging.getLogger().level
+    # libraries that other tests of the process import set levels, or switch loggers off
+    root, own, disabled = logging.getLogger(), logging.getLogger("sklboost"), logging.root.manager
+    before = root.level, own.level, disabled.disable
     root.setLevel(logging.WARNING)
+    own.setLevel(logging.NOTSET)
+    logging.disable(logging.NOTSET)
+    monkeypatch.setattr(own, "disabled", False)
     yield world
-    root.setLevel(before)
+    root.setLevel(before[0])
+    own.setLevel(before[1])
+    logging.disable(before[2])
 
 
 @pytest.fixture
@@ -182,6 +189,8 @@ def test_warmup_speaks_for_itself(world, said, monkeypatch):
     steps = [("a step", lambda: compile_kernels(world, new, 20, 0.2))]
     monkeypatch.setattr(warmup_steps, "steps", lambda: steps)
     monkeypatch.setattr(making, "NOTICE", new)
+    # kernels that other tests of the process have declared tell the notice of all
+    monkeypatch.setattr(sys.modules["sklboost.warmup"], "compile_all", lambda: None)
     sklboost.warmup()
     assert world.terminal.getvalue() == ""
     assert said() == []

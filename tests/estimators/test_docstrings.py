@@ -30,7 +30,8 @@ def test_all_attributes_of_a_fit_are_described(estimator):
     X = pd.DataFrame({"size": np.arange(20.0), "kind": pd.Categorical(["a", "b"] * 10)})
     y = np.arange(20) % 3 % 2
     settings = {"early_stopping_rounds": 2} if estimator in BOOSTERS else {}
-    model = estimator(n_estimators=3, random_state=0, **settings).fit(X, y)
+    settings |= {"preset": "auto", "n_estimators": 3}
+    model = estimator(random_state=0, **settings).fit(X, y)
     fitted = [name for name in vars(model) if name.endswith("_") and not name.startswith("_")]
     assert set(section(estimator, "Attributes")) == set(fitted)
 

@@ -49,6 +49,7 @@ MODELS = {
     "classes": (CLASSES, {}),
     "classes, one tree": (CLASSES, dict(multi_strategy="multi_output_tree")),
     "one against the rest": (CLASSES, dict(objective="multi:onevsrest")),
+    "rare class": (Y > 6.5, dict(reg_lambda=0.0, min_child_weight=0.0)),
     "labels": (LABELS, {}),
     "hinge": (Y > 4, dict(objective="binary:hinge")),
     "calibrated": (Y > 4, dict(scale_pos_weight=3.0, calibrated_prior=True)),
@@ -244,6 +245,7 @@ def test_missing_values():
     [
         ("penalties", "moved towards 0 by alpha: T = max(G - α, 0) + min(G + α, 0)"),
         ("short steps", "within ±Δ (max_delta_step, or the loss's own limit): w = max(-Δ, min(w"),
+        ("rare class", "(max_delta_step, or the loss's own limit): w_L = max(-Δ, min(w_L, Δ))"),
         ("leaning on parents", "towards that of the node above: w_L = s · w_L + (1 - s) · w_above"),
         ("median", "renewed: the median of its rows' residuals: w = "),
         ("quantiles", "renewed: the 0.1 quantile of its rows' residuals"),

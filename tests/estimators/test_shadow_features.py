@@ -82,9 +82,12 @@ def test_one_repetition_is_scikit_learn_s_permutation_importance_of_a_model_with
 def test_shap_values_find_the_same_features():
     X, y = make_frame()
     found = measure(small(XGBRegressorLite), X, y, method="shap")
-    assert_array_equal(found.exceeds_baseline, [True, False, True, False])
+    # a SHAP value is of either sign, its size is not: noise is small, but may exceed its shadow
+    assert found.exceeds_baseline[[0, 2]].all()
+    assert not found.exceeds_baseline[3]
+    assert found.importances_mean[1] < 0.05 * found.importances_mean[[0, 2]].min()
     labels = np.array(["low", "middle", "high"])[np.digitize(y, [0.5, 1.5])]
-    found = measure(small(XGBClassifierLite), X, labels, method="shap", n_repeats=2)
+    found = measure(small(XGBClassifierLite), X, labels, method="shap")
     assert_array_equal(found.exceeds_baseline, [True, False, True, False])
 
 

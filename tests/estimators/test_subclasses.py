@@ -144,7 +144,7 @@ def test_parameters_of_the_base_through_kwargs(data):
     assert len(given) == N_PARAMETERS + 1
     assert (given["special"], given["learning_rate"], given["n_estimators"]) == (5, 0.5, 3)
     assert repr(model) == "Passing(learning_rate=0.5, n_estimators=3, special=5)"
-    assert list(inspect.signature(Passing).parameters)[:2] == ["special", "n_estimators"]
+    assert list(inspect.signature(Passing).parameters)[:2] == ["special", "preset"]
     assert repr(clone(model)) == repr(model)
     search = GridSearchCV(model, {"special": [7], "max_depth": [1, 2], "eta": [0.2]}, cv=2)
     best = search.fit(*data).best_estimator_

@@ -9,7 +9,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import r2_score, roc_auc_score
 
 from sklboost import EarlyStopping, XGBClassifierLite, XGBRegressorLite
-from sklboost.estimators.fit.reading import read_task
+from sklboost.estimators.fit.reading import plan_task, read_data
 from sklboost.estimators.input.arguments import FitArguments
 
 N_ROWS = 600
@@ -24,7 +24,8 @@ def noise():
 
 
 def task_of(model, X, y, **arguments):
-    return read_task(model._fit_request(X, y, FitArguments(**arguments)))
+    request = model._fit_request(X, y, FitArguments(**arguments))
+    return plan_task(request, read_data(request))
 
 
 def validation_values(model):

@@ -17,7 +17,7 @@ from sklboost.estimators.files.targets import (
     read_targets,
     targets_document,
 )
-from sklboost.estimators.fit.result import FitReport, FitResult
+from sklboost.estimators.fit.result import ChosenParams, FitReport, FitResult
 from sklboost.estimators.input.feature_names import FittedFeatures
 from sklboost.estimators.parameters.groups import ClassifierParameters
 from sklboost.estimators.parameters.rules import as_read, check_parameters
@@ -139,6 +139,7 @@ def _encodings(features: FittedFeatures) -> list[dict[str, Any]]:
 
 def _training_document(state: Mapping[str, Any]) -> dict[str, Any]:
     report, before_refit = state.get("fit_report_"), state.get("_before_refit")
+    chosen = state.get("chosen_params_")
     document = {
         "metrics": {
             name: {metric: np.array(values) for metric, values in of_set.items()}
@@ -152,6 +153,11 @@ def _training_document(state: Mapping[str, Any]) -> dict[str, Any]:
         "best_score": value_document(state.get("best_score_")),
         "report": None if report is None else dataclasses.asdict(report),
     }
+    if chosen is not None:
+        document["chosen_params"] = [
+            {"name": name, "value": _parameter(name, value), "reason": chosen.reasons[name]}
+            for name, value in chosen.items()
+        ]
     if before_refit is not None:
         document["before_refit"] = {
             "base_score": before_refit.base_score,
@@ -308,6 +314,7 @@ def _read_model(section: Section, features: FittedFeatures, n_outputs: int) -> M
 
 def _read_training(section: Section, trained: TrainedModel) -> FitResult:
     before_refit, report = section["before_refit"], section["report"]
+    chosen = section.get("chosen_params")
     read_before = functools.partial(
         _read_model, features=trained.features, n_outputs=trained.model.n_outputs
     )
@@ -326,6 +333,14 @@ def _read_training(section: Section, trained: TrainedModel) -> FitResult:
         best_iteration=_read_count(section["best_iteration"]),
         best_score=_read_optional(section["best_score"], float),
         report=None if report.is_null else _read_report(report),
+        chosen=None if chosen is None else _read_chosen(chosen),
+    )
+
+
+def _read_chosen(section: Section) -> ChosenParams:
+    return ChosenParams(
+        {choice["name"].text(): read_value(choice["value"]) for choice in section},
+        {choice["name"].text(): choice["reason"].text() for choice in section},
     )
 
 

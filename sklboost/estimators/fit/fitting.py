@@ -1,7 +1,8 @@
 """One fit: from what the user asked for to a trained model.
 
-:func:`fit_model` tells the story: read the request, bin the features, train, perhaps once more on
-all rows, and put the result together. No estimator is needed for it.
+:func:`fit_model` tells the story: read the request, choose parameters if there is a preset, bin the
+features, train, perhaps once more on all rows, and put the result together. No estimator is needed
+for it.
 """
 
 import time
@@ -20,7 +21,7 @@ from sklboost.engine.parallel import ThreadTeam, n_threads_for
 from sklboost.engine.structs import BinCuts, TrainingBins
 from sklboost.estimators.fit.continuing import Continued
 from sklboost.estimators.fit.eval_metric import check_names, resolve_metrics
-from sklboost.estimators.fit.reading import FitRequest, FitTask, read_task
+from sklboost.estimators.fit.reading import FitRequest, FitTask, plan_task, read_data
 from sklboost.estimators.fit.result import FitResult, describe_fit
 from sklboost.estimators.fit.training_settings import dropout_of, raw_base_score, tree_settings
 from sklboost.estimators.input.rows import Rows
@@ -74,10 +75,15 @@ class Trained(NamedTuple):
 
 def fit_model(request: FitRequest) -> FitResult:
     """Read what was asked for, train, and return the result."""
-    clock = Clock()
-    task = read_task(request)
+    clock, data, chosen = Clock(), read_data(request), None
     clock.lap("checks")
-    return train_model(request, task, clock)
+    if request.parameters.preset is not None:
+        from sklboost.estimators.fit.preset.auto import choose
+
+        chosen = choose(request, data, clock.begin)
+        request = request.with_settings(chosen)
+        clock.lap("choosing")
+    return train_model(request, plan_task(request, data), clock)._replace(chosen=chosen)
 
 
 def train_model(request: FitRequest, task: FitTask, clock: Clock) -> FitResult:
@@ -87,9 +93,7 @@ def train_model(request: FitRequest, task: FitTask, clock: Clock) -> FitResult:
         n_threads = team.size
         binned = training_bins(team, rows.X, rows.weight, parameters.max_bin)
         clock.lap("binning")
-        base_score = _base_score(first, task)
-        schedule = _schedule(first, task, base_score, clock.begin)
-        training = _train(first, team, binned, task, base_score, schedule)
+        base_score, training = train(first, team, binned, task, clock.begin)
         clock.lap("other", training.seconds)
         best, stop_reason = training.best_iteration, training.stop_reason
         n_rounds = training.n_rounds if best is None else best + 1
@@ -123,6 +127,22 @@ def train_model(request: FitRequest, task: FitTask, clock: Clock) -> FitResult:
             seconds=clock.seconds,
         ),
     )
+
+
+def train(
+    request: FitRequest,
+    team: ThreadTeam,
+    binned: tuple[TrainingBins, BinCuts],
+    task: FitTask,
+    begin: float,
+) -> tuple[np.ndarray, Training]:
+    """Train on the rows of a task that were binned; return the base score and the training.
+
+    `begin` is when the fit began, by ``time.perf_counter``.
+    """
+    base_score = _base_score(request, task)
+    schedule = _schedule(request, task, base_score, begin)
+    return base_score, _train(request, team, binned, task, base_score, schedule)
 
 
 def _before_refit(request: FitRequest, task: FitTask) -> FitRequest:
@@ -172,6 +192,7 @@ def _train(
         cuts=cuts,
         y=_targets_to_learn(rows, task.loss),
         weight=rows.weight,
+        sample_weight=task.targets.unweigh(rows.y, rows.weight),
         raw_score=_raw_scores(rows, base_score, continued),
         trees_before=no_trees() if continued is None else trees_of(continued.model),
         loss=task.loss,

@@ -13,7 +13,12 @@ from sklboost.estimators.fit.sklearn_callbacks import detach, fit_tasks, with_ca
 from sklboost.estimators.input.arguments import FitArguments
 from sklboost.estimators.parameters.groups import ClassifierParameters, Parameters
 from sklboost.estimators.parameters.names import checks_arguments
-from sklboost.estimators.parameters.rules import check_parameters, names_of, value_of
+from sklboost.estimators.parameters.rules import (
+    check_parameters,
+    is_default,
+    names_of,
+    value_of,
+)
 from sklboost.estimators.predict.fitted_model import TrainedModel, fitted_state, trained_model
 
 
@@ -23,15 +28,11 @@ class FittingMixin(Parameters):
     model_: Model
     _trained: TrainedModel
     _first_round: int  # of evals_result_; not 0 if init_model was continued
+    _is_forest: ClassVar[bool] = False  # one round, of n_estimators trees
     _fitted_names: tuple[str, ...] = ()  # of the attributes that fit has set
     # scikit-learn's metadata routing: groups are for the splitter unless set_fit_request asks for
     # them here, too
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"groups": False}
-
-    @property
-    def _rounds_and_trees(self) -> tuple[int, int]:
-        """How many rounds to do, and how many trees each of them adds to an output."""
-        return value_of(self, "n_estimators"), value_of(self, "num_parallel_tree")
 
     def _n_estimators_of(self, model: Model) -> int:
         """Count what `n_estimators` counts."""
@@ -157,15 +158,14 @@ class FittingMixin(Parameters):
         if given.verbose is not None:
             values["verbose"] = given.verbose
         check_parameters(type(self), values)
-        n_rounds, n_parallel_trees = self._rounds_and_trees
         return FitRequest(
             X=X,
             y=y,
             arguments=given,
             parameters=group(**values),
             estimator_name=type(self).__name__,
-            n_rounds=n_rounds,
-            n_parallel_trees=n_parallel_trees,
+            is_forest=self._is_forest,
+            free=frozenset(name for name in values if is_default(self, name)),
             continued=self._continued(given.init_model),
             listeners=listeners,
             make_estimator=self._fitted_copy,

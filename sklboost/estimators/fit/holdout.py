@@ -1,4 +1,4 @@
-"""Which rows are held out of the training, to find the round at which to stop.
+"""Which rows are held out of a training, to judge it.
 
 "Random" means by a hash of each row's content, not of its number, so that the order of the rows
 does not matter. Equal rows are held out independently: if all copies of a row were held out
@@ -7,7 +7,7 @@ the same features. Whole groups are held out by a hash of their label.
 """
 
 import hashlib
-import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -23,27 +23,59 @@ _ROUNDING = 1e-9
 def hold_out(rows: Rows, *, fraction: float, how: str, stratified: bool, seed: int) -> np.ndarray:
     """Choose the rows to hold out; bool, shape (n_samples,).
 
-    Random: in the order of their hashes, rows are taken until they have the fraction of the weight;
-    so many of each class if stratified. The last row, of each class, is never taken.
-    Groups likewise, whole and not stratified. By time: the last rows, as many as make up the
-    fraction of the rows.
+    They are those whose place in :func:`order_to_hold_out` is below the fraction: random rows until
+    they have the fraction of the weight, so many of each class if stratified; whole groups; or by
+    time the last rows, as many as make up the fraction of the rows.
+
+    Raises
+    ------
+    ValueError
+        If one side would have no rows, or a class none in the training; for groups that do not fit.
+    """
+    places = order_to_hold_out(rows, how=how, stratified=stratified, seed=seed)
+    mask = places < fraction * (1.0 - _ROUNDING)
+    if not mask.any():
+        raise ValueError(
+            f"n_samples={len(mask)}: too few rows to hold out a share of {fraction:g} for "
+            f"early stopping and keep one{' of each class' if stratified else ''} for training; "
+            "pass X_val and y_val, or early_stopping_rounds=None"
+        )
+    return mask
+
+
+def divide(
+    rows: Rows, n_folds: int, *, how: str, stratified: bool, seed: int
+) -> Iterator[np.ndarray]:
+    """Yield for each fold which rows it holds out; bool, shape (n_samples,).
+
+    Every row is held out once, but for the last ones of :func:`order_to_hold_out`.
+    """
+    places = order_to_hold_out(rows, how=how, stratified=stratified, seed=seed)
+    folds = np.floor(places * (n_folds * (1.0 + _ROUNDING)))
+    yield from (folds == fold for fold in range(n_folds))
+
+
+def order_to_hold_out(rows: Rows, *, how: str, stratified: bool, seed: int) -> np.ndarray:
+    """Return the place of each row among those to hold out, from 0 to 1; shape (n_samples,).
+
+    It is the share of the weight before it: at random in the order of the hashes, of each class by
+    itself if stratified, or of groups, whose rows have one place; by time the share of the rows
+    behind it. The place of the last one, of each class, is infinite: it is never held out.
 
     Parameters
     ----------
     rows : Rows
         With targets as the loss has them, and the user's weights: a row is held out whole, with its
         weight, whatever that is. Groups are told apart by their ``repr``.
-    fraction : float
-        Between 0 and 1.
     how : {"random", "time"}
     stratified : bool
     seed : int
-        Decides which rows are chosen at random.
+        Decides on the order if that is random.
 
     Raises
     ------
     ValueError
-        If one side would have no rows, or a class none in the training; for groups that do not fit.
+        For groups that do not fit.
     """
     y, weight, n_rows = rows.y, rows.weight, len(rows.y)
     if len(rows.groups) > 0 and how == "time":
@@ -52,41 +84,29 @@ def hold_out(rows: Rows, *, fraction: float, how: str, stratified: bool, seed: i
             'group: leave one of them out (validation_split="random" is the default)'
         )
     if len(rows.groups) > 0:
-        mask = _first_share(_ranks_of_groups(rows.groups, seed), weight, fraction)
-    elif how == "time":
-        n_held_out = min(math.ceil(fraction * n_rows * (1.0 - _ROUNDING)), n_rows - 1)
-        mask = np.arange(n_rows) >= n_rows - n_held_out
-    else:
-        hashes = hash_rows(rows.X, y, seed)
-        tell_copies_apart(hashes, weight)
-        mask = np.zeros(n_rows, dtype=bool)
-        for part in _classes(y) if stratified else [np.arange(n_rows)]:
-            weights = weight[part] if len(weight) else weight
-            mask[part] = _first_share(hashes[part], weights, fraction)
-    if not mask.any():
-        raise ValueError(
-            f"n_samples={n_rows}: too few rows to hold out a share of {fraction:g} for "
-            f"early stopping and keep one{' of each class' if stratified else ''} for training; "
-            "pass X_val and y_val, or early_stopping_rounds=None"
-        )
-    return mask
+        return _shares_before(_ranks_of_groups(rows.groups, seed), weight)
+    if how == "time":
+        return _shares_before(np.arange(n_rows)[::-1], np.empty(0))
+    hashes = hash_rows(rows.X, y, seed)
+    tell_copies_apart(hashes, weight)
+    places = np.empty(n_rows)
+    for part in _classes(y) if stratified else [np.arange(n_rows)]:
+        places[part] = _shares_before(hashes[part], weight[part] if len(weight) else weight)
+    return places
 
 
-def _first_share(keys: np.ndarray, weight: np.ndarray, fraction: float) -> np.ndarray:
-    """Take rows by increasing key, equal keys together, until they have the fraction of the weight.
-
-    The rows of the largest key are never taken.
-    """
+def _shares_before(keys: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Return for each row the share of the weight of rows of smaller keys; last ones: infinite."""
     order = np.argsort(keys)
     ordered = keys[order]
     starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
     weights = np.add.reduceat(weight[order] if len(weight) else np.ones(len(order)), starts)
     until = weights.cumsum()
-    is_taken = until - weights < fraction * until[-1] * (1.0 - _ROUNDING)
-    is_taken[-1] = False
-    mask = np.empty(len(keys), dtype=bool)
-    mask[order] = np.repeat(is_taken, np.diff(starts, append=len(keys)))
-    return mask
+    shares = (until - weights) / until[-1]
+    shares[-1] = np.inf
+    places = np.empty(len(keys))
+    places[order] = np.repeat(shares, np.diff(starts, append=len(keys)))
+    return places
 
 
 def _ranks_of_groups(labels: np.ndarray, seed: int) -> np.ndarray:

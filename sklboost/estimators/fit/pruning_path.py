@@ -1,13 +1,12 @@
 """The pruning path of the first tree of a fit, in the form that scikit-learn's trees give it."""
 
-import dataclasses
 from typing import Any
 
 import numpy as np
 from sklearn.utils import Bunch
 
 from sklboost.estimators.fit.fitting import Clock, train_model
-from sklboost.estimators.fit.reading import FitRequest, read_task
+from sklboost.estimators.fit.reading import FitRequest, plan_task, read_data
 from sklboost.estimators.predict.raw_scores import leaves
 from sklboost.inspection.nested_subtrees import pruning_path
 
@@ -29,11 +28,13 @@ _ONE_TREE: dict[str, Any] = {
 
 def path_of_first_tree(request: FitRequest) -> Bunch:
     """Grow the first tree of such a fit and return the path of its subtrees."""
-    parameters = dataclasses.replace(request.parameters, **_ONE_TREE)
-    request = request._replace(
-        parameters=parameters, n_rounds=1, n_parallel_trees=1, continued=None
-    )
-    task = read_task(request)
+    if request.parameters.preset is not None:
+        raise ValueError(
+            "preset='auto': the pruning path is that of a tree of given parameters; call "
+            "set_params(**model.chosen_params_, preset=None) before"
+        )
+    request = request.with_settings(_ONE_TREE)._replace(continued=None)
+    task = plan_task(request, read_data(request))
     rows, loss = task.rows, task.loss
     if loss.n_outputs > 1:
         raise ValueError(
@@ -45,6 +46,6 @@ def path_of_first_tree(request: FitRequest) -> Bunch:
     weight = rows.weight if len(rows.weight) > 0 else 1.0
     start = np.repeat(model.base_score[:, np.newaxis], len(rows.y), axis=1)
     ((gradient,), (hessian,)) = loss.gradients(rows.targets, start)
-    (leaf,) = leaves(model, rows.X, parameters.n_jobs).T
+    (leaf,) = leaves(model, rows.X, request.parameters.n_jobs).T
     path = pruning_path(model.nodes, leaf, weight * gradient, weight * hessian, model.params_of(0))
     return Bunch(ccp_alphas=path.alphas, impurities=path.impurities)

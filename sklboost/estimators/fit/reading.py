@@ -1,6 +1,7 @@
 """What a fit was asked for: the user's arguments, checked and brought to the engine's form."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,9 +49,10 @@ class FitRequest(NamedTuple):
         Of a classifier, ClassifierParameters.
     estimator_name : str
         Name of the estimator's class, for errors.
-    n_rounds : int
-    n_parallel_trees : int
-        Trees that a round adds to each output.
+    is_forest : bool
+        Whether there is one round, of `n_estimators` trees.
+    free : frozenset of str
+        Parameters that a preset may choose: those at their defaults.
     continued : Continued or None
     listeners : sequence of TrainingCallback
         Told of the training beside the user's `callbacks`.
@@ -63,11 +65,26 @@ class FitRequest(NamedTuple):
     arguments: FitArguments
     parameters: Parameters
     estimator_name: str
-    n_rounds: int
-    n_parallel_trees: int
+    is_forest: bool
+    free: frozenset[str]
     continued: Continued | None
     listeners: Sequence[TrainingCallback]
     make_estimator: Callable[[TrainedModel], Any]
+
+    @property
+    def n_rounds(self) -> int:
+        """Rounds to do, those of a warm start included."""
+        return 1 if self.is_forest else self.parameters.n_estimators
+
+    @property
+    def n_parallel_trees(self) -> int:
+        """Trees that a round adds to each output."""
+        parameters = self.parameters
+        return parameters.n_estimators if self.is_forest else parameters.num_parallel_tree
+
+    def with_settings(self, settings: Mapping[str, Any]) -> "FitRequest":
+        """Return the request with other values of some parameters."""
+        return self._replace(parameters=replace(self.parameters, **settings))
 
 
 class FitTask(NamedTuple):
@@ -106,8 +123,8 @@ class FitTask(NamedTuple):
 
 
 @np.errstate(all="ignore")
-def read_task(request: FitRequest) -> FitTask:
-    """Check a request, and hold rows out for early stopping if it comes without validation data."""
+def read_data(request: FitRequest) -> FitTask:
+    """Check the data of a request, and what does not go with it; the task is of all rows."""
     parameters, continued = request.parameters, request.continued
     settings = feature_settings(request.estimator_name, parameters)
     rows, features = training_rows(
@@ -135,14 +152,24 @@ def read_task(request: FitRequest) -> FitTask:
         rows=rows,
         validation={},
         everything=rows,
-        rounds=rounds_to_do(continued, request.n_rounds),
-        seeds=seeds(parameters.random_state, is_sampling(parameters) or stops_early(parameters)),
+        rounds=range(0),
+        seeds=(0, 0),
         split_seed=None,
     )
-    check_combination(parameters, request.n_parallel_trees, continued)
     sets = given_sets(request.arguments)
-    task = task._replace(
+    return task._replace(
         validation={given.name: _read_set(given, settings, task) for given in sets}
+    )
+
+
+@np.errstate(all="ignore")
+def plan_task(request: FitRequest, data: FitTask) -> FitTask:
+    """Return what is to be done with the data of a request: rounds, seeds, rows to hold out."""
+    parameters, continued = request.parameters, request.continued
+    check_combination(parameters, request.n_parallel_trees, continued)
+    task = data._replace(
+        rounds=rounds_to_do(continued, request.n_rounds),
+        seeds=seeds(parameters.random_state, is_sampling(parameters) or stops_early(parameters)),
     )
     return _weigh_classes(_hold_out(task, parameters, continued))
 

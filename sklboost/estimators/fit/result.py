@@ -3,6 +3,7 @@
 Each says which attributes an estimator keeps it in.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
@@ -20,9 +21,9 @@ class FitReport:
     Attributes
     ----------
     seconds : dict of str to float
-        ``"checks"`` of the arguments, ``"binning"``, ``"boosting"`` (growing trees),
-        ``"evaluation"`` (scoring validation data), ``"refit"`` on all rows, ``"other"``, and
-        ``"total"``, their sum.
+        ``"choosing"`` parameters by a preset, ``"checks"`` of the arguments, ``"binning"``,
+        ``"boosting"`` (growing trees), ``"evaluation"`` (scoring validation data), ``"refit"`` on
+        all rows, ``"other"``, and ``"total"``, their sum.
     n_samples : int
         Rows that trees were grown on: of positive weight, not held out. A row of weight 2 is one.
     n_validation_samples : int
@@ -66,6 +67,29 @@ class FitReport:
         return "\n".join(lines)
 
 
+class ChosenParams(dict[str, Any]):
+    """Values of parameters that a preset has chosen, by name, and why.
+
+    ``estimator.set_params(**chosen, preset=None)`` fits the same model to the same data, bit for
+    bit. Printed, they have a line each, with the reason.
+
+    Parameters
+    ----------
+    values : mapping of str to object
+    reasons : mapping of str to str
+        Why, for each of them; an attribute.
+    """
+
+    def __init__(self, values: Mapping[str, Any], reasons: Mapping[str, str]):
+        super().__init__(values)
+        self.reasons = dict(reasons)
+
+    def __str__(self) -> str:
+        shown = {f"{name}={value!r}": self.reasons.get(name, "") for name, value in self.items()}
+        width = max(map(len, shown), default=0)
+        return "\n".join(f"{setting:<{width}}  {why}" for setting, why in shown.items())
+
+
 class FitResult(NamedTuple):
     """A trained model, and how its training went.
 
@@ -85,6 +109,8 @@ class FitResult(NamedTuple):
     best_iteration, best_score : int and float, or None
     report : FitReport or None
         None for models of other libraries.
+    chosen : ChosenParams or None
+        By a preset. None: there was none.
     """
 
     trained: TrainedModel
@@ -96,6 +122,7 @@ class FitResult(NamedTuple):
     best_iteration: int | None
     best_score: float | None
     report: FitReport | None
+    chosen: ChosenParams | None = None
 
     @property
     def attributes(self) -> dict[str, Any]:
@@ -112,6 +139,7 @@ class FitResult(NamedTuple):
             "best_iteration_": self.best_iteration,
             "best_score_": self.best_score,
             "fit_report_": self.report,
+            "chosen_params_": self.chosen,
         }
         return kept | {name: value for name, value in known.items() if value is not None}
 

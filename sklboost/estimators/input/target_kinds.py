@@ -58,6 +58,10 @@ class Targets(ABC):
         """Return the weights of rows of encoded targets, times those of their classes."""
         return weight
 
+    def unweigh(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """Return the weights of rows of encoded targets without those of their classes."""
+        return weight
+
     def decode(self, y: np.ndarray) -> np.ndarray:
         """Return encoded targets as the user knows them; a copy."""
         return np.array(y)
@@ -167,6 +171,13 @@ class ClassTargets(Targets):
         """Return the weights times those of the classes; ValueError if they become too large."""
         return multiply_weights(weight, self.multipliers, y)
 
+    def unweigh(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """Return the weights without those of the classes."""
+        if len(weight) == 0 or (self.multipliers == 1.0).all():
+            return weight
+        unweighted: np.ndarray = weight / self.multipliers[y.astype(np.intp)]
+        return unweighted
+
     def decode(self, y: np.ndarray) -> np.ndarray:
         """Return the labels of numbers of classes."""
         return self.classes[y.astype(np.intp)]
@@ -201,8 +212,7 @@ class ClassTargets(Targets):
         """Return the shift that makes probabilities those of the unweighted classes."""
         if not self.is_calibrated:
             return super().calibrated_shift(loss, raw_score, y, weight)
-        codes = y.astype(np.intp)
-        unweighted = weight / self.multipliers[codes] if len(weight) > 0 else weight
+        codes, unweighted = y.astype(np.intp), self.unweigh(y, weight)
         return calibrate_prior(loss, raw_score, codes, unweighted, prior_shift(self.multipliers))
 
 

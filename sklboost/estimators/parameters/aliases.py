@@ -109,8 +109,9 @@ _OTHERS = {
     "reg_lambda": "l2 l2_leaf_reg l2_regularization lambda_l2",
     "reg_alpha": "l1 l1_regularization lambda_l1",
     "gamma": "min_gain_to_split min_impurity_decrease min_split_gain",
-    "min_child_weight": "min_child_samples min_data min_data_in_leaf min_data_per_leaf min_hessian "
-    "min_samples_leaf min_sum_hessian min_sum_hessian_in_leaf min_sum_hessian_per_leaf",
+    "min_child_weight": "min_hessian min_sum_hessian min_sum_hessian_in_leaf "
+    "min_sum_hessian_per_leaf",
+    "min_child_samples": "min_data min_data_in_leaf min_data_per_leaf min_samples_leaf",
     "max_delta_step": "max_leaf_output max_tree_output",
     "extra_trees": "extra_tree",
     "linear_tree": "linear_trees",

@@ -56,6 +56,20 @@ _ALPHAS = Rule(
 class BoostingParameters:
     """Number of rounds, size of their steps, and where they start."""
 
+    preset: str | None = parameter(
+        None,
+        Rule(
+            '{"auto"} or None',
+            "None or 'auto'",
+            lambda value: value is None or (isinstance(value, str) and value == "auto"),
+        ),
+        """
+        "auto": `fit` chooses values for parameters at their defaults that decide on accuracy:
+        number and size of the steps, depth, thresholds, cover, sampling. It trains on parts of the
+        rows to compare them, and ``chosen_params_`` has the result. A value that equals the default
+        counts as not set. None: the defaults stay, as in XGBoost.
+        """,
+    )
     n_estimators: int | None = parameter(
         100,
         integer(1),

@@ -56,6 +56,13 @@ SHARED = {
         "FitReport",
         "Time by phase, rows, bins, trees, leaves, pruned splits, constant features, threads.",
     ),
+    "chosen_params_": (
+        "ChosenParams",
+        """
+        Values of parameters by name, a dict; printed, with reasons. Only with `preset`. The same
+        model is fitted with ``set_params(**chosen_params_, preset=None)``.
+        """,
+    ),
     "X": ("array-like of shape (n_samples, n_features)", "Rows, in any form that `fit` takes."),
     "base_margin": (
         "array-like of shape (n_samples,) or (n_samples, n_outputs), optional",

@@ -39,6 +39,7 @@ class Parameters(
     reg_alpha: float
     gamma: float
     min_child_weight: float
+    min_child_samples: int
     max_delta_step: float
     max_cat_to_onehot: int
     max_cat_threshold: int
@@ -53,6 +54,7 @@ class Parameters(
     def __init__(
         self,
         *,
+        preset: str | None = None,
         n_estimators: int | None = 100,
         learning_rate: float | None = 0.3,
         base_score: float | Sequence[float] | None = None,
@@ -78,6 +80,7 @@ class Parameters(
         reg_alpha: float | None = 0.0,
         gamma: float | None = 0.0,
         min_child_weight: float | None = 1.0,
+        min_child_samples: int | None = 0,
         max_delta_step: float | None = 0.0,
         pruning: str = "post",
         ccp_alpha: float = 0.0,
@@ -88,7 +91,7 @@ class Parameters(
         linear_lambda: float = 1.0,
         max_cat_to_onehot: int | None = 4,
         max_cat_threshold: int | None = 64,
-        cat_smooth: float = 10.0,
+        cat_smooth: float = 2.0,
         multi_strategy: str | None = "one_output_per_tree",
         subsample: float | None = 1.0,
         sampling_method: str | None = "uniform",
@@ -131,6 +134,7 @@ class ClassifierParameters(
     def __init__(
         self,
         *,
+        preset: str | None = None,
         n_estimators: int | None = 100,
         learning_rate: float | None = 0.3,
         base_score: float | Sequence[float] | None = None,
@@ -156,6 +160,7 @@ class ClassifierParameters(
         reg_alpha: float | None = 0.0,
         gamma: float | None = 0.0,
         min_child_weight: float | None = 1.0,
+        min_child_samples: int | None = 0,
         max_delta_step: float | None = 0.0,
         pruning: str = "post",
         ccp_alpha: float = 0.0,
@@ -166,7 +171,7 @@ class ClassifierParameters(
         linear_lambda: float = 1.0,
         max_cat_to_onehot: int | None = 4,
         max_cat_threshold: int | None = 64,
-        cat_smooth: float = 10.0,
+        cat_smooth: float = 2.0,
         multi_strategy: str | None = "one_output_per_tree",
         subsample: float | None = 1.0,
         sampling_method: str | None = "uniform",

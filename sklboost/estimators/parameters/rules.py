@@ -63,6 +63,14 @@ def value_of(owner: Any, name: str) -> Any:
     return as_read(type(owner), name, getattr(owner, name))
 
 
+def is_default(owner: Any, name: str) -> bool:
+    """Whether a parameter of an estimator has its default value, given or not."""
+    value, default = value_of(owner, name), type(owner).__dataclass_fields__[name].default
+    if isinstance(default, int | float | str):  # an equal number of NumPy is the same
+        return isinstance(value, int | float | str | np.number | np.bool_) and value == default
+    return value is default
+
+
 def as_read(group: Any, name: str, value: Any) -> Any:
     """Return a value of a parameter of a dataclass as fits read it."""
     known = group.__dataclass_fields__.get(name)

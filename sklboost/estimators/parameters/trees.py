@@ -72,10 +72,21 @@ class TreeParameters:
         ``sum p (1 - p)`` for log loss.
         """,
     )
+    min_child_samples: int | None = parameter(
+        0,
+        integer(0, 2**31 - 1),
+        """
+        Minimum number of rows of a child: the sum of their sample weights, so a row of weight 2 is
+        two. Rows that `subsample` leaves out do not count.
+        """,
+    )
     max_delta_step: float | None = parameter(
         0.0,
         number(0),
-        "Maximum leaf weight in absolute value, before the learning rate. 0: no limit.",
+        """
+        Maximum leaf weight in absolute value, before the learning rate. 0: no limit but that of the
+        loss: 10 for log losses, 2 for Poisson, gamma and Tweedie.
+        """,
     )
     pruning: str = parameter(
         "post",
@@ -155,12 +166,13 @@ class TreeParameters:
         """,
     )
     cat_smooth: float = parameter(
-        10.0,
+        2.0,
         number(0),
         """
-        Smoothing of rare categories. Those with less than half this cover in a node are treated as
-        one category by its split; the others are ordered by ``G / (H + cat_smooth)``. Larger values
-        reduce overfitting to rare categories.
+        Least smoothing of categories. They are ordered by ``G / (H + cat_smooth)``; and a split on
+        more than three of them is judged by their means moved towards that of all, the more the
+        smaller H is and the more of what they differ in is noise: by ``k / (H + k)``, where k is
+        estimated in each node and at least `cat_smooth`. 0: no smoothing.
         """,
     )
     multi_strategy: str | None = parameter(

@@ -19,6 +19,7 @@ WITH_ANY_KEYS = {"parameters", "loss.parameters", "training.metrics", "training.
 WHOLE_VALUES = {
     *("features.encodings.ranks", "features.encodings.categories", "targets.classes"),
     *("training.split_seed", "training.best_iteration", "training.best_score"),
+    "training.chosen_params.value",
 }
 # What is the same in several places has tables of its own.
 TABLES = {"unpruned": "trees", "trees": "trees", "settings": "settings"}
@@ -54,13 +55,18 @@ def refitted():
     return XGBRegressorLite(refit=True, warm_start=True, **settings).fit(X, y["signal"])
 
 
+def chosen():
+    X, y = data("numbers")
+    return XGBRegressorLite(preset="auto", n_estimators=5, max_depth=2).fit(X, y["signal"])
+
+
 @pytest.fixture(scope="module")
 def documents():
     names = [
         *("single", "several targets", "several labels", "categories", "quantiles"),
         *("vector trees", "linear leaves", "pruned", "early stopping", "dart"),
     ]
-    models = [*(KINDS[name].fit() for name in names), refitted()]
+    models = [*(KINDS[name].fit() for name in names), refitted(), chosen()]
     return [json.loads(file_of(model, "json")) for model in models]
 
 

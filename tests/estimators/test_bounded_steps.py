@@ -1,0 +1,102 @@
+"""Leaf weights of log losses are bounded: no fit runs away where hessians vanish."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.metrics import log_loss
+
+from sklboost import XGBClassifierLite, XGBRegressorLite
+from sklboost.objectives.losses.several_classes import OneVsRest, Softmax
+from sklboost.objectives.losses.two_classes import FocalLoss, LogisticRegression, LogLoss
+
+# of a hessian almost no cover is asked for, and nothing is added to it
+BARE = dict(reg_lambda=0.0, min_child_weight=5e-6, subsample=0.65, n_jobs=1, random_state=0)
+SHARES = [0.57, 0.22, 0.19, 0.01, 0.006, 0.003, 0.001]
+
+
+def several_classes(random, n_rows):
+    """Return rows of classes of very unequal size that lie far apart."""
+    y = random.choice(len(SHARES), n_rows, p=SHARES)
+    y[:70] = np.arange(70) % 7
+    X = random.normal(size=(n_rows, 8))
+    X[:, :6] += 6.0 * random.normal(size=(len(SHARES), 6))[y]
+    return X, y
+
+
+def two_classes(random, n_rows):
+    """Return rows of which a rule decides on the class."""
+    X = random.normal(size=(n_rows, 10))
+    return X, (X[:, 0] + X[:, 1] * X[:, 2] > 2.2).astype(int)
+
+
+@pytest.mark.parametrize("make", [two_classes, several_classes])
+def test_certain_rows_and_a_few_wrong_labels(make):
+    # most rows are soon certain, and in a leaf of such rows one that is not has no curvature
+    random = np.random.default_rng(0)
+    X, y = make(random, 12000)
+    is_mislabelled = random.random(len(y)) < 0.003
+    y[is_mislabelled] = random.integers(0, y.max() + 1, is_mislabelled.sum())
+    model = XGBClassifierLite(n_estimators=200, **BARE).fit(X[::2], y[::2])
+    assert np.abs(model.decision_function(X)).max() < 60.0
+    losses = [log_loss(y[1::2], p) for p in model.staged_predict_proba(X[1::2])]
+    # mislabelled rows cost more the surer a model is; but no leaf makes it sure all at once
+    assert min(losses) < 0.1
+    assert losses[-1] < 3.0 * min(losses)
+
+
+@pytest.mark.parametrize("far", [15.0, 100.0])
+def test_steps_from_scores_that_are_certain_and_wrong(far):
+    # no gradients that rounding makes up move the other rows: their hessians are almost 0
+    random = np.random.default_rng(1)
+    X = random.normal(size=(6000, 4)).round(3)
+    y = (X[:, 0] > 0).astype(int)
+    is_wrong = random.random(len(y)) < 0.002
+    given = np.where(is_wrong, 1 - y, y)
+    margin = far * (2.0 * y - 1.0)
+    model = XGBClassifierLite(n_estimators=100, **BARE).fit(X, given, base_margin=margin)
+    score = model.predict(X, output_margin=True, base_margin=margin)
+    assert np.abs(score).max() < 2 * far + 60.0
+    # but for neighbours of wrong ones, in leaves of a few rows
+    assert np.mean((score * (2 * y - 1))[~is_wrong] > 0.0) > 0.999
+
+
+def rare(objective):
+    """Return a leaf of a class of 1 row in 1,000, whose Newton step is about 1,000."""
+    X, y = np.zeros((3000, 1)), np.zeros(3000)
+    X[:3], y[:3] = 1.0, 1.0
+    settings = dict(n_estimators=1, learning_rate=0.5, min_child_weight=0, reg_lambda=0)
+    estimator = XGBRegressorLite if objective == "reg:logistic" else XGBClassifierLite
+    if objective.startswith("multi"):
+        y[3:5], X[3:5] = 2.0, 2.0
+    return estimator(objective=objective, **settings), X, y
+
+
+@pytest.mark.parametrize(
+    ("objective", "loss"),
+    [
+        ("binary:logistic", LogLoss),
+        ("reg:logistic", LogisticRegression),
+        ("binary:focal", FocalLoss),
+        ("multi:softprob", Softmax),
+        ("multi:onevsrest", OneVsRest),
+    ],
+)
+def test_only_steps_beyond_10_are_shortened(objective, loss, monkeypatch):
+    model, X, y = rare(objective)
+    bounded = model.fit(X, y).trees_to_dataframe()
+    assert bounded["Output"].max() == 10.0
+    is_bounded = (bounded["Output"] == 10.0) & (bounded["Feature"] == "Leaf")
+    assert_array_equal(bounded["Gain"][is_bounded], 0.5 * 10.0)  # the leaf value
+    likely = np.arange(3000) % 3 if objective.startswith("multi") else np.arange(3000) % 2
+    same = model.fit(X, likely).trees_to_dataframe()
+    monkeypatch.setattr(loss, "largest_step", np.inf)
+    assert model.fit(X, y).trees_to_dataframe()["Output"].max() > 15.0
+    assert model.fit(X, likely).trees_to_dataframe().equals(same)
+
+
+def test_a_shorter_step_of_the_users_own_holds():
+    model, X, y = rare("binary:logistic")
+    outputs = model.set_params(max_delta_step=3).fit(X, y).trees_to_dataframe()["Output"]
+    assert outputs.abs().max() == 3.0
+    outputs = model.set_params(max_delta_step=30).fit(X, y).trees_to_dataframe()["Output"]
+    assert outputs.abs().max() == 10.0

@@ -1,0 +1,499 @@
+"""``preset="auto"``: parameters at their defaults are chosen from the data, the others stay."""
+
+import io
+import pickle
+import re
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_array_equal
+from scipy.sparse import csr_array
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from sklboost import (
+    EarlyStopping,
+    TrainingCallback,
+    XGBClassifierLite,
+    XGBRegressorLite,
+    XGBRFClassifierLite,
+    XGBRFRegressorLite,
+    bin_features,
+    load_model,
+)
+from sklboost.estimators.fit.preset import trials
+from sklboost.estimators.fit.preset.auto import _finer_steps
+from sklboost.estimators.fit.preset.trials import Outcome, Trials
+from sklboost.estimators.fit.reading import read_data
+from sklboost.estimators.input.arguments import FitArguments
+
+ESTIMATORS = [XGBRegressorLite, XGBClassifierLite, XGBRFRegressorLite, XGBRFClassifierLite]
+# A fit of a few rounds; its trials are of as many as it takes.
+QUICK = dict(preset="auto", n_estimators=8)
+# Left to trials: thresholds only.
+ONE_STAGE = dict(max_depth=3, min_child_weight=2.0, colsample_bylevel=0.5)
+
+
+def not_promised(estimator):
+    """Rows are held out whole, with their weight: there, weight 2 is not the row twice."""
+    if isinstance(estimator, XGBRFClassifierLite):  # the same depth is best either way
+        return {}
+    check = "check_sample_weight_equivalence_on_{}_data"
+    return {check.format(kind): "rows are held out" for kind in ("dense", "sparse")}
+
+
+@parametrize_with_checks(
+    [estimator(preset="auto", n_estimators=5, learning_rate=0.4) for estimator in ESTIMATORS],
+    expected_failed_checks=not_promised,
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def data_of(estimator):
+    is_regressor = issubclass(estimator, XGBRegressorLite)
+    X, y = (load_diabetes if is_regressor else load_iris)(return_X_y=True)
+    return X[::2], y[::2]
+
+
+def predictions(model, X):
+    return (model.predict_proba if hasattr(model, "predict_proba") else model.predict)(X)
+
+
+# --- what is chosen
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_the_chosen_parameters_fit_the_same_model(estimator):
+    X, y = data_of(estimator)
+    chosen = estimator(preset="auto", n_jobs=2).fit(X, y)
+    plain = estimator().set_params(**chosen.chosen_params_, preset=None).fit(X, y)
+    assert not hasattr(plain, "chosen_params_")
+    assert_array_equal(predictions(chosen, X), predictions(plain, X))
+    assert_array_equal(chosen.model_.nodes.gain, plain.model_.nodes.gain)
+    again = estimator(preset="auto", n_jobs=1).fit(X, y)
+    assert again.chosen_params_ == chosen.chosen_params_
+    assert_array_equal(predictions(chosen, X), predictions(again, X))
+
+
+def test_the_seed_of_the_user_is_that_of_the_model():
+    X, y = data_of(XGBRegressorLite)
+    model = XGBRegressorLite(**QUICK, **ONE_STAGE, random_state=5).fit(X, y)
+    assert "random_state" not in model.chosen_params_
+    plain = clone(model).set_params(**model.chosen_params_, preset=None).fit(X, y)
+    assert_array_equal(model.predict(X), plain.predict(X))
+    # a RandomState gives the fit what it would give it without a preset
+    first, second = (clone(model).set_params(random_state=np.random.RandomState(5)) for _ in "ab")
+    first.fit(X, y)
+    second.set_params(**first.chosen_params_, preset=None).fit(X, y)
+    assert_array_equal(first.predict(X), second.predict(X))
+
+
+def test_what_is_set_stays():
+    X, y = data_of(XGBRegressorLite)
+    given = dict(learning_rate=0.2, max_depth=2, subsample=0.5, reg_lambda=3.0, n_estimators=7)
+    model = XGBRegressorLite(preset="auto", **given).fit(X, y)
+    assert not set(given) & set(model.chosen_params_)
+    assert {name: getattr(model, name) for name in given} == given
+    assert model.n_estimators_ == 7
+    assert {"extra_trees", "min_child_weight", "colsample_bylevel"} <= set(model.chosen_params_)
+    assert model.get_params()["extra_trees"] is False  # parameters are the user's
+
+
+@pytest.mark.parametrize("given", [{"max_leaves": 7}, {"grow_policy": "lossguide"}])
+def test_the_depth_is_not_chosen_if_the_leaves_are_limited(given):
+    X, y = data_of(XGBRegressorLite)
+    model = XGBRegressorLite(**QUICK, **given).fit(X, y)
+    assert "max_depth" not in model.chosen_params_
+
+
+def test_one_of_rounds_and_rate_follows_from_the_other():
+    X, y = data_of(XGBRegressorLite)
+    both = XGBRegressorLite(preset="auto", **ONE_STAGE).fit(X, y).chosen_params_
+    way = both["n_estimators"] * both["learning_rate"]
+    rate = XGBRegressorLite(preset="auto", n_estimators=200, **ONE_STAGE).fit(X, y).chosen_params_
+    assert rate["learning_rate"] == pytest.approx(min(0.3, way / 200))
+    rounds = XGBRegressorLite(preset="auto", learning_rate=0.1, **ONE_STAGE).fit(X, y)
+    assert rounds.chosen_params_["n_estimators"] == pytest.approx(way / 0.1)
+    assert rounds.n_estimators_ == rounds.chosen_params_["n_estimators"]
+
+
+def test_reasons():
+    X, y = data_of(XGBRegressorLite)
+    chosen = XGBRegressorLite(**QUICK).fit(X, y).chosen_params_
+    assert set(chosen.reasons) == set(chosen)
+    lines = str(chosen).splitlines()
+    assert [line.split("=")[0] for line in lines] == list(chosen)
+    (depth,) = (line for line in lines if line.startswith("max_depth="))
+    others = {4, 6, 8} - {chosen["max_depth"]}
+    assert "rmse" in depth
+    assert all(f"with {other}" in depth for other in others)
+
+
+@pytest.mark.parametrize(
+    ("load", "estimator", "scoring"),
+    [
+        (load_diabetes, XGBRegressorLite, "neg_root_mean_squared_error"),
+        (load_breast_cancer, XGBClassifierLite, "neg_log_loss"),
+    ],
+)
+def test_it_is_better_than_the_defaults(load, estimator, scoring):
+    X, y = load(return_X_y=True)
+    loss, before = (
+        -cross_val_score(estimator(preset=preset), X, y, cv=3, scoring=scoring).mean()
+        for preset in ("auto", None)
+    )
+    assert loss < 0.9 * before
+
+
+# --- what trials look at
+
+
+class CountsTrainings(TrainingCallback):
+    """Counts the trainings that it is told of."""
+
+    def __init__(self):
+        self.n_trainings = 0
+
+    def before_training(self, training):
+        self.n_trainings += 1
+
+
+def test_callbacks_follow_the_fit_alone():
+    X, y = data_of(XGBRegressorLite)
+    callback = CountsTrainings()
+    XGBRegressorLite(**QUICK, callbacks=[callback]).fit(X, y)
+    assert callback.n_trainings == 1
+
+
+def test_validation_data_judge_instead_of_parts_of_the_rows():
+    X, y = load_diabetes(return_X_y=True)
+    X_train, X_val, y_train, y_val = train_test_split(X, y, random_state=0)
+    settings = dict(learning_rate=0.1, **ONE_STAGE)
+    model = XGBRegressorLite(preset="auto", **settings).fit(
+        X_train, y_train, X_val=X_val, y_val=y_val
+    )
+    # as many rounds as are best there
+    (curve,) = model.evals_result_["validation_0"].values()
+    assert len(curve) == model.n_estimators_ == 1 + int(np.argmin(curve))
+
+
+def test_the_last_metric_judges():
+    X, y = load_breast_cancer(return_X_y=True)
+    model = XGBClassifierLite(**QUICK, **ONE_STAGE, eval_metric=["logloss", "auc"]).fit(X, y)
+    reason = model.chosen_params_.reasons["extra_trees"]
+    assert reason.startswith("auc 0.99")
+    chosen, other = map(float, re.findall(r"0\.\d+", reason))
+    assert chosen > other
+
+
+def test_the_same_choice_in_every_form_of_the_same_rows():
+    X, y = load_breast_cancer(return_X_y=True)
+    X = np.where(np.median(X, axis=0) < X, np.round(X, 1), 0.0)[:300]
+    y = y[:300]
+    model = XGBClassifierLite(**QUICK, **ONE_STAGE).fit(X, y)
+    order = np.random.default_rng(0).permutation(len(y))
+    for other in (clone(model).fit(csr_array(X), y), clone(model).fit(X[order], y[order])):
+        assert other.chosen_params_ == model.chosen_params_
+        assert_array_equal(predictions(other, X), predictions(model, X))
+
+
+def parts_of(X, y, **given):
+    """Return what trials train on and judge by: the tasks of the folds."""
+    settings = {name: given.pop(name) for name in ("validation_split",) if name in given}
+    model = XGBRegressorLite(preset="auto", **settings)
+    request = model._fit_request(X, y, FitArguments(**given))
+    return trials._parts(request, read_data(request))
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "n_folds"), [(100, 5), (4_000, 5), (4_001, 3), (10_000, 3), (10_001, 1)]
+)
+def test_folds(n_rows, n_folds):
+    X = np.arange(float(n_rows))[:, np.newaxis]
+    parts = parts_of(X, np.sin(X[:, 0]))
+    assert len(parts) == n_folds
+    judged = np.concatenate([part.validation["validation_0"].y for part in parts])
+    assert len(np.unique(judged)) == len(judged)  # each row once at most
+    assert len(judged) == pytest.approx(n_rows * n_folds / 5, abs=5)
+    for part in parts:
+        held_out = part.validation["validation_0"]
+        assert sorted([*part.rows.y, *held_out.y]) == sorted(np.sin(X[:, 0]))
+        assert held_out.X.binning is part.rows.X.binning is parts[0].rows.X.binning
+
+
+def test_groups_are_held_out_whole():
+    X, y = np.arange(200.0)[:, np.newaxis], np.arange(200.0)
+    parts = parts_of(X, y, groups=np.arange(200) // 10)
+    assert len(parts) == 5
+    for part in parts:
+        kept, held_out = part.rows.y // 10, part.validation["validation_0"].y // 10
+        assert not set(kept) & set(held_out)
+
+
+def test_by_time_the_last_rows_are_held_out():
+    X, y = np.arange(200.0)[:, np.newaxis], np.arange(200.0)
+    (part,) = parts_of(X, y, validation_split="time")
+    assert sorted(part.validation["validation_0"].y) == list(range(160, 200))
+
+
+def test_rows_of_large_weight_do_not_judge_themselves():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 4)), rng.integers(2, size=300)
+    for settings, weight in (
+        (dict(class_weight={0: 2.0, 1: 2.0}), None),
+        (dict(scale_pos_weight=9.0), None),
+        ({}, np.full(300, 9.0)),
+    ):
+        model = XGBClassifierLite(preset="auto", **ONE_STAGE, **settings)
+        chosen = model.fit(X, y, sample_weight=weight).chosen_params_
+        assert chosen["n_estimators"] < 100  # nothing can be learnt
+
+
+def test_small_weights_count_as_rows():
+    X, y = data_of(XGBRegressorLite)
+    model = XGBRegressorLite(preset="auto").fit(X, y, sample_weight=np.full(len(y), 1 / len(y)))
+    plain = XGBRegressorLite(preset="auto").fit(X, y)
+    assert model.chosen_params_["min_child_weight"] == pytest.approx(
+        plain.chosen_params_["min_child_weight"] / len(y)
+    )
+    assert model.chosen_params_["reg_lambda"] == pytest.approx(1 / len(y))
+    assert model.score(X, y) == pytest.approx(plain.score(X, y), abs=0.1)
+
+
+def test_bins_and_categories():
+    X, y = load_diabetes(return_X_y=True)
+    settings = QUICK | ONE_STAGE
+    binned = XGBRegressorLite(**settings).fit(bin_features(X), y)
+    assert "extra_trees" in binned.chosen_params_
+    frame = pd.DataFrame(X[:, :3], columns=list("abc"))
+    frame["d"] = pd.Categorical(np.where(X[:, 3] > 0, "high", "low"))
+    model = XGBRegressorLite(**settings).fit(frame, y)
+    assert "extra_trees" in model.chosen_params_
+    assert np.isfinite(model.predict(frame)).all()
+
+
+def signed(y_true, y_pred):
+    return y_pred - y_true, np.ones_like(y_true)
+
+
+@pytest.mark.parametrize(
+    ("settings", "arguments"),
+    [
+        (dict(booster="dart", rate_drop=0.2), {}),
+        (dict(early_stopping_rounds=5), {}),
+        (dict(early_stopping_rounds=5, refit=True), {}),
+        (dict(callbacks=[EarlyStopping(5)]), {}),
+        (dict(objective="reg:quantileerror", quantile_alpha=[0.2, 0.8]), {}),
+        (dict(objective="reg:absoluteerror", eval_metric="mape"), {}),
+        (dict(objective=signed, base_score=150.0), {}),
+        (dict(monotone_constraints={0: 1}, grow_policy="lossguide"), {}),
+        (dict(linear_tree=True), {}),
+        ({}, dict(sample_weight=True)),
+        ({}, dict(base_margin=True)),
+        ({}, dict(targets=2)),
+    ],
+)
+def test_the_same_bits_with_other_parameters(settings, arguments):
+    X, y = data_of(XGBRegressorLite)
+    given = {}
+    if "sample_weight" in arguments:
+        given["sample_weight"] = 1.0 + X[:, 0] - X[:, 0].min()
+    if "base_margin" in arguments:
+        given["base_margin"] = 100.0 + X[:, 0]
+    if "targets" in arguments:
+        y = np.column_stack([y, X[:, 0]])
+        y[::7, 1] = np.nan
+    model = XGBRegressorLite(preset="auto", learning_rate=0.3, **ONE_STAGE, **settings)
+    model.fit(X, y, **given)
+    assert {"n_estimators", "extra_trees"} <= set(model.chosen_params_)
+    plain = clone(model).set_params(**model.chosen_params_, preset=None).fit(X, y, **given)
+    assert_array_equal(model.model_.nodes.gain, plain.model_.nodes.gain)
+
+
+def test_early_stopping_of_the_user_has_no_say_in_trials():
+    X, y = data_of(XGBRegressorLite)
+    plain, stopped = (
+        XGBRegressorLite(preset="auto", **ONE_STAGE, **settings).fit(X, y)
+        for settings in ({}, {"early_stopping_rounds": 1})
+    )
+    assert stopped.chosen_params_ == plain.chosen_params_
+    assert stopped.n_estimators_ < plain.n_estimators_
+
+
+def test_several_labels():
+    X, y = load_diabetes(return_X_y=True)
+    labels = np.column_stack([y > 100, y > 200]).astype(int)
+    model = XGBClassifierLite(**QUICK, **ONE_STAGE).fit(X, labels)
+    assert "extra_trees" in model.chosen_params_
+    assert model.predict(X).shape == (442, 2)
+
+
+def test_an_error_in_a_trial_says_where():
+    X, y = data_of(XGBRegressorLite)
+
+    def of_all_rows(y_true, y_pred):
+        return y_pred - y, np.ones_like(y_true)
+
+    with pytest.raises(ValueError, match=r"broadcast|shape") as caught:
+        XGBRegressorLite(preset="auto", objective=of_all_rows).fit(X, y)
+    assert any("in a trial of preset='auto', on 17" in note for note in caught.value.__notes__)
+
+
+def test_ctrl_c_in_a_trial_leaves_the_model_as_it_was(monkeypatch):
+    X, y = data_of(XGBRegressorLite)
+    model = XGBRegressorLite(n_estimators=2).fit(X, y)
+    before = model.predict(X)
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Trials, "judge", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.set_params(preset="auto").fit(X, y)
+    assert_array_equal(model.predict(X), before)
+
+
+# --- steps
+
+
+def test_steps_grow_with_the_raw_scores_and_shrink_with_the_time():
+    outcome = Outcome("rmse", 1.0, 1.0, n_rounds=100, seconds=2.0)
+    now = time.perf_counter()
+    assert [_finer_steps(n, outcome, None, now) for n in (1, 50_000, 50_001, 500_000, 500_001)] == [
+        *(4, 4, 2, 2, 1),
+    ]
+    # 2 s in steps as large as those of the trials, and a reserve
+    assert _finer_steps(1, outcome, 100.0, now) == 4
+    assert _finer_steps(1, outcome, 8.0, now) == 2
+    assert _finer_steps(1, outcome, 1.0, now) == 1
+
+
+def test_few_rounds_have_no_longer_steps_than_by_default():
+    X, y = data_of(XGBRegressorLite)
+    model = XGBRegressorLite(preset="auto", n_estimators=1, **ONE_STAGE).fit(X, y)
+    assert model.chosen_params_["learning_rate"] == 0.3
+
+
+# --- where there is nothing to compare
+
+
+def test_few_rows_and_one_class():
+    X, y = np.arange(10.0)[:, np.newaxis], np.arange(10.0)
+    model = XGBRegressorLite(preset="auto").fit(X, y)
+    assert model.n_estimators_ == 100  # the default
+    assert set(model.chosen_params_) == {"subsample", "random_state"}
+    assert XGBClassifierLite(preset="auto").fit(X, np.zeros(10)).predict(X).tolist() == [0.0] * 10
+
+
+def test_parts_without_a_class_are_left_out():
+    X = np.arange(60.0)[:, np.newaxis]
+    y = np.r_[np.zeros(57), np.ones(3)]
+    model = XGBClassifierLite(**QUICK, **ONE_STAGE, eval_metric="auc").fit(X, y)
+    assert "auc" in model.chosen_params_.reasons["extra_trees"]
+    # no part has both classes
+    model = XGBClassifierLite(**QUICK, **ONE_STAGE).fit(X, y, groups=y)
+    assert set(model.chosen_params_) == {"subsample", "random_state"}
+
+
+def test_a_loss_that_is_infinite_is_no_verdict():
+    X = np.arange(90.0)[:, np.newaxis]
+    y = np.arange(90) // 30
+    model = XGBClassifierLite(**QUICK, **ONE_STAGE).fit(X, y, groups=y)
+    assert set(model.chosen_params_) == {"subsample", "random_state"}
+
+
+def test_max_time_bounds_all_of_it():
+    X, y = load_diabetes(return_X_y=True)
+    model = XGBRegressorLite(preset="auto", max_time=0.02).fit(X, y)  # not one whole trial
+    assert model.chosen_params_["learning_rate"] <= 0.1
+    assert "no time" in model.chosen_params_.reasons["max_depth"]
+    X, y = np.tile(X, (40, 1)), np.tile(y, 40)
+    rng = np.random.default_rng(0)
+    X, y = X + rng.normal(size=X.shape), y + rng.normal(size=y.shape)
+    XGBRegressorLite(preset="auto", n_estimators=2).fit(X, y)  # kernels are there
+    model = XGBRegressorLite(preset="auto", max_time=1.0).fit(X, y)
+    assert model.fit_report_.seconds["total"] < 1.6
+
+
+def test_a_model_cannot_be_continued():
+    X, y = data_of(XGBRegressorLite)
+    model = XGBRegressorLite(**QUICK, warm_start=True).fit(X, y)
+    with pytest.raises(ValueError, match=r"cannot continue the model of warm_start=True: set_par"):
+        model.fit(X, y)
+    with pytest.raises(ValueError, match="cannot continue init_model"):
+        XGBRegressorLite(**QUICK).fit(X, y, init_model=model)
+
+
+def test_unknown_presets():
+    X, y = data_of(XGBRegressorLite)
+    with pytest.raises(ValueError, match=r"preset='best': it must be None or 'auto'"):
+        XGBRegressorLite(preset="best").fit(X, y)
+
+
+# --- around it
+
+
+def test_searches_and_pipelines():
+    X, y = data_of(XGBRegressorLite)
+    grid = {"max_depth": [2, 3]}
+    search = GridSearchCV(XGBRegressorLite(**QUICK, min_child_weight=3.0), grid, cv=2).fit(X, y)
+    assert search.best_estimator_.chosen_params_.keys() >= {"extra_trees"}
+    assert "max_depth" not in search.best_estimator_.chosen_params_
+    pipeline = make_pipeline(StandardScaler(), XGBRegressorLite(**QUICK)).fit(X, y)
+    assert pipeline[-1].chosen_params_
+
+
+def test_the_choice_is_kept_in_files_and_pickles():
+    X, y = data_of(XGBRegressorLite)
+    model = XGBRegressorLite(**QUICK).fit(X, y)
+    file = io.BytesIO()
+    model.save_model(file, raw_format="json")
+    for copy in (pickle.loads(pickle.dumps(model)), load_model(file.getvalue())):
+        assert copy.chosen_params_ == model.chosen_params_
+        assert str(copy.chosen_params_) == str(model.chosen_params_)
+        assert copy.preset == "auto"
+    model.set_params(preset=None).fit(X, y)
+    assert not hasattr(model, "chosen_params_")
+
+
+def test_verbose_shows_each_choice(caplog):
+    X, y = data_of(XGBRegressorLite)
+    model = XGBRegressorLite(**QUICK, verbose=2).fit(X, y)
+    head, *shown = [record.getMessage() for record in caplog.records]
+    assert head == "6 settings to compare, with 5 training(s) each"
+    assert [line.split("=")[0] for line in shown[:5]] == [
+        *("extra_trees", "max_depth", "min_child_weight", "colsample_bylevel", "learning_rate"),
+    ]
+    assert len(shown) == 5 + model.n_estimators_
+
+
+def test_many_rows_are_compared_on_a_sample_and_rounds_are_counted_on_all(monkeypatch):
+    sizes, judge = [], Trials.judge
+
+    def noted(self, settings):
+        sizes.append(len(self._folds[0].task.rows.y))
+        return judge(self, settings)
+
+    monkeypatch.setattr(Trials, "judge", noted)
+    monkeypatch.setattr(trials, "_MOST_COMPARED", 200)
+    X, y = load_breast_cancer(return_X_y=True)
+    y = y + 0
+    y[0] = 2  # the only row of its class is in every part that is trained on
+    model = XGBClassifierLite(preset="auto", n_estimators=3, **ONE_STAGE).fit(X, y)
+    assert model.classes_.tolist() == [0, 1, 2]
+    *compared, counted = sizes
+    assert len(compared) == 3
+    assert max(compared) < 200 < 400 < counted < len(y)
+
+
+def test_the_pruning_path_is_of_given_parameters():
+    X, y = data_of(XGBRegressorLite)
+    with pytest.raises(ValueError, match="preset='auto': the pruning path is that of a tree of gi"):
+        XGBRegressorLite(preset="auto").cost_complexity_pruning_path(X, y)
