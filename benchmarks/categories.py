@@ -14,7 +14,7 @@ from .records import add_output_options, write_results
 
 LIBRARIES = ("sklboost", "xgboost", "lightgbm", "hist_gb", "catboost")
 # Enough that the ratio of two libraries is known to 0.3 %.
-SEEDS = {"ames_housing": 40, "weather_aus": 5, "zipf-5000": 5, "zipf-70000": 5}
+SEEDS = {"ames_housing": 40, "weather_aus": 5, "zipf-5000": 5, "zipf-70000": 5, "access": 3}
 DEFAULT_SEEDS = 10
 
 

@@ -28,6 +28,7 @@ REAL = (
     "lgb_multiclass",
     "covertype",
 )
+BUNDLED = ("diabetes", "breast_cancer", "digits", "wine")  # with scikit-learn
 N_CLASSES = 7  # of the synthetic softmax data
 TEST_FRACTION = 0.2  # of the real data
 
@@ -53,7 +54,7 @@ def load(name, seed=0):
     Parameters
     ----------
     name : str
-        One of `REAL`, or `binary|regression|softmax-<rows>x<features>`.
+        One of `REAL` or `BUNDLED`, or `binary|regression|softmax-<rows>x<features>`.
     seed : int
         The same seed gives the same bits.
 
@@ -65,8 +66,11 @@ def load(name, seed=0):
     if shape:
         return _synthetic(name, shape[1], int(shape[2]), int(shape[3]), seed)
     if name in REAL:
-        return _real(name, seed)
-    raise ValueError(f"{name!r}: it must be like 'binary-1000x28' or one of {', '.join(REAL)}")
+        return _split(name, *_real(name), seed)
+    if name in BUNDLED:
+        return _split(name, *_bundled(name), seed)
+    known = ", ".join((*REAL, *BUNDLED))
+    raise ValueError(f"{name!r}: it must be like 'binary-1000x28' or one of {known}")
 
 
 # --- synthetic ------------------------------------------------------------------------------
@@ -139,18 +143,29 @@ def _observed(latent):
 # --- real -----------------------------------------------------------------------------------
 
 
-def _real(name, seed):
+def _real(name):
     raw = loader().load(name)
     X = numeric(raw["X"], raw["cat"])
     y = np.asarray(raw["y"])
     if "test" in raw:  # several seeds need several splits: ours replaces the published one
         X = np.concatenate([X, numeric(raw["test"][0], raw["cat"], like=raw["X"])])
         y = np.concatenate([y, np.asarray(raw["test"][1])])
+    return raw["task"], X, y
 
-    y = y.astype(np.float64) if raw["task"] == "regression" else _codes(y)
+
+def _bundled(name):
+    import sklearn.datasets
+
+    X, y = getattr(sklearn.datasets, f"load_{name}")(return_X_y=True)
+    tasks = {"diabetes": "regression", "breast_cancer": "binary"}
+    return tasks.get(name, "multiclass"), X, y
+
+
+def _split(name, task, X, y, seed):
+    y = y.astype(np.float64) if task == "regression" else _codes(y)
     order = np.random.default_rng(seed).permutation(len(y))  # several files are sorted
     test, train = np.split(order, [int(TEST_FRACTION * len(y))])
-    return Dataset(name, raw["task"], X[train], y[train], X[test], y[test])
+    return Dataset(name, task, X[train], y[train], X[test], y[test])
 
 
 def numeric(X, categorical, like=None):

@@ -28,7 +28,7 @@ def fit_and_predict(library, dataset, settings, n_threads, seed=0, **changes):
     """Fit a new model on the train rows and predict the test rows, timing both.
 
     The fit includes all that a user's call does: validation, binning, XGBoost's DMatrix. `changes`
-    are parameters besides the settings, in the library's own words.
+    are parameters besides the settings (None: the library's defaults), in the library's own words.
 
     Returns
     -------

@@ -216,10 +216,12 @@ def same_softmax_step(settings, library, n_classes):
 def make_estimator(library, settings, task, n_threads, seed=0, **changes):
     """Return an unfitted estimator of `library` for `task`, equivalent to its peers.
 
-    `changes` are parameters in the library's own words, which come last.
+    Without settings (None) it is at the library's defaults. `changes` are parameters in the
+    library's own words, which come last.
     """
     spec = LIBRARIES[library]
-    parameters = spec.parameters(settings, task) | {spec.seed: seed} | changes
+    parameters = {} if settings is None else spec.parameters(settings, task)
+    parameters |= {spec.seed: seed} | changes
     if spec.threads is not None:
         parameters[spec.threads] = n_threads
     name = spec.regressor if task == "regression" else spec.classifier

@@ -121,7 +121,7 @@ def fit_by_phase(dataset, parameters, n_threads):
             watch.run("gradients", fill_gradients, *to_derive)
             key = np.uint64(hash_key(0, round_, 0))
             watch.run("quantising", quantize, derivatives, key, workspace.gradients)
-            grow_by_phase(watch, matrix, params, workspace)
+            grow_by_phase(watch, matrix, derivatives, params, workspace)
             finish_by_phase(watch, matrix, params, workspace, raw_score)
             trees.append(workspace.tree.nodes[: workspace.tree.counts[0].n_nodes].copy())
     return watch, trees
@@ -133,11 +133,11 @@ def bin_by_phase(watch, X, max_bin):
     return watch.time("binning", apply_cuts, watch.team, X, cuts, has_missing)
 
 
-def grow_by_phase(watch, matrix, params, workspace):
+def grow_by_phase(watch, matrix, derivatives, params, workspace):
     """Grow a tree on the quantised gradients, as `grow_tree` does."""
     n_features = matrix.rows.shape[1]
     columns = allocate_column_sample(feature_rules(n_features), n_features, watch.team.size)
-    search = Search(matrix, workspace.gradients.scales, params, columns)
+    search = Search(matrix, derivatives, workspace.gradients.scales, params, columns)
     watch.run("routing", own_all_rows, workspace.partition)
     watch.run("planning", on_first_member(start_tree), search, workspace)
     watch.run("root histogram", build_histograms, matrix, workspace)
