@@ -70,7 +70,7 @@ def start_leaf(node, parent, tree):
         tree.outputs[node, output].lower = -np.inf
         tree.outputs[node, output].upper = np.inf
         tree.outputs[node, output].spread = -1.0
-        tree.outputs[node, output].total_weight = 0.0
+        tree.outputs[node, output].total_weight = -1.0
 
 
 @kernel

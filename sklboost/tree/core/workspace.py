@@ -57,7 +57,7 @@ GROWING_OUTPUT_DTYPE = np.dtype(
         ("lower", np.float64),  # least leaf weight that monotone constraints allow; -inf: any
         ("upper", np.float64),  # the largest
         ("spread", np.float64),  # sum of g^2 / h of its rows, for categories; -1: not found yet
-        ("total_weight", np.float64),  # of its rows, found with it
+        ("total_weight", np.float64),  # of its rows; -1: not found yet
     ],
     align=True,
 )

@@ -34,11 +34,14 @@ _GRADIENT_LIMIT = 2.0**31 - 1.0
 def spread_of(search, workspace, node, output):
     """Return the sum of ``g^2 / h`` of a node's rows, and the sum of their weights.
 
-    Both are sums of whole numbers. Found once a node: the first is kept in ``tree.outputs``.
+    Both are sums of whole numbers. They are kept in ``tree.outputs`` for other features of the
+    node. Members that search these at the same time may each find them: then both write the same
+    numbers, and none reads one that is not there yet.
     """
     tree, partition, derivatives = workspace.tree, workspace.partition, search.derivatives
     known, scales = tree.outputs[node, output], scales_of(search.scales, output)
-    if known.spread < 0.0:
+    spread, total_weight = known.spread, known.total_weight
+    if spread < 0.0 or total_weight < 0.0:
         lists, packed = partition.lists[tree.growth[node].depth % 2], workspace.gradients.packed
         total, weight = np.int64(0), np.int64(0)
         for block in range(partition.n_counted):
@@ -49,11 +52,12 @@ def spread_of(search, workspace, node, output):
                 total += np.int64(gradient * gradient / max(hessian_of(value), 1) + 0.5)
                 if len(derivatives.weight) > 0:
                     weight += np.int64(derivatives.weight[np.uint64(row)] / _WEIGHT_STEP + 0.5)
-        known.total_weight = weight * _WEIGHT_STEP * derivatives.weight_scale
+        total_weight = weight * _WEIGHT_STEP * derivatives.weight_scale
         if len(derivatives.weight) == 0:
-            known.total_weight = np.float64(tree.growth[node].n_rows)
-        known.spread = total * scales[0] * scales[0] / scales[1]
-    return known.spread, known.total_weight
+            total_weight = np.float64(tree.growth[node].n_rows)
+        spread = total * scales[0] * scales[0] / scales[1]
+        known.spread, known.total_weight = spread, total_weight
+    return spread, total_weight
 
 
 @inlined
