@@ -43,6 +43,17 @@ class Dataset(NamedTuple):
     X_test: np.ndarray
     y_test: np.ndarray
 
+    @property
+    def facts(self):
+        """What a record of a measurement says of it."""
+        return {
+            "dataset": self.name,
+            "task": self.task,
+            "n_train": len(self.y_train),
+            "n_test": len(self.y_test),
+            "n_features": self.X_train.shape[1],
+        }
+
 
 class NoDataError(FileNotFoundError):
     """The real data sets, which are not part of the repository, are not where they should be."""
