@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
+import treelite
+import xgboost
 
 from sklboost import XGBClassifierLite, XGBRegressorLite, from_xgboost
 from tests.files.test_xgboost_writing import CLASS, CODES, IS_HIGH, LABELS, NUMBER, SHARE, X
-
-treelite = pytest.importorskip("treelite")
-xgboost = pytest.importorskip("xgboost")
 
 
 def known_of(model, X):

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import xgboost
 
 import sklboost
 from sklboost import ModelFileError, XGBClassifierLite, XGBRegressorLite, from_xgboost
@@ -24,7 +25,6 @@ from tests.files.test_xgboost_writing import (
     X,
 )
 
-xgboost = pytest.importorskip("xgboost")
 _RNG = np.random.default_rng(0)
 _BOTH = np.column_stack([NUMBER, -3 * NUMBER])
 _DATA = Path(__file__).parent / "data"

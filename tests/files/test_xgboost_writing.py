@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import xgboost
 
 from sklboost import XGBClassifierLite, XGBRegressorLite, from_xgboost
 from sklboost.estimators.files.meanings import meaning_of
@@ -12,7 +13,6 @@ from sklboost.files.ubjson import write_ubjson
 from sklboost.files.xgboost.writing import learner_document
 from sklboost.objectives.loss import Loss
 
-xgboost = pytest.importorskip("xgboost")
 N_ROWS = 300
 _RNG = np.random.default_rng(0)
 X = _RNG.normal(size=(N_ROWS, 4)).astype(np.float32)

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import xgboost
 from numpy.testing import assert_allclose
 from skl2onnx.common.data_types import DoubleTensorType, Int64TensorType, StringTensorType
 
@@ -139,7 +140,6 @@ def test_a_further_value_that_is_missing(marker, dtype):
 @pytest.mark.parametrize("onehot", [1, 8])
 def test_codes_of_xgboost(dtype, missing, onehot):
     """All other numbers go right, and missing values where XGBoost sends them."""
-    xgboost = pytest.importorskip("xgboost")
     random = np.random.default_rng(0)
     X = np.column_stack([random.integers(0, 6, N_ROWS), random.normal(size=N_ROWS)])
     X[::4, 0] = missing

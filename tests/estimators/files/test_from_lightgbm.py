@@ -2,13 +2,13 @@
 
 import io
 
+import lightgbm
 import numpy as np
 import pandas as pd
 import pytest
 
 from sklboost import ModelFileError, UnknownCategoryWarning, from_lightgbm
 
-lightgbm = pytest.importorskip("lightgbm")
 N_ROWS = 200
 OBJECTIVES = (
     *("regression", "regression_l1", "huber", "fair", "poisson", "quantile", "mape", "gamma"),

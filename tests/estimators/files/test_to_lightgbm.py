@@ -2,9 +2,11 @@
 
 import json
 
+import lightgbm
 import numpy as np
 import pandas as pd
 import pytest
+import xgboost
 
 from sklboost import (
     Loss,
@@ -15,7 +17,6 @@ from sklboost import (
     from_xgboost,
 )
 
-lightgbm = pytest.importorskip("lightgbm")
 N_ROWS = 300
 _RNG = np.random.default_rng(0)
 X = np.round(_RNG.normal(size=(N_ROWS, 3)), 1)
@@ -116,7 +117,6 @@ def test_categories_of_frames(max_cat_to_onehot):
 
 def xgboost_on_codes(y, missing=np.nan):
     """XGBoost's model of codes, all other numbers than these going right."""
-    xgboost = pytest.importorskip("xgboost")
     settings = dict(n_estimators=5, max_depth=3, max_cat_to_onehot=8, n_jobs=1, missing=missing)
     theirs = xgboost.XGBRegressor(enable_categorical=True, feature_types=["c", "q"], **settings)
     codes = np.column_stack([_RNG.integers(0, 6, N_ROWS), X[:, 1]])
