@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sklboost.estimators.fit.fitting_mixin import FittingMixin
+from sklboost.estimators.parameters.boosting import rounds_and_trees
 from sklboost.estimators.parameters.docstrings import methods_documented
-from sklboost.estimators.parameters.rules import value_of
 from sklboost.estimators.predict.fitted_model import HasFittedModel
 from sklboost.objectives.links import SOFTMAX
 
@@ -75,7 +75,7 @@ class XGBoostNamesMixin(FittingMixin, HasFittedModel):
         -------
         int
         """
-        return 1 if self._is_forest else value_of(self, "n_estimators")
+        return rounds_and_trees(self, self._is_forest)[0]
 
     @property
     def best_iteration(self) -> int:

@@ -15,8 +15,12 @@ from sklboost.estimators.input.target_kinds import (
     RegressionTargets,
     Targets,
 )
-from sklboost.estimators.parameters.boosting import BoostingParameters, LossParameters
-from sklboost.estimators.parameters.rules import check_parameters, names_of, value_of
+from sklboost.estimators.parameters.boosting import (
+    BoostingParameters,
+    LossParameters,
+    rounds_and_trees,
+)
+from sklboost.estimators.parameters.rules import check_parameters, names_of
 from sklboost.estimators.predict.fitted_model import TrainedModel
 from sklboost.files.errors import ModelFileError
 from sklboost.files.foreign import ForeignTree, build_model
@@ -57,9 +61,7 @@ def make_estimator(
     estimator = kind(**_allowed(kind, given))
     targets = _targets(meaning)
     settings = {name: getattr(estimator, name) for name in TREE_PARAMETERS}
-    n_parallel_trees = value_of(
-        estimator, "n_estimators" if estimator._is_forest else "num_parallel_tree"
-    )
+    n_parallel_trees = rounds_and_trees(estimator, estimator._is_forest)[1]
     settings["learning_rate"] /= n_parallel_trees  # which share it
     params = tree_params(**settings, num_parallel_tree=n_parallel_trees)
     model = build_model(trees, places, meaning.base_score, meaning.n_features, params)

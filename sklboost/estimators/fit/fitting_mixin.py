@@ -158,6 +158,7 @@ class FittingMixin(Parameters):
         if given.verbose is not None:
             values["verbose"] = given.verbose
         check_parameters(type(self), values)
+        free = [name for name in values if self.preset is not None and is_default(self, name)]
         return FitRequest(
             X=X,
             y=y,
@@ -165,7 +166,7 @@ class FittingMixin(Parameters):
             parameters=group(**values),
             estimator_name=type(self).__name__,
             is_forest=self._is_forest,
-            free=frozenset(name for name in values if is_default(self, name)),
+            free=frozenset(free),
             continued=self._continued(given.init_model),
             listeners=listeners,
             make_estimator=self._fitted_copy,

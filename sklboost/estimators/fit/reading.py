@@ -33,6 +33,7 @@ from sklboost.estimators.input.seeds import seeds
 from sklboost.estimators.input.target_kinds import ClassTargets, Targets, learn_targets
 from sklboost.estimators.input.targets import check_known
 from sklboost.estimators.input.user_warnings import warn_user
+from sklboost.estimators.parameters.boosting import rounds_and_trees
 from sklboost.estimators.parameters.groups import ClassifierParameters, Parameters
 from sklboost.estimators.predict.fitted_model import TrainedModel
 from sklboost.objectives.loss import Loss
@@ -74,13 +75,12 @@ class FitRequest(NamedTuple):
     @property
     def n_rounds(self) -> int:
         """Rounds to do, those of a warm start included."""
-        return 1 if self.is_forest else self.parameters.n_estimators
+        return rounds_and_trees(self.parameters, self.is_forest)[0]
 
     @property
     def n_parallel_trees(self) -> int:
         """Trees that a round adds to each output."""
-        parameters = self.parameters
-        return parameters.n_estimators if self.is_forest else parameters.num_parallel_tree
+        return rounds_and_trees(self.parameters, self.is_forest)[1]
 
     def with_settings(self, settings: Mapping[str, Any]) -> "FitRequest":
         """Return the request with other values of some parameters."""

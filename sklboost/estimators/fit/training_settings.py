@@ -35,13 +35,18 @@ def tree_settings(
     unit = loss.unit(rows.targets, rows.weight)
     settings |= {name: unit * settings[name] for name in _PER_ROW}
     params = tree_params(**settings, num_parallel_tree=n_parallel_trees)
-    is_whole = bool((rows.weight == np.floor(rows.weight)).all())
-    if loss.hessian_is_one and params.gradient_based == 0 and is_whole:
-        # cover is the number of rows, which need not be counted once more
+    if params.min_child_samples > 0 and _cover_counts_rows(params, loss, rows.weight):
         least_cover = max(params.min_child_weight, float(params.min_child_samples))
         params = params._replace(min_child_weight=least_cover, min_child_samples=0)
     step = min(params.max_delta_step, loss.largest_step)
     return params._replace(max_delta_step=float(step))
+
+
+def _cover_counts_rows(params: TreeParams, loss: Loss, weight: np.ndarray) -> bool:
+    """Whether cover is the number of rows, so that they need not be counted once more."""
+    if not loss.hessian_is_one or params.gradient_based == 1:
+        return False
+    return bool((weight == np.floor(weight)).all())
 
 
 def dropout_of(parameters: BoostingParameters) -> Dropout | None:

@@ -17,6 +17,7 @@ from sklboost.estimators.parameters.rules import (
     number,
     one_of,
     parameter,
+    value_of,
 )
 from sklboost.objectives.loss import Loss
 
@@ -214,6 +215,15 @@ class LossParameters:
         reduced. 0 is log loss.
         """,
     )
+
+
+def rounds_and_trees(owner: Any, is_forest: bool) -> tuple[int, int]:
+    """Return the rounds of a fit, and the trees that each of them adds to each output.
+
+    Those of a warm start are included. A forest is one round of `n_estimators` trees.
+    """
+    n_estimators = value_of(owner, "n_estimators")
+    return (1, n_estimators) if is_forest else (n_estimators, value_of(owner, "num_parallel_tree"))
 
 
 @dataclass(init=False, kw_only=True, eq=False, repr=False)

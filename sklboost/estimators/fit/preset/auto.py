@@ -160,13 +160,11 @@ def _trial_request(request: FitRequest) -> FitRequest:
         settings["random_state"] = 0
     if parameters.max_time is not None:
         settings["max_time"] = _SHARE_OF_TIME * parameters.max_time
-    if not request.is_forest and "learning_rate" in request.free:
-        settings["learning_rate"] = _TRIAL_RATE
-    if not request.is_forest and not {"learning_rate", "n_estimators"}.isdisjoint(request.free):
+    if "learning_rate" in request.free and not request.is_forest:
+        settings |= {"learning_rate": _TRIAL_RATE, "n_estimators": _MOST_ROUNDS}
+    elif "n_estimators" in request.free and not request.is_forest:
         slower = max(1.0, _TRIAL_RATE / max(parameters.learning_rate, _SMALLEST_RATE))
-        settings["n_estimators"] = int(
-            _MOST_ROUNDS * (1.0 if "learning_rate" in request.free else slower)
-        )
+        settings["n_estimators"] = int(_MOST_ROUNDS * slower)
     return request.with_settings(settings)._replace(listeners=())
 
 
