@@ -211,3 +211,20 @@ def test_calibrated_probabilities_have_the_share_of_the_class(scale_pos_weight, 
         share = np.average(y, weights=weight)
         mean = np.average(model.predict_proba(X)[:, 1], weights=weight)
         assert mean == pytest.approx(share, rel=1e-6)
+
+
+# --- weights too small for a split ---------------------------------------------------------------
+
+
+def test_weights_too_small_for_a_split(noise):
+    X, y, is_rare = noise
+    share = np.full(N_ROWS, 1 / N_ROWS)
+    for model, target, cover in ((XGBRegressorLite, y, "1"), (XGBClassifierLite, is_rare, "0.09")):
+        with pytest.warns(
+            UserWarning, match=f"no tree .* is {cover}, .*sample_weight is 0.00166667"
+        ):
+            model(n_estimators=2).fit(X, target, sample_weight=share)
+        # with splits, or too few rows for one whatever the weights
+        model(n_estimators=2).fit(X, target, sample_weight=N_ROWS * share)
+        model(n_estimators=2, min_child_weight=0.01).fit(X, target, sample_weight=share)
+        model(n_estimators=2, min_child_weight=N_ROWS).fit(X, target, sample_weight=share)

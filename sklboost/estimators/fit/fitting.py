@@ -25,6 +25,7 @@ from sklboost.estimators.fit.reading import FitRequest, FitTask, plan_task, read
 from sklboost.estimators.fit.result import FitResult, describe_fit
 from sklboost.estimators.fit.training_settings import dropout_of, raw_base_score, tree_settings
 from sklboost.estimators.input.rows import Rows
+from sklboost.estimators.input.weights import warn_of_small_weights
 from sklboost.estimators.parameters.groups import Parameters
 from sklboost.estimators.predict.fitted_model import TrainedModel
 from sklboost.estimators.predict.raw_scores import add_rounds, starting_scores
@@ -103,6 +104,12 @@ def train_model(request: FitRequest, task: FitTask, clock: Clock) -> FitResult:
         if parameters.refit and best is not None and has_time:
             trained, stop_reason = _train_again(request, team, trained, training, n_rounds)
             clock.lap("refit")
+    if len(trained.trees.nodes) == len(trained.trees.params):  # all of them leaves
+        cover, least = (
+            trained.trees.nodes["cover"].max(),
+            trained.trees.params["min_child_weight"][-1],
+        )
+        warn_of_small_weights(trained.task.rows.weight, float(cover), float(least))
     model = _trained_model(request, trained.task, trained.base_score, trained.trees)
     is_refitted = trained is not stopped
     keeps_stopped = is_refitted and parameters.warm_start

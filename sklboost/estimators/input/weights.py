@@ -63,6 +63,30 @@ def check_largest_weight(weight: np.ndarray, name: str) -> None:
         )
 
 
+def warn_of_small_weights(weight: np.ndarray, cover: float, min_child_weight: float) -> None:
+    """Warn if trees have no split only because the weights of the rows are small.
+
+    Parameters
+    ----------
+    weight : ndarray of float64, shape (n_samples,) or (0,)
+        Positive; empty: all 1.
+    cover : float
+        Of all rows: the sum of their hessians, weights included.
+    min_child_weight : float
+        Which both children of a split must have.
+    """
+    if len(weight) == 0 or cover >= 2 * min_child_weight:
+        return
+    mean = weight.mean()
+    if cover < 2 * min_child_weight * mean:
+        return  # too few rows for a split, whatever their weights are
+    warn_user(
+        f"no tree has a split: both children need a cover of min_child_weight={min_child_weight:g},"
+        f" but that of all rows is {cover:g}, because the mean of sample_weight is {mean:g}; "
+        "multiply the weights so that their mean is 1, or lower min_child_weight"
+    )
+
+
 def class_multipliers(
     class_weight: Mapping[Hashable, float] | Literal["balanced"] | None,
     scale_pos_weight: float,
