@@ -7,14 +7,16 @@ Constructors are made by dataclasses at import; whoever only reads the source wo
 import ast
 import inspect
 import math
+import re
 from dataclasses import fields
 from pathlib import Path
 
-from sklboost.estimators.parameters import forests, groups
+from sklboost.estimators.parameters import distributions, forests, groups
 from sklboost.estimators.parameters.rules import none_is_default
 
 GROUPS = {
     groups: (groups.Parameters, groups.RegressorParameters, groups.ClassifierParameters),
+    distributions: (distributions.DistributionParameters,),
     forests: (forests.ForestParameters, forests.ForestClassifierParameters),
 }
 ALL = [group for some in GROUPS.values() for group in some]
@@ -41,13 +43,19 @@ def stub_of(module):
     groups_lines = [line for group in GROUPS[module] for line in ["", *lines_of(group)]]
     body = "\n".join([*groups_lines, ""])
     head = ['"""The parameters of the estimators; made by .ci/write_stub.py."""', ""]
-    return "\n".join([*head, *(line for line in imports if is_used(line, body)), body])
+    return "\n".join([*head, *needed(imports, body), body])
 
 
-def is_used(line, body):
-    """Whether a line of imports is needed: one of ours may be of the source alone."""
-    names = line.partition(" import ")[2].split(", ")
-    return not line.startswith("from sklboost") or any(name in body for name in names)
+def needed(imports, body):
+    """Yield the imports of names that a stub has."""
+    for line in imports:
+        module, is_of_names, names = line.partition(" import ")
+        if not is_of_names or names == "(":  # it has several lines
+            yield line
+            continue
+        used = [name for name in names.split(", ") if re.search(rf"\b{name.split()[-1]}\b", body)]
+        if used:
+            yield f"{module} import {', '.join(used)}"
 
 
 def lines_of(group):
@@ -61,7 +69,8 @@ def lines_of(group):
     yield ""
     known = {own.name for base in group.__bases__ if base in ALL for own in fields(base)}
     for own in fields(group):
-        if none_is_default(own) and own.name not in known:
+        is_new = none_is_default(own) or own.name in vars(group).get("__annotations__", ())
+        if is_new and own.name not in known:
             yield f"    {own.name}: {types[own.name].removesuffix(' | None')}"
     yield from ("    def __init__(", "        self,", "        *,")
     for own in fields(group):

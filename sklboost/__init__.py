@@ -22,6 +22,7 @@ if _typing.TYPE_CHECKING:
     from sklboost import displays as displays
     from sklboost.boosting.checkpoint import Checkpoint
     from sklboost.displays import plot_importance, plot_tree
+    from sklboost.estimators.distribution import XGBDistributionLite
     from sklboost.estimators.fit.check_loss import check_loss
     from sklboost.estimators.forests import XGBRFClassifierLite, XGBRFRegressorLite
     from sklboost.estimators.input.bin_features import bin_features
@@ -44,6 +45,7 @@ __all__ = [
     "TrainingCallback",
     "UnknownCategoryWarning",
     "XGBClassifierLite",
+    "XGBDistributionLite",
     "XGBRFClassifierLite",
     "XGBRFRegressorLite",
     "XGBRegressorLite",
@@ -64,6 +66,7 @@ __all__ = [
 _LATER = {
     "ModelFileError": "sklboost.files.errors:ModelFileError",
     "Checkpoint": "sklboost.boosting.checkpoint:Checkpoint",
+    "XGBDistributionLite": "sklboost.estimators.distribution:XGBDistributionLite",
     "XGBRFClassifierLite": "sklboost.estimators.forests:XGBRFClassifierLite",
     "XGBRFRegressorLite": "sklboost.estimators.forests:XGBRFRegressorLite",
     "bin_features": "sklboost.estimators.input.bin_features:bin_features",

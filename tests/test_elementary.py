@@ -5,14 +5,17 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy import special
 
 from sklboost.engine.elementary import (
+    digamma,
     exp_of_negative,
     log_of_factorial,
     log_of_one_plus,
     next_float32,
     power_of_2,
     power_of_2_in,
+    trigamma,
 )
 
 # --- the exponential -----------------------------------------------------------------------------
@@ -121,3 +124,17 @@ def test_next_float32_is_that_of_numpy():
     for x in (*some, *(some * np.float32(1e-42)), np.float32(0.0), -largest, np.float32(-np.inf)):
         assert next_float32(x) == np.nextafter(x, np.float32(np.inf))
     assert np.isinf(next_float32(largest))
+
+
+# --- derivatives of the logarithm of the gamma function ------------------------------------------
+
+
+@pytest.mark.interpreted
+def test_digamma_and_trigamma_agree_with_scipy():
+    for x in np.geomspace(1e-8, 1e12, 401):
+        expected = special.digamma(x)
+        assert_allclose(digamma(x), expected, rtol=2e-15, atol=2e-15 * max(1.0, abs(expected)))
+        assert_allclose(trigamma(x), special.polygamma(1, x), rtol=1e-14)
+    # where digamma is 0, and the constants of Euler and of Basel
+    assert abs(digamma(1.4616321449683623)) < 2e-15
+    assert_allclose([digamma(1.0), trigamma(1.0)], [-np.euler_gamma, np.pi**2 / 6.0])

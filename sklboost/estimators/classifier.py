@@ -52,6 +52,8 @@ class XGBClassifierLite(ClassifierParameters, ClassifierMixin, BaseBooster):
 
     classes_: np.ndarray
 
+    _parameter_group = ClassifierParameters
+
     @property
     def n_classes_(self) -> int:
         """Number of classes, or of labels: the length of `classes_`."""

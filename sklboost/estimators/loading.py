@@ -1,6 +1,7 @@
 """Models from files: the functions that choose the class of estimator."""
 
 from collections.abc import Mapping
+from pkgutil import resolve_name
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
@@ -18,9 +19,7 @@ def _class_named(name: str) -> type:
         if kind.__name__ == name:
             return kind
     # here, since boosted trees are loaded sooner without
-    from sklboost.estimators import forests
-
-    found: type = getattr(forests, name)
+    found: type = resolve_name(f"sklboost:{name}")
     return found
 
 

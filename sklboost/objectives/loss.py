@@ -1,7 +1,8 @@
 """What a loss is: gradients and hessians of targets and raw scores. It knows nothing of trees."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from sklboost.objectives.blocks import (
 )
 from sklboost.objectives.domains import ANYWHERE, Domain, check_domain
 from sklboost.objectives.links import predictions_of, raw_score_of
-from sklboost.objectives.means import losses_of_rows
+from sklboost.objectives.means import MeanLoss, losses_of_rows
 from sklboost.objectives.start_values import find_constants, mean_over_targets
 
 
@@ -96,6 +97,11 @@ class Loss:
     hessian_is_bound = False
     hessian_is_one = False
     renewal = np.empty(0)
+    # Of raw scores, where these are neither targets nor classes.
+    output_names: ClassVar[tuple[str, ...]] = ()
+    # Metrics of raw scores besides those of the registry, the smaller the better; the first is the
+    # default: the mean that each is, if it is one, and ``value(y, raw_score, weight)``.
+    own_metrics: Mapping[str, tuple[MeanLoss | None, Callable[..., float]]] = MappingProxyType({})
 
     def __init_subclass__(cls) -> None:
         """Name a class that has no name, and make the block of a compiled function of rows."""

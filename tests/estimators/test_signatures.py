@@ -42,7 +42,7 @@ FOUND = {
 
 def test_the_stubs_are_those_of_the_parameters():
     written = runpy.run_path(str(ROOT / ".ci" / "write_stub.py"))["stubs"]()
-    assert len(written) == 2
+    assert len(written) == 3
     for path, text in written.items():
         assert path.read_text("utf-8") == text, "run .ci/write_stub.py"
 

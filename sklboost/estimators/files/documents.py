@@ -34,7 +34,10 @@ from sklboost.version import __version__
 # Raised by one when an older version of the package could not read a file, or would misread it.
 FORMAT_VERSION = 1
 # The classes that files name.
-KINDS = ("XGBRegressorLite", "XGBClassifierLite", "XGBRFRegressorLite", "XGBRFClassifierLite")
+KINDS = (
+    *("XGBRegressorLite", "XGBClassifierLite", "XGBRFRegressorLite", "XGBRFClassifierLite"),
+    "XGBDistributionLite",
+)
 _VERSIONS = {"format_version": FORMAT_VERSION, "package_version": __version__}
 # A small file may say that there are so many, and what shows them makes a name for each.
 _MOST_FEATURES = 2**20

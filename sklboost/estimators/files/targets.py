@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from sklboost.estimators.input.distribution_targets import DistributionTargets
 from sklboost.estimators.input.target_kinds import (
     ClassTargets,
     LabelTargets,
@@ -13,7 +14,7 @@ from sklboost.estimators.input.target_kinds import (
 )
 from sklboost.estimators.parameters.boosting import LossParameters
 from sklboost.estimators.parameters.rules import check_parameters
-from sklboost.files.sections import Section
+from sklboost.files.sections import Section, plain_number
 from sklboost.files.values import (
     NotStorableError,
     check_keys,
@@ -21,6 +22,7 @@ from sklboost.files.values import (
     read_value,
     value_document,
 )
+from sklboost.objectives.distributions import DISTRIBUTIONS
 from sklboost.objectives.loss import Loss, RowLoss
 from sklboost.objectives.registry import OBJECTIVES
 
@@ -29,6 +31,9 @@ _POSITIVE = (np.nextafter(0.0, 1.0), np.finfo(np.float64).max)
 
 def targets_document(targets: Targets) -> dict[str, Any]:
     """Return the document of what targets mean."""
+    if isinstance(targets, DistributionTargets):
+        spread = plain_number(targets.spread)
+        return {"kind": "distribution", "distribution": targets.distribution, "spread": spread}
     if isinstance(targets, RegressionTargets):
         return {"kind": "numbers", "n_targets": targets.n_targets}
     if isinstance(targets, LabelTargets):
@@ -46,7 +51,12 @@ def read_targets(
     section: Section, n_outputs: int
 ) -> RegressionTargets | ClassTargets | LabelTargets:
     """Return what the targets of a section mean; there are `n_outputs` raw scores per row."""
-    kind = section["kind"].text(("numbers", "classes", "labels"))
+    kind = section["kind"].text(("numbers", "classes", "labels", "distribution"))
+    if kind == "distribution":
+        spread = section["spread"].finite_number()
+        if spread <= 0.0:
+            section["spread"].fail("must be above 0")
+        return DistributionTargets(1, section["distribution"].text(DISTRIBUTIONS), spread)
     if kind == "numbers":
         return RegressionTargets(section["n_targets"].integer(1, n_outputs))
     if kind == "labels":
@@ -113,6 +123,8 @@ def read_loss(section: Section, targets: Targets, n_outputs: int) -> Loss:
 
 def _make(name: str, targets: Targets, parameters: Mapping[str, Any]) -> Loss | None:
     """Return the loss of this very name; None if there is none, or its parameters are others."""
+    if isinstance(targets, DistributionTargets):
+        return targets.loss if targets.distribution == name and not parameters else None
     for objective in OBJECTIVES[targets.task]:
         if objective.name == name:
             try:

@@ -81,6 +81,8 @@ def resolve_metrics(
         For a function of other parameters.
     """
     outputs = _Outputs(targets, loss)
+    if eval_metric is None and loss.own_metrics:
+        return [_own(next(iter(loss.own_metrics)), loss)]
     if eval_metric is None:
         default = default_metric(targets.task, loss.name, outputs.parameters)
         return [_registered(default, outputs, start)]
@@ -124,6 +126,9 @@ def _resolve(given: Any, outputs: _Outputs, start: Rows) -> RoundMetric:
 
 
 def _named(name: str, outputs: _Outputs, start: Rows) -> RoundMetric:
+    own_names = list(outputs.loss.own_metrics)
+    if name in own_names:
+        return _own(name, outputs.loss)
     other_names: list[str] = []
     if not is_metric_name(name):
         from sklearn.metrics import get_scorer, get_scorer_names  # most fits do without
@@ -133,10 +138,17 @@ def _named(name: str, outputs: _Outputs, start: Rows) -> RoundMetric:
             scorer = get_scorer(name)
             return _from_scorer(scorer, form_of(scorer, name), name, outputs)
     try:
-        metric = find_metric(name, outputs.targets.task, outputs.parameters, other_names)
+        metric = find_metric(
+            name, outputs.targets.task, outputs.parameters, [*own_names, *other_names]
+        )
     except ValueError as error:
         raise ValueError(f"{error}; or a name of sklearn.metrics.get_scorer_names()") from None
     return _registered(metric, outputs, start)
+
+
+def _own(name: str, loss: Loss) -> RoundMetric:
+    mean_loss, value = loss.own_metrics[name]
+    return RoundMetric(name, False, mean_loss, value)
 
 
 def _registered(metric: Metric, outputs: _Outputs, start: Rows) -> RoundMetric:

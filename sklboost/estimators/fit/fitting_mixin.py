@@ -11,7 +11,7 @@ from sklboost.estimators.fit.fitting import fit_model
 from sklboost.estimators.fit.reading import FitRequest
 from sklboost.estimators.fit.sklearn_callbacks import detach, fit_tasks, with_callbacks
 from sklboost.estimators.input.arguments import FitArguments
-from sklboost.estimators.parameters.groups import ClassifierParameters, Parameters
+from sklboost.estimators.parameters.groups import Parameters
 from sklboost.estimators.parameters.names import checks_arguments
 from sklboost.estimators.parameters.rules import (
     check_parameters,
@@ -28,6 +28,7 @@ class FittingMixin(Parameters):
     model_: Model
     _trained: TrainedModel
     _first_round: int  # of evals_result_; not 0 if init_model was continued
+    _parameter_group: ClassVar[type[Parameters]] = Parameters  # what a fit reads
     _is_forest: ClassVar[bool] = False  # one round, of n_estimators trees
     _fitted_names: tuple[str, ...] = ()  # of the attributes that fit has set
     # scikit-learn's metadata routing: groups are for the splitter unless set_fit_request asks for
@@ -153,7 +154,7 @@ class FittingMixin(Parameters):
         self, X: Any, y: Any, given: FitArguments, listeners: Sequence[TrainingCallback] = ()
     ) -> FitRequest:
         """Return all that a fit reads, once the parameters keep their rules."""
-        group = ClassifierParameters if isinstance(self, ClassifierParameters) else Parameters
+        group = self._parameter_group
         values = {name: value_of(self, name) for name in names_of(group)}
         if given.verbose is not None:
             values["verbose"] = given.verbose

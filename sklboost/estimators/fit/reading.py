@@ -135,7 +135,9 @@ def read_data(request: FitRequest) -> FitTask:
         numeric=not isinstance(parameters, ClassifierParameters),
         encodings=known_encodings(continued),
     )
-    targets = learn_targets(rows.y, rows.weight, parameters)
+    targets: Targets = learn_targets(rows.y, rows.weight, parameters)
+    if continued is not None:
+        targets = targets.continuing(continued.targets, continued.name)
     loss = targets.make_loss(parameters)
     if continued is not None:
         check_continued(continued, features, targets, loss)

@@ -25,6 +25,7 @@ from sklboost.estimators.input.weights import (
     prior_shift,
     refuse_class_weights,
 )
+from sklboost.estimators.parameters.distributions import DistributionParameters
 from sklboost.estimators.parameters.groups import ClassifierParameters, Parameters
 from sklboost.objectives.loss import Loss
 from sklboost.objectives.registry import make_loss
@@ -61,6 +62,10 @@ class Targets(ABC):
     def unweigh(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Return the weights of rows of encoded targets without those of their classes."""
         return weight
+
+    def continuing(self, before: "Targets", name: str) -> "Targets":
+        """Return the targets of a fit that continues a model of the targets `before`."""
+        return self
 
     def decode(self, y: np.ndarray) -> np.ndarray:
         """Return encoded targets as the user knows them; a copy."""
@@ -270,6 +275,10 @@ def learn_targets(
     y: np.ndarray, weight: np.ndarray, parameters: Parameters
 ) -> RegressionTargets | ClassTargets | LabelTargets:
     """Return the kind of targets, learnt from checked ones of rows of positive weight."""
+    if isinstance(parameters, DistributionParameters):
+        from sklboost.estimators.input.distribution_targets import DistributionTargets
+
+        return DistributionTargets.learn(y, weight, parameters)
     if not isinstance(parameters, ClassifierParameters):
         return RegressionTargets(1 if y.ndim == 1 else y.shape[1])
     if y.ndim == 2:

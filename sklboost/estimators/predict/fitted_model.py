@@ -131,6 +131,8 @@ class FittedModel(TrainedModel):
         n_outputs, n_targets = self.model.n_outputs, self.targets.size
         if self.targets.is_constant:
             return ["any other class"]
+        if self.loss.output_names:
+            return list(self.loss.output_names)
         if self.classes is not None:
             kind = "label" if self.targets.task == "multilabel" else "class"
             return [f"{kind} {label!r}" for label in self.classes[-n_outputs:]]

@@ -1,0 +1,181 @@
+"""The estimator of distributions."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_consistent_length
+
+from sklboost.estimators.input.targets import validation_targets
+from sklboost.estimators.input.weights import row_weights
+from sklboost.estimators.parameters.distributions import DistributionParameters
+from sklboost.estimators.parameters.docstrings import documented
+from sklboost.estimators.parameters.rules import is_finite
+from sklboost.estimators.regressor import XGBRegressorLite
+
+
+@documented
+class XGBDistributionLite(DistributionParameters, XGBRegressorLite):
+    """Gradient boosted distributions: all parameters of a distribution, by natural gradients.
+
+    For each row a whole distribution of its target is predicted, so not only the mean but also how
+    far from it the target may be. Trees have a step for each parameter of the distribution in every
+    leaf, the natural gradient of the log-likelihood there, as in NGBoost.
+
+    Attributes
+    ----------
+    n_features_in_
+    feature_names_in_
+    categories_
+    model_
+    n_estimators_
+    stop_reason_
+    best_iteration_
+    best_score_
+    evals_result_
+    fit_report_
+    chosen_params_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.model_selection import train_test_split
+    >>> from sklboost import XGBDistributionLite
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> X, X_test, y, y_test = train_test_split(X, y, random_state=0)
+    >>> model = XGBDistributionLite(n_estimators=40).fit(X, y)
+    >>> interval = model.predict_interval(X_test, coverage=0.9)
+    >>> is_inside = (interval[:, 0] <= y_test) & (y_test <= interval[:, 1])
+    >>> print(round(is_inside.mean(), 1))
+    0.9
+    """
+
+    _parameter_group = DistributionParameters
+
+    def predict_dist(
+        self, X: Any, *, base_margin: Any = None, iteration_range: tuple[int, int] | None = None
+    ) -> Any:
+        """Predict the distribution of the target of each row.
+
+        Parameters
+        ----------
+        X
+        base_margin
+        iteration_range
+
+        Returns
+        -------
+        frozen distribution
+            As `scipy.stats` has them, such as ``scipy.stats.norm(loc, scale)`` with arrays of shape
+            (n_samples,): ``pdf`` or ``pmf``, ``cdf``, ``ppf``, ``interval``, ``mean``, ``std``,
+            ``rvs`` and others. For "negative_binomial" with mean m and size k it is ``nbinom(k, k /
+            (k + m))``. The zero-inflated ones have the same methods and attributes ``base`` and
+            ``inflation``; for amounts, 0 has the probability ``pmf(0)``.
+        """
+        fitted, raw_score = self._scored(X, base_margin, iteration_range)
+        return fitted.loss.frozen(fitted.loss.parameters_of(raw_score))  # type: ignore[attr-defined]
+
+    def predict_quantile(
+        self,
+        X: Any,
+        q: Any,
+        *,
+        base_margin: Any = None,
+        iteration_range: tuple[int, int] | None = None,
+    ) -> np.ndarray:
+        """Predict quantiles of the target of each row.
+
+        Parameters
+        ----------
+        X
+        q : float or array-like of shape (n_quantiles,)
+            Probabilities, from 0 to 1: 0.5 is the median.
+        base_margin
+        iteration_range
+
+        Returns
+        -------
+        ndarray of float64, shape (n_samples,) or (n_samples, n_quantiles)
+            A column per probability if `q` is an array.
+
+        Raises
+        ------
+        ValueError
+            If `q` is no probability.
+        """
+        levels = np.asarray(q)
+        is_valid = levels.ndim <= 1 and levels.size > 0 and levels.dtype.kind in "biuf"
+        if not is_valid or not ((levels >= 0.0) & (levels <= 1.0)).all():
+            raise ValueError(f"q={q!r}: it must be a number from 0 to 1, or a list of such numbers")
+        distribution = self.predict_dist(
+            X, base_margin=base_margin, iteration_range=iteration_range
+        )
+        quantiles = distribution.ppf(levels.astype(np.float64)[..., np.newaxis])
+        return np.ascontiguousarray(quantiles.T, dtype=np.float64)
+
+    def predict_interval(
+        self,
+        X: Any,
+        coverage: float = 0.9,
+        *,
+        base_margin: Any = None,
+        iteration_range: tuple[int, int] | None = None,
+    ) -> np.ndarray:
+        """Predict the central interval that has the target of a row with some probability.
+
+        Parameters
+        ----------
+        X
+        coverage : float, default=0.9
+            The probability, from 0 to 1. Equal parts of the rest are below and above, but for
+            counts and zeros, where the interval can have more than the coverage.
+        base_margin
+        iteration_range
+
+        Returns
+        -------
+        ndarray of float64, shape (n_samples, 2)
+            Ends of the intervals, both included.
+
+        Raises
+        ------
+        ValueError
+            If `coverage` is no probability.
+        """
+        if not is_finite(coverage) or not 0.0 <= coverage <= 1.0:
+            raise ValueError(f"coverage={coverage!r}: it must be a number from 0 to 1")
+        ends = [0.5 - 0.5 * coverage, 0.5 + 0.5 * coverage]
+        return self.predict_quantile(
+            X, ends, base_margin=base_margin, iteration_range=iteration_range
+        )
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the mean log-likelihood of targets: the metric "nll" with the other sign.
+
+        Parameters
+        ----------
+        X
+        y : array-like of shape (n_samples,)
+            Targets.
+        sample_weight
+
+        Returns
+        -------
+        float
+            The greater the better, as scikit-learn wants it; of densities it can be any number. It
+            is not R², which is ``sklearn.metrics.r2_score(y, model.predict(X))``.
+        """
+        fitted, raw_score = self._scored(X)
+        targets = fitted.targets.encode(validation_targets(y, "y", numeric=True), "y")
+        check_consistent_length(raw_score.T, targets)
+        fitted.loss.check_targets(targets, "y")
+        weight = np.empty(0) if sample_weight is None else row_weights(sample_weight, raw_score.T)
+        return -fitted.loss.value(targets, raw_score, weight)
+
+    def __sklearn_tags__(self) -> Any:
+        """Tags for scikit-learn: one target, above 0 for some distributions; no R²."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = False
+        tags.target_tags.single_output = True
+        tags.target_tags.positive_only = self.distribution not in ("normal", "student_t", "laplace")
+        tags.regressor_tags.poor_score = True  # `score` is no R²
+        return tags

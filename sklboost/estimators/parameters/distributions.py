@@ -1,0 +1,60 @@
+"""The parameters of the estimator of distributions: those of boosters, some with other defaults."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from sklboost.estimators.parameters.groups import Parameters
+from sklboost.estimators.parameters.rules import Rule, one_of, parameter, redeclared
+from sklboost.objectives.distributions import DISTRIBUTIONS
+
+
+def _none(why: str) -> dict[str, Any]:
+    return {
+        "rule": Rule("None", f"None: {why}", lambda value: value is None),
+        "text": f"Must be None: {why}.",
+    }
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class DistributionParameters(Parameters):
+    """The parameters of the estimator of distributions."""
+
+    n_estimators: int | None = redeclared(
+        Parameters,
+        "n_estimators",
+        text="Number of boosting rounds. Each round adds one tree for all parameters.",
+    )
+    learning_rate: float | None = redeclared(Parameters, "learning_rate", default=0.1)
+    max_depth: int | None = redeclared(Parameters, "max_depth", default=4)
+    multi_strategy: str | None = redeclared(
+        Parameters,
+        "multi_strategy",
+        default="multi_output_tree",
+        text="""
+        "multi_output_tree": a round grows one tree, whose leaves have a step for every parameter of
+        the distribution. "one_output_per_tree": a tree for each of them.
+        """,
+    )
+    base_score: None = redeclared(
+        Parameters,
+        "base_score",
+        **_none("the start is the distribution of largest likelihood without features"),
+    )
+    objective: None = redeclared(
+        Parameters, "objective", **_none("the loss is the log-likelihood of `distribution`")
+    )
+    monotone_constraints: None = redeclared(
+        Parameters,
+        "monotone_constraints",
+        **_none("they would bind all parameters alike, the scale, too"),
+    )
+    distribution: str = parameter(
+        "normal",
+        one_of(*DISTRIBUTIONS),
+        """
+        The distribution of a target given its features; its parameters are what is learnt.
+        "normal", "student_t" and "laplace" are for any numbers, "lognormal" and "gamma" for amounts
+        above 0, "poisson" and "negative_binomial" for counts; the others for amounts or counts that
+        are 0 more often.
+        """,
+    )

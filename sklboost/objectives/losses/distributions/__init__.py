@@ -1,0 +1,1 @@
+"""Losses of whole distributions: a raw score for each parameter of the distribution of a target."""

@@ -1,0 +1,259 @@
+"""What distributions share: blocks, metrics, the constant of largest likelihood.
+
+The loss is the negative log-likelihood. Instead of its second derivatives the hessian of each
+parameter is the Fisher information, the mean of the squared gradient under the distribution itself.
+A leaf weight ``-G / (H + lambda)`` is then a step of Fisher scoring, which is the natural gradient
+of the rows of the leaf; and a gain, ``G^2 / H``, does not depend on how a parameter is written.
+Sources: Duan et al. (2020), "NGBoost: Natural Gradient Boosting for Probabilistic Prediction";
+Fahrmeir & Tutz (2001), "Multivariate Statistical Modelling", section 2.2, for Fisher scoring.
+"""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sklboost.engine.compiling import inlined, made_kernel
+from sklboost.objectives.blocks import (
+    LARGEST,
+    LEAST_HESSIAN,
+    NO_FAULT,
+    Formula,
+    derivatives_by_block,
+    limited,
+)
+from sklboost.objectives.domains import ANYWHERE, Domain, refuse_first
+from sklboost.objectives.loss import Loss
+from sklboost.objectives.means import MeanLoss, losses_of_rows, mean_of_rows
+from sklboost.objectives.start_values import weighted_mean
+
+# Logarithms of scales are kept within these: a thousandth and a thousand of the targets' spread.
+# Without a least scale the likelihood of equal targets would have no largest value.
+LOG_SCALES = (-7.0, 7.0)
+ANY_SIZE = (-np.inf, np.inf)
+# Of standardised residuals, in gradients: a row further away counts as one that is so far away.
+_FARTHEST = 100.0
+# Of a distribution, each of shape (n_samples,).
+Parameters = Sequence[np.ndarray]
+_MOST_STEPS, _TOLERANCE = 100, 1e-8
+
+
+# --- of a row
+
+
+@inlined
+def within(z, limits):
+    """Return z, brought between two numbers."""
+    return min(max(z, limits[0]), limits[1])
+
+
+@inlined
+def is_between(z, limits):
+    """Whether z is between two numbers, so that a parameter moves with it."""
+    return limits[0] < z < limits[1]
+
+
+@inlined
+def kept_within(gradient, z, limits):
+    """Return a gradient; 0 if a step along it would leave the range that z is brought into."""
+    is_at_end = (z <= limits[0] and gradient > 0.0) or (z >= limits[1] and gradient < 0.0)
+    return 0.0 if is_at_end else gradient
+
+
+@inlined
+def residual_of(residual):
+    """Return a standardised residual for gradients, not further from 0 than 100."""
+    return within(residual, (-_FARTHEST, _FARTHEST))
+
+
+# --- blocks
+
+
+def distribution_block(formula: Any, limits: tuple[tuple[float, float], ...]) -> Any:
+    """Make the block of derivatives of ``formula(y, z, spread, gradient, information)``.
+
+    The formula fills the last two, arrays, from the raw scores z of a row. No raw score is moved
+    beyond its limits.
+    """
+
+    def fill_block(rows, y, raw_score, parameters, gradient, hessian, scratch):
+        first, second = scratch[0], scratch[1]
+        for row in range(rows[0], rows[1]):
+            formula(y[0, row - rows[2]], raw_score[:, row], parameters[0], first, second)
+            for output in range(raw_score.shape[0]):
+                slope = kept_within(first[output], raw_score[output, row], limits[output])
+                gradient[output, row] = limited(slope, -LARGEST)
+                hessian[output, row] = limited(second[output], LEAST_HESSIAN)
+        return NO_FAULT
+
+    return made_kernel(fill_block, f"{formula.__module__}.{formula.__qualname__}")
+
+
+def _values_of(formula: Any) -> Callable[[Any, str], Any]:
+    """Return what makes the block that fills the losses of rows from ``formula(y, z, spread)``."""
+
+    def make_block(change: Any, name: str) -> Any:
+        def fill_row_losses(rows, output, y, raw_score, parameters, scratch):
+            losses = scratch[0, : rows[1] - rows[0]]
+            for row in range(len(losses)):
+                losses[row] = formula(
+                    y[0, rows[0] + row], raw_score[:, rows[0] + row], parameters[0]
+                )
+            return NO_FAULT
+
+        return made_kernel(fill_row_losses, f"{formula.__module__}.{formula.__qualname__}")
+
+    make_block.__module__ = formula.__module__
+    make_block.__qualname__ = f"values of {formula.__qualname__}"
+    return make_block
+
+
+# --- the loss
+
+
+class DistributionLoss(Loss):
+    """Negative log-likelihood of a distribution with a raw score for each of its parameters.
+
+    A subclass has `derivatives` and `row_value`, inlined kernels, the same in NumPy for the
+    predictions (`parameters_of`, `mean`, `crps`), and a first guess of the best constant.
+
+    Parameters
+    ----------
+    spread : float
+        The unit of locations and scales, so that their raw scores are numbers around 1.
+
+    Attributes
+    ----------
+    parameter_names : tuple of str
+        Of the parameters that :meth:`parameters_of` returns.
+    output_names : tuple of str
+        Of the raw scores.
+    limits : tuple of tuple
+        Least and largest value of each raw score.
+    targets : Domain
+    is_of_counts : bool
+        Whether targets are whole numbers.
+    """
+
+    link = "other"
+    # a step of a logarithm by 2 is a factor of 7
+    largest_step = 2.0
+    hessian_is_bound = True
+    parameter_names: ClassVar[tuple[str, ...]]
+    output_names: ClassVar[tuple[str, ...]]
+    limits: ClassVar[tuple[tuple[float, float], ...]]
+    targets: Domain = ANYWHERE
+    is_of_counts = False
+    derivatives: Callable[..., Any]
+    row_value: Callable[..., Any]
+
+    def __init_subclass__(cls) -> None:
+        """Make the block of a distribution that has derivatives of its own."""
+        if "derivatives" in vars(cls):
+            cls.block = staticmethod(distribution_block(cls.derivatives, cls.limits))
+            cls.n_outputs = len(cls.output_names)
+
+    def __init__(self, spread: float = 1.0):
+        self.spread = spread
+        self.parameters = np.full(self.n_outputs, spread)
+
+    # --- of a distribution
+
+    @classmethod
+    def spread_of(cls, y: np.ndarray, weight: np.ndarray) -> float:
+        """Return the unit for these targets, shape (n_samples,): 1 where there is none."""
+        return 1.0
+
+    def guess(self, y: np.ndarray, weight: np.ndarray) -> list[float]:
+        """Return raw scores that are near to the best constant ones, one for each output."""
+        raise NotImplementedError
+
+    def limited(self, raw_score: np.ndarray) -> np.ndarray:
+        """Return raw scores within their limits."""
+        least, most = np.array(self.limits[: len(raw_score)]).T
+        clipped: np.ndarray = np.clip(raw_score.T, least, most).T
+        return clipped
+
+    def parameters_of(self, raw_score: np.ndarray) -> Parameters:
+        """Return the parameters of the distributions, each of shape (n_samples,)."""
+        raise NotImplementedError
+
+    def mean(self, parameters: Parameters) -> np.ndarray:
+        """Return the means of distributions, from their parameters."""
+        raise NotImplementedError
+
+    def crps(self, y: np.ndarray, parameters: Parameters) -> Any:
+        """Return the continuous ranked probability scores of targets, in the targets' unit."""
+        raise NotImplementedError
+
+    def frozen(self, parameters: Parameters) -> Any:
+        """Return the distributions as one frozen distribution, as of scipy.stats."""
+        raise NotImplementedError
+
+    # --- as a loss
+
+    @classmethod
+    @functools.cache
+    def formula(cls) -> Formula:
+        """Return the loss of a row for metrics."""
+        return Formula(_values_of(cls.row_value), cls.link, is_of_classes=True)
+
+    def gradients(self, y: np.ndarray, raw_score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the gradient of each output, and its information."""
+        return derivatives_by_block(self.block, self.parameters, y, raw_score)
+
+    def row_values(self, y: np.ndarray, raw_score: np.ndarray) -> np.ndarray:
+        """Return the negative log-likelihood of each row, shape (n_samples,)."""
+        losses = losses_of_rows(self.formula(), self.parameters, y, raw_score)
+        return np.ravel(losses)
+
+    def value(self, y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
+        """Return the mean negative log-likelihood."""
+        return mean_of_rows(self._mean_loss, np.atleast_2d(y), raw_score, weight)
+
+    def mean_crps(self, y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
+        """Return the mean continuous ranked probability score."""
+        with np.errstate(all="ignore"):
+            return weighted_mean(self.crps(y, self.parameters_of(raw_score)), weight)
+
+    @property
+    def own_metrics(self) -> dict[str, Any]:  # type: ignore[override]
+        """Negative log-likelihood and continuous ranked probability score."""
+        return {"nll": (self._mean_loss, self.value), "crps": (None, self.mean_crps)}
+
+    @property
+    def _mean_loss(self) -> MeanLoss:
+        return MeanLoss(self.formula(), (self.spread,), self.link)
+
+    def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """Return the constant raw scores of largest likelihood, by Fisher scoring."""
+        targets = np.atleast_2d(y)
+        score = np.array(self.guess(targets[0], weight), dtype=np.float64)
+        for _ in range(_MOST_STEPS):
+            raw_score = np.repeat(score, targets.shape[1]).reshape(len(score), -1)
+            both = self.gradients(targets, raw_score)
+            slope, information = np.array(
+                [[weighted_mean(row, weight) for row in rows] for rows in both]
+            )
+            step = np.clip(-slope / information, -1.0, 1.0)
+            score += step
+            if (np.abs(step) <= _TOLERANCE * (1.0 + np.abs(score))).all():
+                break
+        return score
+
+    def predictions(self, raw_score: np.ndarray) -> np.ndarray:
+        """Return the means of the distributions, shape (n_samples,)."""
+        with np.errstate(all="ignore"):
+            means: np.ndarray = np.asarray(self.mean(self.parameters_of(raw_score)))
+            return means
+
+    def check_targets(self, y: np.ndarray, name: str) -> None:
+        """Raise ValueError for the first target that the distribution cannot give."""
+        is_outside = self.targets.lacks(y)
+        words = f"targets {self.targets.words}"
+        if self.is_of_counts:
+            is_outside |= y != np.floor(y)
+            words = "whole numbers >= 0 as targets"
+        why = f"distribution={self.name!r} needs {words}; choose another distribution"
+        refuse_first(is_outside, y, name, why)

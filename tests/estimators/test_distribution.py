@@ -1,0 +1,332 @@
+"""XGBDistributionLite: fits, predictions, errors, and what goes with the rest of the package."""
+
+import pickle
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse, stats
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.multioutput import MultiOutputRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from sklboost import XGBDistributionLite, XGBRegressorLite, load_model
+from sklboost.objectives.distributions import DISTRIBUTIONS
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(400, 3))
+Y = X[:, 0] + np.exp(0.5 * X[:, 1]) * RNG.normal(size=400)
+MEAN = np.exp(0.5 * X[:, 0] + 0.5)
+COUNTS = RNG.poisson(MEAN * RNG.gamma(2.0, 0.5, size=400)).astype(float)
+AMOUNTS = RNG.gamma(2.0, 0.5 * MEAN)
+IS_ZERO = RNG.random(400) < 1.0 / (1.0 + np.exp(-X[:, 2]))
+
+
+def targets_for(name):
+    if name in ("normal", "student_t", "laplace"):
+        return Y
+    y = AMOUNTS if name.endswith(("gamma", "lognormal")) else COUNTS
+    return np.where(IS_ZERO, 0.0, y) if name.startswith("zero") else y
+
+
+def fitted(name="normal", y=None, features=X, **parameters):
+    model = XGBDistributionLite(distribution=name, **{"n_estimators": 5, **parameters})
+    return model.fit(features, targets_for(name) if y is None else y)
+
+
+@parametrize_with_checks(
+    [
+        XGBDistributionLite(n_estimators=3),
+        XGBDistributionLite(n_estimators=3, distribution="student_t"),
+        XGBDistributionLite(n_estimators=3, distribution="gamma"),
+    ]
+)
+def test_the_checks_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_all_distributions_learn(name):
+    y = targets_for(name)
+    model = XGBDistributionLite(distribution=name, n_estimators=40, eval_metric=["nll", "crps"])
+    model.fit(X, y, X_val=X, y_val=y)
+    log = model.evals_result_["validation_0"]
+    constant = XGBDistributionLite(distribution=name, max_depth=1, gamma=1e9).fit(X, y)
+    assert log["nll"][-1] < -constant.score(X, y) - 0.1
+    assert log["crps"][-1] < log["crps"][0]
+    assert_allclose(model.score(X, y), -log["nll"][-1])
+    distribution = model.predict_dist(X)
+    assert_allclose(model.predict(X), distribution.mean())
+    intervals = model.predict_interval(X, 0.8)
+    is_inside = (intervals[:, 0] <= y) & (y <= intervals[:, 1])
+    assert 0.75 < is_inside.mean() < 1.0
+    quantiles = model.predict_quantile(X, [0.1, 0.5, 0.9])
+    assert_allclose(quantiles[:, [0, 2]], intervals)
+    assert_array_equal(model.predict_quantile(X, 0.5), quantiles[:, 1])
+    assert_array_equal(model.predict_quantile(X[:1], 0.5), quantiles[:1, 1])
+    drawn = distribution.rvs(random_state=0)
+    assert drawn.shape == (400,)
+    assert_allclose(drawn.mean(), y.mean(), rtol=0.5, atol=0.2)
+
+
+def test_scipy_s_distributions():
+    kinds = dict(normal="norm", student_t="t", negative_binomial="nbinom", gamma="gamma")
+    for name, kind in kinds.items():
+        distribution = fitted(name).predict_dist(X)
+        assert distribution.dist.name == kind
+    normal = fitted().predict_dist(X[:2])
+    loc, scale = normal.args
+    assert_allclose(normal.pdf(Y[:2]), stats.norm.pdf(Y[:2], loc, scale))
+
+
+@pytest.mark.interpreted
+def test_leaves_are_steps_of_fisher_scoring():
+    """One split: the sums of gradients over those of the information, lambda added."""
+    features, y = np.repeat([[0.0], [1.0]], 4, axis=0), np.array([1.0, 2, 2, 3, 7, 9, 11, 13])
+    model = XGBDistributionLite(n_estimators=1, max_depth=1, learning_rate=0.5, reg_lambda=2.0)
+    model.fit(features, y)
+    mean, deviation = y.mean(), y.std()
+    for side in (slice(4), slice(4, 8)):
+        r = (y[side] - mean) / deviation
+        loc = mean + deviation * 0.5 * r.sum() / (4.0 + 2.0)
+        scale = deviation * np.exp(0.5 * (r**2 - 1.0).sum() / (8.0 + 2.0))
+        distribution = model.predict_dist(features[side][:1])
+        assert_allclose([distribution.mean()[0], distribution.std()[0]], [loc, scale], rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["normal", "student_t", "zero_inflated_negative_binomial"])
+def test_the_same_bits_on_any_number_of_threads(name):
+    rows = np.repeat(X, 20, axis=0)
+    y = np.repeat(targets_for(name), 20)
+    one, *others = (fitted(name, y, rows, n_jobs=n_jobs) for n_jobs in (1, 2, 3))
+    for other in others:
+        assert_array_equal(one.model_.outputs, other.model_.outputs)
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_weight_2_is_the_row_twice_and_weight_0_none(name):
+    y, weight = targets_for(name), np.where(np.arange(400) < 200, 2.0, 1.0)
+    weight[:7] = 0.0
+    model = XGBDistributionLite(distribution=name, n_estimators=5, min_child_weight=0.0)
+    twice = np.concatenate([np.arange(7, 200), np.arange(7, 400)])
+    weighted = model.fit(X, y, sample_weight=weight).predict_quantile(X, 0.7)
+    assert_allclose(weighted, model.fit(X[twice], y[twice]).predict_quantile(X, 0.7), rtol=1e-3)
+    score = model.score(X, y, sample_weight=weight)
+    assert_allclose(score, model.score(X[twice], y[twice]))
+
+
+def test_the_unit_of_the_targets_does_not_matter():
+    model, scaled = fitted(), fitted(y=1e6 * Y)
+    for q in (0.1, 0.5):
+        assert_allclose(scaled.predict_quantile(X, q), 1e6 * model.predict_quantile(X, q))
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_constant_targets_and_few_rows(name):
+    for n_rows in (1, 2, 50):
+        y = np.full(n_rows, 3.0)
+        model = fitted(name, y, X[:n_rows], n_estimators=20)
+        assert np.isfinite(model.score(X[:n_rows], y))
+        assert_allclose(model.predict(X[:n_rows]), 3.0, rtol=0.01)
+        assert np.isfinite(model.predict_interval(X)).all()
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_outliers(name):
+    y = targets_for(name).copy()
+    y[0] = 1e7
+    model = fitted(name, y, n_estimators=30)
+    assert np.isfinite(model.score(X, y))
+    assert np.isfinite(model.predict(X)).all()
+    if name == "student_t":
+        assert np.abs(model.predict_quantile(X[1:], 0.5)).max() < 10.0
+
+
+@pytest.mark.parametrize("name", ["poisson", "negative_binomial", "zero_inflated_poisson"])
+def test_counts_that_are_all_0(name):
+    model = fitted(name, np.zeros(400))
+    assert model.predict(X).max() < 0.01
+    assert_array_equal(model.predict_interval(X), 0.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "words"),
+    [
+        ("poisson", 1.5, "y[3]=1.5: distribution='poisson' needs whole numbers >= 0 as targets"),
+        ("negative_binomial", -1.0, "needs whole numbers >= 0"),
+        ("zero_inflated_poisson", 0.5, "needs whole numbers >= 0"),
+        ("gamma", 0.0, "distribution='gamma' needs targets > 0; choose another distribution"),
+        ("lognormal", -2.0, "needs targets > 0"),
+        ("zero_inflated_gamma", -2.0, "needs targets >= 0"),
+    ],
+)
+def test_targets_that_a_distribution_cannot_give(name, wrong, words):
+    y = targets_for(name).copy()
+    y[3] = wrong
+    with pytest.raises(ValueError, match=re.escape(words)):
+        fitted(name, y)
+    model = fitted(name)
+    with pytest.raises(ValueError, match="needs"):
+        model.score(X, y)
+    with pytest.raises(ValueError, match="y of X_val"):
+        model.fit(X, targets_for(name), X_val=X, y_val=y)
+
+
+def test_amounts_that_are_all_0_are_refused():
+    with pytest.raises(ValueError, match="y is 0 in every row"):
+        fitted("zero_inflated_gamma", np.zeros(400))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"distribution": "nrmal"}, "distribution='nrmal': it must be one of 'normal'"),
+        ({"objective": "count:poisson"}, "the loss is the log-likelihood of `distribution`"),
+        ({"base_score": 0.5}, "the start is the distribution of largest likelihood"),
+        ({"monotone_constraints": [1, 0, 0]}, "they would bind all parameters alike"),
+        ({"linear_tree": True}, "multi_strategy='multi_output_tree'"),
+        ({"eval_metric": "nl"}, "did you mean 'nll'?"),
+    ],
+)
+def test_parameters_that_are_refused(parameters, words):
+    with pytest.raises(ValueError, match=re.escape(words)):
+        XGBDistributionLite(**parameters).fit(X, Y)
+
+
+def test_several_targets_are_refused_with_the_remedy():
+    both = np.column_stack([Y, -Y])
+    with pytest.raises(ValueError, match=r"y has 2 columns.*MultiOutputRegressor"):
+        XGBDistributionLite().fit(X, both)
+    model = MultiOutputRegressor(XGBDistributionLite(n_estimators=3)).fit(X, both)
+    assert model.predict(X).shape == (400, 2)
+
+
+@pytest.mark.parametrize("q", [-0.1, 1.1, "half", [], [[0.5]], np.nan, None])
+def test_quantiles_that_are_no_probabilities(q):
+    model = fitted()
+    with pytest.raises(ValueError, match="it must be a number from 0 to 1"):
+        model.predict_quantile(X, q)
+    with pytest.raises(ValueError, match="it must be a number from 0 to 1"):
+        model.predict_interval(X, q)
+
+
+def test_early_stopping_and_other_metrics():
+    model = XGBDistributionLite(n_estimators=500, early_stopping_rounds=5, random_state=0)
+    model.fit(X, Y)
+    assert model.stop_reason_ == "early_stopping"
+    assert list(model.evals_result_["validation_0"]) == ["nll"]
+    for metric in ("crps", "rmse", "neg_mean_absolute_error"):
+        model.set_params(eval_metric=metric).fit(X, Y)
+        assert list(model.evals_result_["validation_0"]) == [metric]
+    log = model.set_params(eval_metric=["rmse"], early_stopping_rounds=None, n_estimators=3)
+    log.fit(X, Y, X_val=X, y_val=Y)
+    rmse = log.evals_result_["validation_0"]["rmse"][-1]
+    assert_allclose(rmse, np.sqrt(((log.predict(X) - Y) ** 2).mean()))
+
+
+def test_continuing_keeps_the_unit_of_the_model():
+    whole = fitted(n_estimators=8)
+    part = fitted(n_estimators=5, warm_start=True)
+    assert_allclose(part.set_params(n_estimators=8).fit(X, Y).predict(X), whole.predict(X))
+    more = XGBDistributionLite(n_estimators=3).fit(X, 5.0 * Y, init_model=fitted())
+    assert more._trained.targets.spread == fitted()._trained.targets.spread
+    with pytest.raises(ValueError, match=r"distribution='laplace', but init_model was fitted with"):
+        XGBDistributionLite(distribution="laplace").fit(X, Y, init_model=fitted())
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_files_pickles_and_clones(name, tmp_path):
+    model = fitted(name)
+    path = tmp_path / "model.json"
+    with pytest.raises(ValueError, match=r"format='sklboost'"):
+        model.save_model(path)
+    model.save_model(path, format="sklboost")
+    loaded = load_model(path)
+    assert type(loaded) is XGBDistributionLite
+    for other in (loaded, pickle.loads(pickle.dumps(model))):
+        assert_array_equal(other.predict_interval(X), model.predict_interval(X))
+        assert other.score(X, targets_for(name)) == model.score(X, targets_for(name))
+    assert clone(loaded).distribution == name
+
+
+def test_categories_missing_values_and_sparse_rows():
+    frame = pd.DataFrame({"kind": pd.Categorical(np.array(list("abc"))[RNG.integers(0, 3, 400)])})
+    frame["number"] = np.where(X[:, 0] > 1.0, np.nan, X[:, 0])
+    model = fitted(features=frame)
+    assert np.isfinite(model.predict_interval(frame)).all()
+    dense = np.where(np.abs(X) < 0.7, 0.0, X)
+    found = fitted(features=sparse.csr_array(dense)).predict_interval(sparse.csr_array(dense))
+    assert_array_equal(found, fitted(features=dense).predict_interval(dense))
+
+
+def test_margins_ranges_of_rounds_and_stages():
+    model = fitted()
+    margin = model.predict(X, output_margin=True)
+    assert margin.shape == (400, 2)
+    continued = XGBDistributionLite(n_estimators=2).fit(X, Y, base_margin=margin)
+    assert continued.predict_dist(X, base_margin=margin).std().shape == (400,)
+    *_, last = model.staged_predict(X)
+    assert_array_equal(last, model.predict(X))
+    first = model.predict_quantile(X, 0.9, iteration_range=(0, 2))
+    assert_array_equal(first, fitted(n_estimators=2).predict_quantile(X, 0.9))
+
+
+def test_shap_values_and_derivations_of_each_parameter(tmp_path):
+    model = fitted("student_t")
+    values = model.shap_values(X[:4])
+    assert values.shape == (4, 3, 3)
+    assert "log scale" in str(model.explain_prediction(X[:1], full=True))
+    contributions = model.predict(X[:4], pred_contribs=True)
+    assert_allclose(contributions.sum(axis=2), model.predict(X[:4], output_margin=True))
+    model.to_html(tmp_path / "model.html")
+    assert "log df" in (tmp_path / "model.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"multi_strategy": "one_output_per_tree", "linear_tree": True},
+        {"booster": "dart", "rate_drop": 0.3},
+        {"subsample": 0.5},
+        {"subsample": 0.5, "sampling_method": "gradient_based"},
+        {"num_parallel_tree": 2, "colsample_bynode": 0.7},
+        {"interaction_constraints": [[0], [1, 2]]},
+        {"grow_policy": "lossguide", "max_leaves": 6},
+        {"extra_trees": True},
+        {"preset": "auto"},
+    ],
+)
+def test_other_options(parameters):
+    model = fitted(n_estimators=20, random_state=0, **parameters)
+    assert model.score(X, Y) > -1.55
+
+
+def test_searches_and_pipelines():
+    pipeline = make_pipeline(StandardScaler(), XGBDistributionLite(n_estimators=10))
+    assert cross_val_score(pipeline, X, Y, cv=3).mean() > -1.7
+    names = ["normal", "student_t"]
+    search = GridSearchCV(XGBDistributionLite(n_estimators=5), {"distribution": names}, cv=3)
+    assert search.fit(X, Y).best_params_["distribution"] in names
+
+
+def test_other_libraries_have_no_such_models():
+    model = fitted()
+    for method in (model.to_xgboost, model.to_lightgbm):
+        with pytest.raises(ValueError, match="objective='normal'"):
+            method()
+
+
+def test_a_plain_fit_imports_nothing_of_it():
+    script = (
+        "import sys, sklboost\nsklboost.XGBRegressorLite(n_estimators=1).fit([[0], [1]], [0, 1])\n"
+        "assert not [name for name in sys.modules if 'losses.distributions' in name]"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+    assert "distribution" not in XGBRegressorLite().get_params()

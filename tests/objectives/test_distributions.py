@@ -1,0 +1,156 @@
+"""Losses of distributions: formulas against scipy.stats, scores against sums and integrals."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import integrate
+
+from sklboost.objectives.distributions import DISTRIBUTIONS, find_distribution
+
+OF_AMOUNTS = ("zero_inflated_gamma", "zero_inflated_lognormal")
+NO_WEIGHT = np.empty(0)
+
+
+def make(name, n_rows=60, seed=0, width=0.5):
+    """Return a loss, raw scores, and targets drawn from the distributions that they stand for."""
+    loss = find_distribution(name)(2.5 if "normal" in name or name in ("laplace",) else 1.0)
+    raw_score = np.random.default_rng(seed).normal(0.0, width, (loss.n_outputs, n_rows))
+    if name == "student_t":
+        raw_score[2] += 1.5
+    drawn = loss.frozen(loss.parameters_of(raw_score)).rvs(random_state=seed)
+    return loss, raw_score, np.asarray(drawn, dtype=np.float64)
+
+
+def log_likelihood(name, loss, y, raw_score):
+    distribution = loss.frozen(loss.parameters_of(raw_score))
+    if loss.is_of_counts:
+        return distribution.logpmf(y)
+    if name in OF_AMOUNTS:
+        return np.where(y == 0.0, distribution.logpmf(0.0), distribution.logpdf(np.abs(y)))
+    return distribution.logpdf(y)
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_the_loss_is_the_negative_log_likelihood(name):
+    loss, raw_score, y = make(name)
+    expected = -log_likelihood(name, loss, y, raw_score)
+    assert_allclose(loss.row_values(y, raw_score), expected, rtol=1e-9, atol=1e-9)
+    weight = np.arange(1.0, 61.0)
+    mean = np.average(expected, weights=weight)
+    assert_allclose(loss.value(y[np.newaxis], raw_score, weight), mean, rtol=1e-9)
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_natural_gradients_are_those_of_the_whole_information(name):
+    """Gradient / information is the solution of I x = g, also where parameters are not orthogonal.
+
+    The information is the mean of g g' under the distribution, by sums over a fine grid.
+    """
+    loss, raw_score, _ = make(name, n_rows=1, seed=3, width=0.3)
+    if "binomial" in name:
+        raw_score[-2:] += [[2.0], [1.0]]  # else hardly anything tells inflation from other zeros
+    distribution = loss.frozen(loss.parameters_of(raw_score[:, 0]))
+    if loss.is_of_counts:
+        y = np.arange(2000.0)
+        chances = distribution.pmf(y)
+    else:
+        q = (np.arange(40_000) + 0.5) / 40_000
+        if name in OF_AMOUNTS:
+            rest = 1.0 - distribution.inflation
+            y = np.concatenate([[0.0], distribution.base.ppf(q)])
+            chances = np.concatenate([[distribution.inflation], np.full(len(q), rest / len(q))])
+        else:
+            y, chances = distribution.ppf(q), np.full(len(q), 1.0 / len(q))
+    scores = np.repeat(raw_score, len(y), axis=1)
+    gradient, information = loss.gradients(y, scores)
+    step = 1e-5
+    slopes = []
+    for output in range(loss.n_outputs):
+        ends = []
+        for sign in (1.0, -1.0):
+            moved = scores.copy()
+            moved[output] += sign * step
+            ends.append(loss.row_values(y, moved))
+        slopes.append((ends[0] - ends[1]) / (2.0 * step))
+    slopes = np.array(slopes)
+    if name == "laplace":  # not smooth where the target is the location
+        slopes[0] = gradient[0]
+    whole = (slopes * chances) @ slopes.T
+    natural = np.linalg.solve(whole, slopes)
+    tolerance = 0.04 if "binomial" in name else 0.02  # a bound of the information of the size
+    squares = (gradient / information - natural) ** 2 @ chances
+    assert (squares <= tolerance**2 * (natural**2 @ chances)).all()
+    assert_allclose(information[:, 0], 1.0 / np.diag(np.linalg.inv(whole)), rtol=2.0 * tolerance)
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_crps_is_the_integral_of_the_squared_distance_of_the_distribution_functions(name):
+    loss, raw_score, y = make(name, n_rows=6, seed=1)
+    found = loss.crps(y, loss.parameters_of(raw_score))
+    for row, target in enumerate(y):
+        distribution = loss.frozen(tuple(p[row] for p in loss.parameters_of(raw_score)))
+        if loss.is_of_counts:
+            k = np.arange(5000)
+            expected = ((distribution.cdf(k) - (target <= k)) ** 2).sum()
+        else:
+            least = -np.inf if name in ("normal", "laplace", "student_t") else 0.0
+            cdf, sf = distribution.cdf, distribution.sf
+            below = integrate.quad(lambda x, cdf=cdf: cdf(x) ** 2, least, target)[0]
+            above = integrate.quad(lambda x, sf=sf: sf(x) ** 2, target, np.inf)[0]
+            expected = below + above
+        assert_allclose(found[row], expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_the_start_has_the_largest_likelihood(name):
+    loss, raw_score, _ = make(name, n_rows=1, seed=2)
+    scores = np.repeat(raw_score, 500, axis=1)
+    y = np.asarray(loss.frozen(loss.parameters_of(scores)).rvs(random_state=0), dtype=np.float64)
+    start = loss.start(y[np.newaxis], NO_WEIGHT)
+
+    def value(constants):
+        return loss.value(y[np.newaxis], np.repeat(constants, 500).reshape(-1, 500), NO_WEIGHT)
+
+    for output in range(loss.n_outputs):
+        for sign in (-1.0, 1.0):
+            moved = start.copy()
+            moved[output] += sign * 0.01
+            assert value(moved) >= value(start) - 1e-9
+    weight = np.where(np.arange(500) < 250, 2.0, 1.0)
+    twice = np.concatenate([y[:250], y])
+    assert_allclose(loss.start(y[np.newaxis], weight), loss.start(twice[np.newaxis], NO_WEIGHT))
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_extreme_rows_have_finite_derivatives(name):
+    loss = find_distribution(name)(1.0)
+    numbers = np.array([1e-9, 1.0, 7.0, 1e4, 1e9])
+    y = np.concatenate([numbers, -numbers if name in ("normal", "laplace", "student_t") else []])
+    y = np.unique(np.ceil(y)) if loss.is_of_counts else y
+    for scores in (-1e3, -20.0, 0.0, 20.0, 1e3):
+        raw_score = np.full((loss.n_outputs, len(y)), scores)
+        gradient, information = loss.gradients(y, raw_score)
+        assert np.isfinite(gradient).all()
+        assert np.isfinite(information).all()
+        assert (information > 0.0).all()
+        assert np.isfinite(loss.row_values(y, raw_score)).all()
+        assert np.isfinite(loss.predictions(raw_score)).all()
+
+
+def test_values_by_hand():
+    normal = find_distribution("normal")(2.0)
+    # loc 2, scale 4: the residual of 8 is 1.5 of it
+    raw_score = np.array([[1.0], [np.log(2.0)]])
+    gradient, information = normal.gradients([8.0], raw_score)
+    assert_allclose(gradient.ravel(), [-0.75, -1.25])
+    assert_allclose(information.ravel(), [0.25, 2.0])
+    expected = 0.5 * 1.5**2 + np.log(4.0 * np.sqrt(2.0 * np.pi))
+    assert_allclose(normal.row_values([8.0], raw_score), [expected])
+    inflated = find_distribution("zero_inflated_poisson")()
+    # half of the rows are 0 by themselves, and of mean log 2 half of the others
+    raw_score = np.array([[0.0], [np.log(np.log(2.0))]])
+    assert_allclose(inflated.row_values([0.0], raw_score), [-np.log(0.75)])
+    assert_allclose(inflated.predictions(raw_score), [0.5 * np.log(2.0)])
