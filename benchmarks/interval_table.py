@@ -22,7 +22,7 @@ NAMES = {
 def write_table(lines, table):
     """Write the table of the JSON lines in the file `lines` to the file `table`."""
     cases, last = _read(lines)
-    head = ["data set", "method", "coverage", "± s.e.", "worst fifth", "width", "± s.e."]
+    head = ["data set", "method", "coverage", "± s.e.", "worst fifth", "width", "its s.e."]
     rows = [[*head, "interval score", "processor seconds"]]
     for dataset, methods in cases.items():
         rows += [[dataset, *_cells(methods, name)] for name in NAMES if name in methods]
