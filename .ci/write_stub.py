@@ -11,13 +11,14 @@ import re
 from dataclasses import fields
 from pathlib import Path
 
-from sklboost.estimators.parameters import distributions, forests, groups
+from sklboost.estimators.parameters import distributions, forests, groups, ranking
 from sklboost.estimators.parameters.rules import none_is_default
 
 GROUPS = {
     groups: (groups.Parameters, groups.RegressorParameters, groups.ClassifierParameters),
     distributions: (distributions.DistributionParameters,),
     forests: (forests.ForestParameters, forests.ForestClassifierParameters),
+    ranking: (ranking.RankerParameters,),
 }
 ALL = [group for some in GROUPS.values() for group in some]
 

@@ -33,6 +33,7 @@ if _typing.TYPE_CHECKING:
         from_xgboost,
         load_model,
     )
+    from sklboost.estimators.ranker import XGBRankerLite
     from sklboost.files.errors import ModelFileError
 
 __all__ = [
@@ -48,6 +49,7 @@ __all__ = [
     "XGBDistributionLite",
     "XGBRFClassifierLite",
     "XGBRFRegressorLite",
+    "XGBRankerLite",
     "XGBRegressorLite",
     "bin_features",
     "bin_parquet",
@@ -69,6 +71,7 @@ _LATER = {
     "XGBDistributionLite": "sklboost.estimators.distribution:XGBDistributionLite",
     "XGBRFClassifierLite": "sklboost.estimators.forests:XGBRFClassifierLite",
     "XGBRFRegressorLite": "sklboost.estimators.forests:XGBRFRegressorLite",
+    "XGBRankerLite": "sklboost.estimators.ranker:XGBRankerLite",
     "bin_features": "sklboost.estimators.input.bin_features:bin_features",
     "bin_parquet": "sklboost.estimators.input.bin_parquet:bin_parquet",
     "check_loss": "sklboost.estimators.fit.check_loss:check_loss",
@@ -83,9 +86,9 @@ _LATER = {
 
 # What other libraries have under these names: what to write here.
 _ELSEWHERE = {
-    **{f"XGB{kind}": f"XGB{kind}Lite" for kind in ("Classifier", "Regressor")},
+    **{f"XGB{kind}": f"XGB{kind}Lite" for kind in ("Classifier", "Ranker", "Regressor")},
     **{f"XGBRF{kind}": f"XGBRF{kind}Lite" for kind in ("Classifier", "Regressor")},
-    **{f"LGBM{kind}": f"XGB{kind}Lite" for kind in ("Classifier", "Regressor")},
+    **{f"LGBM{kind}": f"XGB{kind}Lite" for kind in ("Classifier", "Ranker", "Regressor")},
     "callback": "sklboost.EarlyStopping and the other callbacks",
     "TrainingCheckPoint": "Checkpoint",
     "early_stopping": "EarlyStopping",

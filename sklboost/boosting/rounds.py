@@ -207,6 +207,7 @@ class Rounds:
         self._task = task = task._replace(y=np.ascontiguousarray(np.atleast_2d(task.y)))
         self._raw: RawMatrix | None = None
         self._has_units = False  # of the derivatives of a compiled loss
+        self._fill = task.loss.prepare(team, task.y, task.weight, task.sampling_seed)
         if task.params.linear_tree == 1 and not isinstance(task.X, BinnedMatrix):
             self._raw = raw_matrix(value_array(task.X))
         workspace = allocate_workspace(task.matrix, task.params, task.n_tree_outputs, team.size)
@@ -240,7 +241,7 @@ class Rounds:
         first, last = start * params.num_parallel_tree, stop * params.num_parallel_tree
         self._state.loss.faulty_round[0] = start
         try:
-            self._derive()
+            self._derive(start)
             for begin in range(first, last, self._n_parallel):
                 yield self._grow(begin, min(begin + self._n_parallel, last), params)
         except FaultyRowError as fault:
@@ -250,8 +251,8 @@ class Rounds:
     def _trees_of(self, n_parallel_trees: int) -> int:
         return n_parallel_trees * (self._task.n_outputs // self._task.n_tree_outputs)
 
-    def _derive(self) -> None:
-        """Fill the derivatives of the next round if the loss is not compiled."""
+    def _derive(self, round_: int) -> None:
+        """Fill the derivatives of the next round if no block of the loss does."""
         task, state = self._task, self._state
         units = state.derivatives.units
         if state.loss.is_compiled == 1:
@@ -262,6 +263,9 @@ class Rounds:
             self._has_units = True
             return
         derivatives = (state.derivatives.gradient, state.derivatives.hessian)
+        if self._fill is not None:
+            self._fill(round_, state.raw_score, *derivatives)
+            return
         ask_derivatives(task.loss, task.y, state.raw_score, task.weight, derivatives, units)
 
     def _grow(self, start: int, stop: int, params: TreeParams) -> Trees:

@@ -8,7 +8,12 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from sklboost.estimators.base import BaseBooster
-from sklboost.estimators.input.target_kinds import ClassTargets, LabelTargets
+from sklboost.estimators.input.target_kinds import (
+    ClassTargets,
+    LabelTargets,
+    Targets,
+    learn_classes,
+)
 from sklboost.estimators.parameters.docstrings import documented
 from sklboost.estimators.parameters.groups import ClassifierParameters
 from sklboost.estimators.parameters.names import checks_arguments
@@ -51,8 +56,10 @@ class XGBClassifierLite(ClassifierParameters, ClassifierMixin, BaseBooster):
     """
 
     classes_: np.ndarray
-
     _parameter_group = ClassifierParameters
+
+    def _learn_targets(self, y: np.ndarray, weight: np.ndarray, parameters: Any) -> Targets:
+        return learn_classes(y, weight, parameters)
 
     @property
     def n_classes_(self) -> int:

@@ -34,7 +34,7 @@ def load_model(fname: Any) -> Any:
 
     Returns
     -------
-    XGBRegressorLite, XGBClassifierLite, XGBRFRegressorLite or XGBRFClassifierLite
+    XGBRegressorLite, XGBClassifierLite, XGBRFRegressorLite, XGBRFClassifierLite or XGBRankerLite
         With all parameters, and the same bits in all results.
 
     Raises

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sklboost.engine.compiling import is_compiled_by_user
+from sklboost.engine.parallel import ThreadTeam
 from sklboost.objectives.blocks import (
     Formula,
     derivatives_by_block,
@@ -18,6 +19,9 @@ from sklboost.objectives.domains import ANYWHERE, Domain, check_domain
 from sklboost.objectives.links import predictions_of, raw_score_of
 from sklboost.objectives.means import MeanLoss, losses_of_rows
 from sklboost.objectives.start_values import find_constants, mean_over_targets
+
+# fill(round_, raw_score, gradient, hessian) fills the last two, float32; all (n_outputs, n_samples)
+FillDerivatives = Callable[[int, np.ndarray, np.ndarray, np.ndarray], None]
 
 
 class Loss:
@@ -141,6 +145,30 @@ class Loss:
                 both[:, output, row] = self.row_derivatives(float(target), float(score))
         return both[0], both[1]
 
+    def prepare(
+        self, team: ThreadTeam, y: np.ndarray, weight: np.ndarray, seed: int
+    ) -> FillDerivatives | None:
+        """Return what fills the derivatives of a round of a training, by kernels of its own.
+
+        For losses of this package whose derivatives depend on other rows. None: the rounds call
+        `block`, or ask for :meth:`gradients`.
+
+        Parameters
+        ----------
+        team : ThreadTeam
+        y : ndarray of float64, shape (n_targets, n_samples)
+        weight : ndarray of float64, shape (n_samples,) or (0,)
+            Derivatives are multiplied by them later.
+        seed : int
+            Of what is drawn.
+
+        Returns
+        -------
+        callable or None
+            ``fill(round_, raw_score, gradient, hessian)``.
+        """
+        return None
+
     def value(self, y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
         """Return the mean loss, which is shown where there is no metric to show.
 
@@ -235,6 +263,11 @@ class Loss:
             raw_score = np.concatenate([-raw_score[:1], raw_score[:1]])
         return by_rows(predictions_of(self.link, raw_score))
 
+    @property
+    def of_metrics(self) -> dict[str, Any]:
+        """The parameters that metrics have in common with the loss, by name."""
+        return {}
+
     def check_targets(self, y: np.ndarray, name: str) -> None:
         """Raise ValueError for the first target that the loss is not defined for.
 
@@ -283,6 +316,11 @@ class RowLoss(Loss):
         self.n_outputs = n_targets * len(parameters)
         # output o has target o % n_targets
         self.parameters = np.repeat(np.array(parameters, dtype=np.float64), n_targets)
+
+    @property
+    def of_metrics(self) -> dict[str, Any]:
+        """The parameter, if there is one."""
+        return {self.parameter: self.parameters} if self.parameter else {}
 
     @classmethod
     def formula(cls, **changes: Any) -> Formula:

@@ -212,6 +212,10 @@ class MetricEntry(NamedTuple):
         is_possible = self.parameter is not None if at else not self.needs_value
         return is_possible and family in (self.name, *self.aliases)
 
+    def default_name(self, parameters: Mapping[str, Any]) -> str:
+        """Return the name of the metric that nobody asked for; `parameters` as in `metric`."""
+        return self.name
+
     def metric(self, name: str, task: str, parameters: Mapping[str, Any]) -> Metric:
         """Make the metric of this name; `parameters` are those of the objective."""
         if not isinstance(self.of, Formula):

@@ -10,14 +10,17 @@ TASK_WORDS = {
     "binary": "two classes",
     "multiclass": "more than two classes",
     "multilabel": "several labels",
+    "ranking": "rankings",
 }
 _KINDS = {"objective": "an objective", "eval_metric": "a metric"}
 # What other libraries have losses and metrics for, by the first word of their names.
 _ELSEWHERE = {
-    "ranking": "rank lambdarank lambdamart ndcg dcg map pre xendcg yetirank yetirankpairwise "
-    "pairlogit pairlogitpairwise queryrmse querysoftmax querycrossentropy stochasticrank",
     "survival times": "survival aft cox interval survivalaft",
 }
+_RANKING = (
+    "rank lambdarank lambdamart ndcg dcg map pre mrr xendcg yetirank yetirankpairwise pairlogit "
+    "pairlogitpairwise queryrmse querysoftmax querycrossentropy stochasticrank"
+)
 # Names of other libraries that are near to none of ours.
 _OTHER_NAMES = {
     "auc_roc": "auc",
@@ -94,6 +97,8 @@ def find_named(
 def _remedy(name: str, entries: Collection[Named], other_names: Collection[str]) -> str:
     """Say what an unknown name means elsewhere, or what it may be a misspelling of."""
     first_word = re.split("[:@_-]", name.lower())[0]
+    if {name.lower(), first_word} & set(_RANKING.split()):
+        return "is for rankings, and no name of XGBRankerLite's."
     for task, words in _ELSEWHERE.items():
         if {name.lower(), first_word} & set(words.split()):
             return f"is for {task}, which sklboost does not have."

@@ -5,6 +5,7 @@ a metric that is the mean of a loss's value, a line in :data:`METRICS`; any othe
 ``metrics/errors.py`` or a function ``(y, prediction, weight) -> float``, and a line.
 """
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -78,6 +79,18 @@ def _of_classes(loss: type[Softmax | OneVsRest], *aliases: str) -> Objective:
     return Objective(loss.name, lambda n_classes, _: loss(n_classes), aliases)
 
 
+def _of_queries(name: str, class_name: str, *aliases: str) -> Objective:
+    """Make the objective of a loss of rankings, imported when it is first asked for."""
+
+    def make(_: int, parameters: Mapping[str, Any]) -> Loss:
+        from sklboost.objectives.losses import ranking
+
+        loss: Loss = getattr(ranking, class_name)(ranking.settings_of(parameters))
+        return loss
+
+    return Objective(name, make, aliases)
+
+
 # The first of each task is its default.
 OBJECTIVES: dict[str, tuple[Objective, ...]] = {
     "regression": (
@@ -113,6 +126,12 @@ OBJECTIVES: dict[str, tuple[Objective, ...]] = {
     "multiclass": (
         _of_classes(Softmax, "multi:softmax", "log_loss", "multiclass", "binary:logistic"),
         _of_classes(OneVsRest, "multiclassova", "multiclass_ova", "ova", "ovr"),
+    ),
+    "ranking": (
+        _of_queries("rank:ndcg", "LambdaRank", "lambdarank", "lambdamart"),
+        _of_queries("rank:map", "LambdaRankPrecision"),
+        _of_queries("rank:pairwise", "RankNet", "ranknet"),
+        _of_queries("rank:xendcg", "CrossEntropyNDCG", "rank_xendcg", "xendcg", "xe_ndcg"),
     ),
 }
 
@@ -183,6 +202,41 @@ def _mean_of(
 def _deviance_of(name: str, loss: type[Poisson | Gamma | Tweedie], *aliases: str) -> MetricEntry:
     """Make the entry of a deviance: twice the loss less the least value that a target allows."""
     return _mean_of(name, loss, *aliases, factor=2.0, less=loss.least_value)
+
+
+class RankingEntry(MetricEntry):
+    """A metric of rankings, with ``@k`` and ``-`` behind its name."""
+
+    def has_name(self, name: str) -> bool:
+        """Whether it can be asked for by this name."""
+        # 0 documents are none
+        form = rf"(?:{'|'.join((self.name, *self.aliases))})(@0*[1-9]\d*)?-?"
+        return re.fullmatch(form, name) is not None
+
+    def default_name(self, parameters: Mapping[str, Any]) -> str:
+        """Return the name with as many documents as pairs begin with, as XGBoost."""
+        from sklboost.objectives.losses.ranking import settings_of
+
+        settings = settings_of(parameters)
+        return f"{self.name}@{settings.n_pairs}" if settings.takes_top else self.name
+
+    def metric(self, name: str, task: str, parameters: Mapping[str, Any]) -> Metric:
+        """Make the metric of this name; `parameters` are those of the objective."""
+        from sklboost.objectives.metrics.rankings import metric_function
+
+        family = re.match(r"\w+", name).group()  # type: ignore[union-attr]
+        own = self.name + name.removeprefix(family)
+        is_exponential = bool(parameters.get("ndcg_exp_gain", True))
+        return Metric(name, True, metric_function(own, is_exponential))
+
+
+def _of_top(name: str, *aliases: str, objective: str = "") -> RankingEntry:
+    # what it is computed by is imported when it is asked for
+    return RankingEntry(name, _not_called, aliases, objective)
+
+
+def _not_called(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
+    raise NotImplementedError
 
 
 # Other libraries' names for two classes, and for more: whichever is asked for, the one of the task
@@ -262,6 +316,12 @@ METRICS: dict[str, tuple[MetricEntry, ...]] = {
         MetricEntry("brier", errors.SQUARED_CLASS_ERROR, ("brier_score_loss",)),
     ),
     "multilabel": _BINARY,
+    "ranking": (
+        _of_top("ndcg", "lambdarank", "xendcg"),
+        _of_top("map", "mean_average_precision", objective="rank:map"),
+        _of_top("pre", "precision_at"),
+        _of_top("mrr"),
+    ),
 }
 
 _NO_PARAMETERS: Mapping[str, Any] = MappingProxyType({})
@@ -274,7 +334,7 @@ def default_metric(
     entries = METRICS[task]
     of_objective = (entry for entry in entries if objective and entry.objective == objective)
     entry = next(of_objective, entries[0])
-    name = entry.name
+    name = entry.default_name(parameters)
     if name == "tweedie-nloglik":  # under the name that XGBoost gives it
         name = f"{name}@{_VARIANCE_POWER.choose(name, parameters)[0]:g}"
     return entry.metric(name, task, parameters)

@@ -95,6 +95,9 @@ def _compile_losses() -> None:
         for objective in objectives:
             loss = objective.make(3 if task == "multiclass" else 1, parameters)
             raw_score = np.zeros((loss.n_outputs, 1))
+            if task == "ranking":
+                loss.gradients(np.zeros((2, 1)), raw_score)
+                continue
             compile_loss(loss, 1)
             loss.gradients(y, raw_score)
             loss.value(y, raw_score, np.empty(0))

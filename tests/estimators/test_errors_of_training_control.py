@@ -172,7 +172,7 @@ def test_a_class_in_the_last_rows_only():
 
 def test_groups_and_the_last_rows():
     settings = dict(early_stopping_rounds=2, validation_split="time")
-    fails('groups were given, and validation_split="time"', settings=settings, groups=Y)
+    fails("groups, or queries, were given, and validation_split", settings=settings, groups=Y)
     settings = dict(early_stopping_rounds=2)
     fails("groups has one label only, 7", settings=settings, groups=np.full(20, 7))
 

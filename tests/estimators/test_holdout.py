@@ -235,5 +235,5 @@ def test_the_last_rows():
 
 @pytest.mark.interpreted
 def test_groups_and_time_exclude_one_another():
-    with pytest.raises(ValueError, match='groups were given, and validation_split="time"'):
+    with pytest.raises(ValueError, match="groups, or queries, were given, and validation_split"):
         choose(np.zeros((4, 1)), np.zeros(4), groups=[1, 1, 2, 2], how="time")

@@ -11,13 +11,20 @@ from mypy import api
 
 from sklboost import (
     XGBClassifierLite,
+    XGBRankerLite,
     XGBRegressorLite,
     XGBRFClassifierLite,
     XGBRFRegressorLite,
 )
 from tests.conftest import ROOT
 
-ESTIMATORS = [XGBRegressorLite, XGBClassifierLite, XGBRFRegressorLite, XGBRFClassifierLite]
+ESTIMATORS = [
+    XGBRegressorLite,
+    XGBClassifierLite,
+    XGBRFRegressorLite,
+    XGBRFClassifierLite,
+    XGBRankerLite,
+]
 SCRIPT = """\
 from sklboost import XGBClassifierLite, XGBRFRegressorLite
 model = XGBClassifierLite(max_depth=3, subsample=None)
@@ -42,7 +49,7 @@ FOUND = {
 
 def test_the_stubs_are_those_of_the_parameters():
     written = runpy.run_path(str(ROOT / ".ci" / "write_stub.py"))["stubs"]()
-    assert len(written) == 3
+    assert len(written) == 4
     for path, text in written.items():
         assert path.read_text("utf-8") == text, "run .ci/write_stub.py"
 

@@ -8,7 +8,7 @@ from sklboost.estimators.input.target_kinds import (
     ClassTargets,
     LabelTargets,
     RegressionTargets,
-    learn_targets,
+    learn_classes,
 )
 from sklboost.estimators.parameters.groups import ClassifierParameters, Parameters
 
@@ -19,13 +19,12 @@ SPAM = np.array(["spam", "ham", "spam", "spam"])
 
 
 def learn(y, weight=NO_WEIGHT, **parameters):
-    return learn_targets(np.asarray(y), weight, ClassifierParameters(**parameters))
+    return learn_classes(np.asarray(y), weight, ClassifierParameters(**parameters))
 
 
 @pytest.mark.parametrize(("y", "n_targets"), [(np.zeros(3), 1), (np.zeros((3, 2)), 2)])
 def test_numbers(y, n_targets):
-    targets = learn_targets(y, NO_WEIGHT, Parameters())
-    assert isinstance(targets, RegressionTargets)
+    targets = RegressionTargets(n_targets)
     assert (targets.task, targets.size, targets.classes) == ("regression", n_targets, None)
     assert targets.encode(y, "y") is y
     assert targets.weigh(y, NO_WEIGHT) is NO_WEIGHT

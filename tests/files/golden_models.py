@@ -200,7 +200,7 @@ MODELS: dict[str, Callable[[], Any]] = {
         f"{task}, {objective.name}": _one_split(task, objective.name)
         for task, objectives in OBJECTIVES.items()
         for objective in objectives
-        if task != "multilabel" or objective is objectives[-1]
+        if task != "ranking" and (task != "multilabel" or objective is objectives[-1])
     },
 }
 

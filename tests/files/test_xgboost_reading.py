@@ -278,7 +278,7 @@ def test_what_cannot_be_represented(theirs, reason):
 def test_rankings_are_refused():
     data = xgboost.DMatrix(X, IS_HIGH, qid=np.arange(N_ROWS) // 30)
     booster = xgboost.train({"objective": "rank:pairwise", "nthread": 1}, data, 2)
-    with pytest.raises(ModelFileError, match="sklboost does not rank"):
+    with pytest.raises(ModelFileError, match="models of rankings are not read"):
         from_xgboost(booster)
 
 

@@ -28,9 +28,9 @@ SCALES = {
 }
 COMPILED = [
     (task, scale, entry.title.replace("@t", "@0.3"))
-    for task, entries in METRICS.items()
-    for scale in SCALES[task]
-    for entry in entries
+    for task, scales in SCALES.items()
+    for scale in scales
+    for entry in METRICS[task]
     if not entry.greater_is_better
     # log-odds are those of probabilities, and a mean is mostly none
     and not (task == "regression" and entry.of.reads == LOG_ODDS and scale != LOG_ODDS)

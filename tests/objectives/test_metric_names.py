@@ -37,6 +37,7 @@ def test_defaults():
         "binary": "logloss",
         "multiclass": "mlogloss",
         "multilabel": "logloss",
+        "ranking": "ndcg@32",
     }
 
 

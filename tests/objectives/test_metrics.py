@@ -159,7 +159,9 @@ def make_data(task, random, n_rows=200):
 
 
 def test_every_metric_has_its_equal():
-    names = {(task, entry.name) for task, entries in METRICS.items() for entry in entries}
+    # those of rankings: test_rankings.py
+    known = [(task, entries) for task, entries in METRICS.items() if task != "ranking"]
+    names = {(task, entry.name) for task, entries in known for entry in entries}
     tested = {(task, name.partition("@")[0]) for task, name in {*EQUALS, *OTHERS}}
     assert names == tested
 

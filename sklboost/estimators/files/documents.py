@@ -36,7 +36,7 @@ FORMAT_VERSION = 1
 # The classes that files name.
 KINDS = (
     *("XGBRegressorLite", "XGBClassifierLite", "XGBRFRegressorLite", "XGBRFClassifierLite"),
-    "XGBDistributionLite",
+    *("XGBDistributionLite", "XGBRankerLite"),
 )
 _VERSIONS = {"format_version": FORMAT_VERSION, "package_version": __version__}
 # A small file may say that there are so many, and what shows them makes a name for each.

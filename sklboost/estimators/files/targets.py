@@ -38,6 +38,8 @@ def targets_document(targets: Targets) -> dict[str, Any]:
         return {"kind": "numbers", "n_targets": targets.n_targets}
     if isinstance(targets, LabelTargets):
         return {"kind": "labels", "n_labels": targets.size, "dtype": targets.dtype.str}
+    if targets.task == "ranking":
+        return {"kind": "relevances"}
     assert isinstance(targets, ClassTargets)
     return {
         "kind": "classes",
@@ -47,11 +49,13 @@ def targets_document(targets: Targets) -> dict[str, Any]:
     }
 
 
-def read_targets(
-    section: Section, n_outputs: int
-) -> RegressionTargets | ClassTargets | LabelTargets:
+def read_targets(section: Section, n_outputs: int) -> Targets:
     """Return what the targets of a section mean; there are `n_outputs` raw scores per row."""
-    kind = section["kind"].text(("numbers", "classes", "labels", "distribution"))
+    kind = section["kind"].text(("numbers", "classes", "labels", "distribution", "relevances"))
+    if kind == "relevances":
+        from sklboost.estimators.input.queries import RankingTargets  # other models do without
+
+        return RankingTargets()
     if kind == "distribution":
         spread = section["spread"].finite_number()
         if spread <= 0.0:

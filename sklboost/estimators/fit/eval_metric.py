@@ -35,12 +35,6 @@ class _Outputs(NamedTuple):
     targets: Targets
     loss: Loss
 
-    @property
-    def parameters(self) -> dict[str, np.ndarray]:
-        """The parameter of the loss, if it has one, by name."""
-        name = getattr(self.loss, "parameter", "")
-        return {name: self.loss.parameters} if name else {}
-
     def prediction(self, raw_score: np.ndarray) -> np.ndarray:
         """Return predictions, probabilities of the second of two classes, or of all classes."""
         if self.targets.task == "binary":
@@ -84,7 +78,7 @@ def resolve_metrics(
     if eval_metric is None and loss.own_metrics:
         return [_own(next(iter(loss.own_metrics)), loss)]
     if eval_metric is None:
-        default = default_metric(targets.task, loss.name, outputs.parameters)
+        default = default_metric(targets.task, loss.name, outputs.loss.of_metrics)
         return [_registered(default, outputs, start)]
     chosen = list(eval_metric) if isinstance(eval_metric, list | tuple) else [eval_metric]
     if not chosen:
@@ -139,7 +133,7 @@ def _named(name: str, outputs: _Outputs, start: Rows) -> RoundMetric:
             return _from_scorer(scorer, form_of(scorer, name), name, outputs)
     try:
         metric = find_metric(
-            name, outputs.targets.task, outputs.parameters, [*own_names, *other_names]
+            name, outputs.targets.task, outputs.loss.of_metrics, [*own_names, *other_names]
         )
     except ValueError as error:
         raise ValueError(f"{error}; or a name of sklearn.metrics.get_scorer_names()") from None

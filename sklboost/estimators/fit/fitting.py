@@ -169,7 +169,7 @@ def _base_score(request: FitRequest, task: FitTask) -> np.ndarray:
     if len(rows.margin) > 0:
         return np.zeros(task.loss.n_outputs)
     if base_score is not None:
-        return raw_base_score(base_score, task.loss, len(rows.targets))
+        return raw_base_score(base_score, task.loss, min(len(rows.targets), task.targets.size))
     return task.loss.start(rows.targets, rows.weight)
 
 

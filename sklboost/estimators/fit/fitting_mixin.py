@@ -4,6 +4,8 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
+import numpy as np
+
 from sklboost.boosting.callbacks import TrainingCallback
 from sklboost.engine.model import Model
 from sklboost.estimators.fit.continuing import Continued
@@ -11,6 +13,7 @@ from sklboost.estimators.fit.fitting import fit_model
 from sklboost.estimators.fit.reading import FitRequest
 from sklboost.estimators.fit.sklearn_callbacks import detach, fit_tasks, with_callbacks
 from sklboost.estimators.input.arguments import FitArguments
+from sklboost.estimators.input.target_kinds import RegressionTargets, Targets
 from sklboost.estimators.parameters.groups import Parameters
 from sklboost.estimators.parameters.names import checks_arguments
 from sklboost.estimators.parameters.rules import (
@@ -34,6 +37,10 @@ class FittingMixin(Parameters):
     # scikit-learn's metadata routing: groups are for the splitter unless set_fit_request asks for
     # them here, too
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"groups": False}
+
+    def _learn_targets(self, y: np.ndarray, weight: np.ndarray, parameters: Any) -> Targets:
+        """Learn what the targets of rows of positive weight mean."""
+        return RegressionTargets(1 if y.ndim == 1 else y.shape[1])
 
     def _n_estimators_of(self, model: Model) -> int:
         """Count what `n_estimators` counts."""
@@ -119,7 +126,9 @@ class FittingMixin(Parameters):
             At Ctrl-C before the first round is finished. Later, the rounds finished so far are
             kept, and `stop_reason_` is ``"interrupted"``.
         """
-        given = FitArguments(
+        return self._fit(
+            X,
+            y,
             sample_weight=sample_weight,
             X_val=X_val,
             y_val=y_val,
@@ -130,12 +139,17 @@ class FittingMixin(Parameters):
             base_margin_eval_set=base_margin_eval_set,
             groups=groups,
             base_margin=base_margin,
-            init_model=init_model if xgb_model is None else xgb_model,
+            init_model=init_model,
+            xgb_model=xgb_model,
             verbose=verbose,
         )
+
+    def _fit(self, X: Any, y: Any, *, init_model: Any, xgb_model: Any, **arguments: Any) -> Self:
+        """Train; the arguments are those of `fit`, all but `X` and `y` by name."""
+        given = FitArguments(init_model=init_model if xgb_model is None else xgb_model, **arguments)
         if init_model is not None and xgb_model is not None:
             raise ValueError("init_model and xgb_model are two names of one argument: give one")
-        tasks = fit_tasks(self, X, y, sample_weight)
+        tasks = fit_tasks(self, X, y, given.sample_weight)
         before = self.__dict__.copy()
         try:
             request = self._fit_request(X, y, given, tasks)
@@ -166,6 +180,7 @@ class FittingMixin(Parameters):
             arguments=given,
             parameters=group(**values),
             estimator_name=type(self).__name__,
+            learn_targets=self._learn_targets,
             is_forest=self._is_forest,
             free=frozenset(free),
             continued=self._continued(given.init_model),

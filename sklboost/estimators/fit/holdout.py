@@ -80,8 +80,8 @@ def order_to_hold_out(rows: Rows, *, how: str, stratified: bool, seed: int) -> n
     y, weight, n_rows = rows.y, rows.weight, len(rows.y)
     if len(rows.groups) > 0 and how == "time":
         raise ValueError(
-            'groups were given, and validation_split="time" holds out the last rows whatever their '
-            'group: leave one of them out (validation_split="random" is the default)'
+            'groups, or queries, were given, and validation_split="time" holds out the last rows '
+            'whatever their group: leave one of them out (validation_split="random" is the default)'
         )
     if len(rows.groups) > 0:
         return _shares_before(_ranks_of_groups(rows.groups, seed), weight)

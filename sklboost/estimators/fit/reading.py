@@ -30,7 +30,7 @@ from sklboost.estimators.input.rows import (
     weigh_classes,
 )
 from sklboost.estimators.input.seeds import seeds
-from sklboost.estimators.input.target_kinds import ClassTargets, Targets, learn_targets
+from sklboost.estimators.input.target_kinds import ClassTargets, LearnTargets, Targets
 from sklboost.estimators.input.targets import check_known
 from sklboost.estimators.input.user_warnings import warn_user
 from sklboost.estimators.parameters.boosting import rounds_and_trees
@@ -47,9 +47,11 @@ class FitRequest(NamedTuple):
     X, y : array-like
     arguments : FitArguments
     parameters : Parameters
-        Of a classifier, ClassifierParameters.
+        Of a classifier, ClassifierParameters, and so on.
     estimator_name : str
         Name of the estimator's class, for errors.
+    learn_targets : callable
+        Learns what targets mean from ``(y, weight, parameters)``.
     is_forest : bool
         Whether there is one round, of `n_estimators` trees.
     free : frozenset of str
@@ -66,6 +68,7 @@ class FitRequest(NamedTuple):
     arguments: FitArguments
     parameters: Parameters
     estimator_name: str
+    learn_targets: LearnTargets
     is_forest: bool
     free: frozenset[str]
     continued: Continued | None
@@ -135,7 +138,7 @@ def read_data(request: FitRequest) -> FitTask:
         numeric=not isinstance(parameters, ClassifierParameters),
         encodings=known_encodings(continued),
     )
-    targets: Targets = learn_targets(rows.y, rows.weight, parameters)
+    targets = request.learn_targets(rows.y, rows.weight, parameters)
     if continued is not None:
         targets = targets.continuing(continued.targets, continued.name)
     loss = targets.make_loss(parameters)
@@ -236,7 +239,7 @@ def _hold_out(task: FitTask, parameters: Parameters, continued: Continued | None
         _check_left(rows, task.targets)
     elif stops_early(parameters) and parameters.refit:
         everything = rows.join(list(validation.values())[-1])
-    if parameters.subsample < 1.0:
+    if parameters.subsample < 1.0 and task.targets.can_repeat:
         rows, everything = rows.repeat(), everything.repeat()
     return task._replace(rows=rows, everything=everything, validation=validation, split_seed=seed)
 

@@ -25,7 +25,6 @@ from sklboost.estimators.input.weights import (
     prior_shift,
     refuse_class_weights,
 )
-from sklboost.estimators.parameters.distributions import DistributionParameters
 from sklboost.estimators.parameters.groups import ClassifierParameters, Parameters
 from sklboost.objectives.loss import Loss
 from sklboost.objectives.registry import make_loss
@@ -38,6 +37,7 @@ class Targets(ABC):
 
     numeric: ClassVar[bool] = False  # targets are numbers, not labels
     classes: np.ndarray | None  # the labels, sorted; None: numbers
+    can_repeat: ClassVar[bool] = True  # a row of weight 2 is the same as the row twice
     is_calibrated: bool = False  # raw scores are shifted after the training
     is_constant: bool = False  # there is one label only, which is predicted for every row
 
@@ -271,16 +271,15 @@ def _certainty(raw_score: np.ndarray) -> np.ndarray:
     return np.ones((raw_score.shape[1], 1))
 
 
-def learn_targets(
-    y: np.ndarray, weight: np.ndarray, parameters: Parameters
-) -> RegressionTargets | ClassTargets | LabelTargets:
-    """Return the kind of targets, learnt from checked ones of rows of positive weight."""
-    if isinstance(parameters, DistributionParameters):
-        from sklboost.estimators.input.distribution_targets import DistributionTargets
+# Learns the kind of targets from checked ones of rows of positive weight, their weights, and the
+# parameters.
+LearnTargets = Callable[[np.ndarray, np.ndarray, Any], Targets]
 
-        return DistributionTargets.learn(y, weight, parameters)
-    if not isinstance(parameters, ClassifierParameters):
-        return RegressionTargets(1 if y.ndim == 1 else y.shape[1])
+
+def learn_classes(
+    y: np.ndarray, weight: np.ndarray, parameters: ClassifierParameters
+) -> ClassTargets | LabelTargets:
+    """Return the kind of labels, learnt from checked ones of rows of positive weight."""
     if y.ndim == 2:
         return LabelTargets.learn(y, parameters)
     return ClassTargets.learn(y, weight, parameters)

@@ -260,3 +260,63 @@ class ClassParameters:
         of the weighted classes (prior correction: King & Zeng 2001).
         """,
     )
+
+
+@dataclass(init=False, kw_only=True, eq=False, repr=False)
+class LambdaParameters:
+    """Which pairs of documents are learnt from, and what they weigh."""
+
+    lambdarank_pair_method: str = parameter(
+        "topk",
+        one_of("topk", "mean"),
+        """
+        Which pairs of documents of a query ``"rank:ndcg"``, ``"rank:map"`` and ``"rank:pairwise"``
+        learn from. "topk": each of the documents now at the top with each document below it.
+        "mean": each document with some drawn at random among those of other relevance.
+        """,
+    )
+    lambdarank_num_pair_per_sample: int | None = parameter(
+        None,
+        Rule(
+            "int", "None or an integer >= 1", lambda value: value is None or integer(1).holds(value)
+        ),
+        """
+        For "topk" the number of documents at the top, for "mean" that of pairs drawn for each
+        document. None: 32 at the top, or 1 pair.
+        """,
+    )
+    lambdarank_normalization: bool = parameter(
+        True,
+        FLAG,
+        """
+        Whether the gradients of a query grow with the logarithm of their sum only ("topk"), or are
+        divided by the number of pairs of a document ("mean").
+        """,
+    )
+    lambdarank_score_normalization: bool = parameter(
+        True,
+        FLAG,
+        "Whether the weight of a pair is divided by the difference of its scores, plus 0.01.",
+    )
+    lambdarank_unbiased: bool = parameter(
+        False,
+        FLAG,
+        """
+        Whether to estimate how positions bias clicks, and to correct it (Unbiased LambdaMART: Hu et
+        al. 2019). Relevances are clicks, and the documents of a query are in the order in which
+        users saw them.
+        """,
+    )
+    lambdarank_bias_norm: float = parameter(
+        1.0,
+        number(0),
+        "Regularisation of these estimates: they are taken to the power of 1 / (1 + this).",
+    )
+    ndcg_exp_gain: bool = parameter(
+        True,
+        FLAG,
+        """
+        Whether a document of relevance l is worth 2^l - 1, and l is a whole number from 0 to 31.
+        False: it is worth l.
+        """,
+    )

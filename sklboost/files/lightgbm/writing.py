@@ -32,6 +32,12 @@ _OBJECTIVES = {
     },
     "binary": {"binary:logistic": "binary sigmoid:1"},
     "multiclass": {"multi:softprob": "multiclass num_class:{}"},
+    "ranking": {
+        "rank:ndcg": "lambdarank",
+        "rank:map": "lambdarank",
+        "rank:pairwise": "lambdarank",
+        "rank:xendcg": "rank_xendcg",
+    },
 }
 _NO_NAME_HAS = '",:[]{}'  # LightGBM's dumps give these a meaning
 

@@ -43,6 +43,10 @@ SHARED: dict[str, dict[str, SharedObjective]] = {
     },
     "binary": {"binary:logistic": _OF_WEIGHTS, "binary:hinge": SharedObjective()},
     "multiclass": {"multi:softprob": SharedObjective("softmax_multiclass_param")},
+    # what only training reads is left at its default
+    "ranking": dict.fromkeys(
+        ("rank:ndcg", "rank:map", "rank:pairwise"), SharedObjective("lambdarank_param")
+    ),
 }
 SHARED["multilabel"] = SHARED["binary"]
 

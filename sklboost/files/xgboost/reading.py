@@ -26,7 +26,7 @@ _NO_REMEDY = "sklboost has no objective of that name and meaning"
 _REFUSED = {
     "binary:logitraw": "its raw scores are not probabilities; train with binary:logistic",
     "reg:squaredlogerror": "its raw scores are predictions there, and logarithms here",
-    "rank": "sklboost does not rank",
+    "rank": "models of rankings are not read; train an XGBRankerLite",
     "survival": "sklboost has no survival analysis",
 }
 

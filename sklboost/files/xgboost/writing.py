@@ -16,7 +16,7 @@ from sklboost.files.xgboost.tree_writing import TreeWriter
 _OLD_VERSION, _NEW_VERSION = [2, 1, 0], [3, 2, 0]
 _NO_NAME_HAS = "[]<"  # XGBoost's text dumps give these a meaning
 _LEAST = float(np.finfo(np.float32).tiny)
-_KINDS = {"regression": "regressor"}
+_KINDS = {"regression": "regressor", "ranking": "ranker"}
 
 
 def learner_document(model: Model, meaning: Meaning) -> dict[str, Any]:

@@ -1,0 +1,329 @@
+"""The ranker as users have it."""
+
+import io
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import estimator_checks_generator
+
+from sklboost import LearningRateScheduler, XGBRankerLite, XGBRegressorLite, load_model
+
+OBJECTIVES = ("rank:ndcg", "rank:map", "rank:pairwise", "rank:xendcg")
+
+
+def make_data(seed=0, n_queries=40, n_labels=4):
+    random = np.random.default_rng(seed)
+    sizes = random.integers(1, 30, n_queries)
+    qid = np.repeat(np.arange(n_queries), sizes)
+    X = random.normal(size=(len(qid), 5))
+    signal = X[:, 0] + X[:, 1] * X[:, 2] + random.normal(scale=0.3, size=len(qid))
+    return X, np.clip(np.round(signal + 1), 0, n_labels - 1), qid
+
+
+X, Y, QID = make_data()
+X_TEST, Y_TEST, QID_TEST = make_data(1, n_queries=200)
+
+
+def ranker(**settings):
+    return XGBRankerLite(**dict(n_estimators=10, max_depth=4, random_state=0) | settings)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_it_learns(objective):
+    binary = objective == "rank:map"
+    y, y_test = (Y > 1, Y_TEST > 1) if binary else (Y, Y_TEST)
+    model = ranker(objective=objective).fit(X, y, qid=QID)
+    assert model.score(X_TEST, y_test, qid=QID_TEST) > 0.88
+    shuffled = np.random.default_rng(0).permutation(len(y_test))
+    plain = ranker(objective=objective).fit(X, y, qid=QID).set_params(n_jobs=2)
+    assert plain.score(X_TEST[shuffled], y_test[shuffled], qid=QID_TEST[shuffled]) > 0.88
+    assert model.predict(X_TEST).shape == (len(X_TEST),)
+
+
+@pytest.mark.parametrize("objective", [None, "rank:xendcg"])
+def test_queries_in_any_order_and_form(objective):
+    """What decides is which rows belong together, and their order within a query."""
+    expected = ranker(objective=objective).fit(X, Y, qid=QID).predict(X_TEST)
+    keys = np.random.default_rng(0).permutation(QID.max() + 1)
+    mixed = np.argsort(keys[QID], kind="stable")  # whole queries elsewhere
+    # rows anywhere, those of a query in their order
+    slots = np.random.default_rng(1).permutation(len(Y))
+    for query in range(QID.max() + 1):
+        slots[query == QID] = np.sort(slots[query == QID])
+    between = np.argsort(slots)
+    sizes = np.unique(QID, return_counts=True)[1]
+    text = np.array([f"query {query}" for query in QID])
+    for given in (
+        dict(group=sizes),
+        dict(group=sizes.tolist()),
+        dict(qid=text),
+        dict(qid=text.astype(object)),
+        dict(qid=pd.Series(QID, index=QID + 7)),
+        dict(qid=(QID - 100) * 0.5),
+    ):
+        assert_array_equal(ranker(objective=objective).fit(X, Y, **given).predict(X_TEST), expected)
+    expected = ranker().fit(X, Y, qid=QID).predict(X_TEST)
+    for order in (mixed, between):
+        model = ranker().fit(X[order], Y[order], qid=QID[order])
+        assert_allclose(model.predict(X_TEST), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("settings", [{}, dict(lambdarank_pair_method="mean", subsample=0.5)])
+def test_threads_change_no_bit(objective, settings):
+    X, y, qid = make_data(n_queries=600)  # more than 4,000 rows: gradients are rounded at random
+    models = [
+        ranker(objective=objective, n_jobs=n_jobs, lambdarank_unbiased=True, **settings).fit(
+            X, y > 1, qid=qid
+        )
+        for n_jobs in (1, 2, 3)
+    ]
+    for model in models[1:]:
+        assert_array_equal(model.predict(X), models[0].predict(X))
+
+
+def test_weight_2_is_the_query_twice_and_0_is_none():
+    weight = np.random.default_rng(0).integers(0, 3, QID.max() + 1)
+    queries = np.repeat(np.arange(len(weight)), weight)
+    parts = [np.flatnonzero(query == QID) for query in queries]
+    rows, qid = np.concatenate(parts), np.repeat(np.arange(len(parts)), [len(p) for p in parts])
+    expected = ranker().fit(X[rows], Y[rows], qid=qid).predict(X_TEST)
+    for given in (weight, weight[QID]):
+        model = ranker().fit(X, Y, given, qid=QID)
+        assert_allclose(model.predict(X_TEST), expected, rtol=1e-7, atol=1e-7)
+        assert_allclose(
+            model.score(X, Y, given, qid=QID), model.score(X[rows], Y[rows], qid=qid), rtol=1e-12
+        )
+
+
+def test_validation_rows():
+    given = dict(X_val=X_TEST, y_val=Y_TEST, qid_val=QID_TEST)
+    metrics = ["ndcg", "ndcg@5", "ndcg@5-", "mrr", "pre@3"]
+    y, given["y_val"] = (Y > 1) * 1, (Y_TEST > 1) * 1
+    model = ranker(eval_metric=metrics, n_estimators=3).fit(X, y, qid=QID, **given)
+    log = model.evals_result_["validation_0"]
+    assert list(log) == metrics
+    assert log["ndcg"][-1] == model.score(X_TEST, given["y_val"], qid=QID_TEST)
+    sizes = np.unique(QID_TEST, return_counts=True)[1]
+    pair = (X_TEST, given["y_val"])
+    for other in (dict(eval_qid=[QID_TEST]), dict(eval_group=[sizes])):
+        other = ranker(eval_metric=metrics, n_estimators=3).fit(
+            X, y, qid=QID, eval_set=[pair], **other
+        )
+        assert other.evals_result_["validation_0"] == log
+    weight = np.arange(1.0, len(sizes) + 1.0)
+    model = ranker(n_estimators=3).fit(X, y, qid=QID, **given, sample_weight_val=weight)
+    log = model.evals_result_["validation_0"]
+    assert list(log) == ["ndcg@32"]
+    expected = model.score(X_TEST, given["y_val"], weight, qid=QID_TEST)
+    assert_allclose(log["ndcg@32"][-1], expected, rtol=1e-12)  # no query has more than 32 documents
+
+
+def test_early_stopping_holds_out_whole_queries():
+    seen = []
+
+    def function(y_true, y_pred):
+        seen.append(y_true)
+        return float(np.mean(y_true))
+
+    model = ranker(n_estimators=50, early_stopping_rounds=3, eval_metric=[function, "ndcg@10"])
+    model.fit(X, Y, qid=QID)
+    assert model.best_iteration_ < 49
+    assert model.best_score_ == max(model.evals_result_["validation_0"]["ndcg@10"])
+    n_held_out = model.fit_report_.n_validation_samples
+    sizes = np.unique(QID, return_counts=True)[1]
+    assert n_held_out == len(seen[0])
+    sums = {0}
+    for size in sizes:
+        sums |= {total + size for total in sums}
+    assert n_held_out in sums
+    again = ranker(n_estimators=50, early_stopping_rounds=3, refit=True).fit(X, Y, qid=QID)
+    assert again.fit_report_.n_samples == len(X)
+    # queries of validation rows are others, whatever they are called
+    given = dict(X_val=X_TEST, y_val=Y_TEST, qid_val=QID_TEST)
+    own = ranker(n_estimators=3, early_stopping_rounds=3, refit=True).fit(X, Y, qid=QID, **given)
+    both = np.vstack([X, X_TEST]), np.r_[Y, Y_TEST], np.r_[QID, QID_TEST + 1000]
+    rounds = own.best_iteration_ + 1
+    expected = ranker(n_estimators=rounds).fit(*both[:2], qid=both[2])
+    assert_allclose(own.predict(X), expected.predict(X), rtol=1e-6, atol=1e-6)
+
+
+def test_models_are_kept():
+    model = ranker().fit(X, Y, qid=QID)
+    expected = model.predict(X_TEST)
+    assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X_TEST), expected)
+    assert repr(clone(model).get_params()) == repr(model.get_params())
+    for raw_format in ("json", "ubj"):
+        for format_ in ("sklboost", "xgboost"):
+            file = io.BytesIO()
+            model.save_model(file, format=format_, raw_format=raw_format)
+            loaded = load_model(file.getvalue())
+            assert type(loaded) is XGBRankerLite
+            assert repr(loaded.get_params()) == repr(model.get_params())
+            assert_array_equal(loaded.predict(X_TEST), expected)
+    with pytest.raises(TypeError, match="holds a fitted XGBRankerLite, no XGBRegressorLite"):
+        XGBRegressorLite.load_model(file.getvalue())
+    longer = ranker().fit(X, Y, qid=QID, init_model=model)
+    assert longer.n_estimators_ == 20
+    warm = ranker(n_estimators=5, warm_start=True).fit(X, Y, qid=QID)
+    warm.set_params(n_estimators=10).fit(X, Y, qid=QID)
+    assert_allclose(warm.predict(X_TEST), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        dict(booster="dart", rate_drop=0.3),
+        dict(linear_tree=True),
+        dict(num_parallel_tree=2, subsample=0.7, colsample_bynode=0.6),
+        dict(monotone_constraints={0: 1}),
+        dict(grow_policy="lossguide", max_leaves=8, max_depth=0),
+        dict(sampling_method="gradient_based", subsample=0.5),
+        dict(interaction_constraints=[[0], [1, 2], [3, 4]]),
+        dict(base_score=0.5),
+    ],
+)
+def test_options_of_trees(settings):
+    model = ranker(**settings).fit(X, Y, qid=QID)
+    assert model.score(X_TEST, Y_TEST, qid=QID_TEST) > 0.8
+    if "monotone_constraints" in settings:
+        assert model.verify_monotone().holds
+    shap = model.predict(X_TEST[:5], pred_contribs=True) if not model.linear_tree else None
+    if shap is not None and model.booster == "gbtree":
+        assert_allclose(shap.sum(axis=1), model.predict(X_TEST[:5]), atol=1e-6)
+
+
+def test_kinds_of_features():
+    expected = ranker().fit(X, Y, qid=QID).predict(X_TEST)
+    names = list("abcde")
+    frame = pd.DataFrame(X, columns=names)
+    assert_array_equal(
+        ranker().fit(frame, Y, qid=QID).predict(pd.DataFrame(X_TEST, columns=names)), expected
+    )
+    assert_allclose(ranker().fit(csr_array(X), Y, qid=QID).predict(csr_array(X_TEST)), expected)
+    frame["a"] = pd.Categorical(np.where(X[:, 0] > 0, "high", "low"))
+    frame.loc[::3, "b"] = np.nan
+    model = ranker().fit(frame, Y, qid=QID)
+    assert model.score(frame, Y, qid=QID) > 0.8
+    assert model.feature_importances_.shape == (5,)
+
+
+def test_tools_of_scikit_learn():
+    model = ranker(n_estimators=3)
+    with sklearn.config_context(enable_metadata_routing=True):
+        search = GridSearchCV(model, {"max_depth": [1, 4]}, cv=GroupKFold(3))
+        search.fit(X, Y, qid=QID, groups=QID)
+        assert search.best_params_["max_depth"] == 4
+        given = dict(qid=QID, groups=QID)
+        scores = cross_validate(model, X, Y, cv=GroupKFold(3), params=given)["test_score"]
+        folds = GroupKFold(3).split(X, Y, QID)
+        for score, (train, test) in zip(scores, folds, strict=True):
+            own = clone(model).fit(X[train], Y[train], qid=QID[train])
+            assert score == own.score(X[test], Y[test], qid=QID[test])
+        request = XGBRankerLite().set_fit_request(qid=True)
+        pipeline = make_pipeline(StandardScaler(), request)
+        assert 0.8 < pipeline.fit(X, Y, qid=QID).score(X, Y, qid=QID) <= 1.0
+
+
+CHECKS = (
+    "check_no_attributes_set_in_init",
+    "check_parameters_default_constructible",
+    "check_estimator_cloneable",
+    "check_estimator_tags_renamed",
+    "check_valid_tag_types",
+    "check_estimator_repr",
+    "check_get_params_invariance",
+    "check_set_params",
+    "check_mixin_order",
+)
+
+
+def test_the_checks_that_fit_nothing():
+    """The others call `fit` without queries."""
+    done = []
+    for estimator, check in estimator_checks_generator(XGBRankerLite()):
+        if check.func.__name__ in CHECKS:
+            check(estimator)
+            done.append(check.func.__name__)
+    assert set(done) == set(CHECKS)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (dict(qid=None), "neither is given of qid and group: a ranker needs one of them"),
+        (dict(group=[1]), "both are given of qid and group"),
+        (dict(qid=QID[:-1]), r"qid has shape \(\d+,\): it must be 1-D, the query of each of the"),
+        (dict(qid=None, group=[3, 4]), r"group=\[3, 4\]: it must be whole numbers >= 1 whose sum"),
+        (dict(qid=None, group=[len(QID), 0]), "must be whole numbers >= 1"),
+        (
+            dict(qid=np.where(QID == 3, np.nan, QID)),
+            r"qid\[\d+\]=.*nan.*: every row needs",
+        ),
+        (dict(qid=np.where(QID == 3, None, QID)), r"qid\[\d+\]=None: every row needs the label"),
+        (dict(y=np.column_stack([Y, Y])), r"y has shape \(\d+, 2\): it must be 1-D, one relevance"),
+        (dict(y=np.where(Y == 3, np.nan, Y)), "Input y contains NaN"),
+        (dict(y=Y + 0.5), r"y\[0\]=\d.5: objective='rank:ndcg' needs whole numbers from 0 to 31"),
+        (dict(y=Y - 1), "needs targets >= 0"),
+        (dict(y=Y[:-1]), "qid has shape"),
+        (dict(X=X[:-1]), "inconsistent numbers of samples"),
+        (
+            dict(sample_weight=np.ones(3)),
+            r"sample_weight has shape \(3,\): .* one weight for",
+        ),
+        (dict(sample_weight=np.arange(len(Y))), "all rows of a query have the same weight"),
+        (dict(sample_weight=np.where(QID == 0, -1.0, 1.0)), "weights must be >= 0"),
+        (dict(X_val=X, y_val=Y), "neither is given of qid_val and group_val"),
+        (dict(qid_val=QID), "qid_val is given without X_val and y_val"),
+        (dict(eval_set=[(X, Y)]), r"neither is given of eval_qid\[0\] and eval_group\[0\]"),
+        (dict(eval_set=[(X, Y)], eval_qid=QID), "eval_qid must be a list with one entry"),
+        (dict(eval_qid=[QID]), "eval_qid is given without eval_set"),
+        (dict(X_val=X, y_val=Y + 40, qid_val=QID), r"y of X_val\[0\]=\d+: objective"),
+    ],
+)
+def test_errors_of_fit(change, words):
+    arguments = dict(X=X, y=Y, qid=QID) | change
+    with pytest.raises(ValueError, match=words):
+        ranker().fit(arguments.pop("X"), arguments.pop("y"), **arguments)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        (dict(objective="reg:squarederror"), "is an objective for regression, not for rankings"),
+        (dict(objective="rank:mrr"), "is for rankings, and no name of XGBRankerLite's"),
+        (dict(lambdarank_pair_method="all"), "it must be one of 'topk', 'mean'"),
+        (dict(lambdarank_num_pair_per_sample=0), "it must be None or an integer >= 1"),
+        (dict(lambdarank_bias_norm=-1), "it must be a finite number >= 0"),
+        (dict(lambdarank_unbiased="yes"), "it must be True or False"),
+        (dict(eval_metric="map"), "map of a relevance of"),
+        (dict(early_stopping_rounds=2, validation_split="time"), "validation_split"),
+    ],
+)
+def test_errors_of_parameters(settings, words):
+    given = dict(X_val=X, y_val=Y, qid_val=QID) if "eval_metric" in settings else {}
+    with pytest.raises(ValueError, match=words):
+        ranker(**settings).fit(X, Y, qid=QID, **given)
+
+
+def test_one_query_cannot_be_divided():
+    with pytest.raises(ValueError, match="pass X_val and y_val"):
+        ranker(early_stopping_rounds=2).fit(X, Y, group=[len(Y)])
+    assert ranker().fit(X, Y, group=[len(Y)]).score(X, Y, group=[len(Y)]) > 0.9
+
+
+def test_a_callback_and_staged_predictions():
+    model = ranker(callbacks=[LearningRateScheduler(lambda k: 0.3)]).fit(X, Y, qid=QID)
+    stages = list(model.staged_predict(X_TEST))
+    assert len(stages) == 10
+    assert_array_equal(stages[-1], model.predict(X_TEST))
+    assert_array_equal(stages[2], model.predict(X_TEST, iteration_range=(0, 3)))
