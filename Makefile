@@ -11,7 +11,7 @@ PYTEST := $(RUN) -m pytest -n logical --dist loadfile --durations 10
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test browser coverage lint format bench docs wheel check-wheel clean
+.PHONY: help demo test soak browser coverage lint format bench docs wheel check-wheel clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile
@@ -24,6 +24,9 @@ test: $(VENV)/.has-test browser  ## all tests, one process a processor
 
 browser:
 	.ci/get_browser
+
+soak: $(VENV)/.has-test  ## random fits for MINUTES (10), and which of them break a promise
+	$(RUN) -m tests.soak --minutes $(or $(MINUTES),10) $(ARGS)
 
 coverage: $(VENV)/.has-test  ## the tests on tiny data once more, interpreted, with coverage
 	NUMBA_DISABLE_JIT=1 $(PYTEST) -m interpreted --cov $(ARGS)

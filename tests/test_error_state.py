@@ -16,6 +16,9 @@ from sklboost import (
     XGBRFClassifierLite,
     bin_features,
     check_loss,
+    from_lightgbm,
+    from_xgboost,
+    load_model,
 )
 from sklboost.objectives.registry import METRICS, OBJECTIVES
 
@@ -177,6 +180,22 @@ def test_continued_training():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         model.set_params(n_estimators=9).fit(X, signal, base_margin=signal / 2)
+
+
+def test_models_travel(tmp_path):
+    X, signal, y = make_data()
+    models = [
+        kind(n_estimators=3, max_delta_step=step).fit(X, target)
+        for kind, target in ((XGBRegressorLite, signal), (XGBClassifierLite, y))
+        for step in (0.0, 1e-42)  # whose leaf values are denormal in float32
+    ]
+    for model in models:
+        for name in ("model.json", "model.ubj"):
+            model.save_model(tmp_path / name)
+            loaded = load_model(tmp_path / name)
+            assert_array_equal(loaded.predict(X), model.predict(X))
+        from_xgboost(tmp_path / "model.json").predict(X)
+        from_lightgbm(model.to_lightgbm()).predict(X)
 
 
 def test_looks_at_the_model():

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pkgutil import resolve_name
 from typing import Any
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sklboost.estimators.classifier import XGBClassifierLite
@@ -23,6 +24,7 @@ def _class_named(name: str) -> type:
     return found
 
 
+@np.errstate(all="ignore")
 def load_model(fname: Any) -> Any:
     """Read the fitted estimator in a model file.
 
@@ -73,6 +75,7 @@ def load_model(fname: Any) -> Any:
     return load(fname, _class_named)
 
 
+@np.errstate(all="ignore")
 def from_hist_gradient_boosting(estimator: Any) -> XGBRegressorLite | XGBClassifierLite:
     """Return a fitted estimator with the trees of scikit-learn's HistGradientBoosting.
 
@@ -121,6 +124,7 @@ def from_hist_gradient_boosting(estimator: Any) -> XGBRegressorLite | XGBClassif
     return make_estimator(KINDS, *read_hist_gradient_boosting(estimator))
 
 
+@np.errstate(all="ignore")
 def from_lightgbm(model: Any) -> XGBRegressorLite | XGBClassifierLite:
     """Return a fitted estimator with the trees of a LightGBM model.
 
@@ -170,6 +174,7 @@ def from_lightgbm(model: Any) -> XGBRegressorLite | XGBClassifierLite:
     return estimator_of(model, KINDS)
 
 
+@np.errstate(all="ignore")
 def from_xgboost(model: Any) -> XGBRegressorLite | XGBClassifierLite:
     """Return a fitted estimator with the trees of a model of XGBoost's.
 

@@ -3,6 +3,8 @@
 import functools
 from typing import Any
 
+import numpy as np
+
 from sklboost.estimators.predict.fitted_model import HasFittedModel
 
 
@@ -73,6 +75,7 @@ class SavingMixin(HasFittedModel):
             fitted = fit.attributes
             self._set_fitted(fitted, fitted["model_"])  # type: ignore[attr-defined]
 
+    @np.errstate(all="ignore")
     def save_model(
         self, fname: Any, *, format: str = "xgboost", raw_format: str | None = None
     ) -> None:
@@ -110,6 +113,7 @@ class SavingMixin(HasFittedModel):
         parameters = self.get_params(deep=False)  # type: ignore[attr-defined]
         save(type(self), parameters, self._fitted, fname, (format, raw_format))
 
+    @np.errstate(all="ignore")
     def to_xgboost(self) -> Any:
         """Return a Booster of XGBoost with the trees of this model.
 
@@ -138,6 +142,7 @@ class SavingMixin(HasFittedModel):
 
         return booster_of(self._fitted)
 
+    @np.errstate(all="ignore")
     def to_lightgbm(self) -> str:
         """Return the model as the text of a LightGBM model, which predicts the same there.
 
@@ -172,6 +177,7 @@ class SavingMixin(HasFittedModel):
         return write_lightgbm(fitted.model, meaning_of(fitted))
 
     @_OfClassOrInstance
+    @np.errstate(all="ignore")
     def load_model(target: Any, fname: Any) -> Any:  # noqa: N805, a class or an instance
         """Read a model file; called on the class or, as with XGBoost, on an estimator.
 

@@ -5,6 +5,7 @@ side, so only the left one is written; leaves have nothing of a split. ``docs/re
 model_file.md`` is the description for readers.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ _SETTINGS = PARAMS_DTYPE.names or ()
 _MOST = 2**31 - 2  # nodes are numbered by int32
 SCORES = (-LARGEST_SCORE, LARGEST_SCORE)
 _NOT_NEGATIVE = (0.0, np.finfo(np.float64).max)
-_SHARE = (np.nextafter(0.0, 1.0), 1.0)
+_SHARE = (math.nextafter(0.0, 1.0), 1.0)
 _GAIN = (-np.inf, np.inf)
 _FLAG, _COUNT = (0, 1), (0, np.iinfo(np.int64).max)
 # Of the settings of trees, the least and the most.

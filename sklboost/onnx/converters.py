@@ -78,6 +78,7 @@ def _classes(operator: Any) -> np.ndarray:
 # --- nodes
 
 
+@np.errstate(all="ignore")
 def convert_regressor(scope: Any, operator: Any, container: Any) -> None:
     """Add the nodes of predictions, or of raw scores if the option asks for them."""
     fitted, graph = _convertible(operator), _graph(scope, container)
@@ -87,6 +88,7 @@ def convert_regressor(scope: Any, operator: Any, container: Any) -> None:
     _add_numbers(graph, scores, operator.outputs[0])
 
 
+@np.errstate(all="ignore")
 def convert_classifier(scope: Any, operator: Any, container: Any) -> None:
     """Add the nodes of labels, and of probabilities, or raw scores if the option asks for them."""
     fitted, graph = _convertible(operator), _graph(scope, container)

@@ -8,17 +8,14 @@ in processes of their own that are watched, and prints the cases that failed; th
 import argparse
 import collections
 import copy
-import faulthandler
 import json
 import math
 import os
 import pickle
 import random
 import re
-import subprocess
 import sys
 import tempfile
-import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -29,11 +26,10 @@ import numpy as np
 import pandas as pd
 
 from tests.files.make_golden_files import EXPECTED, GOLDEN
+from tests.watched import watch, work
 
 DATA = GOLDEN.parent / "data"
 ALLOWED = (ValueError, TypeError)  # ModelFileError is a ValueError
-SECONDS = 30.0  # that a case may take
-MEMORY = 6 * 2**30  # that a process may ask for
 
 
 # --- damaged files
@@ -408,70 +404,12 @@ def _outcome(corpus: Corpus, seed: int, number: int, is_thorough: bool) -> str:
         return check(case, draw, is_thorough=is_thorough)
 
 
-def _work(seed: int, numbers: range, is_thorough: bool) -> None:
-    """Print the number of each case before it, and what comes of it."""
-    if sys.platform == "linux":
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    faulthandler.enable()
-    corpus = Corpus()
-    for number in numbers:
-        print(f"case {number}", flush=True)
-        start = time.perf_counter()
-        try:
-            outcome = _outcome(corpus, seed, number, is_thorough)
-        except AssertionError as error:
-            outcome = f"FAILED {error}".replace("\n", " ")[:500]
-        except BaseException as error:
-            outcome = f"FAILED {type(error).__name__}: {error}".replace("\n", " ")[:500]
-        if time.perf_counter() - start > SECONDS / 3:
-            outcome = f"FAILED takes {time.perf_counter() - start:.0f} s"
-        print(outcome, flush=True)
-
-
-def watch(seed: int, numbers: range, is_thorough: bool, interpreted: bool) -> Iterator[Any]:
-    """Yield (number, outcome) of cases; a process that dies or hangs is replaced."""
-    environment = os.environ | ({"NUMBA_DISABLE_JIT": "1"} if interpreted else {})
-    start = numbers.start
-    while start < numbers.stop:
-        arguments = ["--seed", str(seed), "--work", str(start), str(numbers.stop)]
-        arguments += ["--thorough"] * is_thorough
-        command = [sys.executable, "-m", "tests.files.fuzzing", *arguments]
-        with (
-            tempfile.TemporaryFile("w+") as errors,
-            subprocess.Popen(
-                command, stdout=subprocess.PIPE, stderr=errors, text=True, env=environment
-            ) as process,
-        ):
-            current = None
-            for line in _lines(process):
-                if line.startswith("case "):
-                    current = int(line[5:])
-                elif current is not None:
-                    yield current, line
-                    start, current = current + 1, None
-            code = process.wait()
-            if code != 0 or current is not None:
-                errors.seek(0)
-                told = errors.read()[-2000:]
-                if current is None:
-                    raise RuntimeError(f"the process ended with {code}: {told}")
-                yield current, f"FAILED the process ended with {code}: {told}"
-                start = current + 1
-
-
-def _lines(process: Any) -> Iterator[str]:
-    """Yield the lines that a process prints; it is killed if the next one takes too long."""
-    # the first takes longer: imports
-    timer = threading.Timer(10 * SECONDS, process.kill)
-    timer.start()
-    for line in process.stdout:
-        timer.cancel()
-        timer = threading.Timer(SECONDS, process.kill)
-        timer.start()
-        yield line.rstrip("\n")
-    timer.cancel()
+def watch_cases(
+    seed: int, numbers: range, is_thorough: bool, interpreted: bool
+) -> Iterator[tuple[int, str]]:
+    """Yield (number, outcome) of cases that are checked in a process of their own."""
+    arguments = ["--seed", str(seed), *["--thorough"] * is_thorough]
+    return watch("tests.files.fuzzing", arguments, numbers, interpreted=interpreted)
 
 
 def main() -> None:
@@ -486,11 +424,12 @@ def main() -> None:
     parser.add_argument("--work", type=int, nargs=2, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.work:
-        _work(given.seed, range(*given.work), given.thorough)
+        corpus = Corpus()
+        work(lambda n: _outcome(corpus, given.seed, n, given.thorough), range(*given.work))
         return
     corpus, counts, start = Corpus(), collections.Counter[str](), time.perf_counter()
     numbers = range(given.first, given.first + given.cases)
-    for number, outcome in watch(given.seed, numbers, given.thorough, given.interpreted):
+    for number, outcome in watch_cases(given.seed, numbers, given.thorough, given.interpreted):
         counts[outcome.split()[0]] += 1
         if outcome.startswith("FAILED"):
             case = corpus.case(given.seed, number)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.files.fuzzing import Corpus, run_cases, watch
+from tests.files.fuzzing import Corpus, run_cases, watch_cases
 
 N_CASES = 1_500
 
@@ -26,6 +26,6 @@ def test_all_methods_of_models_of_damaged_files(corpus):
 
 @pytest.mark.parametrize("interpreted", [False, True])
 def test_in_processes_that_are_watched(interpreted):
-    outcomes = dict(watch(2, range(100), is_thorough=False, interpreted=interpreted))
+    outcomes = dict(watch_cases(2, range(100), is_thorough=False, interpreted=interpreted))
     assert set(outcomes) == set(range(100))
     assert set(outcomes.values()) == {"refused", "loaded"}

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 from sklboost.estimators.files.documents import (
     estimator_document,
     fit_document,
@@ -90,6 +92,7 @@ def _load_xgboost(document: Section, expected: type | Callable[[str], type]) -> 
 # --- in files of skops
 
 
+@np.errstate(all="ignore")
 def plain_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
     """Return the attributes of a fit as skops can keep them: a document, and a loss of the user's.
 
@@ -107,6 +110,7 @@ def plain_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+@np.errstate(all="ignore")
 def read_attributes(document: bytes, estimator_name: str, own_loss: Any) -> dict[str, Any]:
     """Return the attributes of a fit from what :func:`plain_attributes` made of them.
 

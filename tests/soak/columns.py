@@ -1,0 +1,169 @@
+"""Columns of features, targets and tables, plain and nasty, drawn at random."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.sparse import csc_array, csr_array
+
+from sklboost import bin_features
+
+Random = np.random.Generator
+WORDS = ["red", "Grün", "", " ", "nan", "0", "日本", "a\u0301", "x" * 300, "<b>&amp;"]
+
+
+def _with_missing(random: Random, n: int) -> np.ndarray:
+    values = random.normal(size=n)
+    values[random.random(n) < 0.3] = np.nan
+    return values
+
+
+def _with_infinities(random: Random, n: int) -> np.ndarray:
+    return random.choice([-np.inf, -1.0, 0.0, 2.0, np.inf], n)
+
+
+def _any_magnitude(random: Random, n: int) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        return random.choice([-1.0, 1.0], n) * 10.0 ** random.uniform(-320, 308, n)
+
+
+NUMBERS: dict[str, Callable[[Random, int], np.ndarray]] = {
+    "normal": lambda random, n: random.normal(size=n),
+    "ties": lambda random, n: random.integers(-2, 3, n).astype(float),
+    "constant": lambda random, n: np.full(n, random.choice([0.0, -7.5, 1e300])),
+    "all missing": lambda random, n: np.full(n, np.nan),
+    "with missing": _with_missing,
+    "infinities": _with_infinities,
+    "denormals": lambda random, n: random.integers(-3, 4, n) * 5e-324,
+    "huge": lambda random, n: random.normal(size=n) * 1e300,
+    "any magnitude": _any_magnitude,
+    "zeros of both signs": lambda random, n: random.choice([-0.0, 0.0, 1.0], n),
+    "neighbours": lambda random, n: np.nextafter(1.0, random.choice([0.0, 2.0], n)),
+    "heavy tails": lambda random, n: random.standard_cauchy(n),
+    "sorted": lambda random, n: np.sort(random.normal(size=n)),
+    "large integers": lambda random, n: 2.0**53 + random.integers(0, 9, n),
+    "mostly 0": lambda random, n: np.where(random.random(n) < 0.1, random.normal(size=n), 0.0),
+}
+
+
+def draw_matrix(random: Random, n_rows: int, n_features: int) -> np.ndarray:
+    """Return numbers, float64, shape (n_rows, n_features), each column of a kind of its own."""
+    kinds = list(NUMBERS)
+    likely = np.where(np.isin(kinds, ["normal", "ties", "with missing"]), 4.0, 1.0)
+    chosen = random.choice(kinds, n_features, p=likely / likely.sum())
+    return np.column_stack([NUMBERS[kind](random, n_rows) for kind in chosen])
+
+
+# --- the same numbers in other hands
+
+
+def _big_endian(X: np.ndarray) -> np.ndarray:
+    return X.astype(">f8")
+
+
+def _strided(X: np.ndarray) -> np.ndarray:
+    wide = np.full((2 * len(X), X.shape[1] + 1), 9.0)
+    wide[::2, 1:] = X
+    return wide[::2, 1:]
+
+
+def _read_only(X: np.ndarray) -> np.ndarray:
+    X = X.copy()
+    X.flags.writeable = False
+    return X
+
+
+def _sparse(kind: Callable[[np.ndarray], Any]) -> Callable[[np.ndarray], Any]:
+    return lambda X: kind(np.where(X == 0.0, 0.0, X))
+
+
+CARRIERS: dict[str, Callable[[np.ndarray], Any]] = {
+    "copy": np.copy,
+    "Fortran order": np.asfortranarray,
+    "strided": _strided,
+    "read-only": _read_only,
+    "big-endian": _big_endian,
+    "objects": lambda X: X.astype(object),
+    "lists": lambda X: X.tolist(),
+    "frame": pd.DataFrame,
+    "csr": _sparse(csr_array),
+    "csc": _sparse(csc_array),
+}
+# Taken where the parameters allow it: they bin with `max_bin` of their own.
+BINS = "bins"
+
+
+def carry(X: np.ndarray, carrier: str, max_bin: int) -> Any:
+    """Return the same numbers in another kind of table."""
+    return bin_features(X, max_bin=max_bin) if carrier == BINS else CARRIERS[carrier](X)
+
+
+# --- tables with other things than numbers
+
+
+def _times(random: Random, n: int, zone: str | None) -> pd.Series:
+    hours = pd.to_timedelta(random.integers(0, 10**5, n), "h")
+    return pd.Series(pd.Timestamp("1999-12-31", tz=zone) + hours)
+
+
+def _categories(random: Random, n: int) -> pd.Series:
+    n_words = random.integers(1, len(WORDS) + 1)
+    codes = random.integers(-1, n_words, n)
+    return pd.Series(pd.Categorical.from_codes(codes, WORDS[:n_words]))
+
+
+COLUMNS: dict[str, Callable[[Random, int], pd.Series]] = {
+    "categories": _categories,
+    "many categories": lambda random, n: pd.Series(
+        pd.Categorical([f"{code:x}" for code in random.integers(0, 500, n)])
+    ),
+    "numbers of categories": lambda random, n: pd.Series(
+        pd.Categorical(random.choice([-5, 0, 2**60], n))
+    ),
+    "bool": lambda random, n: pd.Series(random.random(n) < 0.5),
+    "nullable": lambda random, n: pd.Series(
+        pd.array(random.choice([1, 2, None], n), dtype="Int64")
+    ),
+    "times": lambda random, n: _times(random, n, None),
+    "times of a zone": lambda random, n: _times(random, n, "Pacific/Apia"),
+    "int8": lambda random, n: pd.Series(random.integers(-128, 128, n).astype(np.int8)),
+    "text": lambda random, n: pd.Series(random.choice(WORDS, n)),
+}
+
+
+def draw_frame(random: Random, n_rows: int, n_features: int) -> pd.DataFrame:
+    """Return a table of columns of all kinds; text is refused unless it is named as categories."""
+    kinds = [*COLUMNS, *["number"] * 4]
+    likely = np.where(np.array(kinds) == "text", 0.1, 1.0)
+    frame = {}
+    for i, kind in enumerate(random.choice(kinds, n_features, p=likely / likely.sum())):
+        make = COLUMNS.get(kind)
+        numbers = draw_matrix(random, n_rows, 1)[:, 0]
+        frame[f"{kind} {i}"] = pd.Series(numbers) if make is None else make(random, n_rows)
+    return pd.DataFrame(frame)
+
+
+# --- targets
+
+TARGETS: dict[str, Callable[[Random, np.ndarray], np.ndarray]] = {
+    "plain": lambda random, signal: signal,
+    "ties": lambda random, signal: np.round(signal),
+    "constant": lambda random, signal: np.full(len(signal), 3.5),
+    "tiny": lambda random, signal: signal * 1e-20,
+    "huge": lambda random, signal: signal * 1e20,
+    "float32": lambda random, signal: signal.astype(np.float32),
+    "far from 0": lambda random, signal: signal + 1e9,
+    "heavy tails": lambda random, signal: signal + random.standard_cauchy(len(signal)) ** 3,
+    "counts": lambda random, signal: random.poisson(np.exp(np.clip(signal, -5, 5))).astype(float),
+    "positive": lambda random, signal: np.exp(np.clip(signal, -9, 9)),
+    "shares": lambda random, signal: 1 / (1 + np.exp(-np.clip(signal, -9, 9))),
+}
+LABELS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "numbers": lambda codes: codes,
+    "words": lambda codes: np.array(WORDS)[codes],
+    "bool": lambda codes: codes > 0,
+    "one class": lambda codes: np.full(len(codes), 7),
+    "floats": lambda codes: codes.astype(float) - 1.0,
+    "objects": lambda codes: np.array(WORDS, dtype=object)[codes],
+}
