@@ -22,7 +22,13 @@ from scipy.stats import betabinom
 from sklearn.model_selection import KFold
 
 from benchmarks.intervals import Fitted
-from sklboost import XGBClassifierLite, XGBRegressorLite, XGBRFRegressorLite, bin_features
+from sklboost import (
+    XGBClassifierLite,
+    XGBDistributionLite,
+    XGBRegressorLite,
+    XGBRFRegressorLite,
+    bin_features,
+)
 
 N_FIT, N_CALIBRATED, N_TEST = 700, 500, 1200
 CONFIDENCE = 0.9
@@ -116,7 +122,7 @@ def test_split_by_hand(X, y):
     assert_allclose(wrapped.predict_int(X(TEST), confidence=CONFIDENCE), expected)
 
 
-@pytest.mark.parametrize("estimator", [XGBRegressorLite, XGBRFRegressorLite])
+@pytest.mark.parametrize("estimator", [XGBRegressorLite, XGBRFRegressorLite, XGBDistributionLite])
 def test_mapie_fits_with_weights(frame, y, weight, estimator):
     X = frame.drop(columns="kind").to_numpy()
     split = SplitConformalRegressor(model(estimator, random_state=0), prefit=False)
@@ -170,6 +176,18 @@ def test_difficulty_and_categories_of_crepes(X, y):
     for third in range(3):
         n_calibrated = np.sum(thirds.apply(X(CALIBRATE)) == third)
         assert_covers(covered[thirds.apply(X(TEST)) == third], n_calibrated)
+
+
+def test_the_spread_of_distributions_is_a_difficulty(X, y):
+    fitted = model(XGBDistributionLite).fit(X(FIT), y[FIT])
+    calibrate, test = fitted.predict_dist(X(CALIBRATE)), fitted.predict_dist(X(TEST))
+    margin = kth_smallest(np.abs(y[CALIBRATE] - calibrate.mean()) / calibrate.std()) * test.std()
+    wrapped = WrapRegressor(fitted)
+    difficulty = DifficultyEstimator().fit(f=lambda X: fitted.predict_dist(X).std(), beta=0)
+    wrapped.calibrate(X(CALIBRATE), y[CALIBRATE], de=difficulty)
+    intervals = wrapped.predict_int(X(TEST), confidence=CONFIDENCE)
+    assert_allclose(intervals, np.stack([test.mean() - margin, test.mean() + margin], axis=1))
+    assert_covers(is_covered(intervals, y[TEST]))
 
 
 def test_neighbours_of_crepes_need_values(frame):
