@@ -9,8 +9,10 @@ from .tables import markdown_lines
 
 NAMES = {
     "quantile_alone": "quantile loss alone",
+    "distribution_alone": "normal distribution alone",
     "split": "split",
     "split_scaled": "split, scaled by a model of the spread",
+    "distribution_split": "split, scaled by the distribution's spread",
     "cross": "cross (CV+)",
     "cross_on_bins": "cross (CV+), on bins",
     "quantiles_split": "quantiles, split (CQR)",

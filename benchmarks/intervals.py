@@ -1,4 +1,4 @@
-"""Coverage and width of intervals: the quantile loss alone, and conformal prediction with it.
+"""Coverage and width of intervals: quantiles or distributions alone, and conformal prediction.
 
 Nine tenths of the targets should lie within. Each split has 10,000 rows to learn from and 5,000 to
 test on. What is calibrated on rows of its own learns from two thirds of the first and is calibrated
@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.model_selection import KFold, cross_val_predict
 
-from sklboost import XGBRegressorLite, bin_features
+from sklboost import XGBDistributionLite, XGBRegressorLite, bin_features
 
 from . import datasets, environment
 from .interval_table import write_table
@@ -96,6 +96,23 @@ def split_scaled(data):
     return lambda X: wrapped.predict_int(X, confidence=CONFIDENCE)
 
 
+def distribution_alone(data):
+    model = XGBDistributionLite(**SETTINGS).fit(data.X, data.y)
+    return lambda X: model.predict_interval(X, coverage=CONFIDENCE)
+
+
+def distribution_split(data):
+    """Divide residuals by the standard deviations of the predicted distributions."""
+    from crepes import WrapRegressor
+    from crepes.extras import DifficultyEstimator
+
+    model = XGBDistributionLite(**SETTINGS).fit(data.X_fit, data.y_fit)
+    wrapped = WrapRegressor(model)
+    difficulty = DifficultyEstimator().fit(f=lambda X: model.predict_dist(X).std(), beta=0)
+    wrapped.calibrate(data.X_calibrate, data.y_calibrate, de=difficulty)
+    return lambda X: wrapped.predict_int(X, confidence=CONFIDENCE)
+
+
 def cross(data):
     return _cross(data.X, data.y)
 
@@ -148,8 +165,8 @@ def _intervals(wrapped):
 
 
 METHODS = (
-    *(quantile_alone, split, split_scaled, cross, cross_on_bins),
-    *(quantiles_split, quantiles_cross, quantiles_cross_on_bins),
+    *(quantile_alone, distribution_alone, split, split_scaled, distribution_split),
+    *(cross, cross_on_bins, quantiles_split, quantiles_cross, quantiles_cross_on_bins),
 )
 
 
@@ -162,6 +179,8 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(prog="python -m benchmarks.intervals", description=__doc__)
     parser.add_argument("--datasets", nargs="+", default=REAL)
     parser.add_argument("--seeds", type=int, default=20, help="splits of each data set")
+    names = [method.__name__ for method in METHODS]
+    parser.add_argument("--methods", nargs="+", default=names, choices=names)
     add_output_options(parser)
     options = parser.parse_args(arguments)
     shown = ("dataset", "seed", "method", "coverage", "width")
@@ -171,14 +190,15 @@ def main(arguments=None):
 def _records(options):
     constant = environment.describe() | {"settings": SETTINGS, "confidence": CONFIDENCE}
     constant |= {"n_train": N_TRAIN, "n_fit": N_FIT, "n_test": N_TEST}
+    methods = [method for method in METHODS if method.__name__ in options.methods]
     for name in options.datasets:
         for seed in range(options.seeds):
             data = _divided(datasets.load(name, seed))
             if seed == 0:  # compiled before it is timed
-                _warm_up(data)
+                _warm_up(methods, data)
             middle = mean_model().fit(data.X_fit, data.y_fit).predict(data.X_test)
             groups = np.array_split(np.argsort(middle, kind="stable"), GROUPS)
-            for method in METHODS:
+            for method in methods:
                 yield {
                     "kind": "intervals",
                     "time": environment.now(),
@@ -199,9 +219,9 @@ def _divided(dataset):
     return Data(*(part[rows] for rows in (train, fit, calibrate, test) for part in (X, y)))
 
 
-def _warm_up(data):
+def _warm_up(methods, data):
     few = Data(*(part[:300] for part in data))
-    for method in METHODS:
+    for method in methods:
         method(few)(few.X_test)
 
 
