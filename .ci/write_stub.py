@@ -11,7 +11,7 @@ import re
 from dataclasses import fields
 from pathlib import Path
 
-from sklboost.estimators.parameters import distributions, forests, groups, ranking
+from sklboost.estimators.parameters import distributions, forests, groups, ranking, survival
 from sklboost.estimators.parameters.rules import none_is_default
 
 GROUPS = {
@@ -19,6 +19,7 @@ GROUPS = {
     distributions: (distributions.DistributionParameters,),
     forests: (forests.ForestParameters, forests.ForestClassifierParameters),
     ranking: (ranking.RankerParameters,),
+    survival: (survival.SurvivalParameters,),
 }
 ALL = [group for some in GROUPS.values() for group in some]
 
@@ -31,9 +32,11 @@ def stubs():
 def stub_of(module):
     """Return the text of the stub of a module."""
     source = Path(module.__file__).read_text(encoding="utf-8")
+    groups_lines = [line for group in GROUPS[module] for line in ["", *lines_of(group)]]
+    body = "\n".join([*groups_lines, ""])
     imports = [
         "from collections.abc import Callable, Collection, Mapping, Sequence",
-        "from typing import Any, Literal",
+        f"from typing import Any{', Literal' * ('Literal' in body)}",
         "",
         "import numpy as np",
         "",
@@ -41,8 +44,6 @@ def stub_of(module):
         *source[source.index("from sklboost") : source.index("\n\n\n")].splitlines(),
         "from sklboost.objectives.loss import Loss",
     ]
-    groups_lines = [line for group in GROUPS[module] for line in ["", *lines_of(group)]]
-    body = "\n".join([*groups_lines, ""])
     head = ['"""The parameters of the estimators; made by .ci/write_stub.py."""', ""]
     return "\n".join([*head, *needed(imports, body), body])
 

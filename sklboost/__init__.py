@@ -27,6 +27,7 @@ if _typing.TYPE_CHECKING:
     from sklboost.estimators.forests import XGBRFClassifierLite, XGBRFRegressorLite
     from sklboost.estimators.input.bin_features import bin_features
     from sklboost.estimators.input.bin_parquet import bin_parquet
+    from sklboost.estimators.input.survival_targets import survival_targets
     from sklboost.estimators.loading import (
         from_hist_gradient_boosting,
         from_lightgbm,
@@ -34,6 +35,7 @@ if _typing.TYPE_CHECKING:
         load_model,
     )
     from sklboost.estimators.ranker import XGBRankerLite
+    from sklboost.estimators.survival import XGBSurvivalLite
     from sklboost.files.errors import ModelFileError
 
 __all__ = [
@@ -51,6 +53,7 @@ __all__ = [
     "XGBRFRegressorLite",
     "XGBRankerLite",
     "XGBRegressorLite",
+    "XGBSurvivalLite",
     "bin_features",
     "bin_parquet",
     "check_loss",
@@ -61,6 +64,7 @@ __all__ = [
     "plot_importance",
     "plot_tree",
     "show_versions",
+    "survival_targets",
     "warmup",
 ]
 
@@ -72,6 +76,7 @@ _LATER = {
     "XGBRFClassifierLite": "sklboost.estimators.forests:XGBRFClassifierLite",
     "XGBRFRegressorLite": "sklboost.estimators.forests:XGBRFRegressorLite",
     "XGBRankerLite": "sklboost.estimators.ranker:XGBRankerLite",
+    "XGBSurvivalLite": "sklboost.estimators.survival:XGBSurvivalLite",
     "bin_features": "sklboost.estimators.input.bin_features:bin_features",
     "bin_parquet": "sklboost.estimators.input.bin_parquet:bin_parquet",
     "check_loss": "sklboost.estimators.fit.check_loss:check_loss",
@@ -82,6 +87,7 @@ _LATER = {
     "load_model": "sklboost.estimators.loading:load_model",
     "plot_importance": "sklboost.displays:plot_importance",
     "plot_tree": "sklboost.displays:plot_tree",
+    "survival_targets": "sklboost.estimators.input.survival_targets:survival_targets",
 }
 
 # What other libraries have under these names: what to write here.

@@ -14,6 +14,7 @@ from sklboost import (
     XGBClassifierLite,
     XGBRegressorLite,
     XGBRFClassifierLite,
+    XGBSurvivalLite,
     bin_features,
     check_loss,
     from_lightgbm,
@@ -115,7 +116,8 @@ TASKS = ("regression", "binary", "multiclass", "multilabel")
 
 
 def estimator_of(task, **settings):
-    kind = XGBRegressorLite if task == "regression" else XGBClassifierLite
+    kinds = {"regression": XGBRegressorLite, "survival": XGBSurvivalLite}
+    kind = kinds.get(task, XGBClassifierLite)
     return kind(**dict(n_estimators=4, random_state=0) | FREE | settings)
 
 
@@ -128,7 +130,8 @@ def test_objectives(task, name):
     model = estimator_of(task, objective=name, early_stopping_rounds=2, learning_rate=1.0)
     for scale in (1e-28, 1e-5, 1.0, 1e5, 1e28):
         own = 1.0 / (1.0 + scale * y) if name == "reg:logistic" else scale * y
-        model.fit(X, own if task == "regression" else y, sample_weight=scale * np.arange(len(y)))
+        is_number = task in ("regression", "survival")
+        model.fit(X, own if is_number else y, sample_weight=scale * np.arange(len(y)))
         assert np.isfinite(model.predict(X)).all()
 
 

@@ -13,11 +13,16 @@ from lightgbm.basic import _ConfigAliases
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
 from sklboost.estimators.parameters.groups import ClassifierParameters
+from sklboost.estimators.parameters.survival import SurvivalParameters
 from tests.conftest import ROOT
 
 TABLE = ROOT / "docs" / "reference" / "parameters.md"
 MOVING = ROOT / "docs" / "moving"
-OURS = {own.name: own.default for own in fields(ClassifierParameters)}
+OURS = {
+    own.name: own.default
+    for group in (ClassifierParameters, SurvivalParameters)
+    for own in fields(group)
+}
 COLUMNS = ("XGBoost", "LightGBM", "CatBoost", "HistGradientBoosting")
 PAGES = {
     "XGBoost": "from_xgboost.md",

@@ -11,8 +11,6 @@ from sklboost.estimators.base import BaseBooster
 from sklboost.estimators.input.target_kinds import (
     ClassTargets,
     LabelTargets,
-    Targets,
-    learn_classes,
 )
 from sklboost.estimators.parameters.docstrings import documented
 from sklboost.estimators.parameters.groups import ClassifierParameters
@@ -56,10 +54,8 @@ class XGBClassifierLite(ClassifierParameters, ClassifierMixin, BaseBooster):
     """
 
     classes_: np.ndarray
+    _kind = ClassTargets
     _parameter_group = ClassifierParameters
-
-    def _learn_targets(self, y: np.ndarray, weight: np.ndarray, parameters: Any) -> Targets:
-        return learn_classes(y, weight, parameters)
 
     @property
     def n_classes_(self) -> int:

@@ -6,7 +6,6 @@ import numpy as np
 from sklearn.utils import check_consistent_length
 
 from sklboost.estimators.input.distribution_targets import DistributionTargets
-from sklboost.estimators.input.target_kinds import Targets
 from sklboost.estimators.input.targets import validation_targets
 from sklboost.estimators.input.weights import row_weights
 from sklboost.estimators.parameters.distributions import DistributionParameters
@@ -51,10 +50,8 @@ class XGBDistributionLite(DistributionParameters, XGBRegressorLite):
     0.9
     """
 
+    _kind = DistributionTargets
     _parameter_group = DistributionParameters
-
-    def _learn_targets(self, y: np.ndarray, weight: np.ndarray, parameters: Any) -> Targets:
-        return DistributionTargets.learn(y, weight, parameters)
 
     def predict_dist(
         self, X: Any, *, base_margin: Any = None, iteration_range: tuple[int, int] | None = None

@@ -36,7 +36,7 @@ def load_model(fname: Any) -> Any:
 
     Returns
     -------
-    XGBRegressorLite, XGBClassifierLite, XGBRFRegressorLite, XGBRFClassifierLite or XGBRankerLite
+    XGBRegressorLite, XGBClassifierLite, or another estimator of this package
         With all parameters, and the same bits in all results.
 
     Raises

@@ -8,7 +8,6 @@ import numpy as np
 from sklboost.estimators.base import BaseBooster
 from sklboost.estimators.fit.sklearn_callbacks import with_callbacks
 from sklboost.estimators.input.queries import RankingTargets, read_given, read_sets
-from sklboost.estimators.input.target_kinds import Targets
 from sklboost.estimators.parameters.docstrings import documented
 from sklboost.estimators.parameters.names import checks_arguments
 from sklboost.estimators.parameters.ranking import RankerParameters
@@ -50,13 +49,11 @@ class XGBRankerLite(RankerParameters, BaseBooster):
     """
 
     _estimator_type = "ranker"
+    _kind = RankingTargets
     _parameter_group = RankerParameters
     # scikit-learn's metadata routing: a ranker cannot do without its queries
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"qid": True}
     __metadata_request__score: ClassVar[dict[str, bool]] = {"qid": True}
-
-    def _learn_targets(self, y: np.ndarray, weight: np.ndarray, parameters: Any) -> Targets:
-        return RankingTargets.learn(y)
 
     @with_callbacks
     @checks_arguments

@@ -65,6 +65,8 @@ class Loss:
         Where the hessian says nothing, leaf weights are renewed after the tree is grown: they
         become the quantile of this alpha of ``y - raw score`` in each leaf, rows weighted with
         hessians. Empty: they are not renewed.
+    made_of : mapping of str to str
+        Parameters of the estimator that a built-in loss was made of, beside `parameters`.
 
     See Also
     --------
@@ -101,6 +103,7 @@ class Loss:
     hessian_is_bound = False
     hessian_is_one = False
     renewal = np.empty(0)
+    made_of: Mapping[str, str] = MappingProxyType({})
     # Of raw scores, where these are neither targets nor classes.
     output_names: ClassVar[tuple[str, ...]] = ()
     # Metrics of raw scores besides those of the registry, the smaller the better; the first is the

@@ -13,6 +13,7 @@ import numpy as np
 from sklboost.objectives.blocks import Formula
 from sklboost.objectives.domains import Domain, check_metric_domain
 from sklboost.objectives.links import IDENTITY, PREDICTIONS, PROBABILITY, change_of_scale
+from sklboost.objectives.loss import Loss
 from sklboost.objectives.means import MeanLoss, mean_of_rows
 
 # function(y, prediction, weight) -> value, see Metric.
@@ -159,6 +160,23 @@ class Parameter(NamedTuple):
         return "0.3" if self.domain.has_ends else "0.9"
 
 
+class LossOfRows(NamedTuple):
+    """The value of a loss that is none of single rows; its raw scores are what is predicted.
+
+    Attributes
+    ----------
+    make : callable
+        ``make(1, parameters) -> Loss``, as of an Objective.
+    """
+
+    make: Callable[[int, Mapping[str, Any]], Loss]
+
+    def function(self, parameters: Mapping[str, Any]) -> Function:
+        """Return the function of a Metric."""
+        loss = self.make(1, parameters)
+        return lambda y, prediction, weight: loss.value(as_rows(y), as_rows(prediction), weight)
+
+
 class MetricEntry(NamedTuple):
     """A metric that can be named, or a family of metrics with a parameter.
 
@@ -166,9 +184,9 @@ class MetricEntry(NamedTuple):
     ----------
     name : str
         XGBoost's, without parameter.
-    of : Formula or callable
-        The loss whose mean it is: the smaller the better. Or, of what is no mean, the function, as
-        in :class:`Metric`: the greater the better.
+    of : Formula, LossOfRows or callable
+        The loss whose mean it is, or that it is: the smaller the better. Or, of what is no loss,
+        the function, as in :class:`Metric`: the greater the better.
     aliases : tuple of str
         Other libraries' names of it. A metric is called by the name it was asked for.
     objective : str
@@ -182,7 +200,7 @@ class MetricEntry(NamedTuple):
     """
 
     name: str
-    of: Formula | Function
+    of: Formula | LossOfRows | Function
     aliases: tuple[str, ...] = ()
     objective: str = ""
     factor: float = 1.0
@@ -204,7 +222,7 @@ class MetricEntry(NamedTuple):
     @property
     def greater_is_better(self) -> bool:
         """The direction."""
-        return not isinstance(self.of, Formula)
+        return not isinstance(self.of, Formula | LossOfRows)
 
     def has_name(self, name: str) -> bool:
         """Whether it can be asked for by this name."""
@@ -218,6 +236,8 @@ class MetricEntry(NamedTuple):
 
     def metric(self, name: str, task: str, parameters: Mapping[str, Any]) -> Metric:
         """Make the metric of this name; `parameters` are those of the objective."""
+        if isinstance(self.of, LossOfRows):
+            return Metric(name, False, self.of.function(parameters))
         if not isinstance(self.of, Formula):
             return Metric(name, True, self.of)
         _, at, text = name.partition("@")

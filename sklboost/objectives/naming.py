@@ -11,11 +11,12 @@ TASK_WORDS = {
     "multiclass": "more than two classes",
     "multilabel": "several labels",
     "ranking": "rankings",
+    "survival": "survival times",
 }
 _KINDS = {"objective": "an objective", "eval_metric": "a metric"}
 # What other libraries have losses and metrics for, by the first word of their names.
 _ELSEWHERE = {
-    "survival times": "survival aft cox interval survivalaft",
+    "bounds of survival times": "survival aft interval survivalaft",
 }
 _RANKING = (
     "rank lambdarank lambdamart ndcg dcg map pre mrr xendcg yetirank yetirankpairwise pairlogit "

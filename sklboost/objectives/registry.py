@@ -28,7 +28,7 @@ from sklboost.objectives.losses.two_classes import (
     LogisticRegression,
     LogLoss,
 )
-from sklboost.objectives.metric import Metric, MetricEntry, Parameter
+from sklboost.objectives.metric import LossOfRows, Metric, MetricEntry, Parameter
 from sklboost.objectives.metrics import all_rows, errors
 from sklboost.objectives.naming import find_named, named
 
@@ -91,6 +91,13 @@ def _of_queries(name: str, class_name: str, *aliases: str) -> Objective:
     return Objective(name, make, aliases)
 
 
+def _cox(_: int, parameters: Mapping[str, Any]) -> Loss:
+    """Make Cox's loss; here and below, imported only if it is asked for."""
+    from sklboost.objectives.losses.cox import Cox
+
+    return Cox(parameters.get("ties", "breslow"))
+
+
 # The first of each task is its default.
 OBJECTIVES: dict[str, tuple[Objective, ...]] = {
     "regression": (
@@ -133,6 +140,7 @@ OBJECTIVES: dict[str, tuple[Objective, ...]] = {
         _of_queries("rank:pairwise", "RankNet", "ranknet"),
         _of_queries("rank:xendcg", "CrossEntropyNDCG", "rank_xendcg", "xendcg", "xe_ndcg"),
     ),
+    "survival": (Objective("survival:cox", _cox, ("cox", "coxph")),),
 }
 
 
@@ -272,6 +280,15 @@ _BINARY = (
     _mean_of("mae", AbsoluteError, "l1", "mean_absolute_error", reads=PROBABILITY),
     _DIVERGENCE,
 )
+
+
+def _concordance(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
+    """Return the concordance index of risk scores."""
+    from sklboost.objectives.metrics.survival import concordance
+
+    return concordance(y, prediction, weight)
+
+
 # The first of each task is its default, and the first with an objective's name is that objective's.
 METRICS: dict[str, tuple[MetricEntry, ...]] = {
     "regression": (
@@ -321,6 +338,10 @@ METRICS: dict[str, tuple[MetricEntry, ...]] = {
         _of_top("map", "mean_average_precision", objective="rank:map"),
         _of_top("pre", "precision_at"),
         _of_top("mrr"),
+    ),
+    "survival": (
+        MetricEntry("cox-nloglik", LossOfRows(_cox), ("cox",), "survival:cox"),
+        MetricEntry("cindex", _concordance, ("concordance_index", "concordance")),
     ),
 }
 

@@ -98,9 +98,11 @@ def _compile_losses() -> None:
             if task == "ranking":
                 loss.gradients(np.zeros((2, 1)), raw_score)
                 continue
+            # bounds of a time, entry and stratum
+            target = np.array([[1.0], [1.0], [0.0], [0.0]]) if task == "survival" else y
             compile_loss(loss, 1)
-            loss.gradients(y, raw_score)
-            loss.value(y, raw_score, np.empty(0))
+            loss.gradients(target, raw_score)
+            loss.value(target, raw_score, np.empty(0))
 
 
 class _HalfOfSquares(Loss):

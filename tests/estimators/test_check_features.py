@@ -12,6 +12,7 @@ from sklboost.estimators.input import check_features
 from sklboost.estimators.input.arguments import FitArguments
 from sklboost.estimators.input.feature_tables import feature_settings
 from sklboost.estimators.input.rows import training_rows
+from sklboost.estimators.input.target_kinds import RegressionTargets
 from sklboost.estimators.input.targets import check_target_range
 from sklboost.estimators.input.weights import row_weights
 from tests.small_models import features
@@ -23,7 +24,9 @@ X = np.arange(8.0).reshape(4, 2)
 
 def check(y, weight=None, X=X):
     settings = feature_settings("XGBRegressorLite", XGBRegressorLite())
-    return training_rows(X, y, FitArguments(weight), settings, numeric=True, encodings=None)[0]
+    return training_rows(
+        X, y, FitArguments(weight), settings, kind=RegressionTargets, encodings=None
+    )[0]
 
 
 def test_no_weights_are_an_empty_array():

@@ -11,8 +11,8 @@ from tests.conftest import run_python
 NO_WEIGHT = np.empty(0)
 
 
-def choose(X, y, weight=NO_WEIGHT, groups=(), **settings):
-    defaults = dict(fraction=0.1, how="random", stratified=False, seed=0)
+def choose(X, y, weight=NO_WEIGHT, groups=(), stratified=False, **settings):
+    defaults = dict(fraction=0.1, how="random", parts=y if stratified else None, seed=0)
     rows = Rows(X, y, weight, np.empty((0, 0)), groups=np.asarray(groups))
     mask = hold_out(rows, **defaults | settings)
     assert mask.dtype == bool
@@ -187,7 +187,7 @@ from sklboost.estimators.input.rows import Rows
 
 groups = np.array(list("abcdefghij"))
 rows = Rows(np.zeros((10, 1)), np.zeros(10), np.empty(0), np.empty((0, 0)), groups=groups)
-mask = hold_out(rows, fraction=0.3, how="random", stratified=False, seed=1)
+mask = hold_out(rows, fraction=0.3, how="random", parts=None, seed=1)
 print("".join(groups[mask]))
 """
 

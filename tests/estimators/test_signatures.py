@@ -15,6 +15,7 @@ from sklboost import (
     XGBRegressorLite,
     XGBRFClassifierLite,
     XGBRFRegressorLite,
+    XGBSurvivalLite,
 )
 from tests.conftest import ROOT
 
@@ -24,6 +25,7 @@ ESTIMATORS = [
     XGBRFRegressorLite,
     XGBRFClassifierLite,
     XGBRankerLite,
+    XGBSurvivalLite,
 ]
 SCRIPT = """\
 from sklboost import XGBClassifierLite, XGBRFRegressorLite
@@ -49,7 +51,7 @@ FOUND = {
 
 def test_the_stubs_are_those_of_the_parameters():
     written = runpy.run_path(str(ROOT / ".ci" / "write_stub.py"))["stubs"]()
-    assert len(written) == 4
+    assert len(written) == 5
     for path, text in written.items():
         assert path.read_text("utf-8") == text, "run .ci/write_stub.py"
 

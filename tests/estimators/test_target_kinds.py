@@ -8,7 +8,6 @@ from sklboost.estimators.input.target_kinds import (
     ClassTargets,
     LabelTargets,
     RegressionTargets,
-    learn_classes,
 )
 from sklboost.estimators.parameters.groups import ClassifierParameters, Parameters
 
@@ -19,12 +18,13 @@ SPAM = np.array(["spam", "ham", "spam", "spam"])
 
 
 def learn(y, weight=NO_WEIGHT, **parameters):
-    return learn_classes(np.asarray(y), weight, ClassifierParameters(**parameters))
+    return ClassTargets.learn(np.asarray(y), weight, ClassifierParameters(**parameters))
 
 
 @pytest.mark.parametrize(("y", "n_targets"), [(np.zeros(3), 1), (np.zeros((3, 2)), 2)])
 def test_numbers(y, n_targets):
-    targets = RegressionTargets(n_targets)
+    targets = RegressionTargets.learn(y, NO_WEIGHT, Parameters())
+    assert isinstance(targets, RegressionTargets)
     assert (targets.task, targets.size, targets.classes) == ("regression", n_targets, None)
     assert targets.encode(y, "y") is y
     assert targets.weigh(y, NO_WEIGHT) is NO_WEIGHT
@@ -99,7 +99,8 @@ def test_calibrated_shift_only_if_asked_for():
     raw_score, codes = np.array([[1.0, 0.5, 1.0, 1.0]]), np.array([1.0, 0.0, 1.0, 1.0])
     plain = learn(SPAM, class_weight="balanced")
     loss = plain.make_loss(ClassifierParameters())
-    assert_array_equal(plain.calibrated_shift(loss, raw_score, codes, NO_WEIGHT), [0.0])
+    assert not plain.reads_scores
     calibrated = learn(SPAM, class_weight="balanced", calibrated_prior=True)
-    shift = calibrated.calibrated_shift(loss, raw_score, codes, NO_WEIGHT)
+    assert calibrated.reads_scores
+    _, shift = calibrated.finish(loss, raw_score, codes, NO_WEIGHT)
     assert loss.probabilities(raw_score + shift[:, np.newaxis])[:, 1].mean() == pytest.approx(0.75)

@@ -19,7 +19,9 @@ from sklboost import (
     XGBRegressorLite,
     XGBRFClassifierLite,
     XGBRFRegressorLite,
+    XGBSurvivalLite,
     bin_features,
+    survival_targets,
 )
 from sklboost.objectives.registry import OBJECTIVES
 
@@ -200,7 +202,8 @@ MODELS: dict[str, Callable[[], Any]] = {
         f"{task}, {objective.name}": _one_split(task, objective.name)
         for task, objectives in OBJECTIVES.items()
         for objective in objectives
-        if task != "ranking" and (task != "multilabel" or objective is objectives[-1])
+        if task not in ("ranking", "survival")
+        if task != "multilabel" or objective is objectives[-1]
     },
 }
 
@@ -245,6 +248,20 @@ READ: dict[str, Callable[[], Any]] = {
 }
 
 
+def _survival(**parameters: Any) -> Any:
+    strata = dict(strata=np.where(IS_HIGH, "high", "low")) if "ties" in parameters else {}
+    y = survival_targets(_I % 3 > 0, np.round(9.0 / NUMBER, 1), **strata)
+    return XGBSurvivalLite(**_TINY | parameters).fit(X, y)
+
+
+# Kinds that came later: the place decides on the form of the file.
+LATER: dict[str, Callable[[], Any]] = {
+    "survival, cox": lambda: _survival(),
+    "survival, strata": lambda: _survival(ties="efron"),
+}
+ALL = {**MODELS, **BY_XGBOOST, **READ, **LATER}
+
+
 def rows_of(name: str) -> Any:
     """Return the rows that a model is asked about, which it was trained on."""
     if name.startswith("column of "):
@@ -275,7 +292,12 @@ def results_of(model: Any, name: str) -> dict[str, Any]:
         warnings.simplefilter("ignore")  # of a model that was trained with base_margin
         margin = model.predict(rows, output_margin=True)
         predictions = model.predict(rows)
-    return {
+    curves = {}
+    if isinstance(model, XGBSurvivalLite):
+        strata = None if model._fitted.targets.strata.size == 0 else ["high", "low"] * 5
+        hazards = model.predict_cumulative_hazard_function(rows, True, strata=strata)
+        curves = {"hazards": [value.hex() for value in hazards.ravel().tolist()]}
+    return curves | {
         "margin": [value.hex() for value in np.ravel(margin).tolist()],
         "leaves": model.apply(rows).ravel().tolist(),
         "type": str(predictions.dtype),
@@ -292,5 +314,4 @@ def file_name(name: str, raw_format: str) -> str:
 def rows_by_file(path: str) -> Any:
     """Return the rows that the model of a golden file is asked about."""
     stem = path.partition(".")[0]
-    names = [*MODELS, *BY_XGBOOST, *READ]
-    return rows_of(next(name for name in names if file_name(name, "") == f"{stem}."))
+    return rows_of(next(name for name in ALL if file_name(name, "") == f"{stem}."))

@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 
 from sklboost import load_model
-from tests.files.golden_models import BY_XGBOOST, MODELS, READ, file_name, results_of
+from tests.files.golden_models import ALL, BY_XGBOOST, file_name, results_of
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -21,7 +21,7 @@ FOR_XGBOOST = {"regression", "three classes", "declared categories", "dart", "ve
 
 def formats_of(name: str) -> list[str]:
     """Return the forms in which there is a golden file of a model."""
-    of_turn = ("json", "json", "json", "ubj")[[*MODELS, *BY_XGBOOST, *READ].index(name) % 4]
+    of_turn = ("json", "json", "json", "ubj")[[*ALL].index(name) % 4]
     return ["json", "ubj"] if name in IN_BOTH else [of_turn]
 
 
@@ -29,7 +29,7 @@ def main() -> None:
     """Make the files that are not there."""
     GOLDEN.mkdir(exist_ok=True)
     expected = json.loads(EXPECTED.read_text()) if EXPECTED.exists() else {}
-    for name, make in {**MODELS, **BY_XGBOOST, **READ}.items():
+    for name, make in ALL.items():
         paths = [GOLDEN / file_name(name, raw_format) for raw_format in formats_of(name)]
         if any(path.exists() for path in paths):
             continue

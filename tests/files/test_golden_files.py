@@ -5,14 +5,10 @@ import json
 import pytest
 
 from sklboost import load_model
-from tests.files.golden_models import BY_XGBOOST, MODELS, READ, file_name, results_of
+from tests.files.golden_models import ALL, file_name, results_of
 from tests.files.make_golden_files import EXPECTED, GOLDEN, formats_of, main
 
-FILES = [
-    (name, file_name(name, raw_format))
-    for name in (*MODELS, *BY_XGBOOST, *READ)
-    for raw_format in formats_of(name)
-]
+FILES = [(name, file_name(name, raw_format)) for name in ALL for raw_format in formats_of(name)]
 
 
 def test_all_are_there_and_no_others():

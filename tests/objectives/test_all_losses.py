@@ -78,8 +78,9 @@ class Case(NamedTuple):
 
 def all_cases():
     for task, objectives in OBJECTIVES.items():
-        # the losses of two classes, one output for each label; those of rankings: test_rankings.py
-        if task in ("multilabel", "ranking"):
+        # the losses of two classes, one output for each label; those of rankings and of survival
+        # times: test_rankings.py, test_cox.py
+        if task in ("multilabel", "ranking", "survival"):
             continue
         for objective in objectives:
             parameter = getattr(objective.make(N_CLASSES, DEFAULTS), "parameter", "")

@@ -13,6 +13,7 @@ HEADINGS = {
     "regression": "Numbers",
     "binary": "Two classes",
     "multiclass": "More than two classes",
+    "survival": "Survival times",
 }
 
 

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import get_scorer_names
 
+from sklboost.objectives.blocks import Formula
+from sklboost.objectives.metric import LossOfRows
 from sklboost.objectives.registry import (
     METRICS,
     default_metric,
@@ -38,6 +40,7 @@ def test_defaults():
         "multiclass": "mlogloss",
         "multilabel": "logloss",
         "ranking": "ndcg@32",
+        "survival": "cox-nloglik",
     }
 
 
@@ -79,7 +82,7 @@ def test_every_metric_is_found_by_its_name(task):
         assert metric.name == name
         assert metric.greater_is_better is entry.greater_is_better
         assert is_metric_name(name)
-        if not entry.greater_is_better:
+        if isinstance(entry.of, Formula):
             assert metric.mean_loss.formula is entry.of
 
 
@@ -98,7 +101,9 @@ def test_another_name_is_the_same_metric_under_that_name():
                 )
                 expected, metric = (find_metric(name, task, PARAMETERS) for name in (ours, other))
                 assert metric.name == other
-                if expected.mean_loss is None:
+                if isinstance(entry.of, LossOfRows):
+                    assert metric.greater_is_better is expected.greater_is_better is False
+                elif expected.mean_loss is None:
                     assert metric.function is expected.function
                 else:
                     assert metric.mean_loss == expected.mean_loss

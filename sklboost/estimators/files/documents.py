@@ -19,7 +19,6 @@ from sklboost.estimators.files.targets import (
 )
 from sklboost.estimators.fit.result import ChosenParams, FitReport, FitResult
 from sklboost.estimators.input.feature_names import FittedFeatures
-from sklboost.estimators.parameters.groups import ClassifierParameters
 from sklboost.estimators.parameters.rules import as_read, check_parameters
 from sklboost.estimators.predict.fitted_model import TrainedModel, trained_model
 from sklboost.files.encodings import encoding_document, read_encoding
@@ -36,7 +35,7 @@ FORMAT_VERSION = 1
 # The classes that files name.
 KINDS = (
     *("XGBRegressorLite", "XGBClassifierLite", "XGBRFRegressorLite", "XGBRFClassifierLite"),
-    *("XGBDistributionLite", "XGBRankerLite"),
+    *("XGBDistributionLite", "XGBRankerLite", "XGBSurvivalLite"),
 )
 _VERSIONS = {"format_version": FORMAT_VERSION, "package_version": __version__}
 # A small file may say that there are so many, and what shows them makes a name for each.
@@ -211,7 +210,7 @@ def read_estimator(section: Section, estimator_class: Any) -> Any:
         )
     estimator = estimator_class(**_read_parameters(section["parameters"], estimator_class))
     result = read_fit(section, estimator_class.__name__)
-    if issubclass(estimator_class, ClassifierParameters) == result.trained.targets.numeric:
+    if type(result.trained.targets) not in estimator_class._kind.kinds():
         section["targets"].fail(f"are none of {name}")
     estimator._set_fitted(result.attributes, result.trained.model)
     return estimator

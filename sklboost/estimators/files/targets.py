@@ -40,7 +40,10 @@ def targets_document(targets: Targets) -> dict[str, Any]:
         return {"kind": "labels", "n_labels": targets.size, "dtype": targets.dtype.str}
     if targets.task == "ranking":
         return {"kind": "relevances"}
-    assert isinstance(targets, ClassTargets)
+    if not isinstance(targets, ClassTargets):
+        from sklboost.estimators.files.survival import survival_document
+
+        return survival_document(targets)
     return {
         "kind": "classes",
         "classes": value_document(targets.classes),
@@ -51,7 +54,8 @@ def targets_document(targets: Targets) -> dict[str, Any]:
 
 def read_targets(section: Section, n_outputs: int) -> Targets:
     """Return what the targets of a section mean; there are `n_outputs` raw scores per row."""
-    kind = section["kind"].text(("numbers", "classes", "labels", "distribution", "relevances"))
+    kinds = ("numbers", "classes", "labels", "distribution", "relevances", "survival")
+    kind = section["kind"].text(kinds)
     if kind == "relevances":
         from sklboost.estimators.input.queries import RankingTargets  # other models do without
 
@@ -61,6 +65,10 @@ def read_targets(section: Section, n_outputs: int) -> Targets:
         if spread <= 0.0:
             section["spread"].fail("must be above 0")
         return DistributionTargets(1, section["distribution"].text(DISTRIBUTIONS), spread)
+    if kind == "survival":
+        from sklboost.estimators.files.survival import read_survival_targets
+
+        return read_survival_targets(section)
     if kind == "numbers":
         return RegressionTargets(section["n_targets"].integer(1, n_outputs))
     if kind == "labels":
@@ -68,6 +76,10 @@ def read_targets(section: Section, n_outputs: int) -> Targets:
         if dtype.kind not in "biuf":
             section["dtype"].fail("labels are numbers")
         return LabelTargets(np.arange(section["n_labels"].integer(1, n_outputs)), dtype)
+    return _read_classes(section)
+
+
+def _read_classes(section: Section) -> ClassTargets:
     classes = read_value(section["classes"])
     if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) == 0:
         section["classes"].fail("must be an array of one dimension that is not empty")
@@ -92,7 +104,7 @@ def loss_document(loss: Loss, targets: Targets) -> dict[str, Any]:
     """
     name = loss.parameter if isinstance(loss, RowLoss) else ""
     # of each target the same values, those of all targets side by side
-    parameters = {name: loss.parameters[:: targets.size].tolist()} if name else {}
+    parameters = {name: loss.parameters[:: targets.size].tolist()} if name else {**loss.made_of}
     document = {"objective": loss.name, "parameters": parameters}
     made = _make(loss.name, targets, parameters)
     if type(made) is not type(loss):
@@ -106,19 +118,25 @@ def loss_document(loss: Loss, targets: Targets) -> dict[str, Any]:
 def read_loss(section: Section, targets: Targets, n_outputs: int) -> Loss:
     """Return the loss of a section; there are `n_outputs` raw scores per row."""
     name, given = section["objective"].text(), section["parameters"]
-    parameters = {key: values.numbers().tolist() for key, values in given.items()}
-    most = max([1, *map(len, parameters.values())])
+    parameters = {key: read_value(value) for key, value in given.items()}
+    lists = {
+        key: given[key].numbers().tolist()
+        for key, value in parameters.items()
+        if not isinstance(value, str)
+    }
+    parameters |= lists
+    most = max([1, *map(len, lists.values())])
     if most * targets.size > n_outputs:
         given.fail(f"{most} values for each of {targets.size} targets are not {n_outputs} outputs")
     try:
         for key, values in parameters.items():
-            for value in values:
+            for value in [values] if isinstance(values, str) else values:
                 check_parameters(LossParameters, {key: value})
     except ValueError as error:
         given.fail(str(error))
     loss = _make(name, targets, parameters)
     known = [loss.parameter] if isinstance(loss, RowLoss) and loss.parameter else []
-    if loss is None or list(parameters) != known:
+    if loss is None or sorted(parameters) != sorted([*known, *loss.made_of]):
         section.fail(f"there is no objective {name!r} with {sorted(parameters)} for these targets")
     if loss.n_outputs != n_outputs:
         section.fail(f"{name!r} has {loss.n_outputs} raw scores per row, the file {n_outputs}")

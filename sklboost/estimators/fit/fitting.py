@@ -310,10 +310,10 @@ def _trained_model(
     rows, targets, loss = task.rows, task.targets, task.loss
     model = assemble_model(trees, base_score, rows.X.shape[1])
     shift = np.zeros(loss.n_outputs)
-    if targets.is_calibrated:
+    if targets.reads_scores:
         raw_score = _raw_scores(rows, base_score, None)
         n_jobs = request.parameters.n_jobs
         add_rounds(model, rows.X, (0, model.n_rounds), raw_score, n_jobs)
-        shift = targets.calibrated_shift(loss, raw_score, rows.y, rows.weight)
+        targets, shift = targets.finish(loss, raw_score, rows.y, rows.weight)
     has_margin = len(rows.margin) > 0
     return TrainedModel(model, task.features, targets, loss, shift, has_margin)

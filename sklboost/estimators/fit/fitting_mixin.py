@@ -4,8 +4,6 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
-import numpy as np
-
 from sklboost.boosting.callbacks import TrainingCallback
 from sklboost.engine.model import Model
 from sklboost.estimators.fit.continuing import Continued
@@ -33,14 +31,11 @@ class FittingMixin(Parameters):
     _first_round: int  # of evals_result_; not 0 if init_model was continued
     _parameter_group: ClassVar[type[Parameters]] = Parameters  # what a fit reads
     _is_forest: ClassVar[bool] = False  # one round, of n_estimators trees
+    _kind: ClassVar[type[Targets]] = RegressionTargets
     _fitted_names: tuple[str, ...] = ()  # of the attributes that fit has set
     # scikit-learn's metadata routing: groups are for the splitter unless set_fit_request asks for
     # them here, too
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"groups": False}
-
-    def _learn_targets(self, y: np.ndarray, weight: np.ndarray, parameters: Any) -> Targets:
-        """Learn what the targets of rows of positive weight mean."""
-        return RegressionTargets(1 if y.ndim == 1 else y.shape[1])
 
     def _n_estimators_of(self, model: Model) -> int:
         """Count what `n_estimators` counts."""
@@ -179,8 +174,8 @@ class FittingMixin(Parameters):
             y=y,
             arguments=given,
             parameters=group(**values),
+            kind=self._kind,
             estimator_name=type(self).__name__,
-            learn_targets=self._learn_targets,
             is_forest=self._is_forest,
             free=frozenset(free),
             continued=self._continued(given.init_model),

@@ -20,11 +20,13 @@ from sklboost.estimators.input.rows import Rows
 _ROUNDING = 1e-9
 
 
-def hold_out(rows: Rows, *, fraction: float, how: str, stratified: bool, seed: int) -> np.ndarray:
+def hold_out(
+    rows: Rows, *, fraction: float, how: str, parts: np.ndarray | None, seed: int
+) -> np.ndarray:
     """Choose the rows to hold out; bool, shape (n_samples,).
 
     They are those whose place in :func:`order_to_hold_out` is below the fraction: random rows until
-    they have the fraction of the weight, so many of each class if stratified; whole groups; or by
+    they have the fraction of the weight, so many of each part; whole groups; or by
     time the last rows, as many as make up the fraction of the rows.
 
     Raises
@@ -32,35 +34,35 @@ def hold_out(rows: Rows, *, fraction: float, how: str, stratified: bool, seed: i
     ValueError
         If one side would have no rows, or a class none in the training; for groups that do not fit.
     """
-    places = order_to_hold_out(rows, how=how, stratified=stratified, seed=seed)
+    places = order_to_hold_out(rows, how=how, parts=parts, seed=seed)
     mask = places < fraction * (1.0 - _ROUNDING)
     if not mask.any():
         raise ValueError(
             f"n_samples={len(mask)}: too few rows to hold out a share of {fraction:g} for "
-            f"early stopping and keep one{' of each class' if stratified else ''} for training; "
+            f"early stopping and keep one{'' if parts is None else ' of each class'} for training; "
             "pass X_val and y_val, or early_stopping_rounds=None"
         )
     return mask
 
 
 def divide(
-    rows: Rows, n_folds: int, *, how: str, stratified: bool, seed: int
+    rows: Rows, n_folds: int, *, how: str, parts: np.ndarray | None, seed: int
 ) -> Iterator[np.ndarray]:
     """Yield for each fold which rows it holds out; bool, shape (n_samples,).
 
     Every row is held out once, but for the last ones of :func:`order_to_hold_out`.
     """
-    places = order_to_hold_out(rows, how=how, stratified=stratified, seed=seed)
+    places = order_to_hold_out(rows, how=how, parts=parts, seed=seed)
     folds = np.floor(places * (n_folds * (1.0 + _ROUNDING)))
     yield from (folds == fold for fold in range(n_folds))
 
 
-def order_to_hold_out(rows: Rows, *, how: str, stratified: bool, seed: int) -> np.ndarray:
+def order_to_hold_out(rows: Rows, *, how: str, parts: np.ndarray | None, seed: int) -> np.ndarray:
     """Return the place of each row among those to hold out, from 0 to 1; shape (n_samples,).
 
-    It is the share of the weight before it: at random in the order of the hashes, of each class by
-    itself if stratified, or of groups, whose rows have one place; by time the share of the rows
-    behind it. The place of the last one, of each class, is infinite: it is never held out.
+    It is the share of the weight before it: at random in the order of the hashes, of each part by
+    itself, or of groups, whose rows have one place; by time the share of the rows
+    behind it. The place of the last one, of each part, is infinite: it is never held out.
 
     Parameters
     ----------
@@ -68,7 +70,8 @@ def order_to_hold_out(rows: Rows, *, how: str, stratified: bool, seed: int) -> n
         With targets as the loss has them, and the user's weights: a row is held out whole, with its
         weight, whatever that is. Groups are told apart by their ``repr``.
     how : {"random", "time"}
-    stratified : bool
+    parts : ndarray, shape (n_samples,), or None
+        Numbers, such as those of classes.
     seed : int
         Decides on the order if that is random.
 
@@ -90,7 +93,7 @@ def order_to_hold_out(rows: Rows, *, how: str, stratified: bool, seed: int) -> n
     hashes = hash_rows(rows.X, y, seed)
     tell_copies_apart(hashes, weight)
     places = np.empty(n_rows)
-    for part in _classes(y) if stratified else [np.arange(n_rows)]:
+    for part in [np.arange(n_rows)] if parts is None else _of_each(parts):
         places[part] = _shares_before(hashes[part], weight[part] if len(weight) else weight)
     return places
 
@@ -132,7 +135,7 @@ def _hash_of_label(label: Any, seed: int) -> bytes:
     return hashlib.blake2b(f"{seed} {label!r}".encode(), digest_size=16).digest()
 
 
-def _classes(y: np.ndarray) -> list[np.ndarray]:
-    """Return the rows of each class."""
-    order = np.argsort(y, kind="stable")
-    return np.split(order, np.flatnonzero(np.diff(y[order])) + 1)
+def _of_each(parts: np.ndarray) -> list[np.ndarray]:
+    """Return the rows of each part."""
+    order = np.argsort(parts, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(parts[order])) + 1)

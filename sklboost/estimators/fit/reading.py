@@ -30,11 +30,10 @@ from sklboost.estimators.input.rows import (
     weigh_classes,
 )
 from sklboost.estimators.input.seeds import seeds
-from sklboost.estimators.input.target_kinds import ClassTargets, LearnTargets, Targets
-from sklboost.estimators.input.targets import check_known
+from sklboost.estimators.input.target_kinds import Targets
 from sklboost.estimators.input.user_warnings import warn_user
 from sklboost.estimators.parameters.boosting import rounds_and_trees
-from sklboost.estimators.parameters.groups import ClassifierParameters, Parameters
+from sklboost.estimators.parameters.groups import Parameters
 from sklboost.estimators.predict.fitted_model import TrainedModel
 from sklboost.objectives.loss import Loss
 
@@ -48,10 +47,10 @@ class FitRequest(NamedTuple):
     arguments : FitArguments
     parameters : Parameters
         Of a classifier, ClassifierParameters, and so on.
+    kind : type
+        Of the targets.
     estimator_name : str
         Name of the estimator's class, for errors.
-    learn_targets : callable
-        Learns what targets mean from ``(y, weight, parameters)``.
     is_forest : bool
         Whether there is one round, of `n_estimators` trees.
     free : frozenset of str
@@ -67,8 +66,8 @@ class FitRequest(NamedTuple):
     y: Any
     arguments: FitArguments
     parameters: Parameters
+    kind: type[Targets]
     estimator_name: str
-    learn_targets: LearnTargets
     is_forest: bool
     free: frozenset[str]
     continued: Continued | None
@@ -135,10 +134,10 @@ def read_data(request: FitRequest) -> FitTask:
         request.y,
         request.arguments,
         settings,
-        numeric=not isinstance(parameters, ClassifierParameters),
+        kind=request.kind,
         encodings=known_encodings(continued),
     )
-    targets = request.learn_targets(rows.y, rows.weight, parameters)
+    targets: Targets = request.kind.learn(rows.y, rows.weight, parameters)
     if continued is not None:
         targets = targets.continuing(continued.targets, continued.name)
     loss = targets.make_loss(parameters)
@@ -204,7 +203,7 @@ def _check_linear(rows: Rows, loss: Loss, rules: FeatureRules) -> None:
 
 def _read_set(given: GivenSet, settings: FeatureSettings, task: FitTask) -> Rows:
     """Check one validation set."""
-    rows = validation_rows(given, task.features, settings, numeric=task.targets.numeric)
+    rows = validation_rows(given, task.features, settings, type(task.targets))
     if len(task.rows.margin) > 0 and len(rows.margin) == 0:
         raise ValueError(
             f"base_margin is given for X, but not for {given.argument}: scores start from it, so "
@@ -232,11 +231,11 @@ def _hold_out(task: FitTask, parameters: Parameters, continued: Continued | None
             rows,
             fraction=parameters.validation_fraction,
             how=parameters.validation_split,
-            stratified=isinstance(task.targets, ClassTargets),
+            parts=task.targets.parts(rows.y),
             seed=seed,
         )
         validation, rows = {"validation_0": rows.take(held_out)}, rows.take(~held_out)
-        _check_left(rows, task.targets)
+        task.targets.check_left(rows.y, validation["validation_0"].y)
     elif stops_early(parameters) and parameters.refit:
         everything = rows.join(list(validation.values())[-1])
     if parameters.subsample < 1.0 and task.targets.can_repeat:
@@ -268,21 +267,3 @@ def _weigh_classes(task: FitTask) -> FitTask:
             name: weigh_classes(given, task.targets) for name, given in task.validation.items()
         },
     )
-
-
-def _check_left(rows: Rows, targets: Targets) -> None:
-    """Raise ValueError if no row is left to train on of a class, or of known values of a target."""
-    check_known(
-        rows.y,
-        "all rows that are not held out for early stopping: pass X_val and y_val, or leave this "
-        "target out",
-    )
-    if not isinstance(targets, ClassTargets):
-        return
-    left = np.bincount(rows.y.astype(np.intp), minlength=len(targets.classes)) > 0
-    if not left.all():
-        lost = targets.classes[~left].tolist()
-        raise ValueError(
-            f"all rows of the classes {lost} are held out for early stopping, so none are left to "
-            "train on: pass X_val and y_val instead"
-        )

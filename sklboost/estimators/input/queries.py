@@ -225,7 +225,7 @@ class RankingTargets(Targets):
     can_repeat = False
 
     @classmethod
-    def learn(cls, y: np.ndarray) -> "RankingTargets":
+    def learn(cls, y: np.ndarray, weight: np.ndarray, parameters: Any) -> "RankingTargets":
         """Check that there are queries."""
         if y.ndim != 2:
             raise ValueError(

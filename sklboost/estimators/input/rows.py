@@ -24,8 +24,6 @@ from sklboost.estimators.input.target_kinds import Targets
 from sklboost.estimators.input.targets import (
     check_known,
     known_rows,
-    training_targets,
-    validation_targets,
 )
 from sklboost.estimators.input.weights import row_weights
 from sklboost.objectives.loss import Loss
@@ -126,22 +124,22 @@ def training_rows(
     given: FitArguments,
     settings: FeatureSettings,
     *,
-    numeric: bool,
+    kind: type[Targets],
     encodings: Encodings,
 ) -> tuple[Rows, FittedFeatures]:
     """Check the rows of a fit; drop those of weight 0, or of no known target.
 
-    `numeric`: targets are numbers, not labels. `encodings` are those of a model that is continued.
+    `kind` reads the targets. `encodings` are those of a model that is continued.
     ValueError for wrong shapes or lengths, no rows, targets or weights that are NaN or infinite,
     negative weights, weights that are all 0, a column of targets none of which is known.
     """
     if isinstance(X, BinnedMatrix):
         check_array(X.bins, estimator=settings.caller, **SHAPE_CHECKS)
-        y = _targets_of(X.bins, y, settings, numeric)
+        y = _targets_of(X.bins, y, settings, kind)
         fitted = binned_features(X, settings, encodings)
     else:
         X, names = fit_source(X, settings, encodings)
-        y = _targets_of(X, y, settings, numeric)
+        y = _targets_of(X, y, settings, kind)
         if isinstance(X, FrameAdapter):
             weight = known_rows(y).astype(np.float64)
             if given.sample_weight is not None:
@@ -164,20 +162,20 @@ def training_rows(
     return rows, fitted
 
 
-def _targets_of(X: Any, y: Any, settings: FeatureSettings, numeric: bool) -> np.ndarray:
+def _targets_of(X: Any, y: Any, settings: FeatureSettings, kind: type[Targets]) -> np.ndarray:
     """Check targets, as many as there are rows of features."""
-    y = training_targets(y, numeric=numeric, caller=settings.caller)
+    y = kind.read(y, "y", settings.caller)
     check_consistent_length(shape_of(X) if isinstance(X, FrameAdapter) else X, y)
     return y
 
 
 def validation_rows(
-    given: GivenSet, fitted: FittedFeatures, settings: FeatureSettings, *, numeric: bool
+    given: GivenSet, fitted: FittedFeatures, settings: FeatureSettings, kind: type[Targets]
 ) -> Rows:
     """Check rows that are to be scored during training; drop those of weight 0, or no target."""
     name = given.argument
     X = read_features(given.X, fitted, settings, name)
-    y = validation_targets(given.y, f"y of {name}", numeric=numeric)
+    y = kind.read(given.y, f"y of {name}")
     if len(y) != len(X):
         raise ValueError(f"{name} has {len(X)} rows, but its y has {len(y)}: pass one for each")
     rows = Rows(X, y, np.empty(0), base_margins(given.base_margin, X, f" of {name}"))

@@ -14,9 +14,12 @@ import numpy as np
 
 from sklboost.estimators.input.targets import (
     check_columns,
+    check_known,
     check_labels,
     check_target_range,
     read_indicator,
+    training_targets,
+    validation_targets,
 )
 from sklboost.estimators.input.weights import (
     calibrate_prior,
@@ -40,6 +43,24 @@ class Targets(ABC):
     can_repeat: ClassVar[bool] = True  # a row of weight 2 is the same as the row twice
     is_calibrated: bool = False  # raw scores are shifted after the training
     is_constant: bool = False  # there is one label only, which is predicted for every row
+    reads_scores: bool = False  # `finish` has something to do
+
+    @classmethod
+    def read(cls, y: Any, name: str, caller: str = "") -> np.ndarray:
+        """Check the form of targets; of a fit, if it has a `caller`, else of other rows."""
+        if caller:
+            return training_targets(y, numeric=cls.numeric, caller=caller)
+        return validation_targets(y, name, numeric=cls.numeric)
+
+    @classmethod
+    def kinds(cls) -> tuple[type["Targets"], ...]:
+        """Return the classes that :meth:`learn` returns one of."""
+        return (cls,)
+
+    @classmethod
+    @abstractmethod
+    def learn(cls, y: np.ndarray, weight: np.ndarray, parameters: Any) -> "Targets":
+        """Return the targets of a fit, from checked ones of rows of positive weight."""
 
     @property
     @abstractmethod
@@ -79,11 +100,33 @@ class Targets(ABC):
         """Return what turns raw scores into predictions, of classes into probabilities."""
         return loss.predictions
 
-    def calibrated_shift(
+    def parts(self, y: np.ndarray) -> np.ndarray | None:
+        """Return what rows are told apart by when some of them are held out; None: by nothing.
+
+        Of each number that encoded targets have here, the same share is held out.
+        """
+        return None
+
+    def is_complete(self, y: np.ndarray) -> bool:
+        """Whether a metric can be computed of these encoded targets."""
+        return len(y) > 0 and (y.ndim == 1 or not np.isnan(y).all(axis=0).any())
+
+    def check_left(self, y: np.ndarray, held_out: np.ndarray) -> None:
+        """Raise ValueError if too little is left to train on, or held out to judge it."""
+        check_known(
+            y,
+            "all rows that are not held out for early stopping: pass X_val and y_val, or leave "
+            "this target out",
+        )
+
+    def finish(
         self, loss: Loss, raw_score: np.ndarray, y: np.ndarray, weight: np.ndarray
-    ) -> np.ndarray:
-        """Return what is added to raw scores after the training, shape (n_outputs,)."""
-        return np.zeros(loss.n_outputs)
+    ) -> tuple["Targets", np.ndarray]:
+        """Return the targets with what they learn of the scores of a finished model.
+
+        And what is added to raw scores from then on, shape (n_outputs,).
+        """
+        return self, np.zeros(loss.n_outputs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +138,11 @@ class RegressionTargets(Targets):
     numeric = True
     task = "regression"
     classes = None
+
+    @classmethod
+    def learn(cls, y: np.ndarray, weight: np.ndarray, parameters: Any) -> Targets:
+        """Count the targets."""
+        return cls(1 if y.ndim == 1 else y.shape[1])
 
     @property
     def size(self) -> int:
@@ -134,8 +182,17 @@ class ClassTargets(Targets):
     is_calibrated: bool
 
     @classmethod
-    def learn(cls, y: np.ndarray, weight: np.ndarray, parameters: ClassifierParameters) -> Self:
-        """Find the classes in labels of rows of positive weight, shape (n_samples,)."""
+    def kinds(cls) -> tuple[type[Targets], ...]:
+        """Return the kinds of one label a row and of several."""
+        return cls, LabelTargets
+
+    @classmethod
+    def learn(
+        cls, y: np.ndarray, weight: np.ndarray, parameters: ClassifierParameters
+    ) -> "ClassTargets | LabelTargets":
+        """Find the classes in labels of rows of positive weight, or several labels of each row."""
+        if y.ndim == 2:
+            return LabelTargets.learn(y, weight, parameters)
         check_labels(y)
         classes, codes = np.unique(y, return_inverse=True)
         multipliers = class_multipliers(
@@ -147,6 +204,11 @@ class ClassTargets(Targets):
     def is_constant(self) -> bool:  # type: ignore[override]
         """Whether there is one class only."""
         return len(self.classes) == 1
+
+    @property
+    def reads_scores(self) -> bool:  # type: ignore[override]
+        """Whether raw scores are shifted."""
+        return self.is_calibrated
 
     @property
     def task(self) -> str:
@@ -211,14 +273,31 @@ class ClassTargets(Targets):
         """Return what turns raw scores into probabilities, shape (n_samples, n_classes)."""
         return _certainty if self.is_constant else loss.probabilities
 
-    def calibrated_shift(
+    def parts(self, y: np.ndarray) -> np.ndarray | None:
+        """Return the classes."""
+        return y
+
+    def is_complete(self, y: np.ndarray) -> bool:
+        """Whether there are two classes or more."""
+        return len(np.unique(y)) > 1
+
+    def check_left(self, y: np.ndarray, held_out: np.ndarray) -> None:
+        """Raise ValueError unless rows of all classes are left."""
+        left = np.bincount(y.astype(np.intp), minlength=len(self.classes)) > 0
+        if not left.all():
+            lost = self.classes[~left].tolist()
+            raise ValueError(
+                f"all rows of the classes {lost} are held out for early stopping, so none are left "
+                "to train on: pass X_val and y_val instead"
+            )
+
+    def finish(
         self, loss: Loss, raw_score: np.ndarray, y: np.ndarray, weight: np.ndarray
-    ) -> np.ndarray:
+    ) -> tuple[Targets, np.ndarray]:
         """Return the shift that makes probabilities those of the unweighted classes."""
-        if not self.is_calibrated:
-            return super().calibrated_shift(loss, raw_score, y, weight)
         codes, unweighted = y.astype(np.intp), self.unweigh(y, weight)
-        return calibrate_prior(loss, raw_score, codes, unweighted, prior_shift(self.multipliers))
+        start = prior_shift(self.multipliers)
+        return self, calibrate_prior(loss, raw_score, codes, unweighted, start)
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,7 +318,7 @@ class LabelTargets(Targets):
     task = "multilabel"
 
     @classmethod
-    def learn(cls, y: np.ndarray, parameters: ClassifierParameters) -> Self:
+    def learn(cls, y: np.ndarray, weight: np.ndarray, parameters: ClassifierParameters) -> Self:
         """Check an indicator of labels, shape (n_samples, n_labels)."""
         read_indicator(y, "y")
         n_labels = y.shape[1]
@@ -269,20 +348,6 @@ class LabelTargets(Targets):
 def _certainty(raw_score: np.ndarray) -> np.ndarray:
     """Return the probabilities of the only class, shape (n_samples, 1)."""
     return np.ones((raw_score.shape[1], 1))
-
-
-# Learns the kind of targets from checked ones of rows of positive weight, their weights, and the
-# parameters.
-LearnTargets = Callable[[np.ndarray, np.ndarray, Any], Targets]
-
-
-def learn_classes(
-    y: np.ndarray, weight: np.ndarray, parameters: ClassifierParameters
-) -> ClassTargets | LabelTargets:
-    """Return the kind of labels, learnt from checked ones of rows of positive weight."""
-    if y.ndim == 2:
-        return LabelTargets.learn(y, parameters)
-    return ClassTargets.learn(y, weight, parameters)
 
 
 def check_prior(base_score: Any) -> None:

@@ -47,8 +47,7 @@ def derive_split(
     rows = None
     if y is not None:
         settings = feature_settings(fitted.features.estimator_name, parameters)
-        numeric = fitted.targets.numeric
-        checked = validation_rows(given, fitted.features, settings, numeric=numeric)
+        checked = validation_rows(given, fitted.features, settings, type(fitted.targets))
         encoded = encode_targets(checked, fitted.targets, fitted.loss, "y")
         weighted = weigh_classes(encoded, fitted.targets)
         rows = known_rows(fitted, grown, node, weighted)

@@ -85,7 +85,7 @@ def _objective(model: Model, meaning: Meaning) -> str:
         _refuse("several targets or labels")
     if meaning.classes is not None and len(meaning.classes) == 1:
         _refuse(f"model of a single class, {meaning.classes.tolist()[0]!r}")
-    shared = _OBJECTIVES[meaning.task]
+    shared = _OBJECTIVES.get(meaning.task, {})
     if meaning.objective not in shared:
         _refuse(f"objective={meaning.objective!r} with the same predictions")
     if model.n_outputs > 1 and meaning.task == "regression":

@@ -58,7 +58,7 @@ def _check(model: Model, meaning: Meaning) -> None:
     """Raise NotExpressibleError for a model that XGBoost cannot have."""
     if meaning.objective == "":
         _refuse("loss of your own")
-    if meaning.objective not in SHARED[meaning.task]:
+    if meaning.objective not in SHARED.get(meaning.task, ()):
         _refuse(f"objective={meaning.objective!r}")
     if len(meaning.parameters.get("quantile_alpha", ())) > 1:
         _refuse("several values of quantile_alpha whose predictions are put in order")

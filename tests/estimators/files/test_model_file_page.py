@@ -4,9 +4,10 @@ import io
 import json
 import re
 
+import numpy as np
 import pytest
 
-from sklboost import XGBRegressorLite
+from sklboost import XGBRegressorLite, XGBSurvivalLite, survival_targets
 from sklboost.estimators.files.documents import FORMAT_VERSION
 from sklboost.files.values import _READERS
 from tests.conftest import ROOT
@@ -18,6 +19,7 @@ FILE, VALUES = "key of the file", "type"
 WITH_ANY_KEYS = {"parameters", "loss.parameters", "training.metrics", "training.report.seconds"}
 WHOLE_VALUES = {
     *("features.encodings.ranks", "features.encodings.categories", "targets.classes"),
+    "targets.strata",
     *("training.split_seed", "training.best_iteration", "training.best_score"),
     "training.chosen_params.value",
 }
@@ -55,6 +57,12 @@ def refitted():
     return XGBRegressorLite(refit=True, warm_start=True, **settings).fit(X, y["signal"])
 
 
+def with_strata():
+    X, y = data("numbers")
+    times = survival_targets(y["signal"] > 0, np.abs(y["signal"]) + 1.0, strata=y["signal"] > 0.5)
+    return XGBSurvivalLite(n_estimators=2).fit(X, times)
+
+
 def chosen():
     X, y = data("numbers")
     return XGBRegressorLite(preset="auto", n_estimators=5, max_depth=2).fit(X, y["signal"])
@@ -66,7 +74,7 @@ def documents():
         *("single", "several targets", "several labels", "categories", "quantiles"),
         *("vector trees", "linear leaves", "pruned", "early stopping", "dart"),
     ]
-    models = [*(KINDS[name].fit() for name in names), refitted(), chosen()]
+    models = [*(KINDS[name].fit() for name in names), refitted(), chosen(), with_strata()]
     return [json.loads(file_of(model, "json")) for model in models]
 
 

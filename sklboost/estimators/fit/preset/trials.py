@@ -17,7 +17,6 @@ from sklboost.estimators.fit.reading import FitRequest, FitTask
 from sklboost.estimators.input.bin_features import bin_checked
 from sklboost.estimators.input.feature_tables import feature_settings
 from sklboost.estimators.input.rows import Rows, weigh_classes
-from sklboost.estimators.input.target_kinds import ClassTargets, Targets
 
 # A trial ends when its metric has not improved for so many rounds.
 _PATIENCE = 50
@@ -155,7 +154,7 @@ def sample(request: FitRequest, data: FitTask) -> FitTask:
 def _how_to_divide(request: FitRequest, data: FitTask) -> dict[str, Any]:
     return {
         "how": request.parameters.validation_split,
-        "stratified": isinstance(data.targets, ClassTargets),
+        "parts": data.targets.parts(data.rows.y),
         "seed": data.seeds[0],
     }
 
@@ -187,7 +186,7 @@ def _parts(request: FitRequest, data: FitTask) -> list[FitTask]:
     return [
         _task(request, data, kept, ("validation_0", held_out))
         for kept, held_out in pairs
-        if _are_complete(kept.y, targets) and _are_complete(held_out.y, targets)
+        if targets.is_complete(kept.y) and targets.is_complete(held_out.y)
     ]
 
 
@@ -210,13 +209,6 @@ def _binned(request: FitRequest, rows: Rows) -> Any:
     settings = feature_settings(request.estimator_name, request.parameters)
     n_jobs = request.parameters.n_jobs
     return bin_checked(X, rows.weight, settings, None, None, n_jobs=n_jobs, verbose=0)
-
-
-def _are_complete(y: np.ndarray, targets: Targets) -> bool:
-    """Whether there are rows, of each target a known value, and of two classes both."""
-    if len(y) == 0 or (y.ndim > 1 and np.isnan(y).all(axis=0).any()):
-        return False
-    return not isinstance(targets, ClassTargets) or len(np.unique(y)) > 1
 
 
 def _fold(part: FitTask, request: FitRequest, team: ThreadTeam) -> Fold:

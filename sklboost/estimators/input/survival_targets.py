@@ -1,0 +1,240 @@
+"""Survival times as users give them, and what a fit learns of them.
+
+Whatever its form, a target becomes two bounds of the time of the event: equal ones of an event that
+was observed, an infinite upper one of a row that was censored before its event; and the time from
+which on the row was observed, and its stratum, if there are any.
+"""
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_array, check_consistent_length
+
+from sklboost.estimators.input.targets import check_targets, training_targets, validation_targets
+from sklboost.objectives.domains import refuse_first
+
+_FORMS = (
+    "a structured array of event (bool) and time, as sklboost.survival_targets(event, time) makes "
+    "it; of lower and upper bounds, survival_targets(lower=..., upper=...); or numbers, times of "
+    "events where positive, and of censoring where negative"
+)
+
+
+def survival_targets(
+    event: Any = None,
+    time: Any = None,
+    *,
+    lower: Any = None,
+    upper: Any = None,
+    entry_time: Any = None,
+    strata: Any = None,
+) -> np.ndarray:
+    """Put times until an event together: the targets of :class:`sklboost.XGBSurvivalLite`.
+
+    Parameters
+    ----------
+    event : array-like of bool, shape (n_samples,), optional
+        Whether the event was observed. False: the row is censored, its event is later than `time`.
+    time : array-like of shape (n_samples,), optional
+        When it was, or when the row was last observed; not negative.
+    lower, upper : array-like of shape (n_samples,), optional
+        In place of these two, bounds between which the event was: equal ones where its time is
+        known, an infinite upper one if it was later (right censoring), 0 or ``-inf`` as the lower
+        one if it was earlier (left censoring).
+    entry_time : array-like of shape (n_samples,), optional
+        From when on the row was observed (left truncation): before `time`. None: from the start.
+    strata : array-like of shape (n_samples,), optional
+        Groups of rows whose hazards are not compared: each has a baseline of its own.
+
+    Returns
+    -------
+    structured ndarray, shape (n_samples,)
+        Fields ``event`` and ``time``, which scikit-survival takes, too, or ``lower`` and ``upper``;
+        ``entry_time`` and ``stratum`` only if they were given.
+
+    Raises
+    ------
+    ValueError
+        If neither pair is given, or both; for other lengths, and for what are no such times.
+
+    Examples
+    --------
+    >>> from sklboost import survival_targets
+    >>> survival_targets(event=[True, False], time=[3.0, 5.0])
+    array([( True, 3.), (False, 5.)],
+          dtype=[('event', '?'), ('time', '<f8')])
+    >>> survival_targets(lower=[3, 5, 0], upper=[3, float("inf"), 2])["upper"]
+    array([ 3., inf,  2.])
+    """
+    pairs = {"event": event, "time": time, "lower": lower, "upper": upper}
+    given = [name for name, values in pairs.items() if values is not None]
+    if given not in (["event", "time"], ["lower", "upper"]):
+        raise ValueError(f"survival_targets got {given}: give event and time, or lower and upper")
+    fields = {name: np.asarray(pairs[name]) for name in given}
+    if given[0] == "event":
+        fields["event"] = _flags(fields["event"], "event")
+    for name, values in {"entry_time": entry_time, "stratum": strata}.items():
+        if values is not None:
+            fields[name] = np.asarray(values)
+    y = _records(fields, "survival_targets")
+    _standard(y, "survival_targets")
+    return y
+
+
+def read_survival(y: Any, name: str, caller: str = "") -> np.ndarray:
+    """Return targets of any form as records of lower, upper, entry_time and, if given, stratum.
+
+    Parameters
+    ----------
+    y : array-like
+    name : str
+        Of the argument, for errors.
+    caller : str
+        Name of the estimator's class in a fit; empty: not in a fit.
+
+    Raises
+    ------
+    ValueError
+        For any other form, and for what are no times.
+    """
+    if y is None:
+        training_targets(y, numeric=True, caller=caller)
+    columns = getattr(y, "columns", None)
+    if columns is not None and not hasattr(columns, "dtype"):  # of polars, a list
+        columns = np.asarray(columns, dtype=object)
+    if columns is not None and len(columns) > 1:
+        fields = {str(column): np.asarray(y[column]) for column in columns}
+        return _standard(_records(fields, name), name)
+    array = np.asarray(y)
+    if array.dtype.names is not None:
+        return _standard(array, name)
+    if array.ndim == 2 and array.shape[1] == 2:
+        return _standard(_bounds(array, name), name)
+    if array.ndim > 1 and array.shape[1] > 2:
+        raise ValueError(f"{name} has shape {array.shape}: targets are {_FORMS}")
+    if caller:
+        times = training_targets(y, numeric=True, caller=caller)
+    else:
+        times = validation_targets(y, name, numeric=True)
+    refuse_first(
+        times == 0,
+        times,
+        name,
+        "0 is neither positive, the time of an event, nor "
+        "negative, that of censoring; use sklboost.survival_targets(event, time)",
+    )
+    lower = np.abs(times.astype(np.float64))
+    upper = np.where(times > 0, lower, np.inf)
+    return _standard(_records({"lower": lower, "upper": upper}, name), name)
+
+
+def with_fields(y: np.ndarray, entry_time: Any, strata: Any) -> np.ndarray:
+    """Return records of :func:`read_survival` with these arguments of `fit`, unless None."""
+    fields = {name: y[name] for name in y.dtype.names or ()}
+    for name, argument, values in (
+        ("entry_time", "entry_time", entry_time),
+        ("stratum", "strata", strata),
+    ):
+        if values is None:
+            continue
+        if name in fields and (name != "entry_time" or (y[name] > -np.inf).any()):
+            raise ValueError(f"{argument} is given, and y has the field {name!r}: give it once")
+        fields[name] = np.asarray(values)
+        if fields[name].shape != y.shape:
+            raise ValueError(
+                f"{argument} has shape {fields[name].shape}: it must be 1-D, one for each of the "
+                f"{len(y)} rows"
+            )
+    return _standard(_records(fields, "y"), "y")
+
+
+def _records(fields: dict[str, np.ndarray], name: str) -> np.ndarray:
+    """Put columns together to a structured array."""
+    for field, values in fields.items():
+        if values.ndim != 1:
+            raise ValueError(f"{field} of {name} has shape {values.shape}: it must be 1-D")
+    check_consistent_length(*fields.values())
+    floats = ("time", "lower", "upper", "entry_time")
+    columns = {
+        field: _numbers(values, f"{field} of {name}") if field in floats else values
+        for field, values in fields.items()
+    }
+    records = np.empty(
+        len(next(iter(columns.values()))),
+        [(field, values.dtype) for field, values in columns.items()],
+    )
+    for field, values in columns.items():
+        records[field] = values
+    return records
+
+
+def _numbers(values: np.ndarray, name: str) -> np.ndarray:
+    check_targets(values[:0] if values.dtype.kind == "f" else values, name, numeric=True)
+    if values.dtype.kind not in "biufO":
+        raise ValueError(f"{name} has dtype {values.dtype}: times are numbers")
+    return values.astype(np.float64)
+
+
+def _flags(values: np.ndarray, name: str) -> np.ndarray:
+    """Return whether there was an event: bool, or numbers 0 and 1."""
+    if values.dtype.kind not in "biufO" or not np.isin(values, (0, 1)).all():
+        raise ValueError(f"{name}={values!r}: it must be True, or 1, for an event, else False or 0")
+    return values.astype(bool)
+
+
+def _bounds(array: np.ndarray, name: str) -> np.ndarray:
+    """Read two columns without names as bounds, but for what looks like events and times."""
+    bounds = check_array(array, dtype=np.float64, ensure_all_finite=False, input_name=name)
+    lower, upper = bounds.T
+    if np.isin(lower, (0, 1)).all() and not (lower == upper).all():
+        raise ValueError(
+            f"{name} has two columns, and the first has nothing but 0 and 1: if these are events, "
+            "use sklboost.survival_targets(event, time); if they are lower bounds of times, "
+            "survival_targets(lower=..., upper=...)"
+        )
+    return _records({"lower": lower, "upper": upper}, name)
+
+
+def _standard(y: np.ndarray, name: str) -> np.ndarray:
+    """Return checked records of lower, upper, entry_time and, if given, stratum."""
+    fields = list(y.dtype.names or ())
+    if y.ndim != 1 or len(fields) < 2:
+        raise ValueError(f"{name} has shape {y.shape} and fields {fields}: targets are {_FORMS}")
+    if fields[:2] == ["lower", "upper"]:
+        lower, upper = (_numbers(y[field], f"{field} of {name}") for field in fields[:2])
+    elif y.dtype[0].kind == "b":
+        # of whatever names, as in scikit-survival
+        event, lower = y[fields[0]], _numbers(y[fields[1]], f"{fields[1]} of {name}")
+        refuse_first(~np.isfinite(lower), lower, f"{fields[1]} of {name}", "times are finite")
+        upper = np.where(event, lower, np.inf)
+    else:
+        raise ValueError(
+            f"{name} has fields {fields}, and the first is of dtype {y.dtype[0]}: targets are "
+            f"{_FORMS}"
+        )
+    unknown = sorted(set(fields[2:]) - {"entry_time", "stratum"})
+    if unknown:
+        raise ValueError(
+            f"{name} has fields {unknown}: beside the first two there may be 'entry_time' and "
+            "'stratum'; a time when a row was censored first, or competing events, are not known"
+        )
+    entry = np.full(len(y), -np.inf)
+    if "entry_time" in fields:
+        entry = _numbers(y["entry_time"], f"entry_time of {name}")
+    lower = np.where(lower == -np.inf, 0.0, lower)
+    _check_times(lower, upper, entry, name)
+    standard = {"lower": lower, "upper": upper, "entry_time": entry}
+    if "stratum" in fields:
+        standard["stratum"] = y["stratum"]
+    return _records(standard, name)
+
+
+def _check_times(lower: np.ndarray, upper: np.ndarray, entry: np.ndarray, name: str) -> None:
+    """Raise ValueError for the first row whose times are none, or in no order."""
+    whole = f"{name}, time or lower bound"
+    refuse_first(np.isnan(lower), lower, whole, "leave out rows without a target")
+    refuse_first(np.isnan(upper), upper, f"{name}, upper bound", "leave out rows without a target")
+    refuse_first(~((lower >= 0.0) & (lower < np.inf)), lower, whole, "times are finite and >= 0")
+    refuse_first(upper < lower, upper, f"{name}, upper bound", "it is below the lower bound")
+    is_late = (entry != -np.inf) & ~(entry < lower)
+    refuse_first(is_late, entry, f"{name}, entry_time", "a row is observed from before its time on")

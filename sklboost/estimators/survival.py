@@ -1,0 +1,319 @@
+"""The estimator of survival times."""
+
+from collections.abc import Iterator
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils import check_consistent_length
+
+from sklboost.estimators.base import BaseBooster
+from sklboost.estimators.input.survival_kind import SurvivalTargets
+from sklboost.estimators.input.survival_targets import read_survival, with_fields
+from sklboost.estimators.input.weights import row_weights
+from sklboost.estimators.parameters.docstrings import documented
+from sklboost.estimators.parameters.names import checks_arguments
+from sklboost.estimators.parameters.survival import SurvivalParameters
+from sklboost.estimators.predict.fitted_model import FittedModel
+from sklboost.estimators.predict.step_functions import step_functions
+from sklboost.objectives.loss import by_rows
+from sklboost.objectives.metrics.survival import concordance
+
+
+@documented
+class XGBSurvivalLite(SurvivalParameters, BaseBooster):
+    """Gradient boosted trees for times until an event, some of which are censored.
+
+    In the conventions of scikit-survival, which is not needed: `y` is a structured array of events
+    and times (:func:`sklboost.survival_targets`), predictions are risk scores, the more the sooner
+    the event, and `score` is the concordance index.
+
+    Attributes
+    ----------
+    n_features_in_
+    feature_names_in_
+    categories_
+    unique_times_ : ndarray of float64, shape (n_times,)
+        The times of events in the training rows, and the last at which one was observed.
+    model_
+    n_estimators_
+    stop_reason_
+    best_iteration_
+    best_score_
+    evals_result_
+    fit_report_
+    chosen_params_
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklboost import XGBSurvivalLite, survival_targets
+    >>> random = np.random.default_rng(0)
+    >>> X = random.normal(size=(300, 2))
+    >>> time, censored = random.exponential(np.exp(-X[:, 0])), random.exponential(2.0, size=300)
+    >>> y = survival_targets(time < censored, np.minimum(time, censored))
+    >>> model = XGBSurvivalLite(n_estimators=50, learning_rate=0.1, max_depth=2).fit(X, y)
+    >>> print(round(model.score(X, y), 1))
+    0.8
+    >>> survives = model.predict_survival_function([[-1, 0], [1, 0]])
+    >>> print(survives[0](1.0) > 0.5 > survives[1](1.0))
+    True
+    """
+
+    _kind = SurvivalTargets
+    _parameter_group = SurvivalParameters
+
+    @checks_arguments
+    def fit(  # noqa: PLR0913, the arguments of users
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        entry_time: Any = None,
+        strata: Any = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+        base_margin_val: Any = None,
+        eval_set: Any = None,
+        sample_weight_eval_set: Any = None,
+        base_margin_eval_set: Any = None,
+        groups: Any = None,
+        base_margin: Any = None,
+        init_model: Any = None,
+        xgb_model: Any = None,
+        verbose: bool | int | None = None,
+    ) -> Self:
+        """Train on rows `X` with times `y`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            As for :meth:`sklboost.XGBRegressorLite.fit`.
+        y : structured array-like of shape (n_samples,)
+            Two fields: whether the event was observed, bool, and its time, or that of censoring.
+            Or ``lower`` and ``upper``, bounds of the time of the event, which may be two columns of
+            numbers, too. Perhaps ``entry_time`` and ``stratum`` as well
+            (:func:`sklboost.survival_targets`). Numbers alone, as in XGBoost, are times of events
+            if positive, and minus times of censoring if negative; 0 is refused.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weight 2 is equivalent to the row twice, except for events at one time with
+            ``ties="efron"``, and where rows are held out. Weight 0 leaves the row out.
+        entry_time : array-like of shape (n_samples,), optional
+            From when on each row was observed (left truncation). None: from the start, or as in
+            `y`.
+        strata : array-like of shape (n_samples,), optional
+            Groups of rows whose hazards are not compared: each has a baseline of its own. None: one
+            group, or as in `y`. Validation data has its strata in its targets.
+        X_val, y_val, sample_weight_val, base_margin_val : array-like, optional
+            Rows on which `eval_metric` is computed after every round.
+        eval_set, sample_weight_eval_set, base_margin_eval_set : list, optional
+            The same for several sets of rows.
+        groups : array-like of shape (n_samples,), optional
+            Rows of the same group are held out for early stopping together, or not at all.
+        base_margin : array-like of shape (n_samples,), optional
+            Risk scores that training starts from.
+        init_model, xgb_model : estimator, optional
+            A fitted estimator of the same class, to whose trees others are added.
+        verbose : bool or int, optional
+            As the parameter, for this fit only.
+
+        Returns
+        -------
+        estimator
+            Itself.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range or the data is unusable; the text says which and why.
+        TypeError
+            If there is no such argument, or if one is of a type that cannot be read.
+        """
+        if entry_time is not None or strata is not None:
+            y = with_fields(read_survival(y, "y", type(self).__name__), entry_time, strata)
+        return super().fit(
+            X,
+            y,
+            sample_weight,
+            X_val=X_val,
+            y_val=y_val,
+            sample_weight_val=sample_weight_val,
+            base_margin_val=base_margin_val,
+            eval_set=eval_set,
+            sample_weight_eval_set=sample_weight_eval_set,
+            base_margin_eval_set=base_margin_eval_set,
+            groups=groups,
+            base_margin=base_margin,
+            init_model=init_model,
+            xgb_model=xgb_model,
+            verbose=verbose,
+        )
+
+    @property
+    def unique_times_(self) -> np.ndarray:
+        """Times of events, and the last one: where predicted functions have values."""
+        return self._times_of(self._fitted).times
+
+    @checks_arguments
+    def predict(
+        self,
+        X: Any,
+        *,
+        output_margin: bool = False,
+        validate_features: bool = True,
+        base_margin: Any = None,
+        iteration_range: tuple[int, int] | None = None,
+        pred_contribs: bool = False,
+        pred_interactions: bool = False,
+    ) -> np.ndarray:
+        """Predict the risk score of each row: the greater, the sooner the event.
+
+        For "survival:cox" it is the logarithm of the hazard ratio, but for a constant that all rows
+        of a model share.
+
+        Parameters
+        ----------
+        X
+        output_margin : bool, default=False
+            Makes no difference: risk scores are raw scores.
+        validate_features
+        base_margin
+        iteration_range
+        pred_contribs
+        pred_interactions
+
+        Returns
+        -------
+        ndarray of float64, shape (n_samples,)
+            With `pred_contribs` shape (n_samples, n_features + 1), with `pred_interactions`
+            (n_samples, n_features + 1, n_features + 1).
+        """
+        if pred_contribs or pred_interactions:
+            return self._contributions(
+                X, base_margin, iteration_range, pred_contribs, pred_interactions, validate_features
+            )
+        return by_rows(self._scored(X, base_margin, iteration_range, validate_features)[1])
+
+    @checks_arguments
+    def predict_cumulative_hazard_function(
+        self, X: Any, return_array: bool = False, *, strata: Any = None, base_margin: Any = None
+    ) -> np.ndarray:
+        """Predict the cumulative hazard of each row as a function of time.
+
+        For "survival:cox" that is the baseline of its stratum (Breslow's estimator from the
+        training rows, or Efron's with ``ties="efron"``) times the exponential of its risk score.
+
+        Parameters
+        ----------
+        X
+        return_array : bool, default=False
+            Return values at `unique_times_` instead of functions.
+        strata : array-like of shape (n_samples,), optional
+            Strata of the rows, if the model was fitted with strata.
+        base_margin
+
+        Returns
+        -------
+        ndarray
+            Of :class:`StepFunction`, shape (n_samples,), each with the attributes `x`, `y` and
+            `domain`, to be called with times; or of float64, shape (n_samples, n_times).
+        """
+        times, hazards = self._hazards(X, strata, base_margin)
+        return hazards if return_array else step_functions(times, hazards, first=0.0)
+
+    @checks_arguments
+    def predict_survival_function(
+        self, X: Any, return_array: bool = False, *, strata: Any = None, base_margin: Any = None
+    ) -> np.ndarray:
+        """Predict the probability of each row to have had no event yet as a function of time.
+
+        It is ``exp(-H)`` with the cumulative hazard H.
+
+        Parameters
+        ----------
+        X
+        return_array : bool, default=False
+            Return values at `unique_times_` instead of functions.
+        strata : array-like of shape (n_samples,), optional
+            Strata of the rows, if the model was fitted with strata.
+        base_margin
+
+        Returns
+        -------
+        ndarray
+            As of :meth:`predict_cumulative_hazard_function`.
+        """
+        times, hazards = self._hazards(X, strata, base_margin)
+        survival = np.exp(-hazards)
+        return survival if return_array else step_functions(times, survival, first=1.0)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return Harrell's concordance index: how often the row of more risk has its event first.
+
+        Over the pairs of rows in which that is known. Equal risks count half. Rows of different
+        strata are not compared, nor those that were not observed at the same time.
+
+        Parameters
+        ----------
+        X
+        y : structured array-like of shape (n_samples,)
+            As for `fit`. Strata may be others.
+        sample_weight
+            A pair has the product of its weights.
+
+        Returns
+        -------
+        float
+            From 0 to 1; 0.5 is what chance would give.
+
+        Raises
+        ------
+        ValueError
+            If there is no such pair of rows.
+        """
+        risk, times = self.predict(X), read_survival(y, "y")
+        check_consistent_length(risk, times)
+        weight = np.empty(0) if sample_weight is None else row_weights(sample_weight, risk)
+        targets = SurvivalTargets.learn(times, weight, self)
+        index = concordance(targets.encode(times, "y"), risk, weight)
+        if np.isnan(index):
+            raise ValueError(
+                "score: y has no pair of rows of which it is known whose event was first, so there "
+                "is no concordance"
+            )
+        return index
+
+    def staged_predict(self, X: Any, *, base_margin: Any = None) -> Iterator[np.ndarray]:
+        """Yield the risk scores after 1, 2, ... rounds.
+
+        Parameters
+        ----------
+        X
+        base_margin
+
+        Yields
+        ------
+        ndarray of float64, shape (n_samples,)
+        """
+        for _, raw_score in self._staged_scores(X, base_margin):
+            yield by_rows(raw_score)
+
+    def __sklearn_tags__(self) -> Any:
+        """Tags for scikit-learn: plain numbers as targets are positive, and one a row."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = False
+        tags.target_tags.positive_only = True
+        return tags
+
+    @staticmethod
+    def _times_of(fitted: FittedModel) -> SurvivalTargets:
+        assert isinstance(fitted.targets, SurvivalTargets)
+        return fitted.targets
+
+    def _hazards(self, X: Any, strata: Any, base_margin: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return times and the cumulative hazards of rows, shape (n_samples, n_times)."""
+        fitted, raw_score = self._scored(X, base_margin)
+        targets = self._times_of(fitted)
+        codes = targets.codes_of(strata, raw_score.shape[1])
+        return targets.times, targets.cumulative_hazards(fitted.loss, raw_score[0], codes)

@@ -1,0 +1,353 @@
+"""The estimator of survival times."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from sklboost import XGBSurvivalLite, bin_features, load_model, survival_targets
+from tests.kinds_of_models import file_of
+
+N_ROWS = 400
+SMALL = dict(n_estimators=10, max_depth=2, learning_rate=0.2)
+
+
+def make_data(seed=0, n_rows=N_ROWS, **fields):
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n_rows, 3))
+    time = random.exponential(np.exp(-X[:, 0] - 0.5 * X[:, 1] ** 2))
+    censored = random.exponential(2.0, size=n_rows)
+    return X, survival_targets(time < censored, np.minimum(time, censored), **fields)
+
+
+X, Y = make_data()
+STRATA = np.random.default_rng(1).choice(["a", "b"], N_ROWS)
+
+
+@parametrize_with_checks(
+    [XGBSurvivalLite(n_estimators=5), XGBSurvivalLite(n_estimators=5, max_bin=16, n_jobs=2)]
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def test_it_learns():
+    model = XGBSurvivalLite(n_estimators=50, learning_rate=0.1, max_depth=2).fit(X, Y)
+    X_test, y_test = make_data(1)
+    assert model.score(X_test, y_test) > 0.7
+    assert np.corrcoef(model.predict(X_test), X_test[:, 0] + 0.5 * X_test[:, 1] ** 2)[0, 1] > 0.8
+
+
+# --- functions of time ---------------------------------------------------------------------------
+
+
+def baseline_by_sums(y, score):
+    """Breslow's estimator at the times of events, of a row of score 0."""
+    times = np.unique(y["time"][y["event"]])
+    risk = np.exp(score)
+    steps = [
+        (y["event"] & (y["time"] == time)).sum() / risk[y["time"] >= time].sum() for time in times
+    ]
+    return times, np.cumsum(steps)
+
+
+def test_functions_are_those_of_breslow():
+    model = XGBSurvivalLite(**SMALL).fit(X, Y)
+    score = model.predict(X)
+    times, hazard = baseline_by_sums(Y, score)
+    expected = np.exp(score[:, np.newaxis]) * hazard
+    n_times = len(times)
+    assert_array_equal(model.unique_times_[:n_times], times)
+    assert_array_equal(model.unique_times_[n_times:], Y["time"].max())  # it was censored
+    found = model.predict_cumulative_hazard_function(X, return_array=True)
+    assert_allclose(found[:, :n_times], expected, rtol=1e-11)
+    assert_allclose(found[:, n_times], expected[:, -1], rtol=1e-11)
+    survival = model.predict_survival_function(X, return_array=True)
+    assert_allclose(survival, np.exp(-found))
+    function = model.predict_survival_function(X)[7]
+    assert_array_equal(function(model.unique_times_), survival[7])
+    assert_array_equal(function.x, model.unique_times_)
+    assert_array_equal(function.y, survival[7])
+
+
+def test_step_functions():
+    function = XGBSurvivalLite(**SMALL).fit([[0], [1], [2], [3]], [1, 2, 3, -5])
+    (hazard,) = function.predict_cumulative_hazard_function([[0]])
+    (survival,) = function.predict_survival_function([[0]])
+    assert hazard.domain == survival.domain == (0.0, 5.0)
+    assert hazard(0.5) == 0.0
+    assert survival(0.5) == 1.0
+    assert isinstance(survival(1), float)
+    between = survival([[1.0, 1.5], [2.0, 4.9]])
+    assert between.shape == (2, 2)
+    assert between[0, 0] == between[0, 1] == survival.y[0] > between[1, 0]
+    for times in (-0.1, 5.1, np.nan, [1.0, np.inf]):
+        with pytest.raises(ValueError, match="times must be from 0 to 5, the last known"):
+            survival(times)
+    assert survival == pickle.loads(pickle.dumps(survival))
+    assert survival != hazard
+    assert repr(survival).startswith("StepFunction(x=array([1.,")
+
+
+def test_strata_have_baselines_of_their_own():
+    model = XGBSurvivalLite(**SMALL).fit(X, Y, strata=STRATA)
+    score, hazards = model.predict(X), np.empty((N_ROWS, len(model.unique_times_)))
+    for label in ("a", "b"):
+        rows = label == STRATA
+        times, hazard = baseline_by_sums(Y[rows], score[rows])
+        at = np.searchsorted(times, model.unique_times_, side="right")
+        hazards[rows] = np.exp(score[rows, np.newaxis]) * np.append(0.0, hazard)[at]
+    found = model.predict_cumulative_hazard_function(X, True, strata=STRATA)
+    assert_allclose(found, hazards, rtol=1e-11)
+    with pytest.raises(ValueError, match=r"fitted with the strata \['a', 'b'\], .*: pass strata"):
+        model.predict_survival_function(X)
+    with pytest.raises(ValueError, match=r"strata has shape \(1,\): .* the 400 rows of X"):
+        model.predict_survival_function(X, strata=["a"])
+    with pytest.raises(ValueError, match="strata that the fit had no rows of, 'c': they have no b"):
+        model.predict_survival_function(X[:1], strata=["c"])
+    with pytest.raises(ValueError, match="strata are given, but the model was fitted without"):
+        XGBSurvivalLite(**SMALL).fit(X, Y).predict_survival_function(X[:1], strata=["a"])
+
+
+def test_strata_apart_are_two_likelihoods():
+    """Times of one stratum moved behind all of the other change no tree."""
+    moved = Y.copy()
+    moved["time"] += 1000.0 * (STRATA == "b")
+    for y in (Y, moved):
+        model = XGBSurvivalLite(**SMALL).fit(X, y, strata=STRATA)
+        assert_array_equal(
+            model.predict(X), XGBSurvivalLite(**SMALL).fit(X, Y, strata=STRATA).predict(X)
+        )
+    assert not np.array_equal(XGBSurvivalLite(**SMALL).fit(X, moved).predict(X), model.predict(X))
+
+
+def test_entry_times_are_arguments_or_fields():
+    entry = Y["time"] * np.random.default_rng(2).random(N_ROWS)
+    model = XGBSurvivalLite(**SMALL).fit(X, Y, entry_time=entry)
+    y = survival_targets(Y["event"], Y["time"], entry_time=entry)
+    assert_array_equal(model.predict(X), XGBSurvivalLite(**SMALL).fit(X, y).predict(X))
+    assert not np.array_equal(model.predict(X), XGBSurvivalLite(**SMALL).fit(X, Y).predict(X))
+
+
+# --- training ------------------------------------------------------------------------------------
+
+
+def test_numbers_are_times_as_in_xgboost():
+    numbers = np.where(Y["event"], Y["time"], -Y["time"])
+    ours, theirs = (XGBSurvivalLite(**SMALL).fit(X, y) for y in (Y, numbers))
+    assert_array_equal(ours.predict(X), theirs.predict(X))
+    assert ours.score(X, Y) == theirs.score(X, numbers)
+
+
+def test_order_of_rows_and_threads_change_no_bit():
+    order = np.random.default_rng(0).permutation(N_ROWS)
+    expected = XGBSurvivalLite(n_jobs=1, **SMALL).fit(X, Y)
+    for n_jobs in (2, 3):
+        model = XGBSurvivalLite(n_jobs=n_jobs, **SMALL).fit(X, Y)
+        assert_array_equal(model.predict(X), expected.predict(X))
+        assert_array_equal(
+            model.predict_survival_function(X, True), expected.predict_survival_function(X, True)
+        )
+    shuffled = XGBSurvivalLite(**SMALL).fit(X[order], Y[order])
+    assert_allclose(shuffled.predict(X), expected.predict(X), rtol=1e-7)
+
+
+@pytest.mark.parametrize("strata", [None, STRATA])
+def test_weight_2_is_the_row_twice(strata):
+    weight = np.random.default_rng(0).integers(0, 4, N_ROWS)
+    copies = np.repeat(np.arange(N_ROWS), weight)
+    weighted = XGBSurvivalLite(**SMALL).fit(X, Y, sample_weight=weight, strata=strata)
+    copied = XGBSurvivalLite(**SMALL).fit(
+        X[copies], Y[copies], strata=None if strata is None else strata[copies]
+    )
+    assert_allclose(weighted.predict(X), copied.predict(X), rtol=1e-7)
+    assert_allclose(
+        weighted.predict_survival_function(X, True, strata=strata),
+        copied.predict_survival_function(X, True, strata=strata),
+        rtol=1e-7,
+    )
+    score = copied.score(X[copies], Y[copies])
+    assert weighted.score(X, Y, sample_weight=weight) == pytest.approx(score, rel=1e-12)
+
+
+def test_early_stopping_and_metrics():
+    model = XGBSurvivalLite(
+        **SMALL | dict(n_estimators=300),
+        early_stopping_rounds=5,
+        eval_metric=["cox-nloglik", "cindex"],
+    ).fit(X, Y)
+    assert 0 < model.best_iteration_ < 299
+    log = model.evals_result_["validation_0"]
+    assert model.best_score_ == max(log["cindex"])
+    X_val, y_val = make_data(1)
+    model = XGBSurvivalLite(**SMALL, eval_metric=["cox-nloglik", "cindex"])
+    model.fit(X, Y, X_val=X_val, y_val=y_val)
+    log = model.evals_result_["validation_0"]
+    assert log["cindex"][-1] == model.score(X_val, y_val)
+    assert log["cox-nloglik"][-1] < log["cox-nloglik"][0]
+
+    def own_score(y_true, y_pred):
+        assert y_true.dtype.names == ("event", "time")
+        return float(np.mean(y_true["time"] * y_pred))
+
+    model.set_params(eval_metric=[own_score, lambda estimator, X, y: estimator.predict(X).sum()])
+    model.fit(X, Y, eval_set=[(X_val, y_val)])
+    of_user = model.evals_result_["validation_0"]["own_score"][-1]
+    assert of_user == pytest.approx(np.mean(y_val["time"] * model.predict(X_val)))
+
+
+def test_events_on_both_sides_of_what_is_held_out():
+    few = Y[:100].copy()
+    few["event"] = False
+    few["event"][:1] = True
+    model = XGBSurvivalLite(early_stopping_rounds=2, **SMALL)
+    with pytest.raises(ValueError, match="no row that had an event is held out for early stopping"):
+        model.fit(X[:100], few)
+    few["event"][:3] = True
+    model.fit(X[:100], few)
+
+
+def test_all_rows_censored():
+    y = Y.copy()
+    y["event"] = False
+    with pytest.raises(ValueError, match="y has no event, all rows are censored: there is nothing"):
+        XGBSurvivalLite().fit(X, y)
+    with pytest.raises(ValueError, match="y of X_val has no event"):
+        XGBSurvivalLite().fit(X, Y, X_val=X, y_val=y)
+    with pytest.raises(ValueError, match="no pair of rows of which it is known"):
+        XGBSurvivalLite(**SMALL).fit(X, Y).score(X, y)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        (dict(ties="exact"), "ties='exact': it must be one of 'breslow', 'efron'"),
+        (dict(objective="reg:squarederror"), "is an objective for regression, not for survival t"),
+        (
+            dict(objective=lambda y, p: (y, p)),
+            "objective=.*: it must be None or a name: 'survival:c",
+        ),
+        (dict(eval_metric="rmse"), "not for survival times: choose one of cox-nloglik, cindex"),
+    ],
+)
+def test_parameters_that_do_not_fit(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        XGBSurvivalLite(**parameters).fit(X, Y)
+
+
+def test_bounds_are_not_for_cox():
+    y = survival_targets(lower=Y["time"], upper=Y["time"] + 1.0)
+    with pytest.raises(ValueError, match="needs times of events, or of right censoring"):
+        XGBSurvivalLite().fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        dict(booster="dart", rate_drop=0.3),
+        dict(linear_tree=True),
+        dict(monotone_constraints=[1, 0, 0]),
+        dict(interaction_constraints=[[0, 1], [2]]),
+        dict(grow_policy="lossguide", max_leaves=4),
+        dict(num_parallel_tree=3, subsample=0.5, random_state=0),
+        dict(subsample=0.5, sampling_method="gradient_based", random_state=0),
+        dict(ties="efron", ccp_alpha=0.001),
+        dict(base_score=0.5),
+    ],
+    ids=str,
+)
+def test_options(parameters):
+    model = XGBSurvivalLite(**SMALL | parameters).fit(X, Y)
+    assert model.score(X, Y) > 0.7
+    loaded = load_model(file_of(model))
+    assert_array_equal(loaded.predict(X), model.predict(X))
+    assert_array_equal(
+        loaded.predict_survival_function(X, True), model.predict_survival_function(X, True)
+    )
+
+
+def test_a_preset():
+    model = XGBSurvivalLite(preset="auto", max_time=1.0).fit(X, Y)
+    assert model.score(X, Y) > 0.6
+    assert model.chosen_params_
+
+
+def test_copies_and_files():
+    model = XGBSurvivalLite(**SMALL, ties="efron").fit(X, Y, strata=STRATA)
+    expected = model.predict_survival_function(X, True, strata=STRATA)
+    for copied in (
+        pickle.loads(pickle.dumps(model)),
+        load_model(file_of(model, "json")),
+        XGBSurvivalLite.load_model(file_of(model)),
+    ):
+        assert copied.ties == "efron"
+        assert_array_equal(copied.predict_survival_function(X, True, strata=STRATA), expected)
+        assert_array_equal(copied.unique_times_, model.unique_times_)
+    assert clone(model).get_params()["ties"] == "efron"
+    with pytest.raises(ValueError, match="LightGBM has no objective='survival:cox'"):
+        model.to_lightgbm()
+
+
+def test_continued_training():
+    whole = XGBSurvivalLite(**SMALL).fit(X, Y)
+    half = XGBSurvivalLite(**SMALL | dict(n_estimators=5))
+    warm = clone(half).set_params(warm_start=True).fit(X, Y).set_params(n_estimators=10)
+    continued = clone(half).fit(X, Y, init_model=half.fit(X, Y))
+    for model in (warm.fit(X, Y), continued):
+        assert_allclose(model.predict(X), whole.predict(X), rtol=1e-12)
+        assert_allclose(
+            model.predict_survival_function(X, True), whole.predict_survival_function(X, True)
+        )
+
+
+def test_kinds_of_data():
+    frame = pd.DataFrame(X, columns=list("abc")).assign(
+        kind=pd.Categorical(np.where(STRATA == "a", "x", "y"))
+    )
+    frame.iloc[::5, 1] = np.nan
+    model = XGBSurvivalLite(**SMALL).fit(frame, Y)
+    assert model.score(frame, Y) > 0.6
+    dense = XGBSurvivalLite(**SMALL).fit(np.round(X), Y)
+    for same in (csr_array(np.round(X)), bin_features(np.round(X))):
+        assert_array_equal(
+            XGBSurvivalLite(**SMALL).fit(same, Y).predict(same), dense.predict(np.round(X))
+        )
+
+
+def test_in_tools_of_scikit_learn():
+    pipeline = make_pipeline(StandardScaler(), XGBSurvivalLite(**SMALL))
+    assert cross_val_score(pipeline, X, Y).mean() > 0.65
+    search = GridSearchCV(pipeline, {"xgbsurvivallite__max_depth": [1, 2]}, cv=2).fit(X, Y)
+    assert search.score(X, Y) > 0.7
+    assert len(search.predict(X)) == N_ROWS
+    y = survival_targets(Y["event"], Y["time"], strata=STRATA)
+    assert cross_val_score(XGBSurvivalLite(**SMALL), X, y).mean() > 0.6
+
+
+def test_explanations():
+    model = XGBSurvivalLite(**SMALL).fit(X, Y)
+    contributions = model.predict(X, pred_contribs=True)
+    assert_allclose(contributions.sum(axis=1), model.predict(X), atol=1e-9)
+    assert f"= {model.predict(X[:1])[0]:.6f}"[:8] in str(model.explain_prediction(X[:1]))
+    assert model.feature_importances_.argmax() == 0
+    stages = list(model.staged_predict(X))
+    assert_array_equal(stages[-1], model.predict(X))
+    assert len(stages) == 10
+
+
+def test_extreme_times():
+    for scale in (1e-300, 1e300):
+        y = Y.copy()
+        y["time"] *= scale / y["time"].max()
+        assert_array_equal(
+            XGBSurvivalLite(**SMALL).fit(X, y).predict(X),
+            XGBSurvivalLite(**SMALL).fit(X, Y).predict(X),
+        )

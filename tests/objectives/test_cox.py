@@ -1,0 +1,215 @@
+"""Cox's partial likelihood: by hand, against sums over all rows, and where numbers are extreme."""
+
+import pickle
+
+import numpy as np
+import pytest
+import xgboost
+from numpy.testing import assert_allclose, assert_array_equal
+
+from sklboost.objectives.losses.cox import Cox
+
+NO_WEIGHT = np.empty(0)
+TIES = ("breslow", "efron")
+
+
+def encoded(time, event, entry=None, stratum=None):
+    """Targets as the loss reads them."""
+    time = np.asarray(time, dtype=float)
+    entry = np.full(len(time), -np.inf) if entry is None else np.asarray(entry, dtype=float)
+    stratum = np.zeros(len(time)) if stratum is None else np.asarray(stratum, dtype=float)
+    return np.array([time, np.where(event, time, np.inf), entry, stratum])
+
+
+def value_by_sums(y, score, weight, ties):
+    """The loss by its formula, from all rows for every event time."""
+    time, upper, entry, stratum = y
+    is_event, total, risk = time == upper, 0.0, weight * np.exp(score)
+    for group in np.unique(stratum):
+        for at in np.unique(time[is_event & (stratum == group)]):
+            is_at_risk = (stratum == group) & (entry < at) & (at <= time)
+            is_tied = is_event & (time == at) & (stratum == group)
+            d, event_weight = is_tied.sum(), weight[is_tied].sum()
+            total -= (weight * score)[is_tied].sum()
+            for term in range(d if ties == "efron" else 1):
+                left = risk[is_at_risk].sum() - term / d * risk[is_tied].sum()
+                total += event_weight / (d if ties == "efron" else 1) * np.log(left)
+    return total / weight[is_event].sum()
+
+
+def random_rows(n_rows=50, seed=0, *, is_tied=True):
+    random = np.random.default_rng(seed)
+    time = random.integers(1, 12, n_rows) if is_tied else 1 + random.permutation(n_rows)
+    entry = np.where(random.random(n_rows) < 0.5, time - random.integers(1, 6, n_rows), -np.inf)
+    y = encoded(time, random.random(n_rows) < 0.6, entry, random.integers(0, 3, n_rows))
+    return y, random.normal(size=(1, n_rows)), random.gamma(2.0, size=n_rows)
+
+
+# --- by hand -------------------------------------------------------------------------------------
+
+
+@pytest.mark.interpreted
+def test_three_rows_by_hand():
+    # hazard ratios 1, 2, 3; events at 1 and 3, the second row is censored at 2
+    y = encoded([1, 2, 3], [True, False, True])
+    score = np.log([[1.0, 2.0, 3.0]])
+    assert_allclose(Cox().value(y, score, NO_WEIGHT), (np.log(6) + np.log(3) - np.log(3)) / 2)
+    gradient, hessian = Cox().gradients(y, score)
+    assert_allclose(hessian, [[1 / 6, 2 / 6, 3 / 6 + 3 / 3]], rtol=1e-6)
+    assert_allclose(gradient, hessian - [[1, 0, 1]], rtol=1e-6)
+
+
+@pytest.mark.interpreted
+def test_two_events_at_one_time_by_hand():
+    y, score = encoded([1, 1, 2], [True, True, False]), np.log([[1.0, 2.0, 3.0]])
+    breslow, efron = (Cox(ties).value(y, score, NO_WEIGHT) for ties in TIES)
+    assert_allclose(breslow, (2 * np.log(6) - np.log(2)) / 2)
+    assert_allclose(efron, (np.log(6) + np.log(6 - 3 / 2) - np.log(2)) / 2)
+    gradient, _ = Cox("efron").gradients(y, score)
+    assert_allclose(gradient[0, 0], 1 / 6 + 0.5 / 4.5 - 1, rtol=1e-6)
+    assert_allclose(gradient[0, 2], 3 / 6 + 3 / 4.5, rtol=1e-6)
+
+
+@pytest.mark.interpreted
+def test_a_row_is_at_risk_after_its_entry():
+    # the third row enters at the time of the first event, which it does not share
+    y = encoded([1, 2, 3], [True, True, False], entry=[-np.inf, 0.5, 1])
+    gradient, _ = Cox().gradients(y, np.zeros((1, 3)))
+    assert_allclose(gradient, [[1 / 2 - 1, 1 / 2 + 1 / 2 - 1, 1 / 2]], rtol=1e-6)
+
+
+# --- the formula ---------------------------------------------------------------------------------
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("ties", TIES)
+@pytest.mark.parametrize("seed", range(3))
+def test_the_value_is_the_sum(ties, seed):
+    y, score, weight = random_rows(seed=seed)
+    expected = value_by_sums(y, score[0], weight, ties)
+    assert_allclose(Cox(ties).value(y, score, weight), expected, rtol=1e-13)
+    ones = value_by_sums(y, score[0], np.ones(len(weight)), ties)
+    assert_allclose(Cox(ties).value(y, score, NO_WEIGHT), ones, rtol=1e-13)
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("ties", TIES)
+def test_gradients_are_derivatives_of_the_value(ties):
+    y, score, weight = random_rows(30)
+    events = weight[y[0] == y[1]].sum()
+    loss = Cox(ties)
+    gradient, hessian = loss.gradients(y, score, weight)
+    for row in range(30):
+        up, down = score.copy(), score.copy()
+        up[0, row] += 1e-5
+        down[0, row] -= 1e-5
+        rise = events * (loss.value(y, up, weight) - loss.value(y, down, weight)) / 2e-5
+        assert_allclose(gradient[0, row], rise, rtol=1e-5, atol=1e-6)
+        # gradients are float32
+        far = [np.where(np.arange(30) == row, score + step, score) for step in (0.01, -0.01)]
+        moved = [loss.gradients(y, scores, weight)[0][0, row] for scores in far]
+        assert hessian[0, row] >= (moved[0] - moved[1]) / 0.02 - 1e-3
+
+
+@pytest.mark.parametrize("ties", TIES)
+def test_gradients_add_up_to_0(ties):
+    y, score, weight = random_rows(1000)
+    gradient, _ = Cox(ties).gradients(y, score, weight)
+    assert_allclose(gradient.sum(), 0.0, atol=1e-3)
+
+
+@pytest.mark.interpreted
+def test_without_ties_both_are_the_same():
+    y, score, weight = random_rows(is_tied=False)
+    for ours, others in zip(
+        Cox("breslow").gradients(y, score, weight),
+        Cox("efron").gradients(y, score, weight),
+        strict=True,
+    ):
+        assert_allclose(ours, others, rtol=1e-5)
+
+
+@pytest.mark.interpreted
+def test_weight_2_is_the_row_twice():
+    y, score, _ = random_rows()
+    weight = np.random.default_rng(1).integers(1, 4, len(y[0])).astype(float)
+    copies = np.repeat(np.arange(len(weight)), weight.astype(int))
+    of_weights, of_copies = (
+        Cox().gradients(y, score, weight),
+        Cox().gradients(y[:, copies], score[:, copies]),
+    )
+    for weighted, copied in zip(of_weights, of_copies, strict=True):
+        assert_allclose(weighted[0], np.bincount(copies, copied[0]), rtol=1e-5)
+    value = Cox().value(y[:, copies], score[:, copies], NO_WEIGHT)
+    assert_allclose(Cox().value(y, score, weight), value, rtol=1e-13)
+
+
+def test_as_xgboost_without_ties():
+    random = np.random.default_rng(0)
+    n_rows, X = 200, random.normal(size=(200, 3))
+    time, event = 1.0 + random.permutation(n_rows), random.random(n_rows) < 0.6
+    data = xgboost.DMatrix(X, np.where(event, time, -time))
+    settings = dict(objective="survival:cox", base_score=1.0, eval_metric="cox-nloglik")
+    log = {}
+    booster = xgboost.train(
+        settings, data, 5, evals=[(data, "rows")], evals_result=log, verbose_eval=False
+    )
+    score = booster.predict(data, output_margin=True).astype(float)[np.newaxis]
+    value = Cox().value(encoded(time, event), score, NO_WEIGHT)
+    assert_allclose(value, log["rows"]["cox-nloglik"][-1], rtol=1e-5)
+
+
+# --- extremes ------------------------------------------------------------------------------------
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("ties", TIES)
+@pytest.mark.parametrize("scale", [1e-300, 1.0, 100.0, 1e4, 1e100])
+def test_extreme_scores_stay_finite(ties, scale):
+    y, score, weight = random_rows()
+    for given in (NO_WEIGHT, weight, 1e-90 * weight, 1e90 * weight):
+        gradient, hessian = Cox(ties).gradients(y, scale * score, given)
+        assert np.isfinite(gradient).all()
+        assert np.isfinite(hessian).all()
+        assert (hessian >= 0.0).all()
+        assert np.isfinite(Cox(ties).value(y, scale * score, given))
+
+
+@pytest.mark.interpreted
+def test_a_constant_changes_nothing():
+    y, score, weight = random_rows()
+    expected = Cox("efron").gradients(y, score, weight)[0]
+    assert_allclose(
+        Cox("efron").gradients(y, score + 1e6, weight)[0], expected, rtol=1e-4, atol=1e-6
+    )
+
+
+@pytest.mark.interpreted
+def test_what_is_left_when_a_large_term_has_gone():
+    # the first row, e^60 times the others, enters last and is at risk at the last event only
+    y = encoded([9, 5, 4, 3], [True, True, True, False], entry=[6, 0, 0, 0])
+    score = np.array([[60.0, 0.0, 0.0, 0.0]])
+    gradient, _ = Cox().gradients(y, score)
+    assert_allclose(gradient, [[0.0, 1 + 1 / 2 - 1, 1 / 2 - 1, 0.0]], atol=1e-6)
+
+
+@pytest.mark.interpreted
+def test_rows_that_are_never_at_risk_have_no_gradient():
+    y = encoded([1, 5, 6], [False, True, False], entry=[0, 0, 5])
+    gradient, hessian = Cox().gradients(y, np.zeros((1, 3)))
+    assert_array_equal(gradient, [[0, 0, 0]])
+    assert_allclose(hessian, [[0, 1, 0]], atol=1e-15)
+
+
+@pytest.mark.interpreted
+def test_a_value_without_events_is_none():
+    assert np.isnan(Cox().value(encoded([1, 2], [False, False]), np.zeros((1, 2)), NO_WEIGHT))
+
+
+@pytest.mark.interpreted
+def test_pickles():
+    y, score, _ = random_rows()
+    loss = Cox("efron")
+    copied = pickle.loads(pickle.dumps(loss))
+    assert copied.ties == "efron"
+    assert_array_equal(copied.gradients(y, score)[0], loss.gradients(y, score)[0])
