@@ -1,7 +1,7 @@
 """The ranker."""
 
 from collections.abc import Iterator
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 
@@ -240,6 +240,24 @@ class XGBRankerLite(RankerParameters, BaseBooster):
         weight = np.empty(0) if given.weight is None else given.weight
         is_exponential = bool(value_of(self, "ndcg_exp_gain"))
         return mean_over_queries("ndcg", given.y, prediction, weight, is_exponential)
+
+    def validation_importances(self, *arguments: Any, **named: Any) -> NoReturn:
+        """Refuse: there is no argument for queries.
+
+        Parameters
+        ----------
+        *arguments, **named
+            Whatever they are.
+
+        Raises
+        ------
+        NotImplementedError
+            Always; the text says what to use.
+        """
+        raise NotImplementedError(
+            "validation_importances has no argument for queries: shuffle each feature of "
+            "validation rows and compare score(X, y, qid=qid), or use shap_values"
+        )
 
     def staged_predict(self, X: Any, *, base_margin: Any = None) -> Iterator[np.ndarray]:
         """Yield the scores after 1, 2, ... rounds.

@@ -11,10 +11,14 @@ except ImportError as error:
 
 from sklboost.estimators.classifier import XGBClassifierLite
 from sklboost.estimators.forests import XGBRFClassifierLite, XGBRFRegressorLite
+from sklboost.estimators.ranker import XGBRankerLite
 from sklboost.estimators.regressor import XGBRegressorLite
 from sklboost.onnx.registering import input_types, register
 
 __all__ = ["input_types", "register"]
 
-for _estimator in (XGBClassifierLite, XGBRegressorLite, XGBRFClassifierLite, XGBRFRegressorLite):
+for _estimator in (
+    *(XGBClassifierLite, XGBRegressorLite, XGBRFClassifierLite, XGBRFRegressorLite),
+    XGBRankerLite,
+):
     register(_estimator)

@@ -8,6 +8,7 @@ from skl2onnx.common.data_types import DoubleTensorType, Int64TensorType, String
 from sklboost.data.table import LARGEST_EXACT
 from sklboost.estimators.classifier import XGBClassifierLite
 from sklboost.estimators.predict.fitted_model import fitted_model
+from sklboost.estimators.ranker import XGBRankerLite
 from sklboost.estimators.regressor import XGBRegressorLite
 from sklboost.onnx.converters import (
     convert_classifier,
@@ -57,7 +58,7 @@ def register(estimator_class: type) -> None:
             *(estimator_class, "SklboostClassifier", set_classifier_types, convert_classifier),
             options=_CLASSIFIER_OPTIONS,
         )
-    elif issubclass(estimator_class, XGBRegressorLite):
+    elif issubclass(estimator_class, XGBRegressorLite | XGBRankerLite):
         update_registered_converter(
             *(estimator_class, "SklboostRegressor", set_regressor_types, convert_regressor),
             options=_REGRESSOR_OPTIONS,

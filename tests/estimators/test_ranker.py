@@ -3,19 +3,30 @@
 import io
 import pickle
 
+import lightgbm
 import numpy as np
+import onnxruntime
 import pandas as pd
 import pytest
 import sklearn
+import xgboost
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
+from skl2onnx import to_onnx
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
-from sklboost import LearningRateScheduler, XGBRankerLite, XGBRegressorLite, load_model
+import sklboost.onnx  # noqa: F401, registers converters
+from sklboost import (
+    LearningRateScheduler,
+    XGBRankerLite,
+    XGBRegressorLite,
+    bin_features,
+    load_model,
+)
 
 OBJECTIVES = ("rank:ndcg", "rank:map", "rank:pairwise", "rank:xendcg")
 
@@ -327,3 +338,34 @@ def test_a_callback_and_staged_predictions():
     assert len(stages) == 10
     assert_array_equal(stages[-1], model.predict(X_TEST))
     assert_array_equal(stages[2], model.predict(X_TEST, iteration_range=(0, 3)))
+
+
+def test_what_has_no_argument_for_queries():
+    with pytest.raises(NotImplementedError, match="has no argument for queries"):
+        ranker().validation_importances(X, Y, X_val=X, y_val=Y)
+    with pytest.raises(ValueError, match="this method has no argument for them"):
+        ranker().fit(X, Y, qid=QID).cost_complexity_pruning_path(X, Y)
+
+
+def test_bins_and_the_preset():
+    expected = ranker().fit(X, Y, qid=QID).predict(X)
+    B = bin_features(X)
+    assert_array_equal(ranker().fit(B, Y, qid=QID).predict(B), expected)
+    model = ranker(preset="auto", n_estimators=20).fit(X, Y, qid=QID)
+    assert set(model.chosen_params_) & {"min_child_weight", "learning_rate", "n_estimators"}
+    again = ranker(n_estimators=20).set_params(**model.chosen_params_, preset=None)
+    assert_array_equal(again.fit(X, Y, qid=QID).predict(X), model.predict(X))
+
+
+def test_other_libraries_and_graphs():
+    model = ranker().fit(X, Y, qid=QID)
+    single = X_TEST.astype(np.float32)
+    expected = model.predict(single)
+    data = xgboost.DMatrix(single)
+    assert_allclose(model.to_xgboost().predict(data, output_margin=True), expected, atol=1e-5)
+    booster = lightgbm.Booster(model_str=model.to_lightgbm())
+    assert_allclose(booster.predict(single), expected, atol=1e-12)
+    graph = to_onnx(model, single[:1])
+    session = onnxruntime.InferenceSession(graph.SerializeToString())
+    found = session.run(None, {session.get_inputs()[0].name: single})[0]
+    assert_allclose(found.ravel(), expected, atol=1e-5)

@@ -20,6 +20,7 @@ from sklboost import (
     Loss,
     ModelFileError,
     XGBClassifierLite,
+    XGBRankerLite,
     XGBRegressorLite,
     XGBRFClassifierLite,
     XGBRFRegressorLite,
@@ -32,7 +33,9 @@ from tests.kinds_of_models import KINDS, data
 PAGE = (ROOT / "docs" / "how_to" / "deploy_a_model.md").read_text("utf-8")
 LISTED = re.findall(r'^\.\.\. +"(sklboost\.[\w.]+)",$', PAGE, re.MULTILINE)
 SAVED_FIT = "sklboost.estimators.saving.SavedFit"
-ESTIMATORS = (XGBClassifierLite, XGBRegressorLite, XGBRFClassifierLite, XGBRFRegressorLite)
+ESTIMATORS = (
+    *(XGBClassifierLite, XGBRankerLite, XGBRegressorLite, XGBRFClassifierLite, XGBRFRegressorLite),
+)
 
 
 def name_of(kind):
@@ -85,7 +88,8 @@ def test_every_kind_comes_back_with_the_same_bits(name):
 def test_a_pipeline(estimator):
     X, y = data("numbers")
     model = make_pipeline(StandardScaler(), estimator(n_estimators=3, random_state=0))
-    model.fit(X, y["labels"])
+    queries = dict(xgbrankerlite__qid=np.arange(len(X)) // 20) if "Ranker" in str(model) else {}
+    model.fit(X, y["labels"], **queries)
     loaded = through_skops(model)
     for method in ("predict_proba", "predict") if hasattr(model, "predict_proba") else ("predict",):
         assert_array_equal(getattr(loaded, method)(X), getattr(model, method)(X))

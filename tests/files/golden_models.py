@@ -16,6 +16,7 @@ import pandas as pd
 
 from sklboost import (
     XGBClassifierLite,
+    XGBRankerLite,
     XGBRegressorLite,
     XGBRFClassifierLite,
     XGBRFRegressorLite,
@@ -254,10 +255,15 @@ def _survival(**parameters: Any) -> Any:
     return XGBSurvivalLite(**_TINY | parameters).fit(X, y)
 
 
+_QUERIES = np.repeat(np.arange(6), 10)
 # Kinds that came later: the place decides on the form of the file.
 LATER: dict[str, Callable[[], Any]] = {
     "survival, cox": lambda: _survival(),
     "survival, strata": lambda: _survival(ties="efron"),
+    "ranking": lambda: XGBRankerLite(**_TINY).fit(X, CLASS, qid=_QUERIES),
+    "ranking, whole lists": lambda: XGBRankerLite(objective="rank:xendcg", **_TINY).fit(
+        X, CLASS, qid=_QUERIES
+    ),
 }
 ALL = {**MODELS, **BY_XGBOOST, **READ, **LATER}
 
