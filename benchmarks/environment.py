@@ -10,7 +10,7 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[1]
 RESULTS = REPOSITORY / "benchmarks" / "results"
 PACKAGES = ("sklboost", "xgboost", "xgboost-cpu", "lightgbm", "catboost", "scikit-learn")
-PACKAGES += ("mapie", "crepes", "numba", "llvmlite", "numpy")
+PACKAGES += ("mapie", "crepes", "ngboost", "numba", "llvmlite", "numpy")
 
 
 def sleep_when_idle():

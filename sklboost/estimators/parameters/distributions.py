@@ -26,6 +26,25 @@ class DistributionParameters(Parameters):
     )
     learning_rate: float | None = redeclared(Parameters, "learning_rate", default=0.1)
     max_depth: int | None = redeclared(Parameters, "max_depth", default=4)
+    gamma: float | None = redeclared(
+        Parameters,
+        "gamma",
+        default=10.0,
+        text="""
+        Minimum gain of a split, by the pruning that `pruning` selects. A gain is about twice what a
+        split adds to the log-likelihood of the rows, whatever their unit; by chance alone the best
+        of many splits often adds ten. So small data does not make scales too small.
+        """,
+    )
+    min_child_samples: int | None = redeclared(
+        Parameters,
+        "min_child_samples",
+        default=20,
+        text="""
+        Fewest training rows in a leaf, counted with their weights. Of few rows a scale is soon too
+        small, and costs most where it is wrong.
+        """,
+    )
     multi_strategy: str | None = redeclared(
         Parameters,
         "multi_strategy",
