@@ -6,11 +6,13 @@ import pytest
 from matplotlib import pyplot as plt
 
 from sklboost.displays import (
+    CalibrationDisplay,
     DerivationDisplay,
     ImportanceDisplay,
     LearningCurveDisplay,
     SplitValuesDisplay,
     TreeDisplay,
+    plot_calibration,
     plot_derivation,
     plot_importance,
     plot_learning_curve,
@@ -41,6 +43,7 @@ def test_a_display_is_drawn_again_in_a_new_figure_or_where_the_user_wants(draw, 
 
 
 FUNCTIONS = {
+    plot_calibration: CalibrationDisplay,
     plot_derivation: DerivationDisplay,
     plot_importance: ImportanceDisplay,
     plot_learning_curve: LearningCurveDisplay,

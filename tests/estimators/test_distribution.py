@@ -55,8 +55,8 @@ def test_the_checks_of_scikit_learn(estimator, check):
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_all_distributions_learn(name):
     y = targets_for(name)
-    model = XGBDistributionLite(distribution=name, n_estimators=40, eval_metric=["nll", "crps"])
-    model.fit(X, y, X_val=X, y_val=y)
+    model = XGBDistributionLite(distribution=name, n_estimators=40, gamma=1.0)
+    model.set_params(eval_metric=["nll", "crps"]).fit(X, y, X_val=X, y_val=y)
     log = model.evals_result_["validation_0"]
     constant = XGBDistributionLite(distribution=name, max_depth=1, gamma=1e9).fit(X, y)
     assert log["nll"][-1] < -constant.score(X, y) - 0.1
@@ -90,7 +90,8 @@ def test_scipy_s_distributions():
 def test_leaves_are_steps_of_fisher_scoring():
     """One split: the sums of gradients over those of the information, lambda added."""
     features, y = np.repeat([[0.0], [1.0]], 4, axis=0), np.array([1.0, 2, 2, 3, 7, 9, 11, 13])
-    model = XGBDistributionLite(n_estimators=1, max_depth=1, learning_rate=0.5, reg_lambda=2.0)
+    model = XGBDistributionLite(n_estimators=1, max_depth=1, learning_rate=0.5)
+    model.set_params(reg_lambda=2.0, gamma=0.0, min_child_samples=1)
     model.fit(features, y)
     mean, deviation = y.mean(), y.std()
     for side in (slice(4), slice(4, 8)):
@@ -305,7 +306,7 @@ def test_shap_values_and_derivations_of_each_parameter(tmp_path):
 )
 def test_other_options(parameters):
     model = fitted(n_estimators=20, random_state=0, **parameters)
-    assert model.score(X, Y) > -1.55
+    assert model.score(X, Y) > -1.65
 
 
 def test_searches_and_pipelines():
