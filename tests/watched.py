@@ -26,14 +26,14 @@ def work(outcome_of: Callable[[int], str], numbers: Iterable[int]) -> None:
     faulthandler.enable()
     for number in numbers:
         print(f"case {number}", flush=True)
-        start = time.perf_counter()
+        start = time.process_time()  # whatever else the machine does
         try:
             outcome = outcome_of(number)
         except BaseException as error:
             kind = "" if isinstance(error, AssertionError) else f"{type(error).__name__}: "
             outcome = f"FAILED {kind}{error}".replace("\n", " ")[:500]
-        if time.perf_counter() - start > SECONDS / 3 and not outcome.startswith("FAILED"):
-            outcome = f"FAILED takes {time.perf_counter() - start:.0f} s"
+        if time.process_time() - start > SECONDS / 3 and not outcome.startswith("FAILED"):
+            outcome = f"FAILED takes {time.process_time() - start:.0f} s"
         print(outcome, flush=True)
 
 

@@ -9,24 +9,31 @@ import pandas as pd
 from sklboost import (
     EarlyStopping,
     XGBClassifierLite,
+    XGBDistributionLite,
+    XGBRankerLite,
     XGBRegressorLite,
     XGBRFClassifierLite,
     XGBRFRegressorLite,
+    XGBSurvivalLite,
+    survival_targets,
 )
+from sklboost.objectives.distributions import DISTRIBUTIONS
 from sklboost.objectives.registry import OBJECTIVES
 from tests.soak.columns import LABELS, TARGETS, Random, draw_frame, draw_matrix
 
-REGRESSORS = [XGBRegressorLite, XGBRegressorLite, XGBRegressorLite, XGBRFRegressorLite]
-CLASSIFIERS = [XGBClassifierLite, XGBClassifierLite, XGBClassifierLite, XGBRFClassifierLite]
-
-
-FORESTS = (XGBRFRegressorLite, XGBRFClassifierLite)
-_NOT_OF_FORESTS = {
-    "num_parallel_tree",
-    "early_stopping_rounds",
-    "booster",
-    "warm_start",
-    "callbacks",
+# More often than others, as they are by users.
+REGRESSORS = [*[XGBRegressorLite] * 3, XGBRFRegressorLite]
+CLASSIFIERS = [*[XGBClassifierLite] * 3, XGBRFClassifierLite]
+OTHERS = [XGBDistributionLite, XGBRankerLite, XGBSurvivalLite]
+ESTIMATORS = [*REGRESSORS * 2, *CLASSIFIERS * 2, *OTHERS]
+# What is mostly refused.
+_ONE_ROUND = ["num_parallel_tree", "early_stopping_rounds", "booster", "warm_start", "callbacks"]
+_SELDOM_WITH = {
+    XGBRFRegressorLite: _ONE_ROUND,
+    XGBRFClassifierLite: _ONE_ROUND,
+    XGBDistributionLite: ["base_score", "monotone_constraints", "eval_metric"],
+    XGBRankerLite: ["base_score", "eval_metric"],
+    XGBSurvivalLite: ["base_score", "eval_metric"],
 }
 
 
@@ -66,26 +73,26 @@ def draw_case(seed: int, number: int, *, is_tiny: bool = False) -> Case:
     n_rows, n_features = _draw_shape(random, is_tiny)
     is_frame = random.random() < 0.25
     X = (draw_frame if is_frame else draw_matrix)(random, n_rows, n_features)
-    is_classifier = random.random() < 0.5
-    y = _draw_labels(random, n_rows) if is_classifier else _draw_targets(random, n_rows)
-    kinds = CLASSIFIERS if is_classifier else REGRESSORS
-    estimator = kinds[random.integers(len(kinds))]
+    estimator = ESTIMATORS[random.integers(len(ESTIMATORS))]
+    y = _draw_targets_of(estimator, random, n_rows)
     names = estimator().get_params()
     parameters = {
         name: draw(random, n_features)
         for name, draw in PARAMETERS.items()
         if name in names and random.random() < _likely(name)
     }
-    unlikely = _NOT_OF_FORESTS if issubclass(estimator, FORESTS) else set()
-    if n_rows > 300:  # it compares many fits
-        unlikely = {"preset", *unlikely}
-    for name in unlikely:
+    # a preset compares many fits
+    for name in [*_SELDOM_WITH.get(estimator, ()), *["preset"] * (n_rows > 300)]:
         parameters.pop(name, None)
     parameters["n_estimators"] = int(random.integers(1, 4 if is_tiny else 12))
     parameters.setdefault("random_state", int(random.integers(100)))
-    if random.random() < 0.4:
-        parameters["objective"] = _draw_objective(random, is_classifier)
-    return Case(estimator, parameters, X, y, _draw_arguments(random, X, y, parameters))
+    objectives = _objectives_of(estimator)
+    if objectives and random.random() < 0.4:
+        parameters["objective"] = objectives[random.integers(len(objectives))]
+    arguments = _draw_arguments(random, X, y)
+    if estimator is XGBRankerLite:
+        arguments = _with_queries(random, arguments, n_rows)
+    return Case(estimator, parameters, X, y, arguments)
 
 
 def _draw_shape(random: Random, is_tiny: bool) -> tuple[int, int]:
@@ -123,15 +130,46 @@ def _draw_labels(random: Random, n_rows: int) -> np.ndarray:
     return LABELS[[*LABELS][random.integers(len(LABELS))]](codes)
 
 
-def _draw_objective(random: Random, is_classifier: bool) -> str:
-    tasks = ["binary", "multiclass"] if is_classifier else ["regression"]
-    names = [objective.name for task in tasks for objective in OBJECTIVES[task]]
-    return names[random.integers(len(names))]
+def _draw_targets_of(estimator: type, random: Random, n_rows: int) -> np.ndarray:
+    if estimator in CLASSIFIERS:
+        return _draw_labels(random, n_rows)
+    if estimator in REGRESSORS:
+        return _draw_targets(random, n_rows)
+    signal = _draw_signal(random, n_rows)
+    if estimator is XGBRankerLite:
+        return random.integers(0, 5 if random.random() < 0.7 else 2, n_rows).astype(float)
+    if estimator is XGBDistributionLite:
+        kinds = ["plain", "ties", "constant", "heavy tails", "counts", "counts", "positive"]
+        return TARGETS[kinds[random.integers(len(kinds))]](random, signal)
+    time = np.exp(np.clip(signal, -3, 3))
+    if random.random() < 0.3:
+        time = np.ceil(time)
+    entry = [None, time / 2][random.integers(2)]
+    strata = [None, None, random.integers(0, 3, n_rows)][random.integers(3)]
+    if random.random() < 0.3:
+        upper = time * random.choice([1.0, 1.5, np.inf], n_rows)
+        return survival_targets(lower=time, upper=upper, strata=strata)
+    return survival_targets(random.random(n_rows) < 0.7, time, entry_time=entry, strata=strata)
 
 
-def _draw_arguments(
-    random: Random, X: Any, y: np.ndarray, parameters: dict[str, Any]
-) -> dict[str, Any]:
+def _objectives_of(estimator: type) -> list[str]:
+    tasks = {XGBRankerLite: ["ranking"], XGBSurvivalLite: ["survival"], XGBDistributionLite: []}
+    usual = ["binary", "multiclass"] if estimator in CLASSIFIERS else ["regression"]
+    return [own.name for task in tasks.get(estimator, usual) for own in OBJECTIVES[task]]
+
+
+def _with_queries(random: Random, arguments: dict[str, Any], n_rows: int) -> dict[str, Any]:
+    """Return arguments of a ranker: rows of several queries, in any order."""
+    qid = random.integers(0, random.choice([1, 3, max(1, n_rows // 5)]), n_rows)
+    given = {name: value for name, value in arguments.items() if name != "groups"}
+    if "sample_weight" in given:
+        given["sample_weight"] = given["sample_weight"][qid % n_rows]
+    if "X_val" in given:
+        given["qid_val"] = random.integers(0, 3, len(given["y_val"]))
+    return given | {"qid": qid}
+
+
+def _draw_arguments(random: Random, X: Any, y: np.ndarray) -> dict[str, Any]:
     arguments: dict[str, Any] = {}
     n_rows = len(y)
     if random.random() < 0.4:
@@ -239,10 +277,22 @@ PARAMETERS: dict[str, Callable[[Random, int], Any]] = {
     "class_weight": _one_of("balanced"),
     "scale_pos_weight": _one_of(0.01, 3.0),
     "calibrated_prior": _one_of(True),
+    "distribution": _one_of(*DISTRIBUTIONS),
+    "ties": _one_of("efron"),
+    "aft_loss_distribution": _one_of("logistic", "extreme"),
+    "aft_loss_distribution_scale": _one_of(0.1, 3.0),
+    "lambdarank_pair_method": _one_of("mean"),
+    "lambdarank_num_pair_per_sample": _one_of(1, 3),
+    "lambdarank_normalization": _one_of(False),
+    "lambdarank_score_normalization": _one_of(False),
+    "lambdarank_unbiased": _one_of(True),
+    "lambdarank_bias_norm": _one_of(0.0, 2.0),
+    "ndcg_exp_gain": _one_of(False),
 }
 # Not drawn: what is printed. `n_estimators` and `objective` are drawn with the case.
-OTHERS = {"verbose", "n_estimators", "objective"}
+NOT_DRAWN = {"verbose", "n_estimators", "objective"}
 _SELDOM = {
+    **{"distribution": 0.8, "ties": 0.3, "lambdarank_pair_method": 0.4},
     **{"preset": 0.03, "linear_tree": 0.05, "booster": 0.1, "early_stopping_rounds": 0.1},
     **{"callbacks": 0.03, "eval_metric": 0.05, "enable_categorical": 0.02, "missing": 0.05},
     **{"unknown_category": 0.05, "categorical_features": 0.1, "validation_split": 0.05},

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from sklboost import XGBClassifierLite, XGBRegressorLite
+from sklboost import XGBRegressorLite
 from tests.soak.__main__ import outcomes, tiny_outcomes
-from tests.soak.cases import OTHERS, PARAMETERS, draw_case
+from tests.soak.cases import ESTIMATORS, NOT_DRAWN, PARAMETERS, draw_case
 from tests.soak.promises import FOREIGN_WORDS, check
 
 
 def test_all_parameters_are_drawn():
-    names = {*XGBRegressorLite().get_params(), *XGBClassifierLite().get_params()}
-    assert names == {*PARAMETERS, *OTHERS}
+    names = {name for estimator in ESTIMATORS for name in estimator().get_params()}
+    assert names == {*PARAMETERS, *NOT_DRAWN}
 
 
 @pytest.mark.parametrize(("kind", "n_cases"), [("one", 150), ("together", 5)])
