@@ -205,6 +205,13 @@ def test_numbers_as_categories():
             document_of(model.fit(rows, NUMBER))
 
 
+def test_a_category_feature_of_missing_values_only():
+    frame = pd.DataFrame({"a": pd.Categorical([None] * 30), "b": np.arange(30.0)})
+    model = XGBRegressorLite(n_estimators=2).fit(frame, np.arange(30.0))
+    with pytest.raises(NotExpressibleError, match="without a category, all values of which"):
+        model.to_xgboost()
+
+
 def test_names_that_xgboost_has_not():
     frame = pd.DataFrame({"a<b": NUMBER})
     with pytest.raises(NotExpressibleError, match="no feature name 'a<b'"):

@@ -52,6 +52,8 @@ def _stored_values(encoding: Encoding) -> list[Any] | None:
     values = encoding.categories[np.argsort(encoding.codes, kind="stable")].tolist()
     if len(values) > encoding.n_categories:
         _refuse(f"feature with {len(values)} categories of {encoding.n_categories} codes")
+    if not values:  # its own frames cannot have such columns either
+        _refuse("category features without a category, all values of which are missing")
     if holds_numbers(encoding):
         largest, wrong = MOST_CATEGORIES - 1, [v for v in values if not 0 <= v < MOST_CATEGORIES]
         if wrong or values != [int(value) for value in values]:
