@@ -10,6 +10,7 @@ except ImportError as error:
     raise ImportError('sklboost.onnx needs skl2onnx: pip install "sklboost[onnx]"') from error
 
 from sklboost.estimators.classifier import XGBClassifierLite
+from sklboost.estimators.distribution import XGBDistributionLite
 from sklboost.estimators.forests import XGBRFClassifierLite, XGBRFRegressorLite
 from sklboost.estimators.ranker import XGBRankerLite
 from sklboost.estimators.regressor import XGBRegressorLite
@@ -19,6 +20,6 @@ __all__ = ["input_types", "register"]
 
 for _estimator in (
     *(XGBClassifierLite, XGBRegressorLite, XGBRFClassifierLite, XGBRFRegressorLite),
-    XGBRankerLite,
+    *(XGBRankerLite, XGBDistributionLite),
 ):
     register(_estimator)

@@ -21,6 +21,7 @@ from sklboost.estimators.predict.fitted_model import fitted_model
 from sklboost.estimators.regressor import XGBRegressorLite
 from sklboost.inspection.tables import node_table
 from sklboost.objectives.blocks import Formula, address_of_losses
+from sklboost.objectives.distributions import DISTRIBUTIONS, find_distribution
 from sklboost.objectives.gradients import compile_loss
 from sklboost.objectives.links import (
     IDENTITY,
@@ -61,6 +62,7 @@ def steps() -> Iterator[tuple[str, Callable[[], object]]]:
     yield "derivations", lambda: _derive(X)
     yield "linear leaves, float32 features", lambda: _fit_and_predict(X_single, one, **linear)
     yield "losses", _compile_losses
+    yield "distributions", _compile_distributions
     yield "metrics", _compile_metrics
     yield "metrics of predictions", lambda: _classify(X, 2, objective="hinge")
     yield "losses in Python", lambda: _fit_and_predict(X, one, objective=_HalfOfSquares())
@@ -103,6 +105,15 @@ def _compile_losses() -> None:
             compile_loss(loss, 1)
             loss.gradients(target, raw_score)
             loss.value(target, raw_score, np.empty(0))
+
+
+def _compile_distributions() -> None:
+    for name in DISTRIBUTIONS:
+        loss, y = find_distribution(name)(), np.ones((1, 1))
+        raw_score = np.zeros((loss.n_outputs, 1))
+        compile_loss(loss, 1)
+        loss.gradients(y, raw_score)
+        loss.value(y, raw_score, np.empty(0))
 
 
 class _HalfOfSquares(Loss):

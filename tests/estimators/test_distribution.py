@@ -324,6 +324,19 @@ def test_other_libraries_have_no_such_models():
             method()
 
 
+def test_graphs_of_onnx_have_raw_scores():
+    pytest.importorskip("skl2onnx")
+    from skl2onnx import to_onnx
+
+    import sklboost.onnx  # noqa: F401
+
+    model = fitted()
+    with pytest.raises(ValueError, match="raw_scores"):
+        to_onnx(model, X[:1])
+    graph = to_onnx(model, X[:1], options={XGBDistributionLite: {"raw_scores": True}})
+    assert graph.graph.output[0].name
+
+
 def test_a_plain_fit_imports_nothing_of_it():
     script = (
         "import sys, sklboost\nsklboost.XGBRegressorLite(n_estimators=1).fit([[0], [1]], [0, 1])\n"

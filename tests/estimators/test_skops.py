@@ -20,6 +20,7 @@ from sklboost import (
     Loss,
     ModelFileError,
     XGBClassifierLite,
+    XGBDistributionLite,
     XGBRankerLite,
     XGBRegressorLite,
     XGBRFClassifierLite,
@@ -34,6 +35,7 @@ PAGE = (ROOT / "docs" / "how_to" / "deploy_a_model.md").read_text("utf-8")
 LISTED = re.findall(r'^\.\.\. +"(sklboost\.[\w.]+)",$', PAGE, re.MULTILINE)
 SAVED_FIT = "sklboost.estimators.saving.SavedFit"
 ESTIMATORS = (
+    XGBDistributionLite,
     *(XGBClassifierLite, XGBRankerLite, XGBRegressorLite, XGBRFClassifierLite, XGBRFRegressorLite),
 )
 

@@ -16,6 +16,7 @@ import pandas as pd
 
 from sklboost import (
     XGBClassifierLite,
+    XGBDistributionLite,
     XGBRankerLite,
     XGBRegressorLite,
     XGBRFClassifierLite,
@@ -264,6 +265,10 @@ LATER: dict[str, Callable[[], Any]] = {
     "ranking, whole lists": lambda: XGBRankerLite(objective="rank:xendcg", **_TINY).fit(
         X, CLASS, qid=_QUERIES
     ),
+    "distribution, normal": lambda: XGBDistributionLite(gamma=0.0, **_TINY).fit(X, NUMBER),
+    "distribution, zero-inflated": lambda: XGBDistributionLite(
+        distribution="zero_inflated_poisson", gamma=0.0, **_TINY
+    ).fit(X, CLASS),
 }
 ALL = {**MODELS, **BY_XGBOOST, **READ, **LATER}
 
