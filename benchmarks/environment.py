@@ -10,7 +10,16 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[1]
 RESULTS = REPOSITORY / "benchmarks" / "results"
 PACKAGES = ("sklboost", "xgboost", "xgboost-cpu", "lightgbm", "catboost", "scikit-learn")
-PACKAGES += ("mapie", "crepes", "ngboost", "numba", "llvmlite", "numpy")
+PACKAGES += (
+    "mapie",
+    "crepes",
+    "ngboost",
+    "numba",
+    "llvmlite",
+    "numpy",
+    "scikit-survival",
+    "lifelines",
+)
 
 
 def sleep_when_idle():

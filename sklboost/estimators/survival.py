@@ -170,7 +170,7 @@ class XGBSurvivalLite(SurvivalParameters, BaseBooster):
         """Predict the risk score of each row: the greater, the sooner the event.
 
         For "survival:cox" it is the logarithm of the hazard ratio, but for a constant that all rows
-        of a model share.
+        of a model share; for "survival:aft" minus the location of the logarithm of the time.
 
         Parameters
         ----------
@@ -196,13 +196,45 @@ class XGBSurvivalLite(SurvivalParameters, BaseBooster):
         return by_rows(self._scored(X, base_margin, iteration_range, validate_features)[1])
 
     @checks_arguments
+    def predict_time(self, X: Any, *, base_margin: Any = None) -> np.ndarray:
+        """Predict the time of the event of each row, for "survival:aft".
+
+        It is ``e^-risk``, as XGBoost predicts it: the median if the distribution is normal or
+        logistic, and the time until which 63 % have had their event if it is extreme.
+
+        Parameters
+        ----------
+        X
+        base_margin
+
+        Returns
+        -------
+        ndarray of float64, shape (n_samples,)
+
+        Raises
+        ------
+        ValueError
+            For "survival:cox".
+        """
+        fitted, raw_score = self._scored(X, base_margin)
+        if fitted.loss.name != "survival:aft":
+            raise ValueError(
+                f"predict_time: objective={fitted.loss.name!r} has no formula for times; take them "
+                "from predict_survival_function, or choose 'survival:aft'"
+            )
+        with np.errstate(over="ignore"):
+            times: np.ndarray = np.exp(-raw_score[0])
+        return times
+
+    @checks_arguments
     def predict_cumulative_hazard_function(
         self, X: Any, return_array: bool = False, *, strata: Any = None, base_margin: Any = None
     ) -> np.ndarray:
         """Predict the cumulative hazard of each row as a function of time.
 
         For "survival:cox" that is the baseline of its stratum (Breslow's estimator from the
-        training rows, or Efron's with ``ties="efron"``) times the exponential of its risk score.
+        training rows, or Efron's with ``ties="efron"``) times the exponential of its risk score;
+        for "survival:aft" it follows from the distribution.
 
         Parameters
         ----------

@@ -103,7 +103,7 @@ class Loss:
     hessian_is_bound = False
     hessian_is_one = False
     renewal = np.empty(0)
-    made_of: Mapping[str, str] = MappingProxyType({})
+    made_of: Mapping[str, Any] = MappingProxyType({})
     # Of raw scores, where these are neither targets nor classes.
     output_names: ClassVar[tuple[str, ...]] = ()
     # Metrics of raw scores besides those of the registry, the smaller the better; the first is the

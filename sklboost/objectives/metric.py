@@ -167,13 +167,21 @@ class LossOfRows(NamedTuple):
     ----------
     make : callable
         ``make(1, parameters) -> Loss``, as of an Objective.
+    needs : str
+        A parameter that the training loss must have: else its raw scores mean something else.
     """
 
     make: Callable[[int, Mapping[str, Any]], Loss]
+    needs: str = ""
 
     def function(self, parameters: Mapping[str, Any]) -> Function:
-        """Return the function of a Metric."""
+        """Return the function of a Metric; ValueError if the training loss is another."""
         loss = self.make(1, parameters)
+        if self.needs and parameters and self.needs not in parameters:
+            raise ValueError(
+                f"a metric that is the value of {loss.name!r} needs its raw scores: choose this "
+                "objective, or another eval_metric"
+            )
         return lambda y, prediction, weight: loss.value(as_rows(y), as_rows(prediction), weight)
 
 

@@ -16,7 +16,7 @@ TASK_WORDS = {
 _KINDS = {"objective": "an objective", "eval_metric": "a metric"}
 # What other libraries have losses and metrics for, by the first word of their names.
 _ELSEWHERE = {
-    "bounds of survival times": "survival aft interval survivalaft",
+    "survival times with other distributions": "survivalaft",
 }
 _RANKING = (
     "rank lambdarank lambdamart ndcg dcg map pre mrr xendcg yetirank yetirankpairwise pairlogit "

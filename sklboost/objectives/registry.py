@@ -7,6 +7,7 @@ a metric that is the mean of a loss's value, a line in :data:`METRICS`; any othe
 
 import re
 from collections.abc import Callable, Collection, Mapping
+from pkgutil import resolve_name
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -91,11 +92,12 @@ def _of_queries(name: str, class_name: str, *aliases: str) -> Objective:
     return Objective(name, make, aliases)
 
 
-def _cox(_: int, parameters: Mapping[str, Any]) -> Loss:
-    """Make Cox's loss; here and below, imported only if it is asked for."""
-    from sklboost.objectives.losses.cox import Cox
+def _later(place: str) -> Callable[..., Any]:
+    """Return a function of the objectives that is imported when it is first called."""
+    return lambda *arguments: resolve_name(f"sklboost.objectives.{place}")(*arguments)
 
-    return Cox(parameters.get("ties", "breslow"))
+
+_cox, _aft = _later("losses.cox:make_cox"), _later("losses.aft:make_aft")
 
 
 # The first of each task is its default.
@@ -140,7 +142,10 @@ OBJECTIVES: dict[str, tuple[Objective, ...]] = {
         _of_queries("rank:pairwise", "RankNet", "ranknet"),
         _of_queries("rank:xendcg", "CrossEntropyNDCG", "rank_xendcg", "xendcg", "xe_ndcg"),
     ),
-    "survival": (Objective("survival:cox", _cox, ("cox", "coxph")),),
+    "survival": (
+        Objective("survival:cox", _cox, ("cox", "coxph")),
+        Objective("survival:aft", _aft, ("aft",)),
+    ),
 }
 
 
@@ -282,13 +287,6 @@ _BINARY = (
 )
 
 
-def _concordance(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
-    """Return the concordance index of risk scores."""
-    from sklboost.objectives.metrics.survival import concordance
-
-    return concordance(y, prediction, weight)
-
-
 # The first of each task is its default, and the first with an objective's name is that objective's.
 METRICS: dict[str, tuple[MetricEntry, ...]] = {
     "regression": (
@@ -341,7 +339,13 @@ METRICS: dict[str, tuple[MetricEntry, ...]] = {
     ),
     "survival": (
         MetricEntry("cox-nloglik", LossOfRows(_cox), ("cox",), "survival:cox"),
-        MetricEntry("cindex", _concordance, ("concordance_index", "concordance")),
+        MetricEntry(
+            "aft-nloglik", LossOfRows(_aft, "aft_loss_distribution"), ("aft",), "survival:aft"
+        ),
+        MetricEntry("interval-regression-accuracy", _later("metrics.survival:share_between")),
+        MetricEntry(
+            "cindex", _later("metrics.survival:concordance"), ("concordance_index", "concordance")
+        ),
     ),
 }
 

@@ -233,9 +233,9 @@ def test_all_rows_censored():
         (dict(objective="reg:squarederror"), "is an objective for regression, not for survival t"),
         (
             dict(objective=lambda y, p: (y, p)),
-            "objective=.*: it must be None or a name: 'survival:c",
+            "objective=.*: it must be None, 'survival:cox' or",
         ),
-        (dict(eval_metric="rmse"), "not for survival times: choose one of cox-nloglik, cindex"),
+        (dict(eval_metric="rmse"), "not for survival times: choose one of cox-nloglik, aft-nl"),
     ],
 )
 def test_parameters_that_do_not_fit(parameters, message):

@@ -22,6 +22,7 @@ PARAMETERS = {
     "quantile_alpha": [0.1, 0.9],
     "expectile_alpha": 0.2,
     "tweedie_variance_power": 1.3,
+    "aft_loss_distribution": "normal",
 }
 
 

@@ -128,10 +128,15 @@ def read_loss(section: Section, targets: Targets, n_outputs: int) -> Loss:
     most = max([1, *map(len, lists.values())])
     if most * targets.size > n_outputs:
         given.fail(f"{most} values for each of {targets.size} targets are not {n_outputs} outputs")
+    group: type = LossParameters
+    if targets.task == "survival":
+        from sklboost.estimators.parameters.survival import SurvivalParameters
+
+        group = SurvivalParameters
     try:
         for key, values in parameters.items():
             for value in [values] if isinstance(values, str) else values:
-                check_parameters(LossParameters, {key: value})
+                check_parameters(group, {key: value})
     except ValueError as error:
         given.fail(str(error))
     loss = _make(name, targets, parameters)

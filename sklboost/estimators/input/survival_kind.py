@@ -9,6 +9,7 @@ from sklboost.estimators.input.survival_targets import read_survival
 from sklboost.estimators.input.target_kinds import Targets
 from sklboost.estimators.parameters.groups import Parameters
 from sklboost.objectives.loss import Loss
+from sklboost.objectives.losses.aft import AcceleratedFailureTime
 from sklboost.objectives.losses.cox import Cox, risk_sets
 
 
@@ -155,6 +156,8 @@ class SurvivalTargets(Targets):
         self, loss: Loss, raw_score: np.ndarray, codes: np.ndarray
     ) -> np.ndarray:
         """Return the cumulative hazards of rows at all times, shape (n_samples, n_times)."""
+        if isinstance(loss, AcceleratedFailureTime):
+            return loss.cumulative_hazards(self.times, raw_score)
         with np.errstate(over="ignore", invalid="ignore"):
             ratio = np.exp(raw_score - self.centres[codes])
             hazards: np.ndarray = self.hazards[codes] * ratio[:, np.newaxis]

@@ -14,6 +14,8 @@ class SurvivalParameters(
     """The parameters of survival models."""
 
     ties: str
+    aft_loss_distribution: str
+    aft_loss_distribution_scale: float
     def __init__(
         self,
         *,
@@ -81,4 +83,6 @@ class SurvivalParameters(
         verbose: int = 0,
         importance_type: str | None = "gain",
         ties: str = "breslow",
+        aft_loss_distribution: str = "normal",
+        aft_loss_distribution_scale: float = 1.0,
     ) -> None: ...

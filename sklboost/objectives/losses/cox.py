@@ -21,6 +21,7 @@ chapter 3.
 """
 
 import math
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -286,3 +287,8 @@ class Cox(Loss):
         _, loss = self.hazards(risk, raw_score, weight)
         events = weight[risk.is_event].sum() if len(weight) else risk.is_event.sum()
         return loss / float(events) if events > 0 else math.nan
+
+
+def make_cox(_: int, parameters: Mapping[str, Any]) -> Cox:
+    """Make the loss of an estimator's parameters."""
+    return Cox(parameters.get("ties", "breslow"))

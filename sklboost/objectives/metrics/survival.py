@@ -66,6 +66,17 @@ def concordance(y: np.ndarray, risk: np.ndarray, weight: np.ndarray) -> float:
     return (concordant + 0.5 * tied) / comparable if comparable > 0.0 else math.nan
 
 
+def share_between(y: np.ndarray, risk: np.ndarray, weight: np.ndarray) -> float:
+    """Return the share of rows whose predicted time, ``e^-risk``, is within its bounds.
+
+    Rows of known times have it to the last digit or not, so they hardly ever are.
+    """
+    with np.errstate(over="ignore"):
+        time = np.exp(-risk)
+    is_within = (y[:, 0] <= time) & (time <= y[:, 1])
+    return float(np.average(is_within, weights=weight if len(weight) else None))
+
+
 @kernel
 def _count_pairs(y, weight, orders, tree, counts):
     """Add the weights of concordant pairs, of pairs of equal risk, and of all pairs to `counts`.
