@@ -10,7 +10,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-SECONDS = 60.0  # that a case may take
+SECONDS = 20.0  # of the processor that a case may take
+_SILENCE = 300.0  # seconds between two lines: compiling takes long where others compute, too
 MEMORY = 6 * 2**30  # bytes that a process may ask for
 
 
@@ -32,7 +33,7 @@ def work(outcome_of: Callable[[int], str], numbers: Iterable[int]) -> None:
         except BaseException as error:
             kind = "" if isinstance(error, AssertionError) else f"{type(error).__name__}: "
             outcome = f"FAILED {kind}{error}".replace("\n", " ")[:500]
-        if time.process_time() - start > SECONDS / 3 and not outcome.startswith("FAILED"):
+        if time.process_time() - start > SECONDS and not outcome.startswith("FAILED"):
             outcome = f"FAILED takes {time.process_time() - start:.0f} s"
         print(outcome, flush=True)
 
@@ -88,13 +89,12 @@ def watch(
 
 def _lines(process: Any) -> Iterator[str]:
     """Yield the lines that a process prints; it is killed if the next one takes too long."""
-    # the first takes longer: imports
-    timer = threading.Timer(10 * SECONDS, process.kill)
+    timer = threading.Timer(_SILENCE, process.kill)
     timer.start()
     try:
         for line in process.stdout:
             timer.cancel()
-            timer = threading.Timer(SECONDS, process.kill)
+            timer = threading.Timer(_SILENCE, process.kill)
             timer.start()
             yield line.rstrip("\n")
     finally:
