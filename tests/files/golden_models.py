@@ -269,6 +269,9 @@ LATER: dict[str, Callable[[], Any]] = {
     "distribution, zero-inflated": lambda: XGBDistributionLite(
         distribution="zero_inflated_poisson", gamma=0.0, **_TINY
     ).fit(X, CLASS),
+    "survival, aft": lambda: XGBSurvivalLite(
+        objective="survival:aft", aft_loss_distribution="logistic", **_TINY
+    ).fit(X, np.column_stack([NUMBER + 1.0, NUMBER + np.where(IS_HIGH, np.inf, 1.0)])),
 }
 ALL = {**MODELS, **BY_XGBOOST, **READ, **LATER}
 

@@ -279,6 +279,8 @@ PARAMETERS: dict[str, Callable[[Random, int], Any]] = {
     "calibrated_prior": _one_of(True),
     "distribution": _one_of(*DISTRIBUTIONS),
     "ties": _one_of("efron"),
+    "aft_loss_distribution": _one_of("logistic", "extreme"),
+    "aft_loss_distribution_scale": _one_of(0.1, 3.0),
     "lambdarank_pair_method": _one_of("mean"),
     "lambdarank_num_pair_per_sample": _one_of(1, 3),
     "lambdarank_normalization": _one_of(False),
