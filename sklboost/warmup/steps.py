@@ -18,7 +18,9 @@ from sklboost.estimators.classifier import XGBClassifierLite
 from sklboost.estimators.fit.check_loss import check_loss
 from sklboost.estimators.input.bin_features import bin_features
 from sklboost.estimators.predict.fitted_model import fitted_model
+from sklboost.estimators.ranker import XGBRankerLite
 from sklboost.estimators.regressor import XGBRegressorLite
+from sklboost.estimators.survival import XGBSurvivalLite
 from sklboost.inspection.tables import node_table
 from sklboost.objectives.blocks import Formula, address_of_losses
 from sklboost.objectives.distributions import DISTRIBUTIONS, find_distribution
@@ -41,6 +43,8 @@ _SCALES = {
     "binary": (LOG_ODDS, PROBABILITY),
     "multiclass": (SOFTMAX, PROBABILITY),
 }
+# Whose losses are no sums over rows alone.
+_OF_ALL_ROWS = {"ranking", "survival"}
 # So many that a sample of them chooses the cuts.
 _MANY_ROWS = 200_001
 
@@ -63,6 +67,8 @@ def steps() -> Iterator[tuple[str, Callable[[], object]]]:
     yield "linear leaves, float32 features", lambda: _fit_and_predict(X_single, one, **linear)
     yield "losses", _compile_losses
     yield "distributions", _compile_distributions
+    yield "rankings", lambda: _rank(X)
+    yield "survival times", lambda: _survive(X)
     yield "metrics", _compile_metrics
     yield "metrics of predictions", lambda: _classify(X, 2, objective="hinge")
     yield "losses in Python", lambda: _fit_and_predict(X, one, objective=_HalfOfSquares())
@@ -94,17 +100,27 @@ def steps() -> Iterator[tuple[str, Callable[[], object]]]:
 def _compile_losses() -> None:
     parameters, y = XGBRegressorLite().get_params() | dict(quantile_alpha=0.5), np.ones((1, 1))
     for task, objectives in OBJECTIVES.items():
-        for objective in objectives:
+        for objective in objectives if task not in _OF_ALL_ROWS else ():
             loss = objective.make(3 if task == "multiclass" else 1, parameters)
             raw_score = np.zeros((loss.n_outputs, 1))
-            if task == "ranking":
-                loss.gradients(np.zeros((2, 1)), raw_score)
-                continue
-            # bounds of a time, entry and stratum
-            target = np.array([[1.0], [1.0], [0.0], [0.0]]) if task == "survival" else y
             compile_loss(loss, 1)
-            loss.gradients(target, raw_score)
-            loss.value(target, raw_score, np.empty(0))
+            loss.gradients(y, raw_score)
+            loss.value(y, raw_score, np.empty(0))
+
+
+def _rank(X: np.ndarray) -> None:
+    y = np.arange(len(X)) % 2
+    for objective in OBJECTIVES["ranking"]:
+        model = XGBRankerLite(objective=objective.name, n_estimators=1, max_depth=1, n_jobs=1)
+        model.fit(X, y, group=[len(X)]).score(X, y, group=[len(X)])
+
+
+def _survive(X: np.ndarray) -> None:
+    y = np.arange(len(X)) + 1.0
+    for objective in OBJECTIVES["survival"]:
+        model = XGBSurvivalLite(objective=objective.name, n_estimators=1, max_depth=1, n_jobs=1)
+        model.fit(X, y, X_val=X, y_val=y).score(X, y)
+        model.predict_cumulative_hazard_function(X[:1])
 
 
 def _compile_distributions() -> None:
