@@ -64,6 +64,22 @@ def test_pairs_of_the_top(name, parameters, settings):
 
 
 @pytest.mark.interpreted
+@pytest.mark.parametrize("name", OF_PAIRS)
+def test_pairs_far_below_the_best_score(name):
+    y, scores = make_data(n_labels=2)
+    scores = np.clip(200.0 * scores, -340.0, 340.0)
+    gradient, _ = derivatives(make(name), y, scores)
+    for rows in of_queries(y):
+        expected, _, _ = lambdas(name, y[0, rows], scores[rows])
+        assert_allclose(gradient[rows], expected, rtol=1e-5, atol=1e-7)
+    # by hand: the two last ones are in the wrong order, p is 0 of theirs and 1 of the others
+    y = np.array([[1.0, 0.0, 1.0], [0.0, 0.0, 0.0]])
+    settings = dict(lambdarank_normalization=False, lambdarank_score_normalization=False)
+    gradient, _ = derivatives(make("rank:pairwise", **settings), y, np.array([0.0, -400, -1e4]))
+    assert_allclose(gradient, [0.0, 1.0, -1.0], atol=1e-30)
+
+
+@pytest.mark.interpreted
 def test_equal_scores_divide_by_nothing():
     y = np.array([[0.0, 1.0, 2.0], [0.0, 0.0, 0.0]])
     gradient, _ = derivatives(make("rank:pairwise", lambdarank_normalization=False), y, np.ones(3))
@@ -96,9 +112,10 @@ def test_drawn_pairs(name):
 
 @pytest.mark.interpreted
 @pytest.mark.parametrize("name", OF_PAIRS)
-@pytest.mark.parametrize("norm", [0.0, 1.0])
-def test_positions(name, norm):
+@pytest.mark.parametrize(("norm", "scale"), [(0.0, 1.0), (1.0, 1.0), (1.0, 200.0)])
+def test_positions(name, norm, scale):
     y, scores = make_data(sizes=(3, *[12] * 9, 40), n_labels=2, digits=3)
+    scores = np.clip(scale * scores, -340.0, 340.0)
     loss = make(
         name,
         lambdarank_unbiased=True,
@@ -116,7 +133,7 @@ def test_positions(name, norm):
             for rows in of_queries(y):
                 expected = lambdas(name, y[0, rows], scores[rows], ratios=ratios, top=5)
                 assert_allclose(both[0, 0, rows], expected[0], rtol=2e-5, atol=1e-7)
-                assert_allclose(both[1, 0, rows], np.maximum(expected[1], 1e-16), rtol=2e-5)
+                assert_allclose(both[1, 0, rows], np.maximum(expected[1], 1e-16), 2e-5, 1e-15)
                 losses.append(expected[2])
             ratios = ratios_of(losses, np.arange(1.0, 12.0), 5, 1.0 / (1.0 + norm))
             scores = np.round(np.roll(scores, 1), 3)

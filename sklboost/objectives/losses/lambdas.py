@@ -295,7 +295,8 @@ def fill_pulls(rules, documents, pairs, numbers):
     """Fill the gradient of the lower document of each pair, and the hessian of both.
 
     The probability of the upper one is ``e / (e + f)``, with e and f the exponentials of the scores
-    less the best one, which are at least e^-300: so one division does for a pair.
+    less the best one: so one division does for a pair. Where such exponentials could be too small
+    for that, they are of the scores less the upper one of the pair, and at least e^-300.
     """
     rank, start, stop = pairs
     scores, powers = numbers[_SCORE, start:stop], numbers[_POWER, start:stop]
@@ -303,6 +304,10 @@ def fill_pulls(rules, documents, pairs, numbers):
     pulls, curves = numbers[_PULL, start:stop], numbers[_CURVE, start:stop]
     score, power = numbers[_SCORE, rank], numbers[_POWER, rank]
     last = documents[1] - documents[0] - 1
+    if numbers[_SCORE, last] - numbers[_SCORE, 0] < _LOWEST:
+        power = 1.0
+        for index in range(len(powers)):
+            powers[index] = exp_of_negative(max(scores[index] - score, _LOWEST))
     divides = rules.divides_by_difference == 1 and numbers[_SCORE, 0] != numbers[_SCORE, last]
     slope, least = (1.0, _LEAST_DIFFERENCE) if divides else (0.0, 1.0)
     for index in range(len(pulls)):
@@ -355,7 +360,7 @@ def correct_positions(positions, documents, pairs, ranking):
         if numbers[_PULL, lower] == 0.0 or max(one, other) >= n_positions:
             continue
         difference = numbers[_SCORE, high] - numbers[_SCORE, low]
-        odds = exp(-difference)
+        odds = exp(min(max(-difference, _LOWEST), -_LOWEST))  # those of the pull
         weight = abs(numbers[_PULL, lower]) * (1.0 + odds) / odds
         loss = weight * (log(1.0 + odds) if odds < 1e15 else -difference)
         plus, minus = positions.ratios[0, one], positions.ratios[1, other]
