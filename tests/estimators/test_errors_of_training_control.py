@@ -174,7 +174,7 @@ def test_groups_and_the_last_rows():
     settings = dict(early_stopping_rounds=2, validation_split="time")
     fails("groups, or queries, were given, and validation_split", settings=settings, groups=Y)
     settings = dict(early_stopping_rounds=2)
-    fails("groups has one label only, 7", settings=settings, groups=np.full(20, 7))
+    fails("groups, or queries, have one label only, 7", settings=settings, groups=np.full(20, 7))
 
 
 def test_a_misspelt_metric_is_an_error_without_validation_data_too():

@@ -14,6 +14,7 @@ import numpy as np
 
 from sklboost.data.row_hashes import hash_rows, tell_copies_apart
 from sklboost.estimators.input.rows import Rows
+from sklboost.estimators.input.targets import is_missing
 
 # Shares such as 0.07 * 100 are a little more than 7 in floating point, and so may be sums of many
 # weights; that must not cost a row.
@@ -117,12 +118,12 @@ def _ranks_of_groups(labels: np.ndarray, seed: int) -> np.ndarray:
     codes: dict[Any, int] = {}
     row_codes = np.array([codes.setdefault(label, len(codes)) for label in labels.tolist()])
     for label in codes:
-        if label is None or label != label:
+        if is_missing(label):
             raise ValueError(f"groups contains {label!r}: every row needs the label of its group")
     if len(codes) < 2:
         raise ValueError(
-            f"groups has one label only, {next(iter(codes))!r}: groups are held out whole, so "
-            "there must be at least 2; pass X_val and y_val, or leave groups out"
+            f"groups, or queries, have one label only, {next(iter(codes))!r}: they are held out "
+            "whole, so there must be at least 2; pass X_val and y_val, or leave groups out"
         )
     hashes = [_hash_of_label(label, seed) for label in codes]
     ranks = np.empty(len(codes), dtype=np.intp)

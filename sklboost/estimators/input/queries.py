@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.utils import check_array, column_or_1d
 
 from sklboost.estimators.input.target_kinds import Targets
-from sklboost.estimators.input.targets import validation_targets
+from sklboost.estimators.input.targets import missing_labels, validation_targets
 
 
 class GivenQueries(NamedTuple):
@@ -112,15 +112,16 @@ def _query_labels(qid: Any, group: Any, n_rows: int, names: QueryNames) -> np.nd
 
 def _number_queries(labels: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
     """Return the number of each row's query, in the order in which they first appear, and where."""
-    is_missing = labels != labels
-    if labels.dtype.kind == "O":
-        is_missing = np.array([label is None or label != label for label in labels.tolist()])
-    if np.any(is_missing):
+    is_missing = missing_labels(labels)
+    if is_missing.any():
         row = int(np.argmax(is_missing))
         raise ValueError(f"{name}[{row}]={labels[row]!r}: every row needs the label of its query")
     if labels.dtype.kind == "O":
         codes: dict[Any, int] = {}
-        numbers = np.array([codes.setdefault(label, len(codes)) for label in labels], dtype=np.intp)
+        try:
+            numbers = np.array([codes.setdefault(label, len(codes)) for label in labels], np.intp)
+        except TypeError as error:
+            raise ValueError(f"{name} has labels that are none: {error}") from None
         return numbers, np.unique(numbers, return_index=True)[1]
     _, first, numbers = np.unique(labels, return_index=True, return_inverse=True)
     places = np.argsort(np.argsort(first))
@@ -227,17 +228,22 @@ class RankingTargets(Targets):
     @classmethod
     def learn(cls, y: np.ndarray, weight: np.ndarray, parameters: Any) -> "RankingTargets":
         """Check that there are queries."""
-        if y.ndim != 2:
-            raise ValueError(
-                "a ranker learns from queries, and this method has no argument for them: call fit "
-                "with qid or group"
-            )
+        _check_queries(y)
         return cls()
 
     def encode(self, y: np.ndarray, name: str) -> np.ndarray:
         """Return relevances and queries as they are."""
+        _check_queries(y)
         return np.require(y, np.float64, ["A", "W"])
 
     def decode(self, y: np.ndarray) -> np.ndarray:
         """Return the relevances."""
         return np.array(y[:, 0])
+
+
+def _check_queries(y: np.ndarray) -> None:
+    if y.ndim != 2:
+        raise ValueError(
+            "a ranker learns from queries, and this method has no argument for them: call fit "
+            "with qid or group"
+        )

@@ -10,7 +10,12 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_array, check_consistent_length
 
-from sklboost.estimators.input.targets import check_targets, training_targets, validation_targets
+from sklboost.estimators.input.targets import (
+    check_targets,
+    missing_labels,
+    training_targets,
+    validation_targets,
+)
 from sklboost.objectives.domains import refuse_first
 
 _FORMS = (
@@ -177,7 +182,8 @@ def _numbers(values: np.ndarray, name: str) -> np.ndarray:
 
 def _flags(values: np.ndarray, name: str) -> np.ndarray:
     """Return whether there was an event: bool, or numbers 0 and 1."""
-    if values.dtype.kind not in "biufO" or not np.isin(values, (0, 1)).all():
+    is_known = values.dtype.kind in "biufO" and not missing_labels(values).any()
+    if not is_known or not np.isin(values, (0, 1)).all():
         raise ValueError(f"{name}={values!r}: it must be True, or 1, for an event, else False or 0")
     return values.astype(bool)
 
@@ -226,7 +232,22 @@ def _standard(y: np.ndarray, name: str) -> np.ndarray:
     standard = {"lower": lower, "upper": upper, "entry_time": entry}
     if "stratum" in fields:
         standard["stratum"] = y["stratum"]
+        _check_strata(y["stratum"], name)
     return _records(standard, name)
+
+
+def _check_strata(strata: np.ndarray, name: str) -> None:
+    """Raise ValueError for the first label that is missing, or labels that have no order."""
+    is_wrong = missing_labels(strata)
+    if is_wrong.any():
+        row = int(np.argmax(is_wrong))
+        raise ValueError(
+            f"{name}, stratum[{row}]={strata[row]!r}: every row needs the label of its stratum"
+        )
+    try:
+        np.unique(strata)
+    except TypeError as error:
+        raise ValueError(f"{name}, strata: labels must have an order; {error}") from None
 
 
 def _check_times(lower: np.ndarray, upper: np.ndarray, entry: np.ndarray, name: str) -> None:

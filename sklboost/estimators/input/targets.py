@@ -45,6 +45,22 @@ def validation_targets(y: Any, name: str, *, numeric: bool) -> np.ndarray:
     return column_or_1d(check_array(y, dtype=kind, ensure_2d=False, input_name=name))
 
 
+def is_missing(label: Any) -> bool:
+    """Whether the label of a query, a group or a stratum is None, NaN, or pandas' NA."""
+    is_same = label == label
+    return label is None or not isinstance(is_same, bool | np.bool_) or not is_same
+
+
+def missing_labels(labels: np.ndarray) -> np.ndarray:
+    """Return which labels are missing, bool, shape (n_samples,)."""
+    found: np.ndarray = (
+        labels != labels if labels.dtype.kind in "fcmM" else np.zeros(len(labels), bool)
+    )
+    if labels.dtype.kind == "O":
+        found = np.fromiter(map(is_missing, labels), bool, len(labels))
+    return found
+
+
 def check_targets(y: Any, name: str, *, numeric: bool) -> None:
     """Raise ValueError for a target that is missing in some rows, or no number if `numeric`.
 
