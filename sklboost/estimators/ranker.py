@@ -8,6 +8,7 @@ import numpy as np
 from sklboost.estimators.base import BaseBooster
 from sklboost.estimators.fit.sklearn_callbacks import with_callbacks
 from sklboost.estimators.input.queries import RankingTargets, read_given, read_sets
+from sklboost.estimators.input.weights import row_weights
 from sklboost.estimators.parameters.docstrings import documented
 from sklboost.estimators.parameters.names import checks_arguments
 from sklboost.estimators.parameters.ranking import RankerParameters
@@ -237,7 +238,7 @@ class XGBRankerLite(RankerParameters, BaseBooster):
             raise ValueError(
                 f"X has {len(prediction)} rows, but y has {len(given.y)}: pass one for each"
             )
-        weight = np.empty(0) if given.weight is None else given.weight
+        weight = np.empty(0) if given.weight is None else row_weights(given.weight, given.y)
         is_exponential = bool(value_of(self, "ndcg_exp_gain"))
         return mean_over_queries("ndcg", given.y, prediction, weight, is_exponential)
 

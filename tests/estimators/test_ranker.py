@@ -280,6 +280,11 @@ def test_the_checks_that_fit_nothing():
             dict(qid=np.where(QID == 3, np.nan, QID)),
             r"qid\[\d+\]=.*nan.*: every row needs",
         ),
+        (
+            dict(qid=pd.array(np.where(QID == 3, None, QID.astype(str)), dtype="string")),
+            r"qid\[\d+\]=<NA>: every row needs the label",
+        ),
+        (dict(qid=pd.Series([[query] for query in QID])), "qid has labels that are none: unhash"),
         (dict(qid=np.where(QID == 3, None, QID)), r"qid\[\d+\]=None: every row needs the label"),
         (dict(y=np.column_stack([Y, Y])), r"y has shape \(\d+, 2\): it must be 1-D, one relevance"),
         (dict(y=np.where(Y == 3, np.nan, Y)), "Input y contains NaN"),
@@ -311,6 +316,7 @@ def test_errors_of_fit(change, words):
     ("settings", "words"),
     [
         (dict(objective="reg:squarederror"), "is an objective for regression, not for rankings"),
+        (dict(objective=lambda y, score: (score - y, y + 1.0)), "it must be None or a name: 'ra"),
         (dict(objective="rank:mrr"), "is for rankings, and no name of XGBRankerLite's"),
         (dict(lambdarank_pair_method="all"), "it must be one of 'topk', 'mean'"),
         (dict(lambdarank_num_pair_per_sample=0), "it must be None or an integer >= 1"),
@@ -345,6 +351,17 @@ def test_what_has_no_argument_for_queries():
         ranker().validation_importances(X, Y, X_val=X, y_val=Y)
     with pytest.raises(ValueError, match="this method has no argument for them"):
         ranker().fit(X, Y, qid=QID).cost_complexity_pruning_path(X, Y)
+    with pytest.raises(ValueError, match="this method has no argument for them"):
+        ranker().fit(X, Y, qid=QID).explain_split(0, 0, X, Y)
+
+
+@pytest.mark.parametrize(
+    ("weight", "words"), [(0.0, "zero for every row"), (-1.0, "weights must be >= 0")]
+)
+def test_weights_that_are_none(weight, words):
+    model, of_queries = ranker().fit(X, Y, qid=QID), np.full(QID[-1] + 1, weight)
+    with pytest.raises(ValueError, match=words):
+        model.score(X, Y, qid=QID, sample_weight=of_queries)
 
 
 def test_bins_and_the_preset():

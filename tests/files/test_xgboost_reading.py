@@ -265,7 +265,7 @@ def test_unknown_sums_are_said():
         (xgboost.XGBRegressor(n_jobs=1, objective="reg:squaredlogerror"), "reg:squaredlogerror"),
         (
             xgboost.XGBRegressor(n_jobs=1, objective="survival:cox"),
-            "sklboost has no survival analysis",
+            "models of survival times are not read",
         ),
         (xgboost.XGBClassifier(n_jobs=1, objective="binary:logitraw"), "binary:logitraw"),
     ],

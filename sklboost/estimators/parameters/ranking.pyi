@@ -8,7 +8,6 @@ import numpy as np
 from sklboost.boosting.callbacks import TrainingCallback
 from sklboost.estimators.parameters.boosting import LambdaParameters
 from sklboost.estimators.parameters.groups import Parameters
-from sklboost.objectives.loss import Loss
 
 class RankerParameters(
     LambdaParameters,
@@ -30,7 +29,7 @@ class RankerParameters(
         one_drop: bool = False,
         sample_type: str = "uniform",
         normalize_type: str = "tree",
-        objective: str | Callable[..., Any] | Loss | None = None,
+        objective: str | None = None,
         quantile_alpha: float | Sequence[float] = 0.5,
         expectile_alpha: float | Sequence[float] = 0.5,
         huber_slope: float = 1.0,

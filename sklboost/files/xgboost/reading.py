@@ -27,7 +27,7 @@ _REFUSED = {
     "binary:logitraw": "its raw scores are not probabilities; train with binary:logistic",
     "reg:squaredlogerror": "its raw scores are predictions there, and logarithms here",
     "rank": "models of rankings are not read; train an XGBRankerLite",
-    "survival": "sklboost has no survival analysis",
+    "survival": "models of survival times are not read; train an XGBSurvivalLite",
 }
 
 
