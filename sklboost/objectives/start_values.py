@@ -28,6 +28,9 @@ def exact_sum(values: np.ndarray) -> float:
     largest = max(float(values.max()), -float(values.min()))
     if largest == 0.0:
         return 0.0
+    if not np.isfinite(largest):
+        with np.errstate(invalid="ignore"):
+            return float(values.sum())  # NaN, or infinite
     _, exponent = np.frexp(largest * len(values))
     shift, total = 61 - int(exponent), 0
     for first in range(0, len(values), _SUMMED_AT_ONCE):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy import integrate
+from scipy import integrate, special
 
 from sklboost.objectives.distributions import DISTRIBUTIONS, find_distribution
 
@@ -101,6 +101,28 @@ def test_crps_is_the_integral_of_the_squared_distance_of_the_distribution_functi
             above = integrate.quad(lambda x, sf=sf: sf(x) ** 2, target, np.inf)[0]
             expected = below + above
         assert_allclose(found[row], expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("log_mean", [-6.0, 0.0, 2.0, 5.0, 8.0])
+@pytest.mark.parametrize("log_size", [-3.0, 0.0, 1.2, 3.0, 6.0, 10.0, 13.9])
+def test_crps_of_the_negative_binomial_at_any_size(log_mean, log_size):
+    """Of counts that vary as Poisson's do, sizes grow as far as they may."""
+    loss = find_distribution("negative_binomial")()
+    parameters = np.exp([[log_mean], [log_size]])
+    distribution = loss.frozen(parameters[:, 0])
+    k = np.arange(int(distribution.isf(1e-14)) + 2)
+    y = np.round(distribution.mean())
+    expected = ((distribution.cdf(k) - (y <= k)) ** 2).sum()
+    assert_allclose(loss.crps(np.array([y]), parameters), [expected], rtol=1e-5, atol=1e-9)
+
+
+def test_crps_of_a_wide_lognormal():
+    """Half the mean distance of two amounts is a tiny part of a huge mean."""
+    loss = find_distribution("lognormal")()
+    found = loss.crps(np.array([1.0]), (np.array([0.0]), np.array([12.0])))
+    # by r = 0, with terms that are exact: y (2 F(y) - 1) = 0
+    expected = 2.0 * np.exp(72.0) * (special.ndtr(-12.0 / np.sqrt(2.0)) - special.ndtr(-12.0))
+    assert_allclose(found, [expected])
 
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)

@@ -233,6 +233,13 @@ def test_exact_sum_by_hand():
     assert exact_sum(np.full(1000, 1e300)) == pytest.approx(1e303, rel=1e-15)
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_a_sum_with_what_is_no_number_is_none(value):
+    np.testing.assert_equal(exact_sum(np.array([1.0, value, 2.0])), value)
+    np.testing.assert_equal(weighted_mean(np.array([1.0, value]), np.array([1.0, 2.0])), value)
+    assert np.isnan(exact_sum(np.array([np.inf, -np.inf])))
+
+
 @pytest.mark.interpreted
 @pytest.mark.parametrize("n_values", [1, 2, 500, 100_000])
 def test_the_order_does_not_change_a_sum(n_values):

@@ -35,6 +35,8 @@ _LOG_SIZES = (-7.0, 14.0)
 _LEAST_START = -16.0
 # Of the series; the rest of it is bounded by what it is where the mean is infinite.
 _N_TERMS = 8
+# Of the mean distance of counts: up to this size by a series, beyond by so many nodes.
+_LARGEST_SUMMED, _N_NODES = 3.0, 48
 
 
 def _log_of_mean(y: np.ndarray, weight: np.ndarray) -> float:
@@ -100,6 +102,33 @@ class Poisson(DistributionLoss):
         return stats.poisson(mean)
 
 
+def half_distance(mean: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """Return half the mean distance of two counts of a negative binomial distribution.
+
+    It is ``m / p 2F1(k + 1, 1/2; 2; -4 (1 - p) / p^2)`` with the hypergeometric function, which
+    SciPy computes for small sizes only. By the transformations of Pfaff and Euler it is ``4 m / (pi
+    (2 - p))`` times the integral of ``cos(t)^2 (1 - w sin(t)^2)^(k - 1)`` from 0 to pi / 2, with
+    ``w = 4 (1 - p) / (2 - p)^2``; most of it is near 0, so the nodes are densest there.
+    """
+    from scipy.special import hyp2f1
+
+    is_large = size > _LARGEST_SUMMED
+    rest = mean / (size + mean)  # 1 - p
+    small, p = np.minimum(size, _LARGEST_SUMMED), size / (size + mean)
+    z = np.where(is_large, 0.0, -4.0 * rest / p**2)
+    of_small = hyp2f1(small + 1.0, 0.5, 2.0, z) / p
+    w = 4.0 * rest / (1.0 + rest) ** 2
+    width = 1.0 / np.sqrt(1.0 + size * w)
+    end, integral = np.arcsinh(0.5 * np.pi / width), np.zeros_like(size)
+    for node, share in zip(*np.polynomial.legendre.leggauss(_N_NODES), strict=True):
+        v = 0.5 * end * (1.0 + node)
+        angle = width * np.sinh(v)
+        tail = np.exp((size - 1.0) * np.log1p(-w * np.sin(angle) ** 2))
+        integral += share * np.cos(angle) ** 2 * tail * width * np.cosh(v)
+    of_large = 2.0 / np.pi * end * integral / (1.0 + rest)
+    return mean * np.where(is_large, of_large, of_small)
+
+
 class NegativeBinomial(DistributionLoss):
     """The negative binomial distribution, of counts that vary more than Poisson's."""
 
@@ -156,17 +185,16 @@ class NegativeBinomial(DistributionLoss):
     def crps(self, y: np.ndarray, parameters: Parameters) -> Any:
         """Return Wei & Held's (2014) closed form, with ``p = k / (k + m)``.
 
-        It is ``y (2 F_k(y) - 1) - m (2 F_(k + 1)(y - 1) - 1 + h / p)``, with the hypergeometric
-        function ``h = 2F1(k + 1, 1/2; 2; -4 (1 - p) / p^2)``.
+        It is ``y (2 F_k(y) - 1) - m (2 F_(k + 1)(y - 1) - 1) - d``, where d is half the mean
+        distance of two counts.
         """
         mean, size = parameters
-        from scipy.special import betainc, hyp2f1
+        from scipy.special import betainc
 
         chance = size / (size + mean)
         below = np.where(y > 0.0, betainc(size + 1.0, np.maximum(y, 1.0), chance), 0.0)
-        spread = hyp2f1(size + 1.0, 0.5, 2.0, -4.0 * (1.0 - chance) / chance**2) / chance
         near = y * (2.0 * betainc(size, y + 1.0, chance) - 1.0)
-        return near - mean * (2.0 * below - 1.0 + spread)
+        return near - mean * (2.0 * below - 1.0) - half_distance(mean, size)
 
     def frozen(self, parameters: Parameters) -> Any:
         """Return ``scipy.stats.nbinom``."""

@@ -153,12 +153,12 @@ class Lognormal(LocationScale):
         return np.exp(np.minimum(loc + 0.5 * scale * scale, 700.0))
 
     def crps(self, y: np.ndarray, parameters: Parameters) -> Any:
-        """Return ``y (2 F(y) - 1) - 2 m (Phi(r - scale) + Phi(scale / sqrt 2) - 1)``; m: mean."""
+        """Return ``y (2 F(y) - 1) - 2 m (Phi(r - scale) - Phi(-scale / sqrt 2))``; m: mean."""
         loc, scale = parameters
         from scipy.special import ndtr
 
         r = (np.log(y) - loc) / scale
-        others = ndtr(r - scale) + ndtr(scale / math.sqrt(2.0)) - 1.0
+        others = ndtr(r - scale) - ndtr(-scale / math.sqrt(2.0))
         return y * (2.0 * ndtr(r) - 1.0) - 2.0 * self.mean(parameters) * others
 
     def frozen(self, parameters: Parameters) -> Any:
