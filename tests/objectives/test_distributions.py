@@ -116,6 +116,20 @@ def test_crps_of_the_negative_binomial_at_any_size(log_mean, log_size):
     assert_allclose(loss.crps(np.array([y]), parameters), [expected], rtol=1e-5, atol=1e-9)
 
 
+@pytest.mark.interpreted
+@pytest.mark.parametrize("log_mean", [-6.0, 0.0, 1.0, 3.0, 5.0])
+def test_the_information_of_a_size_is_bounded_closely(log_mean):
+    loss = find_distribution("negative_binomial")()
+    log_sizes = np.array([-5.0, -3.0, -1.0, -0.01, 0.0, 1.0, 3.0])
+    raw_score = np.array([np.full(len(log_sizes), log_mean), log_sizes])
+    found = loss.gradients(np.ones(len(log_sizes)), raw_score)[1][1]
+    for information, mean, size in zip(found, *np.exp(raw_score), strict=True):
+        distribution = loss.frozen((mean, size))
+        y = np.arange(int(distribution.isf(1e-13)) + 50)
+        whole = (distribution.sf(y) / (size + y) ** 2).sum() - mean / (size * (size + mean))
+        assert 1.0 - 1e-4 <= information / (size * size * whole) <= 1.07
+
+
 def test_crps_of_a_wide_lognormal():
     """Half the mean distance of two amounts is a tiny part of a huge mean."""
     loss = find_distribution("lognormal")()

@@ -126,7 +126,8 @@ def half_distance(mean: np.ndarray, size: np.ndarray) -> np.ndarray:
         tail = np.exp((size - 1.0) * np.log1p(-w * np.sin(angle) ** 2))
         integral += share * np.cos(angle) ** 2 * tail * width * np.cosh(v)
     of_large = 2.0 / np.pi * end * integral / (1.0 + rest)
-    return mean * np.where(is_large, of_large, of_small)
+    distance: np.ndarray = mean * np.where(is_large, of_large, of_small)
+    return distance
 
 
 class NegativeBinomial(DistributionLoss):
@@ -208,9 +209,36 @@ class NegativeBinomial(DistributionLoss):
 def size_information(mean, size):
     """Return the information of the size k of a negative binomial distribution of mean m.
 
-    It is the sum over j >= 1 of ``p^(j + 1) j! gamma(k) / ((j + 1) gamma(k + j + 1))``, with
-    ``p = m / (k + m)``. The terms after the first eight are bounded by ``p^10`` times what they
-    are for p = 1, where the whole sum is ``trigamma(k) - 1 / k``: at most 3% too much.
+    It is too large by at most 7%.
+    """
+    if size < 1.0:
+        return _information_by_chances(mean, size)
+    return _information_by_shares(mean, size)
+
+
+@inlined
+def _information_by_chances(mean, size):
+    """Return it as the sum over y >= 0 of ``P(Y > y) / (k + y)^2``, less ``m / (k (k + m))``.
+
+    From the eighth term on, P is bounded by what it is in the eighth, and the rest of the sum is
+    ``trigamma(k + 8)``. For large sizes the difference would be one of almost equal numbers.
+    """
+    share = mean / (size + mean)
+    chance = exp(-size * log_of_one_plus(mean / size))  # of y
+    above, total = 1.0 - chance, 0.0
+    for y in range(_N_TERMS):
+        total += above / ((size + y) * (size + y))
+        chance *= (size + y) / (y + 1.0) * share
+        above = max(above - chance, 0.0)
+    return total + above * trigamma(size + _N_TERMS) - share / size
+
+
+@inlined
+def _information_by_shares(mean, size):
+    """Return it as a sum over j >= 1 of ``p^(j + 1) j! gamma(k) / ((j + 1) gamma(k + j + 1))``.
+
+    With ``p = m / (k + m)``. The terms after the first eight are bounded by ``p^10`` times what
+    they are for p = 1, where the whole sum is ``trigamma(k) - 1 / k``.
     """
     share = mean / (size + mean)
     term = 1.0 / (size * (size + 1.0))  # j! gamma(k) / gamma(k + j + 1)
