@@ -71,6 +71,12 @@ def test_entry_times_and_strata():
         with_fields(read_survival(Y, "y"), None, [1, 2])
 
 
+def test_times_that_are_written_numbers():
+    assert_array_equal(
+        read_survival(["1.5", "-2", "3"], "y", "XGBSurvivalLite"), read_survival([1.5, -2, 3], "y")
+    )
+
+
 @pytest.mark.parametrize(
     ("y", "message"),
     [
@@ -118,7 +124,8 @@ def test_what_is_no_target(y, message):
         ({}, r"survival_targets got \[\]: give event and time, or lower and upper"),
         (dict(event=[True], lower=[1]), r"got \['event', 'lower'\]: give"),
         (dict(event=[2], time=[1.0]), "it must be True, or 1, for an event, else False or 0"),
-        (dict(event=["yes"], time=[1.0]), "it must be True, or 1"),
+        (dict(event=[1, 0, 7] * 99, time=np.ones(297)), r"^event\[2\]=7: it must be True"),
+        (dict(event=["yes"], time=[1.0]), r"^event\[0\]=yes: it must be True, or 1"),
         (dict(event=[True], time=[-1.0]), "=-1: times are finite and >= 0"),
         (dict(event=[True], time=[1.0, 2.0]), "inconsistent numbers of samples"),
         (dict(event=[[True]], time=[1.0]), r"event of survival_targets has shape \(1, 1\)"),

@@ -121,6 +121,7 @@ def read_survival(y: Any, name: str, caller: str = "") -> np.ndarray:
         times = training_targets(y, numeric=True, caller=caller)
     else:
         times = validation_targets(y, name, numeric=True)
+    times = times.astype(np.float64)
     refuse_first(
         times == 0,
         times,
@@ -128,7 +129,7 @@ def read_survival(y: Any, name: str, caller: str = "") -> np.ndarray:
         "0 is neither positive, the time of an event, nor "
         "negative, that of censoring; use sklboost.survival_targets(event, time)",
     )
-    lower = np.abs(times.astype(np.float64))
+    lower = np.abs(times)
     upper = np.where(times > 0, lower, np.inf)
     return _standard(_records({"lower": lower, "upper": upper}, name), name)
 
@@ -182,9 +183,15 @@ def _numbers(values: np.ndarray, name: str) -> np.ndarray:
 
 def _flags(values: np.ndarray, name: str) -> np.ndarray:
     """Return whether there was an event: bool, or numbers 0 and 1."""
-    is_known = values.dtype.kind in "biufO" and not missing_labels(values).any()
-    if not is_known or not np.isin(values, (0, 1)).all():
-        raise ValueError(f"{name}={values!r}: it must be True, or 1, for an event, else False or 0")
+    is_other = np.ones(values.shape, dtype=bool)
+    if values.dtype.kind in "biufO":
+        is_other = missing_labels(values)
+        is_other[~is_other] = ~np.isin(values[~is_other], (0, 1))
+    if is_other.any():
+        place, other = int(np.argmax(is_other)), values[is_other][0]
+        raise ValueError(
+            f"{name}[{place}]={other!s}: it must be True, or 1, for an event, else False or 0"
+        )
     return values.astype(bool)
 
 
