@@ -183,6 +183,8 @@ def _numbers(values: np.ndarray, name: str) -> np.ndarray:
 
 def _flags(values: np.ndarray, name: str) -> np.ndarray:
     """Return whether there was an event: bool, or numbers 0 and 1."""
+    if values.ndim != 1:
+        return values  # which is refused with the other columns
     is_other = np.ones(values.shape, dtype=bool)
     if values.dtype.kind in "biufO":
         is_other = missing_labels(values)
