@@ -362,6 +362,8 @@ def test_weights_that_are_none(weight, words):
     model, of_queries = ranker().fit(X, Y, qid=QID), np.full(QID[-1] + 1, weight)
     with pytest.raises(ValueError, match=words):
         model.score(X, Y, qid=QID, sample_weight=of_queries)
+    with pytest.raises(ValueError, match=words):
+        model.fit(X, Y, qid=QID, sample_weight=weight)
 
 
 def test_bins_and_the_preset():

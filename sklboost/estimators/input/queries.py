@@ -7,6 +7,7 @@ are others, whatever their labels.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -130,6 +131,8 @@ def _number_queries(labels: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarr
 
 def _spread_weights(given: Any, numbers: np.ndarray, first: np.ndarray, name: str) -> np.ndarray:
     """Return the weight of each row, given by rows or by queries."""
+    if isinstance(given, Real):
+        given = np.full(len(first), given)
     weight = check_array(given, dtype=np.float64, ensure_2d=False, input_name=name)
     if weight.shape == (len(first),):
         spread: np.ndarray = weight[numbers]
