@@ -175,14 +175,22 @@ class LossOfRows(NamedTuple):
     needs: str = ""
 
     def function(self, parameters: Mapping[str, Any]) -> Function:
-        """Return the function of a Metric; ValueError if the training loss is another."""
+        """Return the function of a Metric; ValueError if the training loss is another.
+
+        It refuses targets that the loss is not defined for.
+        """
         loss = self.make(1, parameters)
         if self.needs and parameters and self.needs not in parameters:
             raise ValueError(
                 f"a metric that is the value of {loss.name!r} needs its raw scores: choose this "
                 "objective, or another eval_metric"
             )
-        return lambda y, prediction, weight: loss.value(as_rows(y), as_rows(prediction), weight)
+
+        def value(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
+            loss.check_targets(y, "y of a metric")
+            return loss.value(as_rows(y), as_rows(prediction), weight)
+
+        return value
 
 
 class MetricEntry(NamedTuple):

@@ -344,7 +344,7 @@ METRICS: dict[str, tuple[MetricEntry, ...]] = {
         ),
         MetricEntry("interval-regression-accuracy", _later("metrics.survival:share_between")),
         MetricEntry(
-            "cindex", _later("metrics.survival:concordance"), ("concordance_index", "concordance")
+            "cindex", _later("metrics.survival:cindex"), ("concordance_index", "concordance")
         ),
     ),
 }

@@ -79,7 +79,7 @@ def test_weight_2_is_the_row_twice():
 
 
 def test_early_stopping_and_metrics():
-    metrics = ["cindex", "interval-regression-accuracy", "cox-nloglik", "aft-nloglik"]
+    metrics = ["cindex", "interval-regression-accuracy", "aft-nloglik"]
     model = XGBSurvivalLite(**SMALL | dict(n_estimators=300), eval_metric=metrics)
     model.set_params(early_stopping_rounds=5).fit(X, Y)
     log = model.evals_result_["validation_0"]
@@ -88,6 +88,15 @@ def test_early_stopping_and_metrics():
     assert XGBSurvivalLite(**SMALL).fit(X, Y, X_val=X, y_val=Y).evals_result_[
         "validation_0"
     ].keys() == {"aft-nloglik"}
+
+
+def test_the_partial_likelihood_of_bounds_is_no_metric():
+    model = XGBSurvivalLite(**SMALL, eval_metric="cox-nloglik")
+    with pytest.raises(ValueError, match=r"upper bound of y of a metric.*needs times of events"):
+        model.fit(X, Y, X_val=X, y_val=Y)
+    y = survival_targets(np.isfinite(Y["upper"]), Y["lower"] + 1.0)
+    log = model.fit(X, Y, X_val=X, y_val=y).evals_result_["validation_0"]["cox-nloglik"]
+    assert log[-1] < log[0]
 
 
 def test_base_score_is_a_time():

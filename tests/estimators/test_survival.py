@@ -188,6 +188,9 @@ def test_early_stopping_and_metrics():
     log = model.evals_result_["validation_0"]
     assert model.best_score_ == max(log["cindex"])
     X_val, y_val = make_data(1)
+    no_pair = survival_targets([False, True], [1.0, 2.0])
+    with pytest.raises(ValueError, match="cindex needs a pair of validation rows"):
+        XGBSurvivalLite(**SMALL, eval_metric="cindex").fit(X, Y, X_val=X[:2], y_val=no_pair)
     model = XGBSurvivalLite(**SMALL, eval_metric=["cox-nloglik", "cindex"])
     model.fit(X, Y, X_val=X_val, y_val=y_val)
     log = model.evals_result_["validation_0"]

@@ -77,6 +77,17 @@ def share_between(y: np.ndarray, risk: np.ndarray, weight: np.ndarray) -> float:
     return float(np.average(is_within, weights=weight if len(weight) else None))
 
 
+def cindex(y: np.ndarray, risk: np.ndarray, weight: np.ndarray) -> float:
+    """Return the concordance index as a metric of validation rows; ValueError without pairs."""
+    index = concordance(y, risk, weight)
+    if math.isnan(index):
+        raise ValueError(
+            "cindex needs a pair of validation rows of which it is known whose event was first, "
+            "and there is none; choose another eval_metric, or other validation rows"
+        )
+    return index
+
+
 @kernel
 def _count_pairs(y, weight, orders, tree, counts):
     """Add the weights of concordant pairs, of pairs of equal risk, and of all pairs to `counts`.
