@@ -74,7 +74,7 @@ def draw_case(seed: int, number: int, *, is_tiny: bool = False) -> Case:
     is_frame = random.random() < 0.25
     X = (draw_frame if is_frame else draw_matrix)(random, n_rows, n_features)
     estimator = ESTIMATORS[random.integers(len(ESTIMATORS))]
-    y = _draw_targets_of(estimator, random, n_rows)
+    y = _draw_targets_of(estimator, random, X)
     names = estimator().get_params()
     parameters = {
         name: draw(random, n_features)
@@ -84,6 +84,8 @@ def draw_case(seed: int, number: int, *, is_tiny: bool = False) -> Case:
     # a preset compares many fits
     for name in [*_SELDOM_WITH.get(estimator, ()), *["preset"] * (n_rows > 300)]:
         parameters.pop(name, None)
+    if estimator is XGBDistributionLite and random.random() < 0.8:  # that few rows have splits
+        parameters |= {"gamma": 0.0, "min_child_samples": 1}
     parameters["n_estimators"] = int(random.integers(1, 4 if is_tiny else 12))
     parameters.setdefault("random_state", int(random.integers(100)))
     objectives = _objectives_of(estimator)
@@ -104,16 +106,21 @@ def _draw_shape(random: Random, is_tiny: bool) -> tuple[int, int]:
     return n_rows, int(random.choice([1, 2, 3, 5, 9, 40 if n_rows < 1000 else 9]))
 
 
-def _draw_signal(random: Random, n_rows: int) -> np.ndarray:
-    return random.normal(size=n_rows) + np.sin(np.arange(n_rows))
+def _draw_signal(random: Random, X: Any) -> np.ndarray:
+    """Return noise, and what a column says: the order of numbers, or which value it is."""
+    if isinstance(X, pd.DataFrame):
+        known = pd.factorize(X.iloc[:, 0])[0] % 3
+    else:
+        known = 4.0 * np.argsort(np.argsort(X[:, 0])) / len(X)
+    return random.normal(size=len(X)) + known
 
 
-def _draw_targets(random: Random, n_rows: int) -> np.ndarray:
+def _draw_targets(random: Random, X: Any) -> np.ndarray:
     kinds = list(TARGETS)
     columns = []
     for _ in range(random.choice([1, 1, 1, 2, 3])):
         kind = kinds[random.integers(len(kinds))]
-        columns.append(TARGETS[kind](random, _draw_signal(random, n_rows)))
+        columns.append(TARGETS[kind](random, _draw_signal(random, X)))
     if len(columns) == 1:
         return columns[0]
     y = np.column_stack(columns).astype(np.float64)
@@ -122,22 +129,23 @@ def _draw_targets(random: Random, n_rows: int) -> np.ndarray:
     return y
 
 
-def _draw_labels(random: Random, n_rows: int) -> np.ndarray:
+def _draw_labels(random: Random, X: Any) -> np.ndarray:
+    n_rows = len(X)
     n_classes = random.choice([2, 2, 2, 3, 6])
-    codes = random.integers(0, n_classes, n_rows)
+    codes = np.clip(_draw_signal(random, X), 0, n_classes - 1).astype(int)
     if random.random() < 0.1:  # several labels a row
         return (random.random((n_rows, 2)) < 0.5).astype(int)
     return LABELS[[*LABELS][random.integers(len(LABELS))]](codes)
 
 
-def _draw_targets_of(estimator: type, random: Random, n_rows: int) -> np.ndarray:
+def _draw_targets_of(estimator: type, random: Random, X: Any) -> np.ndarray:
     if estimator in CLASSIFIERS:
-        return _draw_labels(random, n_rows)
+        return _draw_labels(random, X)
     if estimator in REGRESSORS:
-        return _draw_targets(random, n_rows)
-    signal = _draw_signal(random, n_rows)
+        return _draw_targets(random, X)
+    n_rows, signal = len(X), _draw_signal(random, X)
     if estimator is XGBRankerLite:
-        return random.integers(0, 5 if random.random() < 0.7 else 2, n_rows).astype(float)
+        return np.clip(np.round(signal), 0, 4 if random.random() < 0.7 else 1)
     if estimator is XGBDistributionLite:
         kinds = ["plain", "ties", "constant", "heavy tails", "counts", "counts", "positive"]
         return TARGETS[kinds[random.integers(len(kinds))]](random, signal)
