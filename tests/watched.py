@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-SECONDS = 20.0  # of the processor that a case may take
+SECONDS = 60.0  # of the processor that a case may take, to compile what it needs, too
 _SILENCE = 300.0  # seconds between two lines: compiling takes long where others compute, too
 MEMORY = 6 * 2**30  # bytes that a process may ask for
 

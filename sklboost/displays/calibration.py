@@ -71,7 +71,7 @@ class CalibrationDisplay(Display):
     >>> X, y = load_diabetes(return_X_y=True)
     >>> model = XGBDistributionLite().fit(X[:300], y[:300])
     >>> display = CalibrationDisplay.from_estimator(model, X[300:], y[300:])
-    >>> 0.7 < display.coverage_[90] < 1.0
+    >>> print(0.7 < display.coverage_[90] < 1.0)
     True
     """
 

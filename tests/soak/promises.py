@@ -160,7 +160,8 @@ def carriers_change_no_bit(case: Case, model: Any, told: np.ndarray, number: int
 
 def _trains_on_all_rows(case: Case) -> bool:
     names = {*case.parameters, *case.arguments}
-    some = {"sample_weight", "early_stopping_rounds", "callbacks", "preset"}
+    some = {"sample_weight", "class_weight", "scale_pos_weight"}
+    some |= {"early_stopping_rounds", "callbacks", "preset"}
     return some.isdisjoint(names) and (case.y.ndim == 1 or not np.isnan(case.y).any())
 
 

@@ -66,8 +66,7 @@ def survival_targets(
     --------
     >>> from sklboost import survival_targets
     >>> survival_targets(event=[True, False], time=[3.0, 5.0])
-    array([( True, 3.), (False, 5.)],
-          dtype=[('event', '?'), ('time', '<f8')])
+    array([( True, 3.), (False, 5.)], dtype=[('event', '?'), ('time', '<f8')])
     >>> survival_targets(lower=[3, 5, 0], upper=[3, float("inf"), 2])["upper"]
     array([ 3., inf,  2.])
     """

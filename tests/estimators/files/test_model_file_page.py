@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from sklboost import XGBRegressorLite, XGBSurvivalLite, survival_targets
+from sklboost import XGBDistributionLite, XGBRegressorLite, XGBSurvivalLite, survival_targets
 from sklboost.estimators.files.documents import FORMAT_VERSION
 from sklboost.files.values import _READERS
 from tests.conftest import ROOT
@@ -63,6 +63,11 @@ def with_strata():
     return XGBSurvivalLite(n_estimators=2).fit(X, times)
 
 
+def of_distributions():
+    X, y = data("numbers")
+    return XGBDistributionLite(n_estimators=2).fit(X, y["signal"])
+
+
 def chosen():
     X, y = data("numbers")
     return XGBRegressorLite(preset="auto", n_estimators=5, max_depth=2).fit(X, y["signal"])
@@ -74,7 +79,8 @@ def documents():
         *("single", "several targets", "several labels", "categories", "quantiles"),
         *("vector trees", "linear leaves", "pruned", "early stopping", "dart"),
     ]
-    models = [*(KINDS[name].fit() for name in names), refitted(), chosen(), with_strata()]
+    models = [KINDS[name].fit() for name in names]
+    models += [refitted(), chosen(), with_strata(), of_distributions()]
     return [json.loads(file_of(model, "json")) for model in models]
 
 
