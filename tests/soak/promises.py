@@ -113,7 +113,10 @@ def predictions_are_numbers(case: Case, model: Any, told: np.ndarray, number: in
     assert ((told >= 0.0) & (told <= 1.0)).all(), "no probability"
     if told.ndim == 2 and case.y.ndim == 1:
         assert_allclose(told.sum(axis=1), 1.0, rtol=1e-9)
-        assert_array_equal(model.predict(case.X), model.classes_[told.argmax(axis=1)])
+        # raw scores may differ where their probabilities are rounded to the same
+        is_clear = (told == told.max(axis=1, keepdims=True)).sum(axis=1) == 1
+        labels = model.classes_[told.argmax(axis=1)]
+        assert_array_equal(model.predict(case.X)[is_clear], labels[is_clear])
 
 
 def stages_end_in_the_prediction(case: Case, model: Any, told: np.ndarray, number: int) -> None:
