@@ -269,7 +269,7 @@ class Loss:
     @property
     def of_metrics(self) -> dict[str, Any]:
         """The parameters that metrics have in common with the loss, by name."""
-        return {}
+        return dict(self.made_of)
 
     def check_targets(self, y: np.ndarray, name: str) -> None:
         """Raise ValueError for the first target that the loss is not defined for.

@@ -229,11 +229,6 @@ class AcceleratedFailureTime(Loss):
             "aft_loss_distribution_scale": [self.scale],
         }
 
-    @property
-    def of_metrics(self) -> dict[str, Any]:
-        """The parameters that metrics read."""
-        return dict(self.made_of)
-
     def gradients(self, y: np.ndarray, raw_score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return gradient and hessian of each row."""
         return derivatives_by_block(self.block, self.parameters, y, raw_score)

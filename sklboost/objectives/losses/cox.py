@@ -226,11 +226,6 @@ class Cox(Loss):
         self.ties = ties
         self.made_of = {"ties": ties}
 
-    @property
-    def of_metrics(self) -> dict[str, Any]:
-        """The parameters that metrics read."""
-        return dict(self.made_of)
-
     def hazards(
         self, risk: RiskSets, raw_score: np.ndarray, weight: np.ndarray
     ) -> tuple[Hazards, float]:
