@@ -58,10 +58,8 @@ def _check(model: Model, meaning: Meaning) -> None:
     """Raise NotExpressibleError for a model that XGBoost cannot have."""
     if meaning.objective == "":
         _refuse("loss of your own")
-    if meaning.task == "survival":  # it predicts hazard ratios, or times
-        _refuse("risk scores as predictions of survival")
     if meaning.objective not in SHARED.get(meaning.task, ()):
-        _refuse(f"objective={meaning.objective!r}")
+        _refuse(f"objective={meaning.objective!r} with the same predictions")
     if len(meaning.parameters.get("quantile_alpha", ())) > 1:
         _refuse("several values of quantile_alpha whose predictions are put in order")
     if model.linear is not None:
