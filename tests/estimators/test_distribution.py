@@ -325,7 +325,6 @@ def test_other_libraries_have_no_such_models():
 
 
 def test_graphs_of_onnx_have_raw_scores():
-    pytest.importorskip("skl2onnx")
     from skl2onnx import to_onnx
 
     import sklboost.onnx  # noqa: F401
