@@ -1,0 +1,1 @@
+"""Training on the workers of a Dask cluster, with the bits of one machine."""
