@@ -105,7 +105,8 @@ def set_stage(team, dataset, settings):
     )
     derivatives = weigh(gradient, hessian, NO_WEIGHT)
     workspace = allocate_workspace(matrix, params, 1, team.size)
-    team.run(quantize, derivatives, np.uint64(hash_key(0, 0, 0)), workspace.gradients)
+    key, (gradients, machines) = np.uint64(hash_key(0, 0, 0)), workspace[-2:]
+    team.run(quantize, derivatives, key, gradients, machines)
     return Stage(team, matrix, params, derivatives, workspace)
 
 
@@ -127,6 +128,7 @@ def training_kernels(team, dataset, settings):
         stage.derivatives,
         np.uint64(hash_key(0, 0, 0)),
         stage.workspace.gradients,
+        stage.workspace.machines,
     )
     yield Kernel("log loss gradients", "row", n_rows, partial(team.run, fill_gradients, *to_derive))
     yield Kernel("quantising", "row", n_rows, partial(team.run, *to_quantize))

@@ -25,7 +25,7 @@ from sklboost.objectives.gradients import (
 )
 from sklboost.objectives.losses.two_classes import LogLoss
 from sklboost.tree.core.frontier import choose_frontier, plan_builds, start_tree
-from sklboost.tree.core.growing import sum_root
+from sklboost.tree.core.growing import sum_root, weigh_root
 from sklboost.tree.core.histogram import build_histograms
 from sklboost.tree.core.partition import add_leaf_values, own_all_rows, route_rows
 from sklboost.tree.core.pruning import close_gaps, name_final_leaves, prune
@@ -120,7 +120,8 @@ def fit_by_phase(dataset, parameters, n_threads):
             to_derive = (compiled, targets_of(y[np.newaxis]), raw_score, gradient, hessian, scratch)
             watch.run("gradients", fill_gradients, *to_derive)
             key = np.uint64(hash_key(0, round_, 0))
-            watch.run("quantising", quantize, derivatives, key, workspace.gradients)
+            to_quantize = (derivatives, key, workspace.gradients, workspace.machines)
+            watch.run("quantising", quantize, *to_quantize)
             grow_by_phase(watch, matrix, derivatives, params, workspace)
             finish_by_phase(watch, matrix, params, workspace, raw_score)
             trees.append(workspace.tree.nodes[: workspace.tree.counts[0].n_nodes].copy())
@@ -141,7 +142,8 @@ def grow_by_phase(watch, matrix, derivatives, params, workspace):
     watch.run("routing", own_all_rows, workspace.partition)
     watch.run("planning", on_first_member(start_tree), search, workspace)
     watch.run("root histogram", build_histograms, matrix, workspace)
-    watch.time("planning", sum_root, search, workspace)
+    watch.time("planning", sum_root, matrix, workspace)
+    watch.time("planning", weigh_root, search, workspace)
     watch.run("split search", find_splits, search, workspace)
     while True:
         watch.time("planning", choose_frontier, search, workspace)

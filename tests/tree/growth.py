@@ -16,7 +16,15 @@ from sklboost.engine.model import (
 from sklboost.engine.parallel import ThreadTeam, barrier, reset_tasks
 from sklboost.engine.structs import PARAMS_DTYPE, records
 from sklboost.tree.core.frontier import choose_frontier, plan_builds, start_tree
-from sklboost.tree.core.growing import Draws, Scores, TreeKeys, finish_tree, grow_tree, sum_root
+from sklboost.tree.core.growing import (
+    Draws,
+    Scores,
+    TreeKeys,
+    finish_tree,
+    grow_tree,
+    sum_root,
+    weigh_root,
+)
 from sklboost.tree.core.histogram import build_histograms
 from sklboost.tree.core.partition import own_all_rows, route_rows
 from sklboost.tree.core.quantization import gradient_of, hessian_of, quantize, weigh
@@ -193,6 +201,7 @@ def watch_growth(matrix, gradient, hessian, settings, check, n_threads=1):
         weigh(gradient, hessian, NO_WEIGHT),
         np.uint64(hash_key(0, 0, 0)),
         workspace.gradients,
+        workspace.machines,
     )
     search = make_search(matrix, workspace.gradients.scales, settings, n_threads=n_threads)
     packed, counts = workspace.gradients.packed, workspace.tree.counts[0]
@@ -205,7 +214,8 @@ def watch_growth(matrix, gradient, hessian, settings, check, n_threads=1):
         barrier(team)
         build_histograms(team, matrix, workspace)
         if team.rank == 0:
-            sum_root(search, workspace)
+            sum_root(matrix, workspace)
+            weigh_root(search, workspace)
             check(search, packed, workspace)
         barrier(team)
         find_splits(team, search, workspace)

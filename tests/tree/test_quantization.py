@@ -3,6 +3,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sklboost.engine.hashing import hash_key
+from sklboost.tree.core.machines import one_machine
 from sklboost.tree.core.quantization import (
     Derivatives,
     Gradients,
@@ -27,7 +28,8 @@ def quantized(gradient, hessian=None, weight=NO_WEIGHT, *, key=0, n_threads=1, r
     if room is not None:
         derivatives = derivatives._replace(rounding_room=room)
     gradients = allocate_gradients(1, len(gradient), 1)
-    run(quantize, derivatives, np.uint64(hash_key(key, 0, 0)), gradients, n_threads=n_threads)
+    key, machines = np.uint64(hash_key(key, 0, 0)), one_machine(len(gradient), 1)
+    run(quantize, derivatives, key, gradients, machines, n_threads=n_threads)
     return Gradients(gradients.packed[0], *gradients[1:2], gradients.scales[0], *gradients[3:])
 
 

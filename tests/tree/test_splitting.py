@@ -32,7 +32,7 @@ def prepare(X, gradient, hessian=None, signs=None, **settings):
     matrix = binned(np.asarray(X, dtype=float).reshape(len(gradient), -1))
     workspace = allocate_workspace(matrix, params(max_depth=1), 1, 1)
     derivatives = weigh(*np.atleast_2d(gradient, hessian), NO_WEIGHT)
-    run(quantize, derivatives, np.uint64(0), workspace.gradients)
+    run(quantize, derivatives, np.uint64(0), workspace.gradients, workspace.machines)
     packed, scales = workspace.gradients.packed[0], workspace.gradients.scales
     histogram = plain_histogram(matrix, packed, np.arange(len(gradient)))
     rules = feature_rules(matrix.rows.shape[1], signs=signs)

@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import sklboost.tree.core.workspace as workspace_module
 from sklboost.boosting.settings import feature_rules
 from sklboost.engine.model import NODE_DTYPE
+from sklboost.tree.core.machines import one_machine
 from sklboost.tree.core.quantization import (
     LANES,
     aligned_zeros,
@@ -273,6 +274,7 @@ def quantized(gradient, hessian, n_threads=1):
     gradients = allocate_gradients(*gradient.shape, len(gradient))
     run(
         *(quantize, weigh(gradient, hessian, NO_WEIGHT), np.uint64(7), gradients),
+        one_machine(gradient.shape[1], 1),
         n_threads=n_threads,
     )
     return gradients

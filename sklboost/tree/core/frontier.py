@@ -14,7 +14,7 @@ from sklboost.engine.compiling import inlined, kernel
 from sklboost.tree.core.formulas import leaf_weight, similarity_at, split_gain
 from sklboost.tree.core.open_nodes import add_open, next_open, remove_open
 from sklboost.tree.core.options import has_rows_for_two, hold_weights, narrow_bounds
-from sklboost.tree.core.quantization import scales_of, unpack
+from sklboost.tree.core.quantization import hessian_of, scales_of, unpack
 from sklboost.tree.core.thresholds import place_threshold
 from sklboost.tree.core.workspace import LEFT, OWN
 
@@ -42,7 +42,7 @@ def start_tree(team, search, workspace):
     counts.first_open, counts.stop_open = 0, 0
     counts.n_builds, counts.n_pruned = 0, 0
     start_leaf(ROOT, NO_NODE, tree)
-    own_rows(ROOT, workspace.partition, tree)
+    own_rows(ROOT, workspace)
     plan_build(ROOT, NO_NODE, tree, pool)
     tree.searched[0] = ROOT
     counts.n_searched = 1
@@ -139,13 +139,31 @@ def can_be_split(node, params, tree):
 
 
 @kernel
-def own_rows(node, partition, tree):
+def own_rows(node, workspace):
     """Note that `node` owns rows, and how many of them count."""
+    tree, partition = workspace.tree, workspace.partition
     n_rows = 0
     for block in range(partition.n_counted):
         n_rows += partition.stop[block, node] - partition.start[block, node]
     tree.growth[node].n_rows = n_rows
     tree.growth[node].owns_rows = 1
+    if workspace.machines.size > 1:
+        tree.growth[node].n_rows = estimate_rows(node, workspace)
+
+
+@inlined
+def estimate_rows(node, workspace):
+    """Estimate the rows that a node owns on all machines, the same on each: by its hessian.
+
+    A row has an integer hessian of at least 1. What has one row is never taken for less than one,
+    or two for one; all else that depends on the number is speed.
+    """
+    tree, n_samples = workspace.tree, workspace.machines.n_samples
+    if node == ROOT:
+        return np.int64(n_samples)
+    hessian = hessian_of(tree.sums[node, OWN, 0])
+    share = np.float64(hessian) / np.float64(hessian_of(tree.sums[ROOT, OWN, 0]))
+    return max(min(hessian, np.int64(2)), np.int64(share * n_samples))
 
 
 # --- the frontier
@@ -238,8 +256,8 @@ def plan_builds(team, search, workspace):
         node = tree.frontier[index]
         left, right = np.int64(tree.nodes[node].left), np.int64(tree.nodes[node].right)
         tree.growth[node].owns_rows = 0
-        own_rows(left, workspace.partition, tree)
-        own_rows(right, workspace.partition, tree)
+        own_rows(left, workspace)
+        own_rows(right, workspace)
         plan_children(left, right, search.params, tree, pool)
     arrange_tasks(team, search, workspace)
 

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from sklboost.engine.compiling import kernel
+from sklboost.engine.compiling import inlined, kernel
 from sklboost.engine.parallel import barrier, reset_tasks
 from sklboost.tree.core.frontier import ROOT, choose_frontier, plan_builds, start_tree, weigh_leaf
 from sklboost.tree.core.histogram import build_histograms
+from sklboost.tree.core.machines import HISTOGRAMS, SPLITS, exchange
 from sklboost.tree.core.options import (
     choose_tree_features,
     draw_rows,
@@ -71,10 +72,10 @@ def grow_tree(team, matrix, derivatives, draws, params, workspace):
     the team to read. Derivatives are modified in place if rows are drawn by gradients.
     """
     gradients, counts = workspace.gradients, workspace.tree.counts[0]
-    keys, columns = draws.keys, draws.columns
+    keys, columns, machines = draws.keys, draws.columns, workspace.machines
     if params.subsample < 1.0:
         draw_rows(team, derivatives, keys.rows, params, draws.rows, workspace.partition)
-    quantize(team, derivatives, keys.rounding, gradients)
+    quantize(team, derivatives, keys.rounding, gradients, machines)
     if params.subsample == 1.0:
         # only now: the lists may lie where the derivatives were
         own_all_rows(team, workspace.partition)
@@ -88,36 +89,55 @@ def grow_tree(team, matrix, derivatives, draws, params, workspace):
     barrier(team)
     build_histograms(team, matrix, workspace)
     if team.rank == 0:
-        sum_root(search, workspace)
+        sum_root(matrix, workspace)
+        exchange(machines, HISTOGRAMS)
+        weigh_root(search, workspace)
     barrier(team)
     find_splits(team, search, workspace)
     while True:
         if team.rank == 0:
+            exchange(machines, SPLITS)
             reset_tasks(team)
             choose_frontier(search, workspace)
         barrier(team)
-        if counts.n_frontier == 0:
+        if counts.n_frontier == 0 or machines.failed[0] == 1:
             break
         route_rows(team, matrix, workspace)
         if team.rank == 0:
             plan_builds(team, search, workspace)
         barrier(team)
         build_histograms(team, matrix, workspace)
+        exchange_histograms(team, machines)
         find_splits(team, search, workspace)
 
 
-@kernel
-def sum_root(search, workspace):
-    """Fill the root's sums and value: the cells of any one column hold all rows.
+@inlined
+def exchange_histograms(team, machines):
+    """Exchange the histograms that were built; ends when member 0 has those of all machines."""
+    if machines.size > 1:
+        if team.rank == 0:
+            exchange(machines, HISTOGRAMS)
+        barrier(team)
 
-    A sample may have no rows. Its tree is a leaf that adds nothing, whatever lambda is.
-    """
+
+@kernel
+def sum_root(matrix, workspace):
+    """Fill the root's sums: the cells of any one column hold all rows."""
     tree, pool = workspace.tree, workspace.pool
     if tree.sums.shape[2] == 1:
         first_column = pool.histograms[tree.growth[ROOT].slot, 0, : pool.starts[1]]
         tree.sums[ROOT, OWN, 0] = first_column.sum()
     else:
-        sum_root_of_several(search.matrix, workspace)
+        sum_root_of_several(matrix, workspace)
+
+
+@inlined
+def weigh_root(search, workspace):
+    """Fill the root's value.
+
+    A sample may have no rows. Its tree is a leaf that adds nothing, whatever lambda is.
+    """
+    tree = workspace.tree
     weigh_leaf(ROOT, search, tree)
     if tree.nodes[ROOT].cover == 0.0:
         tree.counts[0].n_searched = 0

@@ -17,14 +17,14 @@ from sklboost.engine.compiling import inlined, kernel
 from sklboost.engine.elementary import power_of_2_in
 from sklboost.engine.hashing import mix_bits
 from sklboost.engine.parallel import barrier, share
+from sklboost.tree.core.machines import BLOCK_ROWS, TOTALS, Machines, exchange
 from sklboost.tree.core.options import fill_counts, fill_strips
 
 _GRADIENT_LIMIT = 2.0**31
 _HESSIAN_LIMIT = 2.0**32
-# Rows are added up in blocks of this fixed size, and the blocks in order, so that the scale does
-# not depend on which thread added which block.
-_BLOCK = 4096
-# Within a block, row i is added to sum i % 64: sums that do not wait for one another.
+# Rows are added up in fixed blocks, and the blocks in order, so that the scale does not depend on
+# which thread, or machine, added which block. Within a block, row i is added to sum i % 64: sums
+# that do not wait for one another.
 _N_SUMS = 64
 # Up to this total weight an average gradient has 18 bits or more: rounding to nearest is then
 # unbiased enough, and a row of weight 2 gives exactly what the row twice gives.
@@ -86,6 +86,8 @@ class Gradients(NamedTuple):
         rows are not counted.
     block_sums : ndarray of float64, shape (2, n_blocks, 64)
         Scratch: sums of ``|g| w`` and ``h w`` over fixed sets of rows.
+    totals : ndarray of float64, shape (2, n_blocks)
+        Those of each block, and of several machines the blocks of all.
     """
 
     packed: np.ndarray
@@ -93,6 +95,7 @@ class Gradients(NamedTuple):
     scales: np.ndarray
     counts: np.ndarray
     block_sums: np.ndarray
+    totals: np.ndarray
 
 
 def aligned_zeros(shape: tuple[int, ...]) -> np.ndarray:
@@ -106,7 +109,9 @@ def aligned_zeros(shape: tuple[int, ...]) -> np.ndarray:
     return memory[start : start + n_numbers].reshape(shape)
 
 
-def allocate_gradients(n_outputs: int, n_samples: int, n_sums: int) -> Gradients:
+def allocate_gradients(
+    n_outputs: int, n_samples: int, n_sums: int, machines: Machines | None = None
+) -> Gradients:
     """Make room for what one tree is grown on; there are `n_sums` sums of each node."""
     if n_outputs == 1:
         strips = np.empty((n_sums, n_samples), dtype=np.int64)
@@ -115,8 +120,10 @@ def allocate_gradients(n_outputs: int, n_samples: int, n_sums: int) -> Gradients
         strips = aligned_zeros((-(-n_sums // LANES), n_samples * LANES))
         packed = np.empty((n_outputs, n_samples), dtype=np.int64)
     counts = np.zeros(n_samples if n_sums > n_outputs else 0, dtype=np.int64)
-    block_sums = np.empty((2, -(-n_samples // _BLOCK), _N_SUMS))
-    return Gradients(packed, strips, np.ones((n_outputs, 2)), counts, block_sums)
+    block_sums = np.empty((2, -(-n_samples // BLOCK_ROWS), _N_SUMS))
+    n_everywhere = n_samples if machines is None else machines.n_samples
+    totals = np.empty((2, -(-n_everywhere // BLOCK_ROWS)))
+    return Gradients(packed, strips, np.ones((n_outputs, 2)), counts, block_sums, totals)
 
 
 @np.errstate(all="ignore")
@@ -179,7 +186,7 @@ def scales_of(scales, output):
 
 
 @kernel
-def quantize(team, derivatives, key, gradients):
+def quantize(team, derivatives, key, gradients, machines):
     """Fill `gradients` from `derivatives`, output by output; every member of the team calls it.
 
     The scales are the smallest powers of two for which no sum over any set of rows can leave its 32
@@ -188,7 +195,8 @@ def quantize(team, derivatives, key, gradients):
     """
     for output in range(len(gradients.packed)):
         # errors of the outputs must not add up: each has roundings of its own
-        quantize_output(team, derivatives, output, key ^ mix_bits(np.uint64(output)), gradients)
+        output_key = key ^ mix_bits(np.uint64(output))
+        quantize_output(team, derivatives, output, output_key, gradients, machines)
     if len(gradients.packed) > 1:
         fill_strips(team, gradients)
     if len(gradients.counts) > 0:
@@ -196,20 +204,33 @@ def quantize(team, derivatives, key, gradients):
 
 
 @kernel
-def quantize_output(team, derivatives, output, key, gradients):
+def quantize_output(team, derivatives, output, key, gradients, machines):
     """Quantise the derivatives of one output; ends when all rows are done."""
     sums, n_samples = gradients.block_sums, gradients.packed.shape[1]
     start, stop = share(team, sums.shape[1])
     for block in range(start, stop):
-        rows = (block * _BLOCK, min((block + 1) * _BLOCK, n_samples))
+        rows = (block * BLOCK_ROWS, min((block + 1) * BLOCK_ROWS, n_samples))
         add_block(derivatives, output, rows, sums[0, block], sums[1, block])
+        for kind in range(2):
+            gradients.totals[kind, block] = add_up(sums[kind, block])
     barrier(team)
     if team.rank == 0:
-        set_scales(derivatives, output, sums, gradients.scales[output])
+        exchange(machines, TOTALS)
+        set_scales(derivatives, output, gradients.totals, gradients.scales[output])
     barrier(team)
-    rows = (min(start * _BLOCK, n_samples), min(stop * _BLOCK, n_samples))
-    quantize_rows(derivatives, output, key, gradients, rows)
+    for block in range(start, stop):
+        rows = (block * BLOCK_ROWS, min((block + 1) * BLOCK_ROWS, n_samples))
+        quantize_rows(derivatives, output, key, gradients, rows, machines.first_rows[block])
     barrier(team)
+
+
+@inlined
+def add_up(numbers):
+    """Return the sum of numbers, added in their order."""
+    total = 0.0
+    for number in numbers:
+        total += number
+    return total
 
 
 @kernel
@@ -233,13 +254,9 @@ def add_block(derivatives, output, rows, gradient_sums, hessian_sums):
 
 
 @kernel
-def set_scales(derivatives, output, sums, scales):
-    """Set the scales of an output from the sums over all blocks, added in order."""
-    gradient_total, hessian_total = 0.0, 0.0
-    for block in range(sums.shape[1]):
-        for index in range(_N_SUMS):
-            gradient_total += sums[0, block, index]
-            hessian_total += sums[1, block, index]
+def set_scales(derivatives, output, totals, scales):
+    """Set the scales of an output from the totals of all blocks, added in order."""
+    gradient_total, hessian_total = add_up(totals[0]), add_up(totals[1])
     room = derivatives.rounding_room + 1.0
     scale, units = derivatives.weight_scale, derivatives.units[output]
     scales[0] = scale * units[0] / largest_factor(gradient_total, _GRADIENT_LIMIT - room)
@@ -291,8 +308,8 @@ def round_row(gradient, hessian, factors, bits, rounding):
 
 
 @kernel
-def quantize_rows(derivatives, output, key, gradients, rows):
-    """Fill ``gradients.packed[output]`` for rows ``[start, stop)``."""
+def quantize_rows(derivatives, output, key, gradients, rows, first_number):
+    """Fill ``gradients.packed[output]`` for rows ``[start, stop)``, numbered from the first on."""
     start, stop = rows
     # slices: the loops then have no test for negative indices
     gradient = derivatives.gradient[output, start:stop]
@@ -305,11 +322,11 @@ def quantize_rows(derivatives, output, key, gradients, rows):
     rounding = (randomness, 1.0 if len(gradients.packed) > 1 else 0.0)
     is_weighted = len(derivatives.weight) > 0
     for position in range(0 if is_weighted else len(packed)):
-        bits = mix_bits((np.uint64(start + position) & _LOW32) ^ key)
+        bits = mix_bits((np.uint64(first_number + position) & _LOW32) ^ key)
         g, h, _ = round_row(gradient[position], hessian[position], factors, bits, rounding)
         packed[position] = pack(g, h)
     for position in range(len(weight)):
-        bits = mix_bits((np.uint64(start + position) & _LOW32) ^ key)
+        bits = mix_bits((np.uint64(first_number + position) & _LOW32) ^ key)
         g, h, least = round_row(gradient[position], hessian[position], factors, bits, rounding)
         # a whole weight leaves a whole number, which this second rounding does not change
         bits = mix_bits(bits ^ np.uint64(0x9E3779B9)) & _LOW16

@@ -16,6 +16,7 @@ import numpy as np
 from sklboost.engine.model import NODE_DTYPE, OUTPUT_DTYPE
 from sklboost.engine.parallel import FAR_APART
 from sklboost.engine.structs import TrainingBins, TreeParams, records
+from sklboost.tree.core.machines import Machines, one_machine
 from sklboost.tree.core.quantization import Gradients, aligned_zeros, allocate_gradients
 
 # Histograms kept for sibling subtraction. Beyond this, histograms are built again from the rows
@@ -272,6 +273,7 @@ class Workspace(NamedTuple):
     scratch: SearchScratch
     options: OptionScratch
     gradients: Gradients
+    machines: Machines
 
 
 def max_nodes(n_samples: int, params: TreeParams) -> int:
@@ -283,12 +285,20 @@ def max_nodes(n_samples: int, params: TreeParams) -> int:
 
 
 def allocate_workspace(
-    matrix: TrainingBins, params: TreeParams, n_outputs: int, n_threads: int
+    matrix: TrainingBins,
+    params: TreeParams,
+    n_outputs: int,
+    n_threads: int,
+    machines: Machines | None = None,
 ) -> Workspace:
-    """Make room for trees on this data, of so many outputs each, grown by a team of `n_threads`."""
+    """Make room for trees on this data, of so many outputs each, grown by a team of `n_threads`.
+
+    None: on one machine.
+    """
     n_samples, n_sums = len(matrix.rows), n_outputs + int(params.min_child_samples > 0)
-    gradients = allocate_gradients(n_outputs, n_samples, n_sums)
-    capacity = max_nodes(n_samples, params) + 2
+    machines = machines or one_machine(n_samples, matrix.rows.shape[1])
+    gradients = allocate_gradients(n_outputs, n_samples, n_sums, machines)
+    capacity = max_nodes(machines.n_samples, params) + 2
     n_bins, n_cells = (int(np.diff(a).max()) for a in (matrix.bin_starts, matrix.cell_starts))
     n_tasks = capacity + 8 * n_threads
     most_listed = min(params.max_cat_threshold, int(matrix.n_categories.max()))
@@ -327,6 +337,7 @@ def allocate_workspace(
             categories=np.empty((n_tasks, most_listed), dtype=np.uint16),
         ),
         gradients=gradients,
+        machines=machines,
     )
 
 

@@ -31,33 +31,45 @@ _GRADIENT_LIMIT = 2.0**31 - 1.0
 
 
 @kernel
+def sum_spread(derivatives, workspace, node, output):
+    """Return two sums over a node's rows, as integers: ``g^2 / h``, and the weights."""
+    tree, partition, packed = workspace.tree, workspace.partition, workspace.gradients.packed
+    lists, weights = partition.lists[tree.growth[node].depth % 2], derivatives.weight
+    spread, weight = np.int64(0), np.int64(0)
+    for block in range(partition.n_counted):
+        row_list = lists[partition.start[block, node] : partition.stop[block, node]]
+        for row in row_list:
+            value = packed[output, np.uint64(row)]
+            gradient = np.float64(gradient_of(value))
+            # of one output of several, a target may be unknown: no gradient and no hessian
+            spread += np.int64(gradient * gradient / max(hessian_of(value), 1) + 0.5)
+            if len(weights) > 0:
+                weight += np.int64(weights[np.uint64(row)] / _WEIGHT_STEP + 0.5)
+        if len(weights) == 0:
+            weight += np.int64(len(row_list) / _WEIGHT_STEP)
+    return spread, weight
+
+
+@kernel
+def keep_spread(derivatives, scales, known, sums):
+    """Keep the sums of :func:`sum_spread` as numbers; `known` is of the node and the output."""
+    known.spread = sums[0] * scales[0] * scales[0] / scales[1]
+    known.total_weight = sums[1] * _WEIGHT_STEP * derivatives.weight_scale
+
+
+@kernel
 def spread_of(search, workspace, node, output):
     """Return the sum of ``g^2 / h`` of a node's rows, and the sum of their weights.
 
-    Both are sums of whole numbers. They are kept in ``tree.outputs`` for other features of the
-    node. Members that search these at the same time may each find them: then both write the same
-    numbers, and none reads one that is not there yet.
+    They are kept in ``tree.outputs`` for other features of the node. Members that search these at
+    the same time may each find them: then both write the same numbers, and none reads one that is
+    not there yet.
     """
-    tree, partition, derivatives = workspace.tree, workspace.partition, search.derivatives
-    known, scales = tree.outputs[node, output], scales_of(search.scales, output)
-    spread, total_weight = known.spread, known.total_weight
-    if spread < 0.0 or total_weight < 0.0:
-        lists, packed = partition.lists[tree.growth[node].depth % 2], workspace.gradients.packed
-        total, weight = np.int64(0), np.int64(0)
-        for block in range(partition.n_counted):
-            for row in lists[partition.start[block, node] : partition.stop[block, node]]:
-                value = packed[output, np.uint64(row)]
-                gradient = np.float64(gradient_of(value))
-                # of one output of several, a target may be unknown: no gradient and no hessian
-                total += np.int64(gradient * gradient / max(hessian_of(value), 1) + 0.5)
-                if len(derivatives.weight) > 0:
-                    weight += np.int64(derivatives.weight[np.uint64(row)] / _WEIGHT_STEP + 0.5)
-        total_weight = weight * _WEIGHT_STEP * derivatives.weight_scale
-        if len(derivatives.weight) == 0:
-            total_weight = np.float64(tree.growth[node].n_rows)
-        spread = total * scales[0] * scales[0] / scales[1]
-        known.spread, known.total_weight = spread, total_weight
-    return spread, total_weight
+    known, derivatives = workspace.tree.outputs[node, output], search.derivatives
+    if known.spread < 0.0 or known.total_weight < 0.0:
+        sums = sum_spread(derivatives, workspace, node, output)
+        keep_spread(derivatives, scales_of(search.scales, output), known, sums)
+    return known.spread, known.total_weight
 
 
 @inlined

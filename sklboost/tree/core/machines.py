@@ -1,0 +1,80 @@
+"""Machines that grow one tree together, each with some of the rows.
+
+Every machine does the same steps on its rows. At three places of a tree, its *stages*, one member
+of the team calls a function by its address, which adds up or compares what all machines have.
+Sums are integers, or added in the order of fixed blocks of rows, so the tree has the same bits
+whatever rows each machine has. A fit on one machine calls nothing.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklboost.engine.compiling import by_address, inlined
+
+# Rows are numbered through all machines and cut into blocks of this size. A machine has whole
+# blocks, and only the last of all may be shorter.
+BLOCK_ROWS = 4096
+
+# Stages: what is exchanged.
+TOTALS = np.int64(0)  # sums of the derivatives of each block, for their scales
+HISTOGRAMS = np.int64(1)  # cells of the nodes that were built
+SPLITS = np.int64(2)  # best splits of the nodes that were searched
+
+
+class Machines(NamedTuple):
+    """All machines of a fit, as one of them has them.
+
+    Attributes
+    ----------
+    size : int
+        Number of machines; 1: nothing is exchanged.
+    n_samples : int
+        Rows of all machines.
+    first_column, stop_column : int
+        The columns whose cells this machine adds up over all machines, and searches for splits.
+    first_rows : ndarray of int64, shape (n_blocks,)
+        Number of the first row of each block of this machine, among the rows of all.
+    address : int
+        Of the function that exchanges, as :func:`call_exchange` takes it.
+    failed : ndarray of int64, shape (1,)
+        1 once an exchange has failed: then no tree that is being grown is of use.
+    """
+
+    size: int
+    n_samples: int
+    first_column: int
+    stop_column: int
+    first_rows: np.ndarray
+    address: Any
+    failed: np.ndarray
+
+
+def one_machine(n_samples: int, n_columns: int) -> Machines:
+    """Return the only machine of a fit."""
+    first_rows = np.arange(0, n_samples, BLOCK_ROWS)
+    return Machines(1, n_samples, 0, n_columns, first_rows, 0, np.zeros(1, dtype=np.int64))
+
+
+@by_address("int64")
+def call_exchange(address, stage):
+    """Call the function at `address` for a stage; it returns 0."""
+    return address(stage)
+
+
+@inlined
+def exchange(machines, stage):
+    """Let all machines exchange what a stage asks for; one member of the team calls it."""
+    if machines.size > 1 and machines.failed[0] == 0:
+        call_exchange(machines.address, stage)
+
+
+@inlined
+def own_features(machines, features):
+    """Return the range of `features`, in increasing order, that this machine searches."""
+    start, stop = 0, len(features)
+    while start < stop and features[start] < machines.first_column:
+        start += 1
+    while start < stop and features[stop - 1] >= machines.stop_column:
+        stop -= 1
+    return start, stop
