@@ -13,15 +13,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklboost.boosting.calls import allocate_grown, plan_calls
 from sklboost.boosting.settings import BoostingTask
 from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.data.features import value_array
 from sklboost.data.raw_values import RawMatrix, raw_matrix
 from sklboost.engine.compiling import inlined, kernel
 from sklboost.engine.hashing import hash_key
-from sklboost.engine.model import NODE_DTYPE, OUTPUT_DTYPE, LinearLeaves, Trees
+from sklboost.engine.model import LinearLeaves, Trees
 from sklboost.engine.parallel import ThreadTeam, assemble, barrier, share
-from sklboost.engine.structs import PARAMS_DTYPE, TrainingBins, TreeParams, records
+from sklboost.engine.structs import PARAMS_DTYPE, TrainingBins, TreeParams
 from sklboost.objectives.blocks import NO_FAULT
 from sklboost.objectives.derivative_checks import (
     FaultyRowError,
@@ -40,20 +41,15 @@ from sklboost.objectives.gradients import (
     targets_of,
 )
 from sklboost.tree.core.growing import Draws, Scores, TreeKeys, finish_tree, grow_tree
+from sklboost.tree.core.machines import row_numbers
 from sklboost.tree.core.quantization import Derivatives, derivatives_of, weigh
-from sklboost.tree.core.workspace import RowPartition, allocate_workspace
+from sklboost.tree.core.workspace import RowPartition, Workspace, allocate_workspace
 from sklboost.tree.options.column_sampling import ColumnSample, allocate_column_sample
 from sklboost.tree.options.renewal import Renewal, allocate_renewal, fill_residuals, renewal_of
 from sklboost.tree.options.row_sampling import RowSample, allocate_row_sample, is_drawn, row_keys
-from sklboost.tree.predict.category_bits import allocate_bits, most_words, store_categories
+from sklboost.tree.predict.category_bits import store_categories
 from sklboost.tree.predict.trees import copy_trees, first_trees
 
-# A call of a kernel takes as long as a tree of a few hundred rows, waking a team as long as one of
-# ten thousand, and what Python does in between leaves the caches cold. So one call does many, a few
-# hundredths of a second's work: 100,000 x 28 takes 0.93 of the time of a call a round.
-_VALUES_PER_CALL = 40_000_000
-_NODES_PER_CALL = 1_000_000
-_ROUNDS_PER_CALL = 200
 # In the place of an output in a key, so that nothing is drawn by the hashes of the rounding: rows
 # once for a parallel tree; features once for a tree, from here downwards.
 _ROWS, _FEATURES = np.int64(-1), np.int64(-2)
@@ -138,6 +134,8 @@ def boost_rounds(  # noqa: C901, one loop tells the whole story
             draws = Draws(keys, state.rows, state.columns)
             scores = Scores(raw_score[output:stop], renewal_of(state.renewal, output, stop))
             grow_tree(team, state.matrix, of_tree, draws, params, workspace)
+            if workspace.machines.failed[0] == 1:
+                return
             if team.rank == 0 and len(unpruned.nodes) > 0:
                 store_tree(workspace.tree, unpruned, tree)
             rules = state.columns.rules
@@ -200,6 +198,8 @@ class Rounds:
         Rounds worth doing in one call, within the limits.
     grown : Trees
         The trees of the last call, from the front; the next call overwrites them.
+    workspace : Workspace
+    state : RoundState
     """
 
     def __init__(self, team: ThreadTeam, task: BoostingTask, limits: tuple[int, int]):
@@ -210,23 +210,22 @@ class Rounds:
         self._fill = task.loss.prepare(team, task.y, task.weight, task.sampling_seed)
         if task.params.linear_tree == 1 and not isinstance(task.X, BinnedMatrix):
             self._raw = raw_matrix(value_array(task.X))
-        workspace = allocate_workspace(task.matrix, task.params, task.n_tree_outputs, team.size)
-        self._workspace = workspace
+        machines = None if task.part is None else task.part.machines
+        workspace = allocate_workspace(
+            task.matrix, task.params, task.n_tree_outputs, team.size, machines
+        )
+        self.workspace = workspace
         if task.params.min_child_samples > 0:
             from sklboost.tree.options.row_counts import row_counts
 
             weight = task.sample_weight if len(task.sample_weight) > 0 else np.ones(task.y.shape[1])
             workspace.gradients.counts[:] = row_counts(weight, task.params.min_child_samples)
-        capacity = len(workspace.tree.nodes)
-        self._state = _make_state(team.size, task, workspace.partition, capacity)
-        most_listed = workspace.tree.categories.shape[1]
-        n_words = most_words(int(task.matrix.n_categories.max()), most_listed)
-        self._n_parallel = _parallel_trees_per_call(task, capacity * max(1, n_words), limits)
-        self.n_at_once = self._n_parallel if task.params.num_parallel_tree == 1 else 1
-        n_trees = self._n_parallel * self._trees_of(1)
-        self.grown = _allocate_trees(n_trees, capacity, task.n_tree_outputs, n_words)
-        n_kept = n_trees if task.keep_pruned else 0
-        self._unpruned = _allocate_trees(n_kept, capacity, task.n_tree_outputs, n_words)
+        self.state = _make_state(team.size, task, workspace)
+        calls = plan_calls(task, limits)
+        self._n_parallel, self.n_at_once = calls.n_parallel, calls.n_at_once
+        self.grown = allocate_grown(calls, task.n_tree_outputs, calls.n_trees)
+        n_kept = calls.n_trees if task.keep_pruned else 0
+        self._unpruned = allocate_grown(calls, task.n_tree_outputs, n_kept)
 
     def run(self, start: int, stop: int, params: TreeParams) -> Iterator[Trees]:
         """Do the rounds ``[start, stop)``, at most `n_at_once`; yield a copy of each call's trees.
@@ -239,21 +238,25 @@ class Rounds:
             If the loss gave derivatives that no tree can be grown on.
         """
         first, last = start * params.num_parallel_tree, stop * params.num_parallel_tree
-        self._state.loss.faulty_round[0] = start
+        self.state.loss.faulty_round[0] = start
         try:
             self._derive(start)
             for begin in range(first, last, self._n_parallel):
                 yield self._grow(begin, min(begin + self._n_parallel, last), params)
         except FaultyRowError as fault:
-            fault.round_ = int(self._state.loss.faulty_round[0])
+            fault.round_ = int(self.state.loss.faulty_round[0])
             raise
+
+    def raw_score(self) -> np.ndarray:
+        """Return the raw scores of the rows, shape (n_outputs, n_samples)."""
+        return self._task.raw_score
 
     def _trees_of(self, n_parallel_trees: int) -> int:
         return n_parallel_trees * (self._task.n_outputs // self._task.n_tree_outputs)
 
     def _derive(self, round_: int) -> None:
         """Fill the derivatives of the next round if no block of the loss does."""
-        task, state = self._task, self._state
+        task, state = self._task, self.state
         units = state.derivatives.units
         if state.loss.is_compiled == 1:
             check_hessians(task.loss, task.y, state.raw_score)
@@ -270,8 +273,8 @@ class Rounds:
 
     def _grow(self, start: int, stop: int, params: TreeParams) -> Trees:
         """Grow the parallel trees ``[start, stop)`` in one call."""
-        state, grown, unpruned = self._state, self.grown, self._unpruned
-        self.team.run(boost_rounds, (start, stop), state, params, self._workspace, grown, unpruned)
+        state, grown, unpruned = self.state, self.grown, self._unpruned
+        self.team.run(boost_rounds, (start, stop), state, params, self.workspace, grown, unpruned)
         if (state.loss.faults != NO_FAULT).any():
             explain_fault(self._task.loss, self._task.y, state.raw_score)
         n_trees = self._trees_of(stop - start)
@@ -288,7 +291,7 @@ class Rounds:
         """Fit the linear leaves of one parallel tree and add them to the raw scores."""
         from sklboost.tree.options.linear_leaves import fit_linear_leaves
 
-        state, derivatives = self._state, self._state.derivatives
+        state, derivatives = self.state, self.state.derivatives
         if params.subsample < 1.0 and params.gradient_based == 0:
             # a copy: the parallel trees of a round share the derivatives
             derivatives = derivatives._replace(hessian=derivatives.hessian.copy())
@@ -296,14 +299,15 @@ class Rounds:
         return fit_linear_leaves(self.team, trees, raw, derivatives, params, state.raw_score)
 
 
-def _make_state(
-    n_threads: int, task: BoostingTask, partition: RowPartition, capacity: int
-) -> RoundState:
-    params, n_samples = task.params, task.y.shape[1]
-    gradient, hessian = _allocate_derivatives(task, partition)
-    derivatives = weigh(gradient, hessian, task.weight)
+def _make_state(n_threads: int, task: BoostingTask, workspace: Workspace) -> RoundState:
+    params, n_samples, capacity = task.params, task.y.shape[1], len(workspace.tree.nodes)
+    gradient, hessian = _allocate_derivatives(task, workspace.partition)
+    scale = None if task.part is None else task.part.weight_scale
+    derivatives = weigh(gradient, hessian, task.weight, scale)
     rows = allocate_row_sample(n_samples, params, n_threads)
-    if params.subsample < 1.0:
+    if params.subsample < 1.0 and workspace.machines.n_samples > n_samples:
+        rows.keys[:] = row_numbers(workspace.machines, n_samples)
+    elif params.subsample < 1.0:
         rows.keys[:] = row_keys(task.matrix, task.y.astype(np.float64), derivatives.weight)
     return RoundState(
         matrix=task.matrix,
@@ -320,22 +324,6 @@ def _make_state(
     )
 
 
-def _parallel_trees_per_call(task: BoostingTask, room_of_tree: int, limits: tuple[int, int]) -> int:
-    """How many parallel trees one call grows: enough to be worth a call, if there is room.
-
-    `room_of_tree` counts nodes, or words of categories where nodes have several.
-    """
-    fewest, most = limits
-    if task.params.num_parallel_tree > 1:
-        # rounds one by one, in as many calls as they take
-        fewest, most = 1, task.params.num_parallel_tree
-    if task.params.linear_tree == 1:
-        fewest, most = 1, 1
-    worth = _VALUES_PER_CALL // (task.matrix.rows.size * task.n_outputs)
-    room = _NODES_PER_CALL // (room_of_tree * task.n_outputs)
-    return max(1, min(max(worth, fewest), room, most, _ROUNDS_PER_CALL))
-
-
 def _allocate_derivatives(task: BoostingTask, partition: RowPartition) -> np.ndarray:
     """Make room for gradients and hessians, float32, shape (2, n_outputs, n_samples).
 
@@ -348,19 +336,6 @@ def _allocate_derivatives(task: BoostingTask, partition: RowPartition) -> np.nda
     if is_one_tree and params.subsample == 1.0 and not is_read_again:
         return partition.lists.view(np.float32)[:, np.newaxis]
     return np.empty((2, *task.raw_score.shape), dtype=np.float32)
-
-
-def _allocate_trees(n_trees: int, capacity: int, n_outputs: int, n_words: int) -> Trees:
-    """Make room for trees of at most `capacity` nodes, each with `n_words` words of categories."""
-    n_nodes = n_trees * capacity
-    return Trees(
-        nodes=records(n_nodes, NODE_DTYPE),
-        starts=np.zeros(n_trees + 1, dtype=np.int64),
-        n_pruned=np.zeros(n_trees, dtype=np.int64),
-        params=records(n_trees, PARAMS_DTYPE),
-        outputs=records((n_nodes, n_outputs if n_outputs > 1 else 0), OUTPUT_DTYPE),
-        bits=allocate_bits(n_nodes, n_words),
-    )
 
 
 def _copy_first(trees: Trees, n_trees: int, params: TreeParams) -> Trees:

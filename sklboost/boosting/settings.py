@@ -14,6 +14,8 @@ from sklboost.data.features import Features
 from sklboost.engine.model import Trees
 from sklboost.engine.structs import BinCuts, FeatureRules, TrainingBins, TreeParams
 from sklboost.objectives.loss import Loss
+from sklboost.tree.core.machines import Machines
+from sklboost.tree.core.quantization import WeightScale
 
 # Beyond any tree that memory could hold: "no limit" without a second code path.
 _NO_LIMIT = 2**31
@@ -47,6 +49,20 @@ class Dropout(NamedTuple):
     as_forest: bool
 
 
+class Part(NamedTuple):
+    """What a training on several machines is to one of them, which has some of the rows.
+
+    Attributes
+    ----------
+    machines : Machines
+    weight_scale : WeightScale
+        Of the rows of all machines.
+    """
+
+    machines: Machines
+    weight_scale: WeightScale
+
+
 class BoostingTask(NamedTuple):
     """The rows, the loss and the settings of a training: all that decides on the trees it grows.
 
@@ -78,6 +94,8 @@ class BoostingTask(NamedTuple):
         None unless ``booster="dart"``.
     keep_pruned : bool
         Whether the trees before pruning are kept, too.
+    part : Part or None
+        None: there is one machine.
     """
 
     X: Features
@@ -95,6 +113,7 @@ class BoostingTask(NamedTuple):
     sampling_seed: int
     dropout: Dropout | None
     keep_pruned: bool
+    part: Part | None = None
 
     @property
     def n_outputs(self) -> int:

@@ -74,6 +74,8 @@ class Training:
     task : BoostingTask
     schedule : Schedule
         Kept as an attribute.
+    make_rounds : callable
+        Makes what grows the trees.
 
     Attributes
     ----------
@@ -93,7 +95,13 @@ class Training:
         Time spent on ``"boosting"`` and on ``"evaluation"``.
     """
 
-    def __init__(self, team: ThreadTeam, task: BoostingTask, schedule: Schedule):
+    def __init__(
+        self,
+        team: ThreadTeam,
+        task: BoostingTask,
+        schedule: Schedule,
+        make_rounds: Callable[[ThreadTeam, BoostingTask, tuple[int, int]], Rounds] = Rounds,
+    ):
         self._task = task
         self.schedule = schedule
         self._learning_rate = task.params.learning_rate
@@ -107,7 +115,7 @@ class Training:
             given.name: {metric.name: [] for metric in schedule.metrics}
             for given in schedule.validation
         }
-        rounds = Rounds(team, task, self._limits_of_call())
+        self._rounds = rounds = make_rounds(team, task, self._limits_of_call())
         self._most_at_once = rounds.n_at_once
         self._n_at_once = 1  # until it is known how long a round takes
         self._evaluation = Evaluation(
@@ -153,7 +161,7 @@ class Training:
         """Compute the mean loss of the training rows."""
         task = self._task
         y = task.y.astype(np.float64, copy=False)
-        return task.loss.value(y, task.raw_score, task.weight)
+        return task.loss.value(y, self._rounds.raw_score(), task.weight)
 
     def snapshot(self) -> Any:
         """Make a fitted estimator as if training had ended after the last finished round."""

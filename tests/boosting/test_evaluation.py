@@ -8,7 +8,7 @@ from sklearn.base import is_classifier
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 
 from sklboost import TrainingCallback, XGBClassifierLite, XGBRegressorLite, bin_features
-from sklboost.boosting import rounds, training
+from sklboost.boosting import calls, training
 from sklboost.objectives.registry import METRICS, find_metric
 
 NAN, INF = np.nan, np.inf
@@ -265,5 +265,5 @@ def test_rounds_a_call_change_no_bit(task, most, monkeypatch):
     expected = evals_result()
     assert evals_result(callbacks=[Watch()]) == expected
     monkeypatch.setattr(training, "_LEAST_WATCHED_ROUNDS", 1)
-    monkeypatch.setattr(rounds, "_ROUNDS_PER_CALL", most)
+    monkeypatch.setattr(calls, "_ROUNDS_PER_CALL", most)
     assert evals_result() == expected

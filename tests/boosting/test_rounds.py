@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sklboost.boosting import rounds
+from sklboost.boosting import calls, rounds
 from sklboost.boosting.callbacks import TrainingCallback
 from sklboost.boosting.settings import BoostingTask, feature_rules
 from sklboost.boosting.training import Schedule, Training
@@ -196,7 +196,7 @@ def test_rounds_in_one_call_are_those_one_by_one(loss, n_rounds_per_call, monkey
     X, y = make_data(loss)
     one_by_one, _ = train(loss, X, y, n_rounds=7)
     values = X.size * loss.n_outputs * n_rounds_per_call
-    monkeypatch.setattr(rounds, "_VALUES_PER_CALL", values)
+    monkeypatch.setattr(calls, "_VALUES_PER_CALL", values)
     at_once, stages = train(loss, X, y, n_rounds=7, watched=False)
     assert not stages
     for name in ("nodes", "tree_starts", "n_pruned", "depths"):

@@ -49,7 +49,7 @@ def draw(n_rows, round_=0, n_threads=1, gradient=None, hessian=None, weight=NO_W
     key = tree_keys(0, round_).rows
     partition = workspace.partition
     sample = allocate_row_sample(n_rows, settings, n_threads)
-    run(draw_rows, derivatives, key, settings, sample, partition, n_threads=n_threads)
+    run(draw_rows, derivatives, key, settings, sample, workspace, n_threads=n_threads)
     drawn, left_out = sets_of_rows(partition)
     assert_array_equal(np.sort(np.concatenate([drawn, left_out])), np.arange(n_rows))
     return np.sort(drawn), left_out, (gradient, hessian), sample

@@ -13,7 +13,7 @@ from sklboost.engine.compiling import inlined, kernel
 from sklboost.engine.parallel import barrier, reset_tasks
 from sklboost.tree.core.frontier import ROOT, choose_frontier, plan_builds, start_tree, weigh_leaf
 from sklboost.tree.core.histogram import build_histograms
-from sklboost.tree.core.machines import HISTOGRAMS, SPLITS, exchange
+from sklboost.tree.core.machines import HISTOGRAMS, SPLITS, exchange, exchange_together
 from sklboost.tree.core.options import (
     choose_tree_features,
     draw_rows,
@@ -74,7 +74,7 @@ def grow_tree(team, matrix, derivatives, draws, params, workspace):
     gradients, counts = workspace.gradients, workspace.tree.counts[0]
     keys, columns, machines = draws.keys, draws.columns, workspace.machines
     if params.subsample < 1.0:
-        draw_rows(team, derivatives, keys.rows, params, draws.rows, workspace.partition)
+        draw_rows(team, derivatives, keys.rows, params, draws.rows, workspace)
     quantize(team, derivatives, keys.rounding, gradients, machines)
     if params.subsample == 1.0:
         # only now: the lists may lie where the derivatives were
@@ -107,17 +107,8 @@ def grow_tree(team, matrix, derivatives, draws, params, workspace):
             plan_builds(team, search, workspace)
         barrier(team)
         build_histograms(team, matrix, workspace)
-        exchange_histograms(team, machines)
+        exchange_together(team, machines, HISTOGRAMS)
         find_splits(team, search, workspace)
-
-
-@inlined
-def exchange_histograms(team, machines):
-    """Exchange the histograms that were built; ends when member 0 has those of all machines."""
-    if machines.size > 1:
-        if team.rank == 0:
-            exchange(machines, HISTOGRAMS)
-        barrier(team)
 
 
 @kernel

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklboost.engine.compiling import by_address, inlined
+from sklboost.engine.parallel import barrier
 
 # Rows are numbered through all machines and cut into blocks of this size. A machine has whole
 # blocks, and only the last of all may be shorter.
@@ -20,6 +21,7 @@ BLOCK_ROWS = 4096
 TOTALS = np.int64(0)  # sums of the derivatives of each block, for their scales
 HISTOGRAMS = np.int64(1)  # cells of the nodes that were built
 SPLITS = np.int64(2)  # best splits of the nodes that were searched
+MAGNITUDES = np.int64(3)  # counts of the magnitudes of rows, by which they are drawn
 
 
 class Machines(NamedTuple):
@@ -56,6 +58,12 @@ def one_machine(n_samples: int, n_columns: int) -> Machines:
     return Machines(1, n_samples, 0, n_columns, first_rows, 0, np.zeros(1, dtype=np.int64))
 
 
+def row_numbers(machines: Machines, n_samples: int) -> np.ndarray:
+    """Return the numbers of the rows of this machine among those of all; int64."""
+    numbers = machines.first_rows[:, np.newaxis] + np.arange(BLOCK_ROWS)
+    return numbers.ravel()[:n_samples]  # only the last block may be shorter
+
+
 @by_address("int64")
 def call_exchange(address, stage):
     """Call the function at `address` for a stage; it returns 0."""
@@ -67,6 +75,15 @@ def exchange(machines, stage):
     """Let all machines exchange what a stage asks for; one member of the team calls it."""
     if machines.size > 1 and machines.failed[0] == 0:
         call_exchange(machines.address, stage)
+
+
+@inlined
+def exchange_together(team, machines, stage):
+    """Exchange, called by every member of the team; ends when it is done."""
+    if machines.size > 1:
+        if team.rank == 0:
+            exchange(machines, stage)
+        barrier(team)
 
 
 @inlined

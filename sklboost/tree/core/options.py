@@ -9,7 +9,7 @@ from sklboost.engine.compiling import found_in
 
 
 @found_in("sklboost.tree.options.row_sampling")
-def draw_rows(team, derivatives, key, params, sample, partition):
+def draw_rows(team, derivatives, key, params, sample, workspace):
     """Divide the rows of the root into those drawn and those left out (`subsample`)."""
 
 

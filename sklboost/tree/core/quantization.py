@@ -126,17 +126,39 @@ def allocate_gradients(
     return Gradients(packed, strips, np.ones((n_outputs, 2)), counts, block_sums, totals)
 
 
+class WeightScale(NamedTuple):
+    """What the weights of all rows come to: two fields of :class:`Derivatives`."""
+
+    weight_scale: float
+    rounding_room: float
+
+
 @np.errstate(all="ignore")
-def weigh(gradient: np.ndarray, hessian: np.ndarray, weight: np.ndarray) -> Derivatives:
-    """Put a loss's two arrays together with the weights of the rows (empty: all 1)."""
-    weight_scale, rounding_room = 1.0, float(gradient.shape[-1])
-    if len(weight) > 0:
-        mean_weight = weight.sum() / max(len(weight), FEW_ROWS)
-        weight_scale = 2.0 ** max(0.0, np.ceil(np.log2(mean_weight)))
-        weight = weight / weight_scale
-        rounding_room = float(weight.sum() + np.count_nonzero(weight != np.floor(weight)))
+def scale_of_weights(weight: np.ndarray, n_samples: int) -> WeightScale:
+    """Return what the weights of all rows come to (empty: all 1)."""
+    if len(weight) == 0:
+        return WeightScale(1.0, float(n_samples))
+    mean_weight = weight.sum() / max(len(weight), FEW_ROWS)
+    weight_scale = 2.0 ** max(0.0, np.ceil(np.log2(mean_weight)))
+    weight = weight / weight_scale
+    room = float(weight.sum() + np.count_nonzero(weight != np.floor(weight)))
+    return WeightScale(weight_scale, room)
+
+
+@np.errstate(all="ignore")
+def weigh(
+    gradient: np.ndarray,
+    hessian: np.ndarray,
+    weight: np.ndarray,
+    scale: WeightScale | None = None,
+) -> Derivatives:
+    """Put a loss's two arrays together with the weights of the rows (empty: all 1).
+
+    `scale` is that of the weights, and given if there are more rows elsewhere.
+    """
+    scale = scale or scale_of_weights(weight, gradient.shape[-1])
     units = np.ones((len(gradient), 2))
-    return Derivatives(gradient, hessian, weight, weight_scale, rounding_room, units)
+    return Derivatives(gradient, hessian, weight / scale.weight_scale, *scale, units)
 
 
 @inlined

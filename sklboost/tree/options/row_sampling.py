@@ -21,6 +21,7 @@ from sklboost.engine.elementary import power_of_2
 from sklboost.engine.hashing import mix_bits
 from sklboost.engine.parallel import barrier, share
 from sklboost.engine.structs import TrainingBins, TreeParams
+from sklboost.tree.core.machines import MAGNITUDES, exchange
 from sklboost.tree.core.quantization import FEW_ROWS
 
 # The weight of the hessian, lambda; XGBoost has the same.
@@ -235,28 +236,30 @@ def compensate_rows(derivatives, rows, sample, key):
 
 
 @kernel
-def choose_chances(team, derivatives, n_wanted, sample, key):
+def choose_chances(team, derivatives, subsample, sample, machines, key):
     """Set the probability of each row and compensate the drawn ones; ends when all are done."""
     rows = share(team, len(sample.keys))
     chances, counts = sample.chances[rows[0] : rows[1]], sample.counts[team.rank]
     measure_rows(derivatives, rows, chances, counts)
     barrier(team)
     if team.rank == 0:
-        sample.limit[0] = find_limit(sample.counts, n_wanted)
+        exchange(machines, MAGNITUDES)
+        sample.limit[0] = find_limit(sample.counts, subsample * machines.n_samples)
     barrier(team)
     compensate_rows(derivatives, rows, sample, key)
     barrier(team)
 
 
 @late()
-def draw_rows(team, derivatives, key, params, sample, partition):
+def draw_rows(team, derivatives, key, params, sample, workspace):
     """Put the drawn rows in the blocks of the root that count, the others in those that do not.
 
     Gradient-based sampling modifies the derivatives. `key` is the round's, below 2^32.
     """
+    partition, machines = workspace.partition, workspace.machines
     n_samples, n_counted = len(sample.keys), partition.n_counted
     if params.gradient_based == 1:
-        choose_chances(team, derivatives, params.subsample * n_samples, sample, key)
+        choose_chances(team, derivatives, params.subsample, sample, machines, key)
     first_block, stop_block = share(team, n_counted)
     for block in range(first_block, stop_block):
         start, stop = n_samples * block // n_counted, n_samples * (block + 1) // n_counted

@@ -69,6 +69,16 @@ def copy_trees(trees: Trees) -> Trees:
     )
 
 
+def write_trees(trees: Trees, room: Trees) -> None:
+    """Write trees with constant leaves to the front of arrays that are long enough."""
+    n_trees, n_nodes, n_words = len(trees.n_pruned), len(trees.nodes), len(trees.bits.words)
+    room.nodes[:n_nodes], room.outputs[:n_nodes] = trees.nodes, trees.outputs
+    room.starts[: n_trees + 1], room.n_pruned[:n_trees] = trees.starts, trees.n_pruned
+    if len(room.bits.starts) > 0:
+        room.bits.starts[: n_nodes + 1] = trees.bits.starts if n_words > 0 else 0
+        room.bits.numbers[:n_words], room.bits.words[:n_words] = trees.bits[1:3]
+
+
 def join_trees(parts: Sequence[Trees]) -> Trees:
     """Put trees behind one another; all that are not empty have values for as many outputs."""
     return Trees(

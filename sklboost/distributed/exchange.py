@@ -1,0 +1,211 @@
+"""What the machines of a training exchange while a tree grows: the engine's seam, filled in.
+
+A machine adds up the cells of some of the columns over all machines and searches these for splits;
+then all machines learn the best split of each node. Only the histograms that were built from rows
+travel: a sibling is the parent less these, as on one machine. Sums are integers, and float sums are
+those of fixed blocks of rows, added in the order of the blocks, so the bits are those of one
+machine.
+"""
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from sklboost.distributed.peers import Peers
+from sklboost.engine.callbacks import address_of_python
+from sklboost.engine.structs import TrainingBins
+from sklboost.tree.core.frontier import ROOT
+from sklboost.tree.core.machines import (
+    BLOCK_ROWS,
+    HISTOGRAMS,
+    MAGNITUDES,
+    SPLITS,
+    TOTALS,
+    Machines,
+)
+from sklboost.tree.core.quantization import Derivatives, scales_of
+from sklboost.tree.core.workspace import LEFT, OWN, SPLIT_DTYPE, Workspace
+from sklboost.tree.options.category_noise import keep_spread, sum_spread
+
+
+class Growth(NamedTuple):
+    """The memory that a tree grows in.
+
+    Attributes
+    ----------
+    workspace : Workspace
+    derivatives : Derivatives
+    counts : ndarray of int64, shape (n_threads, n_cells)
+        As in RowSample.
+    has_noise : bool
+        Whether splits on categories are chosen as :mod:`sklboost.tree.options.category_noise` does.
+    """
+
+    workspace: Workspace
+    derivatives: Derivatives
+    counts: np.ndarray
+    has_noise: bool
+
+
+class Exchange:
+    """The exchanges of one machine.
+
+    Parameters
+    ----------
+    peers : Peers
+    matrix : TrainingBins
+        Of the rows of this machine; the cells are the same on all.
+    blocks : ndarray of int64, shape (n_blocks,)
+        Numbers of the blocks of rows that this machine has, increasing.
+    n_samples : int
+        Rows of all machines.
+
+    Attributes
+    ----------
+    machines : Machines
+        For the kernels.
+    growth : Growth
+        To be set before the first tree grows.
+    error : BaseException or None
+        Why an exchange failed.
+    """
+
+    growth: Growth
+
+    def __init__(self, peers: Peers, matrix: TrainingBins, blocks: np.ndarray, n_samples: int):
+        self._peers = peers
+        self._stages: dict[int, tuple[str, Callable[[], None]]] = {
+            int(TOTALS): ("scales", self._order_totals),
+            int(HISTOGRAMS): ("histograms", self._add_histograms),
+            int(SPLITS): ("splits", self._choose_splits),
+            int(MAGNITUDES): ("sampling", self._add_counts),
+        }
+        self.error: BaseException | None = None
+        peers.phase = "blocks"
+        self._blocks = [part.view(np.int64) for part in self._from_all(blocks)]
+        # every machine has about as many cells as the others
+        of_cells = np.arange(peers.size + 1) * matrix.cell_starts[-1] / peers.size
+        self._columns = np.searchsorted(matrix.cell_starts, of_cells)
+        address, self._kept = address_of_python(self._exchange)
+        self.machines = Machines(
+            size=peers.size,
+            n_samples=n_samples,
+            first_column=int(self._columns[peers.rank]),
+            stop_column=int(self._columns[peers.rank + 1]),
+            first_rows=blocks * BLOCK_ROWS,
+            address=address,
+            failed=np.zeros(1, dtype=np.int64),
+        )
+
+    def _exchange(self, stage: int) -> int:
+        try:
+            self._peers.phase, exchange = self._stages[stage]
+            exchange()
+        except BaseException as error:  # the kernel goes on without, and ends soon
+            self.error = error
+            self.machines.failed[0] = 1
+        return 0
+
+    def _from_all(self, part: np.ndarray) -> list[np.ndarray]:
+        """Send the same to every machine; return what each has sent, as bytes."""
+        part_bytes = np.ascontiguousarray(part).reshape(-1).view(np.uint8)
+        return self._peers.all_to_all([part_bytes] * self._peers.size)
+
+    def _order_totals(self) -> None:
+        """Put the sums of the blocks of all machines in the order of the blocks."""
+        totals = self.growth.workspace.gradients.totals
+        own = totals[:, : len(self._blocks[self._peers.rank])].copy()
+        for blocks, part in zip(self._blocks, self._from_all(own), strict=True):
+            totals[:, blocks] = part.view(np.float64).reshape(2, -1)
+
+    def _add_counts(self) -> None:
+        """Add up the counts of all machines, for the first member of the team."""
+        counts = self.growth.counts
+        counts[0] = _sum_of(self._from_all(counts.sum(axis=0)))
+        counts[1:] = 0
+
+    def _add_histograms(self) -> None:
+        """Add what the others have to the own columns of the histograms that were built."""
+        tree, pool = self.growth.workspace.tree, self.growth.workspace.pool
+        builds = np.sort(pool.builds[: tree.counts[0].n_builds], order=["node", "strip"])
+        if len(builds) == 0:
+            return
+        slots, strips = tree.growth["slot"][builds["node"]], builds["strip"]
+        sums = self._sums_of_nodes()
+        ranges = [slice(*ends) for ends in itertools.pairwise(pool.starts[self._columns])]
+        parts = [
+            np.concatenate([pool.histograms[slots, strips, numbers].ravel(), sums.ravel()])
+            for numbers in ranges
+        ]
+        own, n_own = ranges[self._peers.rank], parts[self._peers.rank].size - sums.size
+        before = parts[self._peers.rank][:n_own]
+        total = _sum_of(self._peers.all_to_all([part.view(np.uint8) for part in parts]))
+        others = (total[:n_own] - before).reshape(len(builds), -1)
+        pool.histograms[slots, strips, own] += others
+        # of a sibling there is the parent, of all machines, less what this machine has built
+        with_sibling = builds["sibling"] >= 0
+        slots = tree.growth["slot"][builds["sibling"][with_sibling]]
+        pool.histograms[slots, strips[with_sibling], own] -= others[with_sibling]
+        self._keep_sums(total[n_own:].reshape(sums.shape))
+
+    def _sums_of_nodes(self) -> np.ndarray:
+        """Return what else is added up, int64, shape (n_sums,)."""
+        workspace, derivatives, _, has_noise = self.growth
+        tree, sums = workspace.tree, []
+        nodes = tree.searched[: tree.counts[0].n_searched]
+        if nodes[0] == ROOT:
+            sums.append(tree.sums[ROOT, OWN])
+        for node, output in self._places(nodes) if has_noise else ():
+            sums.append(sum_spread(derivatives, workspace, node, output))
+        return np.concatenate(sums) if sums else np.empty(0, dtype=np.int64)
+
+    def _keep_sums(self, sums: np.ndarray) -> None:
+        """Keep what :meth:`_sums_of_nodes` returned, of all machines."""
+        workspace, derivatives, _, has_noise = self.growth
+        tree, scales = workspace.tree, workspace.gradients.scales
+        nodes = tree.searched[: tree.counts[0].n_searched]
+        if nodes[0] == ROOT:
+            n_sums = tree.sums.shape[2]
+            tree.sums[ROOT, OWN], sums = sums[:n_sums], sums[n_sums:]
+        for index, (node, output) in enumerate(self._places(nodes) if has_noise else ()):
+            pair = (sums[2 * index], sums[2 * index + 1])
+            keep_spread(derivatives, scales_of(scales, output), tree.outputs[node, output], pair)
+
+    def _places(self, nodes: np.ndarray) -> Iterator[tuple[int, int]]:
+        return itertools.product(nodes, range(self.growth.workspace.tree.outputs.shape[1]))
+
+    def _choose_splits(self) -> None:
+        """Take the best split of each searched node over all machines, of equal ones the first."""
+        tree = self.growth.workspace.tree
+        nodes = tree.searched[: tree.counts[0].n_searched]
+        if len(nodes) == 0:
+            return
+        found = np.empty(len(nodes), dtype=_best_splits(tree.categories, tree.sums))
+        found["split"], found["categories"] = tree.splits[nodes], tree.categories[nodes]
+        found["left"] = tree.sums[nodes, LEFT]
+        of_all = np.array([part.view(found.dtype) for part in self._from_all(found)])
+        # machines have the columns in the order of their ranks
+        best = of_all[of_all["split"]["gain"].argmax(axis=0), np.arange(len(nodes))]
+        tree.splits[nodes], tree.categories[nodes] = best["split"], best["categories"]
+        tree.sums[nodes, LEFT] = best["left"]
+
+
+def _best_splits(categories: np.ndarray, sums: np.ndarray) -> np.dtype:
+    """Return the type of all that is known of a node's best split."""
+    return np.dtype(
+        [
+            ("split", SPLIT_DTYPE),
+            ("categories", categories.dtype, categories.shape[1:]),
+            ("left", sums.dtype, sums.shape[2:]),
+        ]
+    )
+
+
+def _sum_of(parts: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the sum of arrays of int64 that came as bytes."""
+    total = parts[0].view(np.int64).copy()
+    for part in parts[1:]:
+        total += part.view(np.int64)
+    return total

@@ -1,0 +1,110 @@
+"""A training on machines that are threads of this process, in place of the workers of a cluster."""
+
+import threading
+
+import numpy as np
+
+from sklboost.boosting import training as boosting_training
+from sklboost.distributed.peers import ThreadPeers
+from sklboost.distributed.training import ClusterRounds, rows_of
+from sklboost.tree.core.machines import BLOCK_ROWS
+
+
+class LostThreadError(Exception):
+    """A machine was lost."""
+
+
+class ThreadCrew:
+    """Machines that are threads; `lose_at` are the calls, counted from 0, at which one is lost."""
+
+    def __init__(self, n_machines, n_threads=1, lose_at=()):
+        self.names = {f"machine {i}": n_threads for i in range(n_machines)}
+        self._lose_at, self._n_calls = set(lose_at), 0
+
+    def workers(self):
+        return self.names
+
+    def start(self, make, arguments):
+        peers = ThreadPeers.make(len(arguments))
+        given = list(arguments.values())
+        self._machines = self._at_once(lambda rank: make(peers[rank], *given[rank]), len(given))
+
+    def call(self, method, *arguments):
+        self._n_calls += 1
+        machines = self._machines
+        results = self._at_once(
+            lambda rank: getattr(machines[rank], method)(*arguments), len(machines)
+        )
+        if self._n_calls - 1 in self._lose_at:
+            self.names = dict(list(self.names.items())[1:] or self.names)
+            raise LostThreadError
+        return results
+
+    def stop(self):
+        self._machines = []
+
+    def _at_once(self, do, size):
+        results, errors = [None] * size, []
+
+        def run(rank):
+            try:
+                results[rank] = do(rank)
+            except BaseException as error:
+                errors.append(error)
+
+        threads = [threading.Thread(target=run, args=(rank,)) for rank in range(size)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if errors:
+            raise errors[0]
+        return results
+
+
+class LocalBins:
+    """Bins in memory, whose blocks of rows are dealt out at random."""
+
+    def __init__(self, binned, seed=0):
+        self.binning, self._bins = binned.binning, binned.bins
+        self._seed = seed
+
+    def place(self, workers):
+        n_blocks = -(-len(self._bins) // BLOCK_ROWS)
+        owner = np.random.default_rng(self._seed).integers(len(workers), size=n_blocks)
+        owners = {worker: np.flatnonzero(owner == i) for i, worker in enumerate(workers)}
+        return {
+            worker: (blocks, self._bins[rows_of(blocks, len(self._bins))])
+            for worker, blocks in owners.items()
+            if len(blocks) > 0
+        }
+
+    @staticmethod
+    def assemble(blocks, bins):
+        return bins
+
+
+def on_machines(monkeypatch, crew, binned):
+    """Let trainings from now on be those of a crew, on rows that were binned."""
+    made = []
+
+    def make_rounds(team, task, limits):
+        made.append(ClusterRounds(crew, LocalBins(binned), LostThreadError, team, task, limits))
+        return made[-1]
+
+    init = boosting_training.Training.__init__
+    monkeypatch.setattr(
+        boosting_training.Training,
+        "__init__",
+        lambda self, team, task, schedule: init(self, team, task, schedule, make_rounds),
+    )
+    return made
+
+
+def assert_same_model(one, other):
+    for name in ("nodes", "outputs", "tree_starts", "n_pruned"):
+        np.testing.assert_array_equal(
+            np.asarray(getattr(one.model_, name)).view(np.uint8),
+            np.asarray(getattr(other.model_, name)).view(np.uint8),
+            err_msg=name,
+        )

@@ -1,0 +1,211 @@
+"""Machines that each have some of the rows grow the model of one machine, bit for bit."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from sklboost import (
+    TrainingCallback,
+    XGBClassifierLite,
+    XGBDistributionLite,
+    XGBRegressorLite,
+    XGBRFRegressorLite,
+    bin_features,
+)
+from sklboost.distributed.peers import StoppedError
+from tests.distributed.machines import ThreadCrew, assert_same_model, on_machines
+
+N_ROWS = 20_000  # five blocks, the last one shorter
+
+
+def make_rows(n_rows=N_ROWS, n_features=6, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_rows, n_features)).round(2)
+    X[rng.random(X.shape) < 0.05] = np.nan
+    X[:, 1] = rng.integers(30, size=n_rows)
+    y = np.nan_to_num(X[:, 0]) * 2 + X[:, 1] % 7 + rng.normal(size=n_rows)
+    return X, y
+
+
+def fit_both(monkeypatch, model, X, y, crew, **arguments):
+    """Fit on one machine and on a crew; return both estimators and the rounds of the crew."""
+    categories = arguments.pop("categories", "from_dtype")
+    B = bin_features(X, max_bin=model.max_bin, categorical_features=categories)
+    one = model.fit(B, y, **arguments)
+    with monkeypatch.context() as patch:
+        made = on_machines(patch, crew, B)
+        other = clone(model).fit(B, y, **arguments)
+    (rounds,) = made
+    return one, other, rounds
+
+
+def classes_of(y, n_classes):
+    return np.digitize(y, np.quantile(y, np.linspace(0, 1, n_classes + 1)[1:-1]))
+
+
+SETTINGS = {
+    "plain": {},
+    "deep": dict(max_depth=12, min_child_weight=0.0),
+    "lossguide": dict(grow_policy="lossguide", max_depth=0, max_leaves=31),
+    "few leaves": dict(max_leaves=11),
+    "subsample": dict(subsample=0.5),
+    "gradient_based": dict(subsample=0.3, sampling_method="gradient_based"),
+    "columns": dict(colsample_bytree=0.7, colsample_bylevel=0.7, colsample_bynode=0.7),
+    "monotone": dict(monotone_constraints=(1, 0, -1, 0, 0, 0)),
+    "interactions": dict(interaction_constraints=[[0, 1], [2, 3, 4]]),
+    "smooth": dict(path_smooth=5.0, reg_alpha=1.0, max_delta_step=0.5),
+    "extra trees": dict(extra_trees=True),
+    "counted rows": dict(min_child_samples=100),
+    "pruned": dict(gamma=50.0, ccp_alpha=0.001),
+    "parallel trees": dict(num_parallel_tree=3, subsample=0.6, learning_rate=0.5),
+    "many bins": dict(max_bin=700),
+}
+
+
+@pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS.keys())
+def test_any_number_of_machines_grows_the_same_trees(monkeypatch, settings):
+    X, y = make_rows()
+    model = XGBRegressorLite(n_estimators=4, random_state=3, **settings)
+    for n_machines, n_threads in [(2, 2), (5, 1)]:
+        crew = ThreadCrew(n_machines, n_threads)
+        one, other, rounds = fit_both(monkeypatch, model, X, y, crew)
+        assert_same_model(one, other)
+        assert len(rounds.traffic()) > 1
+
+
+@pytest.mark.parametrize("strategy", ["one_output_per_tree", "multi_output_tree"])
+def test_several_outputs(monkeypatch, strategy):
+    X, y = make_rows()
+    model = XGBClassifierLite(n_estimators=3, multi_strategy=strategy, min_child_samples=20)
+    assert_same_model(*fit_both(monkeypatch, model, X, classes_of(y, 5), ThreadCrew(3))[:2])
+    targets = np.column_stack([y, np.where(X[:, 1] > 5, y**2, np.nan)])
+    model = XGBRegressorLite(n_estimators=3, multi_strategy=strategy)
+    assert_same_model(*fit_both(monkeypatch, model, X, targets, ThreadCrew(3))[:2])
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("strategy", ["one_output_per_tree", "multi_output_tree"])
+def test_categories(monkeypatch, weighted, strategy):
+    X, y = make_rows()
+    X[:, 2] = np.random.default_rng(1).integers(90, size=N_ROWS)
+    y = y + np.sin(X[:, 2] * 17)
+    weight = np.random.default_rng(2).exponential(size=N_ROWS) if weighted else None
+    model = XGBClassifierLite(n_estimators=3, multi_strategy=strategy, max_cat_to_onehot=20)
+    y = classes_of(y, 3)
+    arguments = dict(sample_weight=weight, categories=[1, 2])
+    one, other, _ = fit_both(monkeypatch, model, X, y, ThreadCrew(3), **arguments)
+    assert_same_model(one, other)
+    assert (one.model_.nodes.feature == 2).any()
+    np.testing.assert_array_equal(one.predict_proba(X), other.predict_proba(X))
+
+
+def test_weights_far_from_one(monkeypatch):
+    X, y = make_rows()
+    weight = np.random.default_rng(0).exponential(size=N_ROWS) * 1e6
+    model = XGBClassifierLite(
+        n_estimators=4, class_weight="balanced", subsample=0.9, random_state=0
+    )
+    arguments = dict(sample_weight=weight)
+    assert_same_model(
+        *fit_both(monkeypatch, model, X, classes_of(y, 2), ThreadCrew(4), **arguments)[:2]
+    )
+
+
+@pytest.mark.parametrize("estimator", [XGBRFRegressorLite, XGBDistributionLite])
+def test_other_estimators(monkeypatch, estimator):
+    X, y = make_rows()
+    model = estimator(n_estimators=4, random_state=0)
+    assert_same_model(*fit_both(monkeypatch, model, X, y, ThreadCrew(3))[:2])
+
+
+def test_one_block_of_rows_is_on_one_machine(monkeypatch):
+    X, y = make_rows(3000)
+    model = XGBRegressorLite(n_estimators=5, subsample=0.5, random_state=0)
+    one, other, rounds = fit_both(monkeypatch, model, X, y, ThreadCrew(3))
+    assert_same_model(one, other)
+    assert len(rounds.traffic()) == 1
+
+
+def test_more_machines_than_features(monkeypatch):
+    X, y = make_rows(n_features=3)
+    model = XGBRegressorLite(n_estimators=3)
+    assert_same_model(*fit_both(monkeypatch, model, X[:, :2], y, ThreadCrew(5))[:2])
+
+
+def test_validation_rows_and_early_stopping(monkeypatch):
+    X, y = make_rows()
+    model = XGBClassifierLite(
+        n_estimators=200,
+        learning_rate=0.5,
+        early_stopping_rounds=3,
+        eval_metric=["logloss", "auc"],
+    )
+    labels = classes_of(y, 2)
+    val = dict(X_val=X[:2000] + 0.01, y_val=labels[:2000])
+    one, other, _ = fit_both(monkeypatch, model, X, labels, ThreadCrew(2), **val)
+    assert_same_model(one, other)
+    assert one.evals_result_ == other.evals_result_
+    assert one.best_iteration_ == other.best_iteration_ < 199
+
+
+def test_the_training_loss_is_that_of_all_rows(monkeypatch):
+    class Losses(TrainingCallback):
+        def __init__(self):
+            self.values = []
+
+        def after_iteration(self, training, epoch, evals_log):
+            self.values.append(training.training_loss())
+            return False
+
+    X, y = make_rows()
+    B = bin_features(X)
+    here, there = Losses(), Losses()
+    XGBRegressorLite(n_estimators=3, callbacks=[here]).fit(B, y)
+    on_machines(monkeypatch, ThreadCrew(3), B)
+    XGBRegressorLite(n_estimators=3, callbacks=[there]).fit(B, y)
+    assert here.values == there.values
+    assert here.values[2] < here.values[0]
+
+
+def test_lost_machines_are_replaced(monkeypatch):
+    X, y = make_rows()
+    model = XGBRegressorLite(n_estimators=6, subsample=0.7, random_state=0, verbose=0)
+    crew = ThreadCrew(4, lose_at=[1, 2, 4])
+    every_round = dict(X_val=X[:100], y_val=y[:100])
+    one, other, _ = fit_both(monkeypatch, model, X, y, crew, **every_round)
+    assert len(crew.names) < 4
+    assert_same_model(one, other)
+    assert one.evals_result_ == other.evals_result_
+
+
+def test_messages_do_not_grow_with_rows(monkeypatch):
+    counts = []
+    for n_rows in (N_ROWS, 3 * N_ROWS):
+        X, y = make_rows(n_rows)
+        model = XGBRegressorLite(n_estimators=4, max_depth=4)
+        _, _, rounds = fit_both(monkeypatch, model, X, y, ThreadCrew(2))
+        counts.append({name: n for name, (n, _) in rounds.traffic()[0].items()})
+    assert counts[0] == counts[1] == {"blocks": 1, "scales": 4, "histograms": 16, "splits": 16}
+
+
+def test_a_failed_exchange_ends_the_training(monkeypatch):
+    X, y = make_rows()
+    B = bin_features(X)
+    crew = ThreadCrew(2)
+    on_machines(monkeypatch, crew, B)
+    begun = crew.start
+
+    def start_and_stop(make, arguments):
+        begun(make, arguments)
+        crew._machines[0]._peers.stop()
+
+    monkeypatch.setattr(crew, "start", start_and_stop)
+    with pytest.raises(StoppedError):
+        XGBRegressorLite(n_estimators=5).fit(B, y)
+
+
+@pytest.mark.interpreted
+def test_kernels_that_are_not_compiled(monkeypatch):
+    X, y = make_rows(4200, n_features=2)
+    model = XGBRegressorLite(n_estimators=1, max_depth=2)
+    assert_same_model(*fit_both(monkeypatch, model, X, y, ThreadCrew(2))[:2])
