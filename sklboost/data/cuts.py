@@ -33,6 +33,7 @@ _BLOCK_ROWS = 256
 
 # Values of a feature, their weights (none: all 1), and the weight of zeros that are not stored.
 WeightedValues = tuple[np.ndarray, np.ndarray, float]
+Select = Callable[[int], WeightedValues]
 
 
 @kernel
@@ -80,29 +81,38 @@ def copy_rows(team, raw, rows, first, sample):
             sample[feature, first + position] = raw.values[of_row + feature * raw.feature_step]
 
 
-def _survey(
-    team: ThreadTeam, X: Values, tell: Callable[[int], None]
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def survey(
+    team: ThreadTeam,
+    X: Values,
+    rows: np.ndarray,
+    tell: Callable[[int], None] = ignore_progress,
+) -> tuple[np.ndarray, np.ndarray]:
     """Look at all values once, block by block.
+
+    Parameters
+    ----------
+    team : ThreadTeam
+    X : ndarray of float32 or float64, or table; shape (n_samples, n_features)
+    rows : ndarray of int64, shape (n_chosen,)
+        The rows of the sample, increasing.
+    tell : callable, optional
+        Called with the number of rows after each block of them.
 
     Returns
     -------
     has_missing : ndarray of int64, shape (n_features,)
         1 where a feature has missing values, in any row.
-    rows : ndarray of int64, shape (n_chosen,)
-        The rows of the sample, increasing.
     sample : ndarray of float32 or float64, shape (n_features, n_chosen)
-        Their values.
+        The values of the sample.
     """
-    n_samples, n_features = X.shape
-    rows = rows_to_look_at(n_samples)
+    n_features = X.shape[1]
     has_missing = np.zeros(n_features, dtype=np.int64)
     sample = np.empty((n_features, len(rows)), dtype=X.dtype)
     for block, raw in value_blocks(X, tell):
         team.run(find_missing, raw, has_missing)
         first, stop = np.searchsorted(rows, (block.start, block.stop))
         team.run(copy_rows, raw, rows[first:stop] - block.start, int(first), sample)
-    return has_missing, rows, sample
+    return has_missing, sample
 
 
 def find_cuts(
@@ -134,17 +144,19 @@ def find_cuts(
     """
     if isinstance(X, SparseTable):
         return find_entry_cuts(team, X.by_feature(), len(X), weight, max_bin)
-    has_missing, rows, sample = _survey(team, X, tell)
+    rows = rows_to_look_at(len(X))
+    has_missing, sample = survey(team, X, rows, tell)
     weight = exact_weights(weight)
     sample_weight = weight[rows] if len(weight) else weight
 
-    def select(feature: int, in_sample: bool) -> WeightedValues:
-        if in_sample:
-            return sample[feature], sample_weight, 0.0
-        return value_column(X, feature), weight, 0.0
+    def in_sample(feature: int) -> WeightedValues:
+        return sample[feature], sample_weight, 0.0
 
-    is_part, n_categories = len(rows) < len(X), categories_of(X)
-    return _cut_all(team, select, is_part, has_missing, n_categories, max_bin), has_missing
+    def in_all(features: list[int]) -> Select:
+        return lambda feature: (value_column(X, feature), weight, 0.0)
+
+    whole = in_all if len(rows) < len(X) else None
+    return cut_all(team, in_sample, whole, has_missing, categories_of(X), max_bin), has_missing
 
 
 def find_entry_cuts(
@@ -160,62 +172,82 @@ def find_entry_cuts(
     total = _total(weight, n_samples)
     total_of_sample = _total(weight[sampled] if len(weight) else weight, len(sample))
 
-    def select(feature: int, in_sample: bool) -> WeightedValues:
+    def select(feature: int, is_sample: bool) -> WeightedValues:
         stored = slice(entries.starts[feature], entries.starts[feature + 1])
         rows, values = entries.numbers[stored], entries.values[stored]
-        if in_sample and is_part:
+        if is_sample:
             chosen = sampled[rows]
             rows, values = rows[chosen], values[chosen]
         of_rows = weight[rows] if len(weight) else weight
-        absent = (total_of_sample if in_sample else total) - _total(of_rows, len(rows))
+        absent = (total_of_sample if is_sample else total) - _total(of_rows, len(rows))
         return values, of_rows, absent
 
-    n_categories = np.zeros_like(has_missing)
-    return _cut_all(team, select, is_part, has_missing, n_categories, max_bin), has_missing
+    def in_sample(feature: int) -> WeightedValues:
+        return select(feature, is_part)
+
+    def in_all(features: list[int]) -> Select:
+        return lambda feature: select(feature, False)
+
+    n_categories, whole = np.zeros_like(has_missing), in_all if is_part else None
+    return cut_all(team, in_sample, whole, has_missing, n_categories, max_bin), has_missing
 
 
 def _total(weight: np.ndarray, n_rows: int) -> float:
     return float(weight.sum()) if len(weight) else float(n_rows)
 
 
-def _cut_all(
+def cut_all(
     team: ThreadTeam,
-    select: Callable[[int, bool], WeightedValues],
-    is_part: bool,
+    in_sample: Select,
+    whole: Callable[[list[int]], Select] | None,
     has_missing: np.ndarray,
     n_categories: np.ndarray,
     max_bin: int,
 ) -> BinCuts:
     """Find the cuts of every feature, and put them behind one another.
 
-    ``select(feature, in_sample)`` returns the values of a feature in the sample or in all rows, and
-    `is_part` is whether the sample has only some of the rows.
+    Parameters
+    ----------
+    team : ThreadTeam
+    in_sample : callable
+        Returns the values of a feature in the sample; called from several threads.
+    whole : callable or None
+        Is given features, and returns what gives their values in all rows. None: the sample has
+        all rows.
+    has_missing, n_categories : ndarray of int64, shape (n_features,)
+    max_bin : int
     """
     found: list[FeatureCuts] = [None] * len(n_categories)  # type: ignore[list-item]
-    team.run(_cut_features, select, is_part, has_missing, n_categories, int(max_bin), found)
+    everything = list(range(len(found)))
+    team.run(_cut_features, in_sample, everything, has_missing, n_categories, int(max_bin), found)
+    if whole is not None:
+        # few values: a rare one may not be in the sample, and each is to have a bin of its own
+        few = [i for i in everything if n_categories[i] == 0 and _are_single(found[i])]
+        team.run(_cut_features, whole(few), few, has_missing, n_categories, int(max_bin), found)
     starts = np.zeros(len(found) + 1, dtype=np.int64)
     np.cumsum([len(feature.cuts) for feature in found], out=starts[1:])
     cuts, lower, upper = map(np.concatenate, zip(*found, strict=True))
     return BinCuts(cuts, starts, lower, upper, n_categories)
 
 
+def _are_single(cuts: FeatureCuts) -> bool:
+    """Whether every bin has one value."""
+    return bool((cuts.lower == cuts.upper).all())
+
+
 def _cut_features(
     team: Team,
-    select: Callable[[int, bool], WeightedValues],
-    is_part: bool,
+    select: Select,
+    features: list[int],
     has_missing: np.ndarray,
     n_categories: np.ndarray,
     max_bin: int,
     found: list[FeatureCuts],
 ) -> None:
-    """Fill `found`; each member of the team takes one feature after another."""
-    while (feature := next_task(team, 0)) < len(found):
+    """Fill `found` for some features; each member of the team takes one after another."""
+    while (place := next_task(team, 0)) < len(features):
+        feature = features[place]
         if n_categories[feature] > 0:
             found[feature] = cut_categories(int(n_categories[feature]))
-            continue
-        missing = bool(has_missing[feature])
-        cuts = cut_feature(*select(feature, True), max_bin, missing)
-        if is_part and (cuts.lower == cuts.upper).all():
-            # few values: a rare one may not be in the sample, and each is to have a bin of its own
-            cuts = cut_feature(*select(feature, False), max_bin, missing)
-        found[feature] = cuts
+        else:
+            found[feature] = cut_feature(*select(feature), max_bin, bool(has_missing[feature]))

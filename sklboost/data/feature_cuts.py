@@ -52,7 +52,8 @@ def distinct_values(ordered, weight, absent, values, mass):
         if is_end:
             break
         if n_distinct == 0 or ordered[position] != values[n_distinct - 1]:
-            values[n_distinct], mass[n_distinct] = ordered[position], 0.0
+            # of equal zeros, -0.0 and 0.0, the first depends on the order of the rows
+            values[n_distinct], mass[n_distinct] = ordered[position] + 0.0, 0.0
             n_distinct += 1
         mass[n_distinct - 1] += weight[position] if len(weight) > 0 else 1.0
     return n_distinct
@@ -122,15 +123,16 @@ def merge_values(values, mass, n_bins, lower, upper):
 
 
 def exact_weights(weight: np.ndarray) -> np.ndarray:
-    """Round positive weights so that any of them add up to the same bits in any order.
+    """Round weights, not all 0, so that any of them add up to the same bits in any order.
 
-    They become multiples of a power of two of which all together are less than 2^53.
+    They become multiples of a power of two of which all together are less than 2^53. Positive ones
+    stay positive.
     """
     if len(weight) == 0:
         return weight
     _, exponent = math.frexp(float(weight.max()) * len(weight))
     step = math.ldexp(1.0, exponent - 52)
-    return np.maximum(np.rint(weight / step), 1.0) * step
+    return np.maximum(np.rint(weight / step), weight > 0.0) * step
 
 
 def cut_feature(

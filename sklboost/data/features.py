@@ -7,6 +7,7 @@ bins become values again, one from the middle of each. No threshold of a tree di
 a bin, so they all go where this one goes.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 
 import numpy as np
@@ -25,13 +26,45 @@ from sklboost.engine.structs import BinCuts, TrainingBins
 # What fits and predictions take.
 Features = np.ndarray | Table | SparseTable | BinnedMatrix
 
+
+class RemoteFeatures(ABC):
+    """Features whose values are not in this process: of a cluster. Their rows are chosen here."""
+
+    ndim = 2
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of features."""
+
+    @property
+    def size(self) -> int:
+        """Number of values: rows times features."""
+        return self.shape[0] * self.shape[1]
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    @abstractmethod
+    def __getitem__(self, key: slice | np.ndarray) -> "RemoteFeatures":
+        """Choose rows by a slice, by increasing numbers or by a mask; nothing is moved."""
+
+    @abstractmethod
+    def hashes(self, y: np.ndarray, seed: int) -> np.ndarray:
+        """Return what :func:`~sklboost.data.row_hashes.hash_rows` does of features here."""
+
+    @abstractmethod
+    def gather(self) -> np.ndarray:
+        """Return all values as an array here: floats, codes of categories; NaN where missing."""
+
+
 # Rows are transposed in blocks that stay in the first-level cache.
 _BLOCK_ROWS = 256
 
 
 @np.errstate(all="ignore")
 def training_bins(
-    team: ThreadTeam, X: Features, weight: np.ndarray, max_bin: int
+    team: ThreadTeam, X: Features | RemoteFeatures, weight: np.ndarray, max_bin: int
 ) -> tuple[TrainingBins, BinCuts]:
     """Return the bins of the training rows in both layouts, and how values become bins.
 
@@ -44,6 +77,8 @@ def training_bins(
     max_bin : int
         For raw values, 2 to 65,535; a BinnedMatrix has its own.
     """
+    if isinstance(X, RemoteFeatures):
+        raise TypeError("X is a Dask collection, which this does not take yet: pass X.compute()")
     if isinstance(X, SparseTable):
         return bin_sparse(team, X, weight, max_bin)
     if not isinstance(X, BinnedMatrix):

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from sklboost.data.binned_matrix import BinnedMatrix
-from sklboost.data.features import Features
+from sklboost.data.features import Features, RemoteFeatures
 from sklboost.data.sparse_table import SparseTable
 from sklboost.data.table import Table
 from sklboost.engine.compiling import inlined, kernel
@@ -21,12 +21,12 @@ from sklboost.engine.hashing import hash_key, mix_bits
 _BLOCK_VALUES = 32_768
 
 
-def hash_rows(X: Features, y: np.ndarray, seed: int) -> np.ndarray:
+def hash_rows(X: Features | RemoteFeatures, y: np.ndarray, seed: int) -> np.ndarray:
     """Return a hash of (seed, values, target) of each row.
 
     Parameters
     ----------
-    X : ndarray of float32 or float64, Table, SparseTable or BinnedMatrix; (n_samples, n_features)
+    X : ndarray of float32 or float64, or another of `Features`; shape (n_samples, n_features)
         Values count as float64: 0.0 equals -0.0, and all NaN are one. Of a BinnedMatrix the bins
         count.
     y : ndarray of float64, shape (n_samples,) or (n_samples, n_targets)
@@ -36,19 +36,33 @@ def hash_rows(X: Features, y: np.ndarray, seed: int) -> np.ndarray:
     -------
     ndarray of uint32, shape (n_samples,)
     """
+    return (
+        X.hashes(y, seed)
+        if isinstance(X, RemoteFeatures)
+        else hash_totals(value_totals(X), y, seed)
+    )
+
+
+def value_totals(X: Features) -> np.ndarray:
+    """Return the total of the bits of each row's values, uint64, shape (n_samples,)."""
     n_samples, n_features = X.shape
     totals = np.zeros(n_samples, dtype=np.uint64)
-    hashes = np.full(n_samples, hash_key(seed, 0, 0), dtype=np.uint32)
-    step = max(64, _BLOCK_VALUES // n_features)
-    targets = y.reshape(n_samples, -1)
     if isinstance(X, SparseTable):
         entries = X.by_row
         add_entries(entries.starts, entries.numbers, _words(entries.values), totals)
     else:
-        for rows, values in _blocks(X, step):
+        for rows, values in _blocks(X, max(64, _BLOCK_VALUES // n_features)):
             add_values(_words(values.T), totals[rows])
-    for first in range(0, n_samples, step):
-        rows = slice(first, first + step)
+    return totals
+
+
+def hash_totals(totals: np.ndarray, y: np.ndarray, seed: int) -> np.ndarray:
+    """Return the hash of each row, uint32, given the totals of the values."""
+    n_samples = len(totals)
+    hashes = np.full(n_samples, hash_key(seed, 0, 0), dtype=np.uint32)
+    targets = y.reshape(n_samples, -1)
+    for first in range(0, n_samples, _BLOCK_VALUES):
+        rows = slice(first, first + _BLOCK_VALUES)
         mix_values(totals[rows].view(np.uint32).reshape(1, -1, 2), hashes[rows])
         mix_values(_words(targets[rows].T), hashes[rows])
     return hashes

@@ -66,6 +66,15 @@ def adapter_for(X: Any) -> FrameAdapter | None:  # noqa: C901, a line or two a l
     return found
 
 
+def dask_kind(X: Any) -> str:
+    """Return the class of a Dask collection, "Array" or "DataFrame"; empty if `X` is none."""
+    if not hasattr(type(X), "__dask_graph__"):
+        return ""
+    # subclasses count as what they are made from; arrays of xarray, which have a graph, too, do not
+    names = (base.__name__ for base in type(X).__mro__ if base.__module__.startswith("dask."))
+    return next(names, "")
+
+
 def _is_one_column(bases: list[tuple[str, str]]) -> bool:
     libraries = ("pandas", "polars", "pyarrow", "narwhals")
     columns = ("Series", "Index", "ExtensionArray", "Array", "ChunkedArray")

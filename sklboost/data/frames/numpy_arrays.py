@@ -246,6 +246,13 @@ class ObjectColumn(ColumnAdapter):
     def examples(self) -> list[Any]:
         return list({type(v): v for v in reversed(self._present)}.values())[::-1]
 
+    def codes_of_types(self) -> np.ndarray:
+        """Return the number of each value's type, -1 where it is missing; shape (n_rows,)."""
+        numbers = {type_: number for number, type_ in enumerate(self._types)}
+        codes = np.full(len(self._values), -1)
+        codes[~self.missing] = [numbers[type(v)] for v in self._present]
+        return codes
+
 
 def as_integers(values: list[Any]) -> np.ndarray:
     """Convert Python integers, at least one, to int64, or to uint64 if that is what holds them."""

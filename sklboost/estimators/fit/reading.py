@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklboost.boosting.callbacks import EarlyStopping, TrainingCallback
+from sklboost.data.frames import dask_kind
 from sklboost.engine.structs import FeatureRules
 from sklboost.estimators.fit.continuing import (
     Continued,
@@ -17,7 +18,7 @@ from sklboost.estimators.fit.continuing import (
 )
 from sklboost.estimators.fit.holdout import hold_out
 from sklboost.estimators.fit.training_settings import check_combination, is_sampling
-from sklboost.estimators.input.arguments import FitArguments, GivenSet, given_sets
+from sklboost.estimators.input.arguments import FitArguments, GivenSet, computed, given_sets
 from sklboost.estimators.input.check_features import check_has_values, check_is_dense
 from sklboost.estimators.input.feature_names import FittedFeatures
 from sklboost.estimators.input.feature_rules import read_feature_rules
@@ -129,10 +130,13 @@ def read_data(request: FitRequest) -> FitTask:
     """Check the data of a request, and what does not go with it; the task is of all rows."""
     parameters, continued = request.parameters, request.continued
     settings = feature_settings(request.estimator_name, parameters)
+    arguments = request.arguments.computed()
+    if dask_kind(request.X):
+        _check_cluster(request)
     rows, features = training_rows(
         request.X,
-        request.y,
-        request.arguments,
+        computed(request.y),
+        arguments,
         settings,
         kind=request.kind,
         encodings=known_encodings(continued),
@@ -160,7 +164,7 @@ def read_data(request: FitRequest) -> FitTask:
         seeds=(0, 0),
         split_seed=None,
     )
-    sets = given_sets(request.arguments)
+    sets = given_sets(arguments)
     return task._replace(
         validation={given.name: _read_set(given, settings, task) for given in sets}
     )
@@ -183,6 +187,24 @@ def stops_early(parameters: Parameters) -> bool:
     return parameters.early_stopping_rounds is not None or any(
         isinstance(callback, EarlyStopping) for callback in parameters.callbacks or ()
     )
+
+
+def _check_cluster(request: FitRequest) -> None:
+    """Raise ValueError for what does not go with features on a cluster."""
+    parameters = request.parameters
+    refused = {
+        "linear_tree=True": parameters.linear_tree,
+        f"preset={parameters.preset!r}": parameters.preset is not None,
+        "init_model, or warm_start=True after another fit,": request.continued is not None,
+        "refit=True with X_val or eval_set": parameters.refit
+        and stops_early(parameters)
+        and len(given_sets(request.arguments)) > 0,
+    }
+    for what, is_asked_for in refused.items():
+        if is_asked_for:
+            raise ValueError(
+                f"{what} does not go with Dask collections yet: leave it out, or pass X.compute()"
+            )
 
 
 def _check_linear(rows: Rows, loss: Loss, rules: FeatureRules) -> None:
@@ -234,7 +256,7 @@ def _hold_out(task: FitTask, parameters: Parameters, continued: Continued | None
             parts=task.targets.parts(rows.y),
             seed=seed,
         )
-        validation, rows = {"validation_0": rows.take(held_out)}, rows.take(~held_out)
+        validation, rows = {"validation_0": rows.take(held_out).here()}, rows.take(~held_out)
         task.targets.check_left(rows.y, validation["validation_0"].y)
     elif stops_early(parameters) and parameters.refit:
         everything = rows.join(list(validation.values())[-1])

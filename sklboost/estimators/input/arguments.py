@@ -7,6 +7,8 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from sklboost.data.frames import dask_kind
+
 
 class GivenSet(NamedTuple):
     """One set of validation rows, not checked yet.
@@ -29,6 +31,20 @@ class GivenSet(NamedTuple):
     base_margin: Any
 
 
+def computed(given: Any) -> Any:
+    """Return what was given, with the values of each Dask collection in it, lists of pairs too."""
+    if dask_kind(given):
+        return given.compute()
+    if isinstance(given, list | tuple) and any(map(_holds_collection, given)):
+        return [computed(part) for part in given]
+    return given
+
+
+def _holds_collection(given: Any) -> bool:
+    is_pair = isinstance(given, list | tuple) and len(given) == 2
+    return dask_kind(given) != "" or (is_pair and any(map(dask_kind, given)))
+
+
 class FitArguments(NamedTuple):
     """The arguments of fit beside X and y, as they were given."""
 
@@ -44,6 +60,10 @@ class FitArguments(NamedTuple):
     base_margin: Any = None
     init_model: Any = None
     verbose: Any = None
+
+    def computed(self) -> "FitArguments":
+        """Return the arguments with the values of Dask collections."""
+        return FitArguments(*map(computed, self))
 
 
 def given_sets(given: FitArguments) -> list[GivenSet]:

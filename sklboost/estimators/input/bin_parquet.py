@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.utils import check_array
 
 from sklboost.data.encoding import Encoding
+from sklboost.data.feature_cuts import exact_weights
 from sklboost.data.frames.checks import check_names
 from sklboost.estimators.input.bin_features import bin_checked, checked_settings
 from sklboost.estimators.input.check_features import SHAPE_CHECKS, check_number_of_rows
@@ -125,7 +126,7 @@ def bin_parquet(  # noqa: PLR0913, the arguments of users
     y = _read_targets(parts.targets, isinstance(target, str))
     weight = np.empty(0) if parts.weight is None else _read_weight(parts.weight)
     learnt_from = weight if len(weight) > 0 else np.broadcast_to(1.0, files.n_rows)
-    encodings = fit_encodings(files, settings, learnt_from)
+    encodings = fit_encodings(files, settings, [exact_weights(learnt_from)] * files.n_columns)
     X = _batched_table(files, encodings, missing)
     names = np.array(files.names, dtype=object)
     plain = unless_plain(encodings)

@@ -12,6 +12,7 @@ import numpy as np
 
 from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.data.encoding import Encoding, Unknown, encode, fit_encoding
+from sklboost.data.feature_cuts import exact_weights
 from sklboost.data.frames.adapter import FrameAdapter
 from sklboost.data.frames.checks import check_kinds, kind_changed
 from sklboost.data.table import Column, Table
@@ -90,7 +91,7 @@ def fit_table(
     and for categories if there are to be none.
     """
     if encodings is None or len(encodings) != source.n_columns:  # of another model: an error soon
-        encodings = fit_encodings(source, settings, weight)
+        encodings = fit_encodings(source, settings, [exact_weights(weight)] * source.n_columns)
     else:
         check_kinds(source, range(source.n_columns))  # what may be a category is known
     table = encoded_table(source, range(source.n_columns), settings, encodings, "X")
@@ -98,15 +99,18 @@ def fit_table(
 
 
 def fit_encodings(
-    source: FrameAdapter, settings: FeatureSettings, weight: np.ndarray
+    source: FrameAdapter, settings: FeatureSettings, weights: Sequence[np.ndarray]
 ) -> tuple[Encoding, ...]:
-    """Learn how the values of each column become numbers, as :func:`fit_table` does."""
+    """Learn how the values of each column become numbers, as :func:`fit_table` does.
+
+    `weights` are those of the rows of each column, such that sums of them are exact.
+    """
     names = feature_names(source.names, source.n_columns)
     declared = read_categories(settings.categorical_features, names)
     check_kinds(source, declared)
     _read_categories(source, declared, settings)
     return tuple(
-        fit_encoding(source, i, weight, settings.missing, i in declared)
+        fit_encoding(source, i, weights[i], settings.missing, i in declared)
         for i in range(source.n_columns)
     )
 

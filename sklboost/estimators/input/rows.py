@@ -9,7 +9,8 @@ import numpy as np
 from sklearn.utils import check_array, check_consistent_length
 
 from sklboost.data.binned_matrix import BinnedMatrix
-from sklboost.data.features import Features, join_rows
+from sklboost.data.features import RemoteFeatures, join_rows
+from sklboost.data.frames import dask_kind
 from sklboost.data.frames.adapter import FrameAdapter
 from sklboost.estimators.input.arguments import FitArguments, GivenSet
 from sklboost.estimators.input.check_features import SHAPE_CHECKS, fit_source, read_features
@@ -37,7 +38,7 @@ class Rows(NamedTuple):
 
     Attributes
     ----------
-    X : ndarray of float32 or float64, Table or BinnedMatrix; shape (n_samples, n_features)
+    X : Features or RemoteFeatures, shape (n_samples, n_features)
     y : ndarray, shape (n_samples,) or (n_samples, n_targets)
         As checked: numbers, or labels of any kind. Then as the loss has it: float64, float32 if the
         user's are, or uint8 for numbers of up to 256 classes. NaN of several targets: not known.
@@ -52,7 +53,7 @@ class Rows(NamedTuple):
         Labels of what is held out together, or not at all. Empty: each row by itself.
     """
 
-    X: Features
+    X: Any
     y: np.ndarray
     weight: np.ndarray
     margin: np.ndarray
@@ -107,6 +108,10 @@ class Rows(NamedTuple):
         rows = np.repeat(np.arange(len(weight)), weight.astype(np.intp))
         return self._replace(weight=np.empty(0))._at(rows)
 
+    def here(self) -> "Rows":
+        """Return the rows with their features in this process."""
+        return self._replace(X=self.X.gather()) if isinstance(self.X, RemoteFeatures) else self
+
     def words_for(self, row: int) -> str:
         """Name a row as the user knows it."""
         number = int(self.numbers[row]) if len(self.numbers) else row
@@ -138,13 +143,13 @@ def training_rows(
         y = _targets_of(X.bins, y, settings, kind)
         fitted = binned_features(X, settings, encodings)
     else:
-        X, names = fit_source(X, settings, encodings)
+        X, names, fit = _opened(X, settings, encodings)
         y = _targets_of(X, y, settings, kind)
         if isinstance(X, FrameAdapter):
             weight = known_rows(y).astype(np.float64)
             if given.sample_weight is not None:
                 weight = weight * row_weights(given.sample_weight, y)
-            X, encodings = fit_table(X, settings, weight, encodings)
+            X, encodings = fit(X, settings, weight, encodings)
         else:
             encodings = None
         fitted = FittedFeatures(
@@ -162,9 +167,23 @@ def training_rows(
     return rows, fitted
 
 
+def _opened(X: Any, settings: FeatureSettings, encodings: Encodings) -> tuple[Any, Any, Any]:
+    """Return what features are read from, their names or None, and what learns encodings of it."""
+    if not dask_kind(X):
+        return *fit_source(X, settings, encodings), fit_table
+    # imports Dask
+    from sklboost.estimators.input.cluster_features import cluster_source, fit_cluster
+
+    return *cluster_source(X, settings), fit_cluster
+
+
 def _targets_of(X: Any, y: Any, settings: FeatureSettings, kind: type[Targets]) -> np.ndarray:
     """Check targets, as many as there are rows of features."""
     y = kind.read(y, "y", settings.caller)
+    if hasattr(X, "partitions") and len(y) != X.n_rows:
+        raise ValueError(
+            f"X has {X.partitions!r}, but y has {len(y):,} rows: pass a target for each row of X"
+        )
     check_consistent_length(shape_of(X) if isinstance(X, FrameAdapter) else X, y)
     return y
 

@@ -1,0 +1,112 @@
+"""The partitions of a Dask collection, held by the workers of a cluster, and tasks on each of them.
+
+Whatever is computed of a partition is a task of Dask: it goes where the partition is, and is done
+again if its worker is lost. A pass over all partitions has one task for each.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import distributed
+import numpy as np
+from distributed.client import Future, FuturesCancelledError
+
+# Arrays that were given to the tasks of a pass may be lost with a worker: then it is done again.
+_MOST_TRIALS = 5
+# Partitions whose numbers of rows an error lists.
+_MOST_LISTED = 6
+
+
+class Partitions:
+    """The partitions of a collection, in order.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    futures : sequence of Future
+        One for each partition: a frame, an array or a sparse matrix.
+    lengths : ndarray of int64, shape (n_partitions,)
+        Number of rows of each.
+    """
+
+    def __init__(self, client: Any, futures: Sequence["Future[Any]"], lengths: np.ndarray):
+        self.client = client
+        self.futures = futures
+        self.starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows of all partitions."""
+        return int(self.starts[-1])
+
+    def __repr__(self) -> str:
+        lengths = list(map(str, np.diff(self.starts[: _MOST_LISTED + 1]).tolist()))
+        more = ["..."] * (len(self.futures) > _MOST_LISTED)
+        listed = ", ".join(lengths + more)
+        return f"{self.n_rows:,} rows in {len(self.futures)} partition(s) ({listed})"
+
+    def results(
+        self, function: Callable[..., Any], *by_partition: Sequence[Any], **shared: Any
+    ) -> list[Any]:
+        """Return what a function gives for each partition; see :meth:`settled`."""
+        for _ in range(_MOST_TRIALS):
+            try:
+                return self.client.gather(self.settled(function, *by_partition, **shared))
+            except FuturesCancelledError:
+                continue
+        raise _lost()
+
+    def settled(
+        self, function: Callable[..., Any], *by_partition: Sequence[Any], **shared: Any
+    ) -> "list[Future[Any]]":
+        """Have a task done for each partition; return their results, which are on the workers.
+
+        Parameters
+        ----------
+        function : callable
+            ``function(partition, *arguments, **shared)``, importable on the workers.
+        *by_partition : sequence
+            The arguments that differ, one for each partition.
+        **shared : object
+            Those that do not.
+
+        Raises
+        ------
+        Exception
+            The first error of a task, as it is, with a note that says of which partition it was.
+        RuntimeError
+            If partitions are lost, and Dask cannot compute them again.
+        """
+        for _ in range(_MOST_TRIALS):
+            sent = [self._sent(list(several)) for several in by_partition]
+            futures = self.client.map(function, self.futures, *sent, **shared, pure=True)
+            try:
+                wait_for(futures)
+                return futures
+            except FuturesCancelledError:  # what was sent to a worker is lost with it
+                continue
+        raise _lost()
+
+    def _sent(self, arguments: list[Any]) -> list[Any]:
+        """Send arrays to the workers: a graph is no place for them."""
+        if any(isinstance(each, np.ndarray) for each in arguments):
+            return self.client.scatter(arguments, hash=False)
+        return arguments
+
+
+def _lost() -> RuntimeError:
+    return RuntimeError(
+        "partitions of X, or what was computed of them, were lost with their workers again and "
+        "again: what client.scatter has sent to a worker is lost with it; read X from files, or "
+        "keep the workers alive"
+    )
+
+
+def wait_for(futures: Sequence["Future[Any]"]) -> None:
+    """Wait for tasks, one for each partition; raise the first error, and say where it was."""
+    distributed.wait(futures)
+    for number, future in enumerate(futures):
+        if future.status == "error":
+            error = future.exception()
+            error.add_note(f"This was partition {number} of X, counted from 0.")
+            raise error.with_traceback(future.traceback())

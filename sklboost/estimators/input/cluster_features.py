@@ -1,0 +1,123 @@
+"""Features in Dask collections, checked for a fit: they stay on the cluster.
+
+Names, kinds and encodings are those of the same rows in one place. What an encoding is learnt from,
+the distinct values of a column and their weights, comes here; all other values stay.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from dask.dataframe.dispatch import concat
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
+
+from sklboost.data.feature_cuts import exact_weights
+from sklboost.data.frames import adapter_for, dask_kind
+from sklboost.data.frames.adapter import ColumnAdapter, FrameAdapter
+from sklboost.data.frames.checks import check_names
+from sklboost.data.frames.numpy_arrays import ArrayTable, ObjectColumn, column_of
+from sklboost.distributed.collections import open_collection
+from sklboost.distributed.columns import Encoder, Facts, distinct_rows
+from sklboost.distributed.features import ClusterFeatures
+from sklboost.distributed.partitions import Partitions
+from sklboost.estimators.input.check_features import SHAPE_CHECKS, check_number_of_rows
+from sklboost.estimators.input.feature_names import Encodings, feature_names, given_names
+from sklboost.estimators.input.feature_rules import read_categories
+from sklboost.estimators.input.feature_tables import (
+    FeatureSettings,
+    fit_encodings,
+    shape_of,
+    unless_plain,
+)
+
+
+class ClusterSource(FrameAdapter):
+    """Columns whose values are in partitions on a cluster.
+
+    Those that are not just numbers have to be looked at: then a column has the distinct values of
+    all partitions as its rows. The others are columns of numbers without rows.
+
+    Parameters
+    ----------
+    names : list or None
+    partitions : Partitions
+    facts : sequence of Facts
+        What is in each partition.
+    """
+
+    def __init__(self, names: list[Any] | None, partitions: Partitions, facts: Sequence[Facts]):
+        super().__init__(names, partitions.n_rows, facts[0].n_columns)
+        self.partitions = partitions
+        self.facts = facts
+
+    @property
+    def special(self) -> set[int]:
+        """The columns that are not just numbers that float64 holds."""
+        return {i for fact in self.facts for i in fact.dtypes}
+
+    def read_column(self, i: int) -> ColumnAdapter:
+        """Return a column of numbers without rows."""
+        return column_of(np.empty(0))
+
+    def look_at(self, columns: Sequence[int], weight: np.ndarray) -> list[np.ndarray]:
+        """Read the distinct values of some columns; return the weights of the rows of all columns.
+
+        Sums of `weight`, shape (n_rows,), are exact.
+        """
+        masses = [np.empty(0)] * self.n_columns
+        if not columns:
+            return masses
+        weights: Sequence[Any] = [None] * len(self.facts)
+        if (weight != 1.0).any():
+            weights = np.split(weight, self.partitions.starts[1:-1])
+        found = self.partitions.results(distinct_rows, weights, columns=list(columns))
+        for place, i in enumerate(columns):
+            parts = [of_partition[place] for of_partition in found]
+            filled = [part for part in parts if len(part.rows) > 0] or parts[:1]
+            self._columns[i] = _column_of([part.rows for part in filled])
+            masses[i] = np.concatenate([part.masses for part in filled])
+        return masses
+
+
+def _column_of(parts: list[Any]) -> ColumnAdapter:
+    """Return the rows of several frames, or arrays, of one column as one."""
+    rows = concat(parts) if hasattr(parts[0], "iloc") else np.ma.concatenate(parts)
+    if isinstance(rows, np.ma.MaskedArray) and not any(map(np.ma.isMaskedArray, parts)):
+        rows = rows.data
+    return (adapter_for(rows) or ArrayTable(rows)).column(0)
+
+
+def cluster_source(X: Any, settings: FeatureSettings) -> tuple[ClusterSource, np.ndarray | None]:
+    """Check the features of a fit that are a Dask collection, as :func:`fit_source` does others.
+
+    The names are None if the user gave none.
+    """
+    columns = names = None
+    if dask_kind(X) == "DataFrame":
+        columns, names = X.columns.tolist(), given_names(X._meta)
+        check_names(columns)
+        validate_data(BaseEstimator(), X._meta, skip_check_array=True)
+    source = ClusterSource(columns, *open_collection(X))
+    validate_data(BaseEstimator(), shape_of(source), estimator=settings.caller, **SHAPE_CHECKS)
+    check_number_of_rows(source)
+    return source, names
+
+
+def fit_cluster(
+    source: ClusterSource, settings: FeatureSettings, weight: np.ndarray, encodings: Encodings
+) -> tuple[ClusterFeatures, Encodings]:
+    """Learn how the values of a fit become numbers; return the features, and this, as `fit_table`.
+
+    Nothing is learnt of rows whose `weight`, float64 of shape (n_rows,), is 0. `encodings` are
+    None: a fit on a cluster continues no model.
+    """
+    names = feature_names(source.names, source.n_columns)
+    declared = read_categories(settings.categorical_features, names)
+    columns = sorted(source.special | declared)
+    masses = source.look_at(columns, exact_weights(weight))
+    objects = [i for i in columns if isinstance(source.column(i), ObjectColumn)]
+    examples = {i: source.column(i).examples() for i in objects}
+    encodings = unless_plain(fit_encodings(source, settings, masses))
+    encoder = Encoder(encodings, settings.missing, source.n_columns, examples)
+    return ClusterFeatures(source.partitions, encoder), encodings

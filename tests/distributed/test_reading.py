@@ -1,0 +1,234 @@
+"""Features of a fit in Dask collections: the cuts and bins of the same rows in one place."""
+
+import contextvars
+import time
+
+import dask
+import dask.array as da
+import distributed
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from sklboost.data.features import training_bins
+from sklboost.data.row_hashes import hash_rows
+from sklboost.distributed.placing import Segment, assemble, assign_blocks
+from sklboost.engine.parallel import ThreadTeam
+from sklboost.estimators.input.arguments import FitArguments
+from sklboost.estimators.input.feature_tables import feature_settings
+from sklboost.estimators.input.rows import training_rows
+from sklboost.estimators.input.target_kinds import RegressionTargets
+from sklboost.estimators.parameters.groups import Parameters
+
+N_ROWS = 20_000
+
+
+def read(X, y=None, **given):
+    """Return the rows of a fit, and what it remembers of the features."""
+    parameters = {name: given.pop(name) for name in list(given) if name not in FitArguments._fields}
+    settings = feature_settings("XGBRegressorLite", Parameters(**parameters))
+    y = np.arange(float(len(X))) if y is None else y
+    return training_rows(
+        X, y, FitArguments(**given), settings, kind=RegressionTargets, encodings=None
+    )
+
+
+def local_bins(rows, max_bin=256):
+    with ThreadTeam(1) as team:
+        return training_bins(team, rows.X, rows.weight, max_bin)
+
+
+def cluster_bins(placed):
+    """Return all bins in the order of the rows, put together as machines do it."""
+    parts = {}
+    for blocks, *pieces in placed.values():
+        done = [(future.result(), rows) for future, rows in pieces]
+        bins = assemble(blocks, *done)
+        assert bins.flags.c_contiguous
+        starts = np.arange(len(blocks)) * 4096
+        for block, start in zip(blocks, starts, strict=True):
+            parts[block] = bins[start : start + 4096]
+    assert sorted(parts) == list(range(len(parts)))
+    return np.concatenate([parts[block] for block in sorted(parts)])
+
+
+def assert_same(cluster, rows, local_rows, max_bin=256):
+    matrix, cuts = local_bins(local_rows, max_bin)
+    found = rows.X.binned(rows.weight, max_bin)
+    for ours, theirs in zip(found.cuts, cuts, strict=True):
+        assert_array_equal(ours.view(np.int64), theirs.view(np.int64))
+    assert_array_equal(found.has_missing, matrix.has_missing)
+    placed = found.place(list(cluster.scheduler_info()["workers"]))
+    bins = cluster_bins(placed)
+    assert bins.dtype == found.dtype == matrix.rows.dtype
+    assert found.n_samples == len(bins)
+    assert_array_equal(bins, matrix.rows)
+    return found, placed
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N_ROWS, 4))
+    X[:, 1] = rng.integers(5, size=N_ROWS)
+    X[rng.random(N_ROWS) < 0.1, 2] = np.nan
+    X[:, 3] = -0.0
+    return X
+
+
+def chunks_of(lengths):
+    return (tuple(lengths), (4,))
+
+
+LENGTHS = {
+    "one": [N_ROWS],
+    "uneven": [1, 0, 4095, 4097, 3, 11_804],
+    "many": [500] * 40,
+}
+
+
+@pytest.mark.parametrize("lengths", LENGTHS.values(), ids=LENGTHS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_same_bins_as_in_one_place(cluster, table, lengths, dtype):
+    X = table.astype(dtype)
+    rows, fitted = read(da.from_array(X, chunks=chunks_of(lengths)))
+    local, fitted_here = read(X)
+    assert repr(fitted) == repr(fitted_here)
+    found, _ = assert_same(cluster, rows, local)
+    assert_array_equal(found.is_constant, [False, False, False, True])
+
+
+def test_same_cuts_of_a_sample_of_many_weighted_rows(cluster):
+    rng = np.random.default_rng(1)
+    n_rows = 230_000
+    X = rng.normal(size=(n_rows, 4)).astype(np.float32)
+    X[:, 1] = (rng.random(n_rows) < 1e-5) + rng.integers(3, size=n_rows)  # a value in a few rows
+    X[:, 2] = np.where(rng.random(n_rows) < 1e-5, np.nan, 7.0)
+    X[:, 3] = np.nan
+    weight = rng.random(n_rows) * (rng.random(n_rows) < 0.95)
+    collection = da.from_array(X, chunks=((100_000, 0, 80_000, 50_000), 4))
+    rows, _ = read(collection, sample_weight=da.from_array(weight, chunks=70_000))
+    local, _ = read(X, sample_weight=weight)
+    assert_array_equal(rows.weight, local.weight)
+    assert_array_equal(rows.numbers, local.numbers)
+    found, _ = assert_same(cluster, rows, local)
+    assert len(found.cuts.starts) == 5
+    assert 200_000 < len(rows.y) < n_rows
+    assert_array_equal(found.is_constant, [False, False, False, True])
+
+
+def test_arrays_in_chunks_of_features_and_of_unknown_lengths(cluster, table):
+    by_features = da.from_array(table, chunks=(3000, 2))
+    unknown = by_features[by_features[:, 0] > 0.0]
+    chosen = table[table[:, 0] > 0.0]
+    rows, _ = read(by_features)
+    assert_same(cluster, rows, read(table)[0])
+    rows, _ = read(unknown, da.from_array(np.arange(float(len(chosen))), chunks=100))
+    assert_same(cluster, rows, read(chosen)[0])
+
+
+def test_hashes_and_values_of_chosen_rows(cluster, table):
+    rows, _ = read(da.from_array(table, chunks=(3000, 4)))
+    local, _ = read(table)
+    assert_array_equal(rows.X.hashes(rows.y, 7), hash_rows(local.X, local.y, 7))
+    mask = np.random.default_rng(2).random(N_ROWS) < 0.8
+    held_out, kept = rows.take(~mask), rows.take(mask)
+    assert_array_equal(held_out.X.gather(), table[~mask])
+    assert_array_equal(held_out.here().X, table[~mask])
+    assert kept.X.shape == (mask.sum(), 4)
+    assert_array_equal(kept.X.hashes(kept.y, 7), hash_rows(table[mask], local.y[mask], 7))
+    assert_same(cluster, kept, local.take(mask))
+    again = rows.X[np.repeat(np.arange(50), 3)]
+    assert_array_equal(again.gather(), np.repeat(table[:50], 3, axis=0))
+
+
+def test_blocks_are_divided_evenly_and_stay_where_they_are(cluster, table):
+    workers = list(cluster.scheduler_info()["workers"])
+    rows, _ = read(da.from_array(table, chunks=(4096, 4)))
+    found, placed = assert_same(cluster, rows, read(table)[0])
+    assert set(placed) == set(workers)
+    assert max(len(blocks) for blocks, *_ in placed.values()) <= 3  # of 5
+    del placed
+    one = found.place(workers[:1])
+    assert set(one) == set(workers[:1])
+    assert_array_equal(one[workers[0]][0], np.arange(5))
+    assert cluster_bins(one).shape == table.shape
+    few, _ = read(da.from_array(table[:4096], chunks=(100, 4)))
+    assert len(few.X.binned(few.weight, 256).place(workers)) == 1
+
+
+@pytest.mark.parametrize("n_workers", [1, 2, 3, 5])
+@pytest.mark.parametrize("n_blocks", [1, 4, 40])
+def test_owners_have_about_the_same_load(n_workers, n_blocks):
+    workers, n_owners = [f"w{i}" for i in range(n_workers)], min(n_workers, n_blocks)
+    segments = [
+        Segment(block, block, block * 4096, block * 4096 + 4096) for block in range(n_blocks)
+    ]
+    for where in ([workers[:1]] * n_blocks, [workers] * n_blocks, [()] * n_blocks):
+        owners = assign_blocks(segments, where, workers)
+        loads = [owners.count(worker) for worker in workers]
+        assert sum(loads) == n_blocks
+        assert max(loads) <= max(np.ceil(n_blocks / n_owners), 1.1 * n_blocks / n_owners)
+        assert np.count_nonzero(loads) == n_owners
+    spread = [[workers[block % n_workers]] for block in range(n_blocks)]
+    assert assign_blocks(segments, spread, workers) == [worker for (worker,) in spread]
+
+
+def test_bins_are_released_with_what_place_returned(cluster, table):
+    rows, _ = read(da.from_array(table, chunks=(3000, 4)))
+    placed = rows.X.binned(rows.weight, 256).place(list(cluster.scheduler_info()["workers"]))
+    futures = [future for _, *pieces in placed.values() for future, _ in pieces]
+    distributed.wait(futures)
+    keys = {future.key for future in futures}
+    assert cluster.run_on_scheduler(tasks_known, keys) == len(keys)
+    del placed, futures
+    for _ in range(100):
+        if cluster.run_on_scheduler(tasks_known, keys) == 0:
+            return
+        time.sleep(0.05)
+    pytest.fail("the bins are still there")
+
+
+def tasks_known(keys, dask_scheduler):
+    return sum(key in dask_scheduler.tasks for key in keys)
+
+
+# --- errors
+
+
+def test_without_a_client(monkeypatch):
+    monkeypatch.setattr("distributed.client._global_clients", {})
+    nobody = contextvars.Context()  # `with Client()` is said in the context
+    with (
+        dask.config.set(scheduler="threads"),
+        pytest.raises(ValueError, match="no client") as caught,
+    ):
+        nobody.run(read, da.ones((10, 2)), np.ones(10))
+    assert "from distributed import Client; client = Client()" in str(caught.value)
+
+
+@pytest.mark.usefixtures("cluster")
+def test_errors_name_what_was_given(table):
+    X = da.from_array(table, chunks=(8000, 4))
+    with pytest.raises(ValueError, match=r"20,000 rows in 3 .*\(8000, 8000, 4000\), but y has 9"):
+        read(X, np.ones(9))
+    with pytest.raises(ValueError, match="1 dimension"):
+        read(X[:, 0])
+    with pytest.raises(TypeError, match=r"dask\.Delayed"):
+        read(dask.delayed(1), np.ones(1))
+    with pytest.raises(ValueError, match=r"0 sample\(s\)"):
+        read(X[:0], np.ones(0))
+
+
+def fails_in_the_second(block, block_info=None):
+    if block_info[0]["chunk-location"][0] == 1:
+        raise ZeroDivisionError("no such file")
+    return block
+
+
+@pytest.mark.usefixtures("cluster")
+def test_an_error_of_a_partition_is_raised_with_its_number(table):
+    X = da.from_array(table, chunks=(8000, 4)).map_blocks(fails_in_the_second, meta=table[:0])
+    with pytest.raises(ZeroDivisionError, match="no such file") as caught:
+        read(X)
+    assert caught.value.__notes__ == ["This was partition 1 of X, counted from 0."]
