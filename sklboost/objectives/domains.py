@@ -4,6 +4,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+# Rows that are looked at together: what is computed of them stays small beside many rows.
+_CHECKED_AT_ONCE = 2**16
+
 
 class Domain(NamedTuple):
     """A range of numbers.
@@ -46,7 +49,9 @@ def check_domain(y: np.ndarray, domain: Domain, name: str, objective: str) -> No
     """Raise ValueError for the first target outside of the domain of a loss; `name` is y's."""
     remedy = "choose another objective, or transform the targets"
     why = f"objective={objective!r} needs targets {domain.words}; {remedy}"
-    refuse_first(domain.lacks(y), y, name, why)
+    for first in range(0, len(y), _CHECKED_AT_ONCE):
+        some = y[first : first + _CHECKED_AT_ONCE]
+        refuse_first(domain.lacks(some), some, name, why, first)
 
 
 def check_labels(y: np.ndarray, name: str, objective: str) -> None:
@@ -56,14 +61,17 @@ def check_labels(y: np.ndarray, name: str, objective: str) -> None:
     refuse_first(is_other, y, name, f"objective={objective!r} needs targets 0 and 1; {remedy}")
 
 
-def refuse_first(is_refused: np.ndarray, y: np.ndarray, name: str, why: str) -> None:
+def refuse_first(
+    is_refused: np.ndarray, y: np.ndarray, name: str, why: str, first: int = 0
+) -> None:
     """Raise ValueError for the first of the targets that are refused, if there are any.
 
-    The text begins with its place in the argument `name`; `why` says what is wrong and what to do.
+    The text begins with its place in the argument `name`, where `y` begins with the row `first`;
+    `why` says what is wrong and what to do.
     """
     if is_refused.any():
-        place = np.unravel_index(np.argmax(is_refused), y.shape)
-        position = ", ".join(str(int(index)) for index in place)
+        row, *others = place = np.unravel_index(np.argmax(is_refused), y.shape)
+        position = ", ".join(str(int(index)) for index in (first + row, *others))
         raise ValueError(f"{name}[{position}]={y[place]:g}: {why}")
 
 

@@ -3,12 +3,16 @@
 Sums do not depend on the order of the rows, nor on how threads divide them.
 """
 
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 import numpy as np
 
+Change = Callable[[np.ndarray], np.ndarray]
+
 # Values that are added up at a time: what is computed on the way stays small beside many rows.
 _SUMMED_AT_ONCE = 2**16
+NO_WEIGHT = np.empty(0)
 _MOST_STEPS = 200
 # Of a raw score, relative to its size or to 1.
 _TOLERANCE = 1e-12
@@ -17,33 +21,45 @@ _TOLERANCE = 1e-12
 # --- means and quantiles
 
 
-def exact_sum(values: np.ndarray) -> float:
+def exact_sum(
+    values: np.ndarray, weight: np.ndarray = NO_WEIGHT, change: Change = np.asarray
+) -> float:
     """Add float64 values so that their order does not matter, as whole numbers of a fine step.
 
-    The step is 2^-61 of a bound on the sum, the largest value times their number: a value as large
+    If there are weights, values times weights; `change` is applied to the values before. The step
+    is 2^-61 of a bound on the sum, the largest value times their number: a value as large
     as the largest keeps 52 bits of 500 values and 41 bits of a million.
     """
     if len(values) == 0:
         return 0.0
-    largest = max(float(values.max()), -float(values.min()))
+
+    def blocks() -> Iterator[np.ndarray]:
+        for first in range(0, len(values), _SUMMED_AT_ONCE):
+            rows = slice(first, first + _SUMMED_AT_ONCE)
+            some = change(values[rows])
+            yield some * weight[rows] if len(weight) else some
+
+    # NumPy's maximum, of which NaN is one
+    largest = float(np.max([max(some.max(), -some.min()) for some in blocks()]))
     if largest == 0.0:
         return 0.0
     if not np.isfinite(largest):
         with np.errstate(invalid="ignore"):
-            return float(values.sum())  # NaN, or infinite
+            return float(sum(some.sum() for some in blocks()))  # NaN, or infinite
     _, exponent = np.frexp(largest * len(values))
     shift, total = 61 - int(exponent), 0
-    for first in range(0, len(values), _SUMMED_AT_ONCE):
-        some = np.ldexp(values[first : first + _SUMMED_AT_ONCE], shift)
-        total += int(np.rint(some).astype(np.int64).sum())
+    for some in blocks():
+        total += int(np.rint(np.ldexp(some, shift)).astype(np.int64).sum())
     return float(np.ldexp(float(total), -shift))
 
 
-def weighted_mean(values: np.ndarray, weight: np.ndarray) -> float:
-    """Return the mean, the same for every order of the rows; weights of shape (0,) are all 1."""
-    if len(weight) == 0:
-        return exact_sum(values) / len(values)
-    return exact_sum(values * weight) / exact_sum(weight)
+def weighted_mean(values: np.ndarray, weight: np.ndarray, change: Change = np.asarray) -> float:
+    """Return the mean, the same for every order of the rows; weights of shape (0,) are all 1.
+
+    `change` is applied to the values before.
+    """
+    total = exact_sum(weight) if len(weight) else len(values)
+    return exact_sum(values, weight, change) / total
 
 
 @np.errstate(all="ignore")
@@ -58,15 +74,15 @@ def mean_over_targets(values: np.ndarray, y: np.ndarray, weight: np.ndarray) -> 
     return weighted_mean(values[is_known], weights[is_known])
 
 
-def known_means(y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Return the mean of the known values of each target, shape (n_targets,)."""
+def known_means(y: np.ndarray, weight: np.ndarray, change: Change = np.asarray) -> np.ndarray:
+    """Return the mean of the known values of each target, changed before; shape (n_targets,)."""
     means = []
     for target in np.atleast_2d(y):
-        is_known = ~np.isnan(target)
         values, weights = target, weight
-        if not is_known.all():
+        if np.isnan(target.min(initial=np.inf)):
+            is_known = ~np.isnan(target)
             values, weights = target[is_known], weight[is_known] if len(weight) else weight
-        means.append(weighted_mean(values, weights))
+        means.append(weighted_mean(values, weights, change))
     return np.array(means)
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sklboost.data.row_arrays import row_blocks
 from sklboost.engine.model import Model
 from sklboost.engine.structs import TrainingBins
 from sklboost.estimators.predict.fitted_model import TrainedModel
@@ -179,7 +180,11 @@ def _constant_features(matrix: TrainingBins) -> list[int]:
     for feature in few:
         place, n_bins = matrix.places[feature], np.diff(matrix.bin_starts)[feature]
         if place.column not in counts:
-            counts[place.column] = np.bincount(matrix.columns[place.column])
+            column = matrix.columns[place.column]
+            n_cells = np.diff(matrix.cell_starts)[place.column]
+            counts[place.column] = np.zeros(n_cells, dtype=np.int64)
+            for rows in row_blocks(n_rows):  # bincount makes integers of 8 bytes of the bins
+                counts[place.column] += np.bincount(column[rows], minlength=n_cells)
         first = place.first_cell - matrix.cell_starts[place.column]
         cells = counts[place.column][first : first + n_bins - place.is_shared]
         if cells.max(initial=0) == n_rows or (place.is_shared and not cells.any()):

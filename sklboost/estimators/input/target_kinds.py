@@ -17,6 +17,8 @@ from sklboost.estimators.input.targets import (
     check_known,
     check_labels,
     check_target_range,
+    distinct_labels,
+    label_numbers,
     read_indicator,
     training_targets,
     validation_targets,
@@ -31,8 +33,6 @@ from sklboost.estimators.input.weights import (
 from sklboost.estimators.parameters.groups import ClassifierParameters, Parameters
 from sklboost.objectives.loss import Loss
 from sklboost.objectives.registry import make_loss
-
-_CLASSES_OF_A_BYTE = 256
 
 
 class Targets(ABC):
@@ -194,7 +194,8 @@ class ClassTargets(Targets):
         if y.ndim == 2:
             return LabelTargets.learn(y, weight, parameters)
         check_labels(y)
-        classes, codes = np.unique(y, return_inverse=True)
+        classes = distinct_labels(y)
+        codes = label_numbers(y, classes)
         multipliers = class_multipliers(
             parameters.class_weight, parameters.scale_pos_weight, classes, codes, weight
         )
@@ -223,16 +224,14 @@ class ClassTargets(Targets):
     def encode(self, y: np.ndarray, name: str) -> np.ndarray:
         """Return numbers of classes, uint8 or float64; ValueError for labels that are no class."""
         check_columns(y, 1, name)
-        labels, positions = np.unique(y, return_inverse=True)
-        unknown = [label for label in labels.tolist() if label not in self.classes]
+        unknown = [label for label in distinct_labels(y).tolist() if label not in self.classes]
         if unknown:
             raise ValueError(
                 f"{name} has the labels {unknown}, which y does not have: the classes are "
                 f"{self.classes.tolist()}"
             )
-        codes = np.searchsorted(self.classes, labels)[positions]
-        dtype = np.uint8 if len(self.classes) <= _CLASSES_OF_A_BYTE else np.float64
-        return codes.astype(dtype)
+        codes = label_numbers(y, self.classes)
+        return codes if codes.dtype == np.uint8 else codes.astype(np.float64)
 
     def weigh(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Return the weights times those of the classes; ValueError if they become too large."""

@@ -15,6 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from sklboost.data.frames.numpy_arrays import ObjectColumn
+from sklboost.data.row_arrays import BLOCK_ROWS, row_blocks
 
 _TIMES = (date, time, timedelta, np.datetime64, np.timedelta64)
 _PROBABILITIES = "for probabilities as targets, use XGBRegressorLite(objective='reg:logistic')"
@@ -22,6 +23,7 @@ _PROBABILITIES = "for probabilities as targets, use XGBRegressorLite(objective='
 # Gradients are float32: beyond these they would overflow, or vanish, without a word.
 _LARGEST_TARGET = 1e30
 _SMALLEST_SPREAD = 1e-30
+_LABELS_OF_A_BYTE = 256
 
 
 def training_targets(y: Any, *, numeric: bool, caller: str) -> np.ndarray:
@@ -171,7 +173,7 @@ def check_columns(y: np.ndarray, n_targets: int, name: str) -> None:
 def known_rows(y: np.ndarray) -> np.ndarray:
     """Rows of which at least one target is known; bool, shape (n_samples,)."""
     if y.ndim == 1 or y.dtype.kind != "f":
-        return np.ones(len(y), dtype=bool)
+        return np.broadcast_to(np.True_, len(y))
     return ~np.isnan(y).all(axis=1)
 
 
@@ -189,8 +191,13 @@ def check_known(y: np.ndarray, why: str) -> None:
 
 def check_labels(y: np.ndarray) -> None:
     """Raise ValueError for what are no labels, shape (n_samples,), in scikit-learn's words."""
+    shown = y
+    if len(y) > BLOCK_ROWS and y.dtype.kind != "O":
+        # scikit-learn sorts all rows; of each label a few tell it as much
+        few = np.repeat(distinct_labels(y), 3)
+        shown = few if len(few) < len(y) else y
     try:
-        check_classification_targets(y)
+        check_classification_targets(shown)
     except ValueError as error:
         if y.dtype.kind == "f" and y.min() >= 0.0 and y.max() <= 1.0:
             raise ValueError(f"{error} Or {_PROBABILITIES}") from None
@@ -201,6 +208,20 @@ def check_labels(y: np.ndarray) -> None:
                 "of a dtype of their own, as y.astype(int) has"
             ) from None
         raise
+
+
+def distinct_labels(y: np.ndarray) -> np.ndarray:
+    """Return the labels in `y`, sorted."""
+    found = [np.unique(y[rows]) for rows in row_blocks(len(y))]
+    return np.unique(np.concatenate([y[:0], *found]))
+
+
+def label_numbers(y: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Return where each is among the sorted labels; uint8 if there are up to 256, else int64."""
+    numbers = np.empty(len(y), np.uint8 if len(labels) <= _LABELS_OF_A_BYTE else np.int64)
+    for rows in row_blocks(len(y)):
+        numbers[rows] = np.searchsorted(labels, y[rows])
+    return numbers
 
 
 def read_indicator(y: np.ndarray, name: str) -> np.ndarray:
@@ -234,11 +255,14 @@ def check_target_range(y: np.ndarray, name: str) -> None:
     Of several targets, shape (n_samples, n_targets), each is checked; NaN is let pass.
     """
     for number, column in enumerate(np.atleast_2d(y.T)):
-        _check_range(column[~np.isnan(column)], name if y.ndim == 1 else f"{name}[:, {number}]")
+        # these know no NaN, and make no array
+        least = float(np.fmin.reduce(column, initial=np.nan))
+        most = float(np.fmax.reduce(column, initial=np.nan))
+        _check_range(least, most, name if y.ndim == 1 else f"{name}[:, {number}]")
 
 
-def _check_range(y: np.ndarray, name: str) -> None:
-    largest = float(np.abs(y).max(initial=0.0))
+def _check_range(least: float, most: float, name: str) -> None:
+    largest = max(abs(least), abs(most))
     if largest == np.inf:  # among Python objects: of floats, the places have been said
         raise ValueError(f"{name} contains infinity: targets are finite numbers")
     if largest > _LARGEST_TARGET:
@@ -246,7 +270,7 @@ def _check_range(y: np.ndarray, name: str) -> None:
             f"{name} contains {largest:g}: targets beyond {_LARGEST_TARGET:g} are not supported; "
             "divide it by a constant"
         )
-    spread = float(np.ptp(y)) if len(y) else 0.0
+    spread = most - least
     if 0.0 < spread < _SMALLEST_SPREAD:
         raise ValueError(
             f"{name} varies by {spread:g} only, less than {_SMALLEST_SPREAD:g}; multiply it by a "

@@ -1,5 +1,6 @@
 """Losses of more than two classes: softmax, and one class against the rest."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -99,6 +100,12 @@ def largest_scores(change: Any, name: str) -> Any:
     return made_kernel(fill_largest, name)
 
 
+def _is_of_class(number: int, codes: np.ndarray) -> np.ndarray:
+    """Return 1 where the class has this number, else 0; float64."""
+    found: np.ndarray = (codes == number).astype(np.float64)
+    return found
+
+
 class Softmax(Loss):
     """Log loss of K classes, K raw scores a row: ``p = softmax(z)``, loss ``-log p_y``.
 
@@ -132,7 +139,8 @@ class Softmax(Loss):
     def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Return the logarithms of the shares of the classes."""
         codes = np.atleast_2d(y)[0]
-        shares = [weighted_mean((codes == k).astype(float), weight) for k in range(self.n_outputs)]
+        numbers = range(self.n_outputs)
+        shares = [weighted_mean(codes, weight, partial(_is_of_class, k)) for k in numbers]
         return np.log(shares)
 
     def value(self, y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:

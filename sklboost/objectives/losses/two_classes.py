@@ -69,7 +69,8 @@ class LogLoss(RowLoss):
         """Return the log-odds of the mean target."""
         # from both means: one close to 1 would round to 1
         with np.errstate(divide="ignore"):
-            log_odds = np.log(known_means(y, weight)) - np.log(known_means(1.0 - y, weight))
+            means_of_0 = known_means(y, weight, lambda some: 1.0 - some)
+            log_odds = np.log(known_means(y, weight)) - np.log(means_of_0)
         return _bounded(log_odds)
 
 
