@@ -27,6 +27,7 @@ if _typing.TYPE_CHECKING:
     from sklboost.estimators.forests import XGBRFClassifierLite, XGBRFRegressorLite
     from sklboost.estimators.input.bin_features import bin_features
     from sklboost.estimators.input.bin_parquet import bin_parquet
+    from sklboost.estimators.input.open_bins import open_bins
     from sklboost.estimators.input.survival_targets import survival_targets
     from sklboost.estimators.loading import (
         from_hist_gradient_boosting,
@@ -61,6 +62,7 @@ __all__ = [
     "from_lightgbm",
     "from_xgboost",
     "load_model",
+    "open_bins",
     "plot_importance",
     "plot_tree",
     "show_versions",
@@ -85,6 +87,7 @@ _LATER = {
     "from_lightgbm": "sklboost.estimators.loading:from_lightgbm",
     "from_xgboost": "sklboost.estimators.loading:from_xgboost",
     "load_model": "sklboost.estimators.loading:load_model",
+    "open_bins": "sklboost.estimators.input.open_bins:open_bins",
     "plot_importance": "sklboost.displays:plot_importance",
     "plot_tree": "sklboost.displays:plot_tree",
     "survival_targets": "sklboost.estimators.input.survival_targets:survival_targets",

@@ -16,8 +16,9 @@ import numpy as np
 from sklboost.boosting.calls import allocate_grown, plan_calls
 from sklboost.boosting.settings import BoostingTask
 from sklboost.data.binned_matrix import BinnedMatrix
-from sklboost.data.features import value_array
+from sklboost.data.features import row_arrays_of, value_array
 from sklboost.data.raw_values import RawMatrix, raw_matrix
+from sklboost.data.row_arrays import row_blocks
 from sklboost.engine.compiling import inlined, kernel
 from sklboost.engine.hashing import hash_key
 from sklboost.engine.model import LinearLeaves, Trees
@@ -42,7 +43,7 @@ from sklboost.objectives.gradients import (
 )
 from sklboost.tree.core.growing import Draws, Scores, TreeKeys, finish_tree, grow_tree
 from sklboost.tree.core.machines import row_numbers
-from sklboost.tree.core.quantization import Derivatives, derivatives_of, weigh
+from sklboost.tree.core.quantization import FEW_ROWS, Derivatives, derivatives_of, weigh
 from sklboost.tree.core.workspace import RowPartition, Workspace, allocate_workspace
 from sklboost.tree.options.column_sampling import ColumnSample, allocate_column_sample
 from sklboost.tree.options.renewal import Renewal, allocate_renewal, fill_residuals, renewal_of
@@ -210,16 +211,18 @@ class Rounds:
         self._fill = task.loss.prepare(team, task.y, task.weight, task.sampling_seed)
         if task.params.linear_tree == 1 and not isinstance(task.X, BinnedMatrix):
             self._raw = raw_matrix(value_array(task.X))
-        machines = None if task.part is None else task.part.machines
+        machines, arrays = None if task.part is None else task.part.machines, row_arrays_of(task.X)
         workspace = allocate_workspace(
-            task.matrix, task.params, task.n_tree_outputs, team.size, machines
+            task.matrix, task.params, task.n_tree_outputs, team.size, machines, arrays
         )
         self.workspace = workspace
         if task.params.min_child_samples > 0:
             from sklboost.tree.options.row_counts import row_counts
 
-            weight = task.sample_weight if len(task.sample_weight) > 0 else np.ones(task.y.shape[1])
-            workspace.gradients.counts[:] = row_counts(weight, task.params.min_child_samples)
+            weight, counts = task.sample_weight, workspace.gradients.counts
+            for rows in row_blocks(len(counts)):
+                of_rows = weight[rows] if len(weight) > 0 else np.ones(1)
+                counts[rows] = row_counts(of_rows, task.params.min_child_samples)
         self.state = _make_state(team.size, task, workspace)
         calls = plan_calls(task, limits)
         self._n_parallel, self.n_at_once = calls.n_parallel, calls.n_at_once
@@ -303,11 +306,12 @@ def _make_state(n_threads: int, task: BoostingTask, workspace: Workspace) -> Rou
     params, n_samples, capacity = task.params, task.y.shape[1], len(workspace.tree.nodes)
     gradient, hessian = _allocate_derivatives(task, workspace.partition)
     scale = None if task.part is None else task.part.weight_scale
-    derivatives = weigh(gradient, hessian, task.weight, scale)
-    rows = allocate_row_sample(n_samples, params, n_threads)
+    arrays = row_arrays_of(task.X)
+    derivatives = weigh(gradient, hessian, task.weight, scale, arrays)
+    rows = allocate_row_sample(n_samples, params, n_threads, arrays)
     if params.subsample < 1.0 and workspace.machines.n_samples > n_samples:
         rows.keys[:] = row_numbers(workspace.machines, n_samples)
-    elif params.subsample < 1.0:
+    elif params.subsample < 1.0 and n_samples <= FEW_ROWS:
         rows.keys[:] = row_keys(task.matrix, task.y.astype(np.float64), derivatives.weight)
     return RoundState(
         matrix=task.matrix,
@@ -320,7 +324,7 @@ def _make_state(n_threads: int, task: BoostingTask, workspace: Workspace) -> Rou
         sampling_seed=task.sampling_seed,
         rows=rows,
         columns=allocate_column_sample(task.rules, len(task.matrix.places), n_threads),
-        renewal=allocate_renewal(task.loss.renewal, n_samples, capacity, n_threads),
+        renewal=allocate_renewal(task.loss.renewal, n_samples, capacity, n_threads, arrays),
     )
 
 
@@ -335,7 +339,7 @@ def _allocate_derivatives(task: BoostingTask, partition: RowPartition) -> np.nda
     is_read_again = len(task.loss.renewal) > 0 or params.linear_tree == 1
     if is_one_tree and params.subsample == 1.0 and not is_read_again:
         return partition.lists.view(np.float32)[:, np.newaxis]
-    return np.empty((2, *task.raw_score.shape), dtype=np.float32)
+    return row_arrays_of(task.X).empty((2, *task.raw_score.shape), np.float32)
 
 
 def _copy_first(trees: Trees, n_trees: int, params: TreeParams) -> Trees:

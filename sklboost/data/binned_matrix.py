@@ -1,18 +1,21 @@
 """Features that were binned once, as the array-like that users pass on in place of raw values.
 
 Rows are chosen as those of an array. Only the bins of the chosen rows are copied; how values became
-bins is shared.
+bins is shared. The bins may be in memory, or in files, see :mod:`sklboost.data.bin_folder`.
 """
 
 import hashlib
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NoReturn
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from sklboost.data.bin_folder import BinFolder, reopen_folder
 from sklboost.data.encoding import Encoding
 from sklboost.data.raw_values import read_only
+from sklboost.data.row_arrays import IN_MEMORY, RowArrays
 from sklboost.engine.structs import BinCuts
 
 
@@ -54,11 +57,23 @@ class Binning:
         return digest.hexdigest()
 
 
+class Span(NamedTuple):
+    """Rows of a folder of bins, from `start` to `stop`, excluded."""
+
+    folder: BinFolder
+    start: int
+    stop: int
+
+
 class BinnedMatrix:
     """Features binned once, to be used many times: what :func:`sklboost.bin_features` returns.
 
     Estimators of this package take it in place of raw values. Rows are chosen as those of a NumPy
     array: ``B[10:20]``, ``B[[3, 1, 2]]``, ``B[mask]``. It cannot be written to.
+
+    Its bins are in memory, or in a folder (:func:`sklboost.open_bins`). Then slices are read from
+    there, and so are copies in other processes; other choices of rows are copied to a file in the
+    folder, which is removed with the matrix.
 
     Parameters
     ----------
@@ -66,17 +81,30 @@ class BinnedMatrix:
         The number of each value's bin.
     binning : Binning
         How the values became bins.
+    row_arrays : RowArrays
+        Where what a fit has for each row lies.
+    span : Span, optional
+        The rows of a folder that `bins` are. None: they are none.
 
     See Also
     --------
     sklboost.bin_features : Makes it.
+    sklboost.open_bins : Opens one that was written to a folder.
     """
 
-    __slots__ = ("_binning", "_bins")
+    __slots__ = ("_binning", "_bins", "_row_arrays", "_span")
 
-    def __init__(self, bins: np.ndarray, binning: Binning):
+    def __init__(
+        self,
+        bins: np.ndarray,
+        binning: Binning,
+        row_arrays: RowArrays = IN_MEMORY,
+        span: Span | None = None,
+    ):
         self._bins = read_only(np.ascontiguousarray(bins))
         self._binning = binning
+        self._row_arrays = row_arrays
+        self._span = span
 
     @property
     def bins(self) -> np.ndarray:
@@ -87,6 +115,17 @@ class BinnedMatrix:
     def binning(self) -> Binning:
         """How the values became bins; one object for all slices of a matrix."""
         return self._binning
+
+    @property
+    def columns(self) -> np.ndarray | None:
+        """The bins by columns, shape (n_features, n_samples), if they are in a file; else None."""
+        is_whole = self._span is not None and len(self) == len(self._span.folder.rows)
+        return self._span.folder.columns if self._span is not None and is_whole else None
+
+    @property
+    def row_arrays(self) -> RowArrays:
+        """Where what a fit has for each row lies."""
+        return self._row_arrays
 
     @property
     def max_bin(self) -> int:
@@ -122,7 +161,7 @@ class BinnedMatrix:
 
     @property
     def nbytes(self) -> int:
-        """Memory of the bins in bytes."""
+        """Size of the bins in bytes, in memory or on disk."""
         return self._bins.nbytes
 
     def __len__(self) -> int:
@@ -155,13 +194,26 @@ class BinnedMatrix:
                     f"B[{key!r}, {', '.join(map(repr, others))}]: only the rows of a BinnedMatrix "
                     "can be chosen; choose the columns before bin_features"
                 )
-        bins = self._bins[key]
+        if isinstance(key, slice) and key.step in (None, 1):
+            return self._slice(*key.indices(len(self))[:2])
+        if self._row_arrays.are_on_disk:
+            numbers = np.arange(len(self), dtype=np.uint32)[key]
+            bins = self._row_arrays.take(self._bins, numbers) if numbers.ndim == 1 else numbers
+        else:
+            bins = self._bins[key]
         if bins.ndim != 2:
             raise TypeError(
                 f"B[{key!r}]: the rows of a BinnedMatrix are chosen by a slice, a list of row "
                 "numbers or a mask with one bool for each row; write B[3:4] for one row"
             )
-        return BinnedMatrix(bins, self._binning)
+        return BinnedMatrix(bins, self._binning, self._row_arrays)
+
+    def _slice(self, start: int, stop: int) -> "BinnedMatrix":
+        """Return the rows from `start` to `stop`, a view."""
+        stop, span = max(start, stop), self._span
+        if span is not None:
+            span = Span(span.folder, span.start + start, span.start + stop)
+        return BinnedMatrix(self._bins[start:stop], self._binning, self._row_arrays, span)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
         """Raise TypeError: numbers of bins are not values and must not be taken for them."""
@@ -171,9 +223,23 @@ class BinnedMatrix:
             "them"
         )
 
-    def __reduce__(self) -> tuple[type["BinnedMatrix"], tuple[np.ndarray, Binning]]:
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
         # through the constructor, which also makes plain views of what joblib maps into memory
-        return BinnedMatrix, (self._bins, self._binning)
+        if self._span is None:
+            return BinnedMatrix, (self._bins, self._binning)
+        folder, start, stop = self._span
+        return _reopen, (folder.path, folder.token, start, stop, self._binning)
+
+
+def of_folder(folder: BinFolder, binning: Binning) -> BinnedMatrix:
+    """Return all bins of a folder; it is where fits keep what they have for each row, too."""
+    span = Span(folder, 0, len(folder.rows))
+    return BinnedMatrix(folder.rows, binning, RowArrays(folder.path), span)
+
+
+def _reopen(path: Path, token: str, start: int, stop: int, binning: Binning) -> BinnedMatrix:
+    """Return the rows that were pickled by the place of their folder."""
+    return of_folder(reopen_folder(path, token), binning)[start:stop]
 
 
 def _is_everything(key: Any) -> bool:

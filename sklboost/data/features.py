@@ -15,7 +15,8 @@ import numpy as np
 from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.data.binning import apply_cuts, lay_out_cells
 from sklboost.data.cuts import find_cuts
-from sklboost.data.raw_values import RawMatrix, raw_matrix, value_blocks
+from sklboost.data.raw_values import RawMatrix, raw_matrix, read_only, value_blocks
+from sklboost.data.row_arrays import IN_MEMORY, RowArrays
 from sklboost.data.sparse_binning import bin_sparse
 from sklboost.data.sparse_table import SparseTable, join_sparse
 from sklboost.data.table import BLOCK_VALUES, Table, join_tables, table_of
@@ -84,12 +85,19 @@ def training_bins(
     if not isinstance(X, BinnedMatrix):
         cuts, has_missing = find_cuts(team, X, weight, max_bin)
         return apply_cuts(team, X, cuts, has_missing), cuts
-    columns = np.empty(X.shape[::-1], dtype=X.dtype)
-    team.run(fill_columns, X.bins, columns)
+    columns = X.columns
+    if columns is None:
+        columns = X.row_arrays.empty(X.shape[::-1], X.dtype)
+        team.run(fill_columns, X.bins, columns)
     # copies: kernels know these as writable, and here they may be memory maps
     has_missing = np.array(X.binning.has_missing)
     cuts = BinCuts(*map(np.array, X.binning.cuts))
-    return lay_out_cells(X.bins, columns, cuts, has_missing), cuts
+    return lay_out_cells(X.bins, read_only(columns), cuts, has_missing), cuts
+
+
+def row_arrays_of(X: Features) -> RowArrays:
+    """Return where what a fit has for each row of `X` lies."""
+    return X.row_arrays if isinstance(X, BinnedMatrix) else IN_MEMORY
 
 
 @kernel
@@ -155,7 +163,9 @@ def join_rows(X: Features, other: Features) -> Features:
         If only one of them is a BinnedMatrix, or sparse.
     """
     if isinstance(X, BinnedMatrix) and isinstance(other, BinnedMatrix):
-        return BinnedMatrix(np.concatenate([X.bins, other.bins]), X.binning)
+        bins = X.row_arrays.empty((len(X) + len(other), X.shape[1]), X.dtype)
+        np.concatenate([X.bins, other.bins], out=bins)
+        return BinnedMatrix(bins, X.binning, X.row_arrays)
     if isinstance(X, BinnedMatrix) or isinstance(other, BinnedMatrix):
         raise ValueError(
             "refit=True joins the rows of X and of the validation data: pass both as raw "

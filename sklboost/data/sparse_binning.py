@@ -76,7 +76,7 @@ def _lay_out(
     empty[bundles.column[bundles.is_alone]] = matrix.places.zero_bin[bundles.is_alone]
     rows[:], columns[:] = empty, empty[:, np.newaxis]
     team.run(write_entries, entries, matrix)
-    return matrix._replace(rows=read_only(rows))
+    return matrix._replace(rows=read_only(rows), columns=read_only(columns))
 
 
 @kernel

@@ -9,6 +9,7 @@ from sklboost.boosting.settings import BoostingTask, Part
 from sklboost.data.binned_matrix import BinnedMatrix, Binning
 from sklboost.data.binning import lay_out_cells
 from sklboost.data.features import fill_columns
+from sklboost.data.raw_values import read_only
 from sklboost.distributed.exchange import Exchange, Growth
 from sklboost.distributed.peers import Peers
 from sklboost.engine.model import Trees
@@ -91,7 +92,7 @@ class Machine:
             columns = np.empty(rows.bins.shape[::-1], dtype=rows.bins.dtype)
             team.run(fill_columns, rows.bins, columns)
             cuts, has_missing = work.binning.cuts, work.binning.has_missing
-            matrix = lay_out_cells(rows.bins, columns, cuts, has_missing)
+            matrix = lay_out_cells(rows.bins, read_only(columns), cuts, has_missing)
             if len(work.trees.n_pruned) > 0:
                 model = assemble_model(work.trees, np.zeros(work.loss.n_outputs), len(columns))
                 binned = BinnedMatrix(rows.bins, work.binning)

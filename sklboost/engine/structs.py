@@ -145,7 +145,7 @@ class TrainingBins(NamedTuple):
     ----------
     rows : ndarray of uint8 or uint16, read-only, shape (n_samples, n_columns), C order
         Read when histograms are built: one row's bins share a cache line.
-    columns : ndarray of the same dtype, shape (n_columns, n_samples), C order
+    columns : ndarray of the same dtype, read-only, shape (n_columns, n_samples), C order
         Read when rows are routed: one column's bins of neighbouring rows share a cache line.
     cell_starts : ndarray of int64, shape (n_columns + 1,)
         Column c's histogram cells are ``cell_starts[c]`` to ``cell_starts[c + 1]``, excluded.

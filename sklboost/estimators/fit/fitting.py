@@ -15,7 +15,7 @@ from sklboost.boosting.evaluation import ValidationSet
 from sklboost.boosting.settings import BoostingTask
 from sklboost.boosting.training import Replay, Schedule, Training
 from sklboost.data.binning import VALUES_PER_THREAD
-from sklboost.data.features import training_bins
+from sklboost.data.features import row_arrays_of, training_bins
 from sklboost.engine.model import Trees
 from sklboost.engine.parallel import ThreadTeam, n_threads_for
 from sklboost.engine.structs import BinCuts, TrainingBins
@@ -175,7 +175,7 @@ def _base_score(request: FitRequest, task: FitTask) -> np.ndarray:
 
 def _raw_scores(rows: Rows, base_score: np.ndarray, continued: Continued | None) -> np.ndarray:
     """Return the raw scores before the first new round, shape (n_outputs, n_samples)."""
-    raw_score = starting_scores(base_score, rows.margin, len(rows.y))
+    raw_score = starting_scores(base_score, rows.margin, len(rows.y), row_arrays_of(rows.X))
     if continued is not None:
         model = continued.model
         add_rounds(model, rows.X, (0, model.n_rounds), raw_score, continued.n_jobs)

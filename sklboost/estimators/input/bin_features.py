@@ -1,11 +1,17 @@
 """Binning before the fit, once for many fits."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sklboost.data.binned_matrix import BinnedMatrix, Binning
-from sklboost.data.binning import VALUES_PER_THREAD, apply_cuts, missing_features
+from sklboost.data.binning import (
+    VALUES_PER_THREAD,
+    Allocate,
+    apply_cuts,
+    empty_layout,
+    missing_features,
+)
 from sklboost.data.cuts import find_cuts
 from sklboost.data.frames.adapter import FrameAdapter
 from sklboost.data.raw_values import Values
@@ -22,8 +28,24 @@ from sklboost.estimators.parameters.trees import TreeParameters
 from sklboost.estimators.progress import ReadingProgress
 
 
+class Means(NamedTuple):
+    """With what bins are made.
+
+    Attributes
+    ----------
+    n_jobs, verbose : object
+        The parameters.
+    allocate : callable, optional
+        Makes both layouts. None: there are only rows, in memory.
+    """
+
+    n_jobs: int | None
+    verbose: int
+    allocate: Allocate | None = None
+
+
 @np.errstate(all="ignore")
-def bin_features(
+def bin_features(  # noqa: PLR0913, the arguments of users
     X: Any,
     max_bin: int = 256,
     sample_weight: Any = None,
@@ -32,6 +54,7 @@ def bin_features(
     categorical_features: Any = "from_dtype",
     missing: float = np.nan,
     verbose: int = 1,
+    path: Any = None,
 ) -> BinnedMatrix:
     """Bin features once, for many fits on the same rows or on parts of them.
 
@@ -59,6 +82,9 @@ def bin_features(
     verbose : int, default=1
         1: show the progress if binning takes more than two seconds, as with a large memory map: a
         bar if tqdm is installed, else lines of text. 0: silent.
+    path : str or path, optional
+        A folder, empty or not there yet, in which the bins are kept instead of memory, by rows and
+        by columns. So they may be larger than memory, and :func:`open_bins` opens them again.
 
     Returns
     -------
@@ -69,15 +95,22 @@ def bin_features(
     ------
     ValueError
         If a parameter is out of range or the data is unusable; the text says which and why.
+    FileExistsError
+        If there is something in `path`.
+    OSError
+        If there is not enough room for it; what was written is removed.
 
     See Also
     --------
     XGBClassifierLite, XGBRegressorLite : Take the result as `X`.
+    open_bins : Opens bins that were written to `path`.
     bin_parquet : Does the same with Parquet files, which need not fit into memory.
 
     Notes
     -----
-    A memory map (``numpy.load(path, mmap_mode="r")``) is not copied: only the bins are in memory.
+    A memory map (``numpy.load(path, mmap_mode="r")``) is not copied: only the bins are in memory,
+    or with `path` only what is just being read. Fits then keep what they have for each row in files
+    in the folder, too, while they last. Models have the same bits.
 
     The cut points are chosen from all rows of `X`. In cross-validation they have therefore seen the
     features, never the targets, of the rows that a fold holds out. If that is too much, bin the
@@ -115,7 +148,15 @@ def bin_features(
         X, encodings = fit_table(source, settings, learnt_from, None)
     check_is_small(X, max_bin)
     weight = np.empty(0) if sample_weight is None else row_weights(sample_weight, X)
-    return bin_checked(X, weight, settings, names, encodings, n_jobs=n_jobs, verbose=verbose)
+    checked, means = (X, weight, settings, names, encodings), Means(n_jobs, verbose)
+    if path is None:
+        return bin_checked(*checked, means)
+    from sklboost.data.bin_folder import NewFolder
+    from sklboost.estimators.input.open_bins import finish_bins
+
+    with NewFolder(path) as folder:
+        made = bin_checked(*checked, means._replace(allocate=folder.array))
+        return finish_bins(folder, made.binning)
 
 
 def checked_settings(
@@ -134,23 +175,29 @@ def bin_checked(
     settings: FeatureSettings,
     names: np.ndarray | None,
     encodings: Encodings,
-    *,
-    n_jobs: int | None,
-    verbose: int,
+    means: Means,
 ) -> BinnedMatrix:
     """Bin checked values; weights, of shape (n_samples,) or (0,), decide on the cuts."""
     counted = X
     if len(weight) > 0 and not (weight > 0.0).all():
         # fit leaves rows of weight 0 out; here they need bins, but have no say in the cuts
         counted, weight = X[weight > 0.0], weight[weight > 0.0]
-    n_threads = n_threads_for(n_jobs, X.size, VALUES_PER_THREAD)
+    n_threads = n_threads_for(means.n_jobs, X.size, VALUES_PER_THREAD)
     # the cuts of sparse values come from the entries, which are not read row by row
     n_to_read = len(X) + (0 if isinstance(counted, SparseTable) else len(counted))
-    with ThreadTeam(n_threads) as team, ReadingProgress(n_to_read, verbose) as progress:
+    with ThreadTeam(n_threads) as team, ReadingProgress(n_to_read, means.verbose) as progress:
         cuts, has_missing = find_cuts(team, counted, weight, settings.max_bin, progress.advance)
         if counted is not X:
             has_missing = missing_features(team, X)
-        matrix = apply_cuts(team, X, cuts, has_missing, by_columns=False, tell=progress.advance)
+        matrix = apply_cuts(
+            team,
+            X,
+            cuts,
+            has_missing,
+            by_columns=means.allocate is not None,
+            allocate=means.allocate or empty_layout,
+            tell=progress.advance,
+        )
     binning = Binning(
         cuts,
         has_missing,

@@ -9,7 +9,7 @@ from sklearn.utils import check_array
 from sklboost.data.encoding import Encoding
 from sklboost.data.feature_cuts import exact_weights
 from sklboost.data.frames.checks import check_names
-from sklboost.estimators.input.bin_features import bin_checked, checked_settings
+from sklboost.estimators.input.bin_features import Means, bin_checked, checked_settings
 from sklboost.estimators.input.check_features import SHAPE_CHECKS, check_number_of_rows
 from sklboost.estimators.input.feature_tables import (
     FeatureSettings,
@@ -130,7 +130,7 @@ def bin_parquet(  # noqa: PLR0913, the arguments of users
     X = _batched_table(files, encodings, missing)
     names = np.array(files.names, dtype=object)
     plain = unless_plain(encodings)
-    binned = bin_checked(X, weight, settings, names, plain, n_jobs=n_jobs, verbose=verbose)
+    binned = bin_checked(X, weight, settings, names, plain, Means(n_jobs, verbose))
     return (binned, y) if sample_weight is None else (binned, y, weight)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import check_array, check_consistent_length
 
 from sklboost.data.binned_matrix import BinnedMatrix
-from sklboost.data.features import RemoteFeatures, join_rows
+from sklboost.data.features import RemoteFeatures, join_rows, row_arrays_of
 from sklboost.data.frames import dask_kind
 from sklboost.data.frames.adapter import FrameAdapter
 from sklboost.estimators.input.arguments import FitArguments, GivenSet
@@ -63,7 +63,11 @@ class Rows(NamedTuple):
     @property
     def targets(self) -> np.ndarray:
         """Targets as losses take them, float64, shape (n_targets, n_samples)."""
-        return np.ascontiguousarray(self.y.reshape(len(self.y), -1).T, dtype=np.float64)
+        targets, arrays = self.y.reshape(len(self.y), -1).T, row_arrays_of(self.X)
+        is_copied = targets.dtype != np.float64 or not targets.flags.c_contiguous
+        if is_copied and arrays.are_on_disk:
+            return arrays.copy(targets, np.float64)
+        return np.ascontiguousarray(targets, dtype=np.float64)
 
     @property
     def n_given(self) -> int:
@@ -207,6 +211,9 @@ def validation_rows(
 def encode_targets(rows: Rows, targets: Targets, loss: Loss, name: str) -> Rows:
     """Return the rows with targets as the loss has them."""
     check_margin_outputs(rows.margin, loss.n_outputs)
+    arrays = row_arrays_of(rows.X)
+    if arrays.are_on_disk and rows.y.dtype.kind == "f" and not rows.y.flags.writeable:
+        rows = rows._replace(y=arrays.copy(rows.y, rows.y.dtype))  # which encode would do in memory
     y = targets.encode(rows.y, name)
     loss.check_targets(y, name)
     return rows._replace(y=y)
@@ -222,7 +229,7 @@ def _used(rows: Rows, sample_weight: Any, name: str) -> Rows:
     kept = known_rows(rows.y)
     if sample_weight is not None:
         rows = rows._replace(weight=row_weights(sample_weight, rows.X, name))
-        kept &= rows.weight > 0.0
+        kept = kept & (rows.weight > 0.0)
     return rows.take(kept)
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from sklboost.data.features import Features
+from sklboost.data.row_arrays import IN_MEMORY, RowArrays
 from sklboost.engine.model import Model
 from sklboost.engine.parallel import ThreadTeam, n_threads_for
 from sklboost.estimators.input.check_features import check_has_values
@@ -12,14 +13,16 @@ from sklboost.tree.predict.prediction import add_trees, find_leaves
 _LEAVES_PER_THREAD = 250_000
 
 
-def starting_scores(base_score: np.ndarray, margin: np.ndarray, n_samples: int) -> np.ndarray:
+def starting_scores(
+    base_score: np.ndarray, margin: np.ndarray, n_samples: int, arrays: RowArrays = IN_MEMORY
+) -> np.ndarray:
     """Raw scores before the first tree, shape (n_outputs, n_samples).
 
     They are those of `margin`, shape (n_samples, n_outputs), or the base score if that is empty.
     """
     if len(margin) > 0:
-        return margin.T.copy()
-    return np.repeat(base_score, n_samples).reshape(-1, n_samples)
+        return arrays.copy(margin.T, np.float64)
+    return arrays.full(base_score, n_samples)
 
 
 def add_rounds(

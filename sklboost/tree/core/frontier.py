@@ -311,14 +311,14 @@ def arrange_tasks(team, search, workspace):
     tree, pool, counts = workspace.tree, workspace.pool, workspace.tree.counts[0]
     counts.n_shared = 0
     counts.n_chunks = 1
-    if team.size == 1:
+    if team.size == 1 and pool.in_order == 0:
         return
     n_features = len(search.matrix.places)
     counts.n_chunks = max(1, min(n_features, 4 * team.size // max(1, counts.n_searched)))
     n_rows = 0
     for index in range(counts.n_builds):
         n_rows += tree.growth[pool.builds[index].node].n_rows
-    least = max(_MIN_SHARED_ROWS, n_rows // (2 * team.size))
+    least = 0 if pool.in_order == 1 else max(_MIN_SHARED_ROWS, n_rows // (2 * team.size))
     most_shared = pool.accumulators.shape[1] - 1
     for index in range(counts.n_builds):
         build, first = pool.builds[index], pool.builds[counts.n_shared]

@@ -38,7 +38,9 @@ def build_histograms(team, matrix, workspace):
     n_tasks = n_parts + counts.n_builds - counts.n_shared
     task = next_task(team, _COUNTER)
     while task < n_tasks:
-        if task < n_parts:
+        if task < n_parts and pool.in_order == 1:
+            build_part(team, matrix, workspace, task % counts.n_shared, task // counts.n_shared)
+        elif task < n_parts:
             build_part(team, matrix, workspace, task // n_blocks, task % n_blocks)
         else:
             build_alone(team, matrix, workspace, pool.builds[counts.n_shared + task - n_parts])

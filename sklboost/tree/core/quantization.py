@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklboost.data.row_arrays import IN_MEMORY, RowArrays, row_blocks
 from sklboost.engine.compiling import inlined, kernel
 from sklboost.engine.elementary import power_of_2_in
 from sklboost.engine.hashing import mix_bits
@@ -110,16 +111,22 @@ def aligned_zeros(shape: tuple[int, ...]) -> np.ndarray:
 
 
 def allocate_gradients(
-    n_outputs: int, n_samples: int, n_sums: int, machines: Machines | None = None
+    n_outputs: int,
+    n_samples: int,
+    n_sums: int,
+    machines: Machines | None = None,
+    arrays: RowArrays = IN_MEMORY,
 ) -> Gradients:
     """Make room for what one tree is grown on; there are `n_sums` sums of each node."""
     if n_outputs == 1:
-        strips = np.empty((n_sums, n_samples), dtype=np.int64)
+        strips = arrays.empty((n_sums, n_samples), np.int64)
         packed = strips[:1]
     else:
-        strips = aligned_zeros((-(-n_sums // LANES), n_samples * LANES))
-        packed = np.empty((n_outputs, n_samples), dtype=np.int64)
-    counts = np.zeros(n_samples if n_sums > n_outputs else 0, dtype=np.int64)
+        shape = (-(-n_sums // LANES), n_samples * LANES)
+        # a file begins where a page begins, and a cache line, too
+        strips = arrays.zeros(shape, np.int64) if arrays.are_on_disk else aligned_zeros(shape)
+        packed = arrays.empty((n_outputs, n_samples), np.int64)
+    counts = arrays.zeros((n_samples if n_sums > n_outputs else 0,), np.int64)
     block_sums = np.empty((2, -(-n_samples // BLOCK_ROWS), _N_SUMS))
     n_everywhere = n_samples if machines is None else machines.n_samples
     totals = np.empty((2, -(-n_everywhere // BLOCK_ROWS)))
@@ -138,11 +145,13 @@ def scale_of_weights(weight: np.ndarray, n_samples: int) -> WeightScale:
     """Return what the weights of all rows come to (empty: all 1)."""
     if len(weight) == 0:
         return WeightScale(1.0, float(n_samples))
-    mean_weight = weight.sum() / max(len(weight), FEW_ROWS)
-    weight_scale = 2.0 ** max(0.0, np.ceil(np.log2(mean_weight)))
-    weight = weight / weight_scale
-    room = float(weight.sum() + np.count_nonzero(weight != np.floor(weight)))
-    return WeightScale(weight_scale, room)
+    total = weight.sum()
+    scale = 2.0 ** max(0.0, np.ceil(np.log2(total / max(len(weight), FEW_ROWS))))
+    n_fractions = 0
+    for rows in row_blocks(len(weight)):
+        scaled = weight[rows] / scale
+        n_fractions += np.count_nonzero(scaled != np.floor(scaled))
+    return WeightScale(scale, float(total / scale + n_fractions))
 
 
 @np.errstate(all="ignore")
@@ -151,14 +160,16 @@ def weigh(
     hessian: np.ndarray,
     weight: np.ndarray,
     scale: WeightScale | None = None,
+    arrays: RowArrays = IN_MEMORY,
 ) -> Derivatives:
     """Put a loss's two arrays together with the weights of the rows (empty: all 1).
 
     `scale` is that of the weights, and given if there are more rows elsewhere.
     """
     scale = scale or scale_of_weights(weight, gradient.shape[-1])
+    weight = np.divide(weight, scale.weight_scale, out=arrays.empty(weight.shape))
     units = np.ones((len(gradient), 2))
-    return Derivatives(gradient, hessian, weight / scale.weight_scale, *scale, units)
+    return Derivatives(gradient, hessian, weight, *scale, units)
 
 
 @inlined

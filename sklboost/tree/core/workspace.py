@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklboost.data.row_arrays import BLOCK_ROWS, IN_MEMORY, RowArrays
 from sklboost.engine.model import NODE_DTYPE, OUTPUT_DTYPE
 from sklboost.engine.parallel import FAR_APART
 from sklboost.engine.structs import TrainingBins, TreeParams, records
@@ -30,6 +31,9 @@ NARROW_CELLS = 264
 # Each thread's share of the rows is cut once more, so that a thread that was held up elsewhere
 # leaves work for the others.
 _BLOCKS_PER_THREAD = 2
+# Of rows on disk there are more, small blocks, so many at most times the nodes that a tree can
+# have: of each block and node it is noted which rows are meant.
+_MOST_ENTRIES = 2**21
 
 # Places in ``GrowingTree.sums``.
 OWN, LEFT = 0, 1
@@ -205,6 +209,9 @@ class HistogramPool(NamedTuple):
         build. All 0 between two builds.
     accumulator_used : ndarray of int64, shape (n_threads, 1 + n_shared)
         0 where nothing has been added.
+    in_order : int
+        1: all histograms that are built at once are built block by block of the rows, so that these
+        are read once, from a disk; 0: only large ones, if there are several threads.
     """
 
     histograms: np.ndarray
@@ -213,6 +220,7 @@ class HistogramPool(NamedTuple):
     builds: np.recarray
     accumulators: np.ndarray
     accumulator_used: np.ndarray
+    in_order: int
 
 
 class SearchScratch(NamedTuple):
@@ -290,14 +298,15 @@ def allocate_workspace(
     n_outputs: int,
     n_threads: int,
     machines: Machines | None = None,
+    arrays: RowArrays = IN_MEMORY,
 ) -> Workspace:
     """Make room for trees on this data, of so many outputs each, grown by a team of `n_threads`.
 
-    None: on one machine.
+    None: on one machine. `arrays` are those of what there is for each row.
     """
     n_samples, n_sums = len(matrix.rows), n_outputs + int(params.min_child_samples > 0)
     machines = machines or one_machine(n_samples, matrix.rows.shape[1])
-    gradients = allocate_gradients(n_outputs, n_samples, n_sums, machines)
+    gradients = allocate_gradients(n_outputs, n_samples, n_sums, machines, arrays)
     capacity = max_nodes(machines.n_samples, params) + 2
     n_bins, n_cells = (int(np.diff(a).max()) for a in (matrix.bin_starts, matrix.cell_starts))
     n_tasks = capacity + 8 * n_threads
@@ -319,8 +328,8 @@ def allocate_workspace(
             searched=np.empty(capacity, dtype=np.int64),
             values=np.empty((n_outputs, capacity)),
         ),
-        partition=_allocate_partition(n_samples, params, capacity, n_cells, n_threads),
-        pool=_allocate_pool(matrix, gradients, capacity, n_threads),
+        partition=_allocate_partition(arrays, n_samples, params, (capacity, n_cells, n_threads)),
+        pool=_allocate_pool(matrix, gradients, capacity, n_threads, in_order=arrays.are_on_disk),
         scratch=SearchScratch(
             candidates=records(n_tasks, SPLIT_DTYPE),
             best=records((n_threads, FAR_APART), SPLIT_DTYPE),
@@ -342,12 +351,16 @@ def allocate_workspace(
 
 
 def _allocate_partition(
-    n_samples: int, params: TreeParams, capacity: int, n_cells: int, n_threads: int
+    arrays: RowArrays, n_samples: int, params: TreeParams, sizes: tuple[int, int, int]
 ) -> RowPartition:
+    capacity, n_cells, n_threads = sizes
     n_counted = 1 if n_threads == 1 else _BLOCKS_PER_THREAD * n_threads
+    if arrays.are_on_disk:
+        n_small = min(-(-n_samples // BLOCK_ROWS), _MOST_ENTRIES // capacity)
+        n_counted = max(n_counted, n_small)
     n_blocks = 2 * n_counted if params.subsample < 1.0 else n_counted
     return RowPartition(
-        lists=np.empty((2, n_samples), dtype=np.uint32),
+        lists=arrays.empty((2, n_samples), np.uint32),
         start=np.zeros((n_blocks, capacity), dtype=np.int64),
         stop=np.zeros((n_blocks, capacity), dtype=np.int64),
         n_counted=n_counted,
@@ -356,7 +369,7 @@ def _allocate_partition(
 
 
 def _allocate_pool(
-    matrix: TrainingBins, gradients: Gradients, capacity: int, n_threads: int
+    matrix: TrainingBins, gradients: Gradients, capacity: int, n_threads: int, *, in_order: bool
 ) -> HistogramPool:
     n_samples, n_columns = matrix.rows.shape
     n_strips, n_lanes = len(gradients.strips), gradients.strips.shape[1] // n_samples
@@ -365,7 +378,8 @@ def _allocate_pool(
     n_slots = max(3, min(capacity // 2 + 1, _POOL_BYTES // (8 * int(starts[-1]) * n_strips)))
     width = NARROW_CELLS * n_lanes if matrix.rows.itemsize == 1 else int(np.diff(starts).max())
     part_bytes = 8 * n_columns * width * n_strips
-    n_shared = n_strips * max(1, min(2 * n_threads, _SHARED_BYTES // (part_bytes * n_threads)))
+    most_shared = capacity if in_order else 2 * n_threads
+    n_shared = n_strips * max(1, min(most_shared, _SHARED_BYTES // (part_bytes * n_threads)))
     return HistogramPool(
         histograms=aligned_zeros((n_slots, n_strips, int(starts[-1]))),
         starts=starts,
@@ -373,4 +387,5 @@ def _allocate_pool(
         builds=records(capacity * n_strips, BUILD_DTYPE),
         accumulators=aligned_zeros((n_threads, 1 + n_shared, n_columns * width)),
         accumulator_used=np.zeros((n_threads, 1 + n_shared), dtype=np.int64),
+        in_order=int(in_order),
     )

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklboost.data.row_arrays import IN_MEMORY, RowArrays
 from sklboost.engine.compiling import inlined, kernel, late
 from sklboost.engine.parallel import barrier, next_task, reset_tasks, share
 from sklboost.tree.core.partition import add_values
@@ -48,16 +49,22 @@ class Renewal(NamedTuple):
     weights: np.ndarray
 
 
-def allocate_renewal(alphas: np.ndarray, n_samples: int, capacity: int, n_threads: int) -> Renewal:
+def allocate_renewal(
+    alphas: np.ndarray,
+    n_samples: int,
+    capacity: int,
+    n_threads: int,
+    arrays: RowArrays = IN_MEMORY,
+) -> Renewal:
     """Allocate the renewal of trees of at most `capacity` nodes; empty without any `alphas`."""
     n_rows = n_samples if len(alphas) else 0
     return Renewal(
-        residual=np.empty((len(alphas), n_rows)),
+        residual=arrays.empty((len(alphas), n_rows)),
         alpha=alphas,
-        leaf=np.empty((1, n_rows)),
+        leaf=arrays.empty((1, n_rows)),
         counts=np.empty((n_threads, capacity + 1 if n_rows else 0), dtype=np.int64),
-        values=np.empty(n_rows),
-        weights=np.empty(n_rows),
+        values=arrays.empty((n_rows,)),
+        weights=arrays.empty((n_rows,)),
     )
 
 

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklboost.data.row_arrays import IN_MEMORY, RowArrays, row_blocks
 from sklboost.engine.compiling import inlined, kernel, late
 from sklboost.engine.elementary import power_of_2
 from sklboost.engine.hashing import mix_bits
@@ -58,12 +59,17 @@ class RowSample(NamedTuple):
     limit: np.ndarray
 
 
-def allocate_row_sample(n_samples: int, params: TreeParams, n_threads: int) -> RowSample:
+def allocate_row_sample(
+    n_samples: int, params: TreeParams, n_threads: int, arrays: RowArrays = IN_MEMORY
+) -> RowSample:
     """Allocate draws of rows, whose keys are their numbers until others are written."""
     is_sampled, by_gradient = params.subsample < 1.0, params.gradient_based == 1
+    keys = arrays.empty((n_samples if is_sampled else 0,), np.uint32)
+    for rows in row_blocks(len(keys)):
+        keys[rows] = np.arange(rows.start, rows.stop)
     return RowSample(
-        keys=np.arange(n_samples if is_sampled else 0, dtype=np.uint32),
-        chances=np.full(n_samples if by_gradient else 1, params.subsample, dtype=np.float32),
+        keys=keys,
+        chances=arrays.full([params.subsample], n_samples if by_gradient else 1, np.float32)[0],
         counts=np.zeros((n_threads, _N_CELLS if by_gradient else 0), dtype=np.int64),
         limit=np.ones(1),
     )

@@ -13,8 +13,9 @@ import numpy as np
 
 from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.data.binning import apply_cuts, missing_features
-from sklboost.data.features import Features, raw_blocks, value_array
+from sklboost.data.features import Features, raw_blocks, row_arrays_of, value_array
 from sklboost.data.raw_values import RawMatrix, raw_matrix
+from sklboost.data.row_arrays import RowArrays, row_blocks
 from sklboost.data.sparse_table import SparseTable
 from sklboost.engine.compiling import kernel
 from sklboost.engine.instructions import prefetch
@@ -85,33 +86,36 @@ def lay_out_rows(team: ThreadTeam, X: Features, cuts: BinCuts, raw_score: np.nda
         X = value_array(X)
         raw, has_missing = raw_matrix(X), missing_features(team, X)
         bins = apply_cuts(team, X, cuts, has_missing).columns
-    n_features, n_samples = bins.shape
+    (n_features, n_samples), arrays = bins.shape, row_arrays_of(X)
     n_blocks = -(-n_samples // _BLOCK_ROWS)
     # places beyond the last row are 0; where these go is never read
-    padded = np.zeros((n_features, n_blocks * _BLOCK_ROWS), dtype=bins.dtype)
-    padded[:, :n_samples] = bins
-    missing = np.zeros((n_features, n_blocks * _BLOCK_ROWS // WORD), dtype=np.uint64)
+    padded = arrays.zeros((n_features, n_blocks * _BLOCK_ROWS), bins.dtype)
+    for rows in row_blocks(n_samples):
+        padded[:, rows] = bins[:, rows]
+    missing = arrays.zeros((n_features, n_blocks * _BLOCK_ROWS // WORD), np.uint64)
     for feature in np.flatnonzero(has_missing):
         last_bin = cuts.starts[feature + 1] - cuts.starts[feature] + 1
         is_missing = padded[feature] == last_bin
         missing[feature] = np.packbits(is_missing, bitorder="little").view(np.uint64)
     scratch = allocate_scratch(
-        _in_blocks(padded, _BLOCK_ROWS), _in_blocks(missing, _BLOCK_ROWS // WORD), team.size
+        _in_blocks(padded, _BLOCK_ROWS, arrays),
+        _in_blocks(missing, _BLOCK_ROWS // WORD, arrays),
+        team.size,
     )
     return ScoredRows(raw, raw_score, scratch, cuts)
 
 
 def _values_of_bins(team: ThreadTeam, X: BinnedMatrix) -> np.ndarray:
-    values = np.empty(X.shape)
+    values = X.row_arrays.empty(X.shape)
     for rows, raw in raw_blocks(team, X):
         values[rows] = raw.values.reshape(-1, raw.n_features)
     return values
 
 
-def _in_blocks(columns: np.ndarray, width: int) -> np.ndarray:
+def _in_blocks(columns: np.ndarray, width: int, arrays: RowArrays) -> np.ndarray:
     """Cut (n_features, n_blocks * width) into (n_blocks, n_features, width)."""
     blocks = columns.reshape(len(columns), columns.shape[1] // width, width)
-    return np.ascontiguousarray(blocks.transpose(1, 0, 2))
+    return arrays.copy(blocks.transpose(1, 0, 2), columns.dtype)
 
 
 def allocate_new_trees(trees: Trees, n_outputs: int, n_features: int) -> NewTrees:

@@ -14,7 +14,7 @@ from sklboost.engine.structs import BinCuts, TrainingBins
 from sklboost.estimators.fit.fitting import train
 from sklboost.estimators.fit.holdout import divide, order_to_hold_out
 from sklboost.estimators.fit.reading import FitRequest, FitTask
-from sklboost.estimators.input.bin_features import bin_checked
+from sklboost.estimators.input.bin_features import Means, bin_checked
 from sklboost.estimators.input.feature_tables import feature_settings
 from sklboost.estimators.input.rows import Rows, weigh_classes
 
@@ -207,8 +207,7 @@ def _binned(request: FitRequest, rows: Rows) -> Any:
     if request.parameters.linear_tree or isinstance(X, BinnedMatrix) or is_large_if_dense:
         return X
     settings = feature_settings(request.estimator_name, request.parameters)
-    n_jobs = request.parameters.n_jobs
-    return bin_checked(X, rows.weight, settings, None, None, n_jobs=n_jobs, verbose=0)
+    return bin_checked(X, rows.weight, settings, None, None, Means(request.parameters.n_jobs, 0))
 
 
 def _fold(part: FitTask, request: FitRequest, team: ThreadTeam) -> Fold:
