@@ -150,7 +150,7 @@ def scale_of_weights(weight: np.ndarray, n_samples: int) -> WeightScale:
     n_fractions = 0
     for rows in row_blocks(len(weight)):
         scaled = weight[rows] / scale
-        n_fractions += np.count_nonzero(scaled != np.floor(scaled))
+        n_fractions += int(np.count_nonzero(scaled != np.floor(scaled)))
     return WeightScale(scale, float(total / scale + n_fractions))
 
 
