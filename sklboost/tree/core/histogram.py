@@ -38,10 +38,9 @@ def build_histograms(team, matrix, workspace):
     n_tasks = n_parts + counts.n_builds - counts.n_shared
     task = next_task(team, _COUNTER)
     while task < n_tasks:
-        if task < n_parts and pool.in_order == 1:
+        if task < n_parts:
+            # of one block after the other, so that its rows are read once, should they be on a disk
             build_part(team, matrix, workspace, task % counts.n_shared, task // counts.n_shared)
-        elif task < n_parts:
-            build_part(team, matrix, workspace, task // n_blocks, task % n_blocks)
         else:
             build_alone(team, matrix, workspace, pool.builds[counts.n_shared + task - n_parts])
         task = next_task(team, _COUNTER)

@@ -210,8 +210,8 @@ class HistogramPool(NamedTuple):
     accumulator_used : ndarray of int64, shape (n_threads, 1 + n_shared)
         0 where nothing has been added.
     in_order : int
-        1: all histograms that are built at once are built block by block of the rows, so that these
-        are read once, from a disk; 0: only large ones, if there are several threads.
+        1: all histograms are built block by block of the rows, which are then read once, from a
+        disk; 0: only large ones, if there are several threads.
     """
 
     histograms: np.ndarray
