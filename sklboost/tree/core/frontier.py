@@ -10,7 +10,7 @@ integers, so its bits do not depend on how they were obtained.
 
 import numpy as np
 
-from sklboost.engine.compiling import inlined, kernel
+from sklboost.engine.compiling import inlined, kernel, late
 from sklboost.tree.core.formulas import leaf_weight, similarity_at, split_gain
 from sklboost.tree.core.open_nodes import add_open, next_open, remove_open
 from sklboost.tree.core.options import has_rows_for_two, hold_weights, narrow_bounds
@@ -151,7 +151,7 @@ def own_rows(node, workspace):
         tree.growth[node].n_rows = estimate_rows(node, workspace)
 
 
-@inlined
+@late("int64")
 def estimate_rows(node, workspace):
     """Estimate the rows that a node owns on all machines, the same on each: by its hessian.
 

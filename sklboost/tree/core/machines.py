@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklboost.engine.compiling import by_address, inlined
+from sklboost.engine.compiling import by_address, inlined, late
 from sklboost.engine.parallel import barrier
 
 # Rows are numbered through all machines and cut into blocks of this size. A machine has whole
@@ -70,11 +70,18 @@ def call_exchange(address, stage):
     return address(stage)
 
 
+@late()
+def exchange_with_others(machines, stage):
+    """Exchange what a stage asks for with the other machines."""
+    if machines.failed[0] == 0:
+        call_exchange(machines.address, stage)
+
+
 @inlined
 def exchange(machines, stage):
     """Let all machines exchange what a stage asks for; one member of the team calls it."""
-    if machines.size > 1 and machines.failed[0] == 0:
-        call_exchange(machines.address, stage)
+    if machines.size > 1:
+        exchange_with_others(machines, stage)
 
 
 @inlined
@@ -86,12 +93,12 @@ def exchange_together(team, machines, stage):
         barrier(team)
 
 
-@inlined
-def own_features(machines, features):
-    """Return the range of `features`, in increasing order, that this machine searches."""
-    start, stop = 0, len(features)
-    while start < stop and features[start] < machines.first_column:
-        start += 1
-    while start < stop and features[stop - 1] >= machines.stop_column:
-        stop -= 1
-    return start, stop
+@late("int64")
+def list_own_features(machines, features, listed):
+    """List those of `features` that this machine searches for splits; return how many."""
+    n_listed = 0
+    for feature in features:
+        if machines.first_column <= feature < machines.stop_column:
+            listed[n_listed] = feature
+            n_listed += 1
+    return n_listed

@@ -245,7 +245,7 @@ def quantize_output(team, derivatives, output, key, gradients, machines):
         rows = (block * BLOCK_ROWS, min((block + 1) * BLOCK_ROWS, n_samples))
         add_block(derivatives, output, rows, sums[0, block], sums[1, block])
         for kind in range(2):
-            gradients.totals[kind, block] = add_up(sums[kind, block])
+            gradients.totals[kind, block] = sums[kind, block].sum()
     barrier(team)
     if team.rank == 0:
         exchange(machines, TOTALS)
@@ -255,15 +255,6 @@ def quantize_output(team, derivatives, output, key, gradients, machines):
         rows = (block * BLOCK_ROWS, min((block + 1) * BLOCK_ROWS, n_samples))
         quantize_rows(derivatives, output, key, gradients, rows, machines.first_rows[block])
     barrier(team)
-
-
-@inlined
-def add_up(numbers):
-    """Return the sum of numbers, added in their order."""
-    total = 0.0
-    for number in numbers:
-        total += number
-    return total
 
 
 @kernel
@@ -289,7 +280,10 @@ def add_block(derivatives, output, rows, gradient_sums, hessian_sums):
 @kernel
 def set_scales(derivatives, output, totals, scales):
     """Set the scales of an output from the totals of all blocks, added in order."""
-    gradient_total, hessian_total = add_up(totals[0]), add_up(totals[1])
+    gradient_total, hessian_total = 0.0, 0.0
+    for block in range(totals.shape[1]):
+        gradient_total += totals[0, block]
+        hessian_total += totals[1, block]
     room = derivatives.rounding_room + 1.0
     scale, units = derivatives.weight_scale, derivatives.units[output]
     scales[0] = scale * units[0] / largest_factor(gradient_total, _GRADIENT_LIMIT - room)

@@ -18,7 +18,7 @@ from sklboost.engine.compiling import inlined, kernel
 from sklboost.engine.parallel import barrier, next_task
 from sklboost.engine.structs import TrainingBins, TreeParams
 from sklboost.tree.core.formulas import similarity, split_gain
-from sklboost.tree.core.machines import own_features
+from sklboost.tree.core.machines import list_own_features
 from sklboost.tree.core.occupied_bins import list_occupied
 from sklboost.tree.core.options import complete_split, list_node_features, scan_special_feature
 from sklboost.tree.core.quantization import Derivatives, scales_of, unpack
@@ -121,8 +121,8 @@ def search_node(search, workspace, number, rank):
         n_features = list_node_features(node, rank, tree, search.params, columns)
         features = columns.of_node[rank, :n_features]
     if workspace.machines.size > 1:
-        first, last = own_features(workspace.machines, features)
-        features = features[first:last]
+        own = columns.of_node[rank]
+        features = own[: list_own_features(workspace.machines, features, own)]
     n_features = len(features)
     task = SearchTask(
         number,
