@@ -27,7 +27,7 @@ from sklboost.engine.hashing import mix_bits
 from sklboost.engine.parallel import Team, ThreadTeam, next_task, share
 from sklboost.engine.structs import BinCuts
 
-_SAMPLE_ROWS = 200_000
+SAMPLE_ROWS = 200_000
 # Values are looked at in blocks that stay in the first-level cache.
 _BLOCK_ROWS = 256
 
@@ -44,16 +44,16 @@ def sample_rows(n_samples, rows):
         if n_chosen < len(rows):
             bits = np.float64(mix_bits(np.uint64(row & 0xFFFFFFFF)))
             rows[n_chosen] = row
-            n_chosen += bits * n_samples < _SAMPLE_ROWS * 4294967296.0
+            n_chosen += bits * n_samples < SAMPLE_ROWS * 4294967296.0
     return n_chosen
 
 
 def rows_to_look_at(n_samples: int) -> np.ndarray:
     """Return the numbers of all rows, or of a sample where there are many."""
-    if n_samples <= _SAMPLE_ROWS:
+    if n_samples <= SAMPLE_ROWS:
         return np.arange(n_samples)
     # the number that the hash picks varies by its square root: 450 around 200,000
-    rows = np.empty(_SAMPLE_ROWS + 5000, dtype=np.int64)
+    rows = np.empty(SAMPLE_ROWS + 5000, dtype=np.int64)
     return rows[: sample_rows(n_samples, rows)]
 
 

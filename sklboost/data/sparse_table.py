@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array, vstack
+from scipy.sparse import csr_array, issparse, vstack
 
 from sklboost.data.raw_values import read_only
-from sklboost.data.table import BLOCK_VALUES
+from sklboost.data.table import BLOCK_VALUES, LARGEST_EXACT
 from sklboost.engine.compiling import kernel
 
 # Up to so many entries scipy numbers them by int32.
@@ -149,6 +149,20 @@ def sparse_table(X: Any) -> SparseTable:
         rows = rows.copy()
         rows.eliminate_zeros()
     return SparseTable(rows)
+
+
+def check_exact(X: Any) -> None:
+    """Raise ValueError if `X` is sparse and has an integer that float64 has not."""
+    if not issparse(X) or X.dtype.kind not in "iu" or X.dtype.itemsize < 8 or X.nnz == 0:
+        return
+    values = X.tocoo().data
+    largest = max(int(values.max()), -int(values.min()))
+    if largest > LARGEST_EXACT:
+        raise ValueError(
+            f"X is sparse and contains an integer as large as {largest}: beyond 2^53 they are not "
+            "all float64, and values that differ could become equal; make them smaller, for "
+            "instance by subtracting a constant"
+        )
 
 
 def join_sparse(first: SparseTable, second: SparseTable) -> SparseTable:

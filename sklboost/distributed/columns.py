@@ -22,7 +22,7 @@ from sklboost.data.frames.adapter import (
 )
 from sklboost.data.frames.numpy_arrays import ArrayTable, ObjectColumn
 from sklboost.data.row_hashes import value_totals
-from sklboost.data.sparse_table import SparseTable, sparse_table
+from sklboost.data.sparse_table import SparseTable, check_exact, sparse_table
 from sklboost.data.table import Column, Table
 
 _ALL = slice(None)
@@ -38,29 +38,40 @@ class Facts(NamedTuple):
     Attributes
     ----------
     n_rows, n_columns : int
-    dtypes : dict of int to str
-        The columns that are not just numbers that float64 holds, and their dtypes.
+    names : tuple or None
+        Of the columns; None: they have none.
+    dtypes : tuple of str
+        Of the columns.
+    special : frozenset of int
+        The columns that are not just numbers that float64 holds.
     is_sparse : bool
     """
 
     n_rows: int
     n_columns: int
-    dtypes: dict[int, str]
+    names: tuple[Any, ...] | None
+    dtypes: tuple[str, ...]
+    special: frozenset[int]
     is_sparse: bool
 
 
 def look_at(partition: Any) -> Facts:
     """Look at the columns of a partition."""
     n_rows, n_columns = partition.shape
-    if issparse(partition):
-        return Facts(n_rows, n_columns, {}, True)
-    columns = adapter_for(partition)
-    dtypes = {}
-    if columns is not None:
-        for i in range(n_columns):
-            if not _is_plain(columns.column(i)):
-                dtypes[i] = columns.column(i).dtype_name
-    return Facts(n_rows, n_columns, dtypes, False)
+    table = None if issparse(partition) else adapter_for(partition)
+    if table is None:
+        check_exact(partition)
+        dtypes = (str(partition.dtype),) * n_columns
+        return Facts(n_rows, n_columns, None, dtypes, frozenset(), issparse(partition))
+    columns = [table.column(i) for i in range(n_columns)]
+    return Facts(
+        n_rows,
+        n_columns,
+        names=None if table.names is None else tuple(table.names),
+        dtypes=tuple(column.dtype_name for column in columns),
+        special=frozenset(i for i, column in enumerate(columns) if not _is_plain(column)),
+        is_sparse=False,
+    )
 
 
 def _is_plain(column: ColumnAdapter) -> bool:
@@ -107,8 +118,8 @@ class Encoder(NamedTuple):
 
     def _features(self, partition: Any) -> RawFeatures:
         if issparse(partition):
-            floats = partition if partition.dtype.kind == "f" else partition.astype(np.float64)
-            table = sparse_table(floats.tocsr())
+            dtype = np.float32 if partition.dtype == np.float32 else np.float64
+            table = sparse_table(partition.tocsr().astype(dtype, copy=False))
             return table if np.isnan(self.missing) else table.with_missing(self.missing)
         source = adapter_for(partition)
         if self.encodings is None and np.isnan(self.missing):

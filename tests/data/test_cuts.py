@@ -47,7 +47,7 @@ def test_the_number_of_threads_changes_no_cut():
 
 
 def chosen(n_samples):
-    rows = np.empty(cuts_module._SAMPLE_ROWS + 5000, dtype=np.int64)
+    rows = np.empty(cuts_module.SAMPLE_ROWS + 5000, dtype=np.int64)
     return rows[: sample_rows(n_samples, rows)]
 
 

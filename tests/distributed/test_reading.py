@@ -9,61 +9,13 @@ import distributed
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from scipy.sparse import csr_array
 
-from sklboost.data.features import training_bins
 from sklboost.data.row_hashes import hash_rows
-from sklboost.distributed.placing import Segment, assemble, assign_blocks
-from sklboost.engine.parallel import ThreadTeam
-from sklboost.estimators.input.arguments import FitArguments
-from sklboost.estimators.input.feature_tables import feature_settings
-from sklboost.estimators.input.rows import training_rows
-from sklboost.estimators.input.target_kinds import RegressionTargets
-from sklboost.estimators.parameters.groups import Parameters
+from sklboost.distributed.placing import Segment, assign_blocks
+from tests.distributed.fit_reading import assert_same, cluster_bins, read
 
 N_ROWS = 20_000
-
-
-def read(X, y=None, **given):
-    """Return the rows of a fit, and what it remembers of the features."""
-    parameters = {name: given.pop(name) for name in list(given) if name not in FitArguments._fields}
-    settings = feature_settings("XGBRegressorLite", Parameters(**parameters))
-    y = np.arange(float(len(X))) if y is None else y
-    return training_rows(
-        X, y, FitArguments(**given), settings, kind=RegressionTargets, encodings=None
-    )
-
-
-def local_bins(rows, max_bin=256):
-    with ThreadTeam(1) as team:
-        return training_bins(team, rows.X, rows.weight, max_bin)
-
-
-def cluster_bins(placed):
-    """Return all bins in the order of the rows, put together as machines do it."""
-    parts = {}
-    for blocks, *pieces in placed.values():
-        done = [(future.result(), rows) for future, rows in pieces]
-        bins = assemble(blocks, *done)
-        assert bins.flags.c_contiguous
-        starts = np.arange(len(blocks)) * 4096
-        for block, start in zip(blocks, starts, strict=True):
-            parts[block] = bins[start : start + 4096]
-    assert sorted(parts) == list(range(len(parts)))
-    return np.concatenate([parts[block] for block in sorted(parts)])
-
-
-def assert_same(cluster, rows, local_rows, max_bin=256):
-    matrix, cuts = local_bins(local_rows, max_bin)
-    found = rows.X.binned(rows.weight, max_bin)
-    for ours, theirs in zip(found.cuts, cuts, strict=True):
-        assert_array_equal(ours.view(np.int64), theirs.view(np.int64))
-    assert_array_equal(found.has_missing, matrix.has_missing)
-    placed = found.place(list(cluster.scheduler_info()["workers"]))
-    bins = cluster_bins(placed)
-    assert bins.dtype == found.dtype == matrix.rows.dtype
-    assert found.n_samples == len(bins)
-    assert_array_equal(bins, matrix.rows)
-    return found, placed
 
 
 @pytest.fixture(scope="module")
@@ -232,3 +184,47 @@ def test_an_error_of_a_partition_is_raised_with_its_number(table):
     with pytest.raises(ZeroDivisionError, match="no such file") as caught:
         read(X)
     assert caught.value.__notes__ == ["This was partition 1 of X, counted from 0."]
+
+
+# --- sparse blocks
+
+
+def sparse_collection(X, chunks):
+    return da.from_array(X, chunks=(chunks, X.shape[1])).map_blocks(
+        csr_array, meta=csr_array((0, 0))
+    )
+
+
+@pytest.mark.parametrize("parameters", [{}, {"missing": 2.0}], ids=str)
+def test_sparse_blocks_have_the_bins_of_dense_ones(cluster, parameters):
+    rng = np.random.default_rng(6)
+    X = rng.integers(4, size=(9000, 5)) * (rng.random((9000, 5)) < 0.2)
+    X = X.astype(np.float32)
+    X[5::1000, 2] = np.nan
+    rows, fitted = read(sparse_collection(X, 2500), **parameters)
+    local, fitted_here = read(X, **parameters)
+    assert repr(fitted) == repr(fitted_here)
+    assert_same(cluster, rows, local)
+    assert_array_equal(rows.X.gather(), local.X if parameters == {} else local.X.values())
+    assert_array_equal(rows.X.hashes(rows.y, 1), hash_rows(local.X, local.y, 1))
+
+
+@pytest.mark.usefixtures("cluster")
+def test_sparse_blocks_that_are_refused():
+    wide = da.from_array(np.zeros((40, 1)), chunks=(20, 1)).map_blocks(
+        lambda block: csr_array((len(block), 20_000_000)),
+        meta=csr_array((0, 0)),
+        chunks=(20, 20_000_000),
+    )
+    with pytest.raises(ValueError, match=r"0\.7 GiB; one machine, fit\(X\.compute"):
+        read(wide, np.zeros(40))
+    X = np.eye(6)
+    with pytest.raises(ValueError, match="missing=0, and X is sparse"):
+        read(sparse_collection(X, 3), missing=0.0)
+    with pytest.raises(ValueError, match="one-hot"):
+        read(sparse_collection(X, 3), categorical_features=[0])
+    with pytest.raises(ValueError, match="an integer as large as"):
+        read(sparse_collection((X * 2**60).astype(np.int64), 3))
+    half = da.concatenate([sparse_collection(X, 6), da.from_array(X, chunks=(6, 6))])
+    with pytest.raises(ValueError, match="partition 1 of X is dense"):
+        read(half)

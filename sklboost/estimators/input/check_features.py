@@ -21,8 +21,8 @@ from sklboost.data.frames import adapter_for
 from sklboost.data.frames.adapter import FrameAdapter
 from sklboost.data.frames.checks import check_names
 from sklboost.data.frames.numpy_arrays import ArrayTable
-from sklboost.data.sparse_table import SparseTable, sparse_table
-from sklboost.data.table import LARGEST_EXACT, Column, Table
+from sklboost.data.sparse_table import SparseTable, check_exact, sparse_table
+from sklboost.data.table import Column, Table
 from sklboost.estimators.input.feature_names import (
     Encodings,
     FittedFeatures,
@@ -62,7 +62,7 @@ def fit_source(
     The source is a FrameAdapter if columns have to be looked at one by one, else a float array or a
     SparseTable. The names, ndarray of object, are None if the user gave none.
     """
-    _check_exact(X)
+    check_exact(X)
     fitted = BaseEstimator()  # scikit-learn checks names for an estimator, and sets them on it
     columns, source = adapter_for(X), X
     if columns is not None:
@@ -144,7 +144,7 @@ def _checked_bins(X: BinnedMatrix, fitted: FittedFeatures) -> BinnedMatrix:
 def _checked_values(
     X: Any, fitted: FittedFeatures, settings: FeatureSettings, name: str
 ) -> Features:
-    _check_exact(X)
+    check_exact(X)
     columns, encodings, caller = adapter_for(X), fitted.encodings, fitted.estimator_name
     source = X if columns is None else _source_of(columns, settings, encodings)
     order = order_of_fit(X, fitted.listed_names)
@@ -215,22 +215,15 @@ def _is_plain(fitted: FittedFeatures, X: Any) -> bool:
 # --- sparse matrices of scipy
 
 
-def _check_exact(X: Any) -> None:
-    """Raise ValueError if `X` is sparse and has an integer that float64 has not."""
-    if not issparse(X) or X.dtype.kind not in "iu" or X.dtype.itemsize < 8 or X.nnz == 0:
-        return
-    values = X.tocoo().data
-    largest = max(int(values.max()), -int(values.min()))
-    if largest > LARGEST_EXACT:
-        raise ValueError(
-            f"X is sparse and contains an integer as large as {largest}: beyond 2^53 they are not "
-            "all float64, and values that differ could become equal; make them smaller, for "
-            "instance by subtracting a constant"
-        )
-
-
 def _read_sparse(X: Any, settings: FeatureSettings, encodings: Encodings) -> SparseTable:
     """Read a CSR matrix or array of floats; ValueError if its values are not plain numbers."""
+    check_sparse(settings, encodings)
+    table = sparse_table(X)
+    return table.with_missing(settings.missing) if settings.has_marker else table
+
+
+def check_sparse(settings: FeatureSettings, encodings: Encodings) -> None:
+    """Raise ValueError if sparse features were to be anything but plain numbers."""
     if settings.missing == 0.0:
         raise ValueError(
             "missing=0, and X is sparse: whatever is not stored would be missing, and here an "
@@ -247,8 +240,6 @@ def _read_sparse(X: Any, settings: FeatureSettings, encodings: Encodings) -> Spa
             "features are numbers; encode these categories one-hot, which costs nothing here, or "
             "pass a frame"
         )
-    table = sparse_table(X)
-    return table.with_missing(settings.missing) if settings.has_marker else table
 
 
 # --- what some uses cannot take
@@ -274,10 +265,17 @@ def check_is_dense(X: Features) -> None:
 
 def check_is_small(X: Features, max_bin: int) -> None:
     """Raise ValueError for sparse features whose bins would fill the memory."""
-    n_bytes = int(np.prod(X.shape, dtype=np.int64)) * (1 if max_bin <= 256 else 2)
-    if isinstance(X, SparseTable) and n_bytes > _MOST_BIN_BYTES:
+    if isinstance(X, SparseTable):
+        check_bins_are_small(
+            X.shape, max_bin, f"{X!r}: bin_features", "pass X itself to fit, which"
+        )
+
+
+def check_bins_are_small(shape: tuple[int, int], max_bin: int, who: str, remedy: str) -> None:
+    """Raise ValueError if the bins of sparse features of this shape would fill the memory."""
+    n_bytes = int(np.prod(shape, dtype=np.int64)) * (1 if max_bin <= 256 else 2)
+    if n_bytes > _MOST_BIN_BYTES:
         raise ValueError(
-            f"{X!r}: bin_features gives each value a place, stored or not, and here that would be "
-            f"{n_bytes / 2**30:.1f} GiB; pass X itself to fit, which takes memory only for what is "
-            "stored"
+            f"{who} gives each value a place, stored or not, and here that would be "
+            f"{n_bytes / 2**30:.1f} GiB; {remedy} takes memory only for what is stored"
         )

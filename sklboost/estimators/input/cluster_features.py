@@ -12,6 +12,7 @@ from dask.dataframe.dispatch import concat
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
+from sklboost.data.cuts import SAMPLE_ROWS
 from sklboost.data.feature_cuts import exact_weights
 from sklboost.data.frames import adapter_for, dask_kind
 from sklboost.data.frames.adapter import ColumnAdapter, FrameAdapter
@@ -21,7 +22,12 @@ from sklboost.distributed.collections import open_collection
 from sklboost.distributed.columns import Encoder, Facts, distinct_rows
 from sklboost.distributed.features import ClusterFeatures
 from sklboost.distributed.partitions import Partitions
-from sklboost.estimators.input.check_features import SHAPE_CHECKS, check_number_of_rows
+from sklboost.estimators.input.check_features import (
+    SHAPE_CHECKS,
+    check_bins_are_small,
+    check_number_of_rows,
+    check_sparse,
+)
 from sklboost.estimators.input.feature_names import Encodings, feature_names, given_names
 from sklboost.estimators.input.feature_rules import read_categories
 from sklboost.estimators.input.feature_tables import (
@@ -54,7 +60,7 @@ class ClusterSource(FrameAdapter):
     @property
     def special(self) -> set[int]:
         """The columns that are not just numbers that float64 holds."""
-        return {i for fact in self.facts for i in fact.dtypes}
+        return {i for fact in self.facts for i in fact.special}
 
     def read_column(self, i: int) -> ColumnAdapter:
         """Return a column of numbers without rows."""
@@ -101,7 +107,55 @@ def cluster_source(X: Any, settings: FeatureSettings) -> tuple[ClusterSource, np
     source = ClusterSource(columns, *open_collection(X))
     validate_data(BaseEstimator(), shape_of(source), estimator=settings.caller, **SHAPE_CHECKS)
     check_number_of_rows(source)
+    _check_alike(source)
+    if source.facts[0].is_sparse:
+        _check_sparse(source, settings)
     return source, names
+
+
+def _check_alike(source: ClusterSource) -> None:
+    """Raise ValueError unless all partitions have the same columns, with rows of the same dtypes.
+
+    Numbers that float64 holds may have several.
+    """
+    first = next(fact for fact in source.facts if fact.n_rows > 0)
+    names = None if source.names is None else tuple(source.names)
+    for number, fact in enumerate(source.facts):
+        if fact.names != names or fact.n_columns != source.n_columns:
+            raise ValueError(
+                f"partition {number} of X has the columns {_listed(fact)}, and the first one, or "
+                f"what Dask knows of X, {_listed(source.facts[0]._replace(names=names))}: give all "
+                "partitions the same columns, in the same order"
+            )
+        if fact.is_sparse != source.facts[0].is_sparse:
+            raise ValueError(
+                f"partition {number} of X is {'sparse' if fact.is_sparse else 'dense'}, and the "
+                "first one is not: give all partitions one form"
+            )
+        for i in sorted(source.special) if fact.n_rows > 0 else ():
+            if fact.dtypes[i] != first.dtypes[i]:
+                raise ValueError(
+                    f"{source.label(i)} is {first.dtypes[i]} in one partition of X and "
+                    f"{fact.dtypes[i]} in partition {number}, counted from 0: give it one dtype, "
+                    "X.astype does"
+                )
+
+
+def _listed(fact: Facts) -> str:
+    return f"{list(range(fact.n_columns)) if fact.names is None else list(fact.names)}"
+
+
+def _check_sparse(source: ClusterSource, settings: FeatureSettings) -> None:
+    """Raise ValueError if sparse partitions are not plain numbers, or their bins are too large."""
+    check_sparse(settings, None)
+    # of the sample that decides on the cuts all values come here, too
+    n_rows = max(max(fact.n_rows for fact in source.facts), min(source.n_rows, SAMPLE_ROWS))
+    check_bins_are_small(
+        (n_rows, source.n_columns),
+        settings.max_bin,
+        "X has sparse partitions: training on a cluster",
+        "one machine, fit(X.compute(), ...),",
+    )
 
 
 def fit_cluster(

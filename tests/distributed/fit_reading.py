@@ -1,0 +1,61 @@
+"""Reads features as a fit does, in Dask collections and in one place, and compares all it finds."""
+
+import numpy as np
+from numpy.testing import assert_array_equal
+
+from sklboost.data.features import training_bins
+from sklboost.distributed.placing import assemble
+from sklboost.engine.parallel import ThreadTeam
+from sklboost.estimators.input.arguments import FitArguments, computed
+from sklboost.estimators.input.feature_tables import feature_settings
+from sklboost.estimators.input.rows import training_rows
+from sklboost.estimators.input.target_kinds import RegressionTargets
+from sklboost.estimators.parameters.groups import Parameters
+
+
+def read(X, y=None, **given):
+    """Return the rows of a fit, and what it remembers of the features."""
+    parameters = {name: given.pop(name) for name in list(given) if name not in FitArguments._fields}
+    settings = feature_settings("XGBRegressorLite", Parameters(**parameters))
+    y = np.arange(float(len(X))) if y is None else y
+    return training_rows(
+        X,
+        computed(y),
+        FitArguments(**given).computed(),
+        settings,
+        kind=RegressionTargets,
+        encodings=None,
+    )
+
+
+def local_bins(rows, max_bin=256):
+    with ThreadTeam(1) as team:
+        return training_bins(team, rows.X, rows.weight, max_bin)
+
+
+def cluster_bins(placed):
+    """Return all bins in the order of the rows, put together as machines do it."""
+    parts = {}
+    for blocks, *pieces in placed.values():
+        done = [(future.result(), rows) for future, rows in pieces]
+        bins = assemble(blocks, *done)
+        assert bins.flags.c_contiguous
+        starts = np.arange(len(blocks)) * 4096
+        for block, start in zip(blocks, starts, strict=True):
+            parts[block] = bins[start : start + 4096]
+    assert sorted(parts) == list(range(len(parts)))
+    return np.concatenate([parts[block] for block in sorted(parts)])
+
+
+def assert_same(cluster, rows, local_rows, max_bin=256):
+    matrix, cuts = local_bins(local_rows, max_bin)
+    found = rows.X.binned(rows.weight, max_bin)
+    for ours, theirs in zip(found.cuts, cuts, strict=True):
+        assert_array_equal(ours.view(np.int64), theirs.view(np.int64))
+    assert_array_equal(found.has_missing, matrix.has_missing)
+    placed = found.place(list(cluster.scheduler_info()["workers"]))
+    bins = cluster_bins(placed)
+    assert bins.dtype == found.dtype == matrix.rows.dtype
+    assert found.n_samples == len(bins)
+    assert_array_equal(bins, matrix.rows)
+    return found, placed

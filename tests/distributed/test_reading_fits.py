@@ -1,0 +1,144 @@
+"""What a fit reads of Dask collections, up to the rows to train and validate on."""
+
+import pickle
+
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_array_equal
+
+from sklboost import XGBClassifierLite, XGBRegressorLite
+from sklboost.data.features import RemoteFeatures, value_array
+from sklboost.estimators.fit.reading import plan_task, read_data
+from sklboost.estimators.input.arguments import FitArguments
+
+N_ROWS = 2000
+
+
+def planned(estimator, X, y, **given):
+    """Return what a fit is to do, once its arguments are read."""
+    request = estimator._fit_request(X, y, FitArguments(**given))
+    return plan_task(request, read_data(request))
+
+
+def assert_same_rows(ours, theirs):
+    for mine, other in zip(ours[1:], theirs[1:], strict=True):
+        assert_array_equal(mine, other)
+    X = ours.X.gather() if isinstance(ours.X, RemoteFeatures) else value_array(ours.X)
+    assert_array_equal(X, value_array(theirs.X))
+
+
+@pytest.fixture(scope="module")
+def frame():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=N_ROWS)
+    letter = rng.choice(list("abc"), N_ROWS)
+    return pd.DataFrame(
+        {
+            "x": x,
+            "letter": pd.Categorical(letter),
+            "y": x + (letter == "b") + rng.normal(size=N_ROWS),
+            "weight": rng.integers(3, size=N_ROWS),
+            "group": rng.integers(50, size=N_ROWS),
+        }
+    )
+
+
+FEATURES = ["x", "letter"]
+
+
+@pytest.mark.parametrize("by", ["hashes", "weights", "groups", "time"])
+def test_the_same_rows_are_held_out(cluster, frame, by):
+    how = "time" if by == "time" else "random"
+    booster = XGBRegressorLite(early_stopping_rounds=5, random_state=3, validation_split=how)
+    collection = dd.from_pandas(frame, npartitions=4)
+    names = {"weights": {"sample_weight": "weight"}, "groups": {"groups": "group"}}.get(by, {})
+    ours = planned(
+        booster,
+        collection[FEATURES],
+        collection["y"],
+        **{key: collection[name] for key, name in names.items()},
+    )
+    theirs = planned(
+        booster, frame[FEATURES], frame["y"], **{key: frame[name] for key, name in names.items()}
+    )
+    assert isinstance(ours.rows.X, RemoteFeatures)
+    assert ours.split_seed == theirs.split_seed
+    for mine, other in [
+        (ours.rows, theirs.rows),
+        (ours.everything, theirs.everything),
+        (ours.validation["validation_0"], theirs.validation["validation_0"]),
+    ]:
+        assert_same_rows(mine, other)
+    assert isinstance(ours.validation["validation_0"].X, np.ndarray)
+
+
+def test_classes_are_held_out_alike_and_labels_come_here(cluster, frame):
+    booster = XGBClassifierLite(early_stopping_rounds=5, random_state=3, class_weight="balanced")
+    collection = dd.from_pandas(frame, npartitions=3)
+    ours = planned(booster, collection[["x"]], collection["letter"])
+    theirs = planned(booster, frame[["x"]], frame["letter"])
+    assert ours.targets.classes.tolist() == ["a", "b", "c"]
+    assert_same_rows(ours.rows, theirs.rows)
+    assert_same_rows(ours.validation["validation_0"], theirs.validation["validation_0"])
+
+
+@pytest.mark.parametrize("is_local", [False, True])
+def test_validation_data(cluster, frame, is_local):
+    booster = XGBRegressorLite(early_stopping_rounds=5)
+    collection = dd.from_pandas(frame, npartitions=4)
+    train, valid = frame.iloc[:1500], frame.iloc[1500:]
+    X, y = collection[FEATURES], collection["y"]
+    given = valid if is_local else dd.from_pandas(valid, npartitions=2)
+    ours = planned(
+        booster, X, y, X_val=given[FEATURES], y_val=given["y"], sample_weight_val=given["weight"]
+    )
+    theirs = planned(
+        booster,
+        frame[FEATURES],
+        frame["y"],
+        X_val=valid[FEATURES],
+        y_val=valid["y"],
+        sample_weight_val=valid["weight"],
+    )
+    assert_same_rows(ours.validation["validation_0"], theirs.validation["validation_0"])
+    eval_set = [(given[FEATURES], given["y"]), (train[FEATURES], train["y"].to_numpy())]
+    sets = planned(
+        booster, X, y, eval_set=eval_set, sample_weight_eval_set=[given["weight"], None]
+    ).validation
+    assert_same_rows(sets["validation_0"], theirs.validation["validation_0"])
+    assert len(sets["validation_1"].y) == 1500
+
+
+def test_rows_are_repeated_and_targets_unknown(cluster):
+    X = np.arange(24.0).reshape(12, 2)
+    weight = np.array([1, 2, 0, 1, 3, 1, 0, 1, 1, 2, 1, 1])
+    booster = XGBRegressorLite(subsample=0.5)
+    collection = da.from_array(X, chunks=(5, 2))
+    ours = planned(booster, collection, X[:, 0], sample_weight=weight)
+    theirs = planned(booster, X, X[:, 0], sample_weight=weight)
+    assert len(ours.rows.y) == weight.sum()
+    assert_same_rows(ours.rows, theirs.rows)
+    y = X.copy()
+    y[[2, 7]] = np.nan
+    ours = planned(XGBRegressorLite(), collection, da.from_array(y, chunks=(4, 1)))
+    assert_same_rows(ours.rows, planned(XGBRegressorLite(), X, y).rows)
+    assert len(ours.rows.y) == 10
+
+
+@pytest.mark.usefixtures("cluster")
+def test_what_is_refused(frame):
+    collection = dd.from_pandas(frame, npartitions=4)
+    X, y = collection[["x"]], collection["y"]
+    fitted = XGBRegressorLite(n_estimators=1).fit(frame[["x"]], frame["y"])
+    given = dict(X_val=frame[["x"]], y_val=frame["y"])
+    for booster, arguments, message in [
+        (XGBRegressorLite(linear_tree=True), {}, "linear_tree=True does not go"),
+        (XGBRegressorLite(preset="auto"), {}, "preset='auto' does not go"),
+        (XGBRegressorLite(), {"init_model": fitted}, "init_model, or warm_start"),
+        (XGBRegressorLite(early_stopping_rounds=2, refit=True), given, "refit=True with X_val"),
+    ]:
+        with pytest.raises(ValueError, match=f"{message}.*X.compute"):
+            booster.fit(X, y, **arguments)
