@@ -10,7 +10,10 @@ from sklboost.engine import backend
 from sklboost.version import __version__
 
 _REQUIRED = ("numpy", "scipy", "scikit-learn", "joblib")
-_OPTIONAL = ("numba", "llvmlite", "matplotlib", "narwhals", "pandas", "polars", "pyarrow", "shap")
+_OPTIONAL = (
+    *("numba", "llvmlite", "dask", "distributed", "matplotlib", "narwhals", "pandas", "polars"),
+    *("pyarrow", "shap"),
+)
 
 
 def show_versions() -> None:

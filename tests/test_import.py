@@ -13,6 +13,8 @@ from tests.conftest import run_python
 LATER = sorted(sklboost._LATER)
 # What a plain fit and predict do without, and much of which takes long to import.
 NOT_NEEDED = {
+    "dask",
+    "distributed",
     "matplotlib",
     "onnx",
     "pandas",

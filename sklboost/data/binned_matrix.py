@@ -92,7 +92,7 @@ class BinnedMatrix:
     sklboost.open_bins : Opens one that was written to a folder.
     """
 
-    __slots__ = ("_binning", "_bins", "_row_arrays", "_span")
+    __slots__ = ("__weakref__", "_binning", "_bins", "_row_arrays", "_span")
 
     def __init__(
         self,
@@ -163,6 +163,10 @@ class BinnedMatrix:
     def nbytes(self) -> int:
         """Size of the bins in bytes, in memory or on disk."""
         return self._bins.nbytes
+
+    def __sizeof__(self) -> int:
+        # Dask sends what is large, and has weak references, to a worker once and not with each task
+        return super().__sizeof__() + (self.nbytes if self._span is None else 0)
 
     def __len__(self) -> int:
         return len(self._bins)

@@ -13,6 +13,7 @@ print or allocate afterwards, since a member that leaves early would leave the o
 
 import math
 import os
+import sys
 import threading
 from collections.abc import Callable
 from queue import SimpleQueue
@@ -123,8 +124,11 @@ def default_n_threads() -> int:
     """Return the number of threads this process may use without crowding others out.
 
     The smallest of the processors it may run on (affinity and cgroup quota), the limit that joblib
-    sets in its worker processes, and 1 in joblib's worker threads, whose number is not known.
+    sets in its worker processes, and 1 in joblib's worker threads, whose number is not known. In a
+    task of a Dask worker, which has a thread for each of its tasks, it is 1, too.
     """
+    if _is_dask_task():  # first: joblib would ask Dask's scheduler how large the cluster is
+        return 1
     backend, _ = get_active_backend()
     if isinstance(backend, ThreadingBackend) and backend.nesting_level > 0:
         return 1
@@ -133,6 +137,12 @@ def default_n_threads() -> int:
     if inner_limit.isdigit() and int(inner_limit) > 0:
         limits.append(int(inner_limit))
     return max(1, min(limits))
+
+
+def _is_dask_task() -> bool:
+    """Whether this thread works on a task of a Dask worker; Dask is not imported to know that."""
+    state = getattr(sys.modules.get("distributed.utils"), "thread_state", None)
+    return hasattr(state, "execution_state")
 
 
 def n_threads_for(n_jobs: int | None, work: int, unit: int) -> int:

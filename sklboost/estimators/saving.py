@@ -75,6 +75,14 @@ class SavingMixin(HasFittedModel):
             fitted = fit.attributes
             self._set_fitted(fitted, fitted["model_"])  # type: ignore[attr-defined]
 
+    def __dask_tokenize__(self) -> tuple[Any, ...]:
+        """Return all that the estimator is, of which Dask makes the names of results.
+
+        Of a dataclass, which the parameters are, Dask by itself looks at fields only: results of
+        two fits with the same parameters would have one name, and be taken for one another.
+        """
+        return type(self), vars(self)
+
     @np.errstate(all="ignore")
     def save_model(
         self, fname: Any, *, format: str = "xgboost", raw_format: str | None = None

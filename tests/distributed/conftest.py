@@ -32,7 +32,8 @@ def processes():
 @pytest.fixture(params=["threads", "processes"])
 def client(request):
     """Each of them, as the one that Dask uses."""
-    with request.getfixturevalue(request.param).as_current() as client:
+    client = request.getfixturevalue(request.param)
+    with client.as_current():
         yield client
 
 
@@ -42,5 +43,5 @@ def cluster():
     from distributed import Client
 
     options = dict(processes=False, n_workers=2, threads_per_worker=1)
-    with Client(**options, dashboard_address=":0") as client:
+    with Client(**options, dashboard_address=ANY_PORT) as client:
         yield client

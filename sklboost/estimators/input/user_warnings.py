@@ -20,9 +20,9 @@ from typing import Any, NamedTuple
 # What lies between the user and a warning: this package, tools that call it, and what threads,
 # processes and pickles begin with.
 _BETWEEN = {"sklboost", "sklearn", "joblib", "numpy", "pickle", "cloudpickle"}
-_BETWEEN |= {"threading", "multiprocessing", "concurrent", "runpy"}
+_BETWEEN |= {"threading", "multiprocessing", "concurrent", "runpy", "dask", "distributed"}
 # Whose calls wait for threads or processes, and what sends these their work.
-_WAITING = {"joblib", "multiprocessing", "concurrent"}
+_WAITING = {"joblib", "multiprocessing", "concurrent", "dask", "distributed"}
 _SENDING = {"_feed", "_handle_tasks"}
 # Actions of filters that show each warning, or none.
 _PLAIN_ACTIONS = {"always", "all", "error", "ignore"}
