@@ -19,14 +19,16 @@ from sklboost.estimators.input.feature_rules import read_signs
 from sklboost.estimators.parameters.docstrings import methods_documented
 from sklboost.estimators.parameters.groups import Parameters
 from sklboost.estimators.parameters.names import ChecksNames
+from sklboost.estimators.predict.by_partitions import by_partitions
 from sklboost.estimators.predict.explaining import ExplainingMixin
 from sklboost.estimators.predict.fitted_model import FittedModel, fitted_state, trained_model
 from sklboost.estimators.predict.importances import ImportancesMixin
-from sklboost.estimators.predict.raw_scores import add_rounds, leaves
+from sklboost.estimators.predict.raw_scores import RawScores, add_rounds, leaves
 from sklboost.estimators.predict.shap_values import ShapValuesMixin
 from sklboost.estimators.saving import SavingMixin
 from sklboost.estimators.versions import RemembersVersion
 from sklboost.estimators.xgboost_names import XGBoostNamesMixin
+from sklboost.objectives.loss import by_rows
 
 if TYPE_CHECKING:
     from sklboost.inspection.monotone_proof import MonotoneReport
@@ -50,6 +52,7 @@ class BaseBooster(
 ):
     """Gradient boosted trees: everything but the loss and what its raw scores mean."""
 
+    @by_partitions
     def apply(self, X: Any, iteration_range: tuple[int, int] | None = None) -> np.ndarray:
         """Return the leaf that each row reaches in each tree.
 
@@ -209,12 +212,19 @@ class BaseBooster(
     ) -> tuple[FittedModel, np.ndarray]:
         """Return the model and its raw scores, shape (n_outputs, n_samples)."""
         fitted = self._fitted
+        if isinstance(X, RawScores):
+            return fitted, X.values
         X = fitted.read(X, by_position=not validate_features)
         return fitted, fitted.raw_scores(X, base_margin, iteration_range)
 
     def _raw_scores(self, X: Any, *arguments: Any) -> np.ndarray:
         """Return the raw scores, shape (n_outputs, n_samples)."""
         return self._scored(X, *arguments)[1]
+
+    @by_partitions
+    def _raw_rows(self, X: Any) -> np.ndarray:
+        """Return the raw scores, shape (n_samples,) or (n_samples, n_outputs)."""
+        return by_rows(self._raw_scores(X))
 
     def _staged_scores(self, X: Any, base_margin: Any) -> Iterator[tuple[FittedModel, np.ndarray]]:
         """Yield the model and its raw scores after every round, the same array each time."""

@@ -14,7 +14,7 @@ from sklboost.estimators.input.target_kinds import (
 )
 from sklboost.estimators.parameters.docstrings import documented
 from sklboost.estimators.parameters.groups import ClassifierParameters
-from sklboost.estimators.parameters.names import checks_arguments
+from sklboost.estimators.predict.by_partitions import by_partitions, from_raw_scores
 from sklboost.estimators.predict.fitted_model import FittedModel
 from sklboost.objectives.loss import by_rows
 
@@ -63,6 +63,7 @@ class XGBClassifierLite(ClassifierParameters, ClassifierMixin, BaseBooster):
         check_is_fitted(self)
         return len(self.classes_)
 
+    @by_partitions
     def decision_function(
         self, X: Any, *, base_margin: Any = None, iteration_range: tuple[int, int] | None = None
     ) -> np.ndarray:
@@ -80,7 +81,7 @@ class XGBClassifierLite(ClassifierParameters, ClassifierMixin, BaseBooster):
         """
         return by_rows(self._raw_scores(X, base_margin, iteration_range))
 
-    @checks_arguments
+    @by_partitions
     def predict_proba(
         self,
         X: Any,
@@ -106,7 +107,7 @@ class XGBClassifierLite(ClassifierParameters, ClassifierMixin, BaseBooster):
         fitted, raw_score = self._scored(X, base_margin, iteration_range, validate_features)
         return fitted.predictions(raw_score)
 
-    @checks_arguments
+    @by_partitions
     def predict(
         self,
         X: Any,
@@ -144,6 +145,23 @@ class XGBClassifierLite(ClassifierParameters, ClassifierMixin, BaseBooster):
             )
         fitted, raw_score = self._scored(X, base_margin, iteration_range, validate_features)
         return by_rows(raw_score) if output_margin else _labels(fitted, raw_score)
+
+    @from_raw_scores
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy: the share of rows whose class is predicted.
+
+        Parameters
+        ----------
+        X
+        y : array-like of shape (n_samples,) or (n_samples, n_labels)
+            Classes. Of several labels all must be predicted.
+        sample_weight
+
+        Returns
+        -------
+        float
+        """
+        return super().score(X, y, sample_weight)
 
     def staged_predict(self, X: Any, *, base_margin: Any = None) -> Iterator[np.ndarray]:
         """Yield the predicted classes after 1, 2, ... rounds.

@@ -11,6 +11,7 @@ from sklboost.estimators.input.weights import row_weights
 from sklboost.estimators.parameters.distributions import DistributionParameters
 from sklboost.estimators.parameters.docstrings import documented
 from sklboost.estimators.parameters.rules import is_finite
+from sklboost.estimators.predict.by_partitions import by_partitions, from_raw_scores
 from sklboost.estimators.regressor import XGBRegressorLite
 
 
@@ -76,6 +77,7 @@ class XGBDistributionLite(DistributionParameters, XGBRegressorLite):
         fitted, raw_score = self._scored(X, base_margin, iteration_range)
         return fitted.loss.frozen(fitted.loss.parameters_of(raw_score))  # type: ignore[attr-defined]
 
+    @by_partitions
     def predict_quantile(
         self,
         X: Any,
@@ -114,6 +116,7 @@ class XGBDistributionLite(DistributionParameters, XGBRegressorLite):
         quantiles = distribution.ppf(levels.astype(np.float64)[..., np.newaxis])
         return np.ascontiguousarray(quantiles.T, dtype=np.float64)
 
+    @by_partitions
     def predict_interval(
         self,
         X: Any,
@@ -150,6 +153,7 @@ class XGBDistributionLite(DistributionParameters, XGBRegressorLite):
             X, ends, base_margin=base_margin, iteration_range=iteration_range
         )
 
+    @from_raw_scores
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the mean log-likelihood of targets: the metric "nll" with the other sign.
 

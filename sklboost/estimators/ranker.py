@@ -13,6 +13,7 @@ from sklboost.estimators.parameters.docstrings import documented
 from sklboost.estimators.parameters.names import checks_arguments
 from sklboost.estimators.parameters.ranking import RankerParameters
 from sklboost.estimators.parameters.rules import value_of
+from sklboost.estimators.predict.by_partitions import by_partitions, from_raw_scores
 from sklboost.objectives.loss import by_rows
 
 
@@ -171,7 +172,7 @@ class XGBRankerLite(RankerParameters, BaseBooster):
             **sets,
         )
 
-    @checks_arguments
+    @by_partitions
     def predict(
         self,
         X: Any,
@@ -207,6 +208,7 @@ class XGBRankerLite(RankerParameters, BaseBooster):
             )
         return by_rows(self._scored(X, base_margin, iteration_range, validate_features)[1])
 
+    @from_raw_scores
     @checks_arguments
     def score(
         self, X: Any, y: Any, sample_weight: Any = None, *, qid: Any = None, group: Any = None

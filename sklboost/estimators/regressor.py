@@ -12,7 +12,7 @@ from sklboost.estimators.input.targets import check_columns, has_columns, read_c
 from sklboost.estimators.input.weights import row_weights
 from sklboost.estimators.parameters.docstrings import documented
 from sklboost.estimators.parameters.groups import RegressorParameters
-from sklboost.estimators.parameters.names import checks_arguments
+from sklboost.estimators.predict.by_partitions import by_partitions, from_raw_scores
 from sklboost.objectives.loss import by_rows
 from sklboost.objectives.metrics.all_rows import r2
 
@@ -46,7 +46,7 @@ class XGBRegressorLite(RegressorParameters, RegressorMixin, BaseBooster):
     0.4
     """
 
-    @checks_arguments
+    @by_partitions
     def predict(
         self,
         X: Any,
@@ -86,6 +86,7 @@ class XGBRegressorLite(RegressorParameters, RegressorMixin, BaseBooster):
         fitted, raw_score = self._scored(X, base_margin, iteration_range, validate_features)
         return by_rows(raw_score) if output_margin else fitted.predictions(raw_score)
 
+    @from_raw_scores
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return R², the coefficient of determination of the predictions.
 

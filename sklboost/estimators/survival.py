@@ -13,6 +13,7 @@ from sklboost.estimators.input.weights import row_weights
 from sklboost.estimators.parameters.docstrings import documented
 from sklboost.estimators.parameters.names import checks_arguments
 from sklboost.estimators.parameters.survival import SurvivalParameters
+from sklboost.estimators.predict.by_partitions import by_partitions, from_raw_scores
 from sklboost.estimators.predict.fitted_model import FittedModel
 from sklboost.estimators.predict.step_functions import step_functions
 from sklboost.objectives.loss import by_rows
@@ -155,7 +156,7 @@ class XGBSurvivalLite(SurvivalParameters, BaseBooster):
         """Times of events, and the last one: where predicted functions have values."""
         return self._times_of(self._fitted).times
 
-    @checks_arguments
+    @by_partitions
     def predict(
         self,
         X: Any,
@@ -195,7 +196,7 @@ class XGBSurvivalLite(SurvivalParameters, BaseBooster):
             )
         return by_rows(self._scored(X, base_margin, iteration_range, validate_features)[1])
 
-    @checks_arguments
+    @by_partitions
     def predict_time(self, X: Any, *, base_margin: Any = None) -> np.ndarray:
         """Predict the time of the event of each row, for "survival:aft".
 
@@ -226,7 +227,7 @@ class XGBSurvivalLite(SurvivalParameters, BaseBooster):
             times: np.ndarray = np.exp(-raw_score[0])
         return times
 
-    @checks_arguments
+    @by_partitions
     def predict_cumulative_hazard_function(
         self, X: Any, return_array: bool = False, *, strata: Any = None, base_margin: Any = None
     ) -> np.ndarray:
@@ -254,7 +255,7 @@ class XGBSurvivalLite(SurvivalParameters, BaseBooster):
         times, hazards = self._hazards(X, strata, base_margin)
         return hazards if return_array else step_functions(times, hazards, first=0.0)
 
-    @checks_arguments
+    @by_partitions
     def predict_survival_function(
         self, X: Any, return_array: bool = False, *, strata: Any = None, base_margin: Any = None
     ) -> np.ndarray:
@@ -280,6 +281,7 @@ class XGBSurvivalLite(SurvivalParameters, BaseBooster):
         survival = np.exp(-hazards)
         return survival if return_array else step_functions(times, survival, first=1.0)
 
+    @from_raw_scores
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return Harrell's concordance index: how often the row of more risk has its event first.
 

@@ -28,7 +28,7 @@ def adapter_for(X: Any) -> FrameAdapter | None:  # noqa: C901, a line or two a l
     ValueError
         For lists of lists that differ in length.
     TypeError
-        For a frame that has not been computed yet; for dicts and structured arrays, of which a
+        For what has not been computed yet; for dicts and structured arrays, of which a
         frame has to be made.
     ImportError
         For a frame of another library, if what reads it is not installed.
@@ -44,6 +44,8 @@ def adapter_for(X: Any) -> FrameAdapter | None:  # noqa: C901, a line or two a l
             f"X is a {type(X).__name__}: make a frame of it, pandas.DataFrame(X) of columns, say, "
             "or pandas.DataFrame([X]) of one row"
         )
+    if dask_kind(X):
+        raise TypeError(f"X is a dask.{dask_kind(X)}, which has no values yet: pass X.compute()")
     # subclasses, such as geopandas', are read as what they are made from
     bases = [(base.__module__.partition(".")[0], base.__name__) for base in type(X).__mro__]
     if ("pandas", "DataFrame") in bases:
@@ -67,7 +69,7 @@ def adapter_for(X: Any) -> FrameAdapter | None:  # noqa: C901, a line or two a l
 
 
 def dask_kind(X: Any) -> str:
-    """Return the class of a Dask collection, "Array" or "DataFrame"; empty if `X` is none."""
+    """Return the class of a Dask collection, such as "Array" or "DataFrame"; "" if it is none."""
     if not hasattr(type(X), "__dask_graph__"):
         return ""
     # subclasses count as what they are made from; arrays of xarray, which have a graph, too, do not

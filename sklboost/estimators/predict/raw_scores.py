@@ -1,5 +1,7 @@
 """Raw scores of rows: what they start from, and the trees of some rounds added."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from sklboost.data.features import Features
@@ -11,6 +13,17 @@ from sklboost.tree.predict.prediction import add_trees, find_leaves
 
 # Rows times trees that are predicted in the time it takes to start a thread, or less than that.
 _LEAVES_PER_THREAD = 250_000
+
+
+class RawScores(NamedTuple):
+    """Rows of which the raw scores are known, in the place of `X`, and nothing else.
+
+    Attributes
+    ----------
+    values : ndarray of float64, shape (n_outputs, n_samples)
+    """
+
+    values: np.ndarray
 
 
 def starting_scores(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sklboost.estimators.parameters.docstrings import methods_documented
+from sklboost.estimators.predict.by_partitions import by_partitions
 from sklboost.estimators.predict.fitted_model import HasFittedModel
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 class ShapValuesMixin(HasFittedModel):
     """What features add to the raw scores of rows."""
 
+    @by_partitions
     def shap_values(
         self,
         X: Any,
@@ -69,6 +71,7 @@ class ShapValuesMixin(HasFittedModel):
         """
         return self._explained_rows(X, X_background).values(iteration_range)
 
+    @by_partitions
     def shap_interaction_values(
         self,
         X: Any,
