@@ -4,15 +4,20 @@ Whatever is computed of a partition is a task of Dask: it goes where the partiti
 again if its worker is lost. A pass over all partitions has one task for each.
 """
 
+import hashlib
+import pickle
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import dask
 import distributed
 import numpy as np
 from distributed.client import Future, FuturesCancelledError
 
 # Arrays that were given to the tasks of a pass may be lost with a worker: then it is done again.
 _MOST_TRIALS = 5
+# Of what all tasks of a pass share: beyond, Dask warns.
+_MOST_BYTES = 2**31
 # Partitions whose numbers of rows an error lists.
 _MOST_LISTED = 6
 
@@ -77,9 +82,10 @@ class Partitions:
         RuntimeError
             If partitions are lost, and Dask cannot compute them again.
         """
+        common = [self._common(function, shared)] * len(self.futures)
         for _ in range(_MOST_TRIALS):
             sent = [self._sent(list(several)) for several in by_partition]
-            futures = self.client.map(function, self.futures, *sent, **shared, pure=True)
+            futures = self.client.map(call, self.futures, common, *sent, key=function.__name__)
             try:
                 wait_for(futures)
                 return futures
@@ -87,11 +93,28 @@ class Partitions:
                 continue
         raise _lost()
 
+    def _common(self, function: Callable[..., Any], shared: dict[str, Any]) -> "Future[Any]":
+        """Let a worker keep what is the same for all tasks; it is made again if that is lost.
+
+        Not as keyword arguments of ``client.map``: of those that are large the names become keys of
+        the cluster, which a second call would find with the values of the first.
+        """
+        text = pickle.dumps((function, shared))
+        key = f"{function.__name__}-common-{hashlib.sha256(text).hexdigest()}"
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": _MOST_BYTES}):
+            return self.client.submit(pickle.loads, text, key=key)
+
     def _sent(self, arguments: list[Any]) -> list[Any]:
         """Send arrays to the workers: a graph is no place for them."""
         if any(isinstance(each, np.ndarray) for each in arguments):
             return self.client.scatter(arguments, hash=False)
         return arguments
+
+
+def call(partition: Any, common: tuple[Callable[..., Any], dict[str, Any]], *arguments: Any) -> Any:
+    """Call a function in a task."""
+    function, shared = common
+    return function(partition, *arguments, **shared)
 
 
 def _lost() -> RuntimeError:

@@ -228,3 +228,52 @@ def test_sparse_blocks_that_are_refused():
     half = da.concatenate([sparse_collection(X, 6), da.from_array(X, chunks=(6, 6))])
     with pytest.raises(ValueError, match="partition 1 of X is dense"):
         read(half)
+
+
+def test_large_cuts_of_two_fits_at_once(cluster):
+    rng = np.random.default_rng(7)
+    workers = list(cluster.scheduler_info()["workers"])
+    kept = []
+    for scale in (1.0, 100.0):
+        X = rng.normal(scale=scale, size=(3000, 30))
+        rows, _ = read(da.from_array(X, chunks=(1000, 30)))
+        found, placed = assert_same(cluster, rows, read(X)[0], max_bin=500)
+        assert found.cuts.cuts.nbytes > 1e5  # what Dask calls large
+        kept.append((found, placed))
+    assert set(kept[0][0].place(workers)) <= set(workers)
+
+
+def test_workers_that_are_lost():
+    """The bins are made again by those who are left, and what was sent is sent again."""
+    X = np.random.default_rng(8).normal(size=(20_000, 3))
+    weight = np.ones(len(X))
+    options = dict(processes=False, n_workers=3, threads_per_worker=1)
+    with distributed.Client(**options, dashboard_address=":0") as client:
+        rows, _ = read(da.from_array(X, chunks=(3000, 3)), sample_weight=weight)
+        mask = np.arange(len(X)) % 10 > 0
+        rows, local = rows.take(mask), read(X)[0].take(mask)
+        found, placed = assert_same(client, rows, local)
+        lose_worker(client)
+        found, placed = assert_same(client, rows, local)
+        sent = rows.X.partitions._sent
+
+        def send_and_lose(arguments):
+            futures = sent(arguments)
+            if len(client.scheduler_info()["workers"]) == 2:
+                lose_worker(client)
+            return futures
+
+        rows.X.partitions._sent = send_and_lose
+        assert_array_equal(rows.X.gather(), X[mask])
+        assert len(client.scheduler_info()["workers"]) == 1
+        assert_same(client, rows, local)
+
+
+def lose_worker(client):
+    """Let a worker disappear with all that it has."""
+    client.run_on_scheduler(remove_first_worker)
+
+
+async def remove_first_worker(dask_scheduler):
+    address = next(iter(dask_scheduler.workers))
+    await dask_scheduler.remove_worker(address, stimulus_id="test")

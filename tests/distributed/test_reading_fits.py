@@ -1,7 +1,5 @@
 """What a fit reads of Dask collections, up to the rows to train and validate on."""
 
-import pickle
-
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
