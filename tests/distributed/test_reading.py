@@ -252,9 +252,9 @@ def test_workers_that_are_lost():
         rows, _ = read(da.from_array(X, chunks=(3000, 3)), sample_weight=weight)
         mask = np.arange(len(X)) % 10 > 0
         rows, local = rows.take(mask), read(X)[0].take(mask)
-        found, placed = assert_same(client, rows, local)
+        assert_same(client, rows, local)
         lose_worker(client)
-        found, placed = assert_same(client, rows, local)
+        assert_same(client, rows, local)
         sent = rows.X.partitions._sent
 
         def send_and_lose(arguments):

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 
-from sklboost import XGBClassifierLite, XGBRegressorLite
+from sklboost import XGBClassifierLite, XGBRankerLite, XGBRegressorLite, XGBSurvivalLite
 from sklboost.data.features import RemoteFeatures, value_array
 from sklboost.estimators.fit.reading import plan_task, read_data
 from sklboost.estimators.input.arguments import FitArguments
@@ -140,3 +140,34 @@ def test_what_is_refused(frame):
     ]:
         with pytest.raises(ValueError, match=f"{message}.*X.compute"):
             booster.fit(X, y, **arguments)
+
+
+def test_the_first_pruning_path_needs_the_rows_here(frame):
+    with pytest.raises(TypeError, match=r"X\.compute\(\)"):
+        XGBRegressorLite().cost_complexity_pruning_path(
+            dd.from_pandas(frame[["x"]], npartitions=2), frame["y"]
+        )
+
+
+@pytest.mark.usefixtures("cluster")
+def test_queries_and_survival_times(frame, monkeypatch):
+    """What is given row by row comes here in estimators with arguments of their own, too."""
+    collection = dd.from_pandas(frame, npartitions=3)
+    seen = []
+    monkeypatch.setattr(
+        "sklboost.estimators.fit.fitting_mixin.fit_model",
+        lambda request: seen.append(read_data(request)) or stop(),
+    )
+    for booster, X, given in [
+        (XGBRankerLite(), ["x"], {"y": "weight", "qid": "group"}),
+        (XGBSurvivalLite(), ["x"], {"y": "positive", "entry_time": "weight", "strata": "letter"}),
+    ]:
+        for source in (collection, frame):
+            source = source.assign(positive=source["y"].abs() + 3.0)
+            with pytest.raises(StopIteration):
+                booster.fit(source[X], **{key: source[name] for key, name in given.items()})
+        assert_same_rows(seen[-2].rows, seen[-1].rows)
+
+
+def stop():
+    raise StopIteration

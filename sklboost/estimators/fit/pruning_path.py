@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
+from sklboost.data.frames import dask_kind
 from sklboost.estimators.fit.fitting import Clock, train_model
 from sklboost.estimators.fit.reading import FitRequest, plan_task, read_data
 from sklboost.estimators.predict.raw_scores import leaves
@@ -32,6 +33,10 @@ def path_of_first_tree(request: FitRequest) -> Bunch:
         raise ValueError(
             "preset='auto': the pruning path is that of a tree of given parameters; call "
             "set_params(**model.chosen_params_, preset=None) before"
+        )
+    if dask_kind(request.X):
+        raise TypeError(
+            "X is a Dask collection: cost_complexity_pruning_path needs the rows here, X.compute()"
         )
     request = request.with_settings(_ONE_TREE)._replace(continued=None)
     task = plan_task(request, read_data(request))

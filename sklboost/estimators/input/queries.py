@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import check_array, column_or_1d
 
+from sklboost.estimators.input.arguments import computed
 from sklboost.estimators.input.target_kinds import Targets
 from sklboost.estimators.input.targets import missing_labels, validation_targets
 
@@ -69,6 +70,7 @@ def read_given(
         If there are no queries, or both forms; for wrong lengths, labels that are missing, weights
         that differ within a query.
     """
+    y, qid, group, sample_weight = map(computed, (y, qid, group, sample_weight))
     is_validation, names = names is not None, names or QueryNames()
     relevances = validation_targets(y, names.y, numeric=True)
     if relevances.ndim != 1:
