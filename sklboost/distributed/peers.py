@@ -72,50 +72,74 @@ class Peers(ABC):
         return received
 
     @abstractmethod
+    def stop(self) -> None:
+        """Let this and later exchanges here raise StoppedError, those of the others LostPeerError.
+
+        It may be called in any thread, and more than once.
+        """
+
+    @abstractmethod
     def _exchange(self, parts: Sequence[np.ndarray]) -> list[np.ndarray]:
         """Send all parts but the own one, and return those received, with any in the own place."""
 
 
+class Mailboxes:
+    """Where threads of one process leave parts, or the reason why there will be none.
+
+    Parameters
+    ----------
+    size : int
+        Number of machines.
+    """
+
+    def __init__(self, size: int):
+        ranks = range(size)
+        self.sent_by = [[SimpleQueue[np.ndarray | Exception]() for _ in ranks] for _ in ranks]
+
+
 class ThreadPeers(Peers):
-    """Machines that are threads of one process, as tests have them.
+    """Machines that are threads of one process.
 
     Parameters
     ----------
     rank : int
-    queues : sequence of sequence of SimpleQueue
-        ``queues[r][s]`` has the parts that rank r sent to rank s.
+    mailboxes : Mailboxes
+        What rank r left for rank s is in ``mailboxes.sent_by[r][s]``.
     """
 
-    def __init__(self, rank: int, queues: "Sequence[Sequence[SimpleQueue[np.ndarray | None]]]"):
-        super().__init__(rank, len(queues))
-        self._queues = queues
+    def __init__(self, rank: int, mailboxes: Mailboxes):
+        super().__init__(rank, len(mailboxes.sent_by))
+        self._mailboxes = mailboxes  # kept: those who come later find them by a weak reference
+        self._outgoing = mailboxes.sent_by[rank]
+        self._incoming = [of_rank[rank] for of_rank in mailboxes.sent_by]
 
     @classmethod
     def make(cls, size: int) -> "list[ThreadPeers]":
         """Return the peers of all ranks; each thread takes one."""
-        queues = [[SimpleQueue[np.ndarray | None]() for _ in range(size)] for _ in range(size)]
-        return [cls(rank, queues) for rank in range(size)]
+        mailboxes = Mailboxes(size)
+        return [cls(rank, mailboxes) for rank in range(size)]
 
     def stop(self) -> None:
-        """Let this and all later exchanges of all machines raise StoppedError."""
-        for row in self._queues:
-            for queue in row:
-                queue.put(None)
+        """Let this and later exchanges here raise StoppedError, those of the others LostPeerError.
+
+        It may be called in any thread, and more than once.
+        """
+        for mailbox in self._incoming:
+            mailbox.put(StoppedError("the training was stopped"))
+        for mailbox in self._outgoing:
+            mailbox.put(LostPeerError(f"machine {self.rank} has ended"))
 
     def _exchange(self, parts: Sequence[np.ndarray]) -> list[np.ndarray]:
-        for rank, part in enumerate(parts):
-            self._queues[self.rank][rank].put(_frozen(part.copy()))
-        received = []
-        for rank in range(self.size):
-            queue = self._queues[rank][self.rank]
-            sent = queue.get()
-            if sent is None:
-                queue.put(None)
-                raise StoppedError("the training was stopped")
-            received.append(sent)
-        return received
+        for part, mailbox in zip(parts, self._outgoing, strict=True):
+            sent = part.copy()
+            sent.flags.writeable = False
+            mailbox.put(sent)
+        return [_take(mailbox) for mailbox in self._incoming]
 
 
-def _frozen(part: np.ndarray) -> np.ndarray:
-    part.flags.writeable = False
-    return part
+def _take(mailbox: "SimpleQueue[np.ndarray | Exception]") -> np.ndarray:
+    received = mailbox.get()
+    if isinstance(received, Exception):
+        mailbox.put(received)  # for later exchanges
+        raise received
+    return received

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from sklboost.distributed.peers import StoppedError, ThreadPeers
+from sklboost.distributed.peers import LostPeerError, StoppedError, ThreadPeers
 
 
 def part(sender, receiver, step):
@@ -45,13 +45,16 @@ def test_messages_are_counted_by_phase():
     assert second.n_bytes == {"": 20 * 10}
 
 
-def test_a_stop_ends_waits_and_later_exchanges():
+def test_a_stop_ends_the_waits_of_all_and_later_exchanges():
     first, second = ThreadPeers.make(2)
     parts = [np.zeros(3, dtype=np.uint8)] * 2
     with ThreadPoolExecutor(1) as threads:
         waiting = threads.submit(first.all_to_all, parts)
         second.stop()
-        with pytest.raises(StoppedError, match="stopped"):
+        with pytest.raises(LostPeerError, match="machine 1 has ended"):
             waiting.result(timeout=10)
-    with pytest.raises(StoppedError, match="stopped"):
-        first.all_to_all(parts)
+    for _ in range(2):
+        with pytest.raises(LostPeerError, match="machine 1 has ended"):
+            first.all_to_all(parts)
+        with pytest.raises(StoppedError, match="stopped"):
+            second.all_to_all(parts)

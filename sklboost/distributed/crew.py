@@ -1,0 +1,304 @@
+"""The machines of a training as the client has them: made, called and stopped together."""
+
+import asyncio
+from asyncio import FIRST_COMPLETED
+from collections.abc import Callable, Collection, Mapping, Sequence
+from math import inf
+from time import monotonic
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+from distributed import Client, Future
+
+from sklboost.distributed.peers import LostPeerError, StoppedError
+from sklboost.distributed.seats import READY, Reply, attend, bring, call, connect, count, work
+
+_GRACE = 5.0  # seconds that the others have to say why they end, when one machine has
+_GRACE_OF_LOSS = 0.2  # the same when a worker is lost, which is why the others end
+_PATIENCE = 10.0  # seconds that the scheduler has to answer
+_LARGE = 1 << 20  # bytes of an array that goes to its worker by itself, and not within a task
+
+
+_CONSEQUENCES = (LostPeerError, StoppedError)  # of what happened elsewhere
+
+
+class LostWorkersError(ConnectionError):
+    """Workers of a training are gone, or do not answer.
+
+    Parameters
+    ----------
+    addresses : collection of str
+        Those workers; none if the connection between two of them broke.
+    reason : object
+        What to tell of it.
+    """
+
+    def __init__(self, addresses: Collection[str], reason: object):
+        self.addresses = tuple(addresses)
+        self.reason = str(reason)
+        super().__init__(self.addresses, self.reason)
+
+    def __str__(self) -> str:
+        return f"lost {', '.join(self.addresses) or 'a connection'}: {self.reason}"
+
+
+class LostSchedulerError(ConnectionError):
+    """The scheduler of the cluster is gone, or does not answer."""
+
+
+class Crew:
+    """Machines of a training: an object on each of some workers, which know one another as peers.
+
+    A machine computes in a thread of its own, beside the tasks of its worker, with which it shares
+    processors and memory. Two trainings on the same workers do not wait for one another.
+
+    Parameters
+    ----------
+    client : Client
+        Not an asynchronous one.
+
+    Attributes
+    ----------
+    silence : float
+        Seconds without an answer after which a worker counts as lost: it is suspended, say, or
+        computes something that does not let go of the interpreter.
+    """
+
+    silence = 30.0
+
+    def __init__(self, client: Client):
+        if client.asynchronous:
+            raise ValueError(
+                "the Client is asynchronous: training needs one that is not, such as Client(...) "
+                "without asynchronous=True"
+            )
+        self._client = client
+        self._training = ""
+        self._addresses: Sequence[str] = ()
+        self._number = 0  # of the last call
+        self._seats: list[Future] = []
+        self._deliveries: list[Future] = []
+
+    def workers(self) -> dict[str, int]:
+        """Return the addresses of workers that take tasks, and their numbers of threads.
+
+        Raises
+        ------
+        LostSchedulerError
+        """
+        return self._client.sync(self._n_threads)
+
+    def start(self, make: Callable[..., Any], arguments: Mapping[str, Sequence[Any]]) -> None:
+        """Make the objects: ``make(peers, *arguments)`` on each worker.
+
+        Parameters
+        ----------
+        make : callable
+            What workers can import.
+        arguments : mapping of str to sequence
+            The arguments for the worker of each address, in the order of the ranks. In place of
+            Futures ``make`` gets their results.
+
+        Raises
+        ------
+        LostWorkersError, LostSchedulerError
+        """
+        self.stop()
+        self._training, self._addresses = uuid4().hex, list(arguments)
+        self._run(self._start, make, list(arguments.values()))
+
+    def call(self, method: str, *arguments: object) -> list[Any]:
+        """Call a method of all objects and return the results by rank.
+
+        Raises
+        ------
+        LostWorkersError
+            If a worker is gone or does not answer.
+        LostSchedulerError
+        Exception
+            What the method raises on a machine, with a note that has the machine's traceback.
+            Whatever is raised, Ctrl-C too, ends all machines.
+        """
+        return self._run(self._ask_new, call, (method, *arguments))
+
+    def traffic(self) -> list[dict[str, tuple[int, int]]]:
+        """Return, by rank, how many messages and bytes each machine sent in each phase."""
+        return self._run(self._ask_new, count, ())
+
+    def stop(self) -> None:
+        """End the machines and free their memory, within moments.
+
+        It does not wait. It may be called at any time, and does not need the scheduler.
+        """
+        futures, self._seats, self._deliveries = self._seats + self._deliveries, [], []
+        for future in futures:
+            future.release()
+        self._training = ""
+
+    def _run(self, function: Callable[..., Any], *arguments: object) -> Any:
+        if not self._training:
+            raise StoppedError("there are no machines: start them first")
+        try:
+            return self._client.sync(function, *arguments)
+        except BaseException:
+            self.stop()
+            raise
+
+    async def _start(self, make: Callable[..., Any], arguments: Sequence[Sequence[Any]]) -> None:
+        ranks = range(len(self._addresses))
+        self._seats = self._submit("seat", work, [(rank, self._addresses) for rank in ranks])
+        await self._ask(READY)
+        await self._ask_new(connect, ())
+        self._number += 1
+        brought = await asyncio.gather(*map(self._scattered, self._addresses, arguments))
+        self._deliveries = self._submit(
+            "delivery", bring, [(self._number, make, *of_rank) for of_rank in brought]
+        )
+        await self._ask(self._number)
+        self._deliveries = []
+
+    def _submit(
+        self, name: str, function: Callable[..., Any], arguments: Sequence[Sequence[Any]]
+    ) -> list[Future]:
+        """Submit a task to each worker."""
+        return [
+            self._client.submit(
+                function,
+                self._training,
+                *of_rank,
+                key=f"sklboost-{name}-{rank}-{self._training}",
+                workers=[address],
+                allow_other_workers=False,
+            )
+            for rank, (address, of_rank) in enumerate(zip(self._addresses, arguments, strict=True))
+        ]
+
+    async def _scattered(self, address: str, arguments: Sequence[Any]) -> list[Any]:
+        """Send large arrays to their worker, and return what stands for them."""
+        sent = []
+        for argument in arguments:
+            if isinstance(argument, np.ndarray) and argument.nbytes >= _LARGE:
+                try:
+                    (argument,) = await self._client.scatter(
+                        [argument], workers=[address], hash=False, asynchronous=True
+                    )
+                except OSError as error:
+                    raise LostWorkersError([address], str(error)) from error
+            sent.append(argument)
+        return sent
+
+    async def _ask_new(self, function: Callable[..., Any], arguments: Sequence[Any]) -> list[Any]:
+        self._number += 1
+        return await self._ask(self._number, function, arguments)
+
+    async def _ask(
+        self,
+        number: int,
+        function: Callable[..., Any] | None = None,
+        arguments: Sequence[Any] = (),
+    ) -> list[Any]:
+        """Have all machines call a function, if there is one, and return the results by rank."""
+        training = self._training
+        await self._check_workers()
+        tasks = [
+            asyncio.ensure_future(self._reply(rank, (training, number, function, arguments)))
+            for rank in range(len(self._addresses))
+        ]
+        try:
+            replies = await _collect(tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+        if all(reply.kind == "done" for reply in replies):
+            return [reply.value for reply in replies]
+        for reply in replies:
+            if reply.kind == "error" and not isinstance(reply.value, _CONSEQUENCES):
+                raise reply.value
+        if self._training != training:
+            raise StoppedError("the training was stopped")
+        await self._check_workers()
+        lost = [rank for rank, reply in enumerate(replies) if reply.kind == "lost"]
+        ended = lost or [rank for rank, reply in enumerate(replies) if reply.kind == "error"]
+        raise LostWorkersError([self._addresses[rank] for rank in lost], replies[ended[0]].value)
+
+    async def _reply(self, rank: int, question: tuple[Any, ...]) -> Reply:
+        """Return the reply of a machine to a call, when there is one or will be none.
+
+        The question is what `attend` takes: training, number, function and its arguments.
+        """
+        address, number = self._addresses[rank], question[1]
+        patience = monotonic() + self.silence
+        while True:
+            reply = await self._answer(address, question)
+            futures = [of_kind[rank] for of_kind in (self._seats, self._deliveries) if of_kind]
+            if reply.kind in ("done", "error", "lost"):
+                return reply
+            if reply.kind == "absent" and (number > READY or not futures):
+                return Reply("lost", f"{address} was restarted, or the training stopped")
+            question = question[:2]
+            for future in futures:
+                if future.status == "error":
+                    return Reply("error", await future.exception(asynchronous=True))
+                if future.status in ("cancelled", "lost"):
+                    return Reply("lost", f"a task of the training was cancelled at {address}")
+            if reply.value != "paused" or futures[-1].done():
+                patience = monotonic() + self.silence
+            elif monotonic() > patience:
+                return Reply("lost", f"{address} is paused, since its memory is full")
+
+    async def _answer(self, address: str, question: tuple[Any, ...]) -> Reply:
+        """Return what a worker says of its machine now."""
+        running = self._client.run(
+            attend, *question, workers=[address], on_error="return", asynchronous=True
+        )
+        try:
+            (answer,) = (await asyncio.wait_for(running, self.silence)).values()
+        except TimeoutError:
+            return Reply("lost", f"{address} did not answer for {self.silence:g} seconds")
+        except OSError as error:
+            answer = error
+        if isinstance(answer, OSError):
+            return Reply("lost", f"{address} does not answer: {answer}")
+        return Reply("error", answer) if isinstance(answer, Exception) else answer
+
+    async def _check_workers(self) -> None:
+        """Raise an error if the scheduler does not know all workers, or is gone itself."""
+        known = await self._n_threads(self._addresses)
+        gone = [address for address in self._addresses if address not in known]
+        if gone:
+            raise LostWorkersError(gone, "closed or killed, for its use of memory perhaps")
+
+    async def _n_threads(self, addresses: Sequence[str] | None = None) -> dict[str, int]:
+        """Return the numbers of threads of some workers, or of those that take tasks."""
+        scheduler = self._client.scheduler
+        try:
+            if scheduler is None:
+                raise ConnectionError("the Client is closed")
+            if addresses is None:
+                asking = scheduler.ncores_running()
+            else:
+                asking = scheduler.ncores(workers=addresses)
+            answer: dict[str, int] = await asyncio.wait_for(asking, _PATIENCE)
+        except OSError as error:
+            reason = str(error) or f"no answer for {_PATIENCE:g} seconds"
+            raise LostSchedulerError(f"lost the scheduler of {self._client}: {reason}") from error
+        return answer
+
+
+async def _collect(tasks: Sequence["asyncio.Task[Reply]"]) -> list[Reply]:
+    """Return the replies by rank; "busy" for those that were not waited for.
+
+    After a machine has failed, the others have some time to say why.
+    """
+    pending, deadline = set(tasks), inf
+    while pending and monotonic() < deadline:
+        timeout = None if deadline == inf else deadline - monotonic()
+        done, pending = await asyncio.wait(pending, timeout=timeout, return_when=FIRST_COMPLETED)
+        for reply in (task.result() for task in done):
+            if reply.kind == "lost":
+                deadline = min(deadline, monotonic() + _GRACE_OF_LOSS)
+            elif reply.kind == "error":
+                is_cause = not isinstance(reply.value, _CONSEQUENCES)
+                deadline = min(deadline, monotonic() + (0 if is_cause else _GRACE))
+    return [task.result() if task.done() else Reply("busy", "") for task in tasks]

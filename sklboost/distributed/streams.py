@@ -1,0 +1,207 @@
+"""Messages between machines on Dask's workers, over the connections that Dask makes.
+
+A worker connects to another as workers do: address, port, TLS and handshake are Dask's. The
+machines then keep the connection for themselves: their threads read and write its socket. Dask's
+event loops have no part in it; they would take most of the time of a small message. Machines in
+one process need no connection.
+"""
+
+import asyncio
+import socket
+import ssl
+import struct
+from collections.abc import Sequence
+from contextlib import suppress
+from selectors import EVENT_READ, EVENT_WRITE, DefaultSelector
+from weakref import WeakValueDictionary
+
+import numpy as np
+from distributed import Worker
+from distributed.comm import Comm, connect
+
+from sklboost.distributed.peers import LostPeerError, Mailboxes, Peers, StoppedError, ThreadPeers
+
+STREAM = "sklboost-stream"  # the operation that offers a connection to another machine
+
+_LENGTH = struct.Struct("<Q")  # before each part: its number of bytes
+_SMALL = 1 << 14  # bytes of a part that is copied, to go out with its length at once
+_NOT_NOW = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
+_PATIENCE = 1.0  # seconds of waiting, until sockets are tried in case that they were closed here
+
+_mailboxes: "WeakValueDictionary[str, Mailboxes]" = WeakValueDictionary()
+
+
+async def open_peers(
+    worker: Worker, training: str, rank: int, addresses: Sequence[str], comms: dict[int, Comm]
+) -> Peers:
+    """Return the peers of a machine, connected to it.
+
+    It connects to the higher ranks and waits for the lower ones, until it is cancelled. No machine
+    may send a part before all are connected.
+
+    Parameters
+    ----------
+    worker : Worker
+        Where the machine is.
+    training : str
+        A name that no other training has.
+    rank : int
+    addresses : sequence of str
+        The address of the worker of each rank.
+    comms : dict
+        Connections to other ranks: those from lower ranks, as they come, to which those to the
+        higher are added.
+    """
+    protocols = {address.partition("://")[0] for address in addresses}
+    if protocols == {"inproc"}:
+        mailboxes = _mailboxes.setdefault(training, Mailboxes(len(addresses)))
+        return ThreadPeers(rank, mailboxes)
+    if not protocols <= {"tcp", "tls"}:
+        raise ValueError(
+            f"a worker is at {max(addresses)}: training works with workers at tcp:// and tls:// "
+            "addresses; start the cluster with one of these protocols"
+        )
+
+    async def offer(peer: int) -> None:
+        try:
+            comm = comms[peer] = await connect(addresses[peer], **worker.connection_args)
+            await comm.write({"op": STREAM, "training": training, "rank": rank, "reply": False})
+        except OSError as error:
+            raise LostPeerError(f"{addresses[peer]} cannot be reached: {error}") from error
+
+    await asyncio.gather(*map(offer, range(rank + 1, len(addresses))))
+    while len(comms) < len(addresses) - 1:
+        await asyncio.sleep(0.005)
+    return StreamPeers(rank, addresses, comms)
+
+
+class StreamPeers(Peers):
+    """Machines on workers of other processes.
+
+    Parameters
+    ----------
+    rank : int
+    addresses : sequence of str
+        The address of the worker of each rank.
+    comms : dict of int to Comm
+        The connection to each other rank. Its owner closes it when the machine has ended.
+    """
+
+    def __init__(self, rank: int, addresses: Sequence[str], comms: dict[int, Comm]):
+        super().__init__(rank, len(addresses))
+        self._streams = {
+            peer: _Stream(comm, addresses[peer]) for peer, comm in sorted(comms.items())
+        }
+        self._selector = DefaultSelector()
+        self._stopped = False
+
+    def stop(self) -> None:
+        """Let this and later exchanges here raise StoppedError, those of the others LostPeerError.
+
+        It may be called in any thread, and more than once.
+        """
+        self._stopped = True
+        for stream in self._streams.values():
+            stream.shut()
+
+    def _exchange(self, parts: Sequence[np.ndarray]) -> list[np.ndarray]:
+        for rank, stream in self._streams.items():
+            stream.begin(parts[rank])
+        busy = ready = list(self._streams.values())
+        while not self._stopped:
+            for stream in ready:
+                stream.go_on()
+            busy = [stream for stream in busy if stream.watch(self._selector)]
+            if not busy:
+                received = list(parts)
+                for rank, stream in self._streams.items():
+                    received[rank] = stream.end()
+                return received
+            ready = [key.data for key, _ in self._selector.select(_PATIENCE)] or busy
+        raise StoppedError("the training was stopped")
+
+
+class _Stream:
+    """A connection to another machine, the part that goes out and the part that comes in.
+
+    Parameters
+    ----------
+    comm : Comm
+        The connection, of which the event loop loses sight.
+    address : str
+        Of the other machine's worker.
+    """
+
+    def __init__(self, comm: Comm, address: str):
+        stream = comm.stream
+        stream.io_loop.remove_handler(stream.socket)
+        self._socket = stream.socket
+        self._address = address
+        self._watched = 0  # what the selector waits for
+        self._outgoing: list[memoryview] = []
+        self._length = bytearray(_LENGTH.size)
+        self._missing = memoryview(b"")  # what is still to come: of the length, then of the part
+        self._part: np.ndarray | None = None
+
+    def shut(self) -> None:
+        """End all traffic: both machines notice, wherever they are."""
+        with suppress(OSError):  # that of TLS sockets would go on without TLS
+            socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
+
+    def begin(self, part: np.ndarray) -> None:
+        """Take a part to be sent, and expect one."""
+        length = _LENGTH.pack(part.nbytes)
+        if part.nbytes <= _SMALL:
+            self._outgoing = [memoryview(length + part.tobytes())]
+        else:
+            self._outgoing = [memoryview(length), np.ascontiguousarray(part).data]
+        self._part = None
+        self._missing = memoryview(self._length)
+
+    def go_on(self) -> None:
+        """Send and receive what can be without waiting."""
+        try:
+            with suppress(*_NOT_NOW):
+                self._send()
+            with suppress(*_NOT_NOW):
+                self._receive()
+        except OSError as error:
+            reason = str(error) or type(error).__name__
+            raise LostPeerError(f"the connection to {self._address} broke: {reason}") from error
+
+    def _send(self) -> None:
+        while self._outgoing:
+            rest = self._outgoing[0][self._socket.send(self._outgoing[0]) :]
+            self._outgoing[:1] = [rest] if rest.nbytes else []
+
+    def _receive(self) -> None:
+        while self._missing.nbytes:
+            n_bytes = self._socket.recv_into(self._missing)
+            if n_bytes == 0:
+                raise ConnectionResetError("it was closed on the other side")
+            self._missing = self._missing[n_bytes:]
+            if self._part is None and not self._missing.nbytes:
+                part = np.empty(_LENGTH.unpack(self._length)[0], dtype=np.uint8)
+                self._part, self._missing = part, part.data
+
+    def watch(self, selector: DefaultSelector) -> bool:
+        """Have a selector wait for what is needed to go on; return whether anything is."""
+        needed = (EVENT_READ if self._missing.nbytes else 0) | (
+            EVENT_WRITE if self._outgoing else 0
+        )
+        if needed != self._watched:
+            if not self._watched:
+                selector.register(self._socket, needed, self)
+            elif not needed:
+                selector.unregister(self._socket)
+            else:
+                selector.modify(self._socket, needed, self)
+            self._watched = needed
+        return needed != 0
+
+    def end(self) -> np.ndarray:
+        """Return the part that came."""
+        part, self._part = self._part, None
+        assert part is not None
+        part.flags.writeable = False
+        return part

@@ -1,0 +1,80 @@
+"""Objects for machines, and clusters, that the tests of crews share."""
+
+import os
+import signal
+import time
+from contextlib import contextmanager
+
+import numpy as np
+from distributed import Client, LocalCluster, Security
+
+from sklboost.distributed.crew import Crew
+
+
+class Recorder:
+    """An object that keeps what it was made of and exchanges what a test asks for."""
+
+    def __init__(self, peers, *arguments):
+        self.peers = peers
+        self.arguments = arguments
+
+    def get_arguments(self):
+        return self.arguments
+
+    def get_rank(self):
+        return self.peers.rank
+
+    def exchange(self, n_times, n_bytes=100, phase="test"):
+        """Send rank + step to all so many times; return the sums of what came last."""
+        self.peers.phase = phase
+        for step in range(n_times):
+            part = np.full(n_bytes, (self.peers.rank + step) % 256, dtype=np.uint8)
+            received = self.peers.all_to_all([part] * self.peers.size)
+            for rank, part in enumerate(received):
+                assert len(part) == n_bytes
+                assert (part == (rank + step) % 256).all()
+        return [int(part.sum()) for part in received]
+
+    def fail(self, rank, error):
+        if self.peers.rank == rank:
+            raise error
+        self.wait_for_others()
+
+    def fail_oddly(self):
+        class OddError(Exception):  # which pickle does not find
+            pass
+
+        raise OddError("no name")
+
+    def kill(self, rank, signal_number=signal.SIGKILL):
+        if self.peers.rank == rank:
+            os.kill(os.getpid(), signal_number)
+        self.wait_for_others()
+
+    def wait_for_others(self, only=None):
+        """Exchange for ever, or wait for what one rank alone never sends."""
+        while only is None or self.peers.rank != only:
+            self.peers.all_to_all([np.zeros(10, dtype=np.uint8)] * self.peers.size)
+
+    def sleep(self, seconds):
+        time.sleep(seconds)
+        return self.peers.rank
+
+
+def start(crew, *arguments):
+    crew.start(Recorder, dict.fromkeys(crew.workers(), arguments))
+    return crew
+
+
+@contextmanager
+def open_crew(n_workers=2, **settings):
+    """Give a crew, of which the workers are threads of this process unless it is said otherwise."""
+    settings = {"processes": False, "threads_per_worker": 1, "dashboard_address": None} | settings
+    security = Security.temporary() if settings.get("protocol") == "tls://" else None
+    with (
+        LocalCluster(n_workers=n_workers, security=security, **settings) as cluster,
+        Client(cluster, security=security) as client,
+    ):
+        crew = Crew(client)
+        yield crew
+        crew.stop()

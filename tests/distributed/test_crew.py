@@ -1,0 +1,164 @@
+"""Machines on workers of one process, by every protocol: calls, messages, errors, ends."""
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from distributed import Client
+
+from sklboost.distributed.crew import Crew, LostWorkersError
+from sklboost.distributed.peers import StoppedError
+from tests.distributed.crews import Recorder, open_crew, start
+
+
+@pytest.fixture(scope="module", params=["inproc://", "tcp://", "tls://"])
+def crew(request):
+    with open_crew(3, protocol=request.param) as crew:
+        yield crew
+
+
+def seats(crew):
+    found = crew._client.run(
+        lambda dask_worker: [
+            (seat.place[2], seat.machine is None)
+            for seat in dask_worker.extensions.get("sklboost-seats", {}).values()
+        ]
+    )
+    return sorted(seat for of_worker in found.values() for seat in of_worker)
+
+
+def wait_until(condition, seconds=10):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_ranks_are_in_the_order_of_the_arguments(crew):
+    addresses = list(reversed(crew.workers()))
+    crew.start(Recorder, {address: (address,) for address in addresses})
+    assert crew.call("get_rank") == [0, 1, 2]
+    assert crew.call("get_arguments") == [(address,) for address in addresses]
+    workers = crew._client.run(lambda dask_worker: dask_worker.address)
+    assert set(workers) == set(addresses) == set(crew.workers())
+
+
+@pytest.mark.parametrize("n_bytes", [0, 1, 100, 16_384, 16_385, 1_000_003])
+def test_parts_of_all_sizes_arrive(crew, n_bytes):
+    start(crew)
+    for n_times in (1, 3, 20):
+        sums = [(rank + n_times - 1) % 256 * n_bytes for rank in range(3)]
+        assert crew.call("exchange", n_times, n_bytes) == [sums] * 3
+
+
+def test_messages_and_bytes_are_counted_by_phase(crew):
+    start(crew)
+    crew.call("exchange", 4, 10, "histograms")
+    crew.call("exchange", 2, 1_000_000, "splits")
+    crew.call("exchange", 1, 5, "histograms")
+    counts = {"histograms": (5 * 2, 2 * 45), "splits": (2 * 2, 4_000_000)}
+    assert crew.traffic() == [counts] * 3
+
+
+def test_dask_brings_what_futures_stand_for(crew):
+    client = crew._client
+    future = client.submit(np.arange, 5, pure=False)
+    later = client.submit(pow, client.submit(sum, [future, future]), 2)
+    large = np.arange(200_000.0)
+    crew.start(
+        Recorder, {address: (future, [later, {"a": future}], large) for address in crew.workers()}
+    )
+    for one, (two, named), array in crew.call("get_arguments"):
+        np.testing.assert_array_equal(one, np.arange(5))
+        np.testing.assert_array_equal(two, 4 * np.arange(5) ** 2)
+        np.testing.assert_array_equal(named["a"], np.arange(5))
+        np.testing.assert_array_equal(array, large)
+
+
+def test_two_trainings_at_a_time_do_not_mix_or_wait_for_one_another(crew):
+    other = Crew(crew._client)
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(start, [crew, other]))
+        calls = [
+            threads.submit(one.call, "exchange", 200, n_bytes)
+            for one, n_bytes in ((crew, 10), (other, 30_000))
+        ]
+        sums = [call.result(timeout=60) for call in calls]
+    assert sums == [[[(rank + 199) * n for rank in range(3)]] * 3 for n in (10, 30_000)]
+    other.stop()
+    assert crew.call("exchange", 1, 10) == [[0, 10, 20]] * 3
+
+
+def test_other_tasks_run_while_machines_wait_and_compute(crew):
+    start(crew)
+    with ThreadPoolExecutor(1) as threads:
+        call = threads.submit(crew.call, "sleep", 0.5)
+        tasks = [
+            crew._client.submit(pow, 2, 5, workers=[address], pure=False)
+            for address in crew.workers()
+        ]
+        assert crew._client.gather(tasks) == [32] * 3
+        assert not call.done()
+        assert call.result(timeout=10) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("rank", [0, 2])
+def test_the_error_of_one_machine_is_the_one_that_is_reported(crew, rank):
+    start(crew)
+    with pytest.raises(KeyError, match="cause") as caught:
+        crew.call("fail", rank, KeyError("cause"))
+    (note,) = caught.value.__notes__
+    assert f"On the worker {list(crew.workers())[rank]}" in note
+    assert "raise error" in note
+    wait_until(lambda: seats(crew) == [])
+
+
+def test_an_error_that_cannot_be_sent_is_told(crew):
+    start(crew)
+    with pytest.raises(RuntimeError, match="OddError: no name"):
+        crew.call("fail_oddly")
+
+
+def test_an_error_while_the_objects_are_made(crew):
+    with pytest.raises(TypeError, match="expected 2 arguments, got 3"):
+        crew.start(divmod, dict.fromkeys(crew.workers(), (1, 2)))
+    with pytest.raises(ZeroDivisionError):
+        start(crew, crew._client.submit(lambda: 1 / 0))
+    wait_until(lambda: seats(crew) == [])
+    assert start(crew).call("get_rank") == [0, 1, 2]
+
+
+def test_a_stop_ends_machines_that_wait_and_frees_them(crew):
+    start(crew)
+    with ThreadPoolExecutor(1) as threads:
+        call = threads.submit(crew.call, "wait_for_others", 1)
+        wait_until(lambda: seats(crew) == [(0, False), (1, False), (2, False)])
+        time.sleep(0.1)
+        crew.stop()
+        crew.stop()
+        with pytest.raises(StoppedError, match="was stopped"):
+            call.result(timeout=7)
+    wait_until(lambda: seats(crew) == [])
+    with pytest.raises(StoppedError, match="start them first"):
+        crew.call("get_rank")
+
+
+def test_machines_end_when_their_client_is_closed(crew):
+    with Client(crew._client.scheduler.address, security=crew._client.security) as client:
+        start(Crew(client))
+        assert len(seats(crew)) == 3
+    wait_until(lambda: seats(crew) == [])
+
+
+def test_tasks_that_others_cancel_are_lost(crew):
+    start(crew)
+    crew._client.cancel(crew._seats)
+    with pytest.raises(LostWorkersError):
+        crew.call("wait_for_others")
+
+
+def test_an_asynchronous_client_is_refused():
+    with pytest.raises(ValueError, match="asynchronous"):
+        Crew(SimpleNamespace(asynchronous=True))
