@@ -1,7 +1,7 @@
 """Bins of raw values, and the two layouts of :class:`~sklboost.engine.structs.TrainingBins`."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,11 +19,11 @@ _BLOCK_ROWS = 256
 # two threads, 280,000 take 0.65, 2,800,000 take 0.57; at 8,400 both take the same.
 VALUES_PER_THREAD = 7_000
 
-# Makes the array of a layout, "rows" or "columns", of this shape and dtype.
-Allocate = Callable[[str, tuple[int, int], type], np.ndarray]
+# Makes the array of a name, such as the layout "rows" or "columns", a shape and a dtype.
+Allocate = Callable[[str, tuple[int, ...], Any], np.ndarray]
 
 
-def empty_layout(layout: str, shape: tuple[int, int], dtype: type) -> np.ndarray:
+def empty_layout(layout: str, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     """Return an array in memory."""
     return np.empty(shape, dtype)
 

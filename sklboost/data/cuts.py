@@ -17,9 +17,9 @@ from sklboost.data.feature_cuts import FeatureCuts, cut_categories, cut_feature,
 from sklboost.data.raw_values import (
     Values,
     categories_of,
+    column_blocks,
     ignore_progress,
     value_blocks,
-    value_column,
 )
 from sklboost.data.sparse_table import Entries, SparseTable
 from sklboost.engine.compiling import kernel
@@ -153,7 +153,7 @@ def find_cuts(
         return sample[feature], sample_weight, 0.0
 
     def in_all(features: list[int]) -> Select:
-        return lambda feature: (value_column(X, feature), weight, 0.0)
+        return lambda feature: weigh_distinct(X, feature, weight)
 
     whole = in_all if len(rows) < len(X) else None
     return cut_all(team, in_sample, whole, has_missing, categories_of(X), max_bin), has_missing
@@ -190,6 +190,26 @@ def find_entry_cuts(
 
     n_categories, whole = np.zeros_like(has_missing), in_all if is_part else None
     return cut_all(team, in_sample, whole, has_missing, n_categories, max_bin), has_missing
+
+
+def weigh_distinct(X: Values, feature: int, weight: np.ndarray) -> WeightedValues:
+    """Return the distinct values of a feature, some of them several times, and their weights.
+
+    Looked at in blocks of rows, since they are few where this is asked for. `weight` is exact.
+    """
+    found, masses, first = [np.empty(0, X.dtype)], [np.empty(0)], 0
+    for values in column_blocks(X, feature):
+        of_rows = weight[first : first + len(values)]
+        if len(weight) == 0:
+            distinct, mass = np.unique(values, return_counts=True)
+        else:
+            distinct, places = np.unique(values, return_inverse=True)
+            mass = np.bincount(places, of_rows, minlength=len(distinct))
+        n_present = len(distinct) - np.count_nonzero(np.isnan(distinct))  # NaN is last
+        found.append(distinct[:n_present])
+        masses.append(mass[:n_present].astype(np.float64))
+        first += len(values)
+    return np.concatenate(found), np.concatenate(masses), 0.0
 
 
 def _total(weight: np.ndarray, n_rows: int) -> float:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklboost.data.row_arrays import row_blocks
 from sklboost.engine.compiling import inlined, kernel
 
 
@@ -132,7 +133,10 @@ def exact_weights(weight: np.ndarray) -> np.ndarray:
         return weight
     _, exponent = math.frexp(float(weight.max()) * len(weight))
     step = math.ldexp(1.0, exponent - 52)
-    return np.maximum(np.rint(weight / step), weight > 0.0) * step
+    exact = np.empty(len(weight))
+    for rows in row_blocks(len(weight)):
+        exact[rows] = np.maximum(np.rint(weight[rows] / step), weight[rows] > 0.0) * step
+    return exact
 
 
 def cut_feature(

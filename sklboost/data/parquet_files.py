@@ -5,7 +5,7 @@ features in them as numbers, which binning reads as it reads a :class:`~sklboost
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,11 @@ import pyarrow.parquet as pq
 from sklboost.data.encoding import Encoding, encode
 from sklboost.data.frames.adapter import ColumnAdapter, FrameAdapter, Kind, is_wide
 from sklboost.data.frames.arrow_table import ArrowColumn, ArrowTable
+from sklboost.data.row_arrays import BLOCK_ROWS
 from sklboost.data.table import BLOCK_VALUES, LARGEST_EXACT, Table
 
+# Makes the array of a name, shape and dtype.
+Allocate = Callable[[str, tuple[int, ...], Any], np.ndarray]
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
@@ -45,6 +48,10 @@ class ParquetFiles(FrameAdapter):
 
     def matrix(self) -> None:
         """Return no array of all values."""
+
+    def only(self, i: int) -> "ParquetFiles":
+        """Return one of the columns."""
+        return ParquetFiles(self._paths, [self._schema.names[i]])
 
     def batches(self, n_rows: int) -> Iterator[ArrowTable]:
         """Yield tables of at most so many rows, in order."""
@@ -159,12 +166,16 @@ class BatchedTable:
         """Choose rows of all rows by a mask."""
         return BatchedTable(self._files, self._encodings, self._missing, chosen)
 
-    def column(self, feature: int) -> np.ndarray:
-        """Return all values of one feature, shape (n_rows,), as floats."""
-        column, _ = encode(self._files, feature, self._encodings[feature], self._missing)
-        table = Table([column], self.n_categories[feature : feature + 1])
-        values = table.column(0).astype(self.dtype)
-        return values if self._chosen is None else values[self._chosen]
+    def column_blocks(self, feature: int) -> Iterator[np.ndarray]:
+        """Yield the values of one feature, shape (n_rows,), as floats, some rows after others."""
+        n_read = 0
+        for batch in self._files.only(feature).batches(BLOCK_VALUES):
+            column, _ = encode(batch, 0, self._encodings[feature], self._missing)
+            table = Table([column], self.n_categories[feature : feature + 1])
+            values = table.column(0).astype(self.dtype)
+            n_read += len(values)
+            chosen = self._chosen
+            yield values if chosen is None else values[chosen[n_read - len(values) : n_read]]
 
     def blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield ranges of rows and their values, which the next block overwrites; as a Table."""
@@ -228,9 +239,9 @@ def _common_type(name: str, paths: list[Path], schemas: list[pa.Schema]) -> pa.D
     found = [schema.field(name).type for schema in schemas]
     if all(type_ == found[0] for type_ in found):
         return found[0]
-    wide = [_wide(type_) for type_ in found]
-    for path, type_, wide_type in zip(paths, found, wide, strict=True):
-        if wide_type != wide[0]:
+    wide = [wide_type(type_) for type_ in found]
+    for path, type_, of_path in zip(paths, found, wide, strict=True):
+        if of_path != wide[0]:
             raise ValueError(
                 f"column {name!r} is {type_} in {path}, and {found[0]} in the first file: write it "
                 "with one type in all files"
@@ -238,11 +249,63 @@ def _common_type(name: str, paths: list[Path], schemas: list[pa.Schema]) -> pa.D
     return wide[0]
 
 
-def _wide(type_: pa.DataType) -> pa.DataType:
+def wide_type(type_: pa.DataType) -> pa.DataType:
     """Return the type for long text, and for dictionaries one with 64-bit codes."""
     if pa.types.is_dictionary(type_):
-        return pa.dictionary(pa.int64(), _wide(type_.value_type))
+        return pa.dictionary(pa.int64(), wide_type(type_.value_type))
     return pa.large_string() if pa.types.is_string(type_) else type_
+
+
+def read_targets(
+    files: ParquetFiles, *, is_one: bool, allocate: Allocate | None = None
+) -> np.ndarray:
+    """Return the columns as targets, shape (n_rows,) if `is_one`, else (n_rows, n_columns).
+
+    Numbers, NaN where missing; or labels, None where missing. If there is an `allocate`, numbers
+    are written to the array that it makes, and labels are texts of fixed width.
+    """
+    are_numbers = all(files.column(i).kind == "number" for i in range(files.n_columns))
+    shape = (files.n_rows,) if is_one else (files.n_rows, files.n_columns)
+    if allocate is not None and are_numbers:
+        dtypes = [_dtype_of_numbers(files, i) for i in range(files.n_columns)]
+        y = allocate("targets", shape, np.result_type(*dtypes))
+        for i, column in enumerate(y.reshape(files.n_rows, -1).T):
+            fill_numbers(files, i, column)
+        return y
+    several = [read_labels(files, i) for i in range(files.n_columns)]
+    y = several[0] if is_one else np.column_stack(several)
+    if allocate is None:
+        return y
+    if y.dtype == object:
+        if not all(isinstance(label, str) for label in y.flat):
+            raise ValueError(
+                f"the target {files.label(0)} has labels that are missing, or no text, and a "
+                "folder keeps text and numbers: leave such rows out, or turn labels into numbers"
+            )
+        y = y.astype(str)
+    stored = allocate("targets", shape, y.dtype)
+    stored[:] = y
+    return stored
+
+
+def _dtype_of_numbers(files: ParquetFiles, i: int) -> np.dtype:
+    """Return the dtype that :func:`read_labels` returns of a column of numbers."""
+    for batch in files.only(i).batches(BLOCK_ROWS):
+        if batch.column(0).numbers()[1] is not None:
+            return np.dtype(np.float64)
+    return files.empty().column(i).numbers()[0].dtype
+
+
+def fill_numbers(files: ParquetFiles, i: int, target: np.ndarray) -> None:
+    """Fill `target` with a column of numbers, a batch at a time; NaN where missing."""
+    start = 0
+    for batch in files.only(i).batches(BLOCK_ROWS):
+        values, absent = batch.column(0).numbers()
+        part = target[start : start + len(values)]
+        part[:] = values
+        if absent is not None:
+            part[absent] = np.nan
+        start += len(values)
 
 
 def read_labels(files: ParquetFiles, i: int) -> np.ndarray:

@@ -11,6 +11,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from sklboost.data.row_arrays import row_blocks
+
 # Of an array. Where it is a memory map, these take a second to read from a slow disk: as often can
 # progress be shown, and Ctrl-C be heard.
 _ARRAY_BLOCK_VALUES = 2**24
@@ -79,8 +81,8 @@ class BlockTable(Protocol):
 
     def __getitem__(self, rows: np.ndarray, /) -> "BlockTable": ...
 
-    def column(self, feature: int) -> np.ndarray:
-        """Return all values of one feature, shape (n_samples,)."""
+    def column_blocks(self, feature: int) -> Iterator[np.ndarray]:
+        """Yield the values of one feature, shape (n_rows,), some rows after others."""
 
     def blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield ranges of rows and their values, which the next block may overwrite."""
@@ -114,7 +116,17 @@ def _array_blocks(X: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
 
 def value_column(X: Values, feature: int) -> np.ndarray:
     """Return all values of one feature, shape (n_samples,)."""
-    return X[:, feature] if isinstance(X, np.ndarray) else X.column(feature)
+    if isinstance(X, np.ndarray):
+        return X[:, feature]
+    return np.concatenate([*X.column_blocks(feature)])
+
+
+def column_blocks(X: Values, feature: int) -> Iterator[np.ndarray]:
+    """Yield the values of one feature, shape (n_rows,), some rows after others."""
+    if isinstance(X, np.ndarray):
+        yield from (X[rows, feature] for rows in row_blocks(len(X)))
+    else:
+        yield from X.column_blocks(feature)
 
 
 def categories_of(X: Values) -> np.ndarray:

@@ -107,9 +107,9 @@ class SparseTable:
             yield slice(*rows), values[: rows[1] - start]
             write_rows(entries, rows, 0, values)
 
-    def column(self, feature: int) -> np.ndarray:
-        """Return all values of one feature, shape (n_rows,)."""
-        return self._rows[:, [feature]].toarray().ravel()
+    def column_blocks(self, feature: int) -> Iterator[np.ndarray]:
+        """Yield the values of one feature, shape (n_rows,), all at once."""
+        yield self._rows[:, [feature]].toarray().ravel()
 
     def values(self) -> np.ndarray:
         """Return all values, shape (n_rows, n_features): as large as a dense table is."""

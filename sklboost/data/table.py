@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklboost.data.row_arrays import row_blocks
+
 # A block of 8 MB of float64: enough work for a team, little beside a large table.
 BLOCK_VALUES = 2**20
 # Up to here float64 has all integers, and not the next.
@@ -136,6 +138,13 @@ class Table:
         values = np.empty(len(self), dtype=self.dtype)
         self._chosen(feature, slice(None)).fill(values)
         return values
+
+    def column_blocks(self, feature: int) -> Iterator[np.ndarray]:
+        """Yield the values of one feature, shape (n_rows,), some rows after others."""
+        for rows in row_blocks(len(self)):
+            values = np.empty(rows.stop - rows.start, dtype=self.dtype)
+            self._chosen(feature, rows).fill(values)
+            yield values
 
     def blocks(self, n_rows: int | None = None) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield ranges of rows and their values, which the next block overwrites.

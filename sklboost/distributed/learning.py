@@ -10,9 +10,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from sklboost.data.binning import VALUES_PER_THREAD
-from sklboost.data.cuts import Select, WeightedValues, cut_all, rows_to_look_at, survey
+from sklboost.data.cuts import (
+    Select,
+    WeightedValues,
+    cut_all,
+    rows_to_look_at,
+    survey,
+    weigh_distinct,
+)
 from sklboost.data.feature_cuts import exact_weights
-from sklboost.data.raw_values import value_column
 from sklboost.distributed.columns import Encoder
 from sklboost.engine.parallel import ThreadTeam, n_threads_for
 from sklboost.engine.structs import BinCuts
@@ -119,12 +125,5 @@ def distinct_values_of(
     encoder: Encoder,
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return for each of some features its distinct values, but NaN, and the weight of each."""
-    X, found = encoder.features(partition, rows), []
-    for feature in features:
-        values = value_column(X, feature)
-        is_there = ~np.isnan(values)
-        distinct, places = np.unique(values[is_there], return_inverse=True)
-        of_rows = None if weight is None else weight[is_there]
-        masses = np.bincount(places, of_rows, minlength=len(distinct))
-        found.append((distinct, masses.astype(np.float64)))
-    return found
+    X, weight = encoder.features(partition, rows), np.empty(0) if weight is None else weight
+    return [weigh_distinct(X, feature, weight)[:2] for feature in features]

@@ -4,6 +4,7 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 
 from sklboost.data import sparse_table as sparse_table_module
+from sklboost.data.raw_values import value_column
 from sklboost.data.sparse_table import join_sparse, sparse_table
 
 nan = np.nan
@@ -44,7 +45,7 @@ def test_the_values_are_those_of_the_matrix(dtype, kind):
     assert table.dtype == dtype
     assert_array_equal(dense(table), X)
     assert_array_equal(table.values(), X)
-    assert_array_equal(table.column(2), X[:, 2])
+    assert_array_equal(value_column(table, 2), X[:, 2])
     assert repr(table) == f"<SparseTable of 30 rows and 7 features, {table.size} values>"
 
 

@@ -251,8 +251,8 @@ def test_no_rows(tmp_path):
 
 
 def test_without_pyarrow(monkeypatch):
-    monkeypatch.setitem(sys.modules, "sklboost.data.parquet_files", None)
-    monkeypatch.delattr("sklboost.data.parquet_files", raising=False)
+    monkeypatch.setitem(sys.modules, "sklboost.data.lazy_frames", None)
+    monkeypatch.delattr("sklboost.data.lazy_frames", raising=False)
     with pytest.raises(ImportError, match=r"pip install sklboost\[parquet\]"):
         bin_parquet("file", "y")
 

@@ -11,14 +11,18 @@ import numpy as np
 from sklboost import BinnedMatrix, XGBClassifierLite, XGBRegressorLite, bin_features
 
 def make(n_rows):
-    random, folder = np.random.default_rng(0), Path(f"data_of_{n_rows}")
+    random = np.random.default_rng(0)
     X = random.normal(size=(n_rows, 4)).astype(np.float32)
     y = X[:, 0] + X[:, 1] ** 2 + random.normal(size=n_rows).astype(np.float32)
-    B = bin_features(X, path=folder)
-    columns = {"y": y, "labels": y > 1, "weight": np.abs(y) + 1}
-    for name, values in columns.items():
-        np.save(folder / f"{name}.npy", values)
-    return [B] + [np.load(folder / f"{name}.npy", mmap_mode="r") for name in columns]
+    X[:, 3] = X[:, 3] > 1  # few values are looked at in all rows
+    arrays = {"X": X, "y": y, "labels": y > 1, "weight": np.abs(y) + 1}
+    for name, values in arrays.items():
+        np.save(f"{name}_{n_rows}.npy", values)
+    return [np.load(f"{name}_{n_rows}.npy", mmap_mode="r") for name in arrays]
+
+def bin_and_fit(X, *arrays):
+    B = bin_features(X, path=f"bins_{len(X)}", n_jobs=2)
+    return B, fit(B, *arrays)
 
 def fit(B, y, labels, weight):
     models = [
@@ -28,16 +32,16 @@ def fit(B, y, labels, weight):
     ]
     return [model.model_.nodes.tobytes() for model in models]
 
-few, many = make(30_000), make(2_500_000)
-in_memory = BinnedMatrix(many[0].bins, many[0].binning)  # all else that a fit has of a row is
-fit(*few)
+few, many = make(230_000), make(2_500_000)
+bin_and_fit(*few)
 gc.collect()
 ctypes.CDLL(None).malloc_trim(0)
 # private memory that can be written, as limits count it: what files are mapped to is not
 used = int(re.search(r"VmData:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) * 1024
 free = 32 * 2**20  # a row has 28 bytes in memory, besides its bins: 70 MB
 resource.setrlimit(resource.RLIMIT_DATA, (used + free, resource.RLIM_INFINITY))
-models = fit(*many)
+B, models = bin_and_fit(*many)
+in_memory = BinnedMatrix(B.bins, B.binning)  # all else that a fit has of a row is in memory
 try:
     fit(in_memory, *many[1:])
 except MemoryError:
