@@ -9,6 +9,7 @@ a bin, so they all go where this one goes.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from sklboost.data.sparse_binning import bin_sparse
 from sklboost.data.sparse_table import SparseTable, join_sparse
 from sklboost.data.table import BLOCK_VALUES, Table, join_tables, table_of
 from sklboost.engine.compiling import kernel
+from sklboost.engine.model import Model
 from sklboost.engine.parallel import ThreadTeam, share
 from sklboost.engine.structs import BinCuts, TrainingBins
 
@@ -57,6 +59,14 @@ class RemoteFeatures(ABC):
     @abstractmethod
     def gather(self) -> np.ndarray:
         """Return all values as an array here: floats, codes of categories; NaN where missing."""
+
+    @abstractmethod
+    def join(self, values: np.ndarray) -> "RemoteFeatures":
+        """Return the rows and behind them others, given as :meth:`gather` returns them."""
+
+    @abstractmethod
+    def add_trees(self, model: Model, trees: tuple[int, int], raw_score: np.ndarray) -> None:
+        """Add the trees ``[start, stop)`` to `raw_score`, shape (n_outputs, n_samples)."""
 
 
 # Rows are transposed in blocks that stay in the first-level cache.
@@ -154,7 +164,7 @@ def value_array(X: np.ndarray | Table | SparseTable) -> np.ndarray:
     return X if isinstance(X, np.ndarray) else X.values()
 
 
-def join_rows(X: Features, other: Features) -> Features:
+def join_rows(X: Features | RemoteFeatures, other: Features) -> Features | RemoteFeatures:
     """Return the rows of `X` and behind them those of `other`, the same features: a copy of both.
 
     Raises
@@ -162,6 +172,9 @@ def join_rows(X: Features, other: Features) -> Features:
     ValueError
         If only one of them is a BinnedMatrix, or sparse.
     """
+    if isinstance(X, RemoteFeatures):
+        local: Any = other  # no bins: a fit on a cluster has values
+        return X.join(value_array(local))
     if isinstance(X, BinnedMatrix) and isinstance(other, BinnedMatrix):
         bins = X.row_arrays.empty((len(X) + len(other), X.shape[1]), X.dtype)
         np.concatenate([X.bins, other.bins], out=bins)

@@ -24,6 +24,9 @@ from sklboost.data.frames.numpy_arrays import ArrayTable, ObjectColumn
 from sklboost.data.row_hashes import value_totals
 from sklboost.data.sparse_table import SparseTable, check_exact, sparse_table
 from sklboost.data.table import Column, Table
+from sklboost.engine.model import Model
+from sklboost.engine.parallel import ThreadTeam
+from sklboost.tree.predict.prediction import add_trees
 
 _ALL = slice(None)
 # What a partition becomes.
@@ -117,6 +120,8 @@ class Encoder(NamedTuple):
         return every if isinstance(rows, slice) else every[rows]
 
     def _features(self, partition: Any) -> RawFeatures:
+        if isinstance(partition, Encoded):
+            return partition.values
         if issparse(partition):
             dtype = np.float32 if partition.dtype == np.float32 else np.float64
             table = sparse_table(partition.tocsr().astype(dtype, copy=False))
@@ -199,6 +204,12 @@ def _codes(column: ColumnAdapter, n_rows: int) -> np.ndarray:
 # --- features of a partition
 
 
+class Encoded(NamedTuple):
+    """Rows that are features already: floats, codes of categories, NaN where missing."""
+
+    values: np.ndarray
+
+
 def totals_of(partition: Any, rows: slice | np.ndarray, *, encoder: Encoder) -> np.ndarray:
     """Return the total of the bits of the values of each row, as `value_totals` does."""
     return value_totals(encoder.features(partition, rows))
@@ -208,3 +219,20 @@ def values_of(partition: Any, rows: slice | np.ndarray, *, encoder: Encoder) -> 
     """Return the values of some rows as an array of floats, shape (n_rows, n_features)."""
     X = encoder.features(partition, rows)
     return value_array(X) if len(X) > 0 else np.empty(X.shape, X.dtype)
+
+
+@np.errstate(all="ignore")
+def scored(
+    partition: Any,
+    rows: slice | np.ndarray,
+    raw_score: np.ndarray,
+    *,
+    encoder: Encoder,
+    model: Model,
+    trees: tuple[int, int],
+) -> np.ndarray:
+    """Return raw scores of some rows, shape (n_outputs, n_rows), with some trees added."""
+    total = np.array(raw_score)  # what came from elsewhere is read-only
+    with ThreadTeam(1) as team:
+        add_trees(team, model, encoder.features(partition, rows), trees, total)
+    return total

@@ -8,10 +8,11 @@ import numpy as np
 
 from sklboost.data.features import RemoteFeatures
 from sklboost.data.row_hashes import hash_totals
-from sklboost.distributed.columns import Encoder, totals_of, values_of
+from sklboost.distributed.columns import Encoded, Encoder, scored, totals_of, values_of
 from sklboost.distributed.learning import find_cluster_cuts
 from sklboost.distributed.partitions import Partitions
 from sklboost.distributed.placing import ClusterBins
+from sklboost.engine.model import Model
 
 
 class ClusterFeatures(RemoteFeatures):
@@ -90,6 +91,23 @@ class ClusterFeatures(RemoteFeatures):
     def gather(self) -> np.ndarray:
         """Return all values as an array here: floats, codes of categories; NaN where missing."""
         return np.concatenate(self.results(values_of))
+
+    def join(self, values: np.ndarray) -> "ClusterFeatures":
+        """Return the rows and behind them others, given as :meth:`gather` returns them."""
+        known = np.arange(len(self)) if self._rows is None else self._rows
+        partitions, first = (
+            self.partitions.join(Encoded(values), len(values)),
+            self.partitions.n_rows,
+        )
+        rows = np.append(known, np.arange(first, partitions.n_rows))
+        return ClusterFeatures(partitions, self.encoder, rows)
+
+    def add_trees(self, model: Model, trees: tuple[int, int], raw_score: np.ndarray) -> None:
+        """Add the trees ``[start, stop)`` to `raw_score`, float64, shape (n_outputs, n_samples)."""
+        scores = np.split(raw_score, self.bounds[1:-1], axis=1)
+        raw_score[:] = np.concatenate(
+            self.results(scored, scores, model=model, trees=trees), axis=1
+        )
 
     def binned(self, weight: np.ndarray, max_bin: int, n_jobs: int | None = None) -> ClusterBins:
         """Choose the cuts, the same as of these rows in one place; the bins are made when placed.

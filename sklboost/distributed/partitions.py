@@ -30,11 +30,11 @@ class Partitions:
     client : distributed.Client
     futures : sequence of Future
         One for each partition: a frame, an array or a sparse matrix.
-    lengths : ndarray of int64, shape (n_partitions,)
+    lengths : sequence of int
         Number of rows of each.
     """
 
-    def __init__(self, client: Any, futures: Sequence["Future[Any]"], lengths: np.ndarray):
+    def __init__(self, client: Any, futures: Sequence["Future[Any]"], lengths: Any):
         self.client = client
         self.futures = futures
         self.starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
@@ -43,6 +43,11 @@ class Partitions:
     def n_rows(self) -> int:
         """Number of rows of all partitions."""
         return int(self.starts[-1])
+
+    def join(self, partition: Any, n_rows: int) -> "Partitions":
+        """Return these partitions and behind them another one, which is not on the cluster yet."""
+        future = self._common("partition", partition)
+        return Partitions(self.client, [*self.futures, future], [*np.diff(self.starts), n_rows])
 
     def __repr__(self) -> str:
         lengths = list(map(str, np.diff(self.starts[: _MOST_LISTED + 1]).tolist()))
@@ -82,10 +87,11 @@ class Partitions:
         RuntimeError
             If partitions are lost, and Dask cannot compute them again.
         """
-        common = [self._common(function, shared)] * len(self.futures)
+        common = self._common(function.__name__, (function, shared))
+        every = [common] * len(self.futures)
         for _ in range(_MOST_TRIALS):
             sent = [self._sent(list(several)) for several in by_partition]
-            futures = self.client.map(call, self.futures, common, *sent, key=function.__name__)
+            futures = self.client.map(call, self.futures, every, *sent, key=function.__name__)
             try:
                 wait_for(futures)
                 return futures
@@ -93,14 +99,14 @@ class Partitions:
                 continue
         raise _lost()
 
-    def _common(self, function: Callable[..., Any], shared: dict[str, Any]) -> "Future[Any]":
-        """Let a worker keep what is the same for all tasks; it is made again if that is lost.
+    def _common(self, name: str, thing: Any) -> "Future[Any]":
+        """Let a worker have what many tasks read; it is made again if the worker is lost.
 
         Not as keyword arguments of ``client.map``: of those that are large the names become keys of
         the cluster, which a second call would find with the values of the first.
         """
-        text = pickle.dumps((function, shared))
-        key = f"{function.__name__}-common-{hashlib.sha256(text).hexdigest()}"
+        text = pickle.dumps(thing)
+        key = f"{name}-common-{hashlib.sha256(text).hexdigest()}"
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": _MOST_BYTES}):
             return self.client.submit(pickle.loads, text, key=key)
 

@@ -11,8 +11,11 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
 
+from sklboost import XGBRegressorLite
+from sklboost.data.features import join_rows
 from sklboost.data.row_hashes import hash_rows
 from sklboost.distributed.placing import Segment, assign_blocks
+from sklboost.estimators.predict.raw_scores import add_rounds
 from tests.distributed.fit_reading import assert_same, cluster_bins, read
 
 N_ROWS = 20_000
@@ -277,3 +280,19 @@ def lose_worker(client):
 async def remove_first_worker(dask_scheduler):
     address = next(iter(dask_scheduler.workers))
     await dask_scheduler.remove_worker(address, stimulus_id="test")
+
+
+def test_rows_are_joined_and_scored_there(cluster, table):
+    held_out = np.random.default_rng(9).random(N_ROWS) < 0.3
+    rows, _ = read(da.from_array(table, chunks=(3000, 4)))
+    kept = rows.take(~held_out)
+    joined = join_rows(kept.X, table[held_out])
+    here = np.concatenate([table[~held_out], table[held_out]])
+    assert_array_equal(joined.gather(), here)
+    assert_same(cluster, kept._replace(X=joined), read(here)[0])
+    model = XGBRegressorLite(n_estimators=5).fit(table, table[:, 0]).model_
+    start = np.random.default_rng(10).normal(size=(1, N_ROWS))
+    ours, theirs = start.copy(), start.copy()
+    add_rounds(model, joined, (1, 4), ours, 1)
+    add_rounds(model, here, (1, 4), theirs, 1)
+    assert_array_equal(ours, theirs)

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklboost.data.features import Features
+from sklboost.data.features import Features, RemoteFeatures
 from sklboost.data.row_arrays import IN_MEMORY, RowArrays
 from sklboost.engine.model import Model
 from sklboost.engine.parallel import ThreadTeam, n_threads_for
@@ -40,15 +40,18 @@ def starting_scores(
 
 def add_rounds(
     model: Model,
-    X: Features,
+    X: Features | RemoteFeatures,
     rounds: tuple[int, int],
     raw_score: np.ndarray,
     n_jobs: int | None,
 ) -> None:
     """Add the trees of rounds ``[start, stop)`` to `raw_score`, shape (n_outputs, n_samples)."""
+    trees = (rounds[0] * model.trees_per_round, rounds[1] * model.trees_per_round)
+    if isinstance(X, RemoteFeatures):
+        X.add_trees(model, trees, raw_score)
+        return
     if model.linear is not None:
         check_has_values(X)
-    trees = (rounds[0] * model.trees_per_round, rounds[1] * model.trees_per_round)
     work = len(X) * (trees[1] - trees[0])
     with ThreadTeam(n_threads_for(n_jobs, work, _LEAVES_PER_THREAD)) as team:
         add_trees(team, model, X, trees, raw_score)
