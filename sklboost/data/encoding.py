@@ -127,9 +127,9 @@ class Encoding:
 
 
 class Unknown(NamedTuple):
-    """Category values that no row of the training has: in how many rows, and the first of them."""
+    """Category values that no row of the training has: the rows that have one, and the first."""
 
-    n_rows: int
+    rows: np.ndarray
     first: Any
 
 
@@ -322,7 +322,7 @@ def _encode_categories(
     if strange:
         rows = np.flatnonzero(np.isin(codes, strange))
         if len(rows) > 0:
-            unknown = Unknown(len(rows), categories[codes[rows[0]]])
+            unknown = Unknown(rows, categories[codes[rows[0]]])
     return Column(codes, None, translation), unknown
 
 

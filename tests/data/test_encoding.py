@@ -75,14 +75,14 @@ def test_levels_of_rows_without_weight_are_not_known():
     assert list(encoding.categories) == ["a", "c"]
     found, unknown = numbers(encoding, values)
     assert_array_equal(found, [0, nan, 1, nan])
-    assert unknown == (2, "b")
+    assert (unknown.rows.tolist(), unknown.first) == ([1, 3], "b")
 
 
-def test_unknown_levels_are_missing_and_counted():
+def test_unknown_levels_are_missing_and_listed():
     encoding = learn(pd.Categorical(["a", "b"]))
     found, unknown = numbers(encoding, pd.Categorical(["y", "b", None, "z", "y"]))
     assert_array_equal(found, [nan, 1, nan, nan, nan])
-    assert unknown == (3, "y")
+    assert (unknown.rows.tolist(), unknown.first) == ([0, 3, 4], "y")
     # a category that no row has is not missed
     found, unknown = numbers(encoding, pd.Categorical(["b"], categories=["z", "b"]))
     assert found == [1]

@@ -13,7 +13,7 @@ from sklboost.estimators.input.target_kinds import RegressionTargets
 from sklboost.estimators.parameters.groups import Parameters
 
 
-def read(X, y=None, **given):
+def read(X, y=None, encodings=None, **given):
     """Return the rows of a fit, and what it remembers of the features."""
     parameters = {name: given.pop(name) for name in list(given) if name not in FitArguments._fields}
     settings = feature_settings("XGBRegressorLite", Parameters(**parameters))
@@ -24,7 +24,7 @@ def read(X, y=None, **given):
         FitArguments(**given).computed(),
         settings,
         kind=RegressionTargets,
-        encodings=None,
+        encodings=encodings,
     )
 
 

@@ -6,6 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sklboost.data.encoding import Encoding
+from sklboost.estimators.input.feature_tables import UnknownCategoryWarning
 from tests.distributed.fit_reading import assert_same, read
 
 N_ROWS = 3000
@@ -198,3 +200,27 @@ def test_names_that_are_no_strings_and_other_arguments(cluster, frame):
     for ours, theirs in zip(rows[1:], local[1:], strict=True):
         np.testing.assert_array_equal(ours, theirs)
     assert_same(cluster, rows, local)
+
+
+def test_encodings_of_a_model_that_is_continued(cluster, frame):
+    _, fitted = read(frame.drop(columns="short"))
+    new = frame.drop(columns="short").assign(
+        known=pd.Categorical(np.where(np.arange(N_ROWS) % 100 == 50, "new", frame["known"]))
+    )
+    collection = dd.from_pandas(new, npartitions=4)
+    with pytest.warns(UnknownCategoryWarning, match="'known': 30 row") as caught:
+        rows, again = read(collection, encodings=fitted.encodings)
+    with pytest.warns(UnknownCategoryWarning) as caught_here:
+        local, again_here = read(new, encodings=fitted.encodings)
+    assert str(caught[0].message) == str(caught_here[0].message)
+    assert repr(again) == repr(again_here) == repr(fitted)
+    assert_same(cluster, rows, local)
+    with pytest.raises(ValueError, match="has categories that no row"):
+        read(collection, encodings=fitted.encodings, unknown_category="error")
+    with pytest.raises(ValueError, match="column 'known' held categories at fit and holds numbers"):
+        read(collection.assign(known=1), encodings=fitted.encodings)
+    plain = (Encoding(),) * 2
+    numbers = dd.from_pandas(frame[["double", "flag"]], npartitions=2)
+    assert read(numbers, encodings=plain)[1].encodings is None
+    with pytest.raises(ValueError, match="column 'known' held numbers at fit and holds categories"):
+        read(collection[["double", "known"]], encodings=plain)

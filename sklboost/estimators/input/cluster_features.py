@@ -16,7 +16,7 @@ from sklboost.data.cuts import SAMPLE_ROWS
 from sklboost.data.feature_cuts import exact_weights
 from sklboost.data.frames import adapter_for, dask_kind
 from sklboost.data.frames.adapter import ColumnAdapter, FrameAdapter
-from sklboost.data.frames.checks import check_names
+from sklboost.data.frames.checks import check_kinds, check_names
 from sklboost.data.frames.numpy_arrays import ArrayTable, ObjectColumn, column_of
 from sklboost.distributed.collections import open_collection
 from sklboost.distributed.columns import Encoder, Facts, distinct_rows
@@ -32,6 +32,7 @@ from sklboost.estimators.input.feature_names import Encodings, feature_names, gi
 from sklboost.estimators.input.feature_rules import read_categories
 from sklboost.estimators.input.feature_tables import (
     FeatureSettings,
+    encoded_table,
     fit_encodings,
     shape_of,
     unless_plain,
@@ -164,14 +165,21 @@ def fit_cluster(
     """Learn how the values of a fit become numbers; return the features, and this, as `fit_table`.
 
     Nothing is learnt of rows whose `weight`, float64 of shape (n_rows,), is 0. `encodings` are
-    None: a fit on a cluster continues no model.
+    those of a model that the fit continues, or None.
     """
-    names = feature_names(source.names, source.n_columns)
-    declared = read_categories(settings.categorical_features, names)
-    columns = sorted(source.special | declared)
-    masses = source.look_at(columns, exact_weights(weight))
-    objects = [i for i in columns if isinstance(source.column(i), ObjectColumn)]
+    every = range(source.n_columns)
+    if encodings is None or len(encodings) != len(every):  # of another model: an error soon
+        names = feature_names(source.names, len(every))
+        declared = read_categories(settings.categorical_features, names)
+        masses = source.look_at(sorted(source.special | declared), exact_weights(weight))
+        encodings = fit_encodings(source, settings, masses)
+    else:
+        coded = {i for i, encoding in enumerate(encodings) if not encoding.is_plain}
+        counts = source.look_at(sorted(source.special | coded), np.ones(source.n_rows))
+        check_kinds(source, every)  # what may be a category is known
+        encoded_table(source, every, settings, encodings, "X", counts)
+    objects = [i for i in every if isinstance(source.column(i), ObjectColumn)]
     examples = {i: source.column(i).examples() for i in objects}
-    encodings = unless_plain(fit_encodings(source, settings, masses))
-    encoder = Encoder(encodings, settings.missing, source.n_columns, examples)
-    return ClusterFeatures(source.partitions, encoder), encodings
+    plain = unless_plain(encodings)
+    encoder = Encoder(plain, settings.missing, len(every), examples)
+    return ClusterFeatures(source.partitions, encoder), plain

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklboost.data.binned_matrix import BinnedMatrix
-from sklboost.data.encoding import Encoding, Unknown, encode, fit_encoding
+from sklboost.data.encoding import Encoding, encode, fit_encoding
 from sklboost.data.feature_cuts import exact_weights
 from sklboost.data.frames.adapter import FrameAdapter
 from sklboost.data.frames.checks import check_kinds, kind_changed
@@ -121,6 +121,7 @@ def encoded_table(
     settings: FeatureSettings,
     encodings: Encodings,
     name: str,
+    counts: Sequence[np.ndarray] | None = None,
 ) -> Table:
     """Make a table by known encodings.
 
@@ -134,6 +135,8 @@ def encoded_table(
     name : str
         Of the argument, for warnings and errors: of columns of other kinds than at fit, and of
         unknown categories.
+    counts : sequence of ndarray, optional
+        Of how many rows of the user each row of a column tells. None: of one.
     """
     known = (Encoding(),) * len(order) if encodings is None else encodings
     encoded = list(zip(order, known, strict=True))
@@ -149,12 +152,13 @@ def encoded_table(
         more = [f"and {len(wrong) - _MOST_NAMED} more columns"] * (len(wrong) > _MOST_NAMED)
         raise ValueError("\n".join(wrong[:_MOST_NAMED] + more))
     columns: list[Column] = []
-    unknown: dict[str, Unknown] = {}
+    unknown: dict[str, tuple[int, Any]] = {}
     for i, encoding in encoded:
         column, of_column = encode(source, i, encoding, settings.missing)
         columns.append(column)
         if of_column is not None:
-            unknown[source.label(i)] = of_column
+            n_rows = len(of_column.rows) if counts is None else counts[i][of_column.rows].sum()
+            unknown[source.label(i)] = int(n_rows), of_column.first
     if unknown:
         _report_unknown(unknown, settings, name)
     return Table(columns, np.array([encoding.n_categories for encoding in known], dtype=np.int64))
@@ -264,10 +268,12 @@ def _words_of_change(source: FrameAdapter, i: int, encoding: Encoding) -> str:
     return kind_changed(source.label(i), was, now, column.dtype_name)
 
 
-def _report_unknown(unknown: dict[str, Unknown], settings: FeatureSettings, name: str) -> None:
+def _report_unknown(
+    unknown: dict[str, tuple[int, Any]], settings: FeatureSettings, name: str
+) -> None:
     listed = "; ".join(
-        f"{label}: {values.n_rows} row(s), the first is {values.first!r}"
-        for label, values in unknown.items()
+        f"{label}: {n_rows} row(s), the first is {first!r}"
+        for label, (n_rows, first) in unknown.items()
     )
     if settings.unknown_category == "error":
         raise ValueError(
