@@ -242,6 +242,13 @@ def test_unknown_categories_where_they_are():
     lazy = local.predict_proba(parts(others))
     with pytest.warns(UnknownCategoryWarning, match="Bonn"):
         assert same(lazy, expected)
+    for scheduler in ("synchronous", "threads"):
+        with (
+            pytest.warns(UnknownCategoryWarning) as told,
+            dask.config.set(scheduler=scheduler),
+        ):
+            lazy.compute()
+        assert {warning.filename for warning in told} == {__file__}
     strict = clone(local).set_params(unknown_category="error").fit(FRAME, CLASSES)
     lazy = strict.predict(parts(others))
     with pytest.raises(ValueError, match="Bonn"):
@@ -384,11 +391,9 @@ def test_the_model_is_that_of_the_call():
 
 
 def _models(lazy):
-    return [
-        task.value
-        for task in dict(lazy.__dask_graph__()).values()
-        if isinstance(getattr(task, "value", None), PartMethod)
-    ]
+    tasks = dict(lazy.__dask_graph__()).values()
+    values = (getattr(task, "value", task) for task in tasks)  # what needs no work has a value
+    return [value for value in values if isinstance(value, PartMethod)]
 
 
 @pytest.mark.parametrize("rows", [da.from_array(X, chunks=10), dd.from_pandas(pd.DataFrame(X), 9)])

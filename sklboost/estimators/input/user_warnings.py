@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 
 # What lies between the user and a warning: this package, tools that call it, and what threads,
 # processes and pickles begin with.
-_BETWEEN = {"sklboost", "sklearn", "joblib", "numpy", "pickle", "cloudpickle"}
-_BETWEEN |= {"threading", "multiprocessing", "concurrent", "runpy", "dask", "distributed"}
+_BETWEEN = {"sklboost", "sklearn", "joblib", "dask", "distributed", "numpy", "pickle"}
+_BETWEEN |= {"cloudpickle", "threading", "queue", "multiprocessing", "concurrent", "runpy"}
 # Whose calls wait for threads or processes, and what sends these their work.
 _WAITING = {"joblib", "multiprocessing", "concurrent", "dask", "distributed"}
 _SENDING = {"_feed", "_handle_tasks"}
