@@ -98,6 +98,9 @@ class NewFolder:
             "token": token_hex(16),
             **document,
         }
+        for name in self._names:
+            with open(self.path / name, "r+b") as file:
+                os.fsync(file.fileno())  # first: the description says that they are complete
         begun = self.path / f"{_DESCRIPTION}.new"
         self._names.append(begun.name)
         begun.write_bytes(write(document))

@@ -231,19 +231,24 @@ class BinnedMatrix:
         # through the constructor, which also makes plain views of what joblib maps into memory
         if self._span is None:
             return BinnedMatrix, (self._bins, self._binning)
-        folder, start, stop = self._span
-        return _reopen, (folder.path, folder.token, start, stop, self._binning)
+        (folder, start, stop), scratch = self._span, self._row_arrays.folder
+        return _reopen, (folder.path, folder.token, start, stop, self._binning, scratch)
 
 
-def of_folder(folder: BinFolder, binning: Binning) -> BinnedMatrix:
-    """Return all bins of a folder; it is where fits keep what they have for each row, too."""
+def of_folder(folder: BinFolder, binning: Binning, scratch: Path | None = None) -> BinnedMatrix:
+    """Return all bins of a folder.
+
+    `scratch` is where fits keep what they have for each row; None: in the folder, too.
+    """
     span = Span(folder, 0, len(folder.rows))
-    return BinnedMatrix(folder.rows, binning, RowArrays(folder.path), span)
+    return BinnedMatrix(folder.rows, binning, RowArrays(scratch or folder.path), span)
 
 
-def _reopen(path: Path, token: str, start: int, stop: int, binning: Binning) -> BinnedMatrix:
+def _reopen(
+    path: Path, token: str, start: int, stop: int, binning: Binning, scratch: Path | None
+) -> BinnedMatrix:
     """Return the rows that were pickled by the place of their folder."""
-    return of_folder(reopen_folder(path, token), binning)[start:stop]
+    return of_folder(reopen_folder(path, token), binning, scratch)[start:stop]
 
 
 def _is_everything(key: Any) -> bool:

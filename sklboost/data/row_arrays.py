@@ -41,7 +41,7 @@ class RowArrays:
         n_bytes = math.prod(shape) * np.dtype(dtype).itemsize
         if self.folder is None or n_bytes == 0:
             return np.empty(shape, dtype)
-        with tempfile.TemporaryFile(dir=self.folder) as file:
+        with _new_file(self.folder) as file:
             reserve(file, n_bytes, self.folder)
             return np.asarray(np.memmap(file, dtype, "r+", shape=shape))
 
@@ -72,6 +72,16 @@ class RowArrays:
 IN_MEMORY = RowArrays()
 
 
+def _new_file(folder: Path) -> IO[bytes]:
+    """Return a file without a name."""
+    try:
+        return tempfile.TemporaryFile(dir=folder)
+    except OSError as error:
+        problem = "what a fit has for each row of bins on disk is written beside them"
+        remedy = "name a folder that can be written to, open_bins(path, scratch=...)"
+        raise OSError(error.errno, f"{error.strerror}: {problem}; {remedy}", str(folder)) from error
+
+
 def row_blocks(n_rows: int) -> Iterator[slice]:
     """Yield ranges of rows, in order."""
     for start in range(0, n_rows, BLOCK_ROWS):
@@ -92,6 +102,7 @@ def reserve(file: IO[bytes], n_bytes: int, folder: Path) -> None:
                 file.write(bytes(min(_WRITTEN_AT_ONCE, n_bytes - start)))
             file.flush()
     except OSError as error:
-        problem = f"no {n_bytes / 2**20:,.1f} MiB for bins, or what a fit has of each row"
-        remedy = "make room there, or choose another folder as path"
+        size = f"{n_bytes / 2**20:,.1f} MiB"
+        problem = f"there is no room for {size} of bins, or of what a fit has for each row"
+        remedy = "make some, or choose another folder, path=... or open_bins(path, scratch=...)"
         raise OSError(error.errno, f"{error.strerror}: {problem}; {remedy}", str(folder)) from error

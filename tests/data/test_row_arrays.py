@@ -75,9 +75,13 @@ def test_a_full_disk_is_an_error(tmp_path, monkeypatch, has_fallocate):
         monkeypatch.delattr(os, "posix_fallocate")
         assert_array_equal(RowArrays(tmp_path).zeros((300_000,)), np.zeros(300_000))
         monkeypatch.setattr(row_arrays, "bytes", refuse, raising=False)
-    with pytest.raises(
-        OSError, match=r"No space left.*: no 2\.0 MiB for.*make room there, or"
-    ) as e:
+    with pytest.raises(OSError, match=r"No space left.*room for 2\.0 MiB of.*make some, or") as e:
         RowArrays(tmp_path).empty((2**18,))
     assert e.value.errno == errno.ENOSPC
     assert e.value.filename == str(tmp_path)
+
+
+def test_a_folder_that_cannot_be_written_to(tmp_path):
+    with pytest.raises(OSError, match=r"No such file.*: what a fit has.*, scratch=") as e:
+        RowArrays(tmp_path / "absent").empty((2,))
+    assert e.value.errno == errno.ENOENT

@@ -238,7 +238,7 @@ def test_no_room_for_a_fit_is_an_error(on_disk, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(row_arrays.os, "posix_fallocate", refuse)
-    with pytest.raises(OSError, match=r"what a fit has of each row; make room there"):
+    with pytest.raises(OSError, match=r"what a fit has for each row; make some"):
         XGBRegressorLite().fit(on_disk, SIGNAL)
 
 
@@ -247,3 +247,17 @@ def test_it_is_a_binned_matrix(on_disk):
     assert on_disk.nbytes == on_disk.bins.nbytes
     with pytest.raises(ValueError, match="read-only"):
         on_disk.bins[0, 0] = 1
+
+
+def test_what_fits_write_may_lie_elsewhere(on_disk, tmp_path, monkeypatch):
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    opened, used = open_bins(tmp_path / "bins", scratch=str(scratch)), set()
+    new_file = row_arrays._new_file
+    monkeypatch.setattr(row_arrays, "_new_file", lambda path: used.add(path) or new_file(path))
+    model = XGBRegressorLite(n_estimators=2)
+    for rows in (opened, pickle.loads(pickle.dumps(opened)), opened[::2]):
+        model.fit(rows, SIGNAL[: len(rows)])
+    assert used == {scratch}
+    model.fit(on_disk, SIGNAL)
+    assert used == {scratch, tmp_path / "bins"}

@@ -14,7 +14,7 @@ from sklboost.files.sections import Section
 from sklboost.files.values import NotStorableError, read_value, value_document
 
 
-def open_bins(path: Any) -> Any:
+def open_bins(path: Any, scratch: Any = None) -> Any:
     """Open bins that were written to a folder.
 
     Nothing is read before it is used, and processes that open the same folder share its memory.
@@ -22,7 +22,10 @@ def open_bins(path: Any) -> Any:
     Parameters
     ----------
     path : str or path
-        As in ``bin_features(X, path=...)`` or ``bin_parquet(..., path=...)``.
+        As in ``bin_features(X, path=...)`` or ``bin_parquet(..., bins_path=...)``.
+    scratch : str or path, optional
+        A folder for what fits keep on disk while they last. None: that of the bins, which must then
+        be one that can be written to.
 
     Returns
     -------
@@ -63,7 +66,8 @@ def open_bins(path: Any) -> Any:
     folder, document = open_folder(path)
     place = f"{Path(path) / 'bins.json'}"
     section = Section(document, place)
-    B = of_folder(folder, _read_binning(section["binning"], folder.rows.shape[1]))
+    binning = _read_binning(section["binning"], folder.rows.shape[1])
+    B = of_folder(folder, binning, None if scratch is None else Path(scratch).absolute())
     others = tuple(read_array(folder.path, part.text()) for part in section["arrays"])
     for name, array in zip(document["arrays"], others, strict=True):
         if len(array) != len(B):

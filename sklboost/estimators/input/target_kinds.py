@@ -195,7 +195,8 @@ class ClassTargets(Targets):
             return LabelTargets.learn(y, weight, parameters)
         check_labels(y)
         classes = distinct_labels(y)
-        codes = label_numbers(y, classes)
+        is_counted = isinstance(parameters.class_weight, str)
+        codes = label_numbers(y, classes) if is_counted else np.empty(0, np.uint8)
         multipliers = class_multipliers(
             parameters.class_weight, parameters.scale_pos_weight, classes, codes, weight
         )

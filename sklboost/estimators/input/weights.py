@@ -106,8 +106,8 @@ def class_multipliers(
     scale_pos_weight : float
         Multiplies the weight of ``classes[1]`` of two, on top of `class_weight`.
     classes : ndarray, shape (n_classes,)
-    codes : ndarray of int, shape (n_samples,)
-        The position of each row's label in `classes`; every class occurs.
+    codes : ndarray of int, shape (n_samples,) or (0,)
+        The position of each row's label in `classes`; every class occurs. Only if "balanced".
     weight : ndarray of float64, shape (n_samples,) or (0,)
         Positive; empty: all 1.
     """
