@@ -1,5 +1,6 @@
 """Dask collections as users give them to `fit`: their partitions, on the workers of a client."""
 
+from contextlib import suppress
 from typing import Any
 
 import distributed
@@ -32,7 +33,7 @@ def open_collection(X: Any) -> tuple[Partitions, list[Facts]]:
         X = X.rechunk({1: -1})
     futures = futures_of(client.persist(X))
     futures.sort(key=lambda future: future.key[1])  # keys are (name, number of the partition, ...)
-    wait_for(futures)
+    wait_for(client, futures)
     partitions = Partitions(client, futures, np.zeros(len(futures), dtype=np.int64))
     facts = partitions.results(look_at)
     return Partitions(client, futures, np.array([fact.n_rows for fact in facts])), facts
@@ -53,6 +54,8 @@ def current_client() -> Any:
             f"the current client, {client!r}, is asynchronous, and fit waits for its workers: call "
             "fit in a thread of its own with Client(..., asynchronous=False)"
         )
+    with suppress(ValueError, KeyError):
+        distributed.secede()  # in a task: it gives its place in the worker to those it waits for
     return client
 
 

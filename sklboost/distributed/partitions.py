@@ -6,6 +6,7 @@ again if its worker is lost. A pass over all partitions has one task for each.
 
 import hashlib
 import pickle
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,8 +15,12 @@ import distributed
 import numpy as np
 from distributed.client import Future, FuturesCancelledError
 
+from sklboost.distributed.crew import LostSchedulerError
+
 # Arrays that were given to the tasks of a pass may be lost with a worker: then it is done again.
 _MOST_TRIALS = 5
+# Seconds to wait for workers if there are none.
+_PATIENCE = 50
 # Of what all tasks of a pass share: beyond, Dask warns.
 _MOST_BYTES = 2**31
 # Partitions whose numbers of rows an error lists.
@@ -93,7 +98,7 @@ class Partitions:
             sent = [self._sent(list(several)) for several in by_partition]
             futures = self.client.map(call, self.futures, every, *sent, key=function.__name__)
             try:
-                wait_for(futures)
+                wait_for(self.client, futures)
                 return futures
             except FuturesCancelledError:  # what was sent to a worker is lost with it
                 continue
@@ -131,11 +136,31 @@ def _lost() -> RuntimeError:
     )
 
 
-def wait_for(futures: Sequence["Future[Any]"]) -> None:
-    """Wait for tasks, one for each partition; raise the first error, and say where it was."""
-    distributed.wait(futures)
+def wait_for(client: Any, futures: Sequence["Future[Any]"]) -> None:
+    """Wait for tasks, one for each partition; raise the first error, and say where it was.
+
+    RuntimeError if there are no workers that could do them, for most of a minute;
+    LostSchedulerError.
+    """
+    alone_since = None
+    while True:
+        try:
+            distributed.wait(futures, timeout=_PATIENCE / 10)
+            break
+        except FuturesCancelledError as error:
+            if client.status != "running":
+                raise LostSchedulerError(f"lost the scheduler of {client!r}") from error
+            raise
+        except TimeoutError:
+            now = time.monotonic()
+            alone_since = None if client.nthreads() else alone_since or now
+            if alone_since is not None and now - alone_since >= _PATIENCE:
+                raise RuntimeError(
+                    f"{client!r} has had no workers for {_PATIENCE:g} seconds: start some, or see "
+                    "their logs for why they have ended"
+                ) from None
     for number, future in enumerate(futures):
         if future.status == "error":
-            error = future.exception()
-            error.add_note(f"This was partition {number} of X, counted from 0.")
-            raise error.with_traceback(future.traceback())
+            fault = future.exception()
+            fault.add_note(f"This was partition {number} of X, counted from 0.")
+            raise fault.with_traceback(future.traceback())

@@ -8,15 +8,17 @@ import dask.array as da
 import distributed
 import numpy as np
 import pytest
+from distributed.client import FuturesCancelledError
 from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
 
 from sklboost import XGBRegressorLite
 from sklboost.data.features import join_rows
 from sklboost.data.row_hashes import hash_rows
+from sklboost.distributed.crew import LostSchedulerError
 from sklboost.distributed.placing import Segment, assign_blocks
 from sklboost.estimators.predict.raw_scores import add_rounds
-from tests.distributed.fit_reading import assert_same, cluster_bins, read
+from tests.distributed.fit_reading import assert_same, cluster_bins, local_bins, read
 
 N_ROWS = 20_000
 
@@ -296,3 +298,37 @@ def test_rows_are_joined_and_scored_there(cluster, table):
     add_rounds(model, joined, (1, 4), ours, 1)
     add_rounds(model, here, (1, 4), theirs, 1)
     assert_array_equal(ours, theirs)
+
+
+def test_a_cluster_without_workers(monkeypatch):
+    monkeypatch.setattr("sklboost.distributed.partitions._PATIENCE", 0.3)
+    options = dict(processes=False, n_workers=0, dashboard_address=":0")
+    with (
+        distributed.Client(**options),
+        pytest.raises(RuntimeError, match=r"no workers for 0\.3 sec"),
+    ):
+        read(da.ones((10, 2)), np.ones(10))
+
+
+def test_in_a_task_of_the_only_worker(table):
+    def read_there():
+        rows, _ = read(da.from_array(table, chunks=(9000, 4)))
+        return rows.X.binned(rows.weight, 256).cuts.cuts
+
+    options = dict(processes=False, n_workers=1, threads_per_worker=1)
+    with distributed.Client(**options, dashboard_address=":0") as client:
+        found = client.submit(read_there).result(timeout=60)
+    assert_array_equal(found, local_bins(read(table)[0])[1].cuts)
+
+
+def test_a_lost_scheduler(cluster, monkeypatch):
+    def cancelled(futures, timeout):
+        raise FuturesCancelledError([])
+
+    rows, _ = read(da.ones((10, 2), chunks=(5, 2)), np.ones(10))
+    monkeypatch.setattr("distributed.wait", cancelled)
+    with pytest.raises(RuntimeError, match="lost with their workers again and again"):
+        rows.X.gather()
+    monkeypatch.setattr(cluster, "status", "connecting")
+    with pytest.raises(LostSchedulerError, match="lost the scheduler of <Client"):
+        rows.X.gather()
