@@ -273,8 +273,8 @@ class Crew:
         """Return the numbers of threads of some workers, or of those that take tasks."""
         scheduler = self._client.scheduler
         try:
-            if scheduler is None:
-                raise ConnectionError("the Client is closed")
+            if scheduler is None or self._client.status != "running":
+                raise ConnectionError(f"the Client is {self._client.status}")
             if addresses is None:
                 asking = scheduler.ncores_running()
             else:

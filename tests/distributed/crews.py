@@ -5,8 +5,10 @@ import signal
 import time
 from contextlib import contextmanager
 
+import dask
 import numpy as np
 from distributed import Client, LocalCluster, Security
+from distributed.utils import get_mp_context
 
 from sklboost.distributed.crew import Crew
 
@@ -56,6 +58,13 @@ class Recorder:
         while only is None or self.peers.rank != only:
             self.peers.all_to_all([np.zeros(10, dtype=np.uint8)] * self.peers.size)
 
+    def eat(self, rank):
+        """Fill the memory of one worker."""
+        meal = []
+        while self.peers.rank == rank:
+            meal.append(np.ones(1_000_000))
+        self.wait_for_others()
+
     def sleep(self, seconds):
         time.sleep(seconds)
         return self.peers.rank
@@ -66,15 +75,43 @@ def start(crew, *arguments):
     return crew
 
 
+def seats(crew):
+    """Return the ranks of machines on all workers, and whether they have no object."""
+    found = crew._client.run(
+        lambda dask_worker: [
+            (seat.place[2], seat.machine is None)
+            for seat in dask_worker.extensions.get("sklboost-seats", {}).values()
+        ]
+    )
+    return sorted(seat for of_worker in found.values() for seat in of_worker)
+
+
+def wait_until(condition, seconds=10):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
 @contextmanager
 def open_crew(n_workers=2, **settings):
     """Give a crew, of which the workers are threads of this process unless it is said otherwise."""
-    settings = {"processes": False, "threads_per_worker": 1, "dashboard_address": None} | settings
+    settings = {"processes": False, "threads_per_worker": 1, "dashboard_address": ":0"} | settings
     security = Security.temporary() if settings.get("protocol") == "tls://" else None
     with (
+        dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}),
         LocalCluster(n_workers=n_workers, security=security, **settings) as cluster,
         Client(cluster, security=security) as client,
     ):
         crew = Crew(client)
         yield crew
         crew.stop()
+
+
+def _import_once():
+    """Have the processes of workers begin with what is imported here."""
+    with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
+        get_mp_context().set_forkserver_preload(["distributed", __name__])
+
+
+_import_once()

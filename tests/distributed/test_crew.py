@@ -6,34 +6,17 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from distributed import Client
+from distributed import Client, Status
 
 from sklboost.distributed.crew import Crew, LostWorkersError
 from sklboost.distributed.peers import StoppedError
-from tests.distributed.crews import Recorder, open_crew, start
+from tests.distributed.crews import Recorder, open_crew, seats, start, wait_until
 
 
-@pytest.fixture(scope="module", params=["inproc://", "tcp://", "tls://"])
+@pytest.fixture(scope="module", params=["inproc://", "tcp://"])
 def crew(request):
     with open_crew(3, protocol=request.param) as crew:
         yield crew
-
-
-def seats(crew):
-    found = crew._client.run(
-        lambda dask_worker: [
-            (seat.place[2], seat.machine is None)
-            for seat in dask_worker.extensions.get("sklboost-seats", {}).values()
-        ]
-    )
-    return sorted(seat for of_worker in found.values() for seat in of_worker)
-
-
-def wait_until(condition, seconds=10):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 def test_ranks_are_in_the_order_of_the_arguments(crew):
@@ -157,6 +140,32 @@ def test_tasks_that_others_cancel_are_lost(crew):
     crew._client.cancel(crew._seats)
     with pytest.raises(LostWorkersError):
         crew.call("wait_for_others")
+
+
+def test_machines_talk_by_tls():
+    with open_crew(2, protocol="tls://") as crew:
+        start(crew)
+        for n_bytes in (10, 20_000, 1_000_000):
+            sums = [(rank + 1) * n_bytes for rank in range(2)]
+            assert crew.call("exchange", 2, n_bytes) == [sums] * 2
+        with pytest.raises(KeyError, match="cause"):
+            crew.call("fail", 1, KeyError("cause"))
+        wait_until(lambda: seats(crew) == [])
+
+
+def test_a_paused_worker_is_not_used_and_not_waited_for():
+    def pause(dask_worker):
+        dask_worker.status = Status.paused
+
+    with open_crew(2, memory_limit=0) as crew:
+        paused, running = crew.workers()
+        crew._client.run(pause, workers=[paused])
+        wait_until(lambda: list(crew.workers()) == [running])
+        crew.silence = 0.5
+        with pytest.raises(LostWorkersError, match="is paused, since its memory is full") as caught:
+            crew.start(Recorder, dict.fromkeys([paused, running], ()))
+        assert caught.value.addresses == (paused,)
+        assert start(crew).call("get_rank") == [0]
 
 
 def test_an_asynchronous_client_is_refused():

@@ -1,0 +1,192 @@
+"""Workers that are killed, suspended, retired; clients and schedulers that die; Ctrl-C."""
+
+import os
+import signal
+import time
+from multiprocessing import get_context
+from pathlib import Path
+from threading import Timer
+
+import pytest
+from distributed import Client
+
+from sklboost.distributed.crew import Crew, LostSchedulerError, LostWorkersError
+from tests.distributed.crews import open_crew, seats, start, wait_until
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with open_crew(3, processes=True, memory_limit="600MiB") as crew:
+        yield crew
+
+
+@pytest.fixture
+def crew(cluster):
+    """Give machines on two workers, at least; those that a test kills come back after a while."""
+    wait_until(lambda: len(cluster.workers()) >= 2, 60)
+    start(cluster)
+    yield cluster
+    cluster.stop()
+
+
+def process_of(crew, rank):
+    address = crew._addresses[rank]
+    return crew._client.run(os.getpid, workers=[address])[address]
+
+
+@pytest.fixture
+def later():
+    """Have things done after some seconds, in another thread."""
+    timers = []
+
+    def do(seconds, function, *arguments):
+        timers.append(Timer(seconds, function, arguments))
+        timers[-1].start()
+
+    yield do
+    for timer in timers:
+        timer.join()
+
+
+def check_recovery(crew):
+    """Machines on those that are left do their work, and those of before are gone."""
+    wait_until(lambda: seats(crew) == [])
+    start(crew)
+    ranks = list(range(len(crew._addresses)))
+    assert crew.call("get_rank") == ranks
+    assert crew.call("exchange", 3, 10) == [[(rank + 2) * 10 for rank in ranks]] * len(ranks)
+
+
+def test_a_worker_killed_during_a_call(crew):
+    address = crew._addresses[1]
+    begin = time.monotonic()
+    with pytest.raises(LostWorkersError, match="killed") as caught:
+        crew.call("kill", 1)
+    assert caught.value.addresses == (address,)
+    assert time.monotonic() - begin < 5
+    assert address not in crew.workers()
+    check_recovery(crew)
+
+
+def test_a_worker_killed_between_calls(crew):
+    os.kill(process_of(crew, 0), signal.SIGKILL)
+    begin = time.monotonic()
+    with pytest.raises(LostWorkersError):
+        crew.call("exchange", 1)
+    assert time.monotonic() - begin < 5
+    check_recovery(crew)
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.1])
+def test_a_worker_killed_during_the_start(crew, later, seconds):
+    process = process_of(crew, 1)
+    argument = crew._client.submit(time.sleep, 1, pure=False)
+    later(seconds, os.kill, process, signal.SIGKILL)
+    with pytest.raises(LostWorkersError):
+        start(crew, argument)
+    check_recovery(crew)
+
+
+def test_a_suspended_worker_is_lost_after_a_while(crew):
+    process = process_of(crew, 1)
+    crew.silence = 2.0
+    try:
+        with pytest.raises(LostWorkersError, match="did not answer for 2 seconds") as caught:
+            crew.call("kill", 1, signal.SIGSTOP)
+        assert caught.value.addresses == (crew._addresses[1],)
+    finally:
+        del crew.silence
+        os.kill(process, signal.SIGCONT)
+    check_recovery(crew)
+
+
+def test_a_worker_that_leaves(crew, later):
+    later(0.3, crew._client.retire_workers, [crew._addresses[0]])
+    with pytest.raises(LostWorkersError):
+        crew.call("wait_for_others")
+    check_recovery(crew)
+
+
+def test_ctrl_c_during_a_call(crew, later):
+    later(0.4, os.kill, os.getpid(), signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        crew.call("wait_for_others")
+    wait_until(lambda: seats(crew) == [], 2)
+    check_recovery(crew)
+
+
+def test_ctrl_c_during_the_start(crew, later):
+    argument = crew._client.submit(time.sleep, 2, pure=False)
+    later(0.4, os.kill, os.getpid(), signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        start(crew, argument)
+    wait_until(lambda: seats(crew) == [], 2)
+    check_recovery(crew)
+
+
+def test_a_worker_out_of_memory(crew):
+    address = crew._addresses[1]
+    with pytest.raises(LostWorkersError, match="its use of memory perhaps") as caught:
+        crew.call("eat", 1)
+    assert caught.value.addresses == (address,)
+    check_recovery(crew)
+
+
+def run_client(address, told):
+    with Client(address) as client:
+        crew = start(Crew(client))
+        told.put("started")
+        crew.call("wait_for_others")
+
+
+def run_cluster(told):
+    with open_crew(2, processes=True) as crew:
+        told.put(crew._client.scheduler.address)
+        time.sleep(1000)
+
+
+@pytest.fixture
+def process():
+    """Start processes that have imported what these tests have."""
+    processes = []
+
+    def begin(function, *arguments):
+        context = get_context("forkserver")
+        told = context.Queue()
+        processes.append(context.Process(target=function, args=(*arguments, told)))
+        processes[-1].start()
+        return processes[-1], told.get(timeout=60)
+
+    yield begin
+    for process in processes:
+        process.kill()
+        process.join()
+        process.close()
+
+
+def test_machines_end_when_their_client_is_killed(crew, process):
+    crew.stop()
+    wait_until(lambda: seats(crew) == [])
+    client, _ = process(run_client, crew._client.scheduler.address)
+    assert len(seats(crew)) >= 2
+    client.kill()
+    wait_until(lambda: seats(crew) == [])
+
+
+def test_the_end_of_the_scheduler_is_told(process, later):
+    cluster, address = process(run_cluster)
+    with Client(address) as client:
+        crew = start(Crew(client))
+        workers = client.run(os.getpid)
+        later(0.2, cluster.kill)
+        with pytest.raises(LostSchedulerError, match="lost the scheduler"):
+            crew.call("wait_for_others")
+        crew.stop()
+    wait_until(lambda: not any(map(is_alive, workers.values())), 30)
+
+
+def is_alive(process):
+    try:
+        return Path(f"/proc/{process}/stat").read_text().split()[2] != "Z"
+    except FileNotFoundError:
+        return False

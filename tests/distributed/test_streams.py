@@ -1,0 +1,123 @@
+"""Machines that talk over sockets: parts of any size, ends in the middle, stops."""
+
+import socket
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from itertools import combinations
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from sklboost.distributed.peers import LostPeerError, StoppedError
+from sklboost.distributed.streams import StreamPeers, open_peers
+
+
+@contextmanager
+def connected(size):
+    """Give the peers of all ranks, and the sockets by rank and peer."""
+    sockets = [{} for _ in range(size)]
+    for one, other in combinations(range(size), 2):
+        sockets[one][other], sockets[other][one] = pair = socket.socketpair()
+        for end in pair:
+            end.setblocking(False)
+    loop = SimpleNamespace(remove_handler=lambda end: None)
+    addresses = [f"tcp://somewhere:{rank}" for rank in range(size)]
+    yield (
+        [
+            StreamPeers(
+                rank,
+                addresses,
+                {
+                    peer: SimpleNamespace(stream=SimpleNamespace(socket=end, io_loop=loop))
+                    for peer, end in sockets[rank].items()
+                },
+            )
+            for rank in range(size)
+        ],
+        sockets,
+    )
+    for ends in sockets:
+        for end in ends.values():
+            end.close()
+
+
+def in_threads(function, peers):
+    with ThreadPoolExecutor(len(peers)) as threads:
+        return list(threads.map(function, peers))
+
+
+def drawn(sender, receiver, step):
+    rng = np.random.default_rng([sender, receiver, step])
+    n_bytes = int(10 ** rng.uniform(0, 6.5)) - 1
+    return np.full(n_bytes, rng.integers(256), dtype=np.uint8)
+
+
+@pytest.mark.parametrize("size", [1, 2, 4])
+def test_parts_of_random_sizes_at_random_times(size):
+    def exchange(peers):
+        for step in range(15):
+            time.sleep(0.001 * np.random.default_rng([peers.rank, step]).integers(3))
+            parts = [drawn(peers.rank, receiver, step) for receiver in range(size)]
+            received = peers.all_to_all(parts)
+            for part in parts:
+                part[:] = 0  # nobody reads it any more
+            for sender in set(range(size)) - {peers.rank}:
+                np.testing.assert_array_equal(received[sender], drawn(sender, peers.rank, step))
+                assert not received[sender].flags.writeable
+
+    with connected(size) as (peers, _):
+        in_threads(exchange, peers)
+
+
+def test_parts_with_gaps_in_memory():
+    parts = np.arange(200_000, dtype=np.uint8).reshape(-1, 2).T
+    with connected(2) as (peers, _):
+        received = in_threads(lambda one: one.all_to_all(parts), peers)
+    for rank, parts_of_rank in enumerate(received):
+        np.testing.assert_array_equal(parts_of_rank[1 - rank], parts[rank])
+
+
+@pytest.mark.parametrize("sent", [b"", b"\x05\0\0", b"\x05\0\0\0\0\0\0\0abc"])
+def test_a_peer_that_ends_in_the_middle_is_lost(sent):
+    with connected(2) as (peers, sockets):
+        sockets[1][0].sendall(sent)
+        sockets[1][0].close()
+        for _ in range(2):
+            with pytest.raises(LostPeerError, match="tcp://somewhere:1 broke"):
+                peers[0].all_to_all([np.zeros(3, dtype=np.uint8)] * 2)
+
+
+@pytest.mark.parametrize("n_bytes", [10, 30_000_000])  # they wait to read, or to write
+@pytest.mark.parametrize(
+    ("rank", "error"), [(0, StoppedError("was stopped")), (2, LostPeerError("somewhere:2 broke"))]
+)
+def test_a_stop_ends_the_waits_of_all(n_bytes, rank, error):
+    parts = [np.zeros(n_bytes, dtype=np.uint8)] * 3
+    with connected(3) as (peers, _), ThreadPoolExecutor(1) as threads:
+        call = threads.submit(peers[0].all_to_all, parts)
+        time.sleep(0.1)
+        assert not call.done()
+        for _ in range(2):
+            peers[rank].stop()
+        with pytest.raises(type(error), match=str(error)):
+            call.result(timeout=0.9)
+        with pytest.raises(type(error), match=str(error)):
+            peers[0].all_to_all(parts)
+
+
+def test_a_socket_closed_here_ends_a_wait():
+    parts = [np.zeros(10, dtype=np.uint8)] * 2
+    with connected(2) as (peers, sockets), ThreadPoolExecutor(1) as threads:
+        call = threads.submit(peers[0].all_to_all, parts)
+        time.sleep(0.1)
+        sockets[0][1].close()
+        with pytest.raises(LostPeerError, match="somewhere:1 broke"):
+            call.result(timeout=3)
+
+
+def test_a_protocol_without_sockets_is_refused():
+    opening = open_peers(None, "training", 0, ["ws://a:1", "ws://b:2"], {})
+    with pytest.raises(ValueError, match=r"a worker is at ws://b:2: training works with .* tls://"):
+        opening.send(None)
