@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklboost.boosting.calls import TreeGrower
 from sklboost.boosting.evaluation import Evaluation, ValidationSet
-from sklboost.boosting.rounds import Rounds
 from sklboost.boosting.settings import BoostingTask, Dropout
 from sklboost.engine.hashing import hash_key, mix_bits
 from sklboost.engine.model import Trees
@@ -37,12 +37,12 @@ class Booster(ABC):
     Parameters
     ----------
     task : BoostingTask
-    rounds : Rounds
+    rounds : TreeGrower
     evaluation : Evaluation
         Of the validation rows.
     """
 
-    def __init__(self, task: BoostingTask, rounds: Rounds, evaluation: Evaluation):
+    def __init__(self, task: BoostingTask, rounds: TreeGrower, evaluation: Evaluation):
         self._trees_per_round = task.trees_per_round
         self._rounds = rounds
         self._evaluation = evaluation
@@ -62,7 +62,7 @@ class Booster(ABC):
 class TreeBooster(Booster):
     """``booster="gbtree"``: trees are added to those before."""
 
-    def __init__(self, task: BoostingTask, rounds: Rounds, evaluation: Evaluation):
+    def __init__(self, task: BoostingTask, rounds: TreeGrower, evaluation: Evaluation):
         super().__init__(task, rounds, evaluation)
         self._parts = [task.trees_before]
 
@@ -103,7 +103,7 @@ class Dart(Booster):
     """
 
     def __init__(
-        self, task: BoostingTask, rounds: Rounds, evaluation: Evaluation, dropout: Dropout
+        self, task: BoostingTask, rounds: TreeGrower, evaluation: Evaluation, dropout: Dropout
     ):
         super().__init__(task, rounds, evaluation)
         # trees are taken out of their scores and put back; no metrics, so no targets
@@ -153,7 +153,7 @@ class Dart(Booster):
         return evaluation.score(trees, 1)
 
 
-def make_booster(task: BoostingTask, rounds: Rounds, evaluation: Evaluation) -> Booster:
+def make_booster(task: BoostingTask, rounds: TreeGrower, evaluation: Evaluation) -> Booster:
     """Return the booster that a task asks for."""
     if task.dropout is None:
         return TreeBooster(task, rounds, evaluation)

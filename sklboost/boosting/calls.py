@@ -1,12 +1,14 @@
 """How many trees one call of the rounds grows, and the room that they take."""
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from sklboost.boosting.settings import BoostingTask
 from sklboost.engine.model import NODE_DTYPE, OUTPUT_DTYPE, Trees
-from sklboost.engine.structs import PARAMS_DTYPE, records
+from sklboost.engine.parallel import ThreadTeam
+from sklboost.engine.structs import PARAMS_DTYPE, TreeParams, records
 from sklboost.tree.core.workspace import max_nodes
 from sklboost.tree.predict.category_bits import allocate_bits, most_words
 
@@ -16,6 +18,41 @@ from sklboost.tree.predict.category_bits import allocate_bits, most_words
 _VALUES_PER_CALL = 40_000_000
 _NODES_PER_CALL = 1_000_000
 _ROUNDS_PER_CALL = 200
+
+
+class TreeGrower(Protocol):
+    """What grows the trees of a training, some rounds at a time.
+
+    :class:`~sklboost.boosting.rounds.Rounds`, or what has the workers of a cluster do it.
+
+    Attributes
+    ----------
+    team : ThreadTeam
+        Of this process.
+    n_at_once : int
+        Rounds worth doing in one call, within the limits.
+    grown : Trees
+        The trees of the last call, from the front; the next call overwrites them.
+    n_threads : int
+        Threads that grow the trees.
+    traffic : dict of str to tuple of int
+        Messages and bytes that machines have sent, by what they were for; known when closed.
+    """
+
+    team: ThreadTeam
+    n_at_once: int
+    grown: Trees
+    n_threads: int
+    traffic: dict[str, tuple[int, int]]
+
+    def run(self, start: int, stop: int, params: TreeParams) -> Iterator[Trees]:
+        """Do the rounds ``[start, stop)``, at most `n_at_once`; yield copies of their trees."""
+
+    def raw_score(self) -> np.ndarray:
+        """Return the raw scores of the rows, shape (n_outputs, n_samples)."""
+
+    def close(self) -> None:
+        """Free what is not memory of this process."""
 
 
 class Calls(NamedTuple):

@@ -183,7 +183,7 @@ def leave_out(team, parallel_tree, state, hessian):
 
 
 class Rounds:
-    """Grows the trees of a training, some rounds at a time.
+    """Grows the trees of a training, some rounds at a time: a ``TreeGrower``.
 
     Parameters
     ----------
@@ -194,17 +194,15 @@ class Rounds:
 
     Attributes
     ----------
-    team : ThreadTeam
-    n_at_once : int
-        Rounds worth doing in one call, within the limits.
-    grown : Trees
-        The trees of the last call, from the front; the next call overwrites them.
+    team, n_at_once, grown, n_threads, traffic
+        As in ``TreeGrower``.
     workspace : Workspace
     state : RoundState
     """
 
     def __init__(self, team: ThreadTeam, task: BoostingTask, limits: tuple[int, int]):
-        self.team = team
+        self.team, self.n_threads = team, team.size
+        self.traffic: dict[str, tuple[int, int]] = {}
         self._task = task = task._replace(y=np.ascontiguousarray(np.atleast_2d(task.y)))
         self._raw: RawMatrix | None = None
         self._has_units = False  # of the derivatives of a compiled loss
@@ -249,6 +247,9 @@ class Rounds:
         except FaultyRowError as fault:
             fault.round_ = int(self.state.loss.faulty_round[0])
             raise
+
+    def close(self) -> None:
+        """Free what is not memory of this process: nothing."""
 
     def raw_score(self) -> np.ndarray:
         """Return the raw scores of the rows, shape (n_outputs, n_samples)."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from sklboost.boosting.boosters import make_booster
 from sklboost.boosting.callbacks import EarlyStopping, EvalsLog, TrainingCallback, TrainingState
+from sklboost.boosting.calls import TreeGrower
 from sklboost.boosting.evaluation import Evaluation, ValidationSet
 from sklboost.boosting.rounds import Rounds
 from sklboost.boosting.settings import BoostingTask
@@ -31,6 +32,8 @@ _MOST_STOPPABLE_ROUNDS = 16
 _LEAST_WATCHED_ROUNDS = 4
 _LONG_VALUES = 120_000_000
 
+# Takes what Rounds takes.
+MakeGrower = Callable[[ThreadTeam, BoostingTask, tuple[int, int]], TreeGrower]
 MetricLog = dict[str, dict[str, list[float]]]
 
 
@@ -100,7 +103,7 @@ class Training:
         team: ThreadTeam,
         task: BoostingTask,
         schedule: Schedule,
-        make_rounds: Callable[[ThreadTeam, BoostingTask, tuple[int, int]], Rounds] = Rounds,
+        make_rounds: MakeGrower = Rounds,
     ):
         self._task = task
         self.schedule = schedule
@@ -190,6 +193,20 @@ class Training:
             raise ValueError(
                 "a callback stopped training before its first round: no model was made"
             )
+
+    def close(self) -> None:
+        """Free what the rounds hold beside memory of this process; trees stay."""
+        self._rounds.close()
+
+    @property
+    def n_threads(self) -> int:
+        """Threads that grow the trees, on all machines."""
+        return self._rounds.n_threads
+
+    @property
+    def traffic(self) -> dict[str, tuple[int, int]]:
+        """Messages and bytes that machines have sent, by what they were for; known when closed."""
+        return self._rounds.traffic
 
     def trees(self, n_rounds: int) -> Trees:
         """Trees of the first `n_rounds` rounds, those of a continued model included."""

@@ -122,11 +122,6 @@ class Machine:
         """Return the raw scores of the rows, shape (n_outputs, n_own_rows)."""
         return self._raw_score
 
-    def traffic(self) -> dict[str, tuple[int, int]]:
-        """Return how many messages, and bytes, this machine has sent, by what they were for."""
-        n_bytes = self._peers.n_bytes
-        return {phase: (n, n_bytes[phase]) for phase, n in self._peers.n_messages.items()}
-
 
 def _task_of(work: Work, rows: OwnRows, matrix: TrainingBins, exchange: Exchange) -> BoostingTask:
     """Return the task of the rounds on the rows of one machine."""

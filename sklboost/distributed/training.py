@@ -15,32 +15,23 @@ from sklboost.boosting.settings import BoostingTask
 from sklboost.data.binned_matrix import Binning
 from sklboost.distributed.machine import Machine, OwnRows, Work
 from sklboost.distributed.peers import Peers
+from sklboost.distributed.placing import assemble
 from sklboost.engine.model import Trees
 from sklboost.engine.parallel import ThreadTeam
-from sklboost.engine.structs import TreeParams
+from sklboost.engine.structs import BinCuts, TreeParams
 from sklboost.tree.core.machines import BLOCK_ROWS
 from sklboost.tree.core.quantization import scale_of_weights
 from sklboost.tree.predict.trees import join_trees, no_trees, write_trees
 
 
 class PlacedBins(Protocol):
-    """The bins of all rows, which are on the workers of a cluster."""
+    """The bins of all rows, which are on the workers of a cluster: ``ClusterBins``."""
 
-    binning: Binning
+    cuts: BinCuts
+    has_missing: np.ndarray
 
     def place(self, workers: Sequence[str]) -> dict[str, tuple[Any, ...]]:
-        """Decide which blocks of rows each worker has.
-
-        Returns
-        -------
-        dict of str to tuple
-            For each worker that has rows, the numbers of its blocks, increasing, and what
-            :meth:`assemble` makes their bins of.
-        """
-
-    @staticmethod
-    def assemble(blocks: np.ndarray, *pieces: Any) -> np.ndarray:
-        """Return the bins of the rows of one worker, shape (n_rows, n_features)."""
+        """Return for each worker that has rows its blocks, and what their bins are made of."""
 
 
 class Crew(Protocol):
@@ -55,12 +46,15 @@ class Crew(Protocol):
     def call(self, method: str, *arguments: Any) -> list[Any]:
         """Call a method of all objects; return the results."""
 
+    def traffic(self) -> list[dict[str, tuple[int, int]]]:
+        """Return what each object has sent."""
+
     def stop(self) -> None:
         """Free what is on the workers."""
 
 
 class ClusterRounds:
-    """Grows the trees of a training on the workers of a cluster: in the place of ``Rounds``.
+    """Grows the trees of a training on the workers of a cluster: a ``TreeGrower``.
 
     Parameters
     ----------
@@ -77,8 +71,10 @@ class ClusterRounds:
 
     Attributes
     ----------
-    team, n_at_once, grown
-        As in ``Rounds``.
+    team, n_at_once, grown, n_threads
+        As in ``TreeGrower``.
+    traffic : dict of str to tuple of int
+        As in ``TreeGrower``.
     """
 
     def __init__(
@@ -93,10 +89,15 @@ class ClusterRounds:
         self.team = team
         self._crew, self._bins, self._lost = crew, bins, lost
         self._task = task._replace(y=np.atleast_2d(task.y))
+        self._binning = Binning(
+            *(bins.cuts, bins.has_missing, 0, None, None, np.nan),
+        )
         calls = plan_calls(task, limits)
         self.n_at_once = calls.n_at_once
         self.grown = allocate_grown(calls, task.n_tree_outputs, self._trees_of(self.n_at_once))
         self._finished: list[Trees] = [no_trees()]
+        self.n_threads = 0
+        self.traffic: dict[str, tuple[int, int]] = {}
         self._blocks: list[np.ndarray] = []  # of each machine; none: they have to be started
 
     def run(self, start: int, stop: int, params: TreeParams) -> Iterator[Trees]:
@@ -113,9 +114,18 @@ class ClusterRounds:
             raw_score[:, rows] = part
         return raw_score
 
-    def traffic(self) -> list[dict[str, tuple[int, int]]]:
-        """Return what each machine has sent: messages and bytes, by what they were for."""
-        return self._call("traffic")
+    def close(self) -> None:
+        """End the machines; their traffic is known from then on, unless there are none."""
+        try:
+            for sent in self._crew.traffic() if self._blocks else ():
+                for phase, counts in sent.items():
+                    before = self.traffic.get(phase, (0, 0))
+                    self.traffic[phase] = (before[0] + counts[0], before[1] + counts[1])
+        except self._lost:
+            pass
+        finally:
+            self._blocks = []
+            self._crew.stop()
 
     def _call(self, method: str, *arguments: Any) -> list[Any]:
         """Call a method of all machines; where some were lost, others take their place."""
@@ -126,14 +136,16 @@ class ClusterRounds:
                 return self._crew.call(method, *arguments)
             except self._lost:
                 self._blocks = []
+            except BaseException:
+                self._blocks = []
+                raise
 
     def _start(self) -> None:
         task = self._task
         workers = self._crew.workers()
         placed = self._bins.place(list(workers))
-        blocks = [part[0] for part in placed.values()]
         work = Work(
-            binning=self._bins.binning,
+            binning=self._binning,
             loss=task.loss,
             params=task.params,
             rules=task.rules,
@@ -146,36 +158,23 @@ class ClusterRounds:
             trees=join_trees(self._finished),
         )
         arguments = {
-            worker: (
-                *(work, self._targets_of(part[0]), workers[worker]),
-                *(self._bins.assemble, *part),
-            )
+            worker: (work, workers[worker], *self._arrays_of(part[0]), *part)
             for worker, part in placed.items()
         }
         self._crew.start(make_machine, arguments)
-        self._blocks = blocks
+        self.n_threads = sum(workers[worker] for worker in placed)
+        self._blocks = [part[0] for part in placed.values()]
 
     def _rows(self) -> Iterator[np.ndarray]:
         """Yield the numbers of the rows of each machine."""
         return (rows_of(blocks, self._task.y.shape[1]) for blocks in self._blocks)
 
-    def _targets_of(self, blocks: np.ndarray) -> OwnRows:
-        """Return what the client knows of the rows of some blocks."""
-        task = self._task
-        rows = rows_of(blocks, task.y.shape[1])
-        weight, sample_weight = (
-            values[rows] if len(values) > 0 else values
-            for values in (task.weight, task.sample_weight)
-        )
-        no_bins = np.empty((0, 0), dtype=np.uint8)
-        return OwnRows(
-            blocks,
-            no_bins,
-            task.y.take(rows, 1),
-            weight,
-            sample_weight,
-            task.raw_score.take(rows, 1),
-        )
+    def _arrays_of(self, blocks: np.ndarray) -> Iterator[np.ndarray]:
+        """Yield y, weight, sample_weight and raw_score of the rows of some blocks."""
+        task, rows = self._task, rows_of(blocks, self._task.y.shape[1])
+        for values in (task.y, task.weight, task.sample_weight, task.raw_score):
+            # of weights there are none if all are 1
+            yield values.take(rows, axis=-1) if values.size > 0 else values
 
     def _trees_of(self, n_rounds: int) -> int:
         return n_rounds * self._task.trees_per_round
@@ -187,15 +186,20 @@ def rows_of(blocks: np.ndarray, n_samples: int) -> np.ndarray:
     return rows[rows < n_samples]
 
 
-def make_machine(
+def make_machine(  # noqa: PLR0913, arrays that are sent one by one
     peers: Peers,
     work: Work,
-    rows: OwnRows,
     n_threads: int,
-    assemble: Callable[..., np.ndarray],
+    y: np.ndarray,
+    weight: np.ndarray,
+    sample_weight: np.ndarray,
+    raw_score: np.ndarray,
     blocks: np.ndarray,
     *pieces: Any,
 ) -> Machine:
-    """Put the bins of a machine's rows together, and make it; called on its worker."""
-    bins = np.ascontiguousarray(assemble(blocks, *pieces))
-    return Machine(peers, work, rows._replace(bins=bins), n_threads)
+    """Put the rows of a machine together, and make it; called on its worker."""
+    bins = assemble(blocks, *pieces)
+    # copies: what was sent is read-only, and kernels know these as writable
+    y, weight, sample_weight = (np.array(values) for values in (y, weight, sample_weight))
+    rows = OwnRows(blocks, bins, y, weight, sample_weight, np.array(raw_score))
+    return Machine(peers, work, rows, n_threads)

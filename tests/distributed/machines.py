@@ -4,10 +4,14 @@ import threading
 
 import numpy as np
 
-from sklboost.boosting import training as boosting_training
+from sklboost.data.features import training_bins
 from sklboost.distributed.peers import ThreadPeers
 from sklboost.distributed.training import ClusterRounds, rows_of
+from sklboost.engine.parallel import ThreadTeam
+from sklboost.estimators.fit import fitting
+from sklboost.estimators.fit.binned import Binned
 from sklboost.tree.core.machines import BLOCK_ROWS
+from tests.tree.growth import NO_WEIGHT
 
 
 class LostThreadError(Exception):
@@ -25,7 +29,7 @@ class ThreadCrew:
         return self.names
 
     def start(self, make, arguments):
-        peers = ThreadPeers.make(len(arguments))
+        self._peers = peers = ThreadPeers.make(len(arguments))
         given = list(arguments.values())
         self._machines = self._at_once(lambda rank: make(peers[rank], *given[rank]), len(given))
 
@@ -39,6 +43,12 @@ class ThreadCrew:
             self.names = dict(list(self.names.items())[1:] or self.names)
             raise LostThreadError
         return results
+
+    def traffic(self):
+        return [
+            {phase: (n, peers.n_bytes[phase]) for phase, n in peers.n_messages.items()}
+            for peers in self._peers
+        ]
 
     def stop(self):
         self._machines = []
@@ -66,7 +76,8 @@ class LocalBins:
     """Bins in memory, whose blocks of rows are dealt out at random."""
 
     def __init__(self, binned, seed=0):
-        self.binning, self._bins = binned.binning, binned.bins
+        self.cuts, self.has_missing = binned.binning.cuts, binned.binning.has_missing
+        self._bins = binned.bins
         self._seed = seed
 
     def place(self, workers):
@@ -74,30 +85,23 @@ class LocalBins:
         owner = np.random.default_rng(self._seed).integers(len(workers), size=n_blocks)
         owners = {worker: np.flatnonzero(owner == i) for i, worker in enumerate(workers)}
         return {
-            worker: (blocks, self._bins[rows_of(blocks, len(self._bins))])
+            worker: (blocks, (self._bins[rows_of(blocks, len(self._bins))], slice(None)))
             for worker, blocks in owners.items()
             if len(blocks) > 0
         }
-
-    @staticmethod
-    def assemble(blocks, bins):
-        return bins
 
 
 def on_machines(monkeypatch, crew, binned):
     """Let trainings from now on be those of a crew, on rows that were binned."""
     made = []
+    with ThreadTeam(1) as team:
+        bins = Binned(*training_bins(team, binned, NO_WEIGHT, binned.max_bin))
 
     def make_rounds(team, task, limits):
         made.append(ClusterRounds(crew, LocalBins(binned), LostThreadError, team, task, limits))
         return made[-1]
 
-    init = boosting_training.Training.__init__
-    monkeypatch.setattr(
-        boosting_training.Training,
-        "__init__",
-        lambda self, team, task, schedule: init(self, team, task, schedule, make_rounds),
-    )
+    monkeypatch.setattr(fitting, "bin_rows", lambda *_: bins._replace(make_rounds=make_rounds))
     return made
 
 

@@ -12,7 +12,7 @@ from sklboost import (
     XGBRFRegressorLite,
     bin_features,
 )
-from sklboost.distributed.peers import StoppedError
+from sklboost.distributed.peers import LostPeerError, StoppedError
 from tests.distributed.machines import ThreadCrew, assert_same_model, on_machines
 
 N_ROWS = 20_000  # five blocks, the last one shorter
@@ -70,7 +70,10 @@ def test_any_number_of_machines_grows_the_same_trees(monkeypatch, settings):
         crew = ThreadCrew(n_machines, n_threads)
         one, other, rounds = fit_both(monkeypatch, model, X, y, crew)
         assert_same_model(one, other)
-        assert len(rounds.traffic()) > 1
+        assert one.fit_report_.traffic == {}
+        assert other.fit_report_.traffic == rounds.traffic
+        assert rounds.traffic["splits"] > (0, 0)
+        assert other.fit_report_.n_threads == 4
 
 
 @pytest.mark.parametrize("strategy", ["one_output_per_tree", "multi_output_tree"])
@@ -123,7 +126,7 @@ def test_one_block_of_rows_is_on_one_machine(monkeypatch):
     model = XGBRegressorLite(n_estimators=5, subsample=0.5, random_state=0)
     one, other, rounds = fit_both(monkeypatch, model, X, y, ThreadCrew(3))
     assert_same_model(one, other)
-    assert len(rounds.traffic()) == 1
+    assert rounds.traffic == {"blocks": (0, 0)}
 
 
 def test_more_machines_than_features(monkeypatch):
@@ -184,8 +187,8 @@ def test_messages_do_not_grow_with_rows(monkeypatch):
         X, y = make_rows(n_rows)
         model = XGBRegressorLite(n_estimators=4, max_depth=4)
         _, _, rounds = fit_both(monkeypatch, model, X, y, ThreadCrew(2))
-        counts.append({name: n for name, (n, _) in rounds.traffic()[0].items()})
-    assert counts[0] == counts[1] == {"blocks": 1, "scales": 4, "histograms": 16, "splits": 16}
+        counts.append({name: n for name, (n, _) in rounds.traffic.items()})
+    assert counts[0] == counts[1] == {"blocks": 2, "scales": 8, "histograms": 32, "splits": 32}
 
 
 def test_a_failed_exchange_ends_the_training(monkeypatch):
@@ -197,10 +200,10 @@ def test_a_failed_exchange_ends_the_training(monkeypatch):
 
     def start_and_stop(make, arguments):
         begun(make, arguments)
-        crew._machines[0]._peers.stop()
+        crew._peers[0].stop()
 
     monkeypatch.setattr(crew, "start", start_and_stop)
-    with pytest.raises(StoppedError):
+    with pytest.raises((StoppedError, LostPeerError)):
         XGBRegressorLite(n_estimators=5).fit(B, y)
 
 

@@ -130,16 +130,12 @@ def test_rows_are_repeated_and_targets_unknown(cluster):
 def test_what_is_refused(frame):
     collection = dd.from_pandas(frame, npartitions=4)
     X, y = collection[["x"]], collection["y"]
-    fitted = XGBRegressorLite(n_estimators=1).fit(frame[["x"]], frame["y"])
-    given = dict(X_val=frame[["x"]], y_val=frame["y"])
-    for booster, arguments, message in [
-        (XGBRegressorLite(linear_tree=True), {}, "linear_tree=True does not go"),
-        (XGBRegressorLite(preset="auto"), {}, "preset='auto' does not go"),
-        (XGBRegressorLite(), {"init_model": fitted}, "init_model, or warm_start"),
-        (XGBRegressorLite(early_stopping_rounds=2, refit=True), given, "refit=True with X_val"),
+    for name, booster in [
+        ("linear_tree=True", XGBRegressorLite(linear_tree=True)),
+        ("preset='auto'", XGBRegressorLite(preset="auto")),
     ]:
-        with pytest.raises(ValueError, match=f"{message}.*X.compute"):
-            booster.fit(X, y, **arguments)
+        with pytest.raises(ValueError, match=f"{name} does not go.*X.compute"):
+            booster.fit(X, y)
 
 
 def test_the_first_pruning_path_needs_the_rows_here(frame):

@@ -153,7 +153,7 @@ def _training_document(state: Mapping[str, Any]) -> dict[str, Any]:
         "stop_reason": state.get("stop_reason_"),
         "best_iteration": value_document(state.get("best_iteration_")),
         "best_score": value_document(state.get("best_score_")),
-        "report": None if report is None else dataclasses.asdict(report),
+        "report": None if report is None else _report_document(report),
     }
     if chosen is not None:
         document["chosen_params"] = [
@@ -357,7 +357,16 @@ def _read_optional(section: Section, kind: type) -> Any:
     return value
 
 
+def _report_document(report: FitReport) -> dict[str, Any]:
+    document = dataclasses.asdict(report)
+    traffic = document.pop("traffic")
+    if traffic:
+        document["traffic"] = {phase: list(counts) for phase, counts in traffic.items()}
+    return document
+
+
 def _read_report(section: Section) -> FitReport:
+    traffic = section.get("traffic")
     counts = {
         field.name: section[field.name].integer(0, _MOST)
         for field in dataclasses.fields(FitReport)
@@ -366,5 +375,12 @@ def _read_report(section: Section) -> FitReport:
     return FitReport(
         seconds={phase: spent.finite_number() for phase, spent in section["seconds"].items()},
         constant_features=[name.text() for name in section["constant_features"]],
+        traffic={} if traffic is None else dict(map(_read_sent, traffic.items())),
         **counts,
     )
+
+
+def _read_sent(phase_and_counts: tuple[str, Section]) -> tuple[str, tuple[int, int]]:
+    phase, counts = phase_and_counts
+    messages, size = counts.integers(0, _MOST, 2).tolist()
+    return phase, (messages, size)

@@ -6,6 +6,7 @@ for it.
 """
 
 import time
+from contextlib import closing
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,10 +16,10 @@ from sklboost.boosting.evaluation import ValidationSet
 from sklboost.boosting.settings import BoostingTask
 from sklboost.boosting.training import Replay, Schedule, Training
 from sklboost.data.binning import VALUES_PER_THREAD
-from sklboost.data.features import row_arrays_of, training_bins
+from sklboost.data.features import row_arrays_of
 from sklboost.engine.model import Trees
 from sklboost.engine.parallel import ThreadTeam, n_threads_for
-from sklboost.engine.structs import BinCuts, TrainingBins
+from sklboost.estimators.fit.binned import Binned, bin_rows
 from sklboost.estimators.fit.continuing import Continued
 from sklboost.estimators.fit.eval_metric import check_names, resolve_metrics
 from sklboost.estimators.fit.reading import FitRequest, FitTask, plan_task, read_data
@@ -64,14 +65,14 @@ class Trained(NamedTuple):
         Raw score of the model before its first tree.
     trees : Trees
         Those of a continued model included.
-    matrix : TrainingBins
-        That the new ones were grown on.
+    binned : Binned
+        What the new ones were grown on.
     """
 
     task: FitTask
     base_score: np.ndarray
     trees: Trees
-    matrix: TrainingBins
+    binned: Binned
 
 
 def fit_model(request: FitRequest) -> FitResult:
@@ -91,14 +92,13 @@ def train_model(request: FitRequest, task: FitTask, clock: Clock) -> FitResult:
     """Train on a task, and return the result."""
     rows, parameters, first = task.rows, request.parameters, _before_refit(request, task)
     with ThreadTeam(n_threads_for(parameters.n_jobs, rows.X.size, VALUES_PER_THREAD)) as team:
-        n_threads = team.size
-        binned = training_bins(team, rows.X, rows.weight, parameters.max_bin)
+        binned = bin_rows(team, rows, parameters)
         clock.lap("binning")
         base_score, training = train(first, team, binned, task, clock.begin)
         clock.lap("other", training.seconds)
         best, stop_reason = training.best_iteration, training.stop_reason
         n_rounds = training.n_rounds if best is None else best + 1
-        trained = stopped = Trained(task, base_score, training.trees(n_rounds), binned[0])
+        trained = stopped = Trained(task, base_score, training.trees(n_rounds), binned)
         # neither when the time is up, nor after Ctrl-C
         has_time = stop_reason in ("completed", "early_stopping")
         if parameters.refit and best is not None and has_time:
@@ -127,11 +127,12 @@ def train_model(request: FitRequest, task: FitTask, clock: Clock) -> FitResult:
         best_score=training.best_score,
         report=describe_fit(
             model,
-            trained.matrix,
+            trained.binned,
             n_samples=trained.task.rows.n_given,
             n_validation_samples=sum(len(held.y) for held in task.validation.values()),
-            n_threads=n_threads,
+            n_threads=training.n_threads,
             seconds=clock.seconds,
+            traffic=training.traffic,
         ),
     )
 
@@ -139,7 +140,7 @@ def train_model(request: FitRequest, task: FitTask, clock: Clock) -> FitResult:
 def train(
     request: FitRequest,
     team: ThreadTeam,
-    binned: tuple[TrainingBins, BinCuts],
+    binned: Binned,
     task: FitTask,
     begin: float,
 ) -> tuple[np.ndarray, Training]:
@@ -185,18 +186,18 @@ def _raw_scores(rows: Rows, base_score: np.ndarray, continued: Continued | None)
 def _train(
     request: FitRequest,
     team: ThreadTeam,
-    binned: tuple[TrainingBins, BinCuts],
+    binned: Binned,
     task: FitTask,
     base_score: np.ndarray,
     schedule: Schedule,
 ) -> Training:
     """Train on the rows of the task; the schedule says for how long and who watches."""
     rows, parameters, continued = task.rows, request.parameters, request.continued
-    (matrix, cuts), (seed, sampling_seed) = binned, task.seeds
+    seed, sampling_seed = task.seeds
     boosting_task = BoostingTask(
         X=rows.X,
-        matrix=matrix,
-        cuts=cuts,
+        matrix=binned.matrix,
+        cuts=binned.cuts,
         y=_targets_to_learn(rows, task.loss),
         weight=rows.weight,
         sample_weight=task.targets.unweigh(rows.y, rows.weight),
@@ -210,9 +211,10 @@ def _train(
         dropout=dropout_of(parameters),
         keep_pruned=bool(parameters.keep_pruned),
     )
-    training = Training(team, boosting_task, schedule)
+    training = Training(team, boosting_task, schedule, binned.make_rounds)
     try:
-        training.run()
+        with closing(training):
+            training.run()
     except FaultyRowError as fault:
         fault.where = rows.words_for(fault.row)
         raise
@@ -286,7 +288,7 @@ def _train_again(
     task = trained.task._replace(rows=trained.task.everything)
     try:
         rows = task.rows
-        binned = training_bins(team, rows.X, rows.weight, request.parameters.max_bin)
+        binned = bin_rows(team, rows, request.parameters)
         base_score = _base_score(request, task)
         schedule = first.schedule._replace(
             rounds=range(task.rounds.start, max(task.rounds.start, n_rounds)),
@@ -299,7 +301,7 @@ def _train_again(
         return trained, "interrupted"
     if again.stop_reason != "completed":
         return trained, again.stop_reason
-    return Trained(task, base_score, again.trees(n_rounds), binned[0]), first.stop_reason
+    return Trained(task, base_score, again.trees(n_rounds), binned), first.stop_reason
 
 
 @np.errstate(all="ignore")

@@ -6,9 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklboost.boosting.callbacks import EarlyStopping, TrainingCallback
+from sklboost.boosting.callbacks import TrainingCallback
+from sklboost.data.features import RemoteFeatures
 from sklboost.data.frames import dask_kind
 from sklboost.engine.structs import FeatureRules
+from sklboost.estimators.fit.cluster_limits import check_cluster_loss, check_cluster_parameters
 from sklboost.estimators.fit.continuing import (
     Continued,
     check_continued,
@@ -17,7 +19,7 @@ from sklboost.estimators.fit.continuing import (
     rounds_to_do,
 )
 from sklboost.estimators.fit.holdout import hold_out
-from sklboost.estimators.fit.training_settings import check_combination, is_sampling
+from sklboost.estimators.fit.training_settings import check_combination, is_sampling, stops_early
 from sklboost.estimators.input.arguments import FitArguments, GivenSet, computed, given_sets
 from sklboost.estimators.input.check_features import check_has_values, check_is_dense
 from sklboost.estimators.input.feature_names import FittedFeatures
@@ -132,7 +134,7 @@ def read_data(request: FitRequest) -> FitTask:
     settings = feature_settings(request.estimator_name, parameters)
     arguments = request.arguments.computed()
     if dask_kind(request.X):
-        _check_cluster(request)
+        check_cluster_parameters(parameters)
     rows, features = training_rows(
         request.X,
         computed(request.y),
@@ -175,36 +177,13 @@ def plan_task(request: FitRequest, data: FitTask) -> FitTask:
     """Return what is to be done with the data of a request: rounds, seeds, rows to hold out."""
     parameters, continued = request.parameters, request.continued
     check_combination(parameters, request.n_parallel_trees, continued)
+    if isinstance(data.rows.X, RemoteFeatures):
+        check_cluster_loss(data.loss)
     task = data._replace(
         rounds=rounds_to_do(continued, request.n_rounds),
         seeds=seeds(parameters.random_state, is_sampling(parameters) or stops_early(parameters)),
     )
     return _weigh_classes(_hold_out(task, parameters, continued))
-
-
-def stops_early(parameters: Parameters) -> bool:
-    """Whether early stopping was asked for."""
-    return parameters.early_stopping_rounds is not None or any(
-        isinstance(callback, EarlyStopping) for callback in parameters.callbacks or ()
-    )
-
-
-def _check_cluster(request: FitRequest) -> None:
-    """Raise ValueError for what does not go with features on a cluster."""
-    parameters = request.parameters
-    refused = {
-        "linear_tree=True": parameters.linear_tree,
-        f"preset={parameters.preset!r}": parameters.preset is not None,
-        "init_model, or warm_start=True after another fit,": request.continued is not None,
-        "refit=True with X_val or eval_set": parameters.refit
-        and stops_early(parameters)
-        and len(given_sets(request.arguments)) > 0,
-    }
-    for what, is_asked_for in refused.items():
-        if is_asked_for:
-            raise ValueError(
-                f"{what} does not go with Dask collections yet: leave it out, or pass X.compute()"
-            )
 
 
 def _check_linear(rows: Rows, loss: Loss, rules: FeatureRules) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from sklboost.data.row_arrays import row_blocks
 from sklboost.engine.model import Model
 from sklboost.engine.structs import TrainingBins
+from sklboost.estimators.fit.binned import Binned
 from sklboost.estimators.predict.fitted_model import TrainedModel
 
 
@@ -42,6 +43,10 @@ class FitReport:
         Splits of these trees that pruning removed.
     n_threads : int
         Threads that did the work.
+    traffic : dict of str to tuple of int
+        On a cluster, how many messages, and bytes, its workers sent to one another, by what for:
+        ``"scales"`` of gradients, cells of ``"histograms"``, best ``"splits"`` and others. Else
+        empty.
     """
 
     seconds: dict[str, float]
@@ -55,6 +60,7 @@ class FitReport:
     n_leaves: int
     n_pruned_splits: int
     n_threads: int
+    traffic: dict[str, tuple[int, int]]
 
     def __str__(self) -> str:
         lines = []
@@ -64,6 +70,9 @@ class FitReport:
                 value = ", ".join(f"{name} {spent:.4f}" for name, spent in value.items())
             elif field.name == "constant_features":
                 value = ", ".join(value) or "none"
+            elif field.name == "traffic":
+                parts = (f"{name} {n:,} ({size:,} bytes)" for name, (n, size) in value.items())
+                value = ", ".join(parts) or "none"
             lines.append(f"{field.name.replace('_', ' '):<21} {value}")
         return "\n".join(lines)
 
@@ -148,27 +157,31 @@ class FitResult(NamedTuple):
 @np.errstate(all="ignore")
 def describe_fit(
     trained: TrainedModel,
-    matrix: TrainingBins,
+    binned: Binned,
     *,
     n_samples: int,
     n_validation_samples: int,
     n_threads: int,
     seconds: dict[str, float],
+    traffic: dict[str, tuple[int, int]],
 ) -> FitReport:
     """Return the report of a finished fit; `seconds` by phase, without their sum."""
-    model, names = trained.model, trained.features.text_names
+    model, names, matrix = trained.model, trained.features.text_names, binned.matrix
+    constant = binned.is_constant
+    numbers = _constant_features(matrix) if constant is None else np.flatnonzero(constant)
     return FitReport(
         seconds={**seconds, "total": sum(seconds.values())},
         n_samples=n_samples,
         n_validation_samples=n_validation_samples,
         n_features=model.n_features,
         n_bins=int(matrix.bin_starts[-1]),
-        constant_features=[names[i] for i in _constant_features(matrix)],
+        constant_features=[names[i] for i in numbers],
         n_rounds=model.n_rounds,
         n_trees=model.n_trees,
         n_leaves=int((model.nodes.left < 0).sum()),
         n_pruned_splits=int(model.n_pruned.sum()),
         n_threads=n_threads,
+        traffic=traffic,
     )
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from sklboost.boosting.callbacks import EarlyStopping
 from sklboost.boosting.settings import STRATEGIES, Dropout, tree_params
 from sklboost.engine.structs import TreeParams
 from sklboost.estimators.fit.continuing import Continued
@@ -77,6 +78,13 @@ def is_sampling(parameters: Parameters) -> bool:
         parameters.colsample_bynode,
     )
     return min(fractions) < 1.0 or parameters.extra_trees or drops_rounds(parameters)
+
+
+def stops_early(parameters: Parameters) -> bool:
+    """Whether early stopping was asked for."""
+    return parameters.early_stopping_rounds is not None or any(
+        isinstance(callback, EarlyStopping) for callback in parameters.callbacks or ()
+    )
 
 
 def raw_base_score(base_score: Any, loss: Loss, n_targets: int) -> np.ndarray:

@@ -7,10 +7,9 @@ import numpy as np
 
 from sklboost.boosting.training import Training
 from sklboost.data.binned_matrix import BinnedMatrix
-from sklboost.data.features import training_bins
 from sklboost.data.sparse_table import SparseTable
 from sklboost.engine.parallel import ThreadTeam
-from sklboost.engine.structs import BinCuts, TrainingBins
+from sklboost.estimators.fit.binned import Binned, bin_rows
 from sklboost.estimators.fit.fitting import train
 from sklboost.estimators.fit.holdout import divide, order_to_hold_out
 from sklboost.estimators.fit.reading import FitRequest, FitTask
@@ -40,7 +39,7 @@ class Fold(NamedTuple):
     """Rows to train on with their bins; the rows that judge are the task's validation data."""
 
     task: FitTask
-    binned: tuple[TrainingBins, BinCuts]
+    binned: Binned
 
 
 class Outcome(NamedTuple):
@@ -212,4 +211,4 @@ def _binned(request: FitRequest, rows: Rows) -> Any:
 
 def _fold(part: FitTask, request: FitRequest, team: ThreadTeam) -> Fold:
     rows = part.rows
-    return Fold(part, training_bins(team, rows.X, rows.weight, request.parameters.max_bin))
+    return Fold(part, bin_rows(team, rows, request.parameters))

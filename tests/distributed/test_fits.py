@@ -1,0 +1,204 @@
+"""Estimators that are fitted on the workers of a cluster are those of one process, bit for bit."""
+
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+
+from sklboost import (
+    Loss,
+    TrainingCallback,
+    XGBClassifierLite,
+    XGBRankerLite,
+    XGBRegressorLite,
+    XGBRFClassifierLite,
+)
+from tests.distributed.machines import assert_same_model
+
+N_ROWS = 13_000  # four blocks, the last one shorter
+
+
+def make_rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N_ROWS, 5)).astype(np.float32).round(2)
+    X[rng.random(X.shape) < 0.05] = np.nan
+    y = np.nan_to_num(X[:, 0]) + np.sin(3 * np.nan_to_num(X[:, 1])) + rng.normal(size=N_ROWS)
+    return X, y
+
+
+def make_frame():
+    X, y = make_rows()
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    frame["town"] = pd.Categorical(rng.choice(["Oslo", "Rome", "Bern", "Lima"], N_ROWS))
+    frame["size"] = pd.Categorical.from_codes(rng.integers(-1, 40, N_ROWS), [*range(100, 140)])
+    frame["when"] = pd.Timestamp("2024-01-01") + pd.to_timedelta(
+        rng.integers(9999, size=N_ROWS), "h"
+    )
+    return frame, y + (frame["town"] == "Rome") + frame["size"].cat.codes % 3
+
+
+def chunked(values):
+    """Return rows in uneven partitions, one of them empty."""
+    return da.from_array(values, chunks=((4000, 0, 500, 8500), *values.shape[1:]))
+
+
+def assert_same_fit(one, other, X):
+    assert_same_model(one, other)
+    assert one.evals_result_ == other.evals_result_
+    np.testing.assert_array_equal(one.predict(X), other.predict(X))
+    for name in ("n_samples", "n_features", "n_bins", "constant_features", "n_leaves"):
+        assert getattr(one.fit_report_, name) == getattr(other.fit_report_, name)
+
+
+MODELS = {
+    "regression": XGBRegressorLite(n_estimators=4),
+    "sampled": XGBRegressorLite(
+        n_estimators=4, subsample=0.6, colsample_bynode=0.5, random_state=0
+    ),
+    "monotone": XGBRegressorLite(n_estimators=4, monotone_constraints=(1, 0, 0, 0, -1)),
+    "lossguide": XGBRegressorLite(n_estimators=3, grow_policy="lossguide", max_leaves=20),
+    "two classes": XGBClassifierLite(n_estimators=4, class_weight="balanced"),
+    "calibrated": XGBClassifierLite(n_estimators=4, class_weight="balanced", calibrated_prior=True),
+    "four classes": XGBClassifierLite(n_estimators=3),
+    "forest": XGBRFClassifierLite(n_estimators=5, random_state=0),
+}
+
+
+def labels_of(name, y):
+    if isinstance(MODELS[name], XGBRegressorLite):
+        return y
+    cuts = [-1.0, 0.0, 1.0] if name == "four classes" else [0.5]
+    return np.array(["a", "b", "c", "d"])[np.digitize(y, cuts)]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_arrays(cluster, name):
+    X, y = make_rows()
+    y, weight = labels_of(name, y), np.random.default_rng(0).integers(0, 3, N_ROWS)
+    one = clone(MODELS[name]).fit(X, y, sample_weight=weight)
+    other = clone(MODELS[name])
+    assert other.fit(chunked(X), chunked(y), sample_weight=chunked(weight)) is other
+    assert_same_fit(one, other, X)
+    assert other.fit_report_.traffic["histograms"][0] > 0
+
+
+@pytest.mark.parametrize("strategy", ["one_output_per_tree", "multi_output_tree"])
+def test_frames_with_categories_times_and_several_targets(cluster, strategy):
+    X, y = make_frame()
+    targets = np.column_stack([y, np.where(X["a"] > 0, y**2, np.nan)])
+    model = XGBRegressorLite(n_estimators=3, multi_strategy=strategy, max_cat_to_onehot=5)
+    one = model.fit(X, targets)
+    frame = dd.from_pandas(X, npartitions=5, sort=False)
+    other = clone(model).fit(frame, da.from_array(targets, chunks=3000))
+    assert_same_fit(one, other, X)
+    assert list(other.feature_names_in_) == list(X.columns)
+    assert repr(other.categories_) == repr(one.categories_)
+
+
+def test_early_stopping_on_rows_that_are_held_out(cluster):
+    X, y = make_rows()
+    model = XGBRegressorLite(
+        n_estimators=200, learning_rate=0.6, early_stopping_rounds=2, refit=True, random_state=0
+    )
+    one, other = model.fit(X, y), clone(model).fit(chunked(X), y)
+    assert_same_fit(one, other, X)
+    assert one.best_iteration_ == other.best_iteration_ < 199
+
+
+def test_validation_data_in_collections(cluster):
+    X, y = make_rows()
+    model = XGBClassifierLite(n_estimators=5, eval_metric=["logloss", "auc"])
+    y = y > 0
+    one = model.fit(X, y, X_val=X[:999], y_val=y[:999])
+    val = dict(X_val=da.from_array(X[:999], chunks=(400, 5)), y_val=da.from_array(y[:999]))
+    assert_same_fit(one, clone(model).fit(chunked(X), chunked(y), **val), X)
+
+
+def test_models_are_continued(cluster):
+    X, y = make_rows()
+    one = XGBRegressorLite(n_estimators=5, subsample=0.5, random_state=0).fit(X, y)
+    start = clone(one).set_params(n_estimators=2).fit(chunked(X), y)
+    other = clone(one).set_params(n_estimators=3).fit(chunked(X), y, init_model=start)
+    assert_same_model(one, other)
+    start.set_params(warm_start=True, n_estimators=5).fit(chunked(X), y)
+    assert_same_model(one, start)
+
+
+def test_refit_on_the_rows_of_validation_too(cluster):
+    X, y = make_rows()
+    model = XGBRegressorLite(
+        n_estimators=60, learning_rate=0.8, early_stopping_rounds=2, refit=True
+    )
+    val = dict(X_val=X[:700] + 1, y_val=y[:700])
+    assert_same_model(model.fit(X, y, **val), clone(model).fit(chunked(X), y, **val))
+
+
+def test_margins(cluster):
+    X, y = make_rows()
+    model, margin = XGBRegressorLite(n_estimators=3), np.linspace(-1, 1, N_ROWS)
+    one = model.fit(X, y, base_margin=margin)
+    other = clone(model).fit(chunked(X), chunked(y), base_margin=chunked(margin))
+    assert_same_model(one, other)
+
+
+class Rates(TrainingCallback):
+    """Lowers the learning rate, and stops after four rounds."""
+
+    def before_iteration(self, training, epoch, evals_log):
+        training.learning_rate = 0.5 / (1 + epoch)
+        return False
+
+    def after_iteration(self, training, epoch, evals_log):
+        self.snapshot = training.snapshot()
+        self.loss = training.training_loss()
+        return epoch == 3
+
+
+def test_callbacks_are_called_in_the_process_of_the_client(cluster):
+    X, y = make_rows()
+    here, there = Rates(), Rates()
+    one = XGBRegressorLite(callbacks=[here]).fit(X, y)
+    other = XGBRegressorLite(callbacks=[there]).fit(chunked(X), y)
+    assert other.n_estimators_ == 4
+    assert_same_fit(one, other, X)
+    assert_same_model(here.snapshot, there.snapshot)
+    assert here.loss == there.loss
+
+
+def test_a_fitted_estimator_has_nothing_of_the_cluster(cluster):
+    import pickle
+
+    X, y = make_rows()
+    model = XGBRegressorLite(n_estimators=2).fit(chunked(X), y)
+    assert b"dask" not in pickle.dumps(model)
+    assert b"distributed" not in pickle.dumps(model)
+
+
+class OfUser(Loss):
+    def gradients(self, y, raw_score):
+        return raw_score - y, np.ones_like(y)
+
+
+REFUSED = {
+    "booster='dart'": XGBRegressorLite(booster="dart"),
+    "linear_tree=True": XGBRegressorLite(linear_tree=True),
+    "reg:absoluteerror": XGBRegressorLite(objective="reg:absoluteerror"),
+    "OfUser": XGBRegressorLite(objective=OfUser()),
+    "preset='auto'": XGBRegressorLite(preset="auto"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_needs_all_rows_in_one_place_is_refused_by_name(cluster, name):
+    X, y = make_rows()
+    with pytest.raises(ValueError, match=name + ".* does not go with Dask collections yet"):
+        clone(REFUSED[name]).fit(chunked(X), y)
+
+
+def test_rankings_are_refused(cluster):
+    X, y = make_rows()
+    with pytest.raises(ValueError, match=r"rank:ndcg.* does not go with Dask collections yet"):
+        XGBRankerLite().fit(chunked(X), (y > 0).astype(int), qid=np.arange(N_ROWS) // 10)
