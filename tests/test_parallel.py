@@ -1,3 +1,4 @@
+import multiprocessing
 import threading
 import weakref
 
@@ -412,6 +413,12 @@ def test_one_thread_in_each_worker_thread_of_joblib(machine):
     workers = joblib.Parallel(n_jobs=2, backend="threading")
     assert workers(joblib.delayed(default_n_threads)() for _ in range(3)) == [1, 1, 1]
     assert default_n_threads() == 8
+
+
+def test_one_thread_in_each_process_of_a_pool(machine, monkeypatch):
+    machine()
+    monkeypatch.setitem(multiprocessing.current_process()._config, "daemon", True)
+    assert default_n_threads() == 1  # joblib is not asked, which would warn of it
 
 
 @pytest.mark.interpreted

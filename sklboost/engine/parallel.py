@@ -16,6 +16,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from multiprocessing import current_process
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
@@ -124,10 +125,12 @@ def default_n_threads() -> int:
     """Return the number of threads this process may use without crowding others out.
 
     The smallest of the processors it may run on (affinity and cgroup quota), the limit that joblib
-    sets in its worker processes, and 1 in joblib's worker threads, whose number is not known. In a
-    task of a Dask worker, which has a thread for each of its tasks, it is 1, too.
+    sets in its worker processes, and 1 in joblib's worker threads, whose number is not known. It is
+    1, too, in a task of a Dask worker, which has a thread for each of its tasks, and in processes
+    of a ``multiprocessing.Pool``.
     """
-    if _is_dask_task():  # first: joblib would ask Dask's scheduler how large the cluster is
+    # before joblib is asked, which would warn, or ask Dask's scheduler how large the cluster is
+    if _is_dask_task() or current_process().daemon:
         return 1
     backend, _ = get_active_backend()
     if isinstance(backend, ThreadingBackend) and backend.nesting_level > 0:
