@@ -1,5 +1,7 @@
 """Lazy predictions that the workers of a Dask cluster compute."""
 
+import threading
+
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
@@ -7,6 +9,7 @@ import pandas as pd
 import pytest
 
 from sklboost import XGBClassifierLite, XGBRegressorLite
+from sklboost.boosting.callbacks import TrainingCallback
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -40,6 +43,20 @@ def test_predictions_on_a_cluster(client):
     assert (local.predict_proba(frame).compute() == local.predict_proba(X)).all(axis=None)
     assert (client.compute(local.apply(array)).result() == local.apply(X)).all()
     assert local.score(frame, da.from_array(Y)) == local.score(X, Y)
+
+
+class Locked(TrainingCallback):
+    """Has what cannot be sent to another process."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+
+
+def test_models_of_what_is_hard_to_send(client):
+    parameters = dict(callbacks=[Locked()], objective=lambda y, score: (score - y, score**0))
+    local = XGBRegressorLite(n_estimators=5, **parameters).fit(X, SIGNAL)
+    assert (local.predict(da.from_array(X, chunks=70)).compute() == local.predict(X)).all()
+    assert len(local.callbacks) == 1
 
 
 def test_the_model_comes_to_a_worker_once(processes):

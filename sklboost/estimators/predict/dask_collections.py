@@ -79,7 +79,7 @@ def lazily(
             "of two dimensions, or X.compute()"
         )
     kept = object.__new__(type(estimator))
-    vars(kept).update(vars(estimator))
+    vars(kept).update(vars(estimator), callbacks=None)  # which need not be picklable
     if kept.n_jobs is None:
         kept.n_jobs = 1  # Dask works on as many parts at once as there are processors
     given = inspect.signature(method).bind(kept, X, *args, **named).arguments
