@@ -1,16 +1,20 @@
 """What a fit reads of Dask collections, up to the rows to train and validate on."""
 
+import pickle
+
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
+from sklearn.base import clone
 
 from sklboost import XGBClassifierLite, XGBRankerLite, XGBRegressorLite, XGBSurvivalLite
 from sklboost.data.features import RemoteFeatures, value_array
 from sklboost.estimators.fit.reading import plan_task, read_data
 from sklboost.estimators.input.arguments import FitArguments
+from tests.distributed.machines import assert_same_model
 
 N_ROWS = 2000
 
@@ -167,3 +171,28 @@ def test_queries_and_survival_times(frame, monkeypatch):
 
 def stop():
     raise StopIteration
+
+
+@pytest.mark.parametrize("how", ["refit", "init_model", "warm_start"])
+def test_fits_that_read_more_than_once(cluster, frame, how):
+    """Rows are joined to validation data, and scored by a continued model, there as here."""
+    train, valid = frame.iloc[:1500], frame.iloc[1500:]
+    given = {"X_val": valid[FEATURES], "y_val": valid["y"]} if how == "refit" else {}
+    if how == "init_model":
+        given["init_model"] = XGBRegressorLite(n_estimators=2).fit(valid[FEATURES], valid["y"])
+    booster = XGBRegressorLite(
+        n_estimators=6,
+        learning_rate=0.9,
+        warm_start=how == "warm_start",
+        early_stopping_rounds=2 if how == "refit" else None,
+        refit=how == "refit",
+    )
+    models = []
+    for source in (train, dd.from_pandas(train, npartitions=3)):
+        model = clone(booster).fit(source[FEATURES], source["y"], **given)
+        if how == "warm_start":
+            model.set_params(n_estimators=9).fit(source[FEATURES], source["y"])
+        models.append(model)
+    assert models[0].n_estimators_ == models[1].n_estimators_
+    assert_same_model(*models)
+    assert not any(word in pickle.dumps(models[1]) for word in (b"dask", b"distributed"))
