@@ -13,6 +13,7 @@ import struct
 from collections.abc import Sequence
 from contextlib import suppress
 from selectors import EVENT_READ, EVENT_WRITE, DefaultSelector
+from sys import getrefcount
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -25,6 +26,8 @@ STREAM = "sklboost-stream"  # the operation that offers a connection to another 
 
 _LENGTH = struct.Struct("<Q")  # before each part: its number of bytes
 _SMALL = 1 << 14  # bytes of a part that is copied, to go out with its length at once
+_LARGE = 1 << 25  # bytes of a part whose memory is not kept for later ones
+_UNUSED = 2  # references to memory that is known here only, counted by a call
 _NOT_NOW = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 _PATIENCE = 1.0  # seconds of waiting, until sockets are tried in case that they were closed here
 
@@ -142,6 +145,7 @@ class _Stream:
         self._length = bytearray(_LENGTH.size)
         self._missing = memoryview(b"")  # what is still to come: of the length, then of the part
         self._part: np.ndarray | None = None
+        self._memory = np.empty(0, dtype=np.uint8)  # of parts that came
 
     def shut(self) -> None:
         """End all traffic: both machines notice, wherever they are."""
@@ -181,8 +185,20 @@ class _Stream:
                 raise ConnectionResetError("it was closed on the other side")
             self._missing = self._missing[n_bytes:]
             if self._part is None and not self._missing.nbytes:
-                part = np.empty(_LENGTH.unpack(self._length)[0], dtype=np.uint8)
-                self._part, self._missing = part, part.data
+                part = self._part = self._room(*_LENGTH.unpack(self._length))
+                self._missing = part.data
+
+    def _room(self, n_bytes: int) -> np.ndarray:
+        """Return memory for a part: that of an earlier one, if nobody has that any more.
+
+        Large memory that is new costs as much time as the message: Dask has workers give it back to
+        the operating system.
+        """
+        if n_bytes > _LARGE:
+            return np.empty(n_bytes, dtype=np.uint8)
+        if n_bytes > self._memory.nbytes or getrefcount(self._memory) > _UNUSED:
+            self._memory = np.empty(n_bytes, dtype=np.uint8)
+        return self._memory[:n_bytes]
 
     def watch(self, selector: DefaultSelector) -> bool:
         """Have a selector wait for what is needed to go on; return whether anything is."""

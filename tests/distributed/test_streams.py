@@ -71,6 +71,26 @@ def test_parts_of_random_sizes_at_random_times(size):
         in_threads(exchange, peers)
 
 
+def test_memory_of_parts_is_used_again_when_nobody_has_them():
+    def exchange(peers):
+        received = [
+            peers.all_to_all([np.full(n_bytes, n_bytes % 256, dtype=np.uint8)] * 2)[1 - peers.rank]
+            for n_bytes in (100_000, 90_000, 100_000)
+        ]
+        for part in received:  # all that are still here have memory of their own
+            assert (part == len(part) % 256).all()
+        places = set()
+        for n_bytes in (80_000, 100_000, 5):
+            part = peers.all_to_all([np.zeros(n_bytes, dtype=np.uint8)] * 2)[1 - peers.rank]
+            assert len(part) == n_bytes
+            places.add(part.ctypes.data)
+            del part
+        return len(places)
+
+    with connected(2) as (peers, _):
+        assert in_threads(exchange, peers) == [2, 2]  # what came before was in use at first
+
+
 def test_parts_with_gaps_in_memory():
     parts = np.arange(200_000, dtype=np.uint8).reshape(-1, 2).T
     with connected(2) as (peers, _):
