@@ -199,6 +199,16 @@ def test_frame_of_categories_text_times_and_missing_values():
     assert not local.predict(parts()).known_divisions
 
 
+def test_categories_that_dask_does_not_know_yet():
+    frame = FRAME[["color", "count"]].assign(count=FRAME["count"].astype("category"))
+    local = XGBRegressorLite(**FEW).fit(frame, SIGNAL)
+    lazy = dd.from_pandas(frame.astype({"color": str, "count": int}), npartitions=3)
+    for name in frame:
+        lazy[name] = lazy[name].astype("category")
+    assert not lazy["count"].cat.known
+    assert same(local.predict(lazy), local.predict(frame))
+
+
 PANDAS = [case for case in CASES if case.library == "pandas"]
 
 
@@ -446,6 +456,21 @@ def test_subclass_that_goes_on_with_the_prediction():
     array = da.from_array(X, chunks=10)
     assert same(estimator.predict(array), estimator.predict(X))
     assert estimator.score(array, SIGNAL) == estimator.score(X, SIGNAL)
+
+
+class Cubed(XGBRegressorLite):
+    """Has features of its own."""
+
+    def predict(self, X, **arguments):
+        return super().predict(np.power(X, 3), **arguments)
+
+
+def test_score_of_a_subclass_that_changes_features():
+    estimator = Cubed(**FEW).fit(X, SIGNAL)
+    array = da.from_array(X, chunks=10)
+    assert same(estimator.predict(array), estimator.predict(X))
+    with pytest.raises(TypeError, match="score gives predict the raw scores of a Dask collection"):
+        estimator.score(array, SIGNAL)
 
 
 # --- scores

@@ -6,12 +6,9 @@ import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
-import pytest
 
 from sklboost import XGBClassifierLite, XGBRegressorLite
 from sklboost.boosting.callbacks import TrainingCallback
-
-pytestmark = pytest.mark.timeout(120)
 
 random = np.random.default_rng(0)
 X = random.normal(size=(400, 4))

@@ -11,8 +11,6 @@ from sklboost import BinnedMatrix, XGBClassifierLite, XGBRegressorLite, bin_feat
 from sklboost.boosting.callbacks import TrainingCallback
 from sklboost.engine.parallel import default_n_threads, n_threads_for
 
-pytestmark = pytest.mark.timeout(120)
-
 random = np.random.default_rng(0)
 X = random.normal(size=(400, 4))
 SIGNAL = X[:, 0] + 0.5 * random.normal(size=400)

@@ -1,6 +1,6 @@
 """Raw scores of rows: what they start from, and the trees of some rounds added."""
 
-from typing import NamedTuple
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -15,15 +15,23 @@ from sklboost.tree.predict.prediction import add_trees, find_leaves
 _LEAVES_PER_THREAD = 250_000
 
 
-class RawScores(NamedTuple):
-    """Rows of which the raw scores are known, in the place of `X`, and nothing else.
+class RawScores:
+    """Rows of which the raw scores are known and nothing else, in the place of `X`.
 
-    Attributes
+    Parameters
     ----------
     values : ndarray of float64, shape (n_outputs, n_samples)
     """
 
-    values: np.ndarray
+    def __init__(self, values: np.ndarray):
+        self.values = values
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
+        """Refuse to become an array of features."""
+        raise TypeError(
+            "score gives predict the raw scores of a Dask collection, not its features: pass X on "
+            "as it is in a predict of your own, or call score(X.compute(), ...)"
+        )
 
 
 def starting_scores(
