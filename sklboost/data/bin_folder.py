@@ -14,7 +14,6 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from secrets import token_hex
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -95,7 +94,7 @@ class NewFolder:
         document = {
             "format": FORMAT,
             "format_version": FORMAT_VERSION,
-            "token": token_hex(16),
+            "token": os.urandom(16).hex(),
             **document,
         }
         for name in self._names:

@@ -8,15 +8,17 @@ import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from sklboost.data.bin_folder import BinFolder, reopen_folder
 from sklboost.data.encoding import Encoding
 from sklboost.data.raw_values import read_only
 from sklboost.data.row_arrays import IN_MEMORY, RowArrays
 from sklboost.engine.structs import BinCuts
+
+if TYPE_CHECKING:
+    from sklboost.data.bin_folder import BinFolder
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +62,7 @@ class Binning:
 class Span(NamedTuple):
     """Rows of a folder of bins, from `start` to `stop`, excluded."""
 
-    folder: BinFolder
+    folder: "BinFolder"
     start: int
     stop: int
 
@@ -235,7 +237,7 @@ class BinnedMatrix:
         return _reopen, (folder.path, folder.token, start, stop, self._binning, scratch)
 
 
-def of_folder(folder: BinFolder, binning: Binning, scratch: Path | None = None) -> BinnedMatrix:
+def of_folder(folder: "BinFolder", binning: Binning, scratch: Path | None = None) -> BinnedMatrix:
     """Return all bins of a folder.
 
     `scratch` is where fits keep what they have for each row; None: in the folder, too.
@@ -248,6 +250,8 @@ def _reopen(
     path: Path, token: str, start: int, stop: int, binning: Binning, scratch: Path | None
 ) -> BinnedMatrix:
     """Return the rows that were pickled by the place of their folder."""
+    from sklboost.data.bin_folder import reopen_folder
+
     return of_folder(reopen_folder(path, token), binning, scratch)[start:stop]
 
 

@@ -21,6 +21,7 @@ from sklboost.data.raw_values import (
     ignore_progress,
     value_blocks,
 )
+from sklboost.data.row_arrays import row_blocks
 from sklboost.data.sparse_table import Entries, SparseTable
 from sklboost.engine.compiling import kernel
 from sklboost.engine.hashing import mix_bits
@@ -153,7 +154,7 @@ def find_cuts(
         return sample[feature], sample_weight, 0.0
 
     def in_all(features: list[int]) -> Select:
-        return lambda feature: weigh_distinct(X, feature, weight)
+        return weigh_few(team, X, features, weight).__getitem__
 
     whole = in_all if len(rows) < len(X) else None
     return cut_all(team, in_sample, whole, has_missing, categories_of(X), max_bin), has_missing
@@ -190,6 +191,38 @@ def find_entry_cuts(
 
     n_categories, whole = np.zeros_like(has_missing), in_all if is_part else None
     return cut_all(team, in_sample, whole, has_missing, n_categories, max_bin), has_missing
+
+
+def weigh_few(
+    team: ThreadTeam, X: Values, features: list[int], weight: np.ndarray
+) -> dict[int, WeightedValues]:
+    """Return for each feature its distinct values, which are few, and their weights.
+
+    Some values come several times. An array, which may be a memory map, is gone through once, with
+    all features; tables are columns, and read one by one. `weight` is exact.
+    """
+    found: list[list[WeightedValues]] = [[] for _ in features]
+    blocks = row_blocks(len(X)) if isinstance(X, np.ndarray) else [slice(0, len(X))]
+    for rows in blocks:
+        part = X[rows] if isinstance(X, np.ndarray) else X
+        team.run(_weigh_features, part, features, weight[rows], found)
+    joined = {}
+    for feature, parts in zip(features, found, strict=True):
+        values, masses, _ = zip(*parts, strict=True)
+        joined[feature] = (np.concatenate(values), np.concatenate(masses), 0.0)
+    return joined
+
+
+def _weigh_features(
+    team: Team,
+    X: Values,
+    features: list[int],
+    weight: np.ndarray,
+    found: list[list[WeightedValues]],
+) -> None:
+    """Add to `found` what a block has; each member of the team takes one feature after another."""
+    while (place := next_task(team, 0)) < len(features):
+        found[place].append(weigh_distinct(X, features[place], weight))
 
 
 def weigh_distinct(X: Values, feature: int, weight: np.ndarray) -> WeightedValues:

@@ -5,7 +5,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sklboost.data import cuts as cuts_module
+from sklboost.data import row_arrays
 from sklboost.data.cuts import find_cuts, sample_rows
+from sklboost.data.feature_cuts import FeatureCuts
+from sklboost.data.table import table_of
 from sklboost.engine.parallel import ThreadTeam
 from tests.data.test_feature_cuts import NO_WEIGHT, assert_same_cuts, cut
 from tests.data.test_raw_values import ORDERS
@@ -32,6 +35,32 @@ def test_cuts_of_all_features(order):
     assert list(found.cuts) == [2, 5]
     assert list(found.starts) == [0, 2, 2, 2]
     assert list(found.lower) == list(found.upper) == [1, 3, 7, 0, 5]
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("form", [np.asarray, table_of], ids=["array", "table"])
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_few_values_are_looked_at_in_blocks_of_all_rows(form, is_weighted, monkeypatch):
+    random = np.random.default_rng(0)
+    X = random.integers(-3, 3, (400, 3)).astype(np.float32)
+    X[random.random(X.shape) < 0.1] = nan
+    X[:, 2] = random.normal(size=400)
+    X[399, 0], X[:, 1] = 99, nan
+    weight = random.uniform(0.1, 3, 400) if is_weighted else NO_WEIGHT
+    expected = find(X, 8, weight)
+    # now the rows are a sample of all, which has few of them
+    monkeypatch.setattr(cuts_module, "rows_to_look_at", lambda n: np.arange(0, n, 8))
+    monkeypatch.setattr(row_arrays, "BLOCK_ROWS", 30)
+    with ThreadTeam(2) as team:
+        found, _ = find_cuts(team, form(X), weight, 8)
+    for feature in (0, 1):
+        assert_same_cuts(of_feature(found, feature), of_feature(expected, feature))
+
+
+def of_feature(cuts, feature):
+    within = slice(cuts.starts[feature], cuts.starts[feature + 1])
+    values = slice(within.start + feature, within.stop + feature + 1)
+    return FeatureCuts(cuts.cuts[within], cuts.lower[values], cuts.upper[values])
 
 
 def test_the_number_of_threads_changes_no_cut():
