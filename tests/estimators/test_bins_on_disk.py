@@ -9,13 +9,16 @@ import pandas as pd
 import pytest
 from joblib import Parallel, delayed
 from numpy.testing import assert_array_equal
+from scipy.sparse import csr_array
 from sklearn.model_selection import GridSearchCV
 
 from sklboost import (
     BinnedMatrix,
     XGBClassifierLite,
+    XGBDistributionLite,
     XGBRankerLite,
     XGBRegressorLite,
+    XGBSurvivalLite,
     bin_features,
     open_bins,
 )
@@ -78,6 +81,7 @@ def test_bins_are_the_same_and_open_again(on_disk, in_memory, tmp_path):
     [
         np.array([[0.0, -np.inf], [1.0, np.inf], [-0.0, np.nan]]),
         np.arange(600, dtype=np.int64)[:, np.newaxis] + 2**60,
+        csr_array(np.eye(5)),
         pd.DataFrame({0: [1.0, 2], ("a", 1): [3.0, 4]}),
         pd.DataFrame({"x": pd.Categorical([3, 1, 3])}),
         pd.DataFrame({"x": pd.Categorical(pd.to_datetime(["2020-01-01", "2021-03-04", None]))}),
@@ -166,6 +170,8 @@ FITS = {
     "vector trees": (XGBClassifierLite, LABELS, dict(multi_strategy="multi_output_tree")),
     "targets": (XGBRegressorLite, np.column_stack([SIGNAL, -SIGNAL]), {}),
     "ranks": (XGBRankerLite, LABELS, {}),
+    "distribution": (XGBDistributionLite, SIGNAL, {}),
+    "times": (XGBSurvivalLite, np.exp(SIGNAL / 4) * np.where(LABELS > 0, 1, -1), {}),
 }
 
 

@@ -1,6 +1,8 @@
 """Columns of features, targets and tables, plain and nasty, drawn at random."""
 
+from collections import deque
 from collections.abc import Callable
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -92,11 +94,21 @@ CARRIERS: dict[str, Callable[[np.ndarray], Any]] = {
 }
 # Taken where the parameters allow it: they bin with `max_bin` of their own.
 BINS = "bins"
+# The folders of the last bins that were kept on disk: older ones are removed.
+_FOLDERS: deque[TemporaryDirectory[str]] = deque()
+_MOST_FOLDERS = 10
 
 
 def carry(X: np.ndarray, carrier: str, max_bin: int) -> Any:
-    """Return the same numbers in another kind of table."""
-    return bin_features(X, max_bin=max_bin) if carrier == BINS else CARRIERS[carrier](X)
+    """Return the same numbers in another kind of table; bins of an odd number of rows on disk."""
+    if carrier != BINS:
+        return CARRIERS[carrier](X)
+    if len(X) % 2 == 0:
+        return bin_features(X, max_bin=max_bin)
+    if len(_FOLDERS) == _MOST_FOLDERS:
+        _FOLDERS.popleft().cleanup()
+    _FOLDERS.append(TemporaryDirectory())
+    return bin_features(X, max_bin=max_bin, path=_FOLDERS[-1].name)
 
 
 # --- tables with other things than numbers

@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import sklboost.tree.core.workspace as workspace_module
+from sklboost.data.row_arrays import RowArrays
 from sklboost.tree.core.workspace import allocate_workspace
 from tests.tree.growth import GROWTH, assert_same_tree, binned, grow, make_data, params
 
@@ -177,6 +178,20 @@ def test_a_workspace_can_be_used_again_for_a_larger_and_a_smaller_tree(n_threads
     for settings in (large, small, large):
         fresh = grow(matrix, gradient, hessian, settings)
         assert_same_tree(fresh, grow(matrix, gradient, hessian, settings, **options))
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_rows_on_disk_are_gone_through_in_small_blocks(n_threads, tmp_path, monkeypatch):
+    monkeypatch.setattr(workspace_module, "BLOCK_ROWS", 100)
+    X, gradient, hessian = make_data(5, 3000)
+    matrix, settings = binned(X), params(max_depth=5)
+    arrays = RowArrays(tmp_path)
+    workspace = allocate_workspace(matrix, settings, 1, n_threads, arrays=arrays)
+    assert workspace.partition.n_counted == 30
+    assert len(workspace.pool.accumulators[0]) > 2**4  # one for each node of a level
+    grown = grow(matrix, gradient, hessian, settings, n_threads=n_threads, workspace=workspace)
+    assert_same_tree(grown, grow(matrix, gradient, hessian, settings))
+    assert workspace.pool.accumulator_used.sum() >= 2**3  # those of the last level
 
 
 def test_another_key_rounds_otherwise_beyond_4096_rows():
