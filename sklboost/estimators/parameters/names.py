@@ -129,10 +129,22 @@ def checks_arguments(method: Function) -> Function:
 
     None for a parameter of the estimator says nothing: XGBoost's `fit` once had some of them.
     """
-    known = _arguments(method)
+    check = argument_check(method)
 
     @functools.wraps(method)
     def checked(self: Any, *arguments: Any, **named: Any) -> Any:
+        if named:
+            check(self, named)
+        return method(self, *arguments, **named)
+
+    return checked  # type: ignore[return-value]  # the signature is the same
+
+
+def argument_check(method: Function) -> Callable[[Any, dict[str, Any]], None]:
+    """Return the check of a method's named arguments, which may take some of them out."""
+    known = _arguments(method)
+
+    def check(self: Any, named: dict[str, Any]) -> None:
         for name in [name for name in named if name not in known]:
             if named[name] is None and name in _arguments(type(self).__init__):
                 del named[name]
@@ -140,9 +152,8 @@ def checks_arguments(method: Function) -> Function:
                 where = f"{type(self).__name__}.{method.__name__}()"
                 remedy = _remedy(name, known, type(self))
                 raise TypeError(f"{where} got an unexpected keyword argument {name!r}{remedy}")
-        return method(self, *arguments, **named)
 
-    return checked  # type: ignore[return-value]  # the signature is the same
+    return check
 
 
 def _remedy(name: str, known: list[str], cls: Any) -> str:
