@@ -4,7 +4,7 @@ import asyncio
 from asyncio import FIRST_COMPLETED
 from collections.abc import Callable, Collection, Mapping, Sequence
 from math import inf
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any
 from uuid import uuid4
 
@@ -17,6 +17,7 @@ from sklboost.distributed.seats import READY, Reply, attend, bring, call, connec
 _GRACE = 5.0  # seconds that the others have to say why they end, when one machine has
 _GRACE_OF_LOSS = 0.2  # the same when a worker is lost, which is why the others end
 _PATIENCE = 10.0  # seconds that the scheduler has to answer
+_PAUSE = 0.2  # seconds from one look for workers to the next
 _LARGE = 1 << 20  # bytes of an array that goes to its worker by itself, and not within a task
 
 
@@ -47,6 +48,14 @@ class LostSchedulerError(ConnectionError):
     """The scheduler of the cluster is gone, or does not answer."""
 
 
+def no_workers(client: Client, seconds: float) -> RuntimeError:
+    """Return the error to raise when a cluster has had no workers for so long."""
+    return RuntimeError(
+        f"{client!r} has had no workers for {seconds:g} seconds: start some, or see their logs for "
+        "why they have ended"
+    )
+
+
 class Crew:
     """Machines of a training: an object on each of some workers, which know one another as peers.
 
@@ -63,9 +72,12 @@ class Crew:
     silence : float
         Seconds without an answer after which a worker counts as lost: it is suspended, say, or
         computes something that does not let go of the interpreter.
+    absence : float
+        Seconds for which there may be no workers: those that were killed may be started again.
     """
 
     silence = 30.0
+    absence = 50.0
 
     def __init__(self, client: Client):
         if client.asynchronous:
@@ -83,11 +95,20 @@ class Crew:
     def workers(self) -> dict[str, int]:
         """Return the addresses of workers that take tasks, and their numbers of threads.
 
+        It waits for one while there is none.
+
         Raises
         ------
+        RuntimeError
+            If there is none for too long.
         LostSchedulerError
         """
-        return self._client.sync(self._n_threads)
+        until = monotonic() + self.absence
+        while not (found := self._client.sync(self._n_threads)):
+            if monotonic() >= until:
+                raise no_workers(self._client, self.absence)
+            sleep(_PAUSE)
+        return found
 
     def start(self, make: Callable[..., Any], arguments: Mapping[str, Sequence[Any]]) -> None:
         """Make the objects: ``make(peers, *arguments)`` on each worker.

@@ -15,7 +15,7 @@ import distributed
 import numpy as np
 from distributed.client import Future, FuturesCancelledError
 
-from sklboost.distributed.crew import LostSchedulerError
+from sklboost.distributed.crew import LostSchedulerError, no_workers
 
 # Arrays that were given to the tasks of a pass may be lost with a worker: then it is done again.
 _MOST_TRIALS = 5
@@ -155,10 +155,7 @@ def wait_for(client: Any, futures: Sequence["Future[Any]"]) -> None:
             now = time.monotonic()
             alone_since = None if client.nthreads() else alone_since or now
             if alone_since is not None and now - alone_since >= _PATIENCE:
-                raise RuntimeError(
-                    f"{client!r} has had no workers for {_PATIENCE:g} seconds: start some, or see "
-                    "their logs for why they have ended"
-                ) from None
+                raise no_workers(client, _PATIENCE) from None
     for number, future in enumerate(futures):
         if future.status == "error":
             fault = future.exception()

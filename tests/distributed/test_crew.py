@@ -2,6 +2,7 @@
 
 import time
 from concurrent.futures import ThreadPoolExecutor
+from threading import Timer
 from types import SimpleNamespace
 
 import numpy as np
@@ -171,3 +172,15 @@ def test_a_paused_worker_is_not_used_and_not_waited_for():
 def test_an_asynchronous_client_is_refused():
     with pytest.raises(ValueError, match="asynchronous"):
         Crew(SimpleNamespace(asynchronous=True))
+
+
+def test_a_worker_is_waited_for_while_there_is_none():
+    with open_crew(0) as crew:
+        crew.absence = 0.3
+        with pytest.raises(RuntimeError, match=r"has had no workers for 0\.3 seconds: start some"):
+            crew.workers()
+        crew.absence = 30.0
+        timer = Timer(0.3, crew._client.cluster.scale, (1,))
+        timer.start()
+        assert list(crew.workers().values()) == [1]
+        timer.join()
