@@ -5,6 +5,7 @@ checkpoint: where machines were lost, others are given their rows and the trees 
 rounds that were under way are done again, with the same bits.
 """
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -22,6 +23,11 @@ from sklboost.engine.structs import BinCuts, TreeParams
 from sklboost.tree.core.machines import BLOCK_ROWS
 from sklboost.tree.core.quantization import scale_of_weights
 from sklboost.tree.predict.trees import join_trees, no_trees, write_trees
+
+# A call that has lost workers so often, one time after the other, is given up.
+_MOST_LOSSES = 5
+# Seconds to wait for a first worker.
+_PATIENCE = 45.0
 
 
 class PlacedBins(Protocol):
@@ -96,6 +102,7 @@ class ClusterRounds:
         self.n_at_once = calls.n_at_once
         self.grown = allocate_grown(calls, task.n_tree_outputs, self._trees_of(self.n_at_once))
         self._finished: list[Trees] = [no_trees()]
+        self._n_rounds = 0  # of these
         self.n_threads = 0
         self.traffic: dict[str, tuple[int, int]] = {}
         self._blocks: list[np.ndarray] = []  # of each machine; none: they have to be started
@@ -104,6 +111,7 @@ class ClusterRounds:
         """Do the rounds ``[start, stop)``, at most `n_at_once`; yield their trees."""
         trees = self._call("run", start, stop, params)[0]
         self._finished.append(trees)
+        self._n_rounds = stop
         write_trees(trees, self.grown)
         yield trees
 
@@ -129,20 +137,27 @@ class ClusterRounds:
 
     def _call(self, method: str, *arguments: Any) -> list[Any]:
         """Call a method of all machines; where some were lost, others take their place."""
+        n_losses = 0
         while True:
             try:
                 if not self._blocks:
                     self._start()
                 return self._crew.call(method, *arguments)
-            except self._lost:
+            except self._lost as error:
                 self._blocks = []
+                n_losses += 1
+                if n_losses == _MOST_LOSSES:
+                    error.add_note(
+                        f"The rounds from {self._n_rounds} on were begun {n_losses} times, and "
+                        "workers were lost each time: look at their logs, and at their memory."
+                    )
+                    raise
             except BaseException:
                 self._blocks = []
                 raise
 
     def _start(self) -> None:
-        task = self._task
-        workers = self._crew.workers()
+        task, workers = self._task, self._await_workers()
         placed = self._bins.place(list(workers))
         work = Work(
             binning=self._binning,
@@ -164,6 +179,18 @@ class ClusterRounds:
         self._crew.start(make_machine, arguments)
         self.n_threads = sum(workers[worker] for worker in placed)
         self._blocks = [part[0] for part in placed.values()]
+
+    def _await_workers(self) -> dict[str, int]:
+        """Return the workers that there are; where all were lost, others may start soon."""
+        end = time.monotonic() + _PATIENCE
+        while not (workers := self._crew.workers()):
+            if time.monotonic() > end:
+                raise RuntimeError(
+                    f"the cluster has had no worker for {_PATIENCE:g} seconds: start some, and fit "
+                    "again"
+                )
+            time.sleep(0.1)
+        return workers
 
     def _rows(self) -> Iterator[np.ndarray]:
         """Yield the numbers of the rows of each machine."""

@@ -1,0 +1,127 @@
+"""Fits that lose workers on the way end with the model that they would have had."""
+
+import os
+import signal
+import time
+from threading import Timer
+
+import dask.array as da
+import numpy as np
+import pytest
+
+from sklboost import TrainingCallback, XGBRegressorLite
+from sklboost.distributed import training
+from sklboost.distributed.crew import LostWorkersError
+from tests.distributed.crews import open_crew, wait_until
+from tests.distributed.machines import assert_same_model
+
+N_ROWS = 20_000
+X = np.random.default_rng(0).normal(size=(N_ROWS, 4)).round(2)
+Y = X[:, 0] + np.sin(3 * X[:, 1])
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with open_crew(3, processes=True) as crew:
+        yield crew._client
+
+
+@pytest.fixture
+def client(cluster):
+    wait_until(lambda: len(cluster.ncores()) == 3, 60)
+    return cluster
+
+
+def kill(client, *, n_workers=1):
+    for process in list(client.run(os.getpid).values())[:n_workers]:
+        os.kill(process, signal.SIGKILL)
+
+
+class At(TrainingCallback):
+    """Does something after some rounds."""
+
+    def __init__(self, rounds, do):
+        self.rounds, self.do = rounds, do
+
+    def after_iteration(self, training, epoch, evals_log):
+        if epoch in self.rounds:
+            self.do()
+        return False
+
+
+def fit(callbacks=(), **settings):
+    model = XGBRegressorLite(n_estimators=8, subsample=0.7, random_state=0, **settings)
+    collection = da.from_array(X, chunks=(3000, 4))
+    return model.set_params(callbacks=list(callbacks)).fit(collection, Y)
+
+
+@pytest.fixture(scope="module")
+def alone():
+    return XGBRegressorLite(n_estimators=8, subsample=0.7, random_state=0).fit(X, Y)
+
+
+def test_killed_workers(client, alone):
+    assert_same_model(fit([At({1, 4}, lambda: kill(client))]), alone)
+
+
+def test_all_workers_are_killed(client, alone):
+    assert_same_model(fit([At({2}, lambda: kill(client, n_workers=3))]), alone)
+
+
+@pytest.mark.parametrize("seconds", [0.05, 0.5])
+def test_a_worker_is_killed_at_some_moment(client, alone, seconds):
+    timer = Timer(seconds, kill, [client])
+    timer.start()
+    model = fit([At(range(8), lambda: time.sleep(0.1))])
+    timer.join()
+    assert_same_model(model, alone)
+
+
+def test_a_worker_that_leaves_in_peace(alone):
+    with open_crew(2) as crew:
+        client = crew._client
+
+        def retire():
+            client.retire_workers([next(iter(client.ncores()))])
+
+        assert_same_model(fit([At({3}, retire)]), alone)
+        assert len(client.ncores()) == 1
+
+
+def test_workers_that_are_lost_again_and_again_end_the_fit(client, monkeypatch):
+    start, n_starts = training.ClusterRounds._start, []
+
+    def start_and_kill(self):
+        start(self)
+        n_starts.append(1)
+        address = self._crew._addresses[0]
+        os.kill(client.run(os.getpid, workers=[address])[address], signal.SIGKILL)
+
+    monkeypatch.setattr(training.ClusterRounds, "_start", start_and_kill)
+    with pytest.raises(LostWorkersError) as info:
+        fit()
+    assert "rounds from 0 on were begun 5 times" in info.value.__notes__[0]
+    assert len(n_starts) <= 5
+
+
+def test_a_cluster_without_workers_ends_the_fit(monkeypatch):
+    monkeypatch.setattr(training, "_PATIENCE", 0.3)
+    with open_crew(1) as crew:
+        client = crew._client
+
+        def lose_all():
+            client.cluster.scale(0)
+            wait_until(lambda: not client.ncores())
+
+        with pytest.raises(RuntimeError, match=r"no worker for 0.3 seconds"):
+            fit([At({1}, lose_all)])
+
+
+def test_a_partition_that_cannot_be_computed(client):
+    def fail(block):
+        raise OSError("the file of this part is gone")
+
+    collection = da.from_array(X, chunks=(5000, 4)).map_blocks(fail, dtype=float, meta=X[:0])
+    with pytest.raises(OSError, match="the file of this part is gone") as info:
+        XGBRegressorLite(n_estimators=2).fit(collection, Y)
+    assert "partition 0 of X" in info.value.__notes__[0]
