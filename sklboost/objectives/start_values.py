@@ -16,6 +16,8 @@ NO_WEIGHT = np.empty(0)
 _MOST_STEPS = 200
 # Of a raw score, relative to its size or to 1.
 _TOLERANCE = 1e-12
+# Of a mean gradient, relative to the mean of its absolute values: rounding of the gradients alone.
+_ROUNDING = 1e-15
 
 
 # --- means and quantiles
@@ -130,7 +132,7 @@ def find_constants(
     """
     score = np.zeros(loss.n_outputs) if guess is None else np.asarray(guess, dtype=np.float64)
     low, high = np.full(loss.n_outputs, -np.inf), np.full(loss.n_outputs, np.inf)
-    slope, curvature = _mean_gradients(loss, y, weight, score)
+    slope, curvature, is_flat = _mean_gradients(loss, y, weight, score)
     for _ in range(_MOST_STEPS):
         low, high = np.where(slope <= 0.0, score, low), np.where(slope >= 0.0, score, high)
         # at most doubled: far from its minimum a loss can be almost flat
@@ -139,11 +141,14 @@ def find_constants(
         middle = 0.5 * (np.maximum(low, score - limit) + np.minimum(high, score + limit))
         following = np.where((following > low) & (following < high), following, middle)
         following = np.where(slope == 0.0, score, following)
+        # where the loss is flat, what is left of the slope is rounding, and a large step a guess
+        is_guess = is_flat & (np.abs(following - score) > _TOLERANCE * limit)
+        following = np.where(is_guess, score, following)
         moved = following - score
         if (np.abs(moved) <= _TOLERANCE * (1.0 + np.abs(score))).all():
             return following
         previous_slope, score = slope, following
-        slope, curvature = _mean_gradients(loss, y, weight, score)
+        slope, curvature, is_flat = _mean_gradients(loss, y, weight, score)
         rise = np.where(moved == 0.0, 0.0, slope - previous_slope)
         secant = rise / np.where(moved == 0.0, 1.0, moved)
         curvature = np.where(secant > 0.0, np.minimum(secant, curvature), curvature)
@@ -152,8 +157,11 @@ def find_constants(
 
 def _mean_gradients(
     loss: Differentiable, y: np.ndarray, weight: np.ndarray, score: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return mean gradients and hessians, and which of the former are nothing but rounding."""
     raw_score = np.repeat(score, y.shape[1]).reshape(len(score), -1)
-    both = loss.gradients(y, raw_score)
-    slope, curvature = np.array([[weighted_mean(row, weight) for row in rows] for rows in both])
-    return slope, curvature
+    gradient, hessian = loss.gradients(y, raw_score)
+    slope, curvature, size = np.array(
+        [[weighted_mean(row, weight) for row in of] for of in (gradient, hessian, np.abs(gradient))]
+    )
+    return slope, curvature, np.abs(slope) <= _ROUNDING * size

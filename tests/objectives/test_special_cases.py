@@ -96,6 +96,17 @@ def test_a_constant_is_found_where_a_hessian_is_only_a_bound():
             assert abs(gradient.mean()) < 1e-9 * slope
 
 
+@pytest.mark.parametrize("kind", [Huber, PseudoHuber, LogCosh, Fair])
+def test_a_constant_where_the_loss_is_flat_does_not_follow_rounding(kind):
+    # so far apart only the signs of residuals count: between two middle targets the slope is 0
+    random, loss = np.random.default_rng(0), kind(1, (1.0,))
+    for n_rows in range(10, 60):
+        y, weight = random.normal(size=n_rows) * 1e20, random.integers(1, 4, n_rows)
+        weighted = loss.start(y[np.newaxis], weight.astype(float))
+        copies = loss.start(np.repeat(y, weight)[np.newaxis], NO_WEIGHT)
+        assert_allclose(weighted, copies, rtol=1e-9)
+
+
 # --- whole fits ----------------------------------------------------------------------------------
 
 
