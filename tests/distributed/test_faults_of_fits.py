@@ -28,7 +28,7 @@ def cluster():
 
 @pytest.fixture
 def client(cluster):
-    wait_until(lambda: len(cluster.ncores()) == 3, 60)
+    wait_until(lambda: len(cluster.ncores()) >= 2, 60)
     return cluster
 
 
@@ -117,11 +117,11 @@ def test_a_cluster_without_workers_ends_the_fit(monkeypatch):
             fit([At({1}, lose_all)])
 
 
-def test_a_partition_that_cannot_be_computed(client):
+def test_a_partition_that_cannot_be_computed(threads):
     def fail(block):
         raise OSError("the file of this part is gone")
 
     collection = da.from_array(X, chunks=(5000, 4)).map_blocks(fail, dtype=float, meta=X[:0])
-    with pytest.raises(OSError, match="the file of this part is gone") as info:
+    with threads.as_current(), pytest.raises(OSError, match="the file of this part") as info:
         XGBRegressorLite(n_estimators=2).fit(collection, Y)
     assert "partition 0 of X" in info.value.__notes__[0]
