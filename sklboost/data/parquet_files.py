@@ -169,7 +169,7 @@ class BatchedTable:
     def column_blocks(self, feature: int) -> Iterator[np.ndarray]:
         """Yield the values of one feature, shape (n_rows,), as floats, some rows after others."""
         n_read = 0
-        for batch in self._files.only(feature).batches(BLOCK_VALUES):
+        for batch in self._files.only(feature).batches(BLOCK_ROWS):
             column, _ = encode(batch, 0, self._encodings[feature], self._missing)
             table = Table([column], self.n_categories[feature : feature + 1])
             values = table.column(0).astype(self.dtype)

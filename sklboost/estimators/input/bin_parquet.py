@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils import check_array
 
 from sklboost.data.binning import empty_layout
+from sklboost.data.encoding import Encoding
 from sklboost.data.feature_cuts import exact_weights
 from sklboost.data.frames.checks import check_names
 from sklboost.estimators.input.bin_features import Means, bin_checked, checked_settings
@@ -160,12 +161,18 @@ def _bin_parts(
     check_number_of_rows(files)
     y = read_targets(parts.targets, is_one=is_one, allocate=means.allocate)
     weight = np.empty(0) if parts.weight is None else _read_weight(parts.weight, means)
-    learnt_from = exact_weights(weight) if len(weight) > 0 else np.broadcast_to(1.0, files.n_rows)
-    encodings = fit_encodings(files, settings, [learnt_from] * files.n_columns)
+    encodings = _learn_encodings(files, settings, weight)
     X = BatchedTable(files, encodings, settings.missing)
     names = np.array(files.names, dtype=object)
     binned = bin_checked(X, weight, settings, names, unless_plain(encodings), means)
     return (binned, y) if parts.weight is None else (binned, y, weight)
+
+
+def _learn_encodings(
+    files: "ParquetFiles", settings: FeatureSettings, weight: np.ndarray
+) -> tuple[Encoding, ...]:
+    learnt_from = exact_weights(weight) if len(weight) > 0 else np.broadcast_to(1.0, files.n_rows)
+    return fit_encodings(files, settings, [learnt_from] * files.n_columns)
 
 
 def _check_columns(target: Any, columns: Any) -> None:
