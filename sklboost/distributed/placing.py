@@ -84,34 +84,33 @@ class ClusterBins:
             bin_partition, encoder=X.encoder, cuts=self.cuts, has_missing=self.has_missing
         )
         holders = partitions.client.who_has(futures)
-        where = [[w for w in holders.get(future.key, ()) if w in workers] for future in futures]
+        known = set(workers)
+        where = [[w for w in holders.get(future.key, ()) if w in known] for future in futures]
         segments = _segments(X.bounds)
         owners = assign_blocks(segments, where, workers)
-        placed = {}
-        for worker in dict.fromkeys(owners):
-            blocks = np.flatnonzero([owner == worker for owner in owners])
-            pieces = []
-            for partition, rows in self._rows_of(worker, owners, segments):
-                future = futures[partition]
-                if worker not in where[partition]:  # only these rows are to travel
-                    future, rows = partitions.client.submit(take_rows, future, rows), slice(None)
-                pieces.append((future, rows))
-            placed[worker] = (blocks, *pieces)
-        return placed
+        blocks: dict[str, list[int]] = {}
+        for block, owner in enumerate(owners):
+            blocks.setdefault(owner, []).append(block)
+        pieces: dict[str, list[Any]] = {owner: [] for owner in blocks}
+        for (owner, partition), ranges in self._ranges(owners, segments).items():
+            future, rows = futures[partition], self._chosen(partition, ranges)
+            if owner not in where[partition]:  # only these rows are to travel
+                future, rows = partitions.client.submit(take_rows, future, rows), slice(None)
+            pieces[owner].append((future, rows))
+        return {owner: (np.array(blocks[owner]), *pieces[owner]) for owner in blocks}
 
-    def _rows_of(
-        self, worker: str, owners: list[str], segments: list[Segment]
-    ) -> list[tuple[int, slice | np.ndarray]]:
-        """Return the rows of each partition that a worker gets, by their numbers in it."""
-        ranges: dict[int, list[slice]] = {}
+    def _ranges(
+        self, owners: list[str], segments: list[Segment]
+    ) -> dict[tuple[str, int], list[slice]]:
+        """Return which of the chosen rows of each partition each worker gets, in order."""
+        ranges: dict[tuple[str, int], list[slice]] = {}
         for block, partition, start, stop in segments:
-            if owners[block] == worker:
-                first = int(self._X.bounds[partition])
-                of_partition = ranges.setdefault(partition, [])
-                if of_partition and of_partition[-1].stop == start - first:
-                    start = of_partition.pop().start + first
-                of_partition.append(slice(start - first, stop - first))
-        return [(partition, self._chosen(partition, ranges[partition])) for partition in ranges]
+            first = int(self._X.bounds[partition])
+            found = ranges.setdefault((owners[block], partition), [])
+            if found and found[-1].stop == start - first:
+                start = found.pop().start + first
+            found.append(slice(start - first, stop - first))
+        return ranges
 
     def _chosen(self, partition: int, ranges: list[slice]) -> slice | np.ndarray:
         """Return some of the chosen rows of a partition by their numbers in it."""
