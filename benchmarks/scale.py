@@ -1,0 +1,256 @@
+"""Time and traffic of training on many workers, by a formula whose constants are measured.
+
+`python -m benchmarks.scale` compares the formula of the traffic with that of fits on 2, 3 and 4
+workers, measures what a message costs, takes the time of a row from `results/speed.jsonl`, and
+writes `results/scale.jsonl` and `.md`: what 10, 100 and 1,000 workers would take. The page
+`docs/explanation/scale.md` explains the formula.
+"""
+
+import argparse
+import json
+import math
+import time
+from statistics import median
+from typing import NamedTuple
+
+import numpy as np
+
+from . import environment
+from .fits import load_float32
+from .peers import Settings, make_estimator
+from .records import add_output_options, write_results
+from .tables import markdown_lines
+
+BLOCK_ROWS = 4096
+CELL, SCALES, BEST_SPLIT = 8, 16, 64  # bytes of a cell, of a block's scales, of a node's best split
+CLIENT_ROW = 16  # bytes of a row that the client sends: target and raw score
+FEATURES, BINS, DEPTH, TREES = 28, 256, 6, 100
+THREADS = 16  # of a worker, in the model
+LATENCY = 25e-6  # seconds of a message on the network, assumed
+N_WORKERS = (1, 10, 100, 1000)
+N_ROWS = (10**8, 10**9)
+GBITS = (10, 100)
+
+
+class Constants(NamedTuple):
+    """Seconds that were measured."""
+
+    row: float  # of a row and tree, on one thread
+    search: float  # of the split search of a tree, on one thread
+    message: float  # of the processor, to send and receive one
+    cell: float  # to add a cell that has come
+    call: float  # of the client, to ask all workers for a tree
+
+
+def traffic(n_rows, n_workers, n_cells=FEATURES * BINS, depth=DEPTH, nodes=None):
+    """Return for each exchange of a tree the (messages, bytes) that one worker sends.
+
+    `nodes` are the histograms built and the nodes searched. None: those of a full tree.
+    """
+    built, searched = (2 ** (depth - 1), 2**depth - 1) if nodes is None else nodes
+    others = n_workers - 1
+    return {
+        "scales": (others, SCALES * math.ceil(n_rows / BLOCK_ROWS) / n_workers * others),
+        "histograms": (
+            depth * others,
+            CELL * (built * n_cells / n_workers + 1) * others,  # and the sum of all rows
+        ),
+        "splits": (depth * others, BEST_SPLIT * searched * others),
+    }
+
+
+def seconds(n_rows, n_workers, gbit, constants, by_trees=False):
+    """Return the seconds of a tree in its parts; and of the client, once.
+
+    With `by_trees`, as if an exchange were made of log2(n) rounds of one message instead of
+    messages to all; the bytes are the same.
+    """
+    sent = traffic(n_rows, n_workers)
+    n_messages = sum(count for count, _ in sent.values())
+    n_exchanges = 1 + 2 * DEPTH if n_workers > 1 else 0
+    rounds = n_exchanges
+    if by_trees and n_workers > 1:
+        rounds *= math.ceil(math.log2(n_workers))
+        n_messages = rounds
+    added = sent["histograms"][1] / CELL  # as many cells come as go
+    return {
+        "rows": n_rows * constants.row / (n_workers * THREADS),
+        "search": constants.search / (n_workers * THREADS),
+        "adding": added * constants.cell,
+        "messages": n_messages * constants.message + rounds * LATENCY,
+        "call": constants.call if n_workers > 1 else 0.0,
+        "bytes": 8 * sum(size for _, size in sent.values()) / (gbit * 1e9),
+        "client": 0.0 if n_workers == 1 else 8 * CLIENT_ROW * n_rows / (gbit * 1e9),
+    }
+
+
+def best_number(n_rows, constants):
+    """Return of how many workers the rows and the messages of a tree take least time together."""
+    of_rows = n_rows * constants.row / THREADS
+    return max(1, round(math.sqrt(of_rows / ((1 + 2 * DEPTH) * constants.message))))
+
+
+def main(arguments=None):
+    """Measure and compute, then write the tables."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--rows", type=int, default=50_000, help="of the fits whose bytes count")
+    add_output_options(parser)
+    options = parser.parse_args(arguments)
+    write_results("scale", _records(options), ("kind",), write_table, options)
+
+
+def _records(options):
+    facts = {"time": environment.now(), **environment.describe()}
+    checks = [_check(n_workers, options.rows) for n_workers in (2, 3, 4)]
+    for check, _ in checks:
+        yield {"kind": "traffic", **facts, **check}
+    constants = _constants(*zip(*(probed for _, probed in checks), strict=True))
+    yield {"kind": "constants", **facts, **constants._asdict(), "latency": LATENCY}
+    for n_rows in N_ROWS:
+        yield {"kind": "best", "n_rows": n_rows, "n_workers": best_number(n_rows, constants)}
+        for gbit in GBITS:
+            for n_workers in N_WORKERS:
+                job = {"n_rows": n_rows, "gbit": gbit, "n_workers": n_workers}
+                for by_trees in (False, True) if n_workers > 1 else (False,):
+                    parts = seconds(n_rows, n_workers, gbit, constants, by_trees)
+                    client = parts.pop("client")
+                    total = {"fit": TREES * sum(parts.values()) + client, "client": client}
+                    yield {"kind": "model", **job, "by_trees": by_trees, **parts, **total}
+
+
+class Probe:
+    """Exchanges small messages, on a worker."""
+
+    def __init__(self, peers):
+        self.peers = peers
+
+    def exchange(self, n_times):
+        """Return the seconds of the processor for a message."""
+        parts = [np.zeros(64, dtype=np.uint8)] * self.peers.size
+        start = time.thread_time()
+        for _ in range(n_times):
+            self.peers.all_to_all(parts)
+        return (time.thread_time() - start) / max(1, n_times) / (self.peers.size - 1)
+
+
+def _check(n_workers, n_rows):
+    """Fit on worker processes; return its traffic beside the formula's, and seconds of messages."""
+    import dask.array as da
+    import distributed
+
+    from sklboost.distributed.crew import Crew
+
+    dataset = load_float32(f"binary-{n_rows}x{FEATURES}")
+    own = dict(n_workers=n_workers, threads_per_worker=1, memory_limit=0)
+    with (
+        distributed.LocalCluster(**own, dashboard_address=":0") as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        X, y = dataset.X_train, dataset.y_train
+        rows = da.from_array(X, chunks=(-(-n_rows // n_workers), FEATURES))
+        settings = Settings(n_estimators=10, max_depth=DEPTH, max_bin=BINS)
+        model = make_estimator("sklboost", settings, "binary", 1)
+        report = model.fit(rows, y).fit_report_
+        crew = Crew(client)
+        crew.start(Probe, dict.fromkeys(crew.workers(), ()))
+        crew.call("exchange", 100)
+        message = median(spent for _ in range(5) for spent in crew.call("exchange", 500))
+        calls = []
+        for _ in range(100):
+            start = time.perf_counter()
+            crew.call("exchange", 0)
+            calls.append(time.perf_counter() - start)
+        crew.stop()
+    per_tree = {
+        what: [count / n_workers / 10 for count in counts]
+        for what, counts in report.traffic.items()
+    }
+    searched = per_tree["splits"][1] / BEST_SPLIT / (n_workers - 1)
+    full = traffic(n_rows, n_workers, report.n_bins)
+    check = {"n_workers": n_workers, "n_rows": n_rows, "n_bins": report.n_bins}
+    check |= {"measured": per_tree, "full_trees": full, "searched": searched}
+    return check, (message, median(calls))
+
+
+def _constants(messages, calls):
+    """Return the measured constants."""
+    fits, searches = [], []
+    for line in (environment.RESULTS / "speed.jsonl").read_text(encoding="utf-8").splitlines():
+        record = json.loads(line)
+        job = record["kind"], record.get("workload"), record.get("library"), record.get("threads")
+        if job == ("fit", "binary-1000000x28", "sklboost", 1):
+            fits.append(record["fit_seconds"])
+        elif job == ("phases", "binary-1000000x28", "sklboost", 1):
+            searches.append(record["phase_seconds"]["split search"])
+    search = median(searches) / TREES
+    cells = np.arange(FEATURES * BINS, dtype=np.int64)
+    sums, spent = np.zeros_like(cells), []
+    for _ in range(200):
+        start = time.thread_time()
+        sums += cells
+        spent.append(time.thread_time() - start)
+    return Constants(
+        row=(median(fits) / TREES - search) / 10**6,
+        search=search,
+        message=median(messages),
+        cell=median(spent) / len(cells),
+        call=median(calls),
+    )
+
+
+def write_table(lines, table):
+    """Write tables of the JSON lines in the file `lines` to the file `table`."""
+    kinds = {}
+    for line in lines.read_text(encoding="utf-8").splitlines():
+        record = json.loads(line)
+        kinds.setdefault(record["kind"], []).append(record)
+    found = kinds["constants"][-1]
+    checks = [["workers", "exchange", "messages", "formula", "bytes", "formula, full trees"]]
+    for check in kinds["traffic"]:
+        for what, (n, size) in check["full_trees"].items():
+            own = check["measured"][what]
+            numbers = (f"{value:,.0f}" for value in (own[0], n, own[1], size))
+            checks.append([str(check["n_workers"]), what, *numbers])
+    parts = ("rows", "adding", "messages", "call", "bytes")
+    model = [["rows", "Gbit/s", "workers", *(f"{part}, ms" for part in parts), "client, s"]]
+    model[0] += ["fit, s", "fit, s, by trees"]
+    by_trees = {_job(each): each["fit"] for each in kinds["model"] if each["by_trees"]}
+    for each in (each for each in kinds["model"] if not each["by_trees"]):
+        other = by_trees.get(_job(each))
+        model.append(
+            [
+                *(f"{value:,}" for value in _job(each)),
+                *(f"{1000 * each[part]:,.2f}" for part in parts),
+                f"{each['client']:.1f}",
+                f"{each['fit']:,.1f}",
+                "" if other is None else f"{other:,.1f}",
+            ]
+        )
+    text = [
+        "# Training on many workers\n",
+        "What one worker sends for a tree, measured in fits of "
+        f"{kinds['traffic'][0]['n_rows']:,} rows, and by the "
+        "[formula](../../docs/explanation/scale.md), in which all trees are full.\n",
+        *markdown_lines(checks, (False, True)),
+        f"\nThe model: {FEATURES} features of {BINS} bins, {TREES} trees of depth {DEPTH}, workers "
+        f"of {THREADS} threads. {1e9 * found['row']:.1f} ns a row and tree on a thread, "
+        f"{1e6 * found['message']:.1f} µs of the processor a message, "
+        f"{1e9 * found['cell']:.2f} ns a cell added, {1e3 * found['call']:.1f} ms a call of the "
+        f"client, {1e6 * found['latency']:.0f} µs latency "
+        "(assumed). Milliseconds of a tree; seconds that the client takes to send targets; seconds "
+        "of a fit, and if messages went by trees of workers.\n",
+        *markdown_lines(model, ()),
+        "\nRows and messages of a tree take least time together with "
+        + ", ".join(f"{e['n_workers']} workers for {e['n_rows']:,} rows" for e in kinds["best"])
+        + ".",
+        f"\nCommit {found['commit']}. Written by `python -m benchmarks.scale` from `scale.jsonl`.",
+    ]
+    table.write_text("\n".join(text) + "\n", encoding="utf-8")
+
+
+def _job(record):
+    return record["n_rows"], record["gbit"], record["n_workers"]
+
+
+if __name__ == "__main__":
+    main()
