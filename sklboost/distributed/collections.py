@@ -31,8 +31,12 @@ def open_collection(X: Any) -> tuple[Partitions, list[Facts]]:
     client = current_client()
     if dask_kind(X) == "Array" and X.numblocks[1] > 1:
         X = X.rechunk({1: -1})
+    # of files that Dask reads together there are fewer than X.npartitions
     futures = futures_of(client.persist(X))
     futures.sort(key=lambda future: future.key[1])  # keys are (name, number of the partition, ...)
+    names = {future.key[0] for future in futures}
+    if len(names) != 1 or [future.key[1] for future in futures] != list(range(len(futures))):
+        raise RuntimeError(f"Dask does not say in which order the parts of X are: {sorted(names)}")
     wait_for(client, futures)
     partitions = Partitions(client, futures, np.zeros(len(futures), dtype=np.int64))
     facts = partitions.results(look_at)

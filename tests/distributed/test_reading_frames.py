@@ -224,3 +224,15 @@ def test_encodings_of_a_model_that_is_continued(cluster, frame):
     assert read(numbers, encodings=plain)[1].encodings is None
     with pytest.raises(ValueError, match="column 'known' held numbers at fit and holds categories"):
         read(collection[["double", "known"]], encodings=plain)
+
+
+def test_parquet_files_whose_partitions_are_joined_when_they_are_read(cluster, frame, tmp_path):
+    filled = {f"other {k}": np.random.default_rng(k).normal(size=N_ROWS) for k in range(40)}
+    whole = frame[["short", "double"]].assign(**filled)
+    for k in range(12):
+        whole.iloc[250 * k : 250 * k + 250].to_parquet(tmp_path / f"{k:02}.parquet")
+    collection = dd.read_parquet(tmp_path)[["short", "double"]]
+    rows, _ = read(collection, dd.read_parquet(tmp_path)["short"].astype(float))
+    assert len(rows.X.partitions.futures) < collection.npartitions
+    assert_same(cluster, rows, read(frame[["short", "double"]])[0])
+    np.testing.assert_array_equal(rows.y, frame["short"])
