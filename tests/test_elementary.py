@@ -9,6 +9,7 @@ from scipy import special
 
 from sklboost.engine.elementary import (
     digamma,
+    exp,
     exp_of_negative,
     log_of_factorial,
     log_of_one_plus,
@@ -50,6 +51,7 @@ def test_exponential_at_its_ends():
     for x in (-700.0, -701.0, -1e300, -math.inf):
         assert_allclose(exp_of_negative(x), math.exp(-700.0), rtol=5e-16)
     assert exp_of_negative(-5e-324) == 1.0
+    assert exp_of_negative(math.nan) == exp(math.nan) == exp(-700.0)
 
 
 # --- the logarithm -------------------------------------------------------------------------------

@@ -25,15 +25,15 @@ _SMALLEST, _LARGEST = -700.0, 700.0
 def exp_of_negative(x):
     """Return e^x for x <= 0 with a relative error below 4e-16; e^-700 for smaller x.
 
-    One comparison less than :func:`exp`.
+    One comparison less than :func:`exp`. Of NaN, as for a target that is not known, e^-700.
     """
-    return _exp_within(max(x, _SMALLEST))
+    return _exp_within(max(_SMALLEST, x))  # in this order, which decides about NaN
 
 
 @inlined
 def exp(x):
-    """Return e^x with a relative error below 4e-16; x is clipped to [-700, 700]."""
-    return _exp_within(min(max(x, _SMALLEST), _LARGEST))
+    """Return e^x with a relative error below 4e-16; x is clipped to [-700, 700], NaN to -700."""
+    return _exp_within(min(max(_SMALLEST, x), _LARGEST))
 
 
 @inlined
