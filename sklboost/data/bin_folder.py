@@ -24,6 +24,8 @@ FORMAT = "sklboost bins"
 # Raised by one when an older version of the package could not read a folder, or would misread it.
 FORMAT_VERSION = 1
 _DESCRIPTION = "bins.json"
+# There from the beginning to the end of the writing, so that nobody else begins meanwhile.
+_BEGUN = f"{_DESCRIPTION}.new"
 
 
 class BinFolder(NamedTuple):
@@ -58,15 +60,20 @@ class NewFolder:
     Raises
     ------
     FileExistsError
-        If there is something already.
+        If there is something already, or another process is writing there.
     """
 
     def __init__(self, path: str | os.PathLike[str]):
         self.path = Path(os.fspath(path)).absolute()
         self._is_new = not self.path.exists()
         self.path.mkdir(parents=True, exist_ok=True)
-        if any(self.path.iterdir()):
-            raise FileExistsError(f"path={str(path)!r} is not empty: {_remedy(self.path)}")
+        try:
+            if any(self.path.iterdir()):
+                raise FileExistsError
+            (self.path / _BEGUN).touch(exist_ok=False)
+        except FileExistsError:
+            remedy = _remedy(self.path)
+            raise FileExistsError(f"path={str(path)!r} is not empty: {remedy}") from None
         self._names: list[str] = []
 
     def __enter__(self) -> "NewFolder":
@@ -75,7 +82,7 @@ class NewFolder:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
             return
-        for name in [*self._names, _DESCRIPTION]:
+        for name in [*self._names, _BEGUN, _DESCRIPTION]:
             (self.path / name).unlink(missing_ok=True)
         if self._is_new:
             shutil.rmtree(self.path, ignore_errors=True)
@@ -100,8 +107,7 @@ class NewFolder:
         for name in self._names:
             with open(self.path / name, "r+b") as file:
                 os.fsync(file.fileno())  # first: the description says that they are complete
-        begun = self.path / f"{_DESCRIPTION}.new"
-        self._names.append(begun.name)
+        begun = self.path / _BEGUN
         begun.write_bytes(write(document))
         begun.replace(self.path / _DESCRIPTION)
         return open_folder(self.path)[0]
@@ -110,8 +116,11 @@ class NewFolder:
 def _remedy(path: Path) -> str:
     if (path / _DESCRIPTION).exists():
         return "it has bins, which open_bins(path) opens; choose another folder, or remove it"
-    if (path / "rows.npy").exists():
-        return "it has bins that were not written to the end; remove it, or choose another folder"
+    if (path / _BEGUN).exists() or (path / "rows.npy").exists():
+        return (
+            "its bins were not written to the end, or are being written now; choose another "
+            "folder, or remove this one"
+        )
     return "choose a folder that is empty, or not there yet"
 
 

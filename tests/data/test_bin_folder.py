@@ -41,7 +41,7 @@ def test_an_empty_folder_is_taken(tmp_path):
     with pytest.raises(FileExistsError, match=r"not empty: it has bins, which open_bins\(path\)"):
         NewFolder(tmp_path)
     (tmp_path / "bins.json").unlink()
-    with pytest.raises(FileExistsError, match="were not written to the end; remove it, or"):
+    with pytest.raises(FileExistsError, match="were not written to the end, or are being written"):
         NewFolder(tmp_path)
     with pytest.raises(FileNotFoundError, match=r"it has no bins\.json, which is written last"):
         open_folder(tmp_path)
@@ -50,6 +50,19 @@ def test_an_empty_folder_is_taken(tmp_path):
         NewFolder(tmp_path)
     with pytest.raises(FileNotFoundError, match="there is no such folder"):
         open_folder(tmp_path / "c")
+
+
+def test_two_do_not_write_to_one_folder(tmp_path):
+    path = tmp_path / "bins"
+    with NewFolder(path) as folder:
+        with pytest.raises(FileExistsError, match="or are being written now; choose another"):
+            write(path)
+        with pytest.raises(FileNotFoundError, match=r"it has no bins\.json"):
+            open_folder(path)
+        folder.array("rows", BINS.shape, BINS.dtype)[:] = BINS
+        folder.array("columns", BINS.T.shape, BINS.dtype)[:] = BINS.T
+        folder.finish({}, as_bytes)
+    assert_array_equal(open_folder(path)[0].rows, BINS)
 
 
 def write_a_part(path, error):

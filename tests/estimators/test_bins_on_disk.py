@@ -83,6 +83,7 @@ def test_bins_are_the_same_and_open_again(on_disk, in_memory, tmp_path):
         np.arange(600, dtype=np.int64)[:, np.newaxis] + 2**60,
         csr_array(np.eye(5)),
         pd.DataFrame({0: [1.0, 2], ("a", 1): [3.0, 4]}),
+        pd.DataFrame({("a", 1): [1.0, 2], ("b", 1): [3.0, 4]}),
         pd.DataFrame({"x": pd.Categorical([3, 1, 3])}),
         pd.DataFrame({"x": pd.Categorical(pd.to_datetime(["2020-01-01", "2021-03-04", None]))}),
         pd.DataFrame({"x": pd.Categorical(pd.interval_range(0, 3))}),
@@ -94,6 +95,14 @@ def test_every_kind_of_feature_opens_again(values, tmp_path):
     bin_features(values, max_bin=16, path=tmp_path)
     assert_same_matrix(open_bins(tmp_path), in_memory)
     assert open_bins(tmp_path).max_bin == 16
+
+
+@pytest.mark.parametrize("missing", [-999, np.int64(3), np.float32(0.1)])
+def test_a_marker_of_missing_values_of_any_type(missing, tmp_path):
+    in_memory = bin_features([[0.0], [-999.0], [3.0]], missing=missing)
+    bin_features([[0.0], [-999.0], [3.0]], missing=missing, path=tmp_path)
+    assert_same_matrix(open_bins(tmp_path), in_memory)
+    assert open_bins(tmp_path).binning.missing == float(missing)
 
 
 def test_what_a_description_cannot_hold(tmp_path):

@@ -204,6 +204,6 @@ def bin_checked(
         max_bin=int(settings.max_bin),
         feature_names=names,
         encodings=encodings,
-        missing=settings.missing,
+        missing=float(settings.missing),
     )
     return BinnedMatrix(matrix.rows, binning)

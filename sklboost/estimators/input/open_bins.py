@@ -7,6 +7,7 @@ import numpy as np
 
 from sklboost.data.bin_folder import NewFolder, open_folder, read_array
 from sklboost.data.binned_matrix import BinnedMatrix, Binning, of_folder
+from sklboost.data.frames.adapter import as_objects
 from sklboost.engine.structs import BinCuts
 from sklboost.files.encodings import encoding_document, read_encoding
 from sklboost.files.json_text import write_json
@@ -107,7 +108,7 @@ def _read_binning(section: Section, n_features: int) -> Binning:
         cuts,
         has_missing=read_value(section["has_missing"]),
         max_bin=section["max_bin"].integer(2, 65_535),
-        feature_names=None if names.is_null else np.array(read_value(names), dtype=object),
+        feature_names=None if names.is_null else as_objects(read_value(names)),
         encodings=None if encodings.is_null else tuple(map(read_encoding, encodings)),
         missing=read_value(section["missing"]),
     )
