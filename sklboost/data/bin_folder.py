@@ -137,6 +137,8 @@ def open_folder(path: str | os.PathLike[str]) -> tuple[BinFolder, dict[str, Any]
     folder = Path(os.fspath(path)).absolute()
     try:
         text = (folder / _DESCRIPTION).read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        text = ""
     except FileNotFoundError:
         why = "there is no such folder"
         if folder.is_dir():
@@ -146,10 +148,11 @@ def open_folder(path: str | os.PathLike[str]) -> tuple[BinFolder, dict[str, Any]
         ) from None
     document = read_description(text, folder)
     rows, columns = (read_array(folder, name) for name in ("rows", "columns"))
-    if columns.shape != rows.shape[::-1] or rows.dtype != columns.dtype or rows.ndim != 2:
+    are_alike = columns.shape == rows.shape[::-1] and rows.dtype == columns.dtype
+    if not are_alike or rows.ndim != 2 or rows.dtype not in (np.uint8, np.uint16):
         raise ValueError(
             f"path={str(path)!r}: rows.npy has shape {rows.shape} of {rows.dtype}, columns.npy "
-            f"{columns.shape} of {columns.dtype}: they are not of the same bins; write them anew"
+            f"{columns.shape} of {columns.dtype}: they are not the same bins; write them anew"
         )
     return BinFolder(folder, document["token"], rows, columns), document
 

@@ -32,7 +32,7 @@ def read_encoding(section: Section) -> Encoding:
     kind, unit = section["kind"].text(_KINDS), section["unit"].text()
     if not (_UNIT.fullmatch(unit) if kind == "time" else unit == ""):
         section["unit"].fail(f"{unit!r} is no unit of a {kind}")
-    ranks, categories = (_read_array(section[name]) for name in ("ranks", "categories"))
+    ranks, categories = (read_vector(section[name]) for name in ("ranks", "categories"))
     if ranks.dtype not in (np.int64, np.uint64) or not (ranks[1:] > ranks[:-1]).all():
         section["ranks"].fail("must be increasing integers of 8 bytes")
     if kind == "category" and len(ranks) > 0:
@@ -59,7 +59,8 @@ def read_encoding(section: Section) -> Encoding:
     return encoding
 
 
-def _read_array(section: Section) -> np.ndarray:
+def read_vector(section: Section) -> np.ndarray:
+    """Return the array of one dimension of a section."""
     value = read_value(section)
     if not isinstance(value, np.ndarray) or value.ndim != 1:
         section.fail("must be an array of one dimension")

@@ -107,9 +107,11 @@ def test_other_descriptions_are_refused(tmp_path, change, message):
 def test_damaged_folders_are_refused(tmp_path):
     write(tmp_path)
     np.save(tmp_path / "columns.npy", BINS)
-    with pytest.raises(
-        ValueError, match=r"columns.npy \(4, 3\) of uint8: they are not of the same"
-    ):
+    with pytest.raises(ValueError, match=r"columns.npy \(4, 3\) of uint8: they are not the same"):
+        open_folder(tmp_path)
+    for name, values in (("rows", BINS), ("columns", BINS.T)):
+        np.save(tmp_path / f"{name}.npy", values.astype(float))
+    with pytest.raises(ValueError, match=r"float64, columns.npy .* not the same bins"):
         open_folder(tmp_path)
     data = (tmp_path / "rows.npy").read_bytes()
     (tmp_path / "rows.npy").write_bytes(data[:-1])
@@ -118,6 +120,7 @@ def test_damaged_folders_are_refused(tmp_path):
     (tmp_path / "rows.npy").unlink()
     with pytest.raises(ValueError, match="damaged"):
         read_array(tmp_path, "rows")
-    (tmp_path / "bins.json").write_text("{")
-    with pytest.raises(ValueError, match="describes no bins"):
-        open_folder(tmp_path)
+    for text in (b"{", b"\xff\xfe", b""):
+        (tmp_path / "bins.json").write_bytes(text)
+        with pytest.raises(ValueError, match="describes no bins"):
+            open_folder(tmp_path)

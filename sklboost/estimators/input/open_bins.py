@@ -3,13 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from sklboost.data.bin_folder import NewFolder, open_folder, read_array
 from sklboost.data.binned_matrix import BinnedMatrix, Binning, of_folder
 from sklboost.data.frames.adapter import as_objects
 from sklboost.engine.structs import BinCuts
-from sklboost.files.encodings import encoding_document, read_encoding
+from sklboost.files.encodings import encoding_document, read_encoding, read_vector
 from sklboost.files.json_text import write_json
 from sklboost.files.sections import Section
 from sklboost.files.values import NotStorableError, read_value, value_document
@@ -102,13 +100,13 @@ def _binning_document(binning: Binning) -> dict[str, Any]:
 
 
 def _read_binning(section: Section, n_features: int) -> Binning:
-    cuts = BinCuts(**{name: read_value(section["cuts"][name]) for name in BinCuts._fields})
+    cuts = BinCuts(**{name: read_vector(section["cuts"][name]) for name in BinCuts._fields})
     names, encodings = section["feature_names"], section["encodings"]
     binning = Binning(
         cuts,
-        has_missing=read_value(section["has_missing"]),
+        has_missing=read_vector(section["has_missing"]),
         max_bin=section["max_bin"].integer(2, 65_535),
-        feature_names=None if names.is_null else as_objects(read_value(names)),
+        feature_names=None if names.is_null else as_objects([read_value(name) for name in names]),
         encodings=None if encodings.is_null else tuple(map(read_encoding, encodings)),
         missing=read_value(section["missing"]),
     )
