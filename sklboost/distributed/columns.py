@@ -184,8 +184,21 @@ def _distinct(partition: Any, i: int, column: ColumnAdapter, weight: np.ndarray 
         return Distinct(partition[rows][:, [i]], masses)
     values = partition.iloc[rows, i]
     if hasattr(values.dtype, "categories"):  # lists of categories may be long, and differ
-        values = values.cat.as_unordered().cat.remove_unused_categories()
+        values = _with_own_categories(values)
     return Distinct(values.to_frame(), masses)
+
+
+def _with_own_categories(values: Any) -> Any:
+    """Return a Series of categories, none missing, with a list of only those that it has.
+
+    The list before may be one for all partitions of this process, and what pandas asks of one
+    (whether its values are unique) goes wrong in two threads at once; so it is only copied from.
+    """
+    import pandas as pd
+
+    used, codes = np.unique(values.array.codes, return_inverse=True)
+    own = pd.Categorical.from_codes(codes, values.array.categories.take(used))
+    return pd.Series(own, values.index, name=values.name)
 
 
 def _codes(column: ColumnAdapter, n_rows: int) -> np.ndarray:

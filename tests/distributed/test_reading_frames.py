@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from sklboost.data.encoding import Encoding
+from sklboost.distributed.columns import distinct_rows
 from sklboost.estimators.input.feature_tables import UnknownCategoryWarning
 from tests.distributed.fit_reading import assert_same, read
 
@@ -98,6 +99,19 @@ def test_categories_that_differ_by_partition(cluster):
     ordered = pd.CategoricalDtype(["f", "e", "d", "c", "b", "a"], ordered=True)
     rows, local, _ = same_as_computed(dd.from_pandas(frame.astype({"letter": ordered}), 5))
     assert_same(cluster, rows, local)
+
+
+def test_a_shared_list_of_categories_is_asked_nothing(monkeypatch):
+    # workers in one process have one list for all partitions, and pandas answers one thread only
+    asked = []
+    frame = pd.DataFrame({"letter": pd.Categorical(["b", None, "c", "b"], list("abc"))})
+    monkeypatch.setattr(pd.Index, "is_unique", property(lambda self: asked.append(id(self)) or 1))
+    (found,) = distinct_rows(frame, None, [0])
+    assert asked
+    assert id(frame["letter"].cat.categories) not in asked
+    assert found.rows["letter"].cat.categories.tolist() == ["b", "c"]
+    assert found.rows["letter"].tolist() == ["b", "c"]
+    assert found.masses.tolist() == [2, 1]
 
 
 def test_declared_text_and_objects(cluster):
