@@ -8,7 +8,7 @@ machine.
 """
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -25,9 +25,9 @@ from sklboost.tree.core.machines import (
     TOTALS,
     Machines,
 )
-from sklboost.tree.core.quantization import Derivatives, scales_of
+from sklboost.tree.core.quantization import Derivatives
 from sklboost.tree.core.workspace import LEFT, OWN, SPLIT_DTYPE, Workspace
-from sklboost.tree.options.category_noise import keep_spread, sum_spread
+from sklboost.tree.options.category_noise import keep_spreads, sum_spreads
 
 
 class Growth(NamedTuple):
@@ -153,28 +153,23 @@ class Exchange:
     def _sums_of_nodes(self) -> np.ndarray:
         """Return what else is added up, int64, shape (n_sums,)."""
         workspace, derivatives, _, has_noise = self.growth
-        tree, sums = workspace.tree, []
-        nodes = tree.searched[: tree.counts[0].n_searched]
-        if nodes[0] == ROOT:
-            sums.append(tree.sums[ROOT, OWN])
-        for node, output in self._places(nodes) if has_noise else ():
-            sums.append(sum_spread(derivatives, workspace, node, output))
-        return np.concatenate(sums) if sums else np.empty(0, dtype=np.int64)
+        tree = workspace.tree
+        n_searched = tree.counts[0].n_searched if has_noise else 0
+        spreads = np.empty((n_searched, tree.outputs.shape[1], 2), dtype=np.int64)
+        if has_noise:
+            sum_spreads(derivatives, workspace, spreads)
+        of_root = tree.sums[ROOT, OWN] if tree.searched[0] == ROOT else spreads[:0].ravel()
+        return np.concatenate([of_root, spreads.ravel()])
 
     def _keep_sums(self, sums: np.ndarray) -> None:
         """Keep what :meth:`_sums_of_nodes` returned, of all machines."""
         workspace, derivatives, _, has_noise = self.growth
-        tree, scales = workspace.tree, workspace.gradients.scales
-        nodes = tree.searched[: tree.counts[0].n_searched]
-        if nodes[0] == ROOT:
+        tree = workspace.tree
+        if tree.searched[0] == ROOT:
             n_sums = tree.sums.shape[2]
             tree.sums[ROOT, OWN], sums = sums[:n_sums], sums[n_sums:]
-        for index, (node, output) in enumerate(self._places(nodes) if has_noise else ()):
-            pair = (sums[2 * index], sums[2 * index + 1])
-            keep_spread(derivatives, scales_of(scales, output), tree.outputs[node, output], pair)
-
-    def _places(self, nodes: np.ndarray) -> Iterator[tuple[int, int]]:
-        return itertools.product(nodes, range(self.growth.workspace.tree.outputs.shape[1]))
+        if has_noise:
+            keep_spreads(derivatives, workspace, sums.reshape(-1, tree.outputs.shape[1], 2))
 
     def _choose_splits(self) -> None:
         """Take the best split of each searched node over all machines, of equal ones the first."""

@@ -8,12 +8,15 @@ The machine code of a wheel is made of what they need, and has nothing else.
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import product
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from sklboost.data.binned_matrix import BinnedMatrix
+from sklboost.data.features import training_bins
+from sklboost.engine.parallel import ThreadTeam
+from sklboost.engine.structs import TreeParams
 from sklboost.estimators.classifier import XGBClassifierLite
 from sklboost.estimators.fit.check_loss import check_loss
 from sklboost.estimators.input.bin_features import bin_features
@@ -35,6 +38,9 @@ from sklboost.objectives.links import (
 )
 from sklboost.objectives.loss import Loss
 from sklboost.objectives.registry import METRICS, OBJECTIVES
+from sklboost.tree.core.quantization import weigh
+from sklboost.tree.core.workspace import allocate_workspace
+from sklboost.tree.options.category_noise import keep_spreads, sum_spreads
 
 _BINS_OF_ONE_BYTE, _BINS_OF_TWO_BYTES = 256, 300
 # Of which metrics are computed: raw scores with the links that losses can have, and predictions.
@@ -92,6 +98,7 @@ def steps() -> Iterator[tuple[str, Callable[[], object]]]:
         table = np.hstack([categories, X / 7])
         yield title, partial(_fit_and_predict, categories, one, **changes)
         yield f"{title}, float64", partial(_fit_and_predict, table, one, **changes)
+    yield "categories, several machines", lambda: _add_up_spreads(X % 7)
     yield "sparse features", lambda: _fit_and_predict(csr_array(X), one)
     yield "sparse features, float32", lambda: _fit_and_predict(csr_array(X_single), one)
     yield "sparse features, more than 256 bins", lambda: _fit_and_predict(csr_array(X), two)
@@ -160,6 +167,18 @@ def _fit_and_predict(
     model.apply(X)
     fitted = fitted_model(model)
     node_table(fitted.model, fitted.feature_names, fitted.categories)
+
+
+def _add_up_spreads(X: np.ndarray) -> None:
+    with ThreadTeam(1) as team:
+        matrix, _ = training_bins(team, X, np.empty(0), _BINS_OF_ONE_BYTE)
+    # a tree of one leaf, of which nothing is searched
+    smallest = {name: kind(1) for name, kind in get_type_hints(TreeParams).items()}
+    workspace = allocate_workspace(matrix, TreeParams(**smallest), 1, 1)
+    derivatives = weigh(*np.zeros((2, 1, len(X)), dtype=np.float32), np.empty(0))
+    sums = np.empty((0, 1, 2), dtype=np.int64)
+    sum_spreads(derivatives, workspace, sums)
+    keep_spreads(derivatives, workspace, sums)
 
 
 def _explain(X: np.ndarray, **changes: Any) -> None:

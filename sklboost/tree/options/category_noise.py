@@ -58,6 +58,30 @@ def keep_spread(derivatives, scales, known, sums):
 
 
 @kernel
+def sum_spreads(derivatives, workspace, sums):
+    """Fill `sums`, int64 of shape (n_searched, n_outputs, 2), with those of each searched node.
+
+    Python calls it and :func:`keep_spreads` where the rows are on several machines.
+    """
+    for index in range(sums.shape[0]):
+        node = workspace.tree.searched[index]
+        for output in range(sums.shape[1]):
+            spread, weight = sum_spread(derivatives, workspace, node, output)
+            sums[index, output, 0], sums[index, output, 1] = spread, weight
+
+
+@kernel
+def keep_spreads(derivatives, workspace, sums):
+    """Keep what :func:`sum_spreads` has filled, of all machines."""
+    tree = workspace.tree
+    for index in range(sums.shape[0]):
+        for output in range(sums.shape[1]):
+            known = tree.outputs[tree.searched[index], output]
+            pair = sums[index, output, 0], sums[index, output, 1]
+            keep_spread(derivatives, scales_of(workspace.gradients.scales, output), known, pair)
+
+
+@kernel
 def spread_of(search, workspace, node, output):
     """Return the sum of ``g^2 / h`` of a node's rows, and the sum of their weights.
 
