@@ -117,8 +117,9 @@ class ClusterRounds:
 
     def raw_score(self) -> np.ndarray:
         """Return the raw scores of the rows, shape (n_outputs, n_samples)."""
+        parts = self._call("raw_scores")  # first: machines that it starts may have other rows
         raw_score = np.empty_like(self._task.raw_score)
-        for rows, part in zip(self._rows(), self._call("raw_scores"), strict=True):
+        for rows, part in zip(self._rows(), parts, strict=True):
             raw_score[:, rows] = part
         return raw_score
 

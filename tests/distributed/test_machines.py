@@ -151,10 +151,14 @@ def test_validation_rows_and_early_stopping(monkeypatch):
     assert one.best_iteration_ == other.best_iteration_ < 199
 
 
-def test_the_training_loss_is_that_of_all_rows(monkeypatch):
+@pytest.mark.parametrize("lose_at", [(), (0, 2)])
+def test_the_training_loss_is_that_of_all_rows(monkeypatch, lose_at):
     class Losses(TrainingCallback):
         def __init__(self):
             self.values = []
+
+        def before_training(self, training):
+            self.values.append(training.training_loss())
 
         def after_iteration(self, training, epoch, evals_log):
             self.values.append(training.training_loss())
@@ -164,10 +168,10 @@ def test_the_training_loss_is_that_of_all_rows(monkeypatch):
     B = bin_features(X)
     here, there = Losses(), Losses()
     XGBRegressorLite(n_estimators=3, callbacks=[here]).fit(B, y)
-    on_machines(monkeypatch, ThreadCrew(3), B)
+    on_machines(monkeypatch, ThreadCrew(3, lose_at=lose_at), B)
     XGBRegressorLite(n_estimators=3, callbacks=[there]).fit(B, y)
     assert here.values == there.values
-    assert here.values[2] < here.values[0]
+    assert here.values[3] < here.values[0]
 
 
 def test_lost_machines_are_replaced(monkeypatch):
