@@ -8,6 +8,7 @@ machine.
 """
 
 import itertools
+import weakref
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -76,11 +77,11 @@ class Exchange:
 
     def __init__(self, peers: Peers, matrix: TrainingBins, blocks: np.ndarray, n_samples: int):
         self._peers = peers
-        self._stages: dict[int, tuple[str, Callable[[], None]]] = {
-            int(TOTALS): ("scales", self._order_totals),
-            int(HISTOGRAMS): ("histograms", self._add_histograms),
-            int(SPLITS): ("splits", self._choose_splits),
-            int(MAGNITUDES): ("sampling", self._add_counts),
+        self._stages: dict[int, tuple[str, Callable[[Exchange], None]]] = {
+            int(TOTALS): ("scales", Exchange._order_totals),
+            int(HISTOGRAMS): ("histograms", Exchange._add_histograms),
+            int(SPLITS): ("splits", Exchange._choose_splits),
+            int(MAGNITUDES): ("sampling", Exchange._add_counts),
         }
         self.error: BaseException | None = None
         peers.phase = "blocks"
@@ -88,7 +89,13 @@ class Exchange:
         # every machine has about as many cells as the others
         of_cells = np.arange(peers.size + 1) * matrix.cell_starts[-1] / peers.size
         self._columns = np.searchsorted(matrix.cell_starts, of_cells)
-        address, self._kept = address_of_python(self._exchange)
+        own = weakref.ref(self)  # or the memory of a tree would wait for a collection of garbage
+
+        def exchange(stage: int) -> int:
+            alive = own()
+            return 0 if alive is None else alive._exchange(stage)
+
+        address, self._kept = address_of_python(exchange)
         self.machines = Machines(
             size=peers.size,
             n_samples=n_samples,
@@ -99,10 +106,19 @@ class Exchange:
             failed=np.zeros(1, dtype=np.int64),
         )
 
+    def raise_error(self) -> None:
+        """Raise the error of an exchange that failed, and forget it; its frames hold memory."""
+        error, self.error = self.error, None
+        try:
+            if error is not None:
+                raise error
+        finally:
+            del error
+
     def _exchange(self, stage: int) -> int:
         try:
             self._peers.phase, exchange = self._stages[stage]
-            exchange()
+            exchange(self)
         except BaseException as error:  # the kernel goes on without, and ends soon
             self.error = error
             self.machines.failed[0] = 1

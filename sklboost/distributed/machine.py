@@ -113,8 +113,7 @@ class Machine:
         grown = []
         with self._team:
             for trees in self._rounds.run(start, stop, params):
-                if self._exchange.error is not None:
-                    raise self._exchange.error
+                self._exchange.raise_error()
                 grown.append(trees)
         return join_trees(grown) if self._peers.rank == 0 else None
 

@@ -1,5 +1,8 @@
 """Machines that each have some of the rows grow the model of one machine, bit for bit."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -12,7 +15,11 @@ from sklboost import (
     XGBRFRegressorLite,
     bin_features,
 )
-from sklboost.distributed.peers import LostPeerError, StoppedError
+from sklboost.data.features import training_bins
+from sklboost.distributed.exchange import Exchange
+from sklboost.distributed.peers import LostPeerError, StoppedError, ThreadPeers
+from sklboost.engine.parallel import ThreadTeam
+from sklboost.tree.core.machines import BLOCK_ROWS, SPLITS
 from tests.distributed.machines import ThreadCrew, assert_same_model, on_machines
 
 N_ROWS = 20_000  # five blocks, the last one shorter
@@ -209,6 +216,27 @@ def test_a_failed_exchange_ends_the_training(monkeypatch):
     monkeypatch.setattr(crew, "start", start_and_stop)
     with pytest.raises((StoppedError, LostPeerError)):
         XGBRegressorLite(n_estimators=5).fit(B, y)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_memory_is_free_when_machines_are_no_more(fails):
+    peers = ThreadPeers.make(2)[0]
+    rows = np.arange(2 * BLOCK_ROWS) % 9.0
+    with ThreadTeam(1) as team:
+        matrix = training_bins(team, rows[:, np.newaxis], np.empty(0), 9)[0]
+    peers._incoming[1].put(np.zeros(8, dtype=np.uint8))  # the other's blocks
+    exchange = Exchange(peers, matrix, np.array([0]), len(rows))
+    alive = weakref.ref(exchange)
+    gc.disable()
+    try:
+        if fails:
+            exchange._exchange(SPLITS)  # of no tree
+            with pytest.raises(AttributeError):
+                exchange.raise_error()
+        del exchange
+        assert alive() is None
+    finally:
+        gc.enable()
 
 
 @pytest.mark.interpreted
