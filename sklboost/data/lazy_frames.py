@@ -5,7 +5,7 @@ is computed in its streaming engine, a Dask DataFrame partition by partition.
 """
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,15 +21,22 @@ _GROUP_ROWS = 100_000
 
 
 @contextmanager
-def as_files(given: Any, folder: Path | None) -> Iterator[Any]:
+def as_files(given: Any, folder: Path | None, names: Sequence[str]) -> Iterator[Any]:
     """Give the paths of Parquet files: those given, or of a lazy frame those that it is written to.
 
     The latter lie in `folder`, or where the system keeps such files, and are removed in the end.
+    ValueError if a lazy frame has not all columns of these names: before anything is computed.
     """
     is_dask = dask_kind(given) == "DataFrame"
     if not is_dask and not _is_polars(given):
         yield given
         return
+    known = list(map(str, given.columns)) if is_dask else given.collect_schema().names()
+    if absent := [name for name in names if name not in known]:
+        raise ValueError(
+            f"the lazy frame has no column of the name {', '.join(map(repr, absent))}: its columns "
+            f"are {known}"
+        )
     with tempfile.TemporaryDirectory(dir=folder) as files:
         if is_dask:
             _write_partitions(given, Path(files))
@@ -51,10 +58,12 @@ def _write_partitions(frame: Any, folder: Path) -> None:
         is_needed = len(part) > 0 or (schema is None and number == frame.npartitions - 1)
         if not is_needed:
             continue
-        schema = _schema_of(part) if schema is None else schema
         try:
+            own = _schema_of(part)
+            schema = own if schema is None else schema
+            _check_width(own, schema)
             table = pa.Table.from_pandas(part, schema=schema, preserve_index=False)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, KeyError) as error:
+        except (ValueError, TypeError, KeyError) as error:
             raise ValueError(
                 f"partition {number} has other columns or types than those before: {error}; give "
                 "each column one dtype, frame.astype({...})"
@@ -66,7 +75,23 @@ def _schema_of(part: Any) -> pa.Schema:
     """Return the columns of a partition; codes of categories may need more bits in others."""
     schema = pa.Schema.from_pandas(part, preserve_index=False)
     fields = [
-        pa.field(field.name, wide_type(field.type)) if pa.types.is_dictionary(field.type) else field
+        field.with_type(_wide_dictionary(field.type))
+        if pa.types.is_dictionary(field.type)
+        else field
         for field in schema
     ]
     return pa.schema(fields, schema.metadata)
+
+
+def _wide_dictionary(type_: pa.DictionaryType) -> pa.DataType:
+    wide = wide_type(type_)
+    return pa.dictionary(wide.index_type, wide.value_type, type_.ordered)
+
+
+def _check_width(own: pa.Schema, schema: pa.Schema) -> None:
+    """Raise ValueError for floats that pyarrow would round to narrower ones without a word."""
+    for field in own:
+        known = schema.field(field.name).type
+        are_floats = pa.types.is_floating(known) and pa.types.is_floating(field.type)
+        if are_floats and known.bit_width < field.type.bit_width:
+            raise ValueError(f"column {field.name!r} was {known} and is {field.type}")

@@ -199,6 +199,12 @@ class BatchedTable:
 
 def list_files(path: Paths) -> list[Path]:
     """Return the Parquet files that are meant by a path, a folder, or several of them."""
+    if hasattr(path, "columns") or hasattr(path, "shape"):
+        raise TypeError(
+            f"path is a {type(path).__module__.partition('.')[0]}.{type(path).__name__}: it must "
+            "be files, folders, a polars.LazyFrame or a Dask DataFrame; bin_features(X) bins "
+            "arrays and frames"
+        )
     several = [path] if isinstance(path, str | os.PathLike) else list(path)
     files: list[Path] = []
     for given in map(Path, several):

@@ -144,3 +144,39 @@ def test_partitions_that_are_empty_or_differ(tmp_path):
 
     with pytest.raises(ValueError, match=r"partition 2 has other .* give each column one dtype"):
         bin_parquet(lazy.map_partitions(change, meta=frame.iloc[:0]), "y")
+
+    def narrow(part):
+        return part.astype({"x": np.float32}) if part["x"].iloc[0] == 1.0 else part
+
+    with pytest.raises(ValueError, match=r"partition 1 has other .* 'x' was float and is double"):
+        bin_parquet(lazy.map_partitions(narrow, meta=frame.iloc[:0]), "y")
+
+
+def test_categories_with_an_order_of_a_dask_frame():
+    frame = pd.DataFrame({"x": [1.0, 2.0, 3.0, 4.0], "y": [0, 1, 0, 1]})
+    frame["size"] = pd.Categorical(list("SLML"), ["S", "M", "L"], ordered=True)
+    B, _ = bin_parquet(dd.from_pandas(frame, npartitions=2), "y")
+    assert_same_bins(B, bin_features(frame.drop(columns="y")))
+
+
+def test_columns_are_looked_for_before_a_lazy_frame_is_computed():
+    def fail(part):
+        raise AssertionError
+
+    frame = pd.DataFrame({"x": [1.0, 2.0], "y": [0, 1]})
+    lazy = dd.from_pandas(frame, npartitions=1).map_partitions(fail, meta=frame.iloc[:0])
+    with pytest.raises(
+        ValueError, match=r"no column of the name 'z': its columns are \['x', 'y'\]"
+    ):
+        bin_parquet(lazy, "z")
+    with pytest.raises(ValueError, match="no column of the name 'a', 'b'"):
+        bin_parquet(pl.LazyFrame(frame), "y", columns=["a", "x"], sample_weight="b")
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, lambda columns: columns["x"]])
+def test_what_is_in_memory_is_for_bin_features(make):
+    X = make({"x": np.arange(3.0), "y": np.arange(3.0)})
+    with pytest.raises(
+        TypeError, match=r"path is a .*: it must be files, .* bin_features\(X\) bins"
+    ):
+        bin_parquet(X, "y")

@@ -55,8 +55,8 @@ def bin_parquet(  # noqa: PLR0913, the arguments of users
     ----------
     path : str, path, sequence of them, or lazy frame
         Files, or folders whose files ``*.parquet`` are taken in the order of their names. A
-        ``polars.LazyFrame`` or a Dask DataFrame is computed once, part by part, to files that are
-        removed in the end.
+        ``polars.LazyFrame`` or a Dask DataFrame is computed part by part to files that are removed
+        in the end.
     target : str or sequence of str
         The column with the targets, or the columns, if there are several targets or labels a row.
     max_bin : int, default=256
@@ -136,8 +136,10 @@ def bin_parquet(  # noqa: PLR0913, the arguments of users
         verbose,
     )
     _check_columns(target, columns)
+    named = [*([target] if isinstance(target, str) else target), *(columns or ())]
+    named += [] if sample_weight is None else [sample_weight]
     new_folder = nullcontext() if bins_path is None else _new_folder(bins_path)
-    with new_folder as folder, _as_files(path, folder) as paths:
+    with new_folder as folder, _as_files(path, folder, named) as paths:
         parts = _open_files(paths, target, columns, sample_weight)
         allocate = None if folder is None else folder.array
         means = Means(n_jobs, verbose, allocate)
@@ -190,7 +192,7 @@ def _new_folder(path: Any) -> AbstractContextManager[Any]:
     return NewFolder(path)
 
 
-def _as_files(given: Any, folder: Any) -> AbstractContextManager[Any]:
+def _as_files(given: Any, folder: Any, names: list[str]) -> AbstractContextManager[Any]:
     """Give the paths of files; ImportError without pyarrow, which reads and writes them."""
     try:
         from sklboost.data.lazy_frames import as_files
@@ -199,7 +201,7 @@ def _as_files(given: Any, folder: Any) -> AbstractContextManager[Any]:
             "bin_parquet reads files with pyarrow, which is not installed: pip install pyarrow, or "
             "pip install sklboost[parquet]"
         ) from error
-    return as_files(given, None if folder is None else folder.path)
+    return as_files(given, None if folder is None else folder.path, names)
 
 
 def _open_files(
