@@ -2,10 +2,10 @@
 
 import asyncio
 from asyncio import FIRST_COMPLETED
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from math import inf
 from time import monotonic, sleep
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 import numpy as np
@@ -16,8 +16,8 @@ from sklboost.distributed.seats import READY, Reply, attend, bring, call, connec
 
 _GRACE = 5.0  # seconds that the others have to say why they end, when one machine has
 _GRACE_OF_LOSS = 0.2  # the same when a worker is lost, which is why the others end
-_PATIENCE = 10.0  # seconds that the scheduler has to answer
-_PAUSE = 0.2  # seconds from one look for workers to the next
+_LOOK = 1.0  # seconds from one look whether all workers are there to the next
+_PAUSE = 0.2  # the same where there are none
 _LARGE = 1 << 20  # bytes of an array that goes to its worker by itself, and not within a task
 
 
@@ -56,6 +56,14 @@ def no_workers(client: Client, seconds: float) -> RuntimeError:
     )
 
 
+class _Machine(NamedTuple):
+    """A machine as the client has it, with its tasks: its thread, and what brings its data."""
+
+    rank: int
+    address: str
+    futures: list[Future]
+
+
 class Crew:
     """Machines of a training: an object on each of some workers, which know one another as peers.
 
@@ -70,8 +78,8 @@ class Crew:
     Attributes
     ----------
     silence : float
-        Seconds without an answer after which a worker counts as lost: it is suspended, say, or
-        computes something that does not let go of the interpreter.
+        Seconds without an answer after which a worker, or the scheduler, counts as lost: it is
+        suspended, say, or computes something that does not let go of the interpreter.
     absence : float
         Seconds for which there may be no workers: those that were killed may be started again.
     """
@@ -87,10 +95,8 @@ class Crew:
             )
         self._client = client
         self._training = ""
-        self._addresses: Sequence[str] = ()
+        self._machines: list[_Machine] = []
         self._number = 0  # of the last call
-        self._seats: list[Future] = []
-        self._deliveries: list[Future] = []
 
     def workers(self) -> dict[str, int]:
         """Return the addresses of workers that take tasks, and their numbers of threads.
@@ -126,7 +132,8 @@ class Crew:
         LostWorkersError, LostSchedulerError
         """
         self.stop()
-        self._training, self._addresses = uuid4().hex, list(arguments)
+        self._training = uuid4().hex
+        self._machines = [_Machine(rank, address, []) for rank, address in enumerate(arguments)]
         self._run(self._start, make, list(arguments.values()))
 
     def call(self, method: str, *arguments: object) -> list[Any]:
@@ -141,21 +148,21 @@ class Crew:
             What the method raises on a machine, with a note that has the machine's traceback.
             Whatever is raised, Ctrl-C too, ends all machines.
         """
-        return self._run(self._ask_new, call, (method, *arguments))
+        return self._run(self._ask_new, call, method, *arguments)
 
     def traffic(self) -> list[dict[str, tuple[int, int]]]:
         """Return, by rank, how many messages and bytes each machine sent in each phase."""
-        return self._run(self._ask_new, count, ())
+        return self._run(self._ask_new, count)
 
     def stop(self) -> None:
         """End the machines and free their memory, within moments.
 
         It does not wait. It may be called at any time, and does not need the scheduler.
         """
-        futures, self._seats, self._deliveries = self._seats + self._deliveries, [], []
-        for future in futures:
-            future.release()
-        self._training = ""
+        machines, self._machines, self._training = self._machines, [], ""
+        for machine in machines:
+            while machine.futures:
+                machine.futures.pop().release()
 
     def _run(self, function: Callable[..., Any], *arguments: object) -> Any:
         if not self._training:
@@ -167,70 +174,73 @@ class Crew:
             raise
 
     async def _start(self, make: Callable[..., Any], arguments: Sequence[Sequence[Any]]) -> None:
-        ranks = range(len(self._addresses))
-        self._seats = self._submit("seat", work, [(rank, self._addresses) for rank in ranks])
+        machines, addresses = self._machines, [machine.address for machine in self._machines]
+        for machine in machines:
+            self._submit(machine, "seat", work, machine.rank, addresses)
         await self._ask(READY)
-        await self._ask_new(connect, ())
+        await self._ask_new(connect)
         self._number += 1
-        brought = await asyncio.gather(*map(self._scattered, self._addresses, arguments))
-        self._deliveries = self._submit(
-            "delivery", bring, [(self._number, make, *of_rank) for of_rank in brought]
+        await self._gather(
+            self._deliver(machine, (self._training, self._number), make, of_machine)
+            for machine, of_machine in zip(machines, arguments, strict=True)
         )
-        await self._ask(self._number)
-        self._deliveries = []
+        for machine in machines:
+            del machine.futures[1:]  # what was delivered is freed
 
     def _submit(
-        self, name: str, function: Callable[..., Any], arguments: Sequence[Sequence[Any]]
-    ) -> list[Future]:
-        """Submit a task to each worker."""
-        return [
-            self._client.submit(
-                function,
-                self._training,
-                *of_rank,
-                key=f"sklboost-{name}-{rank}-{self._training}",
-                workers=[address],
-                allow_other_workers=False,
-            )
-            for rank, (address, of_rank) in enumerate(zip(self._addresses, arguments, strict=True))
-        ]
+        self, machine: _Machine, name: str, function: Callable[..., Any], *arguments: Any
+    ) -> None:
+        """Submit a task to the worker of a machine."""
+        future = self._client.submit(
+            function,
+            self._training,
+            *arguments,
+            key=f"sklboost-{name}-{machine.rank}-{self._training}",
+            workers=[machine.address],
+            allow_other_workers=False,
+        )
+        machine.futures.append(future)
 
-    async def _scattered(self, address: str, arguments: Sequence[Any]) -> list[Any]:
-        """Send large arrays to their worker, and return what stands for them."""
-        sent = []
-        for argument in arguments:
+    async def _deliver(
+        self,
+        machine: _Machine,
+        question: tuple[Any, ...],
+        make: Callable[..., Any],
+        arguments: Sequence[Any],
+    ) -> Reply:
+        """Have the object of a machine made; return the reply. Large arrays go by themselves."""
+        sent = list(arguments)
+        for place, argument in enumerate(arguments):
             if isinstance(argument, np.ndarray) and argument.nbytes >= _LARGE:
+                sending = self._client.scatter(
+                    [argument], workers=[machine.address], hash=False, asynchronous=True
+                )
                 try:
-                    (argument,) = await self._client.scatter(
-                        [argument], workers=[address], hash=False, asynchronous=True
-                    )
-                except OSError as error:
-                    raise LostWorkersError([address], str(error)) from error
-            sent.append(argument)
-        return sent
+                    (sent[place],) = await sending
+                except (OSError, KeyError) as error:  # the latter if it is lost already
+                    return Reply("lost", f"{machine.address} took no data: {error}")
+        self._submit(machine, "delivery", bring, question[1], make, *sent)
+        return await self._reply(machine, question)
 
-    async def _ask_new(self, function: Callable[..., Any], arguments: Sequence[Any]) -> list[Any]:
+    async def _ask_new(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
         self._number += 1
         return await self._ask(self._number, function, arguments)
 
-    async def _ask(
-        self,
-        number: int,
-        function: Callable[..., Any] | None = None,
-        arguments: Sequence[Any] = (),
-    ) -> list[Any]:
+    async def _ask(self, number: int, *function_and_arguments: Any) -> list[Any]:
         """Have all machines call a function, if there is one, and return the results by rank."""
-        training = self._training
-        await self._check_workers()
-        tasks = [
-            asyncio.ensure_future(self._reply(rank, (training, number, function, arguments)))
-            for rank in range(len(self._addresses))
-        ]
+        question = (self._training, number, *function_and_arguments)
+        return await self._gather(self._reply(machine, question) for machine in self._machines)
+
+    async def _gather(self, replying: Iterable[Coroutine[Any, Any, Reply]]) -> list[Any]:
+        """Return the results of all machines by rank, or raise the reason why there are none."""
+        training, machines = self._training, self._machines
+        tasks = [asyncio.ensure_future(reply) for reply in replying]
         try:
-            replies = await _collect(tasks)
+            await self._wait(tasks)
         finally:
             for task in tasks:
                 task.cancel()
+        replies = [task.result() if task.done() else Reply("busy", "") for task in tasks]
         if all(reply.kind == "done" for reply in replies):
             return [reply.value for reply in replies]
         for reply in replies:
@@ -241,21 +251,41 @@ class Crew:
         await self._check_workers()
         lost = [rank for rank, reply in enumerate(replies) if reply.kind == "lost"]
         ended = lost or [rank for rank, reply in enumerate(replies) if reply.kind == "error"]
-        raise LostWorkersError([self._addresses[rank] for rank in lost], replies[ended[0]].value)
+        raise LostWorkersError([machines[rank].address for rank in lost], replies[ended[0]].value)
 
-    async def _reply(self, rank: int, question: tuple[Any, ...]) -> Reply:
+    async def _wait(self, tasks: Sequence["asyncio.Task[Reply]"]) -> None:
+        """Wait for replies, and for some time after a machine has failed.
+
+        Then the others have the opportunity to say why.
+        """
+        pending, deadline = set(tasks), inf
+        await self._check_workers()
+        while pending and monotonic() < deadline:
+            done, pending = await asyncio.wait(
+                pending, timeout=min(_LOOK, deadline - monotonic()), return_when=FIRST_COMPLETED
+            )
+            if not done:
+                await self._check_workers()
+            for reply in (task.result() for task in done):
+                if reply.kind == "lost":
+                    deadline = min(deadline, monotonic() + _GRACE_OF_LOSS)
+                elif reply.kind == "error":
+                    is_cause = not isinstance(reply.value, _CONSEQUENCES)
+                    deadline = min(deadline, monotonic() + (0 if is_cause else _GRACE))
+
+    async def _reply(self, machine: _Machine, question: tuple[Any, ...]) -> Reply:
         """Return the reply of a machine to a call, when there is one or will be none.
 
         The question is what `attend` takes: training, number, function and its arguments.
         """
-        address, number = self._addresses[rank], question[1]
+        address, number = machine.address, question[1]
         patience = monotonic() + self.silence
         while True:
             reply = await self._answer(address, question)
-            futures = [of_kind[rank] for of_kind in (self._seats, self._deliveries) if of_kind]
             if reply.kind in ("done", "error", "lost"):
                 return reply
-            if reply.kind == "absent" and (number > READY or not futures):
+            futures = list(machine.futures)
+            if not futures or (reply.kind == "absent" and number > READY):
                 return Reply("lost", f"{address} was restarted, or the training stopped")
             question = question[:2]
             for future in futures:
@@ -285,8 +315,9 @@ class Crew:
 
     async def _check_workers(self) -> None:
         """Raise an error if the scheduler does not know all workers, or is gone itself."""
-        known = await self._n_threads(self._addresses)
-        gone = [address for address in self._addresses if address not in known]
+        addresses = [machine.address for machine in self._machines]
+        known = await self._n_threads(addresses)
+        gone = [address for address in addresses if address not in known]
         if gone:
             raise LostWorkersError(gone, "closed or killed, for its use of memory perhaps")
 
@@ -300,26 +331,8 @@ class Crew:
                 asking = scheduler.ncores_running()
             else:
                 asking = scheduler.ncores(workers=addresses)
-            answer: dict[str, int] = await asyncio.wait_for(asking, _PATIENCE)
+            answer: dict[str, int] = await asyncio.wait_for(asking, self.silence)
         except OSError as error:
-            reason = str(error) or f"no answer for {_PATIENCE:g} seconds"
+            reason = str(error) or f"no answer for {self.silence:g} seconds"
             raise LostSchedulerError(f"lost the scheduler of {self._client}: {reason}") from error
         return answer
-
-
-async def _collect(tasks: Sequence["asyncio.Task[Reply]"]) -> list[Reply]:
-    """Return the replies by rank; "busy" for those that were not waited for.
-
-    After a machine has failed, the others have some time to say why.
-    """
-    pending, deadline = set(tasks), inf
-    while pending and monotonic() < deadline:
-        timeout = None if deadline == inf else deadline - monotonic()
-        done, pending = await asyncio.wait(pending, timeout=timeout, return_when=FIRST_COMPLETED)
-        for reply in (task.result() for task in done):
-            if reply.kind == "lost":
-                deadline = min(deadline, monotonic() + _GRACE_OF_LOSS)
-            elif reply.kind == "error":
-                is_cause = not isinstance(reply.value, _CONSEQUENCES)
-                deadline = min(deadline, monotonic() + (0 if is_cause else _GRACE))
-    return [task.result() if task.done() else Reply("busy", "") for task in tasks]

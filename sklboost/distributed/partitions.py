@@ -13,7 +13,7 @@ from typing import Any
 import dask
 import distributed
 import numpy as np
-from distributed.client import Future, FuturesCancelledError
+from distributed.client import Future, FutureCancelledError, FuturesCancelledError
 
 from sklboost.distributed.crew import LostSchedulerError, no_workers
 
@@ -67,7 +67,7 @@ class Partitions:
         for _ in range(_MOST_TRIALS):
             try:
                 return self.client.gather(self.settled(function, *by_partition, **shared))
-            except FuturesCancelledError:
+            except (FutureCancelledError, FuturesCancelledError):
                 continue
         raise _lost()
 
@@ -117,9 +117,17 @@ class Partitions:
 
     def _sent(self, arguments: list[Any]) -> list[Any]:
         """Send arrays to the workers: a graph is no place for them."""
-        if any(isinstance(each, np.ndarray) for each in arguments):
-            return self.client.scatter(arguments, hash=False)
-        return arguments
+        if not any(isinstance(each, np.ndarray) for each in arguments):
+            return arguments
+        for _ in range(_MOST_TRIALS):
+            try:
+                sent: list[Any] = self.client.scatter(arguments, hash=False)
+            except (OSError, KeyError) as error:  # of a worker that is lost meanwhile
+                if self.client.status != "running":
+                    raise LostSchedulerError(f"lost the scheduler of {self.client!r}") from error
+            else:
+                return sent
+        raise _lost()
 
 
 def call(partition: Any, common: tuple[Callable[..., Any], dict[str, Any]], *arguments: Any) -> Any:

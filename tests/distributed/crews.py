@@ -75,14 +75,14 @@ def start(crew, *arguments):
     return crew
 
 
+def _seats_of(dask_worker):
+    seats = dask_worker.extensions.get("sklboost-seats", {}).values()
+    return [(seat.place[2], seat.machine is None) for seat in seats]
+
+
 def seats(crew):
     """Return the ranks of machines on all workers, and whether they have no object."""
-    found = crew._client.run(
-        lambda dask_worker: [
-            (seat.place[2], seat.machine is None)
-            for seat in dask_worker.extensions.get("sklboost-seats", {}).values()
-        ]
-    )
+    found = crew._client.run(_seats_of, on_error="ignore")
     return sorted(seat for of_worker in found.values() for seat in of_worker)
 
 
@@ -93,13 +93,20 @@ def wait_until(condition, seconds=10):
         time.sleep(0.02)
 
 
+_SETTINGS = {
+    "distributed.worker.multiprocessing-method": "forkserver",
+    # Dask gives up a worker that is away at this time after it was lost, even if it came between
+    "distributed.deploy.lost-worker-timeout": "1 hour",
+}
+
+
 @contextmanager
 def open_crew(n_workers=2, **settings):
     """Give a crew, of which the workers are threads of this process unless it is said otherwise."""
     settings = {"processes": False, "threads_per_worker": 1, "dashboard_address": ":0"} | settings
     security = Security.temporary() if settings.get("protocol") == "tls://" else None
     with (
-        dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}),
+        dask.config.set(_SETTINGS),
         LocalCluster(n_workers=n_workers, security=security, **settings) as cluster,
         Client(cluster, security=security) as client,
     ):
@@ -110,7 +117,7 @@ def open_crew(n_workers=2, **settings):
 
 def _import_once():
     """Have the processes of workers begin with what is imported here."""
-    with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
+    with dask.config.set(_SETTINGS):
         get_mp_context().set_forkserver_preload(["distributed", __name__])
 
 

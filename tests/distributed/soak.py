@@ -1,32 +1,37 @@
 """Workers killed at random moments, and what becomes of calls: `python -m tests.distributed.soak`.
 
-Trainings of a few calls run one after the other on three workers, which are killed again and again,
-whatever they do. Each training begins anew with whoever is left, goes on at the call that it lost,
-and ends with the sums that it would have had in peace, or the script says what broke.
+Trainings run one after the other on three workers, which are killed again and again, whatever they
+do: fits, and calls of a crew. Each goes on with whoever is left and ends with the bits that it
+would have had in peace, or the script says what broke.
 """
 
 import argparse
+import faulthandler
 import os
 import random
 import signal
 import time
 from threading import Event, Thread
 
+import dask.array
+import numpy as np
+from sklearn.base import clone
+
+from sklboost import XGBRegressorLite
 from sklboost.distributed.crew import Crew, LostWorkersError
 from tests.distributed.crews import open_crew, seats, start, wait_until
 
 N_CALLS = 5
+YOUTH = 1.0  # seconds
 LONGEST = 60.0  # seconds of a training with all its losses
 
 
-def train(crew: Crew, rng: random.Random) -> int:
-    """Do the calls of a training; return how often it lost workers."""
-    n_losses = n_done = 0
+def call(crew: Crew, rng: random.Random) -> None:
+    """Do some calls, and those again that lost workers."""
+    n_done = 0
     n_times, n_bytes = rng.choice([(300, 100), (100, 50_000), (20, 3_000_000)])
-    end = time.monotonic() + LONGEST
     while n_done < N_CALLS:
         try:
-            wait_until(crew.workers, LONGEST)
             start(crew, crew._client.submit(time.sleep, rng.random() / 20, pure=False))
             while n_done < N_CALLS:
                 sums = crew.call("exchange", n_times, n_bytes)
@@ -34,21 +39,36 @@ def train(crew: Crew, rng: random.Random) -> int:
                 assert sums == [[(r + n_times - 1) % 256 * n_bytes for r in range(size)]] * size
                 n_done += 1
         except LostWorkersError:
-            n_losses += 1
-        assert time.monotonic() < end, "a training took too long"
+            continue
     crew.stop()
-    return n_losses
+
+
+def fit(crew: Crew, rng: random.Random) -> None:
+    """Fit, and compare with a fit on this machine."""
+    values = np.random.default_rng(rng.randrange(1000)).normal(size=(20_000, 8))
+    X, y = values[:, 1:], np.sin(3 * values[:, 1]) + values[:, 0]
+    model = XGBRegressorLite(n_estimators=20, max_depth=5, subsample=0.8, random_state=0)
+    model.fit(*(dask.array.from_array(part, chunks=(3000, *part.shape[1:])) for part in (X, y)))
+    np.testing.assert_array_equal(model.predict(X), clone(model).fit(X, y).predict(X))
 
 
 def kill(crew: Crew, rng: random.Random, done: Event, n_kills: int, log: list[str]) -> None:
     """Kill workers, one after the other, at random moments."""
-    for _ in range(n_kills):
-        wait_until(lambda: len(crew.workers()) > 1, LONGEST)
+    since: dict[str, float] = {}  # when each was seen first
+
+    def grown() -> list[str]:
+        """Return workers that have been there for a while: Dask gives up those killed at once."""
+        now = time.monotonic()
+        return [a for a in crew.workers() if now - since.setdefault(a, now) > YOUTH]
+
+    while len(log) < n_kills:
+        wait_until(lambda: len(grown()) > 1, LONGEST)
         time.sleep(rng.expovariate(2.0))
-        processes = crew._client.run(os.getpid, on_error="ignore")
-        address = rng.choice(list(processes))
-        os.kill(processes[address], signal.SIGKILL)
-        log.append(address)
+        addresses = rng.sample(grown(), 1) if grown() else []  # they may leave by themselves
+        found = crew._client.run(os.getpid, workers=addresses, on_error="ignore")
+        for address, process in found.items():
+            os.kill(process, signal.SIGKILL)
+            log.append(address)
     done.set()
 
 
@@ -60,23 +80,25 @@ def main() -> None:
     arguments = parser.parse_args()
     rng, done, log = random.Random(arguments.seed), Event(), []
     with open_crew(3, processes=True) as crew:
-        begin = time.monotonic()
         killer = Thread(
             target=kill,
             args=(crew, random.Random(arguments.seed + 1), done, arguments.kills, log),
             daemon=True,
         )
         killer.start()
-        n_trainings = n_losses = 0
+        seconds = []
         while not done.is_set():
-            n_losses += train(crew, rng)
-            n_trainings += 1
+            begin = time.monotonic()
+            faulthandler.dump_traceback_later(LONGEST)
+            rng.choice([call, fit, fit])(crew, rng)
+            faulthandler.cancel_dump_traceback_later()
+            seconds.append(time.monotonic() - begin)
+            assert seconds[-1] < LONGEST, "a training took too long"
             assert killer.is_alive() or done.is_set(), "nobody kills any more"
         wait_until(lambda: seats(crew) == [])
-        seconds = time.monotonic() - begin
     print(
-        f"{len(log)} kills, {n_losses} of them noticed by {n_trainings} trainings, all finished "
-        f"in {seconds:.0f} s"
+        f"{len(log)} kills in {len(seconds)} trainings, all finished with the same bits, within "
+        f"{max(seconds):.0f} s"
     )
 
 

@@ -138,7 +138,7 @@ def test_machines_end_when_their_client_is_closed(crew):
 
 def test_tasks_that_others_cancel_are_lost(crew):
     start(crew)
-    crew._client.cancel(crew._seats)
+    crew._client.cancel([future for machine in crew._machines for future in machine.futures])
     with pytest.raises(LostWorkersError):
         crew.call("wait_for_others")
 

@@ -30,7 +30,7 @@ def crew(cluster):
 
 
 def process_of(crew, rank):
-    address = crew._addresses[rank]
+    address = crew._machines[rank].address
     return crew._client.run(os.getpid, workers=[address])[address]
 
 
@@ -52,13 +52,13 @@ def check_recovery(crew):
     """Machines on those that are left do their work, and those of before are gone."""
     wait_until(lambda: seats(crew) == [])
     start(crew)
-    ranks = list(range(len(crew._addresses)))
+    ranks = list(range(len(crew._machines)))
     assert crew.call("get_rank") == ranks
     assert crew.call("exchange", 3, 10) == [[(rank + 2) * 10 for rank in ranks]] * len(ranks)
 
 
 def test_a_worker_killed_during_a_call(crew):
-    address = crew._addresses[1]
+    address = crew._machines[1].address
     begin = time.monotonic()
     with pytest.raises(LostWorkersError, match="killed") as caught:
         crew.call("kill", 1)
@@ -88,12 +88,12 @@ def test_a_worker_killed_during_the_start(crew, later, seconds):
 
 
 def test_a_suspended_worker_is_lost_after_a_while(crew):
-    process = process_of(crew, 1)
+    process, address = process_of(crew, 1), crew._machines[1].address
     crew.silence = 2.0
     try:
         with pytest.raises(LostWorkersError, match="did not answer for 2 seconds") as caught:
             crew.call("kill", 1, signal.SIGSTOP)
-        assert caught.value.addresses == (crew._addresses[1],)
+        assert caught.value.addresses == (address,)
     finally:
         del crew.silence
         os.kill(process, signal.SIGCONT)
@@ -101,7 +101,7 @@ def test_a_suspended_worker_is_lost_after_a_while(crew):
 
 
 def test_a_worker_that_leaves(crew, later):
-    later(0.3, crew._client.retire_workers, [crew._addresses[0]])
+    later(0.3, crew._client.retire_workers, [crew._machines[0].address])
     with pytest.raises(LostWorkersError):
         crew.call("wait_for_others")
     check_recovery(crew)
@@ -125,7 +125,7 @@ def test_ctrl_c_during_the_start(crew, later):
 
 
 def test_a_worker_out_of_memory(crew):
-    address = crew._addresses[1]
+    address = crew._machines[1].address
     with pytest.raises(LostWorkersError, match="its use of memory perhaps") as caught:
         crew.call("eat", 1)
     assert caught.value.addresses == (address,)
