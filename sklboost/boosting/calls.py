@@ -31,6 +31,8 @@ class TreeGrower(Protocol):
         Of this process.
     n_at_once : int
         Rounds worth doing in one call, within the limits.
+    seconds_per_call : float
+        What a call should take: Ctrl-C and `max_time` act between two.
     grown : Trees
         The trees of the last call, from the front; the next call overwrites them.
     n_threads : int
@@ -41,6 +43,7 @@ class TreeGrower(Protocol):
 
     team: ThreadTeam
     n_at_once: int
+    seconds_per_call: float
     grown: Trees
     n_threads: int
     traffic: dict[str, tuple[int, int]]

@@ -194,11 +194,13 @@ class Rounds:
 
     Attributes
     ----------
-    team, n_at_once, grown, n_threads, traffic
+    team, n_at_once, seconds_per_call, grown, n_threads, traffic
         As in ``TreeGrower``.
     workspace : Workspace
     state : RoundState
     """
+
+    seconds_per_call = 0.1
 
     def __init__(self, team: ThreadTeam, task: BoostingTask, limits: tuple[int, int]):
         self.team, self.n_threads = team, team.size

@@ -22,8 +22,6 @@ from sklboost.engine.model import Trees
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.objectives.metric import RoundMetric
 
-# A call takes about so long: Ctrl-C and `max_time` act between two calls.
-_SECONDS_PER_CALL = 0.1
 # With early stopping no more rounds than this are done at once: those after the one at which it
 # stops are for nothing.
 _MOST_STOPPABLE_ROUNDS = 16
@@ -283,7 +281,7 @@ class Training:
         evaluation, spent = self._evaluation.seconds - before, time.perf_counter() - begin
         self.seconds["evaluation"] += evaluation
         self.seconds["boosting"] += spent - evaluation
-        n_in_time = _SECONDS_PER_CALL * (stop - start) / spent
+        n_in_time = self._rounds.seconds_per_call * (stop - start) / spent
         self._n_at_once = int(max(1, min(n_in_time, self._most_at_once)))
         return values
 

@@ -77,11 +77,14 @@ class ClusterRounds:
 
     Attributes
     ----------
-    team, n_at_once, grown, n_threads
+    team, n_at_once, seconds_per_call, grown, n_threads
         As in ``TreeGrower``.
     traffic : dict of str to tuple of int
         As in ``TreeGrower``.
     """
+
+    # a call takes some milliseconds more than its rounds
+    seconds_per_call = 0.5
 
     def __init__(
         self,
@@ -98,7 +101,8 @@ class ClusterRounds:
         self._binning = Binning(
             *(bins.cuts, bins.has_missing, 0, None, None, np.nan),
         )
-        calls = plan_calls(task, limits)
+        # as many rounds as a call may do: machines have less to do than one alone
+        calls = plan_calls(task, (limits[1], limits[1]))
         self.n_at_once = calls.n_at_once
         self.grown = allocate_grown(calls, task.n_tree_outputs, self._trees_of(self.n_at_once))
         self._finished: list[Trees] = [no_trees()]

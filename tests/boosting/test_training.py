@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from sklboost.boosting import calls
+from sklboost.boosting import calls, rounds
 from sklboost.boosting import training as training_module
 from sklboost.boosting.callbacks import EarlyStopping, TrainingCallback
 from sklboost.boosting.evaluation import ValidationSet
@@ -113,7 +113,7 @@ def halves(n_rounds):
 @pytest.fixture(autouse=True)
 def _no_clock(monkeypatch):
     """Calls are as long as they may be, on machines of any speed."""
-    monkeypatch.setattr(training_module, "_SECONDS_PER_CALL", np.inf)
+    monkeypatch.setattr(rounds.Rounds, "seconds_per_call", np.inf)
 
 
 def starts_of_calls(watch):
@@ -159,7 +159,7 @@ def test_rounds_that_early_stopping_may_drop():
 
 
 def test_a_call_is_no_longer_than_ctrl_c_may_wait(monkeypatch):
-    monkeypatch.setattr(training_module, "_SECONDS_PER_CALL", 1e-9)
+    monkeypatch.setattr(rounds.Rounds, "seconds_per_call", 1e-9)
     watch = Act(every_round=False)
     run(watch)
     assert starts_of_calls(watch) == list(range(20))
