@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklboost.distributed.cells import add_cells, pack_cells
 from sklboost.distributed.peers import Peers
 from sklboost.engine.callbacks import address_of_python
 from sklboost.engine.structs import TrainingBins
@@ -84,6 +85,7 @@ class Exchange:
             int(MAGNITUDES): ("sampling", Exchange._add_counts),
         }
         self.error: BaseException | None = None
+        self._buffers = [np.empty(0, dtype=np.int64)] * peers.size
         peers.phase = "blocks"
         self._blocks = [part.view(np.int64) for part in self._from_all(blocks)]
         # every machine has about as many cells as the others
@@ -145,26 +147,39 @@ class Exchange:
     def _add_histograms(self) -> None:
         """Add what the others have to the own columns of the histograms that were built."""
         tree, pool = self.growth.workspace.tree, self.growth.workspace.pool
-        builds = np.sort(pool.builds[: tree.counts[0].n_builds], order=["node", "strip"])
-        if len(builds) == 0:
+        n_builds = tree.counts[0].n_builds
+        if n_builds == 0:
             return
+        # machines with teams of other sizes list them in another order
+        builds = pool.builds[:n_builds]
+        builds = builds[np.lexsort((builds["strip"], builds["node"]))]
         slots, strips = tree.growth["slot"][builds["node"]], builds["strip"]
-        sums = self._sums_of_nodes()
-        ranges = [slice(*ends) for ends in itertools.pairwise(pool.starts[self._columns])]
-        parts = [
-            np.concatenate([pool.histograms[slots, strips, numbers].ravel(), sums.ravel()])
-            for numbers in ranges
-        ]
-        own, n_own = ranges[self._peers.rank], parts[self._peers.rank].size - sums.size
-        before = parts[self._peers.rank][:n_own]
-        total = _sum_of(self._peers.all_to_all([part.view(np.uint8) for part in parts]))
-        others = (total[:n_own] - before).reshape(len(builds), -1)
-        pool.histograms[slots, strips, own] += others
-        # of a sibling there is the parent, of all machines, less what this machine has built
-        with_sibling = builds["sibling"] >= 0
-        slots = tree.growth["slot"][builds["sibling"][with_sibling]]
-        pool.histograms[slots, strips[with_sibling], own] -= others[with_sibling]
-        self._keep_sums(total[n_own:].reshape(sums.shape))
+        siblings = np.where(builds["sibling"] < 0, -1, tree.growth["slot"][builds["sibling"]])
+        sums, numbers, own = self._sums_of_nodes(), pool.starts[self._columns], self._peers.rank
+        parts = []
+        for rank in range(self._peers.size):
+            start, stop = numbers[rank : rank + 2]
+            n_cells = n_builds * (stop - start) if rank != own else 0
+            part = self._buffer(rank, n_cells + sums.size)
+            if n_cells > 0:
+                pack_cells(pool.histograms, slots, strips, start, stop, part)
+            part[n_cells:] = sums
+            parts.append(part.view(np.uint8))
+        start, stop = numbers[own : own + 2]
+        total = np.zeros_like(sums)
+        for received in self._peers.all_to_all(parts):
+            part = received.view(np.int64)
+            n_cells = part.size - sums.size
+            if n_cells > 0:
+                add_cells(pool.histograms, slots, strips, siblings, start, stop, part)
+            total += part[n_cells:]
+        self._keep_sums(total)
+
+    def _buffer(self, rank: int, size: int) -> np.ndarray:
+        """Return memory for what is sent to a machine, int64, used again and again."""
+        if len(self._buffers[rank]) < size:
+            self._buffers[rank] = np.empty(2 * size, dtype=np.int64)
+        return self._buffers[rank][:size]
 
     def _sums_of_nodes(self) -> np.ndarray:
         """Return what else is added up, int64, shape (n_sums,)."""
