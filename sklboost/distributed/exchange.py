@@ -7,7 +7,6 @@ those of fixed blocks of rows, added in the order of the blocks, so the bits are
 machine.
 """
 
-import itertools
 import weakref
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -153,7 +152,7 @@ class Exchange:
         # machines with teams of other sizes list them in another order
         builds = pool.builds[:n_builds]
         builds = builds[np.lexsort((builds["strip"], builds["node"]))]
-        slots, strips = tree.growth["slot"][builds["node"]], builds["strip"]
+        slots, strips = tree.growth["slot"][builds["node"]], builds["strip"].copy()
         siblings = np.where(builds["sibling"] < 0, -1, tree.growth["slot"][builds["sibling"]])
         sums, numbers, own = self._sums_of_nodes(), pool.starts[self._columns], self._peers.rank
         parts = []

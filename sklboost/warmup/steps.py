@@ -15,6 +15,7 @@ from scipy.sparse import csr_array
 
 from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.data.features import training_bins
+from sklboost.distributed.cells import add_cells, pack_cells
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.engine.structs import TreeParams
 from sklboost.estimators.classifier import XGBClassifierLite
@@ -99,6 +100,7 @@ def steps() -> Iterator[tuple[str, Callable[[], object]]]:
         yield title, partial(_fit_and_predict, categories, one, **changes)
         yield f"{title}, float64", partial(_fit_and_predict, table, one, **changes)
     yield "categories, several machines", lambda: _add_up_spreads(X % 7)
+    yield "histograms, several machines", _add_up_cells
     yield "sparse features", lambda: _fit_and_predict(csr_array(X), one)
     yield "sparse features, float32", lambda: _fit_and_predict(csr_array(X_single), one)
     yield "sparse features, more than 256 bins", lambda: _fit_and_predict(csr_array(X), two)
@@ -167,6 +169,14 @@ def _fit_and_predict(
     model.apply(X)
     fitted = fitted_model(model)
     node_table(fitted.model, fitted.feature_names, fitted.categories)
+
+
+def _add_up_cells() -> None:
+    histograms, slots = np.zeros((2, 1, 3), dtype=np.int64), np.zeros(1, dtype=np.int64)
+    part, (start, stop) = np.empty(3, dtype=np.int64), np.array([0, 3])
+    pack_cells(histograms, slots, slots, start, stop, part)
+    part.flags.writeable = False  # as what comes from other machines
+    add_cells(histograms, slots, slots, slots + 1, start, stop, part)
 
 
 def _add_up_spreads(X: np.ndarray) -> None:
