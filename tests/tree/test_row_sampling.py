@@ -185,6 +185,15 @@ def test_limit_of_equal_magnitudes_and_of_far_apart_ones():
     assert find_limit(counts, 510.0) == pytest.approx(middle_of_cell(300) / 0.5)
 
 
+@pytest.mark.interpreted
+def test_limit_does_not_depend_on_who_counted_which_rows():
+    counts = np.zeros((2, 2**13), dtype=np.int64)
+    counts[0, 4000:4003] = [547_368, 63_733, 99_059]
+    counts[1, 4000:4003] = [218_496, 230_612, 144_894]
+    by_one = counts.sum(axis=0, keepdims=True)
+    assert find_limit(counts, 49_682.82) == find_limit(by_one, 49_682.82)
+
+
 def test_large_gradients_are_sure_and_the_others_make_up_for_those_left_out():
     random = np.random.default_rng(1)
     n_rows = 50_000

@@ -206,9 +206,8 @@ def find_limit(counts, n_wanted):
     not matter which thread counted which row.
     """
     total = 0.0  # of the magnitudes so far
-    left_over = n_wanted
-    for count in counts.flat:
-        left_over -= count
+    # one subtraction: what many lose to rounding depends on their order
+    left_over = n_wanted - counts.sum()
     for cell in range(counts.shape[1]):
         n_rows = 0
         for rank in range(counts.shape[0]):
