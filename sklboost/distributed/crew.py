@@ -208,19 +208,23 @@ class Crew:
         make: Callable[..., Any],
         arguments: Sequence[Any],
     ) -> Reply:
-        """Have the object of a machine made; return the reply. Large arrays go by themselves."""
-        sent = list(arguments)
-        for place, argument in enumerate(arguments):
-            if isinstance(argument, np.ndarray) and argument.nbytes >= _LARGE:
-                sending = self._client.scatter(
-                    [argument], workers=[machine.address], hash=False, asynchronous=True
-                )
-                try:
-                    (sent[place],) = await sending
-                except (OSError, KeyError) as error:  # the latter if it is lost already
-                    return Reply("lost", f"{machine.address} took no data: {error}")
+        """Have the object of a machine made; return the reply."""
+        try:
+            sent = [await self._sent(machine.address, argument) for argument in arguments]
+        except (OSError, KeyError) as error:  # the latter if it is lost already
+            return Reply("lost", f"{machine.address} took no data: {error}")
         self._submit(machine, "delivery", bring, question[1], make, *sent)
         return await self._reply(machine, question)
+
+    async def _sent(self, address: str, argument: Any) -> Any:
+        """Send large arrays to their worker by themselves; return what stands for an argument."""
+        if type(argument) is tuple:
+            return tuple([await self._sent(address, part) for part in argument])
+        if isinstance(argument, np.ndarray) and argument.nbytes >= _LARGE:
+            (argument,) = await self._client.scatter(
+                [argument], workers=[address], hash=False, asynchronous=True
+            )
+        return argument
 
     async def _ask_new(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
         self._number += 1

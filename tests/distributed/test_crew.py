@@ -61,6 +61,15 @@ def test_dask_brings_what_futures_stand_for(crew):
         np.testing.assert_array_equal(array, large)
 
 
+def test_large_arrays_are_sent_beside_the_tasks(crew):
+    large, rows = np.zeros(3_000_000, dtype=np.uint8), np.arange(2_000_000)  # Dask warns at 10 MB
+    crew.start(Recorder, dict.fromkeys(crew.workers(), (large, (large, rows), (1, slice(None)))))
+    for array, (again, numbers), small in crew.call("get_arguments"):
+        assert array.size == again.size == 3_000_000
+        assert numbers[-1] == 1_999_999
+        assert small == (1, slice(None))
+
+
 def test_two_trainings_at_a_time_do_not_mix_or_wait_for_one_another(crew):
     other = Crew(crew._client)
     with ThreadPoolExecutor(2) as threads:
