@@ -5,7 +5,7 @@ checkpoint: where machines were lost, others are given their rows and the trees 
 rounds that were under way are done again, with the same bits.
 """
 
-import time
+import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -22,12 +22,10 @@ from sklboost.engine.parallel import ThreadTeam
 from sklboost.engine.structs import BinCuts, TreeParams
 from sklboost.tree.core.machines import BLOCK_ROWS
 from sklboost.tree.core.quantization import scale_of_weights
-from sklboost.tree.predict.trees import join_trees, no_trees, write_trees
+from sklboost.tree.predict.trees import join_trees, no_trees, take_trees, write_trees
 
 # A call that has lost workers so often, one time after the other, is given up.
 _MOST_LOSSES = 5
-# Seconds to wait for a first worker.
-_PATIENCE = 45.0
 
 
 class PlacedBins(Protocol):
@@ -44,7 +42,10 @@ class Crew(Protocol):
     """Objects on workers that are called all at once."""
 
     def workers(self) -> dict[str, int]:
-        """Return the addresses of the workers that are there, and how many threads each has."""
+        """Return the addresses of workers, at least one, and how many threads each has.
+
+        It waits for one; where there is none for long, it raises an error.
+        """
 
     def start(self, make: Callable[..., Any], arguments: Mapping[str, tuple[Any, ...]]) -> None:
         """Make an object on each worker."""
@@ -104,7 +105,7 @@ class ClusterRounds:
         # as many rounds as a call may do: machines have less to do than one alone
         calls = plan_calls(task, (limits[1], limits[1]))
         self.n_at_once = calls.n_at_once
-        self.grown = allocate_grown(calls, task.n_tree_outputs, self._trees_of(self.n_at_once))
+        self.grown = allocate_grown(calls, task.n_tree_outputs, calls.n_trees)
         self._finished: list[Trees] = [no_trees()]
         self._n_rounds = 0  # of these
         self.n_threads = 0
@@ -112,12 +113,17 @@ class ClusterRounds:
         self._blocks: list[np.ndarray] = []  # of each machine; none: they have to be started
 
     def run(self, start: int, stop: int, params: TreeParams) -> Iterator[Trees]:
-        """Do the rounds ``[start, stop)``, at most `n_at_once`; yield their trees."""
+        """Do the rounds ``[start, stop)``, at most `n_at_once`; yield as many trees as fit `grown`.
+
+        That are all, unless a round has very many parallel trees.
+        """
         trees = self._call("run", start, stop, params)[0]
         self._finished.append(trees)
         self._n_rounds = stop
-        write_trees(trees, self.grown)
-        yield trees
+        for first in range(0, len(trees.n_pruned), len(self.grown.n_pruned)):
+            part = take_trees(trees, first, first + len(self.grown.n_pruned))
+            write_trees(part, self.grown)
+            yield part
 
     def raw_score(self) -> np.ndarray:
         """Return the raw scores of the rows, shape (n_outputs, n_samples)."""
@@ -134,8 +140,8 @@ class ClusterRounds:
                 for phase, counts in sent.items():
                     before = self.traffic.get(phase, (0, 0))
                     self.traffic[phase] = (before[0] + counts[0], before[1] + counts[1])
-        except self._lost:
-            pass
+        except (self._lost, ConnectionError):  # that of the scheduler, say
+            pass  # the model is done, or another error on its way
         finally:
             self._blocks = []
             self._crew.stop()
@@ -162,7 +168,7 @@ class ClusterRounds:
                 raise
 
     def _start(self) -> None:
-        task, workers = self._task, self._await_workers()
+        task, workers = self._task, self._crew.workers()
         placed = self._bins.place(list(workers))
         work = Work(
             binning=self._binning,
@@ -177,25 +183,15 @@ class ClusterRounds:
             n_at_once=self.n_at_once,
             trees=join_trees(self._finished),
         )
+        # an array, which goes to a worker by itself if it is large, as the cuts of wide data are
+        told = np.frombuffer(pickle.dumps(work), dtype=np.uint8)
         arguments = {
-            worker: (work, workers[worker], *self._arrays_of(part[0]), *part)
+            worker: (told, workers[worker], *self._arrays_of(part[0]), *part)
             for worker, part in placed.items()
         }
         self._crew.start(make_machine, arguments)
         self.n_threads = sum(workers[worker] for worker in placed)
         self._blocks = [part[0] for part in placed.values()]
-
-    def _await_workers(self) -> dict[str, int]:
-        """Return the workers that there are; where all were lost, others may start soon."""
-        end = time.monotonic() + _PATIENCE
-        while not (workers := self._crew.workers()):
-            if time.monotonic() > end:
-                raise RuntimeError(
-                    f"the cluster has had no worker for {_PATIENCE:g} seconds: start some, and fit "
-                    "again"
-                )
-            time.sleep(0.1)
-        return workers
 
     def _rows(self) -> Iterator[np.ndarray]:
         """Yield the numbers of the rows of each machine."""
@@ -208,9 +204,6 @@ class ClusterRounds:
             # of weights there are none if all are 1
             yield values.take(rows, axis=-1) if values.size > 0 else values
 
-    def _trees_of(self, n_rounds: int) -> int:
-        return n_rounds * self._task.trees_per_round
-
 
 def rows_of(blocks: np.ndarray, n_samples: int) -> np.ndarray:
     """Return the numbers of the rows in some blocks."""
@@ -220,7 +213,7 @@ def rows_of(blocks: np.ndarray, n_samples: int) -> np.ndarray:
 
 def make_machine(  # noqa: PLR0913, arrays that are sent one by one
     peers: Peers,
-    work: Work,
+    told: np.ndarray,
     n_threads: int,
     y: np.ndarray,
     weight: np.ndarray,
@@ -229,9 +222,12 @@ def make_machine(  # noqa: PLR0913, arrays that are sent one by one
     blocks: np.ndarray,
     *pieces: Any,
 ) -> Machine:
-    """Put the rows of a machine together, and make it; called on its worker."""
+    """Put the rows of a machine together, and make it; called on its worker.
+
+    `told` is a pickled :class:`~sklboost.distributed.machine.Work`.
+    """
     bins = assemble(blocks, *pieces)
     # copies: what was sent is read-only, and kernels know these as writable
     y, weight, sample_weight = (np.array(values) for values in (y, weight, sample_weight))
     rows = OwnRows(blocks, bins, y, weight, sample_weight, np.array(raw_score))
-    return Machine(peers, work, rows, n_threads)
+    return Machine(peers, pickle.loads(told), rows, n_threads)

@@ -11,7 +11,7 @@ import pytest
 
 from sklboost import TrainingCallback, XGBRegressorLite
 from sklboost.distributed import training
-from sklboost.distributed.crew import LostWorkersError
+from sklboost.distributed.crew import Crew, LostWorkersError
 from tests.distributed.crews import open_crew, wait_until
 from tests.distributed.machines import assert_same_model
 
@@ -105,7 +105,7 @@ def test_workers_that_are_lost_again_and_again_end_the_fit(client, monkeypatch):
 
 
 def test_a_cluster_without_workers_ends_the_fit(monkeypatch):
-    monkeypatch.setattr(training, "_PATIENCE", 0.3)
+    monkeypatch.setattr(Crew, "absence", 0.3)
     with open_crew(1) as crew:
         client = crew._client
 
@@ -113,7 +113,7 @@ def test_a_cluster_without_workers_ends_the_fit(monkeypatch):
             client.cluster.scale(0)
             wait_until(lambda: not client.ncores())
 
-        with pytest.raises(RuntimeError, match=r"no worker for 0.3 seconds"):
+        with pytest.raises(RuntimeError, match=r"no workers for 0\.3 seconds"):
             fit([At({1}, lose_all)])
 
 

@@ -20,7 +20,12 @@ from sklboost.distributed.exchange import Exchange
 from sklboost.distributed.peers import LostPeerError, StoppedError, ThreadPeers
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.tree.core.machines import BLOCK_ROWS, SPLITS
-from tests.distributed.machines import ThreadCrew, assert_same_model, on_machines
+from tests.distributed.machines import (
+    LostThreadError,
+    ThreadCrew,
+    assert_same_model,
+    on_machines,
+)
 
 N_ROWS = 20_000  # five blocks, the last one shorter
 
@@ -128,6 +133,20 @@ def test_other_estimators(monkeypatch, estimator):
     assert_same_model(*fit_both(monkeypatch, model, X, y, ThreadCrew(3))[:2])
 
 
+def test_there_is_room_for_some_of_the_parallel_trees_of_a_round(monkeypatch):
+    X, y = make_rows()
+    arguments = dict(categories=[1], X_val=X[:500], y_val=y[:500])
+    monkeypatch.setattr("sklboost.boosting.calls._NODES_PER_CALL", 300)
+    model = XGBRegressorLite(
+        n_estimators=2, num_parallel_tree=5, subsample=0.5, random_state=0, keep_pruned=True
+    )
+    one, other, rounds = fit_both(monkeypatch, model, X, y, ThreadCrew(2), **arguments)
+    assert len(rounds.grown.n_pruned) == 2
+    assert_same_model(one, other)
+    assert one.evals_result_ == other.evals_result_
+    np.testing.assert_array_equal(one.predict(X), other.predict(X))
+
+
 def test_one_block_of_rows_is_on_one_machine(monkeypatch):
     X, y = make_rows(3000)
     model = XGBRegressorLite(n_estimators=5, subsample=0.5, random_state=0)
@@ -216,6 +235,32 @@ def test_a_failed_exchange_ends_the_training(monkeypatch):
     monkeypatch.setattr(crew, "start", start_and_stop)
     with pytest.raises((StoppedError, LostPeerError)):
         XGBRegressorLite(n_estimators=5).fit(B, y)
+
+
+def test_all_that_may_be_large_is_sent_as_arrays(monkeypatch):
+    class WatchingCrew(ThreadCrew):
+        def start(self, make, arguments):
+            for told, n_threads, *arrays, _bins in arguments.values():
+                assert n_threads == 1
+                assert all(isinstance(array, np.ndarray) for array in (told, *arrays))
+            super().start(make, arguments)
+
+    X, y = make_rows()
+    model = XGBRegressorLite(n_estimators=1)
+    assert_same_model(*fit_both(monkeypatch, model, X, y, WatchingCrew(2))[:2])
+
+
+@pytest.mark.parametrize("error", [LostThreadError, ConnectionError("lost the scheduler")])
+def test_a_finished_model_is_kept_where_its_traffic_is_not_told(monkeypatch, error):
+    class SilentCrew(ThreadCrew):
+        def traffic(self):
+            raise error
+
+    X, y = make_rows()
+    model = XGBRegressorLite(n_estimators=2)
+    one, other, rounds = fit_both(monkeypatch, model, X, y, SilentCrew(2))
+    assert_same_model(one, other)
+    assert rounds.traffic == {}
 
 
 @pytest.mark.parametrize("fails", [False, True])

@@ -69,6 +69,28 @@ def copy_trees(trees: Trees) -> Trees:
     )
 
 
+def take_trees(trees: Trees, start: int, stop: int) -> Trees:
+    """Return the trees ``[start, stop)``, or up to the last, without a copy of their nodes.
+
+    Their leaves must be constant.
+    """
+    trees = first_trees(trees, min(stop, len(trees.n_pruned)))
+    node, bits, unpruned = int(trees.starts[start]), trees.bits, trees.unpruned
+    if len(bits.starts) > 0:
+        word = int(bits.starts[node])
+        starts, in_use = bits.starts[node:] - word, bits.in_use
+        bits = CategoryBits(starts, bits.numbers[word:], bits.words[word:], in_use)
+    return Trees(
+        trees.nodes[node:],
+        trees.starts[start:] - node,
+        trees.n_pruned[start:],
+        trees.params[start:],
+        trees.outputs[node:],
+        bits,
+        unpruned=None if unpruned is None else take_trees(unpruned, start, stop),
+    )
+
+
 def write_trees(trees: Trees, room: Trees) -> None:
     """Write trees with constant leaves to the front of arrays that are long enough."""
     n_trees, n_nodes, n_words = len(trees.n_pruned), len(trees.nodes), len(trees.bits.words)
