@@ -230,4 +230,4 @@ def make_machine(  # noqa: PLR0913, arrays that are sent one by one
     # copies: what was sent is read-only, and kernels know these as writable
     y, weight, sample_weight = (np.array(values) for values in (y, weight, sample_weight))
     rows = OwnRows(blocks, bins, y, weight, sample_weight, np.array(raw_score))
-    return Machine(peers, pickle.loads(told), rows, n_threads)
+    return Machine(peers, pickle.loads(told.data), rows, n_threads)

@@ -94,7 +94,7 @@ def test_workers_that_are_lost_again_and_again_end_the_fit(client, monkeypatch):
     def start_and_kill(self):
         start(self)
         n_starts.append(1)
-        address = self._crew._addresses[0]
+        address = self._crew._machines[0].address
         os.kill(client.run(os.getpid, workers=[address])[address], signal.SIGKILL)
 
     monkeypatch.setattr(training.ClusterRounds, "_start", start_and_kill)
