@@ -110,6 +110,7 @@ class ClusterRounds:
         self._n_rounds = 0  # of these
         self.n_threads = 0
         self.traffic: dict[str, tuple[int, int]] = {}
+        self._is_closed = False
         self._blocks: list[np.ndarray] = []  # of each machine; none: they have to be started
 
     def run(self, start: int, stop: int, params: TreeParams) -> Iterator[Trees]:
@@ -143,11 +144,13 @@ class ClusterRounds:
         except (self._lost, ConnectionError):  # that of the scheduler, say
             pass  # the model is done, or another error on its way
         finally:
-            self._blocks = []
+            self._blocks, self._is_closed = [], True
             self._crew.stop()
 
     def _call(self, method: str, *arguments: Any) -> list[Any]:
         """Call a method of all machines; where some were lost, others take their place."""
+        if self._is_closed:
+            raise RuntimeError("the training is over, and its workers have forgotten the rows")
         n_losses = 0
         while True:
             try:

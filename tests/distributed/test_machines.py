@@ -200,6 +200,20 @@ def test_the_training_loss_is_that_of_all_rows(monkeypatch, lose_at):
     assert here.values[3] < here.values[0]
 
 
+def test_a_training_that_is_over_starts_no_machines(monkeypatch):
+    class Keeper(TrainingCallback):
+        def before_training(self, training):
+            self.training = training
+
+    X, y = make_rows()
+    keeper, crew = Keeper(), ThreadCrew(2)
+    on_machines(monkeypatch, crew, bin_features(X))
+    XGBRegressorLite(n_estimators=2, callbacks=[keeper]).fit(bin_features(X), y)
+    with pytest.raises(RuntimeError, match="the training is over"):
+        keeper.training.training_loss()
+    assert crew._machines == []
+
+
 def test_lost_machines_are_replaced(monkeypatch):
     X, y = make_rows()
     model = XGBRegressorLite(n_estimators=6, subsample=0.7, random_state=0, verbose=0)

@@ -45,8 +45,8 @@ class FitReport:
         Threads that did the work.
     traffic : dict of str to tuple of int
         On a cluster, how many messages, and bytes, its workers sent to one another, by what for:
-        ``"scales"`` of gradients, cells of ``"histograms"``, best ``"splits"`` and others. Else
-        empty.
+        ``"scales"`` of gradients, cells of ``"histograms"``, best ``"splits"`` and others; those of
+        the last workers, if some were lost on the way. Else empty.
     """
 
     seconds: dict[str, float]
@@ -65,7 +65,7 @@ class FitReport:
     def __str__(self) -> str:
         lines = []
         for field in fields(self):
-            value = getattr(self, field.name)
+            value = getattr(self, field.name, {})  # reports of earlier versions have no traffic
             if field.name == "seconds":
                 value = ", ".join(f"{name} {spent:.4f}" for name, spent in value.items())
             elif field.name == "constant_features":
