@@ -12,7 +12,7 @@ from sklboost import (
     XGBRFClassifierLite,
     XGBRFRegressorLite,
 )
-from sklboost.boosting import rounds
+from sklboost.boosting import calls
 
 DRAWS = dict(subsample=0.7, colsample_bynode=0.6, colsample_bytree=0.8)
 FORESTS = [XGBRFRegressorLite, XGBRFClassifierLite]
@@ -136,7 +136,7 @@ def test_rounds_in_several_calls_are_those_in_one(task, trees_per_call, request,
     X, y = request.getfixturevalue(task)
     whole = boosted_forest(task).fit(X, y, X_val=X, y_val=y)
     n_outputs = whole.model_.n_outputs
-    monkeypatch.setattr(rounds, "_VALUES_PER_CALL", X.size * n_outputs * trees_per_call)
+    monkeypatch.setattr(calls, "_VALUES_PER_CALL", X.size * n_outputs * trees_per_call)
     parts = boosted_forest(task).fit(X, y, X_val=X, y_val=y)
     assert bits(parts) == bits(whole)
     assert parts.evals_result_ == whole.evals_result_
@@ -144,7 +144,7 @@ def test_rounds_in_several_calls_are_those_in_one(task, trees_per_call, request,
 
 def test_a_metric_in_python_sees_whole_rounds_only(regression, monkeypatch):
     X, y = regression
-    monkeypatch.setattr(rounds, "_VALUES_PER_CALL", X.size)
+    monkeypatch.setattr(calls, "_VALUES_PER_CALL", X.size)
     seen = []
 
     def error(y_true, y_pred):

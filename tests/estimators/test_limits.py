@@ -10,7 +10,7 @@ from numpy.testing import assert_array_equal
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 
 from sklboost import TrainingCallback, XGBClassifierLite, XGBRegressorLite
-from sklboost.boosting import rounds
+from sklboost.boosting import calls as boosting_calls
 from sklboost.estimators.fit import fitting
 
 
@@ -115,7 +115,7 @@ def test_ctrl_c_of_a_continued_fit(data):
     check_same_model(model, make().fit(X, y))
 
 
-@pytest.mark.parametrize("where", ["training_bins", "_base_score", "_train"])
+@pytest.mark.parametrize("where", ["bin_rows", "_base_score", "_train"])
 def test_ctrl_c_during_the_refit_leaves_the_first_training(data, where, monkeypatch):
     X, y = data
     parameters = dict(early_stopping_rounds=3, random_state=0)
@@ -162,7 +162,9 @@ def test_one_round_is_done_however_short_the_time(data):
 
 def test_time_is_up_in_the_refit(data, monkeypatch):
     X, y = data
-    monkeypatch.setattr(rounds, "_VALUES_PER_CALL", 1)  # one round a call, as with many rows
+    monkeypatch.setattr(
+        boosting_calls, "_VALUES_PER_CALL", 1
+    )  # one round a call, as with many rows
     parameters = dict(learning_rate=0.1, early_stopping_rounds=20, random_state=0)
     first = make(**parameters).fit(X, y)
     assert first.best_iteration_ > 2

@@ -3,6 +3,7 @@
 import io
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,7 +17,8 @@ from tests.kinds_of_models import KINDS, data, file_of
 PAGE = (ROOT / "docs" / "reference" / "model_file.md").read_text(encoding="utf-8")
 FILE, VALUES = "key of the file", "type"
 # What a user or a training has given names to.
-WITH_ANY_KEYS = {"parameters", "loss.parameters", "training.metrics", "training.report.seconds"}
+WITH_ANY_KEYS = {"parameters", "loss.parameters", "training.metrics"}
+WITH_ANY_KEYS |= {"training.report.seconds", "training.report.traffic"}
 WHOLE_VALUES = {
     *("features.encodings.ranks", "features.encodings.categories", "targets.classes"),
     "targets.strata",
@@ -68,6 +70,13 @@ def of_distributions():
     return XGBDistributionLite(n_estimators=2).fit(X, y["signal"])
 
 
+def of_a_cluster():
+    X, y = data("numbers")
+    model = XGBRegressorLite(n_estimators=2).fit(X, y["signal"])
+    model.fit_report_ = replace(model.fit_report_, traffic={"splits": (2, 100)})
+    return model
+
+
 def chosen():
     X, y = data("numbers")
     return XGBRegressorLite(preset="auto", n_estimators=5, max_depth=2).fit(X, y["signal"])
@@ -80,7 +89,7 @@ def documents():
         *("vector trees", "linear leaves", "pruned", "early stopping", "dart"),
     ]
     models = [KINDS[name].fit() for name in names]
-    models += [refitted(), chosen(), with_strata(), of_distributions()]
+    models += [refitted(), chosen(), of_a_cluster(), with_strata(), of_distributions()]
     return [json.loads(file_of(model, "json")) for model in models]
 
 
