@@ -6,7 +6,6 @@ bins is shared. The bins may be in memory, or in files, see :mod:`sklboost.data.
 
 import hashlib
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -15,6 +14,7 @@ import numpy as np
 from sklboost.data.encoding import Encoding
 from sklboost.data.raw_values import read_only
 from sklboost.data.row_arrays import IN_MEMORY, RowArrays
+from sklboost.engine.cached import cached_property
 from sklboost.engine.structs import BinCuts
 
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ rank, so that a threshold lies between the two it was meant to divide.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from numbers import Number
 from typing import Any, NamedTuple
 
@@ -18,6 +17,7 @@ import numpy as np
 
 from sklboost.data.frames.adapter import FrameAdapter, Kind, as_objects, is_wide
 from sklboost.data.table import Column, floats_below
+from sklboost.engine.cached import cached_property
 
 # With the bin for missing values, one less than 16 bits can number.
 MOST_CATEGORIES = 65_534

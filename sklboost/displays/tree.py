@@ -9,7 +9,6 @@ Source: Reingold & Tilford (1981), "Tidier Drawings of Trees", with nodes of any
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 from sklboost.displays.figures import (
@@ -22,6 +21,7 @@ from sklboost.displays.figures import (
     pyplot,
 )
 from sklboost.displays.tree_nodes import DrawnNode, tree_nodes
+from sklboost.engine.cached import cached_property
 from sklboost.estimators.parameters.rules import integer
 from sklboost.estimators.predict.fitted_model import FittedModel, fitted_model
 

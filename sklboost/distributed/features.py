@@ -1,7 +1,6 @@
 """Features on a cluster, in the place of a local table: rows are chosen and binned there."""
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from sklboost.distributed.columns import Encoded, Encoder, scored, totals_of, va
 from sklboost.distributed.learning import find_cluster_cuts
 from sklboost.distributed.partitions import Partitions
 from sklboost.distributed.placing import ClusterBins
+from sklboost.engine.cached import cached_property
 from sklboost.engine.model import Model
 
 

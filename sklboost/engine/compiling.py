@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from sklboost.engine.backend import BACKEND, LIBRARY, Backend
+from sklboost.engine.cached import cached_property
 from sklboost.engine.library.kernels import LibraryKernel, StandIn, named_kernel
 from sklboost.engine.library.loading import needs_compiler
 
@@ -87,7 +88,7 @@ class _FoundLater(StandIn):
         functools.update_wrapper(self, function)
         self._place = (module, function.__name__)
 
-    @functools.cached_property
+    @cached_property
     def kernel(self) -> Any:
         return named_kernel(*self._place)
 

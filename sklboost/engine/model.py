@@ -3,11 +3,11 @@
 Trees lie one after the other in flat arrays, which kernels read and which are saved as they are.
 """
 
-import functools
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from sklboost.engine.cached import cached_property
 from sklboost.engine.library.packing import PackedOnce
 from sklboost.engine.structs import TreeParams
 
@@ -252,7 +252,7 @@ class Model(_ModelFields, PackedOnce):
         Number of features of the training data.
     """
 
-    @functools.cached_property
+    @cached_property
     def walks(self) -> dict[str, list[Any]]:
         """What earlier predictions have left for the next one, by the dtype of the rows."""
         return {}
@@ -264,7 +264,7 @@ class Model(_ModelFields, PackedOnce):
             return self  # not kept: a model that refers to itself is freed late
         return self._constant
 
-    @functools.cached_property
+    @cached_property
     def _constant(self) -> "Model":
         return self._replace(linear=None, unpruned=None)
 

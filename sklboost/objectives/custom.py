@@ -3,11 +3,11 @@
 import functools
 import inspect
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from sklboost.engine.cached import cached_property
 from sklboost.engine.compiling import is_compiled_by_user, returns_two_numbers
 from sklboost.objectives.blocks import users_block
 from sklboost.objectives.derivative_checks import read_pair

@@ -1,6 +1,5 @@
 """Tables and record batches of Arrow, and columns of Arrow in other frames."""
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from sklboost.data.frames.adapter import (
     relabel,
     used_categories,
 )
+from sklboost.engine.cached import cached_property
 
 
 class ArrowTable(FrameAdapter):

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from decimal import Decimal
-from functools import cached_property
 from numbers import Integral, Real
 from types import NoneType
 from typing import Any
@@ -19,6 +18,7 @@ from sklboost.data.frames.adapter import (
     is_missing,
     may_be_rounded,
 )
+from sklboost.engine.cached import cached_property
 
 _KINDS: dict[str, Kind] = dict.fromkeys("biuf", "number")
 _KINDS |= {"M": "time", "m": "time", "U": "text"}

@@ -1,6 +1,5 @@
 """Frames of pandas: columns of NumPy, nullable and Arrow dtypes, of text and of categories."""
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from sklboost.data.frames.adapter import (
     used_categories,
 )
 from sklboost.data.frames.numpy_arrays import NumpyColumn, column_of
+from sklboost.engine.cached import cached_property
 
 # So many strings are numbered by Python in less time than it takes to ask pandas for it.
 _FEW_ROWS = 16

@@ -1,6 +1,5 @@
 """Frames of polars."""
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from sklboost.data.frames.adapter import (
     number_text,
 )
 from sklboost.data.frames.numpy_arrays import ObjectColumn
+from sklboost.engine.cached import cached_property
 
 _INTEGERS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64)
 # So many strings are numbered by Python in less time than it takes to ask polars for it.

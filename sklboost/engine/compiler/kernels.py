@@ -18,6 +18,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
+from sklboost.engine.cached import cached_property
 from sklboost.engine.compiler.digests import (
     UNKNOWN,
     Types,
@@ -231,7 +232,7 @@ class Kernel(Versions):
         if is_kept:
             KERNELS[f"{function.__module__}.{function.__qualname__}"] = self
 
-    @functools.cached_property
+    @cached_property
     def name(self) -> str:
         """Its name in machine code.
 
@@ -266,7 +267,7 @@ class Kernel(Versions):
 
     # --- called from Python
 
-    @functools.cached_property
+    @cached_property
     def entry(self) -> Entry:
         """What a call from Python runs."""
         return Entry(self)

@@ -8,6 +8,7 @@ import pickle
 from collections.abc import Callable
 from typing import Any
 
+from sklboost.engine.cached import cached_property
 from sklboost.engine.library.loading import Library, needs_compiler
 from sklboost.engine.library.packing import pack
 
@@ -76,7 +77,7 @@ class LibraryKernel(StandIn):
         """Its name in the library."""
         return f"{self.__module__}.{self.py_func.__qualname__}"
 
-    @functools.cached_property
+    @cached_property
     def _versions(self) -> dict[str, tuple[Any, str]]:
         return self._library.versions(self.name)
 
@@ -112,7 +113,7 @@ class LibraryKernel(StandIn):
             what = f"{self.name} for arguments of which the wheel has no machine code ({missing})"
             raise needs_compiler(what) from error
 
-    @functools.cached_property
+    @cached_property
     def kernel(self) -> Any:
         """The same kernel, compiled by numba in this process."""
         return self._compiler()

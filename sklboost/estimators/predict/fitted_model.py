@@ -3,13 +3,13 @@
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sklboost.data.features import Features
+from sklboost.engine.cached import cached_property
 from sklboost.engine.model import Model
 from sklboost.estimators.input.feature_names import Encodings, FittedFeatures
 from sklboost.estimators.input.feature_tables import categories_by_code
