@@ -34,7 +34,7 @@ from sklboost.tree.core.splitting import Search, find_splits
 from sklboost.tree.core.workspace import OWN, allocate_workspace
 from sklboost.tree.options.column_sampling import allocate_column_sample
 from sklboost.tree.predict.prediction import add_constant_leaves
-from sklboost.tree.predict.walking import prepare_walk
+from sklboost.tree.predict.walking import walk_through
 
 from . import measure, peers
 from .aims import OURS
@@ -180,20 +180,24 @@ def search_kernel(stage, name, row_list):
     add_rows(stage.matrix.rows, packed, row_list, features, accumulator)
     empty_accumulator(stage.matrix.cell_starts, features, accumulator, histogram, 0)
     tree.sums[0, OWN, 0] = packed[row_list].sum()
-    tree.counts[0].n_chunks, tree.counts[0].n_searched = 1, SEARCHES
-    tree.searched[:SEARCHES] = 0
+    n_searches = min(SEARCHES, len(tree.searched))  # shallow trees have no room for more
+    tree.counts[0].n_chunks, tree.counts[0].n_searched = 1, n_searches
+    tree.searched[:n_searches] = 0
     columns = allocate_column_sample(feature_rules(n_features), n_features, 1)
-    search = Search(stage.matrix, stage.workspace.gradients.scales, stage.params, columns)
+    scales = stage.workspace.gradients.scales
+    search = Search(stage.matrix, stage.derivatives, scales, stage.params, columns)
     start_leaf(ROOT, -1, tree)
     weigh_leaf(ROOT, search, tree)
     tree.growth[0].slot, tree.growth[0].n_rows = 0, len(row_list)
     find = partial(stage.team.run, find_splits, search, workspace)
-    return Kernel(name, "cell", SEARCHES * n_cells, find)
+    return Kernel(name, "cell", n_searches * n_cells, find)
 
 
 def leaf_value_kernel(stage):
     """Return the kernel that adds the leaf values of a grown tree to the raw scores."""
-    grow_by_phase(Stopwatch(stage.team), stage.matrix, stage.params, stage.workspace)
+    grow_by_phase(
+        Stopwatch(stage.team), stage.matrix, stage.derivatives, stage.params, stage.workspace
+    )
     name_final_leaves(stage.workspace.tree)
     n_rows = stage.matrix.rows.shape[0]
     arguments = (add_leaf_values, stage.matrix, stage.workspace, np.zeros((1, n_rows)))
@@ -204,10 +208,10 @@ def prediction_kernels(team, dataset, settings):
     """Yield the kernel of prediction, with the rows of the test part."""
     model = measure.fit(OURS, dataset, settings, 1).model_
     raw = raw_matrix(dataset.X_test)
-    raw_score, prepared = np.zeros((1, raw.n_samples)), prepare_walk(model, raw, 1)
-    arguments = (add_constant_leaves, model, raw, (0, model.n_trees), prepared, raw_score)
-    n_items = raw.n_samples * model.n_trees
-    yield Kernel("prediction", "row and tree", n_items, partial(team.run, *arguments))
+    raw_score, n_items = np.zeros((1, raw.n_samples)), raw.n_samples * model.n_trees
+    with walk_through(model, raw, 1) as walk:
+        arguments = (add_constant_leaves, model.constant, raw, (0, model.n_trees), walk, raw_score)
+        yield Kernel("prediction", "row and tree", n_items, partial(team.run, *arguments))
 
 
 if __name__ == "__main__":
