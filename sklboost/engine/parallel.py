@@ -130,16 +130,21 @@ def default_n_threads() -> int:
     of a ``multiprocessing.Pool``.
     """
     # before joblib is asked, which would warn, or ask Dask's scheduler how large the cluster is
-    if _is_dask_task() or current_process().daemon:
-        return 1
-    backend, _ = get_active_backend()
-    if isinstance(backend, ThreadingBackend) and backend.nesting_level > 0:
+    if _is_dask_task() or current_process().daemon or is_joblib_task():
         return 1
     limits: list[int] = [joblib.cpu_count(), joblib.effective_n_jobs(-1)]
     inner_limit = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]  # a list: by nesting
     if inner_limit.isdigit() and int(inner_limit) > 0:
         limits.append(int(inner_limit))
     return max(1, min(limits))
+
+
+def is_joblib_task() -> bool:
+    """Whether this thread works on a task of joblib, in a worker thread or a worker process."""
+    if _is_dask_task():
+        return False
+    backend, _ = get_active_backend()
+    return isinstance(backend, ThreadingBackend) and backend.nesting_level > 0
 
 
 def _is_dask_task() -> bool:
@@ -173,6 +178,13 @@ def n_threads_for(n_jobs: int | None, work: int, unit: int) -> int:
     else:
         limit = n_jobs
     return max(1, min(limit, n_useful))
+
+
+class ThreadMemory(threading.local):
+    """A dictionary of each thread's own, `kept`, which ends with the thread."""
+
+    def __init__(self) -> None:
+        self.kept: dict[Any, Any] = {}
 
 
 class _Job:

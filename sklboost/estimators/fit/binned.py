@@ -6,7 +6,8 @@ import numpy as np
 
 from sklboost.boosting.rounds import Rounds
 from sklboost.boosting.training import MakeGrower
-from sklboost.data.features import RemoteFeatures, training_bins
+from sklboost.data.features import RemoteFeatures
+from sklboost.data.shared_bins import shared_bins
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.engine.structs import BinCuts, TrainingBins
 from sklboost.estimators.input.rows import Rows
@@ -37,7 +38,7 @@ def bin_rows(team: ThreadTeam, rows: Rows, parameters: Parameters) -> Binned:
     """Bin the rows of a fit."""
     X, max_bin = rows.X, parameters.max_bin
     if not isinstance(X, RemoteFeatures):
-        return Binned(*training_bins(team, X, rows.weight, max_bin))
+        return Binned(*shared_bins(team, X, rows.weight, max_bin))
     from sklboost.distributed.fitting import bin_on_cluster
 
     return Binned(*bin_on_cluster(X, rows.weight, max_bin, parameters.n_jobs))
