@@ -131,6 +131,9 @@ def fit_the_rest(X):
             model.fit(form, X[:, 0], X_val=form, y_val=X[:, 0]).predict(form)
     many = np.tile(make_features(MANY_ROWS)[:, :1].astype(np.float32), (15, 1))
     XGBRegressorLite(n_estimators=1).fit(many, many[:, 0] > 0, np.ones(len(many)))
+    for form in (X, X_single):  # many predictions of many trees
+        model = XGBRegressorLite(n_estimators=100).fit(form, X[:, 0])
+        model.predict(np.resize(form, (5000, X.shape[1])))
 
 
 def kinds_of_fits(folder):

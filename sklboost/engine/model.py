@@ -257,6 +257,11 @@ class Model(_ModelFields, PackedOnce):
         """What earlier predictions have left for the next one, by the dtype of the rows."""
         return {}
 
+    @cached_property
+    def rankings(self) -> dict[str, Any]:
+        """Its thresholds as earlier predictions have sorted them, by the dtype of the rows."""
+        return {}
+
     @property
     def constant(self) -> "Model":
         """The same model without linear leaves and unpruned trees: what kernels take."""

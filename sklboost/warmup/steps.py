@@ -64,6 +64,8 @@ def steps() -> Iterator[tuple[str, Callable[[], object]]]:
     one, two = _BINS_OF_ONE_BYTE, _BINS_OF_TWO_BYTES
     yield "float64 features, regression", lambda: _fit_and_predict(X, one)
     yield "float32 features", lambda: _fit_and_predict(X_single, one)
+    yield "predictions of many rows", lambda: _predict_many(X)
+    yield "predictions of many rows, float32 features", lambda: _predict_many(X_single)
     yield "two classes", lambda: _classify(X, 2)
     yield "three classes", lambda: _classify(X, 3)
     linear: dict[str, Any] = dict(linear_tree=True, subsample=0.5)
@@ -169,6 +171,12 @@ def _fit_and_predict(
     model.apply(X)
     fitted = fitted_model(model)
     node_table(fitted.model, fitted.feature_names, fitted.categories)
+
+
+def _predict_many(X: np.ndarray) -> None:
+    # of so many splits and rows that values are ranked first
+    model = XGBRegressorLite(n_estimators=100, max_depth=1, learning_rate=0.01, n_jobs=1)
+    model.fit(X, X[:, 0]).predict(np.resize(X, (1024, 1)))
 
 
 def _add_up_cells() -> None:

@@ -16,10 +16,12 @@ from sklboost.data.raw_values import RawMatrix
 from sklboost.engine.compiling import inlined, kernel
 from sklboost.engine.model import TOP_DEPTH, Model
 from sklboost.engine.parallel import ThreadTeam, next_task
+from sklboost.tree.predict.ranking import rank_block, ranked_walk
 from sklboost.tree.predict.walking import (
     MIN_ROWS,
     WORD,
     begin_block,
+    part_of,
     take_top,
     walk_through,
     walk_tree,
@@ -47,12 +49,15 @@ def add_trees(
     for rows, raw in _blocks(team, X):
         # C order, as kernels want it: a copy only of blocks of several outputs
         scores = np.ascontiguousarray(raw_score[:, rows])
-        with walk_through(model, raw, team.size) as walk:
-            if model.linear is None:
-                team.run(add_constant_leaves, model.constant, raw, trees, walk, scores)
-            else:
-                arguments = (model.linear, raw, trees, walk, scores)
-                team.run(add_linear_leaves, model.constant, *arguments)
+        if model.linear is None and (ranked := ranked_walk(model, raw, trees, team.size)):
+            team.run(add_ranked_leaves, ranked.ranking.model, raw, trees, ranked, scores)
+        else:
+            with walk_through(model, raw, team.size) as walk:
+                if model.linear is None:
+                    team.run(add_constant_leaves, model.constant, raw, trees, walk, scores)
+                else:
+                    arguments = (model.linear, raw, trees, walk, scores)
+                    team.run(add_linear_leaves, model.constant, *arguments)
         raw_score[:, rows] = scores
 
 
@@ -92,6 +97,21 @@ def add_constant_leaves(team, model, raw, trees, walk, raw_score):
     start = next_task(team, 0) * n_rows
     while start < raw.n_samples:
         scratch = begin_block(team, model, raw, start, scratches)
+        for tree in range(trees[0], trees[1]):
+            add_tree(model, thresholds, tree, raw, start, scratch, raw_score)
+        start = next_task(team, 0) * n_rows
+
+
+@kernel
+def add_ranked_leaves(team, model, raw, trees, walk, raw_score):
+    """Add the values of constant leaves, as :func:`add_constant_leaves`; `walk` is a RankedWalk."""
+    thresholds, scratches = walk.ranking.thresholds, walk.scratch
+    n_rows = scratches.positions.shape[1]
+    start = next_task(team, 0) * n_rows
+    while start < raw.n_samples:
+        stop = min(start + n_rows, raw.n_samples)
+        scratch = part_of(scratches, team.rank, team.rank, stop - start)
+        rank_block(raw, walk.ranking, start, stop - start, walk.values[team.rank], scratch.columns)
         for tree in range(trees[0], trees[1]):
             add_tree(model, thresholds, tree, raw, start, scratch, raw_score)
         start = next_task(team, 0) * n_rows

@@ -30,7 +30,7 @@ WORD = 64  # rows
 MIN_ROWS = 8
 # A tree's splits stay in the first-level cache for so many words of rows, if the rows fit as well.
 _WORDS_PER_BLOCK = 4
-_BLOCK_VALUES = 8192
+_BLOCK_BYTES = 32768
 
 
 class WalkScratch(NamedTuple):
@@ -51,6 +51,9 @@ class WalkScratch(NamedTuple):
         The decisions of each row, as in ``TreeTops.landings``.
     positions : ndarray of int64, shape (n_threads, n_rows)
         The node each row has come to.
+    in_ranks : tuple of int
+        ``(1,)`` if `columns` are ranks, which no missing value or bin makes an exception to, else
+        ``()``: a length that the compiler knows.
     """
 
     columns: np.ndarray
@@ -59,6 +62,7 @@ class WalkScratch(NamedTuple):
     goes_right: np.ndarray
     digits: np.ndarray
     positions: np.ndarray
+    in_ranks: tuple[int, ...] = ()
 
 
 class _WalkFields(NamedTuple):
@@ -101,13 +105,19 @@ def walk_through(model: Model, raw: RawMatrix, n_threads: int) -> Iterator[Walk]
 def _prepare_walk(model: Model, raw: RawMatrix, n_threads: int) -> Walk:
     tops, dtype = model.tops, raw.values.dtype
     n_columns = len(tops.features)
-    n_words = min(_WORDS_PER_BLOCK, _BLOCK_VALUES // (WORD * max(1, n_columns)))
-    n_words = max(1, min(n_words, -(-raw.n_samples // WORD)))
+    n_words = block_words(raw.n_samples, n_columns, dtype, n_threads)
     # places beyond the last row are 0 or of earlier rows; where these go is never read
     columns = np.zeros((n_threads, n_columns, n_words * WORD), dtype=dtype)
     missing = np.zeros((n_threads, n_columns, n_words), dtype=np.uint64)
     scratch = allocate_scratch(columns, missing, n_threads)
     return Walk(tops.thresholds32 if dtype == np.float32 else tops.thresholds, scratch)
+
+
+def block_words(n_samples: int, n_columns: int, dtype: np.dtype, n_threads: int) -> int:
+    """Return how many words of rows a block should have."""
+    fitting = _BLOCK_BYTES // (WORD * dtype.itemsize * max(1, n_columns))
+    of_thread = -(-n_samples // (WORD * n_threads))
+    return max(1, min(_WORDS_PER_BLOCK, fitting, of_thread))
 
 
 def allocate_scratch(columns: np.ndarray, missing: np.ndarray, n_threads: int) -> WalkScratch:
@@ -132,6 +142,7 @@ def part_of(scratches, block, rank, n_rows):
         scratches.goes_right[rank],
         scratches.digits[rank],
         scratches.positions[rank, :n_rows],
+        scratches.in_ranks,
     )
 
 
@@ -188,6 +199,12 @@ def has_categories(bits):
     return len(bits.in_use) > 0
 
 
+@inlined
+def are_ranks(scratch):
+    """Whether the columns are ranks, told by a type, too."""
+    return len(scratch.in_ranks) > 0
+
+
 @late("uint64")
 def not_listed(values, bits, node):
     """Return 64 bits; bit i is 1 if the category ``values[i]`` does not go left at a node."""
@@ -207,23 +224,26 @@ def take_top(tops, thresholds, tree, block, scratch, word):
     """
     columns = scratch.columns[:, word * WORD : (word + 1) * WORD]
     here, goes_right, digits = scratch.here, scratch.goes_right, scratch.digits
+    # read from the groups once, not for each split
+    splits, word_missing = tops.splits, scratch.missing
     here[1] = ALL_ROWS
     goes_right[:] = 0
     for index in range(np.uint64(tops.starts[tree]), np.uint64(tops.starts[tree + 1])):
-        split = tops.splits[index]
+        split = splits[index]
         column, place = np.uint64(split.column), np.uint64(split.place)
         if has_categories(tops.bits) and split.node >= 0:
             decisions = not_listed(columns[column], tops.bits, np.int64(split.node))
         else:
             decisions = at_least(columns[column], thresholds[index])
-        if split.cuts_bin == 1:
-            # those of the bins above are decided
-            in_bin = decisions & here[place] & ~above(columns[column], thresholds[index])
-            feature, first_row = tops.features[column], block[1] + word * WORD
-            threshold = tops.thresholds[index]
-            decisions = compare_values(decisions, in_bin, threshold, feature, block[0], first_row)
-        missing = scratch.missing[column, np.uint64(word)]
-        decisions = (decisions & ~missing) | (missing & split.missing_right)
+        if not are_ranks(scratch):
+            if split.cuts_bin == 1:
+                # those of the bins above are decided
+                in_bin = decisions & here[place] & ~above(columns[column], thresholds[index])
+                feature, first_row = tops.features[column], block[1] + word * WORD
+                threshold, raw = tops.thresholds[index], block[0]
+                decisions = compare_values(decisions, in_bin, threshold, feature, raw, first_row)
+            missing = word_missing[column, np.uint64(word)]
+            decisions = (decisions & ~missing) | (missing & split.missing_right)
         right = here[place] & decisions
         here[place + place] = here[place] ^ right
         here[place + place + np.uint64(1)] = right

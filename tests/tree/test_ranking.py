@@ -1,0 +1,130 @@
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from sklboost import XGBClassifierLite, XGBRegressorLite
+from sklboost.data.raw_values import raw_matrix
+from sklboost.tree.predict import ranking
+from sklboost.tree.predict.ranking import rank_thresholds, rank_values, ranked_walk
+from tests.tree.test_prediction import leaves, make_model, scores, split
+
+inf, nan = np.inf, np.nan
+
+
+@pytest.fixture
+def rank_all(monkeypatch):
+    """Let ranks be used for few rows and trees, too."""
+    monkeypatch.setattr(ranking, "_LEAST_ROWS", 1)
+    monkeypatch.setattr(ranking, "_SPLITS_PER_RANK", {4: 0.01, 8: 0.01})
+
+
+def table_of(thresholds, dtype):
+    """A column of a ranking with these thresholds, and its shift."""
+    table = np.full(256, nan, dtype=dtype)
+    table[: len(thresholds)] = thresholds
+    return table, max(0, len(thresholds).bit_length() - 4)
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_thresholds", [1, 2, 14, 15, 16, 31, 32, 127, 128, 255])
+def test_rank_is_the_number_of_thresholds_at_or_below(n_thresholds, dtype):
+    random = np.random.default_rng(n_thresholds)
+    thresholds = np.unique(random.normal(size=n_thresholds).astype(dtype))
+    values = random.normal(scale=2.0, size=128).astype(dtype)
+    values[:2], values[2:4] = [-inf, inf], thresholds[[0, -1]]
+    values[4:68] = random.choice(thresholds, 64)
+    table, shift = table_of(thresholds, dtype)
+    ranks = np.full(128, 77, dtype=np.uint8)
+    rank_values(values, table, np.uint64(shift), np.uint8(255), ranks)
+    assert_array_equal(ranks, np.searchsorted(thresholds, values, side="right"))
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("missing_rank", [0, 255])
+def test_missing_values_have_a_rank_of_their_own(missing_rank):
+    table, shift = table_of([-inf, 0.0, 1.0], np.float64)
+    values = np.tile([nan, -inf, -0.0, 0.5, inf, -nan, 1.0, -1.0], 8)
+    ranks = np.empty(64, dtype=np.uint8)
+    rank_values(values, table, np.uint64(shift), np.uint8(missing_rank), ranks)
+    assert_array_equal(ranks[:8], [missing_rank, 1, 2, 2, 3, missing_rank, 3, 1])
+
+
+@pytest.mark.interpreted
+def test_columns_are_sides_and_stretches_of_thresholds():
+    left, right = 1, 0
+    trees = [
+        [split(feature, threshold, 1, default_left), dict(value=1.0), dict(value=2.0)]
+        for feature, threshold, default_left in [
+            *((1, float(k), right) for k in range(300)),
+            *((0, 5.0, left), (0, 4.0, left), (0, 5.0, right), (0, 4.0, left)),
+        ]
+    ]
+    ranked = rank_thresholds(make_model(*trees), np.dtype(np.float64))
+    assert list(ranked.model.tops.features) == [0, 0, 1, 1]
+    assert list(ranked.missing_ranks) == [0, 255, 255, 255]
+    assert [np.isfinite(table).sum() for table in ranked.tables] == [2, 1, 255, 45]
+    assert list(ranked.shifts) == [0, 0, 4, 2]
+    splits = ranked.model.tops.splits
+    assert list(splits.column) == [2] * 255 + [3] * 45 + [0, 0, 1, 0]
+    assert list(ranked.thresholds) == [*range(1, 256), *range(1, 46), 2, 1, 1, 1]
+
+
+def data_with_missing_values(n_rows, dtype):
+    X = np.random.default_rng(0).normal(size=(n_rows, 4)).astype(dtype)
+    X[::7, 0], X[3::11, 1], X[5], X[6] = nan, nan, inf, -inf
+    X[:, 3] = X[:, 3].round(1)
+    return X
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("make", "n_targets", "settings"),
+    [
+        (XGBRegressorLite, 1, dict(max_depth=6)),
+        (XGBRegressorLite, 1, dict(max_depth=9, min_child_weight=0)),
+        (XGBRegressorLite, 2, dict(max_depth=3)),
+        (XGBRegressorLite, 2, dict(max_depth=3, multi_strategy="multi_output_tree")),
+        (XGBClassifierLite, 3, dict(max_depth=2)),
+    ],
+)
+def test_same_bits_as_by_values(make, n_targets, settings, dtype, rank_all, monkeypatch):
+    X = data_with_missing_values(1100, dtype)
+    y = np.column_stack([np.nansum(X[:, k : k + 2].clip(-9, 9), axis=1) for k in range(n_targets)])
+    y = y.argmax(axis=1) if make is XGBClassifierLite else np.squeeze(y)
+    model = make(n_estimators=40, **settings).fit(X, y).model_
+    for rows in (X, X[:3], X[:70], np.asfortranarray(X[::2])):
+        for trees in [(0, model.n_trees), (model.trees_per_round, 3 * model.trees_per_round)]:
+            assert ranked_walk(model, raw_matrix(rows), trees, 1) is not None
+            by_ranks = [scores(model, rows, trees, n_threads) for n_threads in (1, 2)]
+            with monkeypatch.context() as patch:
+                patch.setattr(ranking, "_LEAST_ROWS", len(X) + 1)
+                by_values = scores(model, rows, trees)
+            assert_array_equal(by_ranks, [by_values] * 2)
+
+
+def test_ranks_are_used_where_they_pay(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(3000, 5))
+    model = XGBRegressorLite(n_estimators=60).fit(X, X.sum(axis=1)).model_
+    all_trees = (0, model.n_trees)
+    ranked = ranked_walk(model, raw_matrix(X), all_trees, 1)
+    assert ranked.scratch.columns.dtype == np.uint8
+    assert ranked_walk(model, raw_matrix(X[:1000]), all_trees, 1) is None
+    assert ranked_walk(model, raw_matrix(X), (0, 1), 1) is None  # there are few splits
+    # sorted once for each dtype
+    assert ranked_walk(model, raw_matrix(X), all_trees, 2).ranking is ranked.ranking
+    single = ranked_walk(model, raw_matrix(X.astype(np.float32)), all_trees, 1)
+    assert single.ranking.tables.dtype == np.float32
+    assert pickle.loads(pickle.dumps(model)).rankings == {}
+
+
+def test_categories_and_trees_without_a_split_are_not_ranked(rank_all):
+    X = np.random.default_rng(0).integers(0, 9, size=(1100, 2)).astype(np.float64)
+    model = XGBRegressorLite(n_estimators=5, categorical_features=[0]).fit(X, X[:, 0] % 3).model_
+    assert ranked_walk(model, raw_matrix(X), (0, 5), 1) is None
+    leaf = make_model([dict(value=7.0)])
+    assert ranked_walk(leaf, raw_matrix(X), (0, 1), 1) is None
+    assert_array_equal(scores(leaf, X), [[7.0] * len(X)])
+    assert_array_equal(leaves(leaf, X), np.zeros((len(X), 1)))
