@@ -1,4 +1,8 @@
-"""A user's grid search: 12 candidates, 5 folds, two processes with one thread each."""
+"""A user's grid search: 12 candidates, 5 folds, two workers with one thread each.
+
+The workers are processes, and for a variant called "threading" threads: one changed line of the
+user's.
+"""
 
 import itertools
 import time
@@ -7,7 +11,7 @@ from functools import partial
 from joblib import parallel_config
 
 from . import measure, peers
-from .aims import BINNED, OURS
+from .aims import BINNED, OURS, PEERS, THREADING
 from .fits import describe, load_float32
 from .turns import take_turns
 
@@ -18,48 +22,54 @@ N_FOLDS = 5
 
 
 def measure_searches(workload, options):
-    """Yield a record for each grid search; sklboost also with features binned once for all."""
+    """Yield a record for each grid search: in processes, in threads, on bins made once for all."""
     dataset, settings = load_float32(workload.dataset), workload.settings
     facts = {"kind": "grid", "workload": workload.name, "settings": settings._asdict()}
-    options = options._replace(libraries=_with_binned(options.libraries))
+    options = options._replace(libraries=variants(options.libraries))
     few_trees = settings._replace(n_estimators=2)
-    for n_processes in workload.threads:
-        for library in options.libraries:  # the workers import, compile, load
-            time_search(dataset, few_trees, n_processes, library)
-        for turn in take_turns(options, partial(time_search, dataset, settings, n_processes)):
-            yield {**facts, **describe(dataset), "threads": n_processes, **turn}
+    for n_workers in workload.threads:
+        for variant in options.libraries:  # the workers import, compile, load
+            time_search(dataset, few_trees, n_workers, variant)
+        for turn in take_turns(options, partial(time_search, dataset, settings, n_workers)):
+            yield {**facts, **describe(dataset), "threads": n_workers, **turn}
 
 
-def _with_binned(libraries):
-    import sklboost
+def variants(libraries):
+    """Return the libraries, and behind them those of which there is more than one variant.
 
-    if OURS not in libraries:
-        return libraries
-    if hasattr(sklboost, "bin_features"):
-        return [*libraries, BINNED]
-    print("sklboost.bin_features does not exist in this version: left out")
-    return libraries
+    In threads are sklboost and the peers whose estimators have a parameter for their own threads:
+    the OpenMP pool of the others would have to be limited from within each thread.
+    """
+    can_be_told = [name for name in libraries if peers.LIBRARIES[name].threads is not None]
+    threading = [name + THREADING for name in can_be_told if name in (OURS, *PEERS)]
+    return [*libraries, *threading, *([BINNED] if OURS in libraries else [])]
 
 
-def time_search(dataset, settings, n_processes, variant, repeat=0):
+def time_search(dataset, settings, n_workers, variant, repeat=0):
     """Run the grid search, refit included; return its seconds and the best mean log loss."""
     from sklearn.model_selection import GridSearchCV
 
-    library = OURS if variant == BINNED else variant
+    library = variant.removesuffix(THREADING) if variant != BINNED else OURS
     search = GridSearchCV(
         peers.make_estimator(library, settings, dataset.task, n_threads=1, seed=repeat),
         candidates(library, settings, dataset.task),
         scoring="neg_log_loss",
         cv=N_FOLDS,
-        n_jobs=n_processes,
+        n_jobs=n_workers,
         error_score="raise",
     )
-    # HistGradientBoosting has no parameter for threads: its workers are limited from here
-    with measure.quiet(library, 1), parallel_config("loky", inner_max_num_threads=1):
+    with measure.quiet(library, 1), _workers(variant):
         start = time.perf_counter()
         search.fit(_features(variant, dataset.X_train, settings), dataset.y_train)
         seconds = time.perf_counter() - start
     return {"search_seconds": seconds, "search_loss": -search.best_score_}
+
+
+def _workers(variant):
+    if variant.endswith(THREADING):
+        return parallel_config("threading")
+    # HistGradientBoosting has no parameter for threads: its workers are limited from here
+    return parallel_config("loky", inner_max_num_threads=1)
 
 
 def _features(variant, X, settings):

@@ -69,5 +69,6 @@ def goes_on(library, spent, budget):
         return True
     if len(own) >= LEAST_REPEATS:
         return False
-    peers = [min(seconds) for name, seconds in spent.items() if seconds and name != OURS]
-    return library == OURS or min(own) <= DECIDES * min(peers)
+    # ours may have several variants, all of whose names begin with it
+    peers = [min(turns) for name, turns in spent.items() if turns and not name.startswith(OURS)]
+    return library.startswith(OURS) or min(own) <= DECIDES * min(peers)

@@ -21,14 +21,26 @@ def test_each_repeat_begins_with_another_library():
 
 @pytest.mark.parametrize("ours", [0.1, 9.0])
 def test_without_time_ours_and_the_fastest_peers_have_three_turns(ours):
-    seconds = {"sklboost": ours, "xgboost": 1.0, "lightgbm": 1.5, "catboost": 1.6}
+    seconds = {
+        "sklboost": ours,
+        "sklboost threading": ours / 2,
+        "xgboost": 1.0,
+        "lightgbm": 1.5,
+        "catboost": 1.6,
+    }
     spent = {name: [] for name in seconds}
     for _ in range(9):
         for name in seconds:
             if goes_on(name, spent, budget=0.0):
                 spent[name].append(seconds[name])
     n_turns = {name: len(turns) for name, turns in spent.items()}
-    assert n_turns == {"sklboost": 3, "xgboost": 3, "lightgbm": 3, "catboost": 1}
+    assert n_turns == {
+        "sklboost": 3,
+        "sklboost threading": 3,
+        "xgboost": 3,
+        "lightgbm": 3,
+        "catboost": 1,
+    }
 
 
 def test_nobody_begins_a_turn_that_would_exceed_the_budget():

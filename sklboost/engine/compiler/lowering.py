@@ -25,6 +25,7 @@ from sklboost.engine.instructions import (
 )
 
 
+@functools.cache  # a fit asks for the address of its loss, and numba evaluates the text as Python
 def types_of(text):
     """Return numba's types for their names, as in ``"int64, float64[:, ::1]"``."""
     return normalize_signature(f"({text},)")[0]
