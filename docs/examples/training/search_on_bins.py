@@ -108,6 +108,6 @@ for name in ("max_depth", "learning_rate", "colsample_bynode"):
 # scores by less than they are uncertain by. The cut points have then seen the features of the rows
 # that a fold holds out, never their targets; the test rows above were kept out of that, too.
 #
-# :doc:`Search parameters without binning again </docs/how_to/search_parameters_fast>` tells exactly
+# :doc:`Search parameters fast </docs/how_to/search_parameters_fast>` tells exactly
 # what the folds have seen. The order in which to tune is in :doc:`the user guide
 # </docs/guide/tuning>`.
