@@ -178,7 +178,7 @@ def search_kernel(stage, name, row_list):
     tree, histogram = workspace.tree, workspace.pool.histograms[0, 0]
     features, accumulator = (0, n_features), workspace.pool.accumulators[0, 0]
     add_rows(stage.matrix.rows, packed, row_list, features, accumulator)
-    empty_accumulator(stage.matrix.cell_starts, features, accumulator, histogram, 0)
+    empty_accumulator(workspace.pool.cells, features, accumulator, histogram, 0)
     tree.sums[0, OWN, 0] = packed[row_list].sum()
     n_searches = min(SEARCHES, len(tree.searched))  # shallow trees have no room for more
     tree.counts[0].n_chunks, tree.counts[0].n_searched = 1, n_searches

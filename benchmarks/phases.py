@@ -141,7 +141,7 @@ def grow_by_phase(watch, matrix, derivatives, params, workspace):
     search = Search(matrix, derivatives, workspace.gradients.scales, params, columns)
     watch.run("routing", own_all_rows, workspace.partition)
     watch.run("planning", on_first_member(start_tree), search, workspace)
-    watch.run("root histogram", build_histograms, matrix, workspace)
+    watch.run("root histogram", build_histograms, matrix.rows, workspace)
     watch.time("planning", sum_root, matrix, workspace)
     watch.time("planning", weigh_root, search, workspace)
     watch.run("split search", find_splits, search, workspace)
@@ -151,7 +151,7 @@ def grow_by_phase(watch, matrix, derivatives, params, workspace):
             return
         watch.run("routing", route_rows, matrix, workspace)
         watch.run("planning", on_first_member(plan_builds), search, workspace)
-        watch.run("other histograms", build_histograms, matrix, workspace)
+        watch.run("other histograms", build_histograms, matrix.rows, workspace)
         watch.run("split search", find_splits, search, workspace)
 
 

@@ -45,7 +45,11 @@ from sklboost.tree.core.growing import Draws, Scores, TreeKeys, finish_tree, gro
 from sklboost.tree.core.machines import row_numbers
 from sklboost.tree.core.quantization import FEW_ROWS, Derivatives, derivatives_of, weigh
 from sklboost.tree.core.workspace import RowPartition, Workspace, allocate_workspace
-from sklboost.tree.options.column_sampling import ColumnSample, allocate_column_sample
+from sklboost.tree.options.column_sampling import (
+    ColumnSample,
+    allocate_bins,
+    allocate_column_sample,
+)
 from sklboost.tree.options.renewal import Renewal, allocate_renewal, fill_residuals, renewal_of
 from sklboost.tree.options.row_sampling import RowSample, allocate_row_sample, is_drawn, row_keys
 from sklboost.tree.predict.category_bits import store_categories
@@ -74,6 +78,8 @@ class RoundState(NamedTuple):
         As in :class:`BoostingTask`.
     rows : RowSample
     columns : ColumnSample
+    bins : ndarray
+        As in ``Draws``.
     renewal : Renewal
         Of all outputs; empty: leaves are not renewed.
     """
@@ -88,6 +94,7 @@ class RoundState(NamedTuple):
     sampling_seed: int
     rows: RowSample
     columns: ColumnSample
+    bins: np.ndarray
     renewal: Renewal
 
 
@@ -132,7 +139,7 @@ def boost_rounds(  # noqa: C901, one loop tells the whole story
             stop = output + n_tree_outputs
             of_tree = derivatives_of(derivatives, output, stop)
             keys = tree_keys(state, parallel_tree, output)
-            draws = Draws(keys, state.rows, state.columns)
+            draws = Draws(keys, state.rows, state.columns, state.bins)
             scores = Scores(raw_score[output:stop], renewal_of(state.renewal, output, stop))
             grow_tree(team, state.matrix, of_tree, draws, params, workspace)
             if workspace.machines.failed[0] == 1:
@@ -212,8 +219,10 @@ class Rounds:
         if task.params.linear_tree == 1 and not isinstance(task.X, BinnedMatrix):
             self._raw = raw_matrix(value_array(task.X))
         machines, arrays = None if task.part is None else task.part.machines, row_arrays_of(task.X)
+        bins = allocate_bins(task.matrix, task.params, are_on_disk=arrays.are_on_disk)
+        sizes = (task.n_tree_outputs, team.size)
         workspace = allocate_workspace(
-            task.matrix, task.params, task.n_tree_outputs, team.size, machines, arrays
+            task.matrix, task.params, *sizes, machines, arrays, bins.shape[1]
         )
         self.workspace = workspace
         if task.params.min_child_samples > 0:
@@ -223,7 +232,7 @@ class Rounds:
             for rows in row_blocks(len(counts)):
                 of_rows = weight[rows] if len(weight) > 0 else np.ones(1)
                 counts[rows] = row_counts(of_rows, task.params.min_child_samples)
-        self.state = _make_state(team.size, task, workspace)
+        self.state = _make_state(team.size, task, workspace, bins)
         calls = plan_calls(task, limits)
         self._n_parallel, self.n_at_once = calls.n_parallel, calls.n_at_once
         self.grown = allocate_grown(calls, task.n_tree_outputs, calls.n_trees)
@@ -305,7 +314,9 @@ class Rounds:
         return fit_linear_leaves(self.team, trees, raw, derivatives, params, state.raw_score)
 
 
-def _make_state(n_threads: int, task: BoostingTask, workspace: Workspace) -> RoundState:
+def _make_state(
+    n_threads: int, task: BoostingTask, workspace: Workspace, bins: np.ndarray
+) -> RoundState:
     params, n_samples, capacity = task.params, task.y.shape[1], len(workspace.tree.nodes)
     gradient, hessian = _allocate_derivatives(task, workspace.partition)
     scale = None if task.part is None else task.part.weight_scale
@@ -327,6 +338,7 @@ def _make_state(n_threads: int, task: BoostingTask, workspace: Workspace) -> Rou
         sampling_seed=task.sampling_seed,
         rows=rows,
         columns=allocate_column_sample(task.rules, len(task.matrix.places), n_threads),
+        bins=bins,
         renewal=allocate_renewal(task.loss.renewal, n_samples, capacity, n_threads, arrays),
     )
 

@@ -62,7 +62,7 @@ SETTINGS = {
     "few leaves": dict(max_leaves=11),
     "subsample": dict(subsample=0.5),
     "gradient_based": dict(subsample=0.3, sampling_method="gradient_based"),
-    "columns": dict(colsample_bytree=0.7, colsample_bylevel=0.7, colsample_bynode=0.7),
+    "columns": dict(colsample_bytree=0.5, colsample_bylevel=0.7, colsample_bynode=0.7),
     "monotone": dict(monotone_constraints=(1, 0, -1, 0, 0, 0)),
     "interactions": dict(interaction_constraints=[[0, 1], [2, 3, 4]]),
     "smooth": dict(path_smooth=5.0, reg_alpha=1.0, max_delta_step=0.5),

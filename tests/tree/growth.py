@@ -37,7 +37,11 @@ from sklboost.tree.core.workspace import (
     GrowingTree,
     allocate_workspace,
 )
-from sklboost.tree.options.column_sampling import allocate_column_sample, list_node_features
+from sklboost.tree.options.column_sampling import (
+    allocate_bins,
+    allocate_column_sample,
+    list_node_features,
+)
 from sklboost.tree.options.renewal import allocate_renewal
 from sklboost.tree.options.row_sampling import allocate_row_sample
 
@@ -137,7 +141,10 @@ def grow(
     shape = gradient.shape
     gradient, hessian = np.atleast_2d(gradient, hessian)
     n_outputs, n_rows = gradient.shape
-    workspace = workspace or allocate_workspace(matrix, settings, n_outputs, n_threads)
+    bins = allocate_bins(matrix, settings, are_on_disk=False)
+    workspace = workspace or allocate_workspace(
+        matrix, settings, n_outputs, n_threads, n_built=bins.shape[1]
+    )
     raw_score = np.zeros((n_outputs, n_rows))
     no_renewal = allocate_renewal(np.empty(0), n_rows, 0, n_threads)
     derivatives = weigh(gradient, hessian, weight)
@@ -146,6 +153,7 @@ def grow(
         tree_keys(key),
         allocate_row_sample(n_rows, settings, n_threads),
         allocate_column_sample(rules or feature_rules(n_features), n_features, n_threads),
+        bins,
     )
     run(grow_tree, matrix, derivatives, draws, settings, workspace, n_threads=n_threads)
     run(
@@ -212,7 +220,7 @@ def watch_growth(matrix, gradient, hessian, settings, check, n_threads=1):
             reset_tasks(team)
             start_tree(team, search, workspace)
         barrier(team)
-        build_histograms(team, matrix, workspace)
+        build_histograms(team, matrix.rows, workspace)
         if team.rank == 0:
             sum_root(matrix, workspace)
             weigh_root(search, workspace)
@@ -230,7 +238,7 @@ def watch_growth(matrix, gradient, hessian, settings, check, n_threads=1):
             if team.rank == 0:
                 plan_builds(team, search, workspace)
             barrier(team)
-            build_histograms(team, matrix, workspace)
+            build_histograms(team, matrix.rows, workspace)
             if team.rank == 0:
                 check(search, packed, workspace)
             barrier(team)

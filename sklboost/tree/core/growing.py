@@ -15,7 +15,7 @@ from sklboost.tree.core.frontier import ROOT, choose_frontier, plan_builds, star
 from sklboost.tree.core.histogram import build_histograms
 from sklboost.tree.core.machines import HISTOGRAMS, SPLITS, exchange, exchange_together
 from sklboost.tree.core.options import (
-    choose_tree_features,
+    draw_columns,
     draw_rows,
     prune_weakest_links,
     renew_leaves,
@@ -42,11 +42,22 @@ class TreeKeys(NamedTuple):
 
 
 class Draws(NamedTuple):
-    """The rows and features that are drawn for a tree, and the keys of the draws."""
+    """The rows and features that are drawn for a tree, and the keys of the draws.
+
+    Attributes
+    ----------
+    keys : TreeKeys
+    rows : RowSample
+    columns : ColumnSample
+    bins : ndarray of uint8 or uint16, shape (n_samples, n_built)
+        What histograms are built from: ``matrix.rows``, or if it has fewer columns a copy of those
+        that the tree's features are in, which is made for each tree.
+    """
 
     keys: TreeKeys
     rows: "RowSample"
     columns: "ColumnSample"
+    bins: np.ndarray
 
 
 class Scores(NamedTuple):
@@ -83,11 +94,11 @@ def grow_tree(team, matrix, derivatives, draws, params, workspace):
     if team.rank == 0:
         reset_tasks(team)
         columns.key[0] = keys.features
-        if params.colsample_bytree < 1.0:
-            choose_tree_features(params, columns)
         start_tree(team, search, workspace)
     barrier(team)
-    build_histograms(team, matrix, workspace)
+    if params.colsample_bytree < 1.0:
+        draw_columns(team, matrix, draws, params, workspace)
+    build_histograms(team, draws.bins, workspace)
     if team.rank == 0:
         sum_root(matrix, workspace)
         exchange(machines, HISTOGRAMS)
@@ -106,17 +117,18 @@ def grow_tree(team, matrix, derivatives, draws, params, workspace):
         if team.rank == 0:
             plan_builds(team, search, workspace)
         barrier(team)
-        build_histograms(team, matrix, workspace)
+        build_histograms(team, draws.bins, workspace)
         exchange_together(team, machines, HISTOGRAMS)
         find_splits(team, search, workspace)
 
 
 @kernel
 def sum_root(matrix, workspace):
-    """Fill the root's sums: the cells of any one column hold all rows."""
+    """Fill the root's sums: the cells of any one column that was built hold all rows."""
     tree, pool = workspace.tree, workspace.pool
     if tree.sums.shape[2] == 1:
-        first_column = pool.histograms[tree.growth[ROOT].slot, 0, : pool.starts[1]]
+        numbers = pool.histograms[tree.growth[ROOT].slot, 0]
+        first_column = numbers[pool.cells[0, 0] : pool.cells[1, 0]]
         tree.sums[ROOT, OWN, 0] = first_column.sum()
     else:
         sum_root_of_several(matrix, workspace)

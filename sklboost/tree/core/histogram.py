@@ -3,6 +3,9 @@
 One 64-bit addition for each (row, column), and only for the smaller of two children: the other
 child is parent minus child, exactly, since the sums are integers.
 
+Where a tree's features are drawn, only the columns that they are in are built, from a copy of these
+columns; the cells of the others then hold what was there before, and nobody reads them.
+
 A tree of several outputs has strips of four outputs, side by side in memory, and a histogram for
 each strip; :mod:`sklboost.tree.options.several_outputs` adds their rows. A plain tree has one.
 """
@@ -27,8 +30,8 @@ _COUNTER = np.int64(1)  # of the team: it hands out the tasks
 
 
 @kernel
-def build_histograms(team, matrix, workspace):
-    """Fill the histograms of all ``pool.builds`` and of their siblings.
+def build_histograms(team, bins, workspace):
+    """Fill the histograms of all ``pool.builds`` and of their siblings from ``Draws.bins``.
 
     Large nodes, listed first, are built block by block by whoever is free; the rest node by node.
     Ends with every histogram complete for every member of the team.
@@ -40,50 +43,47 @@ def build_histograms(team, matrix, workspace):
     while task < n_tasks:
         if task < n_parts:
             # of one block after the other, so that its rows are read once, should they be on a disk
-            build_part(team, matrix, workspace, task % counts.n_shared, task // counts.n_shared)
+            build_part(team, bins, workspace, task % counts.n_shared, task // counts.n_shared)
         else:
-            build_alone(team, matrix, workspace, pool.builds[counts.n_shared + task - n_parts])
+            build_alone(team, bins, workspace, pool.builds[counts.n_shared + task - n_parts])
         task = next_task(team, _COUNTER)
     barrier(team)
     if counts.n_shared > 0:
-        merge_parts(team, matrix, workspace)
+        merge_parts(team, workspace)
         barrier(team)
 
 
 @inlined
-def build_alone(team, matrix, workspace, build):
+def build_alone(team, bins, workspace, build):
     """Build a histogram, and the sibling's, by one member of the team."""
     tree, pool = workspace.tree, workspace.pool
     histogram = pool.histograms[tree.growth[build.node].slot, build.strip]
-    n_columns = matrix.rows.shape[1]
-    if _SMALL * tree.growth[build.node].n_rows * n_columns < len(histogram):
-        build_small(matrix, workspace, build, histogram)
+    if _SMALL * tree.growth[build.node].n_rows * len(pool.columns) < len(histogram):
+        build_small(bins, workspace, build, histogram)
         return
     accumulator = pool.accumulators[team.rank, 0]
     for block in range(workspace.partition.n_counted):
-        add_block(matrix, workspace, build, block, accumulator)
-    columns = (np.int64(0), np.int64(n_columns))
-    empty_accumulator(pool.starts, columns, accumulator, histogram, np.int64(0))
-    subtract_from_sibling(build, tree.growth, pool, (np.int64(0), len(histogram)))
+        add_block(bins, workspace, build, block, accumulator)
+    columns = (np.int64(0), pool.n_columns[0])
+    empty_accumulator(pool.cells, columns, accumulator, histogram, np.int64(0))
+    subtract_from_sibling(build, tree.growth, pool, columns)
 
 
 @inlined
-def add_block(matrix, workspace, build, block, accumulator):
+def add_block(bins, workspace, build, block, accumulator):
     """Add the rows that the node of a build owns in a block, some columns at a time."""
     partition, depth = workspace.partition, workspace.tree.growth[build.node].depth
     start, stop = partition.start[block, build.node], partition.stop[block, build.node]
-    row_list, packed = (
-        partition.lists[depth % 2, start:stop],
-        workspace.gradients.strips[build.strip],
-    )
-    n_columns, has_one_output = matrix.rows.shape[1], len(workspace.gradients.packed) == 1
+    row_list = partition.lists[depth % 2, start:stop]
+    packed, n_columns = workspace.gradients.strips[build.strip], workspace.pool.n_columns[0]
+    has_one_output = len(workspace.gradients.packed) == 1
     n_blocks = -(-n_columns // _BLOCK_COLUMNS)
     for index in range(n_blocks if start < stop else 0):
         columns = (n_columns * index // n_blocks, n_columns * (index + 1) // n_blocks)
         if has_one_output:
-            add_rows(matrix.rows, packed, row_list, columns, accumulator)
+            add_rows(bins, packed, row_list, columns, accumulator)
         else:
-            add_rows_to_strip(matrix.rows, packed, row_list, columns, accumulator)
+            add_rows_to_strip(bins, packed, row_list, columns, accumulator)
 
 
 @kernel
@@ -110,30 +110,42 @@ def add_rows(bins, packed, row_list, columns, accumulator):
 
 
 @kernel
-def empty_accumulator(starts, columns, accumulator, histogram, n_before):
-    """Move the sums of columns ``[start, stop)`` to `histogram`, added if others came before."""
-    width = len(accumulator) // (len(starts) - 1)
+def empty_accumulator(places, columns, accumulator, histogram, n_before):
+    """Move the sums of columns ``[start, stop)`` to `histogram`, added if others came before.
+
+    `places` are as in ``HistogramPool.cells``.
+    """
+    width = len(accumulator) // places.shape[1]
     for column in range(columns[0], columns[1]):
         cells = accumulator[column * width :]
-        target = histogram[starts[column] : starts[column + 1]]
+        target = histogram[places[0, column] : places[1, column]]
         for bin_ in range(len(target)):
             target[bin_] = cells[bin_] if n_before == 0 else target[bin_] + cells[bin_]
             cells[bin_] = 0
 
 
 @inlined
-def subtract_from_sibling(build, growth, pool, numbers):
-    """Turn the parent's histogram into the sibling's, for its numbers ``[start, stop)``."""
+def subtract_from_sibling(build, growth, pool, columns):
+    """Turn the parent's histogram into the sibling's, for columns ``[start, stop)``."""
     if build.sibling < 0:
         return
     built = pool.histograms[growth[build.node].slot, build.strip]
     sibling = pool.histograms[growth[build.sibling].slot, build.strip]
-    for place in range(numbers[0], numbers[1]):
-        sibling[place] -= built[place]
+    column, stop = columns
+    while column < stop:
+        start = pool.cells[0, column]
+        column += 1
+        while column < stop and pool.cells[0, column] == pool.cells[1, column - 1]:
+            column += 1  # neighbours: one long loop
+        # slices: without a test for negative indices this becomes vector instructions
+        end = pool.cells[1, column - 1]
+        source, target = built[start:end], sibling[start:end]
+        for place in range(len(source)):
+            target[place] -= source[place]
 
 
 @inlined
-def build_small(matrix, workspace, build, histogram):
+def build_small(bins, workspace, build, histogram):
     """Build the histogram of few rows, and its sibling's, row by row.
 
     Emptying an accumulator would take longer than that.
@@ -143,20 +155,21 @@ def build_small(matrix, workspace, build, histogram):
     histogram[:] = 0
     for block in range(partition.n_counted):
         row_list = lists[partition.start[block, build.node] : partition.stop[block, build.node]]
-        add_small(matrix, workspace, build.strip, row_list, _PLUS, histogram)
+        add_small(bins, workspace, build.strip, row_list, _PLUS, histogram)
         if build.sibling >= 0:
             sibling = pool.histograms[tree.growth[build.sibling].slot, build.strip]
-            add_small(matrix, workspace, build.strip, row_list, _MINUS, sibling)
+            add_small(bins, workspace, build.strip, row_list, _MINUS, sibling)
 
 
 @inlined
-def add_small(matrix, workspace, strip, row_list, sign, histogram):
+def add_small(bins, workspace, strip, row_list, sign, histogram):
     """Add few rows, times `sign`, to a histogram itself."""
-    packed, starts = workspace.gradients.strips[strip], workspace.pool.starts
+    packed, starts = workspace.gradients.strips[strip], workspace.pool.cells[0]
+    starts = starts[: workspace.pool.n_columns[0]]
     if len(workspace.gradients.packed) == 1:
-        add_few_rows(matrix.rows, packed, row_list, sign, starts, histogram)
+        add_few_rows(bins, packed, row_list, sign, starts, histogram)
     else:
-        add_few_rows_to_strip(matrix.rows, packed, row_list, sign, starts, histogram)
+        add_few_rows_to_strip(bins, packed, row_list, sign, starts, histogram)
 
 
 @kernel
@@ -165,30 +178,29 @@ def add_few_rows(bins, packed, row_list, sign, starts, histogram):
     for position in range(len(row_list)):
         row = np.uint64(row_list[position])
         value, row_bins = sign * packed[row], bins[row]
-        for column in range(np.uint64(len(row_bins))):
+        for column in range(np.uint64(len(starts))):
             histogram[np.uint64(starts[column]) + np.uint64(row_bins[column])] += value
 
 
 @late()
-def build_part(team, matrix, workspace, part, block):
+def build_part(team, bins, workspace, part, block):
     """Add a block of rows of a histogram that several members build to this member's part."""
     pool = workspace.pool
     pool.accumulator_used[team.rank, part + 1] = 1
-    add_block(matrix, workspace, pool.builds[part], block, pool.accumulators[team.rank, part + 1])
+    add_block(bins, workspace, pool.builds[part], block, pool.accumulators[team.rank, part + 1])
 
 
 @late()
-def merge_parts(team, matrix, workspace):
+def merge_parts(team, workspace):
     """Add up the parts of the shared histograms; each member takes a range of columns."""
     tree, pool = workspace.tree, workspace.pool
-    columns = share(team, matrix.rows.shape[1])
+    columns = share(team, pool.n_columns[0])
     for part in range(tree.counts[0].n_shared):
         build, n_before = pool.builds[part], np.int64(0)
         histogram = pool.histograms[tree.growth[build.node].slot, build.strip]
         for rank in range(team.size):
             if pool.accumulator_used[rank, part + 1] != 0:
                 accumulator = pool.accumulators[rank, part + 1]
-                empty_accumulator(pool.starts, columns, accumulator, histogram, n_before)
+                empty_accumulator(pool.cells, columns, accumulator, histogram, n_before)
                 n_before += 1
-        numbers = (pool.starts[columns[0]], pool.starts[columns[1]])
-        subtract_from_sibling(build, tree.growth, pool, numbers)
+        subtract_from_sibling(build, tree.growth, pool, columns)

@@ -14,8 +14,8 @@ def draw_rows(team, derivatives, key, params, sample, workspace):
 
 
 @found_in("sklboost.tree.options.column_sampling")
-def choose_tree_features(params, sample):
-    """Choose the features of a tree (`colsample_bytree`)."""
+def draw_columns(team, matrix, draws, params, workspace):
+    """Choose the features of a tree, and copy the columns that they are in (`colsample_bytree`)."""
 
 
 @found_in("sklboost.tree.options.column_sampling")

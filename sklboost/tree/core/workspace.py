@@ -200,10 +200,12 @@ class HistogramPool(NamedTuple):
     histograms : ndarray of int64, shape (n_slots, n_strips, n_cells * n_lanes)
     starts : ndarray of int64, shape (n_columns + 1,)
         Column c has the numbers ``starts[c]`` to ``starts[c + 1]``, excluded, of a histogram.
+    columns, n_columns, cells : ndarray of int64, shapes (n_columns,), (1,), (2, n_built)
+        The first so many columns are built, in order; of each the ``starts`` of it and the next.
     free_slots : ndarray of int64, shape (n_slots,)
         A stack of ``counts.n_free`` numbers.
     builds : recarray of BUILD_DTYPE, shape (capacity * n_strips,)
-    accumulators : ndarray of int64, shape (n_threads, 1 + n_shared, n_columns * width)
+    accumulators : ndarray of int64, shape (n_threads, 1 + n_shared, n_built * width)
         Where rows are added up, all columns being given the same room. Number 0 is for a
         histogram that one thread builds alone, the others are its parts of those that several
         build. All 0 between two builds.
@@ -216,6 +218,9 @@ class HistogramPool(NamedTuple):
 
     histograms: np.ndarray
     starts: np.ndarray
+    columns: np.ndarray
+    n_columns: np.ndarray
+    cells: np.ndarray
     free_slots: np.ndarray
     builds: np.recarray
     accumulators: np.ndarray
@@ -299,17 +304,18 @@ def allocate_workspace(
     n_threads: int,
     machines: Machines | None = None,
     arrays: RowArrays = IN_MEMORY,
+    n_built: int | None = None,
 ) -> Workspace:
     """Make room for trees on this data, of so many outputs each, grown by a team of `n_threads`.
 
-    None: on one machine. `arrays` are those of what there is for each row.
+    None: on one machine; the columns of the matrix. `arrays` are those of what each row has.
     """
     n_samples, n_sums = len(matrix.rows), n_outputs + int(params.min_child_samples > 0)
     machines = machines or one_machine(n_samples, matrix.rows.shape[1])
     gradients = allocate_gradients(n_outputs, n_samples, n_sums, machines, arrays)
     capacity = max_nodes(machines.n_samples, params) + 2
     n_bins, n_cells = (int(np.diff(a).max()) for a in (matrix.bin_starts, matrix.cell_starts))
-    n_tasks = capacity + 8 * n_threads
+    n_tasks, sizes = capacity + 8 * n_threads, (capacity, n_threads, n_built or len(matrix.columns))
     most_listed = min(params.max_cat_threshold, int(matrix.n_categories.max()))
     is_copied = n_outputs > 1 or bool(matrix.places.is_shared.any())
     return Workspace(
@@ -329,7 +335,7 @@ def allocate_workspace(
             values=np.empty((n_outputs, capacity)),
         ),
         partition=_allocate_partition(arrays, n_samples, params, (capacity, n_cells, n_threads)),
-        pool=_allocate_pool(matrix, gradients, capacity, n_threads, in_order=arrays.are_on_disk),
+        pool=_allocate_pool(matrix, gradients, sizes, in_order=arrays.are_on_disk),
         scratch=SearchScratch(
             candidates=records(n_tasks, SPLIT_DTYPE),
             best=records((n_threads, FAR_APART), SPLIT_DTYPE),
@@ -369,23 +375,26 @@ def _allocate_partition(
 
 
 def _allocate_pool(
-    matrix: TrainingBins, gradients: Gradients, capacity: int, n_threads: int, *, in_order: bool
+    matrix: TrainingBins, gradients: Gradients, sizes: tuple[int, int, int], *, in_order: bool
 ) -> HistogramPool:
-    n_samples, n_columns = matrix.rows.shape
-    n_strips, n_lanes = len(gradients.strips), gradients.strips.shape[1] // n_samples
+    capacity, n_threads, n_built = sizes
+    n_strips, n_lanes = len(gradients.strips), gradients.strips.shape[1] // len(matrix.rows)
     starts = matrix.cell_starts * n_lanes
     # the most slots ever of use is one for each leaf that may still be split
     n_slots = max(3, min(capacity // 2 + 1, _POOL_BYTES // (8 * int(starts[-1]) * n_strips)))
     width = NARROW_CELLS * n_lanes if matrix.rows.itemsize == 1 else int(np.diff(starts).max())
-    part_bytes = 8 * n_columns * width * n_strips
+    part_bytes = 8 * n_built * width * n_strips
     most_shared = capacity if in_order else 2 * n_threads
     n_shared = n_strips * max(1, min(most_shared, _SHARED_BYTES // (part_bytes * n_threads)))
     return HistogramPool(
         histograms=aligned_zeros((n_slots, n_strips, int(starts[-1]))),
         starts=starts,
+        columns=np.arange(len(starts) - 1),
+        n_columns=np.array([len(starts) - 1]),
+        cells=np.array([starts[:-1], starts[1:]])[:, :n_built].copy(),
         free_slots=np.empty(n_slots, dtype=np.int64),
         builds=records(capacity * n_strips, BUILD_DTYPE),
-        accumulators=aligned_zeros((n_threads, 1 + n_shared, n_columns * width)),
+        accumulators=aligned_zeros((n_threads, 1 + n_shared, n_built * width)),
         accumulator_used=np.zeros((n_threads, 1 + n_shared), dtype=np.int64),
         in_order=int(in_order),
     )

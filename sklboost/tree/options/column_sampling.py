@@ -12,19 +12,23 @@ reservoir". Every feature waits for a random time, exponential with its weight a
 that come first are chosen.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
-from sklboost.engine.compiling import inlined, late
+from sklboost.engine.compiling import inlined, kernel, late
 from sklboost.engine.elementary import log
 from sklboost.engine.hashing import hash_key, mix_bits
-from sklboost.engine.structs import FeatureRules
+from sklboost.engine.parallel import barrier
+from sklboost.engine.structs import FeatureRules, TrainingBins, TreeParams
 from sklboost.tree.options.interactions import keep_allowed
 from sklboost.tree.options.selection import select_quantile
 
 _OF_TREE, _OF_DEPTH, _OF_NODE = np.int64(0), np.int64(1), np.int64(2)
 _TWO_32 = 2.0**32
+# Time to copy a bin, where an addition to a histogram takes 1.
+_COPY = 1.0
 
 
 class ColumnSample(NamedTuple):
@@ -132,7 +136,7 @@ def choose_some(features, fraction, key, weights, times):
     return n_chosen
 
 
-@late()
+@kernel
 def choose_tree_features(params, sample):
     """Choose the features of the tree that ``sample.key`` is of; one member calls it."""
     for feature in range(len(sample.of_tree)):
@@ -141,6 +145,66 @@ def choose_tree_features(params, sample):
     weights, times = sample.rules.weights, sample.times[0]
     fraction = params.colsample_bytree
     sample.n_of_tree[0] = choose_some(sample.of_tree, fraction, tree_key, weights, times)
+
+
+@late()
+def draw_columns(team, matrix, draws, params, workspace):
+    """Choose the features of a tree, and copy to ``draws.bins`` the columns that they are in.
+
+    Of the rows that the root owns and that count; ends when all are done. An addition takes little
+    more than half the time where the columns lie side by side and need not be looked up.
+    """
+    sample, partition, pool, bins = draws.columns, workspace.partition, workspace.pool, draws.bins
+    is_copied = bins.shape[1] < matrix.rows.shape[1]
+    if team.rank == 0:
+        choose_tree_features(params, sample)
+        if is_copied:
+            list_columns(matrix, sample.of_tree[: sample.n_of_tree[0]], pool)
+    barrier(team)
+    for block in range(team.rank, partition.n_counted if is_copied else 0, team.size):
+        row_list = partition.lists[0, partition.start[block, 0] : partition.stop[block, 0]]
+        copy_rows(matrix.rows, row_list, pool.columns[: pool.n_columns[0]], bins)
+    barrier(team)
+
+
+@kernel
+def list_columns(matrix, features, pool):
+    """List the columns that `features` are in as those that histograms are built of."""
+    columns, n_listed = pool.columns, 0
+    columns[:] = 0
+    for feature in features:
+        columns[matrix.places[feature].column] = 1
+    for column in range(len(columns)):
+        if columns[column] == 1:  # the list never grows beyond what has been looked at
+            columns[n_listed] = column
+            pool.cells[0, n_listed] = pool.starts[column]
+            pool.cells[1, n_listed] = pool.starts[column + 1]
+            n_listed += 1
+    pool.n_columns[0] = n_listed
+
+
+@kernel
+def copy_rows(source, row_list, columns, target):
+    """Copy some columns of the listed rows to the first ones of `target`."""
+    for position in range(len(row_list)):
+        row = np.uint64(row_list[np.uint64(position)])
+        row_bins, copied = source[row], target[row]
+        for index in range(np.uint64(len(columns))):
+            copied[index] = row_bins[np.uint64(columns[index])]
+
+
+def allocate_bins(matrix: TrainingBins, params: TreeParams, *, are_on_disk: bool) -> np.ndarray:
+    """Return what histograms are built from: the rows of the matrix, or room for a copy.
+
+    A copy of a tree's columns is worth its time if the additions that it saves would take longer.
+    """
+    n_samples, n_columns = matrix.rows.shape
+    n_built = min(math.ceil(params.colsample_bytree * len(matrix.places)), n_columns)
+    depth = min(params.max_depth, math.ceil(math.log2(params.max_leaves)))
+    n_additions = (1 + depth) / 2  # of a row to a column: at the root, then every other level
+    if are_on_disk or n_built * (n_additions + _COPY) >= n_columns * n_additions:
+        return matrix.rows
+    return np.empty((n_samples, n_built), dtype=matrix.rows.dtype)
 
 
 @late("int64")

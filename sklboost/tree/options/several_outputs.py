@@ -57,7 +57,7 @@ def add_few_rows_to_strip(bins, packed, row_list, sign, starts, histogram):
     for position in range(len(row_list)):
         row = np.uint64(row_list[position])
         values, row_bins = load_lanes(packed, row * _N_LANES, _LANES), bins[row]
-        for column in range(np.uint64(len(row_bins))):
+        for column in range(np.uint64(len(starts))):
             place = np.uint64(starts[column]) + np.uint64(row_bins[column]) * _N_LANES
             add_lanes(histogram, place, values, sign)
 
@@ -78,11 +78,12 @@ def sum_cells(matrix, histogram, output, start, stop):
 
 @late()
 def sum_root_of_several(matrix, workspace):
-    """Fill the root's sums: the cells of any one column hold all rows."""
-    tree, stop = workspace.tree, matrix.cell_starts[1]
+    """Fill the root's sums: the cells of any one column that was built hold all rows."""
+    tree, column = workspace.tree, workspace.pool.columns[0]
+    start, stop = matrix.cell_starts[column], matrix.cell_starts[column + 1]
     histogram = workspace.pool.histograms[tree.growth[0].slot]
     for output in range(tree.sums.shape[2]):
-        tree.sums[0, OWN, output] = sum_cells(matrix, histogram, output, np.int64(0), stop)
+        tree.sums[0, OWN, output] = sum_cells(matrix, histogram, output, start, stop)
 
 
 @kernel
