@@ -11,8 +11,10 @@ from sklboost.engine.elementary import (
     digamma,
     exp,
     exp_of_negative,
+    float_of,
     log_of_factorial,
     log_of_one_plus,
+    low_bits,
     next_float32,
     power_of_2,
     power_of_2_in,
@@ -140,3 +142,19 @@ def test_digamma_and_trigamma_agree_with_scipy():
     # where digamma is 0, and the constants of Euler and of Basel
     assert abs(digamma(1.4616321449683623)) < 2e-15
     assert_allclose([digamma(1.0), trigamma(1.0)], [-np.euler_gamma, np.pi**2 / 6.0])
+
+
+# --- whole numbers -------------------------------------------------------------------------------
+
+
+@pytest.mark.interpreted
+def test_whole_numbers_as_floats():
+    for number in (0, 1, 2, 255, 2**31, 2**32 - 1, 2**51 + 1, 2**52 - 1):
+        assert float_of(np.int64(number)) == float(number)
+
+
+@pytest.mark.interpreted
+def test_floats_as_whole_numbers():
+    for number in (0, 1, -1, 77, -1022, 2**31 - 1, -(2**31), 2**32 - 1, 2**40 + 5, -(2**50) - 3):
+        assert low_bits(np.float64(number)) & 0xFFFFFFFF == number & 0xFFFFFFFF
+    assert low_bits(np.float64(-0.0)) & 0xFFFFFFFF == 0

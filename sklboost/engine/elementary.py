@@ -3,9 +3,10 @@
 The compiler turns a polynomial that stands in a loop into vector instructions, and not a call of
 the C library: less than half the time a row. So these functions are inlined. They also give the
 same bits everywhere, while C libraries differ in the last bit.
-"""
 
-import math
+Whole numbers are read from, and written to, the bits of floats: processors without AVX-512 have no
+vector instruction that converts between int64 and float64.
+"""
 
 import numpy as np
 
@@ -17,6 +18,11 @@ _LOG_2_HIGH = 0.693145751953125
 _LOG_2_LOW = 1.4286068203094173e-06
 _SQUARE_ROOT_OF_2 = 1.4142135623730951
 _HALF_LOG_2_PI = 0.9189385332046727
+# A whole number n from 0 to 2^52, added to 2^52, stands in the mantissa of the sum, whose bits are
+# then those of 2^52 plus n. From -2^51 to 2^51 the same holds for 1.5 * 2^52, where the lowest bits
+# are those of n in two's complement.
+_TWO_52, _SIGNED_TWO_52 = 4503599627370496.0, 6755399441055744.0
+_BITS_OF_TWO_52 = np.int64(0x4330000000000000)
 # e^-700 is 1e-304; beyond, the power of two would leave the range of normal numbers
 _SMALLEST, _LARGEST = -700.0, 700.0
 
@@ -43,7 +49,7 @@ def _exp_within(x):
     ``e^x = 2^k e^r`` with whole k and ``|r| <= log(2) / 2``; e^r is its Taylor series up to
     r^12 / 12!.
     """
-    k = math.floor(x * _INVERSE_LOG_2 + 0.5)
+    k = np.floor(x * _INVERSE_LOG_2 + 0.5)
     r = (x - k * _LOG_2_HIGH) - k * _LOG_2_LOW
     series = 1.0 / 479001600.0
     series = series * r + 1.0 / 39916800.0
@@ -58,7 +64,7 @@ def _exp_within(x):
     series = series * r + 0.5
     series = series * r + 1.0
     series = series * r + 1.0
-    return series * power_of_2(np.int64(k))
+    return series * power_of_2(low_bits(k))
 
 
 @inlined
@@ -172,8 +178,20 @@ def _log_of_parts(f, k):
 
 
 @inlined
+def float_of(number):
+    """Return a whole number (int64) from 0 to 2^52 as float64."""
+    return np.int64(number | _BITS_OF_TWO_52).view(np.float64) - _TWO_52
+
+
+@inlined
+def low_bits(x):
+    """Return an int64 whose lowest 32 bits are those of x, a whole float64 within 2^51 of 0."""
+    return np.float64(x + _SIGNED_TWO_52).view(np.int64)
+
+
+@inlined
 def power_of_2(k):
-    """Return 2^k, a float64, for whole k (int64) from -1022 to 1023."""
+    """Return 2^k, a float64, for whole k (int64) from -1022 to 1023, or :func:`low_bits` of k."""
     # the bits of a float64 whose exponent is k and whose mantissa is 1
     bits = np.int64((k + np.int64(1023)) << np.int64(52))
     return bits.view(np.float64)

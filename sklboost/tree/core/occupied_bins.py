@@ -28,9 +28,24 @@ def list_occupied(cells, n_rows, bins, sums):
     sums : ndarray of int64
         Filled with packed sums.
     """
-    if _FEW * n_rows < len(cells):
+    if has_few(cells, n_rows):
         return list_few(cells, bins, sums)
     return list_many(cells, bins, sums)
+
+
+@inlined
+def has_few(cells, n_rows):
+    """Whether most bins of a feature are empty in a node of so many rows."""
+    return _FEW * n_rows < len(cells)
+
+
+@inlined
+def add_up(cells, sums):
+    """Fill `sums` with the sum of all cells before each, occupied or not."""
+    before = np.int64(0)
+    for bin_ in range(len(cells)):
+        sums[np.uint64(bin_)] = before
+        before += cells[np.uint64(bin_)]
 
 
 @inlined

@@ -15,7 +15,7 @@ import numpy as np
 
 from sklboost.data.row_arrays import IN_MEMORY, RowArrays, row_blocks
 from sklboost.engine.compiling import inlined, kernel
-from sklboost.engine.elementary import power_of_2_in
+from sklboost.engine.elementary import float_of, low_bits, power_of_2_in
 from sklboost.engine.hashing import mix_bits
 from sklboost.engine.parallel import barrier, share
 from sklboost.tree.core.machines import BLOCK_ROWS, TOTALS, Machines, exchange
@@ -23,6 +23,7 @@ from sklboost.tree.core.options import fill_counts, fill_strips
 
 _GRADIENT_LIMIT = 2.0**31
 _HESSIAN_LIMIT = 2.0**32
+_SIGN = 0x80000000  # of a gradient of 32 bits
 # Rows are added up in fixed blocks, and the blocks in order, so that the scale does not depend on
 # which thread, or machine, added which block. Within a block, row i is added to sum i % 64: sums
 # that do not wait for one another.
@@ -188,7 +189,7 @@ def derivatives_of(derivatives, first, stop):
 @inlined
 def pack(gradient, hessian):
     """Put a whole-number gradient and hessian (float64) into one int64."""
-    return (np.int64(gradient) << 32) + np.int64(hessian)
+    return (low_bits(gradient) << 32) + (low_bits(hessian) & 0xFFFFFFFF)
 
 
 @inlined
@@ -209,7 +210,16 @@ def unpack(packed, scales):
 
     `scales` is a tuple, so that a loop holds both in registers.
     """
-    return gradient_of(packed) * scales[0], hessian_of(packed) * scales[1]
+    gradient, hessian = units_of(packed)
+    return gradient * scales[0], hessian * scales[1]
+
+
+@inlined
+def units_of(packed):
+    """Return gradient and hessian of a packed value or sum, whole numbers as float64."""
+    # the gradient as a number that is not negative, for which there are vector instructions
+    gradient = float_of(((packed >> 32) & 0xFFFFFFFF) ^ _SIGN) - _GRADIENT_LIMIT
+    return gradient, float_of(hessian_of(packed))
 
 
 @inlined
@@ -304,7 +314,7 @@ def round_magnitude(value, uniform):
 
     `uniform` in (0, 1) decides; 0.5 rounds to nearest. Opposite values give opposite results.
     """
-    return math.copysign(math.floor(abs(value) + uniform), value)
+    return math.copysign(np.floor(abs(value) + uniform), value)
 
 
 @inlined
@@ -313,7 +323,7 @@ def round_by_bits(value, bits, randomness):
 
     One formula for both: without a branch the loops that call this become vector instructions.
     """
-    uniform = (np.float64(bits) + 0.5) / 65536.0
+    uniform = (float_of(np.int64(bits)) + 0.5) / 65536.0
     return round_magnitude(value, 0.5 + randomness * (uniform - 0.5))
 
 

@@ -19,9 +19,9 @@ from sklboost.engine.parallel import barrier, next_task
 from sklboost.engine.structs import TrainingBins, TreeParams
 from sklboost.tree.core.formulas import similarity, split_gain
 from sklboost.tree.core.machines import list_own_features
-from sklboost.tree.core.occupied_bins import list_occupied
+from sklboost.tree.core.occupied_bins import add_up, has_few, list_few, list_many
 from sklboost.tree.core.options import complete_split, list_node_features, scan_special_feature
-from sklboost.tree.core.quantization import Derivatives, scales_of, unpack
+from sklboost.tree.core.quantization import Derivatives, scales_of, units_of, unpack
 from sklboost.tree.core.workspace import LEFT, OWN
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ _COUNTER = np.int64(2)  # of the team: it hands out the tasks
 _ROUNDING = 1e-9
 # Less than every gain, and unlike -inf still a number when multiplied by 0.
 _NO_GAIN = -1e300
-# Products of three sums within these are normal numbers, also where a sum is of one row of many.
-_SAFE_SUMS = (2.0**-300, 2.0**300)
+# Products of three such numbers are normal ones.
+_SAFE = (2.0**-300, 2.0**300)
 
 
 class Search(NamedTuple):
@@ -184,12 +184,19 @@ def scan_feature(search, task, feature, best):
     if matrix.has_missing[feature] == 1:
         stop -= 1  # the last bin
         missing = task.histogram[stop]
-    n_places = list_occupied(task.histogram[start:stop], task.n_rows, task.bins, task.sums)
+    cells = task.histogram[start:stop]
+    is_few, n_places = has_few(cells, task.n_rows), np.int64(len(cells))
+    if is_few:
+        n_places = list_few(cells, task.bins, task.sums)
+    else:
+        add_up(cells, task.sums)  # the bound is quicker than a list: empty bins do no harm to it
+    if not may_improve(search, task, task.sums[:n_places], missing, best.gain):
+        return
+    if not is_few:
+        n_places = list_many(cells, task.bins, task.sums)
     if n_places < 2 and missing == 0:
         return
     sums = task.sums[:n_places]
-    if not may_improve(search, task, sums, missing, best.gain):
-        return
     for default_left in range(2 if missing != 0 else 1):
         fill_gains(search, task, sums, missing * default_left, task.gains[default_left])
     position = choose_place(task, sums, missing, best)
@@ -209,25 +216,30 @@ def may_improve(search, task, sums, missing, best_gain):
     multiplied out: without divisions this takes a quarter of the time of the gains, and most
     features are done.
     """
-    scales, params = scales_of(search.scales, 0), search.params
-    gradient, hessian = unpack(task.total, scales)
-    lower, upper = _SAFE_SUMS
-    divisor = hessian + params.reg_lambda
-    if min(divisor, scales[0]) < lower or max(divisor, scales[0]) > upper:
-        return True
-    # rounding must not hide a split that is better by the last bit
+    params, (gradient_unit, hessian_unit) = search.params, scales_of(search.scales, 0)
     least = max(best_gain, _NO_GAIN) + task.similarity
-    least -= _ROUNDING * abs(least)
+    least -= _ROUNDING * abs(least)  # must not hide a split that is better by the last bit
+    # in the units of the sums, powers of two, so that nothing is rounded
+    least *= hessian_unit / gradient_unit**2
+    reg_lambda, least_cover = (
+        params.reg_lambda / hessian_unit,
+        params.min_child_weight / hessian_unit,
+    )
+    lowest, highest = _SAFE
+    smallest = min(gradient_unit, hessian_unit, least)
+    largest = max(gradient_unit, hessian_unit, least, reg_lambda)
+    if smallest < lowest or largest > highest:
+        return True
+    gradient, hessian = units_of(task.total)
     n_better = 0
     for default_left in range(2 if missing != 0 else 1):
         left_start = missing * default_left
         for position in range(len(sums)):
-            left_gradient, left_hessian = unpack(left_start + sums[np.uint64(position)], scales)
+            left_gradient, left_hessian = units_of(left_start + sums[np.uint64(position)])
             right_gradient, right_hessian = gradient - left_gradient, hessian - left_hessian
-            left_divisor = left_hessian + params.reg_lambda
-            right_divisor = right_hessian + params.reg_lambda
+            left_divisor, right_divisor = left_hessian + reg_lambda, right_hessian + reg_lambda
             sides = left_gradient**2 * right_divisor + right_gradient**2 * left_divisor
-            is_allowed = min(left_hessian, right_hessian) >= params.min_child_weight
+            is_allowed = min(left_hessian, right_hessian) >= least_cover
             n_better += is_allowed & (sides > least * (left_divisor * right_divisor))
     return n_better > 0
 
