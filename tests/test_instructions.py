@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sklboost.engine.compiling import address_of, by_address, kernel
-from sklboost.engine.instructions import add_lanes, load_lanes
+from sklboost.engine.instructions import add_lanes, item_bytes, load_lanes
 
 
 @kernel
@@ -24,6 +24,17 @@ def test_neighbouring_numbers_are_added(n_lanes, sign):
     add_from(values, 2, cells, 10 - n_lanes, sign, (0,) * n_lanes)  # up to the end
     expected[-n_lanes:] += sign * values[2 : 2 + n_lanes]
     assert cells.tolist() == expected.tolist()
+
+
+@kernel
+def bytes_of(array):
+    return item_bytes(array)
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.float32, np.float64])
+def test_bytes_of_an_element(dtype):
+    assert bytes_of(np.zeros((2, 3), dtype)) == np.dtype(dtype).itemsize
 
 
 @by_address("int64, float64")

@@ -43,6 +43,11 @@ def add_lanes(cells, place, values, sign):
         cells[place + np.uint64(lane)] += sign * value
 
 
+def item_bytes(array):
+    """Return ``array.itemsize``, which the compiler takes for a number that it does not know."""
+    return array.itemsize
+
+
 def trailing_zeros(bits):
     """Return the position of the lowest 1 among the 64 bits of `bits` (uint64, not 0)."""
     return np.uint64((int(bits) & -int(bits)).bit_length() - 1)

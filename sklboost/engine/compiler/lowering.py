@@ -18,6 +18,7 @@ from sklboost.engine.instructions import (
     atomic_add,
     atomic_load,
     atomic_store,
+    item_bytes,
     load_lanes,
     prefetch,
     trailing_zeros,
@@ -80,6 +81,14 @@ def _element_pointer(context, builder, array_type, array, *indices):
     """Return the address of ``array[indices]``."""
     struct = context.make_array(array_type)(context, builder, array)
     return cgutils.get_item_pointer(context, builder, array_type, struct, indices)
+
+
+@_compiled_as(item_bytes)
+def _type_item_bytes(array):
+    def codegen(context, builder, signature, args):
+        return context.get_constant(types.int64, array.dtype.bitwidth // 8)
+
+    return types.int64(array), codegen
 
 
 @_compiled_as(trailing_zeros)

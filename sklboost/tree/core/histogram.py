@@ -13,7 +13,7 @@ each strip; :mod:`sklboost.tree.options.several_outputs` adds their rows. A plai
 import numpy as np
 
 from sklboost.engine.compiling import inlined, kernel, late
-from sklboost.engine.instructions import prefetch
+from sklboost.engine.instructions import item_bytes, prefetch
 from sklboost.engine.parallel import barrier, next_task, share
 from sklboost.tree.core.options import add_few_rows_to_strip, add_rows_to_strip
 from sklboost.tree.core.workspace import NARROW_CELLS
@@ -96,7 +96,7 @@ def add_rows(bins, packed, row_list, columns, accumulator):
     first, stop = np.uint64(columns[0]), np.uint64(columns[1])
     # A width known to the compiler is part of the address in the addition itself: one instruction
     # less for each of the billion updates of a fit.
-    width = np.uint64(NARROW_CELLS if bins.itemsize == 1 else len(accumulator) // bins.shape[1])
+    width = np.uint64(NARROW_CELLS if item_bytes(bins) == 1 else len(accumulator) // bins.shape[1])
     last = len(row_list) - 1
     for position in range(len(row_list)):
         row = np.uint64(row_list[np.uint64(position)])

@@ -7,7 +7,7 @@ of them: twice the time of one output, so half that of four.
 import numpy as np
 
 from sklboost.engine.compiling import kernel, late
-from sklboost.engine.instructions import add_lanes, load_lanes, prefetch
+from sklboost.engine.instructions import add_lanes, item_bytes, load_lanes, prefetch
 from sklboost.engine.parallel import barrier, share
 from sklboost.tree.core.histogram import PREFETCH_ROWS
 from sklboost.tree.core.quantization import LANES
@@ -38,7 +38,9 @@ def add_rows_to_strip(bins, packed, row_list, columns, accumulator):
     """
     first, stop = np.uint64(columns[0]), np.uint64(columns[1])
     n_columns, last = bins.shape[1], len(row_list) - 1
-    width = np.uint64(NARROW_CELLS * LANES if bins.itemsize == 1 else len(accumulator) // n_columns)
+    width = np.uint64(
+        NARROW_CELLS * LANES if item_bytes(bins) == 1 else len(accumulator) // n_columns
+    )
     for position in range(len(row_list)):
         row = np.uint64(row_list[np.uint64(position)])
         ahead = np.uint64(row_list[np.uint64(min(position + PREFETCH_ROWS, last))])
