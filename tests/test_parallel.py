@@ -1,5 +1,6 @@
 import multiprocessing
 import threading
+import time
 import weakref
 
 import joblib
@@ -222,6 +223,7 @@ def test_task_counters_are_independent():
 def test_counters_have_cache_lines_of_their_own():
     cells = [parallel._ENTERED, parallel._ABORTED, parallel._ARRIVED, parallel._GENERATION]
     cells += [parallel._FIRST_TASK + parallel._LINE * c for c in range(N_TASK_COUNTERS)]
+    cells += [parallel._BEGUN, parallel._FINISHED]
     assert np.diff(cells).min() * 8 >= 64
     assert cells[-1] < parallel._STATE_SIZE
 
@@ -310,6 +312,35 @@ def test_threads_end_with_the_team():
         assert team.size == 4
     assert threading.active_count() == n_threads
     assert team.size == 1
+
+
+def test_helpers_wait_awake_for_the_next_call_but_not_for_ever():
+    ranks = np.zeros(2, dtype=np.int64)
+    with ThreadTeam(2) as team:
+        for _ in range(3):
+            team.run(note_rank, ranks)
+        assert team._state[parallel._BEGUN] == 3
+        for pause in (0.0, 0.1):  # still awake, asleep
+            time.sleep(pause)
+            team.run(note_rank, ranks)
+        team.run(lambda team: None)  # does not assemble: told in another way
+        team.run(note_rank, ranks)
+        assert team._state[parallel._BEGUN] == team._state[parallel._FINISHED] == 7
+    before = time.process_time()
+    with ThreadTeam(2) as team:
+        team.run(note_rank, ranks)
+        time.sleep(0.5)
+        assert time.process_time() - before < 0.25
+
+
+def test_the_caller_tells_the_helpers_when_it_assembles():
+    """Not before: it holds the interpreter's lock then, for which a helper would sleep."""
+    state = np.zeros(parallel._STATE_SIZE, dtype=np.int64)
+    state[parallel._ENTERED] = 1
+    assert assemble(Team(1, 2, state))
+    assert state[parallel._BEGUN] == 0
+    assert assemble(Team(0, 2, state))
+    assert state[parallel._BEGUN] == 1
 
 
 def test_idle_threads_keep_no_arguments():

@@ -182,6 +182,8 @@ def store_tree(growing, grown, tree):
 @kernel
 def leave_out(team, parallel_tree, state, hessian):
     """Set the hessians of the rows that were not drawn to 0, as gradient-based sampling does."""
+    if not assemble(team):
+        return
     key = hash_key(state.sampling_seed, parallel_tree, _ROWS)
     start, stop = share(team, hessian.shape[1])
     for row in range(start, stop):

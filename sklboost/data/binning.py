@@ -8,7 +8,7 @@ import numpy as np
 from sklboost.data.cuts import find_missing
 from sklboost.data.raw_values import Values, ignore_progress, read_only, value_blocks
 from sklboost.engine.compiling import inlined, kernel
-from sklboost.engine.parallel import ThreadTeam, share
+from sklboost.engine.parallel import ThreadTeam, assemble, share
 from sklboost.engine.structs import PLACE_DTYPE, BinCuts, TrainingBins, records
 
 # Rows are taken in blocks whose raw values and bins stay in the first-level caches while every
@@ -60,6 +60,8 @@ def fill_bins(team, raw, first_row, cuts, all_values, all_bins, matrix):
     The block begins at `first_row` of the matrix; columns of no rows are left out. `cuts` are
     padded, one row a feature. `all_values` and `all_bins` are scratch, one row a member.
     """
+    if not assemble(team):
+        return
     start, stop = share(team, raw.n_samples)
     by_columns = matrix.columns.shape[1] > 0
     for block in range(start, stop, _BLOCK_ROWS):

@@ -25,7 +25,7 @@ from sklboost.data.row_arrays import row_blocks
 from sklboost.data.sparse_table import Entries, SparseTable
 from sklboost.engine.compiling import kernel
 from sklboost.engine.hashing import mix_bits
-from sklboost.engine.parallel import Team, ThreadTeam, next_task, share
+from sklboost.engine.parallel import Team, ThreadTeam, assemble, next_task, share
 from sklboost.engine.structs import BinCuts
 
 SAMPLE_ROWS = 200_000
@@ -61,6 +61,8 @@ def rows_to_look_at(n_samples: int) -> np.ndarray:
 @kernel
 def find_missing(team, raw, has_missing):
     """Set ``has_missing[feature]`` to 1 where a value is NaN; each member looks at a share."""
+    if not assemble(team):
+        return
     start, stop = share(team, raw.n_samples)
     for block in range(start, stop, _BLOCK_ROWS):
         for feature in range(raw.n_features):
@@ -75,6 +77,8 @@ def find_missing(team, raw, has_missing):
 @kernel
 def copy_rows(team, raw, rows, first, sample):
     """Fill ``sample[feature, first + i]`` with the values of row ``rows[i]``; each a share."""
+    if not assemble(team):
+        return
     start, stop = share(team, len(rows))
     for position in range(start, stop):
         of_row = rows[position] * raw.row_step
@@ -221,6 +225,8 @@ def _weigh_features(
     found: list[list[WeightedValues]],
 ) -> None:
     """Add to `found` what a block has; each member of the team takes one feature after another."""
+    if not assemble(team):
+        return
     while (place := next_task(team, 0)) < len(features):
         found[place].append(weigh_distinct(X, features[place], weight))
 
@@ -298,6 +304,8 @@ def _cut_features(
     found: list[FeatureCuts],
 ) -> None:
     """Fill `found` for some features; each member of the team takes one after another."""
+    if not assemble(team):
+        return
     while (place := next_task(team, 0)) < len(features):
         feature = features[place]
         if n_categories[feature] > 0:

@@ -23,7 +23,7 @@ from sklboost.data.sparse_table import SparseTable, join_sparse
 from sklboost.data.table import BLOCK_VALUES, Table, join_tables, table_of
 from sklboost.engine.compiling import kernel
 from sklboost.engine.model import Model
-from sklboost.engine.parallel import ThreadTeam, share
+from sklboost.engine.parallel import ThreadTeam, assemble, share
 from sklboost.engine.structs import BinCuts, TrainingBins
 
 # What fits and predictions take.
@@ -113,6 +113,8 @@ def row_arrays_of(X: Features) -> RowArrays:
 @kernel
 def fill_columns(team, rows, columns):
     """Fill `columns`, (n_features, n_samples), with the bins of `rows`; each member a share."""
+    if not assemble(team):
+        return
     start, stop = share(team, len(rows))
     for block in range(start, stop, _BLOCK_ROWS):
         for feature in range(rows.shape[1]):
@@ -142,6 +144,8 @@ def raw_blocks(team: ThreadTeam, X: Features) -> Iterator[tuple[slice, RawMatrix
 @kernel
 def fill_values(team, bins, cell_starts, cell_values, values):
     """Fill `values` with the value that stands for each bin; each member takes a share of rows."""
+    if not assemble(team):
+        return
     start, stop = share(team, len(bins))
     for row in range(start, stop):
         for feature in range(bins.shape[1]):

@@ -22,7 +22,7 @@ from sklboost.data.raw_values import read_only
 from sklboost.data.sparse_table import Entries, SparseTable
 from sklboost.engine.compiling import kernel
 from sklboost.engine.instructions import trailing_zeros
-from sklboost.engine.parallel import ThreadTeam, next_task
+from sklboost.engine.parallel import ThreadTeam, assemble, next_task
 from sklboost.engine.structs import BinCuts, TrainingBins
 
 # Columns are filled so many at a time, in words of 64: 32 bytes a row say which have an entry.
@@ -50,6 +50,8 @@ def bin_sparse(
 @kernel
 def find_bins(team, entries, cuts, bins):
     """Fill the bin of each entry, uint16; the entries are listed by features."""
+    if not assemble(team):
+        return
     feature = next_task(team, 0)
     while feature < len(cuts.starts) - 1:
         feature_cuts = cuts.cuts[cuts.starts[feature] : cuts.starts[feature + 1]]
@@ -82,6 +84,8 @@ def _lay_out(
 @kernel
 def write_entries(team, entries, matrix):
     """Write the bins of the entries to both layouts; no two are written to the same place."""
+    if not assemble(team):
+        return
     feature = next_task(team, 0)
     while feature < len(matrix.places):
         place = matrix.places[feature]

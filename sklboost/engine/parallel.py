@@ -7,8 +7,9 @@ Plain Python threads and ``nogil`` kernels are used rather than a numba threadin
 those kill forked children (``omp``), abort on concurrent use (``workqueue``) or are missing
 (``tbb``). The threads live as long as one fit or predict, so a fork finds none of them idle.
 
-Rules for kernels that meet at a barrier: begin with ``if not assemble(team): return``; never raise,
-print or allocate afterwards, since a member that leaves early would leave the others waiting.
+Rules for what a team runs: it begins with ``if not assemble(team): return``. Kernels that meet at a
+barrier never raise, print or allocate afterwards, since a member that leaves early would leave the
+others waiting.
 """
 
 import math
@@ -33,12 +34,18 @@ from sklboost.engine.instructions import atomic_add, atomic_load, atomic_store, 
 _LINE = 8
 _ENTERED, _ABORTED, _ARRIVED, _GENERATION, _FIRST_TASK = (_LINE * i for i in range(5))
 N_TASK_COUNTERS = 4
-_STATE_SIZE = _FIRST_TASK + _LINE * N_TASK_COUNTERS
+# These two go on counting through all calls: calls begun, and calls that helpers have finished.
+_BEGUN = _FIRST_TASK + _LINE * N_TASK_COUNTERS
+_FINISHED = _BEGUN + _LINE
+_STATE_SIZE = _FINISHED + _LINE
 # Kernels keep what each member writes so many words or records apart, for the same reason.
 FAR_APART = 2 * _LINE
 
 # A barrier is usually over in less time than a system call takes, so members first spin.
 _SPINS_BEFORE_YIELD = 2000
+# Between two calls members stay awake, for a millisecond or two. A thread that is woken may be put
+# on the processor of the one that wakes it, beside an idle one, and then waits for up to 10 ms.
+_SPINS_BEFORE_SLEEP = 5000
 
 
 class Team(NamedTuple):
@@ -71,6 +78,10 @@ def assemble(team):
     """
     if team.size == 1:
         return True
+    if team.rank == 0:
+        # Only now, when this thread no longer holds the interpreter's lock: a helper that found it
+        # taken would go to sleep.
+        atomic_add(team.state, _BEGUN, 1)
     atomic_add(team.state, _ENTERED, 1)
     spins = 0
     while atomic_load(team.state, _ENTERED) < team.size:
@@ -110,6 +121,20 @@ def reset_tasks(team):
     """Start all task counters again. One member calls it, between two barriers."""
     for counter in range(N_TASK_COUNTERS):
         atomic_store(team.state, _FIRST_TASK + _LINE * counter, 0)
+
+
+@kernel
+def finish_call(state, n_finished, counter, least):
+    """Tell that so many helpers have finished a call, and wait, awake, until a counter is `least`.
+
+    Not for ever: then the caller waits asleep.
+    """
+    atomic_add(state, _FINISHED, n_finished)
+    spins = 0
+    while atomic_load(state, counter) < least and spins < _SPINS_BEFORE_SLEEP:
+        spins += 1
+        if spins > _SPINS_BEFORE_YIELD:
+            yield_processor()
 
 
 @inlined
@@ -190,11 +215,17 @@ class ThreadMemory(threading.local):
 class _Job:
     """One kernel call of the whole team: arguments, shared state and how it ended."""
 
-    def __init__(self, function: Callable[..., None], arguments: tuple[Any, ...], size: int):
+    def __init__(
+        self,
+        function: Callable[..., None],
+        arguments: tuple[Any, ...],
+        size: int,
+        state: np.ndarray,
+    ):
         self.function = function
         self.arguments = arguments
         self.size = size
-        self.state = np.zeros(_STATE_SIZE, dtype=np.int64)
+        self.state = state
         self.error: BaseException | None = None
         self.finished = threading.Semaphore(0)
 
@@ -231,6 +262,8 @@ class ThreadTeam:
         self._queues: list[SimpleQueue[_Job | None]] = []
         self._threads: list[threading.Thread] = []
         self._job: _Job | None = None
+        self._state = np.zeros(_STATE_SIZE, dtype=np.int64)
+        self._n_calls = 0
 
     @property
     def size(self) -> int:
@@ -242,7 +275,9 @@ class ThreadTeam:
             # interpreted, the atomics are not atomic: one member only
             while self.size < self._n_threads and BACKEND is not Backend.INTERPRETER:
                 queue: SimpleQueue[_Job | None] = SimpleQueue()
-                thread = threading.Thread(target=_serve, args=(queue, self.size), daemon=True)
+                thread = threading.Thread(
+                    target=_serve, args=(queue, self.size, self._state), daemon=True
+                )
                 # listed before it starts, so that Ctrl-C during its start leaves none behind
                 self._queues.append(queue)
                 self._threads.append(thread)
@@ -268,6 +303,7 @@ class ThreadTeam:
             self._job.abort()
         for queue in self._queues:
             queue.put(None)
+        self._state[_BEGUN] = self._n_calls + 1  # who waits awake looks at the queue now
         for thread in self._threads:
             if thread.is_alive():
                 thread.join()
@@ -283,13 +319,18 @@ class ThreadTeam:
             What a member raised before the team had assembled, KeyboardInterrupt included. No
             member is still running then.
         """
-        job = self._job = _Job(function, arguments, self.size)
+        self._state[:_BEGUN] = 0
+        self._n_calls += 1
+        job = self._job = _Job(function, arguments, self.size, self._state)
         try:
             for queue in self._queues:
                 queue.put(job)
             job.run(0)
+            if self._queues:
+                finish_call(self._state, 0, _FINISHED, self._n_calls * len(self._queues))
             for _ in self._queues:
                 job.finished.acquire()
+            self._state[_BEGUN] = self._n_calls  # also if the function did not assemble
         except BaseException:
             # Ctrl-C can come anywhere above. A member that waits to assemble returns; one that is
             # past that has the whole team with it and ends by itself. Then join, so that nothing
@@ -302,6 +343,9 @@ class ThreadTeam:
             raise job.error
 
 
-def _serve(queue: SimpleQueue[_Job | None], rank: int) -> None:
+def _serve(queue: SimpleQueue[_Job | None], rank: int, state: np.ndarray) -> None:
+    n_calls = 0
     while (job := queue.get()) is not None:
         job.run_as_helper(rank)
+        n_calls += 1
+        finish_call(state, 1, _BEGUN, n_calls + 1)

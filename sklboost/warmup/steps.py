@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.data.features import training_bins
 from sklboost.distributed.cells import add_cells, pack_cells
-from sklboost.engine.parallel import ThreadTeam
+from sklboost.engine.parallel import ThreadTeam, assemble
 from sklboost.engine.structs import TreeParams
 from sklboost.estimators.classifier import XGBClassifierLite
 from sklboost.estimators.fit.check_loss import check_loss
@@ -62,6 +62,7 @@ def steps() -> Iterator[tuple[str, Callable[[], object]]]:
     X_single = X.astype(np.float32)
     many = np.arange(_MANY_ROWS, dtype=np.float64)[:, np.newaxis]
     one, two = _BINS_OF_ONE_BYTE, _BINS_OF_TWO_BYTES
+    yield "teams of threads", _assemble_team
     yield "float64 features, regression", lambda: _fit_and_predict(X, one)
     yield "float32 features", lambda: _fit_and_predict(X_single, one)
     yield "predictions of many rows", lambda: _predict_many(X)
@@ -158,6 +159,11 @@ def _compile_metrics() -> None:
         for entry, scale in product(METRICS[task], scales):
             if isinstance(entry.of, Formula) and change_of_scale(scale, entry.of.reads):
                 address_of_losses(entry.of, scale)
+
+
+def _assemble_team() -> None:
+    with ThreadTeam(2) as team:
+        team.run(assemble)
 
 
 def _fit_and_predict(

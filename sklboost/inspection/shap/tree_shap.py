@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklboost.engine.compiling import inlined, kernel
-from sklboost.engine.parallel import next_task
+from sklboost.engine.parallel import assemble, next_task
 from sklboost.inspection.shap.edges import LEAVES, STAYS, fill_states
 from sklboost.inspection.shap.factors import (
     FIRST_DIFFERENCE,
@@ -212,6 +212,8 @@ def explain_rows(team, edges, trees, columns, given, scratches, contributions):
     contributions : Contributions
         Added to tree after tree, so in the same order for any number of threads.
     """
+    if not assemble(team):
+        return
     background, points = given
     n_rows, n_backgrounds = columns.shape[1], background.shape[1]
     n_block_rows = scratches.states.shape[2]

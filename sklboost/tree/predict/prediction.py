@@ -15,7 +15,7 @@ from sklboost.data.features import Features, raw_blocks
 from sklboost.data.raw_values import RawMatrix
 from sklboost.engine.compiling import inlined, kernel
 from sklboost.engine.model import TOP_DEPTH, Model
-from sklboost.engine.parallel import ThreadTeam, next_task
+from sklboost.engine.parallel import ThreadTeam, assemble, next_task
 from sklboost.tree.predict.ranking import rank_block, ranked_walk
 from sklboost.tree.predict.walking import (
     MIN_ROWS,
@@ -77,6 +77,8 @@ def _blocks(team: ThreadTeam, X: Features | RawMatrix) -> Iterable[tuple[slice, 
 @kernel
 def list_leaves(team, model, raw, walk, leaves):
     """Fill ``leaves[row, tree]`` with the number of the leaf, counted from the tree's root."""
+    if not assemble(team):
+        return
     thresholds, scratches = walk.thresholds, walk.scratch
     n_rows = scratches.positions.shape[1]
     start = next_task(team, 0) * n_rows
@@ -92,6 +94,8 @@ def list_leaves(team, model, raw, walk, leaves):
 @kernel
 def add_constant_leaves(team, model, raw, trees, walk, raw_score):
     """Add the values of constant leaves; every member of the team takes blocks of rows."""
+    if not assemble(team):
+        return
     thresholds, scratches = walk.thresholds, walk.scratch
     n_rows = scratches.positions.shape[1]
     start = next_task(team, 0) * n_rows
@@ -105,6 +109,8 @@ def add_constant_leaves(team, model, raw, trees, walk, raw_score):
 @kernel
 def add_ranked_leaves(team, model, raw, trees, walk, raw_score):
     """Add the values of constant leaves, as :func:`add_constant_leaves`; `walk` is a RankedWalk."""
+    if not assemble(team):
+        return
     thresholds, scratches = walk.ranking.thresholds, walk.scratch
     n_rows = scratches.positions.shape[1]
     start = next_task(team, 0) * n_rows
@@ -161,6 +167,8 @@ def first_output(model, tree, raw_score):
 @kernel
 def add_linear_leaves(team, model, linear, raw, trees, walk, raw_score):
     """Add the values and linear parts of leaves, which training adds one after the other, too."""
+    if not assemble(team):
+        return
     thresholds, scratches = walk.thresholds, walk.scratch
     n_outputs, n_rows = raw_score.shape[0], scratches.positions.shape[1]
     start = next_task(team, 0) * n_rows
