@@ -66,7 +66,7 @@ def fair_share(mass, n_bins):
     total = 0.0
     for weight in mass:
         total += weight
-    share_, n_heavy = total / n_bins, -1
+    share_, n_heavy = total / n_bins, 0
     while True:
         light, n_heavy_before, n_heavy = 0.0, n_heavy, 0
         for weight in mass:

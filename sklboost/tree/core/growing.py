@@ -128,8 +128,10 @@ def sum_root(matrix, workspace):
     tree, pool = workspace.tree, workspace.pool
     if tree.sums.shape[2] == 1:
         numbers = pool.histograms[tree.growth[ROOT].slot, 0]
-        first_column = numbers[pool.cells[0, 0] : pool.cells[1, 0]]
-        tree.sums[ROOT, OWN, 0] = first_column.sum()
+        total = np.int64(0)
+        for number in numbers[pool.cells[0, 0] : pool.cells[1, 0]]:
+            total += number
+        tree.sums[ROOT, OWN, 0] = total
     else:
         sum_root_of_several(matrix, workspace)
 

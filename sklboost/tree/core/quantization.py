@@ -255,7 +255,10 @@ def quantize_output(team, derivatives, output, key, gradients, machines):
         rows = (block * BLOCK_ROWS, min((block + 1) * BLOCK_ROWS, n_samples))
         add_block(derivatives, output, rows, sums[0, block], sums[1, block])
         for kind in range(2):
-            gradients.totals[kind, block] = sums[kind, block].sum()
+            total = 0.0
+            for index in range(_N_SUMS):
+                total += sums[kind, block, index]
+            gradients.totals[kind, block] = total
     barrier(team)
     if team.rank == 0:
         exchange(machines, TOTALS)
