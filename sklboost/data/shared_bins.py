@@ -21,7 +21,7 @@ from sklboost.data.table import Table
 from sklboost.engine.parallel import ThreadMemory, ThreadTeam, is_joblib_task
 from sklboost.engine.structs import BinCuts, TrainingBins
 
-# Bytes of bins that a thread keeps: 30 divisions of 20,000 rows of 28 features, for instance.
+# Bytes that a thread keeps, cut points included: 23 divisions of 20,000 rows of 28 features, say.
 _ROOM = 2**25
 # A quarter of this room, in two layouts of a byte: of larger ones it would hold too few.
 _MOST_VALUES = 2**22
@@ -38,7 +38,7 @@ class _Made:
 
     @property
     def n_bytes(self) -> int:
-        return self.matrix.rows.nbytes + self.matrix.columns.nbytes
+        return sum(array.nbytes for array in (*self.matrix, *self.cuts))
 
 
 _made: WeakValueDictionary[bytes, _Made] = WeakValueDictionary()

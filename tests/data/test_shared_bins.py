@@ -84,6 +84,17 @@ def test_whatever_bins_depend_on_makes_others():
         assert_same_arrays(cuts, expected_cuts)
 
 
+def test_the_same_memory_in_another_order_makes_others():
+    X = np.random.default_rng(0).normal(size=(30, 30))
+
+    def both():
+        return bins_of(X), bins_of(X.T)
+
+    straight, turned = in_one_task(both)
+    assert_same_arrays(straight[0], bins_of(X, make=training_bins)[0])
+    assert_same_arrays(turned[0], bins_of(X.T, make=training_bins)[0])
+
+
 def test_values_that_were_changed_in_place_are_not_taken_for_those_before():
     X = make_X(30)
 
@@ -119,7 +130,8 @@ def test_everything_is_freed_when_the_threads_have_ended():
 
 def test_what_was_not_used_for_longest_goes_first(monkeypatch):
     first, second, third = (np.full((40, 3), number) for number in (0.0, 1.0, 2.0))
-    monkeypatch.setattr(module, "_ROOM", 2 * 2 * first.size)  # two layouts, of two matrices
+    n_bytes = sum(array.nbytes for group in bins_of(first) for array in group)
+    monkeypatch.setattr(module, "_ROOM", 2 * n_bytes)
 
     def use():
         kept = [bins_of(X)[0] for X in (first, second, first, third)]
@@ -130,6 +142,18 @@ def test_what_was_not_used_for_longest_goes_first(monkeypatch):
     rows, first_rows, second_rows = in_one_task(use)
     assert rows[0] is rows[2] is first_rows
     assert second_rows is not rows[1]
+
+
+def test_cuts_count_as_kept_memory(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(40, 200))
+    monkeypatch.setattr(module, "_ROOM", 3 * 2 * X.size)  # of bins alone there is room for three
+
+    def n_kept():
+        for number in range(3):
+            bins_of(X + number, max_bin=256)
+        return len(module._memory.kept)
+
+    assert in_one_task(n_kept) == 0
 
 
 def test_large_binned_and_sparse_features_are_not_kept(monkeypatch):
