@@ -18,7 +18,7 @@ _LOG_2_HIGH = 0.693145751953125
 _LOG_2_LOW = 1.4286068203094173e-06
 _SQUARE_ROOT_OF_2 = 1.4142135623730951
 _HALF_LOG_2_PI = 0.9189385332046727
-# A whole number n from 0 to 2^52, added to 2^52, stands in the mantissa of the sum, whose bits are
+# A whole number n below 2^52, added to 2^52, stands in the mantissa of the sum, whose bits are
 # then those of 2^52 plus n. From -2^51 to 2^51 the same holds for 1.5 * 2^52, where the lowest bits
 # are those of n in two's complement.
 _TWO_52, _SIGNED_TWO_52 = 4503599627370496.0, 6755399441055744.0
@@ -179,7 +179,7 @@ def _log_of_parts(f, k):
 
 @inlined
 def float_of(number):
-    """Return a whole number (int64) from 0 to 2^52 as float64."""
+    """Return a whole number (int64) from 0 to 2^52 - 1 as float64."""
     return np.int64(number | _BITS_OF_TWO_52).view(np.float64) - _TWO_52
 
 
