@@ -62,7 +62,10 @@ def distinct_values(ordered, weight, absent, values, mass):
 
 @kernel
 def fair_share(mass, n_bins):
-    """Return the weight of a bin if every value heavier than that has a bin of its own."""
+    """Return the weight of a bin if every value heavier than that has a bin of its own.
+
+    And the weight of all others together, and how many are heavier.
+    """
     total = 0.0
     for weight in mass:
         total += weight
@@ -74,7 +77,7 @@ def fair_share(mass, n_bins):
             n_heavy += weight > share_
         # ends: each time round there are more heavy values, or it is over
         if n_heavy <= n_heavy_before or n_heavy >= n_bins:
-            return share_
+            return share_, light, n_heavy
         share_ = light / (n_bins - n_heavy)  # smaller, so perhaps more values are heavy
 
 
@@ -94,11 +97,9 @@ def merge_values(values, mass, n_bins, lower, upper):
     lower, upper : ndarray of float64, shape (n_bins,)
         Filled with the smallest and largest value of each bin.
     """
-    heavy = fair_share(mass, n_bins)
-    light_left, light_bins = 0.0, n_bins
-    for weight in mass:
-        light_left += 0.0 if weight > heavy else weight
-        light_bins -= weight > heavy
+    heavy, light_left, n_heavy = fair_share(mass, n_bins)
+    light_bins = n_bins - n_heavy
+    target = light_left / max(light_bins, 1)
     filled = 0.0  # light weight in the open bin
     bin_ = 0
     lower[0] = values[0]
@@ -108,7 +109,6 @@ def merge_values(values, mass, n_bins, lower, upper):
             break
         is_heavy, next_is_heavy = mass[position] > heavy, mass[position + 1] > heavy
         filled += 0.0 if is_heavy else mass[position]
-        target = light_left / max(light_bins, 1)
         # before a heavy value a bin is closed if it is more full than not
         reach = filled + (filled if next_is_heavy else mass[position + 1] / 2.0)
         values_left = len(values) - 1 - position
@@ -118,6 +118,7 @@ def merge_values(values, mass, n_bins, lower, upper):
             lower[bin_] = values[position + 1]
             light_left -= filled
             light_bins -= 0 if is_heavy else 1
+            target = light_left / max(light_bins, 1)
             filled = 0.0
     upper[bin_] = values[-1]
     return bin_ + 1
