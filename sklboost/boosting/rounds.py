@@ -19,7 +19,7 @@ from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.data.features import row_arrays_of, value_array
 from sklboost.data.raw_values import RawMatrix, raw_matrix
 from sklboost.data.row_arrays import row_blocks
-from sklboost.engine.compiling import inlined, kernel
+from sklboost.engine.compiling import inlined, kernel, late
 from sklboost.engine.hashing import hash_key
 from sklboost.engine.model import LinearLeaves, Trees
 from sklboost.engine.parallel import ThreadTeam, assemble, barrier, share
@@ -43,7 +43,7 @@ from sklboost.objectives.gradients import (
 )
 from sklboost.tree.core.growing import Draws, Scores, TreeKeys, finish_tree, grow_tree
 from sklboost.tree.core.machines import row_numbers
-from sklboost.tree.core.quantization import FEW_ROWS, Derivatives, derivatives_of, weigh
+from sklboost.tree.core.quantization import FEW_ROWS, LANES, Derivatives, derivatives_of, weigh
 from sklboost.tree.core.workspace import RowPartition, Workspace, allocate_workspace
 from sklboost.tree.options.column_sampling import (
     ColumnSample,
@@ -52,6 +52,13 @@ from sklboost.tree.options.column_sampling import (
 )
 from sklboost.tree.options.renewal import Renewal, allocate_renewal, fill_residuals, renewal_of
 from sklboost.tree.options.row_sampling import RowSample, allocate_row_sample, is_drawn, row_keys
+from sklboost.tree.options.shared_roots import (
+    SharedRoots,
+    allocate_shared_roots,
+    build_roots,
+    fill_lane,
+    roots_of,
+)
 from sklboost.tree.predict.category_bits import store_categories
 from sklboost.tree.predict.trees import copy_trees, first_trees
 
@@ -80,6 +87,7 @@ class RoundState(NamedTuple):
     columns : ColumnSample
     bins : ndarray
         As in ``Draws``.
+    roots : SharedRoots
     renewal : Renewal
         Of all outputs; empty: leaves are not renewed.
     """
@@ -95,6 +103,7 @@ class RoundState(NamedTuple):
     rows: RowSample
     columns: ColumnSample
     bins: np.ndarray
+    roots: SharedRoots
     renewal: Renewal
 
 
@@ -139,7 +148,10 @@ def boost_rounds(  # noqa: C901, one loop tells the whole story
             stop = output + n_tree_outputs
             of_tree = derivatives_of(derivatives, output, stop)
             keys = tree_keys(state, parallel_tree, output)
-            draws = Draws(keys, state.rows, state.columns, state.bins)
+            if len(state.roots.strip) > 0 and output % LANES == 0:
+                share_roots(team, parallel_tree, output, state, workspace)
+            roots = roots_of(state.roots, output, len(raw_score))
+            draws = Draws(keys, state.rows, state.columns, state.bins, roots)
             scores = Scores(raw_score[output:stop], renewal_of(state.renewal, output, stop))
             grow_tree(team, state.matrix, of_tree, draws, params, workspace)
             if workspace.machines.failed[0] == 1:
@@ -161,6 +173,19 @@ def tree_keys(state, parallel_tree, output):
         hash_key(state.sampling_seed, parallel_tree, _ROWS),
         np.int64(hash_key(state.sampling_seed, parallel_tree, _FEATURES - output)),
     )
+
+
+@late()
+def share_roots(team, parallel_tree, first, state, workspace):
+    """Build the root histograms of the trees of up to four outputs from `first` on, unless one."""
+    stop = min(first + LANES, len(state.raw_score))
+    if stop - first == 1:
+        return
+    for output in range(first, stop):
+        of_tree = derivatives_of(state.derivatives, output, output + 1)
+        key = tree_keys(state, parallel_tree, output).rounding
+        fill_lane(team, of_tree, key, state.roots, output - first, workspace)
+    build_roots(team, state.matrix, state.roots, workspace)
 
 
 @kernel
@@ -325,6 +350,7 @@ def _make_state(
     arrays = row_arrays_of(task.X)
     derivatives = weigh(gradient, hessian, task.weight, scale, arrays)
     rows = allocate_row_sample(n_samples, params, n_threads, arrays)
+    are_shared = _are_roots_shared(task, bins)
     if params.subsample < 1.0 and workspace.machines.n_samples > n_samples:
         rows.keys[:] = row_numbers(workspace.machines, n_samples)
     elif params.subsample < 1.0 and n_samples <= FEW_ROWS:
@@ -341,8 +367,17 @@ def _make_state(
         rows=rows,
         columns=allocate_column_sample(task.rules, len(task.matrix.places), n_threads),
         bins=bins,
+        roots=allocate_shared_roots(task.matrix, n_threads, are_shared=are_shared),
         renewal=allocate_renewal(task.loss.renewal, n_samples, capacity, n_threads, arrays),
     )
+
+
+def _are_roots_shared(task: BoostingTask, bins: np.ndarray) -> bool:
+    """Whether several trees of a round have the same rows in their roots, here and in memory."""
+    params, is_whole = task.params, bins is task.matrix.rows and task.part is None
+    is_plain = params.subsample == 1.0 and params.min_child_samples == 0
+    are_several = task.n_outputs > task.n_tree_outputs == 1
+    return are_several and is_whole and is_plain and not row_arrays_of(task.X).are_on_disk
 
 
 def _allocate_derivatives(task: BoostingTask, partition: RowPartition) -> np.ndarray:

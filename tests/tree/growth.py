@@ -44,6 +44,7 @@ from sklboost.tree.options.column_sampling import (
 )
 from sklboost.tree.options.renewal import allocate_renewal
 from sklboost.tree.options.row_sampling import allocate_row_sample
+from sklboost.tree.options.shared_roots import allocate_shared_roots
 
 NO_WEIGHT = np.empty(0)
 NO_CATEGORIES = np.empty((0, 0), dtype=np.uint16)  # of a tree without categories
@@ -154,6 +155,7 @@ def grow(
         allocate_row_sample(n_rows, settings, n_threads),
         allocate_column_sample(rules or feature_rules(n_features), n_features, n_threads),
         bins,
+        allocate_shared_roots(matrix, n_threads),
     )
     run(grow_tree, matrix, derivatives, draws, settings, workspace, n_threads=n_threads)
     run(

@@ -20,6 +20,7 @@ from sklboost.tree.core.options import (
     prune_weakest_links,
     renew_leaves,
     sum_root_of_several,
+    take_root,
 )
 from sklboost.tree.core.partition import add_leaf_values, own_all_rows, route_rows
 from sklboost.tree.core.pruning import close_gaps, name_final_leaves, prune
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from sklboost.tree.options.column_sampling import ColumnSample
     from sklboost.tree.options.renewal import Renewal
     from sklboost.tree.options.row_sampling import RowSample
+    from sklboost.tree.options.shared_roots import SharedRoots
 
 
 class TreeKeys(NamedTuple):
@@ -52,12 +54,15 @@ class Draws(NamedTuple):
     bins : ndarray of uint8 or uint16, shape (n_samples, n_built)
         What histograms are built from: ``matrix.rows``, or if it has fewer columns a copy of those
         that the tree's features are in, which is made for each tree.
+    roots : SharedRoots
+        Where the root histograms of several trees are built together.
     """
 
     keys: TreeKeys
     rows: "RowSample"
     columns: "ColumnSample"
     bins: np.ndarray
+    roots: "SharedRoots"
 
 
 class Scores(NamedTuple):
@@ -98,7 +103,7 @@ def grow_tree(team, matrix, derivatives, draws, params, workspace):
     barrier(team)
     if params.colsample_bytree < 1.0:
         draw_columns(team, matrix, draws, params, workspace)
-    build_histograms(team, draws.bins, workspace)
+    build_root(team, draws, workspace)
     if team.rank == 0:
         sum_root(matrix, workspace)
         exchange(machines, HISTOGRAMS)
@@ -120,6 +125,15 @@ def grow_tree(team, matrix, derivatives, draws, params, workspace):
         build_histograms(team, draws.bins, workspace)
         exchange_together(team, machines, HISTOGRAMS)
         find_splits(team, search, workspace)
+
+
+@inlined
+def build_root(team, draws, workspace):
+    """Fill the root's histogram; ends when all of it is there for every member of the team."""
+    if draws.roots.lane >= 0:
+        take_root(team, draws.roots, workspace)
+    else:
+        build_histograms(team, draws.bins, workspace)
 
 
 @kernel

@@ -22,7 +22,7 @@ from sklboost.tree.core.workspace import NARROW_CELLS
 # scattered, and memory answers about 24 rows later.
 PREFETCH_ROWS = 24
 # Columns are taken in blocks of about so many: their cells then fit the first two levels of cache.
-_BLOCK_COLUMNS = 40
+BLOCK_COLUMNS = 40
 # A node is small if it has less than a third as many rows as a column has bins, on average.
 _SMALL = 3
 _PLUS, _MINUS = np.int64(1), np.int64(-1)
@@ -77,7 +77,7 @@ def add_block(bins, workspace, build, block, accumulator):
     row_list = partition.lists[depth % 2, start:stop]
     packed, n_columns = workspace.gradients.strips[build.strip], workspace.pool.n_columns[0]
     has_one_output = len(workspace.gradients.packed) == 1
-    n_blocks = -(-n_columns // _BLOCK_COLUMNS)
+    n_blocks = -(-n_columns // BLOCK_COLUMNS)
     for index in range(n_blocks if start < stop else 0):
         columns = (n_columns * index // n_blocks, n_columns * (index + 1) // n_blocks)
         if has_one_output:

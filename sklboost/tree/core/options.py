@@ -93,6 +93,11 @@ def sum_root_of_several(matrix, workspace):
     """Fill the root's sums of all outputs."""
 
 
+@found_in("sklboost.tree.options.shared_roots")
+def take_root(team, roots, workspace):
+    """Fill a root's histogram from those that were built with the roots of other outputs."""
+
+
 @found_in("sklboost.tree.options.cost_complexity")
 def prune_weakest_links(tree, params):
     """Leave the smallest subtree of the least cost, a leaf costing `ccp_alpha`."""

@@ -24,7 +24,7 @@ from sklboost.tree.core.quantization import Gradients, aligned_zeros, allocate_g
 # instead: slower, and the same bits.
 _POOL_BYTES = 256 * 2**20
 # Accumulators for histograms that several threads fill together, before they are added up.
-_SHARED_BYTES = 64 * 2**20
+SHARED_BYTES = 64 * 2**20
 # Cells of a feature in an accumulator where bins are one byte. Not 256: the first cells of all
 # features would then compete for the same few places in the cache.
 NARROW_CELLS = 264
@@ -385,7 +385,7 @@ def _allocate_pool(
     width = NARROW_CELLS * n_lanes if matrix.rows.itemsize == 1 else int(np.diff(starts).max())
     part_bytes = 8 * n_built * width * n_strips
     most_shared = capacity if in_order else 2 * n_threads
-    n_shared = n_strips * max(1, min(most_shared, _SHARED_BYTES // (part_bytes * n_threads)))
+    n_shared = n_strips * max(1, min(most_shared, SHARED_BYTES // (part_bytes * n_threads)))
     return HistogramPool(
         histograms=aligned_zeros((n_slots, n_strips, int(starts[-1]))),
         starts=starts,

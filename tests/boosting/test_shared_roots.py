@@ -1,0 +1,116 @@
+"""Roots of several outputs in one pass over the bins: the same trees as root by root."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_array_equal
+
+from sklboost import XGBClassifierLite, XGBRegressorLite
+from sklboost.boosting import rounds
+from sklboost.tree.options import shared_roots
+
+
+def make_data(n_rows=5000, n_classes=5, seed=0):
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n_rows, 4)).astype(np.float32)
+    X[random.random(X.shape) < 0.1] = np.nan
+    noise = random.gumbel(size=(n_rows, n_classes))
+    y = np.argmax(np.nan_to_num(X[:, :1]) * np.arange(n_classes) + noise, axis=1)
+    y[:n_classes] = np.arange(n_classes)
+    return X, y, random.integers(1, 4, n_rows) / 2
+
+
+def fit(X, y, weight=None, **settings):
+    """Return the model, and whether its roots were shared."""
+    estimator = XGBRegressorLite if y.ndim == 2 else XGBClassifierLite
+    settings = dict(n_estimators=3, max_depth=3, random_state=1, n_jobs=1) | settings
+    seen, allocate = [], rounds.allocate_shared_roots
+
+    def noted(*arguments, **keywords):
+        seen.append(allocate(*arguments, **keywords))
+        return seen[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rounds, "allocate_shared_roots", noted)
+        model = estimator(**settings).fit(X, y, sample_weight=weight)
+    return model, len(seen[0].strip) > 0
+
+
+def assert_same_alone(monkeypatch, *arguments, **settings):
+    """Check that roots are shared, and that the trees are those of roots built one by one."""
+    model, is_shared = fit(*arguments, **settings)
+    assert is_shared
+    monkeypatch.setattr(shared_roots, "SHARED_BYTES", 0)
+    alone, is_shared = fit(*arguments, **settings)
+    assert not is_shared
+    trees, others = model.model_, alone.model_
+    assert trees.nodes.tobytes() == others.nodes.tobytes()
+    assert_array_equal(trees.tree_starts, others.tree_starts)
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("n_classes", [3, 4, 5, 7])
+def test_few_rows(n_classes, monkeypatch):
+    X, y, weight = make_data(60, n_classes)
+    assert_same_alone(monkeypatch, X, y, weight, n_estimators=2, max_depth=2)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 3])
+@pytest.mark.parametrize("n_classes", [3, 5, 9])
+def test_classes(n_classes, n_jobs, monkeypatch):
+    X, y, _ = make_data(n_classes=n_classes)
+    assert_same_alone(monkeypatch, X, y, n_jobs=n_jobs)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        dict(max_depth=1),
+        dict(max_depth=8, n_jobs=2),
+        dict(grow_policy="lossguide", max_depth=0, max_leaves=15),
+        dict(max_bin=1000, n_jobs=2),
+        dict(num_parallel_tree=2, colsample_bytree=0.9),
+        dict(colsample_bynode=0.5),
+        dict(booster="dart", rate_drop=0.5),
+    ],
+    ids=lambda settings: next(iter(settings)),
+)
+def test_settings(settings, monkeypatch):
+    X, y, weight = make_data()
+    assert_same_alone(monkeypatch, X, y, weight, **settings)
+
+
+def test_categories_and_more_columns_than_one_block(monkeypatch):
+    X, y, _ = make_data(1000)
+    frame = pd.DataFrame(np.tile(X, 13)).add_prefix("column ")
+    frame["category"] = pd.Categorical.from_codes(y % 3, list("abc"))
+    assert_same_alone(monkeypatch, frame, y)
+
+
+@pytest.mark.parametrize("n_targets", [2, 5])
+def test_targets_some_of_them_unknown(n_targets, monkeypatch):
+    X, _, weight = make_data(1000)
+    y = np.random.default_rng(1).normal(size=(1000, n_targets)) + np.nan_to_num(X[:, :1])
+    y[::3, 0] = np.nan
+    assert_same_alone(monkeypatch, X, y, weight)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        dict(subsample=0.5),
+        dict(subsample=0.5, sampling_method="gradient_based"),
+        dict(colsample_bytree=0.5),
+        dict(min_child_samples=5),
+        dict(multi_strategy="multi_output_tree"),
+    ],
+    ids=lambda settings: "-".join(settings),
+)
+def test_not_where_roots_have_other_rows_or_columns(settings):
+    X, y, _ = make_data(300)
+    assert not fit(X, y, **settings)[1]
+
+
+def test_not_with_one_output():
+    X, y, _ = make_data(300)
+    assert not fit(X, (y > 2).astype(int))[1]
