@@ -333,6 +333,23 @@ def test_helpers_wait_awake_for_the_next_call_but_not_for_ever():
         assert time.process_time() - before < 0.25
 
 
+def test_a_helper_that_cannot_wait_awake_waits_asleep(monkeypatch):
+    finish_call, caller = parallel.finish_call, threading.current_thread()
+
+    def fail_in_helpers(*arguments):
+        if threading.current_thread() is not caller:
+            raise MemoryError
+        finish_call(*arguments)
+
+    monkeypatch.setattr(parallel, "finish_call", fail_in_helpers)
+    ranks = np.zeros(2, dtype=np.int64)
+    with ThreadTeam(2) as team:
+        for _ in range(2):
+            ranks[:] = 0
+            team.run(note_rank, ranks)
+            assert list(ranks) == [2, 2]
+
+
 def test_the_caller_tells_the_helpers_when_it_assembles():
     """Not before: it holds the interpreter's lock then, for which a helper would sleep."""
     state = np.zeros(parallel._STATE_SIZE, dtype=np.int64)

@@ -17,6 +17,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from multiprocessing import current_process
 from queue import SimpleQueue
 from typing import Any, NamedTuple
@@ -348,4 +349,5 @@ def _serve(queue: SimpleQueue[_Job | None], rank: int, state: np.ndarray) -> Non
     while (job := queue.get()) is not None:
         job.run_as_helper(rank)
         n_calls += 1
-        finish_call(state, 1, _BEGUN, n_calls + 1)
+        with suppress(Exception):  # no memory, say: then it waits asleep
+            finish_call(state, 1, _BEGUN, n_calls + 1)
