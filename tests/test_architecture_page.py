@@ -151,7 +151,7 @@ def test_no_call_goes_up_a_floor(calls):
         return ROOMS.index(function[0].split(".")[1])
 
     up = {(caller, called) for called, caller in calls if caller and floor(called) > floor(caller)}
-    assert {caller for caller, _ in up} == {("sklboost.engine.parallel", "_Job.run")}
+    assert {caller for caller, _ in up} == {("sklboost.engine.parallel", "ThreadTeam.run")}
 
 
 # --- what flows

@@ -15,7 +15,7 @@ from sklboost.data.row_arrays import row_blocks
 
 # Of an array. Where it is a memory map, these take a second to read from a slow disk: as often can
 # progress be shown, and Ctrl-C be heard.
-_ARRAY_BLOCK_VALUES = 2**24
+ARRAY_BLOCK_VALUES = 2**24
 
 
 class RawMatrix(NamedTuple):
@@ -108,7 +108,7 @@ def value_blocks(
 
 
 def _array_blocks(X: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-    n_rows = max(1, _ARRAY_BLOCK_VALUES // max(1, X.shape[1]))
+    n_rows = max(1, ARRAY_BLOCK_VALUES // max(1, X.shape[1]))
     for start in range(0, max(1, len(X)), n_rows):  # of an empty array there is a block, too
         rows = slice(start, min(start + n_rows, len(X)))
         yield rows, X[rows]

@@ -287,7 +287,7 @@ class Model(_ModelFields, PackedOnce):
         """Number of raw scores per row."""
         return len(self.base_score)
 
-    @property
+    @cached_property
     def trees_per_round(self) -> int:
         """Number of trees of a round, the same in all rounds."""
         return self.params_of(0).trees_per_round(self.n_outputs)

@@ -39,7 +39,7 @@ _LARGEST = 700.0  # e^700 is 1e304
 def chances(log_odds: np.ndarray) -> np.ndarray:
     """Return ``1 / (1 + e^-z)``, written so that nothing overflows or cancels."""
     decay: np.ndarray = np.exp(-np.abs(log_odds))
-    return np.where(log_odds >= 0.0, 1.0 / (1.0 + decay), decay / (1.0 + decay))
+    return np.where(log_odds >= 0.0, 1.0, decay) / (1.0 + decay)
 
 
 @np.errstate(all="ignore")

@@ -91,7 +91,7 @@ def test_what_is_binned_is_not_binned_again():
 def test_blocks_of_a_memory_map_and_progress(tmp_path, monkeypatch, capsys):
     X = make_X(60)
     np.save(tmp_path / "X.npy", X)
-    monkeypatch.setattr(raw_values, "_ARRAY_BLOCK_VALUES", 7 * X.shape[1])
+    monkeypatch.setattr(raw_values, "ARRAY_BLOCK_VALUES", 7 * X.shape[1])
     monkeypatch.setattr(progress, "_READING_IS_LONG", 0.0)
     monkeypatch.setattr(progress, "_BAR_INTERVAL", 0.0)
     B = bin_features(np.load(tmp_path / "X.npy", mmap_mode="r"))

@@ -6,7 +6,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 
 from sklboost import XGBClassifierLite, XGBRegressorLite
-from sklboost.estimators.predict.fitted_model import fitted_model
+from sklboost.estimators.predict.fitted_model import fitted_model, trained_model
 from tests.small_models import small
 
 pytestmark = pytest.mark.interpreted
@@ -51,6 +51,16 @@ def test_raw_scores_and_what_they_mean():
     assert_array_equal(fitted.predictions(raw_score), model.predict_proba(X))
     assert fitted.classes == ["even", "odd"]
     assert fitted_model(small(XGBRegressorLite).fit(X, X[:, 0])).classes is None
+
+
+def test_changes_of_the_model_and_of_names_count():
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    model, other = (XGBRegressorLite(n_estimators=n).fit(frame, X[:, 0]) for n in (2, 3))
+    assert trained_model(vars(model)) is vars(model)["_trained"]
+    model.model_ = other.model_
+    assert fitted_model(model).rounds(None) == (0, 3)
+    other.feature_names_in_ = np.array(["b", "a"], dtype=object)
+    assert fitted_model(other).feature_names == ["b", "a"]
 
 
 def test_features_by_name():

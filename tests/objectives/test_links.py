@@ -15,6 +15,7 @@ from sklboost.objectives.links import (
     PREDICTIONS,
     PROBABILITY,
     SOFTMAX,
+    chances,
     change_of_scale,
     predictions_of,
     raw_score_of,
@@ -125,3 +126,11 @@ def test_the_ends():
     assert_allclose(changed(PROBABILITY, LOG_ODDS, [0.0, 0.5, 1.0]), [-ODDS, 0.0, ODDS])
     assert changed(PROBABILITY, LOG_ODDS, [0.5])[0] == 0.0
     assert list(changed(LOG_ODDS, PROBABILITY, [-1e9, 1e9])) == [np.exp(-700.0), 1.0]
+
+
+def test_chances_of_log_odds_at_the_ends():
+    z = np.array([-np.inf, -800.0, -1.0, -0.0, 0.0, 1.0, 800.0, np.inf, np.nan])
+    decay = np.exp(-1.0)
+    below, above = decay / (1.0 + decay), 1.0 / (1.0 + decay)
+    with np.errstate(all="raise"):
+        assert_array_equal(chances(z), [0.0, 0.0, below, 0.5, 0.5, above, 1.0, 1.0, np.nan])

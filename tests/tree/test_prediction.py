@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from sklboost.data import raw_values
 from sklboost.data.raw_values import raw_matrix
 from sklboost.engine.parallel import ThreadTeam
-from sklboost.tree.predict import walking
+from sklboost.tree.predict import prediction, walking
 from sklboost.tree.predict.assembly import assemble_model
 from sklboost.tree.predict.prediction import add_trees, find_leaves
 from tests.data.test_raw_values import ORDERS
@@ -247,3 +248,13 @@ def test_few_rows_take_the_scratch_that_others_have_left():
     with walk_few() as last:
         assert last is not first
         assert pickle.loads(pickle.dumps(model)).walks == {}
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("n_values", [20, 19, 4, 1])
+def test_arrays_of_one_block_and_of_several(monkeypatch, n_values):
+    X = np.linspace(0.0, 10.0, 20).reshape(10, 2)
+    expected = scores(make_model(*TREES), X)
+    monkeypatch.setattr(raw_values, "ARRAY_BLOCK_VALUES", n_values)
+    monkeypatch.setattr(prediction, "ARRAY_BLOCK_VALUES", n_values)
+    assert_array_equal(scores(make_model(*TREES), X), expected)

@@ -72,9 +72,11 @@ def fitted_state(estimator: Any) -> dict[str, Any]:
 def trained_model(state: Mapping[str, Any]) -> TrainedModel:
     """Return what the fit has made; users may change the model and the names of the features."""
     trained = state["_trained"]
-    names = state.get("feature_names_in_", trained.features.names)
+    model, names = state["model_"], state.get("feature_names_in_", trained.features.names)
+    if model is trained.model and names is trained.features.names:
+        return trained
     features = trained.features._replace(names=names)
-    return TrainedModel(**{**vars(trained), "model": state["model_"], "features": features})
+    return TrainedModel(**{**vars(trained), "model": model, "features": features})
 
 
 @dataclass(eq=False, repr=False)

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from sklboost.data.features import Features, raw_blocks
-from sklboost.data.raw_values import RawMatrix
+from sklboost.data.raw_values import ARRAY_BLOCK_VALUES, RawMatrix, raw_matrix
 from sklboost.engine.compiling import inlined, kernel
 from sklboost.engine.model import TOP_DEPTH, Model
 from sklboost.engine.parallel import ThreadTeam, assemble, next_task
@@ -71,6 +71,8 @@ def find_leaves(
 
 
 def _blocks(team: ThreadTeam, X: Features | RawMatrix) -> Iterable[tuple[slice, RawMatrix]]:
+    if isinstance(X, np.ndarray) and X.size <= ARRAY_BLOCK_VALUES:
+        X = raw_matrix(X)  # one block, without three generators
     return [(slice(None), X)] if isinstance(X, RawMatrix) else raw_blocks(team, X)
 
 
