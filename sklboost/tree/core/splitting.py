@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 _COUNTER = np.int64(2)  # of the team: it hands out the tasks
 # Far more than rounding can change a sum of two similarities, relative to it.
 _ROUNDING = 1e-9
-# Less than every gain, and unlike -inf still a number when multiplied by 0.
-_NO_GAIN = -1e300
 # Products of three such numbers are normal ones.
 _SAFE = (2.0**-300, 2.0**300)
 
@@ -217,18 +215,18 @@ def may_improve(search, task, sums, missing, best_gain):
     features are done.
     """
     params, (gradient_unit, hessian_unit) = search.params, scales_of(search.scales, 0)
-    least = max(best_gain, _NO_GAIN) + task.similarity
+    lowest, highest = _SAFE
+    are_safe = min(gradient_unit, hessian_unit) >= lowest
+    are_safe &= max(gradient_unit, hessian_unit) <= highest
+    if best_gain == -np.inf or not are_safe:
+        return True
+    least = best_gain + task.similarity
     least -= _ROUNDING * abs(least)  # must not hide a split that is better by the last bit
     # in the units of the sums, powers of two, so that nothing is rounded
     least *= hessian_unit / gradient_unit**2
-    reg_lambda, least_cover = (
-        params.reg_lambda / hessian_unit,
-        params.min_child_weight / hessian_unit,
-    )
-    lowest, highest = _SAFE
-    smallest = min(gradient_unit, hessian_unit, least)
-    largest = max(gradient_unit, hessian_unit, least, reg_lambda)
-    if smallest < lowest or largest > highest:
+    reg_lambda = params.reg_lambda / hessian_unit
+    least_cover = params.min_child_weight / hessian_unit
+    if least < lowest or max(least, reg_lambda) > highest:
         return True
     gradient, hessian = units_of(task.total)
     n_better = 0
