@@ -11,7 +11,9 @@ import pytest
 
 from sklboost.engine import hashing
 from sklboost.engine.compiler.digests import UNKNOWN, digest_of
+from sklboost.engine.compiler.kernels import Kernel
 from sklboost.engine.compiler.linking import KERNELS
+from sklboost.engine.compiler.lowering import types_of
 from sklboost.engine.compiling import (
     address_of,
     found_in,
@@ -23,7 +25,9 @@ from sklboost.engine.compiling import (
     returns_two_numbers,
 )
 from sklboost.objectives.metrics.errors import wrong_side
+from sklboost.tree.core.histogram import add_rows
 from sklboost.tree.core.pruning import prune
+from sklboost.tree.core.workspace import NARROW_CELLS
 from tests.conftest import ROOT, run_python
 
 pytestmark = pytest.mark.usefixtures("empty_cache")
@@ -382,3 +386,14 @@ def test_functions_that_users_have_compiled():
         False,
         True,
     ]
+
+
+# --- what the speed of a fit depends on ----------------------------------------------------------
+
+
+def test_the_room_of_a_column_is_a_constant_where_histograms_are_built():
+    """As a variable it costs an instruction more for each row and column: up to a third."""
+    kernel_ = Kernel(add_rows.py_func, is_kept=False)
+    numbers = "int64[::1], uint32[::1], UniTuple(int64, 2), int64[::1]"
+    version = kernel_.version(types_of(f"Array(uint8, 2, 'C', readonly=True), {numbers}"))
+    assert str(8 * NARROW_CELLS) in version.library.get_llvm_str()  # bytes from column to column
