@@ -350,7 +350,7 @@ def _make_state(
     arrays = row_arrays_of(task.X)
     derivatives = weigh(gradient, hessian, task.weight, scale, arrays)
     rows = allocate_row_sample(n_samples, params, n_threads, arrays)
-    are_shared = _are_roots_shared(task, bins)
+    n_sharing = task.n_outputs if _may_share_roots(task, bins) else 1
     if params.subsample < 1.0 and workspace.machines.n_samples > n_samples:
         rows.keys[:] = row_numbers(workspace.machines, n_samples)
     elif params.subsample < 1.0 and n_samples <= FEW_ROWS:
@@ -367,12 +367,12 @@ def _make_state(
         rows=rows,
         columns=allocate_column_sample(task.rules, len(task.matrix.places), n_threads),
         bins=bins,
-        roots=allocate_shared_roots(task.matrix, n_threads, are_shared=are_shared),
+        roots=allocate_shared_roots(task.matrix, n_threads, n_sharing),
         renewal=allocate_renewal(task.loss.renewal, n_samples, capacity, n_threads, arrays),
     )
 
 
-def _are_roots_shared(task: BoostingTask, bins: np.ndarray) -> bool:
+def _may_share_roots(task: BoostingTask, bins: np.ndarray) -> bool:
     """Whether several trees of a round have the same rows in their roots, here and in memory."""
     params, is_whole = task.params, bins is task.matrix.rows and task.part is None
     is_plain = params.subsample == 1.0 and params.min_child_samples == 0

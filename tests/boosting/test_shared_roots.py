@@ -10,6 +10,11 @@ from sklboost.boosting import rounds
 from sklboost.tree.options import shared_roots
 
 
+@pytest.fixture(autouse=True)
+def _few_columns_are_enough(monkeypatch):
+    monkeypatch.setattr(shared_roots, "LEAST_SAVED", 1)
+
+
 def make_data(n_rows=5000, n_classes=5, seed=0):
     random = np.random.default_rng(seed)
     X = random.normal(size=(n_rows, 4)).astype(np.float32)
@@ -114,3 +119,12 @@ def test_not_where_roots_have_other_rows_or_columns(settings):
 def test_not_with_one_output():
     X, y, _ = make_data(300)
     assert not fit(X, (y > 2).astype(int))[1]
+
+
+def test_roots_are_shared_where_that_saves_time(monkeypatch):
+    monkeypatch.undo()
+    X, y, _ = make_data(500, 4)
+    assert not fit(X, y)[1]
+    wide = np.hstack([X] * 4)
+    assert fit(wide, y)[1]
+    assert not fit(wide, np.column_stack([y, y]).astype(float))[1]  # two outputs save less

@@ -155,7 +155,7 @@ def grow(
         allocate_row_sample(n_rows, settings, n_threads),
         allocate_column_sample(rules or feature_rules(n_features), n_features, n_threads),
         bins,
-        allocate_shared_roots(matrix, n_threads),
+        allocate_shared_roots(matrix, n_threads, 1),
     )
     run(grow_tree, matrix, derivatives, draws, settings, workspace, n_threads=n_threads)
     run(

@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import sklboost.tree.core.workspace as workspace_module
-from sklboost.tree.core.histogram import _BLOCK_COLUMNS, add_rows
+from sklboost.tree.core.histogram import BLOCK_COLUMNS, add_rows
 from sklboost.tree.core.workspace import NARROW_CELLS, OWN
 from tests.tree.growth import (
     GROWTH,
@@ -91,7 +91,7 @@ def test_few_slots(growth, pool_bytes, monkeypatch):
 @pytest.mark.parametrize("growth", ["depthwise", "lossguide, 9 leaves", "full"])
 @pytest.mark.parametrize("shared_bytes", [1, 2**26])
 def test_several_threads_build_the_same(growth, n_threads, shared_bytes, monkeypatch):
-    monkeypatch.setattr(workspace_module, "_SHARED_BYTES", shared_bytes)
+    monkeypatch.setattr(workspace_module, "SHARED_BYTES", shared_bytes)
     X, gradient, hessian = make_data(2, 30_000)
     matrix, seen = binned(X), []
     check = check_histograms(matrix, seen)
@@ -105,7 +105,7 @@ def test_more_features_than_fit_one_block(n_features):
     X = random.normal(size=(400, n_features))
     matrix = binned(X)
     assert matrix.cell_starts[-1] == 256 * n_features
-    assert (n_features > _BLOCK_COLUMNS) == (n_features > 40)
+    assert (n_features > BLOCK_COLUMNS) == (n_features > 40)
     gradient = random.normal(size=400).astype(np.float32)
     settings, seen = params(max_depth=2), []
     watch_growth(matrix, gradient, np.ones_like(gradient), settings, check_histograms(matrix, seen))

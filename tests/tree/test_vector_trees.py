@@ -231,7 +231,7 @@ def test_every_histogram_is_that_of_its_nodes_rows(growth, n_outputs):
 @pytest.mark.parametrize("n_threads", [2, 5])
 @pytest.mark.parametrize("shared_bytes", [1, 2**26])
 def test_several_threads_build_the_same(n_threads, shared_bytes, max_bin, monkeypatch):
-    monkeypatch.setattr(workspace_module, "_SHARED_BYTES", shared_bytes)
+    monkeypatch.setattr(workspace_module, "SHARED_BYTES", shared_bytes)
     X, gradient, hessian = make_outputs(2, 30_000, 5)
     X[:, 0] = np.random.default_rng(0).normal(size=len(X))
     matrix, seen = binned(X, max_bin), []

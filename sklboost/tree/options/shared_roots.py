@@ -20,6 +20,9 @@ from sklboost.tree.core.partition import own_all_rows
 from sklboost.tree.core.quantization import LANES, aligned_zeros, quantize
 from sklboost.tree.core.workspace import NARROW_CELLS, SHARED_BYTES
 
+# Least columns times outputs beyond the first of a group. With each, a part of a pass over the bins
+# is saved; the gradients of all are quantised and copied once more for it.
+LEAST_SAVED = 40
 _COUNTER = np.int64(1)  # of the team: it hands out the blocks of rows
 
 
@@ -46,14 +49,16 @@ class SharedRoots(NamedTuple):
     accumulators: np.ndarray
 
 
-def allocate_shared_roots(
-    matrix: TrainingBins, n_threads: int, *, are_shared: bool = False
-) -> SharedRoots:
-    """Make room for the roots of four outputs; none if they are not shared or it takes too much."""
+def allocate_shared_roots(matrix: TrainingBins, n_threads: int, n_outputs: int) -> SharedRoots:
+    """Make room for the roots of four outputs; none where it takes too much or saves little.
+
+    `n_outputs` is 1 where roots must not be shared.
+    """
     n_samples, n_columns = matrix.rows.shape
+    is_worth_it = n_columns * (min(LANES, n_outputs) - 1) >= LEAST_SAVED
     starts = matrix.cell_starts * LANES
     width = NARROW_CELLS * LANES if matrix.rows.itemsize == 1 else int(np.diff(starts).max())
-    if not are_shared or 8 * n_threads * n_columns * width > SHARED_BYTES:
+    if not is_worth_it or 8 * n_threads * n_columns * width > SHARED_BYTES:
         n_samples = n_threads = n_columns = 0
     return SharedRoots(
         lane=np.int64(-1),
