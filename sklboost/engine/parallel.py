@@ -324,9 +324,9 @@ class ThreadTeam:
         if not self._queues:  # a job would take a tenth of the time of predicting a row
             function(Team(0, 1, self._state), *arguments)
             return
-        self._n_calls += 1
         job = self._job = _Job(function, arguments, self.size, self._state)
         try:
+            self._n_calls += 1
             for queue in self._queues:
                 queue.put(job)
             job.run(0)
