@@ -40,6 +40,8 @@ def read_adult() -> tuple[pd.DataFrame, pd.Series]:
 
 def draw_page(file: Path) -> None:
     """Take a picture of the page of a model, with the calculation of a gain."""
+    from selenium.webdriver.support.wait import WebDriverWait
+
     from tests.browser import start_browser
 
     X, y = read_adult()
@@ -53,6 +55,10 @@ def draw_page(file: Path) -> None:
             driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", window)
             driver.execute_cdp_cmd("Emulation.setScrollbarsHidden", {"hidden": True})
             driver.get(page.as_uri())
+            # the page draws its tree when the browser is idle
+            WebDriverWait(driver, 60).until(
+                lambda d: len(d.find_elements("css selector", "#drawing [role=treeitem]")) > 1
+            )
             driver.execute_script(
                 "document.querySelectorAll('#drawing [role=treeitem]')[1]"
                 ".dispatchEvent(new MouseEvent('click', { bubbles: true }));"

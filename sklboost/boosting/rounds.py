@@ -49,6 +49,7 @@ from sklboost.tree.options.column_sampling import (
     ColumnSample,
     allocate_bins,
     allocate_column_sample,
+    read_only,
 )
 from sklboost.tree.options.renewal import Renewal, allocate_renewal, fill_residuals, renewal_of
 from sklboost.tree.options.row_sampling import RowSample, allocate_row_sample, is_drawn, row_keys
@@ -248,10 +249,9 @@ class Rounds:
         machines, arrays = None if task.part is None else task.part.machines, row_arrays_of(task.X)
         bins = allocate_bins(task.matrix, task.params, are_on_disk=arrays.are_on_disk)
         sizes = (task.n_tree_outputs, team.size)
-        workspace = allocate_workspace(
+        workspace = self.workspace = allocate_workspace(
             task.matrix, task.params, *sizes, machines, arrays, bins.shape[1]
         )
-        self.workspace = workspace
         if task.params.min_child_samples > 0:
             from sklboost.tree.options.row_counts import row_counts
 
@@ -365,8 +365,8 @@ def _make_state(
         seed=task.seed,
         sampling_seed=task.sampling_seed,
         rows=rows,
-        columns=allocate_column_sample(task.rules, len(task.matrix.places), n_threads),
-        bins=bins,
+        columns=allocate_column_sample(task.rules, len(task.matrix.places), n_threads, bins),
+        bins=read_only(bins),
         roots=allocate_shared_roots(task.matrix, n_threads, n_sharing),
         renewal=allocate_renewal(task.loss.renewal, n_samples, capacity, n_threads, arrays),
     )

@@ -41,6 +41,7 @@ from sklboost.tree.options.column_sampling import (
     allocate_bins,
     allocate_column_sample,
     list_node_features,
+    read_only,
 )
 from sklboost.tree.options.renewal import allocate_renewal
 from sklboost.tree.options.row_sampling import allocate_row_sample
@@ -153,8 +154,8 @@ def grow(
     draws = Draws(
         tree_keys(key),
         allocate_row_sample(n_rows, settings, n_threads),
-        allocate_column_sample(rules or feature_rules(n_features), n_features, n_threads),
-        bins,
+        allocate_column_sample(rules or feature_rules(n_features), n_features, n_threads, bins),
+        read_only(bins),
         allocate_shared_roots(matrix, n_threads, 1),
     )
     run(grow_tree, matrix, derivatives, draws, settings, workspace, n_threads=n_threads)

@@ -48,6 +48,8 @@ class ColumnSample(NamedTuple):
     open_groups : ndarray of uint64, shape (n_threads, n_words)
         Scratch of the interaction constraints.
     rules : FeatureRules
+    copy : ndarray of uint8 or uint16, shape (n_samples, n_built) or (0, 0)
+        The memory of ``Draws.bins`` where that is a copy, to be written.
     """
 
     of_tree: np.ndarray
@@ -57,10 +59,17 @@ class ColumnSample(NamedTuple):
     times: np.ndarray
     open_groups: np.ndarray
     rules: FeatureRules
+    copy: np.ndarray
 
 
-def allocate_column_sample(rules: FeatureRules, n_features: int, n_threads: int) -> ColumnSample:
-    """Allocate draws of features; before the first one all may be split on."""
+def allocate_column_sample(
+    rules: FeatureRules, n_features: int, n_threads: int, bins: np.ndarray | None = None
+) -> ColumnSample:
+    """Allocate draws of features; before the first one all may be split on.
+
+    `bins` are what :func:`allocate_bins` has returned; without them nothing is copied.
+    """
+    nothing = np.empty((0, 0), np.uint8 if bins is None else bins.dtype)
     return ColumnSample(
         of_tree=np.arange(n_features),
         n_of_tree=np.array([n_features]),
@@ -69,6 +78,7 @@ def allocate_column_sample(rules: FeatureRules, n_features: int, n_threads: int)
         times=np.ones((n_threads, 2, n_features)),
         open_groups=np.empty((n_threads, rules.groups.shape[1]), dtype=np.uint64),
         rules=rules,
+        copy=nothing if bins is None or not bins.flags.writeable else bins,
     )
 
 
@@ -149,13 +159,13 @@ def choose_tree_features(params, sample):
 
 @late()
 def draw_columns(team, matrix, draws, params, workspace):
-    """Choose the features of a tree, and copy to ``draws.bins`` the columns that they are in.
+    """Choose the features of a tree, and copy the columns that they are in to ``columns.copy``.
 
     Of the rows that the root owns and that count; ends when all are done. An addition takes little
     more than half the time where the columns lie side by side and need not be looked up.
     """
-    sample, partition, pool, bins = draws.columns, workspace.partition, workspace.pool, draws.bins
-    is_copied = bins.shape[1] < matrix.rows.shape[1]
+    sample, partition, pool = draws.columns, workspace.partition, workspace.pool
+    is_copied = sample.copy.shape[1] > 0
     if team.rank == 0:
         choose_tree_features(params, sample)
         if is_copied:
@@ -163,7 +173,7 @@ def draw_columns(team, matrix, draws, params, workspace):
     barrier(team)
     for block in range(team.rank, partition.n_counted if is_copied else 0, team.size):
         row_list = partition.lists[0, partition.start[block, 0] : partition.stop[block, 0]]
-        copy_rows(matrix.rows, row_list, pool.columns[: pool.n_columns[0]], bins)
+        copy_rows(matrix.rows, row_list, pool.columns[: pool.n_columns[0]], sample.copy)
     barrier(team)
 
 
@@ -205,6 +215,13 @@ def allocate_bins(matrix: TrainingBins, params: TreeParams, *, are_on_disk: bool
     if are_on_disk or n_built * (n_additions + _COPY) >= n_columns * n_additions:
         return matrix.rows
     return np.empty((n_samples, n_built), dtype=matrix.rows.dtype)
+
+
+def read_only(bins: np.ndarray) -> np.ndarray:
+    """Return bins as kernels know those of a matrix, for which they are compiled: read-only."""
+    view = bins.view() if bins.flags.writeable else bins
+    view.flags.writeable = False
+    return view
 
 
 @late("int64")
