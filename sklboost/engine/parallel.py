@@ -42,6 +42,8 @@ _STATE_SIZE = _FINISHED + _LINE
 # Kernels keep what each member writes so many words or records apart, for the same reason.
 FAR_APART = 2 * _LINE
 
+# What `assemble` returns: numbers, since Python calls it, too, to which wheels give no bool.
+_ASSEMBLED, _ABANDONED = np.int64(1), np.int64(0)
 # A barrier is usually over in less time than a system call takes, so members first spin.
 _SPINS_BEFORE_YIELD = 2000
 # Between two calls members stay awake, for a millisecond or two. A thread that is woken may be put
@@ -72,13 +74,13 @@ class Team(NamedTuple):
 
 @kernel
 def assemble(team):
-    """Wait until the whole team is inside the kernel; return False if the call was aborted before.
+    """Wait until the whole team is inside the kernel; return 0 if the call was aborted, else 1.
 
     Nothing has been read or written yet, so here, and only here, a member may leave safely: when
     another one failed to start, or Ctrl-C reached the main thread before it entered.
     """
     if team.size == 1:
-        return True
+        return _ASSEMBLED
     if team.rank == 0:
         # Only now, when this thread no longer holds the interpreter's lock: a helper that found it
         # taken would go to sleep.
@@ -87,11 +89,11 @@ def assemble(team):
     spins = 0
     while atomic_load(team.state, _ENTERED) < team.size:
         if atomic_load(team.state, _ABORTED) != 0:
-            return False
+            return _ABANDONED
         spins += 1
         if spins > _SPINS_BEFORE_YIELD:
             yield_processor()
-    return True
+    return _ASSEMBLED
 
 
 @kernel
