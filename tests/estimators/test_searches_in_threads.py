@@ -85,11 +85,12 @@ def test_a_candidate_that_fails_fails_alone(binary):
 
 
 INTERRUPTED = """
-import signal, threading, time
+import signal, threading
 import numpy as np
 from joblib import parallel_config
 from sklearn.model_selection import GridSearchCV
 from sklboost import XGBRegressorLite
+from sklboost.engine.parallel import _serve
 
 random = np.random.default_rng(0)
 X = random.normal(size=(2_000, 8)).astype(np.float32)
@@ -112,10 +113,9 @@ with parallel_config("threading", n_jobs=2):
             timer.join()
         found = XGBRegressorLite(n_estimators=5, n_jobs=2).fit(X, y).predict(X)
         assert np.array_equal(found, expected)
-limit = time.monotonic() + 30  # fits that had begun come to their end
-while threading.active_count() > 1 and time.monotonic() < limit:
-    time.sleep(0.01)
-assert threading.active_count() == 1, threading.enumerate()
+# joblib may leave idle daemons of a pool that was interrupted while it began; a team leaves none
+left = [thread for thread in threading.enumerate() if getattr(thread, "_target", None) is _serve]
+assert not left, left
 print("ended well")
 """
 
