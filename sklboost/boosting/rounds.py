@@ -49,7 +49,6 @@ from sklboost.tree.options.column_sampling import (
     ColumnSample,
     allocate_bins,
     allocate_column_sample,
-    read_only,
 )
 from sklboost.tree.options.renewal import Renewal, allocate_renewal, fill_residuals, renewal_of
 from sklboost.tree.options.row_sampling import RowSample, allocate_row_sample, is_drawn, row_keys
@@ -247,7 +246,7 @@ class Rounds:
         if task.params.linear_tree == 1 and not isinstance(task.X, BinnedMatrix):
             self._raw = raw_matrix(value_array(task.X))
         machines, arrays = None if task.part is None else task.part.machines, row_arrays_of(task.X)
-        bins = allocate_bins(task.matrix, task.params, are_on_disk=arrays.are_on_disk)
+        bins, copy = allocate_bins(task.matrix, task.params, are_on_disk=arrays.are_on_disk)
         sizes = (task.n_tree_outputs, team.size)
         workspace = self.workspace = allocate_workspace(
             task.matrix, task.params, *sizes, machines, arrays, bins.shape[1]
@@ -259,7 +258,7 @@ class Rounds:
             for rows in row_blocks(len(counts)):
                 of_rows = weight[rows] if len(weight) > 0 else np.ones(1)
                 counts[rows] = row_counts(of_rows, task.params.min_child_samples)
-        self.state = _make_state(team.size, task, workspace, bins)
+        self.state = _make_state(team.size, task, workspace, bins, copy)
         calls = plan_calls(task, limits)
         self._n_parallel, self.n_at_once = calls.n_parallel, calls.n_at_once
         self.grown = allocate_grown(calls, task.n_tree_outputs, calls.n_trees)
@@ -342,7 +341,7 @@ class Rounds:
 
 
 def _make_state(
-    n_threads: int, task: BoostingTask, workspace: Workspace, bins: np.ndarray
+    n_threads: int, task: BoostingTask, workspace: Workspace, bins: np.ndarray, copy: np.ndarray
 ) -> RoundState:
     params, n_samples, capacity = task.params, task.y.shape[1], len(workspace.tree.nodes)
     gradient, hessian = _allocate_derivatives(task, workspace.partition)
@@ -365,8 +364,8 @@ def _make_state(
         seed=task.seed,
         sampling_seed=task.sampling_seed,
         rows=rows,
-        columns=allocate_column_sample(task.rules, len(task.matrix.places), n_threads, bins),
-        bins=read_only(bins),
+        columns=allocate_column_sample(task.rules, len(task.matrix.places), n_threads, copy),
+        bins=bins,
         roots=allocate_shared_roots(task.matrix, n_threads, n_sharing),
         renewal=allocate_renewal(task.loss.renewal, n_samples, capacity, n_threads, arrays),
     )

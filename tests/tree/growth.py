@@ -41,7 +41,6 @@ from sklboost.tree.options.column_sampling import (
     allocate_bins,
     allocate_column_sample,
     list_node_features,
-    read_only,
 )
 from sklboost.tree.options.renewal import allocate_renewal
 from sklboost.tree.options.row_sampling import allocate_row_sample
@@ -143,7 +142,7 @@ def grow(
     shape = gradient.shape
     gradient, hessian = np.atleast_2d(gradient, hessian)
     n_outputs, n_rows = gradient.shape
-    bins = allocate_bins(matrix, settings, are_on_disk=False)
+    bins, copy = allocate_bins(matrix, settings, are_on_disk=False)
     workspace = workspace or allocate_workspace(
         matrix, settings, n_outputs, n_threads, n_built=bins.shape[1]
     )
@@ -154,8 +153,8 @@ def grow(
     draws = Draws(
         tree_keys(key),
         allocate_row_sample(n_rows, settings, n_threads),
-        allocate_column_sample(rules or feature_rules(n_features), n_features, n_threads, bins),
-        read_only(bins),
+        allocate_column_sample(rules or feature_rules(n_features), n_features, n_threads, copy),
+        bins,
         allocate_shared_roots(matrix, n_threads, 1),
     )
     run(grow_tree, matrix, derivatives, draws, settings, workspace, n_threads=n_threads)

@@ -21,7 +21,7 @@ def bundled(values):
 
 def grow_both(matrix, gradient, hessian, settings, monkeypatch, **changes):
     """Return the tree of a copy of the drawn columns, and that of histograms of all columns."""
-    assert allocate_bins(matrix, settings, are_on_disk=False).shape[1] < len(matrix.columns)
+    assert allocate_bins(matrix, settings, are_on_disk=False)[0].shape[1] < len(matrix.columns)
     # copies of the derivatives: draws by gradients modify them
     copied = grow(matrix, gradient.copy(), hessian.copy(), settings, **changes)
     with monkeypatch.context() as patch:
@@ -143,10 +143,10 @@ def test_columns_are_listed_by_hand():
 def test_columns_are_copied_where_that_saves_time(fraction, max_depth, max_leaves, n_built):
     matrix = binned(np.arange(30.0).reshape(3, 10))
     settings = params(max_depth=max_depth, max_leaves=max_leaves, colsample_bytree=fraction)
-    bins = allocate_bins(matrix, settings, are_on_disk=False)
+    bins, _ = allocate_bins(matrix, settings, are_on_disk=False)
     assert bins.shape == (3, n_built)
     assert (bins is matrix.rows) == (n_built == 10)
-    assert allocate_bins(matrix, settings, are_on_disk=True) is matrix.rows
+    assert allocate_bins(matrix, settings, are_on_disk=True)[0] is matrix.rows
 
 
 def test_weights_of_0_leave_fewer_columns(monkeypatch):

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklboost.data.raw_values import read_only
 from sklboost.engine.compiling import inlined, kernel, late
 from sklboost.engine.elementary import log
 from sklboost.engine.hashing import hash_key, mix_bits
@@ -63,13 +64,12 @@ class ColumnSample(NamedTuple):
 
 
 def allocate_column_sample(
-    rules: FeatureRules, n_features: int, n_threads: int, bins: np.ndarray | None = None
+    rules: FeatureRules, n_features: int, n_threads: int, copy: np.ndarray | None = None
 ) -> ColumnSample:
     """Allocate draws of features; before the first one all may be split on.
 
-    `bins` are what :func:`allocate_bins` has returned; without them nothing is copied.
+    `copy` is from :func:`allocate_bins`; None: nothing is copied.
     """
-    nothing = np.empty((0, 0), np.uint8 if bins is None else bins.dtype)
     return ColumnSample(
         of_tree=np.arange(n_features),
         n_of_tree=np.array([n_features]),
@@ -78,7 +78,7 @@ def allocate_column_sample(
         times=np.ones((n_threads, 2, n_features)),
         open_groups=np.empty((n_threads, rules.groups.shape[1]), dtype=np.uint64),
         rules=rules,
-        copy=nothing if bins is None or not bins.flags.writeable else bins,
+        copy=np.empty((0, 0), np.uint8) if copy is None else copy,
     )
 
 
@@ -203,25 +203,22 @@ def copy_rows(source, row_list, columns, target):
             copied[index] = row_bins[np.uint64(columns[index])]
 
 
-def allocate_bins(matrix: TrainingBins, params: TreeParams, *, are_on_disk: bool) -> np.ndarray:
-    """Return what histograms are built from: the rows of the matrix, or room for a copy.
+def allocate_bins(
+    matrix: TrainingBins, params: TreeParams, *, are_on_disk: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return what histograms are built from, read-only, and the same memory to be written.
 
-    A copy of a tree's columns is worth its time if the additions that it saves would take longer.
+    The rows of the matrix and nothing to be written, or room for a copy: that of a tree's columns
+    is worth its time if the additions that it saves would take longer.
     """
     n_samples, n_columns = matrix.rows.shape
     n_built = min(math.ceil(params.colsample_bytree * len(matrix.places)), n_columns)
     depth = min(params.max_depth, math.ceil(math.log2(params.max_leaves)))
     n_additions = (1 + depth) / 2  # of a row to a column: at the root, then every other level
     if are_on_disk or n_built * (n_additions + _COPY) >= n_columns * n_additions:
-        return matrix.rows
-    return np.empty((n_samples, n_built), dtype=matrix.rows.dtype)
-
-
-def read_only(bins: np.ndarray) -> np.ndarray:
-    """Return bins as kernels know those of a matrix, for which they are compiled: read-only."""
-    view = bins.view() if bins.flags.writeable else bins
-    view.flags.writeable = False
-    return view
+        return matrix.rows, np.empty((0, 0), dtype=matrix.rows.dtype)
+    copy = np.empty((n_samples, n_built), dtype=matrix.rows.dtype)
+    return read_only(copy), copy
 
 
 @late("int64")
