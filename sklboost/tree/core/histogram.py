@@ -131,15 +131,10 @@ def subtract_from_sibling(build, growth, pool, columns):
         return
     built = pool.histograms[growth[build.node].slot, build.strip]
     sibling = pool.histograms[growth[build.sibling].slot, build.strip]
-    column, stop = columns
-    while column < stop:
-        start = pool.cells[0, column]
-        column += 1
-        while column < stop and pool.cells[0, column] == pool.cells[1, column - 1]:
-            column += 1  # neighbours: one long loop
+    for column in range(columns[0], columns[1]):
         # slices: without a test for negative indices this becomes vector instructions
-        end = pool.cells[1, column - 1]
-        source, target = built[start:end], sibling[start:end]
+        start, stop = pool.cells[0, column], pool.cells[1, column]
+        source, target = built[start:stop], sibling[start:stop]
         for place in range(len(source)):
             target[place] -= source[place]
 
