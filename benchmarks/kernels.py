@@ -34,7 +34,7 @@ from sklboost.tree.core.splitting import Search, find_splits
 from sklboost.tree.core.workspace import OWN, allocate_workspace
 from sklboost.tree.options.column_sampling import allocate_column_sample
 from sklboost.tree.predict.prediction import add_constant_leaves
-from sklboost.tree.predict.walking import walk_through
+from sklboost.tree.predict.walking import prepare_walk
 
 from . import measure, peers
 from .aims import OURS
@@ -209,9 +209,9 @@ def prediction_kernels(team, dataset, settings):
     model = measure.fit(OURS, dataset, settings, 1).model_
     raw = raw_matrix(dataset.X_test)
     raw_score, n_items = np.zeros((1, raw.n_samples)), raw.n_samples * model.n_trees
-    with walk_through(model, raw, 1) as walk:
-        arguments = (add_constant_leaves, model.constant, raw, (0, model.n_trees), walk, raw_score)
-        yield Kernel("prediction", "row and tree", n_items, partial(team.run, *arguments))
+    walk = prepare_walk(model, raw, 1)
+    arguments = (add_constant_leaves, model.constant, raw, (0, model.n_trees), walk, raw_score)
+    yield Kernel("prediction", "row and tree", n_items, partial(team.run, *arguments))
 
 
 if __name__ == "__main__":

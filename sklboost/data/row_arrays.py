@@ -52,7 +52,7 @@ class RowArrays:
     def full(self, value: Any, n_rows: int, dtype: Any = np.float64) -> np.ndarray:
         """Return an array of shape (len(value), n_rows), each row one of the values."""
         array = self.empty((len(value), n_rows), dtype)
-        array[:] = np.reshape(value, (-1, 1))
+        array[:] = np.asarray(value)[:, np.newaxis]
         return array
 
     def copy(self, array: np.ndarray, dtype: Any) -> np.ndarray:

@@ -210,6 +210,23 @@ class Trees(NamedTuple):
     unpruned: "Trees | None" = None
 
 
+class _PathFields(NamedTuple):
+    """The fields of :class:`Paths`."""
+
+    tree_starts: np.ndarray
+    depths: np.ndarray
+    routes: np.recarray
+    values: np.ndarray
+    bits: CategoryBits
+
+
+class Paths(_PathFields, PackedOnce):
+    """What takes a row down the trees of a :class:`Model` one step after the other, and no more.
+
+    To pass all of a model to a kernel takes longer than to predict a row.
+    """
+
+
 class _ModelFields(NamedTuple):
     """The fields of :class:`Model`; instances of a subclass have room for the packed words."""
 
@@ -253,9 +270,9 @@ class Model(_ModelFields, PackedOnce):
     """
 
     @cached_property
-    def walks(self) -> dict[str, list[Any]]:
-        """What earlier predictions have left for the next one, by the dtype of the rows."""
-        return {}
+    def paths(self) -> Paths:
+        """What takes a few rows down the trees."""
+        return Paths(self.tree_starts, self.depths, self.routes, self.values, self.tops.bits)
 
     @cached_property
     def rankings(self) -> dict[str, Any]:

@@ -174,6 +174,7 @@ def _fit_and_predict(
     y = np.arange(X.shape[0])
     model.fit(X, y, X_val=X, y_val=y)
     model.predict(X)
+    model.predict(X[:1])
     model.apply(X)
     fitted = fitted_model(model)
     node_table(fitted.model, fitted.feature_names, fitted.categories)

@@ -1,7 +1,10 @@
 """What a fitted estimator shows: stages, leaves, tables, importances."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
+import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sklboost import XGBClassifierLite, XGBRegressorLite
@@ -128,3 +131,31 @@ def test_the_table_lists_the_levels_of_a_split():
     encoding = Encoding("category", categories=np.array([3, 5, 7]), codes=np.array([0, 1, 1]))
     assert categories_by_code((Encoding(), encoding)) == [[], [[3], [5, 7]]]
     assert categories_by_code(None) == []
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("estimator", "n_targets", "settings"),
+    [
+        (XGBRegressorLite, 1, dict(max_depth=9)),
+        (XGBRegressorLite, 1, dict(linear_tree=True)),
+        (XGBRegressorLite, 3, dict(multi_strategy="multi_output_tree")),
+        (XGBClassifierLite, 1, {}),
+    ],
+)
+def test_few_rows_have_the_bits_of_many(estimator, n_targets, settings, dtype):
+    random = np.random.default_rng(0)
+    values = random.normal(size=(90, 4)).astype(dtype)
+    y = np.rint(values[:, :n_targets] + random.normal(size=(90, n_targets))).squeeze()
+    values[::5, 1] = np.nan
+    model = estimator(n_estimators=20, n_jobs=1, **settings).fit(values, y)
+    predict = partial(model.predict, output_margin=True)
+    margins = random.normal(size=(90, model.model_.n_outputs))
+    for form in (np.ascontiguousarray, np.asfortranarray, lambda rows: rows.tolist()):
+        for n_rows in (1, 7):
+            parts = [slice(start, start + n_rows) for start in range(0, 90, n_rows)]
+            few = [predict(form(values[rows]), base_margin=margins[rows]) for rows in parts]
+            assert_array_equal(np.concatenate(few), predict(values, base_margin=margins))
+    staged = [[*model.staged_predict(values[[row]])] for row in range(3)]
+    together = [stage[:3] for stage in model.staged_predict(values)]
+    assert_array_equal(np.concatenate(staged, axis=1), together)

@@ -1,6 +1,5 @@
-import functools
 import gc
-import pickle
+import itertools
 import weakref
 
 import numpy as np
@@ -12,7 +11,7 @@ from sklboost.data.raw_values import raw_matrix
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.tree.predict import prediction, walking
 from sklboost.tree.predict.assembly import assemble_model
-from sklboost.tree.predict.prediction import add_trees, find_leaves
+from sklboost.tree.predict.prediction import add_to_few_rows, add_trees, find_leaves
 from tests.data.test_raw_values import ORDERS
 from tests.tree.growth import as_trees, binned, grow, make_data, make_nodes, params
 
@@ -40,11 +39,15 @@ def make_model(*trees, n_outputs=1):
 
 
 def scores(model, X, trees=None, n_threads=1):
-    raw_score = np.zeros((model.n_outputs, len(X)))
+    X, raw_score = np.asarray(X), np.zeros((model.n_outputs, len(X)))
     trees = trees or (0, model.n_trees)
     with ThreadTeam(n_threads) as team:
         assert team.size == n_threads
-        add_trees(team, model, np.asarray(X), trees, raw_score)
+        add_trees(team, model, X, trees, raw_score)
+    if len(X) < walking.MIN_ROWS:
+        alone = np.zeros_like(raw_score)
+        add_to_few_rows(model, X, trees, alone)
+        assert_array_equal(alone, raw_score)
     return raw_score
 
 
@@ -209,8 +212,8 @@ def test_only_features_of_splits_above_top_depth_are_copied():
     assert list(make_model(TREES[1]).tops.features) == [1]
     assert list(make_model(TREES[2]).tops.features) == []  # no split at all
     assert_array_equal(scores(make_model(TREES[2]), np.zeros((20, 2))), [[7.0] * 20])
-    with walking.walk_through(model, raw_matrix(np.zeros((1000, 2))), 2) as walk:
-        assert walk.scratch.columns.shape == (2, 2, walking._WORDS_PER_BLOCK * 64)
+    walk = walking.prepare_walk(model, raw_matrix(np.zeros((1000, 2))), 2)
+    assert walk.scratch.columns.shape == (2, 2, walking._WORDS_PER_BLOCK * 64)
 
 
 @pytest.mark.interpreted
@@ -227,27 +230,14 @@ def test_a_model_that_has_predicted_is_freed_at_once():
 
 
 @pytest.mark.interpreted
-def test_few_rows_take_the_scratch_that_others_have_left():
-    model = make_model(*TREES)
-    few, many = raw_matrix(np.zeros((64, 2))), raw_matrix(np.zeros((65, 2)))
-    walk_few = functools.partial(walking.walk_through, model, few, 1)
-    with walk_few() as first, walk_few() as meanwhile:
-        assert meanwhile is not first
-    with walk_few() as later:
-        assert later is first
-        single = raw_matrix(np.zeros((64, 2), dtype=np.float32))
-        with walking.walk_through(model, single, 1) as other:
-            assert other.thresholds.dtype == np.float32
-    for raw, n_threads in [(many, 1), (few, 2)]:
-        with walking.walk_through(model, raw, n_threads) as large:
-            pass
-        with walking.walk_through(model, raw, n_threads) as another:
-            assert another is not large
-    with pytest.raises(KeyError), walk_few():
-        raise KeyError  # the scratch of what did not end may still be written to
-    with walk_few() as last:
-        assert last is not first
-        assert pickle.loads(pickle.dumps(model)).walks == {}
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_few_rows_go_down_several_trees_together(n_outputs):
+    n_trees = 2 * prediction._TREES_AT_ONCE + 4
+    model = make_model(*itertools.islice(itertools.cycle(TREES), n_trees), n_outputs=n_outputs)
+    X = np.array([[4.0, 1.0], [6.0, nan], [nan, 3.0], [1.0, nan]]).repeat(3, axis=0)
+    for trees in [(0, n_trees), (3, 4), (5, prediction._TREES_AT_ONCE + 6)]:
+        few = [scores(model, X[start : start + 3], trees) for start in range(0, 12, 3)]
+        assert_array_equal(np.hstack(few), scores(model, X, trees))
 
 
 @pytest.mark.interpreted

@@ -9,7 +9,8 @@ from sklboost.data.row_arrays import IN_MEMORY, RowArrays
 from sklboost.engine.model import Model
 from sklboost.engine.parallel import ThreadTeam, n_threads_for
 from sklboost.estimators.input.check_features import check_has_values
-from sklboost.tree.predict.prediction import add_trees, find_leaves
+from sklboost.tree.predict.prediction import add_to_few_rows, add_trees, find_leaves
+from sklboost.tree.predict.walking import MIN_ROWS
 
 # Rows times trees that are predicted in the time it takes to start a thread, or less than that.
 _LEAVES_PER_THREAD = 250_000
@@ -55,6 +56,9 @@ def add_rounds(
 ) -> None:
     """Add the trees of rounds ``[start, stop)`` to `raw_score`, shape (n_outputs, n_samples)."""
     trees = (rounds[0] * model.trees_per_round, rounds[1] * model.trees_per_round)
+    if type(X) is np.ndarray and len(X) < MIN_ROWS and model.linear is None:
+        add_to_few_rows(model, X, trees, raw_score)
+        return
     if isinstance(X, RemoteFeatures):
         X.add_trees(model, trees, raw_score)
         return

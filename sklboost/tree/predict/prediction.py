@@ -22,10 +22,14 @@ from sklboost.tree.predict.walking import (
     WORD,
     begin_block,
     part_of,
+    prepare_walk,
+    take_steps,
     take_top,
-    walk_through,
     walk_tree,
 )
+
+# Down which a row goes together: a shallow one takes as many steps as the deepest of them.
+_TREES_AT_ONCE = 16
 
 
 def add_trees(
@@ -52,13 +56,24 @@ def add_trees(
         if model.linear is None and (ranked := ranked_walk(model, raw, trees, team.size)):
             team.run(add_ranked_leaves, ranked.ranking.model, raw, trees, ranked, scores)
         else:
-            with walk_through(model, raw, team.size) as walk:
-                if model.linear is None:
-                    team.run(add_constant_leaves, model.constant, raw, trees, walk, scores)
-                else:
-                    arguments = (model.linear, raw, trees, walk, scores)
-                    team.run(add_linear_leaves, model.constant, *arguments)
+            walk = prepare_walk(model, raw, team.size)
+            if model.linear is None:
+                team.run(add_constant_leaves, model.constant, raw, trees, walk, scores)
+            else:
+                arguments = (model.linear, raw, trees, walk, scores)
+                team.run(add_linear_leaves, model.constant, *arguments)
         raw_score[:, rows] = scores
+
+
+def add_to_few_rows(
+    model: Model, X: np.ndarray, trees: tuple[int, int], raw_score: np.ndarray
+) -> None:
+    """Add leaf values as :func:`add_trees`, of constant leaves to fewer than MIN_ROWS rows.
+
+    Without a team and all else that takes longer than a row does.
+    """
+    positions = np.empty(_TREES_AT_ONCE, dtype=np.int64)
+    add_few_rows(model.paths, raw_matrix(X), trees, positions, raw_score)
 
 
 def find_leaves(
@@ -66,8 +81,8 @@ def find_leaves(
 ) -> None:
     """Fill `leaves`, int32 of shape (n_samples, n_trees), with numbers of nodes of each tree."""
     for rows, raw in _blocks(team, X):
-        with walk_through(model, raw, team.size) as walk:
-            team.run(list_leaves, model.constant, raw, walk, leaves[rows])
+        walk = prepare_walk(model, raw, team.size)
+        team.run(list_leaves, model.constant, raw, walk, leaves[rows])
 
 
 def _blocks(team: ThreadTeam, X: Features | RawMatrix) -> Iterable[tuple[slice, RawMatrix]]:
@@ -106,6 +121,28 @@ def add_constant_leaves(team, model, raw, trees, walk, raw_score):
         for tree in range(trees[0], trees[1]):
             add_tree(model, thresholds, tree, raw, start, scratch, raw_score)
         start = next_task(team, 0) * n_rows
+
+
+@kernel
+def add_few_rows(paths, raw, trees, positions, raw_score):
+    """Add the values of constant leaves to a few rows; `positions` is scratch.
+
+    A step down a tree waits for the step before it, so each row goes down several trees together.
+    """
+    routes, values, bits = paths.routes, paths.values, paths.bits
+    for row in range(raw.n_samples):
+        for start in range(trees[0], trees[1], len(positions)):
+            depths = paths.depths[start : min(start + len(positions), trees[1])]
+            n_steps = np.int64(0)
+            for index in range(len(depths)):
+                positions[index] = paths.tree_starts[start + index]
+                n_steps = max(n_steps, depths[index])
+            leaves = positions[: len(depths)]
+            take_steps(routes, bits, n_steps, raw, row * raw.row_step, 0, leaves)
+            for index in range(len(leaves)):
+                first = first_output(paths, start + index, raw_score)
+                for output in range(len(values)):
+                    raw_score[first + output, row] += values[output, leaves[index]]
 
 
 @kernel

@@ -11,8 +11,6 @@ row takes its own way, all rows one step at a time and without a branch to mispr
 words of bits come from QuickScorer (Lucchese et al. 2015), though not the order of work.
 """
 
-import contextlib
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +18,6 @@ import numpy as np
 from sklboost.data.raw_values import RawMatrix
 from sklboost.engine.compiling import inlined, kernel, late
 from sklboost.engine.instructions import above, add_where, at_least, trailing_zeros
-from sklboost.engine.library.packing import PackedOnce
 from sklboost.engine.model import ALL_ROWS, TOP_DEPTH, Model
 from sklboost.engine.parallel import FAR_APART
 from sklboost.tree.predict.category_bits import is_listed
@@ -65,14 +62,7 @@ class WalkScratch(NamedTuple):
     in_ranks: tuple[int, ...] = ()
 
 
-class _WalkFields(NamedTuple):
-    """The fields of :class:`Walk`."""
-
-    thresholds: np.ndarray
-    scratch: WalkScratch
-
-
-class Walk(_WalkFields, PackedOnce):
+class Walk(NamedTuple):
     """What a walk needs beside the model and the rows.
 
     Attributes
@@ -82,27 +72,12 @@ class Walk(_WalkFields, PackedOnce):
     scratch : WalkScratch
     """
 
-
-@contextlib.contextmanager
-def walk_through(model: Model, raw: RawMatrix, n_threads: int) -> Iterator[Walk]:
-    """Give what a walk of these rows needs; for few rows, what an earlier one has left.
-
-    To allocate it takes as long as to predict a row.
-    """
-    if n_threads > 1 or raw.n_samples > WORD:
-        yield _prepare_walk(model, raw, n_threads)
-        return
-    left = model.walks.setdefault(raw.values.dtype.char, [])
-    # at once: other threads may predict with the same model
-    try:
-        walk: Walk = left.pop()
-    except IndexError:
-        walk = _prepare_walk(model, raw, n_threads)
-    yield walk
-    left.append(walk)
+    thresholds: np.ndarray
+    scratch: WalkScratch
 
 
-def _prepare_walk(model: Model, raw: RawMatrix, n_threads: int) -> Walk:
+def prepare_walk(model: Model, raw: RawMatrix, n_threads: int) -> Walk:
+    """Return what a walk of these rows needs."""
     tops, dtype = model.tops, raw.values.dtype
     n_columns = len(tops.features)
     n_words = block_words(raw.n_samples, n_columns, dtype, n_threads)
@@ -254,27 +229,32 @@ def take_top(tops, thresholds, tree, block, scratch, word):
 
 
 @kernel
-def take_steps(model, n_steps, raw, first_row, positions):
-    """Move the rows from `first_row` on `n_steps` down from their `positions`."""
+def take_steps(routes, bits, n_steps, raw, first, step, positions):
+    """Move rows `n_steps` down from their `positions`.
+
+    The values of row i begin at ``raw.values[first + i * step]``. With a `step` of 0 it is one row
+    in several trees.
+    """
     for _ in range(n_steps):
         for index in range(len(positions)):
-            route = model.routes[np.uint64(positions[index])]
-            row = (first_row + index) * raw.row_step
-            value = raw.values[np.uint64(row + route.feature * raw.feature_step)]
+            route = routes[np.uint64(positions[index])]
+            place = first + index * step + route.feature * raw.feature_step
+            value = raw.values[np.uint64(place)]
             goes_right = (value >= route.threshold) | ((value != value) & (route.default_left == 0))
-            if has_categories(model.tops.bits) and route.has_categories == 1 and value == value:
-                goes_right = not is_listed(np.int64(value), model.tops.bits, positions[index])
+            if has_categories(bits) and route.has_categories == 1 and value == value:
+                goes_right = not is_listed(np.int64(value), bits, positions[index])
             positions[index] = route.left + goes_right
 
 
 @kernel
 def walk_tree(model, thresholds, tree, raw, first_row, scratch):
     """Fill ``scratch.positions`` with the leaves, in ``model.routes``, of a block of rows."""
-    positions = scratch.positions
-    n_rows = len(positions)
+    positions, routes, bits = scratch.positions, model.routes, model.tops.bits
+    n_rows, n_steps = len(positions), model.depths[tree]
+    first = first_row * raw.row_step
     if n_rows < MIN_ROWS:
         positions[:] = model.tree_starts[tree]
-        take_steps(model, model.depths[tree], raw, first_row, positions)
+        take_steps(routes, bits, n_steps, raw, first, raw.row_step, positions)
         return
     landings = model.tops.landings[tree]
     for start in range(0, n_rows, WORD):
@@ -282,4 +262,4 @@ def walk_tree(model, thresholds, tree, raw, first_row, scratch):
         part = positions[start : min(start + WORD, n_rows)]
         for row in range(len(part)):
             part[row] = landings[np.uint64(scratch.digits[row])]
-    take_steps(model, model.depths[tree] - TOP_DEPTH, raw, first_row, positions)
+    take_steps(routes, bits, n_steps - TOP_DEPTH, raw, first, raw.row_step, positions)
