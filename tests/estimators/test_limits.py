@@ -11,7 +11,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 
 from sklboost import TrainingCallback, XGBClassifierLite, XGBRegressorLite
 from sklboost.boosting import calls as boosting_calls
-from sklboost.estimators.fit import fitting
+from sklboost.estimators.fit import binned, fitting
 
 
 @pytest.fixture(scope="module")
@@ -257,3 +257,17 @@ def test_threads_that_did_the_work(data):
     X, y = np.tile(X, (40, 1)), np.tile(y, 40)
     for n_jobs in (1, 2, 3):
         assert make(n_jobs=n_jobs).fit(X, y).fit_report_.n_threads == n_jobs
+
+
+def test_few_values_are_binned_by_one_thread(data, monkeypatch):
+    sizes, shared_bins = [], binned.shared_bins
+
+    def watched(team, *arguments):
+        sizes.append(team.size)
+        return shared_bins(team, *arguments)
+
+    monkeypatch.setattr(binned, "shared_bins", watched)
+    X, y = data
+    for n_copies, n_threads in ((10, 1), (40, 2)):  # of 4,420 values
+        model = make(n_jobs=2).fit(np.tile(X, (n_copies, 1)), np.tile(y, n_copies))
+        assert (sizes.pop(), model.fit_report_.n_threads) == (n_threads, 2)
