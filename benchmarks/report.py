@@ -231,6 +231,51 @@ def _phases(records):
         )
 
 
+def _waits(records):
+    for where, group in tables.groups(records):
+        median = group.sort_values("fit_seconds").iloc[(len(group) - 1) // 2]
+        rows = [
+            {
+                "members meet for": phase,
+                "meetings": f"{each['meetings']:,}",
+                "waiting": f"{100 * each['wait_seconds'] / median['fit_seconds']:.1f} %",
+                "last one late, µs: median": f"{each['late_microseconds'][0]:.1f}",
+                "of 99 %": f"{each['late_microseconds'][2]:,.0f}",
+                "release, µs": f"{each['release_microseconds']:.1f}",
+            }
+            for phase, each in median["phases"].items()
+        ]
+        yield (
+            f"## Waiting, {where['workload']}, {where['threads']} members on two processors\n\n"
+            f"{tables.markdown(rows, text=('members meet for',))}\n\n"
+            f"Of {median['fit_seconds']:.3g} s, the median of the fits, a member waits "
+            f"{100 * median['wait_ratio']:.0f} %."
+        )
+
+
+def _expected(records):
+    for workload, group in records.groupby("workload", sort=False):
+        alone = group.loc[group["threads"] == 1, "seconds"].median()
+        rows = [
+            {
+                "members": str(each["threads"]),
+                "a cache line comes in": f"{1e9 * each['latency']:.0f} ns",
+                "seconds": f"{each['seconds']:.3g}",
+                "speed-up": f"{alone / each['seconds']:.1f}",
+            }
+            | {
+                f"{part}, %": f"{100 * each[part] / each['seconds']:.0f}"
+                for part in ("work", "python", "serial", "uneven", "merging", "meetings")
+            }
+            for _, each in group[group["threads"] > 1].iterrows()
+        ]
+        settings = tables.describe_settings(group["settings"].iloc[0])
+        yield (
+            f"## Expected of many cores, {workload}{settings}\n\nBy a model, not measured; see "
+            f"docs/explanation/threads.md.\n\n{tables.markdown(rows, text=())}"
+        )
+
+
 SECTIONS = {
     "fit": _fit,
     "predict": _predict,
@@ -243,6 +288,8 @@ SECTIONS = {
     "floor": _floor,
     "kernel": _kernels,
     "phases": _phases,
+    "waits": _waits,
+    "cores": _expected,
 }
 
 

@@ -44,6 +44,7 @@ SETS = {
     "floor": Set("floor.measure_floor", workloads.ENGINE, (OURS,)),
     "kernels": Set("kernels.measure_kernels", workloads.ENGINE, (OURS,)),
     "phases": Set("phases.measure_phases", workloads.ENGINE, (OURS,)),
+    "waits": Set("waits.measure_waits", workloads.WAITS, (OURS,)),
 }
 QUICK = [
     Set("fits.measure_fits", workloads.QUICK_FIT, (OURS, *ACCURATE)),

@@ -51,6 +51,11 @@ MEMORY = tuple(
     Workload(name, name, BOTH)
     for name in ("binary-1000000x28", "binary-2000000x28", "regression-2000000x28")
 )
+# Larger teams than the machine has processors, for what they wait and what tasks they have.
+WAITS = tuple(
+    Workload(f"binary-{n_rows}x28", f"binary-{n_rows}x28", (1, 2, 4, 8, 16))
+    for n_rows in (1_000, 10_000, 100_000, 1_000_000)
+)
 # The floor, the kernels and the phases of a fit.
 ENGINE = (Workload("binary-1000000x28", "binary-1000000x28", BOTH),)
 GROWTH = tuple(

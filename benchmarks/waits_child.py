@@ -1,0 +1,184 @@
+"""A process whose fits note when members of the team come and go: what waits.py measures.
+
+The package's functions are compiled with other ones in the places of `barrier`, `next_task` and
+what else is in `parallel.py`; kernels of other processes have nothing of that. For the kind "cores"
+one thread does the work of a team of any size as its member 0: each task, each share.
+"""
+
+import hashlib
+import json
+import math
+import sys
+import time
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from sklboost.boosting import rounds
+from sklboost.engine import parallel
+from sklboost.engine.compiling import kernel, made_kernel
+from sklboost.estimators.fit import fitting
+from sklboost.tree.core import growing, histogram, partition, quantization, splitting
+
+from . import cores
+from .aims import OURS
+from .fits import load_float32
+from .peers import Settings, make_estimator
+
+IS_ALONE = sys.argv[-1] == "cores"
+MODULES = (rounds, quantization, growing, histogram, partition, splitting)  # as cores.PHASES
+NOTES = (cores.ENTERING, cores.LEAVE, cores.TASK, cores.SERIAL, cores.SHARE, cores.N_NOTES)
+ENTERING, LEAVE, TASK, SERIAL, SHARE, N_NOTES = map(np.int64, NOTES)
+ROOM = np.int64(1 << 22)  # cells of the state for the notes of a member: their number, then pairs
+FIRST = np.int64(parallel._STATE_SIZE)
+NAMES = ("barrier", "assemble", "next_task", "share", "reset_tasks")
+REAL = [getattr(parallel, name) for name in NAMES]
+real_barrier, real_assemble, real_next_task, real_share, real_reset_tasks = REAL
+
+
+@intrinsic
+def now(typing_context):
+    """Return the nanoseconds of the monotonic clock."""
+
+    def codegen(context, builder, signature, args):
+        number, code = ir.IntType(64), ir.IntType(32)
+        kind = ir.FunctionType(code, [code, number.as_pointer()])
+        function = cgutils.get_or_insert_function(builder.module, kind, "clock_gettime")
+        cell = cgutils.alloca_once(builder, number, size=number(2))
+        builder.call(function, [code(time.CLOCK_MONOTONIC), cell])
+        seconds, rest = (builder.load(builder.gep(cell, [number(i)])) for i in range(2))
+        return builder.add(builder.mul(seconds, number(10**9)), rest)
+
+    return types.int64(), codegen
+
+
+now.digest_part = lambda: "clock_gettime"  # so that what calls it is kept on disk
+
+
+@kernel
+def note(team, what):
+    """Note what this member does now, and the time."""
+    start = FIRST + ROOM * team.rank
+    place = team.state[start] + 1
+    if 2 * place + 1 < ROOM:
+        team.state[start] = place
+        team.state[start + 2 * place] = what
+        team.state[start + 2 * place + 1] = now()
+
+
+def meeting(what):
+    """Return the barrier of a module."""
+
+    def barrier(team):
+        note(team, what)
+        if not IS_ALONE:
+            real_barrier(team)
+        note(team, LEAVE)
+
+    return made_kernel(barrier, f"{what} {IS_ALONE}")
+
+
+@kernel
+def assemble(team):
+    """As in the package."""
+    note(team, ENTERING)
+    is_there = np.int64(1) if IS_ALONE else real_assemble(team)
+    note(team, LEAVE)
+    return is_there
+
+
+@kernel
+def next_task(team, counter):
+    """As in the package."""
+    note(team, TASK)
+    return real_next_task(team, counter)
+
+
+@kernel
+def share(team, n_items):
+    """As in the package; the number of items is noted, too."""
+    note(team, SHARE + N_NOTES * n_items)
+    return (np.int64(0), np.int64(n_items)) if IS_ALONE else real_share(team, n_items)
+
+
+@kernel
+def reset_tasks(team):
+    """As in the package: from here on member 0 works and the others wait."""
+    note(team, SERIAL)
+    real_reset_tasks(team)
+
+
+class NotedTeam(parallel.ThreadTeam):
+    """A team whose notes are read after the fit; alone, one thread in the place of all."""
+
+    notes = ()
+
+    def __enter__(self):
+        return self if IS_ALONE else super().__enter__()
+
+    @property
+    def size(self):
+        return self._n_threads if IS_ALONE else super().size
+
+    def run(self, function, *arguments):
+        if not IS_ALONE:
+            return super().run(function, *arguments)
+        self._state[: parallel._BEGUN] = 0
+        function(parallel.Team(0, self.size, self._state), *arguments)
+        note(parallel.Team(0, self.size, self._state), SERIAL)
+
+    def __exit__(self, *exception):
+        super().__exit__(*exception)
+        of_members = self._state[FIRST:].reshape(-1, ROOM)
+        if of_members[:, 0].max() > ROOM // 2 - 2:
+            raise MemoryError("more notes than there is room for: take fewer trees")
+        NotedTeam.notes = [row[2 : 2 + 2 * row[0]].reshape(-1, 2).copy() for row in of_members]
+
+
+def replace_functions():
+    """Put functions that note what they do in the places of those of the package."""
+    modules = [module for name, module in sys.modules.items() if name.startswith("sklboost.")]
+    for module in modules:
+        what = np.int64(MODULES.index(module) if module in MODULES else len(MODULES))
+        noting = (meeting(what), assemble, next_task, share, reset_tasks)
+        for name, real, other in zip(NAMES, REAL, noting, strict=True):
+            if module is not parallel and vars(module).get(name) is real:
+                setattr(module, name, other)
+    fitting.ThreadTeam = NotedTeam
+    if IS_ALONE:
+        rounds.Rounds.seconds_per_call = math.inf  # each fit has the same calls
+
+
+def fit(dataset, settings, n_members):
+    """Fit with so many members; return the notes, the seconds and a digest of the trees."""
+    fitting.n_threads_for = lambda *work: n_members
+    parallel._STATE_SIZE = FIRST + ROOM * (1 if IS_ALONE else n_members)
+    model = make_estimator(OURS, settings, dataset.task, n_members)
+    start = time.monotonic_ns()
+    model.fit(dataset.X_train, dataset.y_train)
+    seconds = (time.monotonic_ns() - start) / 1e9
+    return NotedTeam.notes, seconds, hashlib.sha256(model.model_.nodes.tobytes()).hexdigest()
+
+
+def main(name, settings, n_members, n_repeats, *_):
+    """Print a line of JSON for each fit; of the model one for each latency."""
+    replace_functions()
+    dataset, n_members = load_float32(name), int(n_members)
+    settings = Settings(**json.loads(settings))
+    fit(dataset, settings._replace(n_estimators=2), n_members)  # compiles
+    all_notes, seconds, digests = zip(
+        *(fit(dataset, settings, n_members) for _ in range(int(n_repeats))), strict=True
+    )
+    if IS_ALONE:
+        found = cores.expect([notes[0] for notes in all_notes], seconds, n_members)
+    else:
+        found = map(cores.waits, all_notes, seconds)
+    for record, digest in zip(found, digests, strict=False):
+        print(json.dumps({"digest": digest, **record}))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,65 @@
+"""Notes of meetings: the fits keep their trees, and the model of larger teams adds up."""
+
+import numpy as np
+import pytest
+
+from benchmarks import cores, peers, waits, workloads
+from benchmarks.turns import Options
+
+TINY = workloads.Workload(
+    "tiny", "binary-2000x5", threads=(2,), settings=peers.Settings(n_estimators=2, max_depth=3)
+)
+HISTOGRAMS = cores.PHASES.index("histograms")
+
+
+def shared(n_items):
+    """Return the note of a share of so many items."""
+    return cores.SHARE + cores.N_NOTES * n_items
+
+
+def test_fits_that_note_what_they_do_have_the_trees_of_a_plain_one(monkeypatch):
+    monkeypatch.setattr(waits, "MODELLED", (1, 4))
+    records = list(waits.measure_waits(TINY, Options(["sklboost"], repeats=1, budget=60.0)))
+    measured = [record for record in records if record["kind"] == "waits"]
+    assert set(measured[0]["phases"]) == set(cores.PHASES) - {"other"}
+    assert all(0.0 < record["wait_ratio"] < 1.0 for record in measured)
+    alone, *_, four = (record for record in records if record["kind"] == "cores")
+    assert alone["seconds"] == pytest.approx(alone["work"] + alone["python"] + alone["serial"])
+    assert alone["uneven"] == pytest.approx(0.0, abs=1e-9)
+    assert four["work"] < 0.5 * four["seconds"]  # Python and meetings take the most
+
+
+def test_other_trees_are_noticed(monkeypatch):
+    monkeypatch.setattr(waits, "fit_in_child", lambda *arguments: [{"digest": "another"}])
+    with pytest.raises(RuntimeError, match="2 members noted what they did, in other trees"):
+        list(waits.measure_waits(TINY, Options(["sklboost"], repeats=1, budget=60.0)))
+
+
+def test_tasks_go_to_who_is_free():
+    pieces = [(cores.LEAVE, 2.0), *[(cores.TASK, 1.0)] * 5, (HISTOGRAMS, 0.0)]
+    expected = cores.replay(pieces, 2, 0.0)
+    # the other member takes two while the first one is busy
+    assert expected["seconds"] == 4.0
+    assert (expected["serial"], expected["work"], expected["uneven"]) == (2.0, 2.5, -0.5)
+
+
+def test_shares_are_of_whole_items_and_parts_are_merged():
+    routing = cores.PHASES.index("rows")
+    assert cores.replay([(shared(28), 28.0), (routing, 0.0)], 16, 0.0)["seconds"] == 2.0
+    merged = cores.replay([(shared(28), 28.0), (HISTOGRAMS, 0.0)], 16, 0.0)
+    assert (merged["seconds"], merged["merging"]) == (32.0, 32.0)
+
+
+def test_meetings_and_tasks_cost_latencies():
+    pieces = [(cores.TASK, 0.0), (HISTOGRAMS, 0.0)]
+    assert cores.replay(pieces, 3, 1.0)["seconds"] == 4.0 + 1.0 + 4.0  # met twice, the end is one
+
+
+def test_who_comes_late_and_how_long_the_other_waits():
+    first, second = ([[HISTOGRAMS, t], [cores.LEAVE, 5000]] for t in (1000, 4000))
+    found = cores.waits([np.array(first), np.array(second)], 8e-6)
+    phase = found["phases"]["histograms"]
+    assert phase["wait_seconds"] == pytest.approx(2.5e-6)
+    assert found["wait_ratio"] == pytest.approx(2.5 / 8)
+    assert phase["late_microseconds"] == [3.0, 3.0, 3.0]
+    assert phase["release_microseconds"] == 1.0
