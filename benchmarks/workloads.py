@@ -10,6 +10,7 @@ from .peers import Settings
 
 DEEP = Settings(max_depth=10)
 LEAFWISE = Settings(grow_policy="lossguide", max_depth=0, max_leaves=255)
+MANY_TREES = Settings(n_estimators=1000)
 BOTH = (2, 1)
 
 
@@ -40,7 +41,10 @@ REAL = (
     Workload("adult", "adult", aim=2.5),
 )
 # 100,000 rows for training, and as many to predict.
-PREDICT = (Workload("binary-100000x28", "binary-100000x28", BOTH),)
+PREDICT = (
+    Workload("binary-100000x28", "binary-100000x28", BOTH),
+    Workload("trees1000-100000x28", "binary-100000x28", BOTH, MANY_TREES),
+)
 GRID = (Workload("binary-20000x28", "binary-20000x28"),)
 # A fit with and without validation rows.
 VALIDATION = tuple(
