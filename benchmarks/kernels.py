@@ -17,6 +17,7 @@ from sklboost.data.features import training_bins
 from sklboost.data.raw_values import raw_matrix
 from sklboost.engine.hashing import hash_key
 from sklboost.engine.parallel import ThreadTeam
+from sklboost.engine.structs import BuiltColumns
 from sklboost.estimators.fit.training_settings import TREE_PARAMETERS
 from sklboost.objectives.gradients import (
     allocate_scratch,
@@ -32,7 +33,7 @@ from sklboost.tree.core.pruning import name_final_leaves
 from sklboost.tree.core.quantization import quantize, weigh
 from sklboost.tree.core.splitting import Search, find_splits
 from sklboost.tree.core.workspace import OWN, allocate_workspace
-from sklboost.tree.options.column_sampling import allocate_column_sample
+from sklboost.tree.options.column_sampling import allocate_bins, allocate_column_sample
 from sklboost.tree.predict.prediction import add_constant_leaves
 from sklboost.tree.predict.walking import prepare_walk
 
@@ -178,7 +179,9 @@ def search_kernel(stage, name, row_list):
     tree, histogram = workspace.tree, workspace.pool.histograms[0, 0]
     features, accumulator = (0, n_features), workspace.pool.accumulators[0, 0]
     add_rows(stage.matrix.rows, packed, row_list, features, accumulator)
-    empty_accumulator(workspace.pool.cells, features, accumulator, histogram, 0)
+    pool = workspace.pool
+    built = BuiltColumns(stage.matrix.rows, n_features, pool.members, pool.cells)
+    empty_accumulator(built, features, accumulator, histogram, 0)
     tree.sums[0, OWN, 0] = packed[row_list].sum()
     n_searches = min(SEARCHES, len(tree.searched))  # shallow trees have no room for more
     tree.counts[0].n_chunks, tree.counts[0].n_searched = 1, n_searches
@@ -195,8 +198,10 @@ def search_kernel(stage, name, row_list):
 
 def leaf_value_kernel(stage):
     """Return the kernel that adds the leaf values of a grown tree to the raw scores."""
+    bins, _ = allocate_bins(stage.matrix, stage.params, 1, are_on_disk=False)
     grow_by_phase(
-        Stopwatch(stage.team), stage.matrix, stage.derivatives, stage.params, stage.workspace
+        Stopwatch(stage.team),
+        *(stage.matrix, bins, stage.derivatives, stage.params, stage.workspace),
     )
     name_final_leaves(stage.workspace.tree)
     n_rows = stage.matrix.rows.shape[0]

@@ -32,7 +32,7 @@ from sklboost.tree.core.pruning import close_gaps, name_final_leaves, prune
 from sklboost.tree.core.quantization import quantize, weigh
 from sklboost.tree.core.splitting import Search, find_splits
 from sklboost.tree.core.workspace import allocate_workspace
-from sklboost.tree.options.column_sampling import allocate_column_sample
+from sklboost.tree.options.column_sampling import allocate_bins, allocate_column_sample
 
 from . import peers
 from .aims import OURS
@@ -115,6 +115,8 @@ def fit_by_phase(dataset, parameters, n_threads):
         gradient, hessian = np.empty((2, 1, len(y)), dtype=np.float32)
         derivatives = weigh(gradient, hessian, NO_WEIGHT)
         workspace = watch.time("planning", allocate_workspace, matrix, params, 1, team.size)
+        join = partial(allocate_bins, matrix, params, 1, are_on_disk=False)
+        bins, _ = watch.time("planning", join)
         scratch, compiled, trees = allocate_scratch(team.size), compile_loss(loss, team.size), []
         for round_ in range(parameters["n_estimators"]):
             to_derive = (compiled, targets_of(y[np.newaxis]), raw_score, gradient, hessian, scratch)
@@ -122,7 +124,7 @@ def fit_by_phase(dataset, parameters, n_threads):
             key = np.uint64(hash_key(0, round_, 0))
             to_quantize = (derivatives, key, workspace.gradients, workspace.machines)
             watch.run("quantising", quantize, *to_quantize)
-            grow_by_phase(watch, matrix, derivatives, params, workspace)
+            grow_by_phase(watch, matrix, bins, derivatives, params, workspace)
             finish_by_phase(watch, matrix, params, workspace, raw_score)
             trees.append(workspace.tree.nodes[: workspace.tree.counts[0].n_nodes].copy())
     return watch, trees
@@ -134,14 +136,14 @@ def bin_by_phase(watch, X, max_bin):
     return watch.time("binning", apply_cuts, watch.team, X, cuts, has_missing)
 
 
-def grow_by_phase(watch, matrix, derivatives, params, workspace):
+def grow_by_phase(watch, matrix, bins, derivatives, params, workspace):
     """Grow a tree on the quantised gradients, as `grow_tree` does."""
     n_features = matrix.rows.shape[1]
     columns = allocate_column_sample(feature_rules(n_features), n_features, watch.team.size)
     search = Search(matrix, derivatives, workspace.gradients.scales, params, columns)
     watch.run("routing", own_all_rows, workspace.partition)
     watch.run("planning", on_first_member(start_tree), search, workspace)
-    watch.run("root histogram", build_histograms, matrix.rows, workspace)
+    watch.run("root histogram", build_histograms, bins, workspace)
     watch.time("planning", sum_root, matrix, workspace)
     watch.time("planning", weigh_root, search, workspace)
     watch.run("split search", find_splits, search, workspace)
@@ -151,7 +153,7 @@ def grow_by_phase(watch, matrix, derivatives, params, workspace):
             return
         watch.run("routing", route_rows, matrix, workspace)
         watch.run("planning", on_first_member(plan_builds), search, workspace)
-        watch.run("other histograms", build_histograms, matrix.rows, workspace)
+        watch.run("other histograms", build_histograms, bins, workspace)
         watch.run("split search", find_splits, search, workspace)
 
 

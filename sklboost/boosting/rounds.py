@@ -50,6 +50,7 @@ from sklboost.tree.options.column_sampling import (
     allocate_bins,
     allocate_column_sample,
 )
+from sklboost.tree.options.joint_columns import HistogramBins
 from sklboost.tree.options.renewal import Renewal, allocate_renewal, fill_residuals, renewal_of
 from sklboost.tree.options.row_sampling import RowSample, allocate_row_sample, is_drawn, row_keys
 from sklboost.tree.options.shared_roots import (
@@ -102,7 +103,7 @@ class RoundState(NamedTuple):
     sampling_seed: int
     rows: RowSample
     columns: ColumnSample
-    bins: np.ndarray
+    bins: HistogramBins
     roots: SharedRoots
     renewal: Renewal
 
@@ -246,10 +247,10 @@ class Rounds:
         if task.params.linear_tree == 1 and not isinstance(task.X, BinnedMatrix):
             self._raw = raw_matrix(value_array(task.X))
         machines, arrays = None if task.part is None else task.part.machines, row_arrays_of(task.X)
-        bins, copy = allocate_bins(task.matrix, task.params, are_on_disk=arrays.are_on_disk)
-        sizes = (task.n_tree_outputs, team.size)
+        of_tree = (task.matrix, task.params, task.n_tree_outputs)
+        bins, copy = allocate_bins(*of_tree, are_on_disk=arrays.are_on_disk)
         workspace = self.workspace = allocate_workspace(
-            task.matrix, task.params, *sizes, machines, arrays, bins.shape[1]
+            *of_tree, team.size, machines, arrays, bins.rows.shape[1]
         )
         if task.params.min_child_samples > 0:
             from sklboost.tree.options.row_counts import row_counts
@@ -341,7 +342,7 @@ class Rounds:
 
 
 def _make_state(
-    n_threads: int, task: BoostingTask, workspace: Workspace, bins: np.ndarray, copy: np.ndarray
+    n_threads: int, task: BoostingTask, workspace: Workspace, bins: HistogramBins, copy: np.ndarray
 ) -> RoundState:
     params, n_samples, capacity = task.params, task.y.shape[1], len(workspace.tree.nodes)
     gradient, hessian = _allocate_derivatives(task, workspace.partition)
@@ -371,9 +372,9 @@ def _make_state(
     )
 
 
-def _may_share_roots(task: BoostingTask, bins: np.ndarray) -> bool:
+def _may_share_roots(task: BoostingTask, bins: HistogramBins) -> bool:
     """Whether several trees of a round have the same rows in their roots, here and in memory."""
-    params, is_whole = task.params, bins is task.matrix.rows and task.part is None
+    params, is_whole = task.params, bins.rows is task.matrix.rows and task.part is None
     is_plain = params.subsample == 1.0 and params.min_child_samples == 0
     are_several = task.n_outputs > task.n_tree_outputs == 1
     return are_several and is_whole and is_plain and not row_arrays_of(task.X).are_on_disk

@@ -169,3 +169,24 @@ class TrainingBins(NamedTuple):
     lower: np.ndarray
     upper: np.ndarray
     n_categories: np.ndarray
+
+
+class BuiltColumns(NamedTuple):
+    """Columns that the rows of a node are added up in, and where their sums belong.
+
+    Attributes
+    ----------
+    rows : ndarray of uint8 or uint16, read-only, shape (n_samples, n_built)
+    n_columns : int
+        The first so many are built.
+    members : ndarray of int64, shape (n_built + 1,)
+        Column b is made of ``members[b]`` to ``members[b + 1]``, excluded, of `cells`: of one,
+        unless it is a joint column.
+    cells : ndarray of int64, shape (2, n_members)
+        Where the cells of each begin and end in a histogram.
+    """
+
+    rows: np.ndarray
+    n_columns: np.int64
+    members: np.ndarray
+    cells: np.ndarray

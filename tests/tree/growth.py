@@ -42,6 +42,7 @@ from sklboost.tree.options.column_sampling import (
     allocate_column_sample,
     list_node_features,
 )
+from sklboost.tree.options.joint_columns import single_columns
 from sklboost.tree.options.renewal import allocate_renewal
 from sklboost.tree.options.row_sampling import allocate_row_sample
 from sklboost.tree.options.shared_roots import allocate_shared_roots
@@ -142,9 +143,9 @@ def grow(
     shape = gradient.shape
     gradient, hessian = np.atleast_2d(gradient, hessian)
     n_outputs, n_rows = gradient.shape
-    bins, copy = allocate_bins(matrix, settings, are_on_disk=False)
+    bins, copy = allocate_bins(matrix, settings, n_outputs, are_on_disk=False)
     workspace = workspace or allocate_workspace(
-        matrix, settings, n_outputs, n_threads, n_built=bins.shape[1]
+        matrix, settings, n_outputs, n_threads, n_built=bins.rows.shape[1]
     )
     raw_score = np.zeros((n_outputs, n_rows))
     no_renewal = allocate_renewal(np.empty(0), n_rows, 0, n_threads)
@@ -206,6 +207,7 @@ def watch_growth(matrix, gradient, hessian, settings, check, n_threads=1):
     """
     gradient, hessian = np.atleast_2d(gradient, hessian)
     workspace = allocate_workspace(matrix, settings, len(gradient), n_threads)
+    bins = single_columns(matrix.rows)
     run(
         quantize,
         weigh(gradient, hessian, NO_WEIGHT),
@@ -222,7 +224,7 @@ def watch_growth(matrix, gradient, hessian, settings, check, n_threads=1):
             reset_tasks(team)
             start_tree(team, search, workspace)
         barrier(team)
-        build_histograms(team, matrix.rows, workspace)
+        build_histograms(team, bins, workspace)
         if team.rank == 0:
             sum_root(matrix, workspace)
             weigh_root(search, workspace)
@@ -240,7 +242,7 @@ def watch_growth(matrix, gradient, hessian, settings, check, n_threads=1):
             if team.rank == 0:
                 plan_builds(team, search, workspace)
             barrier(team)
-            build_histograms(team, matrix.rows, workspace)
+            build_histograms(team, bins, workspace)
             if team.rank == 0:
                 check(search, packed, workspace)
             barrier(team)

@@ -21,13 +21,14 @@ def bundled(values):
 
 def grow_both(matrix, gradient, hessian, settings, monkeypatch, **changes):
     """Return the tree of a copy of the drawn columns, and that of histograms of all columns."""
-    assert allocate_bins(matrix, settings, are_on_disk=False)[0].shape[1] < len(matrix.columns)
+    bins, _ = allocate_bins(matrix, settings, 1, are_on_disk=False)
+    assert bins.rows.shape[1] < len(matrix.columns)
     # copies of the derivatives: draws by gradients modify them
     copied = grow(matrix, gradient.copy(), hessian.copy(), settings, **changes)
     with monkeypatch.context() as patch:
         patch.setattr(column_sampling, "_COPY", np.inf)
         built_of_all = grow(matrix, gradient, hessian, settings, **changes)
-    assert built_of_all.draws.bins is matrix.rows
+    assert built_of_all.draws.bins.rows is matrix.rows
     return copied, built_of_all
 
 
@@ -88,7 +89,7 @@ def test_features_that_share_columns(monkeypatch):
         drawn = sample.of_tree[: sample.n_of_tree[0]]
         listed = pool.columns[: pool.n_columns[0]]
         assert_array_equal(listed, np.unique(matrix.places.column[drawn]))
-        copied = trees[0].draws.bins[:, : len(listed)]
+        copied = trees[0].draws.bins.rows[:, : len(listed)]
         assert_array_equal(copied, matrix.rows[:, listed])
         n_built.add(len(listed))
     assert len(n_built) > 1  # some of the drawn features are together
@@ -143,10 +144,10 @@ def test_columns_are_listed_by_hand():
 def test_columns_are_copied_where_that_saves_time(fraction, max_depth, max_leaves, n_built):
     matrix = binned(np.arange(30.0).reshape(3, 10))
     settings = params(max_depth=max_depth, max_leaves=max_leaves, colsample_bytree=fraction)
-    bins, _ = allocate_bins(matrix, settings, are_on_disk=False)
-    assert bins.shape == (3, n_built)
-    assert (bins is matrix.rows) == (n_built == 10)
-    assert allocate_bins(matrix, settings, are_on_disk=True)[0] is matrix.rows
+    bins, _ = allocate_bins(matrix, settings, 1, are_on_disk=False)
+    assert bins.rows.shape == (3, n_built)
+    assert (bins.rows is matrix.rows) == (n_built == 10)
+    assert allocate_bins(matrix, settings, 1, are_on_disk=True)[0].rows is matrix.rows
 
 
 def test_weights_of_0_leave_fewer_columns(monkeypatch):

@@ -30,6 +30,7 @@ from sklboost.tree.core.workspace import OWN
 
 if TYPE_CHECKING:
     from sklboost.tree.options.column_sampling import ColumnSample
+    from sklboost.tree.options.joint_columns import HistogramBins
     from sklboost.tree.options.renewal import Renewal
     from sklboost.tree.options.row_sampling import RowSample
     from sklboost.tree.options.shared_roots import SharedRoots
@@ -51,9 +52,8 @@ class Draws(NamedTuple):
     keys : TreeKeys
     rows : RowSample
     columns : ColumnSample
-    bins : ndarray of uint8 or uint16, shape (n_samples, n_built)
-        What histograms are built from: ``matrix.rows``, or if it has fewer columns a copy of those
-        that the tree's features are in, which is made for each tree.
+    bins : HistogramBins
+        What histograms are built from.
     roots : SharedRoots
         Where the root histograms of several trees are built together.
     """
@@ -61,7 +61,7 @@ class Draws(NamedTuple):
     keys: TreeKeys
     rows: "RowSample"
     columns: "ColumnSample"
-    bins: np.ndarray
+    bins: "HistogramBins"
     roots: "SharedRoots"
 
 

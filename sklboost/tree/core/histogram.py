@@ -15,7 +15,8 @@ import numpy as np
 from sklboost.engine.compiling import inlined, kernel, late
 from sklboost.engine.instructions import item_bytes, prefetch
 from sklboost.engine.parallel import barrier, next_task, share
-from sklboost.tree.core.options import add_few_rows_to_strip, add_rows_to_strip
+from sklboost.engine.structs import BuiltColumns
+from sklboost.tree.core.options import add_few_rows_to_strip, add_rows_to_strip, take_apart
 from sklboost.tree.core.workspace import NARROW_CELLS
 
 # How many rows ahead of their use the bins of a row are fetched: the rows of a small node lie
@@ -49,7 +50,7 @@ def build_histograms(team, bins, workspace):
         task = next_task(team, _COUNTER)
     barrier(team)
     if counts.n_shared > 0:
-        merge_parts(team, workspace)
+        merge_parts(team, bins, workspace)
         barrier(team)
 
 
@@ -59,31 +60,40 @@ def build_alone(team, bins, workspace, build):
     tree, pool = workspace.tree, workspace.pool
     histogram = pool.histograms[tree.growth[build.node].slot, build.strip]
     if _SMALL * tree.growth[build.node].n_rows * len(pool.columns) < len(histogram):
-        build_small(bins, workspace, build, histogram)
+        build_small(bins.rows, workspace, build, histogram)
         return
-    accumulator = pool.accumulators[team.rank, 0]
+    built, accumulator = columns_of(build, bins, workspace), pool.accumulators[team.rank, 0]
     for block in range(workspace.partition.n_counted):
-        add_block(bins, workspace, build, block, accumulator)
-    columns = (np.int64(0), pool.n_columns[0])
-    empty_accumulator(pool.cells, columns, accumulator, histogram, np.int64(0))
-    subtract_from_sibling(build, tree.growth, pool, columns)
+        add_block(built, workspace, build, block, accumulator)
+    columns = (np.int64(0), built.n_columns)
+    empty_accumulator(built, columns, accumulator, histogram, np.int64(0))
+    subtract_from_sibling(build, tree.growth, pool, built, columns)
 
 
 @inlined
-def add_block(bins, workspace, build, block, accumulator):
+def columns_of(build, bins, workspace):
+    """Return the columns that a histogram is built of."""
+    pool = workspace.pool
+    if workspace.tree.growth[build.node].n_rows >= bins.least_joint_rows:
+        return bins.joint
+    return BuiltColumns(bins.rows, pool.n_columns[0], pool.members, pool.cells)
+
+
+@inlined
+def add_block(built, workspace, build, block, accumulator):
     """Add the rows that the node of a build owns in a block, some columns at a time."""
     partition, depth = workspace.partition, workspace.tree.growth[build.node].depth
     start, stop = partition.start[block, build.node], partition.stop[block, build.node]
     row_list = partition.lists[depth % 2, start:stop]
-    packed, n_columns = workspace.gradients.strips[build.strip], workspace.pool.n_columns[0]
+    packed, n_columns = workspace.gradients.strips[build.strip], built.n_columns
     has_one_output = len(workspace.gradients.packed) == 1
     n_blocks = -(-n_columns // BLOCK_COLUMNS)
     for index in range(n_blocks if start < stop else 0):
         columns = (n_columns * index // n_blocks, n_columns * (index + 1) // n_blocks)
         if has_one_output:
-            add_rows(bins, packed, row_list, columns, accumulator)
+            add_rows(built.rows, packed, row_list, columns, accumulator)
         else:
-            add_rows_to_strip(bins, packed, row_list, columns, accumulator)
+            add_rows_to_strip(built.rows, packed, row_list, columns, accumulator)
 
 
 @kernel
@@ -110,37 +120,36 @@ def add_rows(bins, packed, row_list, columns, accumulator):
 
 
 @kernel
-def empty_accumulator(places, columns, accumulator, histogram, n_before):
-    """Move the sums of columns ``[start, stop)`` to `histogram`, added if others came before.
-
-    `places` are as in ``HistogramPool.cells``.
-    """
-    width = len(accumulator) // places.shape[1]
+def empty_accumulator(built, columns, accumulator, histogram, n_before):
+    """Move the sums of columns ``[start, stop)`` to `histogram`, added if others came before."""
+    width = len(accumulator) // built.cells.shape[1]
     for column in range(columns[0], columns[1]):
-        cells = accumulator[column * width :]
-        target = histogram[places[0, column] : places[1, column]]
+        cells, first = accumulator[column * width :], built.members[column]
+        if built.members[column + 1] > first + 1:
+            take_apart(built, column, cells, histogram, n_before)
+        target = histogram[built.cells[0, first] : built.cells[1, first]]
         for bin_ in range(len(target)):
             target[bin_] = cells[bin_] if n_before == 0 else target[bin_] + cells[bin_]
             cells[bin_] = 0
 
 
 @inlined
-def subtract_from_sibling(build, growth, pool, columns):
+def subtract_from_sibling(build, growth, pool, built, columns):
     """Turn the parent's histogram into the sibling's, for columns ``[start, stop)``."""
     if build.sibling < 0:
         return
-    built = pool.histograms[growth[build.node].slot, build.strip]
+    histogram = pool.histograms[growth[build.node].slot, build.strip]
     sibling = pool.histograms[growth[build.sibling].slot, build.strip]
-    for column in range(columns[0], columns[1]):
+    for member in range(built.members[columns[0]], built.members[columns[1]]):
         # slices: without a test for negative indices this becomes vector instructions
-        start, stop = pool.cells[0, column], pool.cells[1, column]
-        source, target = built[start:stop], sibling[start:stop]
+        start, stop = built.cells[0, member], built.cells[1, member]
+        source, target = histogram[start:stop], sibling[start:stop]
         for place in range(len(source)):
             target[place] -= source[place]
 
 
 @inlined
-def build_small(bins, workspace, build, histogram):
+def build_small(rows, workspace, build, histogram):
     """Build the histogram of few rows, and its sibling's, row by row.
 
     Emptying an accumulator would take longer than that.
@@ -150,21 +159,21 @@ def build_small(bins, workspace, build, histogram):
     histogram[:] = 0
     for block in range(partition.n_counted):
         row_list = lists[partition.start[block, build.node] : partition.stop[block, build.node]]
-        add_small(bins, workspace, build.strip, row_list, _PLUS, histogram)
+        add_small(rows, workspace, build.strip, row_list, _PLUS, histogram)
         if build.sibling >= 0:
             sibling = pool.histograms[tree.growth[build.sibling].slot, build.strip]
-            add_small(bins, workspace, build.strip, row_list, _MINUS, sibling)
+            add_small(rows, workspace, build.strip, row_list, _MINUS, sibling)
 
 
 @inlined
-def add_small(bins, workspace, strip, row_list, sign, histogram):
+def add_small(rows, workspace, strip, row_list, sign, histogram):
     """Add few rows, times `sign`, to a histogram itself."""
     packed, starts = workspace.gradients.strips[strip], workspace.pool.cells[0]
     starts = starts[: workspace.pool.n_columns[0]]
     if len(workspace.gradients.packed) == 1:
-        add_few_rows(bins, packed, row_list, sign, starts, histogram)
+        add_few_rows(rows, packed, row_list, sign, starts, histogram)
     else:
-        add_few_rows_to_strip(bins, packed, row_list, sign, starts, histogram)
+        add_few_rows_to_strip(rows, packed, row_list, sign, starts, histogram)
 
 
 @kernel
@@ -181,21 +190,23 @@ def add_few_rows(bins, packed, row_list, sign, starts, histogram):
 def build_part(team, bins, workspace, part, block):
     """Add a block of rows of a histogram that several members build to this member's part."""
     pool = workspace.pool
+    build, accumulator = pool.builds[part], pool.accumulators[team.rank, part + 1]
     pool.accumulator_used[team.rank, part + 1] = 1
-    add_block(bins, workspace, pool.builds[part], block, pool.accumulators[team.rank, part + 1])
+    add_block(columns_of(build, bins, workspace), workspace, build, block, accumulator)
 
 
 @late()
-def merge_parts(team, workspace):
+def merge_parts(team, bins, workspace):
     """Add up the parts of the shared histograms; each member takes a range of columns."""
     tree, pool = workspace.tree, workspace.pool
-    columns = share(team, pool.n_columns[0])
     for part in range(tree.counts[0].n_shared):
         build, n_before = pool.builds[part], np.int64(0)
+        built = columns_of(build, bins, workspace)
+        columns = share(team, built.n_columns)
         histogram = pool.histograms[tree.growth[build.node].slot, build.strip]
         for rank in range(team.size):
             if pool.accumulator_used[rank, part + 1] != 0:
                 accumulator = pool.accumulators[rank, part + 1]
-                empty_accumulator(pool.cells, columns, accumulator, histogram, n_before)
+                empty_accumulator(built, columns, accumulator, histogram, n_before)
                 n_before += 1
-        subtract_from_sibling(build, tree.growth, pool, columns)
+        subtract_from_sibling(build, tree.growth, pool, built, columns)

@@ -73,6 +73,11 @@ def fill_special_sides(split, categories, matrix, sides):
     """Note which bins of a column go left, for categories and features that share a column."""
 
 
+@found_in("sklboost.tree.options.joint_columns")
+def take_apart(built, column, cells, histogram, n_before):
+    """Move the sums of a joint column to the columns it is made of, but for the first."""
+
+
 @found_in("sklboost.tree.options.several_outputs")
 def fill_strips(team, gradients):
     """Copy the packed gradients of all outputs to strips, which histograms are built from."""

@@ -20,23 +20,20 @@ from sklboost.engine.structs import TrainingBins, TreeParams, records
 from sklboost.tree.core.machines import Machines, one_machine
 from sklboost.tree.core.quantization import Gradients, aligned_zeros, allocate_gradients
 
-# Histograms kept for sibling subtraction. Beyond this, histograms are built again from the rows
-# instead: slower, and the same bits.
+# Of histograms kept for sibling subtraction; others are built again from the rows, the same bits.
 _POOL_BYTES = 256 * 2**20
 # Accumulators for histograms that several threads fill together, before they are added up.
 SHARED_BYTES = 64 * 2**20
 # Cells of a feature in an accumulator where bins are one byte. Not 256: the first cells of all
 # features would then compete for the same few places in the cache.
 NARROW_CELLS = 264
-# Each thread's share of the rows is cut once more, so that a thread that was held up elsewhere
-# leaves work for the others.
+# Shares of rows are cut once more, so that a thread held up elsewhere leaves work for the others.
 _BLOCKS_PER_THREAD = 2
 # Of rows on disk there are more, small blocks, so many at most times the nodes that a tree can
 # have: of each block and node it is noted which rows are meant.
 _MOST_ENTRIES = 2**21
 
-# Places in ``GrowingTree.sums``.
-OWN, LEFT = 0, 1
+OWN, LEFT = 0, 1  # places in ``GrowingTree.sums``
 
 # What is known of a node only while the tree grows. Whole numbers are int64 everywhere here: a
 # kernel called with int32 in one place and int64 in another would be compiled twice.
@@ -200,8 +197,10 @@ class HistogramPool(NamedTuple):
     histograms : ndarray of int64, shape (n_slots, n_strips, n_cells * n_lanes)
     starts : ndarray of int64, shape (n_columns + 1,)
         Column c has the numbers ``starts[c]`` to ``starts[c + 1]``, excluded, of a histogram.
-    columns, n_columns, cells : ndarray of int64, shapes (n_columns,), (1,), (2, n_built)
-        The first so many columns are built, in order; of each the ``starts`` of it and the next.
+    columns, n_columns : ndarray of int64, shapes (n_columns,), (1,)
+        The first so many columns are built, in order.
+    members, cells : ndarray of int64, shapes (n_built + 1,), (2, n_built)
+        As in ``BuiltColumns``, each column having one member.
     free_slots : ndarray of int64, shape (n_slots,)
         A stack of ``counts.n_free`` numbers.
     builds : recarray of BUILD_DTYPE, shape (capacity * n_strips,)
@@ -220,6 +219,7 @@ class HistogramPool(NamedTuple):
     starts: np.ndarray
     columns: np.ndarray
     n_columns: np.ndarray
+    members: np.ndarray
     cells: np.ndarray
     free_slots: np.ndarray
     builds: np.recarray
@@ -362,8 +362,7 @@ def _allocate_partition(
     capacity, n_cells, n_threads = sizes
     n_counted = 1 if n_threads == 1 else _BLOCKS_PER_THREAD * n_threads
     if arrays.are_on_disk:
-        n_small = min(-(-n_samples // BLOCK_ROWS), _MOST_ENTRIES // capacity)
-        n_counted = max(n_counted, n_small)
+        n_counted = max(n_counted, min(-(-n_samples // BLOCK_ROWS), _MOST_ENTRIES // capacity))
     n_blocks = 2 * n_counted if params.subsample < 1.0 else n_counted
     return RowPartition(
         lists=arrays.empty((2, n_samples), np.uint32),
@@ -391,6 +390,7 @@ def _allocate_pool(
         starts=starts,
         columns=np.arange(len(starts) - 1),
         n_columns=np.array([len(starts) - 1]),
+        members=np.arange(n_built + 1),
         cells=np.array([starts[:-1], starts[1:]])[:, :n_built].copy(),
         free_slots=np.empty(n_slots, dtype=np.int64),
         builds=records(capacity * n_strips, BUILD_DTYPE),

@@ -24,6 +24,7 @@ from sklboost.engine.hashing import hash_key, mix_bits
 from sklboost.engine.parallel import barrier
 from sklboost.engine.structs import FeatureRules, TrainingBins, TreeParams
 from sklboost.tree.options.interactions import keep_allowed
+from sklboost.tree.options.joint_columns import HistogramBins, join_columns, single_columns
 from sklboost.tree.options.selection import select_quantile
 
 _OF_TREE, _OF_DEPTH, _OF_NODE = np.int64(0), np.int64(1), np.int64(2)
@@ -50,7 +51,7 @@ class ColumnSample(NamedTuple):
         Scratch of the interaction constraints.
     rules : FeatureRules
     copy : ndarray of uint8 or uint16, shape (n_samples, n_built) or (0, 0)
-        The memory of ``Draws.bins`` where that is a copy, to be written.
+        The memory of ``HistogramBins.rows`` where that is a copy, to be written.
     """
 
     of_tree: np.ndarray
@@ -204,21 +205,24 @@ def copy_rows(source, row_list, columns, target):
 
 
 def allocate_bins(
-    matrix: TrainingBins, params: TreeParams, *, are_on_disk: bool
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return what histograms are built from, read-only, and the same memory to be written.
+    matrix: TrainingBins, params: TreeParams, n_outputs: int, *, are_on_disk: bool
+) -> tuple[HistogramBins, np.ndarray]:
+    """Return what histograms are built from, read-only, and the memory of a copy to be written.
 
     The rows of the matrix and nothing to be written, or room for a copy: that of a tree's columns
-    is worth its time if the additions that it saves would take longer.
+    is worth its time if the additions that it saves would take longer. `n_outputs` is the number
+    of those that one tree has values for.
     """
     n_samples, n_columns = matrix.rows.shape
     n_built = min(math.ceil(params.colsample_bytree * len(matrix.places)), n_columns)
     depth = min(params.max_depth, math.ceil(math.log2(params.max_leaves)))
     n_additions = (1 + depth) / 2  # of a row to a column: at the root, then every other level
     if are_on_disk or n_built * (n_additions + _COPY) >= n_columns * n_additions:
-        return matrix.rows, np.empty((0, 0), dtype=matrix.rows.dtype)
+        is_plain = n_outputs == 1 and params.min_child_samples == 0 and not are_on_disk
+        bins = join_columns(matrix) if is_plain else single_columns(matrix.rows)
+        return bins, np.empty((0, 0), dtype=matrix.rows.dtype)
     copy = np.empty((n_samples, n_built), dtype=matrix.rows.dtype)
-    return read_only(copy), copy
+    return single_columns(read_only(copy)), copy
 
 
 @late("int64")

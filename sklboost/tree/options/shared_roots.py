@@ -13,7 +13,7 @@ import numpy as np
 
 from sklboost.engine.compiling import inlined, kernel, late
 from sklboost.engine.parallel import barrier, next_task, reset_tasks, share
-from sklboost.engine.structs import TrainingBins
+from sklboost.engine.structs import BuiltColumns, TrainingBins
 from sklboost.tree.core.histogram import BLOCK_COLUMNS, empty_accumulator
 from sklboost.tree.core.options import add_rows_to_strip
 from sklboost.tree.core.partition import own_all_rows
@@ -109,9 +109,10 @@ def build_roots(team, matrix, roots, workspace):
         block = next_task(team, _COUNTER)
     barrier(team)
     own_columns = share(team, n_columns)
+    built = BuiltColumns(matrix.rows, n_columns, workspace.pool.members, roots.places)
     for rank in range(team.size):
         part = roots.accumulators[rank]
-        empty_accumulator(roots.places, own_columns, part, roots.histogram, np.int64(rank))
+        empty_accumulator(built, own_columns, part, roots.histogram, np.int64(rank))
     barrier(team)
 
 
