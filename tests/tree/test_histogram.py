@@ -99,8 +99,9 @@ def test_several_threads_build_the_same(growth, n_threads, shared_bytes, monkeyp
     assert len(seen) >= 3
 
 
+@pytest.mark.parametrize("n_threads", [1, 2, 5])  # several have columns of their own at the root
 @pytest.mark.parametrize("n_features", [1, 40, 41, 130])
-def test_more_features_than_fit_one_block(n_features):
+def test_more_features_than_fit_one_block(n_features, n_threads):
     random = np.random.default_rng(0)
     X = random.normal(size=(400, n_features))
     matrix = binned(X)
@@ -108,7 +109,8 @@ def test_more_features_than_fit_one_block(n_features):
     assert (n_features > BLOCK_COLUMNS) == (n_features > 40)
     gradient = random.normal(size=400).astype(np.float32)
     settings, seen = params(max_depth=2), []
-    watch_growth(matrix, gradient, np.ones_like(gradient), settings, check_histograms(matrix, seen))
+    check = check_histograms(matrix, seen)
+    watch_growth(matrix, gradient, np.ones_like(gradient), settings, check, n_threads)
 
 
 @pytest.mark.parametrize("max_bin", [1000, 65_535])

@@ -22,7 +22,7 @@ from sklboost.tree.core.workspace import NARROW_CELLS
 # How many rows ahead of their use the bins of a row are fetched: the rows of a small node lie
 # scattered, and memory answers about 24 rows later.
 PREFETCH_ROWS = 24
-# Columns are taken in blocks of about so many: their cells then fit the first two levels of cache.
+# Columns are taken in blocks of so many: their cells then fit the first two levels of cache.
 BLOCK_COLUMNS = 40
 # A node is small if it has less than a third as many rows as a column has bins, on average.
 _SMALL = 3
@@ -34,19 +34,22 @@ _COUNTER = np.int64(1)  # of the team: it hands out the tasks
 def build_histograms(team, bins, workspace):
     """Fill the histograms of all ``pool.builds`` and of their siblings from ``Draws.bins``.
 
-    Large nodes, listed first, are built block by block by whoever is free; the rest node by node.
-    Ends with every histogram complete for every member of the team.
+    Large nodes, listed first, are built block by block by whoever is free; the rest node by node,
+    and where nodes are few, some columns of a node at a time. Ends with every histogram complete
+    for every member of the team.
     """
     pool, counts, n_blocks = workspace.pool, workspace.tree.counts[0], workspace.partition.n_counted
     n_parts = counts.n_shared * n_blocks
-    n_tasks = n_parts + counts.n_builds - counts.n_shared
+    n_chunks = min(counts.n_chunks, team.size)
+    n_tasks = n_parts + (counts.n_builds - counts.n_shared) * n_chunks
     task = next_task(team, _COUNTER)
     while task < n_tasks:
         if task < n_parts:
             # of one block after the other, so that its rows are read once, should they be on a disk
             build_part(team, bins, workspace, task % counts.n_shared, task // counts.n_shared)
         else:
-            build_alone(team, bins, workspace, pool.builds[counts.n_shared + task - n_parts])
+            build = pool.builds[counts.n_shared + (task - n_parts) // n_chunks]
+            build_chunk(team, bins, workspace, build, (task - n_parts) % n_chunks, n_chunks)
         task = next_task(team, _COUNTER)
     barrier(team)
     if counts.n_shared > 0:
@@ -55,17 +58,22 @@ def build_histograms(team, bins, workspace):
 
 
 @inlined
-def build_alone(team, bins, workspace, build):
-    """Build a histogram, and the sibling's, by one member of the team."""
+def build_chunk(team, bins, workspace, build, chunk, n_chunks):
+    """Build some columns of a histogram, and of the sibling's, by one member of the team.
+
+    All columns of a node of few rows are in its first chunk.
+    """
     tree, pool = workspace.tree, workspace.pool
     histogram = pool.histograms[tree.growth[build.node].slot, build.strip]
     if _SMALL * tree.growth[build.node].n_rows * len(pool.columns) < len(histogram):
-        build_small(bins.rows, workspace, build, histogram)
+        if chunk == 0:
+            build_small(bins.rows, workspace, build, histogram)
         return
     built, accumulator = columns_of(build, bins, workspace), pool.accumulators[team.rank, 0]
+    n_columns = built.n_columns
+    columns = (n_columns * chunk // n_chunks, n_columns * (chunk + 1) // n_chunks)
     for block in range(workspace.partition.n_counted):
-        add_block(built, workspace, build, block, accumulator)
-    columns = (np.int64(0), built.n_columns)
+        add_block(built, columns, workspace, build, block, accumulator)
     empty_accumulator(built, columns, accumulator, histogram, np.int64(0))
     subtract_from_sibling(build, tree.growth, pool, built, columns)
 
@@ -80,20 +88,19 @@ def columns_of(build, bins, workspace):
 
 
 @inlined
-def add_block(built, workspace, build, block, accumulator):
-    """Add the rows that the node of a build owns in a block, some columns at a time."""
+def add_block(built, columns, workspace, build, block, accumulator):
+    """Add the rows that the node of a build owns in a block, some of the columns at a time."""
     partition, depth = workspace.partition, workspace.tree.growth[build.node].depth
     start, stop = partition.start[block, build.node], partition.stop[block, build.node]
     row_list = partition.lists[depth % 2, start:stop]
-    packed, n_columns = workspace.gradients.strips[build.strip], built.n_columns
+    packed = workspace.gradients.strips[build.strip]
     has_one_output = len(workspace.gradients.packed) == 1
-    n_blocks = -(-n_columns // BLOCK_COLUMNS)
-    for index in range(n_blocks if start < stop else 0):
-        columns = (n_columns * index // n_blocks, n_columns * (index + 1) // n_blocks)
+    for first in range(columns[0], columns[1], BLOCK_COLUMNS):
+        some = (first, min(first + BLOCK_COLUMNS, columns[1]))
         if has_one_output:
-            add_rows(built.rows, packed, row_list, columns, accumulator)
+            add_rows(built.rows, packed, row_list, some, accumulator)
         else:
-            add_rows_to_strip(built.rows, packed, row_list, columns, accumulator)
+            add_rows_to_strip(built.rows, packed, row_list, some, accumulator)
 
 
 @kernel
@@ -192,7 +199,8 @@ def build_part(team, bins, workspace, part, block):
     pool = workspace.pool
     build, accumulator = pool.builds[part], pool.accumulators[team.rank, part + 1]
     pool.accumulator_used[team.rank, part + 1] = 1
-    add_block(columns_of(build, bins, workspace), workspace, build, block, accumulator)
+    built = columns_of(build, bins, workspace)
+    add_block(built, (np.int64(0), built.n_columns), workspace, build, block, accumulator)
 
 
 @late()
