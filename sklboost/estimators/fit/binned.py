@@ -14,8 +14,8 @@ from sklboost.estimators.input.rows import Rows
 from sklboost.estimators.parameters.groups import Parameters
 
 # The fewest values that are binned by a whole team. Cut points are found feature by feature, half
-# of it in Python, whose lock two threads hand to and fro: on 2 cores they take 1.6 times as long
-# for 28,000 values, the same for 150,000, and 0.55 of the time for a million.
+# of it in Python, whose lock two threads hand to and fro: on 2 cores they take 1.3 to 1.7 times as
+# long for 28,000 values, the same for 150,000, and 0.55 of the time for a million.
 _LEAST_SHARED_VALUES = 150_000
 
 
