@@ -246,7 +246,7 @@ def _waits(records):
             for phase, each in median["phases"].items()
         ]
         yield (
-            f"## Waiting, {where['workload']}, {where['threads']} members on two processors\n\n"
+            f"## Waiting, {where['workload']}, a team of {where['threads']} on two processors\n\n"
             f"{tables.markdown(rows, text=('members meet for',))}\n\n"
             f"Of {median['fit_seconds']:.3g} s, the median of the fits, a member waits "
             f"{100 * median['wait_ratio']:.0f} %."
@@ -255,7 +255,8 @@ def _waits(records):
 
 def _expected(records):
     for workload, group in records.groupby("workload", sort=False):
-        alone = group.loc[group["threads"] == 1, "seconds"].median()
+        latest = group.drop_duplicates(["threads", "latency"], keep="last")
+        alone = latest.loc[latest["threads"] == 1, "seconds"].median()
         rows = [
             {
                 "members": str(each["threads"]),
@@ -267,7 +268,7 @@ def _expected(records):
                 f"{part}, %": f"{100 * each[part] / each['seconds']:.0f}"
                 for part in ("work", "python", "serial", "uneven", "merging", "meetings")
             }
-            for _, each in group[group["threads"] > 1].iterrows()
+            for _, each in latest[latest["threads"] > 1].iterrows()
         ]
         settings = tables.describe_settings(group["settings"].iloc[0])
         yield (

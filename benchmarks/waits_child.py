@@ -12,7 +12,6 @@ import sys
 import time
 
 import numpy as np
-from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
@@ -28,6 +27,7 @@ from .aims import OURS
 from .fits import load_float32
 from .peers import Settings, make_estimator
 
+ir = cgutils.ir  # of llvmlite, which numba requires
 IS_ALONE = sys.argv[-1] == "cores"
 MODULES = (rounds, quantization, growing, histogram, partition, splitting)  # as cores.PHASES
 NOTES = (cores.ENTERING, cores.LEAVE, cores.TASK, cores.SERIAL, cores.SHARE, cores.N_NOTES)

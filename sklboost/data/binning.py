@@ -18,6 +18,10 @@ _BLOCK_ROWS = 256
 # parts of histograms to be added up. Measured on 2 cores: 28,000 values take 0.77 of the time with
 # two threads, 280,000 take 0.65, 2,800,000 take 0.57; at 8,400 both take the same.
 VALUES_PER_THREAD = 7_000
+# The fewest values that are binned by a whole team. Cut points are found feature by feature, half
+# of it in Python, whose lock two threads hand to and fro: on 2 cores they take 1.3 to 1.7 times as
+# long for 28,000 values, the same for 150,000, and 0.55 of the time for a million.
+LEAST_SHARED_VALUES = 150_000
 
 # Makes the array of a name, such as the layout "rows" or "columns", a shape and a dtype.
 Allocate = Callable[[str, tuple[int, ...], Any], np.ndarray]

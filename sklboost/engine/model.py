@@ -221,9 +221,9 @@ class _PathFields(NamedTuple):
 
 
 class Paths(_PathFields, PackedOnce):
-    """What takes a row down the trees of a :class:`Model` one step after the other, and no more.
+    """The fields of a :class:`Model` that take a row down its trees one step after the other.
 
-    To pass all of a model to a kernel takes longer than to predict a row.
+    Where kernels are compiled, to pass one a whole model takes longer than to predict a row.
     """
 
 

@@ -1,5 +1,8 @@
 """Notes of meetings: the fits keep their trees, and the model of larger teams adds up."""
 
+import time
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
 
@@ -17,6 +20,8 @@ def shared(n_items):
     return cores.SHARE + cores.N_NOTES * n_items
 
 
+@pytest.mark.skipif(find_spec("numba") is None, reason="compiles kernels of its own")
+@pytest.mark.skipif(not hasattr(time, "clock_gettime"), reason="this system has another clock")
 def test_fits_that_note_what_they_do_have_the_trees_of_a_plain_one(monkeypatch):
     monkeypatch.setattr(waits, "MODELLED", (1, 4))
     records = list(waits.measure_waits(TINY, Options(["sklboost"], repeats=1, budget=60.0)))

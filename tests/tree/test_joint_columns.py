@@ -1,10 +1,16 @@
 """Joint columns: which columns are joined, and that their histograms are those of each."""
 
+import time
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from scipy.sparse import csr_array
+from sklearn.base import clone
 
+import sklboost.tree.options.column_sampling as column_sampling
 import tests.tree.growth as growth
+from sklboost import XGBClassifierLite
 from sklboost.tree.core.histogram import empty_accumulator
 from sklboost.tree.options.column_sampling import allocate_bins
 from sklboost.tree.options.joint_columns import (
@@ -18,7 +24,7 @@ from tests.tree.growth import assert_same_tree, binned, grow, params
 N_VALUES = (2, 16, 300, 3, 16, 1, 100, 5, 2, 2)  # the third has too many for a joint column
 
 
-def make_columns(n_rows, n_values=N_VALUES, seed=0):
+def make_columns(n_rows, n_values=N_VALUES, seed=0, missing=0.1):
     """Return columns of so many values, the second with missing ones, and gradients of them."""
     random = np.random.default_rng(seed)
     X = np.column_stack([random.integers(n, size=n_rows) for n in n_values]).astype(np.float64)
@@ -26,7 +32,7 @@ def make_columns(n_rows, n_values=N_VALUES, seed=0):
     gradient = (X[:, 0] * (X[:, 1] > 7) + 0.01 * X[:, 2] - 0.3 * X[:, -1] + noise).astype(
         np.float32
     )
-    X[random.random(n_rows) < 0.1, 1] = np.nan
+    X[random.random(n_rows) < missing, 1] = np.nan
     return X, gradient, np.ones(n_rows, dtype=np.float32)
 
 
@@ -56,10 +62,11 @@ def test_every_column_is_in_one_group_that_has_room():
         assert max(np.prod(n_bins[group]) for group in groups) <= MOST_BINS
 
 
-def test_a_joint_bin_is_made_of_the_bins_of_its_members():
-    matrix = binned(make_columns(2_000)[0])
+@pytest.mark.parametrize("n_values", [N_VALUES, (16, 1, 16, 16, 1, 16)])
+def test_a_joint_bin_is_made_of_the_bins_of_its_members(n_values):
+    matrix = binned(make_columns(2_000, n_values, missing=0.0)[0])
     joint, starts = join_columns(matrix).joint, matrix.cell_starts
-    assert 2 < joint.rows.shape[1] < len(matrix.columns)
+    assert 1 < joint.rows.shape[1] < len(matrix.columns)
     assert joint.members[-1] == len(matrix.columns)
     for index, bins in enumerate(joint.rows.T):
         for member in range(joint.members[index], joint.members[index + 1]):
@@ -69,6 +76,13 @@ def test_a_joint_bin_is_made_of_the_bins_of_its_members():
             assert_array_equal(bins % (stop - start), matrix.columns[column])
             bins = bins // (stop - start)
         assert not bins.any()
+
+
+def test_many_columns_are_grouped_in_time():
+    n_bins = np.full(30_000, 17)  # room for one each
+    begin = time.process_time()
+    assert len(group_columns(n_bins)) == 30_000
+    assert time.process_time() - begin < 2.0  # 0.02 s; 30 s if each looks at all groups
 
 
 @pytest.mark.parametrize(
@@ -151,3 +165,26 @@ def test_the_tree_is_that_of_single_columns(name, n_threads, monkeypatch):
     single = grow(matrix, gradient, hessian, settings, n_threads=n_threads)
     assert_same_tree(joined, single)
     assert len(joined.nodes) > 15
+
+
+@pytest.mark.parametrize("name", ["categories", "sparse", "softmax", "forest"])
+def test_so_is_the_model_of_an_estimator(name, monkeypatch):
+    X, gradient, _ = make_columns(6_000)
+    y = np.digitize(gradient, [-1.0, 0.0, 1.0])
+    if name == "sparse":
+        X = csr_array(np.hstack([np.nan_to_num(X), X[:, :1] == 0, X[:, :1] == 1]))
+    changes = {
+        "categories": dict(categorical_features=[1, 4, 6]),
+        "forest": dict(num_parallel_tree=2, subsample=0.7, random_state=0),
+    }.get(name, {})
+    model = XGBClassifierLite(n_estimators=3, n_jobs=2, **changes)
+    target = y if name == "softmax" else y > 1
+    joined, made = model.fit(X, target).model_.nodes, []
+
+    def make(matrix):
+        made.append(join_columns(matrix))
+        return single_columns(matrix.rows)
+
+    monkeypatch.setattr(column_sampling, "join_columns", make)
+    assert clone(model).fit(X, target).model_.nodes.tobytes() == joined.tobytes()
+    assert made[0].joint.n_columns > 0

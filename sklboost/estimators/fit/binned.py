@@ -6,17 +6,13 @@ import numpy as np
 
 from sklboost.boosting.rounds import Rounds
 from sklboost.boosting.training import MakeGrower
+from sklboost.data.binning import LEAST_SHARED_VALUES
 from sklboost.data.features import RemoteFeatures
 from sklboost.data.shared_bins import shared_bins
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.engine.structs import BinCuts, TrainingBins
 from sklboost.estimators.input.rows import Rows
 from sklboost.estimators.parameters.groups import Parameters
-
-# The fewest values that are binned by a whole team. Cut points are found feature by feature, half
-# of it in Python, whose lock two threads hand to and fro: on 2 cores they take 1.3 to 1.7 times as
-# long for 28,000 values, the same for 150,000, and 0.55 of the time for a million.
-_LEAST_SHARED_VALUES = 150_000
 
 
 class Binned(NamedTuple):
@@ -43,7 +39,7 @@ def bin_rows(team: ThreadTeam, rows: Rows, parameters: Parameters) -> Binned:
     """Bin the rows of a fit."""
     X, max_bin = rows.X, parameters.max_bin
     if not isinstance(X, RemoteFeatures):
-        team = team if X.size >= _LEAST_SHARED_VALUES else ThreadTeam(1)
+        team = team if X.size >= LEAST_SHARED_VALUES else ThreadTeam(1)
         return Binned(*shared_bins(team, X, rows.weight, max_bin))
     from sklboost.distributed.fitting import bin_on_cluster
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from sklboost.data.binned_matrix import BinnedMatrix, Binning
 from sklboost.data.binning import (
+    LEAST_SHARED_VALUES,
     VALUES_PER_THREAD,
     Allocate,
     apply_cuts,
@@ -183,6 +184,7 @@ def bin_checked(
         # fit leaves rows of weight 0 out; here they need bins, but have no say in the cuts
         counted, weight = X[weight > 0.0], weight[weight > 0.0]
     n_threads = n_threads_for(means.n_jobs, X.size, VALUES_PER_THREAD)
+    n_threads = n_threads if X.size >= LEAST_SHARED_VALUES else 1
     # the cuts of sparse values come from the entries, which are not read row by row
     n_to_read = len(X) + (0 if isinstance(counted, SparseTable) else len(counted))
     with ThreadTeam(n_threads) as team, ReadingProgress(n_to_read, means.verbose) as progress:

@@ -1,8 +1,9 @@
 """The kernels of ``tree/options`` that growing a tree calls where a parameter asks for them.
 
-Nothing of this runs in a plain fit: one output, features of numbers in columns of their own, all
-rows and all features in every tree, no constraints. Each name stands for the kernel of the same
-name in the module that is given, which is imported and compiled when it is first needed.
+Nothing of this runs in a plain fit: one output, features of numbers in columns of their own and
+not of few values, all rows and all features in every tree, no constraints. Each name stands for the
+kernel of the same name in the module that is given, which is imported and compiled when it is first
+needed.
 """
 
 from sklboost.engine.compiling import found_in

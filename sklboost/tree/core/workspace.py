@@ -20,7 +20,7 @@ from sklboost.engine.structs import TrainingBins, TreeParams, records
 from sklboost.tree.core.machines import Machines, one_machine
 from sklboost.tree.core.quantization import Gradients, aligned_zeros, allocate_gradients
 
-# Of histograms kept for sibling subtraction; others are built again from the rows, the same bits.
+# Room for histograms kept for sibling subtraction; the others are built again, with the same bits.
 _POOL_BYTES = 256 * 2**20
 # Accumulators for histograms that several threads fill together, before they are added up.
 SHARED_BYTES = 64 * 2**20
@@ -98,7 +98,7 @@ COUNTS_DTYPE = np.dtype(
         ("stop_open", np.int64),
         ("n_frontier", np.int64),  # used places of GrowingTree.frontier
         ("n_searched", np.int64),  # of GrowingTree.searched
-        ("n_chunks", np.int64),  # tasks into which a node's split search is cut
+        ("n_chunks", np.int64),  # into which a node's split search is cut, and its histogram
         ("n_builds", np.int64),  # used places of HistogramPool.builds
         ("n_shared", np.int64),  # of these, the first so many are built by several threads
         ("n_free", np.int64),  # used places of HistogramPool.free_slots

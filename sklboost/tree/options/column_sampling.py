@@ -209,17 +209,17 @@ def allocate_bins(
 ) -> tuple[HistogramBins, np.ndarray]:
     """Return what histograms are built from, read-only, and the memory of a copy to be written.
 
-    The rows of the matrix and nothing to be written, or room for a copy: that of a tree's columns
-    is worth its time if the additions that it saves would take longer. `n_outputs` is the number
-    of those that one tree has values for.
+    The rows of the matrix, with joint columns where these save time, and nothing to be written; or
+    room for a copy: that of a tree's columns is worth its time if the additions that it saves would
+    take longer. `n_outputs` is the number of those that one tree has values for.
     """
     n_samples, n_columns = matrix.rows.shape
     n_built = min(math.ceil(params.colsample_bytree * len(matrix.places)), n_columns)
     depth = min(params.max_depth, math.ceil(math.log2(params.max_leaves)))
     n_additions = (1 + depth) / 2  # of a row to a column: at the root, then every other level
     if are_on_disk or n_built * (n_additions + _COPY) >= n_columns * n_additions:
-        is_plain = n_outputs == 1 and params.min_child_samples == 0 and not are_on_disk
-        bins = join_columns(matrix) if is_plain else single_columns(matrix.rows)
+        can_join = n_outputs == 1 and params.min_child_samples == 0 and not are_on_disk
+        bins = join_columns(matrix) if can_join else single_columns(matrix.rows)
         return bins, np.empty((0, 0), dtype=matrix.rows.dtype)
     copy = np.empty((n_samples, n_built), dtype=matrix.rows.dtype)
     return single_columns(read_only(copy)), copy

@@ -60,10 +60,14 @@ def group_columns(n_bins: np.ndarray) -> list[list[int]]:
     """
     groups: list[list[int]] = []
     sizes: list[int] = []
+    n_last, group = 0, 0
     for column in np.argsort(-n_bins, kind="stable").tolist():
         n_of_column = int(n_bins[column])
-        fitting = (i for i, size in enumerate(sizes) if size * n_of_column <= MOST_BINS)
-        group = next(fitting, len(groups))
+        if n_of_column < n_last:
+            group = 0  # those without room for more bins may have room for these
+        n_last = n_of_column
+        while group < len(groups) and sizes[group] * n_of_column > MOST_BINS:
+            group += 1
         if group == len(groups):
             groups.append([])
             sizes.append(1)
@@ -106,8 +110,9 @@ def _joint_bins(columns: np.ndarray, group: list[int], n_bins: np.ndarray) -> np
     bins: np.ndarray = columns[group[0]].copy()
     n_before = n_bins[group[0]]
     for column in group[1:]:
-        bins += columns[column] * np.uint8(n_before)
-        n_before *= n_bins[column]
+        if n_bins[column] > 1:  # else all are 0, and there may be 256 before, which is no uint8
+            bins += columns[column] * np.uint8(n_before)
+            n_before *= n_bins[column]
     return bins
 
 

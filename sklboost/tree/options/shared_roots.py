@@ -99,12 +99,11 @@ def build_roots(team, matrix, roots, workspace):
     own_all_rows(team, partition)
     barrier(team)
     accumulator, n_columns = roots.accumulators[team.rank], np.int64(roots.places.shape[1])
-    n_blocks = -(-n_columns // BLOCK_COLUMNS)
     block = next_task(team, _COUNTER)
     while block < partition.n_counted:
         row_list = partition.lists[0, partition.start[block, 0] : partition.stop[block, 0]]
-        for index in range(n_blocks):
-            columns = (n_columns * index // n_blocks, n_columns * (index + 1) // n_blocks)
+        for first in range(np.int64(0), n_columns, BLOCK_COLUMNS):
+            columns = (first, min(first + BLOCK_COLUMNS, n_columns))
             add_rows_to_strip(matrix.rows, roots.strip, row_list, columns, accumulator)
         block = next_task(team, _COUNTER)
     barrier(team)

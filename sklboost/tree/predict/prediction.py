@@ -28,7 +28,7 @@ from sklboost.tree.predict.walking import (
     walk_tree,
 )
 
-# Down which a row goes together: a shallow one takes as many steps as the deepest of them.
+# Trees that a row goes down together; shallow ones take as many steps as the deepest of them.
 _TREES_AT_ONCE = 16
 
 
