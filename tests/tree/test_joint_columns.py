@@ -12,6 +12,7 @@ import sklboost.tree.options.column_sampling as column_sampling
 import tests.tree.growth as growth
 from sklboost import XGBClassifierLite
 from sklboost.tree.core.histogram import empty_accumulator
+from sklboost.tree.core.workspace import NARROW_CELLS
 from sklboost.tree.options.column_sampling import allocate_bins
 from sklboost.tree.options.joint_columns import (
     MOST_BINS,
@@ -133,7 +134,7 @@ def test_marginal_sums():
     expected = np.zeros_like(histogram)
     for start, column in zip(matrix.cell_starts[:-1], matrix.columns, strict=True):
         np.add.at(expected, start + column.astype(np.int64), packed)
-    width = 264  # of each of the single columns
+    width = NARROW_CELLS  # of each of the single columns
     accumulator = np.zeros(width * len(matrix.columns), dtype=np.int64)
     for n_before in range(2):  # the second time they are added
         for index in range(joint.n_columns):
