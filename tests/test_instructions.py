@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 
 from sklboost.engine.compiling import address_of, by_address, kernel
-from sklboost.engine.instructions import add_lanes, item_bytes, load_lanes
+from sklboost.engine.instructions import (
+    add_lanes,
+    add_where,
+    count_at_most,
+    item_bytes,
+    load_lanes,
+    load_word,
+)
 
 
 @kernel
@@ -35,6 +42,55 @@ def bytes_of(array):
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.float32, np.float64])
 def test_bytes_of_an_element(dtype):
     assert bytes_of(np.zeros((2, 3), dtype)) == np.dtype(dtype).itemsize
+
+
+@kernel
+def word_at(array, row, column):
+    return load_word(array, np.uint64(row), np.uint64(column))
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
+def test_eight_bytes_as_a_word(dtype):
+    size = np.dtype(dtype).itemsize
+    array = np.arange(1, 25).reshape(2, 12).astype(dtype)
+    for row, column in [(0, 0), (0, 3), (1, 12 - 8 // size)]:  # the last: up to the end
+        numbers = array[row, column : column + 8 // size].tolist()
+        expected = sum(number << (8 * size * i) for i, number in enumerate(numbers))
+        assert word_at(array, row, column) == expected
+    array[:] = 255
+    assert word_at(array, 0, 0) == (2**64 - 1 if dtype == np.uint8 else 0x00FF00FF00FF00FF)
+
+
+@kernel
+def number_at_most(numbers, start, value):
+    return count_at_most(numbers, np.uint64(start), value)
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_how_many_of_sixteen_are_at_most_a_value(dtype):
+    numbers = np.random.default_rng(0).normal(size=40).astype(dtype)
+    numbers[[3, 20]], numbers[25] = np.nan, np.inf
+    for start in (0, 7, 24):
+        some = numbers[start : start + 16]
+        for value in (numbers[start], dtype(0.0), dtype(np.inf), dtype(-np.inf), dtype(np.nan)):
+            assert number_at_most(numbers, start, value) == (some <= value).sum()
+
+
+@kernel
+def add_where_set(numbers, bits, value):
+    add_where(numbers, bits, value)
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
+def test_a_value_is_added_where_a_bit_is_set(dtype):
+    numbers, most = np.arange(64).astype(dtype), dtype(np.iinfo(dtype).max - 63)
+    add_where_set(numbers, np.uint64(0x8000_0000_0000_0005), most)
+    expected = np.arange(64)
+    expected[[0, 2, 63]] += int(most)
+    assert numbers.tolist() == expected.tolist()
 
 
 @by_address("int64, float64")

@@ -7,6 +7,7 @@ it to is in :mod:`sklboost.engine.compiler.lowering`.
 import numpy as np
 
 LANES = 64
+FEW_LANES = 16
 
 
 def at_least(values, threshold):
@@ -23,10 +24,18 @@ def above(values, threshold):
     return np.packbits(values[:LANES] > threshold, bitorder="little").view(np.uint64)[0]
 
 
+def count_at_most(numbers, start, value):
+    """Return how many of the 16 floats from ``numbers[start]`` on are at most `value` (uint64).
+
+    NaN never is. `start` is uint64, `value` of the dtype of the numbers.
+    """
+    return np.uint64(np.count_nonzero(numbers[start : start + np.uint64(FEW_LANES)] <= value))
+
+
 def add_where(numbers, bits, value):
-    """Add `value` to those of 64 numbers (uint8) whose bit in `bits` (uint64) is 1."""
+    """Add `value` to those of 64 integers whose bit in `bits` (uint64) is 1; all of one dtype."""
     bytes_ = np.array([bits], dtype=np.uint64).view(np.uint8)
-    numbers[:LANES] += np.unpackbits(bytes_, bitorder="little") * np.uint8(value)
+    numbers[:LANES] += np.unpackbits(bytes_, bitorder="little") * numbers.dtype.type(value)
 
 
 def load_lanes(values, start, lanes):
@@ -41,6 +50,14 @@ def add_lanes(cells, place, values, sign):
     """Add each of a tuple of int64, times `sign`, to ``cells[place]`` and the cells behind it."""
     for lane, value in enumerate(values):
         cells[place + np.uint64(lane)] += sign * value
+
+
+def load_word(array, row, column):
+    """Return the 8 bytes from ``array[row, column]`` on (uint64), the first in the lowest place.
+
+    `array` is 2-D, in C order, and its row has as many bytes left.
+    """
+    return np.frombuffer(array[row, column:].tobytes()[:8], np.uint64)[0]
 
 
 def item_bytes(array):

@@ -10,6 +10,7 @@ from numba.extending import lower_builtin, type_callable
 from sklboost.engine.compiler.linking import call_address
 from sklboost.engine.compiler.numba_internals import cgutils, normalize_signature
 from sklboost.engine.instructions import (
+    FEW_LANES,
     LANES,
     above,
     add_lanes,
@@ -18,8 +19,10 @@ from sklboost.engine.instructions import (
     atomic_add,
     atomic_load,
     atomic_store,
+    count_at_most,
     item_bytes,
     load_lanes,
+    load_word,
     prefetch,
     trailing_zeros,
     yield_processor,
@@ -145,19 +148,19 @@ def _type_prefetch(array, row, column):
     return types.void(array, row, column), codegen
 
 
-def _lanes(builder, pointer, element, alignment):
-    """Load 64 neighbouring elements as one vector."""
-    vector = ir.VectorType(element, LANES)
+def _lanes(builder, pointer, element, alignment, n_lanes=LANES):
+    """Load neighbouring elements as one vector."""
+    vector = ir.VectorType(element, n_lanes)
     loaded = builder.load(builder.bitcast(pointer, vector.as_pointer()))
     loaded.align = alignment
     return loaded
 
 
-def _splat(builder, value):
-    """Return a vector of 64 times the same value."""
-    undefined = ir.Constant(ir.VectorType(value.type, LANES), ir.Undefined)
+def _splat(builder, value, n_lanes=LANES):
+    """Return a vector of so many times the same value."""
+    undefined = ir.Constant(ir.VectorType(value.type, n_lanes), ir.Undefined)
     first = builder.insert_element(undefined, value, ir.IntType(32)(0))
-    zeros = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+    zeros = ir.Constant(ir.VectorType(ir.IntType(32), n_lanes), [0] * n_lanes)
     return builder.shuffle_vector(first, undefined, zeros)
 
 
@@ -187,18 +190,33 @@ def _type_above(values, threshold):
     return _compare_lanes(">", values)
 
 
+@_compiled_as(count_at_most)
+def _type_count_at_most(numbers, start, value):
+    def codegen(context, builder, signature, args):
+        pointer = _element_pointer(context, builder, signature.args[0], args[0], args[1])
+        element = context.get_data_type(numbers.dtype)
+        lanes = _lanes(builder, pointer, element, numbers.dtype.bitwidth // 8, FEW_LANES)
+        are_at_most = builder.fcmp_ordered("<=", lanes, _splat(builder, args[2], FEW_LANES))
+        bits = builder.bitcast(are_at_most, ir.IntType(FEW_LANES))
+        return builder.zext(builder.ctpop(bits), ir.IntType(64))
+
+    return types.uint64(numbers, types.uint64, numbers.dtype), codegen
+
+
 @_compiled_as(add_where)
 def _type_add_where(numbers, bits, value):
     def codegen(context, builder, signature, args):
         data = context.make_array(numbers)(context, builder, args[0]).data
-        lanes = _lanes(builder, data, ir.IntType(8), 1)
+        element = context.get_data_type(numbers.dtype)
+        lanes = _lanes(builder, data, element, numbers.dtype.bitwidth // 8)
         chosen = builder.bitcast(args[1], ir.VectorType(ir.IntType(1), LANES))
         zeros = ir.Constant(lanes.type, [0] * LANES)
         total = builder.add(lanes, builder.select(chosen, _splat(builder, args[2]), zeros))
-        builder.store(total, builder.bitcast(data, lanes.type.as_pointer()), align=1)
+        pointer = builder.bitcast(data, lanes.type.as_pointer())
+        builder.store(total, pointer, align=numbers.dtype.bitwidth // 8)
         return context.get_dummy_value()
 
-    return types.void(numbers, types.uint64, types.uint8), codegen
+    return types.void(numbers, types.uint64, numbers.dtype), codegen
 
 
 def _vector_pointer(context, builder, array_type, array, index, n_lanes):
@@ -247,6 +265,17 @@ def _type_add_lanes(cells, place, values, sign):
         return context.get_dummy_value()
 
     return types.void(cells, types.uint64, values, types.int64), codegen
+
+
+@_compiled_as(load_word)
+def _type_load_word(array, row, column):
+    def codegen(context, builder, signature, args):
+        pointer = _element_pointer(context, builder, signature.args[0], args[0], *args[1:])
+        loaded = builder.load(builder.bitcast(pointer, ir.IntType(64).as_pointer()))
+        loaded.align = array.dtype.bitwidth // 8
+        return loaded
+
+    return types.uint64(array, types.uint64, types.uint64), codegen
 
 
 @_compiled_as(yield_processor)

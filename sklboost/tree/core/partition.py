@@ -109,14 +109,15 @@ def route_rows(team, matrix, workspace):
 
 @kernel
 def add_by_side(column, row_list, sides, values, raw_score):
-    """Add ``values[1]`` to the raw scores of the rows that go left, ``values[0]`` to the others."""
-    last = len(row_list) - 1
+    """Add ``values[0]`` to the raw scores of the rows that go left, ``values[1]`` to the others."""
+    last, one = len(row_list) - 1, np.uint64(1)
     for position in range(len(row_list)):
         row = np.uint64(row_list[np.uint64(position)])
         ahead = np.uint64(row_list[np.uint64(min(position + _PREFETCH_ROWS, last))])
         prefetch(raw_score, ahead, ahead)
         prefetch(column, ahead, ahead)
-        raw_score[row] += values[1] if sides[np.uint64(column[row])] == 1 else values[0]
+        # an index, not a branch: half the rows go either way, in no order
+        raw_score[row] += values[one - np.uint64(sides[np.uint64(column[row])])]
 
 
 @inlined
@@ -129,7 +130,7 @@ def add_segment_values(matrix, workspace, node, block, values, scored):
     tree, partition = workspace.tree, workspace.partition
     start, stop = partition.start[block, node], partition.stop[block, node]
     row_list = partition.lists[tree.growth[node].depth % 2, start:stop]
-    left, right = tree.nodes[node].left, tree.nodes[node].right
+    left = np.int64(tree.nodes[node].left)  # the right child comes after it
     target, sides = scored
     if left < 0:
         value = values[node]
@@ -139,7 +140,7 @@ def add_segment_values(matrix, workspace, node, block, values, scored):
     split = tree.splits[node]
     fill_sides(split, tree.categories[node], matrix, sides)
     column = matrix.columns[matrix.places[split.feature].column]
-    add_by_side(column, row_list, sides, (values[right], values[left]), target)
+    add_by_side(column, row_list, sides, values[left : left + 2], target)
 
 
 @kernel
