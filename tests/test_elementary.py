@@ -19,6 +19,7 @@ from sklboost.engine.elementary import (
     power_of_2,
     power_of_2_in,
     trigamma,
+    zero_unless,
 )
 
 # --- the exponential -----------------------------------------------------------------------------
@@ -158,3 +159,11 @@ def test_floats_as_whole_numbers():
     for number in (0, 1, -1, 77, -1022, 2**31 - 1, -(2**31), 2**32 - 1, 2**40 + 5, -(2**50) - 3):
         assert low_bits(np.float64(number)) & 0xFFFFFFFF == number & 0xFFFFFFFF
     assert low_bits(np.float64(-0.0)) & 0xFFFFFFFF == 0
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("number", [1.5, -2.0, 0.0, math.inf, math.nan, 5e-324])
+def test_a_number_or_zero(number):
+    kept = zero_unless(np.bool_(True), np.float64(number))
+    assert np.float64(kept).tobytes() == np.float64(number).tobytes()
+    assert np.float64(zero_unless(np.bool_(False), np.float64(number))).tobytes() == bytes(8)

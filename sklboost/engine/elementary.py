@@ -47,23 +47,19 @@ def _exp_within(x):
     """Return e^x for x from -700 to 700.
 
     ``e^x = 2^k e^r`` with whole k and ``|r| <= log(2) / 2``; e^r is its Taylor series up to
-    r^12 / 12!.
+    r^12 / 12!, its even and its odd powers apart: so the processor has two sums to add to at once.
     """
     k = np.floor(x * _INVERSE_LOG_2 + 0.5)
     r = (x - k * _LOG_2_HIGH) - k * _LOG_2_LOW
-    series = 1.0 / 479001600.0
-    series = series * r + 1.0 / 39916800.0
-    series = series * r + 1.0 / 3628800.0
-    series = series * r + 1.0 / 362880.0
-    series = series * r + 1.0 / 40320.0
-    series = series * r + 1.0 / 5040.0
-    series = series * r + 1.0 / 720.0
-    series = series * r + 1.0 / 120.0
-    series = series * r + 1.0 / 24.0
-    series = series * r + 1.0 / 6.0
-    series = series * r + 0.5
-    series = series * r + 1.0
-    series = series * r + 1.0
+    square = r * r
+    even, odd = 1.0 / 479001600.0, 1.0 / 39916800.0
+    even, odd = even * square + 1.0 / 3628800.0, odd * square + 1.0 / 362880.0
+    even, odd = even * square + 1.0 / 40320.0, odd * square + 1.0 / 5040.0
+    even, odd = even * square + 1.0 / 720.0, odd * square + 1.0 / 120.0
+    even, odd = even * square + 1.0 / 24.0, odd * square + 1.0 / 6.0
+    even = even * square + 0.5
+    # the large terms last, so that little of the small ones is lost
+    series = 1.0 + (r + square * (even + r * odd))
     return series * power_of_2(low_bits(k))
 
 
@@ -181,6 +177,17 @@ def _log_of_parts(f, k):
 def float_of(number):
     """Return a whole number (int64) from 0 to 2^52 - 1 as float64."""
     return np.int64(number | _BITS_OF_TWO_52).view(np.float64) - _TWO_52
+
+
+@inlined
+def zero_unless(condition, x):
+    """Return x, a float64, or 0 where the condition (bool) does not hold.
+
+    By the bits, where a branch would have the compiler load only what then is used, and for vectors
+    that takes longer than to load all.
+    """
+    bits = np.int64(np.float64(x).view(np.int64) & -np.int64(condition))
+    return bits.view(np.float64)
 
 
 @inlined

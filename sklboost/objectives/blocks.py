@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklboost.engine.compiling import address_of, by_address, inlined, made_kernel
+from sklboost.engine.elementary import zero_unless
 from sklboost.objectives.domains import ANYWHERE, Domain
 from sklboost.objectives.links import change_of_scale
 
@@ -78,6 +79,25 @@ def gradient_block(formula: Any, *, is_of_user: bool = False) -> Any:
         takes for its parameters what they are multiplied by, all gradients before all hessians, and
         its code is not kept on disk.
     """
+    name = None if is_of_user else _name(formula)
+
+    def fill_rows(first_row, target, score, factors, gradients, hessians):
+        fault = NO_FAULT
+        for row in range(len(target)):
+            first, second = formula(target[row], score[row], factors[0])
+            # a target that is not known has no say; it is NaN, which equals nothing
+            is_known = target[row] == target[row]
+            if is_of_user:
+                if is_known and fault == NO_FAULT and not are_usable(first, second):
+                    fault = first_row + row
+                first, second = first * factors[0], second * factors[1]
+            gradients[row] = zero_unless(is_known, limited(first, -LARGEST))
+            hessians[row] = zero_unless(is_known, limited(second, LEAST_HESSIAN))
+        return fault
+
+    # A kernel of its own: in a loop around this one, the compiler loads the constants of the
+    # formula anew for each row (log loss: 7.1 ns a row instead of 4.7).
+    fill_rows = made_kernel(fill_rows, name)
 
     def fill_block(rows, y, raw_score, parameters, gradient, hessian, scratch):
         fault = NO_FAULT
@@ -86,23 +106,20 @@ def gradient_block(formula: Any, *, is_of_user: bool = False) -> Any:
             # the loop
             target = y[output % y.shape[0], rows[0] - rows[2] : rows[1] - rows[2]]
             score = raw_score[output, rows[0] : rows[1]]
-            gradients = gradient[output, rows[0] : rows[1]]
-            hessians = hessian[output, rows[0] : rows[1]]
-            parameter = parameters[output]
             second_factor = parameters[output + len(raw_score)] if is_of_user else 1.0
-            for row in range(len(target)):
-                first, second = formula(target[row], score[row], parameter)
-                # a target that is not known has no say; it is NaN, which equals nothing
-                is_known = target[row] == target[row]
-                if is_of_user:
-                    if is_known and not are_usable(first, second):
-                        fault = rows[0] + row if fault == NO_FAULT else min(fault, rows[0] + row)
-                    first, second = first * parameter, second * second_factor
-                gradients[row] = limited(first, -LARGEST) if is_known else 0.0
-                hessians[row] = limited(second, LEAST_HESSIAN) if is_known else 0.0
+            found = fill_rows(
+                rows[0],
+                target,
+                score,
+                (parameters[output], second_factor),
+                gradient[output, rows[0] : rows[1]],
+                hessian[output, rows[0] : rows[1]],
+            )
+            if found != NO_FAULT:
+                fault = found if fault == NO_FAULT else min(fault, found)
         return fault
 
-    return made_kernel(fill_block, None if is_of_user else _name(formula))
+    return made_kernel(fill_block, name)
 
 
 def users_block(function: Callable[..., Any]) -> Any:

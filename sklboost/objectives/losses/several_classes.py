@@ -49,17 +49,26 @@ def _softmax_rows(rows, targets, raw_score, gradient, hessian, scratch):
         for row in range(len(targets)):
             largest[row] = max(largest[row], scores[row])
     for output in range(n_outputs):
-        scores, terms = raw_score[output, first:last], gradient[output, first:last]
-        for row in range(len(targets)):
-            term = exp_of_negative(scores[row] - largest[row])
-            terms[row] = term  # kept here until the total is known
-            total[row] += term
+        # the terms are kept as gradients until the total is known
+        _add_terms(raw_score[output, first:last], largest, gradient[output, first:last], total)
     for output in range(n_outputs):
         gradients, hessians = gradient[output, first:last], hessian[output, first:last]
         for row in range(len(targets)):
             probability = gradients[row] / total[row]
             gradients[row] = probability - (1.0 if targets[row] == output else 0.0)
             hessians[row] = max(factor * probability * (1.0 - probability), LEAST_HESSIAN)
+
+
+@kernel
+def _add_terms(scores, largest, terms, total):
+    """Fill the term of each row for one output, and add it to the row's total.
+
+    A kernel of its own, so that the constants are loaded once, not for each row.
+    """
+    for row in range(len(scores)):
+        term = exp_of_negative(scores[row] - largest[row])
+        terms[row] = term
+        total[row] += term
 
 
 def softmax_values(change: Any, name: str) -> Any:
