@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklboost.data.cuts import find_missing
+from sklboost.data.ranks import rank_values, rounded_up, shifts_of, table_length
 from sklboost.data.raw_values import Values, ignore_progress, read_only, value_blocks
 from sklboost.engine.compiling import inlined, kernel
-from sklboost.engine.parallel import ThreadTeam, assemble, share
+from sklboost.engine.parallel import FAR_APART, ThreadTeam, assemble, share
 from sklboost.engine.structs import PLACE_DTYPE, BinCuts, TrainingBins, records
 
 # Rows are taken in blocks whose raw values and bins stay in the first-level caches while every
@@ -33,75 +34,82 @@ def empty_layout(layout: str, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
 
 
 @kernel
-def count_not_above(cuts, values, bins):
-    """Fill `bins` with the number of cuts that are not above each value, which is its bin.
-
-    The searches go in step, all values one halving at a time, so that the inner loop has no branch
-    and becomes vector instructions: a tenth of the time of one search after the other.
-
-    Parameters
-    ----------
-    cuts : ndarray of float64, shape (2^k - 1,)
-        Increasing, then padded with NaN, which no value reaches.
-    values : ndarray of float64, shape (n,)
-    bins : ndarray of int64, shape (n,)
-        Filled.
-    """
-    bins[:] = 0
-    half = (len(cuts) + 1) // 2
-    while half > 0:
-        for position in range(len(values)):
-            bin_ = bins[position]
-            reached = cuts[np.uint64(bin_ + half - 1)] <= values[position]
-            bins[position] = bin_ + (half if reached else 0)
-        half //= 2
-
-
-@kernel
-def fill_bins(team, raw, first_row, cuts, all_values, all_bins, matrix):
+def fill_bins(team, raw, first_row, tables, scratch, matrix):
     """Fill both layouts of `matrix` with the bins of a block of rows; each member a share of them.
 
-    The block begins at `first_row` of the matrix; columns of no rows are left out. `cuts` are
-    padded, one row a feature. `all_values` and `all_bins` are scratch, one row a member.
+    The block begins at `first_row` of the matrix; columns of no rows are left out.
     """
     if not assemble(team):
         return
     start, stop = share(team, raw.n_samples)
-    by_columns = matrix.columns.shape[1] > 0
+    by_columns, step = matrix.columns.shape[1] > 0, np.uint64(raw.row_step)
+    all_values, bins = scratch.values[team.rank], scratch.bins[team.rank, :_BLOCK_ROWS]
     for block in range(start, stop, _BLOCK_ROWS):
         n_rows, row = min(_BLOCK_ROWS, stop - block), first_row + block
-        values, bins = all_values[team.rank, :n_rows], all_bins[team.rank, :n_rows]
+        values = all_values[:n_rows]
         for feature in range(raw.n_features):
-            first = block * raw.row_step + feature * raw.feature_step
+            first = np.uint64(block * raw.row_step + feature * raw.feature_step)
             for position in range(n_rows):
-                values[position] = raw.values[first + position * raw.row_step]
+                values[position] = raw.values[first + np.uint64(position) * step]
+            last_bin = matrix.cell_starts[feature + 1] - matrix.cell_starts[feature] - 1
             if matrix.n_categories[feature] == 0:
-                count_not_above(cuts[feature], values, bins)
+                # behind the last rows are values of others, whose bins nobody reads
+                shift = np.uint64(tables.shifts[feature])
+                missing_bin = bins.dtype.type(last_bin)
+                rank_values(all_values, tables.cuts[feature], shift, missing_bin, bins)
             else:
                 for position in range(n_rows):
-                    value = values[position]  # a code, which is its bin, or NaN
-                    bins[position] = np.int64(value if value == value else 0.0)
-            last_bin = matrix.cell_starts[feature + 1] - matrix.cell_starts[feature] - 1
+                    value = values[position]  # a code, which is its bin
+                    bins[position] = last_bin if value != value else np.int64(value)
+            if by_columns:
+                column = matrix.columns[feature, row : row + n_rows]
+                for position in range(n_rows):
+                    column[position] = bins[position]
+            rows = matrix.rows[row : row + n_rows]
             for position in range(n_rows):
-                value = values[position]
-                bin_ = last_bin if value != value else bins[position]
-                if by_columns:
-                    matrix.columns[feature, row + position] = bin_
-                matrix.rows[row + position, feature] = bin_
+                rows[np.uint64(position), np.uint64(feature)] = bins[position]
 
 
-def _padded_cuts(cuts: BinCuts) -> np.ndarray:
-    """Return the cuts of each feature, padded with NaN to one common length 2^k - 1.
+class CutTables(NamedTuple):
+    """The cuts of each feature as :func:`~sklboost.data.ranks.rank_values` reads them.
+
+    Attributes
+    ----------
+    cuts : ndarray of the dtype of the values, shape (n_features, length)
+    shifts : ndarray of int64, shape (n_features,)
+    """
+
+    cuts: np.ndarray
+    shifts: np.ndarray
+
+
+class BinScratch(NamedTuple):
+    """Scratch of :func:`fill_bins` for each member of a team.
+
+    Attributes
+    ----------
+    values : ndarray of the dtype of the values, shape (n_threads, 256)
+        One feature of a block of rows.
+    bins : ndarray of the dtype of the bins, shape (n_threads, at least 256)
+        Their bins.
+    """
+
+    values: np.ndarray
+    bins: np.ndarray
+
+
+def _cut_tables(cuts: BinCuts, dtype: np.dtype) -> CutTables:
+    """Return the cuts for values of a dtype.
 
     Categories have none here: their codes are their bins, and they may be many.
     """
     n_cuts = np.where(cuts.n_categories > 0, 0, np.diff(cuts.starts))
-    longest = int(n_cuts.max())
-    padded = np.full((len(cuts.starts) - 1, 2 ** longest.bit_length() - 1), np.nan)
-    for feature, row in enumerate(padded):
-        first = cuts.starts[feature]
-        row[: n_cuts[feature]] = cuts.cuts[first : first + n_cuts[feature]]
-    return padded
+    shifts = shifts_of(n_cuts)
+    tables = np.full((len(n_cuts), table_length(int(n_cuts.max()))), np.nan, dtype=dtype)
+    thresholds = rounded_up(cuts.cuts) if dtype == np.float32 else cuts.cuts
+    for table, first, n_own in zip(tables, cuts.starts, n_cuts, strict=False):
+        table[:n_own] = thresholds[first : first + n_own]
+    return CutTables(tables, shifts)
 
 
 def missing_features(team: ThreadTeam, X: Values) -> np.ndarray:
@@ -133,11 +141,13 @@ def apply_cuts(
     rows = allocate("rows", (n_samples, n_features), dtype)
     columns = allocate("columns", (n_features, n_samples if by_columns else 0), dtype)
     matrix = lay_out_cells(rows, columns, cuts, has_missing)
-    values = np.empty((team.size, _BLOCK_ROWS))
-    bins = np.empty((team.size, _BLOCK_ROWS), dtype=np.int64)
-    padded = _padded_cuts(cuts)
+    scratch = BinScratch(
+        values=np.zeros((team.size, _BLOCK_ROWS), dtype=X.dtype),
+        bins=np.empty((team.size, _BLOCK_ROWS + 8 * FAR_APART), dtype=dtype),
+    )
+    tables = _cut_tables(cuts, X.dtype)
     for block, raw in value_blocks(X, tell):
-        team.run(fill_bins, raw, block.start, padded, values, bins, matrix)
+        team.run(fill_bins, raw, block.start, tables, scratch, matrix)
     return matrix._replace(rows=read_only(rows), columns=read_only(columns))
 
 

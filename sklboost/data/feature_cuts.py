@@ -61,20 +61,21 @@ def distinct_values(ordered, weight, absent, values, mass):
 
 
 @kernel
-def fair_share(mass, n_bins):
+def fair_share(mass, total, n_bins):
     """Return the weight of a bin if every value heavier than that has a bin of its own.
 
-    And the weight of all others together, and how many are heavier.
+    And the weight of all others together, and how many are heavier. `total` is the sum of `mass`.
     """
-    total = 0.0
-    for weight in mass:
-        total += weight
-    share_, n_heavy = total / n_bins, 0
+    light, n_heavy = total, 0
+    share_ = total / n_bins
     while True:
-        light, n_heavy_before, n_heavy = 0.0, n_heavy, 0
+        n_heavy_before, n_heavy = n_heavy, 0
         for weight in mass:
-            light += 0.0 if weight > share_ else weight
             n_heavy += weight > share_
+        if n_heavy > n_heavy_before:
+            light = 0.0
+            for weight in mass:
+                light += 0.0 if weight > share_ else weight
         # ends: each time round there are more heavy values, or it is over
         if n_heavy <= n_heavy_before or n_heavy >= n_bins:
             return share_, light, n_heavy
@@ -82,7 +83,7 @@ def fair_share(mass, n_bins):
 
 
 @kernel
-def merge_values(values, mass, n_bins, lower, upper):
+def merge_values(values, mass, total, n_bins, lower, upper):
     """Gather distinct values in at most `n_bins` bins of about equal weight; return how many.
 
     Values heavier than a fair share have bins of their own (but for a few light ones before them),
@@ -93,11 +94,13 @@ def merge_values(values, mass, n_bins, lower, upper):
     ----------
     values, mass : ndarray of float64, shape (n,)
         Increasing distinct values and their weights.
+    total : float
+        The sum of the weights.
     n_bins : int
     lower, upper : ndarray of float64, shape (n_bins,)
         Filled with the smallest and largest value of each bin.
     """
-    heavy, light_left, n_heavy = fair_share(mass, n_bins)
+    heavy, light_left, n_heavy = fair_share(mass, total, n_bins)
     light_bins = n_bins - n_heavy
     target = light_left / max(light_bins, 1)
     filled = 0.0  # light weight in the open bin
@@ -176,7 +179,10 @@ def cut_feature(
     if n_distinct > max_bin:
         n_bins = max(1, max_bin - int(missing))
         lower, upper = np.empty(n_bins), np.empty(n_bins)
-        n_bins = merge_values(distinct[:n_distinct], mass[:n_distinct], n_bins, lower, upper)
+        mass = mass[:n_distinct]
+        # NumPy's sum, which is fast; exact in any order, as are the sums in the kernel
+        total = float(mass.sum())
+        n_bins = merge_values(distinct[:n_distinct], mass, total, n_bins, lower, upper)
         lower, upper = lower[:n_bins], upper[:n_bins]
     cuts = np.empty(len(lower) - 1)
     fill_midpoints(lower, upper, cuts)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from sklboost.data.binning import apply_cuts, count_not_above
+from sklboost.data.binning import apply_cuts
 from sklboost.data.cuts import find_cuts
 from sklboost.data.features import training_bins
 from sklboost.engine.parallel import ThreadTeam
@@ -70,18 +70,6 @@ def test_wide_bins_by_hand():
     assert list(matrix.rows[:, 0]) == [0, 0, 0, 1, 1, 1]
     assert list(matrix.lower) == [0, 3]
     assert list(matrix.upper) == [2, 5]
-
-
-@pytest.mark.interpreted
-@pytest.mark.parametrize("n_cuts", [0, 1, 2, 3, 4, 7, 8])
-def test_searches_in_step_count_the_cuts_not_above(n_cuts):
-    cuts = np.arange(n_cuts, dtype=float)
-    padded = np.full(2 ** n_cuts.bit_length() - 1, nan)
-    padded[:n_cuts] = cuts
-    values = np.array([-inf, -1, -0.5, 0, 0.5, 1, 2, 2.5, 6, 6.5, 7, 100, inf])
-    bins = np.full(len(values), 99, dtype=np.int64)
-    count_not_above(padded, values, bins)
-    assert_array_equal(bins, [(cuts <= value).sum() for value in values])
 
 
 @pytest.mark.parametrize("max_bin", [2, 3, 255, 256, 257, 1000])

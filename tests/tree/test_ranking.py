@@ -7,7 +7,7 @@ from numpy.testing import assert_array_equal
 from sklboost import XGBClassifierLite, XGBRegressorLite
 from sklboost.data.raw_values import raw_matrix
 from sklboost.tree.predict import ranking
-from sklboost.tree.predict.ranking import rank_thresholds, rank_values, ranked_walk
+from sklboost.tree.predict.ranking import rank_thresholds, ranked_walk
 from tests.tree.test_prediction import leaves, make_model, scores, split
 
 inf, nan = np.inf, np.nan
@@ -18,38 +18,6 @@ def rank_all(monkeypatch):
     """Let ranks be used for few rows and trees, too."""
     monkeypatch.setattr(ranking, "_LEAST_ROWS", 1)
     monkeypatch.setattr(ranking, "_SPLITS_PER_RANK", {4: 0.01, 8: 0.01})
-
-
-def table_of(thresholds, dtype):
-    """A column of a ranking with these thresholds, and its shift."""
-    table = np.full(256, nan, dtype=dtype)
-    table[: len(thresholds)] = thresholds
-    return table, max(0, len(thresholds).bit_length() - 4)
-
-
-@pytest.mark.interpreted
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("n_thresholds", [1, 2, 14, 15, 16, 31, 32, 127, 128, 255])
-def test_rank_is_the_number_of_thresholds_at_or_below(n_thresholds, dtype):
-    random = np.random.default_rng(n_thresholds)
-    thresholds = np.unique(random.normal(size=n_thresholds).astype(dtype))
-    values = random.normal(scale=2.0, size=128).astype(dtype)
-    values[:2], values[2:4] = [-inf, inf], thresholds[[0, -1]]
-    values[4:68] = random.choice(thresholds, 64)
-    table, shift = table_of(thresholds, dtype)
-    ranks = np.full(128, 77, dtype=np.uint8)
-    rank_values(values, table, np.uint64(shift), np.uint8(255), ranks)
-    assert_array_equal(ranks, np.searchsorted(thresholds, values, side="right"))
-
-
-@pytest.mark.interpreted
-@pytest.mark.parametrize("missing_rank", [0, 255])
-def test_missing_values_have_a_rank_of_their_own(missing_rank):
-    table, shift = table_of([-inf, 0.0, 1.0], np.float64)
-    values = np.tile([nan, -inf, -0.0, 0.5, inf, -nan, 1.0, -1.0], 8)
-    ranks = np.empty(64, dtype=np.uint8)
-    rank_values(values, table, np.uint64(shift), np.uint8(missing_rank), ranks)
-    assert_array_equal(ranks[:8], [missing_rank, 1, 2, 2, 3, missing_rank, 3, 1])
 
 
 @pytest.mark.interpreted
@@ -66,7 +34,6 @@ def test_columns_are_sides_and_stretches_of_thresholds():
     assert list(ranked.model.tops.features) == [0, 0, 1, 1]
     assert list(ranked.missing_ranks) == [0, 255, 255, 255]
     assert [np.isfinite(table).sum() for table in ranked.tables] == [2, 1, 255, 45]
-    assert list(ranked.shifts) == [0, 0, 4, 2]
     splits = ranked.model.tops.splits
     assert list(splits.column) == [2] * 255 + [3] * 45 + [0, 0, 1, 0]
     assert list(ranked.thresholds) == [*range(1, 256), *range(1, 46), 2, 1, 1, 1]

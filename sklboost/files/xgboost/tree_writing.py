@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from sklboost.data.encoding import Encoding
+from sklboost.data.ranks import rounded_up
 from sklboost.engine.model import Model
 from sklboost.files.errors import NotExpressibleError
 from sklboost.files.xgboost.categories import holds_numbers
@@ -94,7 +95,10 @@ class TreeWriter:
         weights[is_leaf] = leaf_values
         has_threshold = ~(is_leaf | np.isnan(nodes.threshold))
         thresholds = np.full(len(nodes), _NO_THRESHOLD)
-        thresholds[has_threshold] = _round_up(nodes.threshold[has_threshold])
+        # JSON has no infinity, which divides missing values from all others: the largest float32
+        # does the same, but to itself
+        known = rounded_up(nodes.threshold[has_threshold])
+        thresholds[has_threshold] = np.clip(known, -_LARGEST, _LARGEST)
         right = np.where(is_leaf, -1, nodes.left + 1)
         table = {"base_weights": weights.ravel()}
         if self.n_outputs == 0:
@@ -103,18 +107,6 @@ class TreeWriter:
             right[is_leaf] = np.arange(len(leaf_values))
             table["leaf_weights"] = leaf_values.ravel()
         return {**table, "split_conditions": thresholds, "right_children": right.astype(np.int32)}
-
-
-def _round_up(thresholds: np.ndarray) -> np.ndarray:
-    """Return the smallest float32 that are not below: every float32 value goes the same way.
-
-    JSON has no infinity, which divides missing values from all others: the largest float32 does the
-    same, but to itself.
-    """
-    with np.errstate(over="ignore"):
-        rounded = thresholds.astype(np.float32)
-        above = np.nextafter(rounded, np.float32(np.inf))
-    return np.clip(np.where(rounded < thresholds, above, rounded), -_LARGEST, _LARGEST)
 
 
 def _clipped(numbers: np.ndarray) -> np.ndarray:

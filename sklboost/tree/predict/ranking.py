@@ -15,15 +15,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklboost.data.ranks import rank_values
 from sklboost.data.raw_values import RawMatrix
 from sklboost.engine.compiling import kernel
-from sklboost.engine.instructions import add_where, at_least
 from sklboost.engine.library.packing import PackedOnce
 from sklboost.engine.model import Model
 from sklboost.tree.predict.walking import WORD, WalkScratch, allocate_scratch, block_words
 
 _MOST = 255  # thresholds of a column
-_PIVOTS = 15  # of a column, which all values are compared with
+_SHIFT = np.uint64(0)  # of tables of so many, see `rank_values`
 # Fewer rows are done before the thresholds are sorted.
 _LEAST_ROWS = 1024
 # To rank a value takes as long as ranks save in so many splits, by the bytes of a value.
@@ -36,7 +36,6 @@ class _RankingFields(NamedTuple):
     model: Model
     thresholds: np.ndarray
     tables: np.ndarray
-    shifts: np.ndarray
     missing_ranks: np.ndarray
 
 
@@ -51,8 +50,6 @@ class Ranking(_RankingFields, PackedOnce):
         rank >= threshold goes right.
     tables : ndarray of float32 or float64, shape (n_columns, 256)
         The thresholds of each column; behind them NaN, which is below nothing.
-    shifts : ndarray of int64, shape (n_columns,)
-        A column has at most ``16 * 2**shift - 1`` thresholds.
     missing_ranks : ndarray of uint8, shape (n_columns,)
         The rank of missing values: 0 or 255.
     """
@@ -118,14 +115,12 @@ def rank_thresholds(model: Model, dtype: np.dtype) -> Ranking:
     firsts = np.flatnonzero(ranks == 1)
     tables = np.full((len(firsts), _MOST + 1), np.nan, dtype=dtype)
     tables[columns, ranks - 1] = values
-    n_known = np.bincount(columns, minlength=len(firsts))
-    shifts = np.ceil(np.log2((n_known + 1) / (_PIVOTS + 1))).clip(0).astype(np.int64)
     splits.column[order] = columns[number]
     split_ranks = np.empty(len(splits), dtype=np.uint8)
     split_ranks[order] = ranks[number]
     tops = tops._replace(splits=splits, features=tops.features[sides[firsts] // 2])
     missing_ranks = (_MOST * (sides[firsts] % 2)).astype(np.uint8)
-    return Ranking(model.constant._replace(tops=tops), split_ranks, tables, shifts, missing_ranks)
+    return Ranking(model.constant._replace(tops=tops), split_ranks, tables, missing_ranks)
 
 
 @kernel
@@ -137,32 +132,4 @@ def rank_block(raw, ranking, start, n_rows, values, columns):
         for row in range(n_rows):
             values[np.uint64(row)] = raw.values[np.uint64(first + row * raw.row_step)]
         missing_rank = ranking.missing_ranks[column]
-        shift = np.uint64(ranking.shifts[column])
-        rank_values(values, ranking.tables[column], shift, missing_rank, columns[column])
-
-
-@kernel
-def rank_values(values, table, shift, missing_rank, ranks):
-    """Fill `ranks` with the number of entries of a sorted table that are at or below each value.
-
-    15 of them at equal distances are compared with 64 values at once. The few between two of these
-    are searched by halves, without a branch, and a step for all rows before the next one.
-    """
-    width = np.uint64(1) << shift
-    for start in range(0, len(values), WORD):
-        word, word_ranks = values[start : start + WORD], ranks[start : start + WORD]
-        word_ranks[:] = 0
-        for pivot in range(1, _PIVOTS + 1):
-            threshold = table[np.uint64(pivot) * width - np.uint64(1)]
-            add_where(word_ranks, at_least(word, threshold), np.uint8(width))
-    while shift > np.uint64(0):
-        shift -= np.uint64(1)
-        middles = table[(np.uint64(1) << shift) - np.uint64(1) :]
-        for row in range(len(values)):
-            rank = np.uint64(ranks[np.uint64(row)])
-            is_above = np.uint64(middles[rank] <= values[np.uint64(row)])
-            ranks[np.uint64(row)] = rank + (is_above << shift)
-    for start in range(0, len(values), WORD):
-        word = values[start : start + WORD]
-        is_missing = ~at_least(word, table.dtype.type(-np.inf))
-        add_where(ranks[start : start + WORD], is_missing, missing_rank)
+        rank_values(values, ranking.tables[column], _SHIFT, missing_rank, columns[column])
