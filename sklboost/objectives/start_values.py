@@ -50,8 +50,10 @@ def exact_sum(
             return float(sum(some.sum() for some in blocks()))  # NaN, or infinite
     _, exponent = np.frexp(largest * len(values))
     shift, total = 61 - int(exponent), 0
+    # in two factors, since one alone may be out of range; a product is faster than np.ldexp
+    factor, rest = np.ldexp(1.0, [shift // 2, shift - shift // 2])
     for some in blocks():
-        total += int(np.rint(np.ldexp(some, shift)).astype(np.int64).sum())
+        total += int(np.rint(some * factor * rest).astype(np.int64).sum())
     return float(np.ldexp(float(total), -shift))
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from sklboost import XGBClassifierLite, XGBRegressorLite, bin_features
-from sklboost.estimators.input.targets import check_targets
+from sklboost.estimators.input.targets import check_targets, distinct_labels, label_numbers
 
 X = np.arange(6.0)[:, np.newaxis]
 TEXT = ["a", "b", None, "a", "b", None]
@@ -149,3 +149,26 @@ def test_what_is_left_to_scikit_learn():
     ragged = [[1.0], [2.0, 3.0]]
     for y in (5.0, [[1.0, np.nan]], np.zeros((3, 2)), ragged, ["1", "2"], [], None):
         check_targets(y, "y", numeric=True)
+
+
+@pytest.mark.parametrize("n_labels", [1, 2, 3, 10, 11, 300])
+@pytest.mark.parametrize("kind", ["int", "float", "text", "objects", "bool"])
+def test_labels_and_their_numbers(n_labels, kind):
+    if kind == "bool" and n_labels > 2:
+        return
+    known = np.arange(n_labels) - n_labels // 2
+    known = {"text": known.astype(str), "objects": known.astype(str).astype(object)}.get(
+        kind, known.astype(kind if kind in ("float", "bool") else int)
+    )
+    # the last label comes late, after most blocks of rows
+    numbers = np.random.default_rng(0).integers(0, max(1, n_labels - 1), 2**18 + 700)
+    numbers[-3] = n_labels - 1
+    y = known[numbers]
+    labels, expected = np.unique(y, return_inverse=True)
+    found = distinct_labels(y)
+    assert found.dtype == labels.dtype
+    assert found.tolist() == labels.tolist()
+    codes = label_numbers(y, found)
+    assert codes.dtype == (np.uint8 if len(labels) <= 256 else np.int64)
+    np.testing.assert_array_equal(codes, expected)
+    assert distinct_labels(y[:0]).tolist() == []

@@ -24,6 +24,8 @@ _PROBABILITIES = "for probabilities as targets, use XGBRegressorLite(objective='
 _LARGEST_TARGET = 1e30
 _SMALLEST_SPREAD = 1e-30
 _LABELS_OF_A_BYTE = 256
+# Labels are looked for among so many rows first, and up to so many compared with all others.
+_FIRST_ROWS, _MOST_COMPARED = 1000, 10
 
 
 def training_targets(y: Any, *, numeric: bool, caller: str) -> np.ndarray:
@@ -212,15 +214,30 @@ def check_labels(y: np.ndarray) -> None:
 
 def distinct_labels(y: np.ndarray) -> np.ndarray:
     """Return the labels in `y`, sorted."""
-    found = [np.unique(y[rows]) for rows in row_blocks(len(y))]
-    return np.unique(np.concatenate([y[:0], *found]))
+    found = [y[:0]]
+    for rows in row_blocks(len(y)):
+        some = y[rows]
+        # the first rows tend to have all labels: comparing the others with few takes a tenth of the
+        # time of sorting
+        first = np.unique(some[:_FIRST_ROWS])
+        is_new = np.ones(len(some), dtype=bool)
+        for label in first if len(first) <= _MOST_COMPARED else ():
+            is_new = is_new & (some != label)
+        found += [first, np.unique(some[is_new])]
+    return np.unique(np.concatenate(found))
 
 
 def label_numbers(y: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Return where each is among the sorted labels; uint8 if there are up to 256, else int64."""
-    numbers = np.empty(len(y), np.uint8 if len(labels) <= _LABELS_OF_A_BYTE else np.int64)
+    numbers: np.ndarray = np.zeros(
+        len(y), np.uint8 if len(labels) <= _LABELS_OF_A_BYTE else np.int64
+    )
     for rows in row_blocks(len(y)):
-        numbers[rows] = np.searchsorted(labels, y[rows])
+        if len(labels) <= _MOST_COMPARED:
+            for label in labels[1:]:
+                numbers[rows] += y[rows] >= label
+        else:
+            numbers[rows] = np.searchsorted(labels, y[rows])
     return numbers
 
 
