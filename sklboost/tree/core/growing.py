@@ -24,7 +24,7 @@ from sklboost.tree.core.options import (
 )
 from sklboost.tree.core.partition import add_leaf_values, own_all_rows, route_rows
 from sklboost.tree.core.pruning import close_gaps, name_final_leaves, prune
-from sklboost.tree.core.quantization import quantize
+from sklboost.tree.core.quantization import quantize_unless_shared
 from sklboost.tree.core.splitting import Search, find_splits
 from sklboost.tree.core.workspace import OWN
 
@@ -91,7 +91,7 @@ def grow_tree(team, matrix, derivatives, draws, params, workspace):
     keys, columns, machines = draws.keys, draws.columns, workspace.machines
     if params.subsample < 1.0:
         draw_rows(team, derivatives, keys.rows, params, draws.rows, workspace)
-    quantize(team, derivatives, keys.rounding, gradients, machines)
+    quantize_unless_shared(team, derivatives, draws, workspace)
     if params.subsample == 1.0:
         # only now: the lists may lie where the derivatives were
         own_all_rows(team, workspace.partition)
@@ -129,7 +129,10 @@ def grow_tree(team, matrix, derivatives, draws, params, workspace):
 
 @inlined
 def build_root(team, draws, workspace):
-    """Fill the root's histogram; ends when all of it is there for every member of the team."""
+    """Fill the root's histogram; ends when all of it is there for every member of the team.
+
+    And where roots are shared, the gradients.
+    """
     if draws.roots.lane >= 0:
         take_root(team, draws.roots, workspace)
     else:

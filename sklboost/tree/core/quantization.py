@@ -228,6 +228,14 @@ def scales_of(scales, output):
     return scales[output, 0], scales[output, 1]
 
 
+@inlined
+def quantize_unless_shared(team, derivatives, draws, workspace):
+    """Quantise the derivatives of a tree, unless gradients come with a shared root's histogram."""
+    if draws.roots.lane < 0:
+        key, machines = draws.keys.rounding, workspace.machines
+        quantize(team, derivatives, key, workspace.gradients, machines)
+
+
 @kernel
 def quantize(team, derivatives, key, gradients, machines):
     """Fill `gradients` from `derivatives`, output by output; every member of the team calls it.

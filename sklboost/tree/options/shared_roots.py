@@ -4,7 +4,8 @@ Where each output has trees of its own, as the classes of softmax do, the roots 
 have the same rows and derivatives that are known when the round begins. Their packed gradients are
 put side by side, like the outputs of one tree in :mod:`sklboost.tree.options.several_outputs`, and
 one vector instruction adds a row to the roots of four. Each tree then takes its lane of the sums,
-which are integers: the same bits as if it had added up its rows itself.
+which are integers: the same bits as if it had added up its rows itself. It takes its lane of the
+packed gradients, too, which are those that it would make.
 """
 
 from typing import NamedTuple
@@ -21,7 +22,7 @@ from sklboost.tree.core.quantization import LANES, aligned_zeros, quantize
 from sklboost.tree.core.workspace import NARROW_CELLS, SHARED_BYTES
 
 # Least columns times outputs beyond the first of a group. With each, a part of a pass over the bins
-# is saved; the gradients of all are quantised and copied once more for it.
+# is saved; the gradients of all are copied there and back for it.
 LEAST_SAVED = 40
 _COUNTER = np.int64(1)  # of the team: it hands out the blocks of rows
 
@@ -35,6 +36,8 @@ class SharedRoots(NamedTuple):
         Of the next tree; -1: it adds up its root's rows itself.
     strip : ndarray of int64, shape (n_samples * 4,) or (0,)
         Packed gradients, four lanes a row. Empty: no roots are shared.
+    scales : ndarray of float64, shape (4, 2)
+        Of each lane, as in ``Gradients``.
     places : ndarray of int64, shape (2, n_columns)
         Of each column, where it begins and ends in `histogram`.
     histogram : ndarray of int64, shape (n_cells * 4,)
@@ -44,6 +47,7 @@ class SharedRoots(NamedTuple):
 
     lane: np.int64
     strip: np.ndarray
+    scales: np.ndarray
     places: np.ndarray
     histogram: np.ndarray
     accumulators: np.ndarray
@@ -63,6 +67,7 @@ def allocate_shared_roots(matrix: TrainingBins, n_threads: int, n_outputs: int) 
     return SharedRoots(
         lane=np.int64(-1),
         strip=aligned_zeros((n_samples * LANES,)),
+        scales=np.ones((LANES, 2)),
         places=np.array([starts[:-1], starts[1:]])[:, :n_columns].copy(),
         histogram=np.empty(int(starts[n_columns]), dtype=np.int64),
         accumulators=aligned_zeros((n_threads, n_columns * width)),
@@ -75,7 +80,9 @@ def roots_of(roots, output, n_outputs):
     lane = np.int64(-1)
     if len(roots.strip) > 0 and (output % LANES > 0 or output + 1 < n_outputs):
         lane = np.int64(output % LANES)
-    return SharedRoots(lane, roots.strip, roots.places, roots.histogram, roots.accumulators)
+    return SharedRoots(
+        lane, roots.strip, roots.scales, roots.places, roots.histogram, roots.accumulators
+    )
 
 
 @kernel
@@ -87,6 +94,9 @@ def fill_lane(team, derivatives, key, roots, lane, workspace):
     start, stop = share(team, len(packed))
     for row in range(start, stop):
         strip[np.uint64(row * LANES + lane)] = packed[np.uint64(row)]
+    if team.rank == 0:
+        for kind in range(2):
+            roots.scales[lane, kind] = gradients.scales[0, kind]
     barrier(team)
 
 
@@ -117,8 +127,15 @@ def build_roots(team, matrix, roots, workspace):
 
 @late()
 def take_root(team, roots, workspace):
-    """Fill a tree's root histogram with its lane; ends when all of it is there."""
-    pool = workspace.pool
+    """Fill a tree's gradients and root histogram with its lane; ends when all of it is there."""
+    pool, gradients = workspace.pool, workspace.gradients
+    packed = gradients.packed[0]
+    start, stop = share(team, len(packed))
+    for row in range(start, stop):
+        packed[np.uint64(row)] = roots.strip[np.uint64(row * LANES + roots.lane)]
+    if team.rank == 0:
+        for kind in range(2):
+            gradients.scales[0, kind] = roots.scales[roots.lane, kind]
     histogram = pool.histograms[workspace.tree.growth[0].slot, 0]
     start, stop = share(team, len(histogram))
     for cell in range(start, stop):
