@@ -9,6 +9,7 @@ from sklboost.data.cuts import find_missing
 from sklboost.data.ranks import rank_values, rounded_up, shifts_of, table_length
 from sklboost.data.raw_values import Values, ignore_progress, read_only, value_blocks
 from sklboost.engine.compiling import inlined, kernel
+from sklboost.engine.instructions import LANES
 from sklboost.engine.parallel import FAR_APART, ThreadTeam, assemble, share
 from sklboost.engine.structs import PLACE_DTYPE, BinCuts, TrainingBins, records
 
@@ -37,26 +38,28 @@ def empty_layout(layout: str, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
 def fill_bins(team, raw, first_row, tables, scratch, matrix):
     """Fill both layouts of `matrix` with the bins of a block of rows; each member a share of them.
 
-    The block begins at `first_row` of the matrix; columns of no rows are left out.
+    The block begins at `first_row` of the matrix; columns of no rows are left out. `tables` are
+    CutTables, `scratch` is a BinScratch.
     """
     if not assemble(team):
         return
     start, stop = share(team, raw.n_samples)
     by_columns, step = matrix.columns.shape[1] > 0, np.uint64(raw.row_step)
-    all_values, bins = scratch.values[team.rank], scratch.bins[team.rank, :_BLOCK_ROWS]
+    all_values, bins = scratch.values[team.rank], scratch.bins[team.rank]
     for block in range(start, stop, _BLOCK_ROWS):
         n_rows, row = min(_BLOCK_ROWS, stop - block), first_row + block
-        values = all_values[:n_rows]
+        values, n_ranked = all_values[:n_rows], (n_rows + LANES - 1) // LANES * LANES
         for feature in range(raw.n_features):
             first = np.uint64(block * raw.row_step + feature * raw.feature_step)
             for position in range(n_rows):
                 values[position] = raw.values[first + np.uint64(position) * step]
             last_bin = matrix.cell_starts[feature + 1] - matrix.cell_starts[feature] - 1
             if matrix.n_categories[feature] == 0:
-                # behind the last rows are values of others, whose bins nobody reads
+                # beyond the last row are values left over from others; their bins are not read
+                ranked, ranks = all_values[:n_ranked], bins[:n_ranked]
                 shift = np.uint64(tables.shifts[feature])
                 missing_bin = bins.dtype.type(last_bin)
-                rank_values(all_values, tables.cuts[feature], shift, missing_bin, bins)
+                rank_values(ranked, tables.cuts[feature], shift, missing_bin, ranks)
             else:
                 for position in range(n_rows):
                     value = values[position]  # a code, which is its bin
@@ -76,6 +79,7 @@ class CutTables(NamedTuple):
     Attributes
     ----------
     cuts : ndarray of the dtype of the values, shape (n_features, length)
+        Increasing, then padded with NaN to one length for all features.
     shifts : ndarray of int64, shape (n_features,)
     """
 
@@ -88,9 +92,9 @@ class BinScratch(NamedTuple):
 
     Attributes
     ----------
-    values : ndarray of the dtype of the values, shape (n_threads, 256)
+    values : ndarray of the dtype of the values, shape (n_threads, more than 256)
         One feature of a block of rows.
-    bins : ndarray of the dtype of the bins, shape (n_threads, at least 256)
+    bins : ndarray of the dtype of the bins, shape (n_threads, more than 256)
         Their bins.
     """
 
@@ -107,7 +111,7 @@ def _cut_tables(cuts: BinCuts, dtype: np.dtype) -> CutTables:
     shifts = shifts_of(n_cuts)
     tables = np.full((len(n_cuts), table_length(int(n_cuts.max()))), np.nan, dtype=dtype)
     thresholds = rounded_up(cuts.cuts) if dtype == np.float32 else cuts.cuts
-    for table, first, n_own in zip(tables, cuts.starts, n_cuts, strict=False):
+    for table, first, n_own in zip(tables, cuts.starts[:-1], n_cuts, strict=True):
         table[:n_own] = thresholds[first : first + n_own]
     return CutTables(tables, shifts)
 
@@ -141,10 +145,8 @@ def apply_cuts(
     rows = allocate("rows", (n_samples, n_features), dtype)
     columns = allocate("columns", (n_features, n_samples if by_columns else 0), dtype)
     matrix = lay_out_cells(rows, columns, cuts, has_missing)
-    scratch = BinScratch(
-        values=np.zeros((team.size, _BLOCK_ROWS), dtype=X.dtype),
-        bins=np.empty((team.size, _BLOCK_ROWS + 8 * FAR_APART), dtype=dtype),
-    )
+    shape = (team.size, _BLOCK_ROWS + 8 * FAR_APART)
+    scratch = BinScratch(np.zeros(shape, dtype=X.dtype), np.empty(shape, dtype=dtype))
     tables = _cut_tables(cuts, X.dtype)
     for block, raw in value_blocks(X, tell):
         team.run(fill_bins, raw, block.start, tables, scratch, matrix)

@@ -26,7 +26,8 @@ def table_length(n_thresholds: int) -> int:
 def rounded_up(thresholds: np.ndarray) -> np.ndarray:
     """Return the smallest float32 that are not below float64 thresholds.
 
-    Every float32 is then on the same side of them.
+    Every float32 is then on the same side of them. Compiled, for one threshold, this is
+    :func:`~sklboost.tree.predict.assembly.round_up`.
     """
     with np.errstate(over="ignore"):
         rounded = thresholds.astype(np.float32)
@@ -48,7 +49,8 @@ def rank_values(values, table, shift, missing_rank, ranks):
     values : ndarray of float32 or float64, shape (n,)
         n is a multiple of 64.
     table : ndarray of the same dtype
-        Increasing, then padded with NaN, which no value reaches, to at least :func:`table_length`.
+        In increasing order, some perhaps equal, then padded with NaN, which no value reaches, to
+        :func:`table_length` or more.
     shift : uint64
         Of :func:`shifts_of`.
     missing_rank : number of the dtype of `ranks`

@@ -183,8 +183,8 @@ def float_of(number):
 def zero_unless(condition, x):
     """Return x, a float64, or 0 where the condition (bool) does not hold.
 
-    By the bits, where a branch would have the compiler load only what then is used, and for vectors
-    that takes longer than to load all.
+    By its bits. With a branch the compiler loads only what is used then, which for vectors takes
+    longer than loading all.
     """
     bits = np.int64(np.float64(x).view(np.int64) & -np.int64(condition))
     return bits.view(np.float64)

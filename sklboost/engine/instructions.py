@@ -1,7 +1,8 @@
 """Instructions of the processor that NumPy and numba have no names for.
 
 Each is a plain Python function, which runs where nothing is compiled. What numba compiles a call of
-it to is in :mod:`sklboost.engine.compiler.lowering`.
+it to is in :mod:`sklboost.engine.compiler.lowering`. Bits and bytes are in the order of
+little-endian processors.
 """
 
 import numpy as np
@@ -27,7 +28,7 @@ def above(values, threshold):
 def count_at_most(numbers, start, value):
     """Return how many of the 16 floats from ``numbers[start]`` on are at most `value` (uint64).
 
-    NaN never is. `start` is uint64, `value` of the dtype of the numbers.
+    NaN never is. There must be 16. `start` is uint64, `value` of the dtype of the numbers.
     """
     return np.uint64(np.count_nonzero(numbers[start : start + np.uint64(FEW_LANES)] <= value))
 

@@ -96,7 +96,8 @@ def gradient_block(formula: Any, *, is_of_user: bool = False) -> Any:
         return fault
 
     # A kernel of its own: in a loop around this one, the compiler loads the constants of the
-    # formula anew for each row (log loss: 7.1 ns a row instead of 4.7).
+    # formula anew for each row (log loss: 7.1 ns a row instead of 4.7). That of a user's loss is
+    # called, and gains nothing.
     fill_rows = made_kernel(fill_rows, name)
 
     def fill_block(rows, y, raw_score, parameters, gradient, hessian, scratch):

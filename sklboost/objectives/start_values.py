@@ -3,6 +3,7 @@
 Sums do not depend on the order of the rows, nor on how threads divide them.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
@@ -51,7 +52,7 @@ def exact_sum(
     _, exponent = np.frexp(largest * len(values))
     shift, total = 61 - int(exponent), 0
     # in two factors, since one alone may be out of range; a product is faster than np.ldexp
-    factor, rest = np.ldexp(1.0, [shift // 2, shift - shift // 2])
+    factor, rest = math.ldexp(1.0, shift // 2), math.ldexp(1.0, shift - shift // 2)
     for some in blocks():
         total += int(np.rint(some * factor * rest).astype(np.int64).sum())
     return float(np.ldexp(float(total), -shift))

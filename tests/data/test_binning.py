@@ -133,18 +133,37 @@ def test_timestamps_and_ids_keep_every_bit(first):
     assert list(binned(X).rows[:, 0]) == list(range(8))
 
 
-def test_bins_and_cuts_tell_the_same_side():
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_bins_and_cuts_tell_the_same_side(dtype):
     """A row is left of a cut by its bin exactly if it is by its value."""
     random = np.random.default_rng(0)
-    X = np.concatenate([random.normal(size=(500, 1)), np.nextafter(0.0, [[1], [-1]]), [[0.0]]])
+    neighbours = [[1.0]]  # a cut halfway between two of them is none of them
+    for _ in range(300):
+        neighbours.append(np.nextafter(neighbours[-1], dtype(2.0), dtype=dtype))
+    tiny = np.nextafter(dtype(0.0), np.array([[1], [-1]], dtype))
+    X = np.concatenate([random.normal(size=(500, 1)), neighbours, tiny, [[0.0]]]).astype(dtype)
     with ThreadTeam(1) as team:
-        for max_bin in (7, 1000):
+        for max_bin in (7, 256, 1000):
             cuts, has_missing = find_cuts(team, X, NO_WEIGHT, max_bin)
             bins = apply_cuts(team, X, cuts, has_missing).columns[0]
             for number, value in enumerate(cuts.cuts):
                 assert_array_equal(bins <= number, X[:, 0] < value)
             assert_array_equal(cuts.lower[bins] <= X[:, 0], True)
             assert_array_equal(X[:, 0] <= cuts.upper[bins], True)
+
+
+def test_cuts_of_float64_and_values_of_float32():
+    values = np.float32(1.0) + np.arange(200, dtype=np.float32)[:, np.newaxis] * np.spacing(
+        np.float32(1.0)
+    )
+    between = values.astype(np.float64)
+    for part in (0.25, 0.5, 0.75):  # several cuts between two neighbours of float32
+        between = np.append(between, values + part * float(np.spacing(np.float32(1.0))), axis=0)
+    with ThreadTeam(1) as team:
+        cuts, has_missing = find_cuts(team, between, NO_WEIGHT, 1000)
+        bins = apply_cuts(team, values, cuts, has_missing).rows
+        assert_array_equal(bins, apply_cuts(team, values.astype(float), cuts, has_missing).rows)
+    assert_array_equal(bins[:, 0], np.searchsorted(cuts.cuts, values[:, 0], side="right"))
 
 
 def test_new_values_fall_into_the_cuts_of_the_old():

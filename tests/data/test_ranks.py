@@ -3,6 +3,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from sklboost.data.ranks import rank_values, rounded_up, shifts_of, table_length
+from sklboost.tree.predict.assembly import round_up
 
 inf, nan = np.inf, np.nan
 FEW = [0, 1, 2, 14, 15, 16, 17, 31, 32, 33, 127, 239, 240, 254, 255]
@@ -59,8 +60,24 @@ def test_missing_values_have_a_rank_of_their_own(missing_rank, dtype):
     assert_array_equal(ranks[[0, 5]], missing_rank)
 
 
+THRESHOLDS = [0.1, 0.5, -0.1, 1e300, -1e300, inf, -inf, 2.0**-149, 1e-60, -1e-60, 0.0]
+
+
+@pytest.mark.interpreted
+def test_equal_thresholds():
+    values = np.array([0.0, 1.0, 1.5, 2.0, nan])
+    assert_array_equal(ranks_of(values, [1.0, 1.0, 1.0, 2.0]), [0, 3, 3, 4, 0])
+    many = np.repeat(np.arange(20.0), 20)
+    assert_array_equal(ranks_of(values, many, dtype=np.uint16), [20, 40, 40, 60, 0])
+
+
+@pytest.mark.parametrize("threshold", THRESHOLDS)
+def test_one_threshold_is_rounded_as_many_are(threshold):
+    assert round_up(threshold) == rounded_up(np.array([threshold]))[0]
+
+
 def test_thresholds_of_float32_are_the_next_above():
-    thresholds = np.array([0.1, 0.5, -0.1, 1e300, -1e300, inf, -inf, 2.0**-149, 1e-60, -1e-60, 0.0])
+    thresholds = np.array(THRESHOLDS)
     rounded = rounded_up(thresholds)
     assert rounded.dtype == np.float32
     assert (rounded >= thresholds).all()

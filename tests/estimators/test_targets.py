@@ -151,19 +151,24 @@ def test_what_is_left_to_scikit_learn():
         check_targets(y, "y", numeric=True)
 
 
+def labels_of(kind, n_labels):
+    numbers = np.arange(n_labels) - n_labels // 2
+    if kind == "times":
+        return np.datetime64("2026-01-01", "D") + numbers
+    return numbers.astype(str).astype({"text": "U", "bytes": "S", "objects": "O"}.get(kind, kind))
+
+
 @pytest.mark.parametrize("n_labels", [1, 2, 3, 10, 11, 300])
-@pytest.mark.parametrize("kind", ["int", "float", "text", "objects", "bool"])
-def test_labels_and_their_numbers(n_labels, kind):
-    if kind == "bool" and n_labels > 2:
-        return
-    known = np.arange(n_labels) - n_labels // 2
-    known = {"text": known.astype(str), "objects": known.astype(str).astype(object)}.get(
-        kind, known.astype(kind if kind in ("float", "bool") else int)
-    )
-    # the last label comes late, after most blocks of rows
-    numbers = np.random.default_rng(0).integers(0, max(1, n_labels - 1), 2**18 + 700)
-    numbers[-3] = n_labels - 1
-    y = known[numbers]
+@pytest.mark.parametrize("kind", ["int64", "int16", "float", "text", "bytes", "objects", "times"])
+@pytest.mark.parametrize("order", ["mixed", "late", "sorted"])
+def test_labels_and_their_numbers(n_labels, kind, order):
+    numbers = np.random.default_rng(0).integers(0, n_labels, 2**18 + 3000)
+    if order == "late":  # in both blocks of rows, behind those that are sorted
+        numbers %= max(1, n_labels - 1)
+        numbers[[200_000, -3]] = n_labels - 1
+    elif order == "sorted":
+        numbers.sort()
+    y = labels_of(kind, n_labels)[numbers]
     labels, expected = np.unique(y, return_inverse=True)
     found = distinct_labels(y)
     assert found.dtype == labels.dtype
@@ -172,3 +177,17 @@ def test_labels_and_their_numbers(n_labels, kind):
     assert codes.dtype == (np.uint8 if len(labels) <= 256 else np.int64)
     np.testing.assert_array_equal(codes, expected)
     assert distinct_labels(y[:0]).tolist() == []
+
+
+def test_labels_of_another_dtype_have_the_same_numbers():
+    labels = np.array([0, 1])
+    for y in (
+        np.array([False, True, True]),
+        np.array([0, 1, 1], np.int8),
+        np.array([0.0, 1.0, 1.0]),
+    ):
+        assert distinct_labels(y).tolist() == [0, 1]
+        assert label_numbers(y, labels).tolist() == [0, 1, 1]
+    words = np.array(["no", "yes"])
+    y = np.array(["yes", "no"], dtype=object)
+    assert label_numbers(y, words).tolist() == [1, 0]

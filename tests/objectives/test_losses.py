@@ -228,7 +228,7 @@ def test_exact_sum_by_hand():
     assert exact_sum(np.array([0.1, 0.2, 0.3])) == pytest.approx(0.6, rel=1e-16)
     assert exact_sum(np.array([1e300, 1.0, -1e300])) == 0.0  # 1 is below the step
     assert exact_sum(np.array([3.0, -3.0, 0.5])) == 0.5
-    for scale in (2.0**-1070, 2.0**1020):  # the factor alone would be out of range
+    for scale in (2.0**-1070, 2.0**1020):  # for the first, the step is below all numbers
         assert exact_sum(scale * np.array([3.0, -1.0, 5.0])) == 7.0 * scale
     assert exact_sum(np.zeros(3)) == exact_sum(np.empty(0)) == 0.0
     assert exact_sum(np.array([5e-324, 5e-324])) == 1e-323

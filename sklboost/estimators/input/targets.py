@@ -24,7 +24,8 @@ _PROBABILITIES = "for probabilities as targets, use XGBRegressorLite(objective='
 _LARGEST_TARGET = 1e30
 _SMALLEST_SPREAD = 1e-30
 _LABELS_OF_A_BYTE = 256
-# Labels are looked for among so many rows first, and up to so many compared with all others.
+# The first so many rows of a block are sorted; if they have at most so many labels, the other rows
+# are compared with these.
 _FIRST_ROWS, _MOST_COMPARED = 1000, 10
 
 
@@ -233,7 +234,7 @@ def label_numbers(y: np.ndarray, labels: np.ndarray) -> np.ndarray:
         len(y), np.uint8 if len(labels) <= _LABELS_OF_A_BYTE else np.int64
     )
     for rows in row_blocks(len(y)):
-        if len(labels) <= _MOST_COMPARED:
+        if len(labels) <= _MOST_COMPARED and y.dtype.kind in "biuf":
             for label in labels[1:]:
                 numbers[rows] += y[rows] >= label
         else:

@@ -96,9 +96,9 @@ class TreeWriter:
         has_threshold = ~(is_leaf | np.isnan(nodes.threshold))
         thresholds = np.full(len(nodes), _NO_THRESHOLD)
         # JSON has no infinity, which divides missing values from all others: the largest float32
-        # does the same, but to itself
-        known = rounded_up(nodes.threshold[has_threshold])
-        thresholds[has_threshold] = np.clip(known, -_LARGEST, _LARGEST)
+        # does the same for every value but itself
+        rounded = rounded_up(nodes.threshold[has_threshold])
+        thresholds[has_threshold] = np.clip(rounded, -_LARGEST, _LARGEST)
         right = np.where(is_leaf, -1, nodes.left + 1)
         table = {"base_weights": weights.ravel()}
         if self.n_outputs == 0:

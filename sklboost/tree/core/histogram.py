@@ -114,8 +114,8 @@ def add_rows(bins, packed, row_list, columns, accumulator):
     # A width known to the compiler is part of the address in the addition itself: one instruction
     # less for each of the billion updates of a fit.
     width = np.uint64(NARROW_CELLS if item_bytes(bins) == 1 else len(accumulator) // bins.shape[1])
-    # Bins are read eight bytes at a time, since the processor can write the more cells the fewer
-    # numbers it reads. The columns left over are read one by one.
+    # A processor reads and writes only so many numbers at a time: one read for eight bytes of bins
+    # leaves room for the cells. The columns left over are read one by one.
     bits = np.uint64(8 * item_bytes(bins))
     per_word, mask = np.uint64(64) // bits, (np.uint64(1) << bits) - np.uint64(1)
     whole = stop - (stop - first) % per_word

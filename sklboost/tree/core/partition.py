@@ -130,7 +130,7 @@ def add_segment_values(matrix, workspace, node, block, values, scored):
     tree, partition = workspace.tree, workspace.partition
     start, stop = partition.start[block, node], partition.stop[block, node]
     row_list = partition.lists[tree.growth[node].depth % 2, start:stop]
-    left = np.int64(tree.nodes[node].left)  # the right child comes after it
+    left = np.int64(tree.nodes[node].left)  # the right child is the next node
     target, sides = scored
     if left < 0:
         value = values[node]

@@ -145,7 +145,10 @@ def fill_top(model, tree, depth, place):
 
 @inlined
 def round_up(threshold):
-    """Return the smallest float32 that is not below a float64."""
+    """Return the smallest float32 that is not below a float64.
+
+    Of an array, :func:`~sklboost.data.ranks.rounded_up` does it.
+    """
     if threshold > _LARGEST_FLOAT32:
         return np.float32(np.inf)
     if -np.inf < threshold < -_LARGEST_FLOAT32:
