@@ -16,12 +16,14 @@ from sklboost.distributed.seats import READY, Reply, attend, bring, call, connec
 
 _GRACE = 5.0  # seconds that the others have to say why they end, when one machine has
 _GRACE_OF_LOSS = 0.2  # the same when a worker is lost, which is why the others end
+_GRACE_OF_NEWS = 2.0  # seconds until the scheduler knows of a worker that others have lost
 _LOOK = 1.0  # seconds from one look whether all workers are there to the next
 _PAUSE = 0.2  # the same where there are none
 _LARGE = 1 << 20  # bytes of an array that goes to its worker by itself, and not within a task
 
 
 _CONSEQUENCES = (LostPeerError, StoppedError)  # of what happened elsewhere
+_ENDED = "closed or killed, for its use of memory perhaps"
 
 
 class LostWorkersError(ConnectionError):
@@ -252,8 +254,8 @@ class Crew:
                 raise reply.value
         if self._training != training:
             raise StoppedError("the training was stopped")
-        await self._check_workers()
         lost = [rank for rank, reply in enumerate(replies) if reply.kind == "lost"]
+        await self._check_workers(_GRACE_OF_NEWS if lost else 0.0)
         ended = lost or [rank for rank, reply in enumerate(replies) if reply.kind == "error"]
         raise LostWorkersError([machines[rank].address for rank in lost], replies[ended[0]].value)
 
@@ -314,16 +316,24 @@ class Crew:
         except OSError as error:
             answer = error
         if isinstance(answer, OSError):
-            return Reply("lost", f"{address} does not answer: {answer}")
+            return Reply("lost", f"no connection, {_ENDED}: {answer}")
         return Reply("error", answer) if isinstance(answer, Exception) else answer
 
-    async def _check_workers(self) -> None:
-        """Raise an error if the scheduler does not know all workers, or is gone itself."""
-        addresses = [machine.address for machine in self._machines]
-        known = await self._n_threads(addresses)
-        gone = [address for address in addresses if address not in known]
-        if gone:
-            raise LostWorkersError(gone, "closed or killed, for its use of memory perhaps")
+    async def _check_workers(self, seconds: float = 0.0) -> None:
+        """Raise an error if the scheduler does not know all workers, or is gone itself.
+
+        It is asked again for some seconds. A worker whose connection is closed may be one that it
+        still takes for running, and would be given a machine of the next start.
+        """
+        addresses, until = [machine.address for machine in self._machines], monotonic() + seconds
+        while True:
+            known = await self._n_threads(addresses)
+            gone = [address for address in addresses if address not in known]
+            if gone:
+                raise LostWorkersError(gone, _ENDED)
+            if monotonic() >= until:
+                return
+            await asyncio.sleep(_PAUSE)
 
     async def _n_threads(self, addresses: Sequence[str] | None = None) -> dict[str, int]:
         """Return the numbers of threads of some workers, or of those that take tasks."""

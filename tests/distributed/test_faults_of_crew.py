@@ -68,6 +68,25 @@ def test_a_worker_killed_during_a_call(crew):
     check_recovery(crew)
 
 
+@pytest.mark.parametrize("late, known", [(1.0, True), (60.0, False)])
+def test_a_scheduler_that_knows_late_of_a_killed_worker(crew, monkeypatch, late, known):
+    killed, ask = crew._machines[1].address, crew._n_threads
+    deaf_until = time.monotonic() + late
+
+    async def ask_deaf(addresses=None):
+        found = await ask(addresses)
+        return dict.fromkeys(addresses, 1) if time.monotonic() < deaf_until else found
+
+    monkeypatch.setattr(crew, "_n_threads", ask_deaf)
+    with pytest.raises(LostWorkersError, match="killed, for its use of memory perhaps") as caught:
+        crew.call("kill", 1)
+    assert caught.value.addresses == (killed,)
+    assert ("no connection" not in str(caught.value)) == known
+    monkeypatch.undo()
+    wait_until(lambda: killed not in crew.workers())
+    check_recovery(crew)
+
+
 def test_a_worker_killed_between_calls(crew):
     os.kill(process_of(crew, 0), signal.SIGKILL)
     begin = time.monotonic()
