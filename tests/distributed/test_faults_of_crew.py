@@ -68,7 +68,7 @@ def test_a_worker_killed_during_a_call(crew):
     check_recovery(crew)
 
 
-@pytest.mark.parametrize("late, known", [(1.0, True), (60.0, False)])
+@pytest.mark.parametrize(("late", "known"), [(1.0, True), (60.0, False)])
 def test_a_scheduler_that_knows_late_of_a_killed_worker(crew, monkeypatch, late, known):
     killed, ask = crew._machines[1].address, crew._n_threads
     deaf_until = time.monotonic() + late
