@@ -16,13 +16,14 @@ from sklboost.distributed.seats import READY, Reply, attend, bring, call, connec
 
 _GRACE = 5.0  # seconds that the others have to say why they end, when one machine has
 _GRACE_OF_LOSS = 0.2  # the same when a worker is lost, which is why the others end
-_GRACE_OF_NEWS = 2.0  # seconds until the scheduler knows of a worker that others have lost
+_GRACE_OF_NEWS = 2.0  # seconds for the scheduler to notice, too, that a connection is closed
 _LOOK = 1.0  # seconds from one look whether all workers are there to the next
-_PAUSE = 0.2  # the same where there are none
+_PAUSE = 0.2  # the same where there are none, or some are closed
 _LARGE = 1 << 20  # bytes of an array that goes to its worker by itself, and not within a task
 
 
 _CONSEQUENCES = (LostPeerError, StoppedError)  # of what happened elsewhere
+_LOST = ("lost", "closed")  # kinds of replies
 _ENDED = "closed or killed, for its use of memory perhaps"
 
 
@@ -214,7 +215,7 @@ class Crew:
         try:
             sent = [await self._sent(machine.address, argument) for argument in arguments]
         except (OSError, KeyError) as error:  # the latter if it is lost already
-            return Reply("lost", f"{machine.address} took no data: {error}")
+            return Reply("closed", f"{machine.address} took no data: {error}")
         self._submit(machine, "delivery", bring, question[1], make, *sent)
         return await self._reply(machine, question)
 
@@ -254,8 +255,9 @@ class Crew:
                 raise reply.value
         if self._training != training:
             raise StoppedError("the training was stopped")
-        lost = [rank for rank, reply in enumerate(replies) if reply.kind == "lost"]
-        await self._check_workers(_GRACE_OF_NEWS if lost else 0.0)
+        closed = [rank for rank, reply in enumerate(replies) if reply.kind == "closed"]
+        await self._check_workers([machines[rank].address for rank in closed])
+        lost = [rank for rank, reply in enumerate(replies) if reply.kind in _LOST]
         ended = lost or [rank for rank, reply in enumerate(replies) if reply.kind == "error"]
         raise LostWorkersError([machines[rank].address for rank in lost], replies[ended[0]].value)
 
@@ -270,10 +272,10 @@ class Crew:
             done, pending = await asyncio.wait(
                 pending, timeout=min(_LOOK, deadline - monotonic()), return_when=FIRST_COMPLETED
             )
-            if not done:
+            if not done and deadline == inf:
                 await self._check_workers()
             for reply in (task.result() for task in done):
-                if reply.kind == "lost":
+                if reply.kind in _LOST:
                     deadline = min(deadline, monotonic() + _GRACE_OF_LOSS)
                 elif reply.kind == "error":
                     is_cause = not isinstance(reply.value, _CONSEQUENCES)
@@ -288,7 +290,7 @@ class Crew:
         patience = monotonic() + self.silence
         while True:
             reply = await self._answer(address, question)
-            if reply.kind in ("done", "error", "lost"):
+            if reply.kind in ("done", "error", *_LOST):
                 return reply
             futures = list(machine.futures)
             if not futures or (reply.kind == "absent" and number > READY):
@@ -316,24 +318,24 @@ class Crew:
         except OSError as error:
             answer = error
         if isinstance(answer, OSError):
-            return Reply("lost", f"no connection, {_ENDED}: {answer}")
+            return Reply("closed", f"no connection to {address}, {_ENDED}: {answer}")
         return Reply("error", answer) if isinstance(answer, Exception) else answer
 
-    async def _check_workers(self, seconds: float = 0.0) -> None:
+    async def _check_workers(self, closed: Sequence[str] = ()) -> None:
         """Raise an error if the scheduler does not know all workers, or is gone itself.
 
-        It is asked again for some seconds. A worker whose connection is closed may be one that it
-        still takes for running, and would be given a machine of the next start.
+        Workers with a closed connection are waited for until it does not know them, for a few
+        seconds: it may not have noticed yet, and the next start would place machines there.
         """
-        addresses, until = [machine.address for machine in self._machines], monotonic() + seconds
-        while True:
-            known = await self._n_threads(addresses)
-            gone = [address for address in addresses if address not in known]
-            if gone:
-                raise LostWorkersError(gone, _ENDED)
-            if monotonic() >= until:
-                return
+        addresses = [machine.address for machine in self._machines]
+        until = monotonic() + _GRACE_OF_NEWS
+        known = await self._n_threads(addresses)
+        while any(address in known for address in closed) and monotonic() < until:
             await asyncio.sleep(_PAUSE)
+            known = await self._n_threads(addresses)
+        gone = [address for address in addresses if address not in known]
+        if gone:
+            raise LostWorkersError(dict.fromkeys([*gone, *closed]), _ENDED)
 
     async def _n_threads(self, addresses: Sequence[str] | None = None) -> dict[str, int]:
         """Return the numbers of threads of some workers, or of those that take tasks."""

@@ -35,13 +35,14 @@ class Reply(NamedTuple):
 
     Attributes
     ----------
-    kind : {"done", "error", "busy", "absent", "lost"}
+    kind : {"done", "error", "busy", "absent", "lost", "closed"}
         Absent: the worker has no such machine. Lost: the client does not hear of the worker.
+        Closed: nor is there a connection.
     value : object
         The result; the error; the status of a worker; why it is lost.
     """
 
-    kind: Literal["done", "error", "busy", "absent", "lost"]
+    kind: Literal["done", "error", "busy", "absent", "lost", "closed"]
     value: Any
 
 

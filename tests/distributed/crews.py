@@ -53,16 +53,23 @@ class Recorder:
             os.kill(os.getpid(), signal_number)
         self.wait_for_others()
 
+    def kill_others(self, rank):
+        """Kill all workers but one."""
+        if self.peers.rank != rank:
+            os.kill(os.getpid(), signal.SIGKILL)
+        self.wait_for_others()
+
     def wait_for_others(self, only=None):
         """Exchange for ever, or wait for what one rank alone never sends."""
         while only is None or self.peers.rank != only:
             self.peers.all_to_all([np.zeros(10, dtype=np.uint8)] * self.peers.size)
 
     def eat(self, rank):
-        """Fill the memory of one worker."""
+        """Fill the memory of one worker, up to a gigabyte."""
         meal = []
-        while self.peers.rank == rank:
+        while self.peers.rank == rank and len(meal) < 125:
             meal.append(np.ones(1_000_000))
+            time.sleep(0.005)
         self.wait_for_others()
 
     def sleep(self, seconds):

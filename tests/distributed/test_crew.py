@@ -171,10 +171,11 @@ def test_a_paused_worker_is_not_used_and_not_waited_for():
         paused, running = crew.workers()
         crew._client.run(pause, workers=[paused])
         wait_until(lambda: list(crew.workers()) == [running])
-        crew.silence = 0.5
+        crew.silence = 3.0
         with pytest.raises(LostWorkersError, match="is paused, since its memory is full") as caught:
             crew.start(Recorder, dict.fromkeys([paused, running], ()))
         assert caught.value.addresses == (paused,)
+        del crew.silence
         assert start(crew).call("get_rank") == [0]
 
 

@@ -27,7 +27,7 @@ _SHIFT = np.uint64(shifts_of(np.array(_MOST)))  # of tables of so many, see `ran
 # Fewer rows are done before the thresholds are sorted.
 _LEAST_ROWS = 1024
 # To rank a value takes as long as ranks save in so many splits, by the bytes of a value: measured
-# with 8, 28 and 100 columns.
+# on a Zen 3 with 50,000 rows of 8 to 100 columns. The first ranks of a model take 1 ms more.
 _SPLITS_PER_RANK = {4: 24, 8: 15}
 
 
