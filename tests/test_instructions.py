@@ -11,6 +11,7 @@ from sklboost.engine.instructions import (
     item_bytes,
     load_lanes,
     load_word,
+    sum_eight,
 )
 
 
@@ -60,6 +61,19 @@ def test_eight_bytes_as_a_word(dtype):
         assert word_at(array, row, column) == expected
     array[:] = 255
     assert word_at(array, 0, 0) == (2**64 - 1 if dtype == np.uint8 else 0x00FF00FF00FF00FF)
+
+
+@kernel
+def sums_of_eight(cells, start):
+    return sum_eight(cells, np.uint64(start))
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("start", [0, 3, 12])
+def test_sum_of_eight_and_of_those_not_negative(start):
+    cells = np.random.default_rng(0).integers(-(2**58), 2**58, 20)
+    eight = cells[start : start + 8]
+    assert sums_of_eight(cells, start) == (eight.sum(), eight[eight > 0].sum())
 
 
 @kernel

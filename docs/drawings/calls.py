@@ -8,7 +8,7 @@ from svg import BOX, ORANGE, ORANGE_BOX, PALE, TEAL, TEAL_BOX, Drawing
 WIDTH, HEIGHT = 640, 440
 LEFT, RIGHT, WIDE, HIGH = 30, 450, 160, 30
 BY_SYMBOL = ("boost_rounds", "grow_tree", "find_splits", "scan_features")
-INLINED = ("scan_feature", "list_occupied", "may_improve", "fill_gains", "leaf_weight")
+INLINED = ("scan_feature", "scan_block", "may_improve", "fill_gains", "leaf_weight")
 # caller -> what it calls through cells
 LATE = {"grow_tree": ("draw_rows",), "scan_features": ("scan_special_feature",)}
 TOPS = dict(zip(BY_SYMBOL, (100, 158, 216, 274), strict=True))

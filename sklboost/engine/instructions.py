@@ -53,6 +53,18 @@ def add_lanes(cells, place, values, sign):
         cells[place + np.uint64(lane)] += sign * value
 
 
+def sum_eight(cells, start):
+    """Return the sum of eight neighbouring int64, and the sum of those that are not negative.
+
+    They begin at ``cells[start]`` (uint64); there must be so many.
+    """
+    total = positive = np.int64(0)
+    for cell in cells[start : start + np.uint64(8)]:
+        total += cell
+        positive += max(cell, np.int64(0))
+    return total, positive
+
+
 def load_word(array, row, column):
     """Return the 8 bytes from ``array[row, column]`` on (uint64), the first in the lowest place.
 

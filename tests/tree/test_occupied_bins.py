@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from sklboost.tree.core.occupied_bins import add_up, list_few, list_many
+from sklboost.tree.options.occupied_bins import list_few, list_many
 
 
 @pytest.mark.interpreted
@@ -28,9 +28,3 @@ def test_both_ways_of_listing_agree(n_bins, share):
         n_occupied = list_occupied(cells, bins, sums)
         assert_array_equal(bins[:n_occupied], np.flatnonzero(cells))
         assert_array_equal(sums[:n_occupied], (np.cumsum(cells) - cells)[cells != 0])
-
-
-def test_sums_before_all_bins():
-    cells, sums = np.array([0, 5, 0, -7, 2]), np.full(6, 99)
-    add_up(cells, sums)
-    assert_array_equal(sums, [0, 0, 5, 5, -2, 99])

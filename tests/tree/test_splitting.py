@@ -5,8 +5,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklboost.boosting.settings import feature_rules
 from sklboost.engine.hashing import hash_key
 from sklboost.tree.core.formulas import leaf_weight, similarity_at
+from sklboost.tree.core.gain_limits import Blocks, limit_terms, may_improve
 from sklboost.tree.core.quantization import pack, quantize, unpack, weigh
-from sklboost.tree.core.splitting import SearchTask, fill_gains, may_improve, scan_features
+from sklboost.tree.core.splitting import SearchTask, fill_gains, scan_features
 from sklboost.tree.core.workspace import SPLIT_DTYPE, allocate_workspace
 from sklboost.tree.options.inherited_weights import clip_to_bounds, fill_held_gains
 from tests.tree.growth import (
@@ -47,8 +48,10 @@ def task_of(search, histogram, total, n_rows=1000, bounds=(-inf, inf)):
     weight = clip_to_bounds(leaf_weight(*sums, search.params), *bounds)
     output.weight, output.hessian, (output.lower, output.upper) = weight, sums[1], bounds
     similarity = similarity_at(*sums, weight, search.params)
-    facts, rows = (0, 0, 0, n_rows, total, similarity), (scratch.bins[0], scratch.sums[0])
-    return workspace, SearchTask(*facts, histogram, *rows, scratch.gains[0])
+    terms = limit_terms(search, total, similarity)
+    facts, rows = (0, 0, 0, n_rows, total, similarity, terms), (scratch.bins[0], scratch.sums[0])
+    rows += (scratch.gains[0], Blocks(*(array[0] for array in scratch.blocks)))
+    return workspace, SearchTask(*facts, histogram, *rows)
 
 
 def gains_of(search, histogram, total, left_start, sums, *, sign=0, bounds=(-inf, inf)):
@@ -100,9 +103,9 @@ def test_the_bound_hides_no_better_split(settings, sign):
             )
             if best == -inf:
                 continue
-            assert may_improve(search, task, sums, missing, best)
+            assert may_improve(task.limit_terms, sums, missing, best)
             more = 1.0001 * (best + task.similarity) + 1e-9 - task.similarity
-            n_tight += not may_improve(search, task, sums, missing, more)
+            n_tight += not may_improve(task.limit_terms, sums, missing, more)
     # without penalties it is the gain itself; with them it may be larger
     assert n_tight > (100 if settings in ({}, {"reg_lambda": 1.0}) and not sign else -1)
 

@@ -24,6 +24,7 @@ from sklboost.engine.instructions import (
     load_lanes,
     load_word,
     prefetch,
+    sum_eight,
     trailing_zeros,
     yield_processor,
 )
@@ -265,6 +266,36 @@ def _type_add_lanes(cells, place, values, sign):
         return context.get_dummy_value()
 
     return types.void(cells, types.uint64, values, types.int64), codegen
+
+
+@_compiled_as(sum_eight)
+def _type_sum_eight(cells, start):
+    def codegen(context, builder, signature, args):
+        n_lanes, index = 4, ir.IntType(32)
+        pointer = _element_pointer(context, builder, signature.args[0], args[0], args[1])
+        both = _lanes(builder, pointer, ir.IntType(64), 8, 2 * n_lanes)
+
+        def take(values, others, places):
+            mask = ir.Constant(ir.VectorType(index, len(places)), places)
+            return builder.shuffle_vector(values, others, mask)
+
+        def halves(values):
+            lanes = list(range(len(values.type)))
+            middle = len(lanes) // 2
+            return take(values, values, lanes[:middle]), take(values, values, lanes[middle:])
+
+        zeros = ir.Constant(both.type, [0] * 2 * n_lanes)
+        is_negative = builder.icmp_signed("<", both, zeros)
+        totals = builder.add(*halves(both))
+        positives = builder.add(*halves(builder.select(is_negative, zeros, both)))
+        # sums and positive sums side by side, so that both are added up by the same instructions
+        even = take(totals, positives, [0, 4, 2, 6])
+        pairs = builder.add(even, take(totals, positives, [1, 5, 3, 7]))
+        sums = builder.add(*halves(pairs))
+        parts = [builder.extract_element(sums, index(place)) for place in range(2)]
+        return context.make_tuple(builder, signature.return_type, parts)
+
+    return types.UniTuple(types.int64, 2)(cells, types.uint64), codegen
 
 
 @_compiled_as(load_word)

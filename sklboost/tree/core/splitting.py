@@ -1,10 +1,10 @@
 """Split search: the best split of each node from its histogram.
 
-A feature's occupied bins are gone through in order, with the sums of all bins before; each occupied
-bin is a place to split. Missing values on the left are the same scan from another start value (Chen
-& Guestrin 2016, Algorithm 3). Bins that are empty in the node are passed over, so a split lies
-between two values that the node really has. A cheap bound rules out features that cannot reach
-the best gain so far; gains are computed for the others only.
+A feature's bins are gone through in order, with the sums of all bins before; each bin is a place to
+split. Missing values on the left are the same scan from another start value (Chen & Guestrin 2016,
+Algorithm 3). A split lies between two values that the node really has: next to an empty bin all
+gains are those next to the occupied bin that follows. Blocks of bins that cannot reach the best
+gain so far are passed over; see :mod:`~sklboost.tree.core.gain_limits`.
 
 Ties: only a strictly larger gain replaces, in the order of features, then bins, then missing right
 before missing left, so the first of these wins on any number of threads.
@@ -18,20 +18,25 @@ from sklboost.engine.compiling import inlined, kernel
 from sklboost.engine.parallel import barrier, next_task
 from sklboost.engine.structs import TrainingBins, TreeParams
 from sklboost.tree.core.formulas import similarity, split_gain
+from sklboost.tree.core.gain_limits import (
+    BLOCK_BINS,
+    Blocks,
+    LimitTerms,
+    blocks_of,
+    fill_limits,
+    limit_terms,
+    may_improve,
+    sum_blocks,
+)
 from sklboost.tree.core.machines import list_own_features
-from sklboost.tree.core.occupied_bins import add_up, has_few, list_few, list_many
 from sklboost.tree.core.options import complete_split, list_node_features, scan_special_feature
-from sklboost.tree.core.quantization import Derivatives, scales_of, units_of, unpack
+from sklboost.tree.core.quantization import Derivatives, scales_of, unpack
 from sklboost.tree.core.workspace import LEFT, OWN
 
 if TYPE_CHECKING:
     from sklboost.tree.options.column_sampling import ColumnSample
 
 _COUNTER = np.int64(2)  # of the team: it hands out the tasks
-# Far more than rounding can change a sum of two similarities, relative to it.
-_ROUNDING = 1e-9
-# Products of three such numbers are normal ones.
-_SAFE = (2.0**-300, 2.0**300)
 
 
 class Search(NamedTuple):
@@ -57,10 +62,13 @@ class SearchTask(NamedTuple):
         Packed sum of the node's rows, of the first output.
     similarity : float
         Of the node as a leaf.
+    limit_terms : LimitTerms
     histogram : ndarray of int64, shape (n_cells * n_lanes,)
         The node's, of the first strip of outputs.
     bins, sums, gains : ndarray
         The thread's rows of :class:`SearchScratch`.
+    blocks : Blocks
+        The thread's.
     """
 
     number: int
@@ -69,10 +77,12 @@ class SearchTask(NamedTuple):
     n_rows: int
     total: int
     similarity: float
+    limit_terms: LimitTerms
     histogram: np.ndarray
     bins: np.ndarray
     sums: np.ndarray
     gains: np.ndarray
+    blocks: Blocks
 
 
 @kernel
@@ -129,10 +139,12 @@ def search_node(search, workspace, number, rank):
         growth.n_rows,
         tree.sums[node, OWN, 0],
         growth.similarity,
+        limit_terms(search, tree.sums[node, OWN, 0], growth.similarity),
         workspace.pool.histograms[growth.slot, 0],
         scratch.bins[rank],
         scratch.sums[rank],
         scratch.gains[rank],
+        blocks_of(scratch.blocks, rank),
     )
     best = scratch.best[rank, 0]
     best.gain, best.n_listed = -np.inf, 0
@@ -182,64 +194,44 @@ def scan_feature(search, task, feature, best):
     if matrix.has_missing[feature] == 1:
         stop -= 1  # the last bin
         missing = task.histogram[stop]
-    cells = task.histogram[start:stop]
-    is_few, n_places = has_few(cells, task.n_rows), np.int64(len(cells))
-    if is_few:
-        n_places = list_few(cells, task.bins, task.sums)
-    else:
-        add_up(cells, task.sums)  # the bound is quicker than a list: empty bins do no harm to it
-    if not may_improve(search, task, task.sums[:n_places], missing, best.gain):
-        return
-    if not is_few:
-        n_places = list_many(cells, task.bins, task.sums)
-    if n_places < 2 and missing == 0:
-        return
-    sums = task.sums[:n_places]
+    cells, blocks = task.histogram[start:stop], task.blocks
+    n_blocks = sum_blocks(cells, blocks)
     for default_left in range(2 if missing != 0 else 1):
-        fill_gains(search, task, sums, missing * default_left, task.gains[default_left])
-    position = choose_place(task, sums, missing, best)
-    if position >= 0:
-        best.feature = feature
-        best.bin = task.bins[position]
-        best.below = task.bins[position - 1] if position > 0 else -1
-        best.n_listed = 0
+        limits = blocks.limits[default_left, :n_blocks]
+        fill_limits(task.limit_terms, blocks, missing * default_left, limits)
+    for block in range(n_blocks):
+        limit = blocks.limits[0, np.uint64(block)]
+        if missing != 0:
+            limit = max(limit, blocks.limits[1, np.uint64(block)])
+        if limit > best.gain:
+            scan_block(search, task, feature, cells, block, missing, best)
 
 
 @inlined
-def may_improve(search, task, sums, missing, best_gain):
-    """Whether a split with `sums` on the left, with missing values or not, may have a better gain.
-
-    G^2 / (H + lambda) is the similarity of a side, or more than that where alpha or another rule
-    holds the leaf weight back. The sum of both sides is compared with the least similarity wanted,
-    multiplied out: without divisions this takes a quarter of the time of the gains, and most
-    features are done.
-    """
-    params, (gradient_unit, hessian_unit) = search.params, scales_of(search.scales, 0)
-    lowest, highest = _SAFE
-    are_safe = min(gradient_unit, hessian_unit) >= lowest
-    are_safe &= max(gradient_unit, hessian_unit) <= highest
-    if best_gain == -np.inf or not are_safe:
-        return True
-    least = best_gain + task.similarity
-    least -= _ROUNDING * abs(least)  # must not hide a split that is better by the last bit
-    # in the units of the sums, powers of two, so that nothing is rounded
-    least *= hessian_unit / gradient_unit**2
-    reg_lambda = params.reg_lambda / hessian_unit
-    least_cover = params.min_child_weight / hessian_unit
-    if least < lowest or max(least, reg_lambda) > highest:
-        return True
-    gradient, hessian = units_of(task.total)
-    n_better = 0
+def scan_block(search, task, feature, cells, block, missing, best):
+    """Replace `best` if a split of `feature` within a block of its cells has a larger gain."""
+    first, before, sums = block * BLOCK_BINS, task.blocks.sums[block], task.sums[:BLOCK_BINS]
+    of_block = cells[first:] if first + BLOCK_BINS <= len(cells) else task.blocks.last
+    for place in range(BLOCK_BINS):
+        sums[np.uint64(place)] = before
+        before += of_block[np.uint64(place)]
+    if not may_improve(task.limit_terms, sums, missing, best.gain):
+        return
     for default_left in range(2 if missing != 0 else 1):
-        left_start = missing * default_left
-        for position in range(len(sums)):
-            left_gradient, left_hessian = units_of(left_start + sums[np.uint64(position)])
-            right_gradient, right_hessian = gradient - left_gradient, hessian - left_hessian
-            left_divisor, right_divisor = left_hessian + reg_lambda, right_hessian + reg_lambda
-            sides = left_gradient**2 * right_divisor + right_gradient**2 * left_divisor
-            is_allowed = min(left_hessian, right_hessian) >= least_cover
-            n_better += is_allowed & (sides > least * (left_divisor * right_divisor))
-    return n_better > 0
+        fill_gains(search, task, sums, missing * default_left, task.gains[default_left])
+    place = choose_place(task, sums, missing, best)
+    if place >= 0:
+        best.feature, best.n_listed = feature, 0
+        best.bin = next_occupied(cells, first + place, 1)
+        best.below = next_occupied(cells, first + place - 1, -1)
+
+
+@inlined
+def next_occupied(cells, bin_, step):
+    """Return the first occupied bin from one on, in either direction, or the one after the last."""
+    while 0 <= bin_ < len(cells) and cells[bin_] == 0:
+        bin_ += step
+    return bin_
 
 
 @inlined

@@ -17,6 +17,7 @@ from sklboost.data.row_arrays import BLOCK_ROWS, IN_MEMORY, RowArrays
 from sklboost.engine.model import NODE_DTYPE, OUTPUT_DTYPE
 from sklboost.engine.parallel import FAR_APART
 from sklboost.engine.structs import TrainingBins, TreeParams, records
+from sklboost.tree.core.gain_limits import BLOCK_BINS, Blocks, allocate_blocks
 from sklboost.tree.core.machines import Machines, one_machine
 from sklboost.tree.core.quantization import Gradients, aligned_zeros, allocate_gradients
 
@@ -239,10 +240,11 @@ class SearchScratch(NamedTuple):
         The first of each row: the best split so far of the task that a thread is at.
     bins : ndarray of int64, shape (n_threads, n_bins)
         The occupied bins of a feature.
-    sums : ndarray of int64, shape (n_threads, n_bins + 1)
-        Packed sum of the occupied bins before each.
-    gains : ndarray of float64, shape (n_threads, 2, n_bins + 1)
+    sums : ndarray of int64, shape (n_threads, n_bins + BLOCK_BINS)
+        Packed sum of the occupied bins before each, or of all bins before each of a block.
+    gains : ndarray of float64, shape (n_threads, 2, n_bins + BLOCK_BINS)
         Gain of a split before each of them, with missing values right and left.
+    blocks : Blocks
     """
 
     candidates: np.recarray
@@ -250,6 +252,7 @@ class SearchScratch(NamedTuple):
     bins: np.ndarray
     sums: np.ndarray
     gains: np.ndarray
+    blocks: Blocks
 
 
 class OptionScratch(NamedTuple):
@@ -291,10 +294,7 @@ class Workspace(NamedTuple):
 
 def max_nodes(n_samples: int, params: TreeParams) -> int:
     """Return the largest number of nodes a tree can have."""
-    n_leaves = min(n_samples, params.max_leaves)
-    if params.max_depth < 31:
-        n_leaves = min(n_leaves, 2**params.max_depth)
-    return 2 * n_leaves - 1
+    return 2 * min(n_samples, params.max_leaves, 2 ** min(int(params.max_depth), 62)) - 1
 
 
 def allocate_workspace(
@@ -340,9 +340,9 @@ def allocate_workspace(
             candidates=records(n_tasks, SPLIT_DTYPE),
             best=records((n_threads, FAR_APART), SPLIT_DTYPE),
             bins=np.empty((n_threads, n_bins), dtype=np.int64),
-            # categories one against the others have a place more than there are bins
-            sums=np.empty((n_threads, n_bins + 1), dtype=np.int64),
-            gains=np.empty((n_threads, 2, n_bins + 1)),
+            sums=np.empty((n_threads, n_bins + BLOCK_BINS), dtype=np.int64),
+            gains=np.empty((n_threads, 2, n_bins + BLOCK_BINS)),
+            blocks=allocate_blocks(n_threads, n_bins),
         ),
         options=OptionScratch(
             cells=np.empty((n_threads, n_bins if is_copied else 0), dtype=np.int64),

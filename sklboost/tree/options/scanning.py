@@ -12,8 +12,8 @@ import numpy as np
 
 from sklboost.engine.compiling import inlined, late
 from sklboost.engine.hashing import hash_key, mix_bits
-from sklboost.tree.core.occupied_bins import list_occupied
-from sklboost.tree.core.splitting import choose_place, fill_gains, may_improve
+from sklboost.tree.core.gain_limits import may_improve
+from sklboost.tree.core.splitting import choose_place, fill_gains
 from sklboost.tree.core.workspace import LEFT, OWN
 from sklboost.tree.options.categories import (
     forbid_places,
@@ -26,6 +26,7 @@ from sklboost.tree.options.categories import (
 from sklboost.tree.options.category_noise import shrink_sums
 from sklboost.tree.options.feature_cells import copy_cells, missing_cell_of, sum_below
 from sklboost.tree.options.inherited_weights import add_other_outputs, fill_held_gains
+from sklboost.tree.options.occupied_bins import list_occupied
 from sklboost.tree.options.row_counts import forbid_few_rows
 from sklboost.tree.options.several_outputs import list_sums, sum_cells
 
@@ -67,7 +68,7 @@ def scan_special_feature(search, workspace, task, feature, best):
         places = (first, min(first + 1, n_places))
     sums = task.sums[places[0] : places[1]]
     # with several outputs the bound would take the very divisions that it saves
-    if n_outputs == 1 and not may_improve(search, task, sums, missing, best.gain):
+    if n_outputs == 1 and not may_improve(task.limit_terms, sums, missing, best.gain):
         return
     if workspace.tree.sums.shape[2] > 1:
         list_other_sums(search, workspace, task, feature, (start, stop), bins)

@@ -40,15 +40,6 @@ def has_few(cells, n_rows):
 
 
 @inlined
-def add_up(cells, sums):
-    """Fill `sums` with the sum of all cells before each, occupied or not."""
-    before = np.int64(0)
-    for bin_ in range(len(cells)):
-        sums[np.uint64(bin_)] = before
-        before += cells[np.uint64(bin_)]
-
-
-@inlined
 def list_many(cells, bins, sums):
     """Do what :func:`list_occupied` does, bin by bin."""
     n_occupied = np.uint64(0)
