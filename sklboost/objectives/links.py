@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import expit
 
 from sklboost.engine.compiling import inlined
 from sklboost.engine.elementary import exp, exp_of_negative, log, log_of_one_plus
@@ -35,11 +36,10 @@ _LARGEST = 700.0  # e^700 is 1e304
 # --- of all rows: what users see
 
 
-@np.errstate(all="ignore")
 def chances(log_odds: np.ndarray) -> np.ndarray:
-    """Return ``1 / (1 + e^-z)``, written so that nothing overflows or cancels."""
-    decay: np.ndarray = np.exp(-np.abs(log_odds))
-    return np.where(log_odds >= 0.0, 1.0, decay) / (1.0 + decay)
+    """Return ``1 / (1 + e^-z)``; nothing overflows or cancels."""
+    probabilities: np.ndarray = expit(log_odds)
+    return probabilities
 
 
 @np.errstate(all="ignore")

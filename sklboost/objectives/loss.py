@@ -16,7 +16,7 @@ from sklboost.objectives.blocks import (
     users_block,
 )
 from sklboost.objectives.domains import ANYWHERE, Domain, check_domain
-from sklboost.objectives.links import predictions_of, raw_score_of
+from sklboost.objectives.links import chances, predictions_of, raw_score_of
 from sklboost.objectives.means import MeanLoss, losses_of_rows
 from sklboost.objectives.start_values import find_constants, mean_over_targets
 
@@ -263,7 +263,7 @@ class Loss:
         ndarray of float64, shape (n_samples, n_classes)
         """
         if self.link == "logit":
-            raw_score = np.concatenate([-raw_score[:1], raw_score[:1]])
+            return chances(np.stack([-raw_score[0], raw_score[0]], axis=-1))
         return by_rows(predictions_of(self.link, raw_score))
 
     @property

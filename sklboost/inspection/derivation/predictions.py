@@ -21,6 +21,7 @@ from sklboost.inspection.derivation.summary import (
     features_section,
     summarize,
 )
+from sklboost.objectives.links import chances
 
 # A derivation of more lines has a summary.
 _MOST_LINES = 25
@@ -125,7 +126,7 @@ def _start(row: Row, scores: _Scores, names: ModelNames) -> Section:
                 given(f"raw score{of_output} before the first tree: {source}", symbol, value)
             )
         elif names.loss.link == "logit":
-            values = {"p": _chance(value)}
+            values = {"p": float(chances(np.array(value)))}
             name = f"log-odds of the starting probability p{of_output}"
             lines.append(Step(name, symbol, "log(p / (1 - p))", values, value))
         else:
@@ -136,11 +137,6 @@ def _start(row: Row, scores: _Scores, names: ModelNames) -> Section:
             name = f"shift of the raw score{names.of_output(output)} (calibrated_prior)"
             lines.append(scores.add(output, name, "shift", {"shift": shift}, shift))
     return Section("Start", (*lines, *names.notes))
-
-
-def _chance(log_odds: float) -> float:
-    decay = math.exp(-abs(log_odds))
-    return 1.0 / (1.0 + decay) if log_odds >= 0.0 else decay / (1.0 + decay)
 
 
 def _tree_section(
@@ -227,7 +223,7 @@ def _link_steps(row: Row, scores: _Scores, names: ModelNames) -> list[Line]:
             result = float(row.predictions[output])
         elif link == "logit":
             name, target, formula = "probability", "p", f"1 / (1 + exp(-{symbol}))"
-            terms, result = {symbol: value}, _chance(value)
+            terms, result = {symbol: value}, float(chances(np.array(value)))
         elif link == "log":
             name, target, formula = "prediction", "y", f"exp({symbol})"
             terms, result = {symbol: value}, math.exp(min(max(value, -700.0), 700.0))

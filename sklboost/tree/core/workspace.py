@@ -294,7 +294,7 @@ class Workspace(NamedTuple):
 
 def max_nodes(n_samples: int, params: TreeParams) -> int:
     """Return the largest number of nodes a tree can have."""
-    return 2 * min(n_samples, params.max_leaves, 2 ** min(int(params.max_depth), 62)) - 1
+    return int(2 * min(n_samples, params.max_leaves, 2 ** min(params.max_depth, 62)) - 1)
 
 
 def allocate_workspace(
