@@ -38,8 +38,10 @@ class RowArrays:
 
     def empty(self, shape: tuple[int, ...], dtype: Any = np.float64) -> np.ndarray:
         """Return an array that can be written; OSError if the disk is full."""
+        if self.folder is None:
+            return np.empty(shape, dtype)
         n_bytes = math.prod(shape) * np.dtype(dtype).itemsize
-        if self.folder is None or n_bytes == 0:
+        if n_bytes == 0:
             return np.empty(shape, dtype)
         with _new_file(self.folder) as file:
             reserve(file, n_bytes, self.folder)

@@ -263,7 +263,10 @@ class Loss:
         ndarray of float64, shape (n_samples, n_classes)
         """
         if self.link == "logit":
-            return chances(np.stack([-raw_score[0], raw_score[0]], axis=-1))
+            log_odds = np.empty((raw_score.shape[1], 2))
+            np.negative(raw_score[0], out=log_odds[:, 0])
+            log_odds[:, 1] = raw_score[0]
+            return chances(log_odds)
         return by_rows(predictions_of(self.link, raw_score))
 
     @property
