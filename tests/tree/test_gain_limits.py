@@ -12,7 +12,8 @@ from sklboost.tree.core.gain_limits import (
     may_improve,
     sum_blocks,
 )
-from sklboost.tree.core.quantization import unpack
+from sklboost.tree.core.quantization import pack
+from sklboost.tree.core.workspace import SPLIT_DTYPE
 from tests.tree.test_splitting import gains_of, prepare, scan, task_of
 
 inf, nan = np.inf, np.nan
@@ -102,59 +103,92 @@ def test_limits_where_no_split_is_allowed():
 
 
 @pytest.mark.interpreted
-def test_no_limits_where_their_numbers_would_overflow():
-    search, histogram, total = prepare(np.arange(16.0), np.ones(16))
-    search.scales[0, 1] = 1e-200  # of hessians
+@pytest.mark.parametrize(("reg_lambda", "hessian_unit"), [(0.0, 1e-200), (1.0, 1e-200), (1e300, 1)])
+def test_no_limits_where_their_numbers_would_overflow(reg_lambda, hessian_unit):
+    gradient = 1e6 * np.repeat([1.0, -1.0], 8)
+    search, histogram, total = prepare(np.arange(16.0), gradient, reg_lambda=reg_lambda)
+    search.scales[0, 1] *= hessian_unit
     task = task_of(search, histogram, total)[1]
     assert_array_equal(limits_of(search, task, histogram), inf)
     sums = np.cumsum(histogram) - histogram
-    assert may_improve(limit_terms(search, total, 0.0), sums, np.int64(0), 1e300)
+    for best_gain in (-inf, 1e300):
+        assert may_improve(limit_terms(search, total, 0.0), sums, np.int64(0), best_gain)
+    assert scan(search, histogram, total).feature == 0
 
 
-def best_by_listing(search, histogram, total, missing):
+@pytest.mark.interpreted
+def test_limits_with_an_alpha_that_overflows():
+    search, _, total = prepare(np.arange(16.0), np.ones(16), reg_alpha=1e308)
+    assert limit_terms(search, total, nan).rest == inf
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("reg_lambda", [0.2, 1e-5, 0.7 * 2.0**-20])
+def test_the_divisor_of_a_small_side_does_not_cancel(reg_lambda):
+    # a side with a hessian of 1 beside one of 2^32: H + lambda would be rounded
+    search, _, _ = prepare(np.arange(2.0), [1, -1], reg_lambda=reg_lambda)
+    search.scales[0] = 1.0
+    for cells in ([pack(1e6, 2.0**32 - 3), pack(-1e6, 1.0)], [pack(-1e6, 1.0), pack(1e6, 4e9)]):
+        histogram = np.array(cells)
+        total, sums = histogram.sum(), np.cumsum(histogram) - histogram
+        task = task_of(search, histogram, total)[1]
+        gain = gains_of(search, histogram, total, 0, sums)[1]
+        assert limits_of(search, task, histogram)[0] >= gain
+        assert may_improve(task.limit_terms, sums, np.int64(0), gain * (1.0 - 1e-9))
+        assert not may_improve(task.limit_terms, sums, np.int64(0), gain * (1.0 + 1e-5))
+
+
+def best_by_listing(search, histogram, total, has_missing, best):
     """Return gain, bin, bin below, side of missing values and left sum, from a list of all splits.
 
-    The first of equal ones.
+    The first of equal ones, and `best`, such a tuple, unless one is better.
     """
-    cells = histogram[:-1] if missing != 0 else histogram
+    cells = histogram[:-1] if has_missing else histogram
     occupied = np.flatnonzero(cells)
     sums = (np.cumsum(cells) - cells)[occupied]
-    found = (-inf, -1, -1, 0, 0)
-    starts = [0, missing] if missing != 0 else [0]
+    starts = [0, histogram[-1]] if has_missing and histogram[-1] != 0 else [0]
     gains = np.array([gains_of(search, histogram, total, start, sums) for start in starts])
     for place in range(len(occupied)):
         for default_left in range(len(starts)):
-            if gains[default_left, place] > found[0]:
+            if gains[default_left, place] > best[0]:
                 below = occupied[place - 1] if place > 0 else -1
                 left = starts[default_left] + sums[place]
-                found = (gains[default_left, place], occupied[place], below, default_left, left)
-    return found
+                best = (gains[default_left, place], occupied[place], below, default_left, left)
+    return best
 
 
 @pytest.mark.interpreted
 @pytest.mark.parametrize("has_missing", [False, True])
-@pytest.mark.parametrize("n_bins", [2, 8, 13, 40])
-def test_the_best_split_is_that_of_a_list_of_all(n_bins, has_missing):
+@pytest.mark.parametrize("n_bins", [1, 2, 8, 13, 40])
+@pytest.mark.parametrize("settings", [
+    dict(reg_lambda=1.0), dict(min_child_weight=2.0), dict(reg_lambda=0.3, reg_alpha=1.0),
+])  # fmt: skip
+def test_the_best_split_is_that_of_a_list_of_all(n_bins, has_missing, settings):
     random = np.random.default_rng(n_bins)
-    X = np.arange(float(n_bins))
-    if has_missing:
-        X = np.append(X, nan)
-    search, histogram, _ = prepare(X, np.ones(len(X)), reg_lambda=1.0)
-    n_found = 0
+    X = np.append(np.arange(float(n_bins)), [nan] * has_missing)
+    search, histogram, _ = prepare(X, np.ones(len(X)), **settings)
+    search.scales[0] = 1.0
+    n_found = n_kept = 0
     for _ in range(100):
         # few values, so that there are ties; many empty bins, also at both ends
         gradient = random.integers(-2, 3, len(histogram)) * (random.random(len(histogram)) < 0.4)
         hessian = np.abs(gradient) + (random.random(len(histogram)) < 0.1)
         cells = (gradient.astype(np.int64) << 32) + hessian.astype(np.int64)
-        search.scales[0] = 1.0
         if has_missing:
-            cells[-1] = (random.integers(-3, 4) << 32) + 4
-        missing = cells[-1] if has_missing else np.int64(0)
-        best = scan(search, cells, cells.sum())
-        expected = best_by_listing(search, cells, cells.sum(), missing)
-        assert best.gain == expected[0]
-        if best.gain > -inf:
-            n_found += 1
-            assert (best.bin, best.below, best.default_left, best.left_sum) == expected[1:]
-            assert unpack(best.left_sum, search.scales[0])[1] >= 1.0
-    assert n_found > 10
+            cells[-1] = random.integers(0, 2) * ((random.integers(-3, 4) << 32) + 4)
+        total, nothing = cells.sum(), (-inf, 0, 0, 0, 0)
+        if total == 0:
+            continue
+        gain = best_by_listing(search, cells, total, has_missing, nothing)[0]
+        # as if a feature before had a gain: none, the same, a little less
+        for start in (-inf, gain, gain - 0.1):
+            best = np.zeros(1, dtype=SPLIT_DTYPE).view(np.recarray)[0]
+            best.gain = start
+            expected = best_by_listing(search, cells, total, has_missing, (start, 0, 0, 0, 0))
+            best = scan(search, cells, total, best=best)
+            found = (best.gain, best.bin, best.below, best.default_left, best.left_sum)
+            assert found == expected
+            n_found += best.gain > start
+            n_kept += -inf < start == best.gain
+    if n_bins > 2:
+        assert min(n_found, n_kept) > 20

@@ -40,7 +40,7 @@ def prepare(X, gradient, hessian=None, signs=None, **settings):
     return make_search(matrix, scales, params(**settings), rules), histogram, packed.sum()
 
 
-def task_of(search, histogram, total, n_rows=1000, bounds=(-inf, inf)):
+def task_of(search, histogram, total, bounds=(-inf, inf)):
     """Return a workspace and the search of a node that is a root, but for its bounds."""
     workspace = allocate_workspace(search.matrix, params(max_depth=1), 1, 1)
     scratch, output = workspace.scratch, workspace.tree.outputs[0, 0]
@@ -49,9 +49,10 @@ def task_of(search, histogram, total, n_rows=1000, bounds=(-inf, inf)):
     output.weight, output.hessian, (output.lower, output.upper) = weight, sums[1], bounds
     similarity = similarity_at(*sums, weight, search.params)
     terms = limit_terms(search, total, similarity)
-    facts, rows = (0, 0, 0, n_rows, total, similarity, terms), (scratch.bins[0], scratch.sums[0])
-    rows += (scratch.gains[0], Blocks(*(array[0] for array in scratch.blocks)))
-    return workspace, SearchTask(*facts, histogram, *rows)
+    workspace.tree.growth[0].n_rows = 1000
+    facts, rows = (0, 0, 0, total, similarity, terms), (scratch.sums[0], scratch.gains[0])
+    blocks = Blocks(*(array[0] for array in scratch.blocks))
+    return workspace, SearchTask(*facts, histogram, *rows, blocks)
 
 
 def gains_of(search, histogram, total, left_start, sums, *, sign=0, bounds=(-inf, inf)):

@@ -2,9 +2,9 @@
 
 A feature's bins are gone through in order, with the sums of all bins before; each bin is a place to
 split. Missing values on the left are the same scan from another start value (Chen & Guestrin 2016,
-Algorithm 3). A split lies between two values that the node really has: next to an empty bin all
-gains are those next to the occupied bin that follows. Blocks of bins that cannot reach the best
-gain so far are passed over; see :mod:`~sklboost.tree.core.gain_limits`.
+Algorithm 3). A split before an empty bin has the sums of one before the next occupied bin, and is
+stored as that: it lies between two values that the node really has. Blocks of bins that cannot
+reach the best gain so far are passed over; see :mod:`~sklboost.tree.core.gain_limits`.
 
 Ties: only a strictly larger gain replaces, in the order of features, then bins, then missing right
 before missing left, so the first of these wins on any number of threads.
@@ -57,7 +57,7 @@ class SearchTask(NamedTuple):
     number : int
     rank : int
         Of the thread.
-    node, n_rows : int
+    node : int
     total : int
         Packed sum of the node's rows, of the first output.
     similarity : float
@@ -65,7 +65,7 @@ class SearchTask(NamedTuple):
     limit_terms : LimitTerms
     histogram : ndarray of int64, shape (n_cells * n_lanes,)
         The node's, of the first strip of outputs.
-    bins, sums, gains : ndarray
+    sums, gains : ndarray
         The thread's rows of :class:`SearchScratch`.
     blocks : Blocks
         The thread's.
@@ -74,12 +74,10 @@ class SearchTask(NamedTuple):
     number: int
     rank: int
     node: int
-    n_rows: int
     total: int
     similarity: float
     limit_terms: LimitTerms
     histogram: np.ndarray
-    bins: np.ndarray
     sums: np.ndarray
     gains: np.ndarray
     blocks: Blocks
@@ -136,12 +134,10 @@ def search_node(search, workspace, number, rank):
         number,
         rank,
         node,
-        growth.n_rows,
         tree.sums[node, OWN, 0],
         growth.similarity,
         limit_terms(search, tree.sums[node, OWN, 0], growth.similarity),
         workspace.pool.histograms[growth.slot, 0],
-        scratch.bins[rank],
         scratch.sums[rank],
         scratch.gains[rank],
         blocks_of(scratch.blocks, rank),
@@ -219,6 +215,8 @@ def scan_block(search, task, feature, cells, block, missing, best):
         return
     for default_left in range(2 if missing != 0 else 1):
         fill_gains(search, task, sums, missing * default_left, task.gains[default_left])
+    # Behind the last bin only missing values are left for the right side. The split is that of
+    # missing values left, all others right, which came before and has the same gain.
     place = choose_place(task, sums, missing, best)
     if place >= 0:
         best.feature, best.n_listed = feature, 0
@@ -228,7 +226,7 @@ def scan_block(search, task, feature, cells, block, missing, best):
 
 @inlined
 def next_occupied(cells, bin_, step):
-    """Return the first occupied bin from one on, in either direction, or the one after the last."""
+    """Return the first occupied bin from one on, up (1) or down (-1); down from the first: -1."""
     while 0 <= bin_ < len(cells) and cells[bin_] == 0:
         bin_ += step
     return bin_

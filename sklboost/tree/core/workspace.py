@@ -238,8 +238,6 @@ class SearchScratch(NamedTuple):
         Best split of each task.
     best : recarray of SPLIT_DTYPE, shape (n_threads, FAR_APART)
         The first of each row: the best split so far of the task that a thread is at.
-    bins : ndarray of int64, shape (n_threads, n_bins)
-        The occupied bins of a feature.
     sums : ndarray of int64, shape (n_threads, n_bins + BLOCK_BINS)
         Packed sum of the occupied bins before each, or of all bins before each of a block.
     gains : ndarray of float64, shape (n_threads, 2, n_bins + BLOCK_BINS)
@@ -249,7 +247,6 @@ class SearchScratch(NamedTuple):
 
     candidates: np.recarray
     best: np.recarray
-    bins: np.ndarray
     sums: np.ndarray
     gains: np.ndarray
     blocks: Blocks
@@ -260,6 +257,8 @@ class OptionScratch(NamedTuple):
 
     Attributes
     ----------
+    bins : ndarray of int64, shape (n_threads, n_bins)
+        The occupied bins of a feature.
     cells : ndarray of int64, shape (n_threads, n_bins)
         A feature's part of the histogram of one output, where it has to be copied.
     sums : ndarray of int64, shape (n_threads, n_sums, n_bins + 1)
@@ -273,6 +272,7 @@ class OptionScratch(NamedTuple):
         Those that ``SearchScratch.candidates`` list.
     """
 
+    bins: np.ndarray
     cells: np.ndarray
     sums: np.ndarray
     of_others: np.ndarray
@@ -339,12 +339,12 @@ def allocate_workspace(
         scratch=SearchScratch(
             candidates=records(n_tasks, SPLIT_DTYPE),
             best=records((n_threads, FAR_APART), SPLIT_DTYPE),
-            bins=np.empty((n_threads, n_bins), dtype=np.int64),
             sums=np.empty((n_threads, n_bins + BLOCK_BINS), dtype=np.int64),
             gains=np.empty((n_threads, 2, n_bins + BLOCK_BINS)),
             blocks=allocate_blocks(n_threads, n_bins),
         ),
         options=OptionScratch(
+            bins=np.empty((n_threads, n_bins), dtype=np.int64),
             cells=np.empty((n_threads, n_bins if is_copied else 0), dtype=np.int64),
             sums=np.empty((n_threads, n_sums, n_bins + 1), dtype=np.int64),
             of_others=np.zeros((n_threads, 2, n_bins + 1)),

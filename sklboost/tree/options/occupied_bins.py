@@ -28,15 +28,9 @@ def list_occupied(cells, n_rows, bins, sums):
     sums : ndarray of int64
         Filled with packed sums.
     """
-    if has_few(cells, n_rows):
+    if _FEW * n_rows < len(cells):
         return list_few(cells, bins, sums)
     return list_many(cells, bins, sums)
-
-
-@inlined
-def has_few(cells, n_rows):
-    """Whether most bins of a feature are empty in a node of so many rows."""
-    return _FEW * n_rows < len(cells)
 
 
 @inlined

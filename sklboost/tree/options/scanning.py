@@ -1,11 +1,11 @@
 """Split search on what is not a feature of numbers in a column of its own, for one free output.
 
-The steps are those of :func:`~sklboost.tree.core.splitting.scan_feature`: list the places at which
-a feature may be split and the sums before each, pass over it if no gain can be large enough,
-compute the gains, choose. What differs comes before the gains: where the sums are taken from
-(columns that features share, strips of several outputs), in which order the bins come (categories)
-and which places count (`extra_trees`). Gains of several outputs, or of leaf weights that the node
-above has a say in, are those of :mod:`sklboost.tree.options.inherited_weights`.
+The steps: list the places at which a feature may be split and the sums before each, pass over it if
+no gain can be large enough, compute the gains, choose. Where there is one output the last two are
+those of :mod:`sklboost.tree.core.splitting`. What differs is where the sums are taken from (columns
+that features share, strips of several outputs), in which order the bins come (categories) and which
+places count (`extra_trees`). Gains of several outputs, or of leaf weights that the node above has a
+say in, are those of :mod:`sklboost.tree.options.inherited_weights`.
 """
 
 import numpy as np
@@ -59,7 +59,7 @@ def scan_special_feature(search, workspace, task, feature, best):
     n_occupied = list_bins(search, workspace, task, feature, (start, stop))
     if n_occupied < 2 and missing == 0:
         return
-    bins, n_places = task.bins[:n_occupied], np.int64(n_occupied)
+    bins, n_places = workspace.options.bins[task.rank, :n_occupied], np.int64(n_occupied)
     if matrix.n_categories[feature] > 0:
         n_places = list_category_places(search, workspace, task, feature, (start, stop), bins)
     places = (np.int64(0), n_places)  # the first one, and one after the last
@@ -93,7 +93,8 @@ def list_bins(search, workspace, task, feature, cells):
         copied = workspace.options.cells[task.rank]
         copy_cells(matrix, histogram, feature, np.int64(0), task.total, copied)
         numbers = copied[: stop - start + is_shared]
-    return list_occupied(numbers, task.n_rows, task.bins, task.sums)
+    n_rows = workspace.tree.growth[task.node].n_rows
+    return list_occupied(numbers, n_rows, workspace.options.bins[task.rank], task.sums)
 
 
 @inlined
