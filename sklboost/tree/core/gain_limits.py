@@ -114,7 +114,8 @@ class LimitTerms(NamedTuple):
     slope : float
         ``G / D``.
     reg_lambda : float
-        Rounded down, so that D, L and R are exact: R is small beside D.
+        Rounded down to a multiple of 2^-20. Below 2^31, D, L and R are then exact: where R is small,
+        a rounding error of D would be large beside it. From 2^31 on R is never small beside D.
     least_hessian, most_hessian : float
         Of a left side that is allowed.
     unit : float
@@ -138,7 +139,7 @@ def limit_terms(search, total, similarity):
     """Return the terms of a node's limits, from its packed sum and its similarity as a leaf."""
     params, (gradient_unit, hessian_unit) = search.params, scales_of(search.scales, 0)
     unit = gradient_unit / hessian_unit * gradient_unit
-    # a smaller lambda makes the limits no smaller
+    # a smaller lambda makes no limit smaller: the node's similarity has the true one
     reg_lambda = min(params.reg_lambda / hessian_unit, 2.0 * _SAFE[1])
     reg_lambda = np.floor(reg_lambda * _FINE) / _FINE
     # no row has a hessian of less than 1
@@ -159,7 +160,7 @@ def limit_terms(search, total, similarity):
 def fill_limits(terms, blocks, left_start, limits):
     """Fill `limits` with the most that a split within each block can gain; -inf: none is allowed.
 
-    Where alpha or `max_delta_step` holds the leaf weights back, gains are further below.
+    Where alpha or `max_delta_step` holds the leaf weights back, gains are lower still.
 
     Parameters
     ----------

@@ -253,7 +253,7 @@ class SearchScratch(NamedTuple):
 
 
 class OptionScratch(NamedTuple):
-    """What split search writes for categories, columns that features share and several outputs.
+    """What split search writes for all but plain features.
 
     Attributes
     ----------

@@ -1,11 +1,11 @@
 """Split search on what is not a feature of numbers in a column of its own, for one free output.
 
 The steps: list the places at which a feature may be split and the sums before each, pass over it if
-no gain can be large enough, compute the gains, choose. Where there is one output the last two are
-those of :mod:`sklboost.tree.core.splitting`. What differs is where the sums are taken from (columns
-that features share, strips of several outputs), in which order the bins come (categories) and which
-places count (`extra_trees`). Gains of several outputs, or of leaf weights that the node above has a
-say in, are those of :mod:`sklboost.tree.options.inherited_weights`.
+no gain can be large enough, compute the gains, choose. What differs from
+:mod:`sklboost.tree.core.splitting` is where the sums are taken from (columns that features share,
+strips of several outputs), in which order the bins come (categories) and which places count
+(`extra_trees`). Gains of several outputs, or of leaf weights that the node above has a say in, are
+those of :mod:`sklboost.tree.options.inherited_weights`.
 """
 
 import numpy as np
@@ -67,7 +67,7 @@ def scan_special_feature(search, workspace, task, feature, best):
         first = draw_place(search, task.node, feature, np.int64(missing == 0), n_places)
         places = (first, min(first + 1, n_places))
     sums = task.sums[places[0] : places[1]]
-    # with several outputs the bound would take the very divisions that it saves
+    # the limits are those of one output
     if n_outputs == 1 and not may_improve(task.limit_terms, sums, missing, best.gain):
         return
     if workspace.tree.sums.shape[2] > 1:
