@@ -114,8 +114,8 @@ class LimitTerms(NamedTuple):
     slope : float
         ``G / D``.
     reg_lambda : float
-        Rounded down to a multiple of 2^-20. Below 2^31, D, L and R are then exact: where R is small,
-        a rounding error of D would be large beside it. From 2^31 on R is never small beside D.
+        Rounded down to a multiple of 2^-20. Below 2^31, D, L and R are then exact: where R is
+        small, a rounding error of D would be large beside it. From 2^31 on R is never that small.
     least_hessian, most_hessian : float
         Of a left side that is allowed.
     unit : float
