@@ -38,11 +38,9 @@ class RowArrays:
 
     def empty(self, shape: tuple[int, ...], dtype: Any = np.float64) -> np.ndarray:
         """Return an array that can be written; OSError if the disk is full."""
-        if self.folder is None:
+        if self.folder is None or 0 in shape:
             return np.empty(shape, dtype)
         n_bytes = math.prod(shape) * np.dtype(dtype).itemsize
-        if n_bytes == 0:
-            return np.empty(shape, dtype)
         with _new_file(self.folder) as file:
             reserve(file, n_bytes, self.folder)
             return np.asarray(np.memmap(file, dtype, "r+", shape=shape))

@@ -24,7 +24,8 @@ from sklboost.engine.compiling import inlined, kernel
 from sklboost.engine.instructions import sum_eight
 from sklboost.tree.core.quantization import scales_of, units_of
 
-# So many bins are a block. Of blocks of 16, more than twice as many have to be searched.
+# So many bins are a block: as many as `sum_eight` adds. Of blocks of 16, more than twice as many
+# would have to be searched.
 BLOCK_BINS = 8
 # Far more than rounding can change a sum of two similarities, relative to it.
 _ROUNDING = 1e-9
