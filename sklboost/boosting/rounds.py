@@ -57,8 +57,9 @@ from sklboost.tree.options.shared_roots import (
     SharedRoots,
     allocate_shared_roots,
     build_roots,
-    fill_lane,
+    quantize_lane,
     roots_of,
+    workspace_of,
 )
 from sklboost.tree.predict.category_bits import store_categories
 from sklboost.tree.predict.trees import copy_trees, first_trees
@@ -131,8 +132,7 @@ def boost_rounds(  # noqa: C901, one loop tells the whole story
         return
     raw_score, derivatives = state.raw_score, state.derivatives
     gradient, hessian = derivatives.gradient, derivatives.hessian
-    tree = 0
-    n_tree_outputs = len(workspace.gradients.packed)
+    tree, n_tree_outputs = 0, len(workspace.gradients.packed)
     for parallel_tree in range(parallel_trees[0], parallel_trees[1]):
         if parallel_tree % params.num_parallel_tree == 0:  # a round begins
             targets, scratch = state.targets, state.scratch
@@ -149,18 +149,18 @@ def boost_rounds(  # noqa: C901, one loop tells the whole story
             stop = output + n_tree_outputs
             of_tree = derivatives_of(derivatives, output, stop)
             keys = tree_keys(state, parallel_tree, output)
-            if len(state.roots.strip) > 0 and output % LANES == 0:
+            if state.roots.packed.shape[1] > 0 and output % LANES == 0:
                 share_roots(team, parallel_tree, output, state, workspace)
             roots = roots_of(state.roots, output, len(raw_score))
+            own = workspace_of(roots, workspace)
             draws = Draws(keys, state.rows, state.columns, state.bins, roots)
             scores = Scores(raw_score[output:stop], renewal_of(state.renewal, output, stop))
-            grow_tree(team, state.matrix, of_tree, draws, params, workspace)
+            grow_tree(team, state.matrix, of_tree, draws, params, own)
             if workspace.machines.failed[0] == 1:
                 return
             if team.rank == 0 and len(unpruned.nodes) > 0:
                 store_tree(workspace.tree, unpruned, tree)
-            rules = state.columns.rules
-            finish_tree(team, state.matrix, of_tree, rules, params, workspace, scores)
+            finish_tree(team, state.matrix, of_tree, state.columns.rules, params, own, scores)
             if team.rank == 0:
                 store_tree(workspace.tree, grown, tree)
             tree += 1
@@ -185,7 +185,7 @@ def share_roots(team, parallel_tree, first, state, workspace):
     for output in range(first, stop):
         of_tree = derivatives_of(state.derivatives, output, output + 1)
         key = tree_keys(state, parallel_tree, output).rounding
-        fill_lane(team, of_tree, key, state.roots, output - first, workspace)
+        quantize_lane(team, of_tree, key, output - first, state.roots, workspace)
     build_roots(team, state.matrix, state.roots, workspace)
 
 

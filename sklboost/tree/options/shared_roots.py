@@ -1,11 +1,11 @@
 """Root histograms of up to four trees of a round in one pass over the bins.
 
 Where each output has trees of its own, as the classes of softmax do, the roots of a round's trees
-have the same rows and derivatives that are known when the round begins. Their packed gradients are
-put side by side, like the outputs of one tree in :mod:`sklboost.tree.options.several_outputs`, and
-one vector instruction adds a row to the roots of four. Each tree then takes its lane of the sums,
-which are integers: the same bits as if it had added up its rows itself. It takes its lane of the
-packed gradients, too, which are those that it would make.
+have the same rows and derivatives that are known when the round begins. Those of four trees are
+quantised first, and one vector instruction adds a row to the roots of all, whose cells lie side by
+side, like those of the outputs of one tree in :mod:`sklboost.tree.options.several_outputs`. Each
+tree then takes its lane of the sums, which are integers: the same bits as if it had added up its
+rows itself.
 """
 
 from typing import NamedTuple
@@ -16,14 +16,13 @@ from sklboost.engine.compiling import inlined, kernel, late
 from sklboost.engine.parallel import barrier, next_task, reset_tasks, share
 from sklboost.engine.structs import BuiltColumns, TrainingBins
 from sklboost.tree.core.histogram import BLOCK_COLUMNS, empty_accumulator
-from sklboost.tree.core.options import add_rows_to_strip
-from sklboost.tree.core.partition import own_all_rows
-from sklboost.tree.core.quantization import LANES, aligned_zeros, quantize
-from sklboost.tree.core.workspace import NARROW_CELLS, SHARED_BYTES
+from sklboost.tree.core.quantization import LANES, Gradients, aligned_zeros, quantize
+from sklboost.tree.core.workspace import NARROW_CELLS, SHARED_BYTES, Workspace
+from sklboost.tree.options.several_outputs import add_row_of_four
 
-# Least columns times outputs beyond the first of a group. With each, a part of a pass over the bins
-# is saved; the gradients of all are copied there and back for it.
-LEAST_SAVED = 40
+# With fewer outputs or rows it saves nothing: adding a row to four roots takes as long as adding it
+# to one and a half, and the sums have to be told apart afterwards.
+LEAST_OUTPUTS, LEAST_ROWS = 3, 2_000
 _COUNTER = np.int64(1)  # of the team: it hands out the blocks of rows
 
 
@@ -34,8 +33,8 @@ class SharedRoots(NamedTuple):
     ----------
     lane : int
         Of the next tree; -1: it adds up its root's rows itself.
-    strip : ndarray of int64, shape (n_samples * 4,) or (0,)
-        Packed gradients, four lanes a row. Empty: no roots are shared.
+    packed : ndarray of int64, shape (4, n_samples) or (4, 0)
+        Packed gradients of each lane. Empty: no roots are shared.
     scales : ndarray of float64, shape (4, 2)
         Of each lane, as in ``Gradients``.
     places : ndarray of int64, shape (2, n_columns)
@@ -46,7 +45,7 @@ class SharedRoots(NamedTuple):
     """
 
     lane: np.int64
-    strip: np.ndarray
+    packed: np.ndarray
     scales: np.ndarray
     places: np.ndarray
     histogram: np.ndarray
@@ -59,14 +58,14 @@ def allocate_shared_roots(matrix: TrainingBins, n_threads: int, n_outputs: int) 
     `n_outputs` is 1 where roots must not be shared.
     """
     n_samples, n_columns = matrix.rows.shape
-    is_worth_it = n_columns * (min(LANES, n_outputs) - 1) >= LEAST_SAVED
+    is_worth_it = n_outputs >= LEAST_OUTPUTS and n_samples >= LEAST_ROWS
     starts = matrix.cell_starts * LANES
     width = NARROW_CELLS * LANES if matrix.rows.itemsize == 1 else int(np.diff(starts).max())
     if not is_worth_it or 8 * n_threads * n_columns * width > SHARED_BYTES:
         n_samples = n_threads = n_columns = 0
     return SharedRoots(
         lane=np.int64(-1),
-        strip=aligned_zeros((n_samples * LANES,)),
+        packed=np.zeros((LANES, n_samples), dtype=np.int64),
         scales=np.ones((LANES, 2)),
         places=np.array([starts[:-1], starts[1:]])[:, :n_columns].copy(),
         histogram=np.empty(int(starts[n_columns]), dtype=np.int64),
@@ -78,43 +77,69 @@ def allocate_shared_roots(matrix: TrainingBins, n_threads: int, n_outputs: int) 
 def roots_of(roots, output, n_outputs):
     """Return the shared roots as the tree of an output has them: not if it is alone in its four."""
     lane = np.int64(-1)
-    if len(roots.strip) > 0 and (output % LANES > 0 or output + 1 < n_outputs):
+    if roots.packed.shape[1] > 0 and (output % LANES > 0 or output + 1 < n_outputs):
         lane = np.int64(output % LANES)
     return SharedRoots(
-        lane, roots.strip, roots.scales, roots.places, roots.histogram, roots.accumulators
+        lane, roots.packed, roots.scales, roots.places, roots.histogram, roots.accumulators
     )
 
 
-@kernel
-def fill_lane(team, derivatives, key, roots, lane, workspace):
-    """Quantise the derivatives of one output as its tree will and copy them to its lane."""
-    gradients, strip = workspace.gradients, roots.strip
+@inlined
+def gradients_of(roots, lane, gradients):
+    """Return `gradients` with the arrays of a lane in the place of their own."""
+    packed, scales = roots.packed[lane : lane + 1], roots.scales[lane : lane + 1]
+    return Gradients(
+        packed, packed, scales, gradients.counts, gradients.block_sums, gradients.totals
+    )
+
+
+@inlined
+def workspace_of(roots, workspace):
+    """Return the workspace of the next tree: with the gradients of its lane, if it has one."""
+    gradients = workspace.gradients
+    if roots.lane >= 0:
+        gradients = gradients_of(roots, roots.lane, gradients)
+    return Workspace(
+        workspace.tree,
+        workspace.partition,
+        workspace.pool,
+        workspace.scratch,
+        workspace.options,
+        gradients,
+        workspace.machines,
+    )
+
+
+@inlined
+def quantize_lane(team, derivatives, key, lane, roots, workspace):
+    """Quantise the derivatives of one output as its tree would, for its lane."""
+    gradients = gradients_of(roots, lane, workspace.gradients)
     quantize(team, derivatives, key, gradients, workspace.machines)
-    packed = gradients.packed[0]
-    start, stop = share(team, len(packed))
-    for row in range(start, stop):
-        strip[np.uint64(row * LANES + lane)] = packed[np.uint64(row)]
-    if team.rank == 0:
-        for kind in range(2):
-            roots.scales[lane, kind] = gradients.scales[0, kind]
-    barrier(team)
+
+
+@kernel
+def add_rows_of_four(bins, packed, rows, columns, accumulator):
+    """Add rows ``[start, stop)`` of four lanes to the cells of columns ``[start, stop)``."""
+    columns = (np.uint64(columns[0]), np.uint64(columns[1]))
+    for row in range(np.uint64(rows[0]), np.uint64(rows[1])):
+        values = (packed[0, row], packed[1, row], packed[2, row], packed[3, row])
+        add_row_of_four(bins, row, values, columns, accumulator)
 
 
 @kernel
 def build_roots(team, matrix, roots, workspace):
     """Add up all lanes; ends with the histogram complete for every member of the team."""
-    partition = workspace.partition
+    n_blocks, (n_samples, n_columns) = workspace.partition.n_counted, matrix.rows.shape
     if team.rank == 0:
         reset_tasks(team)
-    own_all_rows(team, partition)
     barrier(team)
-    accumulator, n_columns = roots.accumulators[team.rank], np.int64(roots.places.shape[1])
+    accumulator = roots.accumulators[team.rank]
     block = next_task(team, _COUNTER)
-    while block < partition.n_counted:
-        row_list = partition.lists[0, partition.start[block, 0] : partition.stop[block, 0]]
+    while block < n_blocks:
+        rows = (n_samples * block // n_blocks, n_samples * (block + 1) // n_blocks)
         for first in range(np.int64(0), n_columns, BLOCK_COLUMNS):
             columns = (first, min(first + BLOCK_COLUMNS, n_columns))
-            add_rows_to_strip(matrix.rows, roots.strip, row_list, columns, accumulator)
+            add_rows_of_four(matrix.rows, roots.packed, rows, columns, accumulator)
         block = next_task(team, _COUNTER)
     barrier(team)
     own_columns = share(team, n_columns)
@@ -127,16 +152,8 @@ def build_roots(team, matrix, roots, workspace):
 
 @late()
 def take_root(team, roots, workspace):
-    """Fill a tree's gradients and root histogram with its lane; ends when all of it is there."""
-    pool, gradients = workspace.pool, workspace.gradients
-    packed = gradients.packed[0]
-    start, stop = share(team, len(packed))
-    for row in range(start, stop):
-        packed[np.uint64(row)] = roots.strip[np.uint64(row * LANES + roots.lane)]
-    if team.rank == 0:
-        for kind in range(2):
-            gradients.scales[0, kind] = roots.scales[roots.lane, kind]
-    histogram = pool.histograms[workspace.tree.growth[0].slot, 0]
+    """Fill a tree's root histogram with its lane; ends when all of it is there."""
+    histogram = workspace.pool.histograms[workspace.tree.growth[0].slot, 0]
     start, stop = share(team, len(histogram))
     for cell in range(start, stop):
         histogram[cell] = roots.histogram[np.uint64(cell * LANES + roots.lane)]
