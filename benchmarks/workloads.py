@@ -31,14 +31,14 @@ FIT = (
     Workload("binary-1000000x28", "binary-1000000x28", BOTH, aim=3.0),
     Workload("regression-100000x28", "regression-100000x28", aim=3.0),
     Workload("softmax-100000x28", "softmax-100000x28", aim=3.0),
-    Workload("leaves255-1000000x28", "binary-1000000x28", settings=LEAFWISE, aim=2.5),
-    Workload("wide-20000x1000", "binary-20000x1000", aim=2.5),
-    Workload("depth10-200000x28", "binary-200000x28", settings=DEEP, aim=2.5),
+    Workload("leaves255-1000000x28", "binary-1000000x28", settings=LEAFWISE, aim=3.0),
+    Workload("wide-20000x1000", "binary-20000x1000", aim=3.0),
+    Workload("depth10-200000x28", "binary-200000x28", settings=DEEP, aim=3.0),
 )
 REAL = (
-    Workload("covertype", "covertype", aim=2.5),
-    Workload("protein_casp", "protein_casp", aim=2.5),
-    Workload("adult", "adult", aim=2.5),
+    Workload("covertype", "covertype", aim=3.0),
+    Workload("protein_casp", "protein_casp", aim=3.0),
+    Workload("adult", "adult", aim=3.0),
 )
 # 100,000 rows for training, and as many to predict.
 PREDICT = (

@@ -33,7 +33,7 @@ def test_medians_and_their_ratio():
     assert values["xgboost"] == "7 (50 %)"  # quartiles 6.5 and 13.5
     assert values["lightgbm_quantized"] == "3"
     assert values["fastest / ours"] == "3.50 ≥ 3.0"
-    assert values["quantised / ours"] == "**1.50 < 2.2**"
+    assert values["quantised / ours"] == "**1.50 < 2.5**"
 
 
 def test_a_row_is_a_workload_its_settings_and_threads():
