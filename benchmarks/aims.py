@@ -14,6 +14,7 @@ QUANTIZED = "lightgbm_quantized"  # less precise gradients: apart from the peers
 SYMMETRIC = "catboost_symmetric"  # another model, but the fastest to predict with
 ACCURATE = ("xgboost", "lightgbm", "hist_gb")  # whose best held-out loss is the measure of ours
 
+FIT = 3.0  # the fastest peer / ours, in every fit of the table
 MAX_LOSS_RATIO = 1.003  # ours / the best of these
 MAX_FLOOR_RATIO = 1.6  # a whole fit / its histogram updates
 MAX_GROWTH = 1.5  # slowest / fastest of the seconds per row

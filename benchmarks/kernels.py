@@ -188,7 +188,7 @@ def search_kernel(stage, name, row_list):
     tree.searched[:n_searches] = 0
     columns = allocate_column_sample(feature_rules(n_features), n_features, 1)
     scales = stage.workspace.gradients.scales
-    search = Search(stage.matrix, stage.derivatives, scales, stage.params, columns)
+    search = Search(stage.matrix, stage.derivatives, packed, scales, stage.params, columns)
     start_leaf(ROOT, -1, tree)
     weigh_leaf(ROOT, search, tree)
     tree.growth[0].slot, tree.growth[0].n_rows = 0, len(row_list)

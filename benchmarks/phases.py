@@ -138,12 +138,12 @@ def bin_by_phase(watch, X, max_bin):
 
 def grow_by_phase(watch, matrix, bins, derivatives, params, workspace):
     """Grow a tree on the quantised gradients, as `grow_tree` does."""
-    n_features = matrix.rows.shape[1]
+    n_features, gradients = matrix.rows.shape[1], workspace.gradients
     columns = allocate_column_sample(feature_rules(n_features), n_features, watch.team.size)
-    search = Search(matrix, derivatives, workspace.gradients.scales, params, columns)
+    search = Search(matrix, derivatives, gradients.packed, gradients.scales, params, columns)
     watch.run("routing", own_all_rows, workspace.partition)
     watch.run("planning", on_first_member(start_tree), search, workspace)
-    watch.run("root histogram", build_histograms, bins, workspace)
+    watch.run("root histogram", build_histograms, bins, gradients, workspace)
     watch.time("planning", sum_root, matrix, workspace)
     watch.time("planning", weigh_root, search, workspace)
     watch.run("split search", find_splits, search, workspace)
@@ -153,7 +153,7 @@ def grow_by_phase(watch, matrix, bins, derivatives, params, workspace):
             return
         watch.run("routing", route_rows, matrix, workspace)
         watch.run("planning", on_first_member(plan_builds), search, workspace)
-        watch.run("other histograms", build_histograms, bins, workspace)
+        watch.run("other histograms", build_histograms, bins, gradients, workspace)
         watch.run("split search", find_splits, search, workspace)
 
 

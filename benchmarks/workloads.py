@@ -1,11 +1,11 @@
-"""The table of what is measured: data set, settings, threads, and the aim of each fit.
+"""The table of what is measured: data set, settings, threads.
 
-A workload of a `fit` has an aim of its own (fastest peer / sklboost, see `aims.py`); those of the
-other sets share the aims of their kind.
+What each kind of figure should be is in `aims.py`.
 """
 
 from typing import NamedTuple
 
+from . import aims
 from .peers import Settings
 
 DEEP = Settings(max_depth=10)
@@ -21,24 +21,23 @@ class Workload(NamedTuple):
     dataset: str  # a name of benchmarks/datasets.py
     threads: tuple[int, ...] = (2,)
     settings: Settings = Settings()
-    aim: float | None = None
 
 
 FIT = (
-    Workload("binary-1000x28", "binary-1000x28", BOTH, aim=3.0),
-    Workload("binary-10000x28", "binary-10000x28", BOTH, aim=3.0),
-    Workload("binary-100000x28", "binary-100000x28", BOTH, aim=3.0),
-    Workload("binary-1000000x28", "binary-1000000x28", BOTH, aim=3.0),
-    Workload("regression-100000x28", "regression-100000x28", aim=3.0),
-    Workload("softmax-100000x28", "softmax-100000x28", aim=3.0),
-    Workload("leaves255-1000000x28", "binary-1000000x28", settings=LEAFWISE, aim=3.0),
-    Workload("wide-20000x1000", "binary-20000x1000", aim=3.0),
-    Workload("depth10-200000x28", "binary-200000x28", settings=DEEP, aim=3.0),
+    Workload("binary-1000x28", "binary-1000x28", BOTH),
+    Workload("binary-10000x28", "binary-10000x28", BOTH),
+    Workload("binary-100000x28", "binary-100000x28", BOTH),
+    Workload("binary-1000000x28", "binary-1000000x28", BOTH),
+    Workload("regression-100000x28", "regression-100000x28"),
+    Workload("softmax-100000x28", "softmax-100000x28"),
+    Workload("leaves255-1000000x28", "binary-1000000x28", settings=LEAFWISE),
+    Workload("wide-20000x1000", "binary-20000x1000"),
+    Workload("depth10-200000x28", "binary-200000x28", settings=DEEP),
 )
 REAL = (
-    Workload("covertype", "covertype", aim=3.0),
-    Workload("protein_casp", "protein_casp", aim=3.0),
-    Workload("adult", "adult", aim=3.0),
+    Workload("covertype", "covertype"),
+    Workload("protein_casp", "protein_casp"),
+    Workload("adult", "adult"),
 )
 # 100,000 rows for training, and as many to predict.
 PREDICT = (
@@ -73,4 +72,4 @@ QUICK_PREDICT = (PREDICT[0]._replace(threads=(2,)),)
 
 def fit_aim(name):
     """Return the aim of the fit of that name, None for one that is not in the table."""
-    return next((workload.aim for workload in FIT + REAL if workload.name == name), None)
+    return aims.FIT if any(workload.name == name for workload in FIT + REAL) else None

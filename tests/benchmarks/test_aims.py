@@ -51,5 +51,5 @@ def test_floor_by_hand():
 def test_every_fit_of_the_table_has_an_aim_and_others_have_none():
     fits = workloads.FIT + workloads.REAL
     assert len({workload.name for workload in fits}) == len(fits)
-    assert all(workloads.fit_aim(workload.name) == 3.0 for workload in fits)
+    assert all(workloads.fit_aim(workload.name) == aims.FIT for workload in fits)
     assert workloads.fit_aim("binary-77x28") is None

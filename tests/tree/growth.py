@@ -153,6 +153,7 @@ def grow(
     n_features = len(matrix.places)
     draws = Draws(
         tree_keys(key),
+        workspace.gradients,
         allocate_row_sample(n_rows, settings, n_threads),
         allocate_column_sample(rules or feature_rules(n_features), n_features, n_threads, copy),
         bins,
@@ -169,12 +170,15 @@ def grow(
     return Grown(nodes, raw_score.reshape(shape), workspace, draws, outputs)
 
 
-def make_search(matrix, scales, settings, rules=None, n_threads=1):
+NOT_PACKED = np.empty((1, 0), dtype=np.int64)
+
+
+def make_search(matrix, scales, settings, rules=None, n_threads=1, packed=NOT_PACKED):
     """Return what growing a tree reads."""
     n_features = len(matrix.places)
     columns = allocate_column_sample(rules or feature_rules(n_features), n_features, n_threads)
     derivatives = weigh(np.empty((1, 0), np.float32), np.empty((1, 0), np.float32), NO_WEIGHT)
-    return Search(matrix, derivatives, scales, settings, columns)
+    return Search(matrix, derivatives, packed, scales, settings, columns)
 
 
 def features_of_node(sample, settings, node, depth):
@@ -215,8 +219,9 @@ def watch_growth(matrix, gradient, hessian, settings, check, n_threads=1):
         workspace.gradients,
         workspace.machines,
     )
-    search = make_search(matrix, workspace.gradients.scales, settings, n_threads=n_threads)
-    packed, counts = workspace.gradients.packed, workspace.tree.counts[0]
+    packed, scales = workspace.gradients.packed, workspace.gradients.scales
+    search = make_search(matrix, scales, settings, n_threads=n_threads, packed=packed)
+    counts = workspace.tree.counts[0]
 
     def grow_and_check(team):
         own_all_rows(team, workspace.partition)
@@ -224,7 +229,7 @@ def watch_growth(matrix, gradient, hessian, settings, check, n_threads=1):
             reset_tasks(team)
             start_tree(team, search, workspace)
         barrier(team)
-        build_histograms(team, bins, workspace)
+        build_histograms(team, bins, workspace.gradients, workspace)
         if team.rank == 0:
             sum_root(matrix, workspace)
             weigh_root(search, workspace)
@@ -242,7 +247,7 @@ def watch_growth(matrix, gradient, hessian, settings, check, n_threads=1):
             if team.rank == 0:
                 plan_builds(team, search, workspace)
             barrier(team)
-            build_histograms(team, bins, workspace)
+            build_histograms(team, bins, workspace.gradients, workspace)
             if team.rank == 0:
                 check(search, packed, workspace)
             barrier(team)

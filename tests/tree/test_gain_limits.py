@@ -128,7 +128,11 @@ def test_the_divisor_of_a_small_side_does_not_cancel(reg_lambda):
     # a side with a hessian of 1 beside one of 2^32: H + lambda would be rounded
     search, _, _ = prepare(np.arange(2.0), [1, -1], reg_lambda=reg_lambda)
     search.scales[0] = 1.0
-    for cells in ([pack(1e6, 2.0**32 - 3), pack(-1e6, 1.0)], [pack(-1e6, 1.0), pack(1e6, 4e9)]):
+    for cells in (
+        [pack(1e6, 2.0**32 - 3), pack(-1e6, 1.0)],
+        [pack(-1e6, 1.0), pack(1e6, 4e9)],
+        [pack(1e9, 4e9), pack(-1e6, 1.0)],  # gradients that do not cancel
+    ):
         histogram = np.array(cells)
         total, sums = histogram.sum(), np.cumsum(histogram) - histogram
         task = task_of(search, histogram, total)[1]

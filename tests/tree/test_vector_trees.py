@@ -220,7 +220,7 @@ def test_the_order_of_the_outputs_does_not_matter(seed, n_outputs, order, growth
 @pytest.mark.parametrize("n_outputs", [2, 4, 5])
 @pytest.mark.parametrize("growth", ["depthwise", "lossguide, 9 leaves", "full"])
 def test_every_histogram_is_that_of_its_nodes_rows(growth, n_outputs):
-    X, gradient, hessian = make_outputs(0, 300, n_outputs)
+    X, gradient, hessian = make_outputs(0, 300, n_outputs, 13)  # bins as words of 8 and one by one
     matrix, seen = binned(X), []
     check = check_histograms(matrix, seen)
     watch_growth(matrix, gradient, hessian, params(**GROWTH[growth]), check)
@@ -232,7 +232,7 @@ def test_every_histogram_is_that_of_its_nodes_rows(growth, n_outputs):
 @pytest.mark.parametrize("shared_bytes", [1, 2**26])
 def test_several_threads_build_the_same(n_threads, shared_bytes, max_bin, monkeypatch):
     monkeypatch.setattr(workspace_module, "SHARED_BYTES", shared_bytes)
-    X, gradient, hessian = make_outputs(2, 30_000, 5)
+    X, gradient, hessian = make_outputs(2, 30_000, 5, 13)
     X[:, 0] = np.random.default_rng(0).normal(size=len(X))
     matrix, seen = binned(X, max_bin), []
     check = check_histograms(matrix, seen)

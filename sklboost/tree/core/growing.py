@@ -24,7 +24,7 @@ from sklboost.tree.core.options import (
 )
 from sklboost.tree.core.partition import add_leaf_values, own_all_rows, route_rows
 from sklboost.tree.core.pruning import close_gaps, name_final_leaves, prune
-from sklboost.tree.core.quantization import quantize_unless_shared
+from sklboost.tree.core.quantization import Gradients, quantize_unless_shared
 from sklboost.tree.core.splitting import Search, find_splits
 from sklboost.tree.core.workspace import OWN
 
@@ -45,11 +45,13 @@ class TreeKeys(NamedTuple):
 
 
 class Draws(NamedTuple):
-    """The rows and features that are drawn for a tree, and the keys of the draws.
+    """What a tree has of its own: rows and features that are drawn for it, keys, gradients.
 
     Attributes
     ----------
     keys : TreeKeys
+    gradients : Gradients
+        The derivatives once they are quantised.
     rows : RowSample
     columns : ColumnSample
     bins : HistogramBins
@@ -59,6 +61,7 @@ class Draws(NamedTuple):
     """
 
     keys: TreeKeys
+    gradients: Gradients
     rows: "RowSample"
     columns: "ColumnSample"
     bins: "HistogramBins"
@@ -87,7 +90,7 @@ def grow_tree(team, matrix, derivatives, draws, params, workspace):
     The tree is in ``workspace.tree.nodes[:counts.n_nodes]``, and `outputs`, for the first member of
     the team to read. Derivatives are modified in place if rows are drawn by gradients.
     """
-    gradients, counts = workspace.gradients, workspace.tree.counts[0]
+    gradients, counts = draws.gradients, workspace.tree.counts[0]
     keys, columns, machines = draws.keys, draws.columns, workspace.machines
     if params.subsample < 1.0:
         draw_rows(team, derivatives, keys.rows, params, draws.rows, workspace)
@@ -95,7 +98,7 @@ def grow_tree(team, matrix, derivatives, draws, params, workspace):
     if params.subsample == 1.0:
         # only now: the lists may lie where the derivatives were
         own_all_rows(team, workspace.partition)
-    search = Search(matrix, derivatives, gradients.scales, params, columns)
+    search = Search(matrix, derivatives, gradients.packed, gradients.scales, params, columns)
     if team.rank == 0:
         reset_tasks(team)
         columns.key[0] = keys.features
@@ -122,21 +125,18 @@ def grow_tree(team, matrix, derivatives, draws, params, workspace):
         if team.rank == 0:
             plan_builds(team, search, workspace)
         barrier(team)
-        build_histograms(team, draws.bins, workspace)
+        build_histograms(team, draws.bins, gradients, workspace)
         exchange_together(team, machines, HISTOGRAMS)
         find_splits(team, search, workspace)
 
 
 @inlined
 def build_root(team, draws, workspace):
-    """Fill the root's histogram; ends when all of it is there for every member of the team.
-
-    And where roots are shared, the gradients.
-    """
+    """Fill the root's histogram; ends when all of it is there for every member of the team."""
     if draws.roots.lane >= 0:
         take_root(team, draws.roots, workspace)
     else:
-        build_histograms(team, draws.bins, workspace)
+        build_histograms(team, draws.bins, draws.gradients, workspace)
 
 
 @kernel

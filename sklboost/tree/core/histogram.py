@@ -31,7 +31,7 @@ _COUNTER = np.int64(1)  # of the team: it hands out the tasks
 
 
 @kernel
-def build_histograms(team, bins, workspace):
+def build_histograms(team, bins, gradients, workspace):
     """Fill the histograms of all ``pool.builds`` and of their siblings from ``Draws.bins``.
 
     Large nodes, listed first, are built block by block by whoever is free; the rest node by node,
@@ -46,10 +46,12 @@ def build_histograms(team, bins, workspace):
     while task < n_tasks:
         if task < n_parts:
             # of one block after the other, so that its rows are read once, should they be on a disk
-            build_part(team, bins, workspace, task % counts.n_shared, task // counts.n_shared)
+            part, block = task % counts.n_shared, task // counts.n_shared
+            build_part(team, bins, gradients, workspace, part, block)
         else:
             build = pool.builds[counts.n_shared + (task - n_parts) // n_chunks]
-            build_chunk(team, bins, workspace, build, (task - n_parts) % n_chunks, n_chunks)
+            chunk = (task - n_parts) % n_chunks
+            build_chunk(team, bins, gradients, workspace, build, chunk, n_chunks)
         task = next_task(team, _COUNTER)
     barrier(team)
     if counts.n_shared > 0:
@@ -58,7 +60,7 @@ def build_histograms(team, bins, workspace):
 
 
 @inlined
-def build_chunk(team, bins, workspace, build, chunk, n_chunks):
+def build_chunk(team, bins, gradients, workspace, build, chunk, n_chunks):
     """Build some columns of a histogram, and of the sibling's, by one member of the team.
 
     All columns of a node of few rows are in its first chunk.
@@ -67,13 +69,13 @@ def build_chunk(team, bins, workspace, build, chunk, n_chunks):
     histogram = pool.histograms[tree.growth[build.node].slot, build.strip]
     if _SMALL * tree.growth[build.node].n_rows * len(pool.columns) < len(histogram):
         if chunk == 0:
-            build_small(bins.rows, workspace, build, histogram)
+            build_small(bins.rows, gradients, workspace, build, histogram)
         return
     built, accumulator = columns_of(build, bins, workspace), pool.accumulators[team.rank, 0]
     n_columns = built.n_columns
     columns = (n_columns * chunk // n_chunks, n_columns * (chunk + 1) // n_chunks)
     for block in range(workspace.partition.n_counted):
-        add_block(built, columns, workspace, build, block, accumulator)
+        add_block(built, columns, gradients, workspace, build, block, accumulator)
     empty_accumulator(built, columns, accumulator, histogram, np.int64(0))
     subtract_from_sibling(build, tree.growth, pool, built, columns)
 
@@ -88,13 +90,12 @@ def columns_of(build, bins, workspace):
 
 
 @inlined
-def add_block(built, columns, workspace, build, block, accumulator):
+def add_block(built, columns, gradients, workspace, build, block, accumulator):
     """Add the rows that the node of a build owns in a block, some of the columns at a time."""
     partition, depth = workspace.partition, workspace.tree.growth[build.node].depth
     start, stop = partition.start[block, build.node], partition.stop[block, build.node]
     row_list = partition.lists[depth % 2, start:stop]
-    packed = workspace.gradients.strips[build.strip]
-    has_one_output = len(workspace.gradients.packed) == 1
+    packed, has_one_output = gradients.strips[build.strip], len(gradients.packed) == 1
     for first in range(columns[0], columns[1], BLOCK_COLUMNS):
         some = (first, min(first + BLOCK_COLUMNS, columns[1]))
         if has_one_output:
@@ -166,7 +167,7 @@ def subtract_from_sibling(build, growth, pool, built, columns):
 
 
 @inlined
-def build_small(rows, workspace, build, histogram):
+def build_small(rows, gradients, workspace, build, histogram):
     """Build the histogram of few rows, and its sibling's, row by row.
 
     Emptying an accumulator would take longer than that.
@@ -176,18 +177,18 @@ def build_small(rows, workspace, build, histogram):
     histogram[:] = 0
     for block in range(partition.n_counted):
         row_list = lists[partition.start[block, build.node] : partition.stop[block, build.node]]
-        add_small(rows, workspace, build.strip, row_list, _PLUS, histogram)
+        add_small(rows, gradients, workspace, build.strip, row_list, _PLUS, histogram)
         if build.sibling >= 0:
             sibling = pool.histograms[tree.growth[build.sibling].slot, build.strip]
-            add_small(rows, workspace, build.strip, row_list, _MINUS, sibling)
+            add_small(rows, gradients, workspace, build.strip, row_list, _MINUS, sibling)
 
 
 @inlined
-def add_small(rows, workspace, strip, row_list, sign, histogram):
+def add_small(rows, gradients, workspace, strip, row_list, sign, histogram):
     """Add few rows, times `sign`, to a histogram itself."""
-    packed, starts = workspace.gradients.strips[strip], workspace.pool.cells[0]
+    packed, starts = gradients.strips[strip], workspace.pool.cells[0]
     starts = starts[: workspace.pool.n_columns[0]]
-    if len(workspace.gradients.packed) == 1:
+    if len(gradients.packed) == 1:
         add_few_rows(rows, packed, row_list, sign, starts, histogram)
     else:
         add_few_rows_to_strip(rows, packed, row_list, sign, starts, histogram)
@@ -204,13 +205,14 @@ def add_few_rows(bins, packed, row_list, sign, starts, histogram):
 
 
 @late()
-def build_part(team, bins, workspace, part, block):
+def build_part(team, bins, gradients, workspace, part, block):
     """Add a block of rows of a histogram that several members build to this member's part."""
     pool = workspace.pool
     build, accumulator = pool.builds[part], pool.accumulators[team.rank, part + 1]
     pool.accumulator_used[team.rank, part + 1] = 1
     built = columns_of(build, bins, workspace)
-    add_block(built, (np.int64(0), built.n_columns), workspace, build, block, accumulator)
+    columns = (np.int64(0), built.n_columns)
+    add_block(built, columns, gradients, workspace, build, block, accumulator)
 
 
 @late()

@@ -230,10 +230,9 @@ def scales_of(scales, output):
 
 @inlined
 def quantize_unless_shared(team, derivatives, draws, workspace):
-    """Quantise the derivatives of a tree, unless gradients come with a shared root's histogram."""
+    """Quantise the derivatives of a tree, unless that was done when roots were built together."""
     if draws.roots.lane < 0:
-        key, machines = draws.keys.rounding, workspace.machines
-        quantize(team, derivatives, key, workspace.gradients, machines)
+        quantize(team, derivatives, draws.keys.rounding, draws.gradients, workspace.machines)
 
 
 @kernel

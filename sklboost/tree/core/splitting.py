@@ -44,7 +44,8 @@ class Search(NamedTuple):
 
     matrix: TrainingBins
     derivatives: Derivatives  # overwritten when they are quantised, but for the weights
-    scales: np.ndarray  # as in Gradients
+    packed: np.ndarray  # this and the scales as in Gradients
+    scales: np.ndarray
     params: TreeParams
     columns: "ColumnSample"
 

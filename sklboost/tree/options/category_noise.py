@@ -31,9 +31,9 @@ _GRADIENT_LIMIT = 2.0**31 - 1.0
 
 
 @kernel
-def sum_spread(derivatives, workspace, node, output):
+def sum_spread(derivatives, packed, workspace, node, output):
     """Return two sums over a node's rows, as integers: ``g^2 / h``, and the weights."""
-    tree, partition, packed = workspace.tree, workspace.partition, workspace.gradients.packed
+    tree, partition = workspace.tree, workspace.partition
     lists, weights = partition.lists[tree.growth[node].depth % 2], derivatives.weight
     spread, weight = np.int64(0), np.int64(0)
     for block in range(partition.n_counted):
@@ -63,10 +63,11 @@ def sum_spreads(derivatives, workspace, sums):
 
     Python calls it and :func:`keep_spreads` where the rows are on several machines.
     """
+    packed = workspace.gradients.packed
     for index in range(sums.shape[0]):
         node = workspace.tree.searched[index]
         for output in range(sums.shape[1]):
-            spread, weight = sum_spread(derivatives, workspace, node, output)
+            spread, weight = sum_spread(derivatives, packed, workspace, node, output)
             sums[index, output, 0], sums[index, output, 1] = spread, weight
 
 
@@ -91,7 +92,7 @@ def spread_of(search, workspace, node, output):
     """
     known, derivatives = workspace.tree.outputs[node, output], search.derivatives
     if known.spread < 0.0 or known.total_weight < 0.0:
-        sums = sum_spread(derivatives, workspace, node, output)
+        sums = sum_spread(derivatives, search.packed, workspace, node, output)
         keep_spread(derivatives, scales_of(search.scales, output), known, sums)
     return known.spread, known.total_weight
 

@@ -1,11 +1,11 @@
 """Root histograms of up to four trees of a round in one pass over the bins.
 
 Where each output has trees of its own, as the classes of softmax do, the roots of a round's trees
-have the same rows and derivatives that are known when the round begins. Those of four trees are
-quantised first, and one vector instruction adds a row to the roots of all, whose cells lie side by
-side, like those of the outputs of one tree in :mod:`sklboost.tree.options.several_outputs`. Each
-tree then takes its lane of the sums, which are integers: the same bits as if it had added up its
-rows itself.
+have the same rows and derivatives that are known when the round begins. The derivatives of four
+trees are quantised first. One vector instruction then adds a row to all four roots, whose cells lie
+side by side, like those of the outputs of one tree in
+:mod:`sklboost.tree.options.several_outputs`. Each tree takes its lane of the sums, which are
+integers: the same bits as if it had added up its rows itself.
 """
 
 from typing import NamedTuple
@@ -17,11 +17,11 @@ from sklboost.engine.parallel import barrier, next_task, reset_tasks, share
 from sklboost.engine.structs import BuiltColumns, TrainingBins
 from sklboost.tree.core.histogram import BLOCK_COLUMNS, empty_accumulator
 from sklboost.tree.core.quantization import LANES, Gradients, aligned_zeros, quantize
-from sklboost.tree.core.workspace import NARROW_CELLS, SHARED_BYTES, Workspace
-from sklboost.tree.options.several_outputs import add_row_of_four
+from sklboost.tree.core.workspace import NARROW_CELLS, SHARED_BYTES
+from sklboost.tree.options.several_outputs import add_row_of_four, width_of_four
 
-# With fewer outputs or rows it saves nothing: adding a row to four roots takes as long as adding it
-# to one and a half, and the sums have to be told apart afterwards.
+# With fewer it saves next to nothing: adding a row to four roots takes as long as adding it to one
+# and a half, then the sums have to be told apart, and at 2,000 rows all this is as fast as without.
 LEAST_OUTPUTS, LEAST_ROWS = 3, 2_000
 _COUNTER = np.int64(1)  # of the team: it hands out the blocks of rows
 
@@ -85,35 +85,24 @@ def roots_of(roots, output, n_outputs):
 
 
 @inlined
-def gradients_of(roots, lane, gradients):
-    """Return `gradients` with the arrays of a lane in the place of their own."""
-    packed, scales = roots.packed[lane : lane + 1], roots.scales[lane : lane + 1]
+def gradients_of(roots, gradients):
+    """Return what the next tree's derivatives are quantised to: its lane or, if none, `gradients`.
+
+    The scratch is the same in both.
+    """
+    packed, strips, scales, lane = gradients.packed, gradients.strips, gradients.scales, roots.lane
+    if lane >= 0:
+        packed, scales = roots.packed[lane : lane + 1], roots.scales[lane : lane + 1]
+        strips = packed
     return Gradients(
-        packed, packed, scales, gradients.counts, gradients.block_sums, gradients.totals
+        packed, strips, scales, gradients.counts, gradients.block_sums, gradients.totals
     )
 
 
 @inlined
-def workspace_of(roots, workspace):
-    """Return the workspace of the next tree: with the gradients of its lane, if it has one."""
-    gradients = workspace.gradients
-    if roots.lane >= 0:
-        gradients = gradients_of(roots, roots.lane, gradients)
-    return Workspace(
-        workspace.tree,
-        workspace.partition,
-        workspace.pool,
-        workspace.scratch,
-        workspace.options,
-        gradients,
-        workspace.machines,
-    )
-
-
-@inlined
-def quantize_lane(team, derivatives, key, lane, roots, workspace):
-    """Quantise the derivatives of one output as its tree would, for its lane."""
-    gradients = gradients_of(roots, lane, workspace.gradients)
+def quantize_lane(team, derivatives, key, roots, workspace):
+    """Quantise the derivatives of the roots' next tree."""
+    gradients = gradients_of(roots, workspace.gradients)
     quantize(team, derivatives, key, gradients, workspace.machines)
 
 
@@ -121,9 +110,10 @@ def quantize_lane(team, derivatives, key, lane, roots, workspace):
 def add_rows_of_four(bins, packed, rows, columns, accumulator):
     """Add rows ``[start, stop)`` of four lanes to the cells of columns ``[start, stop)``."""
     columns = (np.uint64(columns[0]), np.uint64(columns[1]))
+    width = width_of_four(bins, accumulator)
     for row in range(np.uint64(rows[0]), np.uint64(rows[1])):
         values = (packed[0, row], packed[1, row], packed[2, row], packed[3, row])
-        add_row_of_four(bins, row, values, columns, accumulator)
+        add_row_of_four(bins, row, values, columns, width, accumulator)
 
 
 @kernel
