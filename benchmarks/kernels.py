@@ -187,8 +187,9 @@ def search_kernel(stage, name, row_list):
     tree.counts[0].n_chunks, tree.counts[0].n_searched = 1, n_searches
     tree.searched[:n_searches] = 0
     columns = allocate_column_sample(feature_rules(n_features), n_features, 1)
-    scales = stage.workspace.gradients.scales
-    search = Search(stage.matrix, stage.derivatives, packed, scales, stage.params, columns)
+    gradients = stage.workspace.gradients
+    of_tree = (stage.derivatives, gradients.packed, gradients.scales)
+    search = Search(stage.matrix, *of_tree, stage.params, columns)
     start_leaf(ROOT, -1, tree)
     weigh_leaf(ROOT, search, tree)
     tree.growth[0].slot, tree.growth[0].n_rows = 0, len(row_list)
