@@ -20,8 +20,8 @@ from sklboost.tree.core.quantization import LANES, Gradients, aligned_zeros, qua
 from sklboost.tree.core.workspace import NARROW_CELLS, SHARED_BYTES
 from sklboost.tree.options.several_outputs import add_row_of_four, width_of_four
 
-# With fewer it saves next to nothing: adding a row to four roots takes as long as adding it to one
-# and a half, then the sums have to be told apart, and at 2,000 rows all this is as fast as without.
+# Four roots take one and a half times as long as one, and then the sums have to be told apart: two
+# outputs save next to nothing, nor do fewer rows than these.
 LEAST_OUTPUTS, LEAST_ROWS = 3, 2_000
 _COUNTER = np.int64(1)  # of the team: it hands out the blocks of rows
 
