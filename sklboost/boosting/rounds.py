@@ -58,8 +58,8 @@ from sklboost.tree.options.shared_roots import (
     allocate_shared_roots,
     build_roots,
     gradients_of,
+    lane_of,
     quantize_lane,
-    roots_of,
 )
 from sklboost.tree.predict.category_bits import store_categories
 from sklboost.tree.predict.trees import copy_trees, first_trees
@@ -151,9 +151,9 @@ def boost_rounds(  # noqa: C901, one loop tells the whole story
             keys = tree_keys(state, parallel_tree, output)
             if state.roots.packed.shape[1] > 0 and output % LANES == 0:
                 share_roots(team, parallel_tree, output, state, workspace)
-            roots = roots_of(state.roots, output, len(raw_score))
-            gradients = gradients_of(roots, workspace.gradients)
-            draws = Draws(keys, gradients, state.rows, state.columns, state.bins, roots)
+            lane = lane_of(state.roots, output, len(raw_score))
+            gradients = gradients_of(state.roots, lane, workspace.gradients)
+            draws = Draws(keys, gradients, state.rows, state.columns, state.bins, state.roots, lane)
             scores = Scores(raw_score[output:stop], renewal_of(state.renewal, output, stop))
             grow_tree(team, state.matrix, of_tree, draws, params, workspace)
             if workspace.machines.failed[0] == 1:
@@ -185,7 +185,7 @@ def share_roots(team, parallel_tree, first, state, workspace):
     for output in range(first, stop):
         of_tree = derivatives_of(state.derivatives, output, output + 1)
         key = tree_keys(state, parallel_tree, output).rounding
-        quantize_lane(team, of_tree, key, roots_of(state.roots, output, stop), workspace)
+        quantize_lane(team, of_tree, key, output - first, state.roots, workspace)
     build_roots(team, state.matrix, state.roots, workspace)
 
 

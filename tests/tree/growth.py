@@ -158,6 +158,7 @@ def grow(
         allocate_column_sample(rules or feature_rules(n_features), n_features, n_threads, copy),
         bins,
         allocate_shared_roots(matrix, n_threads, 1),
+        np.int64(-1),
     )
     run(grow_tree, matrix, derivatives, draws, settings, workspace, n_threads=n_threads)
     run(
@@ -170,6 +171,7 @@ def grow(
     return Grown(nodes, raw_score.reshape(shape), workspace, draws, outputs)
 
 
+# For what reads no gradients of rows, as the split of a node does.
 NOT_PACKED = np.empty((1, 0), dtype=np.int64)
 
 

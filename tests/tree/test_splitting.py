@@ -34,10 +34,11 @@ def prepare(X, gradient, hessian=None, signs=None, **settings):
     workspace = allocate_workspace(matrix, params(max_depth=1), 1, 1)
     derivatives = weigh(*np.atleast_2d(gradient, hessian), NO_WEIGHT)
     run(quantize, derivatives, np.uint64(0), workspace.gradients, workspace.machines)
-    packed, scales = workspace.gradients.packed[0], workspace.gradients.scales
-    histogram = plain_histogram(matrix, packed, np.arange(len(gradient)))
+    packed, scales = workspace.gradients.packed, workspace.gradients.scales
+    histogram = plain_histogram(matrix, packed[0], np.arange(len(gradient)))
     rules = feature_rules(matrix.rows.shape[1], signs=signs)
-    return make_search(matrix, scales, params(**settings), rules), histogram, packed.sum()
+    search = make_search(matrix, scales, params(**settings), rules, packed=packed)
+    return search, histogram, packed.sum()
 
 
 def task_of(search, histogram, total, bounds=(-inf, inf)):

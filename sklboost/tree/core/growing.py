@@ -45,7 +45,7 @@ class TreeKeys(NamedTuple):
 
 
 class Draws(NamedTuple):
-    """What a tree has of its own: rows and features that are drawn for it, keys, gradients.
+    """What a tree is grown on besides the bins of all features, and the keys of its draws.
 
     Attributes
     ----------
@@ -58,6 +58,8 @@ class Draws(NamedTuple):
         What histograms are built from.
     roots : SharedRoots
         Where the root histograms of several trees are built together.
+    lane : int
+        Of the tree in these; -1: it adds up its root's rows itself.
     """
 
     keys: TreeKeys
@@ -66,6 +68,7 @@ class Draws(NamedTuple):
     columns: "ColumnSample"
     bins: "HistogramBins"
     roots: "SharedRoots"
+    lane: np.int64
 
 
 class Scores(NamedTuple):
@@ -133,8 +136,8 @@ def grow_tree(team, matrix, derivatives, draws, params, workspace):
 @inlined
 def build_root(team, draws, workspace):
     """Fill the root's histogram; ends when all of it is there for every member of the team."""
-    if draws.roots.lane >= 0:
-        take_root(team, draws.roots, workspace)
+    if draws.lane >= 0:
+        take_root(team, draws.roots, draws.lane, workspace)
     else:
         build_histograms(team, draws.bins, draws.gradients, workspace)
 

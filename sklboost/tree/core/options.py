@@ -100,7 +100,7 @@ def sum_root_of_several(matrix, workspace):
 
 
 @found_in("sklboost.tree.options.shared_roots")
-def take_root(team, roots, workspace):
+def take_root(team, roots, lane, workspace):
     """Fill a root's histogram from those that were built with the roots of other outputs."""
 
 

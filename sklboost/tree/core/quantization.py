@@ -231,7 +231,7 @@ def scales_of(scales, output):
 @inlined
 def quantize_unless_shared(team, derivatives, draws, workspace):
     """Quantise the derivatives of a tree, unless that was done when roots were built together."""
-    if draws.roots.lane < 0:
+    if draws.lane < 0:
         quantize(team, derivatives, draws.keys.rounding, draws.gradients, workspace.machines)
 
 

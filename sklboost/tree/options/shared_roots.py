@@ -31,8 +31,6 @@ class SharedRoots(NamedTuple):
 
     Attributes
     ----------
-    lane : int
-        Of the next tree; -1: it adds up its root's rows itself.
     packed : ndarray of int64, shape (4, n_samples) or (4, 0)
         Packed gradients of each lane. Empty: no roots are shared.
     scales : ndarray of float64, shape (4, 2)
@@ -44,7 +42,6 @@ class SharedRoots(NamedTuple):
         As in ``HistogramPool``. All 0 between two groups.
     """
 
-    lane: np.int64
     packed: np.ndarray
     scales: np.ndarray
     places: np.ndarray
@@ -64,7 +61,6 @@ def allocate_shared_roots(matrix: TrainingBins, n_threads: int, n_outputs: int) 
     if not is_worth_it or 8 * n_threads * n_columns * width > SHARED_BYTES:
         n_samples = n_threads = n_columns = 0
     return SharedRoots(
-        lane=np.int64(-1),
         packed=np.zeros((LANES, n_samples), dtype=np.int64),
         scales=np.ones((LANES, 2)),
         places=np.array([starts[:-1], starts[1:]])[:, :n_columns].copy(),
@@ -74,23 +70,21 @@ def allocate_shared_roots(matrix: TrainingBins, n_threads: int, n_outputs: int) 
 
 
 @inlined
-def roots_of(roots, output, n_outputs):
-    """Return the shared roots as the tree of an output has them: not if it is alone in its four."""
+def lane_of(roots, output, n_outputs):
+    """Return the lane of an output's tree, -1 if it has none: it may be alone in its four."""
     lane = np.int64(-1)
     if roots.packed.shape[1] > 0 and (output % LANES > 0 or output + 1 < n_outputs):
         lane = np.int64(output % LANES)
-    return SharedRoots(
-        lane, roots.packed, roots.scales, roots.places, roots.histogram, roots.accumulators
-    )
+    return lane
 
 
 @inlined
-def gradients_of(roots, gradients):
-    """Return what the next tree's derivatives are quantised to: its lane or, if none, `gradients`.
+def gradients_of(roots, lane, gradients):
+    """Return what a tree's derivatives are quantised to: its lane or, if it is -1, `gradients`.
 
     The scratch is the same in both.
     """
-    packed, strips, scales, lane = gradients.packed, gradients.strips, gradients.scales, roots.lane
+    packed, strips, scales = gradients.packed, gradients.strips, gradients.scales
     if lane >= 0:
         packed, scales = roots.packed[lane : lane + 1], roots.scales[lane : lane + 1]
         strips = packed
@@ -100,9 +94,9 @@ def gradients_of(roots, gradients):
 
 
 @inlined
-def quantize_lane(team, derivatives, key, roots, workspace):
-    """Quantise the derivatives of the roots' next tree."""
-    gradients = gradients_of(roots, workspace.gradients)
+def quantize_lane(team, derivatives, key, lane, roots, workspace):
+    """Quantise the derivatives of the tree of a lane."""
+    gradients = gradients_of(roots, lane, workspace.gradients)
     quantize(team, derivatives, key, gradients, workspace.machines)
 
 
@@ -141,10 +135,10 @@ def build_roots(team, matrix, roots, workspace):
 
 
 @late()
-def take_root(team, roots, workspace):
-    """Fill a tree's root histogram with its lane; ends when all of it is there."""
+def take_root(team, roots, lane, workspace):
+    """Fill a tree's root histogram with its lane of the sums; ends when all of it is there."""
     histogram = workspace.pool.histograms[workspace.tree.growth[0].slot, 0]
     start, stop = share(team, len(histogram))
     for cell in range(start, stop):
-        histogram[cell] = roots.histogram[np.uint64(cell * LANES + roots.lane)]
+        histogram[cell] = roots.histogram[np.uint64(cell * LANES + lane)]
     barrier(team)
