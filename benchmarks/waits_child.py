@@ -33,7 +33,7 @@ MODULES = (rounds, quantization, growing, histogram, partition, splitting)  # as
 NOTES = (cores.ENTERING, cores.LEAVE, cores.TASK, cores.SERIAL, cores.SHARE, cores.N_NOTES)
 ENTERING, LEAVE, TASK, SERIAL, SHARE, N_NOTES = map(np.int64, NOTES)
 ROOM = np.int64(1 << 22)  # cells of the state for the notes of a member: their number, then pairs
-FIRST = np.int64(parallel._STATE_SIZE)
+FIRST = np.int64(parallel.state_size(64))  # beyond the counters of so many members
 NAMES = ("barrier", "assemble", "next_task", "share", "reset_tasks")
 REAL = [getattr(parallel, name) for name in NAMES]
 real_barrier, real_assemble, real_next_task, real_share, real_reset_tasks = REAL
@@ -91,10 +91,10 @@ def assemble(team):
 
 
 @kernel
-def next_task(team, counter):
+def next_task(team, counter, n_tasks):
     """As in the package."""
     note(team, TASK)
-    return real_next_task(team, counter)
+    return real_next_task(team, counter, n_tasks)
 
 
 @kernel
@@ -126,7 +126,7 @@ class NotedTeam(parallel.ThreadTeam):
     def run(self, function, *arguments):
         if not IS_ALONE:
             return super().run(function, *arguments)
-        self._state[: parallel._BEGUN] = 0
+        self._state[parallel._ENTERED : FIRST] = 0
         function(parallel.Team(0, self.size, self._state), *arguments)
         note(parallel.Team(0, self.size, self._state), SERIAL)
 
@@ -155,7 +155,8 @@ def replace_functions():
 def fit(dataset, settings, n_members):
     """Fit with so many members; return the notes, the seconds and a digest of the trees."""
     fitting.n_threads_for = lambda *work: n_members
-    parallel._STATE_SIZE = FIRST + ROOM * (1 if IS_ALONE else n_members)
+    n_cells = FIRST + ROOM * (1 if IS_ALONE else n_members)
+    parallel.state_size = lambda n_members: n_cells
     model = make_estimator(OURS, settings, dataset.task, n_members)
     start = time.monotonic_ns()
     model.fit(dataset.X_train, dataset.y_train)

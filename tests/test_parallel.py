@@ -28,9 +28,11 @@ from sklboost.engine.parallel import (
     barrier,
     default_n_threads,
     n_threads_for,
+    next_rows,
     next_task,
     reset_tasks,
     share,
+    state_size,
 )
 
 pytestmark = pytest.mark.timeout(60)
@@ -67,10 +69,10 @@ def take_tasks(team, n_tasks, counter, taken):
     if not assemble(team):
         return
     for _ in range(2):
-        task = next_task(team, counter)
+        task = next_task(team, counter, n_tasks)
         while task < n_tasks:
             taken[task] += 1
-            task = next_task(team, counter)
+            task = next_task(team, counter, n_tasks)
         barrier(team)
         if team.rank == 0:
             reset_tasks(team)
@@ -214,19 +216,47 @@ def test_each_task_is_given_to_one_member(size, counter):
 
 
 def test_task_counters_are_independent():
-    team = Team(0, 1, np.zeros(parallel._STATE_SIZE, dtype=np.int64))
-    given = [[next_task(team, c) for _ in range(c + 1)] for c in range(N_TASK_COUNTERS)]
-    assert given == [list(range(c + 1)) for c in range(N_TASK_COUNTERS)]
+    team, all_counters = Team(0, 1, np.zeros(state_size(1), dtype=np.int64)), range(N_TASK_COUNTERS)
+    given = [[next_task(team, c, 9) for _ in range(c + 1)] for c in all_counters]
+    assert given == [list(range(c + 1)) for c in all_counters]
     reset_tasks(team)
-    assert [next_task(team, c) for c in range(N_TASK_COUNTERS)] == [0] * N_TASK_COUNTERS
+    assert [next_task(team, c, 9) for c in all_counters] == [0] * N_TASK_COUNTERS
+
+
+def test_a_member_takes_its_own_share_first_then_what_others_left():
+    state = np.zeros(state_size(3), dtype=np.int64)
+    first, second, third = (Team(rank, 3, state) for rank in range(3))
+    # shares of 8: 0 and 1; 2, 3 and 4; 5, 6 and 7
+    assert [next_task(second, 0, 8) for _ in range(4)] == [2, 3, 4, 5]
+    assert [next_task(first, 0, 8) for _ in range(2)] == [0, 1]
+    assert [next_task(third, 0, 8) for _ in range(3)] == [6, 7, 8]
+    assert [next_task(team, 0, 8) for team in (first, second, third, first)] == [8] * 4
+
+
+@pytest.mark.parametrize("n_tasks", [0, 1, 2, 7])
+def test_fewer_tasks_than_members(n_tasks):
+    state = np.zeros(state_size(5), dtype=np.int64)
+    given = [next_task(Team(rank, 5, state), 1, n_tasks) for rank in range(5) for _ in range(8)]
+    assert sorted(given) == list(range(n_tasks)) + [n_tasks] * (40 - n_tasks)
+
+
+def test_blocks_of_rows():
+    team = Team(0, 1, np.zeros(state_size(1), dtype=np.int64))
+    assert [next_rows(team, 10, 4) for _ in range(4)] == [0, 4, 8, 12]
 
 
 def test_counters_have_cache_lines_of_their_own():
     cells = [parallel._ENTERED, parallel._ABORTED, parallel._ARRIVED, parallel._GENERATION]
-    cells += [parallel._FIRST_TASK + parallel._LINE * c for c in range(N_TASK_COUNTERS)]
-    cells += [parallel._BEGUN, parallel._FINISHED]
-    assert np.diff(cells).min() * 8 >= 64
-    assert cells[-1] < parallel._STATE_SIZE
+    cells += [parallel._BEGUN, parallel._FINISHED, parallel._TASKS]
+    assert np.diff(sorted(cells)).min() * 8 >= 64
+    for size in SIZES:
+        state = np.zeros(state_size(size), dtype=np.int64)
+        for rank in range(size):
+            for counter in range(N_TASK_COUNTERS):
+                next_task(Team(rank, size, state), counter, size)
+        used = np.flatnonzero(state[parallel._TASKS :])
+        assert len(used) == size * N_TASK_COUNTERS  # each of its own
+        assert size * N_TASK_COUNTERS == 1 or np.diff(used).min() * 8 >= 64
 
 
 # --- errors --------------------------------------------------------------------------------------
@@ -353,7 +383,7 @@ def test_a_helper_that_cannot_wait_awake_waits_asleep(monkeypatch):
 
 def test_the_caller_tells_the_helpers_when_it_assembles():
     """Not before: it holds the interpreter's lock then, for which a helper would sleep."""
-    state = np.zeros(parallel._STATE_SIZE, dtype=np.int64)
+    state = np.zeros(state_size(2), dtype=np.int64)
     state[parallel._ENTERED] = 1
     assert assemble(Team(1, 2, state))
     assert state[parallel._BEGUN] == 0

@@ -227,7 +227,7 @@ def _weigh_features(
     """Add to `found` what a block has; each member of the team takes one feature after another."""
     if not assemble(team):
         return
-    while (place := next_task(team, 0)) < len(features):
+    while (place := next_task(team, 0, len(features))) < len(features):
         found[place].append(weigh_distinct(X, features[place], weight))
 
 
@@ -306,7 +306,7 @@ def _cut_features(
     """Fill `found` for some features; each member of the team takes one after another."""
     if not assemble(team):
         return
-    while (place := next_task(team, 0)) < len(features):
+    while (place := next_task(team, 0, len(features))) < len(features):
         feature = features[place]
         if n_categories[feature] > 0:
             found[feature] = cut_categories(int(n_categories[feature]))

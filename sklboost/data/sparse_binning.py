@@ -52,8 +52,9 @@ def find_bins(team, entries, cuts, bins):
     """Fill the bin of each entry, uint16; the entries are listed by features."""
     if not assemble(team):
         return
-    feature = next_task(team, 0)
-    while feature < len(cuts.starts) - 1:
+    n_features = len(cuts.starts) - 1
+    feature = next_task(team, 0, n_features)
+    while feature < n_features:
         feature_cuts = cuts.cuts[cuts.starts[feature] : cuts.starts[feature + 1]]
         for index in range(entries.starts[feature], entries.starts[feature + 1]):
             value = np.float64(entries.values[index])
@@ -61,7 +62,7 @@ def find_bins(team, entries, cuts, bins):
                 bins[index] = len(feature_cuts) + 1
             else:
                 bins[index] = np.searchsorted(feature_cuts, value, side="right")
-        feature = next_task(team, 0)
+        feature = next_task(team, 0, n_features)
 
 
 def _lay_out(
@@ -86,7 +87,7 @@ def write_entries(team, entries, matrix):
     """Write the bins of the entries to both layouts; no two are written to the same place."""
     if not assemble(team):
         return
-    feature = next_task(team, 0)
+    feature = next_task(team, 0, len(matrix.places))
     while feature < len(matrix.places):
         place = matrix.places[feature]
         column = place.column
@@ -94,7 +95,7 @@ def write_entries(team, entries, matrix):
             cell = cell_of_bin(place, np.int64(entries.values[index]))
             matrix.rows[entries.numbers[index], column] = cell - matrix.cell_starts[column]
             matrix.columns[column, entries.numbers[index]] = cell - matrix.cell_starts[column]
-        feature = next_task(team, 0)
+        feature = next_task(team, 0, len(matrix.places))
 
 
 # --- which features share a column

@@ -33,12 +33,10 @@ from sklboost.engine.instructions import atomic_add, atomic_load, atomic_store, 
 # Cells of ``Team.state``. Each has a cache line of its own (8 int64): neighbours on one line would
 # make every member's spin slow down every other member's work.
 _LINE = 8
-_ENTERED, _ABORTED, _ARRIVED, _GENERATION, _FIRST_TASK = (_LINE * i for i in range(5))
-N_TASK_COUNTERS = 4
-# These two go on counting through all calls: calls begun, and calls that helpers have finished.
-_BEGUN = _FIRST_TASK + _LINE * N_TASK_COUNTERS
-_FINISHED = _BEGUN + _LINE
-_STATE_SIZE = _FINISHED + _LINE
+# The first two go on counting through all calls: calls begun, and calls that helpers have finished.
+_BEGUN, _FINISHED, _ENTERED, _ABORTED, _ARRIVED, _GENERATION, _TASKS = (_LINE * i for i in range(7))
+# From the last on, each kind of tasks has a counter for each member.
+N_TASK_COUNTERS = 5
 # Kernels keep what each member writes so many words or records apart, for the same reason.
 FAR_APART = 2 * _LINE
 
@@ -60,7 +58,7 @@ class Team(NamedTuple):
         This member's number, 0 to ``size - 1``.
     size : int
         Number of members.
-    state : ndarray of int64
+    state : ndarray of int64, shape (state_size(size),)
         The counters that all members share.
     """
 
@@ -113,17 +111,37 @@ def barrier(team):
             yield_processor()
 
 
+@kernel
+def next_task(team, counter, n_tasks):
+    """Return each of ``0, ..., n_tasks - 1`` to one asking member, then `n_tasks`.
+
+    A member is given the tasks of its share first, in order, and then those that are left of the
+    other members' shares. So tasks with the same rows go to the same member in every phase, in
+    whose cache these rows are. ``counter < N_TASK_COUNTERS``.
+    """
+    for step in range(team.size):
+        owner = (team.rank + step) % team.size
+        start, stop = n_tasks * owner // team.size, n_tasks * (owner + 1) // team.size
+        cell = _TASKS + _LINE * (counter * team.size + owner)
+        # first only read: who adds takes the line from the cache of its owner
+        if start + atomic_load(team.state, cell) < stop:
+            task = start + atomic_add(team.state, cell, 1)
+            if task < stop:
+                return task
+    return n_tasks
+
+
 @inlined
-def next_task(team, counter):
-    """Return 0, 1, 2, ... to one asking member each (``counter < N_TASK_COUNTERS``)."""
-    return atomic_add(team.state, _FIRST_TASK + _LINE * counter, 1)
+def next_rows(team, n_samples, n_rows):
+    """Return the first row of the next block of `n_rows`; `n_samples` or more: none is left."""
+    return next_task(team, 0, (n_samples + n_rows - 1) // n_rows) * n_rows
 
 
 @kernel
 def reset_tasks(team):
     """Start all task counters again. One member calls it, between two barriers."""
-    for counter in range(N_TASK_COUNTERS):
-        atomic_store(team.state, _FIRST_TASK + _LINE * counter, 0)
+    for index in range(N_TASK_COUNTERS * team.size):
+        atomic_store(team.state, _TASKS + _LINE * index, 0)
 
 
 @kernel
@@ -147,6 +165,11 @@ def share(team, n_items):
 
 
 # --- what Python calls
+
+
+def state_size(n_members: int) -> int:
+    """Return the length of ``Team.state``."""
+    return _TASKS + _LINE * N_TASK_COUNTERS * n_members
 
 
 def default_n_threads() -> int:
@@ -265,7 +288,7 @@ class ThreadTeam:
         self._queues: list[SimpleQueue[_Job | None]] = []
         self._threads: list[threading.Thread] = []
         self._job: _Job | None = None
-        self._state = np.zeros(_STATE_SIZE, dtype=np.int64)
+        self._state = np.zeros(state_size(n_threads), dtype=np.int64)
         self._n_calls = 0
 
     @property
@@ -322,7 +345,7 @@ class ThreadTeam:
             What a member raised before the team had assembled, KeyboardInterrupt included. No
             member is still running then.
         """
-        self._state[:_BEGUN] = 0
+        self._state[_ENTERED:] = 0
         if not self._queues:  # a job would take a tenth of the time of predicting a row
             function(Team(0, 1, self._state), *arguments)
             return

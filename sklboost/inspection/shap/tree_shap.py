@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklboost.engine.compiling import inlined, kernel
-from sklboost.engine.parallel import assemble, next_task
+from sklboost.engine.parallel import assemble, next_rows
 from sklboost.inspection.shap.edges import LEAVES, STAYS, fill_states
 from sklboost.inspection.shap.factors import (
     FIRST_DIFFERENCE,
@@ -218,7 +218,7 @@ def explain_rows(team, edges, trees, columns, given, scratches, contributions):
     n_rows, n_backgrounds = columns.shape[1], background.shape[1]
     n_block_rows = scratches.states.shape[2]
     others = (np.int64(0), n_backgrounds)  # 0 alone is a type of its own
-    start = next_task(team, 0) * n_block_rows
+    start = next_rows(team, n_rows, n_block_rows)
     while start < n_rows:
         n_explained = min(n_block_rows, n_rows - start)
         scratch = ShapScratch(
@@ -242,4 +242,4 @@ def explain_rows(team, edges, trees, columns, given, scratches, contributions):
                     stop = min(lane + LANES, n_explained)
                     lanes = (lane, stop, start + lane, start + stop)
                     walk(edges, tree, lanes, row, scratch, output, contributions)
-        start = next_task(team, 0) * n_block_rows
+        start = next_rows(team, n_rows, n_block_rows)

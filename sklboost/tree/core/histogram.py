@@ -27,7 +27,7 @@ BLOCK_COLUMNS = 40
 # A node is small if it has less than a third as many rows as a column has bins, on average.
 _SMALL = 3
 _PLUS, _MINUS = np.int64(1), np.int64(-1)
-_COUNTER = np.int64(1)  # of the team: it hands out the tasks
+_PART_COUNTER, _CHUNK_COUNTER = np.int64(1), np.int64(4)  # of the team: they hand out the tasks
 
 
 @kernel
@@ -40,19 +40,19 @@ def build_histograms(team, bins, gradients, workspace):
     """
     pool, counts, n_blocks = workspace.pool, workspace.tree.counts[0], workspace.partition.n_counted
     n_parts = counts.n_shared * n_blocks
+    task = next_task(team, _PART_COUNTER, n_parts)
+    while task < n_parts:
+        # of one block after the other, so that its rows are read once, should they be on a disk
+        part, block = task % counts.n_shared, task // counts.n_shared
+        build_part(team, bins, gradients, workspace, part, block)
+        task = next_task(team, _PART_COUNTER, n_parts)
     n_chunks = min(counts.n_chunks, team.size)
-    n_tasks = n_parts + (counts.n_builds - counts.n_shared) * n_chunks
-    task = next_task(team, _COUNTER)
+    n_tasks = (counts.n_builds - counts.n_shared) * n_chunks
+    task = next_task(team, _CHUNK_COUNTER, n_tasks)
     while task < n_tasks:
-        if task < n_parts:
-            # of one block after the other, so that its rows are read once, should they be on a disk
-            part, block = task % counts.n_shared, task // counts.n_shared
-            build_part(team, bins, gradients, workspace, part, block)
-        else:
-            build = pool.builds[counts.n_shared + (task - n_parts) // n_chunks]
-            chunk = (task - n_parts) % n_chunks
-            build_chunk(team, bins, gradients, workspace, build, chunk, n_chunks)
-        task = next_task(team, _COUNTER)
+        build, chunk = pool.builds[counts.n_shared + task // n_chunks], task % n_chunks
+        build_chunk(team, bins, gradients, workspace, build, chunk, n_chunks)
+        task = next_task(team, _CHUNK_COUNTER, n_tasks)
     barrier(team)
     if counts.n_shared > 0:
         merge_parts(team, bins, workspace)

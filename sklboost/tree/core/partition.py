@@ -96,14 +96,16 @@ def route_segment(matrix, workspace, node, block, sides):
 def route_rows(team, matrix, workspace):
     """Divide the rows of every frontier node between its children; ends when all are done.
 
-    A task is a block of rows, with all its nodes.
+    A task is a block of rows, with all its nodes, and the block of those that were left out of it.
     """
-    n_blocks, sides = workspace.partition.start.shape[0], workspace.partition.sides[team.rank]
-    block = next_task(team, _ROUTE_COUNTER)
-    while block < n_blocks:
-        for index in range(workspace.tree.counts[0].n_frontier):
-            route_segment(matrix, workspace, workspace.tree.frontier[index], block, sides)
-        block = next_task(team, _ROUTE_COUNTER)
+    partition, counts = workspace.partition, workspace.tree.counts[0]
+    n_blocks, sides = partition.start.shape[0], partition.sides[team.rank]
+    task = next_task(team, _ROUTE_COUNTER, partition.n_counted)
+    while task < partition.n_counted:
+        for block in range(task, n_blocks, partition.n_counted):
+            for index in range(counts.n_frontier):
+                route_segment(matrix, workspace, workspace.tree.frontier[index], block, sides)
+        task = next_task(team, _ROUTE_COUNTER, partition.n_counted)
     barrier(team)
 
 
@@ -149,15 +151,16 @@ def add_values(team, matrix, workspace, n_blocks, target):
 
     `target` has shape (n_outputs, n_samples), or fewer outputs, of which `values` are then used.
     """
-    tree, sides = workspace.tree, workspace.partition.sides[team.rank]
-    block = next_task(team, _ADD_COUNTER)
-    while block < n_blocks:
-        for output in range(len(target)):
-            values, scored = tree.values[output], (target[output], sides)
-            for node in range(tree.counts[0].n_nodes):
-                if tree.growth[node].owns_rows == 1:
-                    add_segment_values(matrix, workspace, node, block, values, scored)
-        block = next_task(team, _ADD_COUNTER)
+    tree, partition = workspace.tree, workspace.partition
+    task = next_task(team, _ADD_COUNTER, partition.n_counted)
+    while task < partition.n_counted:
+        for block in range(task, n_blocks, partition.n_counted):
+            for output in range(len(target)):
+                values, scored = tree.values[output], (target[output], partition.sides[team.rank])
+                for node in range(tree.counts[0].n_nodes):
+                    if tree.growth[node].owns_rows == 1:
+                        add_segment_values(matrix, workspace, node, block, values, scored)
+        task = next_task(team, _ADD_COUNTER, partition.n_counted)
     barrier(team)
 
 

@@ -92,10 +92,11 @@ def find_splits(team, search, workspace):
     """
     tree, candidates = workspace.tree, workspace.scratch.candidates
     n_searched, n_chunks = tree.counts[0].n_searched, tree.counts[0].n_chunks
-    task = next_task(team, _COUNTER)
-    while task < n_searched * n_chunks:
+    n_tasks = n_searched * n_chunks
+    task = next_task(team, _COUNTER, n_tasks)
+    while task < n_tasks:
         search_node(search, workspace, task, team.rank)
-        task = next_task(team, _COUNTER)
+        task = next_task(team, _COUNTER, n_tasks)
     barrier(team)
     if team.rank == 0:
         for index in range(n_searched):

@@ -190,12 +190,12 @@ def fit_leaves(team, task, rows, scratches, linear):
         scratches.slopes[team.rank],
         scratches.matrix[team.rank],
     )
-    leaf = next_task(team, 0)
+    leaf = next_task(team, 0, len(task.nodes))
     while leaf < len(task.nodes):
         order = rows.order[rows.starts[leaf] : rows.starts[leaf + 1]]
         if linear.starts[leaf] < linear.starts[leaf + 1] and len(order) > 0:
             fit_leaf(task, leaf, order, scratch, linear)
-        leaf = next_task(team, 0)
+        leaf = next_task(team, 0, len(task.nodes))
 
 
 @kernel
@@ -203,12 +203,12 @@ def add_linear_parts(team, task, rows, linear, raw_score):
     """Set the limits of the linear leaves and add to each row's raw score what its leaf adds."""
     if not assemble(team):
         return
-    leaf = next_task(team, 0)
+    leaf = next_task(team, 0, len(task.nodes))
     while leaf < len(task.nodes):
         if linear.starts[leaf] < linear.starts[leaf + 1]:
             order = rows.order[rows.starts[leaf] : rows.starts[leaf + 1]]
             set_limits(task, leaf, order, linear)
-        leaf = next_task(team, 0)
+        leaf = next_task(team, 0, len(task.nodes))
     barrier(team)
     start, stop = share(team, len(rows.leaf_of))
     for row in range(start, stop):

@@ -142,7 +142,7 @@ def renew_output(team, matrix, derivatives, output, renewal, params, workspace):
     barrier(team)
     # each place in `counts` has moved on to the end of its stretch
     ends = renewal.counts[team.size - 1]
-    leaf = next_task(team, _SELECT_COUNTER)
+    leaf = next_task(team, _SELECT_COUNTER, n_nodes)
     while leaf < n_nodes:
         first, last = ends[leaf], ends[leaf + 1]
         values, weights = renewal.values[first:last], renewal.weights[first:last]
@@ -151,7 +151,7 @@ def renew_output(team, matrix, derivatives, output, renewal, params, workspace):
             step = select_quantile(values, weights, renewal.alpha[output] * total)
             step = min(max(step, -params.max_delta_step), params.max_delta_step)
             tree.outputs[leaf, output].weight = step
-        leaf = next_task(team, _SELECT_COUNTER)
+        leaf = next_task(team, _SELECT_COUNTER, n_nodes)
     barrier(team)
     if team.rank == 0:
         reset_tasks(team)

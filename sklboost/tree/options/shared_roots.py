@@ -118,13 +118,13 @@ def build_roots(team, matrix, roots, workspace):
         reset_tasks(team)
     barrier(team)
     accumulator = roots.accumulators[team.rank]
-    block = next_task(team, _COUNTER)
+    block = next_task(team, _COUNTER, n_blocks)
     while block < n_blocks:
         rows = (n_samples * block // n_blocks, n_samples * (block + 1) // n_blocks)
         for first in range(np.int64(0), n_columns, BLOCK_COLUMNS):
             columns = (first, min(first + BLOCK_COLUMNS, n_columns))
             add_rows_of_four(matrix.rows, roots.packed, rows, columns, accumulator)
-        block = next_task(team, _COUNTER)
+        block = next_task(team, _COUNTER, n_blocks)
     barrier(team)
     own_columns = share(team, n_columns)
     built = BuiltColumns(matrix.rows, n_columns, workspace.pool.members, roots.places)

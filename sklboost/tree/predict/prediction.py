@@ -15,7 +15,7 @@ from sklboost.data.features import Features, raw_blocks
 from sklboost.data.raw_values import ARRAY_BLOCK_VALUES, RawMatrix, raw_matrix
 from sklboost.engine.compiling import inlined, kernel
 from sklboost.engine.model import TOP_DEPTH, Model
-from sklboost.engine.parallel import ThreadTeam, assemble, next_task
+from sklboost.engine.parallel import ThreadTeam, assemble, next_rows
 from sklboost.tree.predict.ranking import rank_block, ranked_walk
 from sklboost.tree.predict.walking import (
     MIN_ROWS,
@@ -98,14 +98,14 @@ def list_leaves(team, model, raw, walk, leaves):
         return
     thresholds, scratches = walk.thresholds, walk.scratch
     n_rows = scratches.positions.shape[1]
-    start = next_task(team, 0) * n_rows
+    start = next_rows(team, raw.n_samples, n_rows)
     while start < raw.n_samples:
         scratch = begin_block(team, model, raw, start, scratches)
         for tree in range(leaves.shape[1]):
             walk_tree(model, thresholds, tree, raw, start, scratch)
             for row in range(len(scratch.positions)):
                 leaves[start + row, tree] = scratch.positions[row] - model.tree_starts[tree]
-        start = next_task(team, 0) * n_rows
+        start = next_rows(team, raw.n_samples, n_rows)
 
 
 @kernel
@@ -115,12 +115,12 @@ def add_constant_leaves(team, model, raw, trees, walk, raw_score):
         return
     thresholds, scratches = walk.thresholds, walk.scratch
     n_rows = scratches.positions.shape[1]
-    start = next_task(team, 0) * n_rows
+    start = next_rows(team, raw.n_samples, n_rows)
     while start < raw.n_samples:
         scratch = begin_block(team, model, raw, start, scratches)
         for tree in range(trees[0], trees[1]):
             add_tree(model, thresholds, tree, raw, start, scratch, raw_score)
-        start = next_task(team, 0) * n_rows
+        start = next_rows(team, raw.n_samples, n_rows)
 
 
 @kernel
@@ -152,14 +152,14 @@ def add_ranked_leaves(team, model, raw, trees, walk, raw_score):
         return
     thresholds, scratches = walk.ranking.thresholds, walk.scratch
     n_rows = scratches.positions.shape[1]
-    start = next_task(team, 0) * n_rows
+    start = next_rows(team, raw.n_samples, n_rows)
     while start < raw.n_samples:
         stop = min(start + n_rows, raw.n_samples)
         scratch = part_of(scratches, team.rank, team.rank, stop - start)
         rank_block(raw, walk.ranking, start, stop - start, walk.values[team.rank], scratch.columns)
         for tree in range(trees[0], trees[1]):
             add_tree(model, thresholds, tree, raw, start, scratch, raw_score)
-        start = next_task(team, 0) * n_rows
+        start = next_rows(team, raw.n_samples, n_rows)
 
 
 @kernel
@@ -210,7 +210,7 @@ def add_linear_leaves(team, model, linear, raw, trees, walk, raw_score):
         return
     thresholds, scratches = walk.thresholds, walk.scratch
     n_outputs, n_rows = raw_score.shape[0], scratches.positions.shape[1]
-    start = next_task(team, 0) * n_rows
+    start = next_rows(team, raw.n_samples, n_rows)
     while start < raw.n_samples:
         scratch = begin_block(team, model, raw, start, scratches)
         for tree in range(trees[0], trees[1]):
@@ -220,7 +220,7 @@ def add_linear_leaves(team, model, linear, raw, trees, walk, raw_score):
                 leaf = scratch.positions[index]
                 scores[index] += model.values[0, leaf]
                 scores[index] += linear_part(linear, leaf, raw, start + index)
-        start = next_task(team, 0) * n_rows
+        start = next_rows(team, raw.n_samples, n_rows)
 
 
 @kernel
