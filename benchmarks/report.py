@@ -43,7 +43,7 @@ def text(records):
         of_kind = records[records["kind"] == kind]
         if not of_kind.empty:
             yield from section(of_kind)
-            yield tables.others(of_kind)
+            yield f"{tables.others(of_kind)} {tables.meetings(of_kind)}".strip()
 
 
 def _introduction(records, files):

@@ -118,3 +118,14 @@ def others(records):
         return f"{text}."
     worst = (100 * long["others_cpu"] / long["elapsed_seconds"] / n_processors).max()
     return f"{text}, in the worst turn {max(worst, 0):.0f} %."
+
+
+def meetings(records):
+    """Return one sentence on how long two threads took to meet; nothing if not measured."""
+    if "meeting_ns" not in records or records["meeting_ns"].isna().any():
+        return ""
+    low, middle, high = records["meeting_ns"].quantile([0.1, 0.5, 0.9])
+    return (
+        f"A meeting of two threads took {middle:.0f} ns (median), {low:.0f} to {high:.0f} ns "
+        "in eight of ten turns."
+    )

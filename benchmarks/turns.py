@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from . import environment
 from .aims import OURS
+from .meetings import meeting_nanoseconds
 
 SMALL = 10_000  # rows; what is below takes milliseconds and is repeated more often
 SMALL_REPEATS = 5
@@ -42,8 +43,9 @@ def take_turns(options, measure):
     Yields
     ------
     dict
-        The figures, the library, the number of the repeat, the seconds that the turn took and the
-        processor seconds that other processes used meanwhile (None where that is not known).
+        The figures, the library, the number of the repeat, the seconds that the turn took, the
+        processor seconds that other processes used meanwhile (None where that is not known) and
+        the nanoseconds that a meeting of two threads took before it.
     """
     libraries = options.libraries
     spent = {library: [] for library in libraries}
@@ -52,6 +54,7 @@ def take_turns(options, measure):
         for library in libraries[first:] + libraries[:first]:
             if not goes_on(library, spent, options.budget):
                 continue
+            meeting = meeting_nanoseconds()
             others, start = environment.others_seconds(), time.perf_counter()
             figures = measure(library, repeat)
             elapsed = time.perf_counter() - start
@@ -59,7 +62,7 @@ def take_turns(options, measure):
                 others = environment.others_seconds() - others
             spent[library].append(elapsed)
             turn = {"library": library, "repeat": repeat, **figures}
-            yield turn | {"elapsed_seconds": elapsed, "others_cpu": others}
+            yield turn | {"elapsed_seconds": elapsed, "others_cpu": others, "meeting_ns": meeting}
 
 
 def goes_on(library, spent, budget):

@@ -2,6 +2,7 @@
 
 import pytest
 
+from benchmarks import environment
 from benchmarks.turns import Options, goes_on, more_for_small, take_turns
 
 NAMES = ["sklboost", "xgboost", "catboost"]
@@ -17,6 +18,16 @@ def test_each_repeat_begins_with_another_library():
     ]
     assert all(turn["seen"] == (turn["library"], turn["repeat"]) for turn in turns)
     assert all(turn["elapsed_seconds"] >= 0.0 for turn in turns)
+
+
+@pytest.mark.parametrize("n_cores", [1, 2])
+def test_a_turn_tells_how_long_two_threads_take_to_meet(monkeypatch, n_cores):
+    monkeypatch.setattr(environment, "n_cores", lambda: n_cores)
+    (turn,) = take_turns(Options(NAMES[:1], repeats=1, budget=1.0), lambda library, repeat: {})
+    if n_cores == 1:
+        assert turn["meeting_ns"] is None
+    else:
+        assert turn["meeting_ns"] > 1.0
 
 
 @pytest.mark.parametrize("ours", [0.1, 9.0])

@@ -1,0 +1,33 @@
+"""How far apart two processors are at the moment: the time of a meeting of two threads.
+
+A virtual machine is moved about by its host: its processors share a cache in one minute and not in
+the next. What threads read of one another then takes five times as long.
+"""
+
+import time
+
+from sklboost.engine.compiling import kernel
+from sklboost.engine.parallel import ThreadTeam, assemble, barrier
+
+from . import environment
+
+N_MEETINGS = 5_000  # 0.5 to 5 ms
+
+
+@kernel
+def meet(team, n_times):
+    """Have all members of the team meet so many times."""
+    if assemble(team):
+        for _ in range(n_times):
+            barrier(team)
+
+
+def meeting_nanoseconds():
+    """Return the nanoseconds of a meeting of two threads; None where there is one processor."""
+    if environment.n_cores() < 2:
+        return None
+    with ThreadTeam(2) as team:
+        team.run(meet, 1)  # compiles, and wakes the helper
+        start = time.perf_counter()
+        team.run(meet, N_MEETINGS)
+        return (time.perf_counter() - start) / N_MEETINGS * 1e9
