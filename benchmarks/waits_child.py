@@ -33,10 +33,11 @@ MODULES = (rounds, quantization, growing, histogram, partition, splitting)  # as
 NOTES = (cores.ENTERING, cores.LEAVE, cores.TASK, cores.SERIAL, cores.SHARE, cores.N_NOTES)
 ENTERING, LEAVE, TASK, SERIAL, SHARE, N_NOTES = map(np.int64, NOTES)
 ROOM = np.int64(1 << 22)  # cells of the state for the notes of a member: their number, then pairs
-FIRST = np.int64(parallel.state_size(64))  # beyond the counters of so many members
-NAMES = ("barrier", "assemble", "next_task", "share", "reset_tasks")
+MOST_MEMBERS = 64
+FIRST = np.int64(parallel.state_size(MOST_MEMBERS))  # of the state: the notes, behind what counts
+NAMES = ("barrier", "assemble", "next_task", "share", "reset_tasks", "ThreadTeam")
 REAL = [getattr(parallel, name) for name in NAMES]
-real_barrier, real_assemble, real_next_task, real_share, real_reset_tasks = REAL
+real_barrier, real_assemble, real_next_task, real_share, real_reset_tasks, RealTeam = REAL
 
 
 @intrinsic
@@ -111,10 +112,15 @@ def reset_tasks(team):
     real_reset_tasks(team)
 
 
-class NotedTeam(parallel.ThreadTeam):
+class NotedTeam(RealTeam):
     """A team whose notes are read after the fit; alone, one thread in the place of all."""
 
     notes = ()
+
+    def __init__(self, n_threads):
+        super().__init__(n_threads)
+        n_noting = 1 if IS_ALONE else n_threads
+        self._state = np.zeros(FIRST + ROOM * n_noting, dtype=np.int64)
 
     def __enter__(self):
         return self if IS_ALONE else super().__enter__()
@@ -143,20 +149,19 @@ def replace_functions():
     modules = [module for name, module in sys.modules.items() if name.startswith("sklboost.")]
     for module in modules:
         what = np.int64(MODULES.index(module) if module in MODULES else len(MODULES))
-        noting = (meeting(what), assemble, next_task, share, reset_tasks)
+        noting = (meeting(what), assemble, next_task, share, reset_tasks, NotedTeam)
         for name, real, other in zip(NAMES, REAL, noting, strict=True):
             if module is not parallel and vars(module).get(name) is real:
                 setattr(module, name, other)
-    fitting.ThreadTeam = NotedTeam
     if IS_ALONE:
         rounds.Rounds.seconds_per_call = math.inf  # each fit has the same calls
 
 
 def fit(dataset, settings, n_members):
     """Fit with so many members; return the notes, the seconds and a digest of the trees."""
+    if n_members > MOST_MEMBERS:
+        raise ValueError(f"{n_members} members, but there is room for {MOST_MEMBERS}")
     fitting.n_threads_for = lambda *work: n_members
-    n_cells = FIRST + ROOM * (1 if IS_ALONE else n_members)
-    parallel.state_size = lambda n_members: n_cells
     model = make_estimator(OURS, settings, dataset.task, n_members)
     start = time.monotonic_ns()
     model.fit(dataset.X_train, dataset.y_train)

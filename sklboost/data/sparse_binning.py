@@ -25,6 +25,7 @@ from sklboost.engine.instructions import trailing_zeros
 from sklboost.engine.parallel import ThreadTeam, assemble, next_task
 from sklboost.engine.structs import BinCuts, TrainingBins
 
+_COUNTER = np.int64(0)  # of the team: it hands out the features
 # Columns are filled so many at a time, in words of 64: 32 bytes a row say which have an entry.
 _WORDS = 4
 _WORD = 64
@@ -53,7 +54,7 @@ def find_bins(team, entries, cuts, bins):
     if not assemble(team):
         return
     n_features = len(cuts.starts) - 1
-    feature = next_task(team, 0, n_features)
+    feature = next_task(team, _COUNTER, n_features)
     while feature < n_features:
         feature_cuts = cuts.cuts[cuts.starts[feature] : cuts.starts[feature + 1]]
         for index in range(entries.starts[feature], entries.starts[feature + 1]):
@@ -62,7 +63,7 @@ def find_bins(team, entries, cuts, bins):
                 bins[index] = len(feature_cuts) + 1
             else:
                 bins[index] = np.searchsorted(feature_cuts, value, side="right")
-        feature = next_task(team, 0, n_features)
+        feature = next_task(team, _COUNTER, n_features)
 
 
 def _lay_out(
@@ -87,7 +88,7 @@ def write_entries(team, entries, matrix):
     """Write the bins of the entries to both layouts; no two are written to the same place."""
     if not assemble(team):
         return
-    feature = next_task(team, 0, len(matrix.places))
+    feature = next_task(team, _COUNTER, len(matrix.places))
     while feature < len(matrix.places):
         place = matrix.places[feature]
         column = place.column
@@ -95,7 +96,7 @@ def write_entries(team, entries, matrix):
             cell = cell_of_bin(place, np.int64(entries.values[index]))
             matrix.rows[entries.numbers[index], column] = cell - matrix.cell_starts[column]
             matrix.columns[column, entries.numbers[index]] = cell - matrix.cell_starts[column]
-        feature = next_task(team, 0, len(matrix.places))
+        feature = next_task(team, _COUNTER, len(matrix.places))
 
 
 # --- which features share a column

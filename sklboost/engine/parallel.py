@@ -35,7 +35,7 @@ from sklboost.engine.instructions import atomic_add, atomic_load, atomic_store, 
 _LINE = 8
 # The first two go on counting through all calls: calls begun, and calls that helpers have finished.
 _BEGUN, _FINISHED, _ENTERED, _ABORTED, _ARRIVED, _GENERATION, _TASKS = (_LINE * i for i in range(7))
-# From the last on, each kind of tasks has a counter for each member.
+# From the last on, each member has its counters of tasks, all on one line.
 N_TASK_COUNTERS = 5
 # Kernels keep what each member writes so many words or records apart, for the same reason.
 FAR_APART = 2 * _LINE
@@ -58,7 +58,7 @@ class Team(NamedTuple):
         This member's number, 0 to ``size - 1``.
     size : int
         Number of members.
-    state : ndarray of int64, shape (state_size(size),)
+    state : ndarray of int64, shape (state_size(size),) or more
         The counters that all members share.
     """
 
@@ -116,15 +116,16 @@ def next_task(team, counter, n_tasks):
     """Return each of ``0, ..., n_tasks - 1`` to one asking member, then `n_tasks`.
 
     A member is given the tasks of its share first, in order, and then those that are left of the
-    other members' shares. So tasks with the same rows go to the same member in every phase, in
-    whose cache these rows are. ``counter < N_TASK_COUNTERS``.
+    other members' shares. So the same rows mostly go to the same member in every phase, in whose
+    cache they are. Until the counter is reset `n_tasks` is the same in all calls.
+    ``counter < N_TASK_COUNTERS``.
     """
     for step in range(team.size):
         owner = (team.rank + step) % team.size
         start, stop = n_tasks * owner // team.size, n_tasks * (owner + 1) // team.size
-        cell = _TASKS + _LINE * (counter * team.size + owner)
+        cell = _TASKS + FAR_APART * owner + counter
         # first only read: who adds takes the line from the cache of its owner
-        if start + atomic_load(team.state, cell) < stop:
+        if start < stop and start + atomic_load(team.state, cell) < stop:
             task = start + atomic_add(team.state, cell, 1)
             if task < stop:
                 return task
@@ -134,14 +135,15 @@ def next_task(team, counter, n_tasks):
 @inlined
 def next_rows(team, n_samples, n_rows):
     """Return the first row of the next block of `n_rows`; `n_samples` or more: none is left."""
-    return next_task(team, 0, (n_samples + n_rows - 1) // n_rows) * n_rows
+    return next_task(team, np.int64(0), (n_samples + n_rows - 1) // n_rows) * n_rows
 
 
 @kernel
 def reset_tasks(team):
     """Start all task counters again. One member calls it, between two barriers."""
-    for index in range(N_TASK_COUNTERS * team.size):
-        atomic_store(team.state, _TASKS + _LINE * index, 0)
+    for owner in range(team.size):
+        for counter in range(N_TASK_COUNTERS):
+            atomic_store(team.state, _TASKS + FAR_APART * owner + counter, 0)
 
 
 @kernel
@@ -169,7 +171,7 @@ def share(team, n_items):
 
 def state_size(n_members: int) -> int:
     """Return the length of ``Team.state``."""
-    return _TASKS + _LINE * N_TASK_COUNTERS * n_members
+    return _TASKS + FAR_APART * n_members
 
 
 def default_n_threads() -> int:
@@ -345,7 +347,7 @@ class ThreadTeam:
             What a member raised before the team had assembled, KeyboardInterrupt included. No
             member is still running then.
         """
-        self._state[_ENTERED:] = 0
+        self._state[_ENTERED : state_size(self._n_threads)] = 0
         if not self._queues:  # a job would take a tenth of the time of predicting a row
             function(Team(0, 1, self._state), *arguments)
             return

@@ -27,6 +27,7 @@ def test_fits_that_note_what_they_do_have_the_trees_of_a_plain_one(monkeypatch):
     records = list(waits.measure_waits(TINY, Options(["sklboost"], repeats=1, budget=60.0)))
     measured = [record for record in records if record["kind"] == "waits"]
     assert set(measured[0]["phases"]) == set(cores.PHASES) - {"other"}
+    assert measured[0]["phases"]["beginning of a call"]["meetings"] > 1  # notes of all calls
     assert all(0.0 < record["wait_ratio"] < 1.0 for record in measured)
     alone, *_, four = (record for record in records if record["kind"] == "cores")
     assert alone["seconds"] == pytest.approx(alone["work"] + alone["python"] + alone["serial"])

@@ -34,8 +34,8 @@ _PART_COUNTER, _CHUNK_COUNTER = np.int64(1), np.int64(4)  # of the team: they ha
 def build_histograms(team, bins, gradients, workspace):
     """Fill the histograms of all ``pool.builds`` and of their siblings from ``Draws.bins``.
 
-    Large nodes, listed first, are built block by block by whoever is free; the rest node by node,
-    and where nodes are few, some columns of a node at a time. Ends with every histogram complete
+    Large nodes, listed first, are built block by block; the rest node by node, and where nodes are
+    few, some columns of a node at a time. Ends with every histogram complete
     for every member of the team.
     """
     pool, counts, n_blocks = workspace.pool, workspace.tree.counts[0], workspace.partition.n_counted

@@ -21,7 +21,7 @@ from sklboost.data.raw_values import read_only
 from sklboost.engine.compiling import inlined, kernel, late
 from sklboost.engine.elementary import log
 from sklboost.engine.hashing import hash_key, mix_bits
-from sklboost.engine.parallel import barrier
+from sklboost.engine.parallel import barrier, share
 from sklboost.engine.structs import FeatureRules, TrainingBins, TreeParams
 from sklboost.tree.options.interactions import keep_allowed
 from sklboost.tree.options.joint_columns import HistogramBins, join_columns, single_columns
@@ -172,7 +172,8 @@ def draw_columns(team, matrix, draws, params, workspace):
         if is_copied:
             list_columns(matrix, sample.of_tree[: sample.n_of_tree[0]], pool)
     barrier(team)
-    for block in range(team.rank, partition.n_counted if is_copied else 0, team.size):
+    first_block, stop_block = share(team, partition.n_counted if is_copied else 0)
+    for block in range(first_block, stop_block):
         row_list = partition.lists[0, partition.start[block, 0] : partition.stop[block, 0]]
         copy_rows(matrix.rows, row_list, pool.columns[: pool.n_columns[0]], sample.copy)
     barrier(team)

@@ -24,6 +24,8 @@ from sklboost.tree.predict.assembly import assemble_model
 from sklboost.tree.predict.prediction import find_leaves, linear_part
 from sklboost.tree.predict.trees import join_linear
 
+_COUNTER = np.int64(0)  # of the team: it hands out the leaves
+
 
 class LeafRows(NamedTuple):
     """Which rows each leaf has.
@@ -190,12 +192,12 @@ def fit_leaves(team, task, rows, scratches, linear):
         scratches.slopes[team.rank],
         scratches.matrix[team.rank],
     )
-    leaf = next_task(team, 0, len(task.nodes))
+    leaf = next_task(team, _COUNTER, len(task.nodes))
     while leaf < len(task.nodes):
         order = rows.order[rows.starts[leaf] : rows.starts[leaf + 1]]
         if linear.starts[leaf] < linear.starts[leaf + 1] and len(order) > 0:
             fit_leaf(task, leaf, order, scratch, linear)
-        leaf = next_task(team, 0, len(task.nodes))
+        leaf = next_task(team, _COUNTER, len(task.nodes))
 
 
 @kernel
@@ -203,12 +205,12 @@ def add_linear_parts(team, task, rows, linear, raw_score):
     """Set the limits of the linear leaves and add to each row's raw score what its leaf adds."""
     if not assemble(team):
         return
-    leaf = next_task(team, 0, len(task.nodes))
+    leaf = next_task(team, _COUNTER, len(task.nodes))
     while leaf < len(task.nodes):
         if linear.starts[leaf] < linear.starts[leaf + 1]:
             order = rows.order[rows.starts[leaf] : rows.starts[leaf + 1]]
             set_limits(task, leaf, order, linear)
-        leaf = next_task(team, 0, len(task.nodes))
+        leaf = next_task(team, _COUNTER, len(task.nodes))
     barrier(team)
     start, stop = share(team, len(rows.leaf_of))
     for row in range(start, stop):
