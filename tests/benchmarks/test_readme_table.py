@@ -19,7 +19,7 @@ ROWS = re.findall(
 @pytest.fixture(scope="module")
 def seconds():
     """The median seconds of a fit on two threads, by workload and library."""
-    lines = (ROOT / "benchmarks" / "results" / "speed-zen3.jsonl").read_text("utf-8").splitlines()
+    lines = (ROOT / "benchmarks" / "results" / "speed-zen4.jsonl").read_text("utf-8").splitlines()
     records = [record for record in map(json.loads, lines) if record["kind"] == "fit"]
     found = {}
     for record in records:
