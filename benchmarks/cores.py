@@ -67,8 +67,8 @@ def replay(pieces, n_members, latency):
     """Return the seconds that the pieces take `n_members` members, and what keeps them from less.
 
     A meeting takes ``(n_members + 1) * latency``: each arrival needs the line of the counter, one
-    after the other, and the release is seen. A task takes one latency more, for its
-    number: too much for those of a member's own share, but a member also looks for tasks of others.
+    after the other, and the release is seen. A task takes one latency more, for its number: too
+    much for those of a member's own share, but a member also looks for tasks of others.
 
     Returns
     -------

@@ -1,7 +1,7 @@
 """How far apart two processors are at the moment: the time of a meeting of two threads.
 
 A virtual machine is moved about by its host: its processors share a cache in one minute and not in
-the next. What threads read of one another then takes five times as long.
+the next. What threads read of one another then takes several times as long.
 """
 
 import time

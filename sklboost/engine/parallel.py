@@ -122,7 +122,7 @@ def next_task(team, counter, n_tasks):
     """
     for step in range(team.size):
         owner = (team.rank + step) % team.size
-        start, stop = n_tasks * owner // team.size, n_tasks * (owner + 1) // team.size
+        start, stop = share_of(owner, team.size, n_tasks)
         cell = _TASKS + FAR_APART * owner + counter
         # first only read: who adds takes the line from the cache of its owner
         if start < stop and start + atomic_load(team.state, cell) < stop:
@@ -163,7 +163,13 @@ def finish_call(state, n_finished, counter, least):
 @inlined
 def share(team, n_items):
     """Return the half-open range of this member's share of `n_items` equal items."""
-    return n_items * team.rank // team.size, n_items * (team.rank + 1) // team.size
+    return share_of(team.rank, team.size, n_items)
+
+
+@inlined
+def share_of(rank, size, n_items):
+    """Return the half-open range of a member's share: the same of rows, blocks and tasks."""
+    return n_items * rank // size, n_items * (rank + 1) // size
 
 
 # --- what Python calls

@@ -35,8 +35,8 @@ def build_histograms(team, bins, gradients, workspace):
     """Fill the histograms of all ``pool.builds`` and of their siblings from ``Draws.bins``.
 
     Large nodes, listed first, are built block by block; the rest node by node, and where nodes are
-    few, some columns of a node at a time. Ends with every histogram complete
-    for every member of the team.
+    few, some columns of a node at a time. Ends with every histogram complete for every member of
+    the team.
     """
     pool, counts, n_blocks = workspace.pool, workspace.tree.counts[0], workspace.partition.n_counted
     n_parts = counts.n_shared * n_blocks

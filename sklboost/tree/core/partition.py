@@ -151,17 +151,24 @@ def add_values(team, matrix, workspace, n_blocks, target):
 
     `target` has shape (n_outputs, n_samples), or fewer outputs, of which `values` are then used.
     """
-    tree, partition = workspace.tree, workspace.partition
+    partition = workspace.partition
     task = next_task(team, _ADD_COUNTER, partition.n_counted)
     while task < partition.n_counted:
         for block in range(task, n_blocks, partition.n_counted):
-            for output in range(len(target)):
-                values, scored = tree.values[output], (target[output], partition.sides[team.rank])
-                for node in range(tree.counts[0].n_nodes):
-                    if tree.growth[node].owns_rows == 1:
-                        add_segment_values(matrix, workspace, node, block, values, scored)
+            add_block_values(matrix, workspace, block, partition.sides[team.rank], target)
         task = next_task(team, _ADD_COUNTER, partition.n_counted)
     barrier(team)
+
+
+@inlined
+def add_block_values(matrix, workspace, block, sides, target):
+    """Add to each row of a block what ``tree.values`` says; `sides` is scratch."""
+    tree = workspace.tree
+    for output in range(len(target)):
+        values, scored = tree.values[output], (target[output], sides)
+        for node in range(tree.counts[0].n_nodes):
+            if tree.growth[node].owns_rows == 1:
+                add_segment_values(matrix, workspace, node, block, values, scored)
 
 
 @kernel
