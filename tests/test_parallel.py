@@ -16,6 +16,7 @@ from sklboost.engine.instructions import (
     atomic_load,
     atomic_store,
     prefetch,
+    prefetch_l2,
     trailing_zeros,
     yield_processor,
 )
@@ -104,6 +105,7 @@ def test_atomics():
         atomic_store(numbers, 1, 5)
         before = atomic_add(numbers, 1, 2)
         prefetch(numbers, 2, 0)
+        prefetch_l2(numbers, 2, 0)
         yield_processor()
         return before, atomic_load(numbers, 1)
 
@@ -118,7 +120,7 @@ def test_plain_python_atomics():
     assert atomic_add(numbers, 1, 2) == 5
     assert atomic_load(numbers, 1) == 7
     assert numbers[0] == 0
-    assert prefetch(numbers, 0, 0) is yield_processor() is None
+    assert prefetch(numbers, 0, 0) is prefetch_l2(numbers, 0, 0) is yield_processor() is None
 
 
 @kernel

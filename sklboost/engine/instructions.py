@@ -104,5 +104,12 @@ def prefetch(array, row, column):
     """Ask the processor to fetch an element of `array`; if that is 1-D, `column` is ignored."""
 
 
+def prefetch_l2(array, row, column):
+    """Ask for an element as :func:`prefetch` does, but into the second-level cache only.
+
+    A processor waits for more lines of memory at once there than on behalf of the first level.
+    """
+
+
 def yield_processor():
     """Let another thread run on this processor."""

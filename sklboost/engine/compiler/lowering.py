@@ -24,6 +24,7 @@ from sklboost.engine.instructions import (
     load_lanes,
     load_word,
     prefetch,
+    prefetch_l2,
     sum_eight,
     trailing_zeros,
     yield_processor,
@@ -132,21 +133,32 @@ def _type_atomic_store(array, index, value):
     return types.void(array, types.intp, types.int64), codegen
 
 
-@_compiled_as(prefetch)
-def _type_prefetch(array, row, column):
-    def codegen(context, builder, signature, args):
-        indices = args[1 : 1 + array.ndim]
-        pointer = _element_pointer(context, builder, signature.args[0], args[0], *indices)
-        byte_pointer = ir.IntType(8).as_pointer()
-        int32 = ir.IntType(32)
-        declaration = ir.FunctionType(ir.VoidType(), [byte_pointer, int32, int32, int32])
-        function = cgutils.get_or_insert_function(builder.module, declaration, "llvm.prefetch.p0")
-        # read access, keep in every cache level, data (not instructions)
-        arguments = [builder.bitcast(pointer, byte_pointer), int32(0), int32(3), int32(1)]
-        builder.call(function, arguments)
-        return context.get_dummy_value()
+def _compile_prefetch(function, locality):
+    """Compile calls of a function to an instruction that fetches an element of an array.
 
-    return types.void(array, row, column), codegen
+    LLVM's `locality` is 3 for all levels of cache, 2 for all but the first.
+    """
+
+    @_compiled_as(function, locality)
+    def _type_prefetch(array, row, column):
+        def codegen(context, builder, signature, args):
+            indices = args[1 : 1 + array.ndim]
+            pointer = _element_pointer(context, builder, signature.args[0], args[0], *indices)
+            byte_pointer, int32 = ir.IntType(8).as_pointer(), ir.IntType(32)
+            declaration = ir.FunctionType(ir.VoidType(), [byte_pointer, int32, int32, int32])
+            llvm_prefetch = cgutils.get_or_insert_function(
+                builder.module, declaration, "llvm.prefetch.p0"
+            )
+            # read access, data (not instructions)
+            options = int32(0), int32(locality), int32(1)
+            builder.call(llvm_prefetch, [builder.bitcast(pointer, byte_pointer), *options])
+            return context.get_dummy_value()
+
+        return types.void(array, row, column), codegen
+
+
+_compile_prefetch(prefetch, 3)
+_compile_prefetch(prefetch_l2, 2)
 
 
 def _lanes(builder, pointer, element, alignment, n_lanes=LANES):

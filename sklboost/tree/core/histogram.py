@@ -13,20 +13,19 @@ each strip; :mod:`sklboost.tree.options.several_outputs` adds their rows. A plai
 import numpy as np
 
 from sklboost.engine.compiling import inlined, kernel, late
-from sklboost.engine.instructions import item_bytes, load_word, prefetch
+from sklboost.engine.instructions import item_bytes, load_word
 from sklboost.engine.parallel import barrier, next_task, share
 from sklboost.engine.structs import BuiltColumns
+from sklboost.tree.core.fetching import bins_are_scattered, fetch_bins, fetch_numbers
 from sklboost.tree.core.options import add_few_rows_to_strip, add_rows_to_strip, take_apart
 from sklboost.tree.core.workspace import NARROW_CELLS
 
-# How many rows ahead of their use the bins of a row are fetched: the rows of a small node lie
-# scattered, and memory answers about 24 rows later.
-PREFETCH_ROWS = 24
 # Columns are taken in blocks of so many: their cells then fit the first two levels of cache.
 BLOCK_COLUMNS = 40
 # A node is small if it has less than a third as many rows as a column has bins, on average.
 _SMALL = 3
 _PLUS, _MINUS = np.int64(1), np.int64(-1)
+_ONE = np.uint64(1)
 _PART_COUNTER, _CHUNK_COUNTER = np.int64(1), np.int64(4)  # of the team: they hand out the tasks
 
 
@@ -111,7 +110,23 @@ def add_rows(bins, packed, row_list, columns, accumulator):
     In `accumulator` all columns are given the same room.
     """
     # unsigned indices: the compiler then leaves out the test for negative ones
-    first, stop = np.uint64(columns[0]), np.uint64(columns[1])
+    columns = (np.uint64(columns[0]), np.uint64(columns[1]))
+    if bins_are_scattered(bins, row_list):
+        for position in range(len(row_list)):
+            fetch_bins(bins, row_list, position, columns)
+            fetch_numbers(packed, _ONE, row_list, position)
+            row = np.uint64(row_list[np.uint64(position)])
+            add_row(bins, row, packed[row], columns, accumulator)
+    else:
+        for position in range(len(row_list)):
+            row = np.uint64(row_list[np.uint64(position)])
+            add_row(bins, row, packed[row], columns, accumulator)
+
+
+@inlined
+def add_row(bins, row, value, columns, accumulator):
+    """Add a value to a row's cell of each column ``[start, stop)``."""
+    first, stop = columns
     # A width known to the compiler is part of the address in the addition itself: one instruction
     # less for each of the billion updates of a fit.
     width = np.uint64(NARROW_CELLS if item_bytes(bins) == 1 else len(accumulator) // bins.shape[1])
@@ -119,22 +134,14 @@ def add_rows(bins, packed, row_list, columns, accumulator):
     # leaves room for the cells. The columns left over are read one by one.
     bits = np.uint64(8 * item_bytes(bins))
     per_word, mask = np.uint64(64) // bits, (np.uint64(1) << bits) - np.uint64(1)
-    whole = stop - (stop - first) % per_word
-    last = len(row_list) - 1
-    for position in range(len(row_list)):
-        row = np.uint64(row_list[np.uint64(position)])
-        ahead = np.uint64(row_list[np.uint64(min(position + PREFETCH_ROWS, last))])
-        prefetch(bins, ahead, first)
-        prefetch(bins, ahead, stop - np.uint64(1))  # where the row goes on into another cache line
-        prefetch(packed, ahead, first)  # which has no columns
-        value, row_bins = packed[row], bins[row]
-        for column in range(first, whole, per_word):
-            word = load_word(bins, row, column)
-            for place in range(per_word):
-                bin_ = (word >> (place * bits)) & mask
-                accumulator[(column + place) * width + bin_] += value
-        for column in range(whole, stop):
-            accumulator[column * width + np.uint64(row_bins[column])] += value
+    whole, row_bins = stop - (stop - first) % per_word, bins[row]
+    for column in range(first, whole, per_word):
+        word = load_word(bins, row, column)
+        for place in range(per_word):
+            bin_ = (word >> (place * bits)) & mask
+            accumulator[(column + place) * width + bin_] += value
+    for column in range(whole, stop):
+        accumulator[column * width + np.uint64(row_bins[column])] += value
 
 
 @kernel

@@ -7,9 +7,9 @@ of them, in one and a half times the time of one output.
 import numpy as np
 
 from sklboost.engine.compiling import inlined, kernel, late
-from sklboost.engine.instructions import add_lanes, item_bytes, load_lanes, load_word, prefetch
+from sklboost.engine.instructions import add_lanes, item_bytes, load_lanes, load_word
 from sklboost.engine.parallel import barrier, share
-from sklboost.tree.core.histogram import PREFETCH_ROWS
+from sklboost.tree.core.fetching import bins_are_scattered, fetch_bins, fetch_numbers
 from sklboost.tree.core.quantization import LANES
 from sklboost.tree.core.workspace import NARROW_CELLS, OWN
 
@@ -36,16 +36,15 @@ def add_rows_to_strip(bins, packed, row_list, columns, accumulator):
 
     `packed` is one of ``Gradients.strips``, and a cell of `accumulator` has four numbers.
     """
-    first, stop = np.uint64(columns[0]), np.uint64(columns[1])
-    width, last = width_of_four(bins, accumulator), len(row_list) - 1
+    columns = (np.uint64(columns[0]), np.uint64(columns[1]))
+    width, are_scattered = width_of_four(bins, accumulator), bins_are_scattered(bins, row_list)
     for position in range(len(row_list)):
+        if are_scattered:
+            fetch_bins(bins, row_list, position, columns)
+            fetch_numbers(packed, _N_LANES, row_list, position)
         row = np.uint64(row_list[np.uint64(position)])
-        ahead = np.uint64(row_list[np.uint64(min(position + PREFETCH_ROWS, last))])
-        prefetch(bins, ahead, first)
-        prefetch(bins, ahead, stop - np.uint64(1))
-        prefetch(packed, ahead * _N_LANES, first)
         values = load_lanes(packed, row * _N_LANES, _LANES)
-        add_row_of_four(bins, row, values, (first, stop), width, accumulator)
+        add_row_of_four(bins, row, values, columns, width, accumulator)
 
 
 @inlined
