@@ -23,7 +23,7 @@ def measure_floor(workload, options):
     facts |= describe(dataset)
     with ThreadTeam(1) as team:
         all_rows = np.arange(len(dataset.X_train), dtype=np.uint32)
-        kernel = histogram_kernel(set_stage(team, dataset, settings), "updates", all_rows)
+        kernel = histogram_kernel(set_stage(team, dataset, settings), "updates", [all_rows])
     kernel.run()  # compiles
     options = options._replace(libraries=[OURS])
     for n_threads in workload.threads:

@@ -134,41 +134,47 @@ def training_kernels(team, dataset, settings):
     yield Kernel("log loss gradients", "row", n_rows, partial(team.run, fill_gradients, *to_derive))
     yield Kernel("quantising", "row", n_rows, partial(team.run, *to_quantize))
 
-    in_order, scattered = np.arange(n_rows, dtype=np.uint32), rows_of_small_nodes(n_rows)
+    in_order, small_nodes = np.arange(n_rows, dtype=np.uint32), rows_of_small_nodes(n_rows)
     few = in_order[:: max(1, n_rows // NEARLY_EMPTY_ROWS)]
-    yield histogram_kernel(stage, "histogram, all rows", in_order)
-    yield histogram_kernel(stage, "histogram, small nodes", scattered)
-    yield routing_kernel(stage, "routing, all rows", in_order)
-    yield routing_kernel(stage, "routing, small nodes", scattered)
+    yield histogram_kernel(stage, "histogram, all rows", [in_order])
+    yield histogram_kernel(stage, "histogram, small nodes", small_nodes)
+    yield routing_kernel(stage, "routing, all rows", [in_order])
+    yield routing_kernel(stage, "routing, small nodes", small_nodes)
     yield search_kernel(stage, "split search, all bins", in_order)
     yield search_kernel(stage, f"split search, {len(few)} rows", few)
     yield leaf_value_kernel(set_stage(team, dataset, settings))
 
 
 def rows_of_small_nodes(n_rows):
-    """Return all rows as one small node after the other would list them.
-
-    Each node's rows are in order and scattered over all of the data.
-    """
+    """Return the rows of each small node: in order, and scattered over all of the data."""
     node = np.random.default_rng(0).integers(SMALL_NODES, size=n_rows)
-    return np.argsort(node, kind="stable").astype(np.uint32)
+    return [np.flatnonzero(node == number).astype(np.uint32) for number in range(SMALL_NODES)]
 
 
-def histogram_kernel(stage, name, row_list):
-    """Return the kernel that adds up rows, whose features are to fit one block."""
+def histogram_kernel(stage, name, row_lists):
+    """Return the kernel that adds up the rows of nodes; all features are to fit one block."""
     n_features = stage.matrix.rows.shape[1]
     accumulator = stage.workspace.pool.accumulators[0, 0].copy()
     packed = stage.workspace.gradients.packed[0]
-    arguments = (stage.matrix.rows, packed, row_list, (0, n_features), accumulator)
-    return Kernel(name, "update", len(row_list) * n_features, partial(add_rows, *arguments))
+
+    def run():
+        for row_list in row_lists:
+            add_rows(stage.matrix.rows, packed, row_list, (0, n_features), accumulator)
+
+    return Kernel(name, "update", sum(map(len, row_lists)) * n_features, run)
 
 
-def routing_kernel(stage, name, row_list):
-    """Return the kernel that divides rows between two children, by the middle bin of a feature."""
+def routing_kernel(stage, name, row_lists):
+    """Return the kernel that divides the rows of nodes by the middle bin of a feature."""
     half = int(stage.matrix.cell_starts[1]) // 2
     sides = (np.arange(stage.matrix.cell_starts[1]) < half).astype(np.uint8)
-    arguments = (stage.matrix.columns[0], row_list, sides, np.empty_like(row_list))
-    return Kernel(name, "row", len(row_list), partial(divide_rows, *arguments))
+    targets = [np.empty_like(row_list) for row_list in row_lists]
+
+    def run():
+        for row_list, target in zip(row_lists, targets, strict=True):
+            divide_rows(stage.matrix.columns[0], row_list, sides, target)
+
+    return Kernel(name, "row", sum(map(len, row_lists)), run)
 
 
 def search_kernel(stage, name, row_list):

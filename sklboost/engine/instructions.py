@@ -105,9 +105,9 @@ def prefetch(array, row, column):
 
 
 def prefetch_l2(array, row, column):
-    """Ask for an element as :func:`prefetch` does, but into the second-level cache only.
+    """Prefetch an element, but not into the first-level cache (``prefetcht1`` on x86).
 
-    A processor waits for more lines of memory at once there than on behalf of the first level.
+    A Zen 4 waits for more lines of memory at once so.
     """
 
 

@@ -1,6 +1,7 @@
 import gc
 import os
 import pickle
+import re
 import subprocess
 import sys
 from typing import NamedTuple
@@ -391,9 +392,20 @@ def test_functions_that_users_have_compiled():
 # --- what the speed of a fit depends on ----------------------------------------------------------
 
 
-def test_the_room_of_a_column_is_a_constant_where_histograms_are_built():
-    """As a variable it costs an instruction more for each row and column: up to a third."""
+def ir_of_add_rows():
     kernel_ = Kernel(add_rows.py_func, is_kept=False)
     numbers = "int64[::1], uint32[::1], UniTuple(int64, 2), int64[::1]"
     version = kernel_.version(types_of(f"Array(uint8, 2, 'C', readonly=True), {numbers}"))
-    assert str(8 * NARROW_CELLS) in version.library.get_llvm_str()  # bytes from column to column
+    return version.library.get_llvm_str()
+
+
+def test_the_room_of_a_column_is_a_constant_where_histograms_are_built():
+    """As a variable it costs an instruction more for each row and column: up to a third."""
+    assert str(8 * NARROW_CELLS) in ir_of_add_rows()  # bytes from column to column
+
+
+def test_scattered_rows_are_prefetched_into_both_levels_of_cache():
+    """Into the first level alone it takes up to twice as long."""
+    levels = re.findall(r"call void @llvm.prefetch.*i32 0, i32 (\d), i32 1\)", ir_of_add_rows())
+    # of the bins both ends of a row, of the gradients one number
+    assert sorted(levels) == ["2", "2", "2", "3", "3"]

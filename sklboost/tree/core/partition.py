@@ -9,8 +9,8 @@ import numpy as np
 
 from sklboost.engine.compiling import inlined, kernel
 from sklboost.engine.parallel import barrier, next_task, share
-from sklboost.tree.core.fetching import fetch_numbers, numbers_are_scattered
 from sklboost.tree.core.options import fill_special_sides
+from sklboost.tree.core.prefetching import prefetch_values, values_are_scattered
 
 _ROUTE_COUNTER = np.int64(0)
 _ADD_COUNTER = np.int64(3)
@@ -58,10 +58,10 @@ def divide_rows(column, source, sides, target):
     of `column`.
     """
     left, right = np.uint64(0), np.uint64(len(source))
-    one, are_scattered = np.uint64(1), numbers_are_scattered(source)
+    one, are_scattered = np.uint64(1), values_are_scattered(source)
     for position in range(len(source)):
         if are_scattered:
-            fetch_numbers(column, one, source, position)
+            prefetch_values(column, one, source, position)
         row = source[np.uint64(position)]
         goes_left = np.uint64(sides[np.uint64(column[np.uint64(row)])])
         target[left] = row
@@ -112,11 +112,11 @@ def route_rows(team, matrix, workspace):
 @kernel
 def add_by_side(column, row_list, sides, values, raw_score):
     """Add ``values[0]`` to the raw scores of the rows that go left, ``values[1]`` to the others."""
-    one, are_scattered = np.uint64(1), numbers_are_scattered(row_list)
+    one, are_scattered = np.uint64(1), values_are_scattered(row_list)
     for position in range(len(row_list)):
         if are_scattered:
-            fetch_numbers(raw_score, one, row_list, position)
-            fetch_numbers(column, one, row_list, position)
+            prefetch_values(raw_score, one, row_list, position)
+            prefetch_values(column, one, row_list, position)
         row = np.uint64(row_list[np.uint64(position)])
         # an index, not a branch: half the rows go either way, in no order
         raw_score[row] += values[one - np.uint64(sides[np.uint64(column[row])])]

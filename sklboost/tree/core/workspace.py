@@ -161,7 +161,7 @@ class RowPartition(NamedTuple):
         lists[0]  | node k, block 0      | node k, block 1      |
         lists[1]  | left -->  <-- right  | left -->  <-- right  |
 
-    so blocks are independent of one another, and nothing is copied back.
+    so blocks are independent, nothing is copied back, and a node's rows stay sorted, up or down.
 
     Where rows are sampled there are twice the blocks. Those from `n_counted` on have the rows that
     were left out: they are routed with the others, get their leaf values, and count for nothing

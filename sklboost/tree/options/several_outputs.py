@@ -9,7 +9,7 @@ import numpy as np
 from sklboost.engine.compiling import inlined, kernel, late
 from sklboost.engine.instructions import add_lanes, item_bytes, load_lanes, load_word
 from sklboost.engine.parallel import barrier, share
-from sklboost.tree.core.fetching import bins_are_scattered, fetch_bins, fetch_numbers
+from sklboost.tree.core.prefetching import bins_are_scattered, prefetch_bins, prefetch_values
 from sklboost.tree.core.quantization import LANES
 from sklboost.tree.core.workspace import NARROW_CELLS, OWN
 
@@ -40,8 +40,8 @@ def add_rows_to_strip(bins, packed, row_list, columns, accumulator):
     width, are_scattered = width_of_four(bins, accumulator), bins_are_scattered(bins, row_list)
     for position in range(len(row_list)):
         if are_scattered:
-            fetch_bins(bins, row_list, position, columns)
-            fetch_numbers(packed, _N_LANES, row_list, position)
+            prefetch_bins(bins, row_list, position, columns)
+            prefetch_values(packed, _N_LANES, row_list, position)
         row = np.uint64(row_list[np.uint64(position)])
         values = load_lanes(packed, row * _N_LANES, _LANES)
         add_row_of_four(bins, row, values, columns, width, accumulator)
@@ -60,7 +60,7 @@ def width_of_four(bins, accumulator):
 def add_row_of_four(bins, row, values, columns, width, accumulator):
     """Add four numbers to a row's cell of each column ``[start, stop)``.
 
-    Several bins are read as one word, as in :func:`~sklboost.tree.core.histogram.add_rows`.
+    Several bins are read as one word, as in :func:`~sklboost.tree.core.histogram.add_row`.
     """
     first, stop = columns
     bits = np.uint64(8 * item_bytes(bins))
