@@ -15,7 +15,7 @@ from sklboost.boosting.settings import feature_rules, tree_params
 from sklboost.data.binning import apply_cuts
 from sklboost.data.cuts import find_cuts
 from sklboost.engine.hashing import hash_key
-from sklboost.engine.parallel import ThreadTeam
+from sklboost.engine.parallel import ThreadTeam, assemble
 from sklboost.estimators.fit.training_settings import TREE_PARAMETERS
 from sklboost.objectives.gradients import (
     allocate_scratch,
@@ -86,7 +86,7 @@ class Stopwatch:
 
     def run(self, phase, kernel, *arguments):
         """Have every member of the team call ``kernel(team, *arguments)``."""
-        return self.time(phase, self.team.run, kernel, *arguments)
+        return self.time(phase, self.team.run, call_together, kernel, *arguments)
 
     def time(self, phase, function, *arguments):
         """Call a function that needs no team, or brings its own."""
@@ -95,6 +95,12 @@ class Stopwatch:
         elapsed = time.perf_counter() - start
         self.seconds[phase] = self.seconds.get(phase, 0.0) + elapsed
         return result
+
+
+def call_together(team, kernel, *arguments):
+    """Call a part of a fit, which leaves it to its caller to assemble the team."""
+    if assemble(team):
+        kernel(team, *arguments)
 
 
 def fit_by_phase(dataset, parameters, n_threads):

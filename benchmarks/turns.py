@@ -12,6 +12,9 @@ SMALL = 10_000  # rows; what is below takes milliseconds and is repeated more of
 SMALL_REPEATS = 5
 LEAST_REPEATS = 3  # whatever they cost, of those that decide a ratio
 DECIDES = 1.5  # times the fastest peer: slower ones do not decide
+# Threads of OpenMP stay awake for some milliseconds after a fit, and would take turns on a processor
+# with those of the next library: a meeting of two threads then takes 2.4 microseconds, not 0.15.
+REST_SECONDS = 0.05
 
 
 class Options(NamedTuple):
@@ -54,6 +57,7 @@ def take_turns(options, measure):
         for library in libraries[first:] + libraries[:first]:
             if not goes_on(library, spent, options.budget):
                 continue
+            time.sleep(REST_SECONDS)
             meeting = meeting_nanoseconds()
             others, start = environment.others_seconds(), time.perf_counter()
             figures = measure(library, repeat)
