@@ -146,7 +146,7 @@ def training_kernels(team, dataset, settings):
 
 
 def rows_of_small_nodes(n_rows):
-    """Return the rows of each small node: in order, and scattered over all of the data."""
+    """Return a sorted list of rows for each small node, scattered over all of the data."""
     node = np.random.default_rng(0).integers(SMALL_NODES, size=n_rows)
     return [np.flatnonzero(node == number).astype(np.uint32) for number in range(SMALL_NODES)]
 

@@ -98,7 +98,7 @@ class Stopwatch:
 
 
 def call_together(team, kernel, *arguments):
-    """Call a part of a fit, which leaves it to its caller to assemble the team."""
+    """Assemble the team, as the kernel of a whole fit does, and call one part of that fit."""
     if assemble(team):
         kernel(team, *arguments)
 

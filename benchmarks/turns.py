@@ -12,8 +12,8 @@ SMALL = 10_000  # rows; what is below takes milliseconds and is repeated more of
 SMALL_REPEATS = 5
 LEAST_REPEATS = 3  # whatever they cost, of those that decide a ratio
 DECIDES = 1.5  # times the fastest peer: slower ones do not decide
-# Threads of OpenMP stay awake for some milliseconds after a fit, beside those of the next library:
-# two threads then meet in 2.4 microseconds, not 0.15.
+# Threads of OpenMP stay awake for some milliseconds after a fit. They are given time to sleep,
+# so that the next library has the processors to itself.
 REST_SECONDS = 0.05
 
 

@@ -101,13 +101,13 @@ def atomic_store(array, index, value):
 
 
 def prefetch(array, row, column):
-    """Ask the processor to fetch an element of `array`; if that is 1-D, `column` is ignored."""
+    """Ask for an element of `array` to be in the cache; if that is 1-D, `column` is ignored."""
 
 
 def prefetch_l2(array, row, column):
     """Prefetch an element, but not into the first-level cache (``prefetcht1`` on x86).
 
-    A Zen 4 waits for more lines of memory at once so.
+    A Zen 4 can wait for more cache lines at once this way.
     """
 
 

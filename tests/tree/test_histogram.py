@@ -34,7 +34,9 @@ def test_rows_are_added_by_hand(dtype):
 @pytest.mark.interpreted
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
 @pytest.mark.parametrize("columns", [(0, 20), (0, 7), (0, 8), (3, 20), (5, 17), (19, 20), (2, 2)])
-@pytest.mark.parametrize("row_list", [[0, 1, 7, 7, 8, 6], [0, 3, 7, 7, 49, 20]])
+@pytest.mark.parametrize(
+    "row_list", [[0, 1, 7, 7, 8, 6], [0, 3, 7, 7, 49, 20]], ids=["near", "scattered"]
+)
 def test_rows_are_added_a_word_of_columns_at_a_time(row_list, columns, dtype):
     random = np.random.default_rng(columns[1])
     n_bins = NARROW_CELLS if dtype == np.uint8 else 900
@@ -42,7 +44,7 @@ def test_rows_are_added_a_word_of_columns_at_a_time(row_list, columns, dtype):
     rows[7] = 255 if dtype == np.uint8 else 899
     packed = random.integers(-(2**40), 2**40, 50)
     sums = np.zeros((20, n_bins), dtype=np.int64)
-    row_list = np.array(row_list, dtype=np.uint32)  # in order, scattered
+    row_list = np.array(row_list, dtype=np.uint32)
     add_rows(rows, packed, row_list, columns, sums.reshape(-1))
     expected = np.zeros_like(sums)
     for row in row_list:

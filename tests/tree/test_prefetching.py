@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from sklboost.engine.compiling import kernel
-from sklboost.tree.core import prefetching
+from sklboost.tree.core import partition, prefetching
 from sklboost.tree.core.histogram import add_rows
 from sklboost.tree.core.partition import add_by_side, divide_rows
 from sklboost.tree.core.prefetching import (
@@ -14,6 +14,7 @@ from sklboost.tree.core.prefetching import (
     values_are_scattered,
 )
 from sklboost.tree.core.workspace import NARROW_CELLS
+from sklboost.tree.options import several_outputs
 from sklboost.tree.options.several_outputs import add_rows_to_strip
 
 
@@ -103,6 +104,42 @@ def test_the_values_of_a_row_to_come_are_prefetched(prefetched, n_each):
         in_python(prefetch_values)(values, np.uint64(n_each), rows, position)
     assert [row for _, _, row, _ in prefetched] == [n_each * rows[164], n_each * rows[-1]]
     assert {level for level, *_ in prefetched} == {2}
+
+
+@pytest.fixture
+def noted_values(monkeypatch):
+    """Note how many values a row has whenever values are prefetched, in plain Python."""
+    noted = []
+    for module in (partition, several_outputs):
+        note = lambda values, n_each, row_list, position: noted.append(int(n_each))  # noqa: E731
+        monkeypatch.setattr(module, "prefetch_values", note)
+    monkeypatch.setattr(partition, "values_are_scattered", in_python(values_are_scattered))
+    monkeypatch.setattr(prefetching, "mean_step", in_python(prefetching.mean_step))
+    return noted
+
+
+@pytest.mark.parametrize(("step", "n_prefetched"), [(40, 0), (50, 40)])
+def test_routing_and_leaf_values_prefetch_scattered_rows_only(noted_values, step, n_prefetched):
+    column, rows = np.zeros(2000, dtype=np.uint8), every(step)
+    sides = np.ones(1, dtype=np.uint8)
+    in_python(divide_rows)(column, rows, sides, np.empty_like(rows))
+    assert noted_values == n_prefetched * [1]
+    noted_values.clear()
+    in_python(add_by_side)(column, rows, sides, np.zeros(2), np.zeros(2000))
+    assert noted_values == 2 * n_prefetched * [1]  # the bin and the raw score
+
+
+@pytest.mark.parametrize(("step", "n_prefetched"), [(1, 0), (50, 40)])
+def test_strips_prefetch_scattered_rows_only(noted_values, monkeypatch, step, n_prefetched):
+    functions = ("bins_are_scattered", "width_of_four", "add_row_of_four")
+    for name in functions:
+        monkeypatch.setattr(several_outputs, name, in_python(getattr(several_outputs, name)))
+    monkeypatch.setattr(several_outputs, "prefetch_bins", lambda *arguments: None)
+    bins, packed = np.zeros((2000, 3), dtype=np.uint8), np.ones(8000, dtype=np.int64)
+    cells = np.zeros(3 * NARROW_CELLS * 4, dtype=np.int64)
+    in_python(add_rows_to_strip)(bins, packed, every(step), (0, 3), cells)
+    assert noted_values == n_prefetched * [4]
+    assert cells.sum() == 12 * len(every(step))
 
 
 LISTS = {

@@ -1,11 +1,11 @@
 """Software prefetching: rows that lie scattered over memory are asked for ahead of their use.
 
-A processor fetches what it reads in order by itself; instructions for that cost more than they
-save. Scattered rows are prefetched twice. First into the second-level cache, long before their use:
-a Zen 4 waits for more lines of memory at once there than in the first level. Then from there into
-the first level.
+A processor fetches by itself what is read in order; instructions for that cost more than they
+save. The bins of scattered rows are prefetched twice: long before their use into the second-level
+cache, since a Zen 4 can wait for more cache lines at once there, and shortly before it from there
+into the first level. Arrays of one value a row are prefetched into the second level only.
 
-Lists of rows are sorted here, up or down, as those of a node in a block are.
+Lists of rows must be sorted, up or down, as those of a node in a block are.
 """
 
 import numpy as np
