@@ -110,8 +110,11 @@ def test_the_values_of_a_row_to_come_are_prefetched(prefetched, n_each):
 def noted_values(monkeypatch):
     """Note how many values a row has whenever values are prefetched, in plain Python."""
     noted = []
+
+    def note(values, n_each, row_list, position):
+        noted.append(int(n_each))
+
     for module in (partition, several_outputs):
-        note = lambda values, n_each, row_list, position: noted.append(int(n_each))  # noqa: E731
         monkeypatch.setattr(module, "prefetch_values", note)
     monkeypatch.setattr(partition, "values_are_scattered", in_python(values_are_scattered))
     monkeypatch.setattr(prefetching, "mean_step", in_python(prefetching.mean_step))
@@ -131,8 +134,7 @@ def test_routing_and_leaf_values_prefetch_scattered_rows_only(noted_values, step
 
 @pytest.mark.parametrize(("step", "n_prefetched"), [(1, 0), (50, 40)])
 def test_strips_prefetch_scattered_rows_only(noted_values, monkeypatch, step, n_prefetched):
-    functions = ("bins_are_scattered", "width_of_four", "add_row_of_four")
-    for name in functions:
+    for name in ("bins_are_scattered", "width_of_four", "add_row_of_four"):
         monkeypatch.setattr(several_outputs, name, in_python(getattr(several_outputs, name)))
     monkeypatch.setattr(several_outputs, "prefetch_bins", lambda *arguments: None)
     bins, packed = np.zeros((2000, 3), dtype=np.uint8), np.ones(8000, dtype=np.int64)
