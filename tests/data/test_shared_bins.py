@@ -25,6 +25,19 @@ def bins_of(X, weight=NO_WEIGHT, max_bin=16, make=shared_bins):
         return make(team, X, weight, max_bin)
 
 
+def n_made_when_threads_have_ended():
+    """Return the number of bins still kept; joblib does not wait until its threads have ended."""
+    limit = time.monotonic() + 30
+    while len(module._made) > 0 and time.monotonic() < limit:
+        time.sleep(0.001)
+    return len(module._made)
+
+
+@pytest.fixture(autouse=True)
+def nothing_kept_by_earlier_tests():
+    assert n_made_when_threads_have_ended() == 0
+
+
 def in_one_task(function, *arguments):
     """Call it in the first of two tasks in threads; joblib runs a single one without any."""
     calls = [delayed(function)(*arguments), delayed(int)()]
@@ -122,10 +135,7 @@ def test_everything_is_freed_when_the_threads_have_ended():
         return len(module._made)
 
     assert in_one_task(number_kept) == 1
-    limit = time.monotonic() + 30
-    while len(module._made) > 0 and time.monotonic() < limit:
-        time.sleep(0.001)  # joblib does not wait until they have ended
-    assert len(module._made) == 0
+    assert n_made_when_threads_have_ended() == 0
 
 
 def test_what_was_not_used_for_longest_goes_first(monkeypatch):
