@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 from sklboost.engine.compiling import address_of, by_address, kernel
 from sklboost.engine.instructions import (
     add_lanes,
     add_where,
     count_at_most,
+    descend,
     item_bytes,
     load_lanes,
     load_word,
@@ -105,6 +107,29 @@ def test_a_value_is_added_where_a_bit_is_set(dtype):
     expected = np.arange(64)
     expected[[0, 2, 63]] += int(most)
     assert numbers.tolist() == expected.tolist()
+
+
+@kernel
+def fill_leaves(decisions, leaves, start):
+    descend(decisions, leaves, np.uint64(start))
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("start", [0, 3])
+def test_rows_descend_by_the_decisions_of_each_split(start):
+    decisions = np.random.default_rng(0).integers(2**64, size=64, dtype=np.uint64)
+    before, leaves = decisions.copy(), np.full(70, 99, dtype=np.uint8)
+    fill_leaves(decisions, leaves, start)
+    expected = [99] * 70
+    for row in range(64):
+        first, width = 0, 64
+        while width > 1:
+            width //= 2
+            first += width * (int(decisions[first + width]) >> row & 1)
+        expected[start + row] = first
+    assert leaves.tolist() == expected
+    assert len(set(expected)) > 30
+    assert_array_equal(decisions, before)
 
 
 @by_address("int64, float64")

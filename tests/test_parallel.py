@@ -6,6 +6,7 @@ import weakref
 import joblib
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 from sklboost.engine import parallel
 from sklboost.engine.compiling import kernel
@@ -137,7 +138,7 @@ def test_trailing_zeros(count):
 
 @kernel
 def compare_and_add(values, threshold, numbers):
-    bits = at_least(values, threshold)
+    bits = at_least(values, np.uint64(2), threshold)
     add_where(numbers, bits, np.uint8(3))
     return bits
 
@@ -146,14 +147,15 @@ def compare_and_add(values, threshold, numbers):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_64_numbers_at_once(dtype):
     random = np.random.default_rng(0)
-    values = random.normal(size=64).astype(dtype)
-    values[[0, 5, 63]] = values[7]
-    values[9] = np.nan
+    values = random.normal(size=66).astype(dtype)
+    values[[2, 7, 65]] = values[9]
+    values[11] = np.nan
     numbers = random.integers(0, 50, 64).astype(np.uint8)
-    before = numbers.copy()
-    bits = int(compare_and_add(values, values[7], numbers))
-    assert [bits >> i & 1 for i in range(64)] == [int(value >= values[7]) for value in values]
-    assert list(numbers) == [n + 3 * (v >= values[7]) for n, v in zip(before, values, strict=True)]
+    is_at_least = values[2:] >= values[9]
+    expected = numbers + 3 * is_at_least
+    bits = int(compare_and_add(values, values[9], numbers))
+    assert [bits >> i & 1 for i in range(64)] == is_at_least.tolist()
+    assert_array_equal(numbers, expected)
 
 
 @pytest.mark.interpreted

@@ -61,13 +61,14 @@ def rank_values(values, table, shift, missing_rank, ranks):
     width, length = np.uint64(FEW_LANES) << shift, np.uint64(len(table))
     n_pivots = min(np.uint64(_PIVOTS), length // width)
     for start in range(0, len(values), LANES):
-        word, word_ranks = values[start : start + LANES], ranks[start : start + LANES]
+        word_ranks = ranks[start : start + LANES]
         word_ranks[:] = 0
         for pivot in range(np.uint64(1), n_pivots + np.uint64(1)):
             threshold = table[pivot * width - np.uint64(1)]
             if threshold != threshold:
                 break
-            add_where(word_ranks, at_least(word, threshold), ranks.dtype.type(width))
+            are_above = at_least(values, np.uint64(start), threshold)
+            add_where(word_ranks, are_above, ranks.dtype.type(width))
     half = width
     while half > np.uint64(FEW_LANES):
         half >>= np.uint64(1)
@@ -80,6 +81,5 @@ def rank_values(values, table, shift, missing_rank, ranks):
         rank = np.uint64(ranks[np.uint64(row)])
         ranks[np.uint64(row)] = rank + count_at_most(table, rank, values[np.uint64(row)])
     for start in range(0, len(values), LANES):
-        word = values[start : start + LANES]
-        is_missing = ~at_least(word, table.dtype.type(-np.inf))
+        is_missing = ~at_least(values, np.uint64(start), table.dtype.type(-np.inf))
         add_where(ranks[start : start + LANES], is_missing, missing_rank)

@@ -11,18 +11,20 @@ LANES = 64
 FEW_LANES = 16
 
 
-def at_least(values, threshold):
-    """Compare 64 numbers with one: bit i of the word (uint64) is 1 if ``values[i] >= threshold``.
+def at_least(values, start, threshold):
+    """Compare 64 numbers with one: bit i of the word (uint64) is 1 if number i is at least that.
 
-    `values` is a contiguous array of at least 64 floats or unsigned integers, `threshold` of the
-    same dtype.
+    Number i is ``values[start + i]``, `start` uint64. `values` is a contiguous array of floats or
+    unsigned integers, `threshold` of the same dtype.
     """
-    return np.packbits(values[:LANES] >= threshold, bitorder="little").view(np.uint64)[0]
+    numbers = values[start : start + np.uint64(LANES)]
+    return np.packbits(numbers >= threshold, bitorder="little").view(np.uint64)[0]
 
 
-def above(values, threshold):
-    """Compare 64 numbers as :func:`at_least`: bit i is 1 if ``values[i] > threshold``."""
-    return np.packbits(values[:LANES] > threshold, bitorder="little").view(np.uint64)[0]
+def above(values, start, threshold):
+    """Compare 64 numbers as :func:`at_least`: bit i is 1 if number i is above the threshold."""
+    numbers = values[start : start + np.uint64(LANES)]
+    return np.packbits(numbers > threshold, bitorder="little").view(np.uint64)[0]
 
 
 def count_at_most(numbers, start, value):
@@ -37,6 +39,23 @@ def add_where(numbers, bits, value):
     """Add `value` to those of 64 integers whose bit in `bits` (uint64) is 1; all of one dtype."""
     bytes_ = np.array([bits], dtype=np.uint64).view(np.uint8)
     numbers[:LANES] += np.unpackbits(bytes_, bitorder="little") * numbers.dtype.type(value)
+
+
+def descend(decisions, leaves, start):
+    """Set ``leaves[start + i]`` (uint8) to the leaf of row i in a tree of 6 levels, for 64 rows.
+
+    Leaves are numbered from left to right, 0 to 63. Bit i of ``decisions[k]`` (uint64, contiguous)
+    is 1 if row i goes right at the split whose right side begins with leaf k: 32 is the root, 16
+    and 48 are its children. There is no split 0. `start` is uint64.
+    """
+    bits = np.unpackbits(decisions.view(np.uint8).reshape(LANES, 8), axis=1, bitorder="little")
+    rows = np.arange(LANES)
+    leaf = np.zeros(LANES, dtype=np.uint8)
+    half = LANES // 2
+    while half > 0:
+        leaf += half * bits[leaf + half, rows]
+        half //= 2
+    leaves[start : start + np.uint64(LANES)] = leaf
 
 
 def load_lanes(values, start, lanes):

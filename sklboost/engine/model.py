@@ -60,6 +60,7 @@ ROUTE_DTYPE = np.dtype(
 
 # Prediction takes splits above this depth for 64 rows at once, see TreeTops.
 TOP_DEPTH = 6
+N_LANDINGS = 2**TOP_DEPTH
 ALL_ROWS = np.uint64(0xFFFFFFFFFFFFFFFF)  # as the bits of a word
 
 # One split above TOP_DEPTH.
@@ -67,9 +68,8 @@ TOP_SPLIT_DTYPE = np.dtype(
     [
         ("missing_right", np.uint64),  # all bits 1: missing values go right; else 0
         ("column", np.int32),  # of the block of rows: TreeTops.features[column] is the feature
-        ("place", np.int32),  # 1 for the root; the children of p are 2 p and 2 p + 1
         ("node", np.int32),  # among those of all trees, if it has a set of categories; else -1
-        ("depth", np.int16),  # 0 for the root
+        ("place", np.int16),  # the first of the tree's landings on its right
         # 1: the rows are bins, and the threshold lies within the bin that it is compared with
         ("cuts_bin", np.int16),
     ],

@@ -4,9 +4,13 @@ Groups of arrays are NamedTuples; the state of single items is NumPy records, ma
 :func:`records` so that ``item.field`` works compiled and interpreted.
 """
 
+import ctypes
+import math
 from typing import NamedTuple, get_type_hints
 
 import numpy as np
+
+_LINE_BYTES = 64  # of the cache
 
 
 def records(shape: int | tuple[int, ...], dtype: np.dtype) -> np.recarray:
@@ -20,6 +24,18 @@ def records(shape: int | tuple[int, ...], dtype: np.dtype) -> np.recarray:
         One of the record types of this package.
     """
     return np.empty(shape, dtype=dtype).view(np.recarray)
+
+
+def aligned_zeros(shape: tuple[int, ...], dtype: type | np.dtype = np.int64) -> np.ndarray:
+    """Make an array of zeros that begins where a cache line begins.
+
+    So what is loaded as one vector never lies on two lines, which would take about twice the time.
+    """
+    dtype = np.dtype(dtype)
+    memory = np.zeros(math.prod(shape) * dtype.itemsize + _LINE_BYTES, dtype=np.uint8)
+    # a third of the time that `memory.ctypes.data` takes
+    address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    return np.ndarray(shape, dtype, memory, -address % _LINE_BYTES)
 
 
 class TreeParams(NamedTuple):

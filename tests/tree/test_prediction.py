@@ -8,6 +8,7 @@ from numpy.testing import assert_array_equal
 
 from sklboost.data import raw_values
 from sklboost.data.raw_values import raw_matrix
+from sklboost.engine.compiling import kernel
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.tree.predict import prediction, walking
 from sklboost.tree.predict.assembly import assemble_model
@@ -170,10 +171,10 @@ def follow(nodes, row):
     return node
 
 
-@pytest.mark.parametrize("n_rows", [1, 7, 8, 63, 64, 65, 255, 257, 500])
+@pytest.mark.parametrize("n_rows", [1, 7, 8, 63, 64, 65, 255, 257, 500, 511, 513, 1100])
 @pytest.mark.parametrize("order", ORDERS)
 def test_blocks_layouts_and_threads(n_rows, order):
-    X, gradient, hessian = make_data(0, 500)
+    X, gradient, hessian = make_data(0, 1100)
     grown = grow(binned(X), gradient, hessian, params(max_depth=5))
     tree = grown.nodes
     model = assemble_model(as_trees([tree], params()), np.zeros(1), 3)
@@ -182,7 +183,7 @@ def test_blocks_layouts_and_threads(n_rows, order):
     for n_threads in (1, 2, 5):
         assert_array_equal(leaves(model, X, n_threads)[:, 0], expected)
         assert_array_equal(scores(model, X, None, n_threads)[0], tree["value"][expected])
-    if n_rows == 500:  # what training added is what prediction gives
+    if n_rows == len(gradient):  # what training added is what prediction gives
         assert_array_equal(grown.raw_score, tree["value"][expected])
         assert_array_equal(np.unique(expected), np.flatnonzero(tree["left"] < 0))
 
@@ -203,6 +204,28 @@ def test_words_of_rows_go_the_way_of_single_rows(dtype, settings, n_features):
     assert_array_equal(by_words[:, 1], by_words[:, 0])
     one_by_one = np.concatenate([leaves(model, X[start : start + 3]) for start in range(0, 600, 3)])
     assert_array_equal(one_by_one, by_words)
+
+
+@kernel
+def all_rows_at(decisions, places, here):
+    for index in range(len(places)):
+        here[index] = walking.rows_at(decisions, places[index])
+
+
+@pytest.mark.interpreted
+def test_which_rows_come_to_a_split():
+    decisions = np.random.default_rng(0).integers(2**64, size=64, dtype=np.uint64)
+    expected = {32: 2**64 - 1}
+    for half in (16, 8, 4, 2, 1):  # from the root down
+        for place in [place for place in expected if place % (2 * half) == 0]:
+            goes_right = int(decisions[place])
+            if place % (4 * half) == 2 * half:
+                expected[place - half] = expected[place] & ~goes_right
+                expected[place + half] = expected[place] & goes_right
+    places = np.arange(1, 64)
+    here = np.empty(63, dtype=np.uint64)
+    all_rows_at(decisions, places, here)
+    assert here.tolist() == [expected[place] for place in places.tolist()]
 
 
 @pytest.mark.interpreted

@@ -121,6 +121,18 @@ def test_bits_of_prediction_for_any_depth_and_bins(max_depth, max_bin, dtype):
         assert found_dtype == dtype
 
 
+@pytest.mark.parametrize("max_depth", [2, 4, 6, 8])
+def test_bits_of_prediction_where_thresholds_lie_within_bins(max_depth):
+    random = np.random.default_rng(2)
+    X = random.integers(12, size=(2000, 4)).astype(np.float64)
+    y = np.sin(X[:, 0]) + X[:, 1] * X[:, 2] + X[:, 3]
+    model = XGBRegressorLite(n_estimators=8, max_depth=max_depth, base_score=0.0).fit(X, y)
+    rows = random.uniform(-1, 13, size=(600, 4))
+    rows[random.random(rows.shape) < 0.05] = nan
+    found, _ = score(trees_of(model.model_), 1, cuts_of(X), rows)
+    assert_array_equal(found[0], model.predict(rows))
+
+
 def test_missing_values_where_bins_are_full():
     # 256 values: the bin of a missing one, of which the training had none, is number 256
     X = np.arange(256.0)[:, np.newaxis]

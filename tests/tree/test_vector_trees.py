@@ -11,13 +11,7 @@ import sklboost.tree.core.workspace as workspace_module
 from sklboost.boosting.settings import feature_rules
 from sklboost.engine.model import NODE_DTYPE
 from sklboost.tree.core.machines import one_machine
-from sklboost.tree.core.quantization import (
-    LANES,
-    aligned_zeros,
-    allocate_gradients,
-    quantize,
-    weigh,
-)
+from sklboost.tree.core.quantization import LANES, allocate_gradients, quantize, weigh
 from sklboost.tree.core.workspace import allocate_workspace
 from tests import reference
 from tests.tree.growth import (
@@ -301,15 +295,6 @@ def test_every_output_has_scales_and_roundings_of_its_own():
     assert_array_equal(both.scales[0], alone.scales[0])
     assert_array_equal(both.scales[2], both.scales[0] * [64, 1])
     assert (both.packed[1] != both.packed[0]).mean() > 0.3
-
-
-@pytest.mark.parametrize("shape", [(1,), (3, 5), (2, 3, 100_000)])
-def test_aligned_zeros(shape):
-    values = aligned_zeros(shape)
-    assert (values.shape, values.dtype) == (shape, np.int64)
-    assert values.ctypes.data % 64 == 0
-    assert values.flags.c_contiguous
-    assert not values.any()
 
 
 # --- sampling ------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from sklboost.engine.instructions import (
     atomic_load,
     atomic_store,
     count_at_most,
+    descend,
     item_bytes,
     load_lanes,
     load_word,
@@ -177,29 +178,41 @@ def _splat(builder, value, n_lanes=LANES):
     return builder.shuffle_vector(first, undefined, zeros)
 
 
+def _take(builder, values, others, places):
+    """Return a vector of elements of two vectors, whose places count on from one to the other."""
+    mask = ir.Constant(ir.VectorType(ir.IntType(32), len(places)), list(places))
+    return builder.shuffle_vector(values, others, mask)
+
+
+def _halves(builder, values):
+    middle, stop = len(values.type) // 2, len(values.type)
+    places = range(middle), range(middle, stop)
+    return [_take(builder, values, values, half) for half in places]
+
+
 def _compare_lanes(operator, values):
     """Return signature and code of a comparison of 64 elements with one."""
 
     def codegen(context, builder, signature, args):
-        data = context.make_array(values)(context, builder, args[0]).data
+        pointer = _element_pointer(context, builder, signature.args[0], args[0], args[1])
         element = context.get_data_type(values.dtype)
-        lanes = _lanes(builder, data, element, values.dtype.bitwidth // 8)
+        lanes = _lanes(builder, pointer, element, values.dtype.bitwidth // 8)
         is_float = isinstance(values.dtype, types.Float)
         compare = builder.fcmp_ordered if is_float else builder.icmp_unsigned
         return builder.bitcast(
-            compare(operator, lanes, _splat(builder, args[1])), ir.IntType(LANES)
+            compare(operator, lanes, _splat(builder, args[2])), ir.IntType(LANES)
         )
 
-    return types.uint64(values, values.dtype), codegen
+    return types.uint64(values, types.uint64, values.dtype), codegen
 
 
 @_compiled_as(at_least)
-def _type_at_least(values, threshold):
+def _type_at_least(values, start, threshold):
     return _compare_lanes(">=", values)
 
 
 @_compiled_as(above)
-def _type_above(values, threshold):
+def _type_above(values, start, threshold):
     return _compare_lanes(">", values)
 
 
@@ -230,6 +243,30 @@ def _type_add_where(numbers, bits, value):
         return context.get_dummy_value()
 
     return types.void(numbers, types.uint64, numbers.dtype), codegen
+
+
+@_compiled_as(descend)
+def _type_descend(decisions, leaves, start):
+    def codegen(context, builder, signature, args):
+        words = context.make_array(decisions)(context, builder, args[0]).data
+        place = _element_pointer(context, builder, signature.args[1], args[1], args[2])
+        tree = _lanes(builder, words, ir.IntType(64), 8)
+        found = zeros = ir.Constant(ir.VectorType(ir.IntType(8), LANES), [0] * LANES)
+        half = LANES // 2
+        while half > 0:
+            root = builder.extract_element(tree, ir.IntType(32)(half))
+            goes_right = builder.bitcast(root, ir.VectorType(ir.IntType(1), LANES))
+            digit = ir.Constant(zeros.type, [half] * LANES)
+            found = builder.or_(found, builder.select(goes_right, digit, zeros))
+            # where each row takes the half that the root sends it to, a smaller tree is left
+            left, right = _halves(builder, tree)
+            differ = builder.and_(builder.xor(left, right), _splat(builder, root, half))
+            tree = builder.xor(left, differ)
+            half //= 2
+        builder.store(found, builder.bitcast(place, found.type.as_pointer()), align=1)
+        return context.get_dummy_value()
+
+    return types.void(decisions, leaves, types.uint64), codegen
 
 
 def _vector_pointer(context, builder, array_type, array, index, n_lanes):
@@ -283,28 +320,19 @@ def _type_add_lanes(cells, place, values, sign):
 @_compiled_as(sum_eight)
 def _type_sum_eight(cells, start):
     def codegen(context, builder, signature, args):
-        n_lanes, index = 4, ir.IntType(32)
+        n_lanes = 4
         pointer = _element_pointer(context, builder, signature.args[0], args[0], args[1])
         both = _lanes(builder, pointer, ir.IntType(64), 8, 2 * n_lanes)
 
-        def take(values, others, places):
-            mask = ir.Constant(ir.VectorType(index, len(places)), places)
-            return builder.shuffle_vector(values, others, mask)
-
-        def halves(values):
-            lanes = list(range(len(values.type)))
-            middle = len(lanes) // 2
-            return take(values, values, lanes[:middle]), take(values, values, lanes[middle:])
-
         zeros = ir.Constant(both.type, [0] * 2 * n_lanes)
         is_negative = builder.icmp_signed("<", both, zeros)
-        totals = builder.add(*halves(both))
-        positives = builder.add(*halves(builder.select(is_negative, zeros, both)))
+        totals = builder.add(*_halves(builder, both))
+        positives = builder.add(*_halves(builder, builder.select(is_negative, zeros, both)))
         # sums and positive sums side by side, so that both are added up by the same instructions
-        even = take(totals, positives, [0, 4, 2, 6])
-        pairs = builder.add(even, take(totals, positives, [1, 5, 3, 7]))
-        sums = builder.add(*halves(pairs))
-        parts = [builder.extract_element(sums, index(place)) for place in range(2)]
+        even = _take(builder, totals, positives, [0, 4, 2, 6])
+        odd = _take(builder, totals, positives, [1, 5, 3, 7])
+        sums = builder.add(*_halves(builder, builder.add(even, odd)))
+        parts = [builder.extract_element(sums, ir.IntType(32)(place)) for place in range(2)]
         return context.make_tuple(builder, signature.return_type, parts)
 
     return types.UniTuple(types.int64, 2)(cells, types.uint64), codegen

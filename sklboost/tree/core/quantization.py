@@ -18,6 +18,7 @@ from sklboost.engine.compiling import inlined, kernel
 from sklboost.engine.elementary import float_of, low_bits, power_of_2_in
 from sklboost.engine.hashing import mix_bits
 from sklboost.engine.parallel import barrier, share
+from sklboost.engine.structs import aligned_zeros
 from sklboost.tree.core.machines import BLOCK_ROWS, TOTALS, Machines, exchange
 from sklboost.tree.core.options import fill_counts, fill_strips
 
@@ -34,7 +35,6 @@ FEW_ROWS = 4096.0
 _LOW16, _LOW32 = np.uint64(0xFFFF), np.uint64(0xFFFFFFFF)
 # Of several outputs, so many lie side by side: one vector instruction adds them to a histogram.
 LANES = 4
-_LINE = 8  # int64 of a cache line
 
 
 class Derivatives(NamedTuple):
@@ -98,17 +98,6 @@ class Gradients(NamedTuple):
     counts: np.ndarray
     block_sums: np.ndarray
     totals: np.ndarray
-
-
-def aligned_zeros(shape: tuple[int, ...]) -> np.ndarray:
-    """Make an array of int64 that begins where a cache line begins.
-
-    So the lanes of a row never lie on two lines, which would take more than twice the time.
-    """
-    n_numbers = math.prod(shape)
-    memory = np.zeros(n_numbers + _LINE, dtype=np.int64)
-    start = -memory.ctypes.data // memory.itemsize % _LINE
-    return memory[start : start + n_numbers].reshape(shape)
 
 
 def allocate_gradients(

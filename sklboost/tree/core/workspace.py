@@ -16,10 +16,10 @@ import numpy as np
 from sklboost.data.row_arrays import BLOCK_ROWS, IN_MEMORY, RowArrays
 from sklboost.engine.model import NODE_DTYPE, OUTPUT_DTYPE
 from sklboost.engine.parallel import FAR_APART
-from sklboost.engine.structs import TrainingBins, TreeParams, records
+from sklboost.engine.structs import TrainingBins, TreeParams, aligned_zeros, records
 from sklboost.tree.core.gain_limits import BLOCK_BINS, Blocks, allocate_blocks
 from sklboost.tree.core.machines import Machines, one_machine
-from sklboost.tree.core.quantization import Gradients, aligned_zeros, allocate_gradients
+from sklboost.tree.core.quantization import Gradients, allocate_gradients
 
 # Room for histograms kept for sibling subtraction; the others are built again, with the same bits.
 _POOL_BYTES = 256 * 2**20

@@ -14,9 +14,9 @@ import numpy as np
 
 from sklboost.engine.compiling import inlined, kernel, late
 from sklboost.engine.parallel import barrier, next_task, reset_tasks, share
-from sklboost.engine.structs import BuiltColumns, TrainingBins
+from sklboost.engine.structs import BuiltColumns, TrainingBins, aligned_zeros
 from sklboost.tree.core.histogram import BLOCK_COLUMNS, empty_accumulator
-from sklboost.tree.core.quantization import LANES, Gradients, aligned_zeros, quantize
+from sklboost.tree.core.quantization import LANES, Gradients, quantize
 from sklboost.tree.core.workspace import NARROW_CELLS, SHARED_BYTES
 from sklboost.tree.options.several_outputs import add_row_of_four, width_of_four
 

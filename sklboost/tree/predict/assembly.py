@@ -27,8 +27,8 @@ _LARGEST_FLOAT32 = float(np.finfo(np.float32).max)
 def assemble_model(trees: Trees, base_score: np.ndarray, n_features: int) -> Model:
     """Return the model that finished trees and the scores before the first tree make."""
     model = allocate_model(trees, base_score, n_features)
-    depth, place = np.empty((2, len(trees.nodes)), dtype=np.int64)
-    lay_out(model, model.n_trees, depth, place)
+    depth, first = np.empty((2, len(trees.nodes)), dtype=np.int64)
+    lay_out(model, model.n_trees, depth, first)
     tops, n_splits = model.tops, model.tops.starts[-1]
     splits = tops.splits[:n_splits].copy().view(np.recarray)
     # prediction copies the columns of the features that occur, and no others
@@ -77,15 +77,15 @@ def allocate_model(trees: Trees, base_score: np.ndarray, n_features: int) -> Mod
 
 
 @kernel
-def lay_out(model, n_trees, depth, place):
+def lay_out(model, n_trees, depth, first):
     """Fill routes, values, depths and tops of the first `n_trees` trees of a model.
 
-    ``tops.splits.column`` is the feature. `depth` and `place`, int64 of shape (n_nodes,), are
+    ``tops.splits.column`` is the feature. `depth` and `first`, int64 of shape (n_nodes,), are
     scratch.
     """
     for tree in range(n_trees):
         fill_routes(model, tree, depth)
-        fill_top(model, tree, depth, place)
+        fill_top(model, tree, depth, first)
 
 
 @kernel
@@ -113,32 +113,34 @@ def fill_routes(model, tree, depth):
 
 
 @kernel
-def fill_top(model, tree, depth, place):
-    """Fill the splits of a tree above `TOP_DEPTH`, behind those of the trees before it."""
+def fill_top(model, tree, depth, first):
+    """Fill the splits of a tree above `TOP_DEPTH`, behind those of the trees before it.
+
+    `first` becomes the first landing of each node.
+    """
     tops, root = model.tops, model.tree_starts[tree]
     n_splits = tops.starts[tree]  # 0 for the first tree
-    place[root] = 1
+    first[root] = 0
     for position in range(root, model.tree_starts[tree + 1]):
         node, node_depth = model.nodes[position], depth[position]
         if node_depth > TOP_DEPTH:
             continue
+        start, width = first[position], 1 << (TOP_DEPTH - node_depth)
         if node.left < 0 or node_depth == TOP_DEPTH:
-            width = 1 << (TOP_DEPTH - node_depth)
-            first = place[position] * width - (1 << TOP_DEPTH)
-            tops.landings[tree, first : first + width] = position
+            tops.landings[tree, start : start + width] = position
             for output in range(len(model.values)):
                 value = model.values[output, position]
-                tops.values[tree, output, first : first + width] = value
+                tops.values[tree, output, start : start + width] = value
             continue
         split = tops.splits[n_splits]
-        split.depth, split.column, split.place = node_depth, node.feature, place[position]
+        split.column, split.place = node.feature, start + width // 2
         split.missing_right = ALL_ROWS if node.default_left == 0 else np.uint64(0)
         split.cuts_bin = 0
         split.node = position if np.isnan(node.threshold) else -1
         tops.thresholds[n_splits] = node.threshold
         tops.thresholds32[n_splits] = round_up(node.threshold)
-        place[root + node.left] = 2 * place[position]
-        place[root + node.right] = 2 * place[position] + 1
+        first[root + node.left] = start
+        first[root + node.right] = start + width // 2
         n_splits += 1
     tops.starts[tree + 1] = n_splits
 

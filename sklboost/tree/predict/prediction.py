@@ -19,7 +19,6 @@ from sklboost.engine.parallel import ThreadTeam, assemble, next_rows
 from sklboost.tree.predict.ranking import rank_block, ranked_walk
 from sklboost.tree.predict.walking import (
     MIN_ROWS,
-    WORD,
     begin_block,
     part_of,
     prepare_walk,
@@ -184,16 +183,13 @@ def add_tree(model, thresholds, tree, raw, first_row, scratch, raw_score):
 @kernel
 def add_top(model, thresholds, tree, raw, first_row, scratch, raw_score):
     """Add the leaf values of a tree that is no deeper than `TOP_DEPTH`."""
-    n_rows = len(scratch.positions)
-    first = first_output(model, tree, raw_score)
-    for start in range(0, n_rows, WORD):
-        take_top(model.tops, thresholds, tree, (raw, first_row), scratch, start // WORD)
-        stop = min(start + WORD, n_rows)
-        for output in range(len(model.values)):
-            scores = raw_score[first + output, first_row + start : first_row + stop]
-            values = model.tops.values[tree, output]
-            for row in range(len(scores)):
-                scores[row] += values[np.uint64(scratch.digits[row])]
+    take_top(model.tops, thresholds, tree, raw, first_row, scratch)
+    first, n_rows = first_output(model, tree, raw_score), len(scratch.positions)
+    for output in range(len(model.values)):
+        scores = raw_score[first + output, first_row : first_row + n_rows]
+        values = model.tops.values[tree, output]
+        for row in range(n_rows):
+            scores[row] += values[np.uint64(scratch.landings[row])]
 
 
 @inlined

@@ -20,6 +20,7 @@ from sklboost.data.raw_values import RawMatrix
 from sklboost.engine.compiling import kernel
 from sklboost.engine.library.packing import PackedOnce
 from sklboost.engine.model import Model
+from sklboost.engine.structs import aligned_zeros
 from sklboost.tree.predict.walking import WORD, WalkScratch, allocate_scratch, block_words
 
 _MOST = 255  # thresholds of a column
@@ -91,7 +92,7 @@ def ranked_walk(
     if n_splits < least * n_columns:
         return None
     n_words = block_words(raw.n_samples, n_columns, np.dtype(np.uint8), n_threads)
-    columns = np.zeros((n_threads, n_columns, n_words * WORD), dtype=np.uint8)
+    columns = aligned_zeros((n_threads, n_columns, n_words * WORD), np.uint8)
     missing = np.empty((n_threads, 0, 0), dtype=np.uint64)
     scratch = allocate_scratch(columns, missing, n_threads)._replace(in_ranks=(1,))
     return RankedWalk(ranking, np.zeros((n_threads, n_words * WORD), dtype=dtype), scratch)

@@ -61,14 +61,14 @@ class NewTrees(NamedTuple):
         Its arrays have room for as many trees as there can be.
     thresholds : ndarray of uint16, shape (n_splits,)
         The first bin above each threshold. They fit the dtype of the bins, whichever it is.
-    depth, place : ndarray of int64, shape (n_nodes,)
+    depth, first : ndarray of int64, shape (n_nodes,)
         Scratch.
     """
 
     model: Model
     thresholds: np.ndarray
     depth: np.ndarray
-    place: np.ndarray
+    first: np.ndarray
 
 
 def lay_out_rows(team: ThreadTeam, X: Features, cuts: BinCuts, raw_score: np.ndarray) -> ScoredRows:
@@ -122,15 +122,15 @@ def allocate_new_trees(trees: Trees, n_outputs: int, n_features: int) -> NewTree
     """Allocate what :func:`lay_out_trees` fills for the trees that will be written to `trees`."""
     model = allocate_model(trees, np.zeros(n_outputs), n_features)
     model = model._replace(tops=model.tops._replace(features=np.arange(n_features)))
-    depth, place = np.empty((2, len(trees.nodes)), dtype=np.int64)
-    return NewTrees(model, np.empty(len(model.tops.splits), dtype=np.uint16), depth, place)
+    depth, first = np.empty((2, len(trees.nodes)), dtype=np.int64)
+    return NewTrees(model, np.empty(len(model.tops.splits), dtype=np.uint16), depth, first)
 
 
 @kernel
 def lay_out_trees(new, cuts, n_trees):
     """Lay out the first `n_trees` trees of `new`, a NewTrees, for prediction from bins."""
     tops = new.model.tops
-    lay_out(new.model, n_trees, new.depth, new.place)
+    lay_out(new.model, n_trees, new.depth, new.first)
     for index in range(tops.starts[n_trees]):
         split, threshold = tops.splits[index], tops.thresholds[index]
         if split.node >= 0:

@@ -1,14 +1,11 @@
 """How rows go down a finished tree, a block of rows at a time.
 
-64 rows go down a tree together, as the bits of one word. A split compares one feature of the 64
-rows with its threshold, which gives a word of decisions, and divides the word of the rows that came
-to it in two::
-
-    right = here & (values >= threshold)        left = here ^ right
-
-So each split above `TOP_DEPTH` is visited once, not once a row. Below it, and for few rows, each
-row takes its own way, all rows one step at a time and without a branch to mispredict. The splits as
-words of bits come from QuickScorer (Lucchese et al. 2015), though not the order of work.
+64 rows go down a tree together, as the bits of words. Each split above `TOP_DEPTH` compares one
+feature of the 64 rows with its threshold, whichever of them come to it, which gives a word of
+decisions. From these words :func:`~sklboost.engine.instructions.descend` finds where the rows land.
+Below `TOP_DEPTH`, and for few rows, each row takes its own way, all rows one step at a time and
+without a branch to mispredict. The splits as words of bits come from QuickScorer (Lucchese et al.
+2015), though not the order of work.
 """
 
 from typing import NamedTuple
@@ -17,17 +14,17 @@ import numpy as np
 
 from sklboost.data.raw_values import RawMatrix
 from sklboost.engine.compiling import inlined, kernel, late
-from sklboost.engine.instructions import above, add_where, at_least, trailing_zeros
-from sklboost.engine.model import ALL_ROWS, TOP_DEPTH, Model
-from sklboost.engine.parallel import FAR_APART
+from sklboost.engine.instructions import above, at_least, descend, trailing_zeros
+from sklboost.engine.model import ALL_ROWS, N_LANDINGS, TOP_DEPTH, Model
+from sklboost.engine.structs import aligned_zeros
 from sklboost.tree.predict.category_bits import is_listed
 
 WORD = 64  # rows
 # With fewer rows a word is too empty.
 MIN_ROWS = 8
-# A tree's splits stay in the first-level cache for so many words of rows, if the rows fit as well.
-_WORDS_PER_BLOCK = 4
-_BLOCK_BYTES = 32768
+# So many words of rows go down a tree together, and a split is read once for all of them.
+_WORDS_PER_BLOCK = 8
+_BLOCK_BYTES = 2**18  # within the second-level cache
 
 
 class WalkScratch(NamedTuple):
@@ -40,12 +37,10 @@ class WalkScratch(NamedTuple):
         first axis of `columns` and `missing` is then blocks.
     missing : ndarray of uint64, shape (n_threads, n_columns, n_words)
         Which of them are missing, a bit each.
-    here : ndarray of uint64, shape (n_threads, 2 * 2**TOP_DEPTH)
-        Which of 64 rows have come to each place of the tree.
-    goes_right : ndarray of uint64, shape (n_threads, TOP_DEPTH or more)
-        Which of them go right at each depth.
-    digits : ndarray of uint8, shape (n_threads, 64 or more)
-        The decisions of each row, as in ``TreeTops.landings``.
+    decisions : ndarray of uint64, shape (n_threads, n_words, N_LANDINGS)
+        Which of 64 rows go right at each place of a tree.
+    landings : ndarray of uint8, shape (n_threads, n_rows)
+        The landing of each row, an index of ``TreeTops.landings``.
     positions : ndarray of int64, shape (n_threads, n_rows)
         The node each row has come to.
     in_ranks : tuple of int
@@ -55,9 +50,8 @@ class WalkScratch(NamedTuple):
 
     columns: np.ndarray
     missing: np.ndarray
-    here: np.ndarray
-    goes_right: np.ndarray
-    digits: np.ndarray
+    decisions: np.ndarray
+    landings: np.ndarray
     positions: np.ndarray
     in_ranks: tuple[int, ...] = ()
 
@@ -82,7 +76,7 @@ def prepare_walk(model: Model, raw: RawMatrix, n_threads: int) -> Walk:
     n_columns = len(tops.features)
     n_words = block_words(raw.n_samples, n_columns, dtype, n_threads)
     # places beyond the last row are 0 or of earlier rows; where these go is never read
-    columns = np.zeros((n_threads, n_columns, n_words * WORD), dtype=dtype)
+    columns = aligned_zeros((n_threads, n_columns, n_words * WORD), dtype)
     missing = np.zeros((n_threads, n_columns, n_words), dtype=np.uint64)
     scratch = allocate_scratch(columns, missing, n_threads)
     return Walk(tops.thresholds32 if dtype == np.float32 else tops.thresholds, scratch)
@@ -100,9 +94,8 @@ def allocate_scratch(columns: np.ndarray, missing: np.ndarray, n_threads: int) -
     return WalkScratch(
         columns=columns,
         missing=missing,
-        here=np.empty((n_threads, 2 << TOP_DEPTH), dtype=np.uint64),
-        goes_right=np.empty((n_threads, TOP_DEPTH + FAR_APART), dtype=np.uint64),
-        digits=np.empty((n_threads, WORD + 8 * FAR_APART), dtype=np.uint8),
+        decisions=aligned_zeros((n_threads, columns.shape[2] // WORD, N_LANDINGS), np.uint64),
+        landings=aligned_zeros((n_threads, columns.shape[2]), np.uint8),
         positions=np.empty((n_threads, columns.shape[2]), dtype=np.int64),
     )
 
@@ -113,9 +106,8 @@ def part_of(scratches, block, rank, n_rows):
     return WalkScratch(
         scratches.columns[block],
         scratches.missing[block],
-        scratches.here[rank],
-        scratches.goes_right[rank],
-        scratches.digits[rank],
+        scratches.decisions[rank],
+        scratches.landings[rank],
         scratches.positions[rank, :n_rows],
         scratches.in_ranks,
     )
@@ -192,40 +184,58 @@ def not_listed(values, bits, node):
 
 
 @kernel
-def take_top(tops, thresholds, tree, block, scratch, word):
-    """Fill ``scratch.digits`` with the decisions of 64 rows; `scratch` is one thread's.
+def take_top(tops, thresholds, tree, raw, first_row, scratch):
+    """Fill ``scratch.landings`` for the block of rows that begins at `first_row`.
 
-    `block` are the raw values of all rows and the number of the block's first row.
+    `raw` are the raw values of all rows, `scratch` is one thread's.
     """
-    columns = scratch.columns[:, word * WORD : (word + 1) * WORD]
-    here, goes_right, digits = scratch.here, scratch.goes_right, scratch.digits
+    columns, decisions, landings = scratch.columns, scratch.decisions, scratch.landings
+    n_words = np.uint64((len(scratch.positions) + WORD - 1) // WORD)
     # read from the groups once, not for each split
     splits, word_missing = tops.splits, scratch.missing
-    here[1] = ALL_ROWS
-    goes_right[:] = 0
+    if tops.starts[tree + 1] - tops.starts[tree] < N_LANDINGS - 1:
+        decisions[:] = 0  # beyond a leaf, see TreeTops.landings
     for index in range(np.uint64(tops.starts[tree]), np.uint64(tops.starts[tree + 1])):
-        split = splits[index]
+        split, threshold = splits[index], thresholds[index]
         column, place = np.uint64(split.column), np.uint64(split.place)
-        if has_categories(tops.bits) and split.node >= 0:
-            decisions = not_listed(columns[column], tops.bits, np.int64(split.node))
-        else:
-            decisions = at_least(columns[column], thresholds[index])
-        if not are_ranks(scratch):
-            if split.cuts_bin == 1:
-                # those of the bins above are decided
-                in_bin = decisions & here[place] & ~above(columns[column], thresholds[index])
-                feature, first_row = tops.features[column], block[1] + word * WORD
-                threshold, raw = tops.thresholds[index], block[0]
-                decisions = compare_values(decisions, in_bin, threshold, feature, raw, first_row)
-            missing = word_missing[column, np.uint64(word)]
-            decisions = (decisions & ~missing) | (missing & split.missing_right)
-        right = here[place] & decisions
-        here[place + place] = here[place] ^ right
-        here[place + place + np.uint64(1)] = right
-        goes_right[np.uint64(split.depth)] |= right
-    digits[:] = 0
-    for depth in range(TOP_DEPTH):
-        add_where(digits, goes_right[depth], np.uint8(1 << (TOP_DEPTH - 1 - depth)))
+        values = columns[column]
+        for word in range(n_words):
+            start = word * np.uint64(WORD)
+            if has_categories(tops.bits) and split.node >= 0:
+                goes_right = not_listed(values[start:], tops.bits, np.int64(split.node))
+            else:
+                goes_right = at_least(values, start, threshold)
+            if not are_ranks(scratch):
+                if split.cuts_bin == 1:
+                    # those of the bins above are decided
+                    in_bin = goes_right & ~above(values, start, threshold)
+                    if in_bin != np.uint64(0):
+                        in_bin &= rows_at(decisions[word], split.place)
+                    goes_right = compare_values(
+                        goes_right,
+                        in_bin,
+                        tops.thresholds[index],
+                        tops.features[column],
+                        raw,
+                        first_row + np.int64(start),
+                    )
+                missing = word_missing[column, word]
+                goes_right = (goes_right & ~missing) | (missing & split.missing_right)
+            decisions[word, place] = goes_right
+    for word in range(n_words):
+        descend(decisions[word], landings, word * np.uint64(WORD))
+
+
+@kernel
+def rows_at(decisions, place):
+    """Return which of 64 rows come to a split: the decisions above it are known."""
+    here, half = ALL_ROWS, place & -place
+    while half < N_LANDINGS // 2:
+        is_right = place & (half + half)
+        place = (place ^ half) | (half + half)
+        half += half
+        here &= decisions[place] if is_right else ~decisions[place]
+    return here
 
 
 @kernel
@@ -256,10 +266,8 @@ def walk_tree(model, thresholds, tree, raw, first_row, scratch):
         positions[:] = model.tree_starts[tree]
         take_steps(routes, bits, n_steps, raw, first, raw.row_step, positions)
         return
+    take_top(model.tops, thresholds, tree, raw, first_row, scratch)
     landings = model.tops.landings[tree]
-    for start in range(0, n_rows, WORD):
-        take_top(model.tops, thresholds, tree, (raw, first_row), scratch, start // WORD)
-        part = positions[start : min(start + WORD, n_rows)]
-        for row in range(len(part)):
-            part[row] = landings[np.uint64(scratch.digits[row])]
+    for row in range(n_rows):
+        positions[row] = landings[np.uint64(scratch.landings[row])]
     take_steps(routes, bits, n_steps - TOP_DEPTH, raw, first, raw.row_step, positions)
