@@ -34,7 +34,7 @@ def aligned_zeros(shape: tuple[int, ...], dtype: type | np.dtype = np.int64) -> 
     dtype = np.dtype(dtype)
     memory = np.zeros(math.prod(shape) * dtype.itemsize + _LINE_BYTES, dtype=np.uint8)
     # a third of the time that `memory.ctypes.data` takes
-    address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    address = ctypes.addressof(ctypes.c_char.from_buffer(memory.data))
     return np.ndarray(shape, dtype, memory, -address % _LINE_BYTES)
 
 
