@@ -462,9 +462,10 @@ def test_teams_do_not_know_one_another():
 
 @pytest.fixture
 def machine(monkeypatch):
-    """Return a function that sets what joblib and the environment say."""
+    """Return a function that sets what joblib, the environment and the system say."""
 
-    def set_up(n_cpus=8, nesting=8, inner=None):
+    def set_up(n_cpus=8, nesting=8, inner=None, n_idle=None):
+        monkeypatch.setattr(parallel, "n_idle_processors", lambda allowed: n_idle)
         monkeypatch.setattr(parallel.joblib, "cpu_count", lambda: n_cpus)
         monkeypatch.setattr(parallel.joblib, "effective_n_jobs", lambda n_jobs: nesting)
         monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
@@ -527,3 +528,58 @@ def test_small_work_takes_fewer_threads(machine, work, expected):
     machine()
     assert n_threads_for(None, work, 1000) == n_threads_for(-1, work, 1000) == expected
     assert n_threads_for(2, work, 1000) == min(expected, 2)
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("n_idle", [None, 7, 1, 0, -3])
+def test_small_work_takes_one_thread_where_no_processor_is_idle(machine, n_idle):
+    machine(n_idle=n_idle)
+    small, large = 1000 * parallel._FEW_THREADS**2, 1000 * (parallel._FEW_THREADS + 1) ** 2
+    expected = 1 if n_idle in (0, -3) else parallel._FEW_THREADS
+    assert n_threads_for(None, small, 1000) == n_threads_for(-1, small, 1000) == expected
+    assert n_threads_for(None, large, 1000) == parallel._FEW_THREADS + 1
+
+
+# --- where threads run ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def moves(monkeypatch):
+    """The processors that helpers leave, a set for each time that one does."""
+    left = []
+    monkeypatch.setattr(parallel, "leave_processors", lambda taken, allowed: left.append(taken))
+    return left
+
+
+@pytest.mark.parametrize(("processor", "n_moves"), [(5, 2), (-1, 0)])
+def test_a_helper_on_the_processor_of_another_member_leaves_it(
+    moves, monkeypatch, processor, n_moves
+):
+    monkeypatch.setattr(parallel, "current_processor", lambda: processor)
+    with ThreadTeam(3) as team:
+        team.run(meet, 1, np.zeros(24, dtype=np.int64), np.zeros(1, dtype=np.int64))
+    assert len(moves) == n_moves
+    assert all(5 in taken for taken in moves)
+
+
+def test_members_on_processors_of_their_own_stay(moves, monkeypatch):
+    monkeypatch.setattr(parallel, "current_processor", threading.get_ident)
+    with ThreadTeam(3) as team:
+        for _ in range(3):
+            team.run(meet, 1, np.zeros(24, dtype=np.int64), np.zeros(1, dtype=np.int64))
+    assert moves == []
+
+
+def test_a_helper_that_cannot_leave_runs_where_it_is(monkeypatch):
+    def fail(*arguments):
+        raise MemoryError
+
+    monkeypatch.setattr(parallel, "current_processor", fail)
+    places, wrong = np.zeros(24, dtype=np.int64), np.zeros(1, dtype=np.int64)
+    with pytest.raises(MemoryError), ThreadTeam(2) as team:  # the caller's own is raised
+        team.run(meet, 1, places, wrong)
+    monkeypatch.setattr(parallel, "current_processor", lambda: 0)
+    monkeypatch.setattr(parallel, "leave_processors", fail)
+    with ThreadTeam(2) as team:
+        team.run(meet, 20, places, wrong)
+    assert wrong[0] == 0

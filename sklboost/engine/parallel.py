@@ -29,6 +29,12 @@ from joblib.parallel import ThreadingBackend, get_active_backend
 from sklboost.engine.backend import BACKEND, Backend
 from sklboost.engine.compiling import inlined, kernel
 from sklboost.engine.instructions import atomic_add, atomic_load, atomic_store, yield_processor
+from sklboost.engine.placement import (
+    allowed_processors,
+    current_processor,
+    leave_processors,
+    n_idle_processors,
+)
 
 # Cells of ``Team.state``. Each has a cache line of its own (8 int64): neighbours on one line would
 # make every member's spin slow down every other member's work.
@@ -47,6 +53,9 @@ _SPINS_BEFORE_YIELD = 2000
 # Between two calls members stay awake, for a millisecond or two. A thread that is woken may be put
 # on the processor of the one that wakes it, beside an idle one, and then waits for up to 10 ms.
 _SPINS_BEFORE_SLEEP = 5000
+# Work that so many threads would be useful for is done by one where no processor is idle: it would
+# have to wait for one longer than a second thread saves.
+_FEW_THREADS = 4
 
 
 class Team(NamedTuple):
@@ -236,6 +245,10 @@ def n_threads_for(n_jobs: int | None, work: int, unit: int) -> int:
         limit = joblib.cpu_count() + 1 + n_jobs
     else:
         limit = n_jobs
+    if limit > 1 and n_useful <= _FEW_THREADS:
+        n_idle = n_idle_processors(allowed_processors())
+        if n_idle is not None and n_idle < 1:  # this thread is one of those that run
+            return 1
     return max(1, min(limit, n_useful))
 
 
@@ -293,6 +306,7 @@ class ThreadTeam:
 
     def __init__(self, n_threads: int):
         self._n_threads = n_threads
+        self._processors = [-1] * n_threads  # where each member was last seen, -1: nowhere
         self._queues: list[SimpleQueue[_Job | None]] = []
         self._threads: list[threading.Thread] = []
         self._job: _Job | None = None
@@ -309,9 +323,8 @@ class ThreadTeam:
             # interpreted, the atomics are not atomic: one member only
             while self.size < self._n_threads and BACKEND is not Backend.INTERPRETER:
                 queue: SimpleQueue[_Job | None] = SimpleQueue()
-                thread = threading.Thread(
-                    target=_serve, args=(queue, self.size, self._state), daemon=True
-                )
+                arguments = (queue, self.size, self._state, self._processors)
+                thread = threading.Thread(target=_serve, args=arguments, daemon=True)
                 # listed before it starts, so that Ctrl-C during its start leaves none behind
                 self._queues.append(queue)
                 self._threads.append(thread)
@@ -360,6 +373,7 @@ class ThreadTeam:
         job = self._job = _Job(function, arguments, self.size, self._state)
         try:
             self._n_calls += 1
+            self._processors[0] = current_processor()
             for queue in self._queues:
                 queue.put(job)
             job.run(0)
@@ -379,10 +393,23 @@ class ThreadTeam:
             raise job.error
 
 
-def _serve(queue: SimpleQueue[_Job | None], rank: int, state: np.ndarray) -> None:
-    n_calls = 0
+def _serve(
+    queue: SimpleQueue[_Job | None], rank: int, state: np.ndarray, processors: list[int]
+) -> None:
+    n_calls, allowed = 0, allowed_processors()
     while (job := queue.get()) is not None:
+        with suppress(Exception):  # no memory, say: then it stays where it is
+            _run_apart(rank, processors, allowed)
         job.run_as_helper(rank)
         n_calls += 1
-        with suppress(Exception):  # no memory, say: then it waits asleep
+        with suppress(Exception):  # or waits asleep
             finish_call(state, 1, _BEGUN, n_calls + 1)
+
+
+def _run_apart(rank: int, processors: list[int], allowed: set[int]) -> None:
+    """Let this thread leave a processor where another member of its team was last seen."""
+    here = processors[rank] = current_processor()
+    taken = {*processors[:rank], *processors[rank + 1 :]} - {-1}
+    if here in taken:
+        leave_processors(taken, allowed)
+        processors[rank] = current_processor()
