@@ -11,6 +11,7 @@ import numpy as np
 
 from sklboost.data.row_arrays import row_blocks
 from sklboost.engine.compiling import inlined, kernel
+from sklboost.engine.sorting import order_floats, sort_floats
 
 
 class FeatureCuts(NamedTuple):
@@ -162,10 +163,10 @@ def cut_feature(
         Whether the feature has missing values.
     """
     if len(weight) == 0:
-        ordered = np.sort(values)
+        ordered = sort_floats(values)
     else:
-        order = np.argsort(values, kind="stable")
-        ordered, weight = values[order], weight[order]
+        ordered, order = order_floats(values)
+        weight = weight[order]
     n_present = len(ordered) - np.count_nonzero(np.isnan(ordered))  # NaN is sorted to the end
     if n_present == 0 and absent == 0.0:
         nothing = np.zeros(1)

@@ -9,6 +9,8 @@ from typing import Protocol
 
 import numpy as np
 
+from sklboost.engine.sorting import order_floats
+
 Change = Callable[[np.ndarray], np.ndarray]
 
 # Values that are added up at a time: what is computed on the way stays small beside many rows.
@@ -98,8 +100,7 @@ def weighted_quantile(values: np.ndarray, weight: np.ndarray, alpha: float) -> f
     Values that are NaN are left out; weights of shape (0,) are all 1.
     """
     is_known = ~np.isnan(values)
-    order = np.argsort(values[is_known], kind="stable")
-    ordered = values[is_known][order]
+    ordered, order = order_floats(values[is_known])
     weights = weight[is_known][order] if len(weight) else np.ones(len(ordered))
     so_far = np.cumsum(weights)
     wanted = alpha * so_far[-1]

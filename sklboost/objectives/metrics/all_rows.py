@@ -10,6 +10,7 @@ from itertools import combinations
 
 import numpy as np
 
+from sklboost.engine.sorting import order_floats
 from sklboost.objectives.links import LEAST_PROBABILITY
 
 _TWO_CLASSES = "two classes or more"
@@ -116,8 +117,7 @@ def _by_prediction(
     if len(weight):
         kept = weight > 0.0  # else a distinct prediction could have no weight at all
         y, prediction, weight = y[kept], prediction[kept], weight[kept]
-    order = np.argsort(prediction)
-    ordered = prediction[order]
+    ordered, order = order_floats(prediction)
     starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
     rows = weight[order] if len(weight) else np.ones(len(order))
     positive_rows = rows * y[order]

@@ -1,0 +1,93 @@
+"""Floats sorted by their digits, as NumPy sorts them."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.testing import assert_array_equal
+
+from sklboost.engine import sorting
+from sklboost.engine.sorting import order_floats, sort_floats
+
+DTYPES = [np.float32, np.float64]
+nan, inf = np.nan, np.inf
+
+
+@pytest.fixture(autouse=True)
+def few_values_by_digits(monkeypatch):
+    monkeypatch.setattr(sorting, "_LEAST_VALUES", 1)
+
+
+def bits(values):
+    return values.view(f"u{values.itemsize}")
+
+
+def assert_sorted(values):
+    """NumPy's order and its very bits, but for those of zeros and NaNs."""
+    ordered, order = order_floats(values)
+    assert_array_equal(ordered, np.sort(values))
+    assert_array_equal(sort_floats(values), ordered)
+    assert ordered.dtype == values.dtype
+    taken = values[order]
+    assert_array_equal(bits(taken)[~np.isnan(taken)], bits(ordered)[~np.isnan(taken)])
+    assert_array_equal(np.sort(order), np.arange(len(values)))
+    is_equal = ordered[1:] == ordered[:-1]
+    assert (np.diff(order)[is_equal & (ordered[1:] != 0.0)] > 0).all()
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_special_values(dtype):
+    tiny, most = np.finfo(dtype).smallest_subnormal, np.finfo(dtype).max
+    values = [nan, 1.0, -inf, 0.0, -0.0, tiny, -tiny, inf, -most, most, -nan, -1.0, 1.0, 0.0]
+    assert_sorted(np.array(values, dtype=dtype))
+    assert_sorted(np.array(values[::-1], dtype=dtype))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda random: random.normal(size=5000),
+        lambda random: random.integers(-3, 3, size=5000),
+        lambda random: np.full(5000, -7.5),
+        lambda random: 1.7e9 + random.random(5000),  # differ in their last digits only
+        lambda random: random.choice([nan, -nan, 1.0], 5000),
+        lambda random: np.ldexp(1.0, random.integers(-1000, 1000, 5000)),
+        lambda random: np.arange(5000.0)[::-1],
+    ],
+)
+def test_many_values(dtype, make):
+    with np.errstate(over="ignore"):
+        values = np.asarray(make(np.random.default_rng(0)), dtype=dtype)
+    assert_sorted(values)
+    assert_sorted(np.repeat(values, 3)[::2])  # strided
+
+
+@pytest.mark.parametrize("width", [32, 64])
+@given(data=st.data())
+def test_any_values(width, data):
+    floats = st.floats(width=width, allow_nan=True, allow_infinity=True)
+    assert_sorted(data.draw(arrays(f"f{width // 8}", st.integers(1, 40), elements=floats)))
+
+
+def test_every_bit_counts():
+    for dtype in DTYPES:
+        n_bits = 8 * np.dtype(dtype).itemsize
+        numbers = [1 << bit for bit in range(n_bits)]
+        assert_sorted(np.array(numbers, dtype=f"u{n_bits // 8}").view(dtype))
+
+
+def test_what_is_not_a_float_of_this_machine_is_sorted_by_numpy():
+    for values in (np.array([3, -1, 2]), np.array([3.0, -1.0, 2.0], dtype=">f8")):
+        ordered, order = order_floats(values)
+        assert_array_equal(ordered, [-1, 2, 3])
+        assert_array_equal(order, [1, 2, 0])
+        assert_array_equal(sort_floats(values), ordered)
+
+
+def test_the_values_stay_as_they_are():
+    values = np.random.default_rng(0).normal(size=100)
+    values.flags.writeable = False
+    assert_sorted(values)
