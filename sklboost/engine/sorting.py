@@ -103,11 +103,11 @@ def sort_by_digit(keys, order, to_keys, to_order, shift, counts):
     for index in range(len(keys)):
         counts[np.uint64(keys[np.uint64(index)] >> shift) & _LAST_DIGIT] += 1
     first = np.int64(0)
-    for digit in range(len(counts)):
-        n_keys = counts[np.uint64(digit)]
+    for number in range(len(counts)):
+        n_keys = counts[np.uint64(number)]
         if n_keys == len(keys):
             return np.int64(0)
-        counts[np.uint64(digit)] = first
+        counts[np.uint64(number)] = first
         first += n_keys
     for index in range(len(keys)):
         key = keys[np.uint64(index)]
