@@ -83,7 +83,7 @@ def sort_by_digits(keys, order, spare_keys, spare_order, infinity, counts):
 def key_of(bits, infinity, sign):
     """Return a number whose order is that of the float with these bits; NaN is largest."""
     if bits & ~sign > infinity:
-        return (sign << np.uint64(1)) - np.uint64(1)
+        return sign | (sign - np.uint64(1))
     return ~bits if bits & sign != np.uint64(0) else bits | sign
 
 
