@@ -27,6 +27,16 @@ settings.register_profile("ci", deadline=None, print_blob=True, derandomize=True
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def unknown_load(tmp_path_factory):
+    """Keep from the tests what else runs on the machine, which the number of threads depends on."""
+    from sklboost.engine import placement
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(placement, "_LOAD", tmp_path_factory.getbasetemp() / "no_load")
+        yield
+
+
 @pytest.fixture(scope="session")
 def regression():
     return _load("diabetes")

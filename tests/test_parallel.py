@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from sklboost.engine import parallel
+from sklboost.engine import parallel, placement
 from sklboost.engine.compiling import kernel
 from sklboost.engine.instructions import (
+    above,
     add_where,
     at_least,
     atomic_add,
@@ -140,7 +141,7 @@ def test_trailing_zeros(count):
 def compare_and_add(values, threshold, numbers):
     bits = at_least(values, np.uint64(2), threshold)
     add_where(numbers, bits, np.uint8(3))
-    return bits
+    return bits, above(values, np.uint64(2), threshold)
 
 
 @pytest.mark.interpreted
@@ -153,8 +154,9 @@ def test_64_numbers_at_once(dtype):
     numbers = random.integers(0, 50, 64).astype(np.uint8)
     is_at_least = values[2:] >= values[9]
     expected = numbers + 3 * is_at_least
-    bits = int(compare_and_add(values, values[9], numbers))
+    bits, bits_above = map(int, compare_and_add(values, values[9], numbers))
     assert [bits >> i & 1 for i in range(64)] == is_at_least.tolist()
+    assert [bits_above >> i & 1 for i in range(64)] == (values[2:] > values[9]).tolist()
     assert_array_equal(numbers, expected)
 
 
@@ -464,8 +466,8 @@ def test_teams_do_not_know_one_another():
 def machine(monkeypatch):
     """Return a function that sets what joblib, the environment and the system say."""
 
-    def set_up(n_cpus=8, nesting=8, inner=None, n_idle=None):
-        monkeypatch.setattr(parallel, "n_idle_processors", lambda allowed: n_idle)
+    def set_up(n_cpus=8, nesting=8, inner=None, n_spare=None):
+        monkeypatch.setattr(placement, "n_spare_processors", lambda allowed: n_spare)
         monkeypatch.setattr(parallel.joblib, "cpu_count", lambda: n_cpus)
         monkeypatch.setattr(parallel.joblib, "effective_n_jobs", lambda n_jobs: nesting)
         monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
@@ -531,55 +533,13 @@ def test_small_work_takes_fewer_threads(machine, work, expected):
 
 
 @pytest.mark.interpreted
-@pytest.mark.parametrize("n_idle", [None, 7, 1, 0, -3])
-def test_small_work_takes_one_thread_where_no_processor_is_idle(machine, n_idle):
-    machine(n_idle=n_idle)
-    small, large = 1000 * parallel._FEW_THREADS**2, 1000 * (parallel._FEW_THREADS + 1) ** 2
-    expected = 1 if n_idle in (0, -3) else parallel._FEW_THREADS
+@pytest.mark.parametrize("n_spare", [None, 7, 1, 0, -3])
+def test_small_work_takes_no_more_threads_than_find_a_processor(machine, n_spare):
+    machine(n_spare=n_spare)
+    most = parallel._FEW_THREADS
+    small, large = 1000 * most**2, 1000 * (most + 1) ** 2
+    expected = {1: 2, 0: 1, -3: 1}.get(n_spare, most)
     assert n_threads_for(None, small, 1000) == n_threads_for(-1, small, 1000) == expected
-    assert n_threads_for(None, large, 1000) == parallel._FEW_THREADS + 1
-
-
-# --- where threads run ---------------------------------------------------------------------------
-
-
-@pytest.fixture
-def moves(monkeypatch):
-    """The processors that helpers leave, a set for each time that one does."""
-    left = []
-    monkeypatch.setattr(parallel, "leave_processors", lambda taken, allowed: left.append(taken))
-    return left
-
-
-@pytest.mark.parametrize(("processor", "n_moves"), [(5, 2), (-1, 0)])
-def test_a_helper_on_the_processor_of_another_member_leaves_it(
-    moves, monkeypatch, processor, n_moves
-):
-    monkeypatch.setattr(parallel, "current_processor", lambda: processor)
-    with ThreadTeam(3) as team:
-        team.run(meet, 1, np.zeros(24, dtype=np.int64), np.zeros(1, dtype=np.int64))
-    assert len(moves) == n_moves
-    assert all(5 in taken for taken in moves)
-
-
-def test_members_on_processors_of_their_own_stay(moves, monkeypatch):
-    monkeypatch.setattr(parallel, "current_processor", threading.get_ident)
-    with ThreadTeam(3) as team:
-        for _ in range(3):
-            team.run(meet, 1, np.zeros(24, dtype=np.int64), np.zeros(1, dtype=np.int64))
-    assert moves == []
-
-
-def test_a_helper_that_cannot_leave_runs_where_it_is(monkeypatch):
-    def fail(*arguments):
-        raise MemoryError
-
-    monkeypatch.setattr(parallel, "current_processor", fail)
-    places, wrong = np.zeros(24, dtype=np.int64), np.zeros(1, dtype=np.int64)
-    with pytest.raises(MemoryError), ThreadTeam(2) as team:  # the caller's own is raised
-        team.run(meet, 1, places, wrong)
-    monkeypatch.setattr(parallel, "current_processor", lambda: 0)
-    monkeypatch.setattr(parallel, "leave_processors", fail)
-    with ThreadTeam(2) as team:
-        team.run(meet, 20, places, wrong)
-    assert wrong[0] == 0
+    assert n_threads_for(None, small, 1000, parallel._FEW_TIMES) == expected
+    assert n_threads_for(None, small, 1000, parallel._FEW_TIMES + 1) == most
+    assert n_threads_for(None, large, 1000) == most + 1

@@ -35,6 +35,11 @@ def test_special_values(dtype):
     values = [nan, 1.0, -inf, 0.0, -0.0, tiny, -tiny, inf, -most, most, -nan, -1.0, 1.0, 0.0]
     assert_sorted(np.array(values, dtype=dtype))
     assert_sorted(np.array(values[::-1], dtype=dtype))
+    infinity = np.array(inf, dtype=dtype).view(f"i{np.dtype(dtype).itemsize}")
+    signalling = np.array([infinity + 1, 0, infinity + 1]).view(dtype)
+    with np.errstate(all="raise"):
+        ordered = sort_floats(signalling)
+    assert_array_equal(ordered, [0.0, nan, nan])
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

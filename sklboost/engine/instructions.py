@@ -12,10 +12,10 @@ FEW_LANES = 16
 
 
 def at_least(values, start, threshold):
-    """Compare 64 numbers with one: bit i of the word (uint64) is 1 if number i is at least that.
+    """Compare 64 numbers: bit i of the word (uint64) is 1 if number i is at least `threshold`.
 
-    Number i is ``values[start + i]``, `start` uint64. `values` is a contiguous array of floats or
-    unsigned integers, `threshold` of the same dtype.
+    Number i is ``values[start + i]``, `start` uint64; there must be 64. `values` is a contiguous
+    array of floats or unsigned integers, `threshold` of the same dtype.
     """
     numbers = values[start : start + np.uint64(LANES)]
     return np.packbits(numbers >= threshold, bitorder="little").view(np.uint64)[0]
@@ -41,21 +41,22 @@ def add_where(numbers, bits, value):
     numbers[:LANES] += np.unpackbits(bytes_, bitorder="little") * numbers.dtype.type(value)
 
 
-def descend(decisions, leaves, start):
-    """Set ``leaves[start + i]`` (uint8) to the leaf of row i in a tree of 6 levels, for 64 rows.
+def descend(decisions, landings, start):
+    """Set ``landings[start + i]`` (uint8) to where row i of 64 comes to in a tree of 6 levels.
 
-    Leaves are numbered from left to right, 0 to 63. Bit i of ``decisions[k]`` (uint64, contiguous)
-    is 1 if row i goes right at the split whose right side begins with leaf k: 32 is the root, 16
-    and 48 are its children. There is no split 0. `start` is uint64.
+    The places below the tree are numbered from left to right, 0 to 63. `decisions` (uint64,
+    contiguous) has 64 words: bit i of word k is 1 if row i goes right at the split whose right side
+    begins with place k. Word 32 is of the root, 16 and 48 are of its children, word 0 is not used.
+    `start` is uint64; there must be 64 landings.
     """
     bits = np.unpackbits(decisions.view(np.uint8).reshape(LANES, 8), axis=1, bitorder="little")
     rows = np.arange(LANES)
-    leaf = np.zeros(LANES, dtype=np.uint8)
+    landing = np.zeros(LANES, dtype=np.uint8)
     half = LANES // 2
     while half > 0:
-        leaf += half * bits[leaf + half, rows]
+        landing += half * bits[landing + half, rows]
         half //= 2
-    leaves[start : start + np.uint64(LANES)] = leaf
+    landings[start : start + np.uint64(LANES)] = landing
 
 
 def load_lanes(values, start, lanes):

@@ -119,8 +119,8 @@ class TreeTops(NamedTuple):
     starts : ndarray of int64, shape (n_trees + 1,)
         Tree t has ``splits[starts[t]:starts[t + 1]]``.
     landings : ndarray of int32, shape (n_trees, 2**TOP_DEPTH)
-        The node that a row has come to, as a number of ``Model.routes``, by its decisions read as
-        binary digits, the first one highest, 1 for right; after a leaf the digits are 0.
+        The nodes that rows come to, from left to right, as numbers of ``Model.routes``. A leaf that
+        is not as deep as TOP_DEPTH has all the landings that a tree below it would have.
     values : ndarray of float64, shape (n_trees, n_tree_outputs, 2**TOP_DEPTH)
         The values of these nodes.
     features : ndarray of int64, shape (n_columns,)

@@ -29,12 +29,7 @@ from joblib.parallel import ThreadingBackend, get_active_backend
 from sklboost.engine.backend import BACKEND, Backend
 from sklboost.engine.compiling import inlined, kernel
 from sklboost.engine.instructions import atomic_add, atomic_load, atomic_store, yield_processor
-from sklboost.engine.placement import (
-    allowed_processors,
-    current_processor,
-    leave_processors,
-    n_idle_processors,
-)
+from sklboost.engine.placement import Placement, n_that_find_one
 
 # Cells of ``Team.state``. Each has a cache line of its own (8 int64): neighbours on one line would
 # make every member's spin slow down every other member's work.
@@ -50,12 +45,11 @@ FAR_APART = 2 * _LINE
 _ASSEMBLED, _ABANDONED = np.int64(1), np.int64(0)
 # A barrier is usually over in less time than a system call takes, so members first spin.
 _SPINS_BEFORE_YIELD = 2000
-# Between two calls members stay awake, for a millisecond or two. A thread that is woken may be put
-# on the processor of the one that wakes it, beside an idle one, and then waits for up to 10 ms.
+# Between two calls members stay awake, for a millisecond or two: a thread that is woken may start
+# late, see placement.py.
 _SPINS_BEFORE_SLEEP = 5000
-# Work that so many threads would be useful for is done by one where no processor is idle: it would
-# have to wait for one longer than a second thread saves.
-_FEW_THREADS = 4
+# Work for so many threads, done so many times, has no more than find a processor at once.
+_FEW_THREADS, _FEW_TIMES = 4, 200
 
 
 class Team(NamedTuple):
@@ -221,8 +215,10 @@ def _is_dask_task() -> bool:
     return hasattr(state, "execution_state")
 
 
-def n_threads_for(n_jobs: int | None, work: int, unit: int) -> int:
+def n_threads_for(n_jobs: int | None, work: int, unit: int, n_times: int = 1) -> int:
     """Return the number of threads for a task.
+
+    Of a small task one that finds a processor at once, since waiting takes more than it saves.
 
     Parameters
     ----------
@@ -235,6 +231,8 @@ def n_threads_for(n_jobs: int | None, work: int, unit: int) -> int:
         The work that one thread does in the time that another one costs. Each thread takes its
         share of the work and adds its cost, so the least time is where their number is the square
         root of the units.
+    n_times : int
+        How many times the team does the task, as for each round of boosting.
     """
     n_useful = max(1, math.isqrt(work // unit))
     if n_useful == 1:
@@ -245,10 +243,8 @@ def n_threads_for(n_jobs: int | None, work: int, unit: int) -> int:
         limit = joblib.cpu_count() + 1 + n_jobs
     else:
         limit = n_jobs
-    if limit > 1 and n_useful <= _FEW_THREADS:
-        n_idle = n_idle_processors(allowed_processors())
-        if n_idle is not None and n_idle < 1:  # this thread is one of those that run
-            return 1
+    if limit > 1 and n_useful <= _FEW_THREADS and n_times <= _FEW_TIMES:
+        limit = n_that_find_one(limit)
     return max(1, min(limit, n_useful))
 
 
@@ -306,11 +302,11 @@ class ThreadTeam:
 
     def __init__(self, n_threads: int):
         self._n_threads = n_threads
-        self._processors = [-1] * n_threads  # where each member was last seen, -1: nowhere
         self._queues: list[SimpleQueue[_Job | None]] = []
         self._threads: list[threading.Thread] = []
         self._job: _Job | None = None
         self._state = np.zeros(state_size(n_threads), dtype=np.int64)
+        self._placement = Placement(n_threads)
         self._n_calls = 0
 
     @property
@@ -323,8 +319,8 @@ class ThreadTeam:
             # interpreted, the atomics are not atomic: one member only
             while self.size < self._n_threads and BACKEND is not Backend.INTERPRETER:
                 queue: SimpleQueue[_Job | None] = SimpleQueue()
-                arguments = (queue, self.size, self._state, self._processors)
-                thread = threading.Thread(target=_serve, args=arguments, daemon=True)
+                group = (queue, self.size, self._state, self._placement)
+                thread = threading.Thread(target=_serve, args=group, daemon=True)
                 # listed before it starts, so that Ctrl-C during its start leaves none behind
                 self._queues.append(queue)
                 self._threads.append(thread)
@@ -373,7 +369,7 @@ class ThreadTeam:
         job = self._job = _Job(function, arguments, self.size, self._state)
         try:
             self._n_calls += 1
-            self._processors[0] = current_processor()
+            self._placement.look(0)
             for queue in self._queues:
                 queue.put(job)
             job.run(0)
@@ -394,22 +390,11 @@ class ThreadTeam:
 
 
 def _serve(
-    queue: SimpleQueue[_Job | None], rank: int, state: np.ndarray, processors: list[int]
+    queue: SimpleQueue[_Job | None], rank: int, state: np.ndarray, placement: Placement
 ) -> None:
-    n_calls, allowed = 0, allowed_processors()
+    n_calls = 0
     while (job := queue.get()) is not None:
-        with suppress(Exception):  # no memory, say: then it stays where it is
-            _run_apart(rank, processors, allowed)
-        job.run_as_helper(rank)
+        placement.run_apart(rank, job.run_as_helper)
         n_calls += 1
-        with suppress(Exception):  # or waits asleep
+        with suppress(Exception):  # no memory, say: then it waits asleep
             finish_call(state, 1, _BEGUN, n_calls + 1)
-
-
-def _run_apart(rank: int, processors: list[int], allowed: set[int]) -> None:
-    """Let this thread leave a processor where another member of its team was last seen."""
-    here = processors[rank] = current_processor()
-    taken = {*processors[:rank], *processors[rank + 1 :]} - {-1}
-    if here in taken:
-        leave_processors(taken, allowed)
-        processors[rank] = current_processor()

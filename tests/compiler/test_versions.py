@@ -2,8 +2,8 @@
 
 A version that is not needed is seconds of a user's time, at the first fit of its kind. What is
 counted is told in :mod:`tests.compiler.versions`. The fits are tiny, since versions differ in
-types, which depend on neither the number of rows nor that of rounds; a few are on the rows of a
-thread team.
+types, which do not depend on the number of rounds, and hardly on that of rows; a few are on the
+rows of a thread team.
 """
 
 import json

@@ -121,15 +121,21 @@ def test_bits_of_prediction_for_any_depth_and_bins(max_depth, max_bin, dtype):
         assert found_dtype == dtype
 
 
-@pytest.mark.parametrize("max_depth", [2, 4, 6, 8])
+@pytest.mark.parametrize("max_depth", [4, 6, 8])
 def test_bits_of_prediction_where_thresholds_lie_within_bins(max_depth):
     random = np.random.default_rng(2)
-    X = random.integers(12, size=(2000, 4)).astype(np.float64)
+    X = random.integers(12, size=(200, 4)).astype(np.float64)
     y = np.sin(X[:, 0]) + X[:, 1] * X[:, 2] + X[:, 3]
     model = XGBRegressorLite(n_estimators=8, max_depth=max_depth, base_score=0.0).fit(X, y)
+    trees, cuts = trees_of(model.model_), cuts_of(X)
+    new = allocate_new_trees(trees, 1, 4)
+    lay_out_trees(new, cuts, 8)
+    splits = new.model.tops.splits[: new.model.tops.starts[8]]
+    within = splits.cuts_bin == 1  # of other places than that of a root: 32
+    assert (within & (splits.place != 32) & (splits.place % 32 != 16)).sum() > 8
     rows = random.uniform(-1, 13, size=(600, 4))
     rows[random.random(rows.shape) < 0.05] = nan
-    found, _ = score(trees_of(model.model_), 1, cuts_of(X), rows)
+    found, _ = score(trees, 1, cuts, rows)
     assert_array_equal(found[0], model.predict(rows))
 
 

@@ -179,12 +179,13 @@ def _splat(builder, value, n_lanes=LANES):
 
 
 def _take(builder, values, others, places):
-    """Return a vector of elements of two vectors, whose places count on from one to the other."""
+    """Return the elements at `places` of two vectors; those of `others` come after `values`."""
     mask = ir.Constant(ir.VectorType(ir.IntType(32), len(places)), list(places))
     return builder.shuffle_vector(values, others, mask)
 
 
 def _halves(builder, values):
+    """Return the first and the second half of a vector."""
     middle, stop = len(values.type) // 2, len(values.type)
     places = range(middle), range(middle, stop)
     return [_take(builder, values, values, half) for half in places]
@@ -246,10 +247,10 @@ def _type_add_where(numbers, bits, value):
 
 
 @_compiled_as(descend)
-def _type_descend(decisions, leaves, start):
+def _type_descend(decisions, landings, start):
     def codegen(context, builder, signature, args):
         words = context.make_array(decisions)(context, builder, args[0]).data
-        place = _element_pointer(context, builder, signature.args[1], args[1], args[2])
+        pointer = _element_pointer(context, builder, signature.args[1], args[1], args[2])
         tree = _lanes(builder, words, ir.IntType(64), 8)
         found = zeros = ir.Constant(ir.VectorType(ir.IntType(8), LANES), [0] * LANES)
         half = LANES // 2
@@ -263,10 +264,10 @@ def _type_descend(decisions, leaves, start):
             differ = builder.and_(builder.xor(left, right), _splat(builder, root, half))
             tree = builder.xor(left, differ)
             half //= 2
-        builder.store(found, builder.bitcast(place, found.type.as_pointer()), align=1)
+        builder.store(found, builder.bitcast(pointer, found.type.as_pointer()), align=1)
         return context.get_dummy_value()
 
-    return types.void(decisions, leaves, types.uint64), codegen
+    return types.void(decisions, landings, types.uint64), codegen
 
 
 def _vector_pointer(context, builder, array_type, array, index, n_lanes):

@@ -91,7 +91,9 @@ def fit_model(request: FitRequest) -> FitResult:
 def train_model(request: FitRequest, task: FitTask, clock: Clock) -> FitResult:
     """Train on a task, and return the result."""
     rows, parameters, first = task.rows, request.parameters, _before_refit(request, task)
-    with ThreadTeam(n_threads_for(parameters.n_jobs, rows.X.size, VALUES_PER_THREAD)) as team:
+    n_times = parameters.n_estimators
+    n_threads = n_threads_for(parameters.n_jobs, rows.X.size, VALUES_PER_THREAD, n_times)
+    with ThreadTeam(n_threads) as team:
         binned = bin_rows(team, rows, parameters)
         clock.lap("binning")
         base_score, training = train(first, team, binned, task, clock.begin)

@@ -112,9 +112,9 @@ class TrainingParameters:
             lambda value: value is None or (is_integer(value) and value != 0),
         ),
         """
-        Maximum number of threads; small data uses fewer. None: as many as this process may use
-        without oversubscribing the processors, -1: all processors. The model is the same bits for
-        any number.
+        Maximum number of threads; small data uses fewer, and one on a busy machine. None: as many
+        as this process may use without oversubscribing the processors, -1: all processors. The
+        model is the same bits for any number.
         """,
     )
     random_state: int | np.random.RandomState | np.random.Generator | None = parameter(

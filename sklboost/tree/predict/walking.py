@@ -193,8 +193,6 @@ def take_top(tops, thresholds, tree, raw, first_row, scratch):
     n_words = np.uint64((len(scratch.positions) + WORD - 1) // WORD)
     # read from the groups once, not for each split
     splits, word_missing = tops.splits, scratch.missing
-    if tops.starts[tree + 1] - tops.starts[tree] < N_LANDINGS - 1:
-        decisions[:] = 0  # beyond a leaf, see TreeTops.landings
     for index in range(np.uint64(tops.starts[tree]), np.uint64(tops.starts[tree + 1])):
         split, threshold = splits[index], thresholds[index]
         column, place = np.uint64(split.column), np.uint64(split.place)
@@ -211,14 +209,9 @@ def take_top(tops, thresholds, tree, raw, first_row, scratch):
                     in_bin = goes_right & ~above(values, start, threshold)
                     if in_bin != np.uint64(0):
                         in_bin &= rows_at(decisions[word], split.place)
-                    goes_right = compare_values(
-                        goes_right,
-                        in_bin,
-                        tops.thresholds[index],
-                        tops.features[column],
-                        raw,
-                        first_row + np.int64(start),
-                    )
+                        value, feature = tops.thresholds[index], tops.features[column]
+                        first = first_row + np.int64(start)
+                        goes_right = compare_values(goes_right, in_bin, value, feature, raw, first)
                 missing = word_missing[column, word]
                 goes_right = (goes_right & ~missing) | (missing & split.missing_right)
             decisions[word, place] = goes_right

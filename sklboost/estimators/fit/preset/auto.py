@@ -172,7 +172,8 @@ def _search(
     request: FitRequest, data: FitTask, stages: Sequence[Stage], search: Search, begin: float
 ) -> None:
     """Compare settings until all stages are done, or there is no time left."""
-    n_threads = n_threads_for(request.parameters.n_jobs, data.rows.X.size, VALUES_PER_THREAD)
+    n_jobs, n_values = request.parameters.n_jobs, data.rows.X.size
+    n_threads = n_threads_for(n_jobs, n_values, VALUES_PER_THREAD, n_times=_MOST_ROUNDS)
     with ThreadTeam(n_threads) as team, suppress(OutOfTimeError):
         compared = sample(request, data)
         trials = Trials(request, compared, team, begin)
