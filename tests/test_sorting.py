@@ -36,7 +36,7 @@ def test_special_values(dtype):
     assert_sorted(np.array(values, dtype=dtype))
     assert_sorted(np.array(values[::-1], dtype=dtype))
     infinity = np.array(inf, dtype=dtype).view(f"i{np.dtype(dtype).itemsize}")
-    signalling = np.array([infinity + 1, 0, infinity + 1]).view(dtype)
+    signalling = np.array([infinity + 1, 0, infinity + 1], dtype=infinity.dtype).view(dtype)
     with np.errstate(all="raise"):
         ordered = sort_floats(signalling)
     assert_array_equal(ordered, [0.0, nan, nan])
