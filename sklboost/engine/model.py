@@ -69,9 +69,9 @@ TOP_SPLIT_DTYPE = np.dtype(
         ("missing_right", np.uint64),  # all bits 1: missing values go right; else 0
         ("column", np.int32),  # of the block of rows: TreeTops.features[column] is the feature
         ("node", np.int32),  # among those of all trees, if it has a set of categories; else -1
-        ("place", np.int16),  # the first of the tree's landings on its right
+        ("place", np.int32),  # the first of the tree's landings on its right
         # 1: the rows are bins, and the threshold lies within the bin that it is compared with
-        ("cuts_bin", np.int16),
+        ("cuts_bin", np.int32),
     ],
     align=True,
 )
