@@ -89,7 +89,7 @@ def test_settings(settings):
 
 
 def test_forests():
-    check_same(XGBRFRegressorLite(n_estimators=4).fit(X, SCORE), ROWS)
+    check_same(XGBRFRegressorLite(n_estimators=4, random_state=0).fit(X, SCORE), ROWS)
 
 
 @pytest.mark.parametrize("y", [CLASS > 0, CLASS, np.array([*"xyz"])[CLASS]], ids=["2", "3", "text"])
