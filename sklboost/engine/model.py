@@ -60,7 +60,7 @@ ROUTE_DTYPE = np.dtype(
 
 # Prediction takes splits above this depth for 64 rows at once, see TreeTops.
 TOP_DEPTH = 6
-N_LANDINGS = 2**TOP_DEPTH
+N_LANDINGS = 2**TOP_DEPTH  # 64, which `descend` is made for
 ALL_ROWS = np.uint64(0xFFFFFFFFFFFFFFFF)  # as the bits of a word
 
 # One split above TOP_DEPTH.
@@ -118,10 +118,10 @@ class TreeTops(NamedTuple):
         x >= threshold goes right; rounded up, so that this holds for float32 values alike.
     starts : ndarray of int64, shape (n_trees + 1,)
         Tree t has ``splits[starts[t]:starts[t + 1]]``.
-    landings : ndarray of int32, shape (n_trees, 2**TOP_DEPTH)
+    landings : ndarray of int32, shape (n_trees, N_LANDINGS)
         The nodes that rows come to, from left to right, as numbers of ``Model.routes``. A leaf that
         is not as deep as TOP_DEPTH has all the landings that a tree below it would have.
-    values : ndarray of float64, shape (n_trees, n_tree_outputs, 2**TOP_DEPTH)
+    values : ndarray of float64, shape (n_trees, n_tree_outputs, N_LANDINGS)
         The values of these nodes.
     features : ndarray of int64, shape (n_columns,)
         The features of these splits.

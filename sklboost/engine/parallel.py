@@ -48,7 +48,7 @@ _SPINS_BEFORE_YIELD = 2000
 # Between two calls members stay awake, for a millisecond or two: a thread that is woken may start
 # late, see placement.py.
 _SPINS_BEFORE_SLEEP = 5000
-# Work for so many threads, done so many times, has no more than find a processor at once.
+# A task is small if no more threads are useful for it, and it is done no more times.
 _FEW_THREADS, _FEW_TIMES = 4, 200
 
 
@@ -218,7 +218,7 @@ def _is_dask_task() -> bool:
 def n_threads_for(n_jobs: int | None, work: int, unit: int, n_times: int = 1) -> int:
     """Return the number of threads for a task.
 
-    Of a small task one that finds a processor at once, since waiting takes more than it saves.
+    A small task has no more than find a processor at once: to wait takes longer than they save.
 
     Parameters
     ----------
@@ -319,8 +319,8 @@ class ThreadTeam:
             # interpreted, the atomics are not atomic: one member only
             while self.size < self._n_threads and BACKEND is not Backend.INTERPRETER:
                 queue: SimpleQueue[_Job | None] = SimpleQueue()
-                group = (queue, self.size, self._state, self._placement)
-                thread = threading.Thread(target=_serve, args=group, daemon=True)
+                args = (queue, self.size, self._state, self._placement)
+                thread = threading.Thread(target=_serve, args=args, daemon=True)
                 # listed before it starts, so that Ctrl-C during its start leaves none behind
                 self._queues.append(queue)
                 self._threads.append(thread)

@@ -68,7 +68,7 @@ class Placement:
     def __init__(self, n_members: int):
         self._processors = [-1] * n_members
         self._has_moved = [False] * n_members
-        self._allowed = allowed_processors()
+        self._allowed = allowed_processors() if n_members > 1 else set()
 
     def look(self, rank: int) -> None:
         """Note where a member is, to be called by itself."""

@@ -10,7 +10,7 @@ from typing import NamedTuple, get_type_hints
 
 import numpy as np
 
-_LINE_BYTES = 64  # of the cache
+LINE_BYTES = 64  # of the cache
 
 
 def records(shape: int | tuple[int, ...], dtype: np.dtype) -> np.recarray:
@@ -32,10 +32,10 @@ def aligned_zeros(shape: tuple[int, ...], dtype: type | np.dtype = np.int64) -> 
     So what is loaded as one vector never lies on two lines, which would take about twice the time.
     """
     dtype = np.dtype(dtype)
-    memory = np.zeros(math.prod(shape) * dtype.itemsize + _LINE_BYTES, dtype=np.uint8)
+    memory = np.zeros(math.prod(shape) * dtype.itemsize + LINE_BYTES, dtype=np.uint8)
     # a third of the time that `memory.ctypes.data` takes
     address = ctypes.addressof(ctypes.c_char.from_buffer(memory.data))
-    return np.ndarray(shape, dtype, memory, -address % _LINE_BYTES)
+    return np.ndarray(shape, dtype, memory, -address % LINE_BYTES)
 
 
 class TreeParams(NamedTuple):

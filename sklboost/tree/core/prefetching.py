@@ -12,12 +12,10 @@ import numpy as np
 
 from sklboost.engine.compiling import inlined
 from sklboost.engine.instructions import item_bytes, prefetch, prefetch_l2
+from sklboost.engine.structs import LINE_BYTES
 
 # Prefetch distances, in rows. 32 to 192 and 2 to 12 were as fast.
 _FAR, _NEAR = np.int64(64), np.int64(4)
-# Bins are scattered if there are more bytes than a cache line has from row to row, on average. Wide
-# rows are so even in order, since only a block of their columns is read.
-_LINE_BYTES = 64
 # Arrays of one value a row are scattered if rows are farther apart than this, on average. Values
 # nearer to one another are read as fast without prefetching.
 _NEARBY_ROWS = 40
@@ -25,8 +23,12 @@ _NEARBY_ROWS = 40
 
 @inlined
 def bins_are_scattered(bins, row_list):
-    """Whether the bins of listed rows lie so far apart that prefetching them pays."""
-    return mean_step(row_list) * (bins.shape[1] * item_bytes(bins)) > _LINE_BYTES
+    """Whether the bins of listed rows lie so far apart that prefetching them pays.
+
+    That is if there are more bytes than a cache line has from row to row, on average. Wide rows are
+    scattered even in order, since only a block of their columns is read.
+    """
+    return mean_step(row_list) * (bins.shape[1] * item_bytes(bins)) > LINE_BYTES
 
 
 @inlined

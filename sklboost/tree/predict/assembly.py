@@ -10,6 +10,7 @@ from sklboost.engine.compiling import inlined, kernel
 from sklboost.engine.elementary import next_float32
 from sklboost.engine.model import (
     ALL_ROWS,
+    N_LANDINGS,
     NO_BITS,
     ROUTE_DTYPE,
     TOP_DEPTH,
@@ -50,14 +51,14 @@ def allocate_model(trees: Trees, base_score: np.ndarray, n_features: int) -> Mod
     """
     n_nodes, n_trees = len(trees.nodes), len(trees.n_pruned)
     n_tree_outputs = max(1, trees.outputs.shape[1])
-    n_splits = min(n_nodes // 2, n_trees * (2**TOP_DEPTH - 1))
+    n_splits = min(n_nodes // 2, n_trees * (N_LANDINGS - 1))
     tops = TreeTops(
         splits=records(n_splits, TOP_SPLIT_DTYPE),
         thresholds=np.empty(n_splits),
         thresholds32=np.empty(n_splits, dtype=np.float32),
         starts=np.zeros(n_trees + 1, dtype=np.int64),
-        landings=np.empty((n_trees, 2**TOP_DEPTH), dtype=np.int32),
-        values=np.empty((n_trees, n_tree_outputs, 2**TOP_DEPTH)),
+        landings=np.empty((n_trees, N_LANDINGS), dtype=np.int32),
+        values=np.empty((n_trees, n_tree_outputs, N_LANDINGS)),
         features=np.empty(0, dtype=np.int64),
         bits=trees.bits if len(trees.bits.starts) > 0 else NO_BITS,
     )

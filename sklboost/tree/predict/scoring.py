@@ -21,13 +21,12 @@ from sklboost.engine.compiling import kernel
 from sklboost.engine.instructions import prefetch
 from sklboost.engine.model import Model, Trees
 from sklboost.engine.parallel import ThreadTeam
-from sklboost.engine.structs import BinCuts
+from sklboost.engine.structs import LINE_BYTES, BinCuts
 from sklboost.tree.predict.assembly import allocate_model, lay_out
 from sklboost.tree.predict.prediction import add_tree
 from sklboost.tree.predict.walking import WORD, WalkScratch, allocate_scratch, part_of
 
 _BLOCK_ROWS = 256
-_LINE_BYTES = 64  # of the cache
 
 
 class ScoredRows(NamedTuple):
@@ -149,11 +148,11 @@ def fetch_block(rows, block):
         return
     columns, raw_score = rows.scratch.columns[block], rows.raw_score
     for feature in range(len(columns)):
-        for place in range(0, _BLOCK_ROWS, _LINE_BYTES // columns.itemsize):
+        for place in range(0, _BLOCK_ROWS, LINE_BYTES // columns.itemsize):
             prefetch(columns, feature, place)
     stop = min((block + 1) * _BLOCK_ROWS, raw_score.shape[1])
     for output in range(len(raw_score)):
-        for row in range(block * _BLOCK_ROWS, stop, _LINE_BYTES // raw_score.itemsize):
+        for row in range(block * _BLOCK_ROWS, stop, LINE_BYTES // raw_score.itemsize):
             prefetch(raw_score, output, row)
 
 
