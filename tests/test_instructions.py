@@ -110,25 +110,31 @@ def test_a_value_is_added_where_a_bit_is_set(dtype):
 
 
 @kernel
-def fill_leaves(decisions, leaves, start):
-    descend(decisions, leaves, np.uint64(start))
+def fill_landings(decisions, places, landings):
+    descend(decisions, places, landings)
 
 
 @pytest.mark.interpreted
-@pytest.mark.parametrize("start", [0, 3])
-def test_rows_descend_by_the_decisions_of_each_split(start):
-    decisions = np.random.default_rng(0).integers(2**64, size=64, dtype=np.uint64)
-    before, leaves = decisions.copy(), np.full(70, 99, dtype=np.uint8)
-    fill_leaves(decisions, leaves, start)
-    expected = [99] * 70
-    for row in range(64):
+@pytest.mark.parametrize("n_comparisons", [64, 1, 200])
+def test_rows_descend_by_the_decisions_of_each_split(n_comparisons):
+    rng = np.random.default_rng(0)
+    decisions = rng.integers(2**64, size=(n_comparisons, 8), dtype=np.uint64)
+    places = rng.integers(n_comparisons, size=64, dtype=np.int32)
+    if n_comparisons == 64:
+        places = ()  # in the order of their places
+    before, landings = decisions.copy(), np.full(520, 99, dtype=np.uint8)
+    fill_landings(decisions, places, landings)
+    expected = [99] * 520
+    for row in range(512):
         first, width = 0, 64
         while width > 1:
             width //= 2
-            first += width * (int(decisions[first + width]) >> row & 1)
-        expected[start + row] = first
-    assert leaves.tolist() == expected
-    assert len(set(expected)) > 30
+            split = first + width
+            words = decisions[places[split] if len(places) > 0 else split]
+            first += width * (int(words[row // 64]) >> row % 64 & 1)
+        expected[row] = first
+    assert landings.tolist() == expected
+    assert len(set(expected)) > (60 if n_comparisons > 1 else 2)
     assert_array_equal(decisions, before)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 LANES = 64
 FEW_LANES = 16
+WORDS = 8  # of 64 bits, which `descend` takes together
 
 
 def at_least(values, start, threshold):
@@ -41,22 +42,24 @@ def add_where(numbers, bits, value):
     numbers[:LANES] += np.unpackbits(bytes_, bitorder="little") * numbers.dtype.type(value)
 
 
-def descend(decisions, landings, start):
-    """Set ``landings[start + i]`` (uint8) to where row i of 64 comes to in a tree of 6 levels.
+def descend(decisions, places, landings):
+    """Fill ``landings[:512]`` (uint8) with where 512 rows come to in a tree of 6 levels.
 
-    The places below the tree are numbered from left to right, 0 to 63. `decisions` (uint64,
-    contiguous) has 64 words: bit i of word k is 1 if row i goes right at the split whose right side
-    begins with place k. Word 32 is of the root, 16 and 48 are of its children, word 0 is not used.
-    `start` is uint64; there must be 64 landings.
+    The places below the tree are numbered from left to right, 0 to 63, and a split has the number
+    of the first place on its right: the root is 32, its children are 16 and 48. `decisions`
+    (uint64, shape (n, 8), C order) has a row for each comparison: bit i of its word w is 1 if row
+    ``64 w + i`` goes right. ``places[k]`` (int32, shape (64,)) is the comparison of split k;
+    ``places[0]`` is not used. With ``()`` it is comparison k.
     """
-    bits = np.unpackbits(decisions.view(np.uint8).reshape(LANES, 8), axis=1, bitorder="little")
-    rows = np.arange(LANES)
-    landing = np.zeros(LANES, dtype=np.uint8)
+    words = np.ascontiguousarray(decisions[places] if len(places) > 0 else decisions)
+    bits = np.unpackbits(words.view(np.uint8).reshape(LANES, -1), axis=1, bitorder="little")
+    rows = np.arange(bits.shape[1])
+    landing = np.zeros(len(rows), dtype=np.uint8)
     half = LANES // 2
     while half > 0:
         landing += half * bits[landing + half, rows]
         half //= 2
-    landings[start : start + np.uint64(LANES)] = landing
+    landings[: len(rows)] = landing
 
 
 def load_lanes(values, start, lanes):

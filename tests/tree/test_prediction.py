@@ -209,7 +209,7 @@ def test_words_of_rows_go_the_way_of_single_rows(dtype, settings, n_features):
 @kernel
 def all_rows_at(decisions, places, here):
     for index in range(len(places)):
-        here[index] = walking.rows_at(decisions, places[index])
+        here[index] = walking.rows_at(decisions, np.uint64(1), places[index])
 
 
 @pytest.mark.interpreted
@@ -224,7 +224,7 @@ def test_which_rows_come_to_a_split():
                 expected[place + half] = expected[place] & goes_right
     places = np.arange(1, 64)
     here = np.empty(63, dtype=np.uint64)
-    all_rows_at(decisions, places, here)
+    all_rows_at(np.stack([~decisions, decisions], axis=1), places, here)
     assert here.tolist() == [expected[place] for place in places.tolist()]
 
 
@@ -236,7 +236,7 @@ def test_only_features_of_splits_above_top_depth_are_copied():
     assert list(make_model(TREES[2]).tops.features) == []  # no split at all
     assert_array_equal(scores(make_model(TREES[2]), np.zeros((20, 2))), [[7.0] * 20])
     walk = walking.prepare_walk(model, raw_matrix(np.zeros((1000, 2))), 2)
-    assert walk.scratch.columns.shape == (2, 2, walking._WORDS_PER_BLOCK * 64)
+    assert walk.scratch.columns.shape == (2, 2, walking.WORDS * 64)
 
 
 @pytest.mark.interpreted

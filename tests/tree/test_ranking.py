@@ -18,6 +18,7 @@ def rank_all(monkeypatch):
     """Let ranks be used for few rows and trees, too."""
     monkeypatch.setattr(ranking, "_LEAST_ROWS", 1)
     monkeypatch.setattr(ranking, "_SPLITS_PER_RANK", {4: 0.01, 8: 0.01})
+    monkeypatch.setattr(ranking, "_COMPARISONS_PER_SPLIT", 1000)
 
 
 @pytest.mark.interpreted
@@ -31,12 +32,30 @@ def test_columns_are_sides_and_stretches_of_thresholds():
         ]
     ]
     ranked = rank_thresholds(make_model(*trees), np.dtype(np.float64))
-    assert list(ranked.model.tops.features) == [0, 0, 1, 1]
+    assert list(ranked.features) == [0, 0, 1, 1]
     assert list(ranked.missing_ranks) == [0, 255, 255, 255]
     assert [np.isfinite(table).sum() for table in ranked.tables] == [2, 1, 255, 45]
-    splits = ranked.model.tops.splits
-    assert list(splits.column) == [2] * 255 + [3] * 45 + [0, 0, 1, 0]
-    assert list(ranked.thresholds) == [*range(1, 256), *range(1, 46), 2, 1, 1, 1]
+    # the thresholds 4 and 5 of feature 0, then those of feature 1; that of two trees is made once
+    assert list(ranked.columns) == [0, 0, 1] + [2] * 255 + [3] * 45
+    assert list(ranked.ranks) == [1, 2, 1, *range(1, 256), *range(1, 46)]
+    assert list(ranked.starts) == [0, 303]
+    assert list(ranked.comparisons[:, 32]) == [*range(3, 303), 1, 0, 2, 0]
+
+
+def stumps(thresholds):
+    return [[split(0, k, 1), dict(value=1.0), dict(value=2.0)] for k in thresholds]
+
+
+@pytest.mark.interpreted
+def test_each_group_of_trees_makes_its_comparisons_once(monkeypatch):
+    monkeypatch.setattr(ranking, "_MOST_COMPARISONS", 3 * 63)
+    some = rank_thresholds(make_model(*stumps(np.arange(378.0) % 189)), np.dtype(np.float64))
+    assert some.group_trees == 378  # no more than a group may have
+    assert list(some.starts) == [0, 189]
+    many = rank_thresholds(make_model(*stumps(np.arange(380.0) // 2)), np.dtype(np.float64))
+    assert many.group_trees == 3  # of 63 splits each, if they were so large
+    assert list(np.diff(many.starts)) == [2] * 126 + [1]
+    assert list(many.comparisons[:7, 32]) == [0, 0, 1, 0, 1, 1, 0]
 
 
 def data_with_missing_values(n_rows, dtype):
@@ -57,7 +76,9 @@ def data_with_missing_values(n_rows, dtype):
         (XGBClassifierLite, 3, dict(max_depth=2)),
     ],
 )
-def test_same_bits_as_by_values(make, n_targets, settings, dtype, rank_all, monkeypatch):
+@pytest.mark.parametrize("most", [8192, 189])
+def test_same_bits_as_by_values(make, n_targets, settings, dtype, most, rank_all, monkeypatch):
+    monkeypatch.setattr(ranking, "_MOST_COMPARISONS", most)
     X = data_with_missing_values(1100, dtype)
     y = np.column_stack([np.nansum(X[:, k : k + 2].clip(-9, 9), axis=1) for k in range(n_targets)])
     y = y.argmax(axis=1) if make is XGBClassifierLite else np.squeeze(y)

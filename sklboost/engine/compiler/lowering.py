@@ -12,6 +12,7 @@ from sklboost.engine.compiler.numba_internals import cgutils, normalize_signatur
 from sklboost.engine.instructions import (
     FEW_LANES,
     LANES,
+    WORDS,
     above,
     add_lanes,
     add_where,
@@ -247,27 +248,49 @@ def _type_add_where(numbers, bits, value):
 
 
 @_compiled_as(descend)
-def _type_descend(decisions, landings, start):
+def _type_descend(decisions, places, landings):
+    vector = ir.VectorType(ir.IntType(64), WORDS)
+
     def codegen(context, builder, signature, args):
-        words = context.make_array(decisions)(context, builder, args[0]).data
-        pointer = _element_pointer(context, builder, signature.args[1], args[1], args[2])
-        tree = _lanes(builder, words, ir.IntType(64), 8)
-        found = zeros = ir.Constant(ir.VectorType(ir.IntType(8), LANES), [0] * LANES)
-        half = LANES // 2
-        while half > 0:
-            root = builder.extract_element(tree, ir.IntType(32)(half))
-            goes_right = builder.bitcast(root, ir.VectorType(ir.IntType(1), LANES))
-            digit = ir.Constant(zeros.type, [half] * LANES)
-            found = builder.or_(found, builder.select(goes_right, digit, zeros))
-            # where each row takes the half that the root sends it to, a smaller tree is left
-            left, right = _halves(builder, tree)
-            differ = builder.and_(builder.xor(left, right), _splat(builder, root, half))
-            tree = builder.xor(left, differ)
-            half //= 2
-        builder.store(found, builder.bitcast(pointer, found.type.as_pointer()), align=1)
+        data = context.make_array(decisions)(context, builder, args[0]).data
+        vectors = builder.bitcast(data, vector.as_pointer())
+
+        def words_of(place):
+            row = ir.IntType(64)(place)
+            if isinstance(places, types.Array):
+                pointer = _element_pointer(context, builder, places, args[1], row)
+                row = builder.sext(builder.load(pointer), row.type)
+            loaded = builder.load(builder.gep(vectors, [row]))
+            loaded.align = 8
+            return loaded
+
+        def digits_below(place, half):
+            # the bits of the landings below a split: each is that of the side a row goes to
+            goes_right = words_of(place)
+            digits = []
+            if half > 1:
+                left = digits_below(place - half // 2, half // 2)
+                right = digits_below(place + half // 2, half // 2)
+                for one, other in zip(left, right, strict=True):
+                    differ = builder.and_(builder.xor(one, other), goes_right)
+                    digits.append(builder.xor(one, differ))
+            return [*digits, goes_right]
+
+        digits = digits_below(LANES // 2, LANES // 2)
+        zeros = ir.Constant(ir.VectorType(ir.IntType(8), LANES), [0] * LANES)
+        first = context.make_array(landings)(context, builder, args[2]).data
+        found = builder.bitcast(first, zeros.type.as_pointer())
+        for word in range(WORDS):
+            total = zeros
+            for place, bits in enumerate(digits):
+                bit = builder.extract_element(bits, ir.IntType(32)(word))
+                is_one = builder.bitcast(bit, ir.VectorType(ir.IntType(1), LANES))
+                digit = ir.Constant(zeros.type, [1 << place] * LANES)
+                total = builder.or_(total, builder.select(is_one, digit, zeros))
+            builder.store(total, builder.gep(found, [ir.IntType(32)(word)]), align=1)
         return context.get_dummy_value()
 
-    return types.void(decisions, landings, types.uint64), codegen
+    return types.void(decisions, places, landings), codegen
 
 
 def _vector_pointer(context, builder, array_type, array, index, n_lanes):

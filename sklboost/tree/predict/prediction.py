@@ -14,21 +14,25 @@ import numpy as np
 from sklboost.data.features import Features, raw_blocks
 from sklboost.data.raw_values import ARRAY_BLOCK_VALUES, RawMatrix, raw_matrix
 from sklboost.engine.compiling import inlined, kernel
+from sklboost.engine.instructions import descend, load_word
 from sklboost.engine.model import TOP_DEPTH, Model
 from sklboost.engine.parallel import ThreadTeam, assemble, next_rows
-from sklboost.tree.predict.ranking import rank_block, ranked_walk
+from sklboost.tree.predict.ranking import compare, rank_block, ranked_walk
 from sklboost.tree.predict.walking import (
     MIN_ROWS,
+    TREES_TOGETHER,
     begin_block,
     part_of,
     prepare_walk,
     take_steps,
     take_top,
-    walk_tree,
+    walk_on,
 )
 
 # Trees that a row goes down together; shallow ones take as many steps as the deepest of them.
 _TREES_AT_ONCE = 16
+_TREES = tuple(np.uint64(tree) for tree in range(TREES_TOGETHER))
+_BYTES = 8  # of a word
 
 
 def add_trees(
@@ -53,7 +57,7 @@ def add_trees(
         # C order, as kernels want it: a copy only of blocks of several outputs
         scores = np.ascontiguousarray(raw_score[:, rows])
         if model.linear is None and (ranked := ranked_walk(model, raw, trees, team.size)):
-            team.run(add_ranked_leaves, ranked.ranking.model, raw, trees, ranked, scores)
+            team.run(add_ranked_leaves, model.constant, raw, trees, ranked, scores)
         else:
             walk = prepare_walk(model, raw, team.size)
             if model.linear is None:
@@ -101,7 +105,8 @@ def list_leaves(team, model, raw, walk, leaves):
     while start < raw.n_samples:
         scratch = begin_block(team, model, raw, start, scratches)
         for tree in range(leaves.shape[1]):
-            walk_tree(model, thresholds, tree, raw, start, scratch)
+            take_top(model.tops, thresholds, tree, raw, start, scratch)
+            walk_on(model, tree, raw, start, scratch.landings[0], scratch.positions)
             for row in range(len(scratch.positions)):
                 leaves[start + row, tree] = scratch.positions[row] - model.tree_starts[tree]
         start = next_rows(team, raw.n_samples, n_rows)
@@ -149,16 +154,93 @@ def add_ranked_leaves(team, model, raw, trees, walk, raw_score):
     """Add the values of constant leaves, as :func:`add_constant_leaves`; `walk` is a RankedWalk."""
     if not assemble(team):
         return
-    thresholds, scratches = walk.ranking.thresholds, walk.scratch
+    ranking, scratches = walk.ranking, walk.scratch
     n_rows = scratches.positions.shape[1]
     start = next_rows(team, raw.n_samples, n_rows)
     while start < raw.n_samples:
         stop = min(start + n_rows, raw.n_samples)
         scratch = part_of(scratches, team.rank, team.rank, stop - start)
-        rank_block(raw, walk.ranking, start, stop - start, walk.values[team.rank], scratch.columns)
-        for tree in range(trees[0], trees[1]):
-            add_tree(model, thresholds, tree, raw, start, scratch, raw_score)
+        rank_block(raw, ranking, start, stop - start, walk.values[team.rank], scratch.columns)
+        group = trees[0] // ranking.group_trees
+        while group * ranking.group_trees < trees[1]:
+            compare(ranking, group, scratch)
+            first = max(trees[0], group * ranking.group_trees)
+            group += 1
+            of_group = (first, min(trees[1], group * ranking.group_trees))
+            add_compared(model, ranking.comparisons, of_group, raw, start, scratch, raw_score)
         start = next_rows(team, raw.n_samples, n_rows)
+
+
+@kernel
+def add_compared(model, comparisons, trees, raw, first_row, scratch, raw_score):
+    """Add the trees ``[start, stop)`` of a group to a block of rows, which has been compared.
+
+    Trees that add to the same output come one after the other, several at once.
+    """
+    # the next one of the same output is so many trees later
+    step = len(raw_score) // len(model.values)
+    for lane in range(step):
+        for first in range(trees[0] + lane, trees[1], TREES_TOGETHER * step):
+            count, are_shallow = np.int64(0), True
+            for tree in range(first, min(first + TREES_TOGETHER * step, trees[1]), step):
+                descend(scratch.decisions, comparisons[tree], scratch.landings[count])
+                are_shallow &= model.depths[tree] <= TOP_DEPTH
+                count += 1
+            if are_shallow and count == TREES_TOGETHER:
+                add_four(model, (first, step), first_row, scratch, raw_score)
+                continue
+            for index in range(count):
+                landings = scratch.landings[index]
+                tree = first + index * step
+                add_leaves(model, tree, raw, first_row, landings, scratch.positions, raw_score)
+
+
+@kernel
+def add_four(model, trees, first_row, scratch, raw_score):
+    """Add four trees no deeper than `TOP_DEPTH`, of the same outputs, to a block of rows.
+
+    `trees` are the first one and the difference to the next.
+    """
+    (tree, step), landings, values = trees, scratch.landings, model.tops.values
+    first, n_rows = first_output(model, tree, raw_score), len(scratch.positions)
+    for output in range(len(model.values)):
+        scores = raw_score[first + output, first_row : first_row + n_rows]
+        tables = (
+            values[tree, output],
+            values[tree + step, output],
+            values[tree + 2 * step, output],
+            values[tree + 3 * step, output],
+        )
+        for start in range(0, n_rows, _BYTES):
+            # the landings of eight rows: one read, which leaves room for those of the values
+            row = np.uint64(start)
+            words = (
+                load_word(landings, _TREES[0], row),
+                load_word(landings, _TREES[1], row),
+                load_word(landings, _TREES[2], row),
+                load_word(landings, _TREES[3], row),
+            )
+            if n_rows - start >= _BYTES:
+                for place in range(_BYTES):
+                    add_values_at(tables, words, place, scores, row)
+            else:
+                for place in range(n_rows - start):
+                    add_values_at(tables, words, place, scores, row)
+
+
+@inlined
+def add_values_at(tables, words, place, scores, first):
+    """Add the values of four trees, one after the other, to the score of row ``first + place``.
+
+    Byte number `place` of a word is the row's landing in the tree.
+    """
+    shift, byte = np.uint64(8 * place), np.uint64(0xFF)
+    score = scores[first + np.uint64(place)]
+    score += tables[0][(words[0] >> shift) & byte]
+    score += tables[1][(words[1] >> shift) & byte]
+    score += tables[2][(words[2] >> shift) & byte]
+    score += tables[3][(words[3] >> shift) & byte]
+    scores[first + np.uint64(place)] = score
 
 
 @kernel
@@ -167,29 +249,31 @@ def add_tree(model, thresholds, tree, raw, first_row, scratch, raw_score):
 
     The block begins at `first_row` of `raw_score`, which has shape (n_outputs, n_samples).
     """
-    n_rows = len(scratch.positions)
+    take_top(model.tops, thresholds, tree, raw, first_row, scratch)
+    landings, positions = scratch.landings[0], scratch.positions
+    add_leaves(model, tree, raw, first_row, landings, positions, raw_score)
+
+
+@kernel
+def add_leaves(model, tree, raw, first_row, landings, positions, raw_score):
+    """Add the leaf values of a tree of which the landings of the rows are known.
+
+    `positions` is scratch; it has the length of the block.
+    """
+    first, n_rows = first_output(model, tree, raw_score), len(positions)
     if model.depths[tree] <= TOP_DEPTH and n_rows >= MIN_ROWS:
-        add_top(model, thresholds, tree, raw, first_row, scratch, raw_score)
+        for output in range(len(model.values)):
+            scores = raw_score[first + output, first_row : first_row + n_rows]
+            values = model.tops.values[tree, output]
+            for row in range(n_rows):
+                scores[row] += values[np.uint64(landings[row])]
         return
-    walk_tree(model, thresholds, tree, raw, first_row, scratch)
-    first = first_output(model, tree, raw_score)
+    walk_on(model, tree, raw, first_row, landings, positions)
     for output in range(len(model.values)):
         scores = raw_score[first + output, first_row : first_row + n_rows]
         values = model.values[output]
         for row in range(n_rows):
-            scores[row] += values[np.uint64(scratch.positions[row])]
-
-
-@kernel
-def add_top(model, thresholds, tree, raw, first_row, scratch, raw_score):
-    """Add the leaf values of a tree that is no deeper than `TOP_DEPTH`."""
-    take_top(model.tops, thresholds, tree, raw, first_row, scratch)
-    first, n_rows = first_output(model, tree, raw_score), len(scratch.positions)
-    for output in range(len(model.values)):
-        scores = raw_score[first + output, first_row : first_row + n_rows]
-        values = model.tops.values[tree, output]
-        for row in range(n_rows):
-            scores[row] += values[np.uint64(scratch.landings[row])]
+            scores[row] += values[np.uint64(positions[row])]
 
 
 @inlined
@@ -210,7 +294,8 @@ def add_linear_leaves(team, model, linear, raw, trees, walk, raw_score):
     while start < raw.n_samples:
         scratch = begin_block(team, model, raw, start, scratches)
         for tree in range(trees[0], trees[1]):
-            walk_tree(model, thresholds, tree, raw, start, scratch)
+            take_top(model.tops, thresholds, tree, raw, start, scratch)
+            walk_on(model, tree, raw, start, scratch.landings[0], scratch.positions)
             scores = raw_score[tree % n_outputs, start : start + len(scratch.positions)]
             for index in range(len(scores)):
                 leaf = scratch.positions[index]

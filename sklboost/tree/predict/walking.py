@@ -1,8 +1,8 @@
 """How rows go down a finished tree, a block of rows at a time.
 
-64 rows go down a tree together, as the bits of words. Each split above `TOP_DEPTH` compares one
-feature of the 64 rows with its threshold, whichever of them come to it, which gives a word of
-decisions. From these words :func:`~sklboost.engine.instructions.descend` finds where the rows land.
+512 rows go down a tree together, as the bits of eight words. Each split above `TOP_DEPTH` compares
+one feature of the rows with its threshold, whichever of them come to it, which gives words of
+decisions. From these :func:`~sklboost.engine.instructions.descend` finds where the rows land.
 Below `TOP_DEPTH`, and for few rows, each row takes its own way, all rows one step at a time and
 without a branch to mispredict. The splits as words of bits come from QuickScorer (Lucchese et al.
 2015), though not the order of work.
@@ -14,7 +14,7 @@ import numpy as np
 
 from sklboost.data.raw_values import RawMatrix
 from sklboost.engine.compiling import inlined, kernel, late
-from sklboost.engine.instructions import above, at_least, descend, trailing_zeros
+from sklboost.engine.instructions import WORDS, above, at_least, descend, trailing_zeros
 from sklboost.engine.model import ALL_ROWS, N_LANDINGS, TOP_DEPTH, Model
 from sklboost.engine.structs import aligned_zeros
 from sklboost.tree.predict.category_bits import is_listed
@@ -22,8 +22,8 @@ from sklboost.tree.predict.category_bits import is_listed
 WORD = 64  # rows
 # With fewer rows a word is too empty.
 MIN_ROWS = 8
-# So many words of rows go down a tree together, and a split is read once for all of them.
-_WORDS_PER_BLOCK = 8
+# Of the ranks of rows: so many trees are added to a raw score before it is stored.
+TREES_TOGETHER = 4
 _BLOCK_BYTES = 2**18  # within the second-level cache
 
 
@@ -37,15 +37,13 @@ class WalkScratch(NamedTuple):
         first axis of `columns` and `missing` is then blocks.
     missing : ndarray of uint64, shape (n_threads, n_columns, n_words)
         Which of them are missing, a bit each.
-    decisions : ndarray of uint64, shape (n_threads, n_words, N_LANDINGS)
-        Which of 64 rows go right at each place of a tree.
-    landings : ndarray of uint8, shape (n_threads, n_rows)
-        The landing of each row, an index of ``TreeTops.landings``.
+    decisions : ndarray of uint64, shape (n_threads, n_comparisons, WORDS)
+        Which rows go right, for each comparison: N_LANDINGS of them, at the places of a tree, or
+        those of :class:`~sklboost.tree.predict.ranking.Ranking`.
+    landings : ndarray of uint8, shape (n_threads, TREES_TOGETHER, WORDS * WORD)
+        The landing of each row in some trees, an index of ``TreeTops.landings``.
     positions : ndarray of int64, shape (n_threads, n_rows)
         The node each row has come to.
-    in_ranks : tuple of int
-        ``(1,)`` if `columns` are ranks, which no missing value or bin makes an exception to, else
-        ``()``: a length that the compiler knows.
     """
 
     columns: np.ndarray
@@ -53,7 +51,6 @@ class WalkScratch(NamedTuple):
     decisions: np.ndarray
     landings: np.ndarray
     positions: np.ndarray
-    in_ranks: tuple[int, ...] = ()
 
 
 class Walk(NamedTuple):
@@ -86,16 +83,18 @@ def block_words(n_samples: int, n_columns: int, dtype: np.dtype, n_threads: int)
     """Return how many words of rows a block should have."""
     fitting = _BLOCK_BYTES // (WORD * dtype.itemsize * max(1, n_columns))
     of_thread = -(-n_samples // (WORD * n_threads))
-    return max(1, min(_WORDS_PER_BLOCK, fitting, of_thread))
+    return max(1, min(WORDS, fitting, of_thread))
 
 
-def allocate_scratch(columns: np.ndarray, missing: np.ndarray, n_threads: int) -> WalkScratch:
+def allocate_scratch(
+    columns: np.ndarray, missing: np.ndarray, n_threads: int, n_comparisons: int = N_LANDINGS
+) -> WalkScratch:
     """Allocate what a walk through these blocks of rows needs."""
     return WalkScratch(
         columns=columns,
         missing=missing,
-        decisions=aligned_zeros((n_threads, columns.shape[2] // WORD, N_LANDINGS), np.uint64),
-        landings=aligned_zeros((n_threads, columns.shape[2]), np.uint8),
+        decisions=aligned_zeros((n_threads, n_comparisons, WORDS), np.uint64),
+        landings=aligned_zeros((n_threads, TREES_TOGETHER, WORDS * WORD), np.uint8),
         positions=np.empty((n_threads, columns.shape[2]), dtype=np.int64),
     )
 
@@ -109,7 +108,6 @@ def part_of(scratches, block, rank, n_rows):
         scratches.decisions[rank],
         scratches.landings[rank],
         scratches.positions[rank, :n_rows],
-        scratches.in_ranks,
     )
 
 
@@ -166,12 +164,6 @@ def has_categories(bits):
     return len(bits.in_use) > 0
 
 
-@inlined
-def are_ranks(scratch):
-    """Whether the columns are ranks, told by a type, too."""
-    return len(scratch.in_ranks) > 0
-
-
 @late("uint64")
 def not_listed(values, bits, node):
     """Return 64 bits; bit i is 1 if the category ``values[i]`` does not go left at a node."""
@@ -185,12 +177,15 @@ def not_listed(values, bits, node):
 
 @kernel
 def take_top(tops, thresholds, tree, raw, first_row, scratch):
-    """Fill ``scratch.landings`` for the block of rows that begins at `first_row`.
+    """Fill ``scratch.landings[0]`` for the block of rows that begins at `first_row`.
 
-    `raw` are the raw values of all rows, `scratch` is one thread's.
+    `raw` are the raw values of all rows, `scratch` is one thread's. Fewer than MIN_ROWS rows are
+    left to :func:`walk_on`.
     """
-    columns, decisions, landings = scratch.columns, scratch.decisions, scratch.landings
-    n_words = np.uint64((len(scratch.positions) + WORD - 1) // WORD)
+    if len(scratch.positions) < MIN_ROWS:
+        return
+    columns, decisions = scratch.columns, scratch.decisions
+    n_words = words_of(scratch)
     # read from the groups once, not for each split
     splits, word_missing = tops.splits, scratch.missing
     for index in range(np.uint64(tops.starts[tree]), np.uint64(tops.starts[tree + 1])):
@@ -203,31 +198,35 @@ def take_top(tops, thresholds, tree, raw, first_row, scratch):
                 goes_right = not_listed(values[start:], tops.bits, np.int64(split.node))
             else:
                 goes_right = at_least(values, start, threshold)
-            if not are_ranks(scratch):
-                if split.cuts_bin == 1:
-                    # those of the bins above are decided
-                    in_bin = goes_right & ~above(values, start, threshold)
-                    if in_bin != np.uint64(0):
-                        in_bin &= rows_at(decisions[word], split.place)
-                        value, feature = tops.thresholds[index], tops.features[column]
-                        first = first_row + np.int64(start)
-                        goes_right = compare_values(goes_right, in_bin, value, feature, raw, first)
-                missing = word_missing[column, word]
-                goes_right = (goes_right & ~missing) | (missing & split.missing_right)
-            decisions[word, place] = goes_right
-    for word in range(n_words):
-        descend(decisions[word], landings, word * np.uint64(WORD))
+            if split.cuts_bin == 1:
+                # those of the bins above are decided
+                in_bin = goes_right & ~above(values, start, threshold)
+                if in_bin != np.uint64(0):
+                    in_bin &= rows_at(decisions, word, split.place)
+                    value, feature = tops.thresholds[index], tops.features[column]
+                    first = first_row + np.int64(start)
+                    goes_right = compare_values(goes_right, in_bin, value, feature, raw, first)
+            missing = word_missing[column, word]
+            goes_right = (goes_right & ~missing) | (missing & split.missing_right)
+            decisions[place, word] = goes_right
+    descend(decisions, (), scratch.landings[0])
+
+
+@inlined
+def words_of(scratch):
+    """Return how many words the rows of a block fill."""
+    return np.uint64((len(scratch.positions) + WORD - 1) // WORD)
 
 
 @kernel
-def rows_at(decisions, place):
+def rows_at(decisions, word, place):
     """Return which of 64 rows come to a split: the decisions above it are known."""
     here, half = ALL_ROWS, place & -place
     while half < N_LANDINGS // 2:
         is_right = place & (half + half)
         place = (place ^ half) | (half + half)
         half += half
-        here &= decisions[place] if is_right else ~decisions[place]
+        here &= decisions[place, word] if is_right else ~decisions[place, word]
     return here
 
 
@@ -250,17 +249,19 @@ def take_steps(routes, bits, n_steps, raw, first, step, positions):
 
 
 @kernel
-def walk_tree(model, thresholds, tree, raw, first_row, scratch):
-    """Fill ``scratch.positions`` with the leaves, in ``model.routes``, of a block of rows."""
-    positions, routes, bits = scratch.positions, model.routes, model.tops.bits
+def walk_on(model, tree, raw, first_row, landings, positions):
+    """Fill `positions` with the leaves, in ``model.routes``, of a block of rows.
+
+    MIN_ROWS rows or more begin at their `landings`, fewer at the root.
+    """
+    routes, bits = model.routes, model.tops.bits
     n_rows, n_steps = len(positions), model.depths[tree]
     first = first_row * raw.row_step
     if n_rows < MIN_ROWS:
         positions[:] = model.tree_starts[tree]
         take_steps(routes, bits, n_steps, raw, first, raw.row_step, positions)
         return
-    take_top(model.tops, thresholds, tree, raw, first_row, scratch)
-    landings = model.tops.landings[tree]
+    nodes = model.tops.landings[tree]
     for row in range(n_rows):
-        positions[row] = landings[np.uint64(scratch.landings[row])]
+        positions[row] = nodes[np.uint64(landings[row])]
     take_steps(routes, bits, n_steps - TOP_DEPTH, raw, first, raw.row_step, positions)
