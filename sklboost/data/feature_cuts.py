@@ -32,12 +32,44 @@ def midpoint(below, above):
 
 
 @kernel
+def find_bins(ordered, weight, absent, sizes, distinct, bins):
+    """Find the bins of one feature; return how many there are.
+
+    Parameters
+    ----------
+    ordered, weight, absent
+        As for :func:`distinct_values`.
+    sizes : tuple of int
+        At most so many distinct values become bins; otherwise there are at most so many bins.
+    distinct : ndarray of float64, shape (2, n + 1)
+        Scratch.
+    bins : ndarray of float64, shape (3, max(sizes))
+        Filled with the smallest and the largest value of each bin, and the cut between it and the
+        next.
+    """
+    values, mass = distinct
+    n_bins, total = distinct_values(ordered, weight, absent, values, mass)
+    lower, upper, cuts = bins
+    if n_bins > sizes[0]:
+        n_bins = merge_values(values[:n_bins], mass[:n_bins], total, sizes[1], lower, upper)
+    else:
+        for bin_ in range(n_bins):
+            lower[bin_] = upper[bin_] = values[bin_]
+    for bin_ in range(n_bins - 1):
+        cuts[bin_] = midpoint(upper[bin_], lower[bin_ + 1])
+    return n_bins
+
+
+@inlined
 def distinct_values(ordered, weight, absent, values, mass):
-    """List the distinct values of an increasing array and the weight of each; return how many.
+    """List the distinct values of an increasing array and their weights.
+
+    Returns how many there are, and the sum of the weights.
 
     Parameters
     ----------
     ordered : ndarray of float32 or float64, shape (n,)
+        NaN, at the end, is left out.
     weight : ndarray of float64, shape (n,) or (0,)
         In the same order. Empty: all 1.
     absent : float
@@ -45,23 +77,28 @@ def distinct_values(ordered, weight, absent, values, mass):
     values, mass : ndarray of float64, shape (n + 1,)
         Filled from the front.
     """
-    n_distinct = 0
+    # what is added to stays in registers
+    n_distinct, last, of_last, total = 0, np.nan, 0.0, absent
     for position in range(len(ordered) + 1):
-        is_end = position == len(ordered)
+        is_end = position == len(ordered) or ordered[position] != ordered[position]
         if absent > 0.0 and (is_end or ordered[position] > 0.0):
             values[n_distinct], mass[n_distinct] = 0.0, absent
-            n_distinct, absent = n_distinct + 1, 0.0
+            n_distinct, absent, last = n_distinct + 1, 0.0, 0.0
         if is_end:
             break
-        if n_distinct == 0 or ordered[position] != values[n_distinct - 1]:
+        if ordered[position] != last:
             # of equal zeros, -0.0 and 0.0, the first depends on the order of the rows
-            values[n_distinct], mass[n_distinct] = ordered[position] + 0.0, 0.0
+            last, of_last = ordered[position] + 0.0, 0.0
+            values[n_distinct] = last
             n_distinct += 1
-        mass[n_distinct - 1] += weight[position] if len(weight) > 0 else 1.0
-    return n_distinct
+        of_value = weight[position] if len(weight) > 0 else 1.0
+        of_last += of_value
+        total += of_value
+        mass[n_distinct - 1] = of_last
+    return n_distinct, total
 
 
-@kernel
+@inlined
 def fair_share(mass, total, n_bins):
     """Return the weight of a bin if every value heavier than that has a bin of its own.
 
@@ -83,7 +120,7 @@ def fair_share(mass, total, n_bins):
         share_ = light / (n_bins - n_heavy)  # smaller, so perhaps more values are heavy
 
 
-@kernel
+@inlined
 def merge_values(values, mass, total, n_bins, lower, upper):
     """Gather distinct values in at most `n_bins` bins of about equal weight; return how many.
 
@@ -167,34 +204,14 @@ def cut_feature(
     else:
         ordered, order = order_floats(values)
         weight = weight[order]
-    n_present = len(ordered) - np.count_nonzero(np.isnan(ordered))  # NaN is sorted to the end
-    if n_present == 0 and absent == 0.0:
+    sizes = (max_bin, max(1, max_bin - int(missing)))
+    distinct, bins = np.empty((2, len(ordered) + 1)), np.empty((3, max(sizes)))
+    n_bins = find_bins(ordered, weight, absent, sizes, distinct, bins)
+    if n_bins == 0:
         nothing = np.zeros(1)
         return FeatureCuts(np.empty(0), nothing, nothing)
-    ordered, weight = ordered[:n_present], weight[:n_present]
-    # room for those that there are, and 0: a column of few values may have very many rows
-    n_most = 2 + np.count_nonzero(ordered[1:] != ordered[:-1])
-    distinct, mass = np.empty((2, n_most))
-    n_distinct = distinct_values(ordered, weight, absent, distinct, mass)
-    lower = upper = distinct[:n_distinct]
-    if n_distinct > max_bin:
-        n_bins = max(1, max_bin - int(missing))
-        lower, upper = np.empty(n_bins), np.empty(n_bins)
-        mass = mass[:n_distinct]
-        # NumPy's sum, which is fast; exact in any order, as are the sums in the kernel
-        total = float(mass.sum())
-        n_bins = merge_values(distinct[:n_distinct], mass, total, n_bins, lower, upper)
-        lower, upper = lower[:n_bins], upper[:n_bins]
-    cuts = np.empty(len(lower) - 1)
-    fill_midpoints(lower, upper, cuts)
-    return FeatureCuts(cuts, lower, upper)
-
-
-@kernel
-def fill_midpoints(lower, upper, cuts):
-    """Fill the cut between each bin and the next."""
-    for bin_ in range(len(cuts)):
-        cuts[bin_] = midpoint(upper[bin_], lower[bin_ + 1])
+    lower, upper, cuts = bins[:, :n_bins].copy()
+    return FeatureCuts(cuts[:-1], lower, upper)
 
 
 def cut_categories(n_categories: int) -> FeatureCuts:

@@ -7,9 +7,11 @@ order 7, where a stable ``argsort`` takes 92.
 
 import numpy as np
 
-from sklboost.engine.compiling import kernel
+from sklboost.engine.compiling import inlined, kernel
+from sklboost.engine.instructions import item_bytes
 
 _DIGIT_BITS = 11
+_SHIFT = np.uint64(_DIGIT_BITS)
 _LAST_DIGIT = np.uint64(2**_DIGIT_BITS - 1)
 # Fewer take NumPy less time.
 _LEAST_VALUES = 4000
@@ -41,29 +43,81 @@ def _is_worth_it(values: np.ndarray) -> bool:
 
 
 def _by_digits(values: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    values = np.array(values)
-    values[np.isnan(values)] = np.nan  # of one sign
-    n_bits = 8 * values.itemsize
-    bits, signed = values.view(f"u{values.itemsize}"), values.view(f"i{values.itemsize}")
-    sign = bits.dtype.type(1 << (n_bits - 1))
-    bits[bits == sign] = 0  # -0.0 becomes 0.0
-    # from bits to keys: unsigned integers in the order of the floats
-    bits ^= (signed >> (n_bits - 1)).view(bits.dtype) | sign
-    found, spare = (bits, order), (np.empty_like(bits), np.empty_like(order))
-    counts = np.empty(1 << _DIGIT_BITS, dtype=np.int64)
-    for shift in range(0, n_bits, _DIGIT_BITS):
-        if sort_by_digit(*found, *spare, np.uint64(shift), counts):
-            found, spare = spare, found
-    bits, order = found
-    bits ^= ~(bits.view(signed.dtype) >> (n_bits - 1)).view(bits.dtype) | sign
+    bits = np.array(values).view(f"u{values.itemsize}")
+    infinity, nan = np.array([np.inf, np.nan], dtype=values.dtype).view(bits.dtype).tolist()
+    counts = np.zeros((-(-8 * values.itemsize // _DIGIT_BITS), 1 << _DIGIT_BITS), dtype=np.int64)
+    sorted_, spare = (bits, order), (np.empty_like(bits), np.empty_like(order))
+    if sort_bits(*sorted_, *spare, np.uint64(infinity), np.uint64(nan), counts):
+        sorted_ = spare
+    bits, order = sorted_
     return bits.view(values.dtype), order
 
 
 @kernel
-def sort_by_digit(numbers, order, to_numbers, to_order, shift, counts):
-    """Copy numbers in the order of one digit, equal ones in their order; return 1.
+def sort_bits(bits, order, spare, spare_order, infinity, nan, counts):
+    """Sort floats by their bits; return 1 if they are in `spare` afterwards, 0 if in `bits`.
 
-    If all have the same digit, nothing is copied, and 0 returned.
+    Parameters
+    ----------
+    bits, spare : ndarray of uint32 or uint64, shape (n,)
+    order, spare_order : ndarray of int64, shape (n,) or (0,)
+        Sorted as the floats are.
+    infinity, nan : uint64
+        The bits of these floats; every NaN becomes this one.
+    counts : ndarray of int64, shape (n_digits, 2048)
+        Scratch, all 0.
+    """
+    sign = np.uint64(1) << np.uint64(8 * item_bytes(bits) - 1)
+    for index in range(len(bits)):
+        bits[index] = key_of(np.uint64(bits[index]), sign, infinity, nan)
+    for index in range(len(bits)):
+        key = np.uint64(bits[index])
+        for digit in range(np.uint64(item_bytes(bits) // 4 * 3)):
+            counts[digit, (key >> (_SHIFT * digit)) & _LAST_DIGIT] += 1
+    in_spare = np.int64(0)
+    for digit in range(len(counts)):
+        shift = _SHIFT * np.uint64(digit)
+        if not count_before(counts[digit], len(bits)):
+            continue
+        if in_spare == 0:
+            sort_by_digit(bits, order, spare, spare_order, shift, counts[digit])
+        else:
+            sort_by_digit(spare, spare_order, bits, order, shift, counts[digit])
+        in_spare = 1 - in_spare
+    keys = spare if in_spare == 1 else bits
+    for index in range(len(keys)):
+        key = np.uint64(keys[index])
+        keys[index] = key ^ (sign if key & sign else ~np.uint64(0))
+    return in_spare
+
+
+@inlined
+def key_of(bits, sign, infinity, nan):
+    """Return a number that is in the order of the floats; -0.0 becomes 0.0."""
+    magnitude = bits & (sign - np.uint64(1))
+    if magnitude == np.uint64(0):
+        bits = magnitude
+    if magnitude > infinity:
+        bits = nan
+    return bits ^ (~np.uint64(0) if bits & sign else sign)
+
+
+@inlined
+def count_before(counts, n_numbers):
+    """Replace the counts of a digit by the numbers of what comes before; False if all are one."""
+    start = np.int64(0)
+    for place in range(len(counts)):
+        count = counts[place]
+        if count == n_numbers:
+            return False
+        counts[place] = start
+        start += count
+    return True
+
+
+@kernel
+def sort_by_digit(numbers, order, to_numbers, to_order, shift, starts):
+    """Copy numbers in the order of one digit, equal ones in their order.
 
     Parameters
     ----------
@@ -72,25 +126,14 @@ def sort_by_digit(numbers, order, to_numbers, to_order, shift, counts):
         Copied as the numbers are.
     shift : uint64
         The first bit of the digit.
-    counts : ndarray of int64, shape (2048,)
-        Scratch.
+    starts : ndarray of int64, shape (2048,)
+        Where the numbers of each digit begin; then, where they end.
     """
-    counts[:] = 0
-    for index in range(len(numbers)):
-        counts[np.uint64(numbers[np.uint64(index)] >> shift) & _LAST_DIGIT] += 1
-    start = np.int64(0)
-    for place in range(len(counts)):
-        count = counts[np.uint64(place)]
-        if count == len(numbers):
-            return np.int64(0)
-        counts[np.uint64(place)] = start
-        start += count
     for index in range(len(numbers)):
         number = numbers[np.uint64(index)]
         digit = np.uint64(number >> shift) & _LAST_DIGIT
-        to = np.uint64(counts[digit])
-        counts[digit] += 1
+        to = np.uint64(starts[digit])
+        starts[digit] += 1
         to_numbers[to] = number
         if len(order) > 0:
             to_order[to] = order[np.uint64(index)]
-    return np.int64(1)
