@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from sklboost.data.frames.numpy_arrays import ObjectColumn
-from sklboost.data.row_arrays import BLOCK_ROWS, row_blocks
+from sklboost.data.row_arrays import row_blocks
 
 _TIMES = (date, time, timedelta, np.datetime64, np.timedelta64)
 _PROBABILITIES = "for probabilities as targets, use XGBRegressorLite(objective='reg:logistic')"
@@ -195,8 +195,8 @@ def check_known(y: np.ndarray, why: str) -> None:
 def check_labels(y: np.ndarray) -> None:
     """Raise ValueError for what are no labels, shape (n_samples,), in scikit-learn's words."""
     shown = y
-    if len(y) > BLOCK_ROWS and y.dtype.kind != "O":
-        # scikit-learn sorts all rows; of each label a few tell it as much
+    if len(y) > 10 * _FIRST_ROWS and y.dtype.kind != "O":
+        # scikit-learn looks at all rows; of each label a few tell it as much
         few = np.repeat(distinct_labels(y), 3)
         shown = few if len(few) < len(y) else y
     try:
