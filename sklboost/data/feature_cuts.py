@@ -32,15 +32,15 @@ def midpoint(below, above):
 
 
 @kernel
-def find_bins(ordered, weight, absent, sizes, distinct, bins):
-    """Find the bins of one feature; return how many there are.
+def divide_values(ordered, weight, absent, sizes, distinct, bins):
+    """Divide the values of one feature into bins; return how many there are.
 
     Parameters
     ----------
     ordered, weight, absent
         As for :func:`distinct_values`.
     sizes : tuple of int
-        At most so many distinct values become bins; otherwise there are at most so many bins.
+        So many distinct values may have a bin each; if there are more, so many bins.
     distinct : ndarray of float64, shape (2, n + 1)
         Scratch.
     bins : ndarray of float64, shape (3, max(sizes))
@@ -71,30 +71,30 @@ def distinct_values(ordered, weight, absent, values, mass):
     ordered : ndarray of float32 or float64, shape (n,)
         NaN, at the end, is left out.
     weight : ndarray of float64, shape (n,) or (0,)
-        In the same order. Empty: all 1.
+        In the same order, of :func:`exact_weights`: their sums are exact. Empty: all 1.
     absent : float
         The weight of the zeros that are not stored; then no others are.
     values, mass : ndarray of float64, shape (n + 1,)
         Filled from the front.
     """
     # what is added to stays in registers
-    n_distinct, last, of_last, total = 0, np.nan, 0.0, absent
+    n_distinct, last, last_mass, total = 0, np.nan, 0.0, absent
     for position in range(len(ordered) + 1):
         is_end = position == len(ordered) or ordered[position] != ordered[position]
         if absent > 0.0 and (is_end or ordered[position] > 0.0):
             values[n_distinct], mass[n_distinct] = 0.0, absent
-            n_distinct, absent, last = n_distinct + 1, 0.0, 0.0
+            n_distinct, absent = n_distinct + 1, 0.0
         if is_end:
             break
         if ordered[position] != last:
             # of equal zeros, -0.0 and 0.0, the first depends on the order of the rows
-            last, of_last = ordered[position] + 0.0, 0.0
+            last, last_mass = ordered[position] + 0.0, 0.0
             values[n_distinct] = last
             n_distinct += 1
-        of_value = weight[position] if len(weight) > 0 else 1.0
-        of_last += of_value
-        total += of_value
-        mass[n_distinct - 1] = of_last
+        added = weight[position] if len(weight) > 0 else 1.0
+        last_mass += added
+        total += added
+        mass[n_distinct - 1] = last_mass
     return n_distinct, total
 
 
@@ -205,8 +205,9 @@ def cut_feature(
         ordered, order = order_floats(values)
         weight = weight[order]
     sizes = (max_bin, max(1, max_bin - int(missing)))
+    # of few distinct values, most of this memory is never touched
     distinct, bins = np.empty((2, len(ordered) + 1)), np.empty((3, max(sizes)))
-    n_bins = find_bins(ordered, weight, absent, sizes, distinct, bins)
+    n_bins = divide_values(ordered, weight, absent, sizes, distinct, bins)
     if n_bins == 0:
         nothing = np.zeros(1)
         return FeatureCuts(np.empty(0), nothing, nothing)

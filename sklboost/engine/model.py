@@ -58,7 +58,7 @@ ROUTE_DTYPE = np.dtype(
 )
 
 
-# Prediction takes splits above this depth for 64 rows at once, see TreeTops.
+# Prediction takes splits above this depth for 512 rows at once, see TreeTops.
 TOP_DEPTH = 6
 N_LANDINGS = 2**TOP_DEPTH  # 64, which `descend` is made for
 ALL_ROWS = np.uint64(0xFFFFFFFFFFFFFFFF)  # as the bits of a word

@@ -1,8 +1,8 @@
 """Floats in increasing order, sorted by their digits, from the last to the first.
 
-100,000 float32 take 5 ns a value on a Zen 4, where NumPy's sort takes 22, since that processor is
+100,000 float32 take 4.4 ns a value on a Zen 4, where NumPy's sort takes 23, since that processor is
 slow to compress vectors into memory (without its AVX-512 instructions NumPy takes 4); with their
-order 7, where a stable ``argsort`` takes 92.
+order 16, where a stable ``argsort`` takes 96.
 """
 
 import numpy as np
@@ -70,8 +70,10 @@ def sort_bits(bits, order, spare, spare_order, infinity, nan, counts):
     sign = np.uint64(1) << np.uint64(8 * item_bytes(bits) - 1)
     for index in range(len(bits)):
         bits[index] = key_of(np.uint64(bits[index]), sign, infinity, nan)
+    # a loop of its own: the one above becomes vector instructions
     for index in range(len(bits)):
         key = np.uint64(bits[index])
+        # len(counts), as a number that the compiler knows
         for digit in range(np.uint64(item_bytes(bits) // 4 * 3)):
             counts[digit, (key >> (_SHIFT * digit)) & _LAST_DIGIT] += 1
     in_spare = np.int64(0)
@@ -93,7 +95,10 @@ def sort_bits(bits, order, spare, spare_order, infinity, nan, counts):
 
 @inlined
 def key_of(bits, sign, infinity, nan):
-    """Return a number that is in the order of the floats; -0.0 becomes 0.0."""
+    """Return a number in the order of the floats, in its lowest bits, as many as a float has.
+
+    -0.0 becomes 0.0.
+    """
     magnitude = bits & (sign - np.uint64(1))
     if magnitude == np.uint64(0):
         bits = magnitude

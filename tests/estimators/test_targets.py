@@ -1,6 +1,7 @@
 """Targets that are missing or no numbers: found before scikit-learn has a look."""
 
 import re
+import warnings
 from datetime import date, timedelta
 
 import numpy as np
@@ -10,7 +11,13 @@ import pyarrow as pa
 import pytest
 
 from sklboost import XGBClassifierLite, XGBRegressorLite, bin_features
-from sklboost.estimators.input.targets import check_targets, distinct_labels, label_numbers
+from sklboost.estimators.input import targets
+from sklboost.estimators.input.targets import (
+    check_labels,
+    check_targets,
+    distinct_labels,
+    label_numbers,
+)
 
 X = np.arange(6.0)[:, np.newaxis]
 TEXT = ["a", "b", None, "a", "b", None]
@@ -191,3 +198,26 @@ def test_labels_of_another_dtype_have_the_same_numbers():
     words = np.array(["no", "yes"])
     y = np.array(["yes", "no"], dtype=object)
     assert label_numbers(y, words).tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("kind", ["int64", "float", "text", "bytes", "objects"])
+@pytest.mark.parametrize("n_labels", [3, 7000, 9000])  # of 15,000 rows: few, under half, over half
+def test_labels_of_many_rows_pass_the_check_of_scikit_learn(kind, n_labels, monkeypatch):
+    y = labels_of(kind, n_labels)[np.arange(15_000) % n_labels]
+
+    def outcome(most_shown):
+        monkeypatch.setattr(targets, "_MOST_SHOWN", most_shown)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                check_labels(y)
+            except (TypeError, ValueError) as error:
+                return str(error)
+        return [str(warning.message) for warning in caught]
+
+    assert outcome(10_000) == outcome(len(y))
+
+
+def test_many_numbers_are_no_labels():
+    with pytest.raises(ValueError, match="Unknown label type: continuous"):
+        check_labels(np.arange(15_000) / 2)

@@ -58,6 +58,34 @@ def test_each_group_of_trees_makes_its_comparisons_once(monkeypatch):
     assert list(many.comparisons[:7, 32]) == [0, 0, 1, 0, 1, 1, 0]
 
 
+def stairs(thresholds, height):
+    """Return a tree that adds `height` for each of increasing thresholds that x1 reaches."""
+    nodes = []
+    for step, threshold in enumerate(thresholds):
+        nodes += [split(1, threshold, len(nodes) + 1), dict(value=step * height)]
+    return [*nodes, dict(value=len(thresholds) * height)]
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_groups_begin_within_a_round(n_outputs, rank_all, monkeypatch):
+    monkeypatch.setattr(ranking, "_MOST_COMPARISONS", 13 * 63)
+    # some are deeper than what 512 rows pass together
+    thresholds = [k + 200.0 * np.arange(8 if k % 11 == 4 else 5) for k in range(200)]
+    model = make_model(
+        *(stairs(t, 1 / (3 + k)) for k, t in enumerate(thresholds)), n_outputs=n_outputs
+    )
+    X = np.random.default_rng(0).uniform(0, 1000, size=(518, 2))
+    for start, stop in [(0, 200), (5, 31), (12, 14), (190, 200)]:
+        ranked = ranked_walk(model, raw_matrix(X), (start, stop), 1)
+        assert ranked.ranking.group_trees == 13
+        expected = np.zeros((n_outputs, len(X)))
+        for tree in range(start, stop):
+            n_steps = np.searchsorted(thresholds[tree], X[:, 1], side="right")
+            expected[tree % n_outputs] += n_steps * (1 / (3 + tree))
+        assert_array_equal(scores(model, X, (start, stop)), expected)
+
+
 def data_with_missing_values(n_rows, dtype):
     X = np.random.default_rng(0).normal(size=(n_rows, 4)).astype(dtype)
     X[::7, 0], X[3::11, 1], X[5], X[6] = nan, nan, inf, -inf
@@ -76,13 +104,14 @@ def data_with_missing_values(n_rows, dtype):
         (XGBClassifierLite, 3, dict(max_depth=2)),
     ],
 )
-@pytest.mark.parametrize("most", [8192, 189])
+@pytest.mark.parametrize("most", [8192, 63])
 def test_same_bits_as_by_values(make, n_targets, settings, dtype, most, rank_all, monkeypatch):
     monkeypatch.setattr(ranking, "_MOST_COMPARISONS", most)
     X = data_with_missing_values(1100, dtype)
     y = np.column_stack([np.nansum(X[:, k : k + 2].clip(-9, 9), axis=1) for k in range(n_targets)])
     y = y.argmax(axis=1) if make is XGBClassifierLite else np.squeeze(y)
     model = make(n_estimators=40, **settings).fit(X, y).model_
+    assert len(rank_thresholds(model, np.dtype(dtype)).starts) > (2 if most == 63 else 1)
     for rows in (X, X[:3], X[:70], np.asfortranarray(X[::2])):
         for trees in [(0, model.n_trees), (model.trees_per_round, 3 * model.trees_per_round)]:
             assert ranked_walk(model, raw_matrix(rows), trees, 1) is not None
@@ -101,6 +130,11 @@ def test_ranks_are_used_where_they_pay(monkeypatch):
     assert ranked.scratch.columns.dtype == np.uint8
     assert ranked_walk(model, raw_matrix(X[:1000]), all_trees, 1) is None
     assert ranked_walk(model, raw_matrix(X), (0, 1), 1) is None  # there are few splits
+    # there are enough, but all trees would make their comparisons
+    assert ranked_walk(model, raw_matrix(X), (0, 3), 1) is None
+    with monkeypatch.context() as patch:
+        patch.setattr(ranking, "_COMPARISONS_PER_SPLIT", 1000)
+        assert ranked_walk(model, raw_matrix(X), (0, 3), 1) is not None
     # sorted once for each dtype
     assert ranked_walk(model, raw_matrix(X), all_trees, 2).ranking is ranked.ranking
     single = ranked_walk(model, raw_matrix(X.astype(np.float32)), all_trees, 1)

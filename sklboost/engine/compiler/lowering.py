@@ -255,7 +255,7 @@ def _type_descend(decisions, places, landings):
         data = context.make_array(decisions)(context, builder, args[0]).data
         vectors = builder.bitcast(data, vector.as_pointer())
 
-        def words_of(place):
+        def decisions_at(place):
             row = ir.IntType(64)(place)
             if isinstance(places, types.Array):
                 pointer = _element_pointer(context, builder, places, args[1], row)
@@ -266,7 +266,7 @@ def _type_descend(decisions, places, landings):
 
         def digits_below(place, half):
             # the bits of the landings below a split: each is that of the side a row goes to
-            goes_right = words_of(place)
+            goes_right = decisions_at(place)
             digits = []
             if half > 1:
                 left = digits_below(place - half // 2, half // 2)
@@ -282,10 +282,10 @@ def _type_descend(decisions, places, landings):
         found = builder.bitcast(first, zeros.type.as_pointer())
         for word in range(WORDS):
             total = zeros
-            for place, bits in enumerate(digits):
+            for number, bits in enumerate(digits):
                 bit = builder.extract_element(bits, ir.IntType(32)(word))
                 is_one = builder.bitcast(bit, ir.VectorType(ir.IntType(1), LANES))
-                digit = ir.Constant(zeros.type, [1 << place] * LANES)
+                digit = ir.Constant(zeros.type, [1 << number] * LANES)
                 total = builder.or_(total, builder.select(is_one, digit, zeros))
             builder.store(total, builder.gep(found, [ir.IntType(32)(word)]), align=1)
         return context.get_dummy_value()

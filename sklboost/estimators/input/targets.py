@@ -27,6 +27,8 @@ _LABELS_OF_A_BYTE = 256
 # The first so many rows of a block are sorted; if they have at most so many labels, the other rows
 # are compared with these.
 _FIRST_ROWS, _MOST_COMPARED = 1000, 10
+# Labels that scikit-learn is shown, all of them: it takes about as long as to find which there are.
+_MOST_SHOWN = 10_000
 
 
 def training_targets(y: Any, *, numeric: bool, caller: str) -> np.ndarray:
@@ -195,7 +197,7 @@ def check_known(y: np.ndarray, why: str) -> None:
 def check_labels(y: np.ndarray) -> None:
     """Raise ValueError for what are no labels, shape (n_samples,), in scikit-learn's words."""
     shown = y
-    if len(y) > 10 * _FIRST_ROWS and y.dtype.kind != "O":
+    if len(y) > _MOST_SHOWN and y.dtype.kind != "O":
         # scikit-learn looks at all rows; of each label a few tell it as much
         few = np.repeat(distinct_labels(y), 3)
         shown = few if len(few) < len(y) else y

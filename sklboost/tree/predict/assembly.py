@@ -1,7 +1,7 @@
 """From grown trees to a model: the nodes once more, laid out for prediction.
 
 Routes are all nodes as single rows walk through them; tops are the splits above `TOP_DEPTH`, which
-64 rows pass together (see :mod:`sklboost.tree.predict.walking`).
+512 rows pass together (see :mod:`sklboost.tree.predict.walking`).
 """
 
 import numpy as np

@@ -27,12 +27,13 @@ from sklboost.tree.predict.walking import (
     take_steps,
     take_top,
     walk_on,
+    walk_tree,
 )
 
 # Trees that a row goes down together; shallow ones take as many steps as the deepest of them.
 _TREES_AT_ONCE = 16
 _TREES = tuple(np.uint64(tree) for tree in range(TREES_TOGETHER))
-_BYTES = 8  # of a word
+_BYTES = 8  # which are read together
 
 
 def add_trees(
@@ -105,8 +106,7 @@ def list_leaves(team, model, raw, walk, leaves):
     while start < raw.n_samples:
         scratch = begin_block(team, model, raw, start, scratches)
         for tree in range(leaves.shape[1]):
-            take_top(model.tops, thresholds, tree, raw, start, scratch)
-            walk_on(model, tree, raw, start, scratch.landings[0], scratch.positions)
+            walk_tree(model, thresholds, tree, raw, start, scratch)
             for row in range(len(scratch.positions)):
                 leaves[start + row, tree] = scratch.positions[row] - model.tree_starts[tree]
         start = next_rows(team, raw.n_samples, n_rows)
@@ -161,47 +161,45 @@ def add_ranked_leaves(team, model, raw, trees, walk, raw_score):
         stop = min(start + n_rows, raw.n_samples)
         scratch = part_of(scratches, team.rank, team.rank, stop - start)
         rank_block(raw, ranking, start, stop - start, walk.values[team.rank], scratch.columns)
-        group = trees[0] // ranking.group_trees
-        while group * ranking.group_trees < trees[1]:
+        size = ranking.group_trees
+        for group in range(trees[0] // size, -(-trees[1] // size)):
             compare(ranking, group, scratch)
-            first = max(trees[0], group * ranking.group_trees)
-            group += 1
-            of_group = (first, min(trees[1], group * ranking.group_trees))
-            add_compared(model, ranking.comparisons, of_group, raw, start, scratch, raw_score)
+            some = (max(trees[0], group * size), min(trees[1], (group + 1) * size))
+            add_compared(model, ranking.comparisons, some, raw, start, scratch, raw_score)
         start = next_rows(team, raw.n_samples, n_rows)
 
 
 @kernel
 def add_compared(model, comparisons, trees, raw, first_row, scratch, raw_score):
-    """Add the trees ``[start, stop)`` of a group to a block of rows, which has been compared.
+    """Add the trees ``[start, stop)`` of a group to a block of rows.
 
-    Trees that add to the same output come one after the other, several at once.
+    ``scratch.decisions`` are those of the block. Output by output, so that several trees of the
+    same output can be added at once.
     """
-    # the next one of the same output is so many trees later
+    # the next tree of the same output is so many trees later
     step = len(raw_score) // len(model.values)
-    for lane in range(step):
-        for first in range(trees[0] + lane, trees[1], TREES_TOGETHER * step):
+    for begin in range(trees[0], min(trees[0] + step, trees[1])):
+        for first in range(begin, trees[1], TREES_TOGETHER * step):
             count, are_shallow = np.int64(0), True
             for tree in range(first, min(first + TREES_TOGETHER * step, trees[1]), step):
                 descend(scratch.decisions, comparisons[tree], scratch.landings[count])
                 are_shallow &= model.depths[tree] <= TOP_DEPTH
                 count += 1
             if are_shallow and count == TREES_TOGETHER:
-                add_four(model, (first, step), first_row, scratch, raw_score)
+                add_four(model, first, step, first_row, scratch, raw_score)
                 continue
             for index in range(count):
-                landings = scratch.landings[index]
-                tree = first + index * step
+                tree, landings = first + index * step, scratch.landings[index]
                 add_leaves(model, tree, raw, first_row, landings, scratch.positions, raw_score)
 
 
 @kernel
-def add_four(model, trees, first_row, scratch, raw_score):
+def add_four(model, tree, step, first_row, scratch, raw_score):
     """Add four trees no deeper than `TOP_DEPTH`, of the same outputs, to a block of rows.
 
-    `trees` are the first one and the difference to the next.
+    The first one is `tree`, each of the others `step` trees after the one before it.
     """
-    (tree, step), landings, values = trees, scratch.landings, model.tops.values
+    landings, values = scratch.landings, model.tops.values
     first, n_rows = first_output(model, tree, raw_score), len(scratch.positions)
     for output in range(len(model.values)):
         scores = raw_score[first + output, first_row : first_row + n_rows]
@@ -212,9 +210,9 @@ def add_four(model, trees, first_row, scratch, raw_score):
             values[tree + 3 * step, output],
         )
         for start in range(0, n_rows, _BYTES):
-            # the landings of eight rows: one read, which leaves room for those of the values
+            # A processor reads only so many numbers at a time: the landings of eight rows are one
             row = np.uint64(start)
-            words = (
+            bytes_ = (
                 load_word(landings, _TREES[0], row),
                 load_word(landings, _TREES[1], row),
                 load_word(landings, _TREES[2], row),
@@ -222,24 +220,24 @@ def add_four(model, trees, first_row, scratch, raw_score):
             )
             if n_rows - start >= _BYTES:
                 for place in range(_BYTES):
-                    add_values_at(tables, words, place, scores, row)
+                    add_values_at(tables, bytes_, place, scores, row)
             else:
                 for place in range(n_rows - start):
-                    add_values_at(tables, words, place, scores, row)
+                    add_values_at(tables, bytes_, place, scores, row)
 
 
 @inlined
-def add_values_at(tables, words, place, scores, first):
+def add_values_at(tables, bytes_, place, scores, first):
     """Add the values of four trees, one after the other, to the score of row ``first + place``.
 
-    Byte number `place` of a word is the row's landing in the tree.
+    Byte number `place` of eight is the row's landing in a tree.
     """
     shift, byte = np.uint64(8 * place), np.uint64(0xFF)
     score = scores[first + np.uint64(place)]
-    score += tables[0][(words[0] >> shift) & byte]
-    score += tables[1][(words[1] >> shift) & byte]
-    score += tables[2][(words[2] >> shift) & byte]
-    score += tables[3][(words[3] >> shift) & byte]
+    score += tables[0][(bytes_[0] >> shift) & byte]
+    score += tables[1][(bytes_[1] >> shift) & byte]
+    score += tables[2][(bytes_[2] >> shift) & byte]
+    score += tables[3][(bytes_[3] >> shift) & byte]
     scores[first + np.uint64(place)] = score
 
 
@@ -249,14 +247,15 @@ def add_tree(model, thresholds, tree, raw, first_row, scratch, raw_score):
 
     The block begins at `first_row` of `raw_score`, which has shape (n_outputs, n_samples).
     """
-    take_top(model.tops, thresholds, tree, raw, first_row, scratch)
     landings, positions = scratch.landings[0], scratch.positions
+    if len(positions) >= MIN_ROWS:
+        take_top(model.tops, thresholds, tree, raw, first_row, scratch)
     add_leaves(model, tree, raw, first_row, landings, positions, raw_score)
 
 
 @kernel
 def add_leaves(model, tree, raw, first_row, landings, positions, raw_score):
-    """Add the leaf values of a tree of which the landings of the rows are known.
+    """Add the leaf values of a tree, whose `landings` have been filled if rows are no fewer than 8.
 
     `positions` is scratch; it has the length of the block.
     """
@@ -294,8 +293,7 @@ def add_linear_leaves(team, model, linear, raw, trees, walk, raw_score):
     while start < raw.n_samples:
         scratch = begin_block(team, model, raw, start, scratches)
         for tree in range(trees[0], trees[1]):
-            take_top(model.tops, thresholds, tree, raw, start, scratch)
-            walk_on(model, tree, raw, start, scratch.landings[0], scratch.positions)
+            walk_tree(model, thresholds, tree, raw, start, scratch)
             scores = raw_score[tree % n_outputs, start : start + len(scratch.positions)]
             for index in range(len(scores)):
                 leaf = scratch.positions[index]

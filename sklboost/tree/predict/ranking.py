@@ -10,9 +10,9 @@ ranks: a missing value is below all thresholds of the first and above all of the
 split needs to ask. A feature with more thresholds than a byte has numbers gets several columns,
 each for a stretch of them.
 
-Many trees compare a feature with the same thresholds: 1,000 trees of 63 splits on 28 features have
-63,000 splits, but no more than 28 x 255 thresholds. So a block of rows makes each comparison once
-for a group of trees, and their splits look its decisions up.
+Many trees compare a feature with the same thresholds, most of them cuts of its bins: 1,000 trees
+on 28 features had 35,000 splits, but 6,900 thresholds. So a block of rows makes each comparison
+once for a group of trees, and their splits look its decisions up.
 """
 
 from typing import NamedTuple
@@ -41,10 +41,10 @@ _LEAST_ROWS = 1024
 # To rank a value takes as long as ranks save in so many splits, by the bytes of a value: measured
 # on a Zen 3 with 50,000 rows of 8 to 100 columns. The first ranks of a model take 1 ms more.
 _SPLITS_PER_RANK = {4: 24, 8: 15}
-# More are made if only some trees of a group are asked for.
+# At most: a few trees of a large group would make comparisons that none of their splits uses.
 _COMPARISONS_PER_SPLIT = 2
-# Of a group of trees: their decisions, 64 bytes each for a block of 512 rows, stay in the
-# second-level cache.
+# Of a group of trees: their decisions, 64 bytes each for a block of 512 rows, take half of the
+# second-level cache of a Zen 4.
 _MOST_COMPARISONS = 2**13
 
 
@@ -124,7 +124,7 @@ def ranked_walk(
     n_words = block_words(raw.n_samples, n_columns, np.dtype(np.uint8), n_threads)
     columns = aligned_zeros((n_threads, n_columns, n_words * WORD), np.uint8)
     missing = np.empty((n_threads, 0, 0), dtype=np.uint64)
-    scratch = allocate_scratch(columns, missing, n_threads, max(1, n_comparisons.max()))
+    scratch = allocate_scratch(columns, missing, n_threads, int(n_comparisons.max()))
     return RankedWalk(ranking, np.zeros((n_threads, n_words * WORD), dtype=dtype), scratch)
 
 
@@ -185,7 +185,7 @@ def rank_block(raw, ranking, start, n_rows, values, columns):
 
 @kernel
 def compare(ranking, group, scratch):
-    """Fill ``scratch.decisions`` with those of a block of rows in a group of trees."""
+    """Make the comparisons of a group of trees: fill ``scratch.decisions`` with a block's."""
     n_words = words_of(scratch)
     first = ranking.starts[group]
     for index in range(first, ranking.starts[group + 1]):

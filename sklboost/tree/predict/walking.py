@@ -22,7 +22,8 @@ from sklboost.tree.predict.category_bits import is_listed
 WORD = 64  # rows
 # With fewer rows a word is too empty.
 MIN_ROWS = 8
-# Of the ranks of rows: so many trees are added to a raw score before it is stored.
+# Trees that are added to a raw score of ranked rows before it is stored: four, which `add_four` of
+# prediction.py is written out for.
 TREES_TOGETHER = 4
 _BLOCK_BYTES = 2**18  # within the second-level cache
 
@@ -179,11 +180,8 @@ def not_listed(values, bits, node):
 def take_top(tops, thresholds, tree, raw, first_row, scratch):
     """Fill ``scratch.landings[0]`` for the block of rows that begins at `first_row`.
 
-    `raw` are the raw values of all rows, `scratch` is one thread's. Fewer than MIN_ROWS rows are
-    left to :func:`walk_on`.
+    `raw` are the raw values of all rows, `scratch` is one thread's.
     """
-    if len(scratch.positions) < MIN_ROWS:
-        return
     columns, decisions = scratch.columns, scratch.decisions
     n_words = words_of(scratch)
     # read from the groups once, not for each split
@@ -246,6 +244,15 @@ def take_steps(routes, bits, n_steps, raw, first, step, positions):
             if has_categories(bits) and route.has_categories == 1 and value == value:
                 goes_right = not is_listed(np.int64(value), bits, positions[index])
             positions[index] = route.left + goes_right
+
+
+@kernel
+def walk_tree(model, thresholds, tree, raw, first_row, scratch):
+    """Fill ``scratch.positions`` with the leaves, in ``model.routes``, of a block of rows."""
+    landings, positions = scratch.landings[0], scratch.positions
+    if len(positions) >= MIN_ROWS:
+        take_top(model.tops, thresholds, tree, raw, first_row, scratch)
+    walk_on(model, tree, raw, first_row, landings, positions)
 
 
 @kernel
