@@ -66,9 +66,10 @@ def expect(all_notes, seconds, n_members):
 def replay(pieces, n_members, latency):
     """Return the seconds that the pieces take `n_members` members, and what keeps them from less.
 
-    A meeting takes ``(n_members + 1) * latency``: each arrival needs the line of the counter, one
-    after the other, and the release is seen. A task takes one latency more, for its number: too
-    much for those of a member's own share, but a member also looks for tasks of others.
+    A meeting takes a latency for each arrival at the counters on the way of the last member, since
+    those of a group need the line of its counter one after the other, and one for the release. A
+    task takes one latency more, for its number: too much for those of a member's own share, but a
+    member also looks for tasks of others.
 
     Returns
     -------
@@ -88,7 +89,9 @@ def replay(pieces, n_members, latency):
         uneven
             The rest: members are idle, as tasks are few or differ.
     """
-    meeting, claim = ((n_members + 1) * latency, latency) if n_members > 1 else (0.0, 0.0)
+    meeting, claim = (n_in_turn(n_members) + 1) * latency, latency
+    if n_members == 1:
+        meeting = claim = 0.0
     total = dict.fromkeys(("seconds", "work", "python", "serial", "merging", "meetings"), 0.0)
     segment, shared, n_quantising = [], 0, 0
     for what, seconds in [*pieces, (ENTERING, 0.0)]:
@@ -107,6 +110,15 @@ def replay(pieces, n_members, latency):
         segment = []
     named = sum(total.values()) - total["seconds"]
     return total | {"uneven": total["seconds"] - named, "latency": latency}
+
+
+def n_in_turn(n_members):
+    """Return the arrivals that follow one another at a barrier, where members meet in fours."""
+    total = 0
+    while n_members > 1:
+        total += min(n_members, 4)
+        n_members = math.ceil(n_members / 4)
+    return total
 
 
 def _add_segment(segment, meeting, n_members, claim, total):

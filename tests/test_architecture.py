@@ -115,6 +115,8 @@ def test_only_parallel_has_threads(path):
     threads = {"threading", "_thread", "multiprocessing", "concurrent.futures"}
     if relative(path) == "engine/parallel.py":
         assert "threading" in imported(path)
+    elif relative(path) == "engine/thread_counts.py":  # asks what kind of process this is
+        assert threads & imported(path) == {"multiprocessing"}
     else:
         assert not threads & imported(path)
 

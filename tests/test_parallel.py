@@ -1,14 +1,12 @@
-import multiprocessing
 import threading
 import time
 import weakref
 
-import joblib
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from sklboost.engine import parallel, placement
+from sklboost.engine import parallel
 from sklboost.engine.compiling import kernel
 from sklboost.engine.instructions import (
     above,
@@ -29,8 +27,7 @@ from sklboost.engine.parallel import (
     _Job,
     assemble,
     barrier,
-    default_n_threads,
-    n_threads_for,
+    is_last,
     next_rows,
     next_task,
     reset_tasks,
@@ -64,6 +61,11 @@ def meet(team, n_rounds, places, wrong):
             if places[8 * rank] != round_:
                 atomic_add(wrong, 0, 1)
         barrier(team)
+
+
+@kernel
+def comes_last(team):
+    return np.int64(is_last(team))
 
 
 @kernel
@@ -206,11 +208,22 @@ def test_atomic_additions_lose_nothing(size):
     assert total[0] == 100_000 * size
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", [*SIZES, 21])
 def test_nobody_passes_a_barrier_alone(size):
     wrong = np.zeros(1, dtype=np.int64)
-    run(meet, 300, np.zeros(8 * size, dtype=np.int64), wrong, size=size)
+    run(meet, 300 if size <= 5 else 20, np.zeros(8 * size, dtype=np.int64), wrong, size=size)
     assert wrong[0] == 0
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 8, 16, 17, 21, 64, 65, 100])
+def test_only_the_last_one_to_come_is_told_so(size):
+    state, rng = np.zeros(state_size(size), dtype=np.int64), np.random.default_rng(size)
+    for _ in range(5):
+        order = rng.permutation(size)
+        told = [comes_last(Team(rank, size, state)) for rank in order.tolist()]
+        assert told == [0] * (size - 1) + [1]
+        assert not state.any()  # ready for the next time
 
 
 @pytest.mark.parametrize("counter", range(N_TASK_COUNTERS))
@@ -256,15 +269,15 @@ def test_blocks_of_rows():
 
 
 def test_counters_have_cache_lines_of_their_own():
-    cells = [parallel._ENTERED, parallel._ABORTED, parallel._ARRIVED, parallel._GENERATION]
-    cells += [parallel._BEGUN, parallel._FINISHED, parallel._TASKS]
+    cells = [parallel._ENTERED, parallel._ABORTED, parallel._GENERATION]
+    cells += [parallel._BEGUN, parallel._FINISHED, parallel._MEMBERS, parallel._GROUPS]
     assert np.diff(sorted(cells)).min() * 8 >= 64
     for size in SIZES:
         state = np.zeros(state_size(size), dtype=np.int64)
         for rank in range(size):
             for counter in range(N_TASK_COUNTERS):
                 next_task(Team(rank, size, state), counter, size)
-        used = np.flatnonzero(state[parallel._TASKS :])
+        used = np.flatnonzero(state[parallel._MEMBERS :])
         assert len(used) == size * N_TASK_COUNTERS  # each of its own
         of_member = used.reshape(size, N_TASK_COUNTERS)
         assert (of_member[1:, 0] - of_member[:-1, -1]).min(initial=64) * 8 >= 64
@@ -457,89 +470,3 @@ def test_teams_do_not_know_one_another():
     for thread in threads:
         thread.join()
     assert results == dict.fromkeys(["alone", *range(4)], 0)
-
-
-# --- how many threads ----------------------------------------------------------------------------
-
-
-@pytest.fixture
-def machine(monkeypatch):
-    """Return a function that sets what joblib, the environment and the system say."""
-
-    def set_up(n_cpus=8, nesting=8, inner=None, n_spare=None):
-        monkeypatch.setattr(placement, "n_spare_processors", lambda allowed: n_spare)
-        monkeypatch.setattr(parallel.joblib, "cpu_count", lambda: n_cpus)
-        monkeypatch.setattr(parallel.joblib, "effective_n_jobs", lambda n_jobs: nesting)
-        monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-        if inner is not None:
-            monkeypatch.setenv("OMP_NUM_THREADS", inner)
-
-    return set_up
-
-
-@pytest.mark.interpreted
-@pytest.mark.parametrize(
-    ("limits", "expected"),
-    [
-        ({}, 8),
-        (dict(inner="3"), 3),
-        (dict(inner="1"), 1),
-        (dict(inner="100"), 8),
-        (dict(inner=""), 8),
-        (dict(inner="0"), 8),
-        (dict(inner="many"), 8),
-        (dict(nesting=1), 1),
-        (dict(n_cpus=4), 4),
-        (dict(n_cpus=4, nesting=3, inner="2"), 2),
-    ],
-)
-def test_default_number_of_threads(machine, limits, expected):
-    machine(**limits)
-    assert default_n_threads() == expected
-    assert n_threads_for(None, 10**9, 1000) == expected
-
-
-def test_one_thread_in_each_worker_thread_of_joblib(machine):
-    machine()
-    workers = joblib.Parallel(n_jobs=2, backend="threading")
-    assert workers(joblib.delayed(default_n_threads)() for _ in range(3)) == [1, 1, 1]
-    assert default_n_threads() == 8
-
-
-def test_one_thread_in_each_process_of_a_pool(machine, monkeypatch):
-    machine()
-    monkeypatch.setitem(multiprocessing.current_process()._config, "daemon", True)
-    assert default_n_threads() == 1  # joblib is not asked, which would warn of it
-
-
-@pytest.mark.interpreted
-@pytest.mark.parametrize(
-    ("n_jobs", "expected"), [(1, 1), (5, 5), (20, 20), (-1, 8), (-2, 7), (-8, 1), (-100, 1)]
-)
-def test_number_of_threads_that_the_user_allows(machine, n_jobs, expected):
-    machine(inner="2")  # what the user says counts for more
-    assert n_threads_for(n_jobs, 10**9, 1000) == expected
-
-
-@pytest.mark.interpreted
-@pytest.mark.parametrize(
-    ("work", "expected"),
-    [(0, 1), (1000, 1), (3999, 1), (4000, 2), (9000, 3), (10**6, 8)],
-)
-def test_small_work_takes_fewer_threads(machine, work, expected):
-    machine()
-    assert n_threads_for(None, work, 1000) == n_threads_for(-1, work, 1000) == expected
-    assert n_threads_for(2, work, 1000) == min(expected, 2)
-
-
-@pytest.mark.interpreted
-@pytest.mark.parametrize("n_spare", [None, 7, 1, 0, -3])
-def test_small_work_takes_no_more_threads_than_find_a_processor(machine, n_spare):
-    machine(n_spare=n_spare)
-    most = parallel._FEW_THREADS
-    small, large = 1000 * most**2, 1000 * (most + 1) ** 2
-    expected = {1: 2, 0: 1, -3: 1}.get(n_spare, most)
-    assert n_threads_for(None, small, 1000) == n_threads_for(-1, small, 1000) == expected
-    assert n_threads_for(None, small, 1000, parallel._FEW_TIMES) == expected
-    assert n_threads_for(None, small, 1000, parallel._FEW_TIMES + 1) == most
-    assert n_threads_for(None, large, 1000) == most + 1

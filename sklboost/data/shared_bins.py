@@ -18,8 +18,9 @@ import numpy as np
 from sklboost.data.features import Features, training_bins
 from sklboost.data.raw_values import categories_of, value_blocks
 from sklboost.data.table import Table
-from sklboost.engine.parallel import ThreadMemory, ThreadTeam, is_joblib_task
+from sklboost.engine.parallel import ThreadMemory, ThreadTeam
 from sklboost.engine.structs import BinCuts, TrainingBins
+from sklboost.engine.thread_counts import is_joblib_task
 
 # Bytes that a thread keeps, cut points included: 23 divisions of 20,000 rows of 28 features, say.
 _ROOM = 2**25

@@ -20,8 +20,9 @@ from sklboost.data.cuts import (
 )
 from sklboost.data.feature_cuts import exact_weights
 from sklboost.distributed.columns import Encoder
-from sklboost.engine.parallel import ThreadTeam, n_threads_for
+from sklboost.engine.parallel import ThreadTeam
 from sklboost.engine.structs import BinCuts
+from sklboost.engine.thread_counts import n_threads_for
 
 if TYPE_CHECKING:
     from sklboost.distributed.features import ClusterFeatures

@@ -1,7 +1,7 @@
 """A team of threads that runs one kernel together: the only file of the package with threads.
 
 Every member of the team runs the kernel once, each with its own rank, as on a GPU. Members meet at
-a spin barrier built on two atomic counters and share work through further counters.
+a spin barrier built on atomic counters and share work through further counters.
 
 Plain Python threads and ``nogil`` kernels are used rather than a numba threading layer because
 those kill forked children (``omp``), abort on concurrent use (``workqueue``) or are missing
@@ -12,34 +12,32 @@ barrier never raise, print or allocate afterwards, since a member that leaves ea
 others waiting.
 """
 
-import math
-import os
-import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from multiprocessing import current_process
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
-import joblib
 import numpy as np
-from joblib.parallel import ThreadingBackend, get_active_backend
 
 from sklboost.engine.backend import BACKEND, Backend
 from sklboost.engine.compiling import inlined, kernel
 from sklboost.engine.instructions import atomic_add, atomic_load, atomic_store, yield_processor
-from sklboost.engine.placement import Placement, n_that_find_one
+from sklboost.engine.placement import Placement
 
 # Cells of ``Team.state``. Each has a cache line of its own (8 int64): neighbours on one line would
 # make every member's spin slow down every other member's work.
 _LINE = 8
 # The first two go on counting through all calls: calls begun, and calls that helpers have finished.
-_BEGUN, _FINISHED, _ENTERED, _ABORTED, _ARRIVED, _GENERATION, _TASKS = (_LINE * i for i in range(7))
-# From the last on, each member has its counters of tasks, all on one line.
+_BEGUN, _FINISHED, _ENTERED, _ABORTED, _GENERATION, _MEMBERS = (_LINE * i for i in range(6))
+# From the last on, each member has its counters of tasks, all on one line, and on the next line
+# those of the groups that it leads at a barrier.
 N_TASK_COUNTERS = 5
 # Kernels keep what each member writes so many words or records apart, for the same reason.
 FAR_APART = 2 * _LINE
+_GROUPS = _MEMBERS + _LINE
+# 2^2: of so many members, or groups, the last one to come to a barrier is told at one counter.
+_GROUP_BITS = np.int64(2)
 
 # What `assemble` returns: numbers, since Python calls it, too, to which wheels give no bool.
 _ASSEMBLED, _ABANDONED = np.int64(1), np.int64(0)
@@ -48,8 +46,6 @@ _SPINS_BEFORE_YIELD = 2000
 # Between two calls members stay awake, for a millisecond or two: a thread that is woken may start
 # late, see placement.py.
 _SPINS_BEFORE_SLEEP = 5000
-# A task is small if no more threads are useful for it, and it is done no more times.
-_FEW_THREADS, _FEW_TIMES = 4, 200
 
 
 class Team(NamedTuple):
@@ -103,8 +99,7 @@ def barrier(team):
     if team.size == 1:
         return
     generation = atomic_load(team.state, _GENERATION)
-    if atomic_add(team.state, _ARRIVED, 1) == team.size - 1:
-        atomic_store(team.state, _ARRIVED, 0)
+    if is_last(team):
         atomic_store(team.state, _GENERATION, generation + 1)
         return
     spins = 0
@@ -112,6 +107,27 @@ def barrier(team):
         spins += 1
         if spins > _SPINS_BEFORE_YIELD:
             yield_processor()
+
+
+@inlined
+def is_last(team):
+    """Note that this member has come to a barrier; whether it is the last one of the team.
+
+    Members meet in groups of four, the last ones of these groups in groups of four, and so on: the
+    counter of one group is not what 64 members wait for in turn (a combining tree, Mellor-Crummey
+    and Scott, 1991).
+    """
+    leader, shift, cell = np.int64(team.rank), np.int64(0), np.int64(_GROUPS)
+    while team.size > 1 << shift:
+        leader &= -(np.int64(1) << (shift + _GROUP_BITS))
+        n_others = min(1 << _GROUP_BITS, ((team.size - leader - 1) >> shift) + 1) - 1
+        counter = cell + FAR_APART * leader
+        if atomic_add(team.state, counter, 1) < n_others:
+            return False
+        atomic_store(team.state, counter, 0)
+        shift += _GROUP_BITS
+        cell += 1
+    return True
 
 
 @kernel
@@ -126,7 +142,7 @@ def next_task(team, counter, n_tasks):
     for step in range(team.size):
         owner = (team.rank + step) % team.size
         start, stop = share_of(owner, team.size, n_tasks)
-        cell = _TASKS + FAR_APART * owner + counter
+        cell = _MEMBERS + FAR_APART * owner + counter
         # first only read: who adds takes the line from the cache of its owner
         if start < stop and start + atomic_load(team.state, cell) < stop:
             task = start + atomic_add(team.state, cell, 1)
@@ -146,7 +162,7 @@ def reset_tasks(team):
     """Start all task counters again. One member calls it, between two barriers."""
     for owner in range(team.size):
         for counter in range(N_TASK_COUNTERS):
-            atomic_store(team.state, _TASKS + FAR_APART * owner + counter, 0)
+            atomic_store(team.state, _MEMBERS + FAR_APART * owner + counter, 0)
 
 
 @kernel
@@ -180,72 +196,7 @@ def share_of(rank, size, n_items):
 
 def state_size(n_members: int) -> int:
     """Return the length of ``Team.state``."""
-    return _TASKS + FAR_APART * n_members
-
-
-def default_n_threads() -> int:
-    """Return the number of threads this process may use without crowding others out.
-
-    The smallest of the processors it may run on (affinity and cgroup quota), the limit that joblib
-    sets in its worker processes, and 1 in joblib's worker threads, whose number is not known. It is
-    1, too, in a task of a Dask worker, which has a thread for each of its tasks, and in processes
-    of a ``multiprocessing.Pool``.
-    """
-    # before joblib is asked, which would warn, or ask Dask's scheduler how large the cluster is
-    if _is_dask_task() or current_process().daemon or is_joblib_task():
-        return 1
-    limits: list[int] = [joblib.cpu_count(), joblib.effective_n_jobs(-1)]
-    inner_limit = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]  # a list: by nesting
-    if inner_limit.isdigit() and int(inner_limit) > 0:
-        limits.append(int(inner_limit))
-    return max(1, min(limits))
-
-
-def is_joblib_task() -> bool:
-    """Whether this thread works on a task of joblib, in a worker thread or a worker process."""
-    if _is_dask_task():
-        return False
-    backend, _ = get_active_backend()
-    return isinstance(backend, ThreadingBackend) and backend.nesting_level > 0
-
-
-def _is_dask_task() -> bool:
-    """Whether this thread works on a task of a Dask worker; Dask is not imported to know that."""
-    state = getattr(sys.modules.get("distributed.utils"), "thread_state", None)
-    return hasattr(state, "execution_state")
-
-
-def n_threads_for(n_jobs: int | None, work: int, unit: int, n_times: int = 1) -> int:
-    """Return the number of threads for a task.
-
-    A small task has no more than find a processor at once: to wait takes longer than they save.
-
-    Parameters
-    ----------
-    n_jobs : int or None
-        The most the user allows; None: :func:`default_n_threads`, -1: all processors, -2: all but
-        one, ...
-    work : int
-        The size of the task.
-    unit : int
-        The work that one thread does in the time that another one costs. Each thread takes its
-        share of the work and adds its cost, so the least time is where their number is the square
-        root of the units.
-    n_times : int
-        How many times the team does the task, as for each round of boosting.
-    """
-    n_useful = max(1, math.isqrt(work // unit))
-    if n_useful == 1:
-        return 1  # to learn the limits of this process takes longer than predicting a row
-    if n_jobs is None:
-        limit = default_n_threads()
-    elif n_jobs < 0:
-        limit = joblib.cpu_count() + 1 + n_jobs
-    else:
-        limit = n_jobs
-    if limit > 1 and n_useful <= _FEW_THREADS and n_times <= _FEW_TIMES:
-        limit = n_that_find_one(limit)
-    return max(1, min(limit, n_useful))
+    return _MEMBERS + FAR_APART * n_members
 
 
 class ThreadMemory(threading.local):

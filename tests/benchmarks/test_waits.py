@@ -69,3 +69,8 @@ def test_who_comes_late_and_how_long_the_other_waits():
     assert found["wait_ratio"] == pytest.approx(2.5 / 8)
     assert phase["late_microseconds"] == [3.0, 3.0, 3.0]
     assert phase["release_microseconds"] == 1.0
+
+
+def test_arrivals_that_follow_one_another():
+    found = [cores.n_in_turn(n_members) for n_members in (1, 2, 4, 5, 16, 17, 64)]
+    assert found == [0, 2, 4, 4 + 2, 4 + 4, 4 + 4 + 2, 4 + 4 + 4]

@@ -18,7 +18,8 @@ from sklboost.boosting.training import Replay, Schedule, Training
 from sklboost.data.binning import VALUES_PER_THREAD
 from sklboost.data.features import row_arrays_of
 from sklboost.engine.model import Trees
-from sklboost.engine.parallel import ThreadTeam, n_threads_for
+from sklboost.engine.parallel import ThreadTeam
+from sklboost.engine.thread_counts import n_threads_for
 from sklboost.estimators.fit.binned import Binned, bin_rows
 from sklboost.estimators.fit.continuing import Continued
 from sklboost.estimators.fit.eval_metric import check_names, resolve_metrics

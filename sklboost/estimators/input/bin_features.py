@@ -17,7 +17,8 @@ from sklboost.data.cuts import find_cuts
 from sklboost.data.frames.adapter import FrameAdapter
 from sklboost.data.raw_values import Values
 from sklboost.data.sparse_table import SparseTable
-from sklboost.engine.parallel import ThreadTeam, n_threads_for
+from sklboost.engine.parallel import ThreadTeam
+from sklboost.engine.thread_counts import n_threads_for
 from sklboost.estimators.input.check_features import check_is_small, fit_source
 from sklboost.estimators.input.feature_names import Encodings
 from sklboost.estimators.input.feature_tables import FeatureSettings, fit_table, shape_of

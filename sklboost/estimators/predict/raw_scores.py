@@ -7,7 +7,8 @@ import numpy as np
 from sklboost.data.features import Features, RemoteFeatures
 from sklboost.data.row_arrays import IN_MEMORY, RowArrays
 from sklboost.engine.model import Model
-from sklboost.engine.parallel import ThreadTeam, n_threads_for
+from sklboost.engine.parallel import ThreadTeam
+from sklboost.engine.thread_counts import n_threads_for
 from sklboost.estimators.input.check_features import check_has_values
 from sklboost.tree.predict.prediction import add_to_few_rows, add_trees, find_leaves
 from sklboost.tree.predict.walking import MIN_ROWS

@@ -11,7 +11,8 @@ import numpy as np
 from sklboost.data.features import Features, raw_blocks
 from sklboost.data.raw_values import array_of
 from sklboost.engine.model import Model
-from sklboost.engine.parallel import ThreadTeam, n_threads_for
+from sklboost.engine.parallel import ThreadTeam
+from sklboost.engine.thread_counts import n_threads_for
 from sklboost.inspection.shap.edges import Edges, lay_out_edges
 from sklboost.inspection.shap.factors import N_PLACES, N_ROW_TABLES, quadrature
 from sklboost.inspection.shap.tree_shap import LANES, Contributions, ShapScratch, explain_rows

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from sklboost.data.binning import VALUES_PER_THREAD
-from sklboost.engine.parallel import ThreadTeam, n_threads_for
+from sklboost.engine.parallel import ThreadTeam
+from sklboost.engine.thread_counts import n_threads_for
 from sklboost.estimators.fit.preset.plan import Choice, Stage, plan_for, values_of
 from sklboost.estimators.fit.preset.trials import Outcome, OutOfTimeError, Trials, sample
 from sklboost.estimators.fit.reading import FitRequest, FitTask
