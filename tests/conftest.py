@@ -21,6 +21,10 @@ REASON = "calls a kernel itself"
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
 # Read when matplotlib is imported: pictures need no window.
 os.environ["MPLBACKEND"] = "Agg"
+# A shell starts what runs in the background with Ctrl-C ignored, as do all its children: tests of
+# Ctrl-C would fail, or wait for ever.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("default", deadline=None, print_blob=True)
 settings.register_profile("ci", deadline=None, print_blob=True, derandomize=True)
