@@ -10,6 +10,8 @@ import math
 
 import numpy as np
 
+from sklboost.engine.parallel import GROUP_SIZE
+
 # Where members meet. A note of a share is SHARE + N_NOTES * its number of items.
 PHASES = ("gradients", "quantising", "serial steps", "histograms", "rows", "split search", "other")
 PHASES += ("beginning of a call",)
@@ -113,11 +115,11 @@ def replay(pieces, n_members, latency):
 
 
 def n_in_turn(n_members):
-    """Return the arrivals that follow one another at a barrier, where members meet in fours."""
+    """Return the arrivals that follow one another at a barrier, where members meet in groups."""
     total = 0
     while n_members > 1:
-        total += min(n_members, 4)
-        n_members = math.ceil(n_members / 4)
+        total += min(n_members, GROUP_SIZE)
+        n_members = math.ceil(n_members / GROUP_SIZE)
     return total
 
 

@@ -36,8 +36,9 @@ N_TASK_COUNTERS = 5
 # Kernels keep what each member writes so many words or records apart, for the same reason.
 FAR_APART = 2 * _LINE
 _GROUPS = _MEMBERS + _LINE
-# 2^2: of so many members, or groups, the last one to come to a barrier is told at one counter.
+# Of so many members, or groups, the last one to come to a barrier is told at one counter.
 _GROUP_BITS = np.int64(2)
+GROUP_SIZE = 1 << int(_GROUP_BITS)
 
 # What `assemble` returns: numbers, since Python calls it, too, to which wheels give no bool.
 _ASSEMBLED, _ABANDONED = np.int64(1), np.int64(0)
@@ -120,7 +121,7 @@ def is_last(team):
     leader, shift, cell = np.int64(team.rank), np.int64(0), np.int64(_GROUPS)
     while team.size > 1 << shift:
         leader &= -(np.int64(1) << (shift + _GROUP_BITS))
-        n_others = min(1 << _GROUP_BITS, ((team.size - leader - 1) >> shift) + 1) - 1
+        n_others = min(GROUP_SIZE, ((team.size - leader - 1) >> shift) + 1) - 1
         counter = cell + FAR_APART * leader
         if atomic_add(team.state, counter, 1) < n_others:
             return False
