@@ -1,0 +1,298 @@
+"""How many small mistakes in the package the tests notice.
+
+    python -m tests.mutations list                   the mutations: where, and what becomes what
+    python -m tests.mutations run --out found.jsonl  make one after the other, and run tests
+
+A mutation changes one expression of the package: a comparison, a number, a term, two arguments, a
+default, a check or a condition. A seed draws as many from each folder, kind by kind. Each is tried
+on copies of the tracked files, against the doctests of its module, the test files from which the
+fewest imports lead to that module, and some files that test everything, until a test fails.
+"""
+
+import argparse
+import ast
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
+from itertools import cycle
+from pathlib import Path
+from queue import Queue
+from typing import NamedTuple
+
+import sklboost
+
+ROOT = Path(__file__).parents[1]
+KINDS = ["comparison", "number", "term", "arguments", "default", "check", "condition"]
+OTHER = {
+    **{ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "=="},
+    **{ast.Is: "is not", ast.IsNot: "is", ast.In: "not in", ast.NotIn: "in"},
+}
+# Run for every mutation, after the test files that are nearest to it.
+GENERAL = ["worked_examples", "reference", "properties", "same_bits", "sampling", "errors"]
+SECONDS = 900  # for one mutation
+PYTEST = ["pytest", "-x", "-q", "-rfE", "-p", "no:cacheprovider", "--tb=line", "--timeout=200"]
+
+
+class Mutation(NamedTuple):
+    path: str  # of the file, from the root
+    line: int
+    kind: str
+    start: int  # of the bytes of the file that are replaced
+    stop: int
+    new: str
+
+    def apply(self, source: bytes) -> bytes:
+        return source[: self.start] + self.new.encode() + source[self.stop :]
+
+
+# --- drawing -------------------------------------------------------------------------------------
+
+
+class Sites(ast.NodeVisitor):
+    """All mutations of one file."""
+
+    def __init__(self, path, source):
+        self.path, self.source, self.found, self.kind = path, source, [], "number"
+        lengths = [len(line) for line in source.splitlines(keepends=True)]
+        self.starts = [sum(lengths[:i]) for i in range(len(lengths))]
+        self.visit(ast.parse(source))
+
+    def add(self, kind, start, stop, new):
+        line = self.source.count(b"\n", 0, start) + 1
+        self.found.append(Mutation(self.path, line, kind, start, stop, new))
+
+    def span(self, node):
+        starts = self.starts
+        end = starts[node.end_lineno - 1] + node.end_col_offset
+        return starts[node.lineno - 1] + node.col_offset, end
+
+    def text(self, node):
+        return self.source[slice(*self.span(node))].decode()
+
+    def visit_defaults(self, nodes):
+        self.kind = "default"
+        for node in filter(None, nodes):
+            self.visit(node)
+        self.kind = "number"
+
+    def visit_FunctionDef(self, node):
+        self.visit_defaults([*node.args.defaults, *node.args.kw_defaults])
+        for statement in node.body:
+            self.visit(statement)
+
+    def visit_AnnAssign(self, node):
+        self.visit_defaults([node.value])
+
+    def visit_Constant(self, node):
+        if self.kind == "default" and isinstance(node.value, bool):
+            self.add(self.kind, *self.span(node), str(not node.value))
+        elif isinstance(node.value, int | float) and not isinstance(node.value, bool):
+            self.add(self.kind, *self.span(node), repr(node.value + 1))
+
+    def visit_Compare(self, node):
+        if len(node.ops) == 1:
+            start, stop = self.span(node.left)[1], self.span(node.comparators[0])[0]
+            if not set(self.source[start:stop].decode()) & set("()#"):
+                self.add("comparison", start, stop, f" {OTHER[type(node.ops[0])]} ")
+        self.generic_visit(node)
+
+    def visit_BinOp(self, node):
+        if isinstance(node.op, ast.Add | ast.Sub | ast.Mult | ast.Div):
+            self.add("term", *self.span(node), f"({self.text(node.left)})")
+        self.generic_visit(node)
+
+    def visit_BoolOp(self, node):
+        self.add("term", *self.span(node), f"({self.text(node.values[0])})")
+        self.generic_visit(node)
+
+    def visit_Call(self, node):
+        given = [arg for arg in node.args[:2] if not isinstance(arg, ast.Starred)]
+        if len(given) == 2 and self.text(given[0]) != self.text(given[1]):
+            start, stop = self.span(given[0])[0], self.span(given[1])[1]
+            self.add("arguments", start, stop, f"{self.text(given[1])}, {self.text(given[0])}")
+        self.generic_visit(node)
+
+    def visit_If(self, node):
+        if self.text(node.test) == "TYPE_CHECKING" or "TYPE_CHECKING" in self.text(node.test):
+            return
+        if isinstance(node.body[-1], ast.Raise):
+            self.add("check", *self.span(node.test), "False")
+        else:
+            self.add("condition", *self.span(node.test), f"not ({self.text(node.test)})")
+        self.generic_visit(node)
+
+    def visit_IfExp(self, node):
+        self.add("condition", *self.span(node.test), f"not ({self.text(node.test)})")
+        self.generic_visit(node)
+
+    def visit_Raise(self, node):
+        """Leave texts of errors alone."""
+
+    visit_JoinedStr = visit_Raise
+
+
+def draw(n_of_a_folder, seed):
+    """Return as many mutations of each folder, of one kind after the other."""
+    folders = defaultdict(lambda: defaultdict(list))
+    for path in sorted((ROOT / "sklboost").rglob("*.py")):
+        name = path.relative_to(ROOT).as_posix()
+        for site in Sites(name, path.read_bytes()).found:
+            folders["/".join(name.split("/")[1:-1][:2])][site.kind].append(site)
+    generator, kinds, drawn = random.Random(seed), cycle(KINDS), []
+    for _, sites in sorted(folders.items()):
+        n_left = min(n_of_a_folder, sum(map(len, sites.values())))
+        while n_left:
+            if left := sites[next(kinds)]:
+                drawn.append(left.pop(generator.randrange(len(left))))
+                n_left -= 1
+    return drawn
+
+
+# --- which tests ---------------------------------------------------------------------------------
+
+
+def imports(path):
+    """Return the files of the package and of the tests that a file imports."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module == "sklboost":
+            values = [getattr(sklboost, alias.name, None) for alias in node.names]
+            names |= {getattr(value, "__module__", value.__name__) for value in values if value}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+    files = [ROOT / f"{name.replace('.', '/')}.py" for name in names]
+    return [file for file in files if file.exists()]
+
+
+def nearest_tests(n_files):
+    """Return a function that gives the arguments of pytest for a mutation."""
+    importers = defaultdict(list)
+    tests = set((ROOT / "tests").rglob("test_*.py")) - {ROOT / "tests" / "test_docs.py"}
+    for path in [*sorted((ROOT / "sklboost").rglob("*.py")), *sorted((ROOT / "tests").rglob("*.py"))]:
+        for imported in imports(path):
+            importers[imported].append(path)
+
+    def arguments(mutation):
+        start = ROOT / mutation.path
+        distance, queue = {start: 0}, [start]
+        for path in queue:
+            for importer in importers[path]:
+                if importer not in distance:
+                    distance[importer] = distance[path] + 1
+                    queue.append(importer)
+        found = [path for path in distance if path in tests and "wheel" not in path.parts]
+        same = {path: start.stem.rstrip("s") in path.stem for path in found}
+        found.sort(key=lambda path: (distance[path] - 2 * same[path], path))
+        general = [ROOT / "tests" / f"test_{name}.py" for name in GENERAL]
+        doctests = [start] if b">>>" in start.read_bytes() else []
+        chosen = dict.fromkeys([*doctests, *found[:n_files], *filter(Path.exists, general)])
+        return [path.relative_to(ROOT).as_posix() for path in chosen]
+
+    return arguments
+
+
+# --- running -------------------------------------------------------------------------------------
+
+
+def copy_of_the_tree(folder):
+    names = subprocess.check_output(["git", "ls-files", "-z"], cwd=ROOT, text=True).split("\0")
+    for name in filter(None, names):
+        if (ROOT / name).exists():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, folder / name)
+    return folder
+
+
+def run_tests(folder, arguments):
+    """Return "caught", "survived" or "too slow", and the test that failed."""
+    environment = dict(os.environ, PYTHONPATH=str(folder), PYTHONDONTWRITEBYTECODE="1", CI="1")
+    process = subprocess.Popen(
+        [sys.executable, "-m", *PYTEST, *arguments],
+        cwd=folder,
+        env=environment,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    try:
+        output, _ = process.communicate(timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        return "too slow", ""
+    if process.returncode == 0:
+        return "survived", ""
+    failed = [line for line in output.splitlines() if line.startswith(("FAILED ", "ERROR "))]
+    return "caught", failed[0].split(" - ")[0] if failed else output.strip().splitlines()[-1]
+
+
+def run(mutations, n_files, n_workers, out, extra):
+    arguments = nearest_tests(n_files)
+    folders = Queue()
+    known = {}
+    if out.exists():  # continue a run that was interrupted
+        known = {tuple(row["mutation"]): row for row in map(json.loads, out.open())}
+    with tempfile.TemporaryDirectory() as parent:
+        for i in range(n_workers):
+            folders.put(copy_of_the_tree(Path(parent) / str(i)))
+
+        def attempt(mutation):
+            if tuple(mutation) in known:
+                return known[tuple(mutation)]
+            folder, start = folders.get(), time.monotonic()
+            path = folder / mutation.path
+            source = path.read_bytes()
+            try:
+                path.write_bytes(mutation.apply(source))
+                outcome, test = run_tests(folder, [*arguments(mutation), *extra])
+            finally:
+                path.write_bytes(source)
+                folders.put(folder)
+            seconds = round(time.monotonic() - start, 1)
+            row = dict(mutation=mutation, outcome=outcome, test=test, seconds=seconds)
+            with out.open("a") as file:
+                file.write(json.dumps(row) + "\n")
+            print(f"{outcome:9s} {seconds:6.1f} s {described(mutation)} {test}", flush=True)
+            return row
+
+        with ThreadPoolExecutor(n_workers) as pool:
+            rows = list(pool.map(attempt, mutations))
+    n_caught = sum(row["outcome"] == "caught" for row in rows)
+    print(f"{n_caught} of {len(rows)} caught")
+
+
+def described(mutation):
+    source = (ROOT / mutation.path).read_bytes()
+    old = source[mutation.start : mutation.stop].decode().strip()
+    return f"{mutation.path}:{mutation.line} {mutation.kind}: {old} -> {mutation.new.strip()}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("do", choices=["list", "run"])
+    parser.add_argument("--of-each-folder", type=int, default=4)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--files", type=int, default=12, help="nearest test files of a mutation")
+    parser.add_argument("--workers", type=int, default=2, help="mutations at the same time")
+    parser.add_argument("--out", type=Path, default=Path("mutations.jsonl"))
+    given, extra = parser.parse_known_args()  # what is left over goes to pytest
+    mutations = draw(given.of_each_folder, given.seed)
+    if given.do == "list":
+        print(*map(described, mutations), sep="\n")
+    else:
+        run(mutations, given.files, given.workers, given.out, extra)
+
+
+if __name__ == "__main__":
+    main()
