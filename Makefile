@@ -1,17 +1,18 @@
 # Needs make and Python >= 3.11 with pip and venv; everything else goes into .venv.
 #   make demo PYTHON=python3.13      another Python
-#   make test ARGS="-k pruning -x"   arguments for pytest (test, coverage); "-n 0": one process
+#   make test ARGS="-k pruning -x"   arguments for pytest (test, test-slow, coverage); "-n 0": one process
 #   make bench ARGS="fit grid"       other sets of benchmarks
 
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
-# A file of tests goes to one process, so that what its tests share is made once.
-PYTEST := $(RUN) -m pytest -n logical --dist loadfile --durations 10
+# A process that has no tests left takes some from another: none waits for the other at the end.
+PYTEST := $(RUN) -m pytest -n logical --dist worksteal --durations 10
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test soak browser coverage lint format bench docs wheel check-wheel clean
+.PHONY: help demo test test-slow test-all soak mutations browser coverage lint format bench docs
+.PHONY: wheel check-wheel clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile
@@ -19,8 +20,16 @@ help:  ## list the targets
 demo: $(VENV)/.has-demo  ## real data, scores and times beside scikit-learn, a tree as text, picture and page
 	$(RUN) docs/examples/quickstart.py
 
-test: $(VENV)/.has-test browser  ## all tests, one process a processor
-	$(PYTEST) $(ARGS)
+test: $(VENV)/.has-test browser  ## the tests of every feature, one process a processor
+	$(PYTEST) -m "not slow" $(ARGS)
+
+test-slow: $(VENV)/.has-test browser  ## more combinations, whole compilations, processes that are killed
+	$(PYTEST) -m slow $(ARGS)
+
+test-all: test test-slow  ## all tests
+
+mutations: $(VENV)/.has-test  ## which of some hundred small mistakes in the package "make test" notices
+	$(RUN) -m tests.mutations run $(ARGS)
 
 browser:
 	.ci/get_browser

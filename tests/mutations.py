@@ -121,7 +121,7 @@ class Sites(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_If(self, node):
-        if self.text(node.test) == "TYPE_CHECKING" or "TYPE_CHECKING" in self.text(node.test):
+        if "TYPE_CHECKING" in self.text(node.test):
             return
         if isinstance(node.body[-1], ast.Raise):
             self.add("check", *self.span(node.test), "False")
@@ -134,9 +134,10 @@ class Sites(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_Raise(self, node):
-        """Leave texts of errors alone."""
+        """Leave the texts of errors alone."""
 
-    visit_JoinedStr = visit_Raise
+    def visit_JoinedStr(self, node):
+        """Leave texts alone."""
 
 
 def draw(n_of_a_folder, seed):
@@ -170,7 +171,8 @@ def imports(path):
             names |= {getattr(value, "__module__", value.__name__) for value in values if value}
         elif isinstance(node, ast.ImportFrom) and node.module:
             names |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
-    files = [ROOT / f"{name.replace('.', '/')}.py" for name in names]
+    places = [ROOT / name.replace(".", "/") for name in names]
+    files = [file for place in places for file in (place / "__init__.py", place.with_suffix(".py"))]
     return [file for file in files if file.exists()]
 
 
@@ -178,9 +180,10 @@ def nearest_tests(n_files):
     """Return a function that gives the arguments of pytest for a mutation."""
     importers = defaultdict(list)
     tests = set((ROOT / "tests").rglob("test_*.py")) - {ROOT / "tests" / "test_docs.py"}
-    for path in [*sorted((ROOT / "sklboost").rglob("*.py")), *sorted((ROOT / "tests").rglob("*.py"))]:
-        for imported in imports(path):
-            importers[imported].append(path)
+    for folder in ("sklboost", "tests"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            for imported in imports(path):
+                importers[imported].append(path)
 
     def arguments(mutation):
         start = ROOT / mutation.path
@@ -283,7 +286,7 @@ def main():
     parser.add_argument("do", choices=["list", "run"])
     parser.add_argument("--of-each-folder", type=int, default=4)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--files", type=int, default=12, help="nearest test files of a mutation")
+    parser.add_argument("--files", type=int, default=8, help="nearest test files of a mutation")
     parser.add_argument("--workers", type=int, default=2, help="mutations at the same time")
     parser.add_argument("--out", type=Path, default=Path("mutations.jsonl"))
     given, extra = parser.parse_known_args()  # what is left over goes to pytest

@@ -4,7 +4,6 @@ import ast
 import inspect
 import logging
 import re
-from pathlib import Path
 
 import pytest
 from importlinter.cli import EXIT_STATUS_SUCCESS, lint_imports
@@ -13,25 +12,34 @@ from sklboost import XGBClassifierLite, XGBRegressorLite
 from tests.conftest import ROOT
 
 PACKAGE = ROOT / "sklboost"
-FILES = sorted(PACKAGE.rglob("*.py"))
-
-MOST_LINES_IN_A_FILE = 400
-MOST_LINES_IN_A_FUNCTION = 60
 MOST_ARGUMENTS_OF_A_KERNEL = 7
+QUANTIZATION = "tree/core/quantization.py"
+THREADS = {"threading", "_thread", "multiprocessing", "concurrent.futures"}
 
 
-def relative(path: Path) -> str:
-    return path.relative_to(PACKAGE).as_posix()
+class Source:
+    """A file of the package, parsed once for all rules."""
 
+    def __init__(self, path):
+        self.name = path.relative_to(PACKAGE).as_posix()
+        self.text = path.read_text(encoding="utf-8")
+        self.tree = ast.parse(self.text)
+        self.nodes = list(ast.walk(self.tree))
 
-def each_file(test):
-    return pytest.mark.parametrize("path", FILES, ids=relative)(test)
+    def of_kind(self, *kinds):
+        return [node for node in self.nodes if isinstance(node, kinds)]
 
+    @property
+    def kernels(self):
+        return [node for node in self.of_kind(ast.FunctionDef) if is_kernel(node)]
 
-def functions(path):
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
-    return [node for node in ast.walk(tree) if isinstance(node, kinds)]
+    @property
+    def imported(self):
+        """The names of all modules that are imported, wherever in the file."""
+        names = {alias.name for node in self.of_kind(ast.Import) for alias in node.names}
+        for node in self.of_kind(ast.ImportFrom):
+            names |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+        return names
 
 
 def is_kernel(function):
@@ -41,104 +49,69 @@ def is_kernel(function):
     return any(getattr(name, "id", "") in {"kernel", "inlined", "late"} for name in names)
 
 
-def imported(path):
-    """Return the names of all modules that a file imports, wherever in it."""
-    names = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
-    return names
+@pytest.fixture(scope="module")
+def sources():
+    return [Source(path) for path in sorted(PACKAGE.rglob("*.py"))]
 
 
-def test_the_rules_look_at_something():
-    assert len(FILES) > 15
-    assert sum(is_kernel(function) for path in FILES for function in functions(path)) > 30
+def test_the_rules_look_at_something(sources):
+    assert len(sources) > 15
+    assert sum(len(source.kernels) for source in sources) > 30
 
 
-@each_file
-def test_length_of_files(path):
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= MOST_LINES_IN_A_FILE
+def test_kernels_take_few_arguments(sources):
+    for source in sources:
+        for kernel in source.kernels:
+            arguments = kernel.args
+            assert not arguments.vararg, (source.name, kernel.name)
+            assert not arguments.kwonlyargs, (source.name, kernel.name)
+            n_arguments = len(arguments.posonlyargs) + len(arguments.args)
+            assert n_arguments <= MOST_ARGUMENTS_OF_A_KERNEL, (source.name, kernel.name)
 
 
-@each_file
-def test_length_of_functions(path):
-    for function in functions(path):
-        body = function.body
-        if ast.get_docstring(function) is not None:
-            body = body[1:]
-        n_lines = body[-1].end_lineno - body[0].lineno + 1 if body else 0
-        assert n_lines <= MOST_LINES_IN_A_FUNCTION, function.name
+def test_modules_classes_and_kernels_say_what_they_do(sources):
+    for source in sources:
+        assert ast.get_docstring(source.tree), source.name
+        for node in source.tree.body:
+            if isinstance(node, ast.ClassDef) or node in source.kernels:
+                assert ast.get_docstring(node), (source.name, node.name)
 
 
-@each_file
-def test_arguments_of_kernels(path):
-    for function in filter(is_kernel, functions(path)):
-        assert not function.args.vararg, function.name
-        assert not function.args.kwonlyargs, function.name
-        n_arguments = len(function.args.posonlyargs) + len(function.args.args)
-        assert n_arguments <= MOST_ARGUMENTS_OF_A_KERNEL, function.name
-
-
-@each_file
-def test_every_function_and_class_says_what_it_does(path):
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    assert ast.get_docstring(tree), "the module"
-    for node in tree.body:
-        if isinstance(node, ast.ClassDef) or (
-            isinstance(node, ast.FunctionDef) and is_kernel(node)
-        ):
-            assert ast.get_docstring(node), node.name
-
-
-@each_file
-def test_only_quantization_knows_the_bits(path):
-    if relative(path) == "tree/core/quantization.py":
-        return
-    shifts = [
-        node.lineno
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.BinOp)
-        and isinstance(node.op, ast.LShift | ast.RShift)
+def test_only_quantization_knows_the_bits(sources):
+    shifts = {
+        source.name
+        for source in sources
+        for node in source.of_kind(ast.BinOp)
+        if isinstance(node.op, ast.LShift | ast.RShift)
         and any(isinstance(n, ast.Constant) and n.value == 32 for n in ast.walk(node.right))
-    ]
-    assert shifts == []
+    }
+    assert shifts == {QUANTIZATION}
 
 
-def test_quantization_is_where_the_bits_are():
-    assert ">> 32" in (PACKAGE / "tree" / "core" / "quantization.py").read_text(encoding="utf-8")
+def test_only_parallel_has_threads(sources):
+    found = {source.name: THREADS & source.imported for source in sources}
+    assert {name: names for name, names in found.items() if names} == {
+        "engine/parallel.py": {"threading"},
+        "engine/thread_counts.py": {"multiprocessing"},  # asks what kind of process this is
+    }
 
 
-@each_file
-def test_only_parallel_has_threads(path):
-    threads = {"threading", "_thread", "multiprocessing", "concurrent.futures"}
-    if relative(path) == "engine/parallel.py":
-        assert "threading" in imported(path)
-    elif relative(path) == "engine/thread_counts.py":  # asks what kind of process this is
-        assert threads & imported(path) == {"multiprocessing"}
-    else:
-        assert not threads & imported(path)
+def test_one_way_to_compile(sources):
+    for source in sources:
+        names = {node.id for node in source.of_kind(ast.Name)}
+        names |= {node.attr for node in source.of_kind(ast.Attribute)}
+        keywords = {node.arg for node in source.of_kind(ast.keyword)}
+        refused = {"prange", "jitclass", "vectorize", "guvectorize", "objmode", "jit"}
+        assert not names & refused, source.name
+        assert not keywords & {"fastmath", "parallel"}, source.name
+        # without a private name of numba's
+        assert ("njit" in names) == (source.name == "engine/compiler/making.py")
+        assert ("CPUDispatcher" in names) == (source.name == "engine/compiler/kernels.py")
 
 
-@each_file
-def test_one_way_to_compile(path):
-    source = path.read_text(encoding="utf-8")
-    tree = ast.parse(source)
-    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    names |= {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    keywords = {node.arg for node in ast.walk(tree) if isinstance(node, ast.keyword)}
-    assert not names & {"prange", "jitclass", "vectorize", "guvectorize", "objmode"}
-    assert not keywords & {"fastmath", "parallel"}
-    assert "jit" not in names
-    # without a private name of numba's
-    assert ("njit" in names) == (relative(path) == "engine/compiler/making.py")
-    assert ("CPUDispatcher" in names) == (relative(path) == "engine/compiler/kernels.py")
-
-
-@each_file
-def test_no_room_for_odds_and_ends(path):
-    assert not re.search(r"util|common|helper|misc", relative(path))
+def test_no_room_for_odds_and_ends(sources):
+    names = [source.name for source in sources]
+    assert [name for name in names if re.search(r"util|common|helper|misc", name)] == []
 
 
 @pytest.mark.parametrize("estimator", [XGBRegressorLite, XGBClassifierLite])

@@ -70,6 +70,16 @@ def pictures():
 WITH_CODE = [
     page for page in PAGES if BLOCK.search(text_of(page)) and page.name not in PARTS_OF_FILES
 ]
+# Of each folder one page is run by "make test", the others by "make test-all".
+QUICK = {
+    "README.md",
+    "docs/README.md",
+    "docs/explanation/how_a_tree_grows.md",
+    "docs/guide/classes.md",
+    "docs/how_to/categories.md",
+    "docs/moving/from_lightgbm.md",
+    "docs/reference/model_file.md",
+}
 
 
 def run_block(block, variables, page):
@@ -87,11 +97,19 @@ def can_run(block):
     return "sklearn.callback" not in block or importlib.util.find_spec("sklearn.callback")
 
 
-def test_there_are_pages_with_examples():
-    assert len(WITH_CODE) >= 15
+def test_a_page_of_each_folder_with_examples_is_quick():
+    assert {(ROOT / name).parent for name in QUICK} == {page.parent for page in WITH_CODE}
+    assert set(map(name_of, WITH_CODE)) > QUICK
 
 
-@pytest.mark.parametrize("page", WITH_CODE, ids=name_of)
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=[] if name_of(page) in QUICK else pytest.mark.slow)
+        for page in WITH_CODE
+    ],
+    ids=name_of,
+)
 def test_every_python_block_runs_and_prints_what_it_shows(page, pictures, monkeypatch, tmp_path):
     """And has drawn a figure, or written a file, where the site shows one below it."""
     skip_without_imports(text_of(page))
@@ -108,14 +126,14 @@ def test_every_python_block_runs_and_prints_what_it_shows(page, pictures, monkey
     plt.close("all")
 
 
-@pytest.mark.parametrize(
-    "page", [page for page in WITH_CODE if page.parent.name in SHOWING], ids=name_of
-)
-def test_what_a_page_draws_stands_below_its_code(page, pictures):
-    codes = [part["code"] for part in pictures.PART.finditer(text_of(page))]
-    for code, below in itertools.pairwise([*codes, "the end of the page"]):
-        if code is not None and DRAWS.search(code):
-            assert below is None, code
+def test_what_a_page_draws_stands_below_its_code(pictures):
+    showing = [page for page in WITH_CODE if page.parent.name in SHOWING]
+    assert len(showing) >= 15
+    for page in showing:
+        codes = [part["code"] for part in pictures.PART.finditer(text_of(page))]
+        for code, below in itertools.pairwise([*codes, "the end of the page"]):
+            if code is not None and DRAWS.search(code):
+                assert below is None, (name_of(page), code)
 
 
 WITHOUT_OPTIONAL_PACKAGES = """\
@@ -143,9 +161,9 @@ def test_the_first_block_of_the_readme_needs_no_extra_and_prints_what_stands_bel
     assert doctest.OutputChecker().check_output(shown, run.stdout, doctest.ELLIPSIS), run.stdout
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_no_example_is_outside_of_a_block(page):
-    assert ">>> " not in BLOCK.sub("", text_of(page))
+def test_no_example_is_outside_of_a_block():
+    outside = [name_of(page) for page in PAGES if ">>> " in BLOCK.sub("", text_of(page))]
+    assert outside == []
 
 
 # --- links ---------------------------------------------------------------------------------------
@@ -170,10 +188,10 @@ def leads_nowhere(link, page):
     return bool(anchor) and target.suffix == ".md" and anchor not in anchors_of(target)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_links_lead_somewhere(page):
-    links = LINK.findall(without_code(text_of(page)))
-    assert [link for link in links if leads_nowhere(link, page)] == []
+def test_links_lead_somewhere():
+    links = [(page, link) for page in PAGES for link in LINK.findall(without_code(text_of(page)))]
+    assert len(links) > 500
+    assert [(name_of(page), link) for page, link in links if leads_nowhere(link, page)] == []
 
 
 def test_a_wrong_link_is_seen():
@@ -192,13 +210,13 @@ def navigation():
     return extension("navigation")
 
 
-@pytest.mark.parametrize("index", INDEX_PAGES, ids=name_of)
-def test_an_index_page_lists_all_pages_beside_it(index, navigation):
+def test_an_index_page_lists_all_pages_beside_it(navigation):
     """The site's navigation is made from these tables."""
-    name = name_of(index).removesuffix(".md")
-    listed = [page for _, page in navigation.listed_pages(name, text_of(index))]
-    beside = {name_of(path).removesuffix(".md") for path in index.parent.glob("*.md")} - {name}
-    assert sorted(listed) == sorted(beside)
+    for index in INDEX_PAGES:
+        name = name_of(index).removesuffix(".md")
+        listed = [page for _, page in navigation.listed_pages(name, text_of(index))]
+        beside = {name_of(path).removesuffix(".md") for path in index.parent.glob("*.md")} - {name}
+        assert sorted(listed) == sorted(beside)
 
 
 def test_the_front_page_lists_the_index_pages_and_no_others(navigation):
@@ -244,8 +262,7 @@ def test_the_reference_lists_all_that_is_public():
     assert sorted(listed) == sorted(public)
 
 
-@pytest.mark.parametrize(
-    "script", sorted(Path(ROOT / "docs" / "examples").rglob("*.py")), ids=name_of
-)
-def test_a_script_says_what_it_is(script):
-    assert re.match(r'"""\n?\w.*', text_of(script))
+def test_a_script_says_what_it_is():
+    scripts = list((ROOT / "docs" / "examples").rglob("*.py"))
+    assert len(scripts) > 5
+    assert [name_of(s) for s in scripts if not re.match(r'"""\n?\w.*', text_of(s))] == []

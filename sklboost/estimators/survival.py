@@ -251,8 +251,8 @@ class XGBSurvivalLite(SurvivalParameters, BaseBooster):
         Returns
         -------
         ndarray
-            Of :class:`StepFunction`, shape (n_samples,), each with the attributes `x`, `y` and
-            `domain`, to be called with times; or of float64, shape (n_samples, n_times).
+            Step functions, shape (n_samples,), each with the attributes `x`, `y` and `domain`, to
+            be called with times; or float64, shape (n_samples, n_times).
         """
         times, hazards = self._hazards(X, strata, base_margin)
         return hazards if return_array else step_functions(times, hazards, first=0.0)
