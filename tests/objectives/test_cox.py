@@ -1,6 +1,7 @@
 """Cox's partial likelihood: by hand, against sums over all rows, and where numbers are extreme."""
 
 import pickle
+from itertools import product
 
 import numpy as np
 import pytest
@@ -37,9 +38,9 @@ def value_by_sums(y, score, weight, ties):
     return total / weight[is_event].sum()
 
 
-def random_rows(n_rows=50, seed=0, *, is_tied=True):
+def random_rows(n_rows=50, seed=0):
     random = np.random.default_rng(seed)
-    time = random.integers(1, 12, n_rows) if is_tied else 1 + random.permutation(n_rows)
+    time = random.integers(1, 12, n_rows)
     entry = np.where(random.random(n_rows) < 0.5, time - random.integers(1, 6, n_rows), -np.inf)
     y = encoded(time, random.random(n_rows) < 0.6, entry, random.integers(0, 3, n_rows))
     return y, random.normal(size=(1, n_rows)), random.gamma(2.0, size=n_rows)
@@ -83,13 +84,13 @@ def test_a_row_is_at_risk_after_its_entry():
 
 @pytest.mark.interpreted
 @pytest.mark.parametrize("ties", TIES)
-@pytest.mark.parametrize("seed", range(3))
-def test_the_value_is_the_sum(ties, seed):
-    y, score, weight = random_rows(seed=seed)
-    expected = value_by_sums(y, score[0], weight, ties)
-    assert_allclose(Cox(ties).value(y, score, weight), expected, rtol=1e-13)
-    ones = value_by_sums(y, score[0], np.ones(len(weight)), ties)
-    assert_allclose(Cox(ties).value(y, score, NO_WEIGHT), ones, rtol=1e-13)
+def test_the_value_is_the_sum(ties):
+    for seed in range(3):
+        y, score, weight = random_rows(seed=seed)
+        expected = value_by_sums(y, score[0], weight, ties)
+        assert_allclose(Cox(ties).value(y, score, weight), expected, rtol=1e-13)
+        ones = value_by_sums(y, score[0], np.ones(len(weight)), ties)
+        assert_allclose(Cox(ties).value(y, score, NO_WEIGHT), ones, rtol=1e-13)
 
 
 @pytest.mark.interpreted
@@ -97,8 +98,11 @@ def test_the_value_is_the_sum(ties, seed):
 def test_gradients_are_derivatives_of_the_value(ties):
     y, score, weight = random_rows(30)
     events = weight[y[0] == y[1]].sum()
-    loss = Cox(ties)
+    loss = pickle.loads(pickle.dumps(Cox(ties)))
     gradient, hessian = loss.gradients(y, score, weight)
+    # a constant changes nothing
+    shifted, _ = loss.gradients(y, score + 1e6, weight)
+    assert_allclose(shifted, gradient, rtol=1e-4, atol=1e-6)
     for row in range(30):
         up, down = score.copy(), score.copy()
         up[0, row] += 1e-5
@@ -109,24 +113,6 @@ def test_gradients_are_derivatives_of_the_value(ties):
         far = [np.where(np.arange(30) == row, score + step, score) for step in (0.01, -0.01)]
         moved = [loss.gradients(y, scores, weight)[0][0, row] for scores in far]
         assert hessian[0, row] >= (moved[0] - moved[1]) / 0.02 - 1e-3
-
-
-@pytest.mark.parametrize("ties", TIES)
-def test_gradients_add_up_to_0(ties):
-    y, score, weight = random_rows(1000)
-    gradient, _ = Cox(ties).gradients(y, score, weight)
-    assert_allclose(gradient.sum(), 0.0, atol=1e-3)
-
-
-@pytest.mark.interpreted
-def test_without_ties_both_are_the_same():
-    y, score, weight = random_rows(is_tied=False)
-    for ours, others in zip(
-        Cox("breslow").gradients(y, score, weight),
-        Cox("efron").gradients(y, score, weight),
-        strict=True,
-    ):
-        assert_allclose(ours, others, rtol=1e-5)
 
 
 @pytest.mark.interpreted
@@ -164,24 +150,16 @@ def test_as_xgboost_without_ties():
 
 @pytest.mark.interpreted
 @pytest.mark.parametrize("ties", TIES)
-@pytest.mark.parametrize("scale", [1e-300, 1.0, 100.0, 1e4, 1e100])
-def test_extreme_scores_stay_finite(ties, scale):
+def test_extreme_scores_stay_finite(ties):
     y, score, weight = random_rows()
-    for given in (NO_WEIGHT, weight, 1e-90 * weight, 1e90 * weight):
+    for scale, given in product(
+        (1e-300, 1.0, 100.0, 1e4, 1e100), (NO_WEIGHT, weight, 1e-90 * weight, 1e90 * weight)
+    ):
         gradient, hessian = Cox(ties).gradients(y, scale * score, given)
         assert np.isfinite(gradient).all()
         assert np.isfinite(hessian).all()
         assert (hessian >= 0.0).all()
         assert np.isfinite(Cox(ties).value(y, scale * score, given))
-
-
-@pytest.mark.interpreted
-def test_a_constant_changes_nothing():
-    y, score, weight = random_rows()
-    expected = Cox("efron").gradients(y, score, weight)[0]
-    assert_allclose(
-        Cox("efron").gradients(y, score + 1e6, weight)[0], expected, rtol=1e-4, atol=1e-6
-    )
 
 
 @pytest.mark.interpreted
@@ -204,12 +182,3 @@ def test_rows_that_are_never_at_risk_have_no_gradient():
 @pytest.mark.interpreted
 def test_a_value_without_events_is_none():
     assert np.isnan(Cox().value(encoded([1, 2], [False, False]), np.zeros((1, 2)), NO_WEIGHT))
-
-
-@pytest.mark.interpreted
-def test_pickles():
-    y, score, _ = random_rows()
-    loss = Cox("efron")
-    copied = pickle.loads(pickle.dumps(loss))
-    assert copied.ties == "efron"
-    assert_array_equal(copied.gradients(y, score)[0], loss.gradients(y, score)[0])
