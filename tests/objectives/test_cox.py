@@ -10,6 +10,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from sklboost.objectives.losses.cox import Cox
 
+pytestmark = pytest.mark.interpreted
+
 NO_WEIGHT = np.empty(0)
 TIES = ("breslow", "efron")
 
@@ -49,7 +51,6 @@ def random_rows(n_rows=50, seed=0):
 # --- by hand -------------------------------------------------------------------------------------
 
 
-@pytest.mark.interpreted
 def test_three_rows_by_hand():
     # hazard ratios 1, 2, 3; events at 1 and 3, the second row is censored at 2
     y = encoded([1, 2, 3], [True, False, True])
@@ -60,7 +61,6 @@ def test_three_rows_by_hand():
     assert_allclose(gradient, hessian - [[1, 0, 1]], rtol=1e-6)
 
 
-@pytest.mark.interpreted
 def test_two_events_at_one_time_by_hand():
     y, score = encoded([1, 1, 2], [True, True, False]), np.log([[1.0, 2.0, 3.0]])
     breslow, efron = (Cox(ties).value(y, score, NO_WEIGHT) for ties in TIES)
@@ -71,7 +71,6 @@ def test_two_events_at_one_time_by_hand():
     assert_allclose(gradient[0, 2], 3 / 6 + 3 / 4.5, rtol=1e-6)
 
 
-@pytest.mark.interpreted
 def test_a_row_is_at_risk_after_its_entry():
     # the third row enters at the time of the first event, which it does not share
     y = encoded([1, 2, 3], [True, True, False], entry=[-np.inf, 0.5, 1])
@@ -82,7 +81,6 @@ def test_a_row_is_at_risk_after_its_entry():
 # --- the formula ---------------------------------------------------------------------------------
 
 
-@pytest.mark.interpreted
 @pytest.mark.parametrize("ties", TIES)
 def test_the_value_is_the_sum(ties):
     for seed in range(3):
@@ -93,7 +91,6 @@ def test_the_value_is_the_sum(ties):
         assert_allclose(Cox(ties).value(y, score, NO_WEIGHT), ones, rtol=1e-13)
 
 
-@pytest.mark.interpreted
 @pytest.mark.parametrize("ties", TIES)
 def test_gradients_are_derivatives_of_the_value(ties):
     y, score, weight = random_rows(30)
@@ -115,7 +112,6 @@ def test_gradients_are_derivatives_of_the_value(ties):
         assert hessian[0, row] >= (moved[0] - moved[1]) / 0.02 - 1e-3
 
 
-@pytest.mark.interpreted
 def test_weight_2_is_the_row_twice():
     y, score, _ = random_rows()
     weight = np.random.default_rng(1).integers(1, 4, len(y[0])).astype(float)
@@ -148,7 +144,6 @@ def test_as_xgboost_without_ties():
 # --- extremes ------------------------------------------------------------------------------------
 
 
-@pytest.mark.interpreted
 @pytest.mark.parametrize("ties", TIES)
 def test_extreme_scores_stay_finite(ties):
     y, score, weight = random_rows()
@@ -162,7 +157,6 @@ def test_extreme_scores_stay_finite(ties):
         assert np.isfinite(Cox(ties).value(y, scale * score, given))
 
 
-@pytest.mark.interpreted
 def test_what_is_left_when_a_large_term_has_gone():
     # the first row, e^60 times the others, enters last and is at risk at the last event only
     y = encoded([9, 5, 4, 3], [True, True, True, False], entry=[6, 0, 0, 0])
@@ -171,7 +165,6 @@ def test_what_is_left_when_a_large_term_has_gone():
     assert_allclose(gradient, [[0.0, 1 + 1 / 2 - 1, 1 / 2 - 1, 0.0]], atol=1e-6)
 
 
-@pytest.mark.interpreted
 def test_rows_that_are_never_at_risk_have_no_gradient():
     y = encoded([1, 5, 6], [False, True, False], entry=[0, 0, 5])
     gradient, hessian = Cox().gradients(y, np.zeros((1, 3)))
@@ -179,6 +172,5 @@ def test_rows_that_are_never_at_risk_have_no_gradient():
     assert_allclose(hessian, [[0, 1, 0]], atol=1e-15)
 
 
-@pytest.mark.interpreted
 def test_a_value_without_events_is_none():
     assert np.isnan(Cox().value(encoded([1, 2], [False, False]), np.zeros((1, 2)), NO_WEIGHT))

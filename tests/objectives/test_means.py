@@ -17,6 +17,8 @@ from sklboost.objectives.means import (
 )
 from sklboost.objectives.registry import METRICS, find_metric, make_loss
 
+pytestmark = pytest.mark.interpreted
+
 NO_WEIGHT = np.empty(0)
 PARAMETERS = {"quantile_alpha": [0.3], "expectile_alpha": [0.3]}
 # The scales of raw scores that a task can have.
@@ -83,7 +85,6 @@ def make_data(task, scale, n_rows):
     return random.integers(0, max(2, n_outputs), n_rows).astype(float), raw_score
 
 
-@pytest.mark.interpreted
 @pytest.mark.parametrize(("task", "scale", "name"), COMPILED)
 def test_equals_the_function_of_predictions_and_is_a_number_of_extreme_scores(task, scale, name):
     metric, function = round_metric(name, task, scale), find_metric(name, task, PARAMETERS).function
@@ -109,7 +110,6 @@ def test_any_number_of_rows(n_rows):
     assert_allclose(value, np.average(squares, weights=weight), rtol=1e-14)
 
 
-@pytest.mark.interpreted
 @pytest.mark.parametrize(
     ("task", "name"),
     [
@@ -157,7 +157,6 @@ def test_number_of_threads_changes_no_bit(task, scale, name, weighted):
         assert compiled_value(metric, y, raw_score, weight, n_threads) == one
 
 
-@pytest.mark.interpreted
 def test_a_block_has_sums_of_its_own():
     y, raw_score = make_data("regression", IDENTITY, 1024)
     sums = allocate_sums(2, len(y), 1)
@@ -173,7 +172,6 @@ def test_a_block_has_sums_of_its_own():
     assert np.isnan(sums.blocks).sum() == sums.blocks.size - 2
 
 
-@pytest.mark.interpreted
 def test_equal_scores_predict_the_first_class():
     metric = round_metric("merror", "multiclass", SOFTMAX)
     raw_score = np.array([[1.0, 0.0, 3.0], [1.0, 2.0, 2.0], [0.0, 2.0, 3.0]])
@@ -185,7 +183,6 @@ def test_equal_scores_predict_the_first_class():
     assert compiled_value(metric, np.ones(3), np.array([[0.0, -0.0, 1e-30]])) == 2 / 3
 
 
-@pytest.mark.interpreted
 def test_confident_rows_keep_their_small_loss():
     metric = round_metric("logloss", "binary", LOG_ODDS)
     value = compiled_value(metric, np.array([1.0, 0.0]), np.array([[50.0, -50.0]]))
@@ -195,7 +192,6 @@ def test_confident_rows_keep_their_small_loss():
 # --- several outputs -----------------------------------------------------------------------------
 
 
-@pytest.mark.interpreted
 def test_several_targets_are_entries_of_one_mean():
     random = np.random.default_rng(0)
     y, raw_score = random.normal(size=(2, 3, 300))
@@ -205,7 +201,6 @@ def test_several_targets_are_entries_of_one_mean():
     assert_allclose(value, expected, rtol=1e-13)
 
 
-@pytest.mark.interpreted
 @pytest.mark.parametrize(
     ("name", "task", "scale", "weighted"),
     [
@@ -226,7 +221,6 @@ def test_targets_that_are_not_known_do_not_count(name, task, scale, weighted):
     assert_allclose(value, compiled_value(metric, *flat), rtol=1e-13)
 
 
-@pytest.mark.interpreted
 def test_levels_have_an_output_each_and_the_same_target():
     random = np.random.default_rng(0)
     y, raw_score = random.normal(size=300), random.normal(size=(3, 300))
@@ -244,7 +238,6 @@ def test_levels_have_an_output_each_and_the_same_target():
 # --- at the ends ---------------------------------------------------------------------------------
 
 
-@pytest.mark.interpreted
 @pytest.mark.parametrize(
     ("name", "prediction"), [("rmsle", -1.0), ("poisson-nloglik", 0.0), ("gamma-deviance", -3.0)]
 )

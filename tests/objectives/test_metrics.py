@@ -11,6 +11,8 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from sklboost.objectives.registry import METRICS, find_metric
 
+pytestmark = pytest.mark.interpreted
+
 NO_WEIGHT = np.empty(0)
 CLASSES = {"binary": 2, "multiclass": 4}
 
@@ -166,7 +168,6 @@ def test_every_metric_has_its_equal():
     assert names == tested
 
 
-@pytest.mark.interpreted
 @pytest.mark.parametrize(("task", "name"), EQUALS)
 def test_equals_scikit_learn_or_scipy(task, name):
     for seed in range(3):
@@ -182,7 +183,6 @@ def test_equals_scikit_learn_or_scipy(task, name):
             assert_allclose(value, expected, rtol=1e-13)
 
 
-@pytest.mark.interpreted
 @pytest.mark.parametrize(("task", "name"), EQUALS)
 def test_better_predictions_are_better(task, name):
     random = np.random.default_rng(0)
@@ -200,7 +200,6 @@ def test_better_predictions_are_better(task, name):
 # --- by hand, and at the ends --------------------------------------------------------------------
 
 
-@pytest.mark.interpreted
 def test_areas_by_hand():
     # pairs of a one and a zero: (0.5, 0.2) won, (0.5, 0.5) half, (0.9, both) won
     y, probability = np.array([0.0, 0.0, 1.0, 1.0]), np.array([0.2, 0.5, 0.5, 0.9])
@@ -211,21 +210,18 @@ def test_areas_by_hand():
     )
 
 
-@pytest.mark.interpreted
 def test_the_top_row_may_have_no_weight():
     y, probability, weight = np.array([0.0, 1, 0]), np.array([0.2, 0.3, 0.9]), np.array([1.0, 1, 0])
     for name in ("auc", "aucpr"):
         assert find_metric(name, "binary").function(y, probability, weight) == 1.0
 
 
-@pytest.mark.interpreted
 def test_certain_and_wrong_costs_what_scikit_learn_says():
     y, probability = np.array([0.0, 1.0, 1.0]), np.array([1.0, 0.0, 1.0])
     value = find_metric("logloss", "binary").function(y, probability, NO_WEIGHT)
     assert_allclose(value, sklearn_metrics.log_loss(y, probability))
 
 
-@pytest.mark.interpreted
 def test_targets_that_are_all_the_same():
     y = np.full(3, 2.0)
     r2 = find_metric("r2", "regression").function
@@ -233,14 +229,12 @@ def test_targets_that_are_all_the_same():
     assert r2(y, y + 1, NO_WEIGHT) == sklearn_metrics.r2_score(y, y + 1) == 0.0
 
 
-@pytest.mark.interpreted
 def test_mape_of_a_target_of_0_is_large_and_finite():
     y, prediction = np.array([0.0, 1.0]), np.array([1.0, 1.0])
     value = find_metric("mape", "regression").function(y, prediction, NO_WEIGHT)
     assert value == sklearn_metrics.mean_absolute_percentage_error(y, prediction) == 2.0**51
 
 
-@pytest.mark.interpreted
 @pytest.mark.parametrize(
     ("y", "prediction", "message"),
     [
@@ -253,7 +247,6 @@ def test_rmsle_needs_numbers_above_minus_1(y, prediction, message):
         find_metric("rmsle", "regression").function(np.array(y), np.array(prediction), NO_WEIGHT)
 
 
-@pytest.mark.interpreted
 @pytest.mark.parametrize(
     ("name", "least"),
     [
@@ -281,7 +274,6 @@ def test_likelihoods_have_a_domain(name, least):
             function(one, np.where(np.arange(6).reshape(3, 2) == 5, bad, one), NO_WEIGHT)
 
 
-@pytest.mark.interpreted
 def test_poisson_likelihood_of_counts():
     random = np.random.default_rng(0)
     mean = random.exponential(10.0, 300)
@@ -291,7 +283,6 @@ def test_poisson_likelihood_of_counts():
     assert_allclose(function(y, mean, weight), expected, rtol=1e-13)
 
 
-@pytest.mark.interpreted
 @pytest.mark.parametrize(("power", "name"), [(1.0, "poisson"), (2.0, "gamma")])
 def test_tweedie_at_its_ends_is_poisson_or_gamma(power, name):
     random = np.random.default_rng(0)
@@ -306,7 +297,6 @@ def test_tweedie_at_its_ends_is_poisson_or_gamma(power, name):
     )
 
 
-@pytest.mark.interpreted
 @pytest.mark.parametrize("task", ["binary", "regression"])
 def test_a_target_may_be_a_share(task):
     y, probability = np.array([0.3, 0.9, 0.0, 1.0]), np.array([0.4, 0.8, 0.1, 0.7])
@@ -324,7 +314,6 @@ def test_a_target_may_be_a_share(task):
     assert_allclose(area, expected, rtol=1e-13)
 
 
-@pytest.mark.interpreted
 def test_log_loss_is_of_shares():
     function = find_metric("logloss", "regression").function
     inside, outside = np.array([0.0, 1.0]), np.array([0.5, 1.01])
@@ -337,7 +326,6 @@ def test_log_loss_is_of_shares():
         function(inside, outside, NO_WEIGHT)
 
 
-@pytest.mark.interpreted
 @pytest.mark.parametrize("size", [1e-12, 1e-3, 1e3, 1e100])
 def test_sizes_of_errors(size):
     """The formulas lose no digits of small errors, and large ones are no infinity."""
@@ -353,7 +341,6 @@ def test_sizes_of_errors(size):
         assert_allclose(list(values.values()), expected, rtol=1e-3)
 
 
-@pytest.mark.interpreted
 @pytest.mark.parametrize(
     ("task", "prediction"), [("binary", [0.1, 0.9]), ("multiclass", np.eye(2))]
 )
@@ -365,7 +352,6 @@ def test_auc_needs_two_classes(task, prediction):
         auc(y, np.asarray(prediction), np.array([1.0, 0.0]))
 
 
-@pytest.mark.interpreted
 def test_a_class_without_rows_has_no_share_in_auc():
     random = np.random.default_rng(0)
     y, probability = make_data("multiclass", random)
@@ -386,7 +372,6 @@ def make_labels():
     return y, np.round(0.3 * y + random.uniform(size=y.shape), 1), random.exponential(size=200)
 
 
-@pytest.mark.interpreted
 @pytest.mark.parametrize(
     ("name", "area"), [("auc", roc_auc_score), ("aucpr", average_precision_score)]
 )
@@ -402,7 +387,6 @@ def test_unknown_labels_are_left_out(name, area):
     assert_allclose(value, np.mean(areas), rtol=1e-13)
 
 
-@pytest.mark.interpreted
 def test_a_label_of_one_class_tells_nothing():
     y, probability, _ = make_labels()
     y[:, 1] = 0.0
@@ -415,7 +399,6 @@ def test_a_label_of_one_class_tells_nothing():
             function(np.zeros_like(y), probability, NO_WEIGHT)
 
 
-@pytest.mark.interpreted
 @pytest.mark.parametrize("weighted", [False, True])
 def test_auc_mu_is_the_mean_over_pairs_of_classes(weighted):
     random = np.random.default_rng(0)
