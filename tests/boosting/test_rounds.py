@@ -148,15 +148,6 @@ def test_roots_hold_the_sums_of_all_rows(loss):
         raw = stage  # what the next round's gradients come from
 
 
-def test_all_trees_of_a_round_see_the_same_raw_scores():
-    loss = LOSSES["softmax"]
-    X, y = make_data(loss)
-    model, _ = train(loss, X, y, n_rounds=1)
-    shares = np.bincount(y.astype(int)) / len(y)
-    covers = model.nodes[model.tree_starts[:-1]]["cover"]
-    assert_allclose(covers, 1.5 * len(y) * shares * (1 - shares), rtol=1e-6)
-
-
 def test_every_tree_is_rounded_by_a_key_of_its_own():
     loss = LOSSES["squared_error"]
     X, y = make_data(loss, n_rows=5000)  # rounded at random
@@ -180,10 +171,3 @@ def test_rounds_in_one_call_are_those_one_by_one(loss, n_rounds_per_call, monkey
     assert not stages
     for name in ("nodes", "tree_starts", "n_pruned", "depths"):
         assert getattr(at_once, name).tobytes() == getattr(one_by_one, name).tobytes()
-
-
-def test_stumps_on_one_constant_feature_stay_at_the_mean():
-    X, y = np.ones((6, 1)), np.arange(6.0)
-    model, stages = train(LOSSES["squared_error"], X, y)
-    assert list(model.depths) == [0] * 4
-    assert_allclose(stages[-1][1], 2.5)

@@ -11,6 +11,8 @@ from sklboost.objectives.queries import read_queries
 from sklboost.objectives.registry import OBJECTIVES, default_metric, find_metric, find_objective
 from tests.objectives.rankings import cross_entropy, lambdas, ratios_of, value_of
 
+pytestmark = pytest.mark.interpreted
+
 NO_WEIGHT = np.empty(0)
 NAMES = [own.name for own in OBJECTIVES["ranking"]]
 OF_PAIRS = [name for name in NAMES if name != "rank:xendcg"]
@@ -42,7 +44,6 @@ def derivatives(loss, y, scores, n_threads=1, round_=0):
     return both[:, 0]
 
 
-@pytest.mark.interpreted
 @pytest.mark.parametrize("name", OF_PAIRS)
 @pytest.mark.parametrize(
     ("parameters", "settings"),
@@ -64,7 +65,6 @@ def test_pairs_of_the_top(name, parameters, settings):
         assert_allclose(hessian[rows], np.maximum(expected[1], 1e-16), rtol=1e-5)
 
 
-@pytest.mark.interpreted
 @pytest.mark.parametrize("name", OF_PAIRS)
 def test_pairs_far_below_the_best_score(name):
     y, scores = make_data(sizes=(1, 2, 3, 9, 40), n_labels=2)
@@ -80,7 +80,6 @@ def test_pairs_far_below_the_best_score(name):
     assert_allclose(gradient, [0.0, 1.0, -1.0], atol=1e-30)
 
 
-@pytest.mark.interpreted
 def test_equal_scores_divide_by_nothing():
     y = np.array([[0.0, 1.0, 2.0], [0.0, 0.0, 0.0]])
     gradient, _ = derivatives(make("rank:pairwise", lambdarank_normalization=False), y, np.ones(3))
@@ -94,7 +93,6 @@ def test_equal_scores_divide_by_nothing():
     assert_allclose(hessian, [change / 2, change / 2], rtol=1e-6)
 
 
-@pytest.mark.interpreted
 @pytest.mark.parametrize("name", OF_PAIRS)
 def test_drawn_pairs(name):
     """Every document has its pairs, with documents of other relevance, on average all of them."""
@@ -111,7 +109,6 @@ def test_drawn_pairs(name):
         assert_allclose(found, chance * wanted, atol=0.12 * np.abs(chance * wanted).max())
 
 
-@pytest.mark.interpreted
 @pytest.mark.parametrize("name", OF_PAIRS)
 @pytest.mark.parametrize(("norm", "scale"), [(0.0, 1.0), (1.0, 1.0), (1.0, 200.0)])
 def test_positions(name, norm, scale):
@@ -140,7 +137,6 @@ def test_positions(name, norm, scale):
             scores = np.round(np.roll(scores, 1), 3)
 
 
-@pytest.mark.interpreted
 def test_cross_entropy():
     y, scores = make_data(sizes=(1, 2, 9, 40))
     gradient, hessian = derivatives(make("rank:xendcg"), y, scores)
@@ -211,7 +207,6 @@ def test_ten_thousand_documents_in_a_query():
     assert_allclose(gradient[rows], expected, rtol=1e-4, atol=1e-9)
 
 
-@pytest.mark.interpreted
 def test_labels_that_losses_are_not_defined_for():
     queries = np.zeros(3)
     for name, labels, words in [
@@ -227,7 +222,6 @@ def test_labels_that_losses_are_not_defined_for():
     make("rank:pairwise").check_targets(np.array([[40.5, 0.0]]), "y")
 
 
-@pytest.mark.interpreted
 def test_defaults():
     assert settings_of({}).n_pairs == 32
     assert settings_of(dict(lambdarank_pair_method="mean")).n_pairs == 1
@@ -240,7 +234,6 @@ def test_defaults():
         assert default_metric("ranking", name, parameters).name == expected
 
 
-@pytest.mark.interpreted
 def test_queries_of_mixed_rows():
     queries = read_queries(np.array([[1.0, 2.0, 3.0, 4.0], [5.0, -1.0, 5.0, -1.0]]))
     assert_array_equal(queries.rows, [1, 3, 0, 2])
@@ -251,7 +244,6 @@ def test_queries_of_mixed_rows():
 # --- metrics
 
 
-@pytest.mark.interpreted
 @pytest.mark.parametrize(
     "name",
     ["ndcg", "ndcg@3", "ndcg@10-", "map", "map@2", "map-", "pre@5", "pre", "mrr", "mrr@2"],
@@ -273,7 +265,6 @@ def test_metrics(name):
     assert_allclose(function(y.T, scores, y[1] + 1.0), weighted, rtol=1e-12)
 
 
-@pytest.mark.interpreted
 def test_ndcg_of_scikit_learn():
     y, _ = make_data(sizes=(2, 9, 40))
     scores = np.random.default_rng(1).normal(size=y.shape[1])  # none are equal
@@ -286,7 +277,6 @@ def test_ndcg_of_scikit_learn():
     assert_allclose(find_metric("ndcg", "ranking").function(y.T, scores, NO_WEIGHT), expected)
 
 
-@pytest.mark.interpreted
 def test_labels_that_metrics_are_not_defined_for():
     y = np.array([[2.0, 0.0], [0.5, 0.0]])
     for name, words in [

@@ -9,7 +9,7 @@ from sklboost.boosting.settings import feature_rules
 from sklboost.data.sparse_binning import bin_sparse
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.tree.core.workspace import allocate_workspace
-from sklboost.tree.options.column_sampling import allocate_bins, list_columns
+from sklboost.tree.options.column_sampling import allocate_bins
 from tests.data.test_sparse_table import sparse_values, table_of
 from tests.tree.growth import NO_WEIGHT, assert_same_tree, binned, grow, make_data, params
 
@@ -106,23 +106,6 @@ def test_what_other_columns_hold_is_not_read(n_outputs):
         expected = grow(matrix, gradient, hessian, settings, key=key)
         found = grow(matrix, gradient, hessian, settings, key=key, workspace=workspace)
         assert_same_tree(found, expected)
-
-
-@pytest.mark.interpreted
-def test_columns_are_listed_by_hand():
-    values = np.zeros((6, 3))
-    values[[0, 1, 2], [0, 1, 2]] = 1.0
-    values[3:, 1] = 2.0  # features 0 and 2 go to a column together, or all three
-    matrix = bundled(values)
-    columns = matrix.places.column
-    workspace = allocate_workspace(matrix, params(), 1, 1)
-    for features in ([0], [1], [0, 2], [0, 1, 2]):
-        list_columns(matrix, np.array(features), workspace.pool)
-        n_columns, starts = workspace.pool.n_columns[0], workspace.pool.starts
-        listed = workspace.pool.columns[:n_columns]
-        assert list(listed) == sorted(set(columns[features]))
-        assert_array_equal(workspace.pool.cells[0, :n_columns], starts[listed])
-        assert_array_equal(workspace.pool.cells[1, :n_columns], starts[listed + 1])
 
 
 @pytest.mark.interpreted

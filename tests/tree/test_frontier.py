@@ -200,36 +200,12 @@ def test_a_heap_gives_the_nodes_in_order_of_gain_whenever_they_come():
 # --- making a split ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("sign", "below", "bounds"),
-    [
-        (0, 1, ((-3.0, 9.0), (-3.0, 9.0))),
-        (1, 1, ((-3.0, 0.125), (0.125, 9.0))),
-        (1, -1, ((-3.0, 9.0), (-3.0, 9.0))),  # missing values alone
-    ],
-)
-def test_bounds_of_new_leaves(sign, below, bounds):
-    settings = params(reg_lambda=1.0)
-    tree = make_workspace(settings).tree
-    start_leaf(0, -1, tree)
-    root = tree.outputs[0, 0]
-    assert (root.lower, root.upper) == (-np.inf, np.inf)
-    root.lower, root.upper, root.weight, tree.sums[0, OWN, 0] = -3.0, 9.0, 0.0, pack(-12.0, 20.0)
-    split = tree.splits[0]
-    split.feature, split.below, split.bin, split.default_left = 0, below, below + 1, 1
-    tree.sums[0, LEFT, 0], split.gain = pack(8.0, 6.0), 7.5
-    rules = feature_rules(2, signs=[sign, 1])  # another feature has a constraint
-    split_node(0, make_search(binned(X_OF_FOUR), SCALES, settings, rules), tree)
-    left, right = tree.outputs[1, 0], tree.outputs[2, 0]
-    assert (left.weight, right.weight) == (-1.0, 1.25)
-    assert ((left.lower, left.upper), (right.lower, right.upper)) == bounds
-
-
 def test_bounds_of_falling_leaves_that_are_clipped():
     settings = params(reg_lambda=1.0)
     tree = make_workspace(settings).tree
     start_leaf(0, -1, tree)
     root = tree.outputs[0, 0]
+    assert (root.lower, root.upper) == (-np.inf, np.inf)
     root.lower, root.upper, root.weight, tree.sums[0, OWN, 0] = -0.5, 1.0, 0.0, pack(12.0, 20.0)
     split = tree.splits[0]
     split.feature, split.below, split.bin, split.default_left = 0, 1, 2, 0

@@ -88,17 +88,6 @@ def test_without_limits_every_row_has_a_leaf(policy):
     assert_allclose(grown.raw_score, -gradient, atol=1e-6)
 
 
-def test_both_policies_give_the_same_tree_where_no_limit_cuts_it_short():
-    X, gradient, hessian = make_data(2, 300)
-    matrix = binned(X)
-    one, other = (
-        grow(matrix, gradient, hessian, params(max_depth=5, grow_policy=policy))
-        for policy in ("depthwise", "lossguide")
-    )
-    assert_array_equal(one.raw_score, other.raw_score)
-    assert sorted(one.nodes["gain"]) == sorted(other.nodes["gain"])
-
-
 def test_a_chain_as_deep_as_there_are_rows():
     # no split has any gain, so the first position wins and takes one row off, again and again
     n = 250

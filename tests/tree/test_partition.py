@@ -58,16 +58,6 @@ def test_rows_are_divided_by_hand(dtype):
     assert list(target) == [5, 2, 1, 0, 3]
 
 
-@pytest.mark.parametrize("bins", [[], [0], [9], [0, 0, 0], [9, 9, 9]])
-def test_all_rows_on_one_side(bins):
-    column = np.array(bins, dtype=np.uint8)
-    source = np.arange(len(bins), dtype=np.uint32)
-    target = np.full(len(bins), 99, dtype=np.uint32)
-    n_left = divide_rows(column, source, sides_of(range(5), 10), target)
-    assert n_left == sum(bin_ < 5 for bin_ in bins)
-    assert sorted(target) == list(source)
-
-
 @pytest.mark.parametrize("n_threads", [1, 2, 5])
 @pytest.mark.parametrize("n_rows", [1, 3, 1000])
 def test_the_root_owns_all_rows(n_rows, n_threads):

@@ -53,11 +53,6 @@ def test_a_gain_equal_to_gamma_stays():
     assert pruned(np.nextafter(7.0, 8.0), (-1, 7.0), (0, 0), (0, 0)).counts[0].n_pruned == 1
 
 
-def test_gamma_0_prunes_negative_gains_only():
-    assert pruned(0.0, (-1, -1e-9), (0, 0), (0, 0)).counts[0].n_pruned == 1
-    assert pruned(0.0, (-1, 0.0), (0, 0), (0, 0)).counts[0].n_pruned == 0
-
-
 def test_mode_pre_prunes_nothing():
     tree = make_tree((-1, 1.0), (0, 0), (0, 0))
     prune(tree, params(gamma=5.0, pruning="pre"))
@@ -95,15 +90,6 @@ def test_a_weak_branch_goes_from_the_bottom_up():
     assert list(tree.nodes.value[:7]) == [10, 11, 12, 15, 16, 19, 20]
     assert list(tree.outputs.value[:7, 0]) == [10, 11, 12, 15, 16, 19, 20]
     assert list(tree.nodes.gain[:7]) == [1, 0, 9, 0, 9, 0, 0]
-
-
-def test_without_gaps_nothing_moves():
-    tree = pruned(0.0, *TWO_SIDES)
-    before = tree.nodes.copy()
-    close_gaps(tree)
-    assert tree.counts[0].n_nodes == 11
-    for name in ("left", "right", "value", "gain"):
-        assert list(tree.nodes[name]) == list(before[name])
 
 
 def plain_prune(nodes, node, gamma):

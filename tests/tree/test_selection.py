@@ -18,17 +18,6 @@ def selected(values, weights, alpha):
     return select_quantile(values, weights, alpha * weights.sum())
 
 
-def test_hand_worked_quantiles():
-    assert selected([3], [1], 0.5) == 3
-    assert selected([3, 1], [1, 1], 0.5) == 2  # the median of an even number
-    assert selected([3, 1, 2], [1, 1, 1], 0.5) == 2
-    assert selected([3, 1, 2], [5, 1, 1], 0.5) == 3
-    assert selected([1, 2], [1, 3], 0.25) == 1.5  # exactly a quarter lies below
-    assert selected([1, 2], [1, 3], 0.26) == 2
-    assert selected([1, 2], [1, 3], 0.24) == 1
-    assert selected([7, 7, 7], [1, 2, 3], 0.9) == 7
-
-
 def test_selection_is_the_averaged_inverse_of_the_distribution():
     for seed in range(30):
         random = np.random.default_rng(seed)

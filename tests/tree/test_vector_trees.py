@@ -133,17 +133,6 @@ def test_two_outputs_by_hand():
     assert_allclose(grown.raw_score, [[-0.5, -0.5, 1.0], [-4.0, -4.0, 8.0]])
 
 
-@pytest.mark.interpreted
-@pytest.mark.parametrize(("least", "is_split"), [(1.0, True), (1.1, False)])
-def test_cover_is_the_mean_of_the_outputs(least, is_split):
-    X, gradient = np.array([[0.0], [1.0]]), np.array([[1, -1], [1, -1]], dtype=np.float32)
-    hessian = np.array([[0.5, 0.5], [1.5, 1.5]], dtype=np.float32)
-    grown = grow(binned(X), gradient, hessian, params(max_depth=1, min_child_weight=least))
-    assert (len(grown.nodes) > 1) == is_split
-    assert grown.nodes["cover"][0] == 2.0
-    assert_array_equal(grown.outputs["hessian"][0], [1.0, 3.0])
-
-
 # --- what it has in common with trees of one output ----------------------------------------------
 
 
@@ -161,17 +150,6 @@ def test_equal_outputs_give_the_tree_of_one(growth, n_outputs):
     assert_allclose(grown.nodes["cover"], one.nodes["cover"], rtol=1e-12)
     assert_array_equal(grown.raw_score, np.tile(one.raw_score, (n_outputs, 1)))
     assert len(one.nodes) > 10
-
-
-def test_an_output_without_gradients_changes_nothing_but_the_mean_cover():
-    X, gradient, hessian = make_data(1, 300)
-    matrix, settings = binned(X), params(max_depth=4, reg_lambda=1.0)
-    one = grow(matrix, gradient, hessian, settings)
-    nothing = np.zeros_like(gradient)
-    both = grow(matrix, np.array([gradient, nothing]), np.array([hessian, nothing]), settings)
-    for name in ("feature", "threshold", "left", "right", "value", "gradient"):
-        assert_array_equal(both.nodes[name], one.nodes[name], err_msg=name)
-    assert_array_equal(both.raw_score, [one.raw_score, nothing])
 
 
 def test_a_row_without_a_target_counts_for_the_others():
