@@ -71,13 +71,6 @@ def test_two_events_at_one_time_by_hand():
     assert_allclose(gradient[0, 2], 3 / 6 + 3 / 4.5, rtol=1e-6)
 
 
-def test_a_row_is_at_risk_after_its_entry():
-    # the third row enters at the time of the first event, which it does not share
-    y = encoded([1, 2, 3], [True, True, False], entry=[-np.inf, 0.5, 1])
-    gradient, _ = Cox().gradients(y, np.zeros((1, 3)))
-    assert_allclose(gradient, [[1 / 2 - 1, 1 / 2 + 1 / 2 - 1, 1 / 2]], rtol=1e-6)
-
-
 # --- the formula ---------------------------------------------------------------------------------
 
 

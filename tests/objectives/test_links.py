@@ -47,12 +47,6 @@ def test_predictions_are_a_new_array_and_never_nan(link):
     assert not np.isnan(found).any()
 
 
-@pytest.mark.parametrize(("link", "prediction"), [("identity", -3.0), ("log", 0.2), ("logit", 0.7)])
-def test_there_and_back(link, prediction):
-    raw_score = np.array([[raw_score_of(link, prediction, "own")]])
-    assert_allclose(predictions_of(link, raw_score), prediction, rtol=1e-15)
-
-
 @pytest.mark.parametrize(
     ("link", "prediction"), [("log", 0.0), ("log", -1.0), ("logit", 0.0), ("logit", 1.0)]
 )

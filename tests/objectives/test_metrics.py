@@ -283,20 +283,6 @@ def test_poisson_likelihood_of_counts():
     assert_allclose(function(y, mean, weight), expected, rtol=1e-13)
 
 
-@pytest.mark.parametrize(("power", "name"), [(1.0, "poisson"), (2.0, "gamma")])
-def test_tweedie_at_its_ends_is_poisson_or_gamma(power, name):
-    random = np.random.default_rng(0)
-    y, one, other = random.exponential(size=(3, 50)) + 0.1
-
-    def difference(name):
-        function = find_metric(name, "regression").function
-        return function(y, one, NO_WEIGHT) - function(y, other, NO_WEIGHT)
-
-    assert_allclose(
-        difference(f"tweedie-nloglik@{power}"), difference(f"{name}-nloglik"), rtol=1e-12
-    )
-
-
 @pytest.mark.parametrize("task", ["binary", "regression"])
 def test_a_target_may_be_a_share(task):
     y, probability = np.array([0.3, 0.9, 0.0, 1.0]), np.array([0.4, 0.8, 0.1, 0.7])

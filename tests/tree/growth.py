@@ -27,7 +27,7 @@ from sklboost.tree.core.growing import (
 )
 from sklboost.tree.core.histogram import build_histograms
 from sklboost.tree.core.partition import own_all_rows, route_rows
-from sklboost.tree.core.quantization import gradient_of, hessian_of, quantize, weigh
+from sklboost.tree.core.quantization import quantize, weigh
 from sklboost.tree.core.splitting import Search, find_splits
 from sklboost.tree.core.workspace import (
     COUNTS_DTYPE,
@@ -315,13 +315,6 @@ def plain_histogram(matrix, packed, rows):
     for feature, start in enumerate(matrix.cell_starts[:-1]):
         np.add.at(histogram, start + matrix.rows[rows, feature].astype(int), packed[rows])
     return histogram
-
-
-def plain_sums(packed, scales):
-    """Return the sums of gradient and hessian, each added up on its own."""
-    gradient = sum(int(gradient_of(value)) for value in packed)
-    hessian = sum(int(hessian_of(value)) for value in packed)
-    return gradient * scales[0], hessian * scales[1]
 
 
 def make_nodes(*nodes):

@@ -75,6 +75,16 @@ def test_missing_values_alone(max_cat_to_onehot):
 
 
 @pytest.mark.interpreted
+def test_smoothing_moves_rare_categories_to_the_middle():
+    # category 2 has one row of gradient 9, categories 0 and 1 ten rows of 1 and of 2
+    categories, gradient = [0] * 10 + [1] * 10 + [2], [1.0] * 10 + [2.0] * 10 + [9.0]
+    for smooth, left in ((0.0, [2]), (10.0, [0])):
+        settings = dict(max_depth=1, max_cat_to_onehot=1, cat_smooth=smooth)
+        # the order is 0 1 2, or 0 2 1, where no place sets category 2 apart
+        assert left_categories(grow_on_categories(categories, gradient, 3, **settings)) == left
+
+
+@pytest.mark.interpreted
 def test_categories_are_told_apart_as_far_as_their_rows_agree():
     # eight categories of four rows: first the rows of each agree, then they are as far apart as all
     categories = np.arange(8).repeat(4)

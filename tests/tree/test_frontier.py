@@ -1,14 +1,10 @@
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
 
 from sklboost.boosting.settings import feature_rules
 from sklboost.tree.core.frontier import (
-    NO_NODE,
     can_be_split,
     has_slots,
-    plan_build,
-    release_slot,
     split_node,
     start_leaf,
 )
@@ -48,23 +44,6 @@ def open_some(workspace, settings, *nodes):
 
 
 # --- slots ---------------------------------------------------------------------------------------
-
-
-def test_slots_are_taken_and_given_back():
-    workspace = make_workspace()
-    tree, pool, counts = workspace.tree, workspace.pool, workspace.tree.counts[0]
-    n_slots, counts.n_builds = int(counts.n_free), 0
-    for node in (5, 6):
-        plan_build(node, NO_NODE, tree, pool)
-    first = tree.growth[5].slot
-    assert first != tree.growth[6].slot
-    assert (counts.n_free, counts.n_builds) == (n_slots - 2, 2)
-    release_slot(5, tree, pool)
-    assert tree.growth[5].slot == -1
-    release_slot(5, tree, pool)  # has none any more
-    assert counts.n_free == n_slots - 1
-    plan_build(7, NO_NODE, tree, pool)
-    assert tree.growth[7].slot == first
 
 
 @pytest.mark.parametrize(
@@ -216,31 +195,6 @@ def test_bounds_of_falling_leaves_that_are_clipped():
     assert (left.weight, right.weight) == (1.0, -0.5)  # not clipped: 1 and -1.25
     assert (left.lower, left.upper, right.lower, right.upper) == (0.25, 1.0, -0.5, 0.25)
     assert tree.nodes[2].value == -0.5
-
-
-def test_a_new_leaf_and_a_new_split():
-    settings = params(reg_lambda=1.0, learning_rate=0.5)
-    workspace = make_workspace(settings)
-    tree, counts = workspace.tree, workspace.tree.counts[0]
-    start_leaf(0, -1, tree)
-    assert tree.growth[0].depth == 0
-    tree.sums[0, OWN, 0], tree.sums[0, LEFT, 0] = pack(-12.0, 20.0), pack(8.0, 6.0)
-    split = tree.splits[0]
-    split.feature, split.below, split.bin, split.default_left = 0, 1, 2, 1
-    split.gain = 7.5
-    search = make_search(binned(X_OF_FOUR), SCALES, settings)
-    split_node(0, search, tree)
-    node = tree.nodes[0]
-    assert (node.left, node.right, node.feature, node.default_left) == (1, 2, 0, 1)
-    assert (node.threshold, node.gain) == (5.0, 7.5)
-    assert (counts.n_nodes, counts.n_leaves) == (3, 2)
-    left, right = tree.nodes[1], tree.nodes[2]
-    assert (left.gradient, left.cover, left.value) == (4.0, 3.0, -0.5)
-    assert (right.gradient, right.cover, right.value) == (-10.0, 7.0, 0.5 * 10 / 8)
-    assert_array_equal([left.left, left.right, right.left, right.right], -1)
-    assert np.isnan(left.threshold)
-    assert tree.growth[1].depth == tree.growth[2].depth == 1
-    assert tree.growth[1].parent == tree.growth[2].parent == 0
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def test_few_histogram_slots_change_no_bit(growth, limit, monkeypatch):
 @pytest.mark.parametrize("growth", GROWTH)
 def test_the_number_of_threads_changes_no_bit(growth, pool_bytes, n_threads, monkeypatch):
     monkeypatch.setattr(workspace_module, "_POOL_BYTES", pool_bytes)
-    X, gradient, hessian = make_data(1, 9000, 4)
+    X, gradient, hessian = make_data(1, 5000, 4)
     matrix, settings = binned(X), params(**(dict(min_child_weight=20.0) | GROWTH[growth]))
     one = grow(matrix, gradient, hessian, settings)
     assert_same_tree(one, grow(matrix, gradient, hessian, settings, n_threads=n_threads))

@@ -6,8 +6,6 @@ from sklboost.tree.core.partition import divide_rows, fill_sides, own_all_rows
 from sklboost.tree.core.workspace import SPLIT_DTYPE, RowPartition
 from tests.tree.growth import GROWTH, binned, follow, grow, make_data, params, run
 
-pytestmark = pytest.mark.interpreted
-
 # A feature with bins 0 to 3 and, where there are missing values, bin 4 for them.
 X_OF_FIVE = np.array([[2.0, 5.0], [0.0, 5.0], [np.nan, 5.0], [3.0, 5.0], [1.0, 5.0]])
 
@@ -26,6 +24,7 @@ def sides_of(left_bins, n_bins):
     return np.isin(np.arange(n_bins), left_bins).astype(np.uint8)
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize(
     ("bin_", "default_left", "left_bins"),
     [
@@ -45,6 +44,7 @@ def test_which_bins_go_left(bin_, default_left, left_bins):
     assert sides[5] == 99
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
 def test_rows_are_divided_by_hand(dtype):
     column = np.array([2, 0, 4, 3, 1, 0], dtype=dtype)
@@ -74,6 +74,7 @@ def test_the_root_owns_all_rows(n_rows, n_threads):
     assert partition.stop[-1, 0] == n_rows
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("gamma", [0.0, 2.0, 1e9])
 @pytest.mark.parametrize("growth", GROWTH)
 def test_every_row_gets_the_value_of_its_leaf(growth, gamma):

@@ -17,7 +17,7 @@ from sklboost.tree.predict.scoring import (
 )
 from sklboost.tree.predict.trees import trees_of
 from tests.tree.growth import as_trees, make_nodes, params
-from tests.tree.test_prediction import TREES, make_model, scores
+from tests.tree.test_prediction import TREES
 
 inf, nan = np.inf, np.nan
 NO_WEIGHT = np.empty(0)
@@ -85,16 +85,6 @@ def test_the_way_of_each_value():
     for n_rows in (1, 7):  # too few for a word of bits
         few, _ = score(as_trees([make_nodes(*TREES[0])], params()), 1, cuts, X[-n_rows:])
         assert_array_equal(few, found[:, -n_rows:])
-
-
-@pytest.mark.interpreted
-def test_trees_are_added_in_order_and_outputs_take_turns():
-    cuts = cuts_of(np.arange(10.0).repeat(2).reshape(10, 2))
-    trees = as_trees([make_nodes(*tree) for tree in TREES], params())
-    X = np.array([[4.9, 1.9], [5.0, nan], [nan, inf]] * 5)
-    for n_outputs in (1, 3):
-        found, _ = score(trees, n_outputs, cuts, X)
-        assert_array_equal(found, scores(make_model(*TREES, n_outputs=n_outputs), X))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

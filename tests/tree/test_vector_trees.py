@@ -217,7 +217,7 @@ def test_several_threads_build_the_same(n_threads, shared_bytes, max_bin, monkey
 @pytest.mark.parametrize(("n_outputs", "pool_bytes"), [(3, 1), (6, 2**28)])
 @pytest.mark.parametrize("growth", GROWTH)
 def test_threads_and_slots_change_no_bit(growth, n_outputs, pool_bytes, monkeypatch):
-    X, gradient, hessian = make_outputs(3, 9000, n_outputs, n_features=4)
+    X, gradient, hessian = make_outputs(3, 5000, n_outputs, n_features=4)
     matrix = binned(X)
     settings = params(**(dict(min_child_weight=20.0, subsample=0.7) | GROWTH[growth]))
     one = grow(matrix, gradient, hessian, settings)
