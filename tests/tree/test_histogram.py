@@ -101,7 +101,7 @@ def test_every_histogram_is_of_the_rows_of_its_node(growth):
 @pytest.mark.parametrize("growth", GROWTH)
 def test_few_slots(growth, pool_bytes, most, monkeypatch):
     monkeypatch.setattr(workspace_module, "_POOL_BYTES", pool_bytes)
-    X, gradient, hessian = make_data(1, 80, n_features=4)
+    X, gradient, hessian = make_data(1, 60, n_features=4)
     matrix, seen = binned(X), []
     watch_growth(
         matrix, gradient, hessian, params(**GROWTH[growth]), check_histograms(matrix, seen)
