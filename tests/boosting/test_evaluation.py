@@ -14,29 +14,22 @@ from sklboost.objectives.registry import METRICS, find_metric
 NAN, INF = np.nan, np.inf
 
 
-def log_loss(y, probability, weight):
-    return metrics.log_loss(y, probability, sample_weight=weight, labels=np.unique(y))
+def log_loss(y, probability, sample_weight):
+    labels = np.unique(y)
+    return metrics.log_loss(y, probability, sample_weight=sample_weight, labels=labels)
 
 
-def share_of_errors(y, probability, weight):
-    return 1 - metrics.accuracy_score(y, probability.argmax(axis=1), sample_weight=weight)
+def share_of_errors(y, probability, sample_weight):
+    return metrics.zero_one_loss(y, probability.argmax(axis=1), sample_weight=sample_weight)
 
 
-def root_mean_squared_error(y, prediction, weight):
-    return metrics.mean_squared_error(y, prediction, sample_weight=weight) ** 0.5
-
-
-def mean_absolute_error(y, prediction, weight):
-    return metrics.mean_absolute_error(y, prediction, sample_weight=weight)
-
-
-def auc(y, probability, weight):
-    return metrics.roc_auc_score(y, probability[:, 1], sample_weight=weight)
+def auc(y, probability, sample_weight):
+    return metrics.roc_auc_score(y, probability[:, 1], sample_weight=sample_weight)
 
 
 BY_HAND = {
-    "rmse": root_mean_squared_error,
-    "mae": mean_absolute_error,
+    "rmse": metrics.root_mean_squared_error,
+    "mae": metrics.mean_absolute_error,
     "logloss": log_loss,
     "error": share_of_errors,
     "auc": auc,
@@ -64,7 +57,7 @@ def check_against_predictions(model, sets, weights=None, margins=None):
         stages = list(staged(X, base_margin=margin))
         own = model.evals_result_[f"validation_{index}"]
         for name, values in own.items():
-            expected = [BY_HAND[name](y, stage, weight) for stage in stages]
+            expected = [BY_HAND[name](y, stage, sample_weight=weight) for stage in stages]
             assert_allclose(values, expected, rtol=1e-12, atol=1e-14, err_msg=name)
         assert len(set(values)) > 1  # of the last metric, a loss
 
@@ -76,9 +69,15 @@ def parts(load, dtype=np.float64, n_train=100):
     return (X[:n_train], y[:n_train]), (X[n_train:], y[n_train:])
 
 
-@pytest.mark.parametrize("task", TASKS)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("max_bin", [4, 256, 300])
+@pytest.mark.parametrize(
+    ("task", "dtype", "max_bin"),
+    [
+        ("regression", np.float64, 4),
+        ("binary", np.float32, 256),
+        ("multiclass", np.float64, 256),
+        ("regression", np.float32, 300),
+    ],
+)
 def test_every_round_several_sets_and_metrics(task, dtype, max_bin):
     estimator, load, names = TASKS[task]
     train, valid = parts(load, dtype)
@@ -87,13 +86,6 @@ def test_every_round_several_sets_and_metrics(task, dtype, max_bin):
     assert [list(own) for own in model.evals_result_.values()] == [names, names]
     assert {len(values) for own in model.evals_result_.values() for values in own.values()} == {20}
     check_against_predictions(model, [train, valid])
-
-
-@pytest.mark.parametrize("max_depth", range(1, 10))
-def test_every_depth(max_depth):
-    train, valid = parts(load_diabetes, n_train=300)
-    model = XGBRegressorLite(n_estimators=5, max_depth=max_depth)
-    check_against_predictions(model.fit(*train, eval_set=[valid, train]), [valid, train])
 
 
 def test_sets_whose_bins_are_of_different_width():
@@ -120,17 +112,6 @@ def test_values_that_the_training_had_not(task):
         X_val[random.random(X_val.shape) < 0.08] = value
     model = estimator(n_estimators=12, max_depth=7).fit(X, y, eval_set=[(X, y), (X_val, y_val)])
     check_against_predictions(model, [(X, y), (X_val, y_val)])
-
-
-@pytest.mark.parametrize("n_rows", [2, 7, 8, 64, 257])
-def test_sets_of_any_size(n_rows):
-    train, (X_val, y_val) = parts(load_breast_cancer, n_train=200)
-    # both classes among the first rows, for the logarithmic loss of scikit-learn
-    order = np.argsort(np.r_[0, np.abs(np.diff(y_val))], kind="stable")[::-1]
-    rows = np.r_[np.flatnonzero(y_val == 0)[:1], np.flatnonzero(y_val == 1)[:1], order][:n_rows]
-    valid = X_val[rows], y_val[rows]
-    model = XGBClassifierLite(n_estimators=9, max_depth=4).fit(*train, eval_set=[valid])
-    check_against_predictions(model, [valid])
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -232,7 +213,7 @@ def test_functions_and_compiled_metrics_side_by_side():
 # --- the same bits -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("task", ["regression", "multiclass"])
 def test_number_of_threads_changes_no_bit(task):
     estimator, load, names = TASKS[task]
     X, y = load(return_X_y=True)
@@ -241,7 +222,7 @@ def test_number_of_threads_changes_no_bit(task):
     X = X + np.random.default_rng(0).normal(scale=1e-3, size=X.shape) * X.std(axis=0)
     weight = np.random.default_rng(1).uniform(0.5, 2.0, len(y))
     results = []
-    for n_jobs in (1, 2, 3, 8):
+    for n_jobs in (1, 3, 8):
         model = estimator(n_estimators=3, n_jobs=n_jobs, eval_metric=names)
         model.fit(X, y, X_val=X[: 3 * len(X) // 4], y_val=y[: 3 * len(y) // 4])
         weighted = estimator(n_estimators=3, n_jobs=n_jobs, eval_metric=names)
@@ -249,11 +230,13 @@ def test_number_of_threads_changes_no_bit(task):
         results.append((model.evals_result_, weighted.evals_result_))
         if n_jobs > 1:
             assert model.fit_report_.n_threads == n_jobs
-    assert results[1:] == results[:1] * 3
+    assert results[1:] == results[:1] * 2
 
 
-@pytest.mark.parametrize("task", TASKS)
-@pytest.mark.parametrize("most", [1, 2, 7, 100])
+@pytest.mark.parametrize(
+    ("task", "most"),
+    [("regression", 1), ("binary", 2), ("multiclass", 7), ("regression", 7), ("binary", 100)],
+)
 def test_rounds_a_call_change_no_bit(task, most, monkeypatch):
     estimator, load, names = TASKS[task]
     train, valid = parts(load)

@@ -4,9 +4,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from sklboost.boosting import calls, rounds
 from sklboost.boosting.callbacks import TrainingCallback
-from sklboost.boosting.settings import BoostingTask, feature_rules
 from sklboost.boosting.training import Schedule, Training
-from sklboost.data.features import training_bins
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.objectives.gradients import (
     allocate_scratch,
@@ -19,12 +17,11 @@ from sklboost.objectives.losses.squared_error import SquaredError
 from sklboost.objectives.losses.two_classes import LogLoss
 from sklboost.tree.predict.assembly import assemble_model
 from sklboost.tree.predict.prediction import add_trees
-from sklboost.tree.predict.trees import no_trees
+from tests.boosting.training import NO_WEIGHT, make_task
 from tests.tree.growth import params
 
 pytestmark = pytest.mark.interpreted
 
-NO_WEIGHT = np.empty(0)
 LOSSES = {"squared_error": SquaredError(), "log_loss": LogLoss(), "softmax": Softmax(3)}
 
 
@@ -50,9 +47,7 @@ class Keep(TrainingCallback):
         return False
 
 
-def train(
-    loss, X, y, weight=NO_WEIGHT, n_rounds=4, seed=0, watched=True, keep_pruned=False, **changes
-):
+def train(loss, X, y, weight=NO_WEIGHT, n_rounds=4, seed=0, watched=True, **changes):
     """Return the model and copies of the raw scores after each round."""
     settings = params(**(dict(max_depth=2, reg_lambda=1.0, learning_rate=0.5) | changes))
     start = loss.start(y.astype(float), weight)
@@ -68,24 +63,8 @@ def train(
         make_estimator=None,
     )
     with ThreadTeam(1) as team:
-        matrix, cuts = training_bins(team, X, weight, 256)
-        task = BoostingTask(
-            X=X,
-            matrix=matrix,
-            cuts=cuts,
-            y=y,
-            weight=weight,
-            sample_weight=weight,
-            raw_score=raw_score,
-            trees_before=no_trees(),
-            loss=loss,
-            params=settings,
-            rules=feature_rules(X.shape[1]),
-            seed=seed,
-            sampling_seed=seed,
-            dropout=None,
-            keep_pruned=keep_pruned,
-        )
+        own = dict(weight=weight, seed=seed, loss=loss, params=settings)
+        task = make_task(team, X, y, raw_score, **own)
         training = Training(team, task, schedule)
         training.run()
     model = assemble_model(training.trees(n_rounds), start, X.shape[1])
@@ -169,15 +148,6 @@ def test_roots_hold_the_sums_of_all_rows(loss):
         raw = stage  # what the next round's gradients come from
 
 
-def test_all_trees_of_a_round_see_the_same_raw_scores():
-    loss = LOSSES["softmax"]
-    X, y = make_data(loss)
-    model, _ = train(loss, X, y, n_rounds=1)
-    shares = np.bincount(y.astype(int)) / len(y)
-    covers = model.nodes[model.tree_starts[:-1]]["cover"]
-    assert_allclose(covers, 1.5 * len(y) * shares * (1 - shares), rtol=1e-6)
-
-
 def test_every_tree_is_rounded_by_a_key_of_its_own():
     loss = LOSSES["squared_error"]
     X, y = make_data(loss, n_rows=5000)  # rounded at random
@@ -191,7 +161,7 @@ def test_every_tree_is_rounded_by_a_key_of_its_own():
 
 
 @pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
-@pytest.mark.parametrize("n_rounds_per_call", [1, 3, 4, 100])
+@pytest.mark.parametrize("n_rounds_per_call", [1, 3, 100])
 def test_rounds_in_one_call_are_those_one_by_one(loss, n_rounds_per_call, monkeypatch):
     X, y = make_data(loss)
     one_by_one, _ = train(loss, X, y, n_rounds=7)
@@ -201,17 +171,3 @@ def test_rounds_in_one_call_are_those_one_by_one(loss, n_rounds_per_call, monkey
     assert not stages
     for name in ("nodes", "tree_starts", "n_pruned", "depths"):
         assert getattr(at_once, name).tobytes() == getattr(one_by_one, name).tobytes()
-
-
-def test_seed_changes_nothing_where_rounding_is_to_nearest():
-    loss = LOSSES["squared_error"]
-    X, y = make_data(loss)
-    one, other = train(loss, X, y, seed=1), train(loss, X, y, seed=2)
-    assert_array_equal(one[1][-1][1], other[1][-1][1])
-
-
-def test_stumps_on_one_constant_feature_stay_at_the_mean():
-    X, y = np.ones((6, 1)), np.arange(6.0)
-    model, stages = train(LOSSES["squared_error"], X, y)
-    assert list(model.depths) == [0] * 4
-    assert_allclose(stages[-1][1], 2.5)

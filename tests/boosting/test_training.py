@@ -10,19 +10,16 @@ from sklboost.boosting import calls, rounds
 from sklboost.boosting import training as training_module
 from sklboost.boosting.callbacks import EarlyStopping, TrainingCallback
 from sklboost.boosting.evaluation import ValidationSet
-from sklboost.boosting.settings import BoostingTask, feature_rules
 from sklboost.boosting.training import Replay, Schedule, Training
-from sklboost.data.features import training_bins
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.objectives.losses.squared_error import SquaredError
 from sklboost.objectives.metric import RoundMetric
 from sklboost.objectives.registry import find_metric
-from sklboost.tree.predict.trees import no_trees
+from tests.boosting.training import NO_WEIGHT, make_task
 from tests.tree.growth import params
 
 pytestmark = pytest.mark.interpreted
 
-NO_WEIGHT = np.empty(0)
 X = np.arange(8.0)[:, np.newaxis]
 Y = np.array([1.0, 1, 1, 1, 5, 5, 5, 5])
 
@@ -75,24 +72,7 @@ def make_training(*callbacks, metrics=(), max_time=np.inf, n_rounds=20, **change
         make_estimator=lambda trees: len(trees.n_pruned),
     )
     team = ThreadTeam(1)
-    matrix, cuts = training_bins(team, X, NO_WEIGHT, 256)
-    task = BoostingTask(
-        X=X,
-        matrix=matrix,
-        cuts=cuts,
-        y=Y,
-        weight=NO_WEIGHT,
-        sample_weight=NO_WEIGHT,
-        raw_score=np.zeros((1, 8)),
-        trees_before=no_trees(),
-        loss=SquaredError(),
-        params=settings,
-        rules=feature_rules(X.shape[1]),
-        seed=0,
-        sampling_seed=0,
-        dropout=None,
-        keep_pruned=False,
-    )
+    task = make_task(team, X, Y, np.zeros((1, 8)), loss=SquaredError(), params=settings)
     return Training(team, task, schedule)
 
 

@@ -1,4 +1,33 @@
-"""A training without trees, for tests of callbacks: rounds that only take their metrics' values."""
+"""What a training is given, and one without trees whose rounds only take their metrics' values."""
+
+import numpy as np
+
+from sklboost.boosting.settings import BoostingTask, feature_rules
+from sklboost.data.features import training_bins
+from sklboost.tree.predict.trees import no_trees
+
+NO_WEIGHT = np.empty(0)
+
+
+def make_task(team, X, y, raw_score, *, weight=NO_WEIGHT, seed=0, **settings):
+    """Return a task of boosting; `settings` are at least the loss and `params`."""
+    matrix, cuts = training_bins(team, X, weight, 256)
+    plain = dict(
+        X=X,
+        matrix=matrix,
+        cuts=cuts,
+        y=y,
+        weight=weight,
+        sample_weight=weight,
+        raw_score=raw_score,
+        trees_before=no_trees(),
+        rules=feature_rules(X.shape[1]),
+        seed=seed,
+        sampling_seed=seed,
+        dropout=None,
+        keep_pruned=False,
+    )
+    return BoostingTask(**plain, **settings)
 
 
 class Model:

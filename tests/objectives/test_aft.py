@@ -44,9 +44,8 @@ def test_the_value_is_the_likelihood(distribution, scale):
     assert_allclose(found, -np.log(likelihood), rtol=1e-9, atol=1e-10)
 
 
-@pytest.mark.parametrize("scale", [0.5, 2.0])
+@pytest.mark.parametrize(("scale", "shift"), [(0.5, -6.0), (0.5, 2.0), (2.0, 0.0), (2.0, -6.0)])
 @pytest.mark.parametrize("distribution", DISTRIBUTIONS)
-@pytest.mark.parametrize("shift", [-6.0, 0.0, 2.0])
 def test_derivatives_by_finite_differences(distribution, scale, shift):
     y, score = random_rows()
     score += shift
@@ -62,15 +61,15 @@ def test_derivatives_by_finite_differences(distribution, scale, shift):
 
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize("distribution", DISTRIBUTIONS)
-@pytest.mark.parametrize("size", [1.0, 40.0, 1e3, 1e6, 1e100])
-def test_extreme_scores_stay_finite(distribution, scale, size):
+def test_extreme_scores_stay_finite(distribution, scale):
     y, score = random_rows()
     loss = AcceleratedFailureTime(distribution, scale)
-    gradient, hessian = loss.gradients(y, size * score)
-    assert np.isfinite(gradient).all()
-    assert np.isfinite(hessian).all()
-    assert (hessian > 0.0).all()
-    assert np.isfinite(loss.row_values(y, size * score)).all()
+    for size in (1.0, 40.0, 1e3, 1e6, 1e100):
+        gradient, hessian = loss.gradients(y, size * score)
+        assert np.isfinite(gradient).all()
+        assert np.isfinite(hessian).all()
+        assert (hessian > 0.0).all()
+        assert np.isfinite(loss.row_values(y, size * score)).all()
 
 
 def test_tails_are_exact():

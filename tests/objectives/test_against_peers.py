@@ -1,5 +1,7 @@
 """The values are those that XGBoost and LightGBM print for the same predictions."""
 
+from functools import partial
+
 import lightgbm
 import numpy as np
 import pytest
@@ -10,12 +12,9 @@ from sklboost.objectives.registry import find_metric
 
 NO_WEIGHT = np.empty(0)
 N_ROWS = 300
+WEIGHT = np.random.default_rng(9).exponential(size=N_ROWS)
 # Their predictions, and XGBoost's targets, are float32.
 FLOAT32 = 2e-6
-
-
-def make_weight(weighted):
-    return np.random.default_rng(9).exponential(size=N_ROWS) if weighted else NO_WEIGHT
 
 
 def make_scores(y, n_columns, scale=1.0):
@@ -25,9 +24,11 @@ def make_scores(y, n_columns, scale=1.0):
     return scores.astype(np.float32).astype(np.float64)
 
 
-def check(name, task, y, prediction, weight, theirs, rtol=FLOAT32, **parameters):
-    value = find_metric(name, task, parameters).function(y, prediction, weight)
-    assert_allclose(value, theirs, rtol=rtol)
+def check(name, task, y, prediction, theirs, rtol=FLOAT32, **parameters):
+    """Compare with what a function gives for a weight, without weights and with some."""
+    function = find_metric(name, task, parameters).function
+    for weight in (NO_WEIGHT, WEIGHT):
+        assert_allclose(function(y, prediction, weight), theirs(weight), rtol=rtol)
 
 
 # --- XGBoost -------------------------------------------------------------------------------------
@@ -50,8 +51,6 @@ def xgboost_value(name, y, raw_score, weight, **parameters):
     return values[0]
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("n_targets", [1, 3])
 @pytest.mark.parametrize(
     "name",
     [
@@ -59,42 +58,38 @@ def xgboost_value(name, y, raw_score, weight, **parameters):
         *("gamma-deviance", "tweedie-nloglik@1.3", "tweedie-nloglik@1.8"),
     ],
 )
-def test_xgboost_regression(name, n_targets, weighted):
-    random = np.random.default_rng(0)
-    y = random.poisson(3.0, (N_ROWS, n_targets)).astype(float) + 1.0
-    prediction = 0.1 + np.abs(make_scores(y, n_targets)).astype(np.float32)
-    weight = make_weight(weighted)
-    slope = {"huber_slope": 0.7}
-    theirs = xgboost_value(name, y, prediction, weight, **slope)
+def test_xgboost_regression(name):
+    random, slope = np.random.default_rng(0), {"huber_slope": 0.7}
     # it adds 1e-6 to what it divides
     rtol = 1e-5 if name == "gamma-deviance" else FLOAT32
-    check(name, "regression", y, prediction.astype(float), weight, theirs, rtol, **slope)
+    for n_targets in (1, 3):
+        y = random.poisson(3.0, (N_ROWS, n_targets)).astype(float) + 1.0
+        prediction = 0.1 + np.abs(make_scores(y, n_targets)).astype(np.float32)
+        theirs = partial(xgboost_value, name, y, prediction, **slope)
+        check(name, "regression", y, prediction.astype(float), theirs, rtol, **slope)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("alphas", [[0.3], [0.1, 0.5, 0.9]])
-def test_xgboost_quantiles(alphas, weighted):
+def test_xgboost_quantiles(alphas):
     y = np.random.default_rng(0).normal(size=N_ROWS).astype(np.float32).astype(float)
-    prediction, weight = make_scores(y, len(alphas)), make_weight(weighted)
-    parameters = {"quantile_alpha": alphas}
+    prediction, parameters = make_scores(y, len(alphas)), {"quantile_alpha": alphas}
     objective = {"objective": "reg:quantileerror"}
-    theirs = xgboost_value("quantile", y, prediction, weight, **parameters, **objective)
-    check("quantile", "regression", y, prediction, weight, theirs, **parameters)
+    theirs = partial(xgboost_value, "quantile", y, prediction, **parameters, **objective)
+    check("quantile", "regression", y, prediction, theirs, **parameters)
 
 
 # of several labels XGBoost has no area for each
-@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(
     ("name", "n_labels"),
     [("auc", 1), *((name, n) for name in ("logloss", "error", "error@0.3") for n in (1, 3))],
 )
-def test_xgboost_labels(name, n_labels, weighted):
+def test_xgboost_labels(name, n_labels):
     y = np.random.default_rng(0).integers(0, 2, (N_ROWS, n_labels)).astype(float)
-    raw_score, weight = make_scores(y, n_labels), make_weight(weighted)
-    theirs = xgboost_value(name, y, raw_score, weight, objective="binary:logistic")
+    raw_score = make_scores(y, n_labels)
+    theirs = partial(xgboost_value, name, y, raw_score, objective="binary:logistic")
     probability = 1 / (1 + np.exp(-raw_score))
     task = "binary" if n_labels == 1 else "multilabel"
-    check(name, task, np.squeeze(y), np.squeeze(probability), weight, theirs)
+    check(name, task, np.squeeze(y), np.squeeze(probability), theirs)
 
 
 # --- LightGBM ------------------------------------------------------------------------------------
@@ -118,7 +113,6 @@ def lightgbm_value(name, y, raw_score, weight, **parameters):
     return values[0]
 
 
-@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(
     ("name", "parameters"),
     [
@@ -127,12 +121,12 @@ def lightgbm_value(name, y, raw_score, weight, **parameters):
         *(("quantile@0.3", {"alpha": 0.3}), ("tweedie@1.2", {"tweedie_variance_power": 1.2})),
     ],
 )
-def test_lightgbm_regression(name, parameters, weighted):
+def test_lightgbm_regression(name, parameters):
     y = np.random.default_rng(0).exponential(size=N_ROWS).astype(np.float32).astype(float) + 0.1
-    prediction, weight = 0.1 + np.abs(make_scores(y, 1)), make_weight(weighted)
+    prediction = 0.1 + np.abs(make_scores(y, 1))
     own = {"objective": "regression"} | parameters
-    theirs = lightgbm_value(name.partition("@")[0], y, prediction, weight, **own)
-    check(name, "regression", y, prediction, weight, theirs)
+    theirs = partial(lightgbm_value, name.partition("@")[0], y, prediction, **own)
+    check(name, "regression", y, prediction, theirs)
 
 
 def test_lightgbm_leaves_out_what_depends_on_counts_only():
@@ -148,7 +142,6 @@ def test_lightgbm_leaves_out_what_depends_on_counts_only():
     assert_allclose(ours(one) - ours(other), theirs(one) - theirs(other), rtol=FLOAT32)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(
     ("name", "objective"),
     [
@@ -157,22 +150,20 @@ def test_lightgbm_leaves_out_what_depends_on_counts_only():
         *((name, "cross_entropy") for name in ("cross_entropy", "kullback_leibler")),
     ],
 )
-def test_lightgbm_two_classes(name, objective, weighted):
+def test_lightgbm_two_classes(name, objective):
     random = np.random.default_rng(0)
     # cross entropy takes shares of the classes, too
     y = random.integers(0, 2, N_ROWS) if objective == "binary" else random.uniform(size=N_ROWS)
     y = y.astype(np.float32).astype(float)
-    raw_score, weight = make_scores(y, 1)[:, 0], make_weight(weighted)
-    theirs = lightgbm_value(
-        name, y, raw_score, weight, objective=objective, boost_from_average=False
-    )
-    check(name, "binary", y, 1 / (1 + np.exp(-raw_score)), weight, theirs)
+    raw_score = make_scores(y, 1)[:, 0]
+    own = dict(objective=objective, boost_from_average=False)
+    theirs = partial(lightgbm_value, name, y, raw_score, **own)
+    check(name, "binary", y, 1 / (1 + np.exp(-raw_score)), theirs)
 
 
 # --- both ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(
     ("peer", "objective", "name"),
     [
@@ -181,9 +172,9 @@ def test_lightgbm_two_classes(name, objective, weighted):
         (lightgbm_value, "multiclass", "auc_mu"),
     ],
 )
-def test_more_than_two_classes(peer, objective, name, weighted):
+def test_more_than_two_classes(peer, objective, name):
     y = np.random.default_rng(0).integers(0, 4, N_ROWS).astype(float)
-    raw_score, weight = make_scores(y, 4), make_weight(weighted)
-    theirs = peer(name, y, raw_score, weight, objective=objective, num_class=4)
+    raw_score = make_scores(y, 4)
+    theirs = partial(peer, name, y, raw_score, objective=objective, num_class=4)
     probability = np.exp(raw_score) / np.exp(raw_score).sum(axis=1, keepdims=True)
-    check(name, "multiclass", y, probability, weight, theirs)
+    check(name, "multiclass", y, probability, theirs)

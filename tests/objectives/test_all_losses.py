@@ -177,8 +177,9 @@ def test_extreme_rows_stay_finite(case):
                 assert np.isfinite(loss.value(y, raw_score, NO_WEIGHT))
 
 
+@pytest.mark.interpreted
 def test_every_row_is_filled_by_any_number_of_threads(case):
-    loss, y = case.loss(), case.targets(1003)
+    loss, y = case.loss(), case.targets(503)
     raw_score = raw_scores(loss, len(y))
     one, other = (derivatives_in_training(loss, y, raw_score, n_threads=n) for n in (1, 3))
     assert_array_equal(one, other)
@@ -197,11 +198,8 @@ def test_the_start_is_the_best_constant(case, weighted):
     start = loss.start(y, weight)
     assert start.shape == (loss.n_outputs,)
 
-    def everywhere(scores):
-        return np.repeat(scores, len(y)).reshape(len(scores), -1)
-
     def slopes(scores):
-        gradient, _ = loss.gradients(y, everywhere(scores))
+        gradient, _ = loss.gradients(y, np.repeat(scores[:, np.newaxis], len(y), axis=1))
         return gradient @ (weight if weighted else np.ones(len(y)))
 
     step = 1e-9 * (1.0 + np.abs(start))
@@ -210,12 +208,6 @@ def test_the_start_is_the_best_constant(case, weighted):
     else:
         assert (slopes(start - step) <= 0).all()
         assert (slopes(start + step) >= 0).all()
-    least = loss.value(y, everywhere(start), weight)
-    for output in range(loss.n_outputs):
-        for move in (-1e-3, 1e-3):
-            other = start.copy()
-            other[output] += move
-            assert loss.value(y, everywhere(other), weight) >= least
 
 
 @pytest.mark.interpreted
@@ -260,10 +252,13 @@ def test_a_tweedie_power_of_2_has_no_targets_of_0():
 # --- whole fits ----------------------------------------------------------------------------------
 
 
-def test_training_makes_the_loss_smaller(plain, data):
+def test_training_makes_the_loss_smaller_and_pickle_keeps_the_model(plain, data):
     X, y = data
     weight = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
     model = plain.estimator(n_estimators=20, max_depth=3).fit(X, y, weight)
+    copy = pickle.loads(pickle.dumps(model))
+    assert_array_equal(copy.predict(X), model.predict(X))
+    assert_array_equal(copy._raw_scores(X), model._raw_scores(X))
     loss, y = model._trained.loss, y.astype(float)
     start = np.repeat(model.model_.base_score, len(y)).reshape(-1, len(y))
     stages = [start, *(raw_score.copy() for raw_score in model._staged_raw_scores(X, None))]
@@ -292,8 +287,7 @@ def test_base_score_is_a_prediction(plain, data):
     assert_allclose(model._raw_scores(X), np.tile(expected[:, np.newaxis], len(y)), atol=1e-6)
 
 
-@pytest.mark.parametrize("base_score", [-2.0, 0.0, 1.0])
-def test_a_base_score_that_is_no_prediction(plain, data, base_score):
+def test_base_scores_that_are_no_predictions(plain, data):
     possible = {
         "count:poisson": (0, np.inf),
         "reg:gamma": (0, np.inf),
@@ -302,38 +296,36 @@ def test_a_base_score_that_is_no_prediction(plain, data, base_score):
         "reg:logistic": (0, 1),
     }
     low, high = possible.get(plain.name, (0, 1) if plain.task == "binary" else (-np.inf, np.inf))
-    model = plain.estimator(n_estimators=1, base_score=base_score)
-    if low < base_score < high:
-        model.fit(*data)
-    else:
-        with pytest.raises(ValueError, match=rf"^base_score={base_score:g}\S*: "):
+    for base_score in (-2.0, 0.0, 1.0):
+        model = plain.estimator(n_estimators=1, base_score=base_score)
+        if low < base_score < high:
             model.fit(*data)
-
-
-def test_a_fitted_model_can_be_pickled(plain, data):
-    X, y = data
-    model = plain.estimator(n_estimators=5, max_depth=3).fit(X, y)
-    copy = pickle.loads(pickle.dumps(model))
-    assert_array_equal(copy.predict(X), model.predict(X))
-    assert_array_equal(copy._raw_scores(X), model._raw_scores(X))
+        else:
+            with pytest.raises(ValueError, match=rf"^base_score={base_score:g}\S*: "):
+                model.fit(*data)
 
 
 def test_early_stopping_with_the_default_metric(plain, data):
     X, y = data
-    model = plain.estimator(n_estimators=60, early_stopping_rounds=5, random_state=0).fit(X, y)
+    model = plain.estimator(n_estimators=30, early_stopping_rounds=5, random_state=0).fit(X, y)
     ((name, values),) = model.evals_result_["validation_0"].items()
     assert np.isfinite(values).all(), name
     assert model.n_estimators_ == model.best_iteration_ + 1
 
 
-def test_the_same_bits_on_any_number_of_threads(plain):
+# One of each kind: hessians of 1, others, renewed leaves, several outputs. For the others it is
+# enough that their derivatives are the same, see above.
+@pytest.mark.parametrize(
+    "name", ["reg:squarederror", "binary:logistic", "reg:absoluteerror", "multi:softprob"]
+)
+def test_the_same_bits_on_any_number_of_threads(name):
+    plain = next(own for own in CASES if own.name == name)
     y, random = plain.targets(20_000), np.random.default_rng(0)
     X = np.column_stack([y + random.normal(size=len(y)), random.normal(size=(len(y), 3))])
     settings = {"n_estimators": 3, "max_depth": 4}
-    one, *others = (plain.estimator(n_jobs=n, **settings).fit(X, y).model_ for n in (1, 2, 3))
-    for other in others:
-        assert one.nodes.tobytes() == other.nodes.tobytes()
-        assert one.base_score.tobytes() == other.base_score.tobytes()
+    one, other = (plain.estimator(n_jobs=n, **settings).fit(X, y).model_ for n in (1, 3))
+    assert one.nodes.tobytes() == other.nodes.tobytes()
+    assert one.base_score.tobytes() == other.base_score.tobytes()
 
 
 def test_what_counts_rows_does_not_depend_on_the_unit_of_the_target(plain):

@@ -1,6 +1,9 @@
 """Losses that are a formula of a row: their code."""
 
+import pytest
+
 from tests.conftest import run_python
+from tests.objectives.test_all_losses import CASES
 
 COMPILE = """
 import sys
@@ -16,6 +19,14 @@ print(len(set(addresses)))
 """
 
 
+def test_blocks_of_different_losses_have_different_names():
+    """Their code is kept by these names: the loop is the same function for all of them."""
+    blocks = {case.loss().block for case in CASES} - {None}
+    assert len(blocks) > 10
+    assert len({block.__qualname__ for block in blocks}) == len(blocks)
+
+
+@pytest.mark.slow
 def test_code_of_different_losses_is_kept_apart(monkeypatch, tmp_path):
     # numba numbers functions in each process: the first compiled of each has the same number
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))

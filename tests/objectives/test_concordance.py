@@ -71,13 +71,3 @@ def test_is_what_all_pairs_say(kind, seed):
 def test_no_pairs():
     y = encoded([1, 2], [np.inf, np.inf])
     assert np.isnan(concordance(y, np.zeros(2), NO_WEIGHT))
-
-
-def test_weight_2_is_the_row_twice():
-    random = np.random.default_rng(0)
-    time = random.integers(1, 9, 40)
-    y = encoded(time, np.where(random.random(40) < 0.5, time, np.inf))
-    risk, weight = random.normal(size=40), random.integers(0, 3, 40)
-    copies = np.repeat(np.arange(40), weight)
-    expected = concordance(y[copies], risk[copies], NO_WEIGHT)
-    assert_allclose(concordance(y, risk, weight.astype(float)), expected, rtol=1e-13)

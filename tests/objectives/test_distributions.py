@@ -103,8 +103,10 @@ def test_crps_is_the_integral_of_the_squared_distance_of_the_distribution_functi
         assert_allclose(found[row], expected, rtol=1e-6)
 
 
-@pytest.mark.parametrize("log_mean", [-6.0, 0.0, 2.0, 5.0, 8.0])
-@pytest.mark.parametrize("log_size", [-3.0, 0.0, 1.2, 3.0, 6.0, 10.0, 13.9])
+@pytest.mark.parametrize(
+    ("log_mean", "log_size"),
+    [(-6, -3), (0, -3), (0, 0), (2, 0), (2, 1.2), (5, 3), (5, 6), (8, 6), (8, 10), (2, 13.9)],
+)
 def test_crps_of_the_negative_binomial_at_any_size(log_mean, log_size):
     """Of counts that vary as Poisson's do, sizes grow as far as they may."""
     loss = find_distribution("negative_binomial")()
@@ -174,19 +176,3 @@ def test_extreme_rows_have_finite_derivatives(name):
         assert (information > 0.0).all()
         assert np.isfinite(loss.row_values(y, raw_score)).all()
         assert np.isfinite(loss.predictions(raw_score)).all()
-
-
-def test_values_by_hand():
-    normal = find_distribution("normal")(2.0)
-    # loc 2, scale 4: the residual of 8 is 1.5 of it
-    raw_score = np.array([[1.0], [np.log(2.0)]])
-    gradient, information = normal.gradients([8.0], raw_score)
-    assert_allclose(gradient.ravel(), [-0.75, -1.25])
-    assert_allclose(information.ravel(), [0.25, 2.0])
-    expected = 0.5 * 1.5**2 + np.log(4.0 * np.sqrt(2.0 * np.pi))
-    assert_allclose(normal.row_values([8.0], raw_score), [expected])
-    inflated = find_distribution("zero_inflated_poisson")()
-    # half of the rows are 0 by themselves, and of mean log 2 half of the others
-    raw_score = np.array([[0.0], [np.log(np.log(2.0))]])
-    assert_allclose(inflated.row_values([0.0], raw_score), [-np.log(0.75)])
-    assert_allclose(inflated.predictions(raw_score), [0.5 * np.log(2.0)])

@@ -235,11 +235,18 @@ def test_a_name_of_another_task_says_so():
         find_metric("error@0.3", "multiclass")
 
 
-def test_an_unknown_name_gets_the_nearest():
-    with pytest.raises(
-        ValueError, match=r"'rsme' is not known; did you mean 'rmse'\? The metrics "
-    ):
-        find_metric("rsme", "regression")
-    with pytest.raises(ValueError, match="did you mean 'accuracy'"):
-        find_metric("acuracy", "binary", other_names=["accuracy"])
-    assert not is_metric_name("rsme")
+@pytest.mark.parametrize(
+    ("name", "task", "meant"),
+    [
+        ("RMSE", "regression", "rmse"),
+        ("AUC", "binary", "auc"),
+        ("auc_roc", "binary", "auc"),
+        ("accuracy_score", "multiclass", "accuracy"),
+        ("f1_score", "binary", "f1"),
+        ("rsme", "regression", "rmse"),
+    ],
+)
+def test_an_unknown_name_gets_the_nearest(name, task, meant):
+    with pytest.raises(ValueError, match=rf"'{name}' is not known; did you mean '{meant}'\? The "):
+        find_metric(name, task, other_names=["accuracy", "f1", "roc_auc"])
+    assert not is_metric_name(name)

@@ -5,7 +5,7 @@ from sklboost import XGBClassifierLite, XGBRegressorLite
 from sklboost.objectives.losses.several_classes import Softmax
 from sklboost.objectives.losses.squared_error import SquaredError
 from sklboost.objectives.losses.two_classes import LogLoss
-from sklboost.objectives.registry import OBJECTIVES, find_objective
+from sklboost.objectives.registry import OBJECTIVES, find_metric, find_objective
 
 
 def make(name, task, size=1, **parameters):
@@ -36,12 +36,66 @@ def test_sizes_and_parameters():
     assert (several.n_outputs, several.parameters.tolist()) == (4, [0.1, 0.1, 0.9, 0.9])
 
 
-def test_errors_name_the_nearest_and_the_task():
-    with pytest.raises(ValueError, match=r"'reg:squarederor' is not known; did you mean 'reg:squ"):
-        make("reg:squarederor", "regression")
-    with pytest.raises(ValueError, match="for regression, not for two classes: choose one of bin"):
-        make("reg:quantileerror", "binary")
+# --- names that are wrong ------------------------------------------------------------------------
 
+
+def test_objectives_of_tasks_that_are_not_here():
+    for known in OBJECTIVES:
+        with pytest.raises(
+            ValueError,
+            match=r"^objective='SurvivalAft:dist=Normal' is for survival times with other "
+            r"distributions, which sklboost does not have\. The objecti",
+        ):
+            find_objective("SurvivalAft:dist=Normal", known)
+
+
+def test_names_of_rankings():
+    with pytest.raises(ValueError, match="is an objective for rankings, not for regression"):
+        find_objective("rank:ndcg", "regression")
+    with pytest.raises(ValueError, match="is an objective for regression, not for rankings"):
+        find_objective("reg:gamma", "ranking")
+    with pytest.raises(ValueError, match=r"^eval_metric='map@2-' is a metric for rankings, no"):
+        find_metric("map@2-", "binary")
+    for task in OBJECTIVES:
+        for name in ("YetiRank", "PairLogit", "QueryRMSE"):
+            with pytest.raises(ValueError, match="is for rankings, and no name of XGBRankerLite's"):
+                find_objective(name, task)
+    for name in ("ndcg@0", "ndcg@", "ndcg@2.5", "ndcg--", "pre@-1"):
+        with pytest.raises(ValueError, match="The metrics for rankings are ndcg, map, pre, mrr"):
+            find_metric(name, "ranking")
+
+
+@pytest.mark.parametrize(
+    ("name", "task", "meant"),
+    [
+        ("RMSE", "regression", "reg:squarederror"),  # CatBoost
+        ("mean_absolute_error", "regression", "reg:absoluteerror"),
+        ("friedman_mse", "regression", "reg:squarederror"),
+        ("Huber", "regression", "huber"),
+        ("huber_loss", "regression", "huber"),
+        ("Logloss", "binary", "log_loss"),
+        ("deviance", "binary", "log_loss"),
+        ("binary:logitraw", "binary", "binary:logistic"),
+        ("MultiClass", "multiclass", "multiclass"),
+        ("softmax", "multiclass", "multi:softprob"),
+        ("count:poison", "regression", "count:poisson"),
+    ],
+)
+def test_objectives_of_other_libraries(name, task, meant):
+    with pytest.raises(ValueError, match=rf"'{name}' is not known; did you mean '{meant}'\? The "):
+        find_objective(name, task)
+
+
+@pytest.mark.parametrize("name", ["foo", "x", "reg", "profit", "custom_loss"])
+def test_what_is_near_to_nothing_has_no_suggestion(name):
+    for task in OBJECTIVES:
+        with pytest.raises(ValueError, match=rf"'{name}' is not known\. The objectives for "):
+            find_objective(name, task)
+        with pytest.raises(ValueError, match=rf"'{name}' is not known\. The metrics for "):
+            find_metric(name, task)
+
+
+# --- fits ----------------------------------------------------------------------------------------
 
 X, Y = np.arange(40.0)[:, np.newaxis], np.arange(40.0)
 
@@ -55,15 +109,6 @@ def test_estimators_know_the_objectives_of_their_task():
             model = XGBClassifierLite(objective=objective, n_estimators=2).fit(X, y)
             plain = XGBClassifierLite(n_estimators=2).fit(X, y)
             np.testing.assert_array_equal(model.predict_proba(X), plain.predict_proba(X))
-
-
-def test_probabilities_as_targets():
-    y = 1 / (1 + np.exp(-(Y - 20) / 5))
-    model = XGBRegressorLite(objective="reg:logistic", n_estimators=50).fit(X, y)
-    assert np.abs(model.predict(X) - y).max() < 0.05
-    np.testing.assert_allclose(model.model_.base_score, np.log(y.mean() / (1 - y.mean())))
-    with pytest.raises(ValueError, match=r"y\[7\]=1.5: objective='reg:logistic' needs targets"):
-        XGBRegressorLite(objective="reg:logistic").fit(X, np.where(Y == 7, 1.5, y))
 
 
 def test_several_levels_never_cross():

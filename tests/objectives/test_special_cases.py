@@ -1,6 +1,7 @@
-"""Losses that are another loss in a special case, and figures by hand."""
+"""Losses that are another loss in a special case, figures by hand, extremes, and exact sums."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -8,13 +9,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from sklboost import XGBClassifierLite, XGBRegressorLite
 from sklboost.objectives.losses.counts import Gamma, Poisson, Tweedie
-from sklboost.objectives.losses.quantiles import AbsoluteError, ExpectileError
+from sklboost.objectives.losses.quantiles import ExpectileError
 from sklboost.objectives.losses.relative import AbsolutePercentageError, SquaredLogError
 from sklboost.objectives.losses.robust import Fair, Huber, LogCosh, PseudoHuber
-from sklboost.objectives.losses.several_classes import OneVsRest
+from sklboost.objectives.losses.several_classes import OneVsRest, Softmax
 from sklboost.objectives.losses.squared_error import SquaredError
 from sklboost.objectives.losses.two_classes import FocalLoss, HingeLoss, LogLoss
-from sklboost.objectives.start_values import find_constants
+from sklboost.objectives.start_values import exact_sum, find_constants, weighted_mean
+from tests.objectives.training import derivatives_in_training
 from tests.small_models import small
 
 NO_WEIGHT = np.empty(0)
@@ -100,11 +102,159 @@ def test_a_constant_is_found_where_a_hessian_is_only_a_bound():
 def test_a_constant_where_the_loss_is_flat_does_not_follow_rounding(kind):
     # so far apart only the signs of residuals count: between two middle targets the slope is 0
     random, loss = np.random.default_rng(0), kind(1, (1.0,))
-    for n_rows in range(10, 60):
+    for n_rows in range(10, 60, 6):
         y, weight = random.normal(size=n_rows) * 1e20, random.integers(1, 4, n_rows)
         weighted = loss.start(y[np.newaxis], weight.astype(float))
         copies = loss.start(np.repeat(y, weight)[np.newaxis], NO_WEIGHT)
         assert_allclose(weighted, copies, rtol=1e-9)
+
+
+@pytest.mark.interpreted
+def test_derivatives_and_weights_by_hand():
+    y, raw = np.array([1.0, 4.0]), np.array([[2.0, 2.0]])
+    assert SquaredError().value(y, raw, NO_WEIGHT) == (0.5 + 2.0) / 2
+    assert SquaredError().value(y, raw, np.array([3.0, 1.0])) == (3 * 0.5 + 2.0) / 4
+    y, raw = np.array([1.0, 0.0]), np.array([[math.log(3), math.log(3)]])  # p = 3/4
+    assert_allclose(LogLoss().value(y, raw, NO_WEIGHT), -math.log(3 / 4 * 1 / 4) / 2)
+    gradient, hessian = LogLoss().gradients(y, raw)
+    assert_allclose(gradient, [[-1 / 4, 3 / 4]])
+    assert_allclose(hessian, [[3 / 16, 3 / 16]])
+    raw = np.log([[1.0], [2.0], [5.0]])  # p = 1/8, 2/8, 5/8
+    assert_allclose(Softmax(3).value(np.array([2.0]), raw, NO_WEIGHT), -math.log(5 / 8))
+    gradient, hessian = Softmax(3).gradients(np.array([2.0]), raw)
+    assert_allclose(gradient[:, 0], [1 / 8, 2 / 8, -3 / 8])
+    assert_allclose(hessian[:, 0], 1.5 * np.array([7, 12, 15]) / 64)
+
+
+@pytest.mark.interpreted
+def test_softmax_of_two_classes_is_the_log_loss_of_the_difference():
+    raw = np.random.default_rng(0).normal(scale=2.0, size=(2, 50))
+    difference = raw[1:] - raw[:1]
+    values = (
+        Softmax(2).value(LABELS, raw, NO_WEIGHT),
+        LogLoss().value(LABELS, difference, NO_WEIGHT),
+    )
+    assert_allclose(*values, rtol=1e-12)
+    gradient, hessian = Softmax(2).gradients(LABELS, raw)
+    binary_gradient, binary_hessian = LogLoss().gradients(LABELS, difference)
+    assert_allclose(gradient, [-binary_gradient[0], binary_gradient[0]], atol=1e-15)
+    # each tree moves by half of the binary step, so their difference by the whole
+    assert_allclose(hessian, 2 * np.repeat(binary_hessian, 2, axis=0), rtol=1e-12)
+
+
+@pytest.mark.interpreted
+def test_a_softmax_gradient_sums_to_nothing_over_the_classes():
+    y, raw = np.arange(40.0) % 7, np.random.default_rng(0).normal(scale=2.0, size=(7, 40))
+    gradient, hessian = Softmax(7).gradients(y, raw)
+    assert_allclose(gradient.sum(axis=0), 0.0, atol=1e-14)
+    assert (hessian > 0).all()
+    shifted, _ = Softmax(7).gradients(y, raw + 123.0)  # only differences count
+    assert_allclose(shifted, gradient, atol=1e-13)
+
+
+@pytest.mark.interpreted
+def test_starts_by_hand():
+    assert SquaredError().start(np.array([1.0, 2.0, 6.0]), NO_WEIGHT) == [3.0]
+    assert SquaredError().start(np.array([1.0, 2.0]), np.array([3.0, 1.0])) == [1.25]
+    five_of_nine = np.array([1.0, 0, 1, 1, 0, 0, 1, 1, 0])
+    assert_allclose(LogLoss().start(five_of_nine, NO_WEIGHT), [math.log(5 / 4)], rtol=1e-14)
+    classes = np.array([0.0, 1.0, 1.0, 2.0])
+    assert_allclose(Softmax(3).start(classes, NO_WEIGHT), np.log([0.25, 0.5, 0.25]))
+
+
+@pytest.mark.interpreted
+def test_a_prediction_and_its_raw_score():
+    assert SquaredError().raw_of(-7.25) == [-7.25]
+    for p in (1e-300, 1e-9, 0.3, 0.5, 1 - 1e-9):
+        raw = LogLoss().raw_of(p)
+        assert_allclose(LogLoss().probabilities(raw[:, np.newaxis])[0, 1], p, rtol=1e-12)
+    assert_array_equal(Softmax(4).raw_of(0.5), [0.5] * 4)
+    assert_array_equal(Softmax(4).probabilities(np.full((4, 1), 0.5)), [[0.25] * 4])
+
+
+# --- extremes ------------------------------------------------------------------------------------
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("n_classes", [1, 2, 3, 7])
+def test_extreme_raw_scores_have_bounded_derivatives(n_classes):
+    loss = LogLoss() if n_classes == 1 else Softmax(n_classes)
+    y = np.array([0.0, 1.0])
+    sizes = [0.0, 1e-300, 1.0, 36.0, 40.0, 700.0, 710.0, 746.0, 1e5, 1e30]
+    for score in [sign * size for size in sizes for sign in (1, -1)]:
+        raw_score = np.zeros((loss.n_outputs, 2))
+        raw_score[0] = score
+        for derivatives in (loss.gradients, partial(derivatives_in_training, loss)):
+            gradient, hessian = derivatives(y, raw_score)
+            assert (np.abs(gradient) <= 1).all()
+            assert (hessian > 0).all()
+            assert (hessian <= 0.5).all()
+        assert math.isfinite(loss.value(y, raw_score, NO_WEIGHT))
+        probabilities = loss.probabilities(raw_score)
+        assert probabilities.shape == (2, max(2, loss.n_outputs))
+        assert (probabilities >= 0).all()
+        assert_allclose(probabilities.sum(axis=1), 1.0, rtol=1e-15)
+
+
+@pytest.mark.interpreted
+def test_confident_and_wrong_is_as_costly_as_it_is_wrong():
+    raw = np.array([[800.0, -800.0]])
+    y = np.array([0.0, 1.0])
+    assert LogLoss().value(y, raw, NO_WEIGHT) == 800.0
+    assert Softmax(2).value(y, np.array([[0.0, 0.0], [800.0, -800.0]]), NO_WEIGHT) == 800.0
+    gradient, _ = LogLoss().gradients(y, raw)
+    assert_array_equal(gradient, [[1.0, -1.0]])
+
+
+@pytest.mark.interpreted
+def test_confident_and_right_keeps_its_small_gradient():
+    raw = np.array([[40.0, -40.0]])
+    gradient, hessian = derivatives_in_training(LogLoss(), np.array([1.0, 0.0]), raw)
+    assert_allclose(gradient, [[-math.exp(-40), math.exp(-40)]], rtol=1e-6)
+    assert_allclose(hessian, 1e-16)  # the floor, as in XGBoost
+
+
+# --- sums ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.interpreted
+def test_exact_sum_by_hand():
+    assert exact_sum(np.array([0.1, 0.2, 0.3])) == pytest.approx(0.6, rel=1e-16)
+    assert exact_sum(np.array([1e300, 1.0, -1e300])) == 0.0  # 1 is below the step
+    assert exact_sum(np.array([3.0, -3.0, 0.5])) == 0.5
+    for scale in (2.0**-1070, 2.0**1020):  # for the first, the step is below all numbers
+        assert exact_sum(scale * np.array([3.0, -1.0, 5.0])) == 7.0 * scale
+    assert exact_sum(np.zeros(3)) == exact_sum(np.empty(0)) == 0.0
+    assert exact_sum(np.array([5e-324, 5e-324])) == 1e-323
+    assert exact_sum(np.full(1000, 1e300)) == pytest.approx(1e303, rel=1e-15)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_a_sum_with_what_is_no_number_is_none(value):
+    np.testing.assert_equal(exact_sum(np.array([1.0, value, 2.0])), value)
+    np.testing.assert_equal(weighted_mean(np.array([1.0, value]), np.array([1.0, 2.0])), value)
+    assert np.isnan(exact_sum(np.array([np.inf, -np.inf])))
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("n_values", [1, 500, 100_000])
+def test_the_order_does_not_change_a_sum(n_values):
+    random = np.random.default_rng(0)
+    values = random.standard_cauchy(n_values) * 10.0 ** random.integers(-5, 5, n_values)
+    first = exact_sum(values)
+    for _ in range(5):
+        assert exact_sum(random.permutation(values)) == first
+    assert exact_sum(values[::-1]) == first
+    step = 2.0**-61 * n_values * np.abs(values).max()
+    assert_allclose(first, math.fsum(values), rtol=1e-15, atol=n_values * step)
+
+
+@pytest.mark.interpreted
+def test_weighted_mean():
+    values = np.array([1.0, 2.0, 6.0])
+    assert weighted_mean(values, NO_WEIGHT) == 3.0
+    assert weighted_mean(values, np.array([2.0, 1.0, 1.0])) == 2.5
+    assert weighted_mean(values, np.full(3, 1e9)) == 3.0
 
 
 # --- whole fits ----------------------------------------------------------------------------------
@@ -130,35 +280,6 @@ def test_fits_of_special_cases(regression):
     weight = 1 / y
     weighted = predictions(X, y, "reg:absoluteerror", weight=weight / weight.mean())
     assert_allclose(predictions(X, y, "reg:mape"), weighted, rtol=1e-3)
-
-
-def test_levels_of_expectiles_never_cross(regression):
-    X, y = regression
-    alphas = predictions(X, y, "reg:expectileerror", expectile_alpha=[0.9, 0.1, 0.5])
-    assert alphas.shape == (len(y), 3)
-    assert (np.diff(alphas, axis=1) >= 0).all()
-    assert (alphas[:, 0] < alphas[:, 2]).mean() > 0.9
-
-
-def test_outliers_do_not_move_a_robust_fit(regression):
-    X, y = regression
-    spoilt = y.copy()
-    spoilt[::25] = 1e6
-    clean = np.delete(np.arange(len(y)), np.arange(0, len(y), 25))
-
-    def error(objective, **parameters):
-        prediction = predictions(X, spoilt, objective, **parameters)
-        return np.abs(prediction - y)[clean].mean()
-
-    limit = np.abs(y - np.median(y)).mean()
-    assert error("reg:squarederror") > 10 * limit
-    for objective, parameters in {
-        "reg:huber": {"huber_slope": 10},
-        "reg:pseudohubererror": {"huber_slope": 10},
-        "reg:fair": {"fair_c": 10},
-        "reg:logcosh": {},
-    }.items():
-        assert error(objective, **parameters) < limit
 
 
 def test_one_vs_rest_of_no_likely_class():
@@ -191,9 +312,3 @@ def test_a_prior_that_cannot_be_calibrated(objective, binary, multiclass):
     model = XGBClassifierLite(objective=objective, calibrated_prior=True)
     with pytest.raises(ValueError, match=f"^calibrated_prior=True: objective='{objective}' has no"):
         model.fit(*data)
-
-
-def test_absolute_error_is_the_limit_of_a_small_slope(regression):
-    _, y = regression
-    loss, absolute = Huber(1, (1e-6,)), AbsoluteError()
-    assert_allclose(loss.start(y, NO_WEIGHT), absolute.start(y, NO_WEIGHT), atol=1e-3)

@@ -27,7 +27,7 @@ from sklboost.tree.core.growing import (
 )
 from sklboost.tree.core.histogram import build_histograms
 from sklboost.tree.core.partition import own_all_rows, route_rows
-from sklboost.tree.core.quantization import gradient_of, hessian_of, quantize, weigh
+from sklboost.tree.core.quantization import quantize, weigh
 from sklboost.tree.core.splitting import Search, find_splits
 from sklboost.tree.core.workspace import (
     COUNTS_DTYPE,
@@ -183,17 +183,32 @@ def make_search(matrix, scales, settings, rules=None, n_threads=1, packed=NOT_PA
     return Search(matrix, derivatives, packed, scales, settings, columns)
 
 
+def growing_tree(nodes):
+    """Return a tree of these nodes as kernels know it while it grows; none has bounds."""
+    n_nodes, none = len(nodes), np.empty(0, dtype=np.int64)
+    tree = GrowingTree(
+        nodes=nodes,
+        growth=np.zeros(n_nodes, GROWTH_DTYPE).view(np.recarray),
+        splits=np.zeros(n_nodes, SPLIT_DTYPE).view(np.recarray),
+        categories=NO_CATEGORIES,
+        outputs=np.zeros((n_nodes, 1), GROWING_OUTPUT_DTYPE).view(np.recarray),
+        sums=np.empty((n_nodes, 2, 1), dtype=np.int64),
+        counts=np.zeros(1, COUNTS_DTYPE).view(np.recarray),
+        open_nodes=none,
+        open_gains=np.empty(0),
+        frontier=none,
+        searched=none,
+        values=np.empty((1, n_nodes)),
+    )
+    tree.counts[0].n_nodes, tree.counts[0].n_leaves = n_nodes, (n_nodes + 1) // 2
+    tree.outputs.lower, tree.outputs.upper = -np.inf, np.inf
+    return tree
+
+
 def features_of_node(sample, settings, node, depth):
     """List the features that a node may be split on, as far as it takes its depth alone."""
-    nodes, growth = records(node + 1, NODE_DTYPE), records(node + 1, GROWTH_DTYPE)
-    growth[node].depth = depth
-    none, splits = np.empty(0, dtype=np.int64), records(0, SPLIT_DTYPE)
-    counts, outputs = records(1, COUNTS_DTYPE), records((0, 1), GROWING_OUTPUT_DTYPE)
-    sums, values = np.empty((0, 2, 1), dtype=np.int64), np.empty((1, 0))
-    tree = GrowingTree(
-        *(nodes, growth, splits, NO_CATEGORIES, outputs, sums, counts),
-        *(none, np.empty(0), none, none, values),
-    )
+    tree = growing_tree(records(node + 1, NODE_DTYPE))
+    tree.growth[node].depth = depth
     n_features = list_node_features(np.int64(node), 0, tree, settings, sample)
     return list(sample.of_node[0, :n_features])
 
@@ -259,6 +274,16 @@ def watch_growth(matrix, gradient, hessian, settings, check, n_threads=1):
     return workspace
 
 
+def follow(nodes, row):
+    """Return the leaf that raw values lead to, in plain Python."""
+    node = 0
+    while (split := nodes[node])["left"] >= 0:
+        value = row[split["feature"]]
+        left = split["default_left"] if np.isnan(value) else value < split["threshold"]
+        node = split["left"] if left else split["right"]
+    return node
+
+
 def rows_by_splits(matrix, workspace):
     """Return the rows of every node so far, by following its splits in plain Python."""
     tree = workspace.tree
@@ -290,13 +315,6 @@ def plain_histogram(matrix, packed, rows):
     for feature, start in enumerate(matrix.cell_starts[:-1]):
         np.add.at(histogram, start + matrix.rows[rows, feature].astype(int), packed[rows])
     return histogram
-
-
-def plain_sums(packed, scales):
-    """Return the sums of gradient and hessian, each added up on its own."""
-    gradient = sum(int(gradient_of(value)) for value in packed)
-    hessian = sum(int(hessian_of(value)) for value in packed)
-    return gradient * scales[0], hessian * scales[1]
 
 
 def make_nodes(*nodes):

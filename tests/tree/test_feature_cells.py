@@ -14,6 +14,8 @@ from tests.data.test_sparse_binning import bins_of
 from tests.data.test_sparse_table import sparse_values, table_of
 from tests.tree.growth import NO_WEIGHT, binned
 
+pytestmark = pytest.mark.interpreted
+
 X = sparse_values(60, 12, 0.1, seed=3)
 
 
@@ -31,7 +33,6 @@ def histogram_of(matrix, packed):
     return histogram.reshape(1, -1)
 
 
-@pytest.mark.interpreted
 @pytest.mark.parametrize("n_lanes", [1, 4])
 def test_bins_have_what_their_rows_have(n_lanes):
     matrix = shared()
@@ -52,7 +53,6 @@ def test_bins_have_what_their_rows_have(n_lanes):
                 assert below == expected[:bin_].sum()
 
 
-@pytest.mark.interpreted
 def test_missing_values_have_the_last_cell_of_a_feature():
     matrix = shared()
     assert matrix.has_missing.any()
@@ -62,7 +62,6 @@ def test_missing_values_have_the_last_cell_of_a_feature():
         assert_array_equal(is_missing, np.isnan(X[:, feature]))
 
 
-@pytest.mark.interpreted
 @pytest.mark.parametrize("default_left", [0, 1])
 def test_rows_go_to_the_side_of_their_bin(default_left):
     matrix, sides = shared(), np.full(300, 9, dtype=np.uint8)
@@ -80,7 +79,6 @@ def test_rows_go_to_the_side_of_their_bin(default_left):
             assert_array_equal(sides[column], goes_left)
 
 
-@pytest.mark.interpreted
 def test_rows_are_known_by_the_same_keys():
     y = np.random.default_rng(0).integers(0, 2, (1, 60)).astype(float)
     assert_array_equal(row_keys(shared(), y, NO_WEIGHT), row_keys(binned(X), y, NO_WEIGHT))

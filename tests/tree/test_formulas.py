@@ -9,6 +9,7 @@ from sklboost.tree.core.formulas import (
     soft_threshold,
     split_gain,
 )
+from sklboost.tree.options.inherited_weights import Inherited, clip_to_bounds, held_weight, smooth
 from tests.tree.growth import params
 
 pytestmark = pytest.mark.interpreted
@@ -48,7 +49,7 @@ def test_penalty_and_limit_by_hand():
     assert similarity(8.0, 2.0, settings) == 6.0 - 3.0 * 0.25
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(12))
 def test_leaf_weight_is_the_best_and_similarity_twice_what_it_gains(seed):
     random = np.random.default_rng(seed)
     settings = params(
@@ -88,3 +89,27 @@ def test_rounding_errors_are_no_gain(part):
     assert split_gain(0.1, 0.2, 0.3) == 0.0  # 0.1 + 0.2 > 0.3
     assert split_gain(-1.0, 1.0, part) == 0.0  # a bound can make a similarity negative
     assert_allclose(split_gain(part, abs(part), 0.0), part + abs(part))  # small, not rounding
+
+
+# --- weights that nodes inherit ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("weight", "expected"), [(0.5, 0.5), (-3.0, -1.0), (7.0, 2.0), (-1.0, -1.0), (2.0, 2.0)]
+)
+def test_bounds(weight, expected):
+    assert clip_to_bounds(weight, -1.0, 2.0) == expected
+    assert clip_to_bounds(weight, -np.inf, np.inf) == weight
+
+
+def test_a_weight_is_moved_towards_the_parents():
+    # 6 of 6 + 2: three quarters are its own
+    assert smooth(4.0, 6.0, 0.0, 2.0) == 3.0
+    assert smooth(4.0, 6.0, 8.0, 2.0) == 5.0
+    assert smooth(0.1, 0.3, 1e300, 0.0) == 0.1  # to the last bit
+
+
+def test_weight_of_a_child():
+    free, bound = Inherited(-1.0, -np.inf, np.inf, 5.0), Inherited(-1.0, -np.inf, -0.25, 5.0)
+    assert held_weight(2.0, 5.0, free) == 0.5
+    assert held_weight(2.0, 5.0, bound) == -0.25

@@ -1,18 +1,14 @@
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
 
 from sklboost.boosting.settings import feature_rules
 from sklboost.tree.core.frontier import (
-    NO_NODE,
     can_be_split,
     has_slots,
-    plan_build,
-    release_slot,
     split_node,
     start_leaf,
 )
-from sklboost.tree.core.open_nodes import add_open
+from sklboost.tree.core.open_nodes import add_open, next_open, remove_open
 from sklboost.tree.core.quantization import pack
 from sklboost.tree.core.workspace import LEFT, OWN, allocate_workspace, max_nodes
 from tests.tree.growth import binned, make_search, params
@@ -48,23 +44,6 @@ def open_some(workspace, settings, *nodes):
 
 
 # --- slots ---------------------------------------------------------------------------------------
-
-
-def test_slots_are_taken_and_given_back():
-    workspace = make_workspace()
-    tree, pool, counts = workspace.tree, workspace.pool, workspace.tree.counts[0]
-    n_slots, counts.n_builds = int(counts.n_free), 0
-    for node in (5, 6):
-        plan_build(node, NO_NODE, tree, pool)
-    first = tree.growth[5].slot
-    assert first != tree.growth[6].slot
-    assert (counts.n_free, counts.n_builds) == (n_slots - 2, 2)
-    release_slot(5, tree, pool)
-    assert tree.growth[5].slot == -1
-    release_slot(5, tree, pool)  # has none any more
-    assert counts.n_free == n_slots - 1
-    plan_build(7, NO_NODE, tree, pool)
-    assert tree.growth[7].slot == first
 
 
 @pytest.mark.parametrize(
@@ -119,32 +98,85 @@ def test_largest_number_of_nodes(n_rows, limits, expected):
     assert max_nodes(n_rows, params(**limits)) == expected
 
 
+# --- which open node comes next: a queue by depth, or a heap of gains ----------------------------
+
+
+def order_of(settings, n_leaves, *nodes):
+    """Return the nodes in the order in which they are split, each making one leaf more."""
+    workspace = make_workspace(settings)
+    tree, counts = workspace.tree, workspace.tree.counts[0]
+    open_some(workspace, settings, *nodes)
+    counts.n_leaves = n_leaves
+    order = []
+    while counts.first_open < counts.stop_open and counts.n_leaves < settings.max_leaves:
+        position = next_open(settings, tree)
+        order.append(int(tree.open_nodes[position]))
+        remove_open(position, settings, tree)
+        counts.n_leaves += 1
+    return order
+
+
+def test_nodes_of_one_depth_are_split_in_order():
+    assert order_of(params(max_leaves=8), 4, *OF_ONE_DEPTH) == [3, 4, 5, 6]
+    assert order_of(params(), 4, *OF_ONE_DEPTH) == [3, 4, 5, 6]
+
+
+@pytest.mark.parametrize(("budget", "expected"), [(1, [4]), (2, [4, 5]), (3, [4, 5, 3])])
+def test_of_a_depth_that_does_not_fit_the_largest_gains(budget, expected):
+    assert order_of(params(max_leaves=4 + budget), 4, *OF_ONE_DEPTH) == expected
+
+
+def test_a_depth_that_fits_goes_before_larger_gains_of_the_next():
+    nodes = [(3, 2, 5.0), (4, 2, 1.0), (7, 3, 99.0), (8, 3, 50.0), (9, 3, 70.0)]
+    assert order_of(params(max_leaves=6), 4, *nodes) == [3, 4]
+    assert order_of(params(max_leaves=7), 4, *nodes) == [3, 4, 7]
+    assert order_of(params(max_leaves=8), 4, *nodes) == [3, 4, 7, 9]
+
+
+def test_best_first():
+    settings = params(grow_policy="lossguide", max_leaves=8)
+    assert order_of(settings, 4, *OF_ONE_DEPTH) == [4, 5, 3, 6]  # of equal ones the lower number
+    backwards = OF_ONE_DEPTH[::-1]  # whatever their order in the list
+    assert order_of(settings, 4, *backwards) == [4, 5, 3, 6]
+    deeper = [*OF_ONE_DEPTH, (9, 5, 9.5)]
+    assert order_of(settings, 4, *deeper) == [9, 4, 5, 3]
+
+
+def test_a_node_is_taken_out_and_the_others_keep_their_order():
+    workspace = make_workspace(params())
+    settings = params()
+    open_some(workspace, settings, *OF_ONE_DEPTH)
+    remove_open(2, settings, workspace.tree)
+    counts = workspace.tree.counts[0]
+    left = workspace.tree.open_nodes[counts.first_open : counts.stop_open]
+    assert list(left) == [3, 4, 6]
+    remove_open(counts.first_open, settings, workspace.tree)
+    left = workspace.tree.open_nodes[counts.first_open : counts.stop_open]
+    assert list(left) == [4, 6]
+
+
+def test_a_heap_gives_the_nodes_in_order_of_gain_whenever_they_come():
+    settings = params(grow_policy="lossguide", max_depth=0, max_leaves=40)
+    workspace = make_workspace(settings)
+    tree, counts = workspace.tree, workspace.tree.counts[0]
+    counts.n_leaves = 1
+    random = np.random.default_rng(0)
+    gains = random.integers(0, 8, size=70).astype(float)  # many ties
+    present = []
+    for node, gain in enumerate(gains):
+        open_some(workspace, settings, (node, 1, gain))
+        present.append((-gain, node))
+        for _ in range(random.integers(0, 3)):
+            if present:
+                first = min(present)
+                position = next_open(settings, tree)
+                assert tree.open_nodes[position] == first[1]
+                remove_open(position, settings, tree)
+                present.remove(first)
+        assert counts.stop_open - counts.first_open == len(present)
+
+
 # --- making a split ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("sign", "below", "bounds"),
-    [
-        (0, 1, ((-3.0, 9.0), (-3.0, 9.0))),
-        (1, 1, ((-3.0, 0.125), (0.125, 9.0))),
-        (1, -1, ((-3.0, 9.0), (-3.0, 9.0))),  # missing values alone
-    ],
-)
-def test_bounds_of_new_leaves(sign, below, bounds):
-    settings = params(reg_lambda=1.0)
-    tree = make_workspace(settings).tree
-    start_leaf(0, -1, tree)
-    root = tree.outputs[0, 0]
-    assert (root.lower, root.upper) == (-np.inf, np.inf)
-    root.lower, root.upper, root.weight, tree.sums[0, OWN, 0] = -3.0, 9.0, 0.0, pack(-12.0, 20.0)
-    split = tree.splits[0]
-    split.feature, split.below, split.bin, split.default_left = 0, below, below + 1, 1
-    tree.sums[0, LEFT, 0], split.gain = pack(8.0, 6.0), 7.5
-    rules = feature_rules(2, signs=[sign, 1])  # another feature has a constraint
-    split_node(0, make_search(binned(X_OF_FOUR), SCALES, settings, rules), tree)
-    left, right = tree.outputs[1, 0], tree.outputs[2, 0]
-    assert (left.weight, right.weight) == (-1.0, 1.25)
-    assert ((left.lower, left.upper), (right.lower, right.upper)) == bounds
 
 
 def test_bounds_of_falling_leaves_that_are_clipped():
@@ -152,6 +184,7 @@ def test_bounds_of_falling_leaves_that_are_clipped():
     tree = make_workspace(settings).tree
     start_leaf(0, -1, tree)
     root = tree.outputs[0, 0]
+    assert (root.lower, root.upper) == (-np.inf, np.inf)
     root.lower, root.upper, root.weight, tree.sums[0, OWN, 0] = -0.5, 1.0, 0.0, pack(12.0, 20.0)
     split = tree.splits[0]
     split.feature, split.below, split.bin, split.default_left = 0, 1, 2, 0
@@ -162,31 +195,6 @@ def test_bounds_of_falling_leaves_that_are_clipped():
     assert (left.weight, right.weight) == (1.0, -0.5)  # not clipped: 1 and -1.25
     assert (left.lower, left.upper, right.lower, right.upper) == (0.25, 1.0, -0.5, 0.25)
     assert tree.nodes[2].value == -0.5
-
-
-def test_a_new_leaf_and_a_new_split():
-    settings = params(reg_lambda=1.0, learning_rate=0.5)
-    workspace = make_workspace(settings)
-    tree, counts = workspace.tree, workspace.tree.counts[0]
-    start_leaf(0, -1, tree)
-    assert tree.growth[0].depth == 0
-    tree.sums[0, OWN, 0], tree.sums[0, LEFT, 0] = pack(-12.0, 20.0), pack(8.0, 6.0)
-    split = tree.splits[0]
-    split.feature, split.below, split.bin, split.default_left = 0, 1, 2, 1
-    split.gain = 7.5
-    search = make_search(binned(X_OF_FOUR), SCALES, settings)
-    split_node(0, search, tree)
-    node = tree.nodes[0]
-    assert (node.left, node.right, node.feature, node.default_left) == (1, 2, 0, 1)
-    assert (node.threshold, node.gain) == (5.0, 7.5)
-    assert (counts.n_nodes, counts.n_leaves) == (3, 2)
-    left, right = tree.nodes[1], tree.nodes[2]
-    assert (left.gradient, left.cover, left.value) == (4.0, 3.0, -0.5)
-    assert (right.gradient, right.cover, right.value) == (-10.0, 7.0, 0.5 * 10 / 8)
-    assert_array_equal([left.left, left.right, right.left, right.right], -1)
-    assert np.isnan(left.threshold)
-    assert tree.growth[1].depth == tree.growth[2].depth == 1
-    assert tree.growth[1].parent == tree.growth[2].parent == 0
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,16 @@ from numpy.testing import assert_allclose, assert_array_equal
 import sklboost.tree.core.workspace as workspace_module
 from sklboost.data.row_arrays import RowArrays
 from sklboost.tree.core.workspace import allocate_workspace
-from tests.tree.growth import GROWTH, assert_same_tree, binned, grow, make_data, params
+from tests.tree.growth import (
+    GROWTH,
+    assert_same_tree,
+    binned,
+    follow,
+    grow,
+    make_data,
+    params,
+    watch_growth,
+)
 
 
 def leaves(grown):
@@ -43,26 +52,25 @@ def test_worked_tree():
     assert list(grown.raw_score) == [-10.5, 7.0, 7.0, -7.5]
 
 
-@pytest.mark.parametrize("n_slots", [3, 4, 5, 8, 20])
 @pytest.mark.parametrize("limit", [{}, dict(max_leaves=23, max_depth=0), dict(max_leaves=9)])
 @pytest.mark.parametrize("growth", GROWTH)
-def test_few_histogram_slots_change_no_bit(growth, limit, n_slots, monkeypatch):
+def test_few_histogram_slots_change_no_bit(growth, limit, monkeypatch):
     X, gradient, hessian = continuous(0, 400, 3)
     matrix, settings = binned(X), params(**(GROWTH[growth] | limit))
     expected = grow(matrix, gradient, hessian, settings)
     n_cells = int(matrix.cell_starts[-1])
-    monkeypatch.setattr(workspace_module, "_POOL_BYTES", 8 * n_cells * n_slots)
-    workspace = allocate_workspace(matrix, settings, 1, 1)
-    assert len(workspace.pool.histograms) <= n_slots
-    assert_same_tree(expected, grow(matrix, gradient, hessian, settings, workspace=workspace))
+    for n_slots in (3, 4, 5, 8, 20):
+        monkeypatch.setattr(workspace_module, "_POOL_BYTES", 8 * n_cells * n_slots)
+        workspace = allocate_workspace(matrix, settings, 1, 1)
+        assert len(workspace.pool.histograms) <= n_slots
+        assert_same_tree(expected, grow(matrix, gradient, hessian, settings, workspace=workspace))
 
 
-@pytest.mark.parametrize("n_threads", [2, 5])
-@pytest.mark.parametrize("pool_bytes", [1, 2**28])
+@pytest.mark.parametrize(("n_threads", "pool_bytes"), [(2, 1), (5, 2**28)])
 @pytest.mark.parametrize("growth", GROWTH)
 def test_the_number_of_threads_changes_no_bit(growth, pool_bytes, n_threads, monkeypatch):
     monkeypatch.setattr(workspace_module, "_POOL_BYTES", pool_bytes)
-    X, gradient, hessian = make_data(1, 9000, 4)
+    X, gradient, hessian = make_data(1, 5000, 4)
     matrix, settings = binned(X), params(**(dict(min_child_weight=20.0) | GROWTH[growth]))
     one = grow(matrix, gradient, hessian, settings)
     assert_same_tree(one, grow(matrix, gradient, hessian, settings, n_threads=n_threads))
@@ -80,17 +88,6 @@ def test_without_limits_every_row_has_a_leaf(policy):
     assert_allclose(grown.raw_score, -gradient, atol=1e-6)
 
 
-def test_both_policies_give_the_same_tree_where_no_limit_cuts_it_short():
-    X, gradient, hessian = make_data(2, 300)
-    matrix = binned(X)
-    one, other = (
-        grow(matrix, gradient, hessian, params(max_depth=5, grow_policy=policy))
-        for policy in ("depthwise", "lossguide")
-    )
-    assert_array_equal(one.raw_score, other.raw_score)
-    assert sorted(one.nodes["gain"]) == sorted(other.nodes["gain"])
-
-
 def test_a_chain_as_deep_as_there_are_rows():
     # no split has any gain, so the first position wins and takes one row off, again and again
     n = 250
@@ -104,26 +101,21 @@ def test_a_chain_as_deep_as_there_are_rows():
 
 
 @pytest.mark.interpreted
-@pytest.mark.parametrize("max_depth", [1, 2, 3])
 @pytest.mark.parametrize("policy", ["depthwise", "lossguide"])
-def test_depth_is_limited(max_depth, policy):
+def test_depth_and_leaves_are_limited(policy):
     X, gradient, hessian = make_data(3, 60)
-    settings = params(max_depth=max_depth, grow_policy=policy)
-    grown = grow(binned(X), gradient, hessian, settings)
-    assert depth_of(grown.nodes) == max_depth
-    assert len(leaves(grown)) == 2**max_depth
-
-
-@pytest.mark.interpreted
-@pytest.mark.parametrize("max_leaves", [2, 3, 5, 8])
-@pytest.mark.parametrize("policy", ["depthwise", "lossguide"])
-def test_leaves_are_limited(max_leaves, policy):
-    X, gradient, hessian = make_data(4, 60)
-    settings = params(max_depth=0, max_leaves=max_leaves, grow_policy=policy)
-    grown = grow(binned(X), gradient, hessian, settings)
-    assert len(leaves(grown)) == max_leaves
-    if policy == "depthwise":
-        assert depth_of(grown.nodes) == int(np.ceil(np.log2(max_leaves)))
+    matrix = binned(X)
+    for max_depth in (1, 2, 3):
+        settings = params(max_depth=max_depth, grow_policy=policy)
+        grown = grow(matrix, gradient, hessian, settings)
+        assert depth_of(grown.nodes) == max_depth
+        assert len(leaves(grown)) == 2**max_depth
+    for max_leaves in (2, 3, 5, 8):
+        settings = params(max_depth=0, max_leaves=max_leaves, grow_policy=policy)
+        grown = grow(matrix, gradient, hessian, settings)
+        assert len(leaves(grown)) == max_leaves
+        if policy == "depthwise":
+            assert depth_of(grown.nodes) == int(np.ceil(np.log2(max_leaves)))
 
 
 @pytest.mark.interpreted
@@ -157,15 +149,8 @@ def test_a_row_without_weight_worth_a_step_is_still_where_prediction_puts_it():
     grown = grow(
         binned(X), gradient.astype(np.float32), hessian.astype(np.float32), params(max_depth=6)
     )
-    expected = []
-    for row in X:
-        node = 0
-        while (split := grown.nodes[node])["left"] >= 0:
-            value = row[split["feature"]]
-            left = split["default_left"] if np.isnan(value) else value < split["threshold"]
-            node = split["left"] if left else split["right"]
-        expected.append(grown.nodes[node]["value"])
-    assert_array_equal(grown.raw_score, expected)
+    leaves_of_rows = [follow(grown.nodes, row) for row in X]
+    assert_array_equal(grown.raw_score, grown.nodes["value"][leaves_of_rows])
 
 
 @pytest.mark.parametrize("n_threads", [1, 2])
@@ -214,7 +199,26 @@ def test_columns_drawn_by_any_number_of_threads(growth):
     matrix, settings = binned(X), params(**growth, **fractions)
     one = grow(matrix, gradient, hessian, settings)
     assert len(set(one.nodes["feature"])) > 4
-    for n_threads in (2, 3, 8):
+    for n_threads in (2, 8):
         assert_same_tree(one, grow(matrix, gradient, hessian, settings, n_threads=n_threads))
     plain = grow(matrix, gradient, hessian, params(**growth))
     assert np.any(plain.nodes["feature"][:5] != one.nodes["feature"][:5])
+
+
+@pytest.mark.parametrize(("n_features", "n_threads"), [(1, 2), (3, 5), (40, 2), (40, 5)])
+def test_chunks_of_features_change_nothing(n_features, n_threads):
+    random = np.random.default_rng(0)
+    # equal features, so that all their splits are ties
+    X = np.repeat(random.integers(0, 5, (300, 1)).astype(float), n_features, axis=1)
+    gradient = random.normal(size=300).astype(np.float32)
+    matrix, hessian, settings = binned(X), np.ones_like(gradient), params(max_depth=3)
+    chunks = []
+
+    def note_chunks(search, packed, workspace):
+        chunks.append(workspace.tree.counts[0].n_chunks)
+
+    watch_growth(matrix, gradient, hessian, settings, note_chunks, n_threads)
+    assert max(chunks) == min(n_features, 4 * n_threads)
+    one = grow(matrix, gradient, hessian, settings)
+    assert_same_tree(one, grow(matrix, gradient, hessian, settings, n_threads=n_threads))
+    assert set(one.nodes["feature"]) == {0, -1}  # the first of the equal ones

@@ -152,8 +152,9 @@ SETTINGS = {
 }
 
 
-@pytest.mark.parametrize("name", SETTINGS)
-@pytest.mark.parametrize("n_threads", [1, 2, 5])
+@pytest.mark.parametrize(
+    ("name", "n_threads"), [*zip(SETTINGS, (1, 2, 5, 1), strict=True), ("depthwise", 5)]
+)
 def test_the_tree_is_that_of_single_columns(name, n_threads, monkeypatch):
     X, gradient, hessian = make_columns(20_000)
     matrix, settings = binned(X), params(**SETTINGS[name])

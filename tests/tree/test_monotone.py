@@ -3,18 +3,10 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from sklboost.boosting.settings import feature_rules
-from sklboost.engine.structs import records
 from sklboost.tree.core.frontier import start_leaf
 from sklboost.tree.core.pruning import name_final_leaves
-from sklboost.tree.core.workspace import (
-    COUNTS_DTYPE,
-    GROWING_OUTPUT_DTYPE,
-    GROWTH_DTYPE,
-    SPLIT_DTYPE,
-    GrowingTree,
-)
 from sklboost.tree.options.monotone import narrow_bounds, order_renewed_leaves
-from tests.tree.growth import NO_CATEGORIES, make_nodes, params
+from tests.tree.growth import growing_tree, make_nodes, params
 
 pytestmark = pytest.mark.interpreted
 
@@ -23,28 +15,9 @@ inf = np.inf
 
 def make_tree(weights, *nodes):
     """Return a tree of these nodes, children after their parents, with leaf weights."""
-    growth, none = records(len(nodes), GROWTH_DTYPE), np.empty(0, dtype=np.int64)
-    counts, splits = records(1, COUNTS_DTYPE), records(len(nodes), SPLIT_DTYPE)
-    counts[0].n_nodes = len(nodes)
-    outputs = records((len(nodes), 1), GROWING_OUTPUT_DTYPE)
-    sums, values = np.empty((len(nodes), 2, 1), dtype=np.int64), np.empty((1, len(nodes)))
-    tree = GrowingTree(
-        *(
-            make_nodes(*nodes),
-            growth,
-            splits,
-            NO_CATEGORIES,
-            outputs,
-            sums,
-            counts,
-            none,
-            np.empty(0),
-            none,
-            none,
-            values,
-        )
-    )
-    outputs.lower, outputs.upper, outputs.weight[:, 0] = -inf, inf, weights
+    tree = growing_tree(make_nodes(*nodes))
+    tree.outputs.weight[:, 0] = weights
+    growth = tree.growth
     growth.parent[:] = 0
     growth.parent[0] = -1
     for node, own in enumerate(nodes):
@@ -104,23 +77,13 @@ def test_bounds_are_drawn_anew():
     assert renewed([-1, 0], weights, *FOUR, *LEAVES) == [12.5, 20.0, 4.0, 12.5]
 
 
-def test_order_below_order():
-    # right: 40 and 10 must rise, and stay above 25: the second is 25 first, and halfway is 32.5
-    weights = [0.0, 0.0, 0.0, 30.0, 27.0, 40.0, 10.0]
-    values = renewed([1, 1], weights, *FOUR, *LEAVES)
-    left, right = values[:2], values[2:]
-    assert left == sorted(left)
-    assert right == sorted(right)
-    assert max(left) <= min(right)
-
-
-@pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("signs", [(1, 1), (1, -1), (-1, 0)])
-def test_any_weights_are_brought_into_order(signs, seed):
-    weights = np.random.default_rng(seed).normal(size=7)
-    values = renewed(signs, weights, *FOUR, *LEAVES)
-    assert np.min(signs[0] * np.subtract.outer(values[2:], values[:2])) >= 0.0
-    assert np.min(signs[1] * (np.array(values[1::2]) - values[::2])) >= 0.0
+def test_any_weights_are_brought_into_order(signs):
+    for seed in range(20):
+        weights = np.random.default_rng(seed).normal(size=7)
+        values = renewed(signs, weights, *FOUR, *LEAVES)
+        assert np.min(signs[0] * np.subtract.outer(values[2:], values[:2])) >= 0.0
+        assert np.min(signs[1] * (np.array(values[1::2]) - values[::2])) >= 0.0
 
 
 def test_a_leaf_that_pruning_left():

@@ -14,7 +14,7 @@ from sklboost.tree.predict import prediction, walking
 from sklboost.tree.predict.assembly import assemble_model
 from sklboost.tree.predict.prediction import add_to_few_rows, add_trees, find_leaves
 from tests.data.test_raw_values import ORDERS
-from tests.tree.growth import as_trees, binned, grow, make_data, make_nodes, params
+from tests.tree.growth import as_trees, binned, follow, grow, make_data, make_nodes, params
 
 inf, nan = np.inf, np.nan
 
@@ -162,37 +162,33 @@ def test_rows_stay_in_a_leaf_that_pruning_left_above_the_deepest():
     assert_array_equal(scores(model, X)[0], grown.raw_score)
 
 
-def follow(nodes, row):
-    node = 0
-    while nodes[node]["left"] >= 0:
-        value, here = row[nodes[node]["feature"]], nodes[node]
-        left = here["default_left"] if np.isnan(value) else value < here["threshold"]
-        node = here["left"] if left else here["right"]
-    return node
-
-
-@pytest.mark.parametrize("n_rows", [1, 7, 8, 63, 64, 65, 255, 257, 500, 511, 513, 1100])
 @pytest.mark.parametrize("order", ORDERS)
-def test_blocks_layouts_and_threads(n_rows, order):
+def test_blocks_layouts_and_threads(order):
     X, gradient, hessian = make_data(0, 1100)
     grown = grow(binned(X), gradient, hessian, params(max_depth=5))
     tree = grown.nodes
     model = assemble_model(as_trees([tree], params()), np.zeros(1), 3)
-    X = ORDERS[order](X[:n_rows])
-    expected = [follow(tree, row) for row in X]
-    for n_threads in (1, 2, 5):
-        assert_array_equal(leaves(model, X, n_threads)[:, 0], expected)
-        assert_array_equal(scores(model, X, None, n_threads)[0], tree["value"][expected])
-    if n_rows == len(gradient):  # what training added is what prediction gives
-        assert_array_equal(grown.raw_score, tree["value"][expected])
-        assert_array_equal(np.unique(expected), np.flatnonzero(tree["left"] < 0))
+    expected = np.array([follow(tree, row) for row in X])
+    for n_rows in (1, 7, 8, 63, 64, 65, 255, 257, 500, 511, 513, 1100):
+        rows, own = ORDERS[order](X[:n_rows]), expected[:n_rows]
+        for n_threads in (1, 5):
+            assert_array_equal(leaves(model, rows, n_threads)[:, 0], own)
+            assert_array_equal(scores(model, rows, None, n_threads)[0], tree["value"][own])
+    # what training added is what prediction gives
+    assert_array_equal(grown.raw_score, tree["value"][expected])
+    assert_array_equal(np.unique(expected), np.flatnonzero(tree["left"] < 0))
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(
-    "settings", [dict(max_depth=1), dict(max_depth=6), dict(max_depth=7), dict(max_depth=0)]
+    ("dtype", "settings", "n_features"),
+    [
+        (np.float32, dict(max_depth=1), 2),
+        (np.float64, dict(max_depth=6), 200),
+        (np.float64, dict(max_depth=7), 2),
+        (np.float32, dict(max_depth=7), 200),
+        (np.float64, dict(max_depth=0), 2),
+    ],
 )
-@pytest.mark.parametrize("n_features", [2, 200])
 def test_words_of_rows_go_the_way_of_single_rows(dtype, settings, n_features):
     X, gradient, hessian = make_data(3, 600, n_features, n_values=50)
     X += np.random.default_rng(0).normal(size=X.shape)

@@ -50,17 +50,12 @@ def test_rows_are_scattered_if_they_are_far_apart_in_memory(step, scattered):
 
 
 @pytest.mark.interpreted
-def test_wider_bins_are_farther_apart():
+def test_wider_bins_are_farther_apart_and_one_row_is_not():
     assert judge(np.zeros((2000, 20), dtype=np.uint16), every(2)) == (True, False)
     assert judge(np.zeros((2000, 65), dtype=np.uint8), every(1)) == (True, False)
     assert judge(np.zeros((2000, 64), dtype=np.uint8), every(1)) == (False, False)
-
-
-@pytest.mark.interpreted
-@pytest.mark.parametrize("row_list", [[], [1999]])
-def test_no_row_and_one_row_are_not_scattered(row_list):
-    rows = np.array(row_list, dtype=np.uint32)
-    assert judge(np.zeros((2000, 200), dtype=np.uint8), rows) == (False, False)
+    for rows in (every(2000)[:0], every(2000)):
+        assert judge(np.zeros((2000, 200), dtype=np.uint8), rows) == (False, False)
 
 
 @pytest.mark.interpreted
@@ -150,7 +145,6 @@ LISTS = {
     "in order": every(1),
     "backwards": every(1)[::-1].copy(),
     "bins scattered": every(7, 9000),
-    "all scattered, few rows": every(50),
     "all scattered": every(50, 9000),
     "all scattered, backwards": every(50, 9000)[::-1].copy(),
 }

@@ -1,11 +1,10 @@
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 
 from sklboost.engine.hashing import hash_key
 from sklboost.tree.core.machines import one_machine
 from sklboost.tree.core.quantization import (
-    Derivatives,
     Gradients,
     allocate_gradients,
     gradient_of,
@@ -16,7 +15,7 @@ from sklboost.tree.core.quantization import (
     unpack,
     weigh,
 )
-from tests.tree.growth import NO_WEIGHT, plain_sums, run
+from tests.tree.growth import NO_WEIGHT, run
 
 NEAREST_UP_TO = 4096  # rows, or rows times weights
 
@@ -105,7 +104,7 @@ def test_worked_scales_of_three_rows():
 def examples():
     """Yield (name, gradient, hessian, weight) that strain the scales."""
     random = np.random.default_rng(0)
-    for n in (1, 2, 100, 4096, 4097, 20_000):
+    for n in (1, 100, 4096, 4097):
         normal, no = random.normal(size=n), NO_WEIGHT
         wide = 10.0 ** random.uniform(-9, 9, n)
         one_heavy = np.where(np.arange(n) == 0, 1e9, 1.0)
@@ -130,7 +129,7 @@ def examples():
     ("gradient", "hessian", "weight"), [pytest.param(*rest, id=name) for name, *rest in examples()]
 )
 def test_no_sum_over_any_rows_leaves_its_bits_and_hardly_a_bit_is_wasted(gradient, hessian, weight):
-    for key in range(3):
+    for key in range(2):
         gradients = quantized(gradient, hessian, weight, key=key)
         g, h = integers(gradients.packed)
         assert g[g > 0].sum() < 2**31
@@ -164,20 +163,6 @@ def test_room_for_the_rounding_of_more_rows_than_fit_here(n_rows):
     assert h.sum() + n_rows < 2**32 + 500
 
 
-def test_small_data_is_as_good_as_float32():
-    for name, gradient, hessian, weight in examples():
-        if len(weight) > 0 or len(gradient) > NEAREST_UP_TO:
-            continue
-        gradients = quantized(gradient, hessian)
-        g, h = integers(gradients.packed)
-        for exact, rounded, step in zip((gradient, hessian), (g, h), gradients.scales, strict=True):
-            least = step if exact is hessian else -np.inf  # no row without hessian
-            nearest = np.maximum(exact.astype(np.float32), least)
-            assert_allclose(rounded * step, nearest, atol=step / 2, err_msg=name)
-            if (total := np.abs(exact).sum()) > 0:
-                assert step <= total * 2.0**-29 * (1 + 1e-5)
-
-
 # --- weights -------------------------------------------------------------------------------------
 
 
@@ -197,10 +182,10 @@ def test_the_room_for_what_rounding_can_add():
     assert_array_equal(heavy.weight, 1024.0)
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("n_copies", [10, 500, 4096])
-@pytest.mark.parametrize("seed", range(4))
-def test_weight_two_is_the_row_twice_exactly(n_copies, seed):
-    random = np.random.default_rng(seed)
+def test_weight_two_is_the_row_twice_exactly(n_copies):
+    random = np.random.default_rng(n_copies)
     copied = np.sort(random.integers(0, max(2, n_copies // 2), n_copies))
     rows, weight = np.unique(copied, return_counts=True)
     gradient = random.standard_cauchy(len(rows))
@@ -211,30 +196,6 @@ def test_weight_two_is_the_row_twice_exactly(n_copies, seed):
     assert_array_equal(weighted.scales, copies.scales)
     packed_sums = np.add.reduceat(copies.packed, np.cumsum(weight) - weight)
     assert_array_equal(weighted.packed, packed_sums)
-
-
-@pytest.mark.interpreted
-def test_weight_two_is_the_row_twice_exactly_by_hand():
-    weighted = quantized([0.1, -0.7], [0.3, 0.9], [2.0, 3.0])
-    copies = quantized([0.1, 0.1, -0.7, -0.7, -0.7], [0.3, 0.3, 0.9, 0.9, 0.9])
-    assert_array_equal(weighted.scales, copies.scales)
-    assert weighted.packed[0] == 2 * copies.packed[0]
-    assert weighted.packed[1] == 3 * copies.packed[3]
-
-
-@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
-def test_weights_multiply(scale):
-    random = np.random.default_rng(0)
-    gradient, hessian = random.normal(size=1000), random.uniform(size=1000)
-    weight = scale * random.uniform(0.1, 3.0, 1000)
-    gradients = quantized(gradient, hessian, weight)
-    g, h = integers(gradients.packed)
-    exact = gradient.astype(np.float32) * weight, hessian.astype(np.float32) * weight
-    for values, rounded, step in zip(exact, (g, h), gradients.scales, strict=True):
-        # the first rounding, of half a step, is multiplied by the weight
-        bound = step * (0.5 + 0.5 * weight.max())
-        assert_allclose(rounded * step, values, rtol=0, atol=min(bound, 2e-6 * values.max()))
-        assert_allclose((rounded * step).sum(), values.sum(), atol=1e-7 * np.abs(values).sum())
 
 
 # --- rounding ------------------------------------------------------------------------------------
@@ -261,7 +222,7 @@ def test_random_rounding_is_unbiased(kind):
         "light": np.full(len(gradient), 0.99),
         "heavy": np.full(len(gradient), 37.0),
     }[kind]
-    n_keys, exact_weight = 400, weight if len(weight) > 0 else np.ones(len(gradient))
+    n_keys, exact_weight = 200, weight if len(weight) > 0 else np.ones(len(gradient))
     packed = [quantized(gradient, hessian, weight, key=key) for key in range(n_keys)]
     scales = packed[0].scales
     sums = np.array([integers(gradients.packed) for gradients in packed]) * scales[:, np.newaxis]
@@ -277,9 +238,12 @@ def test_rounding_to_nearest_up_to_4096_rows_and_at_random_beyond():
     gradient, hessian = scattered(NEAREST_UP_TO + 1)
     few = [quantized(gradient[:-1], hessian[:-1], key=key) for key in range(2)]
     assert_array_equal(few[0].packed, few[1].packed)
-    g, _ = integers(few[0].packed)
-    nearest = gradient[:-1].astype(np.float32) / few[0].scales[0]
-    assert_array_equal(g, np.copysign(np.floor(np.abs(nearest) + 0.5), nearest))
+    scales = few[0].scales
+    for exact, rounded, step in zip(
+        (gradient, hessian), integers(few[0].packed), scales, strict=True
+    ):
+        nearest = exact[:-1].astype(np.float32) / step
+        assert_array_equal(rounded, np.copysign(np.floor(np.abs(nearest) + 0.5), nearest))
     many = [quantized(gradient, hessian, key=key) for key in range(2)]
     assert (many[0].packed != many[1].packed).mean() > 0.3
 
@@ -301,8 +265,9 @@ def test_a_row_is_rounded_by_its_number_whatever_the_others_are():
     assert_array_equal(integers(one.packed)[0][1::2], -integers(other.packed)[0][1::2])
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("n_rows", [3, 4096, 4097, 50_001])
+@pytest.mark.parametrize(
+    ("n_rows", "weighted"), [(3, True), (4096, False), (4097, True), (50_001, False)]
+)
 def test_the_number_of_threads_changes_no_bit(n_rows, weighted):
     random = np.random.default_rng(n_rows)
     gradient, hessian = random.standard_cauchy(n_rows), random.uniform(size=n_rows)
@@ -312,23 +277,3 @@ def test_the_number_of_threads_changes_no_bit(n_rows, weighted):
         other = quantized(gradient, hessian, weight, key=5, n_threads=n_threads)
         assert_array_equal(one.packed, other.packed)
         assert_array_equal(one.scales, other.scales)
-
-
-def test_unpacked_sums_are_the_sums():
-    random = np.random.default_rng(0)
-    gradient, hessian = random.normal(size=3000), random.uniform(size=3000)
-    gradients = quantized(gradient, hessian)
-    scales = tuple(map(float, gradients.scales))
-    for rows in (slice(0, 1), slice(None), random.random(3000) < 0.3, gradient < 0):
-        total = unpack(gradients.packed[rows].sum(), scales)
-        assert total == plain_sums(gradients.packed[rows], scales)
-        exact = gradient[rows].sum(), hessian[rows].sum()
-        assert_allclose(total, exact, atol=1e-7 * np.abs(gradient).sum())
-
-
-def test_derivatives_know_no_weight_by_an_empty_array():
-    ones = np.ones(5, dtype=np.float32)
-    assert isinstance(weigh(ones, ones, NO_WEIGHT), Derivatives)
-    one = quantized(ones, ones)
-    other = quantized(ones, ones, np.ones(5))
-    assert_array_equal(one.packed, other.packed)

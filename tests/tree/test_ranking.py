@@ -86,6 +86,9 @@ def test_groups_begin_within_a_round(n_outputs, rank_all, monkeypatch):
         assert_array_equal(scores(model, X, (start, stop)), expected)
 
 
+VECTOR = dict(max_depth=3, multi_strategy="multi_output_tree")
+
+
 def data_with_missing_values(n_rows, dtype):
     X = np.random.default_rng(0).normal(size=(n_rows, 4)).astype(dtype)
     X[::7, 0], X[3::11, 1], X[5], X[6] = nan, nan, inf, -inf
@@ -93,18 +96,18 @@ def data_with_missing_values(n_rows, dtype):
     return X
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(
-    ("make", "n_targets", "settings"),
+    ("make", "n_targets", "settings", "dtype", "most"),
     [
-        (XGBRegressorLite, 1, dict(max_depth=6)),
-        (XGBRegressorLite, 1, dict(max_depth=9, min_child_weight=0)),
-        (XGBRegressorLite, 2, dict(max_depth=3)),
-        (XGBRegressorLite, 2, dict(max_depth=3, multi_strategy="multi_output_tree")),
-        (XGBClassifierLite, 3, dict(max_depth=2)),
+        (XGBRegressorLite, 1, dict(max_depth=6), np.float32, 8192),
+        (XGBRegressorLite, 1, dict(max_depth=9, min_child_weight=0), np.float64, 63),
+        (XGBRegressorLite, 2, dict(max_depth=3), np.float64, 8192),
+        (XGBRegressorLite, 2, VECTOR, np.float32, 63),
+        (XGBRegressorLite, 2, VECTOR, np.float64, 8192),
+        (XGBClassifierLite, 3, dict(max_depth=2), np.float32, 63),
+        (XGBClassifierLite, 3, dict(max_depth=2), np.float64, 8192),
     ],
 )
-@pytest.mark.parametrize("most", [8192, 63])
 def test_same_bits_as_by_values(make, n_targets, settings, dtype, most, rank_all, monkeypatch):
     monkeypatch.setattr(ranking, "_MOST_COMPARISONS", most)
     X = data_with_missing_values(1100, dtype)

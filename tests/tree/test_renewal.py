@@ -24,8 +24,7 @@ SETTINGS = {
 
 
 @pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("alpha", [0.5, 0.9])
+@pytest.mark.parametrize(("weighted", "alpha"), [(False, 0.5), (True, 0.9)])
 def test_leaves_hold_the_quantiles_of_their_residuals(settings, weighted, alpha):
     X, y, weight = make_data()
     model = XGBRegressorLite(
@@ -74,16 +73,6 @@ def test_threads_change_no_bit(subsample):
             random_state=0,
             n_jobs=n_jobs,
         ).fit(X, y, weight / 3)
-        for n_jobs in (1, 2, 3)
+        for n_jobs in (1, 3)
     ]
-    for other in models[1:]:
-        assert_array_equal(other.predict(X), models[0].predict(X))
-
-
-def test_weight_2_is_the_row_twice():
-    X, y, weight = make_data()
-    settings = dict(objective="reg:absoluteerror", n_estimators=5, max_depth=4)
-    weighted = XGBRegressorLite(**settings).fit(X, y, weight)
-    rows = np.repeat(np.arange(len(y)), weight.astype(int))
-    repeated = XGBRegressorLite(**settings).fit(X[rows], y[rows])
-    assert_allclose(weighted.predict(X), repeated.predict(X), rtol=1e-7)
+    assert_array_equal(*(model.predict(X) for model in models))

@@ -17,7 +17,7 @@ from sklboost.tree.predict.scoring import (
 )
 from sklboost.tree.predict.trees import trees_of
 from tests.tree.growth import as_trees, make_nodes, params
-from tests.tree.test_prediction import TREES, make_model, scores
+from tests.tree.test_prediction import TREES
 
 inf, nan = np.inf, np.nan
 NO_WEIGHT = np.empty(0)
@@ -87,28 +87,24 @@ def test_the_way_of_each_value():
         assert_array_equal(few, found[:, -n_rows:])
 
 
-@pytest.mark.interpreted
-def test_trees_are_added_in_order_and_outputs_take_turns():
-    cuts = cuts_of(np.arange(10.0).repeat(2).reshape(10, 2))
-    trees = as_trees([make_nodes(*tree) for tree in TREES], params())
-    X = np.array([[4.9, 1.9], [5.0, nan], [nan, inf]] * 5)
-    for n_outputs in (1, 3):
-        found, _ = score(trees, n_outputs, cuts, X)
-        assert_array_equal(found, scores(make_model(*TREES, n_outputs=n_outputs), X))
-
-
-@pytest.mark.parametrize("n_rows", [1, 7, 8, 63, 64, 65, 256, 257, 600])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_bits_of_prediction_for_any_number_of_rows(n_rows, dtype):
+def test_bits_of_prediction_for_any_number_of_rows(dtype):
     X, y = make_training()
     model = XGBRegressorLite(n_estimators=6, max_depth=8, base_score=0.0).fit(X, y)
-    rows = make_rows(n_rows).astype(dtype)
-    found, _ = score(trees_of(model.model_), 1, cuts_of(X), rows)
-    assert_array_equal(found[0], model.predict(rows))
+    for n_rows in (1, 7, 8, 63, 64, 65, 256, 257, 600):
+        rows = make_rows(n_rows).astype(dtype)
+        found, _ = score(trees_of(model.model_), 1, cuts_of(X), rows)
+        assert_array_equal(found[0], model.predict(rows))
 
 
-@pytest.mark.parametrize("max_depth", range(1, 10))
-@pytest.mark.parametrize(("max_bin", "dtype"), [(8, np.uint8), (256, np.uint8), (600, np.uint16)])
+@pytest.mark.parametrize(
+    ("max_depth", "max_bin", "dtype"),
+    [
+        *((depth, 8, np.uint8) for depth in (1, 4, 7)),
+        *((depth, 256, np.uint8) for depth in (2, 5, 8)),
+        *((depth, 600, np.uint16) for depth in (3, 6, 9)),
+    ],
+)
 def test_bits_of_prediction_for_any_depth_and_bins(max_depth, max_bin, dtype):
     X, y = make_training()
     X = X[:, [0, 1, 3, 2]] if max_depth % 2 else X
@@ -121,7 +117,7 @@ def test_bits_of_prediction_for_any_depth_and_bins(max_depth, max_bin, dtype):
         assert found_dtype == dtype
 
 
-@pytest.mark.parametrize("max_depth", [4, 6, 8])
+@pytest.mark.parametrize("max_depth", [4, 8])
 def test_bits_of_prediction_where_thresholds_lie_within_bins(max_depth):
     random = np.random.default_rng(2)
     X = random.integers(12, size=(200, 4)).astype(np.float64)

@@ -10,42 +10,30 @@ from sklboost.tree.options.selection import (
     select_quantile,
 )
 
+pytestmark = pytest.mark.interpreted
+
 
 def selected(values, weights, alpha):
     values, weights = np.array(values, dtype=float), np.array(weights, dtype=float)
     return select_quantile(values, weights, alpha * weights.sum())
 
 
-@pytest.mark.interpreted
-def test_hand_worked_quantiles():
-    assert selected([3], [1], 0.5) == 3
-    assert selected([3, 1], [1, 1], 0.5) == 2  # the median of an even number
-    assert selected([3, 1, 2], [1, 1, 1], 0.5) == 2
-    assert selected([3, 1, 2], [5, 1, 1], 0.5) == 3
-    assert selected([1, 2], [1, 3], 0.25) == 1.5  # exactly a quarter lies below
-    assert selected([1, 2], [1, 3], 0.26) == 2
-    assert selected([1, 2], [1, 3], 0.24) == 1
-    assert selected([7, 7, 7], [1, 2, 3], 0.9) == 7
+def test_selection_is_the_averaged_inverse_of_the_distribution():
+    for seed in range(30):
+        random = np.random.default_rng(seed)
+        n = int(random.integers(1, 60))
+        values = random.integers(0, random.integers(1, 40) + 1, n).astype(float)  # many are equal
+        weights = random.integers(1, 4, n)
+        alpha = random.choice([0.1, 0.25, 0.5, 0.75, 0.9, random.uniform(0.01, 0.99)])
+        repeated = np.repeat(values, weights)
+        expected = np.quantile(repeated, alpha, method="averaged_inverted_cdf")
+        ones = np.ones(len(repeated))
+        assert_allclose(selected(values, weights, alpha), expected)
+        assert_allclose(selected(repeated, ones, alpha), expected)
+        # the start value of the losses is the same quantile
+        assert_allclose(weighted_quantile(values, weights.astype(float), alpha), expected)
 
 
-@pytest.mark.interpreted
-@pytest.mark.parametrize("seed", range(30))
-def test_selection_is_the_averaged_inverse_of_the_distribution(seed):
-    random = np.random.default_rng(seed)
-    n = int(random.integers(1, 60))
-    values = random.integers(0, random.integers(1, 40) + 1, n).astype(float)  # many are equal
-    weights = random.integers(1, 4, n)
-    alpha = random.choice([0.1, 0.25, 0.5, 0.75, 0.9, random.uniform(0.01, 0.99)])
-    repeated = np.repeat(values, weights)
-    expected = np.quantile(repeated, alpha, method="averaged_inverted_cdf")
-    ones = np.ones(len(repeated))
-    assert_allclose(selected(values, weights, alpha), expected)
-    assert_allclose(selected(repeated, ones, alpha), expected)
-    # the start value of the losses is the same quantile
-    assert_allclose(weighted_quantile(values, weights.astype(float), alpha), expected)
-
-
-@pytest.mark.interpreted
 def test_division_moves_weights_with_their_values():
     values, weights = np.array([5.0, 1, 3, 3, 9, 0]), np.array([50.0, 10, 30, 31, 90, 0])
     start, stop = divide_values(values, weights, 0, 6, 3.0)
@@ -55,7 +43,6 @@ def test_division_moves_weights_with_their_values():
     assert_array_equal(weights // 10, values)
 
 
-@pytest.mark.interpreted
 def test_neighbours_and_middle():
     values = np.array([1.0, 4, 2, 4, 8])
     assert nearest(values, 4.0, 1.0) == 8
@@ -66,11 +53,10 @@ def test_neighbours_and_middle():
     assert middle_of_three(2.0, 2.0, 1.0) == 2
 
 
-@pytest.mark.interpreted
-@pytest.mark.parametrize("seed", range(30))
-def test_with_equal_weights_it_is_the_nth_smallest(seed):
-    random = np.random.default_rng(seed)
-    values = random.integers(0, 1 + seed, random.integers(1, 20)).astype(float)  # with ties
-    values[values == 3] = np.inf
-    for n in range(len(values)):
-        assert select_quantile(values.copy(), np.ones(len(values)), n + 0.5) == np.sort(values)[n]
+def test_with_equal_weights_it_is_the_nth_smallest():
+    for seed in range(30):
+        random = np.random.default_rng(seed)
+        values = random.integers(0, 1 + seed, random.integers(1, 20)).astype(float)  # with ties
+        values[values == 3] = np.inf
+        for n, expected in enumerate(np.sort(values)):
+            assert select_quantile(values.copy(), np.ones(len(values)), n + 0.5) == expected

@@ -3,25 +3,33 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sklboost.boosting.settings import feature_rules
+from sklboost.engine.compiling import kernel
 from sklboost.engine.hashing import hash_key
 from sklboost.tree.core.formulas import leaf_weight, similarity_at
-from sklboost.tree.core.gain_limits import Blocks, limit_terms, may_improve
+from sklboost.tree.core.gain_limits import (
+    BLOCK_BINS,
+    Blocks,
+    allocate_blocks,
+    fill_limits,
+    limit_terms,
+    may_improve,
+    sum_blocks,
+)
 from sklboost.tree.core.quantization import pack, quantize, unpack, weigh
 from sklboost.tree.core.splitting import SearchTask, fill_gains, scan_features
 from sklboost.tree.core.workspace import SPLIT_DTYPE, allocate_workspace
 from sklboost.tree.options.inherited_weights import clip_to_bounds, fill_held_gains
 from tests.tree.growth import (
     NO_WEIGHT,
-    assert_same_tree,
     binned,
-    grow,
     make_data,
     make_search,
     params,
     plain_histogram,
     run,
-    watch_growth,
 )
+
+pytestmark = pytest.mark.interpreted
 
 inf, nan = np.inf, np.nan
 
@@ -80,44 +88,11 @@ def scan(search, histogram, total, feature=0, best=None, key=0):
     return best
 
 
-@pytest.mark.parametrize("settings", [
-    {}, dict(reg_lambda=1.0), dict(reg_alpha=3.0), dict(max_delta_step=0.1),
-    dict(reg_lambda=0.5, reg_alpha=1.0, max_delta_step=0.5, min_child_weight=3.0),
-    dict(path_smooth=3.0), dict(reg_lambda=0.5, reg_alpha=0.5, path_smooth=1.0),
-])  # fmt: skip
-@pytest.mark.parametrize("sign", [0, 1])
-def test_the_bound_hides_no_better_split(settings, sign):
-    random = np.random.default_rng(0)
-    n_tight = 0
-    for _ in range(300):
-        n = random.integers(2, 30)
-        gradient = random.normal(random.normal(), 1.0, n)
-        search, histogram, total = prepare(np.arange(n), gradient, **settings)
-        bounds = sorted(random.normal(size=2)) if sign else (-inf, inf)
-        task = task_of(search, histogram, total, bounds=tuple(bounds))[1]
-        sums = np.cumsum(histogram[:-1]) - histogram[:-1]
-        for missing in (np.int64(0), histogram[-1]):  # the last bin as if it were missing values
-            best = max(
-                gains_of(
-                    search, histogram, total, start, sums, sign=sign, bounds=tuple(bounds)
-                ).max()
-                for start in (np.int64(0), missing)
-            )
-            if best == -inf:
-                continue
-            assert may_improve(task.limit_terms, sums, missing, best)
-            more = 1.0001 * (best + task.similarity) + 1e-9 - task.similarity
-            n_tight += not may_improve(task.limit_terms, sums, missing, more)
-    # without penalties it is the gain itself; with them it may be larger
-    assert n_tight > (100 if settings in ({}, {"reg_lambda": 1.0}) and not sign else -1)
-
-
 # --- the worked example: dosage 10, 20, 25, 35, residuals -10.5, 6.5, 7.5, -7.5 ------------------
 
 DOSAGE, RESIDUALS = [10.0, 20.0, 25.0, 35.0], [-10.5, 6.5, 7.5, -7.5]
 
 
-@pytest.mark.interpreted
 @pytest.mark.parametrize(
     ("reg_lambda", "gains"),
     [(0.0, [120.3333, 4.0, 56.3333]), (1.0, [62.4875, 2.1333, 27.9875])],
@@ -133,7 +108,6 @@ def test_worked_gains(reg_lambda, gains):
     assert unpack(best.left_sum, search.scales[0]) == (10.5, 1.0)
 
 
-@pytest.mark.interpreted
 @pytest.mark.parametrize(
     ("least", "allowed"), [(1.0, [1, 2, 3]), (1.5, [2]), (2.0, [2]), (2.1, [])]
 )
@@ -145,7 +119,6 @@ def test_min_child_weight(least, allowed):
     assert scan(search, histogram, total).feature == (0 if allowed else -1)
 
 
-@pytest.mark.interpreted
 def test_children_without_hessian_are_not_allowed():
     search, _, _ = prepare(DOSAGE, [1, -1, 1, -1])
     histogram = np.array([pack(1.0, 0.0), pack(-1.0, 5.0), pack(1.0, 5.0), pack(-1.0, 0.0)])
@@ -163,7 +136,6 @@ def gains_of_dosage(sign=0, bounds=(-inf, inf)):
     return gains_of(search, histogram, total, np.int64(0), sums, sign=sign, bounds=bounds)
 
 
-@pytest.mark.interpreted
 def test_only_splits_in_order():
     # weights left and right: -10.5 and 2.17, -2 and 0, 1.17 and -7.5
     assert_array_equal(gains_of_dosage(1) > -inf, [False, True, True, False])
@@ -174,7 +146,6 @@ def test_only_splits_in_order():
         assert_array_equal(gains_of_dosage(sign)[allowed], free[allowed])
 
 
-@pytest.mark.interpreted
 def test_gains_of_bounded_weights():
     # at 15: weights -10.5 and 13 / 6 become -3 and 1; that of the node is -1, as without bounds
     gain = (2 * 10.5 * 3 - 3**2) + (2 * 6.5 * 1 - 3 * 1**2) - 4
@@ -183,7 +154,6 @@ def test_gains_of_bounded_weights():
     assert_allclose(gains_of_dosage(1, (-1.0, -1.0))[1:], 0.0, atol=1e-9)
 
 
-@pytest.mark.interpreted
 @pytest.mark.parametrize("sign", [0, 1, -1])
 def test_missing_values_alone_have_no_order(sign):
     search, histogram, total = prepare([0, 1, nan, nan], [1, 1, -3, -3], signs=[sign])
@@ -191,7 +161,6 @@ def test_missing_values_alone_have_no_order(sign):
     assert (best.bin, best.below, best.default_left) == (0, -1, 1)
 
 
-@pytest.mark.interpreted
 def test_constraint_of_the_feature_at_hand():
     X = np.array([[0, 3], [1, 2], [2, 1], [3, 0]])
     search, histogram, total = prepare(X, [3, 1, -1, -3], signs=[-1, -1])  # weights rise with f0
@@ -199,7 +168,6 @@ def test_constraint_of_the_feature_at_hand():
     assert scan(search, histogram, total, feature=1).bin == 2
 
 
-@pytest.mark.interpreted
 def test_one_random_threshold():
     X, gradient = np.arange(8.0), np.array([5, 1, 1, 1, -1, -1, -1, -5])
     search, histogram, total = prepare(X, gradient, extra_trees=True)
@@ -217,7 +185,6 @@ def test_one_random_threshold():
     assert np.abs(counts[1:] - 100).max() < 45  # 4.5 standard deviations
 
 
-@pytest.mark.interpreted
 def test_random_thresholds_and_missing_values():
     X, gradient = [0, 1, 2, nan, nan], [3, 0, -3, -4, -4]
     search, histogram, total = prepare(X, gradient, extra_trees=True)
@@ -234,7 +201,6 @@ def test_random_thresholds_and_missing_values():
 # --- ties, empty bins, missing values ------------------------------------------------------------
 
 
-@pytest.mark.interpreted
 def test_the_first_of_equal_splits_wins():
     X = np.array([[0, 5], [1, 5], [2, 7], [3, 7]])
     search, histogram, total = prepare(X, [0, -1, 1, 0], reg_lambda=1.0)
@@ -249,54 +215,6 @@ def test_the_first_of_equal_splits_wins():
     best = scan(search, histogram, total, feature=1, best=best)
     assert (best.feature, best.gain) == (0, gain)
     assert scan(search, histogram, total, feature=1).gain == gain
-
-
-@pytest.mark.interpreted
-def test_missing_right_wins_a_tie():
-    # the missing row has gradient 0 and, with hessian 1 on either side of equal ones, no preference
-    search, histogram, total = prepare([0, 1, nan], [1, -1, 0])
-    best = scan(search, histogram, total)
-    assert (best.bin, best.default_left) == (1, 0)
-
-
-@pytest.mark.interpreted
-@pytest.mark.parametrize(
-    ("gradient_of_missing", "bin_", "default_left"), [(5.0, 1, 1), (-5.0, 1, 0)]
-)
-def test_missing_values_go_where_they_are_alike(gradient_of_missing, bin_, default_left):
-    search, histogram, total = prepare([0, 1, nan, nan], [5, -5] + [gradient_of_missing] * 2)
-    best = scan(search, histogram, total)
-    assert (best.bin, best.default_left) == (bin_, default_left)
-    assert best.below == 0
-    expected = (15.0, 3.0) if default_left else (5.0, 1.0)
-    assert_allclose(unpack(best.left_sum, search.scales[0]), expected, rtol=1e-7)
-
-
-@pytest.mark.interpreted
-def test_missing_values_alone():
-    search, histogram, total = prepare([0, 1, nan, nan], [1, 1, -3, -3])
-    best = scan(search, histogram, total)
-    assert (best.bin, best.below, best.default_left) == (0, -1, 1)
-    assert_allclose(unpack(best.left_sum, search.scales[0]), (-6.0, 2.0), rtol=1e-7)
-    assert_allclose(best.gain, 36 / 2 + 4 / 2 - 16 / 4)
-
-
-@pytest.mark.interpreted
-@pytest.mark.parametrize("X", [[4, 4, 4], [nan, nan, nan]])
-def test_nothing_to_split(X):
-    search, histogram, total = prepare(X, [1, 2, -3])
-    assert scan(search, histogram, total).gain == -inf
-
-
-@pytest.mark.interpreted
-def test_bins_that_are_empty_in_the_node_are_passed_over():
-    search, histogram, total = prepare([0, 1, 2, 3, 4], [1, 9, 9, 9, -1])
-    for empty in (1, 2, 3):  # a node without these rows
-        total -= histogram[empty]
-        histogram[empty] = 0
-    best = scan(search, histogram, total)
-    assert (best.below, best.bin) == (0, 4)
-    assert_allclose(best.gain, 2.0)
 
 
 # --- random data ---------------------------------------------------------------------------------
@@ -327,37 +245,230 @@ def plain_best(X, gradient, hessian, settings):
     return best
 
 
-@pytest.mark.interpreted
-@pytest.mark.parametrize("seed", range(12))
-def test_the_best_split_of_all(seed):
-    X, gradient, hessian = make_data(seed, 25)
-    settings = dict(reg_lambda=seed % 3 / 2, reg_alpha=seed % 2 / 2, min_child_weight=seed % 4)
-    search, histogram, total = prepare(X, gradient, hessian, **settings)
-    best = None
-    for feature in range(X.shape[1]):
-        best = scan(search, histogram, total, feature, best)
-    exact = gradient.astype(float), hessian.astype(float)
-    gain, feature, value, default_left = plain_best(X, *exact, search.params)
-    lower = search.matrix.lower[search.matrix.cell_starts[best.feature] + best.bin]
-    assert (best.feature, lower, best.default_left) == (feature, value, default_left)
-    assert_allclose(best.gain, gain, rtol=1e-6)
+def test_the_best_split_of_all():
+    for seed in range(12):
+        X, gradient, hessian = make_data(seed, 25)
+        settings = dict(reg_lambda=seed % 3 / 2, reg_alpha=seed % 2 / 2, min_child_weight=seed % 4)
+        search, histogram, total = prepare(X, gradient, hessian, **settings)
+        best = None
+        for feature in range(X.shape[1]):
+            best = scan(search, histogram, total, feature, best)
+        exact = gradient.astype(float), hessian.astype(float)
+        gain, feature, value, default_left = plain_best(X, *exact, search.params)
+        lower = search.matrix.lower[search.matrix.cell_starts[best.feature] + best.bin]
+        assert (best.feature, lower, best.default_left) == (feature, value, default_left)
+        assert_allclose(best.gain, gain, rtol=1e-6)
 
 
-@pytest.mark.parametrize("n_threads", [2, 5])
-@pytest.mark.parametrize("n_features", [1, 3, 40])
-def test_chunks_of_features_change_nothing(n_features, n_threads):
+# --- limits of gains, which spare the search of most bins ----------------------------------------
+
+
+@pytest.mark.parametrize("settings", [
+    {}, dict(reg_lambda=1.0), dict(reg_alpha=3.0), dict(max_delta_step=0.1),
+    dict(reg_lambda=0.5, reg_alpha=1.0, max_delta_step=0.5, min_child_weight=3.0),
+    dict(path_smooth=3.0), dict(reg_lambda=0.5, reg_alpha=0.5, path_smooth=1.0),
+])  # fmt: skip
+@pytest.mark.parametrize("sign", [0, 1])
+def test_the_bound_hides_no_better_split(settings, sign):
     random = np.random.default_rng(0)
-    # equal features, so that all their splits are ties
-    X = np.repeat(random.integers(0, 5, (300, 1)).astype(float), n_features, axis=1)
-    gradient = random.normal(size=300).astype(np.float32)
-    matrix, hessian, settings = binned(X), np.ones_like(gradient), params(max_depth=3)
-    chunks = []
+    n_tight = 0
+    for _ in range(40):
+        n = random.integers(2, 30)
+        gradient = random.normal(random.normal(), 1.0, n)
+        search, histogram, total = prepare(np.arange(n), gradient, **settings)
+        bounds = sorted(random.normal(size=2)) if sign else (-inf, inf)
+        task = task_of(search, histogram, total, bounds=tuple(bounds))[1]
+        sums = np.cumsum(histogram[:-1]) - histogram[:-1]
+        for missing in (np.int64(0), histogram[-1]):  # the last bin as if it were missing values
+            held = dict(sign=sign, bounds=tuple(bounds))
+            best = max(
+                gains_of(search, histogram, total, start, sums, **held).max()
+                for start in (np.int64(0), missing)
+            )
+            if best == -inf:
+                continue
+            assert may_improve(task.limit_terms, sums, missing, best)
+            more = 1.0001 * (best + task.similarity) + 1e-9 - task.similarity
+            n_tight += not may_improve(task.limit_terms, sums, missing, more)
+    # without penalties it is the gain itself; with them it may be larger
+    assert n_tight > (12 if settings in ({}, {"reg_lambda": 1.0}) and not sign else -1)
 
-    def note_chunks(search, packed, workspace):
-        chunks.append(workspace.tree.counts[0].n_chunks)
 
-    watch_growth(matrix, gradient, hessian, settings, note_chunks, n_threads)
-    assert max(chunks) == min(n_features, 4 * n_threads)
-    one = grow(matrix, gradient, hessian, settings)
-    assert_same_tree(one, grow(matrix, gradient, hessian, settings, n_threads=n_threads))
-    assert set(one.nodes["feature"]) == {0, -1}  # the first of the equal ones
+@kernel
+def blocks_with_sums(cells, blocks):
+    return sum_blocks(cells, blocks)
+
+
+def blocks_from(cells):
+    """Return the blocks of a feature's cells, with their sums, and how many there are."""
+    blocks = Blocks(*(array[0] for array in allocate_blocks(1, len(cells))))
+    return blocks, blocks_with_sums(cells, blocks)
+
+
+def limits_of(search, task, cells, left_start=0):
+    """Return the limit of each block of a feature's cells."""
+    blocks, n_blocks = blocks_from(cells)
+    limits = blocks.limits[0, :n_blocks]
+    terms = limit_terms(search, task.total, task.similarity)
+    fill_limits(terms, blocks, np.int64(left_start), limits)
+    return limits
+
+
+def most_of_blocks(numbers):
+    """Return the largest number of each block."""
+    starts = range(0, len(numbers), BLOCK_BINS)
+    return np.array([numbers[start : start + BLOCK_BINS].max() for start in starts])
+
+
+def test_sums_of_blocks():
+    for n_bins in (1, 7, 8, 9, 16, 30):
+        cells = np.random.default_rng(n_bins).integers(-(2**50), 2**50, n_bins)
+        starts = np.arange(0, n_bins, BLOCK_BINS)
+        blocks, n_blocks = blocks_from(cells)
+        assert n_blocks == len(starts)
+        before = np.concatenate([[0], np.cumsum(cells)])
+        assert_array_equal(blocks.sums, [*before[starts], before[-1]])
+        assert_array_equal(blocks.positive_sums, np.add.reduceat(np.maximum(cells, 0), starts))
+
+
+@pytest.mark.parametrize("settings", [
+    {}, dict(reg_lambda=1.0), dict(reg_lambda=1e9), dict(reg_alpha=3.0), dict(max_delta_step=0.1),
+    dict(reg_lambda=0.5, reg_alpha=1.0, max_delta_step=0.5, min_child_weight=3.0),
+])  # fmt: skip
+@pytest.mark.parametrize("scale", [1.0, 1e-30, 1e30])
+def test_no_gain_is_above_the_limit_of_its_block(settings, scale):
+    random = np.random.default_rng(0)
+    for n in (2, 5, 8, 21, 64):
+        X, mean = random.integers(0, n, 3 * n), random.normal()
+        gradient = scale * (random.normal(mean, 1.0, 3 * n) + 0.1 * X)
+        hessian = random.uniform(0.1, 1.0, 3 * n)
+        search, histogram, total = prepare(X, gradient, hessian, **settings)
+        cells, missing = histogram[:-1], histogram[-1]  # the last bin as if of missing values
+        sums = np.cumsum(cells) - cells
+        task = task_of(search, histogram, total)[1]
+        for left_start in (np.int64(0), missing):
+            gains = gains_of(search, histogram, total, left_start, sums)
+            limits = limits_of(search, task, cells, left_start)
+            assert (limits >= most_of_blocks(gains)).all()
+
+
+@pytest.mark.parametrize("n_rows", [500, 5000])
+def test_few_blocks_have_a_limit_above_the_best_gain(n_rows):
+    random = np.random.default_rng(0)
+    X = random.normal(size=n_rows)
+    settings = dict(reg_lambda=1.0, min_child_weight=1.0)
+    search, histogram, total = prepare(X, (X > 0.3) + random.normal(size=n_rows), **settings)
+    task = task_of(search, histogram, total)[1]
+    limits = limits_of(search, task, histogram)
+    best = gains_of(search, histogram, total, 0, np.cumsum(histogram) - histogram).max()
+    assert 1 <= (limits >= best).sum() <= 4 < len(limits) / 4
+
+
+def test_limits_where_no_split_is_allowed():
+    gradient = np.repeat([1.0, -1.0], 16)
+    search, histogram, total = prepare(np.arange(32.0), gradient, min_child_weight=12.0)
+    limits = limits_of(search, task_of(search, histogram, total)[1], histogram)
+    assert_array_equal(limits > -inf, [False, True, True, False])  # 12 to 20 rows on the left
+    search, histogram, total = prepare(np.arange(32.0), gradient, min_child_weight=17.0)
+    limits = limits_of(search, task_of(search, histogram, total)[1], histogram)
+    assert_array_equal(limits, -inf)
+
+
+@pytest.mark.parametrize(("reg_lambda", "hessian_unit"), [(0.0, 1e-200), (1.0, 1e-200), (1e300, 1)])
+def test_no_limits_where_their_numbers_would_overflow(reg_lambda, hessian_unit):
+    gradient = 1e6 * np.repeat([1.0, -1.0], 8)
+    search, histogram, total = prepare(np.arange(16.0), gradient, reg_lambda=reg_lambda)
+    search.scales[0, 1] *= hessian_unit
+    task = task_of(search, histogram, total)[1]
+    assert_array_equal(limits_of(search, task, histogram), inf)
+    sums = np.cumsum(histogram) - histogram
+    for best_gain in (-inf, 1e300):
+        assert may_improve(limit_terms(search, total, 0.0), sums, np.int64(0), best_gain)
+    assert scan(search, histogram, total).feature == 0
+
+
+def test_limits_with_an_alpha_that_overflows():
+    search, _, total = prepare(np.arange(16.0), np.ones(16), reg_alpha=1e308)
+    assert limit_terms(search, total, nan).rest == inf
+
+
+@pytest.mark.parametrize("reg_lambda", [0.2, 1e-5, 0.7 * 2.0**-20])
+def test_the_divisor_of_a_small_side_does_not_cancel(reg_lambda):
+    # a side with a hessian of 1 beside one of 2^32: H + lambda would be rounded
+    search, _, _ = prepare(np.arange(2.0), [1, -1], reg_lambda=reg_lambda)
+    search.scales[0] = 1.0
+    for cells in (
+        [pack(1e6, 2.0**32 - 3), pack(-1e6, 1.0)],
+        [pack(-1e6, 1.0), pack(1e6, 4e9)],
+        [pack(1e9, 4e9), pack(-1e6, 1.0)],  # gradients that do not cancel
+    ):
+        histogram = np.array(cells)
+        total, sums = histogram.sum(), np.cumsum(histogram) - histogram
+        task = task_of(search, histogram, total)[1]
+        gain = gains_of(search, histogram, total, 0, sums)[1]
+        assert limits_of(search, task, histogram)[0] >= gain
+        assert may_improve(task.limit_terms, sums, np.int64(0), gain * (1.0 - 1e-9))
+        assert not may_improve(task.limit_terms, sums, np.int64(0), gain * (1.0 + 1e-5))
+
+
+def best_by_listing(search, histogram, total, has_missing, best):
+    """Return gain, bin, bin below, side of missing values and left sum, from a list of all splits.
+
+    The first of equal ones, and `best`, such a tuple, unless one is better.
+    """
+    cells = histogram[:-1] if has_missing else histogram
+    occupied = np.flatnonzero(cells)
+    sums = (np.cumsum(cells) - cells)[occupied]
+    starts = [0, histogram[-1]] if has_missing and histogram[-1] != 0 else [0]
+    gains = np.array([gains_of(search, histogram, total, start, sums) for start in starts])
+    for place in range(len(occupied)):
+        for default_left in range(len(starts)):
+            if gains[default_left, place] > best[0]:
+                below = occupied[place - 1] if place > 0 else -1
+                left = starts[default_left] + sums[place]
+                best = (gains[default_left, place], occupied[place], below, default_left, left)
+    return best
+
+
+@pytest.mark.parametrize("has_missing", [False, True])
+@pytest.mark.parametrize(
+    ("n_bins", "settings"),
+    [
+        (1, dict(reg_lambda=1.0)),
+        (2, dict(min_child_weight=2.0)),
+        (8, dict(reg_lambda=0.3, reg_alpha=1.0)),
+        (8, dict(reg_lambda=1.0)),
+        (13, dict(min_child_weight=2.0)),
+        (40, dict(reg_lambda=0.3, reg_alpha=1.0)),
+        (40, dict(reg_lambda=1.0)),
+    ],
+)
+def test_the_best_split_is_that_of_a_list_of_all(n_bins, has_missing, settings):
+    random = np.random.default_rng(n_bins)
+    X = np.append(np.arange(float(n_bins)), [nan] * has_missing)
+    search, histogram, _ = prepare(X, np.ones(len(X)), **settings)
+    search.scales[0] = 1.0
+    n_found = n_kept = 0
+    for _ in range(50):
+        # few values, so that there are ties; many empty bins, also at both ends
+        gradient = random.integers(-2, 3, len(histogram)) * (random.random(len(histogram)) < 0.4)
+        hessian = np.abs(gradient) + (random.random(len(histogram)) < 0.1)
+        cells = (gradient.astype(np.int64) << 32) + hessian.astype(np.int64)
+        if has_missing:
+            cells[-1] = random.integers(0, 2) * ((random.integers(-3, 4) << 32) + 4)
+        total, nothing = cells.sum(), (-inf, 0, 0, 0, 0)
+        if total == 0:
+            continue
+        gain = best_by_listing(search, cells, total, has_missing, nothing)[0]
+        # as if a feature before had a gain: none, the same, a little less
+        for start in (-inf, gain, gain - 0.1):
+            best = np.zeros(1, dtype=SPLIT_DTYPE).view(np.recarray)[0]
+            best.gain = start
+            expected = best_by_listing(search, cells, total, has_missing, (start, 0, 0, 0, 0))
+            best = scan(search, cells, total, best=best)
+            found = (best.gain, best.bin, best.below, best.default_left, best.left_sum)
+            assert found == expected
+            n_found += best.gain > start
+            n_kept += -inf < start == best.gain
+    if n_bins > 2:
+        assert min(n_found, n_kept) > 10

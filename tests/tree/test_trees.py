@@ -1,9 +1,16 @@
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 from sklboost import XGBRegressorLite
 from sklboost.engine.model import NO_BITS
-from sklboost.tree.predict.category_bits import listed_categories
+from sklboost.tree.predict.category_bits import (
+    add_category,
+    allocate_bits,
+    is_listed,
+    listed_categories,
+    most_words,
+)
 from sklboost.tree.predict.trees import (
     copy_trees,
     first_bits,
@@ -13,7 +20,64 @@ from sklboost.tree.predict.trees import (
     no_trees,
     trees_of,
 )
-from tests.tree.test_category_bits import bits_of, random_sets
+
+# --- categories that splits list, as bits ---------------------------------------------------------
+
+
+def bits_of(sets, n_categories):
+    """Return the bits of some nodes that list these categories."""
+    bits = allocate_bits(len(sets), most_words(n_categories, max(map(len, sets), default=0)))
+    for node, categories in enumerate(sets):
+        stop = bits.starts[node]
+        for category in categories:
+            stop = add_category(np.int64(category), bits.starts[node], stop, bits)
+        bits.starts[node + 1] = stop
+    return bits
+
+
+def random_sets(seed, n_categories):
+    random = np.random.default_rng(seed)
+    sizes = random.integers(0, min(n_categories, 90), 12)
+    return [random.choice(n_categories, size, replace=False) for size in sizes]
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("n_categories", [3, 64, 65, 130, 1000, 65_534])
+def test_exactly_the_listed_categories_go_left(n_categories):
+    sets = random_sets(n_categories, n_categories)
+    bits = bits_of(sets, n_categories)
+    asked = np.unique(np.r_[np.arange(min(n_categories, 150)), *sets, n_categories - 1])
+    for node, categories in enumerate(sets):
+        expected = np.isin(asked, categories).tolist()
+        assert [is_listed(category, bits, node) for category in asked] == expected
+        assert_array_equal(listed_categories(bits, node), np.sort(categories))
+        for unknown in (-1, n_categories, n_categories + 200, 2**60):
+            assert not is_listed(np.int64(unknown), bits, node)
+
+
+@pytest.mark.interpreted
+def test_words_without_a_bit_are_left_out():
+    bits = bits_of([[40_000, 5, 40_001], [], [64]], 65_534)
+    assert bits.starts.tolist() == [0, 2, 2, 3]
+    assert bits.numbers[:3].tolist() == [0, 625, 1]
+    assert bits.words[:3].tolist() == [32, 3, 1]
+    assert (most_words(65_534, 64), most_words(65, 64), most_words(0, 0)) == (64, 2, 0)
+
+
+def test_a_model_has_no_more_words_than_categories_that_its_splits_list():
+    random = np.random.default_rng(0)
+    X = np.arange(1500.0)[random.permutation(1500), np.newaxis]
+    settings = dict(max_depth=0, cat_smooth=0.0, min_child_weight=0.0, reg_lambda=0.0)
+    model = XGBRegressorLite(n_estimators=2, categorical_features=[0], n_jobs=1, **settings)
+    nodes = model.fit(X, random.normal(size=1500)).model_.nodes
+    bits = model.model_.tops.bits
+    n_listed = sum(map(len, model.trees_to_dataframe()["Category"].dropna()))
+    assert (nodes.left >= 0).sum() > 1800
+    assert 0 < len(bits.words) == len(bits.numbers) <= n_listed
+    assert bits.words.all()
+
+
+# --- trees cut, joined and copied -----------------------------------------------------------------
 
 
 def arrays_of(trees):

@@ -1,11 +1,13 @@
-"""The page that tells users which losses there are, against the registry."""
+"""The pages that tell users which losses and metrics there are, against the registry."""
 
+import re
 from dataclasses import fields
 
 import pytest
 
 from sklboost.estimators.parameters.boosting import LossParameters
-from sklboost.objectives.registry import OBJECTIVES
+from sklboost.objectives.naming import TASK_WORDS
+from sklboost.objectives.registry import METRICS, OBJECTIVES
 from tests.conftest import ROOT
 
 PAGE = ROOT / "docs" / "how_to" / "choose_a_loss.md"
@@ -30,17 +32,35 @@ def words(cell):
 
 
 @pytest.mark.parametrize("task", HEADINGS)
-def test_the_table_has_all_losses_with_all_names(task):
-    rows = {cells[0].strip("`"): words(cells[4]) for cells in rows_of(HEADINGS[task])}
-    assert rows == {own.name: list(own.aliases) for own in OBJECTIVES[task]}
-
-
-@pytest.mark.parametrize("task", HEADINGS)
-def test_the_table_has_the_parameters_and_their_defaults(task):
+def test_the_table_has_all_losses_with_all_names_and_the_defaults_of_parameters(task):
+    rows = rows_of(HEADINGS[task])
+    assert {cells[0].strip("`"): words(cells[4]) for cells in rows} == {
+        own.name: list(own.aliases) for own in OBJECTIVES[task]
+    }
     defaults = {own.name: own.default for own in fields(LossParameters)}
-    shown = {cells[0].strip("`"): cells[3] for cells in rows_of(HEADINGS[task])}
+    shown = {cells[0].strip("`"): cells[3] for cells in rows}
     for objective in OBJECTIVES[task]:
         parameter = getattr(objective.make(3, defaults), "parameter", "")
         expected = f"`{parameter}` ({defaults[parameter]:g})" if parameter else ""
         assert shown[objective.name].startswith(expected), objective.name
         assert bool(shown[objective.name]) == bool(parameter)
+
+
+@pytest.mark.interpreted
+def test_the_table_of_metrics_is_the_registry():
+    page = (ROOT / "docs" / "reference" / "metrics.md").read_text(encoding="utf-8")
+    lines = re.findall(
+        r"^\| ([\w ,]+) \| `([\w@-]+)`( \(default\))? \|.*\| (smaller|greater) \|", page, re.M
+    )
+    rows = [(task, *rest) for tasks, *rest in lines for task in tasks.split(", ")]
+    expected = [
+        (
+            TASK_WORDS[task],
+            entry.title,
+            " (default)" if entry is entries[0] else "",
+            "greater" if entry.greater_is_better else "smaller",
+        )
+        for task, entries in METRICS.items()
+        for entry in entries
+    ]
+    assert sorted(rows) == sorted(expected)
