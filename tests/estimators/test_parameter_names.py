@@ -73,7 +73,7 @@ def data():
 
 
 @pytest.mark.parametrize(("name", "own"), ALIASES.items())
-def test_other_spellings_are_read(name, own):
+def test_other_spellings_are_read_and_two_of_one_parameter_refused(name, own):
     for model in (
         XGBClassifierLite(**{name: 0.25}),
         XGBClassifierLite().set_params(**{name: 0.25}),
@@ -84,6 +84,16 @@ def test_other_spellings_are_read(name, own):
         assert getattr(model, own) == 0.25
         assert name not in model.get_params()
         assert getattr(clone(model), own) == 0.25
+    both = {name: 1, own: 2}
+    words = rf"{name}=1 and {own}=2: XGBClassifierLite has one parameter for both; give '{own}'"
+    for kind in (TypeError, ValueError):
+        with pytest.raises(kind, match=words):
+            XGBClassifierLite(**both)
+        with pytest.raises(kind, match=words):
+            XGBClassifierLite().set_params(**both)
+    # None is what XGBoost's get_params() has for all that is not set
+    assert getattr(XGBClassifierLite(**{own: None, name: 1}), own) == 1
+    assert getattr(XGBClassifierLite(**{name: 1, own: None}), own) == 1
 
 
 def test_they_are_xgboost_s():
@@ -107,20 +117,6 @@ def test_the_alpha_of_lightgbm_s_losses_is_no_penalty(objective, own):
     assert XGBRegressorLite(objective=objective, reg_alpha=0.9).reg_alpha == 0.9
     assert XGBRegressorLite(objective=objective, alpha=None).reg_alpha is None
     assert XGBRegressorLite(objective="reg:quantileerror", alpha=0.9).reg_alpha == 0.9
-
-
-@pytest.mark.parametrize(("name", "own"), ALIASES.items())
-def test_both_spellings_are_refused(name, own):
-    both = {name: 1, own: 2}
-    words = rf"{name}=1 and {own}=2: XGBClassifierLite has one parameter for both; give '{own}'"
-    for kind in (TypeError, ValueError):
-        with pytest.raises(kind, match=words):
-            XGBClassifierLite(**both)
-        with pytest.raises(kind, match=words):
-            XGBClassifierLite().set_params(**both)
-    # None is what XGBoost's get_params() has for all that is not set
-    assert getattr(XGBClassifierLite(**{own: None, name: 1}), own) == 1
-    assert getattr(XGBClassifierLite(**{name: 1, own: None}), own) == 1
 
 
 def test_other_spellings_in_scikit_learn_s_tools(data):

@@ -342,16 +342,13 @@ def test_unusable_targets(y, words):
 
 def test_validation_targets_that_do_not_fit():
     model = small(XGBRegressorLite)
-    with pytest.raises(
-        ValueError, match=r"^y of X_val has shape \(300, 2\), but y of the fit has 3"
+    for y, y_val, words in (
+        (Y, Y[:, :2], r"\(300, 2\), but y of the fit has 3"),
+        (Y, Y[:, 0], r"\(300,\), but y of the fit has 3"),
+        (Y[:, 0], Y, r"\(300, 3\), but y of the fit has 1"),
     ):
-        model.fit(X, Y, X_val=X, y_val=Y[:, :2])
-    with pytest.raises(ValueError, match=r"^y of eval_set\[0\] has shape \(300,\), but y"):
-        model.fit(X, Y, eval_set=[(X, Y[:, 0])])
-    with pytest.raises(
-        ValueError, match=r"^y of X_val has shape \(300, 3\), but y of the fit has 1"
-    ):
-        model.fit(X, Y[:, 0], X_val=X, y_val=Y)
+        with pytest.raises(ValueError, match=rf"^y of eval_set\[0\] has shape {words}"):
+            model.fit(X, y, eval_set=[(X, y_val)])
     with pytest.raises(ValueError, match=r"^y of X_val is NaN, not known, in every row"):
         model.fit(X, Y, X_val=X[:5], y_val=np.full((5, 3), np.nan))
     with pytest.raises(ValueError, match=r"y has shape .* 3 target"):

@@ -43,8 +43,10 @@ def test_unknown_categories(use):
 
 
 @pytest.mark.parametrize("n_workers", [1, 2])
-def test_through_a_search_and_joblib_in_threads(n_workers, monkeypatch):
+def test_through_a_search_and_joblib_in_threads(n_workers, monkeypatch, tmp_path):
+    # nobody has warned of this line before
     monkeypatch.setattr(user_warnings, "_given", set())
+    monkeypatch.setattr(user_warnings, "_claims", f"{tmp_path}/")
     each_its_own = FRAME.assign(city=pd.Categorical(np.arange(20).astype(str)))
     with (
         parallel_config("threading", n_jobs=n_workers),
