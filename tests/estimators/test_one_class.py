@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.model_selection import KFold, cross_val_predict, cross_val_score
-from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
 
-from sklboost import EarlyStopping, XGBClassifierLite, XGBRFClassifierLite
+from sklboost import XGBClassifierLite, XGBRFClassifierLite
 
 N_ROWS = 60
 X = np.random.default_rng(0).normal(size=(N_ROWS, 3))
@@ -20,8 +19,10 @@ def small(**parameters):
     return XGBClassifierLite(**{"n_estimators": 5, "max_depth": 2} | parameters)
 
 
-@pytest.mark.parametrize("label", LABELS)
-@pytest.mark.parametrize("estimator", [XGBClassifierLite, XGBRFClassifierLite])
+@pytest.mark.parametrize(
+    ("estimator", "label"),
+    [*((XGBClassifierLite, label) for label in LABELS), (XGBRFClassifierLite, "a")],
+)
 def test_it_is_predicted_for_sure(estimator, label):
     y = np.array([label] * N_ROWS)
     model = estimator(n_estimators=3).fit(X, y)
@@ -60,18 +61,12 @@ def test_whatever_the_parameters(parameters):
     assert np.isfinite(model.decision_function(X)).all()
 
 
-def test_rows_of_weight_0_have_no_class():
-    weight = np.array([1.0, 0.0] * 30)
+def test_all_that_a_model_can_tell(tmp_path):
+    weight = np.array([1.0, 0.0] * 30)  # rows of weight 0 have no class
     model = small().fit(X, np.array(["a", "b"] * 30), sample_weight=weight)
     assert model.classes_.tolist() == ["a"]
-
-
-def test_margins_do_not_change_it():
     model = small().fit(X, ALL_A, base_margin=np.full(N_ROWS, 5.0))
     assert_array_equal(model.predict(X, base_margin=np.full(N_ROWS, 50.0)), ALL_A)
-
-
-def test_all_that_a_model_can_tell(tmp_path):
     model = small().fit(X, ALL_A)
     assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), ALL_A)
     assert [stage.shape for stage in model.staged_predict_proba(X)] == [(N_ROWS, 1)] * 5
@@ -118,18 +113,14 @@ def cannot(y_true, y_pred):
 
 @pytest.mark.parametrize("metric", ["auc", "aucpr", "neg_log_loss", "f1", returns_nan, cannot])
 def test_metrics_that_need_two_classes_are_nan(metric):
-    model = small(early_stopping_rounds=2, eval_metric=metric, n_estimators=20).fit(X, ALL_A)
-    ((values),) = model.evals_result_["validation_0"].values()
+    metrics = ["error", metric]
+    model = small(early_stopping_rounds=2, eval_metric=metrics, n_estimators=20).fit(X, ALL_A)
+    name, values = [*model.evals_result_["validation_0"].items()][-1]
+    assert name == getattr(metric, "__name__", metric)
     assert np.isnan(values).all()
+    assert set(model.evals_result_["validation_0"]["error"]) == {0.0}
     assert (len(values), model.stop_reason_) == (2, "early_stopping")
     assert_array_equal(model.predict(X), ALL_A)
-
-
-def test_the_names_of_such_metrics_stay():
-    stop = EarlyStopping(rounds=3, metric_name="auc")
-    model = small(eval_metric=["auc", "error"], callbacks=[stop]).fit(X, ALL_A)
-    assert list(model.evals_result_["validation_0"]) == ["auc", "error"]
-    assert set(model.evals_result_["validation_0"]["error"]) == {0.0}
 
 
 # --- continuing ----------------------------------------------------------------------------------
@@ -147,19 +138,6 @@ def test_continuing():
 
 LABEL = (X[:, 0] > 0).astype(int)
 SEVERAL = np.column_stack([np.zeros(N_ROWS, dtype=int), LABEL, np.ones(N_ROWS, dtype=int)])
-
-
-def test_labels_that_all_rows_have_or_none():
-    model = MultiOutputClassifier(small()).fit(X, SEVERAL)
-    assert_array_equal(model.predict(X), SEVERAL)
-    assert [p.shape[1] for p in model.predict_proba(X)] == [1, 2, 1]
-
-
-@pytest.mark.parametrize("method", ["predict", "decision_function"])
-def test_a_chain_of_such_labels(method):
-    chain = ClassifierChain(small(), chain_method=method).fit(X, SEVERAL)
-    assert_array_equal(chain.predict(X), SEVERAL)
-    assert chain.decision_function(X).shape == SEVERAL.shape
 
 
 def test_folds_of_one_class():

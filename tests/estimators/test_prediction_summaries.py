@@ -19,7 +19,7 @@ def steps_of(section):
 @pytest.mark.parametrize("name", MODELS)
 def test_numbers_add_up_to_the_prediction(name):
     model, _ = make(name, n_estimators=12)
-    for row in (0, 1, 17):
+    for row in (0, 17):
         derived = model.explain_prediction(X[row])
         full = model.explain_prediction(X[row], full=True)
         assert (derived.sections, derived.title) == (full.sections, full.title)
@@ -47,7 +47,7 @@ def test_numbers_add_up_to_the_prediction(name):
             assert f"All {n_lines} lines, tree by tree: explain" in form.replace("\\_", "_")
 
 
-@pytest.mark.parametrize("n_trees", [10, 100, 400])
+@pytest.mark.parametrize("n_trees", [10, 300])
 def test_a_summary_is_as_short_for_many_trees(n_trees):
     model = XGBClassifierLite(n_estimators=n_trees, max_depth=3).fit(X, BINARY)
     derived = model.explain_prediction(X[3])
@@ -62,15 +62,11 @@ def test_a_summary_is_as_short_for_many_trees(n_trees):
     assert derived.as_dict() == full.as_dict()
 
 
-def test_what_is_short_is_shown_whole():
-    model = XGBRegressorLite(n_estimators=2, max_depth=2).fit(X, Y)
-    derived = model.explain_prediction(X[3])
-    assert derived.summary == ()
-    assert "Tree 1\n" in derived.text
-
-
 def test_what_adds_most_comes_first():
     model = XGBRegressorLite(n_estimators=30, max_depth=3).fit(X, Y)
+    short = model.explain_prediction(X[7], iteration_range=(0, 2))
+    assert short.summary == ()  # it is shown whole
+    assert "Tree 1\n" in short.text
     _, trees, features, _ = model.explain_prediction(X[7]).summary
     leaves = model.apply(X[7:8])[0]
     values = model.model_.values[0][model.model_.tree_starts[:-1] + leaves]

@@ -11,7 +11,6 @@ import pytest
 import sklearn
 import xgboost
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.sparse import csr_array
 from skl2onnx import to_onnx
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
@@ -21,7 +20,6 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import sklboost.onnx  # noqa: F401, registers converters
 from sklboost import (
-    LearningRateScheduler,
     XGBRankerLite,
     XGBRegressorLite,
     bin_features,
@@ -55,12 +53,10 @@ def test_it_learns(objective):
     model = ranker(objective=objective).fit(X, y, qid=QID)
     assert model.score(X_TEST, y_test, qid=QID_TEST) > 0.88
     shuffled = np.random.default_rng(0).permutation(len(y_test))
-    plain = ranker(objective=objective).fit(X, y, qid=QID).set_params(n_jobs=2)
-    assert plain.score(X_TEST[shuffled], y_test[shuffled], qid=QID_TEST[shuffled]) > 0.88
-    assert model.predict(X_TEST).shape == (len(X_TEST),)
+    assert model.score(X_TEST[shuffled], y_test[shuffled], qid=QID_TEST[shuffled]) > 0.88
 
 
-@pytest.mark.parametrize("objective", [None, "rank:xendcg"])
+@pytest.mark.parametrize("objective", ["rank:ndcg", "rank:xendcg"])
 def test_queries_in_any_order_and_form(objective):
     """What decides is which rows belong together, and their order within a query."""
     expected = ranker(objective=objective).fit(X, Y, qid=QID).predict(X_TEST)
@@ -88,18 +84,19 @@ def test_queries_in_any_order_and_form(objective):
         assert_allclose(model.predict(X_TEST), expected, atol=1e-6)
 
 
-@pytest.mark.parametrize("objective", OBJECTIVES)
-@pytest.mark.parametrize("settings", [{}, dict(lambdarank_pair_method="mean", subsample=0.5)])
-def test_threads_change_no_bit(objective, settings):
+@pytest.mark.parametrize(
+    "settings",
+    [
+        dict(objective="rank:ndcg", lambdarank_unbiased=True),
+        dict(objective="rank:map", lambdarank_pair_method="mean", subsample=0.5),
+        dict(objective="rank:pairwise", lambdarank_pair_method="mean", lambdarank_unbiased=True),
+        dict(objective="rank:xendcg", subsample=0.5),
+    ],
+)
+def test_threads_change_no_bit(settings):
     X, y, qid = make_data(n_queries=600)  # more than 4,000 rows: gradients are rounded at random
-    models = [
-        ranker(objective=objective, n_jobs=n_jobs, lambdarank_unbiased=True, **settings).fit(
-            X, y > 1, qid=qid
-        )
-        for n_jobs in (1, 2, 3)
-    ]
-    for model in models[1:]:
-        assert_array_equal(model.predict(X), models[0].predict(X))
+    one, three = (ranker(n_jobs=n, **settings).fit(X, y > 1, qid=qid) for n in (1, 3))
+    assert_array_equal(three.predict(X), one.predict(X))
 
 
 def test_weight_2_is_the_query_twice_and_0_is_none():
@@ -173,18 +170,15 @@ def test_models_are_kept():
     expected = model.predict(X_TEST)
     assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X_TEST), expected)
     assert repr(clone(model).get_params()) == repr(model.get_params())
-    for raw_format in ("json", "ubj"):
-        for format_ in ("sklboost", "xgboost"):
-            file = io.BytesIO()
-            model.save_model(file, format=format_, raw_format=raw_format)
-            loaded = load_model(file.getvalue())
-            assert type(loaded) is XGBRankerLite
-            assert repr(loaded.get_params()) == repr(model.get_params())
-            assert_array_equal(loaded.predict(X_TEST), expected)
+    for format_, raw_format in (("sklboost", "json"), ("xgboost", "ubj")):
+        file = io.BytesIO()
+        model.save_model(file, format=format_, raw_format=raw_format)
+        loaded = load_model(file.getvalue())
+        assert type(loaded) is XGBRankerLite
+        assert repr(loaded.get_params()) == repr(model.get_params())
+        assert_array_equal(loaded.predict(X_TEST), expected)
     with pytest.raises(TypeError, match="holds a fitted XGBRankerLite, no XGBRegressorLite"):
         XGBRegressorLite.load_model(file.getvalue())
-    longer = ranker().fit(X, Y, qid=QID, init_model=model)
-    assert longer.n_estimators_ == 20
     warm = ranker(n_estimators=5, warm_start=True).fit(X, Y, qid=QID)
     warm.set_params(n_estimators=10).fit(X, Y, qid=QID)
     assert_allclose(warm.predict(X_TEST), expected, atol=1e-6)
@@ -196,10 +190,8 @@ def test_models_are_kept():
         dict(booster="dart", rate_drop=0.3),
         dict(linear_tree=True),
         dict(num_parallel_tree=2, subsample=0.7, colsample_bynode=0.6),
-        dict(monotone_constraints={0: 1}),
-        dict(grow_policy="lossguide", max_leaves=8, max_depth=0),
+        dict(monotone_constraints={0: 1}, grow_policy="lossguide", max_leaves=8, max_depth=0),
         dict(sampling_method="gradient_based", subsample=0.5),
-        dict(interaction_constraints=[[0], [1, 2], [3, 4]]),
         dict(base_score=0.5),
     ],
 )
@@ -211,21 +203,6 @@ def test_options_of_trees(settings):
     shap = model.predict(X_TEST[:5], pred_contribs=True) if not model.linear_tree else None
     if shap is not None and model.booster == "gbtree":
         assert_allclose(shap.sum(axis=1), model.predict(X_TEST[:5]), atol=1e-6)
-
-
-def test_kinds_of_features():
-    expected = ranker().fit(X, Y, qid=QID).predict(X_TEST)
-    names = list("abcde")
-    frame = pd.DataFrame(X, columns=names)
-    assert_array_equal(
-        ranker().fit(frame, Y, qid=QID).predict(pd.DataFrame(X_TEST, columns=names)), expected
-    )
-    assert_allclose(ranker().fit(csr_array(X), Y, qid=QID).predict(csr_array(X_TEST)), expected)
-    frame["a"] = pd.Categorical(np.where(X[:, 0] > 0, "high", "low"))
-    frame.loc[::3, "b"] = np.nan
-    model = ranker().fit(frame, Y, qid=QID)
-    assert model.score(frame, Y, qid=QID) > 0.8
-    assert model.feature_importances_.shape == (5,)
 
 
 def test_tools_of_scikit_learn():
@@ -275,14 +252,9 @@ def test_the_checks_that_fit_nothing():
         (dict(group=[1]), "both are given of qid and group"),
         (dict(qid=QID[:-1]), r"qid has shape \(\d+,\): it must be 1-D, the query of each of the"),
         (dict(qid=None, group=[3, 4]), r"group=\[3, 4\]: it must be whole numbers >= 1 whose sum"),
-        (dict(qid=None, group=[len(QID), 0]), "must be whole numbers >= 1"),
         (
             dict(qid=np.where(QID == 3, np.nan, QID)),
             r"qid\[\d+\]=.*nan.*: every row needs",
-        ),
-        (
-            dict(qid=pd.array(np.where(QID == 3, None, QID.astype(str)), dtype="string")),
-            r"qid\[\d+\]=<NA>: every row needs the label",
         ),
         (dict(qid=pd.Series([[query] for query in QID])), "qid has labels that are none: unhash"),
         (dict(qid=np.where(QID == 3, None, QID)), r"qid\[\d+\]=None: every row needs the label"),
@@ -298,6 +270,7 @@ def test_the_checks_that_fit_nothing():
         ),
         (dict(sample_weight=np.arange(len(Y))), "all rows of a query have the same weight"),
         (dict(sample_weight=np.where(QID == 0, -1.0, 1.0)), "weights must be >= 0"),
+        (dict(sample_weight=0.0), "zero for every row"),
         (dict(X_val=X, y_val=Y), "neither is given of qid_val and group_val"),
         (dict(qid_val=QID), "qid_val is given without X_val and y_val"),
         (dict(eval_set=[(X, Y)]), r"neither is given of eval_qid\[0\] and eval_group\[0\]"),
@@ -332,18 +305,14 @@ def test_errors_of_parameters(settings, words):
         ranker(**settings).fit(X, Y, qid=QID, **given)
 
 
-def test_one_query_cannot_be_divided():
+def test_errors_of_one_query_and_of_scores():
     with pytest.raises(ValueError, match="pass X_val and y_val"):
         ranker(early_stopping_rounds=2).fit(X, Y, group=[len(Y)])
-    assert ranker().fit(X, Y, group=[len(Y)]).score(X, Y, group=[len(Y)]) > 0.9
-
-
-def test_a_callback_and_staged_predictions():
-    model = ranker(callbacks=[LearningRateScheduler(lambda k: 0.3)]).fit(X, Y, qid=QID)
-    stages = list(model.staged_predict(X_TEST))
-    assert len(stages) == 10
-    assert_array_equal(stages[-1], model.predict(X_TEST))
-    assert_array_equal(stages[2], model.predict(X_TEST, iteration_range=(0, 3)))
+    model = ranker().fit(X, Y, group=[len(Y)])
+    assert model.score(X, Y, group=[len(Y)]) > 0.9
+    for weight, words in ((0.0, "zero for every row"), (-1.0, "weights must be >= 0")):
+        with pytest.raises(ValueError, match=words):
+            model.score(X, Y, qid=QID, sample_weight=np.full(QID[-1] + 1, weight))
 
 
 def test_what_has_no_argument_for_queries():
@@ -353,17 +322,6 @@ def test_what_has_no_argument_for_queries():
         ranker().fit(X, Y, qid=QID).cost_complexity_pruning_path(X, Y)
     with pytest.raises(ValueError, match="this method has no argument for them"):
         ranker().fit(X, Y, qid=QID).explain_split(0, 0, X, Y)
-
-
-@pytest.mark.parametrize(
-    ("weight", "words"), [(0.0, "zero for every row"), (-1.0, "weights must be >= 0")]
-)
-def test_weights_that_are_none(weight, words):
-    model, of_queries = ranker().fit(X, Y, qid=QID), np.full(QID[-1] + 1, weight)
-    with pytest.raises(ValueError, match=words):
-        model.score(X, Y, qid=QID, sample_weight=of_queries)
-    with pytest.raises(ValueError, match=words):
-        model.fit(X, Y, qid=QID, sample_weight=weight)
 
 
 def test_bins_and_the_preset():
@@ -391,14 +349,16 @@ def test_other_libraries_and_graphs():
     assert_allclose(found.ravel(), expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("objective", ["rank:ndcg", "rank:map", "rank:pairwise"])
 @pytest.mark.parametrize(
-    "parameters",
+    ("objective", "parameters"),
     [
-        {},
-        dict(lambdarank_num_pair_per_sample=4),
-        dict(lambdarank_normalization=False, lambdarank_score_normalization=False),
-        dict(ndcg_exp_gain=False),
+        ("rank:ndcg", {}),
+        ("rank:ndcg", dict(ndcg_exp_gain=False)),
+        ("rank:map", dict(lambdarank_num_pair_per_sample=4)),
+        (
+            "rank:pairwise",
+            dict(lambdarank_normalization=False, lambdarank_score_normalization=False),
+        ),
     ],
 )
 def test_rounds_and_metrics_of_xgboost(objective, parameters):

@@ -24,22 +24,15 @@ def test_whole_weights_are_rows_so_often():
     assert_array_equal(repeated.X[:, 0], [1, 3, 3, 3, 5, 7, 7])
     assert_array_equal(repeated.margin[:, 0], 10 * repeated.y)
     assert len(repeated.weight) == 0
-
-
-def test_bins_are_repeated_too():
     B = bin_features(X)
-    repeated = rows([1.0, 1.0, 2.0, 1.0], X=B).repeat()
-    assert_array_equal(repeated.X.bins, B.bins[[0, 1, 2, 2, 3]])
+    assert_array_equal(rows([1, 1, 2, 1], X=B).repeat().X.bins, B.bins[[0, 1, 2, 2, 3]])
+    assert len(rows([4093.0, 1.0, 1.0, 1.0]).repeat().y) == 4096  # no sum beyond it is repeated
 
 
 @pytest.mark.parametrize("weight", [NONE, [1.0, 1.5, 1.0, 2.0], [4094.0, 1.0, 1.0, 1.0]])
 def test_other_weights_are_left_alone(weight):
     given = rows(weight)
     assert given.repeat() is given
-
-
-def test_the_largest_sum_that_is_repeated():
-    assert len(rows([4093.0, 1.0, 1.0, 1.0]).repeat().y) == 4096
 
 
 def test_chosen_rows():
@@ -49,14 +42,11 @@ def test_chosen_rows():
     assert_array_equal(chosen.margin[:, 0], [0, 3])
     assert_array_equal(chosen.numbers, [0, 3])
     assert len(chosen.groups) == 0
-    everything = rows()
-    assert everything.take(np.ones(4, dtype=bool)) is everything
-
-
-def test_groups_go_with_their_rows():
     given = rows([1.0, 2.0, 1.0, 1.0])._replace(groups=np.array(["a", "b", "b", "c"]))
     assert given.take(np.array([True, False, True, False])).groups.tolist() == ["a", "b"]
     assert given.repeat().groups.tolist() == ["a", "b", "b", "b", "c"]
+    everything = rows()
+    assert everything.take(np.ones(4, dtype=bool)) is everything
 
 
 def test_joined_rows():

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sklboost import Loss, XGBClassifierLite, XGBRegressorLite, check_loss
+from sklboost import Loss, XGBRegressorLite, check_loss
 from tests.custom_losses import compiled
 
-POWERS = [-996, -400, -134, -80, -60, -30, 30, 100, 120, 134, 400, 996]  # even: lines take roots
 # no rule of the parameters counts in the unit of the derivatives
 FREE = dict(n_estimators=6, max_depth=3, min_child_weight=0, reg_lambda=0, random_state=0)
 
@@ -30,30 +29,34 @@ def fit(objective, X, y, **settings):
     return XGBRegressorLite(objective=objective, **(FREE | settings)).fit(X, y)
 
 
-@pytest.mark.parametrize("power", POWERS)
 @pytest.mark.parametrize(
-    "settings",
+    ("settings", "powers"),  # which are even: lines take roots
     [
-        {},
-        dict(subsample=0.5),
-        dict(subsample=0.3, sampling_method="gradient_based"),
-        dict(linear_tree=True, linear_lambda=0.0),
-        dict(grow_policy="lossguide", max_depth=0, max_leaves=9, monotone_constraints=[1, 0, 0, 0]),
-        dict(multi_strategy="multi_output_tree"),
+        ({}, [-996, -80, 120, 996]),
+        (dict(subsample=0.5), [-996, 400]),
+        # gradients become as small as 2^-1000 times those
+        (dict(subsample=0.3, sampling_method="gradient_based"), [-400, -30, 134]),
+        (dict(linear_tree=True, linear_lambda=0.0), [-134, 30, 996]),
+        (
+            dict(
+                *[dict(grow_policy="lossguide", max_depth=0, max_leaves=9)],
+                monotone_constraints=[1, 0, 0, 0],
+            ),
+            [-60, 100],
+        ),
+        (dict(multi_strategy="multi_output_tree"), [-996, 400]),
     ],
 )
-def test_a_power_of_two_changes_nothing(problem, power, settings):
+def test_a_power_of_two_changes_nothing(problem, settings, powers):
     X, y = problem
     if "multi_strategy" in settings:
         y = np.c_[y, -y, y**2]
-    if settings.get("sampling_method") and abs(power) > 900:
-        settings = dict(subsample=0.5)  # gradients become as small as 2^-1000 times those
     expected = fit(scaled(1.0, 1.0), X, y, **settings).predict(X)
-    factor = 2.0**power
-    assert_array_equal(fit(scaled(factor, factor), X, y, **settings).predict(X), expected)
+    for factor in 2.0 ** np.array(powers):
+        assert_array_equal(fit(scaled(factor, factor), X, y, **settings).predict(X), expected)
 
 
-@pytest.mark.parametrize("factor", [1e-300, 1e-100, 1e-38, 1e-24, 1e-16, 1e-7, 1e9, 1e38, 1e300])
+@pytest.mark.parametrize("factor", [1e-300, 1e-38, 1e-7, 1e9, 1e300])
 def test_the_pruning_path(problem, factor):
     X, y = problem
     expected, found = (
@@ -64,7 +67,10 @@ def test_the_pruning_path(problem, factor):
     assert_allclose(found.impurities, expected.impurities, rtol=1e-4)
 
 
-@pytest.mark.parametrize("factor", [1e-300, 1e-100, 1e-38, 1e-24, 1e-16, 1e-7, 1e9, 1e38, 1e300])
+@pytest.mark.parametrize(
+    "factor",
+    [1e-300, 1e38, *(pytest.param(own, marks=pytest.mark.slow) for own in (1e-38, 1e-7, 1e300))],
+)
 def test_a_compiled_function(problem, factor):
     X, y = problem
     own = compiled(lambda y_true, y_pred: ((y_pred - y_true) * factor, factor))
@@ -106,7 +112,7 @@ def test_hessians_far_from_the_gradients(problem, ratio):
     assert_allclose(own, plain, rtol=1e-5)
 
 
-@pytest.mark.parametrize("power", [-830, -80, 100])
+@pytest.mark.parametrize("power", [-830, 100])
 def test_hessians_that_are_0_in_some_rows_and_very_different_in_others(problem, power):
     X, y = problem
     weight = np.where(np.arange(len(y)) % 5 == 0, 1e-9, 1.0)
@@ -118,27 +124,6 @@ def test_hessians_that_are_0_in_some_rows_and_very_different_in_others(problem, 
     expected = fit(of_unit(1.0), X, y).predict(X)
     assert_array_equal(fit(of_unit(2.0**power), X, y).predict(X), expected)
     assert np.std((expected - y)[weight == 1.0]) < 0.3 * np.std(y)
-
-
-@pytest.mark.parametrize("factor", [1e-200, 1e-24, 1e30])
-def test_classes(factor):
-    random = np.random.default_rng(0)
-    X = random.normal(size=(400, 3))
-    y = np.digitize(X[:, 0] + 0.3 * random.normal(size=400), [-0.5, 0.5])
-
-    def softmax(unit):
-        def objective(y_true, y_pred):
-            e = np.exp(y_pred - y_pred.max(axis=1, keepdims=True))
-            p = e / e.sum(axis=1, keepdims=True)
-            return (p - np.eye(3)[y_true.astype(int)]) * unit, 2 * p * (1 - p) * unit
-
-        return objective
-
-    one, other = (
-        XGBClassifierLite(objective=softmax(unit), **FREE | dict(reg_lambda=unit)).fit(X, y)
-        for unit in (1.0, factor)
-    )
-    assert_allclose(one.predict_proba(X), other.predict_proba(X), atol=1e-5)
 
 
 def test_derivatives_far_from_1_are_compared_with_differences():

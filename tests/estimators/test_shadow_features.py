@@ -87,8 +87,9 @@ def test_shap_values_find_the_same_features():
     assert not found.exceeds_baseline[3]
     assert found.importances_mean[1] < 0.05 * found.importances_mean[[0, 2]].min()
     labels = np.array(["low", "middle", "high"])[np.digitize(y, [0.5, 1.5])]
-    found = measure(small(XGBClassifierLite), X, labels, method="shap")
-    assert_array_equal(found.exceeds_baseline, [True, False, True, False])
+    for how in (dict(method="shap"), dict(scoring="neg_log_loss")):
+        found = measure(small(XGBClassifierLite), X, labels, **how)
+        assert_array_equal(found.exceeds_baseline, [True, False, True, False])
 
 
 class Explained:
@@ -132,6 +133,13 @@ def test_the_columns_of_any_table_are_found_by_name():
     assert_array_equal(found.shadow_importances, expected.shadow_importances)
 
 
+def test_categories_that_the_training_has_not_are_no_warning():
+    X, y = make_frame()
+    X = X.assign(kind=X["kind"].cat.add_categories("new"))
+    X.loc[X.index[-5:], "kind"] = "new"
+    assert measure(small(XGBRegressorLite), X, y).exceeds_baseline[2]
+
+
 def test_weights_count():
     X, y = make_frame()
     training, validation = halves(X.drop(columns=["kind", "useless kind"]), y)
@@ -158,13 +166,6 @@ def test_the_estimator_stays_as_it_is_and_random_state_decides():
     assert not np.array_equal(other.importances, first.importances)
 
 
-def test_classes_and_scores():
-    X, y = make_frame()
-    labels = np.array(["low", "middle", "high"])[np.digitize(y, [0.5, 1.5])]
-    found = measure(small(XGBClassifierLite), X, labels, scoring="neg_log_loss")
-    assert_array_equal(found.exceeds_baseline, [True, False, True, False])
-
-
 def test_shadows_are_constrained_like_their_features():
     model = small(
         XGBRegressorLite,
@@ -182,15 +183,11 @@ def test_shadows_are_constrained_like_their_features():
         "warm_start": False,
     }
     assert model.monotone_constraints == {"size": 1}
+    model = small(XGBRegressorLite, monotone_constraints={"size": -1})
+    found = measure(model, *make_frame())
+    assert_array_equal(found.exceeds_baseline, [False, False, True, False])
     plain = small(XGBRegressorLite, interaction_constraints="pairwise")
     assert _with_shadows(plain, ["size"]) == {"warm_start": False}
-
-
-def test_a_constrained_model():
-    X, y = make_frame()
-    model = small(XGBRegressorLite, monotone_constraints={"size": -1})
-    found = measure(model, X, y)
-    assert_array_equal(found.exceeds_baseline, [False, False, True, False])
 
 
 def test_linear_leaves_read_their_features():
@@ -200,21 +197,13 @@ def test_linear_leaves_read_their_features():
     assert_array_equal(found.exceeds_baseline, [False, True])
 
 
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        (dict(method="gain"), r"^method='gain': it must be one of 'permutation', 'shap'"),
-        (dict(n_repeats=0), r"^n_repeats=0: it must be an integer >= 1"),
-    ],
-)
-def test_errors_of_settings(settings, words):
-    with pytest.raises(ValueError, match=words):
-        measure(small(XGBRegressorLite), *make_frame(), **settings)
-
-
-def test_errors_of_data():
+def test_errors():
     X, y = make_frame()
     model = small(XGBRegressorLite)
+    with pytest.raises(ValueError, match=r"^method='gain': it must be one of 'permutation', 'sh"):
+        measure(model, X, y, method="gain")
+    with pytest.raises(ValueError, match=r"^n_repeats=0: it must be an integer >= 1"):
+        measure(model, X, y, n_repeats=0)
     numbers = X[["size", "noise"]].to_numpy()
     with pytest.raises(ValueError, match=r"^X_val has 1 features, but X has 2"):
         model.validation_importances(numbers, y, X_val=numbers[:, :1], y_val=y)
@@ -229,13 +218,3 @@ def test_errors_of_data():
     ):
         with pytest.raises(TypeError, match=words):
             model.validation_importances(unfit, y, X_val=unfit, y_val=y)
-
-
-def test_unknown_categories_of_validation_rows_are_not_told_again_and_again():
-    X = pd.DataFrame({"kind": pd.Categorical(["u", "v"] * 30), "number": np.arange(60.0)})
-    X_val = pd.DataFrame({"kind": pd.Categorical(["u", "new"] * 10), "number": np.arange(20.0)})
-    model = XGBRegressorLite(n_estimators=3, n_jobs=1)
-    found = model.validation_importances(
-        X, np.arange(60.0), X_val=X_val, y_val=np.arange(20.0), n_repeats=1, random_state=0
-    )  # a warning would be an error here
-    assert list(found.feature_names) == ["kind", "number"]

@@ -76,6 +76,7 @@ def test_the_constructor_s_signature(estimator):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_editors_show_the_same(estimator):
     """jedi, which completes in IPython and in many editors, reads the source."""
@@ -98,6 +99,7 @@ def test_editors_show_the_same(estimator):
         assert signature.params[0].to_string() == "X: Any"
 
 
+@pytest.mark.slow
 def test_type_checkers_know_the_parameters(tmp_path):
     script = tmp_path / "user.py"
     script.write_text(SCRIPT, "utf-8")

@@ -3,17 +3,15 @@
 import pickle
 
 import numpy as np
-import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.sparse import csr_array
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sklboost import XGBSurvivalLite, bin_features, load_model, survival_targets
+from sklboost import XGBSurvivalLite, load_model, survival_targets
 from tests.kinds_of_models import file_of
 
 N_ROWS = 400
@@ -32,18 +30,9 @@ X, Y = make_data()
 STRATA = np.random.default_rng(1).choice(["a", "b"], N_ROWS)
 
 
-@parametrize_with_checks(
-    [XGBSurvivalLite(n_estimators=5), XGBSurvivalLite(n_estimators=5, max_bin=16, n_jobs=2)]
-)
+@parametrize_with_checks([XGBSurvivalLite(n_estimators=5)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
-
-
-def test_it_learns():
-    model = XGBSurvivalLite(n_estimators=50, learning_rate=0.1, max_depth=2).fit(X, Y)
-    X_test, y_test = make_data(1)
-    assert model.score(X_test, y_test) > 0.7
-    assert np.corrcoef(model.predict(X_test), X_test[:, 0] + 0.5 * X_test[:, 1] ** 2)[0, 1] > 0.8
 
 
 # --- functions of time ---------------------------------------------------------------------------
@@ -121,11 +110,9 @@ def test_strata_apart_are_two_likelihoods():
     """Times of one stratum moved behind all of the other change no tree."""
     moved = Y.copy()
     moved["time"] += 1000.0 * (STRATA == "b")
-    for y in (Y, moved):
-        model = XGBSurvivalLite(**SMALL).fit(X, y, strata=STRATA)
-        assert_array_equal(
-            model.predict(X), XGBSurvivalLite(**SMALL).fit(X, Y, strata=STRATA).predict(X)
-        )
+    model = XGBSurvivalLite(**SMALL).fit(X, moved, strata=STRATA)
+    expected = XGBSurvivalLite(**SMALL).fit(X, Y, strata=STRATA)
+    assert_array_equal(model.predict(X), expected.predict(X))
     assert not np.array_equal(XGBSurvivalLite(**SMALL).fit(X, moved).predict(X), model.predict(X))
 
 
@@ -140,22 +127,14 @@ def test_entry_times_are_arguments_or_fields():
 # --- training ------------------------------------------------------------------------------------
 
 
-def test_numbers_are_times_as_in_xgboost():
-    numbers = np.where(Y["event"], Y["time"], -Y["time"])
-    ours, theirs = (XGBSurvivalLite(**SMALL).fit(X, y) for y in (Y, numbers))
-    assert_array_equal(ours.predict(X), theirs.predict(X))
-    assert ours.score(X, Y) == theirs.score(X, numbers)
-
-
 def test_order_of_rows_and_threads_change_no_bit():
     order = np.random.default_rng(0).permutation(N_ROWS)
     expected = XGBSurvivalLite(n_jobs=1, **SMALL).fit(X, Y)
-    for n_jobs in (2, 3):
-        model = XGBSurvivalLite(n_jobs=n_jobs, **SMALL).fit(X, Y)
-        assert_array_equal(model.predict(X), expected.predict(X))
-        assert_array_equal(
-            model.predict_survival_function(X, True), expected.predict_survival_function(X, True)
-        )
+    model = XGBSurvivalLite(n_jobs=3, **SMALL).fit(X, Y)
+    assert_array_equal(model.predict(X), expected.predict(X))
+    assert_array_equal(
+        model.predict_survival_function(X, True), expected.predict_survival_function(X, True)
+    )
     shuffled = XGBSurvivalLite(**SMALL).fit(X[order], Y[order])
     assert_allclose(shuffled.predict(X), expected.predict(X), rtol=1e-7)
 
@@ -180,7 +159,7 @@ def test_weight_2_is_the_row_twice(strata):
 
 def test_early_stopping_and_metrics():
     model = XGBSurvivalLite(
-        **SMALL | dict(n_estimators=300),
+        **SMALL | dict(n_estimators=300, random_state=0),
         early_stopping_rounds=5,
         eval_metric=["cox-nloglik", "cindex"],
     ).fit(X, Y)
@@ -218,7 +197,7 @@ def test_events_on_both_sides_of_what_is_held_out():
     model.fit(X[:100], few)
 
 
-def test_all_rows_censored():
+def test_targets_without_events_or_with_bounds():
     y = Y.copy()
     y["event"] = False
     with pytest.raises(ValueError, match="y has no event, all rows are censored: there is nothing"):
@@ -227,6 +206,9 @@ def test_all_rows_censored():
         XGBSurvivalLite().fit(X, Y, X_val=X, y_val=y)
     with pytest.raises(ValueError, match="no pair of rows of which it is known"):
         XGBSurvivalLite(**SMALL).fit(X, Y).score(X, y)
+    bounds = survival_targets(lower=Y["time"], upper=Y["time"] + 1.0)
+    with pytest.raises(ValueError, match="needs times of events, or of right censoring"):
+        XGBSurvivalLite().fit(X, bounds)
 
 
 @pytest.mark.parametrize(
@@ -246,20 +228,12 @@ def test_parameters_that_do_not_fit(parameters, message):
         XGBSurvivalLite(**parameters).fit(X, Y)
 
 
-def test_bounds_are_not_for_cox():
-    y = survival_targets(lower=Y["time"], upper=Y["time"] + 1.0)
-    with pytest.raises(ValueError, match="needs times of events, or of right censoring"):
-        XGBSurvivalLite().fit(X, y)
-
-
 @pytest.mark.parametrize(
     "parameters",
     [
         dict(booster="dart", rate_drop=0.3),
         dict(linear_tree=True),
-        dict(monotone_constraints=[1, 0, 0]),
-        dict(interaction_constraints=[[0, 1], [2]]),
-        dict(grow_policy="lossguide", max_leaves=4),
+        dict(monotone_constraints=[1, 0, 0], grow_policy="lossguide", max_leaves=4),
         dict(num_parallel_tree=3, subsample=0.5, random_state=0),
         dict(subsample=0.5, sampling_method="gradient_based", random_state=0),
         dict(ties="efron", ccp_alpha=0.001),
@@ -286,11 +260,7 @@ def test_a_preset():
 def test_copies_and_files():
     model = XGBSurvivalLite(**SMALL, ties="efron").fit(X, Y, strata=STRATA)
     expected = model.predict_survival_function(X, True, strata=STRATA)
-    for copied in (
-        pickle.loads(pickle.dumps(model)),
-        load_model(file_of(model, "json")),
-        XGBSurvivalLite.load_model(file_of(model)),
-    ):
+    for copied in (pickle.loads(pickle.dumps(model)), load_model(file_of(model, "json"))):
         assert copied.ties == "efron"
         assert_array_equal(copied.predict_survival_function(X, True, strata=STRATA), expected)
         assert_array_equal(copied.unique_times_, model.unique_times_)
@@ -311,26 +281,9 @@ def test_continued_training():
         )
 
 
-def test_kinds_of_data():
-    frame = pd.DataFrame(X, columns=list("abc")).assign(
-        kind=pd.Categorical(np.where(STRATA == "a", "x", "y"))
-    )
-    frame.iloc[::5, 1] = np.nan
-    model = XGBSurvivalLite(**SMALL).fit(frame, Y)
-    assert model.score(frame, Y) > 0.6
-    dense = XGBSurvivalLite(**SMALL).fit(np.round(X), Y)
-    for same in (csr_array(np.round(X)), bin_features(np.round(X))):
-        assert_array_equal(
-            XGBSurvivalLite(**SMALL).fit(same, Y).predict(same), dense.predict(np.round(X))
-        )
-
-
 def test_in_tools_of_scikit_learn():
     pipeline = make_pipeline(StandardScaler(), XGBSurvivalLite(**SMALL))
     assert cross_val_score(pipeline, X, Y).mean() > 0.65
-    search = GridSearchCV(pipeline, {"xgbsurvivallite__max_depth": [1, 2]}, cv=2).fit(X, Y)
-    assert search.score(X, Y) > 0.7
-    assert len(search.predict(X)) == N_ROWS
     y = survival_targets(Y["event"], Y["time"], strata=STRATA)
     assert cross_val_score(XGBSurvivalLite(**SMALL), X, y).mean() > 0.6
 
@@ -341,16 +294,3 @@ def test_explanations():
     assert_allclose(contributions.sum(axis=1), model.predict(X), atol=1e-9)
     assert f"= {model.predict(X[:1])[0]:.6f}"[:8] in str(model.explain_prediction(X[:1]))
     assert model.feature_importances_.argmax() == 0
-    stages = list(model.staged_predict(X))
-    assert_array_equal(stages[-1], model.predict(X))
-    assert len(stages) == 10
-
-
-def test_extreme_times():
-    for scale in (1e-300, 1e300):
-        y = Y.copy()
-        y["time"] *= scale / y["time"].max()
-        assert_array_equal(
-            XGBSurvivalLite(**SMALL).fit(X, y).predict(X),
-            XGBSurvivalLite(**SMALL).fit(X, Y).predict(X),
-        )

@@ -29,7 +29,6 @@ COUNTS = [1, 0, None, 1, 0, None]
     [
         TEXT,
         np.array(TEXT, dtype=object),
-        pd.Series(TEXT),
         pd.Series(TEXT, dtype="category"),
         pd.DataFrame({"y": TEXT}),
         pl.Series(TEXT),
@@ -47,12 +46,6 @@ def test_labels_that_are_missing(y):
         XGBClassifierLite(n_estimators=1).fit(X, [0, 1] * 3, X_val=X, y_val=y)
 
 
-@pytest.mark.parametrize("y", [COUNTS, np.array(COUNTS, dtype=object)])
-def test_numbers_that_are_missing(y):
-    with pytest.raises(ValueError, match=r"^y has no value in 2 row\(s\), the first is row 2, "):
-        XGBRegressorLite(n_estimators=1).fit(X, y)
-
-
 def with_two(value, rows=(2, 4), dtype=np.float64):
     y = np.array([0, 1, 0, 1, 0, 1], dtype=dtype)
     y[list(rows)] = value
@@ -63,7 +56,6 @@ def with_two(value, rows=(2, 4), dtype=np.float64):
 @pytest.mark.parametrize(
     "y",
     [
-        with_two(np.nan),
         with_two(np.nan, dtype=np.float32),
         with_two(np.nan)[:, np.newaxis],
         with_two(np.nan).tolist(),
@@ -86,9 +78,10 @@ def test_floats_that_are_missing(estimator, y):
         model.fit(X, [0, 1] * 3, eval_set=[(X, [0, 1] * 3), (X, y)])
 
 
-@pytest.mark.parametrize("estimator", [XGBRegressorLite, XGBClassifierLite])
-@pytest.mark.parametrize("value", [np.inf, -np.inf])
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("estimator", "value", "dtype"),
+    [(XGBRegressorLite, np.inf, "float32"), (XGBClassifierLite, -np.inf, "float64")],
+)
 def test_floats_that_are_infinite(estimator, value, dtype):
     y = with_two(value, dtype=dtype)
     words = f"contains infinity or a value too large for dtype('{dtype}'): in 2 row(s), the first"
@@ -98,7 +91,15 @@ def test_floats_that_are_infinite(estimator, value, dtype):
         estimator(n_estimators=1).fit(X, [0, 1] * 3, X_val=X, y_val=y)
 
 
-def test_infinity_in_one_of_several_columns():
+def test_numbers_that_are_missing_or_infinite_among_others():
+    for y in (COUNTS, np.array(COUNTS, dtype=object)):
+        with pytest.raises(
+            ValueError, match=r"^y has no value in 2 row\(s\), the first is row 2, "
+        ):
+            XGBRegressorLite(n_estimators=1).fit(X, y)
+    y = np.array([1, 2.5, float("-inf"), 4, 5, 6], dtype=object)
+    with pytest.raises(ValueError, match=r"^y contains infinity: targets are finite numbers$"):
+        XGBRegressorLite(n_estimators=1).fit(X, y)
     y = np.column_stack([with_two(np.nan), with_two(np.inf, rows=[5])])
     words = "contains infinity or a value too large for dtype('float64'): in 1 row(s), the first is"
     with pytest.raises(ValueError, match=re.escape(f"Input y {words} row 5, column 1;")):
@@ -113,13 +114,6 @@ def test_sums_of_targets_may_overflow():
         XGBRegressorLite(n_estimators=1).fit(X, largest)
 
 
-@pytest.mark.parametrize("value", [float("inf"), float("-inf")])
-def test_infinity_among_python_objects(value):
-    y = np.array([1, 2.5, value, 4, 5, 6], dtype=object)
-    with pytest.raises(ValueError, match=r"^y contains infinity: targets are finite numbers$"):
-        XGBRegressorLite(n_estimators=1).fit(X, y)
-
-
 DAYS = np.datetime64("2020-01-01") + np.arange(6)
 
 
@@ -130,7 +124,6 @@ DAYS = np.datetime64("2020-01-01") + np.arange(6)
         DAYS - DAYS[0],
         [date(2020, 1, 1 + i) for i in range(6)],
         [timedelta(days=i) for i in range(6)],
-        pd.Series(DAYS),
         pd.Series(DAYS).dt.tz_localize("UTC"),
         pl.Series(DAYS),
     ],
@@ -165,10 +158,23 @@ def labels_of(kind, n_labels):
     return numbers.astype(str).astype({"text": "U", "bytes": "S", "objects": "O"}.get(kind, kind))
 
 
-@pytest.mark.parametrize("n_labels", [1, 2, 3, 10, 11, 300])
-@pytest.mark.parametrize("kind", ["int64", "int16", "float", "text", "bytes", "objects", "times"])
-@pytest.mark.parametrize("order", ["mixed", "late", "sorted"])
-def test_labels_and_their_numbers(n_labels, kind, order):
+@pytest.mark.parametrize(
+    ("kind", "n_labels", "order"),
+    [
+        ("int64", 1, "mixed"),
+        ("int64", 2, "late"),
+        ("int16", 10, "mixed"),
+        ("int16", 11, "late"),
+        ("float", 3, "sorted"),
+        ("text", 2, "mixed"),
+        ("text", 300, "late"),
+        ("bytes", 10, "sorted"),
+        ("objects", 3, "late"),
+        ("objects", 11, "mixed"),
+        ("times", 300, "mixed"),
+    ],
+)
+def test_labels_and_their_numbers(kind, n_labels, order):
     numbers = np.random.default_rng(0).integers(0, n_labels, 2**18 + 3000)
     if order == "late":  # in both blocks of rows, behind those that are sorted
         numbers %= max(1, n_labels - 1)
@@ -200,8 +206,10 @@ def test_labels_of_another_dtype_have_the_same_numbers():
     assert label_numbers(y, words).tolist() == [1, 0]
 
 
-@pytest.mark.parametrize("kind", ["int64", "float", "text", "bytes", "objects"])
-@pytest.mark.parametrize("n_labels", [3, 7000, 9000])  # of 15,000 rows: few, under half, over half
+@pytest.mark.parametrize(
+    ("kind", "n_labels"),  # of 15,000 rows: few, under half, over half
+    [("int64", 9000), ("float", 7000), ("text", 9000), ("bytes", 7000), ("objects", 3)],
+)
 def test_labels_of_many_rows_pass_the_check_of_scikit_learn(kind, n_labels, monkeypatch):
     y = labels_of(kind, n_labels)[np.arange(15_000) % n_labels]
 
@@ -216,8 +224,5 @@ def test_labels_of_many_rows_pass_the_check_of_scikit_learn(kind, n_labels, monk
         return [str(warning.message) for warning in caught]
 
     assert outcome(10_000) == outcome(len(y))
-
-
-def test_many_numbers_are_no_labels():
     with pytest.raises(ValueError, match="Unknown label type: continuous"):
         check_labels(np.arange(15_000) / 2)

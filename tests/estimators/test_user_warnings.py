@@ -6,6 +6,7 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 import pytest
+from joblib import parallel_config
 from sklearn.model_selection import cross_val_predict
 from sklearn.pipeline import make_pipeline
 
@@ -30,7 +31,6 @@ def test_outside_of_these_packages_it_is_the_line_itself():
     [
         lambda: XGBRegressorLite(n_estimators=1).fit(FRAME, Y).predict(OTHER),
         lambda: XGBRegressorLite(n_estimators=1).fit(FRAME, Y).score(OTHER, Y),
-        lambda: XGBClassifierLite(n_estimators=1).fit(FRAME, Y).predict(OTHER),
         lambda: XGBClassifierLite(n_estimators=1).fit(FRAME, Y).predict_proba(OTHER),
         lambda: XGBRegressorLite(n_estimators=1).fit(FRAME, Y, X_val=OTHER, y_val=Y),
         lambda: make_pipeline(XGBRegressorLite(n_estimators=1)).fit(FRAME, Y).predict(OTHER),
@@ -42,11 +42,19 @@ def test_unknown_categories(use):
     assert [own.filename for own in caught] == [__file__]
 
 
-def test_through_a_search_and_joblib():
+@pytest.mark.parametrize("n_workers", [1, 2])
+def test_through_a_search_and_joblib_in_threads(n_workers, monkeypatch, tmp_path):
+    # nobody has warned of this line before
+    monkeypatch.setattr(user_warnings, "_given", set())
+    monkeypatch.setattr(user_warnings, "_claims", f"{tmp_path}/")
     each_its_own = FRAME.assign(city=pd.Categorical(np.arange(20).astype(str)))
-    with pytest.warns(UnknownCategoryWarning) as caught:
-        cross_val_predict(XGBRegressorLite(n_estimators=1), each_its_own, Y, cv=2)
-    assert {own.filename for own in caught} == {__file__}
+    with (
+        parallel_config("threading", n_jobs=n_workers),
+        warnings.catch_warnings(record=True) as own,
+    ):
+        warnings.simplefilter("default")
+        cross_val_predict(XGBRegressorLite(n_estimators=1), each_its_own, Y, cv=4)
+    assert [warning.filename for warning in own] == [__file__]
 
 
 def test_a_margin_that_is_left_out_and_a_warm_start_without_work():
@@ -134,6 +142,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_searches_in_threads_and_processes_warn_once_at_the_line_that_began_them(tmp_path):
     with start_python(SEARCHES, tmp_path) as process:
         output = finish(process, timeout=200)

@@ -32,11 +32,6 @@ def multipliers(class_weight=None, scale_pos_weight=1, classes=TWO, codes=(0, 0,
     )
 
 
-def test_no_class_weights():
-    assert_array_equal(multipliers(), [1, 1])
-    assert_array_equal(multipliers(classes=THREE, codes=[0, 1, 2]), [1, 1, 1])
-
-
 def test_balanced_classes_weigh_the_same():
     assert_allclose(multipliers("balanced"), [4 / (2 * 3), 4 / (2 * 1)])
     # weights 1, 2, 3 of class 0 and 2 of class 1: 8 in all
@@ -63,15 +58,14 @@ def test_weights_by_label():
     assert_array_equal(multipliers({"yes": 5, "no": 0.5}), [0.5, 5])
     assert_array_equal(multipliers({"yes": 5}), [1, 5])
     assert_array_equal(multipliers({}), [1, 1])
+    assert_array_equal(multipliers(), [1, 1])
+    assert_array_equal(multipliers(classes=THREE, codes=[0, 1, 2]), [1, 1, 1])
+    # one that is no class, as in a fold that a rare class is missing from
+    assert_array_equal(multipliers({"yes": 5, "no": 2, "rare": 7}), [2, 5])
     assert_array_equal(multipliers({9: 2, 3: 4}, classes=THREE), [4, 1, 2])
     assert_array_equal(multipliers({True: 3}, classes=np.array([False, True])), [1, 3])
     huge = np.array([0, 2**63 + 1], dtype=np.uint64)
     assert_array_equal(multipliers({2**63 + 1: 3}, classes=huge), [1, 3])
-
-
-def test_a_dict_of_all_classes_may_have_more():
-    # as in a fold that a rare class is missing from
-    assert_array_equal(multipliers({"yes": 5, "no": 2, "rare": 7}), [2, 5])
 
 
 def test_labels_that_are_no_class():
@@ -105,7 +99,7 @@ def test_rules_of_the_parameters(value):
         check_parameters(ClassParameters, {"scale_pos_weight": value})
 
 
-def test_rules_of_the_other_kinds():
+def test_rules_of_other_kinds():
     check_parameters(
         ClassParameters,
         {"class_weight": "balanced", "scale_pos_weight": 2, "calibrated_prior": True},
@@ -173,17 +167,10 @@ def test_two_weighted_rows_by_hand():
     assert_allclose(shift, [math.log((math.sqrt(33) - 1) / 8)])
 
 
-def test_scores_that_are_right_stay():
-    start = np.array([-0.25])
-    scores = np.array([[0.25, 0.25]])
-    shift = calibrate_prior(LogLoss(), scores, np.array([0, 1]), NONE, start)
-    assert_array_equal(shift, start)
-    assert shift is not start
-
-
-@pytest.mark.parametrize("n_classes", [2, 3, 30])
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("scale", [0.1, 3, 15])
+@pytest.mark.parametrize(
+    ("n_classes", "weighted", "scale"),
+    [(2, False, 0.1), (2, True, 15), (3, True, 0.1), (3, False, 3), (30, True, 3), (30, False, 15)],
+)
 def test_the_mean_probabilities_are_the_shares(n_classes, weighted, scale):
     random = np.random.default_rng(0)
     loss = LogLoss() if n_classes == 2 else Softmax(n_classes)
@@ -204,15 +191,12 @@ def test_the_mean_probabilities_are_the_shares(n_classes, weighted, scale):
         assert_allclose(means, shares / shares.sum(), atol=2e-10 * n_classes)
 
 
-def test_a_shift_of_two_softmax_scores_is_that_of_the_log_loss():
-    random = np.random.default_rng(0)
-    scores, codes = random.normal(size=(2, 50)), np.arange(50) % 5 // 4
-    both = calibrate_prior(Softmax(2), scores, codes, NONE, np.zeros(2))
-    one = calibrate_prior(LogLoss(), scores[1:] - scores[:1], codes, NONE, np.zeros(1))
-    assert_allclose(both, [0, one[0]])
-
-
-def test_scores_without_doubt_do_no_harm():
+def test_scores_that_are_right_or_without_doubt_stay():
+    start = np.array([-0.25])
+    scores = np.array([[0.25, 0.25]])
+    shift = calibrate_prior(LogLoss(), scores, np.array([0, 1]), NONE, start)
+    assert_array_equal(shift, start)
+    assert shift is not start
     # no probability moves: the start is as good as anything else
     scores, codes = np.array([[900.0, -900.0]]), np.array([1, 0])
     assert_array_equal(calibrate_prior(LogLoss(), scores, codes, NONE, np.ones(1)), [1.0])

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_breast_cancer
-from sklearn.metrics import r2_score, roc_auc_score
+from sklearn.metrics import r2_score
 
 from sklboost import EarlyStopping, XGBClassifierLite, XGBRegressorLite
 from sklboost.estimators.fit.reading import plan_task, read_data
@@ -36,8 +36,7 @@ def validation_values(model):
 # --- nothing is learnt from noise ----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("refit", [False, True])
-@pytest.mark.parametrize("is_callback", [False, True])
+@pytest.mark.parametrize(("refit", "is_callback"), [(False, True), (True, False)])
 def test_whole_weights_of_rows(noise, refit, is_callback):
     X, y, _ = noise
     stopping = dict(n_estimators=300, callbacks=[EarlyStopping(10)]) if is_callback else STOPPING
@@ -61,8 +60,7 @@ def test_whole_weights_of_rows(noise, refit, is_callback):
 @pytest.mark.parametrize(
     "pair",
     [
-        [dict(scale_pos_weight=9), dict(scale_pos_weight=9.01)],
-        [dict(class_weight={False: 1, True: 9}), dict(class_weight={False: 1, True: 9.01})],
+        [dict(scale_pos_weight=9), dict(class_weight={False: 1, True: 9.01})],
         [dict(class_weight={True: 4}, scale_pos_weight=2), dict(scale_pos_weight=8.001)],
         # 600 / (2 * 60) = 5 is whole, and 600 / (2 * 540) is not; with 300 of each class both are 1
         [dict(class_weight="balanced"), dict(scale_pos_weight=9)],
@@ -80,24 +78,11 @@ def test_whole_weights_of_classes(noise, pair):
         assert_allclose(*(model.predict_proba(X) for model in models), atol=0.02)
 
 
-def test_balanced_weights_that_happen_to_be_whole(noise):
-    X, _, _ = noise
-    y = np.arange(N_ROWS) % 6 == 0  # as many of one class as weights of 2 make of the other ...
-    weight = np.where(y, 1.0, 2.0)
-    for factor in (1.0, 1.001):
-        model = XGBClassifierLite(class_weight="balanced", eval_metric="auc", **STOPPING)
-        model.fit(X, y, sample_weight=weight * factor)
-        held_out = np.setdiff1d(np.arange(N_ROWS), task_of(model, X, y).rows.numbers)
-        scores = model.predict_proba(X[held_out])[:, 1]
-        assert model.best_score_ == pytest.approx(roc_auc_score(y[held_out], scores))
-        assert model.best_score_ < 0.75
-
-
 # --- which rows are held out ---------------------------------------------------------------------
 
 
 @given(st.data())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_a_row_is_on_one_side_and_the_unit_of_the_weights_does_not_matter(data):
     draw = data.draw
     random = np.random.default_rng(draw(st.integers(0, 99)))
@@ -157,9 +142,13 @@ def twice(X, y, seed=0):
 
 
 @pytest.mark.parametrize(
-    "weights", [dict(class_weight="balanced"), dict(scale_pos_weight=2.5), dict(scale_pos_weight=3)]
+    ("weights", "is_calibrated"),
+    [
+        (dict(class_weight="balanced"), False),
+        (dict(scale_pos_weight=2.5), True),
+        (dict(scale_pos_weight=3), False),
+    ],
 )
-@pytest.mark.parametrize("is_calibrated", [False, True])
 def test_drawn_rows_under_weights_of_classes(weights, is_calibrated):
     X, y = load_breast_cancer(return_X_y=True)
     weight, rows = twice(X, y)
@@ -173,8 +162,7 @@ def test_drawn_rows_under_weights_of_classes(weights, is_calibrated):
     assert_allclose(model.predict_proba(X), expected, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("is_split_by", ["groups", "X_val"])
-@pytest.mark.parametrize("draws", [{}, dict(subsample=0.6)])
+@pytest.mark.parametrize(("is_split_by", "draws"), [("groups", dict(subsample=0.6)), ("X_val", {})])
 def test_early_stopping_without_a_random_split(is_split_by, draws):
     X, y = load_breast_cancer(return_X_y=True)
     weight, rows = twice(X, y)
@@ -195,9 +183,14 @@ def test_early_stopping_without_a_random_split(is_split_by, draws):
     assert_allclose(probabilities, model.predict_proba(X), rtol=1e-7, atol=1e-9)
 
 
-@pytest.mark.parametrize("scale_pos_weight", [9, 9.5])
-@pytest.mark.parametrize("draws", [{}, dict(subsample=0.5)])
-@pytest.mark.parametrize("stopping", [{}, dict(early_stopping_rounds=3, refit=True)])
+@pytest.mark.parametrize(
+    ("scale_pos_weight", "draws", "stopping"),
+    [
+        (9, {}, {}),
+        (9.5, dict(subsample=0.5), dict(early_stopping_rounds=3, refit=True)),
+        (9, dict(subsample=0.5), {}),
+    ],
+)
 def test_calibrated_probabilities_have_the_share_of_the_class(scale_pos_weight, draws, stopping):
     X, y = load_breast_cancer(return_X_y=True)
     rows = np.sort(np.concatenate([np.flatnonzero(y == 1), np.flatnonzero(y == 0)[:40]]))

@@ -73,7 +73,6 @@ _OF_TREES = [
     ("regression", T + "n_nodes", [14], "left: node 7 of all comes behind its child"),
     ("regression", T + "left", _first(0), "left: node 0 of all comes behind its child"),
     ("regression", T + "left", _first(2), "left: the nodes of a tree must each be the child"),
-    ("regression", T + "left", _first(5), "left: the nodes of a tree must each be the child"),
     ("regression", T + "left", _first(2**31 - 2), "left: the nodes of a tree must each be the"),
     ("regression", T + "left", _first(2**31), r"left\[0\]: must be an integer from -1"),
     ("regression", T + "left", _first(-1), "left: the nodes of a tree must each be the child"),
@@ -143,7 +142,6 @@ _OF_TREES = [
     ("linear leaves", T + "linear/most", _last("-Infinity"), r"most\[13\]: must be a number"),
     ("linear leaves", T + "linear/most", _last("NaN"), r"most\[13\]: must be a number"),
     # trees before pruning
-    ("pruned, kept", T + "unpruned/settings/gamma", None, None),
     ("pruned, kept", T + "unpruned/settings/learning_rate", [0.5], "unpruned: must have the sett"),
     ("pruned, kept", T + "unpruned/threshold", _first(0.123), "unpruned: must have all splits"),
     ("pruned, kept", T + "unpruned/feature", lambda v: [2] * len(v), "unpruned: must have all"),
@@ -164,14 +162,11 @@ _OF_THE_REST = [
     # parameters
     ("regression", "parameters/alpha", 1, "has no parameters \\['alpha'\\]"),
     ("regression", "parameters/max_depth", -1, "parameters: max_depth=-1: it must be"),
-    ("regression", "parameters/max_depth", {"int": "9" * 4000}, None),
     ("regression", "parameters/learning_rate", {"int": "9" * 4000}, "parameters: learning_rate=99"),
     ("regression", "parameters/missing", {"int": "9" * 4000}, "parameters: missing=999"),
     ("regression", "parameters/base_score", ["a" * 10**6, ""], "parameters: base_score="),
-    ("regression", "parameters/base_score", [[1.0]], "parameters: base_score="),
     ("regression", "parameters/callbacks", ["a"], "parameters: callbacks="),
     ("regression", "parameters/monotone_constraints", "(" * 10**5, "parameters: monotone_const"),
-    ("regression", "parameters/monotone_constraints", "1," * 10**6, "parameters: monotone_const"),
     ("regression", "parameters/monotone_constraints", "{[]:1}", "parameters: monotone_const"),
     # features
     ("regression", F + "n_features", 0, "n_features: must be an integer from 1"),
@@ -212,7 +207,6 @@ _OF_THE_REST = [
     ("several targets", G + "n_targets", 1, "'reg:squarederror' has 1 raw scores per row"),
     ("labels", G + "dtype", "<U3", "dtype: labels are numbers"),
     ("labels", G + "dtype", "<f1", "dtype: "),
-    ("two classes", G + "classes/array/values", [1, 0], "classes: must be sorted, each class once"),
     ("two classes", G + "classes/array/values", [1, 1], "classes: must be sorted, each class once"),
     ("labels of text objects", G + "classes/array/values", ["a", 1], "classes: must be sorted"),
     ("labels of text objects", G + "classes/array/values", [[1], [2]], "classes: unhashable"),
@@ -256,13 +250,15 @@ _OF_THE_REST = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("name", "path", "value", "problem"),
-    [case for case in _OF_TREES + _OF_THE_REST if case[3] is not None],
-)
+@functools.cache
+def _check_undamaged(name):
+    load(document(name))
+
+
+@pytest.mark.parametrize(("name", "path", "value", "problem"), _OF_TREES + _OF_THE_REST)
 def test_damage_is_refused(name, path, value, problem):
     section = document(name)
-    load(copy.deepcopy(section))
+    _check_undamaged(name)
     try:
         put(section, path, value)
     except KeyError:
@@ -271,23 +267,17 @@ def test_damage_is_refused(name, path, value, problem):
         load(section)
 
 
-@pytest.mark.parametrize(
-    "path",
-    ["parameters/max_depth", "features/names", "model/trees/left", "model/trees/settings/max_bin"],
-)
-def test_keys_that_are_not_there(path):
-    """Parameters have defaults; all else is needed."""
+def test_keys_that_are_not_there():
+    """Parameters have defaults, and settings of trees too; all else is needed."""
     section = document("regression")
-    *above, last = path.split("/")
-    owner = section
-    for step in above:
-        owner = owner[step]
-    owner.pop(last, None)
-    if "parameters" in path or last == "max_bin":
-        load(section)
-        return
-    with pytest.raises(ModelFileError, match=f"has no key '{last}'"):
-        load(section)
+    del section["parameters"]["max_depth"]
+    section["model"]["trees"]["settings"].pop("max_bin", None)
+    load(section)
+    for part, key in (("features", "names"), ("model", "trees"), ("model", "base_score")):
+        section = document("regression")
+        del section[part][key]
+        with pytest.raises(ModelFileError, match=f"has no key '{key}'"):
+            load(section)
 
 
 def test_a_file_that_ends_anywhere():
@@ -297,6 +287,8 @@ def test_a_file_that_ends_anywhere():
         for n_bytes in range(0, len(file.getvalue()), 7):
             with pytest.raises(ModelFileError):
                 load_model(file.getvalue()[:n_bytes])
+        with pytest.raises(ModelFileError):
+            load_model(file.getvalue() + b"x")
 
 
 # --- what is allowed
@@ -394,12 +386,6 @@ def _with_parameter(value):
     return section
 
 
-def _long_key():
-    section = document("regression")
-    section["parameters"]["k" * 10**5] = [0] * 10**5
-    return section
-
-
 def _changed(name, changes):
     section = document(name)
     for path, value in changes.items():
@@ -416,12 +402,10 @@ def _changed(name, changes):
         (lambda: _with_parameter("a" * 10**5), 50),
         (lambda: _changed("regression", {F + "n_features": 2**20}), 50),
         (lambda: _changed("regression", {T + "n_nodes": [2**31 - 2] * 100}), 50),
-        (lambda: _changed("several targets", {M + "base_score": [0] * 10**5}), 50),
         (lambda: _changed("vector trees", {M + "base_score": [0] * 10**5}), 50),
         (lambda: _changed("linear leaves", {T + "linear/n_terms": [3] * 14}), 50),
         (lambda: _changed("labels", {G + "n_labels": 2**60}), 50),
         (lambda: _changed("two classes", {G + "classes/array/dtype": "<U99999"}), 50),
-        (_long_key, 50),
     ],
 )
 def test_memory_and_time_are_a_small_multiple_of_the_file(make, factor):

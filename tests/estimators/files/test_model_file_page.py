@@ -97,6 +97,9 @@ def test_the_page_has_all_keys_and_no_others(documents):
     written = set().union(*(keys_of(document["sklboost"]) for document in documents))
     listed = keys_of_table("key")
     assert sorted(listed) == sorted(written)
+    assert sorted(keys_of_table(VALUES)) == sorted(_READERS)
+    assert f"`format_version`, which is {FORMAT_VERSION}." in PAGE
+    assert f"| `format_version` | integer | {FORMAT_VERSION} |" in PAGE
 
 
 def test_each_key_has_what_the_page_says(documents):
@@ -129,12 +132,3 @@ def test_keys_of_the_file():
     file = io.BytesIO()
     XGBRegressorLite(n_estimators=1).fit(X, y["signal"]).save_model(file, raw_format="json")
     assert keys_of_table(FILE) == list(json.loads(file.getvalue()))
-
-
-def test_types_of_values():
-    assert sorted(keys_of_table(VALUES)) == sorted(_READERS)
-
-
-def test_the_version():
-    assert f"`format_version`, which is {FORMAT_VERSION}." in PAGE
-    assert f"| `format_version` | integer | {FORMAT_VERSION} |" in PAGE

@@ -1,5 +1,7 @@
 """What several tests of pages share."""
 
+import itertools
+
 EVIL = "</script><img src=x onerror=alert(1)>"
 DOSAGE, EFFECT = [[10], [20], [25], [35]], [-10, 7, 8, -7]
 WORKED = dict(n_estimators=1, learning_rate=1, reg_lambda=0, base_score=0.5, max_depth=2)
@@ -31,3 +33,28 @@ def node_texts(page):
         }
         return texts;
     """)
+
+
+def expected_texts(model):
+    """Return the same from Python."""
+    texts = []
+    for tree in range(model.model_.n_trees):
+        for node in itertools.count():
+            try:
+                text = str(model.explain_split(tree, node))
+            except ValueError:  # there is no such node
+                break
+            texts.append([line.strip() for line in text.splitlines() if line])
+    return texts
+
+
+def plain(texts):
+    """Leave out `_`: what comes after one stands lower on the page."""
+    return [[line.replace("_", "") for line in lines] for lines in texts]
+
+
+def table_of(page, selector):
+    return [
+        [cell.get_attribute("textContent") for cell in row.find_elements("css selector", "th, td")]
+        for row in page.all(f"{selector} tbody tr")
+    ]

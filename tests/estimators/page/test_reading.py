@@ -1,4 +1,4 @@
-"""Whether the page can be read as it opens: sizes of texts, what is in view, large trees."""
+"""The page is for everybody: sizes of texts, contrast, names, keys, narrow screens, large trees."""
 
 import re
 
@@ -9,6 +9,8 @@ from selenium.webdriver import Keys
 
 from sklboost import XGBRegressorLite
 from tests.estimators.page.examples import DOSAGE, EFFECT, WORKED
+
+pytestmark = pytest.mark.slow  # tests/estimators/page/test_page.py opens one page in every run
 
 SIZES = {"laptop": (1366, 768), "wide": (1920, 1080), "phone": (390, 844)}
 
@@ -199,13 +201,22 @@ def test_categories_are_drawn_without_quotes(sized, deep):
     assert any("place in {'Amsterdam'}" in text for text in page.texts(".node title"))
 
 
-def test_a_split_that_is_not_drawn_yet_is_found(sized, deep):
+def test_splits_are_found_drawn_or_not(sized, deep):
     page = sized("laptop", deep[0])
+    table = deep[0].trees_to_dataframe().query("Feature == 'place'")
+    expected = [f"Tree {t}, node {n}" for t, n in zip(table["Tree"], table["Node"], strict=True)]
+    assert len(expected) > 5
     page.first("#search-text").send_keys("place")
-    for _ in range(8):
+    found = []
+    for _ in expected:
         page.first("#search button").click()
-        node = re.fullmatch(r"Tree (\d+), node (\d+)", page.first("#found").text)[2]
-        assert page.run("return document.activeElement.dataset.node") == node
+        found.append(page.first("#found").text)
+        number = page.run("return document.activeElement.dataset.node")
+        assert found[-1].endswith(f"node {number}")
+    assert sorted(found) == sorted(expected)
+    page.set("#search-text", "no such feature")
+    page.first("#search button").click()
+    assert page.first("#found").text == "No split found."
 
 
 def test_small_trees_are_drawn_whole(sized):
@@ -218,17 +229,99 @@ def test_small_trees_are_drawn_whole(sized):
         assert drawing["left"] <= box["left"] < box["right"] <= drawing["right"]
 
 
-def test_words_of_the_page(opened, cancer, binary):
+# --- access
+
+LEAST_CONTRAST = """
+    const light = (color) => {
+      const [r, g, b] = color.match(/[\\d.]+/g).map(Number).map((c) => c / 255)
+        .map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+      return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    };
+    const behind = (element) => {
+      if (element.closest(".node") !== null) {
+        return getComputedStyle(document.querySelector(".node .box")).fill;
+      }
+      for (let at = element; at !== null; at = at.parentElement) {
+        const color = getComputedStyle(at).backgroundColor;
+        if (color !== "rgba(0, 0, 0, 0)") return color;
+      }
+      return "rgb(255, 255, 255)";
+    };
+    const ratios = [];
+    for (const element of document.querySelectorAll("body *:not(script)")) {
+      const hasText = [...element.childNodes].some((n) => n.nodeType === 3 && n.data.trim() !== "");
+      if (!hasText || element.closest("title, datalist, [hidden]") !== null) continue;
+      const style = getComputedStyle(element);
+      const ink = element instanceof SVGElement ? style.fill : style.color;
+      const [a, b] = [light(ink), light(behind(element))];
+      const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+      if (!element.disabled) ratios.push([ratio, element.outerHTML.slice(0, 80)]);
+    }
+    return [ratios.length, ...ratios.sort((a, b) => a[0] - b[0])[0]];
+"""
+
+
+@pytest.mark.parametrize(("scheme", "way"), [("light", "switch"), ("dark", "system")])
+def test_contrast_in_light_and_dark(opened, cancer, binary, scheme, way):
     page = opened(cancer, *binary)
-    assert page.texts("#theme option") == ["System theme", "Light theme", "Dark theme"]
-    assert page.first("h1").text == "XGBClassifierLite, 6 trees"
-    assert page.texts("h2") == [
-        "Trees",
-        "Predictions, row by row",
-        "Feature importance",
-        "Learning curves",
-    ]
+    other = {"light": "dark", "dark": "light"}[scheme]
+    page.media(prefers_color_scheme=scheme if way == "system" else other)
+    if way == "switch":
+        page.set("#theme", scheme)
     page.first(".node").click()
-    assert page.first("#node button").text == "Close"
-    odd = re.compile(r"\bFold\b|\bunfold|way of|tree\(s\)|as the system", re.IGNORECASE)
-    assert odd.findall(page.first("body").text) == []
+    background = page.run("return getComputedStyle(document.body).backgroundColor")
+    lightness = int(re.findall(r"\d+", background)[0])
+    assert (lightness > 200) == (scheme == "light")
+    n_texts, least, where = page.run(LEAST_CONTRAST)
+    assert n_texts > 100
+    assert least >= 4.5, where
+
+
+def test_every_control_has_a_name_and_can_be_reached_by_tab(opened, cancer, binary):
+    page = opened(cancer, *binary)
+    nameless = page.run("""
+        const named = (e) => e.labels?.length > 0 || e.ariaLabel || e.textContent.trim() !== "";
+        return [...document.querySelectorAll("button, input, select")]
+          .filter((e) => !named(e)).map((e) => e.outerHTML);
+    """)
+    assert nameless == []
+    wanted = page.run("""
+        const shown = (e) => e.checkVisibility() && !e.disabled;
+        return [...document.querySelectorAll("a, button, input, select, .node[tabindex='0']")]
+          .filter(shown).length;
+    """)
+    reached = set()
+    for _ in range(wanted + 2):
+        page.driver.switch_to.active_element.send_keys(Keys.TAB)
+        active = page.driver.switch_to.active_element
+        outline = active.value_of_css_property("outline-style")
+        is_node = "node" in (active.get_attribute("class") or "")
+        if active.tag_name != "body":
+            assert is_node or outline == "solid", active.get_attribute("outerHTML")[:80]
+            reached.add(active.id)
+    assert len(reached) >= wanted
+    assert page.run("return document.querySelectorAll('.node[tabindex=\"0\"]').length") == 1
+
+
+def test_nothing_moves_for_whom_motion_is_too_much(opened, cancer):
+    page = opened(cancer)
+    page.media(prefers_reduced_motion="reduce")
+    box = page.first(".node .box")
+    assert box.value_of_css_property("transition-duration") == "0s"
+    page.media(prefers_reduced_motion="no-preference")
+    assert box.value_of_css_property("transition-duration") != "0s"
+
+
+def test_a_thousand_trees(opened, regression):
+    X, y = regression
+    model = XGBRegressorLite(n_estimators=1000, max_depth=2, learning_rate=0.05).fit(X, y)
+    page = opened(model)
+    ready = page.run("""
+        const [entry] = performance.getEntriesByType("navigation");
+        return entry.domComplete;
+    """)
+    assert ready < 10_000
+    assert len(page.all(".node")) <= 7
+    page.set("#tree-number", 999)
+    page.all(".node")[-1].click()
+    assert page.first("#node h3").text.startswith("Tree 999, node ")
