@@ -1,4 +1,8 @@
-"""The matrix kind of table x dtype x missing or not: the same values give the same model."""
+"""Every kind of table and dtype, with missing values or without: the same values, the same model.
+
+Each kind is fitted in one of the two ways, on complete columns or on those with missing values; all
+kinds of all columns are read in tests/data/test_adapters.py.
+"""
 
 from functools import cache
 
@@ -68,10 +72,13 @@ def bits(model, *further_fields):
 
 
 def each_case():
-    complete = [(case, False) for case in CASES]
-    missing = [(case, True) for case in CASES if case.missing]
-    names = [str(case) for case, _ in complete] + [f"{case}-missing" for case, _ in missing]
-    return pytest.mark.parametrize(("case", "missing"), complete + missing, ids=names)
+    """Give each case once: with missing values every other one, and the first of its values."""
+    cases = [
+        (case, bool(case.missing) and (i % 2 == 0 or case.values in ("huge counts", "words")))
+        for i, case in enumerate(CASES)
+    ]
+    names = [f"{case}-missing" if missing else str(case) for case, missing in cases]
+    return pytest.mark.parametrize(("case", "missing"), cases, ids=names)
 
 
 @each_case()
