@@ -2,6 +2,7 @@
 
 import pickle
 
+import cloudpickle
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -314,15 +315,27 @@ def local_class():
     return Mine()
 
 
-@pytest.mark.parametrize(
-    ("make", "name"),
-    [(local_function, "lambda"), pytest.param(local_class, "Mine", marks=pytest.mark.slow)],
+each_local = pytest.mark.parametrize(
+    ("make", "name"), [(local_function, "lambda"), (local_class, "Mine")]
 )
-def test_what_cannot_be_imported_is_named_by_pickle_and_sent_by_joblib(make, name):
+
+
+@each_local
+def test_what_cannot_be_imported_is_named_by_pickle(make, name):
     X, y = data(XGBRegressorLite)
     model = XGBRegressorLite(objective=make(), n_estimators=3).fit(X, y)
     with pytest.raises((AttributeError, pickle.PicklingError), match=name):
         pickle.dumps(model)
+    sent = pickle.loads(cloudpickle.dumps(model))  # as joblib does it
+    assert_array_equal(sent.predict(X), model.predict(X))
+    check_same_bits(sent.fit(X, y), model)
+
+
+@pytest.mark.slow
+@each_local
+def test_what_cannot_be_imported_is_sent_to_workers(make, name):
+    X, y = data(XGBRegressorLite)
+    model = XGBRegressorLite(objective=make(), n_estimators=3)
     objectives = [model.objective, squared_error]
     search = GridSearchCV(model, {"objective": objectives}, cv=2, n_jobs=2).fit(X, y)
     scores = search.cv_results_["mean_test_score"]
