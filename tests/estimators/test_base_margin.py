@@ -72,7 +72,7 @@ def test_forms_of_margins(case, kind):
         assert nodes(model.fit(bin_features(X), y, base_margin=margin[:, 0])) == expected
 
 
-def test_rows_of_weight_zero_take_their_margins_and_groups_along(case):
+def test_rows_of_weight_zero_or_two_take_their_margins_and_groups_along(case):
     model, X, y, margin = case
     weight = np.random.default_rng(1).integers(0, 2, len(y)).astype(float)
     group, kept = np.arange(len(y)) % 25, weight > 0
@@ -83,13 +83,10 @@ def test_rows_of_weight_zero_take_their_margins_and_groups_along(case):
     model.fit(X[kept], y[kept], base_margin=margin[kept], groups=group[kept])
     assert model.evals_result_ == results
     assert nodes(model) == own
-
-
-def test_drawn_rows_of_whole_weights_take_their_margins_along(case):
-    model, X, y, margin = case
+    # so do rows of whole weights, which are repeated where some are drawn
     weight = np.random.default_rng(1).integers(0, 3, len(y))
-    model.set_params(subsample=0.6, random_state=0)
     rows = np.repeat(np.arange(len(y)), weight)
+    model.set_params(early_stopping_rounds=None, subsample=0.6)
     own = nodes(model.fit(X, y, sample_weight=weight, base_margin=margin))
     assert nodes(model.fit(X[rows], y[rows], base_margin=margin[rows])) == own
 

@@ -124,8 +124,6 @@ def test_a_loss_decides_its_metric_and_parameters(regression):
         return metric
 
     assert resolve(None, AbsoluteError()).name == "mae"
-    one = resolve(None, QuantileError(1, (0.8,)))
-    assert (one.name, one.mean_loss.parameters) == ("quantile", (0.8,))
     assert resolve("quantile@0.3", QuantileError(1, (0.8,))).mean_loss.parameters == (0.3,)
     with pytest.raises(ValueError, match="'quantile' needs an alpha"):
         resolve("quantile", AbsoluteError())
