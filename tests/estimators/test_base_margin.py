@@ -1,7 +1,5 @@
 """Raw scores that training and prediction start from."""
 
-import warnings
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -23,6 +21,7 @@ def case(request):
     estimator, load, n_outputs = TASKS[request.param]
     X, y = load(return_X_y=True)
     margin = np.random.default_rng(0).normal(size=(len(y), n_outputs))
+    margin.flags.writeable = False  # nothing is written to the user's margins
     return estimator(n_estimators=6, max_depth=3), X, y, margin
 
 
@@ -61,16 +60,6 @@ def test_margins_are_a_first_model(case):
     assert_allclose(raw(model, X, base_margin=margin), raw(continued, X), rtol=1e-12, atol=1e-12)
 
 
-def test_equal_margins_are_a_base_score(case):
-    model, X, y, margin = case
-    start = model.fit(X, y).model_.base_score
-    by_score, prediction = nodes(model), raw(model, X)
-    margin = np.repeat(start[np.newaxis], len(y), axis=0)
-    model.fit(X, y, base_margin=margin)
-    assert nodes(model) == by_score
-    assert_array_equal(raw(model, X, base_margin=margin), prediction)
-
-
 @pytest.mark.parametrize("kind", [list, np.float32, np.asfortranarray])
 def test_forms_of_margins(case, kind):
     model, X, y, margin = case
@@ -83,33 +72,21 @@ def test_forms_of_margins(case, kind):
         assert nodes(model.fit(bin_features(X), y, base_margin=margin[:, 0])) == expected
 
 
-def test_margins_are_not_modified(case):
-    model, X, y, margin = case
-    before = margin.copy()
-    margin.flags.writeable = False
-    valid = dict(X_val=X, y_val=y, base_margin_val=margin)
-    model.fit(X, y, base_margin=margin, **valid).predict(X, base_margin=margin)
-    assert_array_equal(margin, before)
-
-
-def test_rows_of_weight_zero_take_their_margins_and_groups_along(case):
+def test_rows_of_weight_zero_or_two_take_their_margins_and_groups_along(case):
     model, X, y, margin = case
     weight = np.random.default_rng(1).integers(0, 2, len(y)).astype(float)
     group, kept = np.arange(len(y)) % 25, weight > 0
-    margin[~kept] = 1e6
+    margin = np.where(kept[:, np.newaxis], margin, 1e6)
     model.set_params(early_stopping_rounds=3, validation_fraction=0.3, random_state=0)
     model.fit(X, y, sample_weight=weight, base_margin=margin, groups=group)
     results, own = model.evals_result_, nodes(model)
     model.fit(X[kept], y[kept], base_margin=margin[kept], groups=group[kept])
     assert model.evals_result_ == results
     assert nodes(model) == own
-
-
-def test_drawn_rows_of_whole_weights_take_their_margins_along(case):
-    model, X, y, margin = case
+    # so do rows of whole weights, which are repeated where some are drawn
     weight = np.random.default_rng(1).integers(0, 3, len(y))
-    model.set_params(subsample=0.6, random_state=0)
     rows = np.repeat(np.arange(len(y)), weight)
+    model.set_params(early_stopping_rounds=None, subsample=0.6)
     own = nodes(model.fit(X, y, sample_weight=weight, base_margin=margin))
     assert nodes(model.fit(X[rows], y[rows], base_margin=margin[rows])) == own
 
@@ -177,27 +154,24 @@ def test_prediction_without_the_margin_warns(case):
         ) as told:
             assert_array_equal(getattr(model, name)(X), expected)
         assert told[0].filename == __file__
+    model.fit(X, y).predict(X)  # which does not warn any more
 
 
 def test_a_margin_at_predict_alone_replaces_the_base_score(case):
     model, X, y, margin = case
-    model.fit(X, y)
+    prediction, own = raw(model.fit(X, y), X), nodes(model)
     start = np.repeat(model.model_.base_score[np.newaxis], len(y), axis=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert_array_equal(raw(model, X, base_margin=start), raw(model, X))
-        assert not np.allclose(raw(model, X, base_margin=start + margin), raw(model, X))
-
-
-def test_a_later_fit_without_margins_does_not_warn(case):
-    model, X, y, margin = case
-    model.fit(X, y, base_margin=margin).fit(X, y).predict(X)
+    assert_array_equal(raw(model, X, base_margin=start), prediction)
+    assert not np.allclose(raw(model, X, base_margin=start + margin), prediction)
+    model.fit(X, y, base_margin=start)  # equal margins are a base score in the training, too
+    assert nodes(model) == own
+    assert_array_equal(raw(model, X, base_margin=start), prediction)
 
 
 # --- errors --------------------------------------------------------------------------------------
 
 
-def test_wrong_shapes(case):
+def test_wrong_shapes_and_what_is_no_number(case):
     model, X, y, margin = case
     n, n_outputs = margin.shape
     for wrong in (margin[1:], np.zeros((n, n_outputs, 1)), np.zeros(n + 1)):
@@ -206,19 +180,14 @@ def test_wrong_shapes(case):
     for wrong in (np.zeros((n, n_outputs + 1)), np.zeros((n, 2))):
         with pytest.raises(ValueError, match=rf"column\(s\), but the model has {n_outputs} raw"):
             model.fit(X, y, base_margin=wrong)
+    for value in (np.nan, np.inf, -np.inf):
+        with pytest.raises(ValueError, match="Input base_margin contains"):
+            model.fit(X, y, base_margin=np.full_like(margin, value))
     model.fit(X, y)
     with pytest.raises(ValueError, match=r"^base_margin has shape \(3,\): it must be one"):
         model.predict(X, base_margin=np.zeros(3))
     with pytest.raises(ValueError, match=rf"column\(s\), but the model has {n_outputs} raw"):
         model.predict(X, base_margin=np.zeros((n, 2)))
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_margins_that_are_no_numbers(case, value):
-    model, X, y, margin = case
-    margin[3] = value
-    with pytest.raises(ValueError, match="Input base_margin contains"):
-        model.fit(X, y, base_margin=margin)
 
 
 def test_validation_data_needs_margins_where_the_training_has_them(case):

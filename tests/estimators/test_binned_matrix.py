@@ -1,4 +1,4 @@
-"""Estimators on features that were binned before."""
+"""bin_features, and estimators and scikit-learn's tools on features that were binned before."""
 
 import pickle
 
@@ -7,9 +7,24 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import VotingClassifier
+from sklearn.inspection import permutation_importance
+from sklearn.model_selection import (
+    GridSearchCV,
+    TimeSeriesSplit,
+    cross_val_predict,
+    cross_val_score,
+)
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import _safe_indexing
 
-from sklboost import XGBClassifierLite, XGBRegressorLite, bin_features
-from sklboost.data import features
+import sklboost
+from sklboost import BinnedMatrix, XGBClassifierLite, XGBRegressorLite, bin_features
+from sklboost.data import features, raw_values
+from sklboost.estimators import progress
+from tests.data.test_binning import binned, make_X
 
 ESTIMATORS = [XGBRegressorLite, XGBClassifierLite]
 METHODS = ["predict", "predict_proba", "decision_function", "apply", "staged_predict"]
@@ -47,32 +62,110 @@ def assert_same_predictions(model, one, other):
             assert_array_equal(*pair)
 
 
+# --- bin_features -------------------------------------------------------------------------------
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("max_bin", [4, 256])
+def test_bins_are_those_of_a_fit(max_bin):
+    X = make_X(60)
+    B = bin_features(X, max_bin=max_bin)
+    assert type(B) is sklboost.BinnedMatrix is BinnedMatrix
+    assert_array_equal(B.bins, binned(X, max_bin).rows)
+    assert B.max_bin == max_bin
+
+
+@pytest.mark.interpreted
+def test_weights_move_the_cuts():
+    X = np.arange(100.0)[:, np.newaxis]
+    weight = np.where(X[:, 0] < 10, 9.0, 1.0)
+    assert (bin_features(X, 2).bins == 0).sum() == 50
+    assert (bin_features(X, 2, sample_weight=weight).bins == 0).sum() == 10
+    assert (bin_features(X, 2, sample_weight=3.0).bins == 0).sum() == 50
+
+
+@pytest.mark.interpreted
+def test_rows_of_weight_zero_have_bins_but_no_say_in_the_cuts():
+    X = np.array([[1.0], [2.0], [3.0], [-9.0], [2.4], [99.0], [np.nan]])
+    B = bin_features(X, 3, sample_weight=[1, 1, 1, 0, 0, 0, 0])
+    assert_array_equal(B.bins[:, 0], [0, 1, 2, 0, 1, 2, 3])
+    assert_array_equal(B.binning.cuts.cuts, [1.5, 2.5])
+    assert list(B.binning.has_missing) == [1]
+
+
+@pytest.mark.interpreted
+def test_missing_values_of_weight_zero_take_no_bin_from_the_others():
+    X = np.append(np.arange(8.0), np.nan)[:, np.newaxis]
+    B = bin_features(X, 4, sample_weight=np.append(np.ones(8), 0.0))
+    assert_array_equal(B.bins[:, 0], [0, 0, 1, 1, 2, 2, 3, 3, 4])
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        (dict(max_bin=1), "^max_bin=1: it must be an integer from 2 to 65535$"),
+        (dict(max_bin=70_000), "max_bin=70000"),
+        (dict(n_jobs=0), "^n_jobs=0: it must be"),
+        (dict(sample_weight=[1.0, -1.0]), r"sample_weight\[1\]=-1"),
+        (dict(sample_weight=[1.0]), r"inconsistent numbers of samples: \[1, 2\]"),
+        (dict(X=[1.0, 2.0]), "Expected 2D array, got 1D array"),
+        (dict(X=np.empty((0, 2))), r"0 sample\(s\).* by bin_features"),
+        (dict(X=[["a"], ["b"]]), r"^text is not a number: column 0 \(object, such as 'a'\)"),
+    ],
+)
+def test_errors_of_bin_features(parameters, words):
+    with pytest.raises(ValueError, match=words):
+        bin_features(**(dict(X=np.zeros((2, 2))) | parameters))
+
+
+@pytest.mark.interpreted
+def test_blocks_of_a_memory_map_and_progress(tmp_path, monkeypatch, capsys):
+    X = make_X(60)
+    np.save(tmp_path / "X.npy", X)
+    monkeypatch.setattr(raw_values, "ARRAY_BLOCK_VALUES", 7 * X.shape[1])
+    monkeypatch.setattr(progress, "_READING_IS_LONG", 0.0)
+    monkeypatch.setattr(progress, "_BAR_INTERVAL", 0.0)
+    B = bin_features(np.load(tmp_path / "X.npy", mmap_mode="r"))
+    assert "120/120" in capsys.readouterr().err  # rows are read twice
+    assert_array_equal(B.bins, binned(X, 256).rows)
+    bin_features(X, sample_weight=np.arange(60.0), verbose=0)
+    assert capsys.readouterr().err == ""
+    bin_features(X, sample_weight=np.arange(60.0))  # a row without weight: one fewer for the cuts
+    assert "119/119" in capsys.readouterr().err
+
+
 # --- the same model ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("max_bin", [16, 256, 1000])
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("order", ["C", "F"])
-def test_same_bits_as_from_raw_values(max_bin, weighted, dtype, order):
+@pytest.mark.parametrize(
+    ("estimator", "max_bin", "weighted", "dtype", "order"),
+    [
+        (XGBRegressorLite, 16, False, np.float32, "C"),
+        (XGBClassifierLite, 16, True, np.float64, "F"),
+        (XGBRegressorLite, 256, True, np.float32, "F"),
+        (XGBClassifierLite, 256, False, np.float64, "C"),
+        (XGBRegressorLite, 1000, False, np.float64, "F"),
+        (XGBClassifierLite, 1000, True, np.float32, "C"),
+    ],
+)
+def test_same_bits_as_from_raw_values(estimator, max_bin, weighted, dtype, order):
     X, y = make_data(1200, n_classes=3)
     X = np.asarray(X, dtype=dtype, order=order)
     weight = np.random.default_rng(0).integers(0, 3, len(y)) if weighted else None
     B = bin_features(X, max_bin, sample_weight=weight)
     assert B.dtype == (np.uint16 if max_bin == 1000 else np.uint8)
-    for estimator in ESTIMATORS:
-        raw, model = (
-            small(estimator, max_bin=max_bin).fit(rows, y, sample_weight=weight) for rows in (X, B)
-        )
-        assert_same_model(raw, model)
-        counted = slice(None) if weight is None else weight > 0
-        assert_same_predictions(model, B[counted], X[counted])
-        assert_array_equal(model.predict(X), raw.predict(X))
+    raw, model = (
+        small(estimator, max_bin=max_bin).fit(rows, y, sample_weight=weight) for rows in (X, B)
+    )
+    assert_same_model(raw, model)
+    counted = slice(None) if weight is None else weight > 0
+    assert_same_predictions(model, B[counted], X[counted])
+    assert_array_equal(model.predict(X), raw.predict(X))
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_the_number_of_threads_changes_no_bit(n_classes):
-    X, y = make_data(50_000, n_classes)
+def test_the_number_of_threads_changes_no_bit():
+    X, y = make_data(50_000, n_classes=3)
     one, two = (
         small(XGBClassifierLite, n_jobs=n_jobs).fit(bin_features(X, n_jobs=n_jobs), y)
         for n_jobs in (1, 2)
@@ -110,9 +203,15 @@ def test_weights_at_fit_alone():
 # --- prediction ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("max_bin", [2, 3, 20, 256])
-@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize(
+    ("estimator", "max_bin", "n_classes"),
+    [
+        (XGBRegressorLite, 2, 3),
+        (XGBClassifierLite, 3, 2),
+        (XGBRegressorLite, 20, 2),
+        (XGBClassifierLite, 256, 3),
+    ],
+)
 def test_rows_are_predicted_as_their_values(estimator, max_bin, n_classes):
     """Whatever rows a model saw: no threshold divides the values of a bin."""
     X, y = make_data(n_classes=n_classes)
@@ -151,22 +250,14 @@ def test_a_threshold_does_not_divide_a_bin_that_is_empty_in_the_node():
     assert list(model.apply(X)[:, 0]) == list(model.apply(B)[:, 0]) == [1, 1, 2, 2, 2, 2]
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_blocks_of_rows_are_predicted_as_all_at_once(n_classes, monkeypatch):
-    X, y = make_data(n_classes=n_classes)
+def test_blocks_of_rows_are_predicted_as_all_at_once(monkeypatch):
+    X, y = make_data(n_classes=3)
     B = bin_features(X)
     model = small(XGBClassifierLite).fit(B, y)
     monkeypatch.setattr(features, "BLOCK_VALUES", 5 * 64)
     assert_same_predictions(model, B, X)
     assert_same_predictions(model, B[:1], X[:1])
-
-
-def test_score():
-    X, y = make_data()
-    B = bin_features(X)
-    for estimator in ESTIMATORS:
-        model = small(estimator).fit(B, y)
-        assert model.score(B, y) == model.score(X, y) > 0.4
+    assert model.score(B, y) == model.score(X, y) > 0.4
 
 
 # --- what does not fit together ------------------------------------------------------------------
@@ -220,20 +311,18 @@ def test_rows_targets_and_weights_are_checked_as_for_raw_values():
     X, y = make_data(60)
     B = bin_features(X)
     model = small(XGBClassifierLite)
-    with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[60, 59\]"):
-        model.fit(B, y[:-1])
+    for rows, targets, words in (
+        (B, y[:-1], r"inconsistent numbers of samples: \[60, 59\]"),
+        (B, None, "requires y"),
+        (B, np.where(y, 1.0, np.nan), "y contains NaN"),
+        (B[:0], y[:0], r"0 sample\(s\)"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            model.fit(rows, targets)
     with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[59, 60\]"):
         model.fit(B, y, sample_weight=np.ones(59))
-    with pytest.raises(ValueError, match="requires y"):
-        model.fit(B, None)
-    with pytest.raises(ValueError, match="y contains NaN"):
-        model.fit(B, np.where(y, 1.0, np.nan))
-    with pytest.raises(ValueError, match=r"0 sample\(s\)"):
-        model.fit(B[:0], y[:0])
     with pytest.raises(ValueError, match=r"0 sample\(s\)"):
         model.fit(B, y).predict(B[:0])
-    with pytest.raises(ValueError, match=r"^y holds text, such as '(no|yes)'"):
-        small(XGBRegressorLite).fit(B, np.where(y, "yes", "no"))
 
 
 @pytest.mark.interpreted
@@ -241,6 +330,7 @@ def test_names_of_the_features():
     X, y = make_data(60)
     frame = pd.DataFrame(X, columns=list("abcde"))
     B = bin_features(frame)
+    assert B[1:].feature_names_in_ is B.feature_names_in_
     model = small(XGBRegressorLite).fit(B, y)
     assert model.n_features_in_ == 5
     assert list(model.feature_names_in_) == list("abcde")
@@ -250,6 +340,7 @@ def test_names_of_the_features():
         model.predict(bin_features(frame.rename(columns={"a": "f"})))
     with pytest.raises(ValueError, match="X has 4 features"):
         model.fit(bin_features(X), y).predict(X[:, :4])
+    assert bin_features(X).feature_names_in_ is None
     assert not hasattr(model, "feature_names_in_")
 
 
@@ -267,3 +358,68 @@ def test_pickles_and_memory_maps_are_the_same_data(max_bin, tmp_path):
         assert_same_predictions(model, other, X)
     again = pickle.loads(pickle.dumps(model))
     assert_same_predictions(again, B, X)
+
+
+# --- in the tools of scikit-learn ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rows", [[2, 0], np.array([1, 1]), np.arange(60) > 50, slice(1, 9)])
+def test_safe_indexing(rows):
+    X, _ = make_data(60)
+    B = bin_features(X)
+    assert_array_equal(_safe_indexing(B, rows).bins, B.bins[rows])
+
+
+@pytest.mark.parametrize(
+    ("estimator", "cv"), [(XGBRegressorLite, TimeSeriesSplit(3)), (XGBClassifierLite, 4)]
+)
+def test_cross_validation(estimator, cv):
+    """The scores of raw values, if every value has a bin and the folds have the same cuts."""
+    X, y = make_data()
+    X = np.round(np.nan_to_num(X, posinf=2, neginf=-2) * 2)
+    raw, binned = (
+        cross_val_score(small(estimator), rows, y, cv=cv) for rows in (X, bin_features(X))
+    )
+    assert_array_equal(raw, binned)
+
+
+def test_tools_that_choose_rows_only():
+    X, y = make_data()
+    B = bin_features(X)
+    model = small(XGBClassifierLite)
+    assert cross_val_predict(model, B, y, method="predict_proba").shape == (700, 2)
+    voting = VotingClassifier([("a", model), ("b", small(XGBClassifierLite, max_depth=1))])
+    for tool in (
+        CalibratedClassifierCV(model, cv=3),
+        Pipeline([("scale", "passthrough"), ("model", model)]),
+        voting.set_params(voting="soft"),
+    ):
+        assert tool.fit(B, y).score(B, y) > 0.8
+        assert tool.score(X, y) > 0.8
+
+
+def test_tools_that_read_values_are_told_so():
+    X, y = make_data()
+    B = bin_features(X)
+    with pytest.raises(TypeError, match="pass the raw values"):
+        make_pipeline(StandardScaler(), small(XGBClassifierLite)).fit(B, y)
+    model = small(XGBClassifierLite).fit(B, y)
+    with pytest.raises(TypeError, match="pass the raw values"):
+        permutation_importance(model, B, y)
+    X[np.isinf(X)] = 2.0  # which that tool does not take
+    assert permutation_importance(model, X, y, n_repeats=1).importances_mean.max() > 0
+
+
+@pytest.mark.parametrize("n_jobs", [None, pytest.param(2, marks=pytest.mark.slow)])
+def test_grid_search(n_jobs):
+    X, y = make_data(2000)
+    B = bin_features(X)
+    grid = {"max_depth": [1, 3], "learning_rate": [0.01, 0.5]}
+    search = GridSearchCV(small(XGBClassifierLite), grid, cv=3, n_jobs=n_jobs, error_score="raise")
+    with joblib.parallel_config(max_nbytes=1000):  # large arrays reach the workers as memory maps
+        search.fit(B, y)
+    assert search.best_params_["learning_rate"] == 0.5
+    assert_same_model(
+        search.best_estimator_, small(XGBClassifierLite, **search.best_params_).fit(X, y)
+    )
+    assert search.score(B, y) == search.score(X, y) > 0.8

@@ -33,6 +33,8 @@ def test_no_weights_are_an_empty_array():
     data = check([1.0, 2, 3, 4])
     assert data.weight.shape == (0,)
     assert np.shares_memory(data.X, X)
+    assert np.shares_memory(check([1.0, 2, 3, 4], np.ones(4)).X, X)
+    assert check([1.0, 2, 3, 4], X=X.astype(np.float32)).X.dtype == np.float32
 
 
 def test_rows_of_weight_zero_are_dropped():
@@ -40,20 +42,6 @@ def test_rows_of_weight_zero_are_dropped():
     assert_array_equal(data.X, X[[1, 3]])
     assert_array_equal(data.y, [2, 4])
     assert_array_equal(data.weight, [1, 2])
-
-
-def test_without_such_rows_nothing_is_copied():
-    assert np.shares_memory(check([1.0, 2, 3, 4], np.ones(4)).X, X)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_floats_keep_their_width(dtype):
-    assert check([1.0, 2, 3, 4], X=X.astype(dtype)).X.dtype == dtype
-
-
-def test_one_weight_for_all():
-    assert_array_equal(row_weights(2, X), [2.0] * 4)
-    assert row_weights(np.float32(0.5), X).dtype == float
 
 
 @pytest.mark.parametrize(

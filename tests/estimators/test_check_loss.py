@@ -41,7 +41,6 @@ def test_parameters_of_a_loss():
 
 
 def test_several_targets():
-    check_loss("reg:squarederror", RANDOM.normal(size=(10, 3)))
     y = RANDOM.normal(size=(10, 3))
     y[::2, 1] = np.nan
     check_loss("reg:squarederror", y)
@@ -84,7 +83,7 @@ def test_without_a_value_only_the_hessian_is_compared():
         check_loss(lambda t, p: (p - t, np.full_like(p, 2.0)), Y)
 
 
-@pytest.mark.parametrize("scale", [1e-8, 1.0, 1e4])
+@pytest.mark.parametrize("scale", [1e-8, 1e4])
 def test_the_worst_row_is_named(scale):
     def wrong(y_true, y_pred):
         gradient = y_pred - y_true

@@ -2,22 +2,17 @@
 
 import pickle
 import re
-import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy import sparse, stats
+from scipy import sparse
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.multioutput import MultiOutputRegressor
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sklboost import XGBDistributionLite, XGBRegressorLite, load_model
+from sklboost import XGBDistributionLite, load_model
 from sklboost.objectives.distributions import DISTRIBUTIONS
 
 RNG = np.random.default_rng(0)
@@ -27,6 +22,9 @@ MEAN = np.exp(0.5 * X[:, 0] + 0.5)
 COUNTS = RNG.poisson(MEAN * RNG.gamma(2.0, 0.5, size=400)).astype(float)
 AMOUNTS = RNG.gamma(2.0, 0.5 * MEAN)
 IS_ZERO = RNG.random(400) < 1.0 / (1.0 + np.exp(-X[:, 2]))
+
+
+OF_SCIPY = dict(normal="norm", student_t="t", negative_binomial="nbinom", gamma="gamma")
 
 
 def targets_for(name):
@@ -41,13 +39,7 @@ def fitted(name="normal", y=None, features=X, **parameters):
     return model.fit(features, targets_for(name) if y is None else y)
 
 
-@parametrize_with_checks(
-    [
-        XGBDistributionLite(n_estimators=3),
-        XGBDistributionLite(n_estimators=3, distribution="student_t"),
-        XGBDistributionLite(n_estimators=3, distribution="gamma"),
-    ]
-)
+@parametrize_with_checks([XGBDistributionLite(n_estimators=3)])
 def test_the_checks_of_scikit_learn(estimator, check):
     check(estimator)
 
@@ -63,6 +55,8 @@ def test_all_distributions_learn(name):
     assert log["crps"][-1] < log["crps"][0]
     assert_allclose(model.score(X, y), -log["nll"][-1])
     distribution = model.predict_dist(X)
+    if name in OF_SCIPY:
+        assert distribution.dist.name == OF_SCIPY[name]
     assert_allclose(model.predict(X), distribution.mean())
     intervals = model.predict_interval(X, 0.8)
     is_inside = (intervals[:, 0] <= y) & (y <= intervals[:, 1])
@@ -74,16 +68,6 @@ def test_all_distributions_learn(name):
     drawn = distribution.rvs(random_state=0)
     assert drawn.shape == (400,)
     assert_allclose(drawn.mean(), y.mean(), rtol=0.5, atol=0.2)
-
-
-def test_scipy_s_distributions():
-    kinds = dict(normal="norm", student_t="t", negative_binomial="nbinom", gamma="gamma")
-    for name, kind in kinds.items():
-        distribution = fitted(name).predict_dist(X)
-        assert distribution.dist.name == kind
-    normal = fitted().predict_dist(X[:2])
-    loc, scale = normal.args
-    assert_allclose(normal.pdf(Y[:2]), stats.norm.pdf(Y[:2], loc, scale))
 
 
 @pytest.mark.interpreted
@@ -102,13 +86,12 @@ def test_leaves_are_steps_of_fisher_scoring():
         assert_allclose([distribution.mean()[0], distribution.std()[0]], [loc, scale], rtol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["normal", "student_t", "zero_inflated_negative_binomial"])
+@pytest.mark.parametrize("name", ["normal", "zero_inflated_negative_binomial"])
 def test_the_same_bits_on_any_number_of_threads(name):
     rows = np.repeat(X, 20, axis=0)
     y = np.repeat(targets_for(name), 20)
-    one, *others = (fitted(name, y, rows, n_jobs=n_jobs) for n_jobs in (1, 2, 3))
-    for other in others:
-        assert_array_equal(one.model_.outputs, other.model_.outputs)
+    one, other = (fitted(name, y, rows, n_estimators=3, n_jobs=n_jobs) for n_jobs in (1, 3))
+    assert_array_equal(one.model_.outputs, other.model_.outputs)
 
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
@@ -137,6 +120,13 @@ def test_constant_targets_and_few_rows(name):
         assert np.isfinite(model.score(X[:n_rows], y))
         assert_allclose(model.predict(X[:n_rows]), 3.0, rtol=0.01)
         assert np.isfinite(model.predict_interval(X)).all()
+    if name == "zero_inflated_gamma":
+        with pytest.raises(ValueError, match="y is 0 in every row"):
+            fitted(name, np.zeros(400))
+    elif name in ("poisson", "negative_binomial", "zero_inflated_poisson"):
+        model = fitted(name, np.zeros(400))
+        assert model.predict(X).max() < 0.01
+        assert_array_equal(model.predict_interval(X), 0.0)
 
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
@@ -148,13 +138,6 @@ def test_outliers(name):
     assert np.isfinite(model.predict(X)).all()
     if name == "student_t":
         assert np.abs(model.predict_quantile(X[1:], 0.5)).max() < 10.0
-
-
-@pytest.mark.parametrize("name", ["poisson", "negative_binomial", "zero_inflated_poisson"])
-def test_counts_that_are_all_0(name):
-    model = fitted(name, np.zeros(400))
-    assert model.predict(X).max() < 0.01
-    assert_array_equal(model.predict_interval(X), 0.0)
 
 
 @pytest.mark.parametrize(
@@ -178,11 +161,6 @@ def test_targets_that_a_distribution_cannot_give(name, wrong, words):
         model.score(X, y)
     with pytest.raises(ValueError, match="y of X_val"):
         model.fit(X, targets_for(name), X_val=X, y_val=y)
-
-
-def test_amounts_that_are_all_0_are_refused():
-    with pytest.raises(ValueError, match="y is 0 in every row"):
-        fitted("zero_inflated_gamma", np.zeros(400))
 
 
 @pytest.mark.parametrize(
@@ -209,13 +187,12 @@ def test_several_targets_are_refused_with_the_remedy():
     assert model.predict(X).shape == (400, 2)
 
 
-@pytest.mark.parametrize("q", [-0.1, 1.1, "half", [], [[0.5]], np.nan, None])
-def test_quantiles_that_are_no_probabilities(q):
+def test_quantiles_that_are_no_probabilities():
     model = fitted()
-    with pytest.raises(ValueError, match="it must be a number from 0 to 1"):
-        model.predict_quantile(X, q)
-    with pytest.raises(ValueError, match="it must be a number from 0 to 1"):
-        model.predict_interval(X, q)
+    for q in (-0.1, 1.1, "half", [], [[0.5]], np.nan, None):
+        for method in (model.predict_quantile, model.predict_interval):
+            with pytest.raises(ValueError, match="it must be a number from 0 to 1"):
+                method(X, q)
 
 
 def test_early_stopping_and_other_metrics():
@@ -242,7 +219,7 @@ def test_continuing_keeps_the_unit_of_the_model():
         XGBDistributionLite(distribution="laplace").fit(X, Y, init_model=fitted())
 
 
-@pytest.mark.parametrize("name", DISTRIBUTIONS)
+@pytest.mark.parametrize("name", ["normal", "student_t", "gamma", "zero_inflated_poisson"])
 def test_files_pickles_and_clones(name, tmp_path):
     model = fitted(name)
     path = tmp_path / "model.json"
@@ -309,14 +286,6 @@ def test_other_options(parameters):
     assert model.score(X, Y) > -1.65
 
 
-def test_searches_and_pipelines():
-    pipeline = make_pipeline(StandardScaler(), XGBDistributionLite(n_estimators=10))
-    assert cross_val_score(pipeline, X, Y, cv=3).mean() > -1.7
-    names = ["normal", "student_t"]
-    search = GridSearchCV(XGBDistributionLite(n_estimators=5), {"distribution": names}, cv=3)
-    assert search.fit(X, Y).best_params_["distribution"] in names
-
-
 def test_other_libraries_have_no_such_models():
     model = fitted()
     for method in (model.to_xgboost, model.to_lightgbm):
@@ -334,12 +303,3 @@ def test_graphs_of_onnx_have_raw_scores():
         to_onnx(model, X[:1])
     graph = to_onnx(model, X[:1], options={XGBDistributionLite: {"raw_scores": True}})
     assert graph.graph.output[0].name
-
-
-def test_a_plain_fit_imports_nothing_of_it():
-    script = (
-        "import sys, sklboost\nsklboost.XGBRegressorLite(n_estimators=1).fit([[0], [1]], [0, 1])\n"
-        "assert not [name for name in sys.modules if 'losses.distributions' in name]"
-    )
-    subprocess.run([sys.executable, "-c", script], check=True)
-    assert "distribution" not in XGBRegressorLite().get_params()

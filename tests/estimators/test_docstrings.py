@@ -25,7 +25,7 @@ def section(estimator, name):
     return dict(entries)
 
 
-@pytest.mark.parametrize("estimator", [*BOOSTERS, *FORESTS])
+@pytest.mark.parametrize("estimator", [XGBClassifierLite, XGBRFRegressorLite])
 def test_all_attributes_of_a_fit_are_described(estimator):
     X = pd.DataFrame({"size": np.arange(20.0), "kind": pd.Categorical(["a", "b"] * 10)})
     y = np.arange(20) % 3 % 2

@@ -28,7 +28,7 @@ from sklearn.datasets import load_iris, make_classification, make_multilabel_cla
 from sklearn.feature_selection import RFECV, SelectFromModel
 from sklearn.inspection import partial_dependence, permutation_importance
 from sklearn.metrics import f1_score, get_scorer, mean_absolute_error
-from sklearn.multioutput import ClassifierChain, MultiOutputClassifier, MultiOutputRegressor
+from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
@@ -411,15 +411,11 @@ LIGHTGBM = {
     "continued": lambda x: regressed(
         r(x, **SLOW), init_model=r(x, n_jobs=1, learning_rate=0.2).fit(X, TARGET)
     ),
-    "columns": lambda x: dict(names=list(c(x, n_jobs=1).fit(FRAME, Y).feature_names_in_)),
     "extra trees": lambda x: classified(c(x, **SLOW, extra_trees=True)),
-    "grid": lambda x: result(TOOLS["grid"], x, n_jobs=1),
-    "selection": lambda x: result(TOOLS["selection"], x, n_jobs=1),
 }
 HISTOGRAMS = {
     "defaults": lambda x: classified(x.XGBClassifier()),
     "parameters": lambda x: regressed(x.XGBRegressor(learning_rate=0.1, max_depth=3)),
-    "text": lambda x: dict(found=list(x.XGBClassifier().fit(X, TEXT).classes_)),
     "dtypes": lambda x: regressed(x.XGBRegressor(categorical_features="from_dtype"), MIXED),
     "mask": lambda x: regressed(
         x.XGBRegressor(categorical_features=[False] * 5 + [True]), np.c_[X[:, :5], Y]
@@ -430,13 +426,6 @@ HISTOGRAMS = {
     "stages": lambda x: dict(n=len(list(x.XGBRegressor().fit(X, TARGET).staged_predict(X)))),
     "chances": lambda x: dict(p=next(x.XGBClassifier().fit(X, Y).staged_predict_proba(X))),
     "missing": lambda x: classified(x.XGBClassifier(), np.where(X > 1, np.nan, X)),
-    "columns": lambda x: dict(
-        p=make_pipeline(FLAG, x.XGBClassifier()).fit(MIXED, Y).predict(MIXED)
-    ),
-    "chain": lambda x: dict(p=ClassifierChain(x.XGBClassifier()).fit(MANY_X, MANY).predict(MANY_X)),
-    "outputs": lambda x: dict(
-        p=MultiOutputRegressor(x.XGBRegressor(random_state=0)).fit(X, BOTH).predict(X)
-    ),
 }
 PEERS = {
     "LightGBM": (
@@ -472,7 +461,21 @@ def of_theirs(snippet, library):
         return snippet(library)
 
 
-@pytest.mark.parametrize("snippet", SNIPPETS.values(), ids=SNIPPETS)
+# What the tools do with our estimators is also tested in tests/test_scikit_learn_tools.py.
+QUICK_TOOLS = {"tool: alias", "tool: arguments", "tool: pipeline", "tool: selection"}
+
+
+@pytest.mark.parametrize(
+    "snippet",
+    [
+        pytest.param(
+            snippet,
+            id=name,
+            marks=pytest.mark.slow if name.startswith("tool:") and name not in QUICK_TOOLS else (),
+        )
+        for name, snippet in SNIPPETS.items()
+    ],
+)
 def test_code_for_xgboost_runs(snippet):
     with xgboost.config_context(verbosity=0, nthread=1):
         theirs = of_theirs(snippet, xgboost)

@@ -5,11 +5,8 @@ import pytest
 import xgboost
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import metrics
-from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
-from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_split
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.model_selection import train_test_split
 
 from sklboost import EarlyStopping, LearningRateScheduler, XGBClassifierLite, XGBRegressorLite
 from tests.small_models import outputs
@@ -63,8 +60,9 @@ def check_same_model(one, other):
 # --- the best round ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("task", TASKS)
-@pytest.mark.parametrize("patience", [1, 4, 15])
+@pytest.mark.parametrize(
+    ("task", "patience"), [("regression", 1), ("binary", 4), ("binary", 15), ("multiclass", 4)]
+)
 def test_the_best_round_is_that_of_staged_predictions(task, patience):
     estimator, load = TASKS[task]
     train, valid = parts(load)
@@ -170,8 +168,7 @@ def test_a_fit_as_in_xgboost(task):
 # --- rows held out -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("task", TASKS)
-@pytest.mark.parametrize("fraction", [0.1, 0.3])
+@pytest.mark.parametrize(("task", "fraction"), [("regression", 0.1), ("multiclass", 0.3)])
 def test_rows_are_held_out_of_the_training(task, fraction):
     estimator, load = TASKS[task]
     X, y = load(return_X_y=True)
@@ -184,17 +181,6 @@ def test_rows_are_held_out_of_the_training(task, fraction):
     assert model.evals_result_ == again.evals_result_
     other = make(estimator, validation_fraction=fraction, random_state=1).fit(X, y)
     assert other.evals_result_ != model.evals_result_
-
-
-def test_the_last_rows_are_held_out():
-    X, y = load_diabetes(return_X_y=True)
-    model = make(XGBRegressorLite, validation_split="time", validation_fraction=0.25).fit(X, y)
-    n_train = 442 - 111
-    by_hand = make(XGBRegressorLite)
-    by_hand.fit(X[:n_train], y[:n_train], X_val=X[n_train:], y_val=y[n_train:])
-    check_same_model(model, by_hand)
-    assert model.evals_result_ == by_hand.evals_result_
-    assert model.best_iteration_ == by_hand.best_iteration_
 
 
 def test_groups_are_held_out_whole():
@@ -230,19 +216,6 @@ def test_classes_keep_their_shares():
         assert share == np.ceil(0.2 * (labels == label).sum())
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_rows_with_many_copies_stop_no_earlier_than_others(seed):
-    # eight distinct rows: were their copies kept together, the training would see the one answer
-    # only and the validation the other, and the first round would be the best
-    random = np.random.default_rng(seed)
-    X = random.integers(0, 2, (4000, 3)).astype(float)
-    probability = 1 / (1 + np.exp(-(X @ [1.5, -1.0, 2.0] - 1.0)))
-    y = random.random(4000) < probability
-    model = XGBClassifierLite(early_stopping_rounds=5, random_state=seed).fit(X, y)
-    assert model.best_iteration_ > 2
-    assert_allclose(model.predict_proba(X)[:, 1], probability, atol=0.1)
-
-
 # --- refit ---------------------------------------------------------------------------------------
 
 
@@ -250,28 +223,38 @@ def rates(epoch):
     return 0.6 * 0.9**epoch
 
 
-@pytest.mark.parametrize("task", TASKS)
-@pytest.mark.parametrize("is_scheduled", [False, True])
-@pytest.mark.parametrize("is_weighted", [False, True])
-@pytest.mark.parametrize("is_given", [False, True])
-def test_refit_is_a_fit_on_all_rows(task, is_scheduled, is_weighted, is_given):
+DRAWS = dict(subsample=0.7, colsample_bytree=0.7, colsample_bynode=0.7)
+
+
+@pytest.mark.parametrize(
+    ("task", "is_scheduled", "is_weighted", "is_given", "draws"),
+    [
+        ("regression", True, False, True, {}),
+        ("regression", False, False, False, DRAWS),
+        ("binary", True, True, False, {}),
+        ("binary", False, True, True, {}),
+        ("multiclass", False, False, True, DRAWS),
+        ("multiclass", True, True, False, {}),
+    ],
+)
+def test_refit_is_a_fit_on_all_rows(task, is_scheduled, is_weighted, is_given, draws):
     estimator, load = TASKS[task]
     (X, y), (X_val, y_val) = parts(load)
     weight = np.random.default_rng(0).uniform(0.2, 2.0, len(y)) if is_weighted else None
     scheduler = [LearningRateScheduler(rates)] if is_scheduled else None
-    model = make(estimator, refit=True, callbacks=scheduler, random_state=0)
+    settings = dict(callbacks=scheduler, random_state=0) | draws
+    model = make(estimator, refit=True, **settings)
     given = dict(X_val=X_val, y_val=y_val) if is_given else {}
     model.fit(X, y, sample_weight=weight, **given)
-    first = make(estimator, callbacks=scheduler, random_state=0)
-    first.fit(X, y, sample_weight=weight, **given)
+    first = make(estimator, **settings).fit(X, y, sample_weight=weight, **given)
     n_rounds = model.best_iteration_ + 1
     assert (first.best_iteration_, first.best_score_) == (model.best_iteration_, model.best_score_)
     assert first.evals_result_ == model.evals_result_
     if is_given:
         X, y = np.vstack([X, X_val]), np.r_[y, y_val]
         weight = np.r_[weight, np.ones(len(y_val))] if is_weighted else None
-    alone = make(estimator, n_estimators=n_rounds, early_stopping_rounds=None, random_state=0)
-    alone.set_params(callbacks=scheduler).fit(X, y, sample_weight=weight)
+    alone = make(estimator, n_estimators=n_rounds, early_stopping_rounds=None, **settings)
+    alone.fit(X, y, sample_weight=weight)
     check_same_model(model, alone)
     assert_array_equal(outputs(model, X), outputs(alone, X))
     assert model.fit_report_.seconds["refit"] > 0.0
@@ -279,56 +262,27 @@ def test_refit_is_a_fit_on_all_rows(task, is_scheduled, is_weighted, is_given):
     assert model.trees_to_dataframe().equals(alone.trees_to_dataframe())
 
 
-def test_refit_with_drawn_rows_and_features():
-    X, y = load_diabetes(return_X_y=True)
-    draws = dict(subsample=0.7, colsample_bytree=0.7, colsample_bynode=0.7, random_state=3)
-    model = make(XGBRegressorLite, refit=True, **draws).fit(X, y)
-    n_rounds = model.best_iteration_ + 1
-    alone = make(XGBRegressorLite, n_estimators=n_rounds, early_stopping_rounds=None, **draws)
-    check_same_model(model, alone.fit(X, y))
-
-
-def test_refit_without_early_stopping_is_no_second_fit():
-    X, y = load_diabetes(return_X_y=True)
-    model = make(XGBRegressorLite, refit=True, early_stopping_rounds=None).fit(X, y)
-    check_same_model(model, make(XGBRegressorLite, early_stopping_rounds=None).fit(X, y))
-    assert "refit" not in model.fit_report_.seconds
-
-
 # --- in scikit-learn -----------------------------------------------------------------------------
-
-
-def test_in_tools_without_any_further_argument():
-    X, y = load_breast_cancer(return_X_y=True)
-    pipeline = make_pipeline(StandardScaler(), make(XGBClassifierLite, random_state=0))
-    search = GridSearchCV(pipeline, {"xgbclassifierlite__max_depth": [1, 3]}, cv=3).fit(X, y)
-    best = search.best_estimator_[-1]
-    assert best.n_estimators_ == best.best_iteration_ + 1 < 60
-    alone = clone(pipeline).set_params(**search.best_params_).fit(X, y)
-    check_same_model(best, alone[-1])
-    assert cross_val_score(pipeline, X, y, cv=3).min() > 0.9
 
 
 def test_nothing_of_it_is_left_after_a_fit_without():
     train, (X_val, y_val) = parts(load_diabetes)
     model = make(XGBRegressorLite).fit(*train, X_val=X_val, y_val=y_val)
     assert model.evals_result_
-    model.set_params(early_stopping_rounds=None).fit(*train)
+    model.set_params(early_stopping_rounds=None, refit=True).fit(*train)
     assert not hasattr(model, "best_iteration_")
     assert not hasattr(model, "best_score_")
     assert model.evals_result_ == {}
     assert (model.stop_reason_, model.n_estimators_) == ("completed", 60)
-    check_same_model(model, make(XGBRegressorLite, early_stopping_rounds=None).fit(*train))
-
-
-def test_validation_data_alone_stops_nothing():
-    train, (X_val, y_val) = parts(load_diabetes)
-    model = make(XGBRegressorLite, early_stopping_rounds=None)
+    assert "refit" not in model.fit_report_.seconds
+    alone = make(XGBRegressorLite, early_stopping_rounds=None).fit(*train)
+    check_same_model(model, alone)
+    # validation data alone stops nothing
     model.fit(*train, X_val=X_val, y_val=y_val)
     assert (model.n_estimators_, model.stop_reason_) == (60, "completed")
     assert len(model.evals_result_["validation_0"]["rmse"]) == 60
     assert not hasattr(model, "best_iteration_")
-    check_same_model(model, make(XGBRegressorLite, early_stopping_rounds=None).fit(*train))
+    check_same_model(model, alone)
 
 
 def test_as_a_callback_it_holds_rows_out_too():
@@ -342,13 +296,8 @@ def test_as_a_callback_it_holds_rows_out_too():
 def test_columns_of_validation_data_in_another_order():
     X, y = load_diabetes(return_X_y=True, as_frame=True)
     train, valid = X.iloc[:300], X.iloc[300:]
-    results = []
-    for own in (valid, valid[valid.columns[::-1]], valid.to_numpy()):
-        model = make(XGBRegressorLite)
-        if own is valid or hasattr(own, "columns"):
-            model.fit(train, y[:300], X_val=own, y_val=y[300:])
-        else:
-            with pytest.warns(UserWarning, match="valid feature names"):
-                model.fit(train, y[:300], X_val=own, y_val=y[300:])
-        results.append(model.evals_result_)
-    assert results[0] == results[1] == results[2]
+    one, other = (
+        make(XGBRegressorLite).fit(train, y[:300], X_val=own, y_val=y[300:]).evals_result_
+        for own in (valid, valid[valid.columns[::-1]])
+    )
+    assert one == other

@@ -28,6 +28,7 @@ def make_data(seed=0):
 X, Y = make_data()
 
 
+@pytest.mark.slow  # those of the class with its other loss are in test_survival.py
 @parametrize_with_checks([XGBSurvivalLite(objective="survival:aft", n_estimators=5)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
