@@ -45,19 +45,3 @@ def test_a_row_is_a_workload_its_settings_and_threads():
         ["binary-1000x28", "1", "2"],
         ["binary-1000x28 (max_depth 10)", "2", "3"],
     ]
-
-
-def test_loss_beside_the_best():
-    records = [record("hist_gb", 2.0), record("sklboost", 2.1), record("catboost", 1.0)]
-    head, _, row = cells(tables.losses(pd.DataFrame(records), "test_loss"))
-    assert head[-1] == "ours / best"
-    assert row[2:] == ["0.21", "0.2", "0.1", "**1.0500 > 1.003**"]
-
-
-def test_meetings_are_told_if_all_were_measured():
-    records = pd.DataFrame({"meeting_ns": [100.0, 200.0, 300.0]})
-    assert tables.meetings(records).startswith(
-        "A meeting of two threads took 200 ns (median), 120 to"
-    )
-    assert tables.meetings(pd.DataFrame({"meeting_ns": [100.0, None]})) == ""
-    assert tables.meetings(pd.DataFrame({"seconds": [1.0]})) == ""
