@@ -45,3 +45,10 @@ def test_a_row_is_a_workload_its_settings_and_threads():
         ["binary-1000x28", "1", "2"],
         ["binary-1000x28 (max_depth 10)", "2", "3"],
     ]
+
+
+def test_meetings_are_told_if_all_were_measured():
+    told = tables.meetings(pd.DataFrame({"meeting_ns": [100.0, 200.0, 300.0]}))
+    assert told.startswith("A meeting of two threads took 200 ns (median), 120 to")
+    assert tables.meetings(pd.DataFrame({"meeting_ns": [100.0, None]})) == ""
+    assert tables.meetings(pd.DataFrame({"seconds": [1.0]})) == ""

@@ -42,13 +42,10 @@ def test_bars_are_the_scores_the_largest_at_the_top(regressor, importance_type):
     assert words.get(importance_type, "cover") in display.ax_.get_xlabel()
 
 
-def test_the_kind_is_that_of_the_estimator(regressor):
-    assert bars(ImportanceDisplay.from_estimator(regressor)) == regressor.get_score("gain")
-
-
-def test_the_most_important_ones(regressor):
-    display = ImportanceDisplay.from_estimator(regressor, max_num_features=3)
+def test_the_most_important_ones_by_the_kind_of_the_estimator(regressor):
     scores = regressor.get_score("gain")
+    assert bars(ImportanceDisplay.from_estimator(regressor)) == scores
+    display = ImportanceDisplay.from_estimator(regressor, max_num_features=3)
     assert list(bars(display)) == sorted(scores, key=scores.get, reverse=True)[:3]
 
 
@@ -91,14 +88,6 @@ def test_names_do_not_overlap_in_small_axes_of_the_user():
     assert len(extents) > 35
     for below, above in pairwise(extents):
         assert below.y1 <= above.y0 + 1
-
-
-def test_axes_of_the_user(regressor):
-    _, ax = plt.subplots()
-    display = ImportanceDisplay.from_estimator(regressor, ax=ax)
-    assert display.ax_ is ax
-    assert display.figure_ is ax.figure
-    assert display.plot().ax_ is not ax
 
 
 def test_the_function_takes_either(regressor):
