@@ -6,9 +6,10 @@ import json
 import re
 from statistics import median
 
+import pandas as pd
 import pytest
 
-from benchmarks import more_than_memory, report
+from benchmarks import more_than_memory, report, tables
 from benchmarks.ratios import as_text, paired_ratio
 from tests.conftest import ROOT
 
@@ -61,6 +62,13 @@ def test_models_that_differ_are_told_in_the_table(tmp_path):
     (tmp_path / "lines").write_text("\n".join(map(json.dumps, records)))
     more_than_memory.write_table(tmp_path / "lines", tmp_path / "table")
     assert "The models differ" in (tmp_path / "table").read_text()
+
+
+def test_meetings_are_told_if_all_were_measured():
+    told = tables.meetings(pd.DataFrame({"meeting_ns": [100.0, 200.0, 300.0]}))
+    assert told.startswith("A meeting of two threads took 200 ns (median), 120 to")
+    assert tables.meetings(pd.DataFrame({"meeting_ns": [100.0, None]})) == ""
+    assert tables.meetings(pd.DataFrame({"seconds": [1.0]})) == ""
 
 
 def test_only_shared_splits_count_in_a_ratio_of_losses():

@@ -194,15 +194,6 @@ def test_the_first_column_with_room_is_taken(density, most_cells):
     assert columns.max() > 256 or density < 0.5 or most_cells > 5
 
 
-def test_no_row_has_two_features_of_a_column():
-    entries = random_entries(5, 300, 200, 0.1)
-    columns = bundle_features(entries, np.full(300, 4), 200).column
-    features = np.repeat(np.arange(300), np.diff(entries.starts))
-    pairs = np.stack([columns[features], entries.numbers])
-    assert len(np.unique(pairs, axis=1).T) == len(features)
-    assert 20 < columns.max() < 290
-
-
 @pytest.mark.parametrize(("n_features", "is_byte"), [(100, True), (2000, False)])
 def test_two_bytes_only_where_they_save_half_of_the_columns(n_features, is_byte):
     # diagonal: all features fit into one column of any number of cells

@@ -1,15 +1,19 @@
 """Contents and places of what is drawn, not pixels."""
 
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
+from numpy.testing import assert_array_equal
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 
 from sklboost import XGBClassifierLite, XGBRegressorLite
+from sklboost.data.encoding import Encoding
 from sklboost.displays import TreeDisplay, plot_tree
-from sklboost.displays.tree import node_colour
+from sklboost.displays.tree import node_colour, place_nodes
 from tests.small_models import small
 
 
@@ -278,3 +282,122 @@ def test_errors(regressor, classifier):
         plot_tree(XGBClassifierLite())
     with pytest.raises(TypeError, match="no estimator of sklboost"):
         plot_tree(LinearRegression())
+
+
+# --- where nodes are placed
+
+
+LEAF = (-1, -1)
+
+
+def random_tree(random, n_splits):
+    """Return the children of a tree that grows at a random leaf, so also long thin ones."""
+    children, leaves = [LEAF], [0]
+    for _ in range(n_splits):
+        node = leaves.pop(random.integers(len(leaves)))
+        children[node] = (len(children), len(children) + 1)
+        leaves += children[node]
+        children += [LEAF, LEAF]
+    return children
+
+
+def depths_of(children):
+    depths = [0] * len(children)
+    for node, pair in enumerate(children):
+        for child in pair:
+            if child >= 0:
+                depths[child] = depths[node] + 1
+    return depths
+
+
+@pytest.mark.interpreted
+def test_a_single_node():
+    assert place_nodes([LEAF], [10.0]) == ([5.0], 10.0)
+
+
+@pytest.mark.interpreted
+def test_three_nodes_side_by_side():
+    centres, width = place_nodes([(1, 2), LEAF, LEAF], [4.0, 10.0, 20.0], space=2.0)
+    # from 0 to 10, and from 12 to 32; the root in the middle between the two centres
+    assert centres == [13.5, 5.0, 22.0]
+    assert width == 32.0
+
+
+@pytest.mark.interpreted
+def test_a_wide_parent_reaches_beyond_its_children():
+    centres, width = place_nodes([(1, 2), LEAF, LEAF], [40.0, 4.0, 4.0])
+    assert centres == [20.0, 18.0, 22.0]
+    assert width == 40.0
+
+
+@pytest.mark.interpreted
+def test_subtrees_are_as_close_as_they_fit():
+    # the right one is a single node: the deepest nodes of the left one pass below it
+    children = [(1, 2), (3, 4), LEAF, LEAF, (5, 6), LEAF, LEAF]
+    centres, width = place_nodes(children, [2.0] * 7)
+    assert depths_of(children) == [0, 1, 1, 2, 2, 3, 3]
+    assert centres[2] - centres[1] == 2.0
+    assert width < 7.0
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("seed", range(8))
+def test_no_two_nodes_of_a_depth_overlap_and_parents_are_in_the_middle(seed):
+    random = np.random.default_rng(seed)
+    children = random_tree(random, int(random.integers(1, 60)))
+    widths, space = random.uniform(1.0, 30.0, len(children)), 3.0
+    centres, width = place_nodes(children, widths, space)
+    centres, depths = np.array(centres), depths_of(children)
+    assert (centres - widths / 2).min() == pytest.approx(0.0, abs=1e-9)
+    assert (centres + widths / 2).max() == pytest.approx(width)
+    for depth in set(depths):
+        side_by_side = np.flatnonzero(np.array(depths) == depth)
+        for left, right in pairwise(side_by_side[np.argsort(centres[side_by_side])]):
+            free = (centres[right] - widths[right] / 2) - (centres[left] + widths[left] / 2)
+            assert free >= space - 1e-9
+    for node, (left, right) in enumerate(children):
+        if left >= 0:
+            assert centres[node] == pytest.approx((centres[left] + centres[right]) / 2)
+            assert centres[left] < centres[right]
+            assert depths[left] == depths[right] == depths[node] + 1
+
+
+# --- thresholds as values of their columns
+
+
+def threshold_of(column, y):
+    """Return the threshold that a stump has for a column, as a value of it."""
+    settings = dict(n_estimators=1, max_depth=1)
+    model = small(XGBRegressorLite, **settings).fit(pd.DataFrame({"x": column}), y)
+    encodings = model._fitted.encodings
+    encoding = Encoding() if encodings is None else encodings[0]
+    (value,) = encoding.originals(model.model_.nodes.threshold[:1])
+    return value
+
+
+def step(n, place):
+    return (np.arange(n) >= place).astype(float)
+
+
+@pytest.mark.interpreted
+def test_numbers_are_as_they_are():
+    assert threshold_of(np.arange(10.0), step(10, 4)) == 3.5
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize(
+    "column",
+    [
+        pd.date_range("2020-01-01", periods=10, freq="D"),
+        pd.date_range("2020-01-01", periods=10, freq="h"),
+        pd.to_timedelta(np.arange(10), unit="min"),
+        pd.array(2**60 + np.arange(10), dtype="Int64"),
+        pd.Timestamp("2020-01-01") + pd.to_timedelta(2**58 + np.arange(10), unit="ns"),
+    ],
+)
+@pytest.mark.parametrize("place", [1, 4, 9])
+def test_x_less_than_the_value_says_what_the_threshold_says(column, place):
+    value = threshold_of(column, step(10, place))
+    values = np.asarray(column)
+    value = value if values.dtype.kind == "i" else value.astype(values.dtype)
+    assert_array_equal(values < value, np.arange(10) < place)
