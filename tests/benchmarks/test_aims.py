@@ -1,34 +1,6 @@
-"""Ratios and limits: who is compared with whom, and which way round."""
-
-import pytest
+"""Aims, limits and the floor; which ratios are shown is tested in test_results."""
 
 from benchmarks import aims, workloads
-
-SECONDS = {"sklboost": 2.0, "xgboost": 7.0, "lightgbm": 6.0, "lightgbm_quantized": 3.0}
-
-
-def test_ratio_is_the_fastest_of_the_others_over_ours():
-    fastest, quantised = aims.fit_ratios(3.0)
-    assert aims.ratio_of(SECONDS, fastest) == 3.0  # LightGBM; its quantised mode stays apart
-    assert aims.ratio_of(SECONDS, quantised) == 1.5
-
-
-def test_ratio_of_something_else_of_ours():
-    ratio = aims.Ratio("binned", ("xgboost",), None, ours="lightgbm_quantized")
-    assert aims.ratio_of(SECONDS, ratio) == 7.0 / 3.0
-
-
-@pytest.mark.parametrize("missing", [{"sklboost"}, {"xgboost", "lightgbm"}])
-def test_no_ratio_where_one_side_was_not_measured(missing):
-    rest = {name: seconds for name, seconds in SECONDS.items() if name not in missing}
-    fastest, _ = aims.fit_ratios(3.0)
-    assert aims.ratio_of(rest, fastest) is None
-    assert aims.loss_ratio(rest) is None
-
-
-def test_loss_is_compared_with_the_best_of_the_accurate_peers():
-    losses = {"sklboost": 0.5, "xgboost": 0.4, "hist_gb": 0.6, "catboost": 0.1}
-    assert aims.loss_ratio(losses) == 1.25
 
 
 def test_a_ratio_meets_its_aim_from_above_and_a_limit_from_below():

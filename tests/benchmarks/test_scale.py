@@ -1,7 +1,5 @@
 """The formula of traffic is what fits send, and the model of time has the parts that it should."""
 
-import json
-
 import pytest
 
 from benchmarks import scale
@@ -35,26 +33,3 @@ def test_seconds():
     n = scale.best_number(10**9, CONSTANTS)
     spent = [sum(scale.seconds(10**9, m, 1e9, CONSTANTS).values()) for m in (n // 2, n, 2 * n)]
     assert min(spent) == spent[1]
-
-
-def test_table(tmp_path):
-    check = {"kind": "traffic", "n_workers": 2, "n_rows": 5000}
-    check |= {"measured": {"scales": [1, 32.0]}, "full_trees": {"scales": [1, 40.0]}}
-    model = {"kind": "model", "n_rows": 10**8, "gbit": 10, "n_workers": 10, "client": 1.25}
-    model |= dict.fromkeys(("rows", "adding", "messages", "call", "bytes"), 0.5)
-    records = [
-        check,
-        {"kind": "constants", "commit": "abc", "latency": 1e-5, **CONSTANTS._asdict()},
-    ]
-    records += [model | {"by_trees": False, "fit": 9.0}, model | {"by_trees": True, "fit": 7.0}]
-    records += [{"kind": "best", "n_rows": 10**8, "n_workers": 22}]
-    lines, table = tmp_path / "lines", tmp_path / "table"
-    lines.write_text("\n".join(map(json.dumps, records)))
-    scale.write_table(lines, table)
-    text = table.read_text()
-    assert "| 2 | scales | 1 | 1 | 32 | 40 |" in text
-    assert (
-        "| 100,000,000 | 10 | 10 | 500.00 | 500.00 | 500.00 | 500.00 | 500.00 | 1.2 | 9.0 | 7.0 |"
-        in text
-    )
-    assert "22 workers for 100,000,000 rows" in text

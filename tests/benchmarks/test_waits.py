@@ -20,6 +20,7 @@ def shared(n_items):
     return cores.SHARE + cores.N_NOTES * n_items
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(time, "clock_gettime"), reason="this system has another clock")
 def test_fits_that_note_what_they_do_have_the_trees_of_a_plain_one(monkeypatch):
     importlib.import_module("benchmarks.waits_child")  # what it needs is missed here, not there

@@ -29,10 +29,7 @@ def test_shape_and_no_names(arranged):
     assert arranged.shape == (3, 5)
     assert arranged.names is None
     assert arranged.label(1) == "column 1"
-
-
-def test_a_table_has_its_reader_already(arranged):
-    assert adapter_for(arranged) is arranged
+    assert adapter_for(arranged) is arranged  # it has its reader already
 
 
 def test_numbers_in_their_order(arranged):

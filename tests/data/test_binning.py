@@ -92,15 +92,6 @@ def test_every_layout_gives_the_same_bins(order):
     assert_same_matrix(binned(X), binned(ORDERS[order](X)))
 
 
-@pytest.mark.parametrize("n_rows", [3, 255, 256, 257, 5000])
-def test_the_number_of_threads_changes_no_bin(n_rows):
-    X = make_X(n_rows)
-    one = binned(X, 30)
-    for n_threads in (2, 5):
-        assert_same_matrix(one, binned(X, 30, n_threads))
-        assert_same_matrix(one, binned(np.asfortranarray(X), 30, n_threads))
-
-
 @pytest.mark.parametrize(
     ("n_values", "missing", "max_bin", "dtype", "n_cells"),
     [
@@ -124,13 +115,6 @@ def test_width_of_the_codes(n_values, missing, max_bin, dtype, n_cells):
     assert matrix.rows[0, 0] == n_cells - 1 - missing  # the largest value
     assert matrix.rows[-1, 0] == (n_cells - 1 if missing else 0)
     assert len(np.unique(matrix.rows)) == n_cells
-
-
-@pytest.mark.interpreted
-@pytest.mark.parametrize("first", [1.7e18, 2.0**53, 1e15 + 0.125])
-def test_timestamps_and_ids_keep_every_bit(first):
-    X = first + np.arange(8)[:, np.newaxis] * np.spacing(first)
-    assert list(binned(X).rows[:, 0]) == list(range(8))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -1,5 +1,3 @@
-import math
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -11,10 +9,9 @@ from sklboost.data.feature_cuts import FeatureCuts
 from sklboost.data.table import table_of
 from sklboost.engine.parallel import ThreadTeam
 from tests.data.test_feature_cuts import NO_WEIGHT, assert_same_cuts, cut
-from tests.data.test_raw_values import ORDERS
 from tests.test_hashing import plain_mix
 
-nan = math.nan
+nan = np.nan
 
 
 # --- all features --------------------------------------------------------------------------------
@@ -28,10 +25,9 @@ def find(X, max_bin=256, weight=NO_WEIGHT, n_threads=1):
 
 
 @pytest.mark.interpreted
-@pytest.mark.parametrize("order", ORDERS)
-def test_cuts_of_all_features(order):
+def test_cuts_of_all_features():
     X = np.array([[1, nan, 5], [3, nan, 5], [1, nan, 5], [7, nan, nan]])
-    found = find(ORDERS[order](X))
+    found = find(X)
     assert list(found.cuts) == [2, 5]
     assert list(found.starts) == [0, 2, 2, 2]
     assert list(found.lower) == list(found.upper) == [1, 3, 7, 0, 5]
@@ -63,15 +59,6 @@ def of_feature(cuts, feature):
     return FeatureCuts(cuts.cuts[within], cuts.lower[values], cuts.upper[values])
 
 
-def test_the_number_of_threads_changes_no_cut():
-    random = np.random.default_rng(0)
-    X, weight = random.normal(size=(2000, 7)), random.uniform(0.1, 3, 2000)
-    X[random.random(X.shape) < 0.1] = nan
-    one = find(X, 30, weight)
-    for n_threads in (2, 5):
-        assert_same_cuts(one, find(X, 30, weight, n_threads))
-
-
 # --- the sample ----------------------------------------------------------------------------------
 
 
@@ -80,21 +67,14 @@ def chosen(n_samples):
     return rows[: sample_rows(n_samples, rows)]
 
 
-@pytest.mark.parametrize("n_samples", [200_001, 300_000, 1_000_000])
+@pytest.mark.parametrize("n_samples", [200_001, 1_000_000])
 def test_sample_is_chosen_by_a_hash_of_the_row(n_samples):
     rows = chosen(n_samples)
     assert abs(len(rows) - 200_000) < 5 * 450
     assert (np.diff(rows) > 0).all()
-    some = range(n_samples - 2000, n_samples)
+    some = [*range(n_samples - 1000, n_samples), *range(0, n_samples - 1000, n_samples // 1000)]
     expected = [row for row in some if plain_mix(row) * n_samples < 200_000 * 2**32]
-    assert list(rows[rows >= some.start]) == expected
-
-
-def test_sample_is_spread_evenly():
-    counts = np.bincount(chosen(1_000_000) // 50_000)
-    assert len(counts) == 20
-    assert np.abs(counts - 10_000).max() < 5 * 90
-    assert abs((chosen(1_000_000) % 2).mean() - 0.5) < 5 * 0.5 / math.sqrt(200_000)
+    assert sorted(expected) == np.intersect1d(rows, some).tolist()
 
 
 def test_many_rows_are_cut_by_their_sample():

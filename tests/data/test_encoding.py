@@ -177,9 +177,8 @@ def test_a_value_can_count_as_missing():
     encoding = learn(values, missing=-1)
     assert encoding.is_plain
     assert_array_equal(numbers(encoding, values, missing=-1)[0], [4, nan, 5, nan])
-    assert_array_equal(
-        numbers(encoding, np.array([nan, 1.5, -1.0]), missing=-1)[0], [nan, 1.5, nan]
-    )
+    floats = np.array([nan, 1.5, -1.0])
+    assert_array_equal(numbers(encoding, floats, missing=-1)[0], [nan, 1.5, nan])
     nullable = pd.Series([4, None, -1], dtype="Int8")
     assert_array_equal(numbers(encoding, nullable, missing=-1)[0], [4, nan, nan])
 
@@ -246,31 +245,27 @@ def test_times_are_counted_in_the_unit_of_the_fit():
     assert numbers(encoding, days)[0] == [first - 5]
 
 
-# How often a day has what times are counted in, or at most what 64 bits can say.
-OF_A_DAY = {
-    "as": 2.0**63 - 1024,
-    "fs": 2.0**63 - 1024,
-    "ps": 8.64e16,
-    "ns": 8.64e13,
-    "us": 8.64e10,
-    "ms": 8.64e7,
-}
-OF_A_DAY |= {"s": 86_400, "m": 1440, "h": 24, "D": 1}
+MOST = 2.0**63 - 1024  # that 64 bits can say
+OF_A_DAY = dict(ms=8.64e7, us=8.64e10, ns=8.64e13, ps=8.64e16, fs=MOST, D=1, h=24, m=1440)
+OF_A_DAY |= {"as": MOST, "s": 86_400}
 
 
 @pytest.mark.parametrize(
-    ("unit", "known_as", "length"),
-    [*((unit, unit, 1) for unit in OF_A_DAY), ("25s", "s", 25), ("W", "D", 7)],
+    ("unit", "known_as", "length", "of_a_day"),
+    [
+        *((unit, unit, 1, n) for unit, n in OF_A_DAY.items()),
+        ("25s", "s", 25, 86_400),
+        ("W", "D", 7, 1),
+    ],
 )
-def test_durations_in_every_unit_of_numpy(unit, known_as, length):
+def test_durations_in_every_unit_of_numpy(unit, known_as, length, of_a_day):
     counts = np.array([0, 4, -2, 3])
-    encoding = learn(counts.astype(f"timedelta64[{unit}]"))
+    durations = counts.astype(f"timedelta64[{unit}]")
+    encoding = learn(durations)
     assert encoding.unit == f"timedelta64[{known_as}]"
-    assert numbers(encoding, counts.astype(f"timedelta64[{unit}]"))[0] == (counts * length).tolist()
-    assert numbers(encoding, np.array([0, 1]).astype("timedelta64[D]"))[0] == [
-        0,
-        OF_A_DAY[known_as],
-    ]
+    assert numbers(encoding, durations)[0] == (counts * length).tolist()
+    days = np.array([0, 1]).astype("timedelta64[D]")
+    assert numbers(encoding, days)[0] == [0, of_a_day]
 
 
 @pytest.mark.parametrize("unit", ["Y", "M", "D"])

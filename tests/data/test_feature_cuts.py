@@ -81,15 +81,6 @@ def test_whole_weights_stay_what_they_are():
 
 
 @pytest.mark.interpreted
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_every_distinct_value_is_a_bin(dtype):
-    found = cut([3, 1, 1, 8, 3, 3], dtype=dtype)
-    assert list(found.cuts) == [2.0, 5.5]
-    assert list(found.lower) == list(found.upper) == [1, 3, 8]
-    assert found.cuts.dtype == found.lower.dtype == float
-
-
-@pytest.mark.interpreted
 @pytest.mark.parametrize("n_values", [2, 5, 16])
 @pytest.mark.parametrize("missing", [False, True])
 def test_every_distinct_value_is_a_bin_up_to_max_bin(n_values, missing):
@@ -105,6 +96,7 @@ def test_every_distinct_value_is_a_bin_up_to_max_bin(n_values, missing):
 @pytest.mark.parametrize(
     ("values", "cuts", "bins"),
     [
+        ([3, 1, 1, 8, 3, 3], [2, 5.5], [1, 3, 8]),
         ([nan, nan], [], [0.0]),
         ([7.0, 7.0, nan], [], [7.0]),
         ([-0.0, 0.0, 1.0], [0.5], [0.0, 1.0]),
@@ -114,8 +106,9 @@ def test_every_distinct_value_is_a_bin_up_to_max_bin(n_values, missing):
         ([5e-324, 0.0], [5e-324], [0.0, 5e-324]),
     ],
 )
-def test_strange_columns(values, cuts, bins):
+def test_every_distinct_value_of_any_column_is_a_bin(values, cuts, bins):
     found = cut(values)
+    assert found.cuts.dtype == found.lower.dtype == float
     assert list(found.cuts) == cuts
     assert list(found.lower) == list(found.upper) == bins
 
@@ -150,21 +143,14 @@ def test_bins_of_equal_weight_with_weights():
 
 
 @pytest.mark.interpreted
-def test_a_heavy_value_has_a_bin_of_its_own():
-    values = np.concatenate([np.arange(5), np.full(50, 5), np.arange(6, 11)])
-    found = cut(values, max_bin=3)
-    assert list(found.lower) == [0, 5, 6]
-    assert list(found.upper) == [4, 5, 10]
-
-
-@pytest.mark.interpreted
-@pytest.mark.parametrize("heavy", [0, 10])
-def test_a_heavy_value_at_an_end_has_a_bin_of_its_own(heavy):
+@pytest.mark.parametrize(("heavy", "alone"), [(0, 0), (5, 1), (10, 2)])
+def test_a_heavy_value_has_a_bin_of_its_own(heavy, alone):
     values = np.concatenate([np.arange(11), np.full(50, heavy)])
     found = cut(values, max_bin=3)
-    alone = 0 if heavy == 0 else 2
     assert found.lower[alone] == found.upper[alone] == heavy
     assert len(found.lower) == 3
+    if heavy == 5:
+        assert list(found.upper) == [4, 5, 10]
 
 
 @pytest.mark.interpreted
@@ -185,7 +171,7 @@ def test_equal_weight_of_continuous_values(max_bin):
     assert counts.max() <= -(-5000 // max_bin) + 1
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(10))
 def test_all_bins_are_used_and_beside_its_heaviest_value_none_holds_more_than_its_share(seed):
     random = np.random.default_rng(seed)
     n_values, max_bin = int(random.integers(20, 400)), int(random.integers(2, 20))
@@ -213,7 +199,7 @@ def test_light_values_on_both_sides_of_a_heavy_one_share_the_bins_evenly():
     assert set(np.delete(counts, 3)) <= {12, 13, 14, 15}  # 95 values in 7 bins
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(3))
 def test_weights_are_repetitions(seed):
     random = np.random.default_rng(seed)
     values = random.normal(size=200).round(2)

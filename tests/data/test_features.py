@@ -37,13 +37,13 @@ def values_of(B, n_threads=1):
     return np.concatenate([values for _, values in blocks]), [rows for rows, _ in blocks]
 
 
-@pytest.mark.parametrize("n_rows", [1, 255, 257, 3000])
+@pytest.mark.parametrize("n_rows", [1, 256, 257, 3000])
 @pytest.mark.parametrize("max_bin", [4, 256, 1000])
 @pytest.mark.parametrize("n_threads", [1, 3])
 def test_training_bins_are_those_of_the_raw_values(n_rows, max_bin, n_threads):
     X = make_X(n_rows)
     expected = binned(X, max_bin)
-    for features_ in (X, binned_matrix(X, max_bin)):
+    for features_ in (X, np.asfortranarray(X), binned_matrix(X, max_bin)):
         matrix = bins_for_training(features_, max_bin, n_threads)
         assert_same_matrix(matrix, expected)
         # kernels know one kind of each

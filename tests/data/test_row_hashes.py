@@ -4,7 +4,9 @@ from numpy.testing import assert_array_equal
 
 from sklboost import bin_features
 from sklboost.data.row_hashes import hash_rows, tell_copies_apart
-from tests.data.test_sparse_table import sparse_values, table_of
+from sklboost.data.table import Column, Table
+from tests.data.test_sparse_table import sparse_values
+from tests.data.test_sparse_table import table_of as sparse_table
 
 Y = np.zeros(3)
 
@@ -38,32 +40,25 @@ def test_every_value_the_target_their_order_and_the_seed_matter():
         assert not (hashes == other).any()
 
 
+FORMS = {
+    "float64": lambda X: X.astype(np.float64),
+    "columns in order": np.asfortranarray,
+    "read-only": lambda X: np.broadcast_to(X, X.shape),
+    "every second row": lambda X: np.repeat(X, 2, axis=0)[::2],
+    "sparse": sparse_table,
+    "table": lambda X: Table([Column(values) for values in X.T], np.zeros(X.shape[1], int)),
+}
+
+
 @pytest.mark.interpreted
-def test_the_form_of_the_same_values_does_not_matter():
-    X, y = make_rows()
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_the_form_of_the_same_values_and_the_order_of_the_rows_do_not_matter(form):
+    X, y = sparse_values(300, 9, 0.5).astype(np.float32), make_rows()[1]
     hashes = hash_rows(X, y, 7)
-    wide = X.astype(np.float64)
-    frozen = X.copy()
-    frozen.flags.writeable = False
-    apart = np.repeat(wide, 2, axis=0)[::2]
-    for form in (wide, np.asfortranarray(X), np.asfortranarray(wide), frozen, apart):
-        assert_array_equal(hash_rows(form, y, 7), hashes)
-
-
-@pytest.mark.interpreted
-def test_sparse_rows_have_the_hashes_of_dense_ones():
-    X = sparse_values(300, 9, 0.2)
-    _, y = make_rows()
-    hashes = hash_rows(X, y, 7)
-    assert_array_equal(hash_rows(table_of(X), y, 7), hashes)
-    assert_array_equal(hash_rows(table_of(X)[50:], y[50:], 7), hashes[50:])
-
-
-@pytest.mark.interpreted
-def test_the_order_of_the_rows_does_not_matter():
-    X, y = make_rows()
-    order = np.random.default_rng(1).permutation(len(y))
-    assert_array_equal(hash_rows(X[order], y[order], 7), hash_rows(X, y, 7)[order])
+    formed = form(X)
+    assert_array_equal(hash_rows(formed, y, 7), hashes)
+    order = np.random.default_rng(1).permutation(300)[50:]
+    assert_array_equal(hash_rows(formed[order], y[order], 7), hashes[order])
 
 
 @pytest.mark.interpreted
@@ -88,13 +83,14 @@ def test_hashes_look_random():
     assert abs(np.corrcoef(hashes, X[:, 0])[0, 1]) < 5 / np.sqrt(n)
 
 
+@pytest.mark.parametrize("form", [np.asarray, FORMS["table"]], ids=["array", "table"])
 @pytest.mark.parametrize("shape", [(70_000, 1), (30, 3000)])  # more than a block of rows, or wide
-def test_blocks_of_rows_do_not_matter(shape):
+def test_blocks_of_rows_do_not_matter(shape, form):
     random = np.random.default_rng(0)
-    X, y = random.normal(size=shape), random.normal(size=shape[0])
+    X, y = form(random.normal(size=shape)), random.normal(size=shape[0])
     whole = hash_rows(X, y, 3)
-    half = len(y) // 3
-    parts = [hash_rows(X[:half], y[:half], 3), hash_rows(X[half:], y[half:], 3)]
+    third = len(y) // 3
+    parts = [hash_rows(X[:third], y[:third], 3), hash_rows(X[third:], y[third:], 3)]
     assert_array_equal(np.concatenate(parts), whole)
 
 

@@ -8,7 +8,6 @@ from sklboost.data import table
 from sklboost.data.cuts import find_cuts
 from sklboost.data.features import join_rows, raw_blocks, training_bins, value_array
 from sklboost.data.raw_values import categories_of, value_column
-from sklboost.data.row_hashes import hash_rows
 from sklboost.data.table import Column, Table, floats_below
 from sklboost.engine.parallel import ThreadTeam
 from tests.data.test_binning import NO_WEIGHT, assert_same_matrix
@@ -190,14 +189,6 @@ def test_blocks_for_prediction(monkeypatch):
         found = [(rows, elements(raw)) for rows, raw in raw_blocks(team, T)]
     assert [rows for rows, _ in found] == [slice(0, 2), slice(2, 4), slice(4, 6), slice(6, 7)]
     assert_array_equal(np.concatenate([values for _, values in found]), X)
-
-
-def test_row_hashes_are_those_of_an_array():
-    T, X = make_table(30_000)
-    y = np.arange(30_000.0)
-    assert_array_equal(hash_rows(T, y, 3), hash_rows(X, y, 3))
-    chosen = np.arange(0, 30_000, 7)
-    assert_array_equal(hash_rows(T[chosen], y[chosen], 3), hash_rows(X[chosen], y[chosen], 3))
 
 
 @pytest.mark.interpreted

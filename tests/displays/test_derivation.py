@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-from matplotlib import pyplot as plt
 from numpy.testing import assert_allclose
 
 from sklboost import XGBRegressorLite
@@ -107,11 +106,6 @@ def test_an_output_of_a_tree_with_several():
     first, second = (DerivationDisplay.from_estimator(model, 0, 1, output=own) for own in (0, 1))
     assert second.gradient == pytest.approx(-2 * first.gradient)
     assert second.ax_.get_title().startswith("tree 0 (round 0, target 1), node 1: G = ")
-
-
-def test_the_function_gives_the_axes(regressor):
-    _, ax = plt.subplots()
-    assert plot_derivation(regressor, 1, 2, ax=ax) is ax
 
 
 def test_errors(regressor):

@@ -20,28 +20,6 @@ from sklboost.displays import (
     plot_tree,
 )
 
-DISPLAYS = {
-    "derivation": DerivationDisplay.from_estimator,
-    "importance": ImportanceDisplay.from_estimator,
-    "learning curve": LearningCurveDisplay.from_estimator,
-    "split values": lambda model: SplitValuesDisplay.from_estimator(model, "bmi"),
-    "tree": TreeDisplay.from_estimator,
-}
-
-
-@pytest.mark.parametrize("draw", DISPLAYS.values(), ids=DISPLAYS)
-def test_a_display_is_drawn_again_in_a_new_figure_or_where_the_user_wants(draw, regressor):
-    display = draw(regressor)
-    first, n_artists = display.figure_, len(display.ax_.get_children())
-    assert display.ax_.figure is first
-    assert display.plot() is display
-    assert display.figure_ is not first
-    assert len(display.ax_.get_children()) == n_artists
-    _, ax = plt.subplots()
-    assert display.plot(ax).ax_ is ax
-    assert display.figure_ is ax.figure
-
-
 FUNCTIONS = {
     plot_calibration: CalibrationDisplay,
     plot_derivation: DerivationDisplay,
@@ -50,6 +28,25 @@ FUNCTIONS = {
     plot_split_values: SplitValuesDisplay,
     plot_tree: TreeDisplay,
 }
+REGRESSION = [function for function in FUNCTIONS if function is not plot_calibration]
+
+
+@pytest.mark.parametrize("function", REGRESSION, ids=lambda own: own.__name__)
+def test_a_display_is_drawn_again_in_a_new_figure_or_where_the_user_wants(function, regressor):
+    own = {plot_split_values: dict(feature="bmi"), plot_tree: dict(max_depth=1)}
+    settings = own.get(function, {})
+    display = FUNCTIONS[function].from_estimator(regressor, **settings)
+    first, n_artists = display.figure_, len(display.ax_.get_children())
+    assert display.ax_.figure is first
+    assert display.plot() is display
+    assert display.figure_ is not first
+    assert len(display.ax_.get_children()) == n_artists
+    _, ax = plt.subplots()
+    assert display.plot(ax).ax_ is ax
+    assert display.figure_ is ax.figure
+    _, ax = plt.subplots()
+    assert function(regressor, **settings, ax=ax) is ax
+    assert len(ax.get_children()) == n_artists
 
 
 @pytest.mark.parametrize(("function", "display"), FUNCTIONS.items(), ids=lambda own: own.__name__)

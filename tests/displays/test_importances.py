@@ -42,13 +42,10 @@ def test_bars_are_the_scores_the_largest_at_the_top(regressor, importance_type):
     assert words.get(importance_type, "cover") in display.ax_.get_xlabel()
 
 
-def test_the_kind_is_that_of_the_estimator(regressor):
-    assert bars(ImportanceDisplay.from_estimator(regressor)) == regressor.get_score("gain")
-
-
-def test_the_most_important_ones(regressor):
-    display = ImportanceDisplay.from_estimator(regressor, max_num_features=3)
+def test_the_most_important_ones_by_the_kind_of_the_estimator(regressor):
     scores = regressor.get_score("gain")
+    assert bars(ImportanceDisplay.from_estimator(regressor)) == scores
+    display = ImportanceDisplay.from_estimator(regressor, max_num_features=3)
     assert list(bars(display)) == sorted(scores, key=scores.get, reverse=True)[:3]
 
 
@@ -63,42 +60,24 @@ def test_validation_importances_and_the_best_shadow():
     assert texts == ["0 ± 0.5", "1.7 ± 0.3", "6 ± 1"]
 
 
-def test_many_features_with_long_names_do_not_overlap():
+def test_names_of_many_features_do_not_overlap():
     random = np.random.default_rng(0)
     names = [f"measurement number {i} of the left sensor in $ or °C" for i in range(40)]
     X = pd.DataFrame(random.normal(size=(300, 40)), columns=names)
     model = small(XGBRegressorLite, n_estimators=30).fit(X, X.sum(axis=1))
-    display = ImportanceDisplay.from_estimator(model, importance_type="weight")
-    display.figure_.canvas.draw()
-    assert len(display.bars_) > 35
-    labels = display.ax_.get_yticklabels()
-    assert len({label.get_text() for label in labels}) == len(labels)
-    extents = [label.get_window_extent() for label in labels]
-    for below, above in pairwise(extents):
-        assert below.y1 < above.y0
-    assert min(own.x0 for own in extents) >= 0
-    edge = display.ax_.get_window_extent().x1
-    assert max(own.get_window_extent().x1 for own in display.ax_.texts) <= edge
-
-
-def test_names_do_not_overlap_in_small_axes_of_the_user():
-    X = np.random.default_rng(0).normal(size=(300, 40))
-    model = small(XGBRegressorLite, n_estimators=30).fit(X, X.sum(axis=1))
-    figure, ax = plt.subplots()
-    display = ImportanceDisplay.from_estimator(model, importance_type="weight", ax=ax)
-    figure.canvas.draw()
-    extents = [label.get_window_extent() for label in display.ax_.get_yticklabels()]
-    assert len(extents) > 35
-    for below, above in pairwise(extents):
-        assert below.y1 <= above.y0 + 1
-
-
-def test_axes_of_the_user(regressor):
-    _, ax = plt.subplots()
-    display = ImportanceDisplay.from_estimator(regressor, ax=ax)
-    assert display.ax_ is ax
-    assert display.figure_ is ax.figure
-    assert display.plot().ax_ is not ax
+    for ax, touch in ((None, 0), (plt.subplots()[1], 1)):  # small axes of the user, too
+        display = ImportanceDisplay.from_estimator(model, importance_type="weight", ax=ax)
+        display.figure_.canvas.draw()
+        labels = display.ax_.get_yticklabels()
+        assert len(display.bars_) == len(labels) > 35
+        assert len({label.get_text() for label in labels}) == len(labels)
+        extents = [label.get_window_extent() for label in labels]
+        for below, above in pairwise(extents):
+            assert below.y1 < above.y0 + touch
+        if ax is None:
+            assert min(own.x0 for own in extents) >= 0
+            edge = display.ax_.get_window_extent().x1
+            assert max(own.get_window_extent().x1 for own in display.ax_.texts) <= edge
 
 
 def test_the_function_takes_either(regressor):

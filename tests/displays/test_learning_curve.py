@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-from matplotlib import pyplot as plt
 from numpy.testing import assert_array_equal
 
 from sklboost import XGBClassifierLite, XGBRegressorLite
@@ -26,9 +25,7 @@ def test_a_line_for_each_set_and_the_best_round(regressor):
     best = f"best: round {regressor.best_iteration_}, {regressor.best_score_:.4g}"
     assert legend(display) == ["validation_0", "validation_1", best]
     assert display.ax_.get_ylabel() == "rmse"
-
-
-def test_names(regressor):
+    assert len(display.ax_.lines) == 4  # two sets, the best round and the line through it
     display = LearningCurveDisplay.from_estimator(regressor, names=["training", "validation"])
     assert legend(display)[:2] == ["training", "validation"]
 
@@ -66,12 +63,6 @@ def test_rounds_of_a_continued_model_go_on():
 def test_one_round_is_a_point():
     model = small(XGBRegressorLite, n_estimators=1).fit(X, X[:, 0], X_val=X, y_val=X[:, 0])
     assert LearningCurveDisplay.from_estimator(model).lines_[0].get_marker() == "."
-
-
-def test_the_function_gives_the_axes(regressor):
-    _, ax = plt.subplots()
-    assert plot_learning_curve(regressor, ax=ax) is ax
-    assert len(ax.lines) == 4  # two sets, the best round and the line through it
 
 
 def test_errors(regressor):

@@ -1,16 +1,30 @@
 """Contents and places of what is drawn, not pixels."""
 
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
+from numpy.testing import assert_array_equal
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 
 from sklboost import XGBClassifierLite, XGBRegressorLite
+from sklboost.data.encoding import Encoding
 from sklboost.displays import TreeDisplay, plot_tree
-from sklboost.displays.tree import node_colour
+from sklboost.displays.tree import node_colour, place_nodes
 from tests.small_models import small
+
+
+@pytest.fixture(scope="module")
+def drawn(regressor):
+    """Return the drawing of the first tree, which tests look at and leave as it is."""
+    return TreeDisplay.from_estimator(regressor, 0)
+
+
+def titles(display):
+    return [text.get_text() for text in display.ax_.texts]
 
 
 def lines(display, node):
@@ -64,45 +78,36 @@ def test_worked_example():
     assert lines(display, 2)[:3] == ["node 2", "dosage < 30", "gain 140.2"]
     assert lines(display, 3) == ["leaf 3", "cover 2", "value 7"]
     assert lines(display, 4) == ["leaf 4", "cover 1", "value -7.5"]
-    assert [text.get_text() for text in display.ax_.texts if "tree" in text.get_text()] == [
-        "tree 0"
-    ]
+    assert [title for title in titles(display) if "tree" in title] == ["tree 0"]
 
 
-def test_every_node_of_the_table_is_drawn(regressor):
-    display = TreeDisplay.from_estimator(regressor, 3)
-    frame = regressor.trees_to_dataframe().query("Tree == 3").set_index("Node")
-    assert set(display.node_texts_) == set(frame.index)
+def test_every_node_of_the_table_is_drawn_yes_on_the_left_and_children_below(regressor, drawn):
+    frame = regressor.trees_to_dataframe().query("Tree == 0").set_index("Node")
+    assert set(drawn.node_texts_) == set(frame.index)
+    places = {number: text.get_position() for number, text in drawn.node_texts_.items()}
     for number, row in frame.iterrows():
-        shown = dict(line.split(" ", 1) for line in lines(display, number))
+        shown = dict(line.split(" ", 1) for line in lines(drawn, number))
         assert float(shown["cover"]) == pytest.approx(row["Cover"], rel=1e-3)
         if row["Feature"] == "Leaf":
             assert float(shown["value"].replace(",", "")) == pytest.approx(row["Gain"], rel=1e-3)
-        else:
-            assert float(shown["gain"].replace(",", "")) == pytest.approx(row["Gain"], rel=1e-3)
-            assert shown[row["Feature"]].startswith("< ")
-            side = {row["Yes"]: "yes", row["No"]: "no"}
-            for child, word in side.items():
-                words = f"{word}, missing" if child == row["Missing"] else word
-                assert display.edge_texts_[int(child.split("-")[1])].get_text() == words
-
-
-def test_yes_is_on_the_left_and_children_below(regressor):
-    display = TreeDisplay.from_estimator(regressor, 0)
-    places = {number: text.get_position() for number, text in display.node_texts_.items()}
-    frame = regressor.trees_to_dataframe().query("Tree == 0 and Feature != 'Leaf'")
-    for _, row in frame.iterrows():
-        yes, no = (places[int(row[side].split("-")[1])] for side in ("Yes", "No"))
-        assert yes[0] < places[row["Node"]][0] < no[0]
+            continue
+        assert float(shown["gain"].replace(",", "")) == pytest.approx(row["Gain"], rel=1e-3)
+        assert shown[row["Feature"]].startswith("< ")
+        children = [int(row[side].split("-")[1]) for side in ("Yes", "No")]
+        for child, word in zip(children, ("yes", "no"), strict=True):
+            words = f"{word}, missing" if row["Missing"] == f"0-{child}" else word
+            assert drawn.edge_texts_[child].get_text() == words
+        yes, no = (places[child] for child in children)
+        assert yes[0] < places[number][0] < no[0]
         assert yes[1] == pytest.approx(no[1], abs=40)
-        assert min(yes[1], no[1]) > places[row["Node"]][1]  # heights grow downwards
+        assert min(yes[1], no[1]) > places[number][1]  # heights grow downwards
 
 
-@pytest.mark.parametrize("max_depth", [1, 6, 0])
+@pytest.mark.parametrize("max_depth", [1, 3, 0])
 def test_nothing_overlaps(max_depth):
     random = np.random.default_rng(0)
     names = ["a", "a name of middling length", "a name that is far too long for any picture"]
-    X = pd.DataFrame(random.normal(size=(200, 3)), columns=names)
+    X = pd.DataFrame(random.normal(size=(60, 3)), columns=names)
     y = X.iloc[:, 0] + X.iloc[:, 1] * X.iloc[:, 2]
     model = small(XGBRegressorLite, n_estimators=1, max_depth=max_depth).fit(X, y)
     display = TreeDisplay.from_estimator(model)
@@ -110,15 +115,14 @@ def test_nothing_overlaps(max_depth):
     check_nothing_overlaps(display)
 
 
-def test_texts_become_small_in_small_axes(regressor):
+def test_texts_become_small_in_small_axes(regressor, drawn):
     figure, axes = plt.subplots(1, 2, figsize=(9, 4))
     display = TreeDisplay.from_estimator(regressor, 0, ax=axes[1])
     assert display.ax_ is axes[1]
     assert display.figure_ is figure
     assert display.node_texts_[0].get_fontsize() < 6
     check_nothing_overlaps(display)
-    large = TreeDisplay.from_estimator(regressor, 0)
-    assert large.node_texts_[0].get_fontsize() == 9.0
+    assert drawn.node_texts_[0].get_fontsize() == 9.0
 
 
 def test_max_depth(regressor):
@@ -133,16 +137,17 @@ def test_max_depth(regressor):
     assert alone.edge_texts_ == {}
 
 
-def test_colours_follow_values(regressor):
-    display = TreeDisplay.from_estimator(regressor, 0)
-    values = regressor.model_.nodes.value[: regressor.model_.tree_starts[1]]
+def test_colours_follow_values_and_leaves_have_a_thick_frame(regressor, drawn):
+    nodes = regressor.model_.nodes[: regressor.model_.tree_starts[1]]
+    values, strongest = nodes.value, int(np.abs(nodes.value).argmax())
     assert values.min() < 0 < values.max()
-    for number, box in display.node_boxes_.items():
+    for number, box in drawn.node_boxes_.items():
         red, _, blue, _ = box.get_facecolor()
         if abs(values[number]) > 1e-3:
             assert (red > blue) == (values[number] > 0)
-    strongest = display.node_boxes_[int(np.abs(values).argmax())].get_facecolor()[:3]
-    assert strongest == pytest.approx(node_colour(np.sign(values[np.abs(values).argmax()])))
+        assert box.get_linewidth() == (1.6 if nodes.left[number] < 0 else 0.7)
+    colour = drawn.node_boxes_[strongest].get_facecolor()[:3]
+    assert colour == pytest.approx(node_colour(np.sign(values[strongest])))
     assert node_colour(0.0) == (1.0, 1.0, 1.0)
 
 
@@ -152,20 +157,11 @@ def luminance(colour):
     return np.dot(parts, [0.2126, 0.7152, 0.0722])
 
 
-@pytest.mark.parametrize("share", [-1.0, -0.5, 0.0, 0.5, 1.0])
-def test_text_is_black_on_light_nodes(share, regressor):
-    contrast = (luminance(node_colour(share)) + 0.05) / 0.05
-    assert contrast > 7.0  # the guidelines' highest level
-    display = TreeDisplay.from_estimator(regressor)
-    assert display.node_texts_[0].get_color() == "black"
-
-
-def test_leaves_have_a_thick_frame(regressor):
-    display = TreeDisplay.from_estimator(regressor)
-    nodes = regressor.model_.nodes[: regressor.model_.tree_starts[1]]
-    widths = [display.node_boxes_[number].get_linewidth() for number in range(len(nodes))]
-    assert set(np.array(widths)[nodes.left < 0]) == {1.6}
-    assert set(np.array(widths)[nodes.left >= 0]) == {0.7}
+def test_text_is_black_on_light_nodes(drawn):
+    for share in (-1.0, -0.5, 0.0, 0.5, 1.0):
+        contrast = (luminance(node_colour(share)) + 0.05) / 0.05
+        assert contrast > 7.0  # the guidelines' highest level
+    assert {text.get_color() for text in drawn.node_texts_.values()} == {"black"}
 
 
 def test_categories_and_times():
@@ -203,12 +199,9 @@ def test_names_with_dollars_are_no_formulas():
     assert lines(display, 0)[1] == r"price \$\frac{\$ < 9.5"
 
 
-def test_titles_of_several_outputs(classifier):
+def test_titles_and_values_of_several_outputs(classifier):
     display = TreeDisplay.from_estimator(classifier, 4)
-    assert "tree 4 (round 1, class 'versicolor')" in [t.get_text() for t in display.ax_.texts]
-
-
-def test_values_of_a_tree_with_several_outputs():
+    assert "tree 4 (round 1, class 'versicolor')" in titles(display)
     X = np.arange(40.0).reshape(20, 2)
     y = np.column_stack([X[:, 0], -X[:, 0]])
     model = small(XGBRegressorLite, multi_strategy="multi_output_tree").fit(X, y)
@@ -216,7 +209,7 @@ def test_values_of_a_tree_with_several_outputs():
     for number in first.node_texts_:
         values = [float(lines(own, number)[-1].split()[1]) for own in (first, second)]
         assert values[0] == pytest.approx(-values[1])
-    assert "tree 0 (round 0, target 1)" in [t.get_text() for t in second.ax_.texts]
+    assert "tree 0 (round 0, target 1)" in titles(second)
 
 
 def test_linear_leaves_name_their_features():
@@ -233,35 +226,22 @@ def test_a_tree_without_splits():
     assert display.node_boxes_[0].get_facecolor()[:3] == (1.0, 1.0, 1.0)
 
 
-def test_the_function_gives_the_axes(regressor):
-    axes = plot_tree(regressor, 1, max_depth=2)
-    assert axes.texts[0].get_text() == "tree 1"
-
-
-def test_plot_draws_once_more(regressor):
-    display = TreeDisplay.from_estimator(regressor, max_depth=1)
-    first = display.figure_
-    assert display.plot() is display
-    assert display.figure_ is not first
-    assert len(display.node_texts_) == 3
-
-
 def test_numbers_of_trees_by_names_of_xgboost(regressor):
-    for settings in (dict(tree_idx=3), dict(num_trees=3), dict(tree_idx=3, num_trees=3)):
-        assert "tree 3" in [text.get_text() for text in plot_tree(regressor, **settings).texts]
+    for settings in (dict(tree=3), dict(tree_idx=3), dict(tree_idx=3, num_trees=3)):
+        axes = plot_tree(regressor, max_depth=1, **settings)
+        assert axes.texts[0].get_text() == "tree 3"
     with pytest.raises(ValueError, match=r"^num_trees=4 and tree=3: give one of them"):
         plot_tree(regressor, 3, num_trees=4)
 
 
-def test_a_tree_from_left_to_right(regressor):
-    down, right = (TreeDisplay.from_estimator(regressor, 1, rankdir=own) for own in (None, "LR"))
-    texts = [
-        {node: text.get_text() for node, text in own.node_texts_.items()} for own in (down, right)
-    ]
-    assert texts[0] == texts[1]
+def test_a_tree_from_left_to_right(regressor, drawn):
+    right = TreeDisplay.from_estimator(regressor, 0, rankdir="LR")
+    for node, text in right.node_texts_.items():
+        assert text.get_text() == drawn.node_texts_[node].get_text()
+    assert set(right.node_texts_) == set(drawn.node_texts_)
     right.figure_.canvas.draw()
     boxes = {node: box.get_window_extent() for node, box in right.node_boxes_.items()}
-    frame = regressor.trees_to_dataframe().query("Tree == 1 and Feature != 'Leaf'")
+    frame = regressor.trees_to_dataframe().query("Tree == 0 and Feature != 'Leaf'")
     for row in frame.itertuples():
         yes, no = (boxes[int(child.split("-")[1])] for child in (row.Yes, row.No))
         own = boxes[row.Node]
@@ -278,7 +258,7 @@ def test_a_tree_from_left_to_right(regressor):
 
 
 def test_without_gains_and_covers(regressor):
-    display = TreeDisplay.from_estimator(regressor, with_stats=False)
+    display = TreeDisplay.from_estimator(regressor, max_depth=2, with_stats=False)
     assert [len(lines(display, node)) for node in (0, 1)] == [3, 3]
     text = " ".join(own.get_text() for own in display.node_texts_.values())
     assert "gain" not in text
@@ -302,3 +282,122 @@ def test_errors(regressor, classifier):
         plot_tree(XGBClassifierLite())
     with pytest.raises(TypeError, match="no estimator of sklboost"):
         plot_tree(LinearRegression())
+
+
+# --- where nodes are placed
+
+
+LEAF = (-1, -1)
+
+
+def random_tree(random, n_splits):
+    """Return the children of a tree that grows at a random leaf, so also long thin ones."""
+    children, leaves = [LEAF], [0]
+    for _ in range(n_splits):
+        node = leaves.pop(random.integers(len(leaves)))
+        children[node] = (len(children), len(children) + 1)
+        leaves += children[node]
+        children += [LEAF, LEAF]
+    return children
+
+
+def depths_of(children):
+    depths = [0] * len(children)
+    for node, pair in enumerate(children):
+        for child in pair:
+            if child >= 0:
+                depths[child] = depths[node] + 1
+    return depths
+
+
+@pytest.mark.interpreted
+def test_a_single_node():
+    assert place_nodes([LEAF], [10.0]) == ([5.0], 10.0)
+
+
+@pytest.mark.interpreted
+def test_three_nodes_side_by_side():
+    centres, width = place_nodes([(1, 2), LEAF, LEAF], [4.0, 10.0, 20.0], space=2.0)
+    # from 0 to 10, and from 12 to 32; the root in the middle between the two centres
+    assert centres == [13.5, 5.0, 22.0]
+    assert width == 32.0
+
+
+@pytest.mark.interpreted
+def test_a_wide_parent_reaches_beyond_its_children():
+    centres, width = place_nodes([(1, 2), LEAF, LEAF], [40.0, 4.0, 4.0])
+    assert centres == [20.0, 18.0, 22.0]
+    assert width == 40.0
+
+
+@pytest.mark.interpreted
+def test_subtrees_are_as_close_as_they_fit():
+    # the right one is a single node: the deepest nodes of the left one pass below it
+    children = [(1, 2), (3, 4), LEAF, LEAF, (5, 6), LEAF, LEAF]
+    centres, width = place_nodes(children, [2.0] * 7)
+    assert depths_of(children) == [0, 1, 1, 2, 2, 3, 3]
+    assert centres[2] - centres[1] == 2.0
+    assert width < 7.0
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("seed", range(8))
+def test_no_two_nodes_of_a_depth_overlap_and_parents_are_in_the_middle(seed):
+    random = np.random.default_rng(seed)
+    children = random_tree(random, int(random.integers(1, 60)))
+    widths, space = random.uniform(1.0, 30.0, len(children)), 3.0
+    centres, width = place_nodes(children, widths, space)
+    centres, depths = np.array(centres), depths_of(children)
+    assert (centres - widths / 2).min() == pytest.approx(0.0, abs=1e-9)
+    assert (centres + widths / 2).max() == pytest.approx(width)
+    for depth in set(depths):
+        side_by_side = np.flatnonzero(np.array(depths) == depth)
+        for left, right in pairwise(side_by_side[np.argsort(centres[side_by_side])]):
+            free = (centres[right] - widths[right] / 2) - (centres[left] + widths[left] / 2)
+            assert free >= space - 1e-9
+    for node, (left, right) in enumerate(children):
+        if left >= 0:
+            assert centres[node] == pytest.approx((centres[left] + centres[right]) / 2)
+            assert centres[left] < centres[right]
+            assert depths[left] == depths[right] == depths[node] + 1
+
+
+# --- thresholds as values of their columns
+
+
+def threshold_of(column, y):
+    """Return the threshold that a stump has for a column, as a value of it."""
+    settings = dict(n_estimators=1, max_depth=1)
+    model = small(XGBRegressorLite, **settings).fit(pd.DataFrame({"x": column}), y)
+    encodings = model._fitted.encodings
+    encoding = Encoding() if encodings is None else encodings[0]
+    (value,) = encoding.originals(model.model_.nodes.threshold[:1])
+    return value
+
+
+def step(n, place):
+    return (np.arange(n) >= place).astype(float)
+
+
+@pytest.mark.interpreted
+def test_numbers_are_as_they_are():
+    assert threshold_of(np.arange(10.0), step(10, 4)) == 3.5
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize(
+    "column",
+    [
+        pd.date_range("2020-01-01", periods=10, freq="D"),
+        pd.date_range("2020-01-01", periods=10, freq="h"),
+        pd.to_timedelta(np.arange(10), unit="min"),
+        pd.array(2**60 + np.arange(10), dtype="Int64"),
+        pd.Timestamp("2020-01-01") + pd.to_timedelta(2**58 + np.arange(10), unit="ns"),
+    ],
+)
+@pytest.mark.parametrize("place", [1, 4, 9])
+def test_x_less_than_the_value_says_what_the_threshold_says(column, place):
+    value = threshold_of(column, step(10, place))
+    values = np.asarray(column)
+    value = value if values.dtype.kind == "i" else value.astype(values.dtype)
+    assert_array_equal(values < value, np.arange(10) < place)

@@ -75,14 +75,14 @@ class Case(NamedTuple):
 
 
 class Corpus:
-    """The files that are damaged, as bytes and as documents."""
+    """The files that are damaged, as bytes and as documents: all, or those of a pattern."""
 
-    def __init__(self) -> None:
+    def __init__(self, pattern: str = "*") -> None:
         from sklboost.files.documents import parse_document
 
         paths = sorted(path for path in GOLDEN.iterdir() if path != EXPECTED)
         paths += sorted([*DATA.glob("xgboost-*-*"), *DATA.glob("lightgbm_*.txt")])
-        self.files = {path.name: path.read_bytes() for path in paths}
+        self.files = {path.name: path.read_bytes() for path in paths if path.match(pattern)}
         self.documents = {
             name: _as_lists(parse_document(data.replace(b'"rest"', b'"Rest"'), name))
             for name, data in self.files.items()

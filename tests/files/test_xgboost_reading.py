@@ -26,6 +26,7 @@ from tests.files.test_xgboost_writing import (
 )
 
 _RNG = np.random.default_rng(0)
+_NOISE = 100 * _RNG.random(N_ROWS)
 _BOTH = np.column_stack([NUMBER, -3 * NUMBER])
 _DATA = Path(__file__).parent / "data"
 _CODED = {"feature_types": ["float"] * 4 + ["c"], "enable_categorical": True}
@@ -70,27 +71,10 @@ def check_read(theirs, X):
         (X, SHARE, {"objective": "reg:tweedie", "tweedie_variance_power": 1.3}),
         (X, SHARE, {"objective": "reg:pseudohubererror", "huber_slope": 2.0}),
         (X, SHARE, {"objective": "reg:quantileerror", "quantile_alpha": 0.8}),
-        (
-            X,
-            100 * _RNG.random(N_ROWS),
-            {"objective": "reg:quantileerror", "quantile_alpha": [0.01, 0.99]},
-        ),
+        (X, _NOISE, {"objective": "reg:quantileerror", "quantile_alpha": [0.01, 0.99]}),
         (X, SHARE, {"objective": "reg:logistic"}),
         (X, SHARE, {"objective": "binary:logistic"}),
         (X, SHARE, {"objective": "reg:absoluteerror"}),
-    ],
-)
-def test_regression(X, y, parameters):
-    theirs = xgboost.XGBRegressor(n_jobs=1, n_estimators=5, **parameters).fit(X, y)
-    check_read(theirs, X)
-    for name in ("learning_rate", "reg_lambda", "huber_slope", "tweedie_variance_power"):
-        if name in parameters:
-            assert getattr(from_xgboost(theirs), name) == parameters[name]
-
-
-@pytest.mark.parametrize(
-    ("X", "y", "parameters"),
-    [
         (FRAME, IS_HIGH, {**_FRAMES}),
         (FRAME, CLASS, {**_FRAMES, "booster": "dart", "rate_drop": 0.3}),
         (X, CLASS, {"multi_strategy": "multi_output_tree"}),
@@ -102,8 +86,13 @@ def test_regression(X, y, parameters):
         (X, IS_HIGH, {"objective": "binary:hinge"}),
     ],
 )
-def test_classification(X, y, parameters):
-    check_read(xgboost.XGBClassifier(n_jobs=1, n_estimators=5, **parameters).fit(X, y), X)
+def test_every_kind_of_model(X, y, parameters):
+    kind = xgboost.XGBRegressor if y.dtype.kind == "f" else xgboost.XGBClassifier
+    theirs = kind(n_jobs=1, n_estimators=5, **parameters).fit(X, y)
+    check_read(theirs, X)
+    for name in ("learning_rate", "reg_lambda", "huber_slope", "tweedie_variance_power"):
+        if name in parameters:
+            assert getattr(from_xgboost(theirs), name) == parameters[name]
 
 
 @pytest.mark.parametrize("kind", ["Regressor", "Classifier"])
@@ -133,14 +122,8 @@ def test_float64_values_go_where_rounding_sends_them():
     near = np.concatenate([np.nextafter(edges, -np.inf), edges, np.nextafter(edges, np.inf)])
     rows = np.full((len(near), X.shape[1]), np.nan)
     rows[:, 0] = near
-    np.testing.assert_array_equal(
-        _sorted_leaves(ours, rows), _sorted_leaves(ours, rows.astype(np.float32))
-    )
+    np.testing.assert_array_equal(ours.predict(rows), ours.predict(rows.astype(np.float32)))
     check_same(ours, theirs, rows)
-
-
-def _sorted_leaves(model, rows):
-    return model.predict(rows)
 
 
 @pytest.mark.parametrize("threshold", [0.1, -0.1, 0.0, 1e-45, 3.4e38, np.inf, -np.inf, 1.0])
@@ -156,9 +139,8 @@ def test_codes_that_training_has_not():
     """Unseen and invalid codes go where XGBoost sends them, and missing ones where they went."""
     y = NUMBER + (CODES[:, -1] % 3 == 0)
     for categories in ({"max_cat_to_onehot": 100}, {"max_cat_to_onehot": 1}):
-        theirs = xgboost.XGBRegressor(n_jobs=1, n_estimators=5, **_CODED, **categories).fit(
-            CODES, y
-        )
+        theirs = xgboost.XGBRegressor(n_jobs=1, n_estimators=5, **_CODED, **categories)
+        theirs.fit(CODES, y)
         others = CODES.copy()
         others[:, -1] = _RNG.choice([13, 64, 3000, -1, 1e9, 2.7, np.nan], N_ROWS)
         check_same(from_xgboost(theirs), theirs, others)
@@ -196,32 +178,48 @@ def test_shap_values_need_covers():
     assert "nan" not in str(model.explain_prediction(rows()[:1], full=False))
 
 
+def damaged(path, value):
+    """Return a file of XGBoost with another value at a path of its keys."""
+    document = json.loads((_DATA / "xgboost-3.2-one_hot.json").read_text())
+    *parents, last = path
+    part = document
+    for key in parents:
+        part = part[key]
+    part[last] = value
+    return json.dumps(document).encode()
+
+
+_LEARNER = ["learner", "learner_model_param"]
+_TREE = ["learner", "gradient_booster", "model", "trees", 0]
+
+
 @pytest.mark.parametrize(
     ("path", "value", "place"),
     [
         (["version"], [0, 90, 0], "version: models before XGBoost 1.7"),
-        (["learner", "learner_model_param", "num_feature"], "2147483647", "num_feature"),
-        (["learner", "learner_model_param", "base_score"], "[1E0,nan]", "base_score"),
+        ([*_LEARNER, "num_feature"], "2147483647", "num_feature"),
+        ([*_LEARNER, "base_score"], "[1E0,nan]", "base_score"),
         (["learner", "objective", "name"], "reg:mine", "objective.name"),
-        ([0, "left_children", 0], 99, r"trees\[0\]"),
-        ([0, "right_children", 1], -1, r"trees\[0\]: a node has one child"),
-        ([0, "split_indices", 0], 3, r"trees\[0\]: splits on a feature that does not exist"),
-        ([0, "sum_hessian", 0], -1.0, "sum_hessian"),
-        ([0, "split_conditions", 0], "x", "split_conditions"),
-        ([0, "categories_sizes", 0], 10, "categories_sizes"),
-        ([0, "tree_param", "size_leaf_vector"], "3", "size_leaf_vector"),
+        ([*_TREE, "left_children", 0], 99, r"trees\[0\]"),
+        ([*_TREE, "right_children", 1], -1, r"trees\[0\]: a node has one child"),
+        ([*_TREE, "split_indices", 0], 3, r"trees\[0\]: splits on a feature that does not exist"),
+        ([*_TREE, "sum_hessian", 0], -1.0, "sum_hessian"),
+        ([*_TREE, "split_conditions", 0], "x", "split_conditions"),
+        ([*_TREE, "categories_sizes", 0], 10, "categories_sizes"),
+        ([*_TREE, "tree_param", "size_leaf_vector"], "3", "size_leaf_vector"),
     ],
 )
 def test_damaged_files(path, value, place):
-    document = json.loads((_DATA / "xgboost-3.2-one_hot.json").read_text())
-    if path[0] == 0:
-        path = ["learner", "gradient_booster", "model", "trees", *path]
-    part = document
-    for key in path[:-1]:
-        part = part[key]
-    part[path[-1]] = value
     with pytest.raises(ModelFileError, match=place):
-        from_xgboost(json.dumps(document).encode())
+        from_xgboost(damaged(path, value))
+
+
+@pytest.mark.parametrize("digits", ["9" * 10**6, "0" * 30, "9" * 19, "-1", "²", ""])
+def test_counts_are_short(digits):
+    """What is checked is the number that is used."""
+    for name in ("num_feature", "num_class"):
+        with pytest.raises(ModelFileError, match=f"{name}: must be an integer from . to"):
+            from_xgboost(damaged([*_LEARNER, name], digits))
 
 
 def test_load_model_reads_files_of_xgboost(tmp_path):
@@ -259,52 +257,38 @@ def test_unknown_sums_are_said():
 
 
 @pytest.mark.parametrize(
-    ("theirs", "reason"),
+    ("parameters", "labels", "reason"),
     [
-        (xgboost.XGBRegressor(n_jobs=1, booster="gblinear"), "booster='gblinear' has no trees"),
-        (xgboost.XGBRegressor(n_jobs=1, objective="reg:squaredlogerror"), "reg:squaredlogerror"),
-        (
-            xgboost.XGBRegressor(n_jobs=1, objective="survival:cox"),
-            "models of survival times are not read",
-        ),
-        (xgboost.XGBClassifier(n_jobs=1, objective="binary:logitraw"), "binary:logitraw"),
+        ({"booster": "gblinear"}, IS_HIGH, "booster='gblinear' has no trees"),
+        ({"objective": "reg:squaredlogerror"}, IS_HIGH, "reg:squaredlogerror"),
+        ({"objective": "survival:cox"}, IS_HIGH, "models of survival times are not read"),
+        ({"objective": "binary:logitraw"}, IS_HIGH, "binary:logitraw"),
+        ({"objective": "rank:pairwise"}, IS_HIGH, "models of rankings are not read"),
+        ({"objective": "binary:logistic"}, np.zeros(N_ROWS), "the single class 0"),
+        ({"objective": "binary:logistic"}, np.ones(N_ROWS), "the single class 1"),
     ],
 )
-def test_what_cannot_be_represented(theirs, reason):
+def test_what_cannot_be_represented(parameters, labels, reason):
+    queries = np.arange(N_ROWS) // 30 if "rank" in reason else None
+    data = xgboost.DMatrix(X, labels, qid=queries)
+    booster = xgboost.train({"nthread": 1, **parameters}, data, 2)
     with pytest.raises(ModelFileError, match=reason):
-        from_xgboost(theirs.set_params(n_estimators=2).fit(X, IS_HIGH))
-
-
-def test_rankings_are_refused():
-    data = xgboost.DMatrix(X, IS_HIGH, qid=np.arange(N_ROWS) // 30)
-    booster = xgboost.train({"objective": "rank:pairwise", "nthread": 1}, data, 2)
-    with pytest.raises(ModelFileError, match="models of rankings are not read"):
         from_xgboost(booster)
 
 
 @pytest.mark.parametrize(
     ("theirs", "X", "y"),
     [
-        (xgboost.XGBRegressor(n_jobs=1, n_estimators=3), X, NUMBER),
-        (xgboost.XGBRegressor(n_jobs=1, n_estimators=3, reg_alpha=1.0), X, NUMBER),
-        (xgboost.XGBRegressor(n_jobs=1, n_estimators=3, **_CODED), CODES, NUMBER),
-        (
-            xgboost.XGBClassifier(
-                n_jobs=1, n_estimators=3, booster="dart", rate_drop=0.5, **_FRAMES
-            ),
-            FRAME,
-            CLASS,
-        ),
-        (
-            xgboost.XGBClassifier(n_jobs=1, n_estimators=3, multi_strategy="multi_output_tree"),
-            X,
-            CLASS,
-        ),
+        (xgboost.XGBRegressor(), X, NUMBER),
+        (xgboost.XGBRegressor(reg_alpha=1.0), X, NUMBER),
+        (xgboost.XGBRegressor(**_CODED), CODES, NUMBER),
+        (xgboost.XGBClassifier(booster="dart", rate_drop=0.5, **_FRAMES), FRAME, CLASS),
+        (xgboost.XGBClassifier(multi_strategy="multi_output_tree"), X, CLASS),
     ],
 )
 def test_what_estimators_do_works(theirs, X, y, tmp_path):
     """SHAP values add up, derivations are written, files and pickles keep the model."""
-    ours = from_xgboost(theirs.fit(X, y))
+    ours = from_xgboost(theirs.set_params(n_jobs=1, n_estimators=3).fit(X, y))
     margins = ours.predict(X, output_margin=True)
     np.testing.assert_allclose(
         ours.predict(X, pred_contribs=True).sum(axis=-1), margins, rtol=1e-6, atol=1e-6
@@ -331,17 +315,6 @@ def test_files_of_ours_have_the_model_for_xgboost(tmp_path):
             np.testing.assert_allclose(from_xgboost(source).predict(X), ours.predict(X), rtol=1e-5)
 
 
-@pytest.mark.parametrize("digits", ["9" * 10**6, "0" * 30, "9" * 19, "-1", "²", ""])
-def test_counts_are_short(digits):
-    """What is checked is the number that is used."""
-    document = json.loads((_DATA / "xgboost-3.2-one_hot.json").read_text())
-    for name in ("num_feature", "num_class"):
-        shapes = {**document["learner"]["learner_model_param"], name: digits}
-        changed = {**document, "learner": {**document["learner"], "learner_model_param": shapes}}
-        with pytest.raises(ModelFileError, match=f"{name}: must be an integer from . to"):
-            from_xgboost(json.dumps(changed).encode())
-
-
 @pytest.mark.parametrize("given", [{"max_bin": 70_000}, {"max_leaves": 1}])
 def test_parameters_of_the_training_that_are_not_allowed_here(given):
     theirs = xgboost.XGBRegressor(n_jobs=1, n_estimators=2, max_depth=3, **given).fit(X, NUMBER)
@@ -350,14 +323,6 @@ def test_parameters_of_the_training_that_are_not_allowed_here(given):
     (name,) = given
     assert getattr(ours, name) == getattr(XGBRegressorLite(), name)
     assert ours.max_depth == 3
-
-
-@pytest.mark.parametrize("label", [0, 1])
-def test_a_single_class_is_named(label):
-    data = xgboost.DMatrix(X, np.full(N_ROWS, label))
-    booster = xgboost.train({"objective": "binary:logistic", "nthread": 1}, data, 2)
-    with pytest.raises(ModelFileError, match=f"the single class {label}"):
-        from_xgboost(booster)
 
 
 def test_new_rounds_continue_a_model():

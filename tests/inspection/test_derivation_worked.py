@@ -100,46 +100,36 @@ def test_outputs_of_leaves(reg_lambda, outputs):
     assert f"= {0.5 + leaves[1].result('w'):.4f}".rstrip("0").rstrip(".") in prediction.text
 
 
-@pytest.mark.parametrize(
-    ("settings", "node", "words"),
-    [
-        (
-            dict(reg_lambda=0, gamma=130),
-            0,
-            "Kept, although gain 120.3333 < gamma 130: pruning goes from the bottom up, and the "
-            "split of node 2 beneath it stays.",
-        ),
-        (dict(reg_lambda=0, gamma=130), 2, "Kept: gain 140.1667 ≥ gamma 130."),
-        (
-            dict(reg_lambda=0, gamma=150),
-            0,
-            "Pruned: gain 120.3333 < gamma 150, and no split beneath it stays.",
-        ),
-        (
-            dict(reg_lambda=0, gamma=150),
-            2,
-            "Pruned: gain 140.1667 < gamma 150, and no split beneath it stays.",
-        ),
-        (
-            dict(reg_lambda=1, gamma=130),
-            0,
-            "Pruned: gain 62.4875 < gamma 130, and no split beneath it stays.",
-        ),
-        (
-            dict(reg_lambda=1, gamma=130),
-            2,
-            "Pruned: gain 82.8958 < gamma 130, and no split beneath it stays.",
-        ),
-        (
-            dict(reg_lambda=0, gamma=100, pruning="pre"),
-            0,
-            'Kept: gain 120.3333 > 0 and ≥ gamma 100 (pruning="pre").',
-        ),
-    ],
-)
-def test_kept_or_pruned(settings, node, words):
+KEPT_OR_PRUNED = [
+    (
+        dict(reg_lambda=0, gamma=130),
+        "Kept, although gain 120.3333 < gamma 130: pruning goes from the bottom up, and the split "
+        "of node 2 beneath it stays.",
+        "Kept: gain 140.1667 ≥ gamma 130.",
+    ),
+    (
+        dict(reg_lambda=0, gamma=150),
+        "Pruned: gain 120.3333 < gamma 150, and no split beneath it stays.",
+        "Pruned: gain 140.1667 < gamma 150, and no split beneath it stays.",
+    ),
+    (
+        dict(reg_lambda=1, gamma=130),
+        "Pruned: gain 62.4875 < gamma 130, and no split beneath it stays.",
+        "Pruned: gain 82.8958 < gamma 130, and no split beneath it stays.",
+    ),
+    (
+        dict(reg_lambda=0, gamma=100, pruning="pre"),
+        'Kept: gain 120.3333 > 0 and ≥ gamma 100 (pruning="pre").',
+        'Kept: gain 140.1667 > 0 and ≥ gamma 100 (pruning="pre").',
+    ),
+]
+
+
+@pytest.mark.parametrize(("settings", "of_root", "of_right"), KEPT_OR_PRUNED)
+def test_kept_or_pruned(settings, of_root, of_right):
     model = regression(DOSAGE, FOUR_Y, max_depth=2, keep_pruned=True, **settings)
-    assert words in lines(model.explain_split(0, node))
+    assert of_root in lines(model.explain_split(0, 0))
+    assert of_right in lines(model.explain_split(0, 2))
 
 
 def test_a_negative_gain_is_pruned_by_gamma_0():

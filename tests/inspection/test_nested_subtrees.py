@@ -45,9 +45,10 @@ def test_worked_example_root_before_its_branch():
 
 
 @pytest.mark.parametrize(
-    "settings", [{}, dict(max_depth=4), dict(min_samples_leaf=5), dict(max_leaf_nodes=30)]
+    ("settings", "weighted"),
+    [({}, True), (dict(max_depth=4), False), (dict(min_samples_leaf=5), True)]
+    + [(dict(max_leaf_nodes=30), False)],
 )
-@pytest.mark.parametrize("weighted", [False, True])
 def test_as_scikit_learn(regression, settings, weighted):
     X, y = regression
     weight = np.random.default_rng(0).uniform(0.1, 3.0, len(y)) if weighted else None
@@ -95,8 +96,9 @@ def test_lambda_shrinks_leaves_and_counts_as_impurity():
     assert_allclose(own.alphas, [0, (together - apart) / 3])
 
 
-def test_many_leaves_take_no_time(regression):
+@pytest.mark.parametrize("n_rows", [3_000, pytest.param(20_000, marks=pytest.mark.slow)])
+def test_many_leaves_take_no_time(n_rows):
     random = np.random.default_rng(0)
-    X, y = random.normal(size=(20_000, 2)), random.normal(size=20_000)
+    X, y = random.normal(size=(n_rows, 2)), random.normal(size=n_rows)
     own, expected, _ = both_paths(X, y)
     assert_allclose(own.alphas, expected.ccp_alphas, rtol=1e-9, atol=1e-14)

@@ -49,11 +49,8 @@ def test_the_inputs_of_a_model(model, frame):
     assert set(kinds.values()) == {DoubleTensorType}
 
 
-def test_categories_of_text_and_numbers(model, frame):
+def test_known_and_unknown_categories_and_missing_values(model, frame):
     check(model, frame)
-
-
-def test_unknown_categories_and_missing_values(model, frame):
     frame = frame.astype({"known": float})
     frame.loc[::3, CITY] = "nowhere"
     for i, value in enumerate([3.5, np.nan, np.inf, -1e300, 4.0]):
@@ -83,8 +80,10 @@ def test_inputs_are_matched_by_name(model, frame, order):
     assert_allclose(session.run(None, given)[0][:, 0], model.predict(frame), rtol=1e-9)
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
-@pytest.mark.parametrize("n_categories", [3, 64, 65, 500])
+@pytest.mark.parametrize(
+    ("n_categories", "dtype"),
+    [(3, np.float64), (64, np.float32), (65, np.int64), (500, np.float64), (500, np.float32)],
+)
 def test_a_table_with_categories(dtype, n_categories):
     random = np.random.default_rng(n_categories)
     X = random.integers(0, n_categories, (3000, 3)).astype(dtype)
@@ -122,8 +121,11 @@ def test_a_category_without_any_value_in_the_training(kind):
     assert_allclose(predictions[:, 0], model.predict(X), rtol=1e-6)
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("marker", [-999.0, 0.1, 0.0, np.inf])
+@pytest.mark.parametrize(
+    ("marker", "dtype"),
+    [(-999.0, np.float64), (0.1, np.float64), (0.1, np.float32), (0.0, np.float32)]
+    + [(np.inf, np.float64), (np.inf, np.float32)],
+)
 def test_a_further_value_that_is_missing(marker, dtype):
     random = np.random.default_rng(0)
     X = random.normal(size=(N_ROWS, 2))
@@ -135,9 +137,10 @@ def test_a_further_value_that_is_missing(marker, dtype):
     check(model, X, rtol=1e-9 if dtype == np.float64 else 1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("missing", [np.nan, 2.0])
-@pytest.mark.parametrize("onehot", [1, 8])
+@pytest.mark.parametrize(
+    ("onehot", "missing", "dtype"),
+    [(1, np.nan, np.float64), (1, 2.0, np.float32), (8, np.nan, np.float32), (8, 2.0, np.float64)],
+)
 def test_codes_of_xgboost(dtype, missing, onehot):
     """All other numbers go right, and missing values where XGBoost sends them."""
     random = np.random.default_rng(0)
@@ -164,22 +167,13 @@ def test_the_further_value_is_no_category():
 # --- what is refused -----------------------------------------------------------------------------
 
 
-def test_inputs_of_another_number_of_columns_are_refused(model):
+def test_inputs_that_do_not_fit_are_refused(model, frame):
     with pytest.raises(ValueError, match=r"\['size'\] have 1 columns, and the model has 4"):
         start(model, initial_types=types_of(["size"]))
-
-
-def test_inputs_of_which_some_have_other_names_are_refused(model, frame):
     with pytest.raises(ValueError, match=r"'height'.* give the inputs these names"):
         start(model, initial_types=types_of(["height", *list(frame)[1:]]))
-
-
-def test_numbers_as_text_are_refused(model, frame):
     with pytest.raises(ValueError, match=r"'size' is text, and the feature 'size' .* numbers"):
         start(model, initial_types=types_of(frame, StringTensorType))
-
-
-def test_text_as_numbers_is_refused(model, frame):
     with pytest.raises(ValueError, match=r"DoubleTensorType, and the categories .* are text"):
         start(model, initial_types=types_of(frame))
 

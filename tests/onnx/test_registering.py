@@ -39,13 +39,12 @@ def y(frame):
 
 
 @pytest.mark.parametrize(
-    ("encoder", "settings"),
+    ("estimator", "encoder", "settings"),
     [
-        (OneHotEncoder(handle_unknown="ignore"), {}),
-        (OrdinalEncoder(), dict(categorical_features=[2, 3])),
+        (XGBClassifierLite, OneHotEncoder(handle_unknown="ignore"), {}),
+        (XGBRegressorLite, OrdinalEncoder(), dict(categorical_features=[2, 3])),
     ],
 )
-@pytest.mark.parametrize("estimator", [XGBClassifierLite, XGBRegressorLite])
 def test_a_pipeline_is_converted_as_a_whole(frame, y, encoder, settings, estimator):
     columns = [("numbers", StandardScaler(), NUMBERS), ("texts", encoder, TEXTS)]
     pipeline = make_pipeline(ColumnTransformer(columns), estimator(**SMALL, **settings))
@@ -60,19 +59,14 @@ def test_a_pipeline_is_converted_as_a_whole(frame, y, encoder, settings, estimat
         assert results[0].tolist() == pipeline.predict(frame).tolist()
 
 
-@pytest.mark.parametrize("zipmap", [True, False])
-def test_a_search(frame, y, zipmap):
+def test_a_search_and_a_stack(frame, y):
     X = frame[NUMBERS].to_numpy()
     search = GridSearchCV(XGBClassifierLite(**SMALL), {"max_depth": [1, 2]}, cv=2)
     search.fit(X, y > 0)
-    _, probabilities = run(search, X, zipmap=zipmap)
-    if zipmap:
-        probabilities = [list(row.values()) for row in probabilities]
-    assert_allclose(probabilities, search.predict_proba(X), atol=1e-6)
-
-
-def test_a_stack(frame, y):
-    X = frame[NUMBERS].to_numpy()
+    _, rows = run(search, X, zipmap=True)
+    found = [list(row.values()) for row in rows]
+    for probabilities in (found, run(search, X, zipmap=False)[1]):
+        assert_allclose(probabilities, search.predict_proba(X), atol=1e-6)
     parts = [("trees", XGBClassifierLite(**SMALL)), ("linear", LogisticRegression())]
     check(StackingClassifier(parts, cv=2).fit(X, np.digitize(y, [0, 1])), X)
 
@@ -101,26 +95,19 @@ def test_a_class_that_inherits_is_converted_when_it_is_registered(frame, y):
         start(model)
     sklboost.onnx.register(Stumps)
     check(model, X)
-
-
-def test_a_class_of_others_is_not_registered():
     with pytest.raises(TypeError, match="LinearRegression is no subclass of XGBClassifierLite"):
         sklboost.onnx.register(LinearRegression)
 
 
-@pytest.mark.parametrize("opset", [12, 15, 18])
-def test_older_versions_of_the_operators(frame, y, opset):
+def test_older_versions_of_the_operators(frame, y):
     X = frame[NUMBERS].to_numpy()
     model = XGBClassifierLite(**SMALL).fit(X, np.digitize(y, [0, 1]))
-    target = {"": opset, "ai.onnx.ml": 3}
-    session = start(model, X, target_opset=target, options={id(model): {"zipmap": False}})
-    assert_allclose(session.run(None, {"X": X})[1], model.predict_proba(X), atol=1e-9)
-
-
-def test_a_version_without_trees_of_float64_is_refused(frame, y):
-    model = XGBRegressorLite(**SMALL).fit(frame[NUMBERS].to_numpy(), y)
+    for opset in (12, 15, 18):
+        target = {"": opset, "ai.onnx.ml": 3}
+        session = start(model, X, target_opset=target, options={id(model): {"zipmap": False}})
+        assert_allclose(session.run(None, {"X": X})[1], model.predict_proba(X), atol=1e-9)
     with pytest.raises(ValueError, match=r"'ai.onnx.ml': 1, .* pass target_opset="):
-        start(model, target_opset={"": 15, "ai.onnx.ml": 1})
+        start(model, target_opset={"": 15, "ai.onnx.ml": 1})  # has no trees of float64
 
 
 def test_the_import_says_what_to_install(monkeypatch):

@@ -82,37 +82,23 @@ def explained(model, X, background=None, trees=None, n_jobs=1):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("n_backgrounds", [0, 3])
-def test_they_are_those_of_the_definition(kind, n_backgrounds):
+def test_they_are_those_of_the_definition_and_add_up_to_raw_scores(kind):
     model, X = fit(kind)
-    rows, background = X[:3], X[10 : 10 + n_backgrounds] if n_backgrounds > 0 else None
-    single, pairs = explained(model, rows, background)
-    others = None if background is None else value_array(features(model, background))
+    own, rows = model.model_, X[:3]
     numbers = value_array(features(model, rows))
-    for row in range(3):
-        value = game(model.model_, numbers[row], (0, model.model_.n_trees), others)
-        assert_allclose(single[row], shapley_values(value, X.shape[1]), atol=1e-12)
-        assert_allclose(pairs[row], interaction_values(value, X.shape[1]), atol=1e-12)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_they_add_up_to_raw_scores(kind):
-    model, X = fit(kind)
+    for background in (None, X[10:13]):
+        single, pairs = explained(model, rows, background)
+        others = None if background is None else value_array(features(model, background))
+        for row in range(3):
+            value = game(own, numbers[row], (0, own.n_trees), others)
+            assert_allclose(single[row], shapley_values(value, X.shape[1]), atol=1e-12)
+            assert_allclose(pairs[row], interaction_values(value, X.shape[1]), atol=1e-12)
     single, pairs = explained(model, X)
-    own = model.model_
     mean = own.base_score + mean_scores(lay_out_edges(own), (0, own.n_trees), own.n_outputs)
     raw_scores = model._raw_scores(X).T
     assert_allclose(single.sum(axis=2) + mean, raw_scores, atol=1e-12)
     assert_allclose(pairs.sum(axis=3), single, atol=1e-12)
     assert_array_equal(pairs, pairs.swapaxes(2, 3))
-
-
-def test_with_a_background_they_add_up_to_what_it_differs_by():
-    model, X = fit("three classes")
-    single, pairs = explained(model, X[:20], X[50:])
-    difference = model._raw_scores(X[:20]) - model._raw_scores(X[50:]).mean(axis=1)[:, np.newaxis]
-    assert_allclose(single.sum(axis=2), difference.T, atol=1e-12)
-    assert_allclose(pairs.sum(axis=3), single, atol=1e-12)
 
 
 def test_many_background_rows_are_the_mean_of_parts():
@@ -174,7 +160,7 @@ def row_values(model, X):
     return out[:, 0]
 
 
-@pytest.mark.parametrize(("n_splits", "n_features"), [(3, 3), (24, 24), (40, 11), (60, 2)])
+@pytest.mark.parametrize(("n_splits", "n_features"), [(3, 3), (18, 18), (40, 11), (60, 2)])
 def test_deep_trees_are_exact(n_splits, n_features):
     model = chain_model(n_splits, n_features)
     X = np.random.default_rng(1).normal(size=(3, n_features))
