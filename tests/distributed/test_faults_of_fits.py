@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 
 import dask.array as da
 import numpy as np
@@ -10,7 +12,7 @@ import pytest
 from sklboost import TrainingCallback, XGBRegressorLite
 from sklboost.distributed import training
 from sklboost.distributed.crew import Crew, LostWorkersError
-from tests.distributed import soak
+from tests.conftest import ROOT
 from tests.distributed.crews import open_crew, wait_until
 from tests.distributed.machines import assert_same_model
 
@@ -117,7 +119,7 @@ def test_a_partition_that_cannot_be_computed(threads):
 
 
 @pytest.mark.slow
-def test_workers_are_killed_at_random_moments_of_calls_and_fits(monkeypatch, capsys):
-    monkeypatch.setattr("sys.argv", ["soak", "--kills", "5"])
-    soak.main()
-    assert "all finished with the same bits" in capsys.readouterr().out
+def test_workers_are_killed_at_random_moments_of_calls_and_fits():
+    command = [sys.executable, "-m", "tests.distributed.soak", "--kills", "5"]
+    told = subprocess.check_output(command, cwd=ROOT, text=True)
+    assert "all finished with the same bits" in told
