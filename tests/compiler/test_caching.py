@@ -7,7 +7,6 @@ import pytest
 from sklboost.engine.compiler import caching
 from sklboost.engine.compiler.caching import cache_folders, filled_folders, read_code, write_code
 from sklboost.engine.compiling import kernel
-from tests.conftest import finish, run_python, start_python
 
 
 @pytest.fixture
@@ -58,12 +57,17 @@ def test_the_folders_depend_on_the_processor_and_on_versions(package, monkeypatc
 
 
 @pytest.mark.interpreted
-def test_the_folders_are_that_of_the_package_and_one_at_home(package, monkeypatch):
+def test_the_folders_are_that_of_the_package_and_one_at_home_or_the_one_that_a_user_chose(
+    package, monkeypatch
+):
     monkeypatch.setattr(Path, "home", lambda: package / "home")
     first, second = cache_folders()
     assert first.parent == package / "__pycache__"
     assert second.parent == package / "home" / ".cache" / "sklboost"
     assert first.name == second.name
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(package / "mine"))
+    (only,) = cache_folders()
+    assert only == package / "mine" / first.name
 
 
 @pytest.mark.interpreted
@@ -74,13 +78,6 @@ def test_a_user_may_have_no_home(package, monkeypatch):
     monkeypatch.setattr(Path, "home", no_home)
     (only,) = cache_folders()
     assert only.parent == package / "__pycache__"
-
-
-@pytest.mark.interpreted
-def test_a_folder_chosen_by_the_user_is_the_only_one(package, monkeypatch):
-    monkeypatch.setattr(numba.config, "CACHE_DIR", str(package / "mine"))
-    (only,) = cache_folders()
-    assert only.parent == package / "mine"
 
 
 # --- files
@@ -196,57 +193,3 @@ def test_where_one_folder_has_a_damaged_file_the_other_is_read(folders):
     (second / "some.code").write_bytes((first / "some.code").read_bytes())
     (first / "some.code").write_bytes(b"garbage")
     assert read_code("some") == b"content"
-
-
-# --- processes
-
-CHOSEN = """
-import os, sys
-os.environ["NUMBA_CACHE_DIR"] = sys.path[0] + "/mine"
-import numpy as np
-from sklboost.engine.hashing import mix_bits
-print(mix_bits(np.uint64(1)))
-"""
-
-
-def test_the_folder_of_the_environment_variable_is_used(tmp_path):
-    run_python(CHOSEN, tmp_path)
-    (folder,) = (tmp_path / "mine").iterdir()
-    assert {name.split("-")[0] for name in names(folder)} == {"mix_bits"}
-
-
-AT_ONCE = """
-import os, sys, time
-os.environ["NUMBA_CACHE_DIR"] = sys.path[0] + "/mine"
-from pathlib import Path
-import numpy as np
-from sklboost.engine.compiling import kernel
-
-@kernel
-def twice(x):
-    return x + x
-
-@kernel
-def four_times(x):
-    return twice(twice(x))
-
-Path(f"{sys.path[0]}/ready-{os.getpid()}").touch()
-while len(list(Path(sys.path[0]).glob("ready-*"))) < 2:
-    time.sleep(0.001)
-numbers = [np.int64(3), np.float64(3), np.float32(3), np.uint8(3), np.int32(3), np.uint64(3)]
-if int(max(path.name[6:] for path in Path(sys.path[0]).glob("ready-*"))) == os.getpid():
-    numbers.reverse()
-assert [four_times(x) for x in numbers] == [12] * 6
-compiled = [k.stats.cache_misses for k in (twice, four_times, four_times.entry)]
-print(sum(sum(misses.values()) for misses in compiled))
-"""
-
-
-def test_two_processes_compile_each_kernel_once(tmp_path):
-    processes = [start_python(AT_ONCE, tmp_path) for _ in range(2)]
-    outputs = [finish(process, timeout=200) for process in processes]
-    assert [process.returncode for process in processes] == [0, 0], outputs
-    assert sum(map(int, outputs)) == 18  # six types, two kernels and what Python calls
-    assert run_python(AT_ONCE, tmp_path) == "0"  # all is there, and right
-    (folder,) = (tmp_path / "mine").iterdir()
-    assert all(name.endswith(".code") for name in names(folder))

@@ -266,6 +266,7 @@ def test_a_library_names_no_file_of_the_machine_it_was_made_on(folder):
         assert not any(part in path.read_bytes() for part in (b".py", b"/tmp", b"/home"))
 
 
+@pytest.mark.slow  # the test above finds what depends on the place
 def test_an_export_gives_the_same_bytes_twice_wherever_the_sources_are(folder, tmp_path):
     again = exported(tmp_path)
     names = sorted(path.name for path in folder.iterdir())

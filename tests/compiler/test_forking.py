@@ -1,76 +1,65 @@
 """Forks while another thread is within the compiler."""
 
 import os
+import signal
+import threading
 import time
 
 import pytest
 
-from tests.conftest import run_python
-from tests.test_robustness import COMMON
-
-pytestmark = pytest.mark.timeout(240)
-
-FORK_WHILE_COMPILING = """
-from sklboost.engine.compiling import kernel
-
-def add_often(number):
-    {additions}
-    return number
-
-compiling = threading.Thread(target=kernel(add_often), args=(1,))
-compiling.start()
-time.sleep(0.05)
-assert compiling.is_alive()
-child = os.fork()
-if child == 0:
-    fit_and_predict()
-    os._exit(0)
-_, status = os.waitpid(child, 0)
-assert os.waitstatus_to_exitcode(status) == 0
-compiling.join()
-print("ended well")
-"""
-
-if hasattr(os, "fork"):
-
-    def test_fork_while_another_thread_compiles(tmp_path):
-        # a number that no earlier run had, whose compiled code would be found on disk
-        additions = "; ".join([f"number += number % {time.time_ns()}"] * 200)
-        text = COMMON + FORK_WHILE_COMPILING.format(additions=additions)
-        assert run_python(text, tmp_path) == "ended well"
-
-
-FORK_WHILE_NAMING = """
-import signal
 from sklboost.engine.compiler import kernels
+from sklboost.engine.compiler.numba_internals import llvm_lock
 from sklboost.engine.compiling import kernel
 
-begun, digest_of = threading.Event(), kernels.digest_of
+pytestmark = [
+    pytest.mark.timeout(120),
+    pytest.mark.usefixtures("empty_cache"),
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork"),
+]
 
-def digest_slowly(function):
-    begun.set()
-    time.sleep(0.5)
-    return digest_of(function)
 
-@kernel
-def double(number):
-    return 2 * number
+def fork_while(begin, begun, called):
+    """Fork while a thread does something; a kernel that the child calls does not wait for it."""
+    thread = threading.Thread(target=begin)
+    thread.start()
+    begun.wait()
+    child = os.fork()
+    if child == 0:  # only this thread lives on here, whatever the other was doing
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(60)
+        status = 1
+        try:
+            status = int(called(2) != 4)
+        finally:
+            os._exit(status)
+    assert os.waitpid(child, 0)[1] == 0
+    thread.join()
 
-kernels.digest_of = digest_slowly
-calling = threading.Thread(target=double, args=(1,))
-calling.start()
-begun.wait()
-child = os.fork()
-if child == 0:
-    signal.alarm(60)
-    os._exit(0 if double(2) == 4 else 1)
-_, status = os.waitpid(child, 0)
-assert os.waitstatus_to_exitcode(status) == 0
-calling.join()
-print("ended well")
-"""
 
-if hasattr(os, "fork"):
+@pytest.mark.parametrize(("owner", "step"), [(kernels, "digest_of"), (kernels.Kernel, "_build")])
+def test_a_fork_while_another_thread_calls_a_kernel_for_the_first_time(monkeypatch, owner, step):
+    begun, work = threading.Event(), getattr(owner, step)
 
-    def test_fork_while_another_thread_calls_a_kernel_for_the_first_time(tmp_path):
-        assert run_python(COMMON + FORK_WHILE_NAMING, tmp_path) == "ended well"
+    def work_slowly(*arguments):
+        begun.set()
+        time.sleep(0.3)
+        return work(*arguments)
+
+    def double(number):
+        return 2 * number
+
+    double.__qualname__ += step  # a name that has no code in this process
+    called = kernel(double)
+    monkeypatch.setattr(owner, step, work_slowly)
+    fork_while(lambda: called(1), begun, called)
+
+
+def test_a_fork_while_another_thread_asks_llvm():
+    begun = threading.Event()
+
+    def ask():
+        with llvm_lock:
+            begun.set()
+            time.sleep(0.3)
+
+    fork_while(ask, begun, kernel(lambda number: number + number))

@@ -89,22 +89,31 @@ def test_a_second_process_compiles_nothing(chain):
     assert use(chain, (1, 20)) == "6;121;"
 
 
-@pytest.mark.parametrize("name", ["bottom", "middle", "rarely", "top"])
-@pytest.mark.parametrize("content", [None, b"", b"garbage", "half"])
-def test_what_is_missing_or_damaged_is_compiled_and_nothing_else(chain, name, content):
-    for path in code_files(chain, name):
-        if content is None:
-            path.unlink()
-        else:
-            whole = path.read_bytes()
-            path.write_bytes(whole[: len(whole) // 2] if content == "half" else content)
-    compiled = "top top.entry" if name == "top" else name
+@pytest.mark.parametrize(
+    "damages",
+    [
+        {"bottom": lambda whole: b"garbage", "top": lambda whole: b""},
+        {"middle": lambda whole: None, "rarely": lambda whole: whole[: len(whole) // 2]},
+    ],
+    ids=lambda damages: " and ".join(damages),
+)
+def test_what_is_missing_or_damaged_is_compiled_and_nothing_else(chain, damages):
+    for name, damage in damages.items():
+        for path in code_files(chain, name):
+            content = damage(path.read_bytes())
+            if content is None:
+                path.unlink()
+            else:
+                path.write_bytes(content)
+    compiled = " ".join(damages) + (" top.entry" if "top" in damages else "")
     assert use(chain, (1, 20)) == f"6;121;{compiled}"
 
 
-def test_an_edited_kernel_is_compiled_but_not_its_callers(chain):
+def test_an_edited_kernel_is_compiled_but_not_its_callers_and_a_late_one_when_it_is_called(chain):
+    edit(chain, "+ 100", "+ 200")
+    assert use(chain, (1,)) == "6;"
     edit(chain, "return x + 1\n", "return x + 3\n")
-    assert use(chain, (1, 20)) == "12;123;bottom"
+    assert use(chain, (1, 20)) == "12;223;bottom rarely"
 
 
 def test_an_edited_formula_is_compiled_with_what_it_is_part_of(chain):
@@ -112,18 +121,11 @@ def test_an_edited_formula_is_compiled_with_what_it_is_part_of(chain):
     assert use(chain, (1, 20)) == "8;121;middle"
 
 
-def test_an_edited_late_kernel_is_compiled_when_it_is_called(chain):
-    edit(chain, "+ 100", "+ 200")
-    assert use(chain, (1,)) == "6;"
-    assert use(chain, (20,)) == "221;rarely"
-
-
 def test_callers_are_compiled_for_a_result_of_another_type(chain):
     edit(chain, "return x + 1\n", "return x + 1.5\n")
     edit(chain, '@late("int64")', '@late("float64")')
-    output = use(chain, (1, 20))
-    assert output == "7.5;121.5;bottom middle rarely top top.entry"
-    assert use(chain, (1, 20)) == "7.5;121.5;"
+    compiled = "bottom middle rarely top top.entry"
+    assert use(chain, (1, 20)) == f"7.5;121.5;{compiled}"
 
 
 def test_callers_are_compiled_for_a_kernel_of_another_kind(chain):

@@ -1,4 +1,7 @@
-"""What is compiled again after an edit: what depends on it, and nothing else."""
+"""What a fit compiles again after an edit of the package: what depends on it, and nothing else.
+
+``test_linking.py`` has the same for a few small kernels, whose compilation takes a moment.
+"""
 
 import json
 import os
@@ -9,6 +12,8 @@ import sys
 import pytest
 
 from tests.conftest import ROOT
+
+pytestmark = pytest.mark.slow
 
 FIT = """
 import hashlib, json, sys
@@ -36,12 +41,7 @@ def package(tmp_path_factory):
     folder = tmp_path_factory.mktemp("copy")
     no_code = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "sklboost", folder / "sklboost", ignore=no_code)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def first_fit(package):
-    return fit(package)
+    return folder, fit(folder)
 
 
 def fit(folder):
@@ -57,76 +57,45 @@ def fit(folder):
     return tuple(json.loads(output))
 
 
-def edit(folder, file, before, after):
+def edited(folder, file, before, after):
+    """Edit a file of the package, fit, and return what was compiled and the bits."""
     path = folder / "sklboost" / file
     text = path.read_text(encoding="utf-8")
     assert text.count(before) == 1
     path.write_text(text.replace(before, after), encoding="utf-8")
+    return fit(folder)
 
 
-def test_a_first_fit_compiles_what_it_needs_and_a_second_one_nothing(package, first_fit):
-    compiled, bits = first_fit
+def test_a_first_fit_compiles_what_it_needs_and_a_second_one_nothing(package):
+    folder, (compiled, bits) = package
     assert "sklboost.tree.core.pruning.prune" in compiled
     assert 30 < len(compiled) < 150
     assert len(set(compiled)) > 30
-    assert fit(package) == ([], bits)
+    assert fit(folder) == ([], bits)
 
 
-def test_a_comment_a_docstring_and_a_line_compile_nothing(package, first_fit):
-    _, bits = first_fit
-    edit(
-        package,
-        "tree/core/pruning.py",
-        "    nodes = tree.nodes\n",
-        "    # why\n\n    nodes = tree.nodes\n",
-    )
-    edit(package, "tree/core/formulas.py", '"""Move G towards 0', '"""Move the sum G to 0')
-    assert fit(package) == ([], bits)
-
-
-def test_an_edited_kernel_is_compiled_and_not_those_that_call_it(package, first_fit):
-    _, bits = first_fit
-    edit(
-        package,
-        "tree/core/pruning.py",
-        "        if nodes[node].gain < params.prune_gain:\n",
-        "        gain = nodes[node].gain\n        if gain < params.prune_gain:\n",
-    )
-    assert fit(package) == (["sklboost.tree.core.pruning.prune"], bits)
-
-
-def test_a_module_that_no_kernel_depends_on_compiles_nothing(package, first_fit):
-    _, bits = first_fit
-    path = package / "sklboost" / "boosting" / "callbacks.py"
-    path.write_text(path.read_text(encoding="utf-8") + "\nCHANGED = 1\n", encoding="utf-8")
-    assert fit(package) == ([], bits)
-
-
-def test_an_edited_formula_is_compiled_in_the_kernels_it_is_part_of(package, first_fit):
-    first_compiled, bits = first_fit
-    edit(
-        package,
+def test_an_edited_formula_is_compiled_in_the_kernels_it_is_part_of(package):
+    folder, (first_compiled, bits) = package
+    compiled, bits_now = edited(
+        folder,
         "tree/core/formulas.py",
         "    gain = left + right - parent\n",
         "    both = left + right\n    gain = both - parent\n",
     )
-    compiled, bits_now = fit(package)
     assert bits_now == bits
     assert 0 < len(compiled) < len(first_compiled) / 3
     # by what it is part of, not by the file it is in
     assert "sklboost.tree.core.pruning.prune" not in compiled
     assert any(name.startswith("sklboost.tree.core.splitting.") for name in compiled)
-    assert fit(package) == ([], bits)
 
 
-def test_an_edit_of_the_formula_reaches_the_models(package, first_fit):
-    _, bits = first_fit
-    edit(
-        package,
+def test_an_edit_of_the_formula_reaches_the_models(package):
+    folder, (_, bits) = package
+    compiled, bits_now = edited(
+        folder,
         "tree/core/formulas.py",
         "weight = -soft_threshold(",
         "weight = -0.5 * soft_threshold(",
     )
-    compiled, bits_now = fit(package)
     assert compiled
     assert bits_now != bits

@@ -86,13 +86,21 @@ def test_a_process_that_does_not_go_on_is_not_waited_for_twice(empty_cache, monk
 
 def test_as_long_as_there_are_new_files_it_goes_on(empty_cache, monkeypatch):
     monkeypatch.setattr(locking, "_patience", 2.0)
+    clock, files = [0.0], iter(range(5))
+
+    def sleep(seconds):  # for longer than its patience, but there is a new file each time
+        clock[0] += 1.5
+        if (number := next(files, None)) is None:
+            release()
+        else:
+            caching.write_code(f"other-{number}", b"")
+
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(time, "sleep", sleep)
     with locked(empty_cache) as (_, release):
-        for i in range(14):
-            write = caching.write_code
-            threading.Timer(0.2 * i, write, (f"other-{i}", b"")).start()
-        threading.Timer(2.8, release).start()
         n_compiled(1, 2)
-        assert locking._patience == 2.0
+    assert clock[0] > 6.0
+    assert locking._patience == 2.0
 
 
 def test_an_interrupt_ends_the_wait(empty_cache, monkeypatch):

@@ -2,7 +2,6 @@
 
 import io
 import logging
-import os
 import re
 import sys
 from types import SimpleNamespace
@@ -10,8 +9,9 @@ from types import SimpleNamespace
 import pytest
 
 import sklboost
-from sklboost.engine.compiler import making, notice
+from sklboost.engine.compiler import kernels, making, notice
 from sklboost.engine.compiler.notice import Notice
+from sklboost.engine.compiling import kernel
 from sklboost.warmup import steps as warmup_steps
 from tests.conftest import run_python
 
@@ -198,33 +198,21 @@ def test_warmup_speaks_for_itself(world, said, monkeypatch):
     assert len(said()) == 1
 
 
-# --- processes
-
-IN_A_TERMINAL = """
-import os, sys
-os.environ["NUMBA_CACHE_DIR"] = sys.path[0] + "/mine"
-import numpy as np
-from sklboost.engine.compiler import making, notice
-from sklboost.engine.hashing import mix_bits
-controller, terminal = os.openpty()
-notice._SHORT = 0.0
-sys.stderr = os.fdopen(terminal, "w")
-mix_bits(np.uint64(1))
-sys.stderr.write("end")
-sys.stderr.flush()
-shown = b""
-while not shown.endswith(b"end"):
-    shown += os.read(controller, 1000)
-print(shown)
-"""
+def add(a, b):
+    return a + b
 
 
-@pytest.mark.skipif(not hasattr(os, "openpty"), reason="this system has no pseudo-terminals")
-def test_a_terminal_shows_it_where_something_is_compiled_and_nothing_where_it_is_loaded(tmp_path):
-    first, second = (run_python(IN_A_TERMINAL, tmp_path) for _ in range(2))
-    line = r"\\rsklboost: compiling kernels once for this machine, about \d+ s; then cached"
-    assert re.search(line + r"\\r +\\rend'$", first)
-    assert second == "b'end'"
+def test_it_is_shown_where_something_is_compiled_and_not_where_it_is_loaded(
+    world, empty_cache, monkeypatch
+):
+    monkeypatch.setattr(notice, "_SHORT", 0.0)
+    monkeypatch.setattr(kernels, "NOTICE", Notice())
+    assert kernel(add)(1, 2) == 3
+    shown = world.terminal.getvalue()
+    assert "sklboost: compiling kernels" in shown
+    world.now += 1000
+    assert kernel(add)(1, 2) == 3
+    assert world.terminal.getvalue() == shown
 
 
 FIRST_FIT = """
@@ -237,6 +225,7 @@ print(len(LINKED))
 """
 
 
+@pytest.mark.slow
 def test_a_first_fit_has_about_as_many_kernels_as_the_estimate_takes_it_to_have(tmp_path):
     n_kernels = int(run_python(FIRST_FIT, tmp_path))
     assert n_kernels == pytest.approx(notice._KERNELS_OF_A_FIT, rel=0.1)

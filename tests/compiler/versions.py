@@ -10,7 +10,6 @@ from collections import defaultdict
 
 from numba.types import BaseTuple
 
-import sklboost
 from sklboost.engine.compiler.linking import KERNELS, LINKED
 from sklboost.engine.compiler.references import Reference
 from tests.fits import kinds_of_fits
@@ -56,16 +55,11 @@ def _text(kind):
     return str(kind)
 
 
-def versions_after_fits(folder):
+def versions_after_fits(folder, without=()):
     """Return the versions that the process has after each kind of fits."""
     result = {}
     for title, fit in kinds_of_fits(folder):
-        fit()
-        result[title] = versions()
+        if title not in without:
+            fit()
+            result[title] = versions()
     return result
-
-
-def versions_after_warmup():
-    """Return the versions that a process has which has done nothing else."""
-    sklboost.warmup()
-    return versions()

@@ -64,14 +64,6 @@ class Recorder:
         while only is None or self.peers.rank != only:
             self.peers.all_to_all([np.zeros(10, dtype=np.uint8)] * self.peers.size)
 
-    def eat(self, rank):
-        """Fill the memory of one worker, up to a gigabyte."""
-        meal = []
-        while self.peers.rank == rank and len(meal) < 125:
-            meal.append(np.ones(1_000_000))
-            time.sleep(0.005)
-        self.wait_for_others()
-
     def sleep(self, seconds):
         time.sleep(seconds)
         return self.peers.rank

@@ -2,8 +2,8 @@
 
 import os
 import signal
-import time
-from threading import Timer
+import subprocess
+import sys
 
 import dask.array as da
 import numpy as np
@@ -12,6 +12,7 @@ import pytest
 from sklboost import TrainingCallback, XGBRegressorLite
 from sklboost.distributed import training
 from sklboost.distributed.crew import Crew, LostWorkersError
+from tests.conftest import ROOT
 from tests.distributed.crews import open_crew, wait_until
 from tests.distributed.machines import assert_same_model
 
@@ -60,21 +61,11 @@ def alone():
     return XGBRegressorLite(n_estimators=8, subsample=0.7, random_state=0).fit(X, Y)
 
 
-def test_killed_workers(client, alone):
-    assert_same_model(fit([At({1, 4}, lambda: kill(client))]), alone)
-
-
-def test_all_workers_are_killed(client, alone):
-    assert_same_model(fit([At({2}, lambda: kill(client, n_workers=3))]), alone)
-
-
-@pytest.mark.parametrize("seconds", [0.05, 0.5])
-def test_a_worker_is_killed_at_some_moment(client, alone, seconds):
-    timer = Timer(seconds, kill, [client])
-    timer.start()
-    model = fit([At(range(8), lambda: time.sleep(0.1))])
-    timer.join()
-    assert_same_model(model, alone)
+@pytest.mark.parametrize(
+    ("rounds", "n_workers"), [({1, 4}, 1), pytest.param({2}, 3, marks=pytest.mark.slow)]
+)
+def test_workers_are_killed_after_some_rounds(client, alone, rounds, n_workers):
+    assert_same_model(fit([At(rounds, lambda: kill(client, n_workers=n_workers))]), alone)
 
 
 def test_a_worker_that_leaves_in_peace(alone):
@@ -125,3 +116,10 @@ def test_a_partition_that_cannot_be_computed(threads):
     with threads.as_current(), pytest.raises(OSError, match="the file of this part") as info:
         XGBRegressorLite(n_estimators=2).fit(collection, Y)
     assert "partition 0 of X" in info.value.__notes__[0]
+
+
+@pytest.mark.slow
+def test_workers_are_killed_at_random_moments_of_calls_and_fits():
+    command = [sys.executable, "-m", "tests.distributed.soak", "--kills", "5"]
+    told = subprocess.check_output(command, cwd=ROOT, text=True)
+    assert "all finished with the same bits" in told

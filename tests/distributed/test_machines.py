@@ -12,7 +12,6 @@ from sklboost import (
     XGBClassifierLite,
     XGBDistributionLite,
     XGBRegressorLite,
-    XGBRFRegressorLite,
     bin_features,
 )
 from sklboost.data.features import training_bins
@@ -37,6 +36,9 @@ def make_rows(n_rows=N_ROWS, n_features=6, seed=0):
     X[:, 1] = rng.integers(30, size=n_rows)
     y = np.nan_to_num(X[:, 0]) * 2 + X[:, 1] % 7 + rng.normal(size=n_rows)
     return X, y
+
+
+X, Y = make_rows()
 
 
 def fit_both(monkeypatch, model, X, y, crew, **arguments):
@@ -74,13 +76,12 @@ SETTINGS = {
 }
 
 
-@pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS.keys())
-def test_any_number_of_machines_grows_the_same_trees(monkeypatch, settings):
-    X, y = make_rows()
-    model = XGBRegressorLite(n_estimators=4, random_state=3, **settings)
-    for n_machines, n_threads in [(2, 2), (5, 1)]:
+@pytest.mark.parametrize("name", SETTINGS)
+def test_any_number_of_machines_grows_the_same_trees(monkeypatch, name):
+    model = XGBRegressorLite(n_estimators=4, random_state=3, **SETTINGS[name])
+    for n_machines, n_threads in [(2, 2), *[(5, 1)] * (name in ("plain", "lossguide"))]:
         crew = ThreadCrew(n_machines, n_threads)
-        one, other, rounds = fit_both(monkeypatch, model, X, y, crew)
+        one, other, rounds = fit_both(monkeypatch, model, X, Y, crew)
         assert_same_model(one, other)
         assert one.fit_report_.traffic == {}
         assert other.fit_report_.traffic == rounds.traffic
@@ -88,25 +89,46 @@ def test_any_number_of_machines_grows_the_same_trees(monkeypatch, settings):
         assert other.fit_report_.n_threads == 4
 
 
-@pytest.mark.parametrize("strategy", ["one_output_per_tree", "multi_output_tree"])
-def test_several_outputs(monkeypatch, strategy):
+VECTORS = dict(multi_strategy="multi_output_tree")
+OTHERS = {
+    "classes": XGBClassifierLite(n_estimators=3, min_child_samples=20),
+    "classes of vectors": XGBClassifierLite(n_estimators=3, min_child_samples=20, **VECTORS),
+    "targets": XGBRegressorLite(n_estimators=3),
+    "targets of vectors": XGBRegressorLite(n_estimators=3, **VECTORS),
+    "distribution": XGBDistributionLite(n_estimators=4, random_state=0),
+    "more machines than features": XGBRegressorLite(n_estimators=3),
+    "weights far from one": XGBClassifierLite(
+        n_estimators=4, class_weight="balanced", subsample=0.9, random_state=0
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_estimators_targets_and_weights(monkeypatch, name):
     X, y = make_rows()
-    model = XGBClassifierLite(n_estimators=3, multi_strategy=strategy, min_child_samples=20)
-    assert_same_model(*fit_both(monkeypatch, model, X, classes_of(y, 5), ThreadCrew(3))[:2])
-    targets = np.column_stack([y, np.where(X[:, 1] > 5, y**2, np.nan)])
-    model = XGBRegressorLite(n_estimators=3, multi_strategy=strategy)
-    assert_same_model(*fit_both(monkeypatch, model, X, targets, ThreadCrew(3))[:2])
+    arguments, n_machines = {}, 3
+    if "classes" in name:
+        y = classes_of(y, 5)
+    if "targets" in name:
+        y = np.column_stack([y, np.where(X[:, 1] > 5, y**2, np.nan)])
+    if name == "more machines than features":
+        X, n_machines = X[:, :2], 5
+    if name == "weights far from one":
+        y, weight = classes_of(y, 2), np.random.default_rng(0).exponential(size=N_ROWS) * 1e6
+        arguments = dict(sample_weight=weight)
+    crew = ThreadCrew(n_machines)
+    assert_same_model(*fit_both(monkeypatch, OTHERS[name], X, y, crew, **arguments)[:2])
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("strategy", ["one_output_per_tree", "multi_output_tree"])
+@pytest.mark.parametrize(
+    ("weighted", "strategy"), [(False, "one_output_per_tree"), (True, "multi_output_tree")]
+)
 def test_categories(monkeypatch, weighted, strategy):
     X, y = make_rows()
     X[:, 2] = np.random.default_rng(1).integers(90, size=N_ROWS)
-    y = y + np.sin(X[:, 2] * 17)
+    y = classes_of(y + np.sin(X[:, 2] * 17), 3)
     weight = np.random.default_rng(2).exponential(size=N_ROWS) if weighted else None
     model = XGBClassifierLite(n_estimators=3, multi_strategy=strategy, max_cat_to_onehot=20)
-    y = classes_of(y, 3)
     arguments = dict(sample_weight=weight, categories=[1, 2])
     one, other, _ = fit_both(monkeypatch, model, X, y, ThreadCrew(3), **arguments)
     assert_same_model(one, other)
@@ -114,33 +136,13 @@ def test_categories(monkeypatch, weighted, strategy):
     np.testing.assert_array_equal(one.predict_proba(X), other.predict_proba(X))
 
 
-def test_weights_far_from_one(monkeypatch):
-    X, y = make_rows()
-    weight = np.random.default_rng(0).exponential(size=N_ROWS) * 1e6
-    model = XGBClassifierLite(
-        n_estimators=4, class_weight="balanced", subsample=0.9, random_state=0
-    )
-    arguments = dict(sample_weight=weight)
-    assert_same_model(
-        *fit_both(monkeypatch, model, X, classes_of(y, 2), ThreadCrew(4), **arguments)[:2]
-    )
-
-
-@pytest.mark.parametrize("estimator", [XGBRFRegressorLite, XGBDistributionLite])
-def test_other_estimators(monkeypatch, estimator):
-    X, y = make_rows()
-    model = estimator(n_estimators=4, random_state=0)
-    assert_same_model(*fit_both(monkeypatch, model, X, y, ThreadCrew(3))[:2])
-
-
 def test_there_is_room_for_some_of_the_parallel_trees_of_a_round(monkeypatch):
-    X, y = make_rows()
-    arguments = dict(categories=[1], X_val=X[:500], y_val=y[:500])
+    arguments = dict(categories=[1], X_val=X[:500], y_val=Y[:500])
     monkeypatch.setattr("sklboost.boosting.calls._NODES_PER_CALL", 300)
     model = XGBRegressorLite(
         n_estimators=2, num_parallel_tree=5, subsample=0.5, random_state=0, keep_pruned=True
     )
-    one, other, rounds = fit_both(monkeypatch, model, X, y, ThreadCrew(2), **arguments)
+    one, other, rounds = fit_both(monkeypatch, model, X, Y, ThreadCrew(2), **arguments)
     assert len(rounds.grown.n_pruned) == 2
     assert_same_model(one, other)
     assert one.evals_result_ == other.evals_result_
@@ -153,28 +155,6 @@ def test_one_block_of_rows_is_on_one_machine(monkeypatch):
     one, other, rounds = fit_both(monkeypatch, model, X, y, ThreadCrew(3))
     assert_same_model(one, other)
     assert rounds.traffic == {"blocks": (0, 0)}
-
-
-def test_more_machines_than_features(monkeypatch):
-    X, y = make_rows(n_features=3)
-    model = XGBRegressorLite(n_estimators=3)
-    assert_same_model(*fit_both(monkeypatch, model, X[:, :2], y, ThreadCrew(5))[:2])
-
-
-def test_validation_rows_and_early_stopping(monkeypatch):
-    X, y = make_rows()
-    model = XGBClassifierLite(
-        n_estimators=200,
-        learning_rate=0.5,
-        early_stopping_rounds=3,
-        eval_metric=["logloss", "auc"],
-    )
-    labels = classes_of(y, 2)
-    val = dict(X_val=X[:2000] + 0.01, y_val=labels[:2000])
-    one, other, _ = fit_both(monkeypatch, model, X, labels, ThreadCrew(2), **val)
-    assert_same_model(one, other)
-    assert one.evals_result_ == other.evals_result_
-    assert one.best_iteration_ == other.best_iteration_ < 199
 
 
 @pytest.mark.parametrize("lose_at", [(), (0, 2)])
@@ -190,12 +170,11 @@ def test_the_training_loss_is_that_of_all_rows(monkeypatch, lose_at):
             self.values.append(training.training_loss())
             return False
 
-    X, y = make_rows()
     B = bin_features(X)
     here, there = Losses(), Losses()
-    XGBRegressorLite(n_estimators=3, callbacks=[here]).fit(B, y)
+    XGBRegressorLite(n_estimators=3, callbacks=[here]).fit(B, Y)
     on_machines(monkeypatch, ThreadCrew(3, lose_at=lose_at), B)
-    XGBRegressorLite(n_estimators=3, callbacks=[there]).fit(B, y)
+    XGBRegressorLite(n_estimators=3, callbacks=[there]).fit(B, Y)
     assert here.values == there.values
     assert here.values[3] < here.values[0]
 
@@ -205,21 +184,19 @@ def test_a_training_that_is_over_starts_no_machines(monkeypatch):
         def before_training(self, training):
             self.training = training
 
-    X, y = make_rows()
     keeper, crew = Keeper(), ThreadCrew(2)
     on_machines(monkeypatch, crew, bin_features(X))
-    XGBRegressorLite(n_estimators=2, callbacks=[keeper]).fit(bin_features(X), y)
+    XGBRegressorLite(n_estimators=2, callbacks=[keeper]).fit(bin_features(X), Y)
     with pytest.raises(RuntimeError, match="the training is over"):
         keeper.training.training_loss()
     assert crew._machines == []
 
 
 def test_lost_machines_are_replaced(monkeypatch):
-    X, y = make_rows()
     model = XGBRegressorLite(n_estimators=6, subsample=0.7, random_state=0, verbose=0)
     crew = ThreadCrew(4, lose_at=[1, 2, 4])
-    every_round = dict(X_val=X[:100], y_val=y[:100])
-    one, other, _ = fit_both(monkeypatch, model, X, y, crew, **every_round)
+    every_round = dict(X_val=X[:100], y_val=Y[:100])
+    one, other, _ = fit_both(monkeypatch, model, X, Y, crew, **every_round)
     assert len(crew.names) < 4
     assert_same_model(one, other)
     assert one.evals_result_ == other.evals_result_
@@ -236,7 +213,6 @@ def test_messages_do_not_grow_with_rows(monkeypatch):
 
 
 def test_a_failed_exchange_ends_the_training(monkeypatch):
-    X, y = make_rows()
     B = bin_features(X)
     crew = ThreadCrew(2)
     on_machines(monkeypatch, crew, B)
@@ -248,7 +224,7 @@ def test_a_failed_exchange_ends_the_training(monkeypatch):
 
     monkeypatch.setattr(crew, "start", start_and_stop)
     with pytest.raises((StoppedError, LostPeerError)):
-        XGBRegressorLite(n_estimators=5).fit(B, y)
+        XGBRegressorLite(n_estimators=5).fit(B, Y)
 
 
 def test_all_that_may_be_large_is_sent_as_arrays(monkeypatch):
@@ -259,9 +235,8 @@ def test_all_that_may_be_large_is_sent_as_arrays(monkeypatch):
                 assert all(isinstance(array, np.ndarray) for array in (told, *arrays))
             super().start(make, arguments)
 
-    X, y = make_rows()
     model = XGBRegressorLite(n_estimators=1)
-    assert_same_model(*fit_both(monkeypatch, model, X, y, WatchingCrew(2))[:2])
+    assert_same_model(*fit_both(monkeypatch, model, X, Y, WatchingCrew(2))[:2])
 
 
 @pytest.mark.parametrize("error", [LostThreadError, ConnectionError("lost the scheduler")])
@@ -270,9 +245,8 @@ def test_a_finished_model_is_kept_where_its_traffic_is_not_told(monkeypatch, err
         def traffic(self):
             raise error
 
-    X, y = make_rows()
     model = XGBRegressorLite(n_estimators=2)
-    one, other, rounds = fit_both(monkeypatch, model, X, y, SilentCrew(2))
+    one, other, rounds = fit_both(monkeypatch, model, X, Y, SilentCrew(2))
     assert_same_model(one, other)
     assert rounds.traffic == {}
 

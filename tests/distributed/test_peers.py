@@ -1,51 +1,156 @@
-"""Exchanges between threads: what arrives, its counts, and ends of waiting."""
+"""Machines that talk as threads and over sockets: parts of any size, counts, ends, stops."""
 
+import socket
+import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from itertools import combinations
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from sklboost.distributed.peers import LostPeerError, StoppedError, ThreadPeers
+from sklboost.distributed.streams import StreamPeers, open_peers
 
 
-def part(sender, receiver, step):
-    return np.full(10 * sender + receiver, step, dtype=np.uint8)
+@contextmanager
+def connected(size):
+    """Give the peers of all ranks, and the sockets by rank and peer."""
+    sockets = [{} for _ in range(size)]
+    for one, other in combinations(range(size), 2):
+        sockets[one][other], sockets[other][one] = pair = socket.socketpair()
+        for end in pair:
+            end.setblocking(False)
+    loop = SimpleNamespace(remove_handler=lambda end: None)
+    addresses = [f"tcp://somewhere:{rank}" for rank in range(size)]
+    yield (
+        [
+            StreamPeers(
+                rank,
+                addresses,
+                {
+                    peer: SimpleNamespace(stream=SimpleNamespace(socket=end, io_loop=loop))
+                    for peer, end in sockets[rank].items()
+                },
+            )
+            for rank in range(size)
+        ],
+        sockets,
+    )
+    for ends in sockets:
+        for end in ends.values():
+            end.close()
 
 
-def exchange(peers):
-    received = []
-    for step in range(20):
-        parts = [part(peers.rank, rank, step) for rank in range(peers.size)]
-        received.append(peers.all_to_all(parts))
-        assert received[-1][peers.rank] is parts[peers.rank]
-        for sent in parts:
-            sent[:] = 255  # the receivers have their own
-    return received
+def in_threads(function, peers):
+    with ThreadPoolExecutor(len(peers)) as threads:
+        return list(threads.map(function, peers))
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 5])
-def test_each_rank_gets_the_part_that_was_for_it(size):
-    with ThreadPoolExecutor(size) as threads:
-        of_ranks = list(threads.map(exchange, ThreadPeers.make(size)))
-    for receiver, received in enumerate(of_ranks):
-        for step, parts in enumerate(received):
-            for sender in set(range(size)) - {receiver}:
-                np.testing.assert_array_equal(parts[sender], part(sender, receiver, step))
-                assert not parts[sender].flags.writeable
+def drawn(sender, receiver, step):
+    rng = np.random.default_rng([sender, receiver, step])
+    n_bytes = int(10 ** rng.uniform(0, 6.5)) - 1
+    return np.full(n_bytes, rng.integers(256), dtype=np.uint8)
 
 
-def test_messages_are_counted_by_phase():
-    first, second = ThreadPeers.make(2)
-    first.phase = "histograms"
-    with ThreadPoolExecutor(2) as threads:
-        list(threads.map(exchange, [first, second]))
+@contextmanager
+def peers_of(kind, size):
+    with connected(size) as (stream_peers, _):
+        yield stream_peers if kind == "sockets" else ThreadPeers.make(size)
+
+
+@pytest.mark.parametrize("kind", ["threads", "sockets"])
+@pytest.mark.parametrize("size", [1, 2, 4])
+def test_parts_of_random_sizes_at_random_times(kind, size):
+    def exchange(peers):
+        for step in range(15):
+            time.sleep(0.001 * np.random.default_rng([peers.rank, step]).integers(3))
+            parts = [drawn(peers.rank, receiver, step) for receiver in range(size)]
+            received = peers.all_to_all(parts)
+            assert received[peers.rank] is parts[peers.rank]
+            for part in parts:
+                part[:] = 0  # the receivers have their own
+            for sender in set(range(size)) - {peers.rank}:
+                np.testing.assert_array_equal(received[sender], drawn(sender, peers.rank, step))
+                assert not received[sender].flags.writeable
+
+    with peers_of(kind, size) as peers:
+        in_threads(exchange, peers)
+
+
+@pytest.mark.parametrize("kind", ["threads", "sockets"])
+def test_messages_are_counted_by_phase(kind):
+    def exchange(peers):
+        for _ in range(20):
+            peers.all_to_all([np.zeros(10 * peers.rank + 1, dtype=np.uint8)] * 2)
+
+    with peers_of(kind, 2) as (first, second):
+        first.phase = "histograms"
+        in_threads(exchange, [first, second])
     assert first.n_messages == {"histograms": 20}
     assert first.n_bytes == {"histograms": 20 * 1}
     assert second.n_messages == {"": 20}
-    assert second.n_bytes == {"": 20 * 10}
+    assert second.n_bytes == {"": 20 * 11}
 
 
-def test_a_stop_ends_the_waits_of_all_and_later_exchanges():
+def test_memory_of_parts_is_used_again_when_nobody_has_them():
+    def exchange(peers):
+        received = [
+            peers.all_to_all([np.full(n_bytes, n_bytes % 256, dtype=np.uint8)] * 2)[1 - peers.rank]
+            for n_bytes in (100_000, 90_000, 100_000)
+        ]
+        for part in received:  # all that are still here have memory of their own
+            assert (part == len(part) % 256).all()
+        places = set()
+        for n_bytes in (80_000, 100_000, 5):
+            part = peers.all_to_all([np.zeros(n_bytes, dtype=np.uint8)] * 2)[1 - peers.rank]
+            assert len(part) == n_bytes
+            places.add(part.ctypes.data)
+            del part
+        return len(places)
+
+    with connected(2) as (peers, _):
+        assert in_threads(exchange, peers) == [2, 2]  # what came before was in use at first
+
+
+def test_parts_with_gaps_in_memory():
+    parts = np.arange(200_000, dtype=np.uint8).reshape(-1, 2).T
+    with connected(2) as (peers, _):
+        received = in_threads(lambda one: one.all_to_all(parts), peers)
+    for rank, parts_of_rank in enumerate(received):
+        np.testing.assert_array_equal(parts_of_rank[1 - rank], parts[rank])
+
+
+@pytest.mark.parametrize("sent", [b"", b"\x05\0\0", b"\x05\0\0\0\0\0\0\0abc"])
+def test_a_peer_that_ends_in_the_middle_is_lost(sent):
+    with connected(2) as (peers, sockets):
+        sockets[1][0].sendall(sent)
+        sockets[1][0].close()
+        for _ in range(2):
+            with pytest.raises(LostPeerError, match="tcp://somewhere:1 broke"):
+                peers[0].all_to_all([np.zeros(3, dtype=np.uint8)] * 2)
+
+
+@pytest.mark.parametrize("n_bytes", [10, 30_000_000])  # they wait to read, or to write
+@pytest.mark.parametrize(
+    ("rank", "error"), [(0, StoppedError("was stopped")), (2, LostPeerError("somewhere:2 broke"))]
+)
+def test_a_stop_ends_the_waits_of_sockets(n_bytes, rank, error):
+    parts = [np.zeros(n_bytes, dtype=np.uint8)] * 3
+    with connected(3) as (peers, _), ThreadPoolExecutor(1) as threads:
+        call = threads.submit(peers[0].all_to_all, parts)
+        time.sleep(0.1)
+        assert not call.done()
+        for _ in range(2):
+            peers[rank].stop()
+        with pytest.raises(type(error), match=str(error)):
+            call.result(timeout=0.9)
+        with pytest.raises(type(error), match=str(error)):
+            peers[0].all_to_all(parts)
+
+
+def test_a_stop_ends_the_waits_of_threads():
     first, second = ThreadPeers.make(2)
     parts = [np.zeros(3, dtype=np.uint8)] * 2
     with ThreadPoolExecutor(1) as threads:
@@ -58,3 +163,19 @@ def test_a_stop_ends_the_waits_of_all_and_later_exchanges():
             first.all_to_all(parts)
         with pytest.raises(StoppedError, match="stopped"):
             second.all_to_all(parts)
+
+
+def test_a_socket_closed_here_ends_a_wait():
+    parts = [np.zeros(10, dtype=np.uint8)] * 2
+    with connected(2) as (peers, sockets), ThreadPoolExecutor(1) as threads:
+        call = threads.submit(peers[0].all_to_all, parts)
+        time.sleep(0.1)
+        sockets[0][1].close()
+        with pytest.raises(LostPeerError, match="somewhere:1 broke"):
+            call.result(timeout=3)
+
+
+def test_a_protocol_without_sockets_is_refused():
+    opening = open_peers(None, "training", 0, ["ws://a:1", "ws://b:2"], {})
+    with pytest.raises(ValueError, match=r"a worker is at ws://b:2: training works with .* tls://"):
+        opening.send(None)

@@ -35,6 +35,8 @@ CHUNKS = (40, 0, 30, 20)
 random = np.random.default_rng(0)
 X = random.normal(size=(N_ROWS, 3))
 X[::7, 1] = np.nan
+ARRAY = da.from_array(X, chunks=(CHUNKS, -1))
+ROWS = dd.from_pandas(pd.DataFrame(X), npartitions=3)
 SIGNAL = X[:, 0] + 0.3 * random.normal(size=N_ROWS)
 FRAME = pd.DataFrame(
     {
@@ -153,24 +155,19 @@ def same(lazy, local):
 
 
 @pytest.mark.parametrize(("way", "method", "named"), CALLS)
-def test_method_of_array(way, method, named):
+def test_method_of_array_and_of_frame(way, method, named):
     call = getattr(model(way), method)
-    lazy = call(da.from_array(X, chunks=(CHUNKS, -1)), **named)
     local = call(X, **named)
+    lazy = call(da.from_array(X, chunks=(CHUNKS, -1)), **named)
     assert isinstance(lazy, da.Array)
     assert lazy.chunks == (CHUNKS, *((size,) for size in local.shape[1:]))
     assert same(lazy, local)
-
-
-@pytest.mark.parametrize(("way", "method", "named"), CALLS)
-def test_method_of_frame(way, method, named):
-    call = getattr(model(way), method)
-    frame = pd.DataFrame(X, index=FRAME.index)
-    lazy, local = call(dd.from_pandas(frame, npartitions=3), **named), call(X, **named)
+    frame = dd.from_pandas(pd.DataFrame(X, index=FRAME.index), npartitions=3)
+    lazy = call(frame, **named)
     assert same(lazy, local)
     if local.ndim <= 2:
-        assert lazy.divisions == dd.from_pandas(frame, npartitions=3).divisions
-        assert lazy.compute().index.equals(frame.index)
+        assert lazy.divisions == frame.divisions
+        assert lazy.compute().index.equals(FRAME.index)
     else:
         assert lazy.numblocks[0] == 3
 
@@ -265,13 +262,6 @@ def test_unknown_categories_where_they_are():
         lazy.compute()
 
 
-def test_array_in_chunks_of_columns():
-    local = model("classes")
-    lazy = local.predict_proba(da.from_array(X, chunks=(40, 2)))
-    assert lazy.chunks == ((40, 40, 10), (3,))
-    assert same(lazy, local.predict_proba(X))
-
-
 def test_chunks_of_unknown_length():
     array = da.from_array(X, chunks=(CHUNKS, (1, 2)))
     some = array[array[:, 0] > 0.0]
@@ -315,34 +305,29 @@ def test_labels_of_any_dtype():
 def test_base_margin_in_any_form():
     local = model("regressor")
     expected = local.predict(X, base_margin=MARGIN)
-    array = da.from_array(X, chunks=(CHUNKS, -1))
     series = dd.from_pandas(pd.Series(MARGIN), npartitions=3)
     for margin in (MARGIN, MARGIN.tolist(), da.from_array(MARGIN, chunks=7)):
-        lazy = local.predict(array, base_margin=margin)
+        lazy = local.predict(ARRAY, base_margin=margin)
         assert lazy.chunks == (CHUNKS,)
         assert same(lazy, expected)
-    frame = dd.from_pandas(pd.DataFrame(X), npartitions=3)
     for margin in (series, series.to_dask_array(), da.from_array(MARGIN, chunks=30)):
-        assert same(local.predict(frame, base_margin=margin), expected)
-    assert same(local.predict(frame.to_dask_array(), base_margin=series), expected)
+        assert same(local.predict(ROWS, base_margin=margin), expected)
+    assert same(local.predict(ROWS.to_dask_array(), base_margin=series), expected)
 
 
 def test_base_margin_of_several_outputs():
     local, margins = model("classes"), np.column_stack([MARGIN, -MARGIN, 2 * MARGIN])
     expected = local.predict_proba(X, base_margin=margins)
-    array = da.from_array(X, chunks=(CHUNKS, -1))
-    assert same(local.predict_proba(array, base_margin=da.from_array(margins, 20)), expected)
-    frame = dd.from_pandas(pd.DataFrame(X), npartitions=3)
+    assert same(local.predict_proba(ARRAY, base_margin=da.from_array(margins, 20)), expected)
     lazy = dd.from_pandas(pd.DataFrame(margins), npartitions=3)
-    assert same(local.predict_proba(frame, False, lazy), expected)
+    assert same(local.predict_proba(ROWS, False, lazy), expected)
 
 
 def test_base_margin_of_other_rows():
     local = model("regressor")
-    array = da.from_array(X, chunks=(CHUNKS, -1))
     with pytest.raises(ValueError, match="base_margin has 89 rows and X has 90"):
-        local.predict(array, base_margin=MARGIN[1:])
-    unknown = array[array[:, 0] > 0.0]
+        local.predict(ARRAY, base_margin=MARGIN[1:])
+    unknown = ARRAY[ARRAY[:, 0] > 0.0]
     with pytest.raises(ValueError, match="base_margin has 1 chunks of rows of unknown lengths and"):
         local.predict(unknown, base_margin=MARGIN[X[:, 0] > 0.0])
     frame, rows = pd.DataFrame(X), pd.Series(MARGIN)
@@ -413,64 +398,45 @@ def test_the_model_is_in_the_graph_once(rows):
 
 
 def test_names_say_what_is_computed():
-    array = da.from_array(X, chunks=10)
     estimator = XGBRegressorLite(**FEW).fit(X, SIGNAL)
-    name = estimator.predict(array).name
+    name = estimator.predict(ARRAY).name
     assert name.startswith("predict-")
-    assert estimator.predict(array).name == name
+    assert estimator.predict(ARRAY).name == name
     others = {
-        estimator.predict(array, iteration_range=(0, 2)).name,
-        estimator.predict(array, base_margin=da.from_array(MARGIN)).name,
-        estimator.predict(array + 1.0).name,
-        clone(estimator).fit(X, -SIGNAL).predict(array).name,
-        estimator.apply(array).name,
+        estimator.predict(ARRAY, iteration_range=(0, 2)).name,
+        estimator.predict(ARRAY, base_margin=da.from_array(MARGIN)).name,
+        estimator.predict(ARRAY + 1.0).name,
+        clone(estimator).fit(X, -SIGNAL).predict(ARRAY).name,
+        estimator.apply(ARRAY).name,
     }
     assert len(others | {name}) == 6
 
 
 def test_one_thread_a_part_unless_another_number_is_given():
-    array = da.from_array(X, chunks=10)
     for n_jobs, expected in ((None, 1), (2, 2), (-1, -1)):
         estimator = XGBRegressorLite(**FEW, n_jobs=n_jobs).fit(X, SIGNAL)
-        (part,) = _models(estimator.predict(array))
+        (part,) = _models(estimator.predict(ARRAY))
         assert part.estimator.n_jobs == expected
         assert estimator.n_jobs == n_jobs
 
 
-def test_parts_at_the_same_time():
-    local, array = model("classes"), da.from_array(X, chunks=10)
-    for scheduler in ("threads", "synchronous"):
-        with dask.config.set(scheduler=scheduler):
-            assert same(local.predict_proba(array), local.predict_proba(X))
+class Powers(XGBRegressorLite):
+    """Predicts twice the number, from a power of the features."""
 
-
-class Doubled(XGBRegressorLite):
-    """Predicts twice the number."""
+    power = 1
 
     def predict(self, X, **arguments):
-        return 2 * super().predict(X, **arguments)
+        return 2 * super().predict(np.power(X, self.power) if self.power > 1 else X, **arguments)
 
 
-def test_subclass_that_goes_on_with_the_prediction():
-    estimator = Doubled(**FEW).fit(X, SIGNAL)
-    array = da.from_array(X, chunks=10)
-    assert same(estimator.predict(array), estimator.predict(X))
-    assert estimator.score(array, SIGNAL) == estimator.score(X, SIGNAL)
-
-
-class Cubed(XGBRegressorLite):
-    """Has features of its own."""
-
-    def predict(self, X, **arguments):
-        return super().predict(np.power(X, 3), **arguments)
-
-
-def test_score_of_a_subclass_that_changes_features():
-    estimator = Cubed(**FEW).fit(X, SIGNAL)
-    array = da.from_array(X, chunks=10)
-    assert same(estimator.predict(array), estimator.predict(X))
+def test_subclass_that_changes_the_prediction_or_the_features():
+    estimator = Powers(**FEW).fit(X, SIGNAL)
+    assert same(estimator.predict(ARRAY), estimator.predict(X))
+    assert estimator.score(ARRAY, SIGNAL) == estimator.score(X, SIGNAL)
+    estimator.power = 3
+    assert same(estimator.predict(ARRAY), estimator.predict(X))
     with pytest.raises(TypeError, match="score gives predict the raw scores of a Dask collection"):
-        estimator.score(array, SIGNAL)
+        estimator.score(ARRAY, SIGNAL)
 
 
 # --- scores
@@ -489,26 +455,20 @@ def test_score_of_a_subclass_that_changes_features():
 )
 def test_score(way, y):
     estimator = model(way)
-    array = da.from_array(X, chunks=(CHUNKS, -1))
     weight = np.arange(1.0, N_ROWS + 1.0)
     for lazy in (y, da.from_array(y, chunks=50) if y.dtype.names is None else y):
-        assert estimator.score(array, lazy) == estimator.score(X, y)
+        assert estimator.score(ARRAY, lazy) == estimator.score(X, y)
         lazy_weight = da.from_array(weight, chunks=11)
-        assert estimator.score(array, lazy, lazy_weight) == estimator.score(X, y, weight)
-    frame = dd.from_pandas(pd.DataFrame(X), npartitions=3)
-    assert estimator.score(frame, y, sample_weight=weight) == estimator.score(X, y, weight)
+        assert estimator.score(ARRAY, lazy, lazy_weight) == estimator.score(X, y, weight)
+    assert estimator.score(ROWS, y, sample_weight=weight) == estimator.score(X, y, weight)
 
 
-def test_score_of_columns_of_a_frame():
+def test_score_of_columns_of_a_frame_and_of_queries():
     estimator = model("targets")
     frame = dd.from_pandas(pd.DataFrame(X).assign(a=SEVERAL[:, 0], b=SEVERAL[:, 1]), npartitions=3)
     assert estimator.score(frame[[0, 1, 2]], frame[["a", "b"]]) == estimator.score(X, SEVERAL)
-
-
-def test_score_of_queries():
     qid = np.arange(N_ROWS) // 10
-    array = da.from_array(X, chunks=(CHUNKS, -1))
-    score = model("ranker").score(array, RELEVANCE, qid=da.from_array(qid, chunks=7))
+    score = model("ranker").score(ARRAY, RELEVANCE, qid=da.from_array(qid, chunks=7))
     assert score == model("ranker").score(X, RELEVANCE, qid=qid)
 
 
@@ -556,24 +516,22 @@ def test_other_collections(rows, kind):
 
 
 def test_arguments_that_each_part_would_need_whole():
-    array = da.from_array(X, chunks=10)
     with pytest.raises(TypeError, match=r"X_background is a dask.Array, and every part .*compute"):
-        model("regressor").shap_values(array, X_background=array)
+        model("regressor").shap_values(ARRAY, X_background=ARRAY)
     with pytest.raises(TypeError, match=r"X_background: X is a dask.Array, which has no values"):
-        model("regressor").shap_values(X, X_background=array)
+        model("regressor").shap_values(X, X_background=ARRAY)
 
 
 def test_errors_come_at_once():
-    array = da.from_array(X, chunks=10)
     with pytest.raises(NotFittedError):
-        XGBRegressorLite().predict(array)
+        XGBRegressorLite().predict(ARRAY)
     with pytest.raises(ValueError, match="iteration_range"):
-        model("regressor").predict(array, iteration_range=(0, 99))
+        model("regressor").predict(ARRAY, iteration_range=(0, 99))
     with pytest.raises(TypeError, match="did you mean 'base_margin'"):
-        model("regressor").predict(array, base_margins=MARGIN)
+        model("regressor").predict(ARRAY, base_margins=MARGIN)
     with pytest.raises(TypeError, match="too many positional arguments"):
-        model("regressor").apply(array, (0, 1), 3)
+        model("regressor").apply(ARRAY, (0, 1), 3)
     with pytest.raises(ValueError, match="q=2"):
-        model("distribution").predict_quantile(array, 2)
+        model("distribution").predict_quantile(ARRAY, 2)
     with pytest.raises(ValueError, match="has no formula for times"):
-        model("survival").predict_time(array)
+        model("survival").predict_time(ARRAY)

@@ -33,10 +33,6 @@ def table():
     return X
 
 
-def chunks_of(lengths):
-    return (tuple(lengths), (4,))
-
-
 LENGTHS = {
     "one": [N_ROWS],
     "uneven": [1, 0, 4095, 4097, 3, 11_804],
@@ -44,11 +40,13 @@ LENGTHS = {
 }
 
 
-@pytest.mark.parametrize("lengths", LENGTHS.values(), ids=LENGTHS)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("lengths", "dtype"),
+    [("one", np.float32), ("uneven", np.float32), ("uneven", np.float64), ("many", np.float64)],
+)
 def test_same_bins_as_in_one_place(cluster, table, lengths, dtype):
     X = table.astype(dtype)
-    rows, fitted = read(da.from_array(X, chunks=chunks_of(lengths)))
+    rows, fitted = read(da.from_array(X, chunks=(tuple(LENGTHS[lengths]), 4)))
     local, fitted_here = read(X)
     assert repr(fitted) == repr(fitted_here)
     found, _ = assert_same(cluster, rows, local)

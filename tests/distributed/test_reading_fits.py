@@ -1,20 +1,16 @@
 """What a fit reads of Dask collections, up to the rows to train and validate on."""
 
-import pickle
-
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
-from sklearn.base import clone
 
 from sklboost import XGBClassifierLite, XGBRankerLite, XGBRegressorLite, XGBSurvivalLite
 from sklboost.data.features import RemoteFeatures, value_array
 from sklboost.estimators.fit.reading import plan_task, read_data
 from sklboost.estimators.input.arguments import FitArguments
-from tests.distributed.machines import assert_same_model
 
 N_ROWS = 2000
 
@@ -23,6 +19,14 @@ def planned(estimator, X, y, **given):
     """Return what a fit is to do, once its arguments are read."""
     request = estimator._fit_request(X, y, FitArguments(**given))
     return plan_task(request, read_data(request))
+
+
+def planned_of_columns(booster, frame, X, y, **names):
+    """Plan the fit of columns of a frame, in partitions and in one place."""
+    return (
+        planned(booster, rows[X], rows[y], **{key: rows[name] for key, name in names.items()})
+        for rows in (dd.from_pandas(frame, npartitions=4), frame)
+    )
 
 
 def assert_same_rows(ours, theirs):
@@ -51,21 +55,12 @@ def frame():
 FEATURES = ["x", "letter"]
 
 
-@pytest.mark.parametrize("by", ["hashes", "weights", "groups", "time"])
+@pytest.mark.parametrize("by", ["weights", "groups", "time"])
 def test_the_same_rows_are_held_out(cluster, frame, by):
     how = "time" if by == "time" else "random"
     booster = XGBRegressorLite(early_stopping_rounds=5, random_state=3, validation_split=how)
-    collection = dd.from_pandas(frame, npartitions=4)
     names = {"weights": {"sample_weight": "weight"}, "groups": {"groups": "group"}}.get(by, {})
-    ours = planned(
-        booster,
-        collection[FEATURES],
-        collection["y"],
-        **{key: collection[name] for key, name in names.items()},
-    )
-    theirs = planned(
-        booster, frame[FEATURES], frame["y"], **{key: frame[name] for key, name in names.items()}
-    )
+    ours, theirs = planned_of_columns(booster, frame, FEATURES, "y", **names)
     assert isinstance(ours.rows.X, RemoteFeatures)
     assert ours.split_seed == theirs.split_seed
     for mine, other in [
@@ -79,9 +74,7 @@ def test_the_same_rows_are_held_out(cluster, frame, by):
 
 def test_classes_are_held_out_alike_and_labels_come_here(cluster, frame):
     booster = XGBClassifierLite(early_stopping_rounds=5, random_state=3, class_weight="balanced")
-    collection = dd.from_pandas(frame, npartitions=3)
-    ours = planned(booster, collection[["x"]], collection["letter"])
-    theirs = planned(booster, frame[["x"]], frame["letter"])
+    ours, theirs = planned_of_columns(booster, frame, ["x"], "letter")
     assert ours.targets.classes.tolist() == ["a", "b", "c"]
     assert_same_rows(ours.rows, theirs.rows)
     assert_same_rows(ours.validation["validation_0"], theirs.validation["validation_0"])
@@ -130,18 +123,6 @@ def test_rows_are_repeated_and_targets_unknown(cluster):
     assert len(ours.rows.y) == 10
 
 
-@pytest.mark.usefixtures("cluster")
-def test_what_is_refused(frame):
-    collection = dd.from_pandas(frame, npartitions=4)
-    X, y = collection[["x"]], collection["y"]
-    for name, booster in [
-        ("linear_tree=True", XGBRegressorLite(linear_tree=True)),
-        ("preset='auto'", XGBRegressorLite(preset="auto")),
-    ]:
-        with pytest.raises(ValueError, match=f"{name} does not go.*X.compute"):
-            booster.fit(X, y)
-
-
 def test_the_first_pruning_path_needs_the_rows_here(frame):
     with pytest.raises(TypeError, match=r"X\.compute\(\)"):
         XGBRegressorLite().cost_complexity_pruning_path(
@@ -171,28 +152,3 @@ def test_queries_and_survival_times(frame, monkeypatch):
 
 def stop():
     raise StopIteration
-
-
-@pytest.mark.parametrize("how", ["refit", "init_model", "warm_start"])
-def test_fits_that_read_more_than_once(cluster, frame, how):
-    """Rows are joined to validation data, and scored by a continued model, there as here."""
-    train, valid = frame.iloc[:1500], frame.iloc[1500:]
-    given = {"X_val": valid[FEATURES], "y_val": valid["y"]} if how == "refit" else {}
-    if how == "init_model":
-        given["init_model"] = XGBRegressorLite(n_estimators=2).fit(valid[FEATURES], valid["y"])
-    booster = XGBRegressorLite(
-        n_estimators=6,
-        learning_rate=0.9,
-        warm_start=how == "warm_start",
-        early_stopping_rounds=2 if how == "refit" else None,
-        refit=how == "refit",
-    )
-    models = []
-    for source in (train, dd.from_pandas(train, npartitions=3)):
-        model = clone(booster).fit(source[FEATURES], source["y"], **given)
-        if how == "warm_start":
-            model.set_params(n_estimators=9).fit(source[FEATURES], source["y"])
-        models.append(model)
-    assert models[0].n_estimators_ == models[1].n_estimators_
-    assert_same_model(*models)
-    assert not any(word in pickle.dumps(models[1]) for word in (b"dask", b"distributed"))

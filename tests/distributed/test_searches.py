@@ -36,14 +36,18 @@ def in_dask(function, *arguments, **named):
 
 
 @pytest.mark.parametrize(
-    "parameters",
-    [{}, dict(callbacks=[StopAfterThree()]), dict(early_stopping_rounds=2, subsample=0.5)],
-    ids=["plain", "callback", "early stopping"],
+    ("name", "parameters"),
+    [
+        ("processes", dict(callbacks=[StopAfterThree()])),
+        ("threads", dict(early_stopping_rounds=2, subsample=0.5)),
+    ],
 )
-def test_search_over_a_cluster(client, parameters):
-    found, local = in_dask(search, **parameters), search(**parameters)
-    for name in ("mean_test_score", "split2_test_score"):
-        assert (found.cv_results_[name] == local.cv_results_[name]).all()
+def test_search_over_a_cluster(request, name, parameters):
+    with request.getfixturevalue(name).as_current():
+        found = in_dask(search, **parameters)
+    local = search(**parameters)
+    for score in ("mean_test_score", "split2_test_score"):
+        assert (found.cv_results_[score] == local.cv_results_[score]).all()
     assert (found.predict_proba(X) == local.predict_proba(X)).all()
     assert found.best_estimator_.n_estimators_ == local.best_estimator_.n_estimators_
 

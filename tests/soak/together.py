@@ -1,11 +1,11 @@
-"""Many fits at once, in threads and forked processes, interrupted, and one after the other."""
+"""Many fits at once, and one after the other.
+
+Forks and Ctrl-C while others fit are in ``tests/test_robustness.py``.
+"""
 
 import os
-import signal
 import sys
 import threading
-import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -17,16 +17,14 @@ from tests.soak.promises import ALLOWED, digest, quiet
 _CASES = 6  # at once
 _FITS = 300
 _GROWTH = 24 * 2**20  # bytes that the memory may grow by in so many fits
-_SECONDS_OF_CHILD = 240.0  # where others compute, too
 
 
 def check_together(seed: int, number: int) -> str:
     """Check one of the ways to fit together; return its name."""
-    checks = [in_threads, while_another_thread_predicts, in_forked_children, interrupted, in_a_row]
+    checks = [in_threads, while_another_thread_predicts, in_a_row]
     chosen = checks[number % len(checks)]
-    if hasattr(os, "fork") or chosen is not in_forked_children:
-        with quiet():
-            chosen(seed, number)
+    with quiet():
+        chosen(seed, number)
     return f"fitted {chosen.__name__}"
 
 
@@ -77,65 +75,6 @@ def while_another_thread_predicts(seed: int, number: int) -> None:
             done.set()
         for future in predicting:
             assert future.result() <= known
-
-
-def in_forked_children(seed: int, number: int) -> None:
-    """A child that is forked while threads fit can fit, too, and has the same bits."""
-    cases = _cases(seed, number)
-    alone = list(map(_told, cases))
-    with ThreadPoolExecutor(2) as threads:
-        busy = [threads.submit(_told, case) for case in cases]
-        children = [_forked(lambda i=i: _told(cases[i]) == alone[i]) for i in range(2)]
-        assert all(map(_ended_well, children)), "a child"
-        assert [future.result() for future in busy] == alone
-
-
-def _forked(is_right: Callable[[], bool]) -> int:
-    child = os.fork()
-    if child == 0:
-        try:
-            os._exit(0 if is_right() else 3)
-        except BaseException:
-            os._exit(4)
-    return child
-
-
-def _ended_well(child: int) -> bool:
-    """Whether a child ends soon, and with 0."""
-    end = time.monotonic() + _SECONDS_OF_CHILD
-    while time.monotonic() < end:
-        ended, status = os.waitpid(child, os.WNOHANG)
-        if ended:
-            return os.waitstatus_to_exitcode(status) == 0
-        time.sleep(0.01)
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return False
-
-
-def interrupted(seed: int, number: int) -> None:
-    """Ctrl-C ends a fit soon, and the next one has the bits that it would have had."""
-    random = np.random.default_rng([seed, number])
-    X = random.normal(size=(4_000, 8))
-    model = XGBRegressorLite(n_estimators=5, n_jobs=2).fit(X, X[:, 0])
-    before = digest(model, X)
-    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        for _ in range(5):
-            timer = threading.Timer(random.uniform(0.0, 0.1), os.kill, (os.getpid(), signal.SIGINT))
-            begin = time.process_time()  # others may compute, too
-            try:
-                timer.start()
-                XGBRegressorLite(n_estimators=10**6, n_jobs=2).fit(X, X[:, 0])
-                timer.join()
-                time.sleep(0.01)  # a signal after the last round
-            except KeyboardInterrupt:
-                pass
-            assert time.process_time() - begin < 5.0, "Ctrl-C acts late"
-    finally:
-        signal.signal(signal.SIGINT, handler)
-    model.fit(X, X[:, 0])
-    assert digest(model, X) == before
 
 
 def in_a_row(seed: int, number: int) -> None:
