@@ -76,14 +76,8 @@ if __name__ == "__main__":
 """
 
 
-# A process that is forked has the memory of a fit; the others begin anew.
-METHODS = [
-    method if method == "fork" else pytest.param(method, marks=pytest.mark.slow)
-    for method in multiprocessing.get_all_start_methods()
-]
-
-
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.slow
+@pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
 def test_child_processes_fit_and_predict_after_a_fit_in_the_parent(method, tmp_path):
     assert run_python(COMMON + START_METHOD.format(method=method), tmp_path) == "ended well"
 
