@@ -1,16 +1,10 @@
-"""The estimators: scikit-learn's own checks, learning, copies, fitting again."""
+"""The estimators: scikit-learn's own checks, learning, fitting again."""
 
-import copy
-import pickle
-
-import joblib
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
-from sklearn.base import is_regressor
-from sklearn.metrics import log_loss, r2_score
-from sklearn.model_selection import train_test_split
+from sklearn.metrics import log_loss
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sklboost import (
@@ -58,28 +52,6 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
-# --- learning ------------------------------------------------------------------------------------
-
-
-def test_regressor_learns(regression):
-    assert is_regressor(XGBRegressorLite())
-    X_train, X_test, y_train, y_test = train_test_split(*regression, random_state=0)
-    model = XGBRegressorLite(n_estimators=60, learning_rate=0.1, max_depth=3).fit(X_train, y_train)
-    assert model.score(X_train, y_train) > 0.75
-    assert r2_score(y_test, model.predict(X_test)) > 0.25
-    assert model.score(X_test, y_test) == r2_score(y_test, model.predict(X_test))
-
-
-@pytest.mark.parametrize("data", ["binary", "multiclass"])
-def test_classifier_learns(data, request):
-    X, y = request.getfixturevalue(data)
-    X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0, stratify=y)
-    model = XGBClassifierLite(n_estimators=40, learning_rate=0.2, max_depth=3).fit(X_train, y_train)
-    assert model.score(X_test, y_test) > 0.9
-    assert log_loss(y_test, model.predict_proba(X_test)) < 0.3
-    assert_array_equal(model.classes_, np.unique(y))
-
-
 def test_more_rounds_never_raise_the_training_loss(binary):
     X, y = binary
     losses = [
@@ -87,26 +59,6 @@ def test_more_rounds_never_raise_the_training_loss(binary):
         for n in (1, 3, 10, 30)
     ]
     assert sorted(losses, reverse=True) == losses
-
-
-# --- copies and repetition -----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("data", ["regression", "binary", "multiclass"])
-def test_pickle_joblib_and_deepcopy(data, request, tmp_path):
-    X, y = request.getfixturevalue(data)
-    estimator = XGBRegressorLite if data == "regression" else XGBClassifierLite
-    model = small(estimator).fit(X, y)
-    joblib.dump(model, tmp_path / "model.joblib")
-    for copied in (
-        pickle.loads(pickle.dumps(model)),
-        joblib.load(tmp_path / "model.joblib"),
-        joblib.load(tmp_path / "model.joblib", mmap_mode="r"),
-        copy.deepcopy(model),
-    ):
-        assert_array_equal(outputs(copied, X), outputs(model, X))
-        assert_array_equal(copied.apply(X), model.apply(X))
-        pd.testing.assert_frame_equal(copied.trees_to_dataframe(), model.trees_to_dataframe())
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)

@@ -1,7 +1,6 @@
 """What must hold for any data: properties, with examples that hypothesis looks for."""
 
 import numpy as np
-import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -86,20 +85,6 @@ def test_weight_zero_is_the_row_gone(problem, growth, data):
     with_zeros = build(loss, **growth).fit(X_strange, y, sample_weight=weight)
     without = build(loss, **growth).fit(X[kept], y[kept], sample_weight=weight[kept])
     assert_same_model(with_zeros, without, X)
-
-
-@pytest.mark.parametrize("loss", LOSSES)
-def test_weight_two_is_the_row_twice_with_the_start_from_the_data(loss):
-    for seed in range(5):
-        random = np.random.default_rng(seed)
-        X, y = random.normal(size=(60, 3)), random.normal(size=60)
-        if loss != "squared_error":
-            y = np.digitize(y, [0.2] if loss == "log_loss" else [-0.3, 0.4])
-        copies = random.integers(0, 3, 60)
-        repeated = np.repeat(np.arange(60), copies)
-        weighted = build(loss, base_score=None).fit(X, y, sample_weight=copies)
-        copied = build(loss, base_score=None).fit(X[repeated], y[repeated])
-        assert_allclose(raw_scores(weighted, X), raw_scores(copied, X), rtol=1e-7, atol=1e-12)
 
 
 @given(problem=problems(), growth=growth, data=st.data())

@@ -6,15 +6,13 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_linnerud
 from sklearn.ensemble import BaggingClassifier, StackingClassifier
 from sklearn.inspection import PartialDependenceDisplay
-from sklearn.metrics import balanced_accuracy_score, get_scorer, log_loss
+from sklearn.metrics import get_scorer, log_loss
 from sklearn.model_selection import (
     GridSearchCV,
     StratifiedKFold,
-    TunedThresholdClassifierCV,
     cross_val_predict,
     cross_validate,
 )
@@ -141,37 +139,6 @@ def test_stacking(binary, weight):
         for model in (first, second)
     ]
     assert_array_equal(stack.predict_proba(X), by_hand.predict_proba(np.column_stack(inputs)))
-
-
-@pytest.mark.usefixtures("routing")
-def test_calibration(binary, weight):
-    X, y = binary
-    calibrated = CalibratedClassifierCV(weighted_classifier(), cv=FOLDS, ensemble=True)
-    calibrated.fit(X, y, sample_weight=weight)
-    for member, (train, _) in zip(
-        calibrated.calibrated_classifiers_, FOLDS.split(X, y), strict=True
-    ):
-        by_hand = small(XGBClassifierLite).fit(X[train], y[train], sample_weight=weight[train])
-        assert_array_equal(member.estimator.predict_proba(X), by_hand.predict_proba(X))
-    assert calibrated.score(X, y) > 0.9
-
-
-@pytest.mark.usefixtures("routing")
-def test_tuned_threshold(binary, weight):
-    X, y = binary
-    scoring = get_scorer("balanced_accuracy").set_score_request(sample_weight=False)
-    tuned = TunedThresholdClassifierCV(
-        weighted_classifier(n_estimators=2), scoring=scoring, cv=FOLDS
-    )
-    tuned.fit(X, y, sample_weight=weight)
-    by_hand = small(XGBClassifierLite, n_estimators=2).fit(X, y, sample_weight=weight)
-    probability = by_hand.predict_proba(X)[:, 1]
-    assert_array_equal(tuned.predict(X), (probability >= tuned.best_threshold_).astype(int))
-    # the weights have made zeros out of many ones, and the threshold makes up for it
-    assert tuned.best_threshold_ < 0.4
-    assert balanced_accuracy_score(y, tuned.predict(X)) > balanced_accuracy_score(
-        y, by_hand.predict(X)
-    )
 
 
 def test_bagging(binary):

@@ -324,16 +324,6 @@ def small_regression(seed, n_rows=24):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_every_leaf_of_a_regression_tree_is_the_mean_of_its_targets(seed):
-    X, y = small_regression(seed)
-    model = cart(max_depth=3).fit(X, y)
-    leaves, prediction = model.apply(X)[:, 0], model.predict(X)
-    assert len(set(leaves)) > 3
-    for leaf in set(leaves):
-        assert_allclose(prediction[leaves == leaf], y[leaves == leaf].mean(), **PRECISION)
-
-
-@pytest.mark.parametrize("seed", range(3))
 def test_the_split_minimises_the_squared_errors_of_the_two_children(seed):
     X, y = small_regression(seed)
 
