@@ -27,13 +27,9 @@ def test_the_drawing_is_up_to_date(kept, drawn):
 
 
 @pytest.mark.parametrize("kept", KEPT, ids=lambda path: path.stem)
-def test_the_drawing_says_what_it_shows(kept):
+def test_the_drawing_says_what_it_shows_and_a_page_shows_it(kept):
     title = ElementTree.parse(kept).getroot().find("{http://www.w3.org/2000/svg}title")
     assert title is not None
     assert title.text
-
-
-@pytest.mark.parametrize("kept", KEPT, ids=lambda path: path.stem)
-def test_a_page_shows_it(kept):
     pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
     assert any(f"drawings/{kept.name})" in page.read_text("utf-8") for page in pages)

@@ -31,17 +31,12 @@ def exact_exp(x):
 
 
 @pytest.mark.interpreted
-@pytest.mark.parametrize("scale", [1e-300, 1e-10, 1e-3, 0.3, 1.0, 30.0, 700.0])
-def test_exponential_has_a_relative_error_below_4e_16(scale):
-    for x in -np.random.default_rng(0).uniform(0, scale, 200):
-        exact = exact_exp(float(x))
-        assert abs(Fraction(float(exp_of_negative(x))) - exact) < Fraction(4e-16) * exact
-
-
-@pytest.mark.interpreted
-def test_exponential_agrees_with_the_c_library():
-    for x in np.linspace(-700.0, 0.0, 1501):
-        assert_allclose(exp_of_negative(x), math.exp(x), rtol=5e-16)
+def test_exponential_has_a_relative_error_below_4e_16():
+    random = np.random.default_rng(0)
+    for scale in (1e-300, 1e-10, 1e-3, 0.3, 1.0, 30.0, 700.0):
+        for x in -random.uniform(0, scale, 200):
+            exact = exact_exp(float(x))
+            assert abs(Fraction(float(exp_of_negative(x))) - exact) < Fraction(4e-16) * exact
     for k in range(1, 1000):  # where the whole part changes
         for factor in (1 - 1e-15, 1.0, 1 + 1e-15):
             x = -0.5 * k * math.log(2) * factor
@@ -66,17 +61,14 @@ def exact_log_of_one_plus(x):
 
 
 @pytest.mark.interpreted
-@pytest.mark.parametrize("scale", [1e-300, 1e-16, 1e-8, 1e-3, 0.3, 1.0, 3.0, 1e3, 1e15])
-def test_logarithm_has_a_relative_error_below_5e_16(scale):
-    for x in np.random.default_rng(0).uniform(0, scale, 100 if scale > 1e-100 else 5):
+def test_logarithm_has_a_relative_error_below_5e_16():
+    random = np.random.default_rng(0)
+    negative = -(random.uniform(0.0, 1.0, 200) ** 3)
+    scales = (1e-16, 1e-8, 1e-3, 0.3, 1.0, 3.0, 1e3, 1e15)
+    tiny = random.uniform(0, 1e-300, 5)
+    for x in [*negative, *tiny, *(x for scale in scales for x in random.uniform(0, scale, 100))]:
         exact = exact_log_of_one_plus(float(x))
-        assert abs(Fraction(float(log_of_one_plus(x))) - exact) < Fraction(5e-16) * exact
-
-
-@pytest.mark.interpreted
-def test_logarithm_agrees_with_the_c_library():
-    for x in np.linspace(0.0, 2.0, 1501):
-        assert_allclose(log_of_one_plus(x), math.log1p(x), rtol=5e-16)
+        assert abs(Fraction(float(log_of_one_plus(x))) - exact) < Fraction(5e-16) * abs(exact)
     for k in range(52):  # where the whole part changes
         for factor in (1 - 1e-15, 1.0, 1 + 1e-15):
             x = 2.0**k * math.sqrt(2.0) * factor - 1.0
@@ -88,13 +80,6 @@ def test_logarithm_at_its_ends():
     assert log_of_one_plus(0.0) == log_of_one_plus(-0.0) == 0.0
     assert log_of_one_plus(1e-307) == 1e-307
     assert log_of_one_plus(1.0) == math.log(2.0)
-
-
-@pytest.mark.interpreted
-def test_logarithm_of_one_plus_a_negative_number():
-    for x in -(np.random.default_rng(0).uniform(0.0, 1.0, 200) ** 3):
-        exact = exact_log_of_one_plus(float(x))
-        assert abs(Fraction(float(log_of_one_plus(x))) - exact) < Fraction(5e-16) * abs(exact)
     assert_allclose(log_of_one_plus(-1.0 + 2.0**-53), math.log(2.0**-53), rtol=5e-16)
 
 

@@ -12,17 +12,27 @@ SCRIPTS = sorted(path for path in FOLDER.rglob("*.py") if path.name != "quicksta
 TOPICS = sorted({path.parent.name for path in SCRIPTS} - {FOLDER.name})
 
 
+# One of each topic, and the first one; the others are for the slow tier.
+QUICK = {"first_model", "constraints", "quantile_bands", "early_stopping", "shap_values"}
+
+
 def test_there_are_examples():
     assert len(SCRIPTS) >= 10
     assert len(TOPICS) >= 4
+    assert {path.parent.name for path in SCRIPTS if path.stem in QUICK} >= set(TOPICS)
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param(path, id=path.stem, marks=[pytest.mark.slow] * (path.stem not in QUICK))
+        for path in SCRIPTS
+    ],
+)
 def test_an_example_runs_and_draws(script, monkeypatch, capsys):
-    """In its own folder, as the build of the site runs it."""
     skip_without_imports(script.read_text("utf-8"))
     drawn = []
-    monkeypatch.chdir(script.parent)
+    monkeypatch.chdir(script.parent)  # where the build of the site runs it
     monkeypatch.setattr(plt, "show", lambda: drawn.extend(plt.get_fignums()))
     try:
         runpy.run_path(str(script), run_name="__main__")
@@ -39,10 +49,8 @@ def test_a_topic_has_a_heading_and_a_place_on_the_site(topic):
     assert f'"{topic}"' in (ROOT / "docs" / "conf.py").read_text("utf-8")
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
-def test_an_example_leads_on(script):
-    """To the page that has all about its subject."""
-    assert ":doc:" in script.read_text("utf-8")
+def test_every_example_leads_on_to_the_page_of_its_subject():
+    assert [path.name for path in SCRIPTS if ":doc:" not in path.read_text("utf-8")] == []
 
 
 def test_every_data_set_names_its_source():

@@ -5,6 +5,7 @@ time and one by one in prediction, and here from the table of the trees by their
 """
 
 import warnings
+from itertools import cycle
 
 import numpy as np
 import pandas as pd
@@ -212,23 +213,26 @@ def check_bins(model, X, target, leaves):
     assert_array_equal(outputs(of_bins, B), outputs(model, X))
 
 
-@pytest.mark.parametrize("settings", ONE_OUTPUT.values(), ids=ONE_OUTPUT)
-@pytest.mark.parametrize("seed", range(2))
+def each_of(settings):
+    """Give a test each of the settings, with one of two kinds of data in turn."""
+    cases = list(zip(cycle(range(2)), settings.values(), strict=False))
+    return pytest.mark.parametrize(("seed", "settings"), cases, ids=settings)
+
+
+@each_of(ONE_OUTPUT)
 def test_one_output(seed, settings):
     columns = make_columns(seed)
     check_fit(XGBRegressorLite, settings, columns, make_target(seed, columns))
 
 
-@pytest.mark.parametrize("settings", SEVERAL_OUTPUTS.values(), ids=SEVERAL_OUTPUTS)
-@pytest.mark.parametrize("seed", range(2))
+@each_of(SEVERAL_OUTPUTS)
 def test_several_targets(seed, settings):
     columns = make_columns(seed)
     target = make_target(seed, columns)
     check_fit(XGBRegressorLite, settings, columns, np.array([target, np.sin(target), -target]).T)
 
 
-@pytest.mark.parametrize("settings", SEVERAL_OUTPUTS.values(), ids=SEVERAL_OUTPUTS)
-@pytest.mark.parametrize("seed", range(2))
+@each_of(SEVERAL_OUTPUTS)
 def test_classes(seed, settings):
     columns = make_columns(seed)
     target = make_target(seed, columns)

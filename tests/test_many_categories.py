@@ -3,9 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_array_equal
 
-from sklboost import XGBClassifierLite, XGBRegressorLite
+from sklboost import XGBRegressorLite
 
 
 def make_data(n_categories, n_rows, effect, noise, seed=0):
@@ -68,17 +67,3 @@ def test_a_row_of_weight_two_is_the_row_twice(objective):
     rows = np.repeat(np.arange(1500), weight)
     repeated = XGBRegressorLite(**settings).fit(X.iloc[rows], y[rows])
     np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), rtol=1e-7)
-
-
-@pytest.mark.parametrize("estimator", [XGBRegressorLite, XGBClassifierLite])
-def test_threads_change_no_bit(estimator):
-    X, _, y = make_data(700, 20_000, effect=1.0, noise=2.0)
-    y = y if estimator is XGBRegressorLite else np.digitize(y, [-1.0, 1.0])
-    weight = np.random.default_rng(0).uniform(0.1, 3.0, len(y))
-    raw = [
-        estimator(n_estimators=4, n_jobs=n_jobs)
-        .fit(X, y, sample_weight=weight)
-        .predict(X, output_margin=True)
-        for n_jobs in (1, 2)
-    ]
-    assert_array_equal(*raw)

@@ -18,7 +18,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import sklboost
-from sklboost import XGBClassifierLite
 from sklboost.estimators import documentation_link
 from tests.conftest import ROOT
 
@@ -51,21 +50,20 @@ def description():
 
 def test_every_link_of_the_description_is_a_whole_address(description):
     links = targets(description)
-    assert len(links) >= 30
     assert [link for link in links if not link.startswith(("https://", "#"))] == []
-
-
-def test_links_of_the_description_lead_to_files_of_this_version(description):
+    # of files of this version
     source = PROJECT["urls"]["Source"]
     raw = source.replace("https://github.com", "https://raw.githubusercontent.com")
     places = (f"{source}/blob/v{VERSION}/", f"{raw}/v{VERSION}/")
-    own = [link for link in targets(description) if link.startswith((source, raw))]
+    own = [link for link in links if link.startswith((source, raw))]
     assert len(own) >= 30
     for link in own:
         assert link.startswith(places)
         file = link.removeprefix(places[0]).removeprefix(places[1]).partition("#")[0]
         assert (ROOT / file).exists(), link
         assert link.startswith(places[1]) == file.endswith((".svg", ".png", ".webp")), link
+    relative = '[a](docs/a.md) ![b](b.svg)\n[c]: c.md\n<img src="d.svg"> `[e](e)`\n'
+    assert targets(relative) == ["docs/a.md", "b.svg", "c.md", "d.svg"]  # which would be seen
 
 
 def test_the_description_is_readme_but_for_its_links(description):
@@ -77,11 +75,6 @@ def test_the_description_is_readme_but_for_its_links(description):
     assert re.findall(r"^```.*?^```$", description, flags=re.M | re.S) == re.findall(
         r"^```.*?^```$", readme, flags=re.M | re.S
     )
-
-
-def test_relative_links_are_seen():
-    text = '[a](docs/a.md) ![b](b.svg)\n[c]: c.md\n<img src="d.svg"> `[e](e)`\n'
-    assert targets(text) == ["docs/a.md", "b.svg", "c.md", "d.svg"]
 
 
 def test_a_source_archive_has_what_building_from_it_needs(tmp_path, monkeypatch):
@@ -127,14 +120,6 @@ def _requirements(metadata):
     return sorted(text for text in requirements if "extra ==" not in text)
 
 
-@pytest.mark.parametrize(("value", "wanted"), [("", False), ("0", False), ("1", True)])
-def test_machine_code_is_made_where_the_variable_is_neither_empty_nor_0(
-    small_package, monkeypatch, value, wanted
-):
-    monkeypatch.setenv("SKLBOOST_MACHINE_CODE", value)
-    assert bool(hatchling.build.get_requires_for_build_wheel()) == wanted
-
-
 def test_a_checkout_requires_the_compiler():
     """Editable installations have this metadata, and wheels and archives unless they change it."""
     core = ProjectMetadata(str(ROOT), PluginManager()).core
@@ -152,7 +137,9 @@ def test_a_wheel_without_machine_code_is_pure_python_and_requires_the_compiler(
         metadata = wheel.read(f"sklboost-{VERSION}.dist-info/METADATA")
         assert not any("machine_code" in file for file in wheel.namelist())
     assert _requirements(metadata) == sorted(REQUIREMENTS + COMPILER)
-    assert hatchling.build.get_requires_for_build_wheel() == []
+    for value in ("", "0"):
+        monkeypatch.setenv("SKLBOOST_MACHINE_CODE", value)
+        assert hatchling.build.get_requires_for_build_wheel() == []
 
 
 def test_a_wheel_with_machine_code_is_for_a_platform_and_requires_no_compiler(
@@ -170,6 +157,11 @@ def test_a_wheel_with_machine_code_is_for_a_platform_and_requires_no_compiler(
     assert message_from_bytes(kind)["Root-Is-Purelib"] == "false"
     monkeypatch.setenv("SKLBOOST_MACHINE_CODE", "1")
     assert hatchling.build.get_requires_for_build_wheel() == sorted(REQUIREMENTS + COMPILER)
+    first = (small_package / "dist" / name).read_bytes()
+    assert _build("wheel", True, monkeypatch) == name
+    assert (small_package / "dist" / name).read_bytes() == first
+    with pytest.raises(ValueError, match="SKLBOOST_MACHINE_CODE=1: an editable"):
+        _build("editable", True, monkeypatch)
 
 
 def test_a_source_archive_gives_the_same_wheels(small_package, monkeypatch, tmp_path):
@@ -199,13 +191,6 @@ def _contents(path):
     return files, _requirements(metadata)
 
 
-def test_a_wheel_with_machine_code_is_the_same_bytes_twice(small_package, monkeypatch):
-    name = _build("wheel", True, monkeypatch)
-    first = (small_package / "dist" / name).read_bytes()
-    assert _build("wheel", True, monkeypatch) == name
-    assert (small_package / "dist" / name).read_bytes() == first
-
-
 def test_settings_of_the_user_do_not_reach_the_machine_code(small_package, monkeypatch):
     _export(
         small_package,
@@ -233,11 +218,6 @@ def test_machine_code_that_cannot_be_made_is_one_error(small_package, monkeypatc
     assert str(error.value).endswith("\n99\nno linker")
 
 
-def test_an_editable_installation_has_no_machine_code(small_package, monkeypatch):
-    with pytest.raises(ValueError, match="SKLBOOST_MACHINE_CODE=1: an editable"):
-        _build("editable", True, monkeypatch)
-
-
 # --- addresses -----------------------------------------------------------------------------------
 
 
@@ -260,6 +240,8 @@ def test_the_diagram_of_an_estimator_links_to_its_page(name):
     diagram = unescape(make_pipeline(StandardScaler(), model)._repr_html_())
     assert f'href="{link}"' in diagram
     assert "scikit-learn.org" in diagram  # the scaler is theirs
+    of_a_user = type("Own", (type(model),), {"__module__": "somewhere.else"})
+    assert of_a_user()._get_doc_link() == ""  # has no page
 
 
 def test_the_page_of_an_estimator_is_where_the_link_says():
@@ -269,10 +251,3 @@ def test_the_page_of_an_estimator_is_where_the_link_says():
     first = page.partition("## Estimators")[2].partition("## ")[0]
     assert ":toctree: api\n" in first
     assert re.findall(r"^   (XGB\w+)$", first, flags=re.M) == sorted(ESTIMATORS, key=first.index)
-
-
-def test_a_subclass_of_a_user_has_no_page_of_ours():
-    class Own(XGBClassifierLite):
-        __module__ = "somewhere.else"
-
-    assert Own()._get_doc_link() == ""

@@ -100,31 +100,21 @@ def run(function, *arguments, size):
 # --- one member ----------------------------------------------------------------------------------
 
 
+def use_atomics(numbers):
+    atomic_store(numbers, 1, 5)
+    before = atomic_add(numbers, 1, 2)
+    prefetch(numbers, 2, 0)
+    prefetch_l2(numbers, 2, 0)
+    yield_processor()
+    return before, atomic_load(numbers, 1)
+
+
 @pytest.mark.interpreted
-def test_atomics():
+@pytest.mark.parametrize("use", [kernel(use_atomics), use_atomics], ids=["kernel", "Python"])
+def test_atomics(use):
     numbers = np.zeros(3, dtype=np.int64)
-
-    @kernel
-    def use(numbers):
-        atomic_store(numbers, 1, 5)
-        before = atomic_add(numbers, 1, 2)
-        prefetch(numbers, 2, 0)
-        prefetch_l2(numbers, 2, 0)
-        yield_processor()
-        return before, atomic_load(numbers, 1)
-
     assert use(numbers) == (5, 7)
     assert list(numbers) == [0, 7, 0]
-
-
-@pytest.mark.interpreted
-def test_plain_python_atomics():
-    numbers = np.zeros(2, dtype=np.int64)
-    atomic_store(numbers, 1, 5)
-    assert atomic_add(numbers, 1, 2) == 5
-    assert atomic_load(numbers, 1) == 7
-    assert numbers[0] == 0
-    assert prefetch(numbers, 0, 0) is prefetch_l2(numbers, 0, 0) is yield_processor() is None
 
 
 @kernel
@@ -260,12 +250,8 @@ def test_fewer_tasks_than_members(n_tasks):
     state = np.zeros(state_size(5), dtype=np.int64)
     given = [next_task(Team(rank, 5, state), 1, n_tasks) for _ in range(8) for rank in range(5)]
     assert sorted(given) == list(range(n_tasks)) + [n_tasks] * (40 - n_tasks)
-
-
-@pytest.mark.interpreted
-def test_blocks_of_rows():
-    team = Team(0, 1, np.zeros(state_size(1), dtype=np.int64))
-    assert [next_rows(team, 10, 4) for _ in range(4)] == [0, 4, 8, 12]
+    blocks_of_rows = Team(0, 1, np.zeros(state_size(1), dtype=np.int64))
+    assert [next_rows(blocks_of_rows, 10, 4) for _ in range(4)] == [0, 4, 8, 12]
 
 
 def test_counters_have_cache_lines_of_their_own():
@@ -293,8 +279,16 @@ def raise_in(rank, error, team, ranks):
     note_rank(team, ranks)
 
 
-@pytest.mark.parametrize("error", [ValueError("broken"), KeyboardInterrupt()])
-@pytest.mark.parametrize(("size", "rank"), [(1, 0), (2, 0), (2, 1), (5, 0), (5, 3)])
+@pytest.mark.parametrize(
+    ("size", "rank", "error"),
+    [
+        (1, 0, ValueError("broken")),
+        (2, 0, KeyboardInterrupt()),
+        (2, 1, ValueError("broken")),
+        (5, 0, ValueError("broken")),
+        (5, 3, KeyboardInterrupt()),
+    ],
+)
 def test_an_error_before_the_team_has_assembled_ends_the_call(size, rank, error):
     ranks = np.zeros(size, dtype=np.int64)
     n_threads = threading.active_count()
@@ -352,19 +346,15 @@ def test_a_second_interrupt_while_the_first_is_handled(monkeypatch):
     assert not ranks.any()
 
 
-def test_errors_in_everybody_give_one():
+def test_threads_end_with_the_team_and_errors_in_everybody_give_one():
     def fail(team):
         raise ValueError(f"member {team.rank}")
 
-    with ThreadTeam(4) as team, pytest.raises(ValueError, match="member 0"):
-        team.run(fail)
-
-
-def test_threads_end_with_the_team():
     n_threads = threading.active_count()
-    with ThreadTeam(4) as team:
+    with pytest.raises(ValueError, match="member 0"), ThreadTeam(4) as team:  # noqa: PT012
         assert threading.active_count() == n_threads + 3
         assert team.size == 4
+        team.run(fail)
     assert threading.active_count() == n_threads
     assert team.size == 1
 
@@ -425,13 +415,6 @@ def test_idle_threads_keep_no_arguments():
         reference = weakref.ref(argument)
         del argument
         assert reference() is None
-
-
-def test_threads_end_with_an_error_of_the_caller():
-    n_threads = threading.active_count()
-    with pytest.raises(ZeroDivisionError), ThreadTeam(4):
-        raise ZeroDivisionError
-    assert threading.active_count() == n_threads
 
 
 def test_a_smaller_team_where_the_system_refuses_threads(monkeypatch):

@@ -21,11 +21,13 @@ def colours(file):
         return list(image.convert("L").resize((12, 8), Image.Resampling.BOX).tobytes())
 
 
+@pytest.mark.slow
 def test_all_are_kept(drawn):
     assert [path.name for path in KEPT] == sorted(path.name for path in drawn.iterdir())
     assert len(KEPT) >= 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kept", KEPT, ids=lambda path: path.stem)
 def test_the_picture_shows_what_its_script_draws(kept, drawn):
     remedy = f"draw it again and look at it: python docs/pictures/draw.py {kept.name}"

@@ -70,10 +70,6 @@ def seen_while_running_apart(processors):
     return during, after
 
 
-def test_a_thread_runs_on_a_processor_that_it_is_allowed():
-    assert current_processor() in (allowed_processors() or {-1})
-
-
 # --- how many processors are idle ----------------------------------------------------------------
 
 
@@ -88,17 +84,12 @@ def test_spare_processors_are_those_that_no_thread_needs(load, monkeypatch, n_ru
     ]
 
 
-@pytest.mark.parametrize("text", ["", "0.52 0.58 0.59", "0.1 0.1 0.1 some/all 3", "1 2 3 4"])
-def test_a_load_that_cannot_be_read_is_unknown(load, text):
-    load(1, text)
-    assert n_spare_processors(ALLOWED) is None
-    assert n_that_find_one(9) == 9
-
-
-def test_the_load_is_unknown_without_its_file_and_where_threads_may_not_run_everywhere(
-    load, monkeypatch, tmp_path
-):
-    load(1)
+def test_a_load_that_cannot_be_read_is_unknown(load, monkeypatch, tmp_path):
+    for text in ("", "0.52 0.58 0.59", "0.1 0.1 0.1 some/all 3", "1 2 3 4"):
+        load(1, text)
+        assert n_spare_processors(ALLOWED) is None
+        assert n_that_find_one(9) == 9
+    load(1)  # where threads may not run everywhere
     assert n_spare_processors(set(list(ALLOWED)[1:])) is None
     assert n_spare_processors(ALLOWED | {-7}) is None
     monkeypatch.setattr(placement, "_LOAD", tmp_path / "none")
@@ -133,22 +124,25 @@ def test_without_the_functions_nothing_is_known(monkeypatch):
 def test_a_helper_leaves_a_processor_while_it_runs_if_another_is_idle(load, n_running):
     load(n_running)
     before = allowed_processors()  # none on other systems than Linux
+    assert current_processor() in (before or {-1})
     first, *rest = sorted(ALLOWED)
     is_idle = n_running == len(ALLOWED) and rest  # of one processor, none can be left
     expected = before - {first} if is_idle else before
     assert seen_while_running_apart([first, first]) == (expected, before)
     assert seen_while_running_apart([-1, first, first]) == (expected, before)
+    # one that is alone, or somewhere unknown, stays
+    for processors in ([0, 1], [1, 0, -1], [-1, -1], [-1, 0]):
+        assert seen_while_running_apart(processors) == (before, before)
 
 
-@pytest.mark.parametrize("processors", [[0, 1], [1, 0, -1], [-1, -1], [-1, 0]])
-def test_a_helper_that_is_alone_or_somewhere_unknown_stays(load, processors):
-    load(0)
-    before = allowed_processors()
-    assert seen_while_running_apart(processors) == (before, before)
-
-
-@pytest.mark.parametrize("name", ["sched_setaffinity", "n_spare_processors", "current_processor"])
-@pytest.mark.parametrize("error", [OSError, MemoryError])
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [
+        ("sched_setaffinity", OSError),
+        ("n_spare_processors", MemoryError),
+        ("current_processor", OSError),
+    ],
+)
 def test_a_helper_that_cannot_move_runs_where_it_is(load, monkeypatch, name, error):
     def fail(*arguments):
         raise error

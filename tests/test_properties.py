@@ -1,8 +1,7 @@
 """What must hold for any data: properties, with examples that hypothesis looks for."""
 
 import numpy as np
-import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
@@ -88,20 +87,6 @@ def test_weight_zero_is_the_row_gone(problem, growth, data):
     assert_same_model(with_zeros, without, X)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-def test_weight_two_is_the_row_twice_with_the_start_from_the_data(loss):
-    for seed in range(5):
-        random = np.random.default_rng(seed)
-        X, y = random.normal(size=(60, 3)), random.normal(size=60)
-        if loss != "squared_error":
-            y = np.digitize(y, [0.2] if loss == "log_loss" else [-0.3, 0.4])
-        copies = random.integers(0, 3, 60)
-        repeated = np.repeat(np.arange(60), copies)
-        weighted = build(loss, base_score=None).fit(X, y, sample_weight=copies)
-        copied = build(loss, base_score=None).fit(X[repeated], y[repeated])
-        assert_allclose(raw_scores(weighted, X), raw_scores(copied, X), rtol=1e-7, atol=1e-12)
-
-
 @given(problem=problems(), growth=growth, data=st.data())
 @settings(max_examples=60)
 def test_an_increasing_map_of_a_feature_changes_no_prediction(problem, growth, data):
@@ -180,26 +165,3 @@ def test_limits_are_kept(problem, depth, leaves, data):
     assert max(depths.values()) <= depth
     children = frame[[depths[name] > 0 for name in frame.index]]
     assert (children["Cover"] >= least * (1 - 1e-6)).all()
-
-
-@given(
-    seed=st.integers(0, 2**16),
-    loss=st.sampled_from(LOSSES),
-    growth=growth,
-    n_rows=st.integers(20_000, 40_000),
-    n_jobs=st.sampled_from([2, 3, 4]),
-)
-@example(seed=0, loss="softmax", growth=dict(max_depth=5), n_rows=40_000, n_jobs=4)
-@settings(max_examples=10)
-def test_the_number_of_threads_changes_no_bit(seed, loss, growth, n_rows, n_jobs):
-    random = np.random.default_rng(seed)
-    X = random.normal(size=(n_rows, 10))  # enough cells for four threads
-    X[:, 1] = np.round(X[:, 1])
-    X[random.random(X.shape) < 0.1] = np.nan
-    y = np.nan_to_num(X[:, 0]) + random.normal(size=n_rows)
-    weight = random.choice([0.0, 0.5, 1.0, 3.0], n_rows)
-    if loss != "squared_error":
-        y = np.digitize(y, [0.0] if loss == "log_loss" else [-0.5, 0.5])
-    one = build(loss, **growth).fit(X, y, sample_weight=weight)
-    other = build(loss, **growth, n_jobs=n_jobs)
-    assert_same_model(one, other.fit(X, y, sample_weight=weight), X)

@@ -3,6 +3,7 @@
 import importlib.util
 import subprocess
 import sys
+import warnings
 
 import pandas as pd
 import pytest
@@ -42,7 +43,7 @@ def messy(tmp_path):
     return path
 
 
-def test_columns_get_the_type_that_they_mean(quickstart, messy, capsys):
+def test_columns_get_the_type_that_they_mean(quickstart, messy, monkeypatch, capsys):
     problem = quickstart.read_problem(messy, "grade")
     assert {name: dtype.kind for name, dtype in problem.X.dtypes.items()} == {
         "city": "O",  # categories
@@ -59,9 +60,6 @@ def test_columns_get_the_type_that_they_mean(quickstart, messy, capsys):
     assert "1 classes of fewer than 5 rows are left out: odd." in printed
     assert "Columns left out, since they have no values: nothing." in printed
     assert "Columns left out, since they name the rows: Name." in printed
-
-
-def test_of_many_rows_some_are_drawn(quickstart, messy, monkeypatch, capsys):
     monkeypatch.setattr(quickstart, "MOST_ROWS", 100)
     assert len(quickstart.read_problem(messy, "size").X) < 100
     assert "120 rows: 100 of them, drawn at random, are used." in capsys.readouterr().out
@@ -84,12 +82,17 @@ def test_what_cannot_be_predicted_is_said(quickstart, messy, target, task, messa
 
 
 @pytest.mark.parametrize(
-    ("text", "message"), [(None, "there is no such file"), ("a\n1\n", "one column only")]
+    ("text", "message"),
+    [
+        (None, "there is no such file"),
+        ("a\n1\n", "one column only"),
+        ("größe,b\n1,2\n", "cannot be read as UTF-8; save it with that"),
+    ],
 )
 def test_a_file_that_is_no_table(quickstart, tmp_path, text, message):
     path = tmp_path / "table.csv"
     if text is not None:
-        path.write_text(text)
+        path.write_text(text, encoding="latin-1")
     with pytest.raises(quickstart.DataError, match=message):
         quickstart.read_problem(path, "a")
 
@@ -104,45 +107,39 @@ def test_semicolons_may_come_with_decimal_commas(quickstart, tmp_path):
     assert quickstart.read_table(path)["a"].tolist() == [1.5, 2.0]
 
 
-def test_a_file_in_another_encoding(quickstart, tmp_path):
-    path = tmp_path / "table.csv"
-    path.write_text("größe,b\n1,2\n", encoding="latin-1")
-    with pytest.raises(quickstart.DataError, match=r"cannot be read as UTF-8; save it with that"):
-        quickstart.read_table(path)
-
-
-def run(*arguments):
-    return subprocess.run(
-        [sys.executable, "-X", "utf8", *map(str, arguments)],
-        capture_output=True,
-        encoding="utf-8",
-        cwd=ROOT,
-        timeout=300,
-    )
-
-
-def test_a_run_on_a_file_prints_the_tour_and_writes_a_picture_and_a_page(messy, tmp_path):
-    done = run(SCRIPT, messy, "--target", "grade", "--out", tmp_path / "out")
-    assert done.returncode == 0, done.stderr
+@pytest.mark.slow
+def test_a_run_on_a_file_prints_the_tour_and_writes_a_picture_and_a_page(
+    quickstart, messy, tmp_path, monkeypatch, capsys
+):
+    arguments = [str(SCRIPT), str(messy), "--target", "grade", "--out", str(tmp_path / "out")]
+    monkeypatch.setattr(sys, "argv", arguments)
+    with warnings.catch_warnings():  # it has filters of its own
+        quickstart.main()
+    printed = capsys.readouterr().out
     for part in (
         "HistGB fit",
         "Best of the grid",
         "Where its first split comes from",
         "gain = S_L",
     ):
-        assert part in done.stdout
+        assert part in printed
     assert (tmp_path / "out" / "tree.png").read_bytes().startswith(b"\x89PNG")
     page = (tmp_path / "out" / "model.html").read_text("utf-8")
     assert page.startswith("<!DOCTYPE html>")
-    assert (tmp_path / "out" / "model.html").as_uri() in done.stdout
+    assert (tmp_path / "out" / "model.html").as_uri() in printed
 
 
-def test_a_folder_that_cannot_be_made_is_said_at_once(messy, tmp_path):
+def test_a_folder_that_cannot_be_made_is_said_at_once(
+    quickstart, messy, tmp_path, monkeypatch, capsys
+):
     (tmp_path / "file").write_text("")
-    done = run(SCRIPT, messy, "--target", "grade", "--out", tmp_path / "file")
-    assert done.returncode == 1
-    assert "choose another folder with --out" in done.stderr
-    assert "First use" not in done.stdout
+    arguments = [str(SCRIPT), str(messy), "--target", "grade", "--out", str(tmp_path / "file")]
+    monkeypatch.setattr(sys, "argv", arguments)
+    with warnings.catch_warnings(), pytest.raises(SystemExit, match="1"):
+        quickstart.main()
+    printed = capsys.readouterr()
+    assert "choose another folder with --out" in printed.err
+    assert "First use" not in printed.out
 
 
 def test_the_census_is_split_on_categories(quickstart, capsys):
@@ -162,7 +159,13 @@ def test_a_missing_package_is_named_with_the_remedy():
         "sys.meta_path.insert(0, NotInstalled())\n"
         f"runpy.run_path({str(SCRIPT)!r}, run_name='__main__')\n"
     )
-    done = run("-c", hidden)
+    done = subprocess.run(
+        [sys.executable, "-X", "utf8", "-c", hidden],
+        capture_output=True,
+        encoding="utf-8",
+        cwd=ROOT,
+        timeout=300,
+    )
     assert done.returncode == 1
     assert "quickstart.py needs pandas, which is not installed" in done.stderr
     assert 'pip install ".[demo]"' in done.stderr

@@ -3,6 +3,8 @@
 Same trees (nodes in the same order, same features, thresholds, directions), numbers to 1e-6.
 """
 
+from itertools import cycle, product
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -138,9 +140,8 @@ def new_rows(X):
 
 @pytest.mark.parametrize("growth", GROWTH)
 @pytest.mark.parametrize("pruning", PRUNING)
-@pytest.mark.parametrize("loss", LOSSES)
-def test_growth_and_pruning(loss, pruning, growth):
-    for seed in range(2):
+def test_growth_and_pruning(pruning, growth):
+    for seed, loss in enumerate(LOSSES):
         X, y = make_data(seed, loss, missing=True)
         model, oracle = fit_both(loss, X, y, pruning=pruning, gamma=0.2, **GROWTH[growth])
         assert_same(model, oracle, X)
@@ -179,12 +180,25 @@ def test_all_regularisers_at_once_with_weights_and_missing_values(loss, pruning)
         assert_same(model, oracle, X)
 
 
+@pytest.mark.parametrize("base_score", [None, 0.2, 0.9])
 @pytest.mark.parametrize("loss", LOSSES)
-def test_no_regulariser_at_all(loss):
+def test_no_regulariser_at_all_and_probabilities(loss, base_score):
     # weights, since few rows of few classes would make many gains equal in all but rounding
     X, y = make_data(5, loss)
-    settings = dict(reg_lambda=0.0, min_child_weight=0.05, learning_rate=0.8)
-    assert_same(*fit_both(loss, X, y, make_weight(5), max_depth=2, **settings), X)
+    settings = dict(reg_lambda=0.0, min_child_weight=0.05, learning_rate=0.8, base_score=base_score)
+    model, oracle = fit_both(loss, X, y, make_weight(5), max_depth=2, **settings)
+    if loss == "softmax" and base_score is not None:
+        # the same constant for all classes, which no probability shows
+        difference = raw_score(model, X) - oracle.raw_score(X)
+        assert_allclose(difference, difference[0, 0], atol=1e-6)
+    else:
+        assert_same(model, oracle, X)
+    if loss != "squared_error":
+        raw = oracle.raw_score(X)
+        raw = np.vstack([np.zeros_like(raw), raw]) if loss == "log_loss" else raw
+        probabilities = (np.exp(raw) / np.exp(raw).sum(axis=0)).T
+        assert_allclose(model.predict_proba(X), probabilities, rtol=1e-5, atol=1e-7)
+        assert_array_equal(model.predict(X), probabilities.argmax(axis=1))
 
 
 @pytest.mark.parametrize("loss", ["log_loss", "softmax"])
@@ -217,35 +231,6 @@ def test_targets_of_any_magnitude(scale):
     frame, expected = model.trees_to_dataframe(), rows_of(oracle)
     assert list(frame["Feature"]) == [row["Feature"] for row in expected]
     assert_allclose(model.predict(X) / scale, oracle.raw_score(X)[0] / scale, rtol=1e-6, atol=1e-6)
-
-
-@pytest.mark.parametrize("base_score", [0.2, 0.9])
-@pytest.mark.parametrize("loss", LOSSES)
-def test_base_score(loss, base_score):
-    X, y = make_data(2, loss)
-    model, oracle = fit_both(loss, X, y, max_depth=3, base_score=base_score)
-    if loss == "softmax":  # the same constant for all classes, which no probability shows
-        difference = raw_score(model, X) - oracle.raw_score(X)
-        assert_allclose(difference, difference[0, 0], atol=1e-6)
-        features = [row["Feature"] for row in rows_of(oracle)]
-        assert list(model.trees_to_dataframe()["Feature"]) == features
-    else:
-        assert_same(model, oracle, X)
-
-
-@pytest.mark.parametrize("loss", LOSSES)
-def test_probabilities(loss):
-    X, y = make_data(3, loss)
-    model, oracle = fit_both(loss, X, y, max_depth=3, n_estimators=3)
-    raw = oracle.raw_score(X)
-    if loss == "squared_error":
-        assert_allclose(model.predict(X), raw[0], rtol=1e-6)
-        return
-    if loss == "log_loss":
-        raw = np.vstack([np.zeros_like(raw), raw])
-    probabilities = (np.exp(raw) / np.exp(raw).sum(axis=0)).T
-    assert_allclose(model.predict_proba(X), probabilities, rtol=1e-5, atol=1e-7)
-    assert_array_equal(model.predict(X), probabilities.argmax(axis=1))
 
 
 @pytest.mark.parametrize("missing", [False, True])
@@ -281,46 +266,30 @@ def test_infinite_values_are_ordinary_values():
     assert_same(*fit_both("squared_error", X, y, max_depth=4), X)
 
 
-def test_a_feature_of_infinities_and_nan_only():
-    X = np.array([[-np.inf], [-np.inf], [np.inf], [np.inf], [np.nan]])
-    y = np.array([0.0, 1.0, 5.0, 6.0, 9.0])
-    for max_depth in (1, 2):
-        assert_same(*fit_both("squared_error", X, y, max_depth=max_depth), X)
+NAN, INF, NEXT = np.nan, np.inf, np.nextafter(1.0, 2.0)
+ONE_FEATURE = {
+    "infinities and NaN only": ([-INF, -INF, INF, INF, NAN], [0.0, 1.0, 5.0, 6.0, 9.0]),
+    "missing alone goes left": ([1.0, 2.0, 3.0, NAN, NAN], [0.0, 0.1, 0.05, 7.0, 7.1]),
+    "neighbours with no float between": ([1.0, 1.0, NEXT, NEXT], [0.0, 0.0, 1.0, 1.0]),
+    "a sum that overflows": ([-1.7e308, 1e308, 1.7e308, 5e-324, 0.0], [0.0, 3.0, 9.0, 5.0, 7.0]),
+    "of equal gains the lower position": ([0.0, 1.0, 2.0, 3.0], [1.0, 0.0, 0.0, 1.0]),
+    "of the same two groups missing right": ([0.0, NAN, 1.0], [0.0, 1.0, 0.0]),
+}
 
 
-def test_missing_alone_goes_left():
-    X = np.array([[1.0], [2.0], [3.0], [np.nan], [np.nan]])
-    y = np.array([0.0, 0.1, 0.05, 7.0, 7.1])
-    model, oracle = fit_both("squared_error", X, y, max_depth=1)
-    top = model.trees_to_dataframe().iloc[0]
-    assert top["Split"] == -np.inf
-    assert top["Missing"] == top["Yes"]
-    assert_same(model, oracle, np.vstack([X, [[-np.inf], [np.inf]]]))
+@pytest.mark.parametrize("max_depth", [1, 2, 3])
+@pytest.mark.parametrize("name", ONE_FEATURE)
+def test_one_feature(name, max_depth):
+    x, y = map(np.array, ONE_FEATURE[name])
+    model, oracle = fit_both("squared_error", x[:, np.newaxis], y, max_depth=max_depth)
+    assert_same(model, oracle, np.append(x, [-INF, INF, NAN])[:, np.newaxis])
 
 
 def test_columns_that_hold_nothing_to_split():
     X, y = make_data(6, "squared_error")
     X = np.column_stack([np.full(30, np.nan), np.full(30, 3.0), X])
     assert_same(*fit_both("squared_error", X, y, max_depth=3), X)
-
-
-def test_nothing_to_split_at_all():
-    X = np.column_stack([np.full(8, np.nan), np.full(8, -1.0)])
-    assert_same(*fit_both("squared_error", X, np.arange(8.0)), X)
-
-
-def test_neighbours_with_no_float_between():
-    low = 1.0
-    high = np.nextafter(low, 2.0)
-    X = np.array([[low], [low], [high], [high]])
-    model, oracle = fit_both("squared_error", X, np.array([0.0, 0.0, 1.0, 1.0]), max_depth=1)
-    assert model.trees_to_dataframe()["Split"][0] == high
-    assert_same(model, oracle, X)
-
-
-def test_values_whose_sum_overflows():
-    X = np.array([[-1.7e308], [1e308], [1.7e308], [5e-324], [0.0]])
-    assert_same(*fit_both("squared_error", X, np.array([0.0, 3.0, 9.0, 5.0, 7.0]), max_depth=3), X)
+    assert_same(*fit_both("squared_error", X[:, :2], y), X[:, :2])
 
 
 @pytest.mark.parametrize("loss", ["squared_error", "log_loss"])
@@ -345,21 +314,6 @@ def test_ties_go_to_the_lower_feature(order):
         assert_same(*fit_both("squared_error", X, y, **growth), X)
 
 
-def test_ties_go_to_the_lower_position_then_to_missing_right():
-    X = np.array([[0.0], [1.0], [2.0], [3.0]])
-    y = np.array([1.0, 0.0, 0.0, 1.0])
-    model, oracle = fit_both("squared_error", X, y, max_depth=1)
-    assert model.trees_to_dataframe()["Split"][0] == 0.5
-    assert_same(model, oracle, X)
-    # missing with the 0 or with the 1: the same two groups either way round
-    X = np.array([[0.0], [np.nan], [1.0]])
-    model, oracle = fit_both("squared_error", X, np.array([0.0, 1.0, 0.0]), max_depth=1)
-    assert_same(model, oracle, X)
-
-
-# --- sampling: the oracle is told what the hashes drew -------------------------------------------
-
-
 # --- what is laid down for single features, and the parent's weight -------------------------------
 
 HELD = {
@@ -374,25 +328,26 @@ HELD = {
 }
 
 
-@pytest.mark.parametrize("growth", GROWTH)
-@pytest.mark.parametrize("held", HELD)
-@pytest.mark.parametrize("loss", LOSSES)
-def test_constraints_and_smoothing(loss, held, growth):
+# Each of HELD with each growth, a loss and a way of pruning in turn.
+CASES = [
+    (*own, loss, pruning)
+    for own, loss, pruning in zip(
+        product(HELD, GROWTH), cycle(LOSSES), cycle(["post", *PRUNING]), strict=False
+    )
+]
+
+
+@pytest.mark.parametrize(("held", "growth", "loss", "pruning"), CASES)
+def test_constraints_and_smoothing(held, growth, loss, pruning):
     X, y = make_data(5, loss, missing=True)
-    settings, weight = HELD[held] | GROWTH[growth], make_weight(5)
-    model, oracle = fit_both(loss, X, y, weight, **settings)
+    weight, settings = make_weight(5), GROWTH[growth] | dict(pruning=pruning, gamma=0.2)
+    model, oracle = fit_both(loss, X, y, weight, **settings, **HELD[held])
     assert_same(model, oracle, X)
-    free, _ = fit_both(loss, X, y, weight, **GROWTH[growth])
+    free, _ = fit_both(loss, X, y, weight, **settings)
     assert np.any(raw_score(free, X) != raw_score(model, X))
 
 
-@pytest.mark.parametrize("pruning", PRUNING)
-@pytest.mark.parametrize("held", HELD)
-def test_constraints_and_pruning(held, pruning):
-    X, y = make_data(6, "squared_error", missing=True)
-    settings = HELD[held] | dict(pruning=pruning, gamma=1.0, max_depth=4)
-    model, oracle = fit_both("squared_error", X, y, make_weight(6), **settings)
-    assert_same(model, oracle, X)
+# --- sampling: the oracle is told what the hashes drew -------------------------------------------
 
 
 def drawn_rows(X, y, subsample, seed):
@@ -423,34 +378,21 @@ def chosen_features(n_features, fractions, seed):
     return features
 
 
-@pytest.mark.parametrize("growth", GROWTH)
-@pytest.mark.parametrize("loss", LOSSES)
-def test_sampled_rows(loss, growth):
-    for random_state in range(2):
+@pytest.mark.parametrize("growth", [*GROWTH, "linear leaves"])
+def test_sampled_rows(growth):
+    settings = GROWTH.get(growth, dict(linear_tree=True, max_depth=2))
+    for random_state, loss in enumerate(LOSSES):
         X, y = make_data(random_state, loss, missing=True)
         _, seed = seeds(random_state, True)
         sampling = dict(subsample=0.6, random_state=random_state)
         draws = dict(rows=drawn_rows(X, y, 0.6, seed))
-        model, oracle = fit_both(loss, X, y, None, sampling, draws, **GROWTH[growth])
+        model, oracle = fit_both(loss, X, y, None, sampling, draws, **settings)
         assert_same(model, oracle, X)
         assert 5 < draws["rows"](0).sum() < 25
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-def test_linear_leaves_of_sampled_rows(loss):
-    for random_state in range(2):
-        X, y = make_data(random_state, loss, missing=True)
-        _, seed = seeds(random_state, True)
-        sampling = dict(subsample=0.6, random_state=random_state)
-        draws = dict(rows=drawn_rows(X, y, 0.6, seed))
-        settings = dict(linear_tree=True, max_depth=2)
-        model, oracle = fit_both(loss, X, y, None, sampling, draws, **settings)
-        assert_same(model, oracle, X)
-
-
-@pytest.mark.parametrize("growth", GROWTH)
-@pytest.mark.parametrize("loss", LOSSES)
-def test_sampled_rows_and_columns(loss, growth):
+@pytest.mark.parametrize(("growth", "loss"), list(zip(GROWTH, cycle(LOSSES), strict=False)))
+def test_sampled_rows_and_columns(growth, loss):
     X, y = make_data(3, loss)
     X = np.column_stack([X, np.roll(X, 5, axis=0), np.roll(X, 9, axis=0)])
     fractions = dict(colsample_bytree=0.8, colsample_bylevel=0.6, colsample_bynode=0.8)

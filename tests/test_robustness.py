@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from joblib import Parallel, delayed, parallel_config
+from joblib import parallel_config
 from numpy.testing import assert_array_equal
 from sklearn.model_selection import GridSearchCV
 
@@ -76,6 +76,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
 def test_child_processes_fit_and_predict_after_a_fit_in_the_parent(method, tmp_path):
     assert run_python(COMMON + START_METHOD.format(method=method), tmp_path) == "ended well"
@@ -84,6 +85,9 @@ def test_child_processes_fit_and_predict_after_a_fit_in_the_parent(method, tmp_p
 FORK_WHILE_FITTING = """
 X, y = make_data()
 expected = fit_and_predict()
+model = XGBRegressorLite(n_estimators=5, n_jobs=2).fit(X, y)
+stages = model.staged_predict(np.tile(X, (20, 1)))  # enough rows for two threads
+next(stages)
 stop = threading.Event()
 
 def keep_fitting():
@@ -92,22 +96,27 @@ def keep_fitting():
 
 fitting = threading.Thread(target=keep_fitting)
 fitting.start()
-for _ in range(40):
+for _ in range({n_forks}):
     time.sleep(0.01)
     child = os.fork()
     if child == 0:  # only this thread lives on here, whatever the other was doing
-        os._exit(0 if np.array_equal(fit_and_predict(), expected) else 1)
+        last = list(stages)[-1]
+        is_same = [np.array_equal(own, expected) for own in (fit_and_predict(), last[: len(X)])]
+        os._exit(0 if all(is_same) else 1)
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 0
 stop.set()
 fitting.join()
+assert np.array_equal(list(stages)[-1][: len(X)], expected)
 print("ended well")
 """
 
-if hasattr(os, "fork"):
 
-    def test_fork_while_another_thread_fits(tmp_path):
-        assert run_python(COMMON + FORK_WHILE_FITTING, tmp_path) == "ended well"
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.parametrize("n_forks", [4, pytest.param(40, marks=pytest.mark.slow)])
+def test_fork_while_another_thread_fits_and_stages_are_predicted(n_forks, tmp_path):
+    text = COMMON + FORK_WHILE_FITTING.format(n_forks=n_forks)
+    assert run_python(text, tmp_path) == "ended well"
 
 
 NESTED_JOBLIB = """
@@ -143,6 +152,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_nested_in_joblib_processes(tmp_path):
     assert run_python(COMMON + NESTED_JOBLIB, tmp_path) == "ended well"
 
@@ -150,23 +160,10 @@ def test_nested_in_joblib_processes(tmp_path):
 # --- threads -------------------------------------------------------------------------------------
 
 
-def test_nested_in_joblib_threads(data):
+def test_grid_search_with_threads_inside_and_outside(data):
     X, y = data
-
-    def fit_and_predict(seed):
-        model = XGBRegressorLite(n_estimators=3, n_jobs=2, random_state=seed)
-        return model.fit(X, y).predict(X)
-
-    expected = [fit_and_predict(seed) for seed in range(4)]
-    found = Parallel(n_jobs=4, backend="threading")(delayed(fit_and_predict)(s) for s in range(4))
-    assert_array_equal(found, expected)
-
-
-@pytest.mark.parametrize("n_jobs", [None, 2])
-def test_grid_search_with_threads_inside_and_outside(data, n_jobs):
-    X, y = data
-    grid = {"max_depth": [1, 3]}
-    inner = XGBRegressorLite(n_estimators=2, n_jobs=n_jobs)
+    grid = {"max_depth": [1, 3], "n_jobs": [None, 2]}
+    inner = XGBRegressorLite(n_estimators=2)
     alone = GridSearchCV(inner, grid, cv=2).fit(X, y)
     with parallel_config(backend="threading"):
         together = GridSearchCV(inner, grid, cv=2, n_jobs=4).fit(X, y)
@@ -178,29 +175,22 @@ def test_grid_search_with_threads_inside_and_outside(data, n_jobs):
 def test_eight_python_threads_fit_and_predict_at_once(data):
     X, y = data
     models = [XGBRegressorLite(n_estimators=4, n_jobs=2, random_state=i) for i in range(6)]
-    models += [XGBClassifierLite(n_estimators=4, n_jobs=3) for _ in range(2)]
+    models += [XGBClassifierLite(n_estimators=4, n_jobs=n_jobs) for n_jobs in (3, 64)]
     labels = np.digitize(y, [-1, 1])
     together = threading.Barrier(8)
 
     def work(model):
         together.wait(timeout=60)
-        target = labels if isinstance(model, XGBClassifierLite) else y
-        results = []
-        for _ in range(3):
-            model.fit(X, target)
-            results += [model.predict(X), model.apply(X)]
-        return results
+        return [results(model) for _ in range(3)]
 
-    def serial(model):
-        target = labels if isinstance(model, XGBClassifierLite) else y
-        model.fit(X, target)
-        return [model.predict(X), model.apply(X)] * 3
+    def results(model):
+        model.fit(X, labels if isinstance(model, XGBClassifierLite) else y)
+        return np.column_stack([model.predict(X), model.apply(X)])
 
     with ThreadPoolExecutor(8) as pool:
         concurrent = list(pool.map(work, models))
     for found, model in zip(concurrent, models, strict=True):
-        for one, other in zip(found, serial(model), strict=True):
-            assert_array_equal(one, other)
+        assert_array_equal(found, [results(model.set_params(n_jobs=1))] * 3)
 
 
 def test_one_model_predicts_in_eight_threads(data):
@@ -212,13 +202,6 @@ def test_one_model_predicts_in_eight_threads(data):
             assert_array_equal(found, expected)
 
 
-def test_more_threads_than_processors(data):
-    X, y = np.tile(data[0], (15, 1)), np.tile(data[1], 15)  # enough for so many
-    expected = XGBRegressorLite(n_estimators=3, n_jobs=1).fit(X, y).predict(X)
-    many = XGBRegressorLite(n_estimators=3, n_jobs=64)
-    assert_array_equal(many.fit(X, y).predict(X), expected)
-
-
 def test_no_thread_outlives_fit_and_predict(data):
     X, y = data
     before = threading.active_count()
@@ -228,35 +211,6 @@ def test_no_thread_outlives_fit_and_predict(data):
     next(unfinished)
     unfinished.close()
     assert threading.active_count() == before
-
-
-# --- files ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("order", ["C", "F"])
-def test_a_read_only_memory_map(data, dtype, order, tmp_path):
-    X, y = data
-    path = tmp_path / "X.bin"
-    writable = np.memmap(path, dtype=dtype, mode="w+", shape=X.shape, order=order)
-    writable[:] = X
-    writable.flush()
-    mapped = np.memmap(path, dtype=dtype, mode="r", shape=X.shape, order=order)
-    model = XGBRegressorLite(n_estimators=3, n_jobs=2).fit(mapped, y)
-    expected = XGBRegressorLite(n_estimators=3, n_jobs=2).fit(X, y)
-    assert_array_equal(model.predict(mapped), expected.predict(X))
-    assert_array_equal(model.apply(mapped), expected.apply(X))
-    del writable, mapped, model  # Windows cannot remove a file that is still mapped
-
-
-def test_read_only_targets_and_weights(data):
-    X, y = (array.copy() for array in data)
-    weight = np.linspace(0.0, 2.0, N_ROWS)
-    expected = XGBRegressorLite(n_estimators=2).fit(X, y, sample_weight=weight).predict(X)
-    for array in (X, y, weight):
-        array.setflags(write=False)
-    model = XGBRegressorLite(n_estimators=2).fit(X, y, sample_weight=weight)
-    assert_array_equal(model.predict(X), expected)
 
 
 # --- Ctrl-C --------------------------------------------------------------------------------------
@@ -279,11 +233,18 @@ print("kept some rounds")
 """
 
 # On Windows Ctrl-C reaches every process of the console, the tests among them.
-SENDERS = ["the process itself", "another process"][: 2 if os.name == "posix" else 1]
+is_posix = pytest.mark.skipif(os.name != "posix", reason="it would reach the tests, too")
 
 
-@pytest.mark.parametrize("delay", [0.2, 1.0])
-@pytest.mark.parametrize("sender", SENDERS)
+@pytest.mark.parametrize(
+    ("sender", "delay"),
+    [
+        pytest.param("the process itself", 0.2, marks=pytest.mark.slow),
+        pytest.param("the process itself", 1.0, marks=pytest.mark.slow),
+        pytest.param("another process", 0.2, marks=is_posix),
+        pytest.param("another process", 1.0, marks=[is_posix, pytest.mark.slow]),
+    ],
+)
 def test_an_interrupt_ends_the_process_at_once(sender, delay, tmp_path):
     text = COMMON + LONG_FIT + FIT_UNTIL_INTERRUPTED.format(sender=sender, delay=delay)
     with start_python(text, tmp_path) as process:
@@ -311,7 +272,7 @@ rounds_kept = []
 
 def delays():
     # many in the first milliseconds, in which threads are started
-    yield from [*np.linspace(0.0, 0.02, 80), *np.linspace(0.02, 0.4, 12)]
+    yield from [*np.linspace(0.0, 0.02, {n_early}), *np.linspace(0.02, 0.4, {n_later})]
     delay = 0.4
     while not rounds_kept and delay < 10:  # others keep the processors busy
         delay *= 2
@@ -339,26 +300,9 @@ print("ended well")
 """
 
 
-def test_a_process_fits_again_after_interruptions(tmp_path):
-    text = COMMON + LONG_FIT + INTERRUPTED_FROM_INSIDE
+@pytest.mark.parametrize(
+    ("n_early", "n_later"), [(8, 2), pytest.param(80, 12, marks=pytest.mark.slow)]
+)
+def test_a_process_fits_again_after_interruptions(n_early, n_later, tmp_path):
+    text = COMMON + LONG_FIT + INTERRUPTED_FROM_INSIDE.format(n_early=n_early, n_later=n_later)
     assert run_python(text, tmp_path) == "ended well"
-
-
-STAGES_IN_A_CHILD = """
-X, y = make_data()
-model = XGBRegressorLite(n_estimators=5, n_jobs=2).fit(X, y)
-stages = model.staged_predict(np.tile(X, (20, 1)))  # enough rows for two threads
-next(stages)
-if hasattr(os, "fork"):
-    child = os.fork()
-    if child == 0:
-        last = list(stages)[-1]
-        os._exit(0 if np.array_equal(last[: len(X)], model.predict(X)) else 1)
-    assert os.waitpid(child, 0)[1] == 0
-assert np.array_equal(list(stages)[-1][: len(X)], model.predict(X))
-print("ended well")
-"""
-
-
-def test_stages_begun_before_a_fork_go_on_in_the_child(tmp_path):
-    assert run_python(COMMON + STAGES_IN_A_CHILD, tmp_path) == "ended well"

@@ -1,4 +1,6 @@
 import re
+from importlib.metadata import version
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -19,13 +21,9 @@ def test_versions(capsys):
     assert seen["sklboost"] == sklboost.__version__
     assert seen["code"] == backend.description()
     assert seen["numpy"] == np.__version__
+    if find_spec("numba"):
+        assert seen["numba"] == version("numba")
     assert {"platform", "processors", "scipy", "scikit-learn", "joblib"} <= set(seen)
-
-
-def test_the_version_of_the_compiler(capsys):
-    numba = pytest.importorskip("numba")
-    sklboost.show_versions()
-    assert lines(capsys.readouterr().out)["numba"] == numba.__version__
 
 
 def test_what_is_not_installed(capsys, monkeypatch):
@@ -42,9 +40,11 @@ def test_what_is_not_installed(capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("variable", "value", "code"),
     [
-        ("NUMBA_DISABLE_JIT", "1", "interpreted"),
         ("SKLBOOST_BACKEND", "interpreter", "interpreted"),
-        ("SKLBOOST_BACKEND", "compiler", "compiled on this machine"),
+        pytest.param("NUMBA_DISABLE_JIT", "1", "interpreted", marks=pytest.mark.slow),
+        pytest.param(
+            *("SKLBOOST_BACKEND", "compiler", "compiled on this machine"), marks=pytest.mark.slow
+        ),
     ],
 )
 def test_the_code_that_runs(tmp_path, monkeypatch, variable, value, code):
