@@ -1,7 +1,8 @@
 """How many small mistakes in the package the tests notice.
 
-    python -m tests.mutations list                   the mutations: where, and what becomes what
-    python -m tests.mutations run --out found.jsonl  make one after the other, and run tests
+    python -m tests.mutations list                     the mutations: where, and what becomes what
+    python -m tests.mutations run --out found.jsonl    make one after the other, and run tests
+    python -m tests.mutations table --out found.jsonl  what came out, as a table in Markdown
 
 A mutation changes one expression of the package: a comparison, a number, a term, two arguments, a
 default, a check or a condition. A seed draws as many from each folder, kind by kind. Each is tried
@@ -275,6 +276,16 @@ def run(mutations, n_files, n_workers, out, extra):
     print(f"{n_caught} of {len(rows)} caught")
 
 
+def print_table(path):
+    rows = [json.loads(line) for line in path.open()]
+    print("| place | mistake | outcome | test |\n| --- | --- | --- | --- |")
+    for row in sorted(rows, key=lambda row: row["mutation"]):
+        place, _, mistake = described(Mutation(*row["mutation"])).partition(" ")
+        test = row["test"].removeprefix("FAILED ").removeprefix("ERROR ")
+        mistake = " ".join(mistake.split()).replace("|", "\\|")
+        print(f"| {place.removeprefix('sklboost/')} | `{mistake}` | {row['outcome']} | {test} |")
+
+
 def described(mutation):
     source = (ROOT / mutation.path).read_bytes()
     old = source[mutation.start : mutation.stop].decode().strip()
@@ -283,7 +294,7 @@ def described(mutation):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("do", choices=["list", "run"])
+    parser.add_argument("do", choices=["list", "run", "table"])
     parser.add_argument("--of-each-folder", type=int, default=4)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--files", type=int, default=8, help="nearest test files of a mutation")
@@ -293,6 +304,8 @@ def main():
     mutations = draw(given.of_each_folder, given.seed)
     if given.do == "list":
         print(*map(described, mutations), sep="\n")
+    elif given.do == "table":
+        print_table(given.out)
     else:
         run(mutations, given.files, given.workers, given.out, extra)
 
