@@ -423,3 +423,22 @@ def test_a_failure_is_raised_although_the_caller_raises_too(pair, switch):
     switch.failures = []
     assert often(-1) == -1
     assert top(1) == 1
+
+
+def test_a_try_that_fails_in_another_thread_is_not_taken_for_ctrl_c(pair, monkeypatch):
+    rarely, often = pair
+    fill, tried = linking._Cell.fill, []
+
+    def find_it_done(cell):
+        """Fill a cell, but first come when another thread has tried, failed and raised that."""
+        tried.append(cell)
+        if len(tried) == 1:
+            linking._LAST_FAILURE[:] = [numba.TypingError("no such thing")]
+        else:
+            fill(cell)
+
+    monkeypatch.setattr(linking._Cell, "fill", find_it_done)
+    with pytest.raises(numba.TypingError, match="no such thing"):
+        often(1)
+    assert often(1) == 101
+    assert n_compiled(rarely) == 1

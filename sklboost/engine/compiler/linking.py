@@ -229,6 +229,8 @@ def _fill_cell(address: int, n_tries: int) -> None:
     cell = _CELLS_AT[address]
     try:
         cell.fill()
+        if cell.pointer.value in (None, _STAND_IN):  # a try of another thread failed meanwhile
+            _note(copy.copy(_LAST_FAILURE[0]))
     except BaseException as error:
         _note(error)
         # once more: a signal handler may raise what it likes
