@@ -6,8 +6,8 @@
 
 A mutation changes one expression of the package: a comparison, a number, a term, two arguments, a
 default, a check or a condition. A seed draws as many from each folder, kind by kind. Each is tried
-on copies of the tracked files, against the doctests of its module, the test files from which the
-fewest imports lead to that module, and some files that test everything, until a test fails.
+on copies of the tracked files, against the doctests of its module, the test files that are nearest
+to it, by imports and by words, and some files that test everything, until a test fails.
 """
 
 import argparse
@@ -15,6 +15,7 @@ import ast
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -179,14 +180,22 @@ def imports(path):
 
 def nearest_tests(n_files):
     """Return a function that gives the arguments of pytest for a mutation."""
-    importers = defaultdict(list)
-    tests = set((ROOT / "tests").rglob("test_*.py")) - {ROOT / "tests" / "test_docs.py"}
+    importers, users = defaultdict(list), defaultdict(set)
     for folder in ("sklboost", "tests"):
         for path in sorted((ROOT / folder).rglob("*.py")):
             for imported in imports(path):
                 importers[imported].append(path)
+    tests = [
+        path
+        for path in sorted((ROOT / "tests").rglob("test_*.py"))
+        if path.name != "test_docs.py" and "wheel" not in path.parts
+    ]
+    for path in tests:
+        for word in words(path.read_text("utf-8")):
+            users[word].add(path)
 
     def arguments(mutation):
+        """Half of the files by imports, the others by the words that they share with the place."""
         start = ROOT / mutation.path
         distance, queue = {start: 0}, [start]
         for path in queue:
@@ -194,15 +203,27 @@ def nearest_tests(n_files):
                 if importer not in distance:
                     distance[importer] = distance[path] + 1
                     queue.append(importer)
-        found = [path for path in distance if path in tests and "wheel" not in path.parts]
+        found = [path for path in tests if path in distance]
         same = {path: start.stem.rstrip("s") in path.stem for path in found}
-        found.sort(key=lambda path: (distance[path] - 2 * same[path], path))
+        by_imports = sorted(found, key=lambda path: distance[path] - 2 * same[path])
+        lines = start.read_text("utf-8").splitlines()[max(mutation.line - 6, 0) : mutation.line + 5]
+        shared = words("\n".join(lines))
+        score = {
+            path: sum(path in users[w] and 1 / len(users[w]) for w in shared) for path in tests
+        }
+        by_words = sorted(tests, key=score.get, reverse=True)
         general = [ROOT / "tests" / f"test_{name}.py" for name in GENERAL]
         doctests = [start] if b">>>" in start.read_bytes() else []
-        chosen = dict.fromkeys([*doctests, *found[:n_files], *filter(Path.exists, general)])
-        return [path.relative_to(ROOT).as_posix() for path in chosen]
+        half = n_files // 2
+        chosen = [*doctests, *by_imports[:half], *by_words[: n_files - half], *general]
+        return [path.relative_to(ROOT).as_posix() for path in dict.fromkeys(chosen)]
 
     return arguments
+
+
+def words(text):
+    """Return the names in a text that are made of several words."""
+    return set(re.findall(r"[A-Za-z]+_\w+|[A-Z][a-z]+[A-Z]\w+", text))
 
 
 # --- running -------------------------------------------------------------------------------------
@@ -297,7 +318,7 @@ def main():
     parser.add_argument("do", choices=["list", "run", "table"])
     parser.add_argument("--of-each-folder", type=int, default=4)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--files", type=int, default=8, help="nearest test files of a mutation")
+    parser.add_argument("--files", type=int, default=10, help="nearest test files of a mutation")
     parser.add_argument("--workers", type=int, default=2, help="mutations at the same time")
     parser.add_argument("--out", type=Path, default=Path("mutations.jsonl"))
     given, extra = parser.parse_known_args()  # what is left over goes to pytest
