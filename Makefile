@@ -29,7 +29,7 @@ test-slow: $(VENV)/.has-test browser  ## more combinations, whole compilations, 
 test-all: test test-slow  ## all tests
 
 mutations: $(VENV)/.has-test  ## which of some hundred small mistakes in the package "make test" notices
-	$(RUN) -m tests.mutations run $(ARGS)
+	$(RUN) -m tests.mutations run -m "not slow and not timing" $(ARGS)
 
 browser:
 	.ci/get_browser
