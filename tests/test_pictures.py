@@ -37,13 +37,6 @@ def test_the_picture_shows_what_its_script_draws(kept, drawn):
     assert sum(differences) / len(differences) < 4, remedy
 
 
-def test_another_picture_is_seen():
-    pictures = [colours(kept) for kept in KEPT]
-    for a, first in enumerate(pictures):
-        for second in pictures[:a]:
-            assert sum(abs(x - y) for x, y in zip(first, second, strict=True)) / len(first) > 8
-
-
 @pytest.mark.parametrize("kept", KEPT, ids=lambda path: path.stem)
 def test_the_picture_is_small_and_large_enough(kept):
     assert kept.stat().st_size < 150_000

@@ -51,10 +51,9 @@ def test_weights_are_rows_several_times():
     assert_allclose(found.coverage_, other.coverage_)
 
 
-@pytest.mark.parametrize("name", ["normal", "zero_inflated_poisson"])
-def test_a_model_is_calibrated_on_its_own_kind_of_data(name):
-    y = Y if name == "normal" else np.where(X[:, 1] > 0.5, 0.0, RNG.poisson(np.exp(X[:, 0])))
-    model = XGBDistributionLite(distribution=name, n_estimators=20).fit(X, y)
+def test_a_model_is_calibrated_on_its_own_kind_of_data():
+    y = np.where(X[:, 1] > 0.5, 0.0, RNG.poisson(np.exp(X[:, 0])))
+    model = XGBDistributionLite(distribution="zero_inflated_poisson", n_estimators=20).fit(X, y)
     display = CalibrationDisplay.from_estimator(model, X, y)
     assert np.abs(display.coverage_ - np.linspace(0.0, 1.0, 101)).max() < 0.08
     assert plot_calibration(model, X, y, kind="pit").get_ylabel() == "density"

@@ -78,12 +78,6 @@ def test_an_output_that_is_no_minimum_is_shown():
     assert legend(display)[-1] == f"the node's output: {output:.4g}"
 
 
-def test_parabolas_upon_one_another_can_be_told_apart():
-    display = DerivationDisplay(-3.5, 3e6, [0.0, 1.0, 2.0]).plot()
-    assert len({line.get_linestyle() for line in display.lines_}) == 3
-    assert len({line.get_color() for line in display.lines_}) == 3
-
-
 def test_alpha_and_a_largest_step():
     display = DerivationDisplay(-3.5, 3.0, [0.0], reg_alpha=0.5, max_delta_step=0.8).plot()
     assert_allclose(display.outputs_, [0.8])  # 3 / 3 = 1 without the limit

@@ -311,23 +311,11 @@ def depths_of(children):
 
 
 @pytest.mark.interpreted
-def test_a_single_node():
-    assert place_nodes([LEAF], [10.0]) == ([5.0], 10.0)
-
-
-@pytest.mark.interpreted
 def test_three_nodes_side_by_side():
     centres, width = place_nodes([(1, 2), LEAF, LEAF], [4.0, 10.0, 20.0], space=2.0)
     # from 0 to 10, and from 12 to 32; the root in the middle between the two centres
     assert centres == [13.5, 5.0, 22.0]
     assert width == 32.0
-
-
-@pytest.mark.interpreted
-def test_a_wide_parent_reaches_beyond_its_children():
-    centres, width = place_nodes([(1, 2), LEAF, LEAF], [40.0, 4.0, 4.0])
-    assert centres == [20.0, 18.0, 22.0]
-    assert width == 40.0
 
 
 @pytest.mark.interpreted
@@ -377,11 +365,6 @@ def threshold_of(column, y):
 
 def step(n, place):
     return (np.arange(n) >= place).astype(float)
-
-
-@pytest.mark.interpreted
-def test_numbers_are_as_they_are():
-    assert threshold_of(np.arange(10.0), step(10, 4)) == 3.5
 
 
 @pytest.mark.interpreted

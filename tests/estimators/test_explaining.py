@@ -324,7 +324,7 @@ def test_weights_and_margins():
     assert len(caught) == 1
 
 
-def test_bins_series_rounds_and_forests():
+def test_bins_series_and_forests():
     binned = bin_features(X)
     model = XGBRegressorLite(**SMALL).fit(binned, Y)
     assert "These are the sums of the training" in model.explain_split(1, 0, binned, Y).text
@@ -335,11 +335,6 @@ def test_bins_series_rounds_and_forests():
     assert_allclose(
         [derived.result(f"p_{k}") for k in range(3)], model.predict_proba(frame[7:8])[0]
     )
-    model = XGBRegressorLite(**SMALL).fit(X, Y)
-    derived = model.explain_prediction(X[7], iteration_range=(0, 2))
-    assert_allclose(derived.result("y"), model.predict(X[7:8], iteration_range=(0, 2)))
-    assert "F_2" in derived.text
-    assert "F_3" not in derived.text
 
 
 # --- errors --------------------------------------------------------------------------------------

@@ -18,32 +18,6 @@ def model():
     return small(XGBRegressorLite).fit(X, X[:, 0] + 0.3 * X[:, 2])
 
 
-def of_table(model, column, summary):
-    frame = model.trees_to_dataframe()
-    grouped = frame[frame["Feature"] != "Leaf"].groupby("Feature")[column]
-    return getattr(grouped, summary)().to_dict()
-
-
-@pytest.mark.parametrize(
-    ("importance_type", "column", "summary"),
-    [
-        ("weight", "Gain", "count"),
-        ("gain", "Gain", "mean"),
-        ("total_gain", "Gain", "sum"),
-        ("cover", "Cover", "mean"),
-        ("total_cover", "Cover", "sum"),
-    ],
-)
-def test_kinds_of_importance(model, importance_type, column, summary):
-    expected = of_table(model, column, summary)
-    assert model.get_score(importance_type) == pytest.approx(expected)
-    assert all(isinstance(score, float) for score in model.get_score().values())
-    model.set_params(importance_type=importance_type)
-    scaled = np.array([expected.get(f"f{i}", 0.0) for i in range(4)]) / sum(expected.values())
-    assert model.feature_importances_ == pytest.approx(scaled)
-    assert model.get_score() == model.get_score("weight")  # the default is that of XGBoost
-
-
 def test_features_without_a_split_are_left_out():
     X = pd.DataFrame({"size": np.arange(20.0), "nothing": np.zeros(20)})
     model = small(XGBRFRegressorLite).fit(X, X["size"])

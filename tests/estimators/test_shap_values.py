@@ -88,20 +88,6 @@ def test_the_same_in_any_form_of_rows():
     assert_array_equal(of_frame.shap_values(frame, X_background=frame[names[::-1]][:9]), background)
 
 
-def test_categories_and_missing_values():
-    random = np.random.default_rng(0)
-    X = pd.DataFrame({"town": random.choice(["x", "y", "z"], 200), "age": random.normal(size=200)})
-    X = X.astype({"town": "category"})
-    X.loc[::7, "town"] = None
-    X.loc[::5, "age"] = np.nan
-    y = (X["town"] == "y") * 2.0 + X["age"].fillna(3.0)
-    model = small(XGBRegressorLite).fit(X, y)
-    contribs = model.predict(X, pred_contribs=True)
-    assert_allclose(contribs.sum(axis=1), model.predict(X), atol=1e-12)
-    town = contribs[:, 0]
-    assert town[X["town"] == "y"].min() > 0.5 > 0.0 > town[X["town"] == "x"].max()
-
-
 def test_base_margin_and_calibrated_priors_are_in_the_bias(binary):
     X, y = binary
     margin = np.linspace(-1.0, 1.0, len(y))

@@ -174,28 +174,6 @@ def test_a_mapped_model_is_a_model(mode, tmp_path):
     assert path.read_bytes() == content  # nothing has written to it
 
 
-@pytest.mark.interpreted
-@pytest.mark.parametrize("settings", [dict(categorical_features=[3]), dict(linear_tree=True)])
-def test_a_small_mapped_model(settings, tmp_path):
-    X, y = data("numbers")
-    X, y = X[:40, :4], y["signal"][:40]
-    model = XGBRegressorLite(n_estimators=2, max_depth=2, **settings).fit(X, y)
-    joblib.dump(model, tmp_path / "model")
-    mapped = joblib.load(tmp_path / "model", mmap_mode="r")
-    for method in ("predict", "apply", "shap_values")[: 2 if settings.get("linear_tree") else 3]:
-        for rows in (X, X[:1]):
-            assert_array_equal(getattr(mapped, method)(rows), getattr(model, method)(rows))
-
-
-def test_what_writing_to_a_mapped_model_does(large):
-    _, _, path = large
-    content = path.read_bytes()
-    with pytest.raises(ValueError, match="read-only"):
-        joblib.load(path, mmap_mode="r").model_.nodes.value[0] = 1.0
-    joblib.load(path, mmap_mode="c").model_.nodes.value[0] = 1.0
-    assert path.read_bytes() == content
-
-
 # --- other ways ----------------------------------------------------------------------------------
 
 

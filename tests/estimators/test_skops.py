@@ -5,7 +5,6 @@ import re
 import zipfile
 
 import numpy as np
-import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 from sklearn.pipeline import make_pipeline
@@ -99,24 +98,6 @@ def test_a_pipeline(estimator):
     for method in ("predict_proba", "predict") if hasattr(model, "predict_proba") else ("predict",):
         assert_array_equal(getattr(loaded, method)(X), getattr(model, method)(X))
     assert_array_equal(loaded[-1].shap_values(X[:5]), model[-1].shap_values(X[:5]))
-
-
-def test_names_categories_and_labels():
-    random = np.random.default_rng(0)
-    frame = pd.DataFrame(
-        {
-            "size": random.normal(size=300),
-            "town": pd.Categorical(random.choice(["Bonn", "Ulm", "Kiel"], 300)),
-            "day": pd.Timestamp("2024-02-27") + pd.to_timedelta(random.integers(0, 9, 300), "D"),
-        }
-    )
-    y = np.where(frame["size"] + (frame["town"] == "Ulm") > 0, "high", "low")
-    plain = XGBClassifierLite(n_estimators=3).fit(frame, y)
-    loaded = through_skops(plain)
-    assert_array_equal(loaded.predict_proba(frame), plain.predict_proba(frame))
-    assert loaded.classes_.tolist() == ["high", "low"]
-    assert loaded.feature_names_in_.tolist() == ["size", "town", "day"]
-    assert loaded.categories_["town"].tolist() == ["Bonn", "Kiel", "Ulm"]
 
 
 def test_what_is_trained_on_and_what_is_not_fitted():

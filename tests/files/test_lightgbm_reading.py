@@ -113,20 +113,6 @@ def test_thresholds_include_what_is_equal():
     assert first.threshold[:2].tolist() == [np.nextafter(1.5, 2), np.nextafter(-2.0, 0)]
 
 
-def test_missing_values_go_where_zero_goes_or_where_the_split_says():
-    (first, _), _, _ = read()
-    assert first.default_left[:2].tolist() == [True, True]  # type none: 0 <= 1.5; NaN: bit 1
-    (first, _), _, _ = read(TEXT.replace("threshold=1.5 -2", "threshold=-0.5 -2"))
-    assert first.default_left[:2].tolist() == [False, True]
-
-
-def test_what_training_started_from_is_the_base_score():
-    (first, _), _, meaning = read()
-    assert meaning.base_score.tolist() == [12.25]  # the mean of the leaves, by weight
-    assert first.value[2:, 0].tolist() == [-1.25, 1.75, -0.25]
-    assert first.learning_rate == 0.5
-
-
 def test_gradients_are_known_where_gains_follow_from_them():
     (first, _), _, _ = read()
     assert np.isnan(first.gradient).all()  # the gains in the text are made up
@@ -139,22 +125,6 @@ def test_gradients_are_known_where_gains_follow_from_them():
     np.testing.assert_allclose(first.value[:2, 0], [0.0, -0.5 * 3.5 / 3], atol=1e-12)
 
 
-def test_categories_are_numbered_in_order():
-    (_, second), _, meaning = read()
-    assert meaning.encodings[1].categories.tolist() == [0, 2, 70]
-    assert second.categories[0].tolist() == [0, 1, 2]
-    assert meaning.encodings[0].kind == "number"
-
-
-def test_categories_of_pandas_have_their_values():
-    text = TEXT.replace("2:0:70", "1:0:2").replace("cat_boundaries=0 3", "cat_boundaries=0 1")
-    text = text.replace("cat_threshold=5 0 64", "cat_threshold=5")
-    (_, second), _, meaning = read(text.replace(":null", ':[["z", "x", "y"]]'))
-    encoding = meaning.encodings[1]
-    left = second.categories[0].tolist()
-    assert sorted(name for name, code in encoding.code_of.items() if code in left) == ["y", "z"]
-
-
 def test_zero_can_be_missing():
     text = TEXT.replace("decision_type=2 10", "decision_type=4 10")  # zero goes right
     with pytest.raises(ModelFileError, match=r"tree 0\.decision_type: split 1 takes zero for a "):
@@ -165,13 +135,6 @@ def test_zero_can_be_missing():
     assert first.default_left[:2].tolist() == [False, True]
     with pytest.raises(ModelFileError, match="zero is missing, and a category as well"):
         read(text)
-
-
-def test_the_mean_of_a_forest():
-    (first, second), _, meaning = read(TEXT.replace("tree_sizes", "average_output\ntree_sizes"))
-    assert first.value[2:, 0].tolist() == [5.5, 7.0, 6.0]
-    assert second.value[1:, 0].tolist() == [-0.25, 0.25]
-    assert meaning.parameters["num_parallel_tree"] == 2
 
 
 @pytest.mark.parametrize(

@@ -21,17 +21,6 @@ def refused(problem):
     return pytest.raises(ModelFileError, match=f"^file: here{problem}")
 
 
-def test_objects():
-    found = section({"a": 1, "b": None})
-    assert found["a"].value == 1
-    assert found["a"].place == "file: here.a"
-    assert found["b"].is_null
-    assert found.get("c") is None
-    assert [(key, of_key.value) for key, of_key in found.items()] == [("a", 1), ("b", None)]
-    with refused(": has no key 'c'"):
-        found["c"]
-
-
 @pytest.mark.parametrize("value", [value for value in WRONG if not isinstance(value, dict)])
 def test_no_objects(value):
     for access in (lambda s: s["a"], lambda s: s.get("a"), lambda s: s.items()):

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import treelite
 import xgboost
 
 from sklboost import XGBClassifierLite, XGBRegressorLite, from_xgboost
@@ -219,3 +220,44 @@ def test_gains_beyond_float32_are_no_obstacle(tmp_path):
     theirs = xgboost.XGBRegressor()
     theirs.load_model(tmp_path / "model.json")
     np.testing.assert_allclose(theirs.predict(X), model.predict(X), rtol=1e-5)
+
+
+# --- treelite, which compiles trees of all libraries, reads our files by XGBoost's schema
+
+
+def known_of(model, X):
+    """Predictions as treelite has them: of two classes the probability of the second."""
+    if not isinstance(model, XGBClassifierLite):
+        return model.predict(X)
+    chances = model.predict_proba(X)
+    return chances[:, 1] if chances.shape[1] == 2 else chances
+
+
+def check_treelite(forest, model, X):
+    found, known = treelite.gtil.predict(forest, X), known_of(model, X)
+    np.testing.assert_allclose(found.reshape(known.shape), known, rtol=2e-6, atol=2e-6)
+
+
+@pytest.mark.parametrize(
+    ("model", "X", "y"),
+    [
+        (XGBRegressorLite(), X, NUMBER),
+        (XGBRegressorLite(num_parallel_tree=3, subsample=0.5, random_state=0), X, NUMBER),
+        (XGBRegressorLite(categorical_features=[4]), CODES, NUMBER),
+        (XGBRegressorLite(objective="count:poisson"), X, SHARE),
+        (XGBRegressorLite(multi_strategy="multi_output_tree"), X, np.column_stack([NUMBER, SHARE])),
+        (XGBClassifierLite(booster="dart", rate_drop=0.4, random_state=0), X, IS_HIGH),
+        (XGBClassifierLite(), X, CLASS),
+        (XGBClassifierLite(), X, LABELS),
+    ],
+)
+# treelite says that it leaves our own section alone
+@pytest.mark.filterwarnings("ignore:.*unknown key")
+def test_treelite_reads_our_files(model, X, y, tmp_path):
+    model.set_params(n_estimators=5).fit(X, y)
+    for suffix, form in {"json": "json", "ubj": "ubjson"}.items():
+        path = tmp_path / f"model.{suffix}"
+        model.save_model(path)
+        options = {"format_choice": form, "allow_unknown_field": True}
+        check_treelite(treelite.frontend.load_xgboost_model(path, **options), model, X)
+    check_treelite(treelite.frontend.from_xgboost(model.to_xgboost()), model, X)

@@ -1,7 +1,6 @@
 """Text, LaTeX and HTML of the same steps."""
 
 import html.parser
-import json
 import math
 import re
 
@@ -129,12 +128,6 @@ def test_names_are_escaped_in_latex():
     assert bare.count("$") % 2 == 0
     assert r"\textbackslash{}" in text
     assert r"a\_b" in text
-
-
-def test_plain_data():
-    data = make(HOSTILE).as_dict()
-    assert json.loads(json.dumps(data, allow_nan=False)) == data
-    assert data["sections"][0]["lines"][2]["result"] == -10.5
 
 
 def test_results_by_symbol():

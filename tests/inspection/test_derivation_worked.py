@@ -65,39 +65,6 @@ def test_one_leaf(reg_lambda, output, similarity, printed):
 
 DOSAGE = np.array([10.0, 20.0, 25.0, 35.0])
 FOUR_Y = np.array([-10.0, 7.0, 8.0, -7.0])
-# lambda: similarity of the root, gains there, and in the right child, as printed
-GROWN = {
-    0: ("4", {15: "120.3333", 22.5: "4", 30: "56.3333"}, {22.5: "28.1667", 30: "140.1667"}),
-    1: ("3.2", {15: "62.4875", 22.5: "2.1333", 30: "27.9875"}, {22.5: "10.5625", 30: "82.8958"}),
-}
-
-
-@pytest.mark.parametrize("reg_lambda", GROWN)
-def test_gain_of_every_threshold(reg_lambda):
-    similarity, of_root, of_right = GROWN[reg_lambda]
-    for rows, gains in ((slice(0, 4), of_root), (slice(1, 4), of_right)):
-        for threshold, gain in gains.items():
-            x = only_threshold(DOSAGE[rows], threshold)
-            model = regression(x, FOUR_Y[rows], max_depth=1, reg_lambda=reg_lambda)
-            split = model.explain_split(0)
-            assert f"split at f0 < {threshold:g}" in split.title
-            assert split.text.count(f" = {gain}\n") >= 1
-            assert_allclose(split.result("gain"), float(gain), atol=5e-5)
-            if rows.start == 0:
-                assert f"S = G² / (H + λ) = 4² / (4 + {reg_lambda}) = {similarity}\n" in split.text
-
-
-@pytest.mark.parametrize(
-    ("reg_lambda", "outputs"), [(0, ("-10.5", "7", "-7.5")), (1, ("-5.25", "4.6667", "-3.75"))]
-)
-def test_outputs_of_leaves(reg_lambda, outputs):
-    model = regression(DOSAGE, FOUR_Y, max_depth=2, reg_lambda=reg_lambda)
-    leaves = [model.explain_split(0, node) for node in (1, 3, 4)]
-    for leaf, output in zip(leaves, outputs, strict=True):
-        assert leaf.title.endswith("a leaf")
-        assert f") = {output}\n" in leaf.text
-    prediction = model.explain_prediction([22.0])
-    assert f"= {0.5 + leaves[1].result('w'):.4f}".rstrip("0").rstrip(".") in prediction.text
 
 
 KEPT_OR_PRUNED = [
@@ -130,16 +97,6 @@ def test_kept_or_pruned(settings, of_root, of_right):
     model = regression(DOSAGE, FOUR_Y, max_depth=2, keep_pruned=True, **settings)
     assert of_root in lines(model.explain_split(0, 0))
     assert of_right in lines(model.explain_split(0, 2))
-
-
-def test_a_negative_gain_is_pruned_by_gamma_0():
-    # both children are single rows of the same residual: lambda makes parting them a loss
-    model = regression(
-        [1, 2, 3], [5, 5, 5.5], max_depth=1, pruning="full", reg_lambda=1, keep_pruned=True
-    )
-    split = model.explain_split(0)
-    assert split.result("gain") < 0
-    assert any(line.startswith("Pruned: gain -") and "< gamma 0," in line for line in lines(split))
 
 
 # --- classification, four rows and nine ----------------------------------------------------------
@@ -194,15 +151,6 @@ def test_nine_rows_of_which_five_are_positive():
         "Predicted class: 1.",
     ]:
         assert line in lines(prediction)
-
-
-def test_weights_count_as_rows():
-    x, weight = column(np.zeros(2)), [1.0, 2.0]
-    model = XGBRegressorLite(**ONE_TREE, reg_lambda=0).fit(x, [-10.0, 7.5], weight)
-    leaf = model.explain_split(0, 0, x, [-10.0, 7.5], sample_weight=weight)
-    assert (leaf.result("G"), leaf.result("H")) == (-3.5, 3.0)
-    assert "Their residuals, times their weights: -10.5, 14." in lines(leaf)
-    assert "These are the sums of the training, up to its rounding of gradients." in lines(leaf)
 
 
 # --- regression trees ----------------------------------------------------------------------------

@@ -30,28 +30,12 @@ def leaf(value):
     return dict(value=value)
 
 
-@pytest.mark.parametrize(("values", "sign", "holds"), [
-    ((1.0, 2.0), 1, True), ((1.0, 2.0), -1, False), ((2.0, 1.0), 1, False), ((1.0, 1.0), -1, True),
-])  # fmt: skip
-def test_one_split(values, sign, holds):
-    proof = prove(split(0, 3.0, 1), *map(leaf, values), sign=sign)
-    assert proof.holds == holds
-    if not holds:
-        assert proof.violations == (Violation(0, 1, 2, values[1] - values[0]),)
-
-
-def test_a_leaf_alone_and_other_features():
-    assert prove(leaf(3.0)).holds
-    assert prove(split(1, 3.0, 1), leaf(2.0), leaf(1.0)).holds
-    assert not prove(split(1, 3.0, 1), leaf(2.0), leaf(1.0), feature=1).holds
-
-
-def crossing(threshold_left, threshold_right, default_left=(1, 1)):
+def crossing(threshold_left, threshold_right):
     """Return a tree split on a, then on b on both sides: below its threshold 0 and 1, else 5, 9."""
     return (
         split(0, 0.0, 1),
-        split(1, threshold_left, 3, default_left[0]),
-        split(1, threshold_right, 5, default_left[1]),
+        split(1, threshold_left, 3, 1),
+        split(1, threshold_right, 5, 1),
         *map(leaf, (0.0, 5.0, 1.0, 9.0)),
     )
 
@@ -62,14 +46,6 @@ def test_leaves_that_agree_in_the_other_feature():
     assert prove(*crossing(8.0, 7.0)).holds
     proof = prove(*crossing(6.0, 7.0))
     assert proof.violations == (Violation(0, 4, 5, -4.0),)
-
-
-@pytest.mark.parametrize(
-    ("default_left", "holds"), [((1, 1), True), ((0, 0), True), ((1, 0), True), ((0, 1), False)]
-)
-def test_leaves_that_agree_where_the_other_feature_is_missing(default_left, holds):
-    proof = prove(*crossing(8.0, 7.0, default_left))
-    assert proof.violations == (() if holds else (Violation(0, 4, 5, -4.0),))
 
 
 @pytest.mark.parametrize("sign", [1, -1])

@@ -42,13 +42,6 @@ def model(frame):
     return XGBRegressorLite(n_estimators=9, categorical_features=categories).fit(frame, y)
 
 
-def test_the_inputs_of_a_model(model, frame):
-    kinds = {name: type(kind) for name, kind in sklboost.onnx.input_types(model)}
-    assert list(kinds) == list(frame)
-    assert kinds.pop(CITY) is StringTensorType
-    assert set(kinds.values()) == {DoubleTensorType}
-
-
 def test_known_and_unknown_categories_and_missing_values(model, frame):
     check(model, frame)
     frame = frame.astype({"known": float})

@@ -10,9 +10,8 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 
-from sklboost import ModelFileError, XGBClassifierLite, XGBRegressorLite, load_model
+from sklboost import ModelFileError, XGBRegressorLite, load_model
 from sklboost.estimators.files import documents
 from sklboost.files.json_text import write_json
 from sklboost.files.ubjson import write_ubjson
@@ -280,17 +279,6 @@ def test_keys_that_are_not_there():
             load(section)
 
 
-def test_a_file_that_ends_anywhere():
-    for raw_format in ("json", "ubj"):
-        file = io.BytesIO()
-        load_model(_text("regression")).save_model(file, format="sklboost", raw_format=raw_format)
-        for n_bytes in range(0, len(file.getvalue()), 7):
-            with pytest.raises(ModelFileError):
-                load_model(file.getvalue()[:n_bytes])
-        with pytest.raises(ModelFileError):
-            load_model(file.getvalue() + b"x")
-
-
 # --- what is allowed
 
 
@@ -345,28 +333,6 @@ def test_settings_by_which_nothing_can_be_divided():
     load(section).trees_to_dataframe()
 
 
-def test_strange_parameters_do_not_disturb():
-    section = document("regression")
-    deep = {"tuple": [1]}
-    for _ in range(25):
-        deep = {"tuple": [deep]}
-    section["parameters"]["random_state"] = [deep, {"set": [1]}, {"Decimal": "1E+999999999"}]
-    model = load(section)
-    for found in (model, pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
-        assert repr(found.get_params()) == repr(model.get_params())
-        assert (found.predict(X) == model.predict(X)).all()
-    assert repr(clone(model)) == repr(model)
-
-
-def test_names_are_no_code_on_the_page(tmp_path):
-    section = document("names of text")
-    section["features"]["names"] = ["</script><script>alert(1)</script>", "<!--<script>", "]]>"]
-    load(section).to_html(tmp_path / "page.html")
-    page = (tmp_path / "page.html").read_text()
-    assert "<script>alert" not in page
-    assert "<!--<script>" not in page
-
-
 # --- memory and time
 
 
@@ -377,12 +343,6 @@ def _stumps(n_trees):
     trees |= {name: [0] * n_trees for name in ("value", "gradient", "cover", "n_pruned")}
     trees |= {"n_nodes": [1] * n_trees, "left": [-1] * n_trees}
     trees["settings"]["n_trees"] = [n_trees]
-    return section
-
-
-def _with_parameter(value):
-    section = document("regression")
-    section["parameters"]["random_state"] = value
     return section
 
 
@@ -398,8 +358,6 @@ def _changed(name, changes):
     [
         # a tree has 1,200 bytes in memory, of which kernels read most, however small it is
         (lambda: _stumps(2000), 120),
-        (lambda: _with_parameter([[]] * 20_000), 50),
-        (lambda: _with_parameter("a" * 10**5), 50),
         (lambda: _changed("regression", {F + "n_features": 2**20}), 50),
         (lambda: _changed("regression", {T + "n_nodes": [2**31 - 2] * 100}), 50),
         (lambda: _changed("vector trees", {M + "base_score": [0] * 10**5}), 50),
@@ -431,5 +389,3 @@ def test_a_classifier_is_no_regressor():
     section["estimator"] = "XGBClassifierLite"
     with pytest.raises(ModelFileError, match="targets: are none of XGBClassifierLite"):
         load(section)
-    with pytest.raises(TypeError, match="XGBRegressorLite"):
-        XGBClassifierLite.load_model(_text("regression"))

@@ -59,9 +59,27 @@ def test_one_page_in_a_browser(opened, cancer, binary):
     label = page.first(".chart").get_attribute("aria-label")
     assert float(label.split()[-1]) == pytest.approx(last, abs=1e-6)
     # pruning, and the derivation of every node, pruned ones included
+    assert float(page.first("#gamma").get_attribute("value")) == 2.0
     page.set("#gamma", 1e9)
     assert len(page.all(".node")) == 1
     assert plain(node_texts(page)) == plain(expected_texts(cancer))
+
+
+def test_the_worked_example_to_the_number(opened):
+    page = opened(XGBRegressorLite(**WORKED).fit(DOSAGE, EFFECT), derivations=False)
+    boxes = [box.text.splitlines() for box in page.all(".node")]
+    assert boxes == [
+        ["f0 < 15", "gain 120.3, cover 4"],
+        ["value -10.5", "cover 1"],
+        ["f0 < 30", "gain 140.2, cover 3"],
+        ["value 7", "cover 2"],
+        ["value -7.5", "cover 1"],
+    ]
+    bars = [float(bar.get_attribute("width")) for bar in page.all(".node .rises, .node .falls")]
+    assert max(bars) < float(page.first(".node .box").get_attribute("width")) / 2
+    assert [bar / max(bars) for bar in bars] == pytest.approx([1, 7 / 10.5, 7.5 / 10.5], abs=1e-6)
+    page.first(".node").click()
+    assert "explain_split(0, 0)" in page.first("#node").text
 
 
 @pytest.mark.parametrize(
@@ -82,10 +100,9 @@ def test_errors_name_what_is_wrong(tmp_path, arguments, options, words):
     assert not (tmp_path / "model.html").exists()
 
 
-@pytest.mark.parametrize("dtype", ["U", object, "category", "string"])
+@pytest.mark.parametrize("dtype", [object, "category"])
 def test_targets_that_are_text_stand_beside_predictions(tmp_path, dtype):
-    labels = np.array(["low", "high", "high", "low"])
-    labels = labels.astype(dtype) if dtype in ("U", object) else pd.Series(labels, dtype=dtype)
+    labels = pd.Series(["low", "high", "high", "low"], dtype=dtype)
     model = XGBClassifierLite(n_estimators=1, min_child_weight=0).fit(DOSAGE, labels)
     model.to_html(tmp_path / "model.html", DOSAGE, labels)
     text = (tmp_path / "model.html").read_text("utf-8")

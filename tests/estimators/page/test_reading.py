@@ -180,18 +180,6 @@ def test_large_trees_open_near_the_root_and_on_request_further(sized, deep):
     assert len(page.all(".node")) == n_first
 
 
-def test_the_path_of_a_row_is_drawn_to_its_leaf(sized, deep):
-    model, X = deep
-    page = sized("laptop", model, X[:3])
-    for tree in range(3):
-        page.set("#tree-number", tree)
-        for row in range(3):
-            page.set("#row", row)
-            leaf = model.apply(X[row : row + 1])[0, tree]
-            ends = [box.get_attribute("data-node") for box in page.all(".node.on-path")]
-            assert str(leaf) in ends
-
-
 def test_categories_are_drawn_without_quotes(sized, deep):
     page = sized("laptop", *deep)
     page.first("#all-levels").click()

@@ -1,10 +1,13 @@
-"""Folded derivations unfold to what they were."""
+"""Folded derivations unfold to what they were, and numbers are written as Python does."""
 
 import json
+
+import pytest
 
 from sklboost.inspection.derivation.derivation import Derivation
 from sklboost.inspection.derivation.steps import Section, Step, given, number
 from sklboost.inspection.page.folding import MARK, fold_derivations
+from sklboost.inspection.page.tokens import column, rounded, token
 
 
 def derivation(node, gain, feature="f0", extra=()):
@@ -96,3 +99,25 @@ def test_numbers_in_names_and_odd_numbers_come_through():
         "0.0000001",
     ):
         check([derivation(0, 1.0, name), derivation(1, 2.0, name), derivation(2, 2.0, "c")])
+
+
+# --- numbers that JavaScript writes as Python does
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["1e-05", "1.50", "-0", "inf", "nan", "01", "x"]
+    + ["100000000000000003", "9007199254740993", "0.0000001", "2020-01-01"],
+)
+def test_what_javascript_would_write_otherwise_stays_text(text):
+    assert token(text) == text
+
+
+def test_rounding_is_that_of_derivations():
+    assert rounded(120.33333333) == 120.3333
+    assert rounded(1e-7) == "1e-07"
+    assert rounded(4.0) == 4
+
+
+def test_columns_have_nine_digits():
+    assert column([1 / 3, 1e-20, 12345678912.0]) == [0.333333333, 1e-20, 12345678900.0]

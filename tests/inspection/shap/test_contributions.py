@@ -109,17 +109,6 @@ def test_many_background_rows_are_the_mean_of_parts():
     assert_allclose(together, np.mean(parts, axis=0), atol=1e-12)
 
 
-def test_some_trees_only():
-    model, X = fit("three classes")
-    first, rest = (explained(model, X[:5], trees=trees) for trees in ((0, 3), (3, 9)))
-    for part, other, whole in zip(first, rest, explained(model, X[:5]), strict=True):
-        assert_allclose(part + other, whole, atol=1e-12)
-    own = model.model_
-    edges = lay_out_edges(own)
-    parts = [mean_scores(edges, trees, 3) for trees in ((0, 3), (3, 9), (0, 9))]
-    assert_allclose(parts[0] + parts[1], parts[2])
-
-
 def test_the_same_bits_for_any_threads_and_however_rows_are_split(monkeypatch):
     random = np.random.default_rng(0)
     X = random.normal(size=(1500, 10))
@@ -158,6 +147,15 @@ def row_values(model, X):
     out = np.zeros((len(X), 1, X.shape[1]))
     add_contributions(model, X, (0, 1), None, 1, out)
     return out[:, 0]
+
+
+@pytest.mark.interpreted
+def test_nodes_without_cover_are_divided_in_halves():
+    root = dict(feature=0, threshold=0.0, left=1, right=2)
+    nodes = make_nodes(root, dict(value=7.0, cover=0.0), dict(value=8.0, cover=0.0))
+    model = assemble_model(as_trees([nodes], params()), np.zeros(1), 1)
+    assert mean_scores(lay_out_edges(model), (0, 1), 1).tolist() == [7.5]
+    assert row_values(model, np.array([[1.0]])).tolist() == [[0.5]]
 
 
 @pytest.mark.parametrize(("n_splits", "n_features"), [(3, 3), (18, 18), (40, 11), (60, 2)])
