@@ -7,7 +7,6 @@ from sklearn.metrics import ndcg_score
 
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.objectives.losses.ranking import settings_of
-from sklboost.objectives.queries import read_queries
 from sklboost.objectives.registry import OBJECTIVES, default_metric, find_metric, find_objective
 from tests.objectives.rankings import cross_entropy, lambdas, ratios_of, value_of
 
@@ -232,13 +231,6 @@ def test_defaults():
         ("rank:map", dict(lambdarank_pair_method="mean"), "map"),
     ]:
         assert default_metric("ranking", name, parameters).name == expected
-
-
-def test_queries_of_mixed_rows():
-    queries = read_queries(np.array([[1.0, 2.0, 3.0, 4.0], [5.0, -1.0, 5.0, -1.0]]))
-    assert_array_equal(queries.rows, [1, 3, 0, 2])
-    assert_array_equal(queries.starts, [0, 2, 4])
-    assert_array_equal(queries.labels, [2.0, 4.0, 1.0, 3.0])
 
 
 # --- metrics
