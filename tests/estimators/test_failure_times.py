@@ -71,14 +71,6 @@ def test_copies_and_threads():
         assert_array_equal(copied.predict_survival_function(X, True), expected)
 
 
-def test_weight_2_is_the_row_twice():
-    weight = np.random.default_rng(0).integers(0, 4, N_ROWS)
-    copies = np.repeat(np.arange(N_ROWS), weight)
-    weighted = XGBSurvivalLite(**SMALL).fit(X, Y, sample_weight=weight)
-    copied = XGBSurvivalLite(**SMALL).fit(X[copies], Y[copies])
-    assert_allclose(weighted.predict(X), copied.predict(X), rtol=1e-7)
-
-
 def test_early_stopping_and_metrics():
     metrics = ["cindex", "interval-regression-accuracy", "aft-nloglik"]
     model = XGBSurvivalLite(**SMALL | dict(n_estimators=300), eval_metric=metrics)

@@ -12,22 +12,6 @@ from sklearn.model_selection import KFold, cross_val_predict, cross_validate
 from sklboost import XGBClassifierLite
 from tests.small_models import small
 
-# --- labels --------------------------------------------------------------------------------------
-
-
-def test_scores_and_probabilities_follow_the_classes(binary):
-    X, y = binary
-    labels = np.array([7, -3])[y]
-    model = small(XGBClassifierLite).fit(X, labels)
-    assert_array_equal(model.classes_, [-3, 7])
-    prediction = model.predict(X)
-    assert np.mean(prediction == labels) > 0.95
-    assert_array_equal(prediction, model.classes_[model.predict_proba(X).argmax(axis=1)])
-    positive = labels == model.classes_[1]
-    assert model.decision_function(X)[positive].mean() > 1
-    assert model.predict_proba(X)[positive, 1].mean() > 0.8
-
-
 # --- the yardstick: what scikit-learn's own classifiers do ----------------------------------------
 
 PAIRS = {
@@ -157,6 +141,24 @@ def test_probabilities_are_probabilities(binary, multiclass):
             exponentials = np.exp(raw)
             expected = exponentials / exponentials.sum(axis=1, keepdims=True)
             assert_allclose(probabilities, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("y", "base_score", "metric"),
+    [
+        (np.array([1, 0, 1, 1]), 0.5, "error"),
+        (np.array([2, 0, 1, 1]), 0.0, "merror"),
+        (np.array([[0, 1], [1, 0], [1, 1], [0, 0]]), 0.5, "error"),
+    ],
+)
+def test_of_equal_scores_the_first_class_is_predicted(y, base_score, metric):
+    X = np.arange(4.0)[:, np.newaxis]
+    model = XGBClassifierLite(n_estimators=1, learning_rate=0, base_score=base_score)
+    model.set_params(eval_metric=[metric, "accuracy"]).fit(X, y, X_val=X, y_val=y)
+    assert_array_equal(model.predict(X), np.zeros_like(y))
+    log = model.evals_result_["validation_0"]
+    assert log[metric] == [np.mean(y != 0)]
+    assert log["accuracy"] == [model.score(X, y)] == [0.25]
 
 
 def test_many_classes():
