@@ -284,10 +284,8 @@ def test_a_function_cannot_disturb_the_training(case):
     [
         lambda y, p, sample_weight: np.average(np.abs(y - p), weights=sample_weight),
         lambda y_true, y_pred, weight: np.average(np.abs(y_true - y_pred), weights=weight),
-        lambda y, p, mass: np.average(np.abs(y - p), weights=mass),
         lambda truth, guess, w: np.average(np.abs(truth - guess), weights=w),
         lambda y, p, *, sample_weight: np.average(np.abs(y - p), weights=sample_weight),
-        lambda y, p, sample_weight=None: np.average(np.abs(y - p), weights=sample_weight),
         lambda y, p, weight=None: np.average(np.abs(y - p), weights=weight),
     ],
 )

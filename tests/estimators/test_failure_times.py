@@ -1,11 +1,10 @@
-"""The estimator of survival times with ``objective="survival:aft"``."""
+"""``objective="survival:aft"`` of the estimator of survival times; the rest: test_survival.py."""
 
 import pickle
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sklboost import XGBSurvivalLite, load_model, survival_targets
 from tests.kinds_of_models import file_of
@@ -26,12 +25,6 @@ def make_data(seed=0):
 
 
 X, Y = make_data()
-
-
-@pytest.mark.slow  # those of the class with its other loss are in test_survival.py
-@parametrize_with_checks([XGBSurvivalLite(objective="survival:aft", n_estimators=5)])
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("distribution", ["normal", "logistic", "extreme"])

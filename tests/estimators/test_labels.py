@@ -1,13 +1,12 @@
-"""Labels of any kind, and the probabilities of their classes."""
+"""Labels of any kind, as scikit-learn's own classifiers take them, and which is predicted."""
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.model_selection import KFold, cross_val_predict, cross_validate
 
 from sklboost import XGBClassifierLite
 from tests.small_models import small
@@ -103,44 +102,7 @@ def test_the_same_labels_as_scikit_learn_from_every_container(kind):
     assert ours == theirs
 
 
-# --- folds ---------------------------------------------------------------------------------------
-
-
-def test_folds_without_a_class(multiclass):
-    X, y = multiclass
-    names = np.array(["setosa", "versicolor", "virginica"])[y]
-    # sorted by label, and each fold holds out one class: all is wrong, nothing breaks
-    result = cross_validate(small(XGBClassifierLite), X, names, cv=KFold(3), return_estimator=True)
-    assert_array_equal(result["test_score"], 0.0)
-    assert [list(model.classes_) for model in result["estimator"]] == [
-        ["versicolor", "virginica"],
-        ["setosa", "virginica"],
-        ["setosa", "versicolor"],
-    ]
-    # the class that a fold did not see has probability 0 there
-    with pytest.warns(RuntimeWarning, match="Number of classes in training fold"):
-        probability = cross_val_predict(
-            small(XGBClassifierLite), X, names, cv=KFold(3), method="predict_proba"
-        )
-    assert_array_equal(probability[np.arange(150), y], 0.0)
-    assert_allclose(probability.sum(axis=1), 1.0)
-
-
-def test_probabilities_are_probabilities(binary, multiclass):
-    for X, y in (binary, multiclass):
-        model = small(XGBClassifierLite, n_estimators=50).fit(X, y)
-        probabilities = model.predict_proba(X)
-        assert probabilities.shape == (len(y), len(model.classes_))
-        assert_allclose(probabilities.sum(axis=1), 1.0, rtol=1e-12)
-        assert probabilities.min() >= 0
-        raw = model.decision_function(X)
-        if len(model.classes_) == 2:
-            assert raw.shape == (len(y),)
-            assert_allclose(probabilities[:, 1], 1 / (1 + np.exp(-raw)), rtol=1e-12)
-        else:
-            exponentials = np.exp(raw)
-            expected = exponentials / exponentials.sum(axis=1, keepdims=True)
-            assert_allclose(probabilities, expected, rtol=1e-12)
+# --- which is predicted --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -283,15 +283,6 @@ def test_rows_held_out(how):
             model.fit(X, targets)
 
 
-def test_rows_held_out_in_any_order():
-    order = np.random.default_rng(0).permutation(len(X))
-    model, shuffled = (
-        small(XGBRegressorLite, early_stopping_rounds=2, random_state=0).fit(X[rows], GAPS[rows])
-        for rows in (slice(None), order)
-    )
-    assert_array_equal(model.predict(X), shuffled.predict(X))
-
-
 # --- around a fit --------------------------------------------------------------------------------
 
 

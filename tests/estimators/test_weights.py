@@ -95,11 +95,8 @@ def test_rules_of_other_kinds():
     check_parameters(
         ClassParameters, {"class_weight": {"a": np.float32(2)}, "calibrated_prior": np.False_}
     )
-    for value in ("equal", [1, 2], 3.0, np.ones(2)):
-        with pytest.raises(ValueError, match=r"^class_weight="):
-            check_parameters(ClassParameters, {"class_weight": value})
-    with pytest.raises(ValueError, match=r"^calibrated_prior=1: it must be True or False"):
-        check_parameters(ClassParameters, {"calibrated_prior": 1})
+    with pytest.raises(ValueError, match=r"^class_weight="):
+        check_parameters(ClassParameters, {"class_weight": np.ones(2)})
 
 
 def test_weights_of_rows():

@@ -27,9 +27,6 @@ def task_of(model, X, y, **arguments):
     return plan_task(request, read_data(request))
 
 
-# --- nothing is learnt from noise ----------------------------------------------------------------
-
-
 # --- which rows are held out ---------------------------------------------------------------------
 
 
@@ -84,7 +81,7 @@ def test_weights_of_classes_do_not_choose_what_is_held_out(noise):
         assert_array_equal(chosen[0], chosen[2])
 
 
-# --- weight 2 is the row twice where nothing is split --------------------------------------------
+# --- weight 2 is the row twice -------------------------------------------------------------------
 
 
 def twice(X, y, seed=0):
@@ -112,27 +109,6 @@ def test_drawn_rows_under_weights_of_classes(weights, is_calibrated):
     model.fit(X, y, sample_weight=weight)
     assert model.fit_report_.n_samples == len(y)
     assert_allclose(model.predict_proba(X), expected, rtol=1e-9, atol=1e-12)
-
-
-@pytest.mark.parametrize(("is_split_by", "draws"), [("groups", dict(subsample=0.6)), ("X_val", {})])
-def test_early_stopping_without_a_random_split(is_split_by, draws):
-    X, y = load_breast_cancer(return_X_y=True)
-    weight, rows = twice(X, y)
-    groups = np.arange(len(y)) % 20
-    model = XGBClassifierLite(
-        n_estimators=30, early_stopping_rounds=3, random_state=0, refit=True, **draws
-    )
-    if is_split_by == "groups":
-        model.fit(X, y, sample_weight=weight, groups=groups)
-        probabilities = model.predict_proba(X)
-        model.fit(X[rows], y[rows], groups=groups[rows])
-    else:
-        valid = dict(X_val=X[::5], y_val=y[::5])
-        model.fit(X, y, sample_weight=weight, sample_weight_val=weight[::5], **valid)
-        probabilities = model.predict_proba(X)
-        again = np.repeat(np.arange(len(y))[::5], weight[::5])
-        model.fit(X[rows], y[rows], X_val=X[again], y_val=y[again])
-    assert_allclose(probabilities, model.predict_proba(X), rtol=1e-7, atol=1e-9)
 
 
 # --- weights too small for a split ---------------------------------------------------------------

@@ -125,22 +125,6 @@ def test_derivatives_and_weights_by_hand():
     assert_allclose(hessian[:, 0], 1.5 * np.array([7, 12, 15]) / 64)
 
 
-@pytest.mark.interpreted
-def test_softmax_of_two_classes_is_the_log_loss_of_the_difference():
-    raw = np.random.default_rng(0).normal(scale=2.0, size=(2, 50))
-    difference = raw[1:] - raw[:1]
-    values = (
-        Softmax(2).value(LABELS, raw, NO_WEIGHT),
-        LogLoss().value(LABELS, difference, NO_WEIGHT),
-    )
-    assert_allclose(*values, rtol=1e-12)
-    gradient, hessian = Softmax(2).gradients(LABELS, raw)
-    binary_gradient, binary_hessian = LogLoss().gradients(LABELS, difference)
-    assert_allclose(gradient, [-binary_gradient[0], binary_gradient[0]], atol=1e-15)
-    # each tree moves by half of the binary step, so their difference by the whole
-    assert_allclose(hessian, 2 * np.repeat(binary_hessian, 2, axis=0), rtol=1e-12)
-
-
 # --- extremes ------------------------------------------------------------------------------------
 
 
