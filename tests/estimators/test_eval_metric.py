@@ -11,13 +11,11 @@ from sklearn.metrics import get_scorer, make_scorer
 
 from sklboost import XGBClassifierLite, XGBRegressorLite
 from sklboost.estimators.fit.eval_metric import resolve_metrics
-from sklboost.estimators.fit.scored_estimators import ScoredClassifier, ValidationRows
-from sklboost.estimators.input.target_kinds import ClassTargets, RegressionTargets
+from sklboost.estimators.input.target_kinds import RegressionTargets
 from sklboost.objectives.losses.quantiles import AbsoluteError, QuantileError
 from sklboost.objectives.losses.several_classes import Softmax
 from sklboost.objectives.losses.squared_error import SquaredError
 from sklboost.objectives.losses.two_classes import LogLoss
-from sklboost.objectives.registry import METRICS, default_metric, find_metric
 
 NO_WEIGHT = np.empty(0)
 
@@ -93,30 +91,6 @@ def binary():
 # --- names of ours -------------------------------------------------------------------------------
 
 
-def test_none_is_the_default(case):
-    (metric,) = case.resolve(None)
-    assert metric.name == default_metric(case.task).name
-    assert metric.mean_loss.formula is default_metric(case.task).mean_loss.formula
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-def test_our_names_are_metrics_of_the_predictions(case, weighted):
-    weight = case.weight if weighted else NO_WEIGHT
-    names = [with_parameter(entry) for entry in METRICS[case.task]]
-    if case.task == "regression":
-        names = [name for name in names if name not in ("logloss", "kullback_leibler")]
-    scale = {"regression": "identity", "binary": "logit", "multiclass": "softmax"}[case.task]
-    for metric, name in zip(case.resolve(names, weight), names, strict=True):
-        registered = find_metric(name, case.task)
-        assert metric[:2] == registered[:2] == (name, registered.greater_is_better)
-        if registered.mean_loss is None:
-            assert metric.mean_loss is None
-        else:
-            assert metric.mean_loss == registered.mean_loss._replace(scale=scale)
-        value = metric.value(case.y, case.raw_score, weight)
-        assert value == registered.function(case.y, case.predictions(), weight)
-
-
 def test_a_loss_decides_its_metric_and_parameters(regression):
     def resolve(eval_metric, loss):
         start = (regression.y, np.zeros((loss.n_outputs, len(regression.y))), NO_WEIGHT)
@@ -138,12 +112,6 @@ def test_a_loss_decides_its_metric_and_parameters(regression):
         for own, alpha in ((low, 0.2), (high, 0.9))
     ]
     assert_allclose(several.value(regression.y, raw_score, NO_WEIGHT), np.mean(expected))
-
-
-def with_parameter(entry):
-    """Return a name that needs nothing of the training loss."""
-    alphas = entry.name in ("quantile", "expectile")
-    return f"{entry.name}@0.3" if alphas else entry.title.replace("@t", "@0.3")
 
 
 def test_a_target_outside_the_domain_of_a_metric_fails_before_the_training():
@@ -216,13 +184,6 @@ def test_a_function_of_an_estimator_is_a_scorer(case):
 def test_a_scorer_sees_no_features(case, look):
     with pytest.raises(TypeError, match="sees the predictions of all validation rows, not their f"):
         case.value(look)
-
-
-def test_class_1_is_predicted_above_0():
-    raw_score = np.array([[0.0, -0.0, 1e-30, -1e-30]])
-    targets = ClassTargets(np.array(["no", "yes"]), np.ones(2))
-    estimator = ScoredClassifier(raw_score, targets, LogLoss())
-    assert_array_equal(estimator.predict(ValidationRows(4)), ["no", "no", "yes", "no"])
 
 
 def test_a_scorer_whose_function_takes_no_weights(regression):
@@ -323,10 +284,8 @@ def test_a_function_cannot_disturb_the_training(case):
     [
         lambda y, p, sample_weight: np.average(np.abs(y - p), weights=sample_weight),
         lambda y_true, y_pred, weight: np.average(np.abs(y_true - y_pred), weights=weight),
-        lambda y, p, mass: np.average(np.abs(y - p), weights=mass),
         lambda truth, guess, w: np.average(np.abs(truth - guess), weights=w),
         lambda y, p, *, sample_weight: np.average(np.abs(y - p), weights=sample_weight),
-        lambda y, p, sample_weight=None: np.average(np.abs(y - p), weights=sample_weight),
         lambda y, p, weight=None: np.average(np.abs(y - p), weights=weight),
     ],
 )

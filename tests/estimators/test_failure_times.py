@@ -1,11 +1,10 @@
-"""The estimator of survival times with ``objective="survival:aft"``."""
+"""``objective="survival:aft"`` of the estimator of survival times; the rest: test_survival.py."""
 
 import pickle
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sklboost import XGBSurvivalLite, load_model, survival_targets
 from tests.kinds_of_models import file_of
@@ -26,12 +25,6 @@ def make_data(seed=0):
 
 
 X, Y = make_data()
-
-
-@pytest.mark.slow  # those of the class with its other loss are in test_survival.py
-@parametrize_with_checks([XGBSurvivalLite(objective="survival:aft", n_estimators=5)])
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("distribution", ["normal", "logistic", "extreme"])
@@ -69,14 +62,6 @@ def test_copies_and_threads():
         *(XGBSurvivalLite(**model.get_params() | dict(n_jobs=n)).fit(X, Y) for n in (1, 2, 3)),
     ):
         assert_array_equal(copied.predict_survival_function(X, True), expected)
-
-
-def test_weight_2_is_the_row_twice():
-    weight = np.random.default_rng(0).integers(0, 4, N_ROWS)
-    copies = np.repeat(np.arange(N_ROWS), weight)
-    weighted = XGBSurvivalLite(**SMALL).fit(X, Y, sample_weight=weight)
-    copied = XGBSurvivalLite(**SMALL).fit(X[copies], Y[copies])
-    assert_allclose(weighted.predict(X), copied.predict(X), rtol=1e-7)
 
 
 def test_early_stopping_and_metrics():

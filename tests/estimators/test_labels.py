@@ -1,32 +1,15 @@
-"""Labels of any kind, and the probabilities of their classes."""
+"""Labels of any kind, as scikit-learn's own classifiers take them, and which is predicted."""
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.model_selection import KFold, cross_val_predict, cross_validate
 
 from sklboost import XGBClassifierLite
 from tests.small_models import small
-
-# --- labels --------------------------------------------------------------------------------------
-
-
-def test_scores_and_probabilities_follow_the_classes(binary):
-    X, y = binary
-    labels = np.array([7, -3])[y]
-    model = small(XGBClassifierLite).fit(X, labels)
-    assert_array_equal(model.classes_, [-3, 7])
-    prediction = model.predict(X)
-    assert np.mean(prediction == labels) > 0.95
-    assert_array_equal(prediction, model.classes_[model.predict_proba(X).argmax(axis=1)])
-    positive = labels == model.classes_[1]
-    assert model.decision_function(X)[positive].mean() > 1
-    assert model.predict_proba(X)[positive, 1].mean() > 0.8
-
 
 # --- the yardstick: what scikit-learn's own classifiers do ----------------------------------------
 
@@ -119,44 +102,25 @@ def test_the_same_labels_as_scikit_learn_from_every_container(kind):
     assert ours == theirs
 
 
-# --- folds ---------------------------------------------------------------------------------------
+# --- which is predicted --------------------------------------------------------------------------
 
 
-def test_folds_without_a_class(multiclass):
-    X, y = multiclass
-    names = np.array(["setosa", "versicolor", "virginica"])[y]
-    # sorted by label, and each fold holds out one class: all is wrong, nothing breaks
-    result = cross_validate(small(XGBClassifierLite), X, names, cv=KFold(3), return_estimator=True)
-    assert_array_equal(result["test_score"], 0.0)
-    assert [list(model.classes_) for model in result["estimator"]] == [
-        ["versicolor", "virginica"],
-        ["setosa", "virginica"],
-        ["setosa", "versicolor"],
-    ]
-    # the class that a fold did not see has probability 0 there
-    with pytest.warns(RuntimeWarning, match="Number of classes in training fold"):
-        probability = cross_val_predict(
-            small(XGBClassifierLite), X, names, cv=KFold(3), method="predict_proba"
-        )
-    assert_array_equal(probability[np.arange(150), y], 0.0)
-    assert_allclose(probability.sum(axis=1), 1.0)
-
-
-def test_probabilities_are_probabilities(binary, multiclass):
-    for X, y in (binary, multiclass):
-        model = small(XGBClassifierLite, n_estimators=50).fit(X, y)
-        probabilities = model.predict_proba(X)
-        assert probabilities.shape == (len(y), len(model.classes_))
-        assert_allclose(probabilities.sum(axis=1), 1.0, rtol=1e-12)
-        assert probabilities.min() >= 0
-        raw = model.decision_function(X)
-        if len(model.classes_) == 2:
-            assert raw.shape == (len(y),)
-            assert_allclose(probabilities[:, 1], 1 / (1 + np.exp(-raw)), rtol=1e-12)
-        else:
-            exponentials = np.exp(raw)
-            expected = exponentials / exponentials.sum(axis=1, keepdims=True)
-            assert_allclose(probabilities, expected, rtol=1e-12)
+@pytest.mark.parametrize(
+    ("y", "base_score", "metric"),
+    [
+        (np.array([1, 0, 1, 1]), 0.5, "error"),
+        (np.array([2, 0, 1, 1]), 0.0, "merror"),
+        (np.array([[0, 1], [1, 0], [1, 1], [0, 0]]), 0.5, "error"),
+    ],
+)
+def test_of_equal_scores_the_first_class_is_predicted(y, base_score, metric):
+    X = np.arange(4.0)[:, np.newaxis]
+    model = XGBClassifierLite(n_estimators=1, learning_rate=0, base_score=base_score)
+    model.set_params(eval_metric=[metric, "accuracy"]).fit(X, y, X_val=X, y_val=y)
+    assert_array_equal(model.predict(X), np.zeros_like(y))
+    log = model.evals_result_["validation_0"]
+    assert log[metric] == [np.mean(y != 0)]
+    assert log["accuracy"] == [model.score(X, y)] == [0.25]
 
 
 def test_many_classes():

@@ -136,9 +136,6 @@ def test_continuing():
 
 # --- scikit-learn's tools ------------------------------------------------------------------------
 
-LABEL = (X[:, 0] > 0).astype(int)
-SEVERAL = np.column_stack([np.zeros(N_ROWS, dtype=int), LABEL, np.ones(N_ROWS, dtype=int)])
-
 
 def test_folds_of_one_class():
     y = np.repeat(["ham", "spam"], 30)

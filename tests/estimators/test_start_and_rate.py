@@ -38,16 +38,10 @@ def test_base_score_by_class_is_xgboost_s(base_score):
     assert_allclose(raw, theirs.predict(X[:1], output_margin=True), rtol=1e-6)
 
 
-def test_trees_grow_from_the_base_score_by_class():
-    y = TARGETS["three classes"]
-    start = np.log([0.5, 0.3, 0.2])
-    model = make(y, base_score=start.tolist()).fit(X, y)
-    margin = np.tile(start, (len(X), 1))
-    given = make(y).fit(X, y, base_margin=margin)
-    assert model.model_.nodes.tobytes() == given.model_.nodes.tobytes()
-    assert_allclose(model.predict_proba(X), given.predict_proba(X, base_margin=margin), rtol=1e-12)
-    ova = make(y, base_score=start.tolist(), objective="multi:onevsrest", learning_rate=0)
-    assert_allclose(ova.fit(X, y).decision_function(X[:1])[0], start)
+def test_base_score_by_class_of_one_vs_rest():
+    y, start = TARGETS["three classes"], [-0.5, -1.0, -2.0]
+    model = make(y, base_score=start, objective="multi:onevsrest", learning_rate=0).fit(X, y)
+    assert_allclose(model.decision_function(X[:1])[0], start)
 
 
 def test_base_score_by_quantile():

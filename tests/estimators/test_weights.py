@@ -1,6 +1,5 @@
 """Class weights: hand-worked numbers, and the same as scikit-learn's."""
 
-import inspect
 import math
 
 import numpy as np
@@ -46,12 +45,6 @@ def test_balanced_is_what_scikit_learn_computes():
     classes, codes = np.unique(y, return_inverse=True)
     expected = compute_class_weight("balanced", classes=classes, y=y)
     assert_array_equal(class_multipliers("balanced", 1, classes, codes, NONE), expected)
-    weight = np.random.default_rng(0).uniform(0.1, 3, len(y))
-    if "sample_weight" in inspect.signature(compute_class_weight).parameters:
-        expected = compute_class_weight("balanced", classes=classes, y=y, sample_weight=weight)
-    else:
-        expected = [weight.sum() / (3 * weight[y == k].sum()) for k in classes]
-    assert_allclose(class_multipliers("balanced", 1, classes, codes, weight), expected, rtol=1e-14)
 
 
 def test_weights_by_label():
@@ -82,11 +75,6 @@ def test_scale_pos_weight_is_for_the_second_of_two_classes():
     assert_array_equal(multipliers(scale_pos_weight=2.5), [1, 2.5])
     assert_array_equal(multipliers({"no": 4, "yes": 3}, 2.5), [4, 7.5])
     assert_array_equal(multipliers(classes=THREE, codes=[0, 1, 2], scale_pos_weight=1.0), [1, 1, 1])
-    with pytest.warns(
-        UserWarning, match=r"^scale_pos_weight=2.5 is ignored, because y has 3 .*class_w"
-    ):
-        found = multipliers(classes=THREE, codes=[0, 1, 2], scale_pos_weight=2.5)
-    assert_array_equal(found, [1, 1, 1])
 
 
 @pytest.mark.parametrize("value", [0, -1, math.nan, math.inf, "many", None])
@@ -107,11 +95,8 @@ def test_rules_of_other_kinds():
     check_parameters(
         ClassParameters, {"class_weight": {"a": np.float32(2)}, "calibrated_prior": np.False_}
     )
-    for value in ("equal", [1, 2], 3.0, np.ones(2)):
-        with pytest.raises(ValueError, match=r"^class_weight="):
-            check_parameters(ClassParameters, {"class_weight": value})
-    with pytest.raises(ValueError, match=r"^calibrated_prior=1: it must be True or False"):
-        check_parameters(ClassParameters, {"calibrated_prior": 1})
+    with pytest.raises(ValueError, match=r"^class_weight="):
+        check_parameters(ClassParameters, {"class_weight": np.ones(2)})
 
 
 def test_weights_of_rows():

@@ -6,9 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_breast_cancer
-from sklearn.metrics import r2_score
 
-from sklboost import EarlyStopping, XGBClassifierLite, XGBRegressorLite
+from sklboost import XGBClassifierLite, XGBRegressorLite
 from sklboost.estimators.fit.reading import plan_task, read_data
 from sklboost.estimators.input.arguments import FitArguments
 
@@ -26,56 +25,6 @@ def noise():
 def task_of(model, X, y, **arguments):
     request = model._fit_request(X, y, FitArguments(**arguments))
     return plan_task(request, read_data(request))
-
-
-def validation_values(model):
-    ((values,),) = (of_set.values() for of_set in model.evals_result_.values())
-    return values
-
-
-# --- nothing is learnt from noise ----------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("refit", "is_callback"), [(False, True), (True, False)])
-def test_whole_weights_of_rows(noise, refit, is_callback):
-    X, y, _ = noise
-    stopping = dict(n_estimators=300, callbacks=[EarlyStopping(10)]) if is_callback else STOPPING
-    fits = [
-        XGBRegressorLite(**(stopping | dict(eval_metric=r2_score, refit=refit, random_state=0)))
-        for _ in range(4)
-    ]
-    for model, weight in zip(fits, (None, 1.0, 5.0, 5.01), strict=True):
-        model.fit(X, y, sample_weight=weight)
-        assert model.best_score_ < 0.1
-        assert model.n_estimators_ < 30
-        assert model.fit_report_.n_samples == (N_ROWS if refit else 0.9 * N_ROWS)
-        assert model.fit_report_.n_validation_samples == 0.1 * N_ROWS
-    assert_array_equal(fits[0].predict(X), fits[1].predict(X))
-    # reg_lambda counts a little less beside larger weights: in some round another split wins
-    first = [validation_values(model)[:5] for model in fits[2:]]
-    assert_allclose(*first, atol=1e-3)
-    assert fits[2].best_iteration_ == fits[3].best_iteration_
-
-
-@pytest.mark.parametrize(
-    "pair",
-    [
-        [dict(scale_pos_weight=9), dict(class_weight={False: 1, True: 9.01})],
-        [dict(class_weight={True: 4}, scale_pos_weight=2), dict(scale_pos_weight=8.001)],
-        # 600 / (2 * 60) = 5 is whole, and 600 / (2 * 540) is not; with 300 of each class both are 1
-        [dict(class_weight="balanced"), dict(scale_pos_weight=9)],
-    ],
-)
-def test_whole_weights_of_classes(noise, pair):
-    X, _, y = noise
-    models = [XGBClassifierLite(eval_metric="auc", **STOPPING, **given).fit(X, y) for given in pair]
-    for model in models:
-        assert model.best_score_ < 0.75
-        assert model.fit_report_.n_samples == 540
-    one, other = (task_of(model, X, y) for model in models)
-    assert_array_equal(one.rows.numbers, other.rows.numbers)
-    if pair[0] != dict(class_weight="balanced"):  # whose weights are smaller, beside reg_lambda
-        assert_allclose(*(model.predict_proba(X) for model in models), atol=0.02)
 
 
 # --- which rows are held out ---------------------------------------------------------------------
@@ -132,7 +81,7 @@ def test_weights_of_classes_do_not_choose_what_is_held_out(noise):
         assert_array_equal(chosen[0], chosen[2])
 
 
-# --- weight 2 is the row twice where nothing is split --------------------------------------------
+# --- weight 2 is the row twice -------------------------------------------------------------------
 
 
 def twice(X, y, seed=0):
@@ -160,50 +109,6 @@ def test_drawn_rows_under_weights_of_classes(weights, is_calibrated):
     model.fit(X, y, sample_weight=weight)
     assert model.fit_report_.n_samples == len(y)
     assert_allclose(model.predict_proba(X), expected, rtol=1e-9, atol=1e-12)
-
-
-@pytest.mark.parametrize(("is_split_by", "draws"), [("groups", dict(subsample=0.6)), ("X_val", {})])
-def test_early_stopping_without_a_random_split(is_split_by, draws):
-    X, y = load_breast_cancer(return_X_y=True)
-    weight, rows = twice(X, y)
-    groups = np.arange(len(y)) % 20
-    model = XGBClassifierLite(
-        n_estimators=30, early_stopping_rounds=3, random_state=0, refit=True, **draws
-    )
-    if is_split_by == "groups":
-        model.fit(X, y, sample_weight=weight, groups=groups)
-        probabilities = model.predict_proba(X)
-        model.fit(X[rows], y[rows], groups=groups[rows])
-    else:
-        valid = dict(X_val=X[::5], y_val=y[::5])
-        model.fit(X, y, sample_weight=weight, sample_weight_val=weight[::5], **valid)
-        probabilities = model.predict_proba(X)
-        again = np.repeat(np.arange(len(y))[::5], weight[::5])
-        model.fit(X[rows], y[rows], X_val=X[again], y_val=y[again])
-    assert_allclose(probabilities, model.predict_proba(X), rtol=1e-7, atol=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("scale_pos_weight", "draws", "stopping"),
-    [
-        (9, {}, {}),
-        (9.5, dict(subsample=0.5), dict(early_stopping_rounds=3, refit=True)),
-        (9, dict(subsample=0.5), {}),
-    ],
-)
-def test_calibrated_probabilities_have_the_share_of_the_class(scale_pos_weight, draws, stopping):
-    X, y = load_breast_cancer(return_X_y=True)
-    rows = np.sort(np.concatenate([np.flatnonzero(y == 1), np.flatnonzero(y == 0)[:40]]))
-    X, y = X[rows], (y[rows] == 0).astype(int)
-    given = dict(n_estimators=20, max_depth=2, learning_rate=0.1, random_state=0)
-    model = XGBClassifierLite(
-        scale_pos_weight=scale_pos_weight, calibrated_prior=True, **given, **draws, **stopping
-    )
-    for weight in (None, np.where(np.arange(len(y)) % 3 == 0, 2.0, 1.0)):
-        model.fit(X, y, sample_weight=weight)
-        share = np.average(y, weights=weight)
-        mean = np.average(model.predict_proba(X)[:, 1], weights=weight)
-        assert mean == pytest.approx(share, rel=1e-6)
 
 
 # --- weights too small for a split ---------------------------------------------------------------

@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from sklboost import XGBClassifierLite, XGBRegressorLite
 from sklboost.estimators.parameters.boosting import LossParameters
+from sklboost.objectives.domains import NOT_NEGATIVE, check_domain
 from sklboost.objectives.loss import Loss, RowLoss
 from sklboost.objectives.registry import OBJECTIVES
 from tests.objectives.training import derivatives_in_training
@@ -155,6 +156,13 @@ def test_gradient_and_hessian_are_derivatives_of_the_value(case):
             assert_allclose(hessian[output], bend, rtol=1e-6, atol=1e-8)
 
 
+def test_blocks_of_different_losses_have_different_names():
+    """Their code is kept by these names: the loop is the same function for all of them."""
+    blocks = {case.loss().block for case in CASES} - {None}
+    assert len(blocks) > 10
+    assert len({block.__qualname__ for block in blocks}) == len(blocks)
+
+
 def test_extreme_rows_stay_finite(case):
     loss = case.loss()
     targets = [0.0, 1.0]
@@ -173,6 +181,8 @@ def test_extreme_rows_stay_finite(case):
             assert np.isfinite(hessian).all()
             assert (hessian > 0).all()
             assert np.isfinite(loss.predictions(raw_score)).all()
+            if case.task != "regression":
+                assert_allclose(loss.probabilities(raw_score).sum(axis=1), 1.0, rtol=1e-15)
             if abs(score) <= 36.0 or loss.link != "log":  # the value itself may be beyond 1e308
                 assert np.isfinite(loss.value(y, raw_score, NO_WEIGHT))
 
@@ -242,6 +252,12 @@ def test_some_losses_have_no_wrong_targets():
             case.loss().check_targets(np.array([-1e30, -1.5, 0.0, 1.5, 1e30]), "y")
 
 
+def test_the_first_wrong_target_is_named_by_its_place():
+    y = np.array([[1.0, 2.0], [np.nan, -3.0], [-4.0, 0.0]])
+    with pytest.raises(ValueError, match=r"^y\[1, 1\]=-3: objective='own' needs targets >= 0; "):
+        check_domain(y, NOT_NEGATIVE, "y", "own")
+
+
 def test_a_tweedie_power_of_2_has_no_targets_of_0():
     y, X = np.array([1.0, 0.0, 2.0]), np.zeros((3, 1))
     XGBRegressorLite(objective="reg:tweedie").fit(X, y)
@@ -280,13 +296,6 @@ def test_weight_2_is_the_row_twice(plain, data):
     assert_allclose(one._raw_scores(X), other._raw_scores(X), rtol=1e-7, atol=1e-9)
 
 
-def test_base_score_is_a_prediction(plain, data):
-    X, y = data
-    model = plain.estimator(n_estimators=1, base_score=0.7, learning_rate=1e-9).fit(X, y)
-    expected = plain.loss().raw_of(0.7)
-    assert_allclose(model._raw_scores(X), np.tile(expected[:, np.newaxis], len(y)), atol=1e-6)
-
-
 def test_base_scores_that_are_no_predictions(plain, data):
     possible = {
         "count:poisson": (0, np.inf),
@@ -313,17 +322,13 @@ def test_early_stopping_with_the_default_metric(plain, data):
     assert model.n_estimators_ == model.best_iteration_ + 1
 
 
-# One of each kind: hessians of 1, others, renewed leaves, several outputs. For the others it is
-# enough that their derivatives are the same, see above.
-@pytest.mark.parametrize(
-    "name", ["reg:squarederror", "binary:logistic", "reg:absoluteerror", "multi:softprob"]
-)
-def test_the_same_bits_on_any_number_of_threads(name):
-    plain = next(own for own in CASES if own.name == name)
-    y, random = plain.targets(20_000), np.random.default_rng(0)
-    X = np.column_stack([y + random.normal(size=len(y)), random.normal(size=(len(y), 3))])
-    settings = {"n_estimators": 3, "max_depth": 4}
-    one, other = (plain.estimator(n_jobs=n, **settings).fit(X, y).model_ for n in (1, 3))
+def test_renewed_leaves_are_the_same_on_any_number_of_threads():
+    """Losses that renew no leaves are fitted in ``test_same_bits.py``."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(20_000, 4))
+    y = X[:, 0] + random.normal(size=len(X))
+    settings = {"objective": "reg:absoluteerror", "n_estimators": 3, "max_depth": 4}
+    one, other = (XGBRegressorLite(n_jobs=n, **settings).fit(X, y).model_ for n in (1, 3))
     assert one.nodes.tobytes() == other.nodes.tobytes()
     assert one.base_score.tobytes() == other.base_score.tobytes()
 
@@ -339,18 +344,6 @@ def test_what_counts_rows_does_not_depend_on_the_unit_of_the_target(plain):
     # 400 hessians come to less than min_child_weight: not counted in the unit, nothing is split
     assert 0.0 < 400 * loss.unit(1e6 * y, NO_WEIGHT) < 1.0
     assert len(np.unique(model.predict(X))) > 2  # more than one split
-
-
-def test_losses_of_two_classes_are_those_of_labels():
-    binary = {own.name for own in OBJECTIVES["binary"]}
-    assert {own.name for own in OBJECTIVES["multilabel"]} == binary
-    X = np.random.default_rng(0).normal(size=(200, 3))
-    labels = (X[:, :2] > 0.5).astype(int)
-    for name in binary:
-        model = XGBClassifierLite(objective=name, n_estimators=5).fit(X, labels)
-        for label in range(2):
-            own = XGBClassifierLite(objective=name, n_estimators=5).fit(X, labels[:, label])
-            assert_allclose(model.decision_function(X)[:, label], own.decision_function(X))
 
 
 def test_targets_that_are_not_known_have_no_say(plain):

@@ -105,20 +105,6 @@ def test_gradients_are_derivatives_of_the_value(ties):
         assert hessian[0, row] >= (moved[0] - moved[1]) / 0.02 - 1e-3
 
 
-def test_weight_2_is_the_row_twice():
-    y, score, _ = random_rows()
-    weight = np.random.default_rng(1).integers(1, 4, len(y[0])).astype(float)
-    copies = np.repeat(np.arange(len(weight)), weight.astype(int))
-    of_weights, of_copies = (
-        Cox().gradients(y, score, weight),
-        Cox().gradients(y[:, copies], score[:, copies]),
-    )
-    for weighted, copied in zip(of_weights, of_copies, strict=True):
-        assert_allclose(weighted[0], np.bincount(copies, copied[0]), rtol=1e-5)
-    value = Cox().value(y[:, copies], score[:, copies], NO_WEIGHT)
-    assert_allclose(Cox().value(y, score, weight), value, rtol=1e-13)
-
-
 def test_as_xgboost_without_ties():
     random = np.random.default_rng(0)
     n_rows, X = 200, random.normal(size=(200, 3))

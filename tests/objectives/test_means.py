@@ -6,7 +6,6 @@ from numpy.testing import assert_allclose
 
 from sklboost.engine.compiling import kernel
 from sklboost.engine.parallel import ThreadTeam, share
-from sklboost.objectives.blocks import nothing
 from sklboost.objectives.links import IDENTITY, LOG, LOG_ODDS, SOFTMAX
 from sklboost.objectives.losses.several_classes import Softmax
 from sklboost.objectives.means import (
@@ -15,7 +14,7 @@ from sklboost.objectives.means import (
     finish_metric,
     mean_losses,
 )
-from sklboost.objectives.registry import METRICS, find_metric, make_loss
+from sklboost.objectives.registry import METRICS, find_metric
 
 pytestmark = pytest.mark.interpreted
 
@@ -110,79 +109,6 @@ def test_any_number_of_rows(n_rows):
     assert_allclose(value, np.average(squares, weights=weight), rtol=1e-14)
 
 
-@pytest.mark.parametrize(
-    ("task", "name"),
-    [
-        (task, entry.title)
-        for task in ("regression", "binary", "multiclass")
-        for entry in METRICS[task]
-        # an objective's own metric, of which nothing is subtracted
-        if entry.objective and entry.factor == 1.0 and entry.of.less is nothing
-        if entry.objective != "binary:hinge"
-        # of probabilities, which that objective does not predict
-        if task == "regression" or not entry.objective.startswith("reg:")
-    ],
-)
-def test_a_metric_of_a_loss_is_its_value(task, name):
-    own_scale = {"binary": LOG_ODDS, "multiclass": SOFTMAX}.get(task, IDENTITY)
-    entry = next(entry for entry in METRICS[task] if entry.title == name)
-    own_scale = entry.of.reads if task == "regression" else own_scale
-    y, raw_score = make_data(task, own_scale, 500)
-    given = {"huber_slope": 1.0, "fair_c": 1.0, "tweedie_variance_power": 1.5, **PARAMETERS}
-    if name == "logloss" and task == "regression":
-        y, objective = np.round(y), "reg:logistic"
-    else:
-        objective = entry.objective
-    loss = make_loss(objective, task, len(raw_score), given)
-    metric = round_metric(name, task, own_scale, given)
-    for scale in (1e-9, 1.0, 100.0, 1e5):
-        value = compiled_value(metric, y, scale * raw_score)
-        assert_allclose(value, loss.value(y, scale * raw_score, NO_WEIGHT), rtol=1e-13)
-
-
-@pytest.mark.parametrize(
-    ("task", "scale", "name", "weighted"),
-    [
-        ("regression", IDENTITY, "rmse", False),
-        ("multiclass", SOFTMAX, "mlogloss", True),
-        ("multilabel", LOG_ODDS, "logloss", True),
-    ],
-)
-def test_number_of_threads_changes_no_bit(task, scale, name, weighted):
-    metric = round_metric(name, task, scale)
-    y, raw_score = make_data(task, scale, 5000)
-    weight = np.random.default_rng(0).exponential(size=5000) if weighted else NO_WEIGHT
-    one = compiled_value(metric, y, raw_score, weight)
-    for n_threads in (2, 30):
-        assert compiled_value(metric, y, raw_score, weight, n_threads) == one
-
-
-def test_a_block_has_sums_of_its_own():
-    y, raw_score = make_data("regression", IDENTITY, 1024)
-    sums = allocate_sums(2, len(y), 1)
-    sums.blocks[:] = np.nan
-    metrics = mean_losses(
-        [round_metric(name, "regression", IDENTITY) for name in ("mae", "rmse")], 1
-    )
-    rows = (y[np.newaxis], raw_score, NO_WEIGHT)
-    add_losses(metrics, 1, 2, rows, sums.scratch[0], sums.blocks[1])
-    squares = (y - raw_score[0])[512:768] ** 2
-    # of half the squares, which is the loss
-    assert_allclose(sums.blocks[1, 2], [squares.sum() / 2, 256], rtol=1e-14)
-    assert np.isnan(sums.blocks).sum() == sums.blocks.size - 2
-
-
-def test_equal_scores_predict_the_first_class():
-    metric = round_metric("merror", "multiclass", SOFTMAX)
-    raw_score = np.array([[1.0, 0.0, 3.0], [1.0, 2.0, 2.0], [0.0, 2.0, 3.0]])
-    assert compiled_value(metric, np.array([0.0, 1.0, 0.0]), raw_score) == 0.0
-    assert compiled_value(metric, np.array([1.0, 2.0, 2.0]), raw_score) == 1.0
-    # two classes: class 1 is predicted above 0, as XGBClassifierLite.predict does
-    metric = round_metric("error", "binary", LOG_ODDS)
-    assert compiled_value(metric, np.zeros(3), np.array([[0.0, -0.0, -1.0]])) == 0.0
-    assert compiled_value(metric, np.ones(3), np.array([[0.0, -0.0, 1e-30]])) == 2 / 3
-
-
 def test_confident_rows_keep_their_small_loss():
     metric = round_metric("logloss", "binary", LOG_ODDS)
     value = compiled_value(metric, np.array([1.0, 0.0]), np.array([[50.0, -50.0]]))
@@ -190,15 +116,6 @@ def test_confident_rows_keep_their_small_loss():
 
 
 # --- several outputs -----------------------------------------------------------------------------
-
-
-def test_several_targets_are_entries_of_one_mean():
-    random = np.random.default_rng(0)
-    y, raw_score = random.normal(size=(2, 3, 300))
-    weight = random.exponential(size=300)
-    value = compiled_value(round_metric("rmse", "regression", IDENTITY), y, raw_score, weight)
-    expected = np.sqrt(np.average((y - raw_score) ** 2, weights=np.broadcast_to(weight, y.shape)))
-    assert_allclose(value, expected, rtol=1e-13)
 
 
 @pytest.mark.parametrize(

@@ -33,18 +33,6 @@ def parameters_of(name, task, parameters=PARAMETERS):
 # --- defaults ------------------------------------------------------------------------------------
 
 
-def test_defaults():
-    defaults = {task: default_metric(task).name for task in METRICS}
-    assert defaults == {
-        "regression": "rmse",
-        "binary": "logloss",
-        "multiclass": "mlogloss",
-        "multilabel": "logloss",
-        "ranking": "ndcg@32",
-        "survival": "cox-nloglik",
-    }
-
-
 @pytest.mark.parametrize(
     ("objective", "name", "parameters"),
     [

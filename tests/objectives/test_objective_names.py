@@ -2,20 +2,7 @@ import numpy as np
 import pytest
 
 from sklboost import XGBClassifierLite, XGBRegressorLite
-from sklboost.objectives.losses.several_classes import Softmax
-from sklboost.objectives.losses.squared_error import SquaredError
-from sklboost.objectives.losses.two_classes import LogLoss
 from sklboost.objectives.registry import OBJECTIVES, find_metric, find_objective
-
-
-def make(name, task, size=1, **parameters):
-    return find_objective(name, task).make(size, parameters)
-
-
-def test_the_first_of_a_task_is_its_default():
-    assert isinstance(make(None, "regression"), SquaredError)
-    assert isinstance(make(None, "binary"), LogLoss)
-    assert isinstance(make(None, "multiclass", 3), Softmax)
 
 
 @pytest.mark.parametrize("task", OBJECTIVES)
@@ -25,15 +12,6 @@ def test_every_name_and_alias_is_found_and_none_means_two_things(task):
     for objective in OBJECTIVES[task]:
         for word in (objective.name, *objective.aliases):
             assert find_objective(word, task) is objective
-
-
-def test_sizes_and_parameters():
-    assert make("multi:softprob", "multiclass", 5).n_outputs == 5
-    assert make("reg:squarederror", "regression", 3).n_outputs == 3
-    one = make("quantile", "regression", quantile_alpha=0.3)
-    assert (one.n_outputs, one.parameters.tolist()) == (1, [0.3])
-    several = make("quantile", "regression", 2, quantile_alpha=[0.9, 0.1])
-    assert (several.n_outputs, several.parameters.tolist()) == (4, [0.1, 0.1, 0.9, 0.9])
 
 
 # --- names that are wrong ------------------------------------------------------------------------

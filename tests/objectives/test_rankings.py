@@ -7,7 +7,6 @@ from sklearn.metrics import ndcg_score
 
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.objectives.losses.ranking import settings_of
-from sklboost.objectives.queries import read_queries
 from sklboost.objectives.registry import OBJECTIVES, default_metric, find_metric, find_objective
 from tests.objectives.rankings import cross_entropy, lambdas, ratios_of, value_of
 
@@ -182,31 +181,6 @@ def test_extreme_scores(name):
         assert (both[1] > 0.0).all()
 
 
-def test_ten_thousand_documents_in_a_query():
-    """Time and memory are those of the pairs, and not the square of the documents."""
-    y, scores = make_data(sizes=(10_000,), digits=2)
-    gradient, _ = derivatives(make("rank:ndcg"), y, scores)
-    order = np.lexsort((np.arange(10_000), -scores))
-    rows = order[[0, 31, 32, 5000, 9999]]
-    expected = np.zeros(5)
-    labels, ranked = y[0][order], scores[order]
-    gains, discounts = 2.0**labels - 1.0, 1.0 / np.log2(np.arange(10_000) + 2.0)
-    best = (np.sort(gains)[::-1] * discounts)[:32].sum()
-    pulls, total = np.zeros(10_000), 0.0
-    for rank in range(32):
-        below = slice(rank + 1, None)
-        sign = np.sign(labels[rank] - labels[below])
-        weight = np.abs((gains[rank] - gains[below]) * (discounts[rank] - discounts[below])) / best
-        difference = ranked[rank] - ranked[below]
-        wrong = 1.0 / (1.0 + np.exp(sign * difference))
-        pull = sign * wrong * weight / (difference + 0.01)
-        pulls[below] += pull
-        pulls[rank] -= pull.sum()
-        total += 2.0 * np.abs(pull).sum()
-    expected = pulls[[0, 31, 32, 5000, 9999]] * np.log2(1.0 + total) / total
-    assert_allclose(gradient[rows], expected, rtol=1e-4, atol=1e-9)
-
-
 def test_labels_that_losses_are_not_defined_for():
     queries = np.zeros(3)
     for name, labels, words in [
@@ -232,13 +206,6 @@ def test_defaults():
         ("rank:map", dict(lambdarank_pair_method="mean"), "map"),
     ]:
         assert default_metric("ranking", name, parameters).name == expected
-
-
-def test_queries_of_mixed_rows():
-    queries = read_queries(np.array([[1.0, 2.0, 3.0, 4.0], [5.0, -1.0, 5.0, -1.0]]))
-    assert_array_equal(queries.rows, [1, 3, 0, 2])
-    assert_array_equal(queries.starts, [0, 2, 4])
-    assert_array_equal(queries.labels, [2.0, 4.0, 1.0, 3.0])
 
 
 # --- metrics
