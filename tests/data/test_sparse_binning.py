@@ -77,6 +77,15 @@ def test_bins_are_those_of_the_dense_table(density, max_bin, n_threads):
         assert matrix.rows.shape[1] < 10
 
 
+def test_columns_of_two_bytes():
+    random = np.random.default_rng(0)
+    X = np.zeros((2000, 40))
+    X[np.arange(2000), random.integers(0, 40, 2000)] = random.normal(size=2000)
+    matrix = check_same_bins(X)
+    assert matrix.rows.dtype == np.uint16
+    assert matrix.rows.shape[1] == 1
+
+
 @pytest.mark.parametrize("max_bin", [10, 200])
 def test_cuts_from_a_sample_of_the_rows(max_bin):
     X = sparse_values(210_000, 3, 0.2)
