@@ -23,19 +23,6 @@ def write(path):
         return folder.finish({"more": 1}, as_bytes)
 
 
-def test_what_is_written_is_read(tmp_path):
-    written = write(tmp_path / "a" / "b")
-    opened, document = open_folder(tmp_path / "a" / "b")
-    assert document["more"] == 1
-    assert sorted(p.name for p in opened.path.iterdir()) == ["bins.json", "columns.npy", "rows.npy"]
-    for folder in (written, opened, reopen_folder(opened.path, opened.token)):
-        assert_array_equal(folder.rows, BINS)
-        assert_array_equal(folder.columns, BINS.T)
-        assert type(folder.rows) is np.ndarray
-        assert not folder.rows.flags.writeable
-    assert_array_equal(np.load(opened.path / "rows.npy", mmap_mode="r"), BINS)
-
-
 def test_an_empty_folder_is_taken(tmp_path):
     write(tmp_path)
     with pytest.raises(FileExistsError, match=r"not empty: it has bins, which open_bins\(path\)"):

@@ -1,9 +1,7 @@
 """The array-like: what it tells of itself, how rows are chosen, copies of it."""
 
-import copy
 import pickle
 
-import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -112,26 +110,6 @@ def test_it_cannot_be_written_to(matrix):
     bins = np.zeros((2, 3), dtype=np.uint8)
     BinnedMatrix(bins, make_binning())
     assert bins.flags.writeable  # the array given is left as it was
-
-
-@pytest.mark.parametrize("memory_map", [False, True])
-def test_copies_are_the_same(matrix, memory_map, tmp_path):
-    names = np.array(["a", "b", "c"], dtype=object)
-    matrix = make_matrix(names=names)[1:5]
-    joblib.dump(matrix, tmp_path / "B")
-    for other in (
-        joblib.load(tmp_path / "B", mmap_mode="r" if memory_map else None),
-        pickle.loads(pickle.dumps(matrix)),
-        copy.deepcopy(matrix),
-        copy.copy(matrix),
-    ):
-        assert_array_equal(other.bins, matrix.bins)
-        assert type(other.bins) is np.ndarray
-        assert not other.bins.flags.writeable
-        assert other.binning.digest == matrix.binning.digest
-        assert_array_equal(other.feature_names_in_, names)
-        for array, expected in zip(other.binning.cuts, matrix.binning.cuts, strict=True):
-            assert_array_equal(array, expected)
 
 
 def test_a_pickled_slice_leaves_the_other_rows_behind():

@@ -8,15 +8,14 @@ from sklboost.data.binning import apply_cuts
 from sklboost.data.cuts import find_cuts
 from sklboost.data.features import training_bins
 from sklboost.engine.parallel import ThreadTeam
-from tests.data.test_raw_values import ORDERS
 
 NO_WEIGHT = np.empty(0)
 inf, nan = math.inf, math.nan
 
 
-def binned(X, max_bin=256, n_threads=1, weight=NO_WEIGHT):
+def binned(X, max_bin=256, n_threads=1):
     with ThreadTeam(n_threads) as team:
-        return training_bins(team, X, weight, max_bin)[0]
+        return training_bins(team, X, NO_WEIGHT, max_bin)[0]
 
 
 def plain_bins(X, max_bin):
@@ -64,14 +63,6 @@ def test_bins_by_hand():
     assert matrix.rows.dtype == np.uint8
 
 
-@pytest.mark.interpreted
-def test_wide_bins_by_hand():
-    matrix = binned(np.arange(6.0)[:, np.newaxis], max_bin=2)
-    assert list(matrix.rows[:, 0]) == [0, 0, 0, 1, 1, 1]
-    assert list(matrix.lower) == [0, 3]
-    assert list(matrix.upper) == [2, 5]
-
-
 @pytest.mark.parametrize("max_bin", [2, 3, 255, 256, 257, 1000])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_bins_are_those_of_a_plain_search(max_bin, dtype):
@@ -81,15 +72,6 @@ def test_bins_are_those_of_a_plain_search(max_bin, dtype):
     assert_array_equal(matrix.columns, matrix.rows.T)
     assert matrix.rows.flags.c_contiguous
     assert matrix.columns.flags.c_contiguous
-
-
-@pytest.mark.interpreted
-@pytest.mark.parametrize("order", ORDERS)
-def test_every_layout_gives_the_same_bins(order):
-    X = make_X(30)
-    assert_same_matrix(binned(X), binned(ORDERS[order](X)))
-    X.flags.writeable = False
-    assert_same_matrix(binned(X), binned(ORDERS[order](X)))
 
 
 @pytest.mark.parametrize(
@@ -148,19 +130,3 @@ def test_cuts_of_float64_and_values_of_float32():
         bins = apply_cuts(team, values, cuts, has_missing).rows
         assert_array_equal(bins, apply_cuts(team, values.astype(float), cuts, has_missing).rows)
     assert_array_equal(bins[:, 0], np.searchsorted(cuts.cuts, values[:, 0], side="right"))
-
-
-def test_new_values_fall_into_the_cuts_of_the_old():
-    X = np.array([[0.0], [10.0], [20.0]])
-    with ThreadTeam(1) as team:
-        cuts, no_missing = find_cuts(team, X, NO_WEIGHT, 256)
-        new = np.array([[-inf], [4.9], [5.0], [14.9], [15.0], [1e300], [inf]])
-        matrix = apply_cuts(team, new, cuts, no_missing)
-    assert list(matrix.columns[0]) == [0, 0, 1, 1, 2, 2, 2]
-
-
-def test_weights_move_the_cuts():
-    X = np.arange(100.0)[:, np.newaxis]
-    weight = np.where(X[:, 0] < 10, 9.0, 1.0)
-    matrix = binned(X, 2, weight=weight)
-    assert (matrix.columns[0] == 0).sum() == 10

@@ -25,15 +25,6 @@ def find(X, max_bin=256, weight=NO_WEIGHT, n_threads=1):
 
 
 @pytest.mark.interpreted
-def test_cuts_of_all_features():
-    X = np.array([[1, nan, 5], [3, nan, 5], [1, nan, 5], [7, nan, nan]])
-    found = find(X)
-    assert list(found.cuts) == [2, 5]
-    assert list(found.starts) == [0, 2, 2, 2]
-    assert list(found.lower) == list(found.upper) == [1, 3, 7, 0, 5]
-
-
-@pytest.mark.interpreted
 @pytest.mark.parametrize("form", [np.asarray, table_of], ids=["array", "table"])
 @pytest.mark.parametrize("is_weighted", [False, True])
 def test_few_values_are_looked_at_in_blocks_of_all_rows(form, is_weighted, monkeypatch):

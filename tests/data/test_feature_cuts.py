@@ -21,15 +21,6 @@ def assert_same_cuts(one, other):
         assert_array_equal(first, second)
 
 
-def masses(found, values, weight=None):
-    """Return the weight in each bin."""
-    return np.bincount(
-        np.searchsorted(found.cuts, values, side="right"),
-        weights=weight,
-        minlength=len(found.cuts) + 1,
-    )
-
-
 # --- midpoints -----------------------------------------------------------------------------------
 
 
@@ -161,16 +152,6 @@ def test_two_bins():
     assert (one.lower[0], one.upper[0]) == (0, 9)
 
 
-@pytest.mark.parametrize("max_bin", [3, 16, 255])
-def test_equal_weight_of_continuous_values(max_bin):
-    values = np.random.default_rng(0).normal(size=5000)
-    found = cut(values, max_bin=max_bin)
-    counts = masses(found, values)
-    assert len(counts) == max_bin
-    assert counts.min() >= 5000 // max_bin - 1
-    assert counts.max() <= -(-5000 // max_bin) + 1
-
-
 @pytest.mark.parametrize("seed", range(10))
 def test_all_bins_are_used_and_beside_its_heaviest_value_none_holds_more_than_its_share(seed):
     random = np.random.default_rng(seed)
@@ -217,11 +198,3 @@ def test_the_order_of_the_rows_does_not_matter():
     order = random.permutation(500)
     first = cut(values, max_bin=12, weight=weight)
     assert_same_cuts(first, cut(values[order], max_bin=12, weight=weight[order]))
-
-
-def test_float32_cuts_lie_between_the_float32_values():
-    values = np.random.default_rng(0).normal(size=1000).astype(np.float32)
-    found = cut(values, max_bin=1000, dtype=np.float32)
-    assert_same_cuts(found, cut(values.astype(float), max_bin=1000))
-    ordered = np.unique(values).astype(float)
-    assert_allclose(found.cuts, (ordered[1:] + ordered[:-1]) / 2, rtol=1e-15)

@@ -10,7 +10,7 @@ from sklboost.data import features
 from sklboost.data.binned_matrix import BinnedMatrix, Binning
 from sklboost.data.binning import apply_cuts
 from sklboost.data.cuts import find_cuts
-from sklboost.data.features import raw_blocks, training_bins
+from sklboost.data.features import raw_blocks
 from sklboost.engine.parallel import ThreadTeam
 from tests.data.test_binning import NO_WEIGHT, assert_same_matrix, binned, make_X
 from tests.data.test_raw_values import elements
@@ -23,11 +23,6 @@ def binned_matrix(X, max_bin=256):
         cuts, has_missing = find_cuts(team, X, NO_WEIGHT, max_bin)
         bins = apply_cuts(team, X, cuts, has_missing).rows
     return BinnedMatrix(bins, Binning(cuts, has_missing, max_bin, None, None, math.nan))
-
-
-def bins_for_training(X, max_bin=256, n_threads=1):
-    with ThreadTeam(n_threads) as team:
-        return training_bins(team, X, NO_WEIGHT, max_bin)[0]
 
 
 def values_of(B, n_threads=1):
@@ -44,31 +39,12 @@ def test_training_bins_are_those_of_the_raw_values(n_rows, max_bin, n_threads):
     X = make_X(n_rows)
     expected = binned(X, max_bin)
     for features_ in (X, np.asfortranarray(X), binned_matrix(X, max_bin)):
-        matrix = bins_for_training(features_, max_bin, n_threads)
+        matrix = binned(features_, max_bin, n_threads)
         assert_same_matrix(matrix, expected)
         # kernels know one kind of each
         for array, other in zip(matrix, expected, strict=True):
             assert array.flags.writeable == other.flags.writeable
             assert array.flags.c_contiguous
-
-
-@pytest.mark.interpreted
-def test_rows_of_a_matrix_keep_the_cells_of_all():
-    X = np.array([[1.0, nan], [2.0, 5.0], [3.0, 6.0]])
-    matrix = bins_for_training(binned_matrix(X)[1:])
-    assert_array_equal(matrix.rows, [[1, 0], [2, 1]])
-    assert_array_equal(matrix.columns, [[1, 2], [0, 1]])
-    assert list(matrix.cell_starts) == [0, 3, 6]
-    assert list(matrix.has_missing) == [0, 1]
-    assert_array_equal(matrix.lower, [1, 2, 3, 5, 6, nan])
-
-
-@pytest.mark.interpreted
-def test_raw_values_are_one_block_as_they_are():
-    X = make_X(5)
-    values, ranges = values_of(X)
-    assert_array_equal(values, X)
-    assert ranges == [slice(0, 5)]
 
 
 @pytest.mark.interpreted
@@ -92,17 +68,6 @@ def test_values_stand_for_the_middle_of_their_bins():
         ]
     )
     assert_array_equal(values, expected)
-
-
-@pytest.mark.parametrize("max_bin", [3, 30, 256, 1000])
-def test_a_value_lies_in_the_bin_it_stands_for(max_bin):
-    X = make_X(900)
-    B = binned_matrix(X, max_bin)
-    values, _ = values_of(B)
-    assert_array_equal(np.isnan(values), np.isnan(X))
-    with ThreadTeam(1) as team:
-        again = apply_cuts(team, values, B.binning.cuts, B.binning.has_missing)
-    assert_array_equal(again.rows, B.bins)
 
 
 @pytest.mark.interpreted

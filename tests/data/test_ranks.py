@@ -76,12 +76,3 @@ def test_thresholds_of_float32_are_the_next_above():
         below = np.nextafter(rounded, np.float32(-inf))
     assert (below < thresholds)[thresholds > -inf].all()
     assert rounded[[5, 6]].tolist() == [inf, -inf]
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_float32_is_on_the_same_side_of_a_rounded_threshold(dtype):
-    random = np.random.default_rng(0)
-    values = random.normal(size=500).astype(np.float32)
-    thresholds = np.unique(np.concatenate([values[:99], random.normal(size=99)]).astype(dtype))
-    expected = np.searchsorted(thresholds, values.astype(np.float64), side="right")
-    assert_array_equal(ranks_of(values, rounded_up(thresholds)), expected)

@@ -42,12 +42,3 @@ def test_contiguous_memory_is_shared_and_only_read(order):
     assert np.shares_memory(raw.values, X)
     assert not raw.values.flags.writeable
     assert X.flags.writeable  # the user's array is left as it was
-
-
-def test_read_only_memory_map(tmp_path):
-    np.arange(12.0).tofile(tmp_path / "X.bin")
-    X = np.memmap(tmp_path / "X.bin", dtype=float, mode="r", shape=(4, 3))
-    raw = raw_matrix(X)
-    assert_array_equal(elements(raw), X)
-    assert np.shares_memory(raw.values, X)
-    assert type(raw.values) is np.ndarray

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from sklboost import bin_features
 from sklboost.data.row_hashes import hash_rows, tell_copies_apart
 from sklboost.data.table import Column, Table
 from tests.data.test_sparse_table import sparse_values
@@ -92,15 +91,6 @@ def test_blocks_of_rows_do_not_matter(shape, form):
     third = len(y) // 3
     parts = [hash_rows(X[:third], y[:third], 3), hash_rows(X[third:], y[third:], 3)]
     assert_array_equal(np.concatenate(parts), whole)
-
-
-@pytest.mark.parametrize("max_bin", [20, 1000])
-def test_of_a_binned_matrix_the_bins_count(max_bin):
-    X, y = make_rows(2000)
-    B = bin_features(X, max_bin=max_bin)
-    hashes = hash_rows(B, y, 7)
-    assert_array_equal(hashes, hash_rows(B.bins.astype(float), y, 7))
-    assert_array_equal(hash_rows(B[100:], y[100:], 7), hashes[100:])
 
 
 @pytest.mark.interpreted

@@ -100,19 +100,6 @@ def test_whatever_bins_depend_on_makes_others():
         assert_same_arrays(cuts, expected_cuts)
 
 
-def test_values_that_were_changed_in_place_are_not_taken_for_those_before():
-    X = make_X(30)
-
-    def before_and_after():
-        before = bins_of(X)
-        X[:] = -X
-        return before, bins_of(X)
-
-    before, after = in_one_task(before_and_after)
-    assert after[0] is not before[0]
-    assert_same_arrays(after[0], bins_of(X, make=training_bins)[0])
-
-
 def test_outside_of_tasks_nothing_is_kept():
     X = make_X(30)
     assert bins_of(X)[0] is not bins_of(X)[0]

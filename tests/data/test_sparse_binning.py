@@ -12,7 +12,6 @@ from sklboost.data.features import training_bins
 from sklboost.data.sparse_binning import bin_sparse, bundle_features, share_columns
 from sklboost.data.sparse_table import Entries
 from sklboost.engine.parallel import ThreadTeam
-from sklboost.engine.structs import PLACE_DTYPE, records
 from tests.data.test_sparse_table import sparse_values, table_of
 
 NO_WEIGHT = np.empty(0)
@@ -76,12 +75,6 @@ def test_bins_are_those_of_the_dense_table(density, max_bin, n_threads):
     assert matrix.rows.shape[1] <= 30
     if density == 0.01:
         assert matrix.rows.shape[1] < 10
-
-
-def test_float32_and_infinite_values():
-    X = sparse_values(300, 20, 0.2).astype(np.float32)
-    X[::11, 3], X[::13, 4] = inf, -inf
-    check_same_bins(X)
 
 
 def test_columns_of_two_bytes():
@@ -175,13 +168,6 @@ def test_a_feature_alone_keeps_all_its_cells():
     assert list(bundles.n_cells) == [3, 3]
 
 
-@pytest.mark.interpreted
-def test_nothing_but_zeros():
-    bundles = bundle_features(entries_of([], [], []), np.array([1, 1, 1]), 3)
-    assert list(bundles.column) == [0, 0, 0]
-    assert list(bundles.n_cells) == [1]
-
-
 @pytest.mark.parametrize("most_cells", [5, 60, 2**16])
 @pytest.mark.parametrize("density", [0.02, 0.5])
 def test_the_first_column_with_room_is_taken(density, most_cells):
@@ -210,11 +196,3 @@ def test_more_cells_than_two_bytes_can_number(monkeypatch):
     assert bundles.n_cells.max() <= 900
     # 1 + 3 * 299 is not too much, 1 + 4 * 299 is
     assert_array_equal(np.bincount(bundles.column), [3] * 13 + [1])
-
-
-@pytest.mark.interpreted
-def test_cells_of_bins():
-    places = records(2, PLACE_DTYPE)
-    places.first_cell, places.zero_bin, places.is_shared = 10, 2, [0, 1]
-    assert [cell_of_bin(places[0], b) for b in range(5)] == [10, 11, 12, 13, 14]
-    assert [cell_of_bin(places[1], b) for b in (0, 1, 3, 4)] == [10, 11, 12, 13]

@@ -81,15 +81,6 @@ def test_indices_of_eight_bytes():
 
 
 @pytest.mark.interpreted
-def test_entries_by_feature():
-    X = np.array([[0, 2.0, 0], [1, 0, 0], [0, nan, 0]])
-    entries = table_of(X).by_feature()
-    assert list(entries.starts) == [0, 1, 3, 3]
-    assert list(entries.numbers) == [1, 0, 2]
-    assert_array_equal(entries.values, [1, 2, nan])
-
-
-@pytest.mark.interpreted
 @pytest.mark.parametrize(
     "rows", [slice(3, 9), slice(None, None, -2), np.array([5, 5, 0]), np.arange(30) % 3 == 0]
 )

@@ -6,12 +6,10 @@ from numpy.testing import assert_array_equal
 
 from sklboost.data import table
 from sklboost.data.cuts import find_cuts
-from sklboost.data.features import join_rows, raw_blocks, training_bins, value_array
-from sklboost.data.raw_values import categories_of, value_column
+from sklboost.data.features import join_rows, training_bins
 from sklboost.data.table import Column, Table, floats_below
 from sklboost.engine.parallel import ThreadTeam
 from tests.data.test_binning import NO_WEIGHT, assert_same_matrix
-from tests.data.test_raw_values import elements
 
 nan = np.nan
 N = 7
@@ -180,23 +178,3 @@ def test_more_levels_than_bins():
     assert list(np.diff(matrix.cell_starts)) == [700, 16]
     assert matrix.rows.dtype == np.uint16
     assert_array_equal(matrix.columns[0], np.arange(1000) % 700)
-
-
-def test_blocks_for_prediction(monkeypatch):
-    monkeypatch.setattr(table, "BLOCK_VALUES", 10)
-    T, X = make_table()
-    with ThreadTeam(1) as team:
-        found = [(rows, elements(raw)) for rows, raw in raw_blocks(team, T)]
-    assert [rows for rows, _ in found] == [slice(0, 2), slice(2, 4), slice(4, 6), slice(6, 7)]
-    assert_array_equal(np.concatenate([values for _, values in found]), X)
-
-
-@pytest.mark.interpreted
-def test_values_of_features():
-    T, X = make_table()
-    for features in (T, X):
-        assert_array_equal(value_column(features, 1), X[:, 1])
-        assert_array_equal(value_array(features), X)
-    assert value_array(X) is X
-    assert list(categories_of(X)) == [0] * 5
-    assert list(categories_of(T)) == [0, 0, 0, 3, 0]

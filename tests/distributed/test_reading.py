@@ -12,12 +12,9 @@ from distributed.client import FuturesCancelledError
 from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
 
-from sklboost import XGBRegressorLite
-from sklboost.data.features import join_rows
 from sklboost.data.row_hashes import hash_rows
 from sklboost.distributed.crew import LostSchedulerError
 from sklboost.distributed.placing import Segment, assign_blocks
-from sklboost.estimators.predict.raw_scores import add_rounds
 from tests.distributed.fit_reading import assert_same, cluster_bins, local_bins, read
 
 N_ROWS = 20_000
@@ -175,20 +172,6 @@ def test_errors_name_what_was_given(table):
         read(X[:0], np.ones(0))
 
 
-def fails_in_the_second(block, block_info=None):
-    if block_info[0]["chunk-location"][0] == 1:
-        raise ZeroDivisionError("no such file")
-    return block
-
-
-@pytest.mark.usefixtures("cluster")
-def test_an_error_of_a_partition_is_raised_with_its_number(table):
-    X = da.from_array(table, chunks=(8000, 4)).map_blocks(fails_in_the_second, meta=table[:0])
-    with pytest.raises(ZeroDivisionError, match="no such file") as caught:
-        read(X)
-    assert caught.value.__notes__ == ["This was partition 1 of X, counted from 0."]
-
-
 # --- sparse blocks
 
 
@@ -276,22 +259,6 @@ def lose_worker(client):
     """Let a worker disappear with all that it has."""
     running = [w for w in client.cluster.workers.values() if w.status.name == "running"]
     client.sync(running[0].close)
-
-
-def test_rows_are_joined_and_scored_there(cluster, table):
-    held_out = np.random.default_rng(9).random(N_ROWS) < 0.3
-    rows, _ = read(da.from_array(table, chunks=(3000, 4)))
-    kept = rows.take(~held_out)
-    joined = join_rows(kept.X, table[held_out])
-    here = np.concatenate([table[~held_out], table[held_out]])
-    assert_array_equal(joined.gather(), here)
-    assert_same(cluster, kept._replace(X=joined), read(here)[0])
-    model = XGBRegressorLite(n_estimators=5).fit(table, table[:, 0]).model_
-    start = np.random.default_rng(10).normal(size=(1, N_ROWS))
-    ours, theirs = start.copy(), start.copy()
-    add_rounds(model, joined, (1, 4), ours, 1)
-    add_rounds(model, here, (1, 4), theirs, 1)
-    assert_array_equal(ours, theirs)
 
 
 def test_a_cluster_without_workers(monkeypatch):

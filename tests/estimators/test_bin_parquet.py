@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from numpy.testing import assert_array_equal
 
-from sklboost import XGBClassifierLite, bin_features, bin_parquet, open_bins
+from sklboost import bin_features, bin_parquet, open_bins
 from sklboost.data import table
 from sklboost.estimators import progress
 
@@ -228,18 +228,6 @@ def test_labels_that_no_folder_keeps(files, tmp_path):
     assert not (tmp_path / "bins").exists()
 
 
-def test_a_fit_on_all_of_it(files, tmp_path):
-    _, data = files
-    pq.write_table(data.filter(pa.compute.is_valid(data["text"])), tmp_path / "known")
-    settings = dict(target="text", columns=["single", "double", "colour"], sample_weight="w")
-    models = []
-    for more in ({}, dict(bins_path=tmp_path / "bins")):
-        B, y, weight = bin_parquet(tmp_path / "known", **settings, **more)
-        models.append(XGBClassifierLite(n_estimators=3).fit(B, y, sample_weight=weight))
-    assert models[0].model_.nodes.tobytes() == models[1].model_.nodes.tobytes()
-    assert models[1].predict(B).tolist() == models[0].predict(B).tolist()
-
-
 # --- lazy frames ---------------------------------------------------------------------------------
 
 
@@ -371,12 +359,6 @@ def test_files_that_differ(tmp_path):
     pq.write_table(pa.table({"x": [1.0], "y": [1]}), tmp_path / "1.parquet")
     with pytest.raises(ValueError, match=r"column 'x' is double in .*1\.parquet, and int64 in the"):
         bin_parquet(tmp_path, "y")
-
-
-def test_no_rows(tmp_path):
-    pq.write_table(make_table(0), tmp_path / "0.parquet")
-    with pytest.raises(ValueError, match="0 sample"):
-        bin_parquet(tmp_path, "y", columns=["single"])
 
 
 def test_without_pyarrow(monkeypatch):

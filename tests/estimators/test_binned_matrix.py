@@ -7,21 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import VotingClassifier
-from sklearn.inspection import permutation_importance
 from sklearn.model_selection import (
     GridSearchCV,
-    TimeSeriesSplit,
-    cross_val_predict,
-    cross_val_score,
 )
-from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.utils import _safe_indexing
 
-import sklboost
-from sklboost import BinnedMatrix, XGBClassifierLite, XGBRegressorLite, bin_features
+from sklboost import XGBClassifierLite, XGBRegressorLite, bin_features
 from sklboost.data import features, raw_values
 from sklboost.estimators import progress
 from tests.data.test_binning import binned, make_X
@@ -63,16 +53,6 @@ def assert_same_predictions(model, one, other):
 
 
 # --- bin_features -------------------------------------------------------------------------------
-
-
-@pytest.mark.interpreted
-@pytest.mark.parametrize("max_bin", [4, 256])
-def test_bins_are_those_of_a_fit(max_bin):
-    X = make_X(60)
-    B = bin_features(X, max_bin=max_bin)
-    assert type(B) is sklboost.BinnedMatrix is BinnedMatrix
-    assert_array_equal(B.bins, binned(X, max_bin).rows)
-    assert B.max_bin == max_bin
 
 
 @pytest.mark.interpreted
@@ -164,17 +144,6 @@ def test_same_bits_as_from_raw_values(estimator, max_bin, weighted, dtype, order
     assert_array_equal(model.predict(X), raw.predict(X))
 
 
-def test_the_number_of_threads_changes_no_bit():
-    X, y = make_data(50_000, n_classes=3)
-    one, two = (
-        small(XGBClassifierLite, n_jobs=n_jobs).fit(bin_features(X, n_jobs=n_jobs), y)
-        for n_jobs in (1, 2)
-    )
-    assert_same_model(one, two)
-    B = bin_features(X)
-    assert_array_equal(one.decision_function(B), two.decision_function(B))
-
-
 @pytest.mark.interpreted
 def test_rows_of_a_matrix_train_as_their_values_do_if_every_value_has_a_bin():
     random = np.random.default_rng(0)
@@ -187,17 +156,6 @@ def test_rows_of_a_matrix_train_as_their_values_do_if_every_value_has_a_bin():
     model = small(XGBRegressorLite).fit(B[rows], y[rows])
     assert_same_model(raw, model)
     assert_same_predictions(model, B, X)  # those left out, too
-
-
-def test_weights_at_fit_alone():
-    X, y = make_data()
-    B, weight = bin_features(X), np.arange(len(y)) % 3
-    model = small(XGBClassifierLite).fit(B, y, sample_weight=weight)
-    kept = weight > 0
-    same = small(XGBClassifierLite).fit(B[kept], y[kept], sample_weight=weight[kept])
-    assert_same_model(model, same)
-    plain = small(XGBClassifierLite).fit(B, y)
-    assert model.model_.nodes.tobytes() != plain.model_.nodes.tobytes()
 
 
 # --- prediction ----------------------------------------------------------------------------------
@@ -281,22 +239,6 @@ def test_bins_of_other_cuts_are_refused(estimator):
 
 
 @pytest.mark.interpreted
-def test_the_same_features_binned_again_are_known():
-    X, y = make_data(60)
-    model = small(XGBRegressorLite).fit(bin_features(X), y)
-    assert_same_predictions(model, bin_features(np.asfortranarray(X), n_jobs=1), X)
-
-
-@pytest.mark.interpreted
-def test_fitting_again_with_raw_values_forgets_the_bins():
-    X, y = make_data(60)
-    B = bin_features(X)
-    model = small(XGBRegressorLite).fit(B, y).fit(X, y)
-    with pytest.raises(ValueError, match="pass the raw values"):
-        model.predict(B)
-
-
-@pytest.mark.interpreted
 def test_max_bin_of_both():
     X, y = make_data(60)
     with pytest.raises(ValueError, match=r"^max_bin=16, but X was binned with max_bin=256: "):
@@ -307,20 +249,14 @@ def test_max_bin_of_both():
 
 
 @pytest.mark.interpreted
-def test_rows_targets_and_weights_are_checked_as_for_raw_values():
+def test_numbers_of_rows_are_checked_as_for_raw_values():
     X, y = make_data(60)
     B = bin_features(X)
     model = small(XGBClassifierLite)
-    for rows, targets, words in (
-        (B, y[:-1], r"inconsistent numbers of samples: \[60, 59\]"),
-        (B, None, "requires y"),
-        (B, np.where(y, 1.0, np.nan), "y contains NaN"),
-        (B[:0], y[:0], r"0 sample\(s\)"),
-    ):
-        with pytest.raises(ValueError, match=words):
-            model.fit(rows, targets)
-    with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[59, 60\]"):
-        model.fit(B, y, sample_weight=np.ones(59))
+    with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[60, 59\]"):
+        model.fit(B, y[:-1])
+    with pytest.raises(ValueError, match=r"0 sample\(s\)"):
+        model.fit(B[:0], y[:0])
     with pytest.raises(ValueError, match=r"0 sample\(s\)"):
         model.fit(B, y).predict(B[:0])
 
@@ -361,53 +297,6 @@ def test_pickles_and_memory_maps_are_the_same_data(max_bin, tmp_path):
 
 
 # --- in the tools of scikit-learn ----------------------------------------------------------------
-
-
-@pytest.mark.parametrize("rows", [[2, 0], np.array([1, 1]), np.arange(60) > 50, slice(1, 9)])
-def test_safe_indexing(rows):
-    X, _ = make_data(60)
-    B = bin_features(X)
-    assert_array_equal(_safe_indexing(B, rows).bins, B.bins[rows])
-
-
-@pytest.mark.parametrize(
-    ("estimator", "cv"), [(XGBRegressorLite, TimeSeriesSplit(3)), (XGBClassifierLite, 4)]
-)
-def test_cross_validation(estimator, cv):
-    """The scores of raw values, if every value has a bin and the folds have the same cuts."""
-    X, y = make_data()
-    X = np.round(np.nan_to_num(X, posinf=2, neginf=-2) * 2)
-    raw, binned = (
-        cross_val_score(small(estimator), rows, y, cv=cv) for rows in (X, bin_features(X))
-    )
-    assert_array_equal(raw, binned)
-
-
-def test_tools_that_choose_rows_only():
-    X, y = make_data()
-    B = bin_features(X)
-    model = small(XGBClassifierLite)
-    assert cross_val_predict(model, B, y, method="predict_proba").shape == (700, 2)
-    voting = VotingClassifier([("a", model), ("b", small(XGBClassifierLite, max_depth=1))])
-    for tool in (
-        CalibratedClassifierCV(model, cv=3),
-        Pipeline([("scale", "passthrough"), ("model", model)]),
-        voting.set_params(voting="soft"),
-    ):
-        assert tool.fit(B, y).score(B, y) > 0.8
-        assert tool.score(X, y) > 0.8
-
-
-def test_tools_that_read_values_are_told_so():
-    X, y = make_data()
-    B = bin_features(X)
-    with pytest.raises(TypeError, match="pass the raw values"):
-        make_pipeline(StandardScaler(), small(XGBClassifierLite)).fit(B, y)
-    model = small(XGBClassifierLite).fit(B, y)
-    with pytest.raises(TypeError, match="pass the raw values"):
-        permutation_importance(model, B, y)
-    X[np.isinf(X)] = 2.0  # which that tool does not take
-    assert permutation_importance(model, X, y, n_repeats=1).importances_mean.max() > 0
 
 
 @pytest.mark.parametrize("n_jobs", [None, pytest.param(2, marks=pytest.mark.slow)])

@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
-from sklearn.model_selection import GridSearchCV
 
 from sklboost import (
     BinnedMatrix,
@@ -139,15 +138,6 @@ def test_copies_are_opened_from_the_folder(on_disk):
     assert_array_equal(pickle.loads(pickle.dumps(chosen)).bins, chosen.bins)
 
 
-def test_a_folder_that_was_written_anew_is_not_unpickled(on_disk, tmp_path):
-    pickled = pickle.dumps(on_disk)
-    for file in (tmp_path / "bins").iterdir():
-        file.unlink()
-    bin_features(X[::-1], path=tmp_path / "bins")
-    with pytest.raises(ValueError, match="are not those of this copy any more"):
-        pickle.loads(pickled)
-
-
 @pytest.mark.parametrize(
     "damage",
     [
@@ -228,28 +218,6 @@ def test_training_goes_on(on_disk, in_memory):
         for bins in (in_memory, on_disk)
     ]
     assert_same_model(both[1], both[0])
-
-
-@pytest.mark.slow
-def test_a_search_in_processes(on_disk, in_memory):
-    searches = [
-        GridSearchCV(XGBRegressorLite(n_estimators=3), {"max_depth": [1, 3]}, cv=2, n_jobs=n)
-        for n in (1, 2)
-    ]
-    scores = [
-        s.fit(bins, SIGNAL).cv_results_["mean_test_score"]
-        for s, bins in zip(searches, (in_memory, on_disk), strict=True)
-    ]
-    assert_array_equal(*scores)
-
-
-def test_no_room_for_a_fit_is_an_error(on_disk, monkeypatch):
-    def refuse(*_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(row_arrays.os, "posix_fallocate", refuse)
-    with pytest.raises(OSError, match=r"what a fit has for each row; make some"):
-        XGBRegressorLite().fit(on_disk, SIGNAL)
 
 
 def test_what_fits_write_may_lie_elsewhere(on_disk, tmp_path, monkeypatch):

@@ -56,18 +56,6 @@ def test_levels_are_kept(model):
     assert not hasattr(model.fit(NUMBERS[:, np.newaxis], Y), "categories_")
 
 
-@pytest.mark.parametrize("carried", [pl.from_pandas, pa.Table.from_pandas], ids=["polars", "arrow"])
-def test_every_frame_gives_the_same_model(carried, frame, model):
-    expected = model.predict(frame)
-    other = fitted(carried(frame))
-    assert_array_equal(other.predict(frame), expected)
-    assert_array_equal(other.predict(carried(frame)), expected)
-    assert_array_equal(model.predict(carried(frame)), expected)
-    declared = fitted(carried(make_frame(text=True)), categorical_features=["city"])
-    assert_array_equal(declared.predict(make_frame(text=True)), expected)
-    assert_array_equal(declared.predict(frame), expected)
-
-
 def test_the_frame_s_own_codes_do_not_matter(frame, model):
     expected = model.predict(frame)
     for categories in (
@@ -124,13 +112,6 @@ def test_errors_of_the_parameters(parameters, words, frame):
     words = re.escape(words).replace(r"\^", "^").replace(r"\.\*", ".*")
     with pytest.raises(ValueError, match=words):
         fitted(frame, **parameters)
-
-
-def test_constraints_on_other_features_are_fine(frame):
-    model = fitted(frame, monotone_constraints={"x": 1})
-    assert model.verify_monotone().holds
-    with pytest.raises(ValueError, match="categories have no order"):
-        model.verify_monotone({"city": -1})
 
 
 # --- unknown levels
@@ -219,13 +200,6 @@ def test_text_that_is_not_listed_has_no_numbers(column):
         fitted(frame, categorical_features=["A"])
     with pytest.raises(ValueError, match="'B' held numbers at fit and holds categories"):
         fitted(WITH_DTYPE, categorical_features=["A"]).predict(frame)
-
-
-def test_bins_of_categories_that_are_not_listed():
-    B = bin_features(WITH_DTYPE, categorical_features=["A"])
-    own = fitted(B, categorical_features=["A"])
-    expected = fitted(WITHOUT_DTYPE, categorical_features=["A"])
-    assert_array_equal(own.predict(WITH_DTYPE), expected.predict(WITHOUT_DTYPE))
 
 
 def test_no_names_to_choose_from():
@@ -370,17 +344,6 @@ def test_holding_out_and_training_again(frame):
     )
     assert_array_equal(other.predict_proba(frame), model.predict_proba(frame))
     assert model.score(frame, y) > 0.85
-
-
-def test_validation_rows_are_scored_as_predict_does(frame):
-    train, rest = frame[:200], frame[200:].assign(city=frame["city"].cat.set_categories(["Oslo"]))
-    model = XGBRegressorLite(n_estimators=6).fit(
-        train, Y[:200], X_val=pl.from_pandas(rest), y_val=Y[200:]
-    )
-    logged = model.evals_result_["validation_0"]["rmse"][-1]
-    assert logged == pytest.approx(
-        np.sqrt(np.mean((model.predict(rest) - Y[200:]) ** 2)), rel=1e-12
-    )
 
 
 def test_a_continued_model_keeps_its_levels(frame, model):

@@ -105,15 +105,6 @@ def test_the_same_values_give_the_same_model(case, missing):
     assert_array_equal(binned.predict(X), prediction)
 
 
-def test_the_target_can_be_learnt_from_exact_values_only():
-    """So the tests above would notice integers that have become floats on their way."""
-    columns = columns_of("large integers", False)
-    rounded = np.array(list(columns.values()), dtype=float).T
-    coarse = XGBRegressorLite(**SETTINGS).fit(rounded, target(columns))
-    exact, _ = fitted_array("large integers", False)
-    assert bits(coarse) != bits(exact)
-
-
 @pytest.mark.parametrize("refusal", REFUSALS, ids=lambda refusal: refusal.what)
 def test_what_is_refused(refusal):
     X = refusal.make()

@@ -11,7 +11,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from sklboost import XGBClassifierLite, XGBRegressorLite, bin_features
-from sklboost.estimators.input.feature_names import column_names, given_names, order_of_fit
+from sklboost.estimators.input.feature_names import order_of_fit
 from tests.small_models import features
 
 pytestmark = pytest.mark.interpreted
@@ -59,25 +59,6 @@ def test_the_kind_of_frame_may_change(model):
     expected = model.predict(FRAMES["pandas"](VALUES, NAMES))
     for other in FRAMES.values():
         assert_array_equal(model.predict(moved(other)), expected)
-
-
-def test_names_of_columns_and_what_nobody_named(frame):
-    names = column_names(frame(VALUES, NAMES))
-    assert (names.dtype, list(names)) == (object, NAMES)
-    assert list(column_names(pd.DataFrame(VALUES))) == [0, 1, 2, 3]
-    assert list(column_names(pd.DataFrame(VALUES, columns=HEADINGS))) == list(HEADINGS)
-    for other in (VALUES, VALUES.tolist(), None):
-        assert column_names(other) is None
-    assert list(given_names(frame(VALUES, NAMES))) == NAMES
-    assert list(given_names(pd.DataFrame(VALUES, columns=[3, 2, 1, 0]))) == [3, 2, 1, 0]
-    for other in (VALUES, pd.DataFrame(VALUES), pd.DataFrame(), None):
-        assert given_names(other) is None
-
-
-def test_places_of_the_columns(frame):
-    assert order_of_fit(frame(VALUES, NAMES), NAMES) == range(4)
-    assert order_of_fit(moved(frame), NAMES) == [1, 3, 0, 2]
-    assert order_of_fit(VALUES, NAMES) is None
 
 
 @pytest.mark.parametrize("names", [YEARS, HEADINGS, [0, 1, 2, 3]], ids=["years", "two", "counted"])

@@ -1,4 +1,4 @@
-"""Arrays in any order and layout give the same model; missing values and bins."""
+"""Arrays in any order and layout, of features and of targets, give the same model."""
 
 import numpy as np
 import pandas as pd
@@ -91,57 +91,3 @@ def test_float32_model_on_float64_rows():
     X = np.array([[0.1], [0.2], [0.3], [0.4]], dtype=np.float32)
     model = XGBRegressorLite(n_estimators=1, max_depth=0).fit(X, [0.0, 1.0, 0.0, 1.0])
     assert_array_equal(model.predict(X), model.predict(X.astype(float)))
-
-
-def test_inputs_are_left_as_they_were(binary):
-    X, y = (array.copy() for array in binary)
-    weight = np.linspace(0, 1, len(y))
-    before = X.copy(), y.copy(), weight.copy()
-    outputs(small(XGBClassifierLite).fit(X, y, sample_weight=weight), X)
-    for array, expected in zip((X, y, weight), before, strict=True):
-        assert_array_equal(array, expected)
-
-
-def test_missing_values_at_predict_only_go_right(regression):
-    X, y = regression
-    model = small(XGBRegressorLite, n_estimators=1, max_depth=1).fit(X, y)
-    top = model.trees_to_dataframe().iloc[0]
-    assert top["Missing"] == top["No"]
-    assert_array_equal(model.apply(np.full((1, X.shape[1]), np.nan)), [[2]])
-
-
-def leaf_covers(X, y, **parameters):
-    """Return the covers of the leaves of one tree that splits wherever there is a cut."""
-    free = dict(n_estimators=1, max_depth=0, reg_lambda=0.0, min_child_weight=0.0)
-    weight = parameters.pop("sample_weight", None)
-    model = XGBRegressorLite(**free, **parameters).fit(X, y, sample_weight=weight)
-    frame = model.trees_to_dataframe()
-    return frame.loc[frame["Feature"] == "Leaf", "Cover"].to_numpy()
-
-
-@pytest.mark.interpreted
-def test_more_values_than_bins_are_cut_into_bins_of_equal_weight():
-    x = np.exp(np.linspace(0.0, 20.0, 96))[:, np.newaxis]  # skewed: weight counts, not distance
-    y = np.arange(96.0) ** 2
-    assert_allclose(leaf_covers(x, y, max_bin=96), 1.0)
-    assert_allclose(leaf_covers(x, y, max_bin=8), 12.0, atol=1)
-    assert_allclose(leaf_covers(x, y, max_bin=2), 48.0, atol=1)
-    weight = np.where(np.arange(96) < 48, 3.0, 1.0)
-    covers = leaf_covers(x, y, max_bin=8, sample_weight=weight)
-    assert len(covers) == 8
-    assert_allclose(covers, weight.sum() / 8, atol=3)
-    # a value that is most of the weight has a bin of its own, and the others still have all theirs
-    heavy = np.where(np.arange(96) == 40, 1000.0, 1.0)
-    covers = leaf_covers(x, y, max_bin=8, sample_weight=heavy)
-    assert len(covers) == 8
-    assert 1000.0 in covers
-
-
-@pytest.mark.interpreted
-def test_missing_values_have_one_of_the_bins():
-    x = np.linspace(0.0, 1.0, 60)[:, np.newaxis]
-    x[::6] = np.nan
-    y = np.where(np.isnan(x[:, 0]), -50.0, np.arange(60.0) ** 2)
-    covers = leaf_covers(x, y, max_bin=6)
-    assert len(covers) == 6
-    assert_allclose(covers, 10.0, atol=1)

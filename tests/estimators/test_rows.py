@@ -1,10 +1,10 @@
-"""Rows of a fit: chosen, joined, repeated."""
+"""Rows of a fit: chosen, joined, repeated, held out."""
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from sklboost import bin_features
+from sklboost import XGBClassifierLite, bin_features
 from sklboost.estimators.input.rows import Rows
 
 X = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0]])
@@ -69,3 +69,15 @@ def test_numbers_are_those_of_the_user():
     both = chosen.join(given)
     assert [both.words_for(row) for row in (0, 2)] == ["row 1 of X", "row 0 of the validation data"]
     assert_array_equal(rows([1.0, 3.0, 1.0, 1.0]).repeat().numbers, [0, 1, 1, 1, 2, 3])
+
+
+@pytest.mark.parametrize(
+    ("settings", "groups"), [(dict(validation_split="time"), None), ({}, ["a"] * 4 + ["b"] * 4)]
+)
+def test_a_class_that_the_training_would_not_see(settings, groups):
+    X, y = np.arange(8.0)[:, np.newaxis], ["no"] * 4 + ["yes"] * 4
+    model = XGBClassifierLite(
+        early_stopping_rounds=1, validation_fraction=0.5, random_state=0, **settings
+    )
+    with pytest.raises(ValueError, match=r"classes \['(no|yes)'\] are held out.*pass X_val"):
+        model.fit(X, y, groups=groups)

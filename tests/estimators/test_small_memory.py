@@ -95,37 +95,3 @@ except MemoryError:
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 def test_a_fit_on_disk_needs_memory_for_blocks_of_rows(tmp_path):
     assert run_python(ON_DISK, tmp_path) == "done"
-
-
-SPARSE = """
-import resource, sys
-import numpy as np
-from scipy import sparse
-from sklboost import XGBRegressorLite
-
-def make(n, n_entries):
-    random = np.random.default_rng(0)
-    places = random.integers(0, n, (2, n_entries))
-    X = sparse.coo_array((random.normal(size=n_entries), tuple(places)), shape=(n, n)).tocsr()
-    return X, X[:, :50].sum(axis=1) + random.normal(size=n)
-
-def peak():  # MB; macOS counts bytes, Linux thousands of them
-    unit = 2**20 if sys.platform == "darwin" else 2**10
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
-
-small, y = make(2000, 4000)
-XGBRegressorLite(n_estimators=2, n_jobs=1).fit(small, y).predict(small)
-X, y = make(20_000, 400_000)
-before = peak()
-model = XGBRegressorLite(n_estimators=10, n_jobs=1).fit(X, y)
-model.predict(X)
-print(peak() - before, model.fit_report_.n_bins)
-"""
-
-
-@pytest.mark.slow
-def test_memory_grows_with_the_entries(tmp_path):
-    grown, n_bins = map(float, run_python(SPARSE, tmp_path).split())
-    assert n_bins > 400_000
-    # 5 MB of entries; one byte for each of 20,000 x 20,000 values would be 380 MB
-    assert grown < 150

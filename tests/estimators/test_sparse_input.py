@@ -5,8 +5,6 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
@@ -102,20 +100,6 @@ def test_two_threads_and_columns_of_two_bytes(density):
         assert_same_model(models[0], model, X, stored)
 
 
-VALUES = st.sampled_from([0.0, 0.0, 0.0, 1.0, -1.0, 2.5, np.inf, -np.inf, np.nan])
-ROWS = st.lists(st.lists(VALUES, min_size=5, max_size=5), min_size=2, max_size=30)
-
-
-@settings(max_examples=30)
-@given(ROWS, st.sampled_from([2, 256]), st.sampled_from([1.0, 0.5]), st.integers(0, 9))
-def test_any_values(rows, max_bin, subsample, seed):
-    X, y = np.array(rows), np.random.default_rng(seed).normal(size=len(rows))
-    how = dict(max_bin=max_bin, subsample=subsample, random_state=seed, min_child_weight=0)
-    dense = XGBRegressorLite(n_estimators=3, **how).fit(X, y)
-    stored = sparse.csr_array(X)
-    assert_same_model(dense, XGBRegressorLite(n_estimators=3, **how).fit(stored, y), X, stored)
-
-
 @pytest.mark.parametrize(("form", "dtype"), list(zip(FORMS, itertools.cycle(DTYPES), strict=False)))
 def test_every_form_and_dtype(form, dtype):
     X = np.round(np.nan_to_num(make_data()[0])).astype(dtype)
@@ -126,18 +110,6 @@ def test_every_form_and_dtype(form, dtype):
     model = XGBRegressorLite(n_estimators=3).fit(stored, y)
     assert_same_model(dense, model, X.astype(float), stored)
     assert (before != stored).nnz == 0
-
-
-def test_duplicates_and_any_order_of_entries():
-    X, y, _ = make_data()
-    X = np.nan_to_num(X)
-    rows, columns = np.nonzero(X)
-    halves = np.tile(X[rows, columns] / 2.0, 2)
-    order = np.random.default_rng(0).permutation(len(halves))
-    places = (np.tile(rows, 2)[order], np.tile(columns, 2)[order])
-    stored = sparse.coo_array((halves[order], places), shape=X.shape)
-    dense = XGBRegressorLite(n_estimators=3).fit(X, y)
-    assert_same_model(dense, XGBRegressorLite(n_estimators=3).fit(stored, y), X, stored)
 
 
 def test_validation_rows_in_any_form():
@@ -218,12 +190,6 @@ def test_what_sparse_input_cannot_be():
         XGBRegressorLite(linear_tree=True).fit(stored, y)
     with pytest.raises(ValueError, match=r"categorical_features=\[3\], and X is sparse"):
         XGBRegressorLite(categorical_features=[3]).fit(stored, y)
-    with pytest.raises(ValueError, match="25 features"):
-        XGBRegressorLite(n_estimators=1).fit(stored, y).predict(stored[:, :24])
-    with pytest.raises(ValueError, match=r"0 sample\(s\)"):
-        XGBRegressorLite(n_estimators=1).fit(stored, y).predict(stored[:0])
-    with pytest.raises(ValueError, match="Complex data not supported"):
-        XGBRegressorLite().fit(sparse.csr_array(X * 1j), y)
 
 
 def test_a_model_of_categories_refuses_sparse_rows():
