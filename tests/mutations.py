@@ -204,7 +204,8 @@ def nearest_tests(n_files):
                     distance[importer] = distance[path] + 1
                     queue.append(importer)
         found = [path for path in tests if path in distance]
-        same = {path: start.stem.rstrip("s") in path.stem for path in found}
+        own = start.stem.rstrip("s"), start.parent.name.rstrip("s")
+        same = {path: sum(name in path.stem for name in own) for path in found}
         by_imports = sorted(found, key=lambda path: distance[path] - 2 * same[path])
         lines = start.read_text("utf-8").splitlines()[max(mutation.line - 6, 0) : mutation.line + 5]
         shared = words("\n".join(lines))
@@ -318,11 +319,15 @@ def main():
     parser.add_argument("do", choices=["list", "run", "table"])
     parser.add_argument("--of-each-folder", type=int, default=4)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--of", type=Path, help="file of an earlier run: make its mutations again")
     parser.add_argument("--files", type=int, default=10, help="nearest test files of a mutation")
     parser.add_argument("--workers", type=int, default=2, help="mutations at the same time")
     parser.add_argument("--out", type=Path, default=Path("mutations.jsonl"))
     given, extra = parser.parse_known_args()  # what is left over goes to pytest
-    mutations = draw(given.of_each_folder, given.seed)
+    if given.of:
+        mutations = [Mutation(*json.loads(line)["mutation"]) for line in given.of.open()]
+    else:
+        mutations = draw(given.of_each_folder, given.seed)
     if given.do == "list":
         print(*map(described, mutations), sep="\n")
     elif given.do == "table":
