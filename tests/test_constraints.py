@@ -116,33 +116,6 @@ def test_no_path_leaves_its_group(seed, task, groups, growth):
         assert is_allowed(path, groups)
 
 
-def test_groups_are_made_use_of():
-    random = np.random.default_rng(0)
-    X = random.normal(size=(500, 4))
-    y = X.sum(axis=1) + 5 * np.abs(X[:, 3])
-    free = fit("regression", X, y)
-    assert max(map(len, paths(free))) == 4
-    model = fit("regression", X, y, interaction_constraints=[[0, 1, 2]], n_estimators=20)
-    assert {frozenset({0, 1, 2}), frozenset({3})} <= paths(model)
-    assert max(map(len, paths(fit("regression", X, y, interaction_constraints="pairwise")))) == 2
-
-
-def test_a_true_constraint_costs_little():
-    # of renewed leaves, whose weights are of quite another size than those of gradients
-    random = np.random.default_rng(0)
-    X = random.uniform(size=(2000, 2))
-    y = 1000.0 * (X[:, 0] ** 3 - X[:, 1]) + random.normal(scale=50.0, size=2000)
-    train, test = slice(0, 1000), slice(1000, 2000)
-    error = {}
-    for signs in (None, (1, -1)):
-        model = XGBRegressorLite(
-            n_estimators=40, monotone_constraints=signs, objective="reg:absoluteerror"
-        )
-        prediction = model.fit(X[train], y[train]).predict(X[test])
-        error[signs] = np.abs(prediction - y[test]).mean()
-    assert error[1, -1] < 1.05 * error[None] < 70.0
-
-
 def test_missing_values_may_go_beyond_all_others():
     # the lowest targets are those of rows without a value, in a feature that must fall
     X = np.array([[np.nan]] * 20 + [[0.0]] * 20 + [[1.0]] * 20)

@@ -55,13 +55,6 @@ def test_smoothing_of_lightgbm(path_smooth):
     assert np.abs(fit_beside_lightgbm({}, {})[0] - own).max() > 0.1
 
 
-def test_monotone_constraints_of_lightgbm():
-    own = dict(monotone_constraints=SIGNS["diabetes"])
-    peer = dict(monotone_constraints=list(own["monotone_constraints"]))
-    # later a gain that is small and positive here is none there
-    assert_allclose(*fit_beside_lightgbm(own, peer, n_estimators=2), rtol=1e-6)
-
-
 def test_feature_weights_of_xgboost():
     random = np.random.default_rng(0)
     X, weights, n_trees = random.normal(size=(200, 3)), np.array([1.0, 2.0, 5.0]), 1500

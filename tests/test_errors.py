@@ -110,11 +110,6 @@ def test_parameters_are_checked_before_any_look_at_the_data():
         XGBRegressorLite(max_bin=1).fit("no data", None)
 
 
-def test_random_state_that_is_none(data):
-    with pytest.raises(ValueError, match="seed"):
-        XGBRegressorLite(random_state="seed").fit(*data)
-
-
 @pytest.mark.parametrize("base_score", [0, 1, 1.5, -0.2])
 def test_base_score_of_two_classes_is_a_probability(base_score, data):
     with pytest.raises(ValueError, match=rf"^base_score={base_score}: .*probability"):
@@ -141,8 +136,6 @@ def test_unknown_parameter_names_the_nearest(estimator, wrong, nearest):
             estimator().set_params(**{wrong: 1})
         with pytest.raises(kind, match=words):
             make_pipeline(estimator()).set_params(**{f"{estimator.__name__.lower()}__{wrong}": 1})
-    with pytest.raises(TypeError, match="positional"):
-        estimator(100)
 
 
 def test_set_params_sets_nothing_if_a_name_is_unknown():

@@ -214,16 +214,6 @@ def test_largest_step_of_a_rare_class(loss):
     assert sum(output == 10.0 for output in outputs) < len(outputs) / 2
 
 
-@pytest.mark.parametrize("missing", [False, True])
-@pytest.mark.parametrize("loss", LOSSES)
-def test_weights(loss, missing):
-    for seed in range(2):
-        X, y = make_data(seed, loss, missing)
-        weight = make_weight(seed)
-        weight[::4] = 0.0
-        assert_same(*fit_both(loss, X, y, weight, max_depth=3), X)
-
-
 @pytest.mark.parametrize("scale", [1e-6, 1e6])
 def test_targets_of_any_magnitude(scale):
     X, y = make_data(1, "squared_error")

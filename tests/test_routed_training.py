@@ -18,7 +18,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.metadata_routing import MetadataRequest
 
-from sklboost import XGBClassifierLite, XGBRegressorLite, XGBRFClassifierLite
+from sklboost import XGBClassifierLite, XGBRegressorLite
 
 pytestmark = pytest.mark.usefixtures("routing")
 
@@ -53,21 +53,6 @@ def test_early_stopping_in_a_pipeline_that_transforms_the_validation_data(binary
     assert_array_equal(
         pipeline.predict_proba(X_val), by_hand.predict_proba(scaler.transform(X_val))
     )
-
-
-@pytest.mark.parametrize("estimator", [XGBRegressorLite, XGBRFClassifierLite])
-def test_groups_of_the_splitter_ask_nothing_of_the_estimator(estimator, binary):
-    X, y = binary
-    groups = np.arange(len(y)) % 40
-    model = estimator(n_estimators=3, early_stopping_rounds=None)
-    piped = make_pipeline(StandardScaler(), model)
-    splitter = GroupKFold(3)
-    search = GridSearchCV(model, {"max_depth": [1, 2]}, cv=splitter).fit(X, y, groups=groups)
-    assert search.best_params_["max_depth"] in (1, 2)
-    depths = {f"{piped.steps[-1][0]}__max_depth": [1, 2]}
-    inner = GridSearchCV(piped, depths, cv=splitter)
-    scores = cross_validate(inner, X, y, cv=splitter, params={"groups": groups})["test_score"]
-    assert np.isfinite(scores).all()
 
 
 def test_groups_reach_the_fit_only_where_they_are_asked_for(regression):

@@ -39,18 +39,25 @@ def targets(signal, task):
 
 
 def fit(X, y, task, n_jobs, sample_weight=None, **settings):
+    """Fit a model that is judged by the first rows after each round."""
     estimator = XGBRegressorLite if task == "regression" else XGBClassifierLite
     model = estimator(n_estimators=3, n_jobs=n_jobs, random_state=7, **settings)
-    return model.fit(X, y, sample_weight=sample_weight)
+    first = slice(0, 150_000)
+    validation = dict(X_val=X[first], y_val=y[first])
+    if sample_weight is not None:
+        validation["sample_weight_val"] = sample_weight[first]
+    return model.fit(X, y, sample_weight=sample_weight, **validation)
 
 
 def bits(model, X):
     """Return all that a model holds and says, as arrays to be compared bit by bit."""
     frame = model.trees_to_dataframe()
-    numbers = frame[["Split", "Gain", "Cover", "Similarity", "Output"]].to_numpy(dtype=float)
     names = frame[["ID", "Feature", "Yes", "No", "Missing"]].fillna("").to_numpy()
     outputs = model.predict(X) if not hasattr(model, "classes_") else model.predict_proba(X)
-    return numbers.view(np.int64), names, np.ascontiguousarray(outputs).view(np.int64)
+    metrics = [own for of_set in model.evals_result_.values() for own in of_set.values()]
+    outputs, metrics = (np.ascontiguousarray(own).view(np.int64) for own in (outputs, metrics))
+    nodes = np.frombuffer(model.model_.nodes.tobytes(), dtype=np.uint8)
+    return nodes, names, outputs, metrics
 
 
 def assert_same_bits(one, other):
@@ -76,9 +83,23 @@ SETTINGS = {
     ),
     "interactions": ("regression", dict(interaction_constraints=[[0, 1], [1, 2, 3]]) | COLUMNS),
     "categories": ("multiclass", dict(categorical_features=[1, 5])),
+    "a few categories at random": ("binary", dict(categorical_features=[1], extra_trees=True)),
     "smoothed": ("regression", dict(path_smooth=4.0)),
     "random thresholds": ("regression", dict(extra_trees=True)),
     "weighted columns": ("binary", dict(feature_weights=[1, 2, 3, 4, 5, 6]) | LOSSGUIDE | COLUMNS),
+    "several metrics": ("regression", dict(eval_metric=["mae", "rmse"])),
+    "quantiles": (
+        "regression",
+        dict(objective="reg:quantileerror", quantile_alpha=[0.2, 0.8], subsample=0.7),
+    ),
+    "dart": ("regression", dict(booster="dart", rate_drop=0.3, one_drop=True, subsample=0.8)),
+    "forests": ("binary", dict(num_parallel_tree=2, subsample=0.8)),
+    "linear leaves": ("multiclass", dict(linear_tree=True, subsample=0.4)),
+    "rows of leaves": ("multiclass", dict(min_child_samples=500)),
+    "rows of leaves of vector trees": (
+        "multiclass",
+        dict(min_child_samples=500, multi_strategy="multi_output_tree"),
+    ),
 }
 
 
@@ -92,7 +113,7 @@ def test_number_of_threads_changes_no_bit(data, name, n_jobs):
         weight[::10] = 0.0
     y = targets(signal, task)
     one, several = (bits(fit(X, y, task, n, weight, **settings), X) for n in (1, n_jobs))
-    assert len(one[0]) > 3 * 30  # three trees worth the name
+    assert len(one[1]) > 3 * 30  # three trees worth the name
     assert_same_bits(one, several)
 
 

@@ -14,7 +14,6 @@ from sklearn.model_selection import (
     GridSearchCV,
     StratifiedKFold,
     cross_val_predict,
-    cross_validate,
 )
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import make_pipeline
@@ -93,28 +92,6 @@ def test_weights_in_a_grid_search(binary, weight):
             probability = model.predict_proba(X[test])
             scores.append(-log_loss(y[test], probability, sample_weight=weight[test]))
         assert_allclose(mean, np.mean(scores))
-
-
-@pytest.mark.usefixtures("routing")
-def test_cross_validate_with_weights(binary, weight):
-    X, y = binary
-    result = cross_validate(
-        weighted_classifier().set_score_request(sample_weight=True),
-        X,
-        y,
-        cv=FOLDS,
-        params={"sample_weight": weight},
-        return_estimator=True,
-        return_indices=True,
-    )
-    for k, model in enumerate(result["estimator"]):
-        train, test = result["indices"]["train"][k], result["indices"]["test"][k]
-        by_hand = small(XGBClassifierLite).fit(X[train], y[train], sample_weight=weight[train])
-        assert_array_equal(model.predict_proba(X), by_hand.predict_proba(X))
-        unweighted = small(XGBClassifierLite).fit(X[train], y[train])
-        assert not np.array_equal(model.predict_proba(X), unweighted.predict_proba(X))
-        assert result["test_score"][k] == by_hand.score(X[test], y[test], weight[test])
-        assert result["test_score"][k] != by_hand.score(X[test], y[test])
 
 
 # --- estimators of estimators --------------------------------------------------------------------

@@ -1,7 +1,6 @@
 """The callbacks of this room, in a training without trees."""
 
 import math
-import pickle
 import re
 
 import numpy as np
@@ -85,21 +84,6 @@ def test_rounds_of_a_continued_model_count():
     training = train(EarlyStopping(2), [5, 4, 6, 7], n_estimators=104, n_rounds=100)
     assert training.best_iteration == 101
     assert training.n_rounds == 104
-
-
-def test_a_log_that_has_the_rounds_of_the_continued_model():
-    stop, training = EarlyStopping(2), FakeTraining([], n_rounds=3)
-    assert not stop.after_iteration(training, 3, {"validation_0": {"rmse": [4, 3, 1, 2]}})
-    assert training.best_iteration == 2
-    assert stop.after_iteration(training, 4, {"validation_0": {"rmse": [4, 3, 1, 2, 2]}})
-
-
-def test_nothing_sticks_from_one_model_to_the_next():
-    stop = EarlyStopping(2)
-    assert train(stop, [0.1, 0.2, 0.3]).best_iteration == 0
-    assert pickle.dumps(stop) == pickle.dumps(EarlyStopping(2))
-    assert train(stop, [5, 4, 3, 2]).best_iteration == 3
-    assert train(stop, [0.5, 0.6, 0.7], metric="auc").best_iteration == 2
 
 
 def test_two_trainings_at_the_same_time():

@@ -32,20 +32,9 @@ def test_worked_weights_as_a_forest():
     assert factor == weight == 1 / 1.5
 
 
-def test_nothing_dropped_changes_no_weight():
-    for as_forest in (False, True):
-        _, factor, weight = rescaling(np.empty(0, int), 0.5, dropout(as_forest=as_forest))
-        assert factor == weight == 1.0
-
-
 def test_each_round_is_dropped_with_the_rate():
     found = counts(np.array([1.0, 0.1, 0.5, 0.2]), dropout(rate_drop=0.3))
     assert_allclose(found, 0.3, atol=0.03)
-
-
-def test_rate_0_and_1():
-    assert len(choose_rounds(np.ones(50), dropout(), 0)) == 0
-    assert_array_equal(choose_rounds(np.ones(50), dropout(rate_drop=1.0), 0), np.arange(50))
 
 
 def test_heavy_rounds_are_dropped_more_often():

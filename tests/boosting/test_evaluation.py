@@ -213,26 +213,6 @@ def test_functions_and_compiled_metrics_side_by_side():
 # --- the same bits -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("task", ["regression", "multiclass"])
-def test_number_of_threads_changes_no_bit(task):
-    estimator, load, names = TASKS[task]
-    X, y = load(return_X_y=True)
-    n_copies = 600_000 // X.size  # enough work for eight threads
-    X, y = np.tile(X, (n_copies, 1)), np.tile(y, n_copies)
-    X = X + np.random.default_rng(0).normal(scale=1e-3, size=X.shape) * X.std(axis=0)
-    weight = np.random.default_rng(1).uniform(0.5, 2.0, len(y))
-    results = []
-    for n_jobs in (1, 3, 8):
-        model = estimator(n_estimators=3, n_jobs=n_jobs, eval_metric=names)
-        model.fit(X, y, X_val=X[: 3 * len(X) // 4], y_val=y[: 3 * len(y) // 4])
-        weighted = estimator(n_estimators=3, n_jobs=n_jobs, eval_metric=names)
-        weighted.fit(X, y, X_val=X, y_val=y, sample_weight_val=weight)
-        results.append((model.evals_result_, weighted.evals_result_))
-        if n_jobs > 1:
-            assert model.fit_report_.n_threads == n_jobs
-    assert results[1:] == results[:1] * 2
-
-
 @pytest.mark.parametrize(
     ("task", "most"),
     [("regression", 1), ("binary", 2), ("multiclass", 7), ("regression", 7), ("binary", 100)],

@@ -1,6 +1,4 @@
-"""The model says how many splits pruning removed, and remembers them on request."""
-
-import pickle
+"""The model remembers on request which splits pruning removed."""
 
 import numpy as np
 import pytest
@@ -14,19 +12,6 @@ DOSAGE = np.array([[10.0], [20.0], [25.0], [35.0]])
 EFFECT = np.array([-10.0, 7.0, 8.0, -7.0])
 
 
-@pytest.mark.parametrize(
-    ("pruning", "gamma", "n_pruned"),
-    [("post", 130.0, 0), ("post", 150.0, 2), ("full", 150.0, 2), ("pre", 150.0, 0)],
-)
-def test_number_of_pruned_splits(pruning, gamma, n_pruned):
-    model = XGBRegressorLite(
-        n_estimators=1, max_depth=2, reg_lambda=0, base_score=0.5, pruning=pruning, gamma=gamma
-    ).fit(DOSAGE, EFFECT)
-    assert list(model.model_.n_pruned) == [n_pruned]
-
-
-# --- splits that pruning removed are remembered ---------------------------------------------------
-
 GROWING = dict(n_estimators=1, max_depth=2, reg_lambda=0, base_score=0.5, learning_rate=1)
 
 
@@ -39,12 +24,6 @@ def test_the_whole_tree_is_remembered():
     assert len(pruned.model_.nodes) == 1
     assert pruned.model_.unpruned.nodes.tobytes() == whole.model_.nodes.tobytes()
     assert fitted(gamma=150.0).model_.unpruned is None
-
-
-def test_of_a_tree_before_pruning_nothing_was_pruned():
-    model = fitted(gamma=150.0, keep_pruned=True, n_estimators=3)
-    assert list(model.model_.n_pruned) == [2, 2, 2]
-    assert list(model.model_.unpruned.n_pruned) == [0, 0, 0]
 
 
 def make_data(n_rows=200):
@@ -83,7 +62,8 @@ def test_the_model_is_the_same_bits(name):
         assert getattr(one, field).tobytes() == getattr(other, field).tobytes()
     assert_array_equal(kept.predict(X), plain.predict(X))
     assert_array_equal(kept.apply(X), plain.apply(X))
-    # as many splits more as were pruned
+    # as many splits more as were pruned, of which nothing was pruned
+    assert not other.unpruned.n_pruned.any()
     sizes = np.diff(other.unpruned.starts)
     assert_array_equal(sizes, np.diff(other.tree_starts) + 2 * other.n_pruned)
 
@@ -105,11 +85,3 @@ def test_continued_and_early_stopped_models_remember_too():
         n_estimators=40, gamma=2.0, keep_pruned=True, early_stopping_rounds=2, refit=True
     ).fit(X, y, X_val=X[::3], y_val=-y[::3])
     assert len(early.model_.unpruned.n_pruned) == early.model_.n_trees < 40
-
-
-def test_models_are_saved_with_what_they_remember():
-    X, y = make_data()
-    model = XGBRegressorLite(n_estimators=3, gamma=2.0, keep_pruned=True).fit(X, y)
-    copied = pickle.loads(pickle.dumps(model))
-    assert copied.model_.unpruned.nodes.tobytes() == model.model_.unpruned.nodes.tobytes()
-    assert_array_equal(copied.predict(X), model.predict(X))

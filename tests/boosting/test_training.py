@@ -196,20 +196,6 @@ def test_stopped_before_its_first_round():
         run(Act("before_iteration", 0, lambda training: True))
 
 
-def interrupt(training):
-    raise KeyboardInterrupt
-
-
-@pytest.mark.parametrize("every_round", [True, False])
-def test_an_interrupt_keeps_the_finished_rounds(every_round):
-    act = Act("after_iteration", 6, interrupt, every_round)
-    training = run(act, metrics=[COMPILED])
-    assert (training.stop_reason, training.n_rounds) == ("interrupted", 7)
-    assert len(training.finished_log()["own"]["rmse"]) == 7
-    assert act.calls[-1] == ("after_training", None, 7)
-    assert len(training.trees(7).n_pruned) == 7
-
-
 def test_an_interrupt_in_a_metric_drops_its_round():
     n_calls = []
 
@@ -239,14 +225,6 @@ def test_an_interrupt_between_the_values_of_a_round_and_its_end_drops_them():
     assert len(training.finished_log()["own"]["rmse"]) == 4
 
 
-@pytest.mark.parametrize("at", [("before_training", None), ("before_iteration", 0)])
-def test_an_interrupt_before_the_first_round_is_raised(at):
-    act, other = Act(*at, interrupt), Act()
-    with pytest.raises(KeyboardInterrupt):
-        run(act, other)
-    assert other.calls[-1][0] == "after_training"
-
-
 def test_an_error_is_raised_and_all_are_told_of_the_end():
     def fail(training):
         raise RuntimeError("no")
@@ -257,14 +235,6 @@ def test_an_error_is_raised_and_all_are_told_of_the_end():
     assert act.calls[-1] == other.calls[-1] == ("after_training", None, 4)
 
 
-def test_time_is_up_after_one_round_at_least():
-    assert run(Act(), max_time=1e-9).n_rounds == 1
-    slow = Act("after_iteration", 2, lambda training: time.sleep(0.5))
-    training = run(slow, max_time=0.5)
-    assert training.stop_reason == "max_time"
-    assert 1 <= training.n_rounds <= 3
-
-
 # --- learning rates ------------------------------------------------------------------------------
 
 
@@ -273,14 +243,6 @@ def set_rate(value):
         training.learning_rate = value
 
     return act
-
-
-def test_the_learning_rate_of_the_rounds_to_come():
-    training = run(Act("before_iteration", 2, set_rate(1.0)), metrics=[COMPILED], n_rounds=3)
-    assert training.learning_rates == [0.5, 0.5, 1.0]
-    assert_allclose(training.evals_log["own"]["rmse"][:2], halves(2), rtol=1e-5)
-    assert training.evals_log["own"]["rmse"][2] == pytest.approx(0.0, abs=1e-6)
-    assert training.trees(3).params["learning_rate"].tolist() == [0.5, 0.5, 1.0]
 
 
 def test_rates_are_replayed():

@@ -1,9 +1,6 @@
-"""Callbacks and `verbose` in real fits."""
+"""Callbacks in real fits."""
 
-import logging
-import re
 import signal
-import threading
 
 import joblib
 import numpy as np
@@ -145,51 +142,3 @@ def test_what_is_no_list_of_callbacks(data, callbacks):
     message = "callbacks=.*: it must be None or a list of objects .* from sklboost.TrainingCallback"
     with pytest.raises(ValueError, match=message):
         small(callbacks=callbacks).fit(*data)
-
-
-# --- verbose -------------------------------------------------------------------------------------
-
-
-def test_lines_of_the_training_loss(data, caplog):
-    X, y = data
-    model = small(verbose=2).fit(X, y)
-    losses = [np.mean((prediction - y) ** 2) / 2 for prediction in model.staged_predict(X)]
-    assert [record.getMessage() for record in caplog.records] == [
-        f"round {i + 1} of 6: training loss {loss:.6g}" for i, loss in enumerate(losses)
-    ]
-
-
-def test_lines_of_the_metrics(parts, caplog):
-    (X, y), validation = parts
-    model = XGBClassifierLite(n_estimators=3, eval_metric=["logloss", "auc"], verbose=2)
-    model.fit(X, y, **validation)
-    of_set = model.evals_result_["validation_0"]
-    assert [record.getMessage() for record in caplog.records] == [
-        f"round {i + 1} of 3: validation_0-logloss {of_set['logloss'][i]:.6g}, "
-        f"validation_0-auc {of_set['auc'][i]:.6g}"
-        for i in range(3)
-    ]
-
-
-def test_a_bar_of_a_fit_that_stops_early(parts, capsys):
-    (X, y), validation = parts
-    model = XGBClassifierLite(verbose=1, early_stopping_rounds=3).fit(X, y, **validation)
-    n_rounds = len(model.evals_result_["validation_0"]["logloss"])
-    assert n_rounds < 100
-    shown = capsys.readouterr().err
-    assert re.search(rf" {n_rounds}/100 .*validation_0-logloss 0\.\d+\] *\n$", shown)
-
-
-def test_nothing_sticks_from_one_model_to_the_next(data, capsys, caplog):
-    before = (logging.root.level, *logging.root.handlers, logging.getLogger("sklboost").level)
-    threads = threading.enumerate()
-    small(verbose=2).fit(*data)
-    small(verbose=1).fit(*data)
-    capsys.readouterr()
-    caplog.clear()
-    small().fit(*data)
-    assert capsys.readouterr() == ("", "")
-    assert caplog.records == []
-    assert threading.enumerate() == threads
-    after = (logging.root.level, *logging.root.handlers, logging.getLogger("sklboost").level)
-    assert after == before

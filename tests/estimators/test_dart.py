@@ -179,20 +179,6 @@ def test_learning_rates_of_rounds(regression):
     assert model.n_estimators_ == 12
 
 
-def test_number_of_threads_changes_no_bit():
-    random = np.random.default_rng(0)
-    X = random.normal(size=(30_000, 6)).astype(np.float32)
-    X[random.random(X.shape) < 0.1] = np.nan
-    y = np.nan_to_num(X[:, 0]) + random.normal(size=len(X))
-    models = [
-        make("regression", n_jobs=n_jobs, subsample=0.8).fit(X, y, X_val=X, y_val=y)
-        for n_jobs in (1, 2, 3)
-    ]
-    for model in models[1:]:
-        assert model.model_.nodes.tobytes() == models[0].model_.nodes.tobytes()
-        assert model.evals_result_ == models[0].evals_result_
-
-
 @pytest.mark.parametrize("how", ["init_model", "warm_start"])
 def test_dart_cannot_continue_a_model(how, regression):
     X, y = regression

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import xgboost
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import metrics
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
@@ -100,19 +99,6 @@ def test_the_model_ends_with_the_best_round(task):
     assert (model.fit_report_.n_rounds, model.fit_report_.n_trees) == (n_rounds, n_trees)
 
 
-@pytest.mark.parametrize("names", [["error", "logloss"], ["logloss", "error"]])
-def test_the_last_metric_of_the_last_set_decides(names):
-    train, valid = parts(load_breast_cancer)
-    sets = [valid, train] if names[0] == "error" else [train, valid]
-    model = make(XGBClassifierLite, eval_metric=names).fit(*train, eval_set=sets)
-    decisive = model.evals_result_["validation_1"][names[1]]
-    best, n_done = by_hand(decisive, 4)
-    assert (model.best_iteration_, len(decisive)) == (best, n_done)
-    assert model.best_score_ == decisive[best]
-    others = [model.evals_result_["validation_0"][name] for name in names]
-    assert by_hand(others[0], 4) != (best, n_done)
-
-
 @pytest.mark.parametrize("name", ["auc", "roc_auc", "r2"])
 def test_metrics_of_which_more_is_better(name):
     estimator, load = TASKS["regression" if name == "r2" else "binary"]
@@ -125,44 +111,12 @@ def test_metrics_of_which_more_is_better(name):
     assert model.best_iteration_ > 0
 
 
-@pytest.mark.parametrize("task", TASKS)
-def test_weights_of_the_validation_are_rows_so_often(task):
-    estimator, load = TASKS[task]
-    train, (X_val, y_val) = parts(load)
-    weight = np.random.default_rng(2).integers(0, 4, len(y_val))
-    weighted = make(estimator).fit(*train, X_val=X_val, y_val=y_val, sample_weight_val=weight)
-    rows = np.repeat(np.arange(len(weight)), weight)
-    repeated = make(estimator).fit(*train, X_val=X_val[rows], y_val=y_val[rows])
-    assert weighted.best_iteration_ == repeated.best_iteration_
-    assert weighted.best_score_ == pytest.approx(repeated.best_score_, rel=1e-12)
-    expected = losses(weighted, X_val, y_val, weight)[-1]
-    assert weighted.best_score_ == pytest.approx(expected, rel=1e-12)
-
-
 def test_classes_weigh_the_same_in_training_and_validation():
     train, (X_val, y_val) = parts(load_breast_cancer)
     model = make(XGBClassifierLite, class_weight={0: 5.0, 1: 0.5})
     model.fit(*train, X_val=X_val, y_val=y_val)
     weight = np.where(y_val == 0, 5.0, 0.5)
     assert model.best_score_ == pytest.approx(losses(model, X_val, y_val, weight)[-1], rel=1e-12)
-
-
-@pytest.mark.parametrize("task", TASKS)
-def test_a_fit_as_in_xgboost(task):
-    estimator, load = TASKS[task]
-    train, valid = parts(load)
-    common = dict(n_estimators=200, max_depth=2, learning_rate=0.1, early_stopping_rounds=10)
-    peer_class = getattr(xgboost, estimator.__name__.removesuffix("Lite"))
-    peer = peer_class(**common, tree_method="exact", n_jobs=1)
-    model = estimator(**common).fit(*train, eval_set=[train, valid])
-    peer.fit(*train, eval_set=[train, valid], verbose=False)
-    own, theirs = model.evals_result_, peer.evals_result()
-    assert list(own) == list(theirs)
-    assert [list(values) for values in own.values()] == [list(v) for v in theirs.values()]
-    if task == "multiclass":  # XGBoost's steps are shorter there
-        return
-    assert abs(model.best_iteration_ - peer.best_iteration) <= 2
-    assert model.best_score_ == pytest.approx(peer.best_score, rel=0.02)
 
 
 # --- rows held out -------------------------------------------------------------------------------
@@ -181,25 +135,6 @@ def test_rows_are_held_out_of_the_training(task, fraction):
     assert model.evals_result_ == again.evals_result_
     other = make(estimator, validation_fraction=fraction, random_state=1).fit(X, y)
     assert other.evals_result_ != model.evals_result_
-
-
-def test_groups_are_held_out_whole():
-    X, y = load_diabetes(return_X_y=True)
-    group = np.arange(442) // 13
-    features = np.column_stack([X, group])
-    seen = []
-
-    def metric(y_true, y_pred):
-        seen.append(y_true)
-        return float(np.mean((y_true - y_pred) ** 2))
-
-    target = y + group / 1000  # tells the group
-    model = make(XGBRegressorLite, eval_metric=metric, validation_fraction=0.2, random_state=0)
-    model.fit(features, target, groups=[f"group {number}" for number in group])
-    outside = group[np.isin(target, seen[-1])]
-    assert 0.1 < len(outside) / 442 < 0.3
-    assert set(outside).isdisjoint(group[~np.isin(target, seen[-1])])
-    assert len(np.unique(outside)) * 13 == len(outside)
 
 
 def test_classes_keep_their_shares():
@@ -291,13 +226,3 @@ def test_as_a_callback_it_holds_rows_out_too():
     by_callback = make(XGBRegressorLite, random_state=0, early_stopping_rounds=None)
     by_callback.set_params(callbacks=[EarlyStopping(4)]).fit(X, y)
     check_same_model(model, by_callback)
-
-
-def test_columns_of_validation_data_in_another_order():
-    X, y = load_diabetes(return_X_y=True, as_frame=True)
-    train, valid = X.iloc[:300], X.iloc[300:]
-    one, other = (
-        make(XGBRegressorLite).fit(train, y[:300], X_val=own, y_val=y[300:]).evals_result_
-        for own in (valid, valid[valid.columns[::-1]])
-    )
-    assert one == other

@@ -1,7 +1,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_array_equal
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 
@@ -40,17 +39,6 @@ def test_rounds_and_trees():
         assert fitted.trees(given) == tuple(3 * round_ for round_ in rounds)
     with pytest.raises(ValueError, match=r"iteration_range=\(2, 5\): .* first < last <= 4"):
         fitted.rounds((2, 5))
-
-
-def test_raw_scores_and_what_they_mean():
-    y = np.where(np.arange(12) % 2, "odd", "even")
-    model = small(XGBClassifierLite).fit(X, y)
-    fitted = fitted_model(model)
-    raw_score = fitted.raw_scores(fitted.read(X))
-    assert_array_equal(raw_score[0], model.decision_function(X))
-    assert_array_equal(fitted.predictions(raw_score), model.predict_proba(X))
-    assert fitted.classes == ["even", "odd"]
-    assert fitted_model(small(XGBRegressorLite).fit(X, X[:, 0])).classes is None
 
 
 def test_changes_of_the_model_and_of_names_count():

@@ -168,18 +168,6 @@ def test_continuing_with_other_rounds(regression):
         boosted_forest("regression", num_parallel_tree=5).fit(X, y, init_model=half)
 
 
-def test_number_of_threads_changes_no_bit():
-    random = np.random.default_rng(0)
-    X = random.normal(size=(30_000, 6))
-    y = (X[:, 0] + X[:, 1] * X[:, 2] + random.normal(size=len(X)) > 0).astype(int)
-    given = dict(n_estimators=5, random_state=2)
-    one, other = (
-        XGBRFClassifierLite(n_jobs=n_jobs, **given).fit(X, y, X_val=X, y_val=y) for n_jobs in (1, 3)
-    )
-    assert bits(other) == bits(one)
-    assert other.evals_result_ == one.evals_result_
-
-
 # --- what does not go together
 
 

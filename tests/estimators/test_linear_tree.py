@@ -1,7 +1,5 @@
 """Linear leaves, as users meet them."""
 
-import pickle
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -59,16 +57,6 @@ def test_a_straight_line_needs_one_leaf_a_side():
     assert_allclose(model.predict([[-9.0], [9.0]]), y[[0, -1]], rtol=1e-6)  # no further
 
 
-def test_nobody_else_has_them():
-    model, X, y = make("regression", linear_tree=False)
-    model.fit(X, y)
-    assert model.model_.linear is None
-    assert model.model_.constant is model.model_
-    assert "Slopes" not in model.trees_to_dataframe()
-    changed = clone(model).set_params(linear_lambda=50.0).fit(X, y)
-    assert_array_equal(bits(changed, X), bits(model, X))
-
-
 # --- the same by whichever way -------------------------------------------------------------------
 
 
@@ -84,37 +72,6 @@ def test_weight_two_is_the_row_twice(task, sampling):
     repeated = clone(model).fit(X.repeat(weight, axis=0), y.repeat(weight))
     one, other = outputs(weighted, X), outputs(repeated, X)
     assert_allclose(one, other, rtol=1e-7, atol=1e-7 * np.abs(one).max())
-
-
-@pytest.mark.parametrize(("n_classes", "subsample"), [(0, 1.0), (3, 0.4)])
-def test_same_bits_for_any_number_of_threads(n_classes, subsample):
-    random = np.random.default_rng(0)
-    X = random.normal(size=(40_000, 5)).astype(np.float32)
-    X[random.random(len(X)) < 0.2, 3] = nan
-    signal = X[:, 0] * X[:, 1] + np.nan_to_num(X[:, 3]) + random.normal(size=len(X))
-    y = np.digitize(signal, np.linspace(-1, 1, n_classes - 1)) if n_classes else signal
-    estimator = XGBClassifierLite if n_classes else XGBRegressorLite
-    settings = dict(n_estimators=3, linear_tree=True, subsample=subsample, random_state=0)
-    one, other = (estimator(n_jobs=n, **settings).fit(X, y, X_val=X, y_val=y) for n in (1, 3))
-    check_same_model(one, other, X)
-    assert other.evals_result_ == one.evals_result_
-
-
-@each_task
-def test_one_row_at_a_time_and_other_layouts(task):
-    model, X, y = make(task)
-    expected = bits(model.fit(X, y), X)
-    one_by_one = np.concatenate([bits(model, X[row : row + 1]) for row in range(len(X))])
-    assert_array_equal(one_by_one, expected)
-    assert_array_equal(bits(model, np.asfortranarray(X)), expected)
-    assert_array_equal(bits(model, X[::-1])[::-1], expected)
-    for form in (np.asfortranarray(X), X[::-1][::-1], X.tolist()):
-        check_same_model(clone(model).fit(form, y), model, X)
-    check_same_model(pickle.loads(pickle.dumps(model)), model, X)
-    short = X.astype(np.float32)
-    model.fit(short, y)
-    assert_array_equal(bits(model, short), bits(model, short.astype(float)))
-    check_same_model(clone(model).fit(short.astype(float), y), model, short)
 
 
 @each_task
@@ -224,18 +181,6 @@ def test_early_stopping(task):
 
 
 # --- limits --------------------------------------------------------------------------------------
-
-
-def test_no_row_gets_more_or_less_than_those_of_the_training():
-    model, X, y = make("regression", n_estimators=1, linear_lambda=0.0, min_child_weight=0.0)
-    model.fit(X, y)
-    leaves, predicted = model.apply(X)[:, 0], model.predict(X)
-    far = X * 100.0
-    for leaf, value in zip(model.apply(far)[:, 0], model.predict(far), strict=True):
-        own = predicted[leaves == leaf]
-        assert own.min() - 1e-9 <= value <= own.max() + 1e-9 or value == pytest.approx(
-            model.model_.base_score[0] + model.model_.nodes.value[leaf]
-        )
 
 
 @pytest.mark.parametrize("task", ["regression", "softmax"])

@@ -129,16 +129,6 @@ def test_sparse_rows_are_counted_as_dense_ones():
     assert len(counts) > 4
 
 
-@pytest.mark.parametrize("y", ["two", "three"])
-def test_same_bits_on_two_threads(y):
-    rows = np.random.default_rng(1).normal(size=(40_000, 6))
-    target = np.digitize(rows[:, 0] + rows[:, 1] ** 2, [1.0] if y == "two" else [0.5, 1.5])
-    settings = dict(n_estimators=3, min_child_samples=500, multi_strategy="multi_output_tree")
-    one, two = (XGBClassifierLite(n_jobs=n, **settings).fit(rows, target) for n in (1, 2))
-    assert two.fit_report_.n_threads == 2
-    assert_array_equal(one.predict_proba(rows), two.predict_proba(rows))
-
-
 def test_beside_lightgbm():
     data, y = load_breast_cancer(return_X_y=True)
     # one round: later LightGBM guesses numbers of rows from sums of hessians

@@ -10,8 +10,6 @@ import xgboost
 from lightgbm.basic import _ConfigAliases
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import Pipeline
 
 from sklboost import (
     XGBClassifierLite,
@@ -117,14 +115,6 @@ def test_the_alpha_of_lightgbm_s_losses_is_no_penalty(objective, own):
     assert XGBRegressorLite(objective=objective, reg_alpha=0.9).reg_alpha == 0.9
     assert XGBRegressorLite(objective=objective, alpha=None).reg_alpha is None
     assert XGBRegressorLite(objective="reg:quantileerror", alpha=0.9).reg_alpha == 0.9
-
-
-def test_other_spellings_in_scikit_learn_s_tools(data):
-    pipeline = Pipeline([("clf", XGBClassifierLite(n_estimators=2))])
-    assert pipeline.set_params(clf__eta=0.5).get_params()["clf__learning_rate"] == 0.5
-    grid = {"clf__eta": [0.01, 0.5], "clf__tree_method": ["hist"], "clf__nthread": [1]}
-    search = GridSearchCV(pipeline, grid, cv=2).fit(*data)
-    assert search.best_estimator_["clf"].learning_rate == search.best_params_["clf__eta"]
 
 
 # --- values without effect
@@ -295,9 +285,3 @@ def test_feature_types_of_an_array(data):
         XGBClassifierLite(categorical_features=[3], feature_types=["q", "q", "q", "c"])
     with pytest.raises(ValueError, match="a mask of 1, but X has 3 features"):
         XGBClassifierLite(feature_types=["c"]).fit(*data)
-
-
-def test_flags_of_dart_as_xgboost_has_them(data):
-    settings = dict(booster="dart", random_state=0, n_estimators=5)
-    one, other = (XGBRegressorLite(one_drop=flag, **settings).fit(*data) for flag in (1, True))
-    assert one.model_.nodes.tobytes() == other.model_.nodes.tobytes()

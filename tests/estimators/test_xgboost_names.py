@@ -53,13 +53,6 @@ def test_metrics_of_the_rounds(stopped):
         regressor().fit(X, Y).evals_result()
 
 
-def test_the_best_round(stopped):
-    assert stopped.best_iteration == stopped.best_iteration_ < 59
-    assert stopped.best_score == stopped.best_score_
-    until_best = (0, stopped.best_iteration + 1)
-    assert_array_equal(stopped.predict(X, iteration_range=until_best), stopped.predict(X))
-
-
 @pytest.mark.parametrize("name", ["best_iteration", "best_score"])
 def test_no_best_round_without_early_stopping(name):
     model = regressor().fit(X, Y, eval_set=[(X, Y)])

@@ -10,14 +10,7 @@ from sklboost.engine.parallel import ThreadTeam
 from sklboost.tree.core.partition import fill_sides
 from sklboost.tree.options.categories import sort_categories, sort_ends
 from tests import reference
-from tests.tree.growth import (
-    NO_WEIGHT,
-    SPLIT_DTYPE,
-    assert_same_tree,
-    grow,
-    params,
-    records,
-)
+from tests.tree.growth import NO_WEIGHT, SPLIT_DTYPE, grow, params, records
 
 
 def binned(X, n_categories):
@@ -200,17 +193,6 @@ def test_trees_are_those_of_the_oracle(seed, settings, missing):
                 assert left_categories(grown, number) == sorted(node.categories)
     expected = [oracle.leaf_of(x).weight for x in X]
     assert_allclose(grown.raw_score, expected, rtol=1e-4, atol=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("n_categories", "extra_trees"), [(5, True), (70, False), (300, False), (300, True)]
-)
-def test_threads_change_no_bit(n_categories, extra_trees):
-    X, gradient, hessian = make_data(0, 9_000, n_categories)
-    matrix = binned(X, [n_categories, n_categories, 0])
-    settings = params(extra_trees=extra_trees, cat_smooth=3.0)
-    one = grow(matrix, gradient, hessian, settings)
-    assert_same_tree(one, grow(matrix, gradient, hessian, settings, n_threads=3))
 
 
 def test_several_outputs_use_the_one_in_which_categories_differ_most():

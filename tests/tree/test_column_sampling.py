@@ -10,7 +10,7 @@ from sklboost.tree.options.column_sampling import (
     choose_some,
     choose_tree_features,
 )
-from tests.tree.growth import binned, features_of_node, grow, params
+from tests.tree.growth import features_of_node, params
 
 pytestmark = pytest.mark.interpreted
 
@@ -123,35 +123,3 @@ def test_each_fraction_alone(name, same_node, same_depth):
     assert (features_of_node(sample, settings, 4, 3) == first) == same_depth
     other, _ = start(30, key=2, **{name: 0.4})
     assert features_of_node(other, settings, 3, 2) != first
-
-
-def test_trees_do_not_inherit():
-    settings = params(colsample_bytree=0.2)
-    sample = allocate_column_sample(feature_rules(30), 30, 1)
-    chosen = set()
-    for tree in range(40):
-        choose_for_tree(tree, settings, sample)
-        chosen.update(sample.of_tree[: sample.n_of_tree[0]])
-    assert chosen == set(range(30))
-
-
-def test_all_features_if_nothing_is_drawn():
-    assert features_of_node(*start(7), 5, 2) == list(range(7))
-
-
-def test_splits_are_on_the_features_of_their_nodes():
-    random = np.random.default_rng(0)
-    X = random.normal(size=(200, 12))
-    gradient = (X.sum(axis=1) + random.normal(size=200)).astype(np.float32)
-    fractions = dict(colsample_bytree=0.7, colsample_bylevel=0.7, colsample_bynode=0.7)
-    settings = params(max_depth=4, pruning="full", **fractions)
-    grown = grow(binned(X), gradient, np.ones_like(gradient), settings)
-    sample, growth = grown.draws.columns, grown.workspace.tree.growth
-    n_splits = 0
-    for node, split in enumerate(grown.nodes):
-        if split["left"] >= 0:
-            depth = growth[node].depth
-            assert split["feature"] in features_of_node(sample, settings, node, depth)
-            n_splits += 1
-    assert n_splits >= 10
-    assert len(features_of_node(sample, settings, 0, 0)) == 3

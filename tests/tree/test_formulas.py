@@ -2,14 +2,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from sklboost.tree.core.formulas import (
-    leaf_weight,
-    similarity,
-    similarity_at,
-    soft_threshold,
-    split_gain,
-)
-from sklboost.tree.options.inherited_weights import Inherited, clip_to_bounds, held_weight, smooth
+from sklboost.tree.core.formulas import leaf_weight, similarity, similarity_at, split_gain
+from sklboost.tree.options.inherited_weights import Inherited, held_weight, smooth
 from tests.tree.growth import params
 
 pytestmark = pytest.mark.interpreted
@@ -19,24 +13,6 @@ def objective(weight, gradient, hessian, settings):
     """Loss of a leaf with this output, from the second-order expansion and the two penalties."""
     squares = (hessian + settings.reg_lambda) * weight**2 / 2
     return gradient * weight + squares + settings.reg_alpha * np.abs(weight)
-
-
-@pytest.mark.parametrize(
-    ("gradient", "alpha", "expected"),
-    [(3.0, 1.0, 2.0), (-3.0, 1.0, -2.0), (0.5, 1.0, 0.0), (-1.0, 1.0, 0.0), (-3.0, 0.0, -3.0)],
-)
-def test_soft_threshold(gradient, alpha, expected):
-    assert soft_threshold(gradient, alpha) == expected
-
-
-@pytest.mark.parametrize(
-    ("reg_lambda", "output", "height"),
-    [(0.0, 3.5 / 3, 3.5**2 / 3), (4.0, 0.5, 1.75), (40.0, 3.5 / 43, 3.5**2 / 43)],
-)
-def test_worked_leaf_of_three_rows(reg_lambda, output, height):
-    settings = params(reg_lambda=reg_lambda)  # residuals -10.5, 6.5, 7.5
-    assert_allclose(leaf_weight(-3.5, 3.0, settings), output, rtol=1e-15)
-    assert_allclose(similarity(-3.5, 3.0, settings), height, rtol=1e-15)
 
 
 def test_penalty_and_limit_by_hand():
@@ -77,11 +53,6 @@ def test_similarity_of_any_weight(weight, alpha):
     assert similarity_at(1.2, 2.0, weight, settings) <= similarity(1.2, 2.0, settings)
 
 
-def test_gain():
-    assert split_gain(4.0, 3.0, 2.0) == 5.0
-    assert split_gain(1.0, 1.0, 3.0) == -1.0  # the children may be worse than the parent
-
-
 @pytest.mark.parametrize("part", [1e-12, -1e-12])
 def test_rounding_errors_are_no_gain(part):
     assert split_gain(1.0, 1.0, 2.0 - part) == 0.0
@@ -92,14 +63,6 @@ def test_rounding_errors_are_no_gain(part):
 
 
 # --- weights that nodes inherit ------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("weight", "expected"), [(0.5, 0.5), (-3.0, -1.0), (7.0, 2.0), (-1.0, -1.0), (2.0, 2.0)]
-)
-def test_bounds(weight, expected):
-    assert clip_to_bounds(weight, -1.0, 2.0) == expected
-    assert clip_to_bounds(weight, -np.inf, np.inf) == weight
 
 
 def test_a_weight_is_moved_towards_the_parents():

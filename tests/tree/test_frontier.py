@@ -1,22 +1,12 @@
 import numpy as np
 import pytest
 
-from sklboost.boosting.settings import feature_rules
-from sklboost.tree.core.frontier import (
-    can_be_split,
-    has_slots,
-    split_node,
-    start_leaf,
-)
+from sklboost.tree.core.frontier import can_be_split, has_slots
 from sklboost.tree.core.open_nodes import add_open, next_open, remove_open
-from sklboost.tree.core.quantization import pack
-from sklboost.tree.core.workspace import LEFT, OWN, allocate_workspace, max_nodes
-from tests.tree.growth import binned, make_search, params
+from sklboost.tree.core.workspace import allocate_workspace, max_nodes
+from tests.tree.growth import binned, params
 
 pytestmark = pytest.mark.interpreted
-
-SCALES = np.array([[0.5, 0.5]])
-X_OF_FOUR = np.array([[1.0], [2.0], [8.0], [np.nan]])
 
 
 def make_workspace(settings=None, n_rows=40):
@@ -116,11 +106,6 @@ def order_of(settings, n_leaves, *nodes):
     return order
 
 
-def test_nodes_of_one_depth_are_split_in_order():
-    assert order_of(params(max_leaves=8), 4, *OF_ONE_DEPTH) == [3, 4, 5, 6]
-    assert order_of(params(), 4, *OF_ONE_DEPTH) == [3, 4, 5, 6]
-
-
 @pytest.mark.parametrize(("budget", "expected"), [(1, [4]), (2, [4, 5]), (3, [4, 5, 3])])
 def test_of_a_depth_that_does_not_fit_the_largest_gains(budget, expected):
     assert order_of(params(max_leaves=4 + budget), 4, *OF_ONE_DEPTH) == expected
@@ -131,28 +116,6 @@ def test_a_depth_that_fits_goes_before_larger_gains_of_the_next():
     assert order_of(params(max_leaves=6), 4, *nodes) == [3, 4]
     assert order_of(params(max_leaves=7), 4, *nodes) == [3, 4, 7]
     assert order_of(params(max_leaves=8), 4, *nodes) == [3, 4, 7, 9]
-
-
-def test_best_first():
-    settings = params(grow_policy="lossguide", max_leaves=8)
-    assert order_of(settings, 4, *OF_ONE_DEPTH) == [4, 5, 3, 6]  # of equal ones the lower number
-    backwards = OF_ONE_DEPTH[::-1]  # whatever their order in the list
-    assert order_of(settings, 4, *backwards) == [4, 5, 3, 6]
-    deeper = [*OF_ONE_DEPTH, (9, 5, 9.5)]
-    assert order_of(settings, 4, *deeper) == [9, 4, 5, 3]
-
-
-def test_a_node_is_taken_out_and_the_others_keep_their_order():
-    workspace = make_workspace(params())
-    settings = params()
-    open_some(workspace, settings, *OF_ONE_DEPTH)
-    remove_open(2, settings, workspace.tree)
-    counts = workspace.tree.counts[0]
-    left = workspace.tree.open_nodes[counts.first_open : counts.stop_open]
-    assert list(left) == [3, 4, 6]
-    remove_open(counts.first_open, settings, workspace.tree)
-    left = workspace.tree.open_nodes[counts.first_open : counts.stop_open]
-    assert list(left) == [4, 6]
 
 
 def test_a_heap_gives_the_nodes_in_order_of_gain_whenever_they_come():
@@ -177,24 +140,6 @@ def test_a_heap_gives_the_nodes_in_order_of_gain_whenever_they_come():
 
 
 # --- making a split ------------------------------------------------------------------------------
-
-
-def test_bounds_of_falling_leaves_that_are_clipped():
-    settings = params(reg_lambda=1.0)
-    tree = make_workspace(settings).tree
-    start_leaf(0, -1, tree)
-    root = tree.outputs[0, 0]
-    assert (root.lower, root.upper) == (-np.inf, np.inf)
-    root.lower, root.upper, root.weight, tree.sums[0, OWN, 0] = -0.5, 1.0, 0.0, pack(12.0, 20.0)
-    split = tree.splits[0]
-    split.feature, split.below, split.bin, split.default_left = 0, 1, 2, 0
-    tree.sums[0, LEFT, 0], split.gain = pack(-8.0, 6.0), 7.5
-    rules = feature_rules(1, signs=[-1])
-    split_node(0, make_search(binned(X_OF_FOUR), SCALES, settings, rules), tree)
-    left, right = tree.outputs[1, 0], tree.outputs[2, 0]
-    assert (left.weight, right.weight) == (1.0, -0.5)  # not clipped: 1 and -1.25
-    assert (left.lower, left.upper, right.lower, right.upper) == (0.25, 1.0, -0.5, 0.25)
-    assert tree.nodes[2].value == -0.5
 
 
 @pytest.mark.parametrize(

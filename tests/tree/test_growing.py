@@ -37,21 +37,6 @@ def continuous(seed, n_rows, n_features):
     return X, gradient, random.uniform(0.1, 1, n_rows).astype(np.float32)
 
 
-@pytest.mark.interpreted
-def test_worked_tree():
-    X = np.array([[10.0], [20.0], [25.0], [35.0]])
-    gradient = np.array([10.5, -6.5, -7.5, 7.5], dtype=np.float32)
-    grown = grow(binned(X), gradient, np.ones_like(gradient), params(max_depth=2))
-    nodes = grown.nodes
-    assert list(nodes["left"]) == [1, -1, 3, -1, -1]
-    assert list(nodes["right"]) == [2, -1, 4, -1, -1]
-    assert_array_equal(nodes["threshold"], [15, np.nan, 30, np.nan, np.nan])
-    assert_allclose(nodes["gain"], [120.3333, 0, 140.1667, 0, 0], atol=5e-5)
-    assert_array_equal(nodes["cover"], [4, 1, 3, 2, 1])
-    assert_array_equal(nodes["value"][[1, 3, 4]], [-10.5, 7.0, -7.5])
-    assert list(grown.raw_score) == [-10.5, 7.0, 7.0, -7.5]
-
-
 @pytest.mark.parametrize("limit", [{}, dict(max_leaves=23, max_depth=0), dict(max_leaves=9)])
 @pytest.mark.parametrize("growth", GROWTH)
 def test_few_histogram_slots_change_no_bit(growth, limit, monkeypatch):
@@ -101,24 +86,6 @@ def test_a_chain_as_deep_as_there_are_rows():
 
 
 @pytest.mark.interpreted
-@pytest.mark.parametrize("policy", ["depthwise", "lossguide"])
-def test_depth_and_leaves_are_limited(policy):
-    X, gradient, hessian = make_data(3, 60)
-    matrix = binned(X)
-    for max_depth in (1, 2, 3):
-        settings = params(max_depth=max_depth, grow_policy=policy)
-        grown = grow(matrix, gradient, hessian, settings)
-        assert depth_of(grown.nodes) == max_depth
-        assert len(leaves(grown)) == 2**max_depth
-    for max_leaves in (2, 3, 5, 8):
-        settings = params(max_depth=0, max_leaves=max_leaves, grow_policy=policy)
-        grown = grow(matrix, gradient, hessian, settings)
-        assert len(leaves(grown)) == max_leaves
-        if policy == "depthwise":
-            assert depth_of(grown.nodes) == int(np.ceil(np.log2(max_leaves)))
-
-
-@pytest.mark.interpreted
 @pytest.mark.parametrize("n_rows", [1, 2, 3])
 @pytest.mark.parametrize("growth", GROWTH)
 def test_few_rows(growth, n_rows):
@@ -127,16 +94,6 @@ def test_few_rows(growth, n_rows):
     grown = grow(binned(X), gradient, np.ones_like(gradient), params(**GROWTH[growth]))
     assert len(leaves(grown)) == n_rows
     assert_allclose(grown.raw_score, -gradient, rtol=1e-6)
-
-
-@pytest.mark.interpreted
-@pytest.mark.parametrize("value", [5.0, np.nan, np.inf])
-def test_constant_features(value):
-    X, gradient = np.full((6, 3), value), np.arange(6, dtype=np.float32)
-    grown = grow(binned(X), gradient, np.ones_like(gradient), params(max_depth=3))
-    assert len(grown.nodes) == 1
-    assert_allclose(grown.raw_score, -2.5)
-    assert (grown.nodes[0]["gradient"], grown.nodes[0]["cover"]) == (15.0, 6.0)
 
 
 def test_a_row_without_weight_worth_a_step_is_still_where_prediction_puts_it():
@@ -177,32 +134,6 @@ def test_rows_on_disk_are_gone_through_in_small_blocks(n_threads, tmp_path, monk
     grown = grow(matrix, gradient, hessian, settings, n_threads=n_threads, workspace=workspace)
     assert_same_tree(grown, grow(matrix, gradient, hessian, settings))
     assert workspace.pool.accumulator_used.sum() >= 2**3  # those of the last level
-
-
-def test_another_key_rounds_otherwise_beyond_4096_rows():
-    for n_rows in (4096, 4097):
-        X, gradient, hessian = make_data(6, n_rows)
-        matrix, settings = binned(X), params(max_depth=2)
-        values = [grow(matrix, gradient, hessian, settings, key=k).raw_score for k in (0, 0, 1)]
-        assert_array_equal(values[0], values[1])
-        assert np.array_equal(values[0], values[2]) == (n_rows == 4096)
-        assert_allclose(values[0], values[2], rtol=1e-4)
-
-
-@pytest.mark.parametrize(
-    "growth", [dict(max_depth=5), dict(max_leaves=20, grow_policy="lossguide")]
-)
-def test_columns_drawn_by_any_number_of_threads(growth):
-    X, gradient, hessian = continuous(8, 3000, 12)
-    gradient += np.nan_to_num(X).sum(axis=1).astype(np.float32)
-    fractions = dict(colsample_bytree=0.9, colsample_bylevel=0.6, colsample_bynode=0.5)
-    matrix, settings = binned(X), params(**growth, **fractions)
-    one = grow(matrix, gradient, hessian, settings)
-    assert len(set(one.nodes["feature"])) > 4
-    for n_threads in (2, 8):
-        assert_same_tree(one, grow(matrix, gradient, hessian, settings, n_threads=n_threads))
-    plain = grow(matrix, gradient, hessian, params(**growth))
-    assert np.any(plain.nodes["feature"][:5] != one.nodes["feature"][:5])
 
 
 @pytest.mark.parametrize(("n_features", "n_threads"), [(1, 2), (3, 5), (40, 2), (40, 5)])

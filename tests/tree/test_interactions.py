@@ -4,7 +4,7 @@ import pytest
 from sklboost.boosting.settings import feature_rules
 from sklboost.tree.core.workspace import allocate_workspace
 from sklboost.tree.options.column_sampling import allocate_column_sample, list_node_features
-from sklboost.tree.options.interactions import is_on_path, keep_allowed
+from sklboost.tree.options.interactions import keep_allowed
 from tests.tree.growth import binned, params
 
 pytestmark = pytest.mark.interpreted
@@ -26,14 +26,6 @@ def allowed(groups, *path):
     rules, features = feature_rules(N_FEATURES, groups=groups), np.arange(N_FEATURES)
     scratch = np.empty(rules.groups.shape[1], dtype=np.uint64)
     return list(features[: keep_allowed(features, node, tree, rules, scratch)])
-
-
-def test_features_of_a_path():
-    tree, node = make_path(3, 1, 3)
-    assert [feature for feature in range(6) if is_on_path(feature, node, tree)] == [1, 3]
-    assert not is_on_path(3, 0, tree)
-    assert is_on_path(3, 1, tree)
-    assert not is_on_path(1, 1, tree)
 
 
 @pytest.mark.parametrize(

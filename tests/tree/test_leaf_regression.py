@@ -122,16 +122,6 @@ def test_learning_rate_hessians_and_weights():
     assert_allclose(terms_of(heavy), terms_of(plain))
 
 
-def test_weight_two_is_the_row_twice():
-    X = np.array([[1.0, 9.0], [2.0, 4.0], [3.0, 4.5], [4.0, 7.0], [7.0, 1.0]])
-    gradient, weight = np.array([3.0, 1.0, -2.0, -3.0, 4.0]), np.array([1, 2, 1, 3, 2])
-    linear, _ = fit(X, gradient, weight=weight.astype(float), linear_lambda=0.3)
-    twice, _ = fit(X.repeat(weight, axis=0), gradient.repeat(weight), linear_lambda=0.3)
-    assert len(terms_of(linear)) == 2
-    assert_allclose(terms_of(linear), terms_of(twice), rtol=1e-12)
-    assert_allclose(linear.limits, twice.limits, rtol=1e-12)
-
-
 def test_rows_without_hessian_are_not_counted():
     X, gradient = np.vstack([X4, [[90.0, 3.0]]]), [*G4, 1e6]
     linear, raw_score = fit(X, gradient, hessian=[1, 1, 1, 1, 0])

@@ -3,7 +3,6 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from sklboost.boosting.settings import feature_rules
-from sklboost.tree.core.frontier import start_leaf
 from sklboost.tree.core.pruning import name_final_leaves
 from sklboost.tree.options.monotone import narrow_bounds, order_renewed_leaves
 from tests.tree.growth import growing_tree, make_nodes, params
@@ -77,15 +76,6 @@ def test_bounds_are_drawn_anew():
     assert renewed([-1, 0], weights, *FOUR, *LEAVES) == [12.5, 20.0, 4.0, 12.5]
 
 
-@pytest.mark.parametrize("signs", [(1, 1), (1, -1), (-1, 0)])
-def test_any_weights_are_brought_into_order(signs):
-    for seed in range(20):
-        weights = np.random.default_rng(seed).normal(size=7)
-        values = renewed(signs, weights, *FOUR, *LEAVES)
-        assert np.min(signs[0] * np.subtract.outer(values[2:], values[:2])) >= 0.0
-        assert np.min(signs[1] * (np.array(values[1::2]) - values[::2])) >= 0.0
-
-
 def test_a_leaf_that_pruning_left():
     #      0
     #    1   2, pruned: its children 3 and 4 are nobody's any more
@@ -95,9 +85,3 @@ def test_a_leaf_that_pruning_left():
     name_final_leaves(tree)
     order_renewed_leaves(tree, feature_rules(1, signs=[1]), params())
     assert_array_equal(tree.nodes.value[:3], [0.0, 4.0, 4.0])
-
-
-def test_a_root_has_no_bounds():
-    tree = make_tree([1.0], {})
-    start_leaf(0, -1, tree)
-    assert bounds(tree) == [(-inf, inf)]

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from sklboost.tree.core.partition import divide_rows, fill_sides, own_all_rows
-from sklboost.tree.core.workspace import SPLIT_DTYPE, RowPartition
-from tests.tree.growth import GROWTH, binned, follow, grow, make_data, params, run
+from sklboost.tree.core.partition import fill_sides
+from sklboost.tree.core.workspace import SPLIT_DTYPE
+from tests.tree.growth import GROWTH, binned, follow, grow, make_data, params
 
 # A feature with bins 0 to 3 and, where there are missing values, bin 4 for them.
 X_OF_FIVE = np.array([[2.0, 5.0], [0.0, 5.0], [np.nan, 5.0], [3.0, 5.0], [1.0, 5.0]])
@@ -42,36 +42,6 @@ def test_which_bins_go_left(bin_, default_left, left_bins):
     fill_sides(make_split(bin_, default_left), NO_CATEGORY, matrix, sides)
     assert_array_equal(sides[:5], sides_of(left_bins, 5))
     assert sides[5] == 99
-
-
-@pytest.mark.interpreted
-@pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
-def test_rows_are_divided_by_hand(dtype):
-    column = np.array([2, 0, 4, 3, 1, 0], dtype=dtype)
-    source = np.array([5, 3, 2, 0, 1], dtype=np.uint32)
-    target = np.full(5, 99, dtype=np.uint32)
-    n_left = divide_rows(column, source, sides_of([0, 1], 5), target)
-    assert n_left == 2
-    assert list(target) == [5, 1, 0, 2, 3]  # in order; the others backwards
-    n_left = divide_rows(column, source, sides_of([0, 1, 4], 5), target)
-    assert n_left == 3
-    assert list(target) == [5, 2, 1, 0, 3]
-
-
-@pytest.mark.parametrize("n_threads", [1, 2, 5])
-@pytest.mark.parametrize("n_rows", [1, 3, 1000])
-def test_the_root_owns_all_rows(n_rows, n_threads):
-    n_blocks = 2 * n_threads
-    lists = np.full((2, n_rows), 2**32 - 1, dtype=np.uint32)
-    bounds = np.full((2, n_blocks, 3), -1, dtype=np.int64)
-    partition = RowPartition(
-        lists, bounds[0], bounds[1], n_blocks, np.empty((n_threads, 1), np.uint8)
-    )
-    run(own_all_rows, partition, n_threads=n_threads)
-    assert_array_equal(lists[0], np.arange(n_rows))
-    assert partition.start[0, 0] == 0
-    assert_array_equal(partition.start[1:, 0], partition.stop[:-1, 0])
-    assert partition.stop[-1, 0] == n_rows
 
 
 @pytest.mark.interpreted

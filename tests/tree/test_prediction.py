@@ -136,32 +136,6 @@ def test_trees_take_turns_with_the_outputs():
     assert_array_equal(scores(six, X, (3, 6)), [[10, 30], [0.25, 0.5], [7, 7]])
 
 
-@pytest.mark.interpreted
-def test_assembled_model():
-    model = make_model(*TREES)
-    assert list(model.tree_starts) == [0, 5, 8, 9]
-    assert list(model.depths) == [2, 1, 0]
-    assert (model.n_trees, model.n_outputs, model.n_rounds) == (3, 1, 3)
-    assert make_model(*TREES, n_outputs=3).n_rounds == 1
-    assert_array_equal(model.nodes.value, [0, 0, 30, 10, 20, 0, 0.5, 0.25, 7])
-    leaves = model.nodes.left < 0
-    assert_array_equal(model.routes.left[leaves], np.flatnonzero(leaves))  # they lead to themselves
-    assert list(model.routes.left[~leaves]) == [1, 3, 6]
-
-
-@pytest.mark.interpreted
-def test_rows_stay_in_a_leaf_that_pruning_left_above_the_deepest():
-    X, gradient, hessian = make_data(1, 60)
-    settings = params(max_depth=4, pruning="full", gamma=2.0, reg_lambda=1.0)
-    grown = grow(binned(X), gradient, hessian, settings)
-    assert grown.workspace.tree.counts[0].n_pruned > 0
-    model = assemble_model(as_trees([grown.nodes], settings), np.zeros(1), 3)
-    assert len(grown.nodes) < 2 ** (model.depths[0] + 1) - 1  # some leaves lie above others
-    expected = [follow(grown.nodes, row) for row in X]
-    assert_array_equal(leaves(model, X)[:, 0], expected)
-    assert_array_equal(scores(model, X)[0], grown.raw_score)
-
-
 @pytest.mark.parametrize("order", ORDERS)
 def test_blocks_layouts_and_threads(order):
     X, gradient, hessian = make_data(0, 1100)
@@ -222,17 +196,6 @@ def test_which_rows_come_to_a_split():
     here = np.empty(63, dtype=np.uint64)
     all_rows_at(np.stack([~decisions, decisions], axis=1), places, here)
     assert here.tolist() == [expected[place] for place in places.tolist()]
-
-
-@pytest.mark.interpreted
-def test_only_features_of_splits_above_top_depth_are_copied():
-    model = make_model(*TREES)
-    assert list(model.tops.features) == [0, 1]
-    assert list(make_model(TREES[1]).tops.features) == [1]
-    assert list(make_model(TREES[2]).tops.features) == []  # no split at all
-    assert_array_equal(scores(make_model(TREES[2]), np.zeros((20, 2))), [[7.0] * 20])
-    walk = walking.prepare_walk(model, raw_matrix(np.zeros((1000, 2))), 2)
-    assert walk.scratch.columns.shape == (2, 2, walking.WORDS * 64)
 
 
 @pytest.mark.interpreted

@@ -41,24 +41,6 @@ def links(tree):
 WORKED = [(-1, 120.3), (0, 0.0), (0, 140.2), (2, 0.0), (2, 0.0)]
 
 
-@pytest.mark.parametrize(("gamma", "n_leaves"), [(0, 3), (130, 3), (150, 1)])
-def test_worked_example(gamma, n_leaves):
-    tree = pruned(gamma, *WORKED)
-    assert tree.counts[0].n_leaves == n_leaves
-    assert tree.counts[0].n_pruned == 3 - n_leaves
-
-
-def test_a_gain_equal_to_gamma_stays():
-    assert pruned(7.0, (-1, 7.0), (0, 0), (0, 0)).counts[0].n_pruned == 0
-    assert pruned(np.nextafter(7.0, 8.0), (-1, 7.0), (0, 0), (0, 0)).counts[0].n_pruned == 1
-
-
-def test_mode_pre_prunes_nothing():
-    tree = make_tree((-1, 1.0), (0, 0), (0, 0))
-    prune(tree, params(gamma=5.0, pruning="pre"))
-    assert tree.counts[0].n_pruned == 0
-
-
 def test_a_single_leaf():
     tree = pruned(5.0, (-1, 0.0))
     close_gaps(tree)

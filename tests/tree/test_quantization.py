@@ -15,6 +15,7 @@ from sklboost.tree.core.quantization import (
     unpack,
     weigh,
 )
+from sklboost.tree.options.row_counts import fill_counts, row_counts
 from tests.tree.growth import NO_WEIGHT, run
 
 NEAREST_UP_TO = 4096  # rows, or rows times weights
@@ -265,15 +266,26 @@ def test_a_row_is_rounded_by_its_number_whatever_the_others_are():
     assert_array_equal(integers(one.packed)[0][1::2], -integers(other.packed)[0][1::2])
 
 
-@pytest.mark.parametrize(
-    ("n_rows", "weighted"), [(3, True), (4096, False), (4097, True), (50_001, False)]
-)
-def test_the_number_of_threads_changes_no_bit(n_rows, weighted):
-    random = np.random.default_rng(n_rows)
-    gradient, hessian = random.standard_cauchy(n_rows), random.uniform(size=n_rows)
-    weight = random.uniform(0, 3, n_rows) if weighted else NO_WEIGHT
-    one = quantized(gradient, hessian, weight, key=5)
-    for n_threads in (2, 5):
-        other = quantized(gradient, hessian, weight, key=5, n_threads=n_threads)
-        assert_array_equal(one.packed, other.packed)
-        assert_array_equal(one.scales, other.scales)
+# --- counts of rows, beside the sums of derivatives ----------------------------------------------
+
+A_ROW = 2**20
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("n_outputs", [1, 2, 4, 5])
+def test_counts_come_after_the_last_output(n_outputs):
+    gradients = allocate_gradients(n_outputs, 3, n_outputs + 1)
+    gradients.strips[:] = 0
+    gradients.packed[:] = [5, 6, 0]  # the target of the last row is not known
+    gradients.counts[:] = row_counts(np.array([1.0, 9.0, 1.0]), 4)
+    run(fill_counts, gradients)
+    n_lanes = 1 if n_outputs == 1 else 4
+    of_rows = gradients.strips.reshape(-1, 3, n_lanes).transpose(0, 2, 1).reshape(-1, 3)
+    assert_array_equal(of_rows[n_outputs], [A_ROW, 4 * A_ROW, 0])
+    assert not of_rows[max(n_outputs + 1, 2) :].any()
+
+
+@pytest.mark.interpreted
+def test_counts_of_weights():
+    weight = np.array([1.0, 0.25, 1 / 3, 9.0])
+    assert_array_equal(row_counts(weight, 4), [A_ROW, A_ROW / 4, A_ROW // 3 + 1, 4 * A_ROW])

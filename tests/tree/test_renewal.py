@@ -1,9 +1,47 @@
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 
 from sklboost import XGBRegressorLite
 from sklboost.objectives.start_values import weighted_quantile
+from sklboost.tree.options.selection import select_quantile
+
+# --- the quantile of some values -----------------------------------------------------------------
+
+
+def selected(values, weights, alpha):
+    values, weights = np.array(values, dtype=float), np.array(weights, dtype=float)
+    return select_quantile(values, weights, alpha * weights.sum())
+
+
+@pytest.mark.interpreted
+def test_selection_is_the_averaged_inverse_of_the_distribution():
+    for seed in range(30):
+        random = np.random.default_rng(seed)
+        n = int(random.integers(1, 60))
+        values = random.integers(0, random.integers(1, 40) + 1, n).astype(float)  # many are equal
+        weights = random.integers(1, 4, n)
+        alpha = random.choice([0.1, 0.25, 0.5, 0.75, 0.9, random.uniform(0.01, 0.99)])
+        repeated = np.repeat(values, weights)
+        expected = np.quantile(repeated, alpha, method="averaged_inverted_cdf")
+        ones = np.ones(len(repeated))
+        assert_allclose(selected(values, weights, alpha), expected)
+        assert_allclose(selected(repeated, ones, alpha), expected)
+        # the start value of the losses is the same quantile
+        assert_allclose(weighted_quantile(values, weights.astype(float), alpha), expected)
+
+
+@pytest.mark.interpreted
+def test_with_equal_weights_it_is_the_nth_smallest():
+    for seed in range(30):
+        random = np.random.default_rng(seed)
+        values = random.integers(0, 1 + seed, random.integers(1, 20)).astype(float)  # with ties
+        values[values == 3] = np.inf
+        for n, expected in enumerate(np.sort(values)):
+            assert select_quantile(values.copy(), np.ones(len(values)), n + 0.5) == expected
+
+
+# --- of the residuals in a leaf ------------------------------------------------------------------
 
 
 def make_data(n=600, seed=0):
@@ -59,20 +97,3 @@ def test_rows_that_were_not_drawn_have_no_say():
         everybody = 0.3 * np.median(y[in_leaf] - model.model_.base_score[0])
         assert steps[in_leaf][0] != everybody  # of half of them
         assert abs(steps[in_leaf][0] - everybody) < 0.1
-
-
-@pytest.mark.parametrize("subsample", [1.0, 0.7])
-def test_threads_change_no_bit(subsample):
-    X, y, weight = make_data(30_000)
-    models = [
-        XGBRegressorLite(
-            objective="reg:quantileerror",
-            quantile_alpha=[0.2, 0.8],
-            n_estimators=3,
-            subsample=subsample,
-            random_state=0,
-            n_jobs=n_jobs,
-        ).fit(X, y, weight / 3)
-        for n_jobs in (1, 3)
-    ]
-    assert_array_equal(*(model.predict(X) for model in models))

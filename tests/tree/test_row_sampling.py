@@ -12,19 +12,7 @@ from sklboost.tree.options.row_sampling import (
     middle_of_cell,
     row_keys,
 )
-from tests.tree.growth import (
-    NO_WEIGHT,
-    assert_same_tree,
-    binned,
-    follow,
-    grow,
-    make_data,
-    params,
-    rows_by_splits,
-    rows_in_partition,
-    run,
-    tree_keys,
-)
+from tests.tree.growth import NO_WEIGHT, binned, follow, grow, make_data, params, run, tree_keys
 
 BY_GRADIENT = dict(sampling_method="gradient_based")
 
@@ -73,22 +61,6 @@ def test_rounds_are_independent():
     first, second = (np.isin(np.arange(n_rows), draw(n_rows, r, subsample=part)[0]) for r in (0, 1))
     both = np.count_nonzero(first & second)
     assert both == pytest.approx(n_rows * part**2, abs=4.5 * np.sqrt(n_rows * part**2))
-
-
-@pytest.mark.interpreted
-def test_neighbours_are_independent():
-    n_rows = 400
-    drawn = np.isin(np.arange(n_rows), draw(n_rows, subsample=0.5)[0])
-    pairs = np.count_nonzero(drawn[1:] & drawn[:-1])
-    assert pairs == pytest.approx(100, abs=45)
-
-
-@pytest.mark.interpreted
-def test_uniform_leaves_the_derivatives_alone():
-    gradient = np.arange(50, dtype=np.float32)
-    _, _, (after, hessian), _ = draw(50, gradient=gradient, subsample=0.5)
-    assert_array_equal(after, gradient)
-    assert_array_equal(hessian, 1.0)
 
 
 # --- what rows are known by ----------------------------------------------------------------------
@@ -231,15 +203,6 @@ def test_derivatives_of_any_magnitude(scale):
     assert np.isfinite(after).all()
 
 
-@pytest.mark.interpreted
-def test_without_sampling_there_is_nothing_to_draw():
-    settings = params(subsample=1.0, **BY_GRADIENT)
-    assert settings.gradient_based == 0
-    workspace = allocate_workspace(binned(np.zeros((9, 1))), settings, 1, 3)
-    assert len(allocate_row_sample(9, settings, 3).keys) == 0
-    assert len(workspace.partition.start) == workspace.partition.n_counted == 6
-
-
 # --- the tree ------------------------------------------------------------------------------------
 
 
@@ -260,59 +223,3 @@ def test_rows_left_out_go_where_their_values_lead(settings, growth, max_bin):
     assert_array_equal(grown.raw_score, grown.nodes["value"][leaves])
     if len(settings) == 1:
         assert grown.nodes["cover"][0] == pytest.approx(hessian[drawn].sum(), rel=1e-5)
-
-
-def test_a_tree_of_drawn_rows_is_the_tree_of_these_rows_alone():
-    X, gradient, hessian = make_data(4, 3000)
-    drawn, *_ = draw(3000, subsample=0.5)
-    grown = grow(binned(X), gradient, hessian, params(subsample=0.5, max_depth=4))
-    alone = grow(binned(X[drawn]), gradient[drawn], hessian[drawn], params(max_depth=4))
-    for name in ("feature", "threshold", "left", "default_left"):
-        assert_array_equal(grown.nodes[name], alone.nodes[name])
-    assert_allclose(grown.nodes["value"], alone.nodes["value"], rtol=1e-4, atol=1e-5)
-
-
-@pytest.mark.parametrize("settings", [{}, BY_GRADIENT], ids=["uniform", "gradient_based"])
-@pytest.mark.parametrize("growth", [dict(max_depth=5), dict(grow_policy="lossguide", max_leaves=9)])
-def test_same_tree_by_any_number_of_threads(growth, settings):
-    X, gradient, hessian = make_data(5, 10_000)
-    matrix, settings = binned(X), params(subsample=0.4, **growth, **settings)
-    one = grow(matrix, gradient.copy(), hessian.copy(), settings)
-    for n_threads in (2, 5):
-        many = grow(matrix, gradient.copy(), hessian.copy(), settings, n_threads=n_threads)
-        assert_same_tree(one, many)
-
-
-def test_rows_of_every_node():
-    X, gradient, hessian = make_data(6, 5000)
-    matrix, settings = binned(X), params(subsample=0.4, max_depth=4, max_leaves=0)
-    workspace = grow(matrix, gradient, hessian, settings, n_threads=3).workspace
-    plain, owners = rows_by_splits(matrix, workspace), 0
-    for node in range(workspace.tree.counts[0].n_nodes):
-        if workspace.tree.growth[node].owns_rows == 1:
-            assert_array_equal(np.sort(rows_in_partition(node, workspace)), plain[node])
-            owners += 1
-    assert owners >= 5
-
-
-@pytest.mark.interpreted
-@pytest.mark.parametrize(
-    ("n_rows", "settings"),
-    [
-        (1, {}),
-        (3, dict(pruning="full")),
-        (3, dict(grow_policy="lossguide")),
-        (1, BY_GRADIENT | dict(grow_policy="lossguide")),
-        (3, BY_GRADIENT),
-        (3, BY_GRADIENT | dict(pruning="full")),
-    ],
-)
-def test_a_sample_without_rows_gives_a_leaf_that_adds_nothing(n_rows, settings):
-    X = np.arange(float(n_rows))[:, np.newaxis]
-    gradient = np.ones(n_rows, dtype=np.float32)
-    settings = params(subsample=1e-6, **settings)
-    grown = grow(binned(X), gradient, gradient.copy(), settings)
-    assert len(grown.nodes) == 1
-    assert (grown.nodes["value"][0], grown.nodes["cover"][0]) == (0.0, 0.0)
-    assert_array_equal(grown.raw_score, 0.0)
-    assert_array_equal(gradient, 0.0 if settings.gradient_based else 1.0)

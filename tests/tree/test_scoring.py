@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from sklboost import XGBClassifierLite, XGBRegressorLite, bin_features
+from sklboost import XGBRegressorLite
 from sklboost.data.features import training_bins
 from sklboost.engine.compiling import kernel
 from sklboost.engine.parallel import ThreadTeam, assemble
@@ -143,21 +143,3 @@ def test_missing_values_where_bins_are_full():
         found, found_dtype = score(trees_of(model.model_), 1, cuts_of(X), rows)
         assert_array_equal(found[0], model.predict(rows))
         assert found_dtype == dtype
-
-
-def test_bits_of_prediction_for_several_outputs(multiclass):
-    X, y = multiclass
-    model = XGBClassifierLite(n_estimators=5, base_score=0.0).fit(X, y)
-    found, _ = score(trees_of(model.model_), 3, cuts_of(X), X)
-    assert_array_equal(found.T, model.decision_function(X))
-
-
-@pytest.mark.parametrize("max_bin", [16, 600])
-def test_rows_that_are_bins(max_bin):
-    X, y = make_training()
-    binned = bin_features(X, max_bin=max_bin)
-    model = XGBRegressorLite(n_estimators=4, max_depth=7, max_bin=max_bin, base_score=0.0)
-    model.fit(binned[:500], y[:500])
-    found, _ = score(trees_of(model.model_), 1, binned.binning.cuts, binned)
-    assert_array_equal(found[0], model.predict(binned))
-    assert_array_equal(found[0], model.predict(X))

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sklboost.boosting.settings import feature_rules
 from sklboost.engine.compiling import kernel
 from sklboost.engine.hashing import hash_key
 from sklboost.tree.core.formulas import leaf_weight, similarity_at
@@ -19,22 +18,14 @@ from sklboost.tree.core.quantization import pack, quantize, unpack, weigh
 from sklboost.tree.core.splitting import SearchTask, fill_gains, scan_features
 from sklboost.tree.core.workspace import SPLIT_DTYPE, allocate_workspace
 from sklboost.tree.options.inherited_weights import clip_to_bounds, fill_held_gains
-from tests.tree.growth import (
-    NO_WEIGHT,
-    binned,
-    make_data,
-    make_search,
-    params,
-    plain_histogram,
-    run,
-)
+from tests.tree.growth import NO_WEIGHT, binned, make_search, params, plain_histogram, run
 
 pytestmark = pytest.mark.interpreted
 
 inf, nan = np.inf, np.nan
 
 
-def prepare(X, gradient, hessian=None, signs=None, **settings):
+def prepare(X, gradient, hessian=None, **settings):
     """Return (search, histogram of all rows, total) for one node that owns all rows."""
     gradient = np.asarray(gradient, dtype=np.float32)
     hessian = np.ones_like(gradient) if hessian is None else np.asarray(hessian, dtype=np.float32)
@@ -44,8 +35,7 @@ def prepare(X, gradient, hessian=None, signs=None, **settings):
     run(quantize, derivatives, np.uint64(0), workspace.gradients, workspace.machines)
     packed, scales = workspace.gradients.packed, workspace.gradients.scales
     histogram = plain_histogram(matrix, packed[0], np.arange(len(gradient)))
-    rules = feature_rules(matrix.rows.shape[1], signs=signs)
-    search = make_search(matrix, scales, params(**settings), rules, packed=packed)
+    search = make_search(matrix, scales, params(**settings), packed=packed)
     return search, histogram, packed.sum()
 
 
@@ -88,24 +78,9 @@ def scan(search, histogram, total, feature=0, best=None, key=0):
     return best
 
 
-# --- the worked example: dosage 10, 20, 25, 35, residuals -10.5, 6.5, 7.5, -7.5 ------------------
+# --- the worked example: what may be split -------------------------------------------------------
 
 DOSAGE, RESIDUALS = [10.0, 20.0, 25.0, 35.0], [-10.5, 6.5, 7.5, -7.5]
-
-
-@pytest.mark.parametrize(
-    ("reg_lambda", "gains"),
-    [(0.0, [120.3333, 4.0, 56.3333]), (1.0, [62.4875, 2.1333, 27.9875])],
-)
-def test_worked_gains(reg_lambda, gains):
-    search, histogram, total = prepare(DOSAGE, np.negative(RESIDUALS), reg_lambda=reg_lambda)
-    sums = np.cumsum(histogram) - histogram
-    found = gains_of(search, histogram, total, np.int64(0), sums)
-    assert_allclose(found, [-inf, *gains], atol=5e-5)  # nothing before the first bin
-    best = scan(search, histogram, total)
-    assert_allclose(best.gain, gains[0], atol=5e-5)
-    assert (best.feature, best.bin, best.below, best.default_left) == (0, 1, 0, 0)
-    assert unpack(best.left_sum, search.scales[0]) == (10.5, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -154,20 +129,6 @@ def test_gains_of_bounded_weights():
     assert_allclose(gains_of_dosage(1, (-1.0, -1.0))[1:], 0.0, atol=1e-9)
 
 
-@pytest.mark.parametrize("sign", [0, 1, -1])
-def test_missing_values_alone_have_no_order(sign):
-    search, histogram, total = prepare([0, 1, nan, nan], [1, 1, -3, -3], signs=[sign])
-    best = scan(search, histogram, total)
-    assert (best.bin, best.below, best.default_left) == (0, -1, 1)
-
-
-def test_constraint_of_the_feature_at_hand():
-    X = np.array([[0, 3], [1, 2], [2, 1], [3, 0]])
-    search, histogram, total = prepare(X, [3, 1, -1, -3], signs=[-1, -1])  # weights rise with f0
-    assert scan(search, histogram, total, feature=0).feature == -1
-    assert scan(search, histogram, total, feature=1).bin == 2
-
-
 def test_one_random_threshold():
     X, gradient = np.arange(8.0), np.array([5, 1, 1, 1, -1, -1, -1, -5])
     search, histogram, total = prepare(X, gradient, extra_trees=True)
@@ -196,68 +157,6 @@ def test_random_thresholds_and_missing_values():
     for X in ([1, 1, 1], [nan, nan, nan]):
         search, histogram, total = prepare(X, [1, 2, -3], extra_trees=True)
         assert scan(search, histogram, total).gain == -inf
-
-
-# --- ties, empty bins, missing values ------------------------------------------------------------
-
-
-def test_the_first_of_equal_splits_wins():
-    X = np.array([[0, 5], [1, 5], [2, 7], [3, 7]])
-    search, histogram, total = prepare(X, [0, -1, 1, 0], reg_lambda=1.0)
-    first = scan(search, histogram, total)
-    assert first.bin == 2  # 1 | -1 in the middle
-    search, histogram, total = prepare([0, 1, 2], [1, -2, 1], reg_lambda=1.0)
-    assert scan(search, histogram, total).bin == 1  # as good as bin 2
-    X = np.array([[0, 0], [1, 1]])  # two features that are equal
-    search, histogram, total = prepare(X, [1, -1])
-    best = scan(search, histogram, total)
-    gain = best.gain
-    best = scan(search, histogram, total, feature=1, best=best)
-    assert (best.feature, best.gain) == (0, gain)
-    assert scan(search, histogram, total, feature=1).gain == gain
-
-
-# --- random data ---------------------------------------------------------------------------------
-
-
-def plain_best(X, gradient, hessian, settings):
-    """Try every split of every feature with plain float64 sums."""
-    best = (-inf,)
-
-    def similarity(G, H):
-        T = np.sign(G) * max(abs(G) - settings.reg_alpha, 0)
-        return T**2 / (H + settings.reg_lambda)
-
-    for feature in range(X.shape[1]):
-        x = X[:, feature]
-        missing = np.isnan(x)
-        for value in np.unique(x[~missing]):
-            for default_left in range(1 + missing.any()):
-                left = (x < value) | (missing & bool(default_left))
-                H_left, H_right = hessian[left].sum(), hessian[~left].sum()
-                if min(H_left, H_right) < settings.min_child_weight or left.all() or not left.any():
-                    continue
-                gain = similarity(gradient[left].sum(), H_left)
-                gain += similarity(gradient[~left].sum(), H_right)
-                gain -= similarity(gradient.sum(), hessian.sum())
-                if gain > best[0] + 1e-9:
-                    best = gain, feature, value, default_left
-    return best
-
-
-def test_the_best_split_of_all():
-    for seed in range(12):
-        X, gradient, hessian = make_data(seed, 25)
-        settings = dict(reg_lambda=seed % 3 / 2, reg_alpha=seed % 2 / 2, min_child_weight=seed % 4)
-        search, histogram, total = prepare(X, gradient, hessian, **settings)
-        best = None
-        for feature in range(X.shape[1]):
-            best = scan(search, histogram, total, feature, best)
-        exact = gradient.astype(float), hessian.astype(float)
-        gain, feature, value, default_left = plain_best(X, *exact, search.params)
-        lower = search.matrix.lower[search.matrix.cell_starts[best.feature] + best.bin]
-        assert (best.feature, lower, best.default_left) == (feature, value, default_left)
-        assert_allclose(best.gain, gain, rtol=1e-6)
 
 
 # --- limits of gains, which spare the search of most bins ----------------------------------------
