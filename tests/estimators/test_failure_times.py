@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sklboost import XGBSurvivalLite, load_model, survival_targets
 from tests.kinds_of_models import file_of
@@ -25,6 +26,20 @@ def make_data(seed=0):
 
 
 X, Y = make_data()
+
+
+@pytest.mark.slow  # of the class with its other loss they are in test_survival.py
+@parametrize_with_checks([XGBSurvivalLite(objective="survival:aft", n_estimators=5)])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def test_weight_2_is_the_row_twice():
+    weight = np.random.default_rng(0).integers(0, 4, N_ROWS)
+    copies = np.repeat(np.arange(N_ROWS), weight)
+    weighted = XGBSurvivalLite(**SMALL).fit(X, Y, sample_weight=weight)
+    copied = XGBSurvivalLite(**SMALL).fit(X[copies], Y[copies])
+    assert_allclose(weighted.predict(X), copied.predict(X), rtol=1e-7)
 
 
 @pytest.mark.parametrize("distribution", ["normal", "logistic", "extreme"])
