@@ -227,12 +227,6 @@ def nested(group, out):
 
 
 @loop
-def made_of_parts_by_reference(group, out):
-    for i in range(len(out)):
-        out[i] = passes_nested(Outer(group.second, i, group.first))
-
-
-@loop
 def made_in_line(group, out):
     for i in range(len(out)):
         out[i] = makes_another(group.first, i) + makes_another(Inner(1.0, i, group.first.values), i)
@@ -426,20 +420,6 @@ def test_what_python_calls_reads_what_it_has_unpacked(decorate):
 
     for i in range(5):
         assert total(Numbers(i * 1.0, 2.0 * i), 3) == 9.0 * i
-
-
-def test_several_groups_of_one_type_are_several():
-    @inlined
-    def minus(left, right):
-        return left.a - right.a + 10.0 * (left.b - right.b)
-
-    @kernel
-    def minus_twice(left, right):
-        return minus(left, right) + minus(right, Numbers(left.a, 0.0))
-
-    left, right = Numbers(1.0, 2.0), Numbers(4.0, 8.0)
-    assert minus(left, right) == -63.0
-    assert minus_twice(left, right) == -63.0 + 3.0 + 80.0
 
 
 class Around(NamedTuple):
