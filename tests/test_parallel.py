@@ -433,23 +433,3 @@ def test_a_smaller_team_where_the_system_refuses_threads(monkeypatch):
         assert team.size == 3
         team.run(note_rank, ranks)
     assert list(ranks) == [3, 3, 3, 0, 0]
-
-
-def test_teams_do_not_know_one_another():
-    """Several Python threads with teams of their own, at once."""
-    results = {}
-
-    def work(name):
-        places, wrong = np.zeros(24, dtype=np.int64), np.zeros(1, dtype=np.int64)
-        with ThreadTeam(3) as team:
-            for _ in range(10):
-                team.run(meet, 20, places, wrong)
-        results[name] = wrong[0]
-
-    work("alone")  # what is wrong with the kernel itself is raised here
-    threads = [threading.Thread(target=work, args=(name,)) for name in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert results == dict.fromkeys(["alone", *range(4)], 0)

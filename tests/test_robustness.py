@@ -12,9 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from joblib import parallel_config
 from numpy.testing import assert_array_equal
-from sklearn.model_selection import GridSearchCV
 
 from sklboost import XGBClassifierLite, XGBRegressorLite
 from tests.conftest import finish, run_python, start_python
@@ -158,18 +156,6 @@ def test_nested_in_joblib_processes(tmp_path):
 
 
 # --- threads -------------------------------------------------------------------------------------
-
-
-def test_grid_search_with_threads_inside_and_outside(data):
-    X, y = data
-    grid = {"max_depth": [1, 3], "n_jobs": [None, 2]}
-    inner = XGBRegressorLite(n_estimators=2)
-    alone = GridSearchCV(inner, grid, cv=2).fit(X, y)
-    with parallel_config(backend="threading"):
-        together = GridSearchCV(inner, grid, cv=2, n_jobs=4).fit(X, y)
-    assert_array_equal(
-        together.cv_results_["mean_test_score"], alone.cv_results_["mean_test_score"]
-    )
 
 
 def test_eight_python_threads_fit_and_predict_at_once(data):

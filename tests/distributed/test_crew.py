@@ -41,15 +41,6 @@ def test_parts_of_all_sizes_arrive(crew, n_bytes):
         assert crew.call("exchange", n_times, n_bytes) == [sums] * 3
 
 
-def test_messages_and_bytes_are_counted_by_phase(crew):
-    start(crew)
-    crew.call("exchange", 4, 10, "histograms")
-    crew.call("exchange", 2, 1_000_000, "splits")
-    crew.call("exchange", 1, 5, "histograms")
-    counts = {"histograms": (5 * 2, 2 * 45), "splits": (2 * 2, 4_000_000)}
-    assert crew.traffic() == [counts] * 3
-
-
 @by_tcp
 def test_dask_brings_what_futures_stand_for(crew):
     client = crew._client
