@@ -44,12 +44,6 @@ SIZES = [1, 2, 5]
 
 
 @kernel
-def count_to(team, n, total):
-    for _ in range(n):
-        atomic_add(total, 0, 1)
-
-
-@kernel
 def meet(team, n_rounds, places, wrong):
     """Write the round's number, meet, and count the members whose number is another one."""
     if not assemble(team):
@@ -180,22 +174,6 @@ def test_shares_are_neighbours_of_about_equal_size(size, n_items):
 
 
 # --- several members -----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("size", SIZES)
-def test_everybody_runs_the_kernel_once_with_a_rank_of_its_own(size):
-    ranks = np.zeros(size, dtype=np.int64)
-    with ThreadTeam(size) as team:
-        for _ in range(20):
-            team.run(note_rank, ranks)
-    assert list(ranks) == [20 * size] * size
-
-
-@pytest.mark.parametrize("size", SIZES)
-def test_atomic_additions_lose_nothing(size):
-    total = np.zeros(1, dtype=np.int64)
-    run(count_to, 100_000, total, size=size)
-    assert total[0] == 100_000 * size
 
 
 @pytest.mark.parametrize("size", [*SIZES, 21])

@@ -496,13 +496,9 @@ def test_arguments_that_each_part_would_need_whole():
 def test_errors_come_at_once():
     with pytest.raises(NotFittedError):
         XGBRegressorLite().predict(ARRAY)
-    with pytest.raises(ValueError, match="iteration_range"):
-        model("regressor").predict(ARRAY, iteration_range=(0, 99))
     with pytest.raises(TypeError, match="did you mean 'base_margin'"):
         model("regressor").predict(ARRAY, base_margins=MARGIN)
     with pytest.raises(TypeError, match="too many positional arguments"):
         model("regressor").apply(ARRAY, (0, 1), 3)
     with pytest.raises(ValueError, match="q=2"):
         model("distribution").predict_quantile(ARRAY, 2)
-    with pytest.raises(ValueError, match="has no formula for times"):
-        model("survival").predict_time(ARRAY)
