@@ -49,12 +49,6 @@ def lines_of_code(source):
     return len(lines - docstrings)
 
 
-def test_lines_of_code():
-    source = '"""Doc\n\nstring."""\n\n# why\nx = [\n    1,  # one\n]\n'
-    assert lines_of_code(source) == 3
-    assert lines_of_code(source + '\ndef f():\n    "doc"\n    pass\n') == 5
-
-
 def test_one_round_is_read_in_five_files():
     text = section("One boosting round in five files")
     names = re.findall(r"^\d\. \[[^]]*\]\(\.\./\.\./sklboost/([^)]*)\)", text, flags=re.MULTILINE)

@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-from sklboost.engine.compiling import kernel
 from sklboost.engine.hashing import hash_key, mix_bits
 
 LOW = 0xFFFFFFFF
@@ -15,45 +14,10 @@ def plain_mix(number):
     return number ^ number >> 16
 
 
-@kernel
-def mix_all(numbers):
-    for position in range(len(numbers)):
-        numbers[position] = mix_bits(numbers[position])
-
-
-def mixed(numbers):
-    numbers = numbers.astype(np.uint64)
-    mix_all(numbers)
-    return numbers
-
-
 @pytest.mark.interpreted
 @pytest.mark.parametrize("number", [0, 1, 2, 77, 2**16, 2**31, 2**32 - 1])
 def test_mix_bits_is_plain_integer_arithmetic(number):
     assert int(mix_bits(np.uint64(number))) == plain_mix(number)
-
-
-@pytest.mark.interpreted
-def test_mixing_stays_within_32_bits_and_loses_nothing():
-    hashes = mixed(np.arange(2000))
-    assert hashes.max() <= LOW
-    assert len(np.unique(hashes)) == 2000
-
-
-def test_every_bit_is_one_half_of_the_time():
-    n = 100_000
-    bits = mixed(np.arange(n))[:, np.newaxis] >> np.arange(32, dtype=np.uint64) & np.uint64(1)
-    assert np.abs(bits.mean(axis=0) - 0.5).max() < 5 * 0.5 / np.sqrt(n)
-    correlations = np.corrcoef(bits.T.astype(float)) - np.eye(32)
-    assert np.abs(correlations).max() < 5.5 / np.sqrt(n)
-
-
-def test_one_changed_bit_changes_half_of_the_bits():
-    numbers = np.arange(20_000)
-    for bit in range(32):
-        changed = mixed(numbers) ^ mixed(numbers ^ 1 << bit)
-        n_changed = np.bitwise_count(changed).mean()
-        assert 15 < n_changed < 17, bit
 
 
 @pytest.mark.interpreted

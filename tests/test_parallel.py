@@ -44,12 +44,6 @@ SIZES = [1, 2, 5]
 
 
 @kernel
-def count_to(team, n, total):
-    for _ in range(n):
-        atomic_add(total, 0, 1)
-
-
-@kernel
 def meet(team, n_rounds, places, wrong):
     """Write the round's number, meet, and count the members whose number is another one."""
     if not assemble(team):
@@ -180,22 +174,6 @@ def test_shares_are_neighbours_of_about_equal_size(size, n_items):
 
 
 # --- several members -----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("size", SIZES)
-def test_everybody_runs_the_kernel_once_with_a_rank_of_its_own(size):
-    ranks = np.zeros(size, dtype=np.int64)
-    with ThreadTeam(size) as team:
-        for _ in range(20):
-            team.run(note_rank, ranks)
-    assert list(ranks) == [20 * size] * size
-
-
-@pytest.mark.parametrize("size", SIZES)
-def test_atomic_additions_lose_nothing(size):
-    total = np.zeros(1, dtype=np.int64)
-    run(count_to, 100_000, total, size=size)
-    assert total[0] == 100_000 * size
 
 
 @pytest.mark.parametrize("size", [*SIZES, 21])
@@ -433,23 +411,3 @@ def test_a_smaller_team_where_the_system_refuses_threads(monkeypatch):
         assert team.size == 3
         team.run(note_rank, ranks)
     assert list(ranks) == [3, 3, 3, 0, 0]
-
-
-def test_teams_do_not_know_one_another():
-    """Several Python threads with teams of their own, at once."""
-    results = {}
-
-    def work(name):
-        places, wrong = np.zeros(24, dtype=np.int64), np.zeros(1, dtype=np.int64)
-        with ThreadTeam(3) as team:
-            for _ in range(10):
-                team.run(meet, 20, places, wrong)
-        results[name] = wrong[0]
-
-    work("alone")  # what is wrong with the kernel itself is raised here
-    threads = [threading.Thread(target=work, args=(name,)) for name in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert results == dict.fromkeys(["alone", *range(4)], 0)

@@ -69,13 +69,6 @@ def test_any_values(width, data):
     assert_sorted(data.draw(arrays(f"f{width // 8}", st.integers(1, 40), elements=floats)))
 
 
-def test_every_bit_counts():
-    for dtype in DTYPES:
-        n_bits = 8 * np.dtype(dtype).itemsize
-        numbers = [1 << bit for bit in range(n_bits)]
-        assert_sorted(np.array(numbers, dtype=f"u{n_bits // 8}").view(dtype))
-
-
 def test_what_is_not_a_float_of_this_machine_is_sorted_by_numpy():
     for values in (np.array([3, -1, 2]), np.array([3.0, -1.0, 2.0], dtype=">f8")):
         ordered, order = order_floats(values)

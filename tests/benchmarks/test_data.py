@@ -4,7 +4,6 @@ import subprocess
 import sys
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import sparse
 
@@ -29,16 +28,6 @@ def test_frames_and_codes_are_the_same_rows_and_the_seed_decides(drawn):
     assert (category_data.load("zipf-300", 1)[1].y_train != codes.y_train).all()
 
 
-def test_levels_have_effects_and_all_are_trained_on(drawn):
-    frames, _ = drawn
-    train, test = (
-        pd.Series(y, X.index).groupby(X["level"], observed=False).mean()
-        for X, y in ((frames.X_train, frames.y_train), (frames.X_test, frames.y_test))
-    )
-    assert train.notna().all()
-    assert train.corr(test) > 0.9
-
-
 def test_libraries_get_what_they_take(drawn):
     frames, _ = drawn
     assert category_peers.takes("sklboost", frames)
@@ -55,14 +44,6 @@ def test_unknown_names_are_refused():
         category_data.load("zipf", 0)
     with pytest.raises(ValueError, match="'narrow': it must be one of wide"):
         sparse_data.load("narrow", 0)
-
-
-def test_wide_data_has_twenty_values_a_column():
-    drawn = sparse_data.load("wide", 0)
-    assert drawn.X_train.shape == drawn.X_test.shape == (20_000, 20_000)
-    assert drawn.X_train.dtype == np.float32
-    assert drawn.X_train.nnz == pytest.approx(400_000, rel=0.01)
-    assert len(drawn.y_train) == len(drawn.y_test) == 20_000
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 import json
 
 import numpy as np
-import pytest
 
 from benchmarks import datasets, defaults, peers
 from benchmarks.preset_variants import LIBRARIES, PRESET, TRIED
@@ -34,38 +33,11 @@ def test_the_splits_of_a_data_set_differ_and_are_cut():
     assert (len(small.X_test), len(small.y_test)) == (5, 5)
 
 
-@pytest.mark.slow
-def test_stages_of_a_variant():
-    def candidates(name, parameter):
-        return len(chosen(name).chosen_params_.reasons[parameter].split(" with ")) - 1
-
-    names = ["extra_trees", "max_depth", "min_child_weight", "colsample_bylevel"]
-    counts = {name: [candidates(name, own) for own in names] for name in list(TRIED)[:5]}
-    assert counts == {
-        "rounds": [0, 0, 0, 0],
-        "rounds, thresholds": [1, 0, 0, 0],
-        "rounds, thresholds, depth": [1, 2, 0, 0],
-        "rounds, thresholds, depth, cover": [1, 2, 1, 0],
-        PRESET: [1, 2, 1, 1],
-    }
-    assert candidates("also depths 2 and 10", "max_depth") == 4
-
-
 def test_steps_of_a_variant():
     rates = {"steps as large as those of the trials": 0.1, "steps half as large": 0.05}
     rates |= {PRESET: 0.025, "steps an eighth as large": 0.0125}  # nothing stays in place
     for name, rate in rates.items():
         assert chosen(name).chosen_params_["learning_rate"] == rate
-
-
-@pytest.mark.slow
-def test_only_the_fit_has_several_trees_a_round():
-    one, four = (
-        chosen(name)
-        for name in ("steps as large as those of the trials", "four trees a round, large steps")
-    )
-    assert four.chosen_params_ == one.chosen_params_
-    assert four.num_parallel_tree == 4
 
 
 def test_parameters_of_a_task():

@@ -13,7 +13,6 @@ from sklboost.engine.compiler.kernels import Kernel
 from sklboost.engine.compiler.linking import KERNELS
 from sklboost.engine.compiler.lowering import types_of
 from sklboost.engine.compiling import (
-    address_of,
     found_in,
     inlined,
     is_compiled_by_user,
@@ -141,16 +140,6 @@ def mix_bits(number):
     """Stand for the kernel of that module."""
 
 
-@kernel
-def mixed(number):
-    return mix_bits(number)
-
-
-def test_a_kernel_is_found_in_another_module():
-    number = np.uint64(77)
-    assert mixed(number) == mix_bits(number) == hashing.mix_bits(number)
-
-
 def test_a_kernel_that_is_found_counts_in_the_digest_of_its_caller():
     def using(mix):
         def caller(number):
@@ -162,14 +151,6 @@ def test_a_kernel_that_is_found_counts_in_the_digest_of_its_caller():
 
 
 # --- what is kept
-
-
-def test_functions_typed_in_are_told_apart(empty_cache):
-    for factor in (2, 3):
-        scope = {}
-        text = f"def typed_in(x):\n    return {factor} * x"
-        exec(compile(text, "<stdin>", "exec"), scope)
-        assert kernel(scope["typed_in"])(5) == 5 * factor
 
 
 def around(function):
@@ -324,13 +305,6 @@ def test_a_script_may_run_again(tmp_path):
 def test_a_kernel_is_pickled_by_its_name():
     for function in (prune, double, triple, wrong_side):
         assert pickle.loads(pickle.dumps(function)) is function
-
-
-def test_a_kernel_can_be_called_by_address():
-    address = address_of(double, "int64")
-    assert address > 0
-    assert address == address_of(double, "int64")
-    assert address != address_of(quadruple, "int64")
 
 
 def test_functions_that_users_have_compiled():

@@ -166,16 +166,6 @@ def test_it_does_not_change_with_comments_lines_and_docstrings():
     assert len({digest(f'def f(x):\n    """{doc}"""\n    return x + 1\n') for doc in docs}) == 1
 
 
-def test_it_does_not_change_with_kernels_called_by_symbol_or_late():
-    text = "def f(x):\n    return g(x)\n"
-    for decorate in (kernel, late("int64")):
-        first, second = (
-            digest(text, g=edited(decorate, called))
-            for called in (PLAIN, "def f(x):\n    return x * 100\n")
-        )
-        assert first == second != UNKNOWN
-
-
 def test_it_changes_with_the_parameters_of_a_kernel_that_is_called():
     # a caller knows the places of named arguments, and the defaults
     text = "def f(x):\n    return g(y=x)\n"

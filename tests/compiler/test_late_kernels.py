@@ -211,24 +211,6 @@ def test_a_result_of_another_type_than_declared_is_a_type_error_each_time():
         wrong(3)
 
 
-def test_a_declaration_that_has_changed_is_not_met_by_what_is_on_disk():
-    @named_anew
-    def result(x):
-        return x + 1
-
-    assert LateKernel(result, numba.int64)(1) == 2
-    declared_anew = LateKernel(result, numba.float64)
-
-    @new_kernel
-    def top(x):
-        return declared_anew(x)
-
-    linking.LINKED.clear()  # as in another process
-    for _ in range(2):
-        with pytest.raises(TypeError, match="returns int64; it was declared as float64"):
-            top(1)
-
-
 ALWAYS = 100 * [numba.TypingError("no such thing")]
 
 

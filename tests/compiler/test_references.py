@@ -12,12 +12,7 @@ import numpy as np
 import pytest
 from numba import types
 
-from sklboost.engine.compiler.references import (
-    Reference,
-    by_reference,
-    holds_reference,
-    reference_to,
-)
+from sklboost.engine.compiler.references import holds_reference, reference_to
 from sklboost.engine.compiling import inlined, kernel, late
 from tests.conftest import run_python
 
@@ -227,12 +222,6 @@ def nested(group, out):
 
 
 @loop
-def made_of_parts_by_reference(group, out):
-    for i in range(len(out)):
-        out[i] = passes_nested(Outer(group.second, i, group.first))
-
-
-@loop
 def made_in_line(group, out):
     for i in range(len(out)):
         out[i] = makes_another(group.first, i) + makes_another(Inner(1.0, i, group.first.values), i)
@@ -428,20 +417,6 @@ def test_what_python_calls_reads_what_it_has_unpacked(decorate):
         assert total(Numbers(i * 1.0, 2.0 * i), 3) == 9.0 * i
 
 
-def test_several_groups_of_one_type_are_several():
-    @inlined
-    def minus(left, right):
-        return left.a - right.a + 10.0 * (left.b - right.b)
-
-    @kernel
-    def minus_twice(left, right):
-        return minus(left, right) + minus(right, Numbers(left.a, 0.0))
-
-    left, right = Numbers(1.0, 2.0), Numbers(4.0, 8.0)
-    assert minus(left, right) == -63.0
-    assert minus_twice(left, right) == -63.0 + 3.0 + 80.0
-
-
 class Around(NamedTuple):
     first: object
     inner: object
@@ -507,15 +482,9 @@ def test_read_only_arrays_run_the_same_version():
     assert len(add.entry._inserted) == 2  # both of which numba's own code finds then
 
 
-def test_which_types_are_references_and_which_hold_one():
+def test_which_types_hold_a_reference():
     group = numba.typeof(inner())
     reference = reference_to(group)
-    assert by_reference(group) == reference == Reference(group)
-    assert hash(Reference(group)) == hash(reference)
-    assert reference != reference_to(numba.typeof(outer()))
-    assert by_reference(types.int64) == types.int64
-    assert holds_reference(reference)
-    assert holds_reference(types.Tuple([types.int64, reference]))
     assert holds_reference(types.Tuple([types.UniTuple(reference, 2), types.int64]))
     assert holds_reference(types.Optional(reference))
     assert not holds_reference(types.UniTuple(types.int64, 2))

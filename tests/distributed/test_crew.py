@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from distributed import Client, Status
+from distributed import Status
 
 from sklboost.distributed.crew import Crew, LostSchedulerError, LostWorkersError
 from sklboost.distributed.peers import StoppedError
@@ -31,23 +31,6 @@ def test_ranks_are_in_the_order_of_the_arguments(crew):
     assert crew.call("get_arguments") == [(address,) for address in addresses]
     workers = crew._client.run(lambda dask_worker: dask_worker.address)
     assert set(workers) == set(addresses) == set(crew.workers())
-
-
-@pytest.mark.parametrize("n_bytes", [0, 1, 16_384, 16_385, 1_000_003])
-def test_parts_of_all_sizes_arrive(crew, n_bytes):
-    start(crew)
-    for n_times in (1, 3, 20):
-        sums = [(rank + n_times - 1) % 256 * n_bytes for rank in range(3)]
-        assert crew.call("exchange", n_times, n_bytes) == [sums] * 3
-
-
-def test_messages_and_bytes_are_counted_by_phase(crew):
-    start(crew)
-    crew.call("exchange", 4, 10, "histograms")
-    crew.call("exchange", 2, 1_000_000, "splits")
-    crew.call("exchange", 1, 5, "histograms")
-    counts = {"histograms": (5 * 2, 2 * 45), "splits": (2 * 2, 4_000_000)}
-    assert crew.traffic() == [counts] * 3
 
 
 @by_tcp
@@ -145,14 +128,6 @@ def test_a_stop_ends_machines_that_wait_and_frees_them(crew):
     wait_until(lambda: seats(crew) == [])
     with pytest.raises(StoppedError, match="start them first"):
         crew.call("get_rank")
-
-
-@by_tcp
-def test_machines_end_when_their_client_is_closed(crew):
-    with Client(crew._client.scheduler.address, security=crew._client.security) as client:
-        start(Crew(client))
-        assert len(seats(crew)) == 3
-    wait_until(lambda: seats(crew) == [])
 
 
 @by_tcp

@@ -94,15 +94,6 @@ def test_a_scheduler_that_notices_late_that_workers_are_killed(crew, monkeypatch
     check_recovery(crew)
 
 
-def test_a_worker_killed_between_calls(crew):
-    os.kill(process_of(crew, 0), signal.SIGKILL)
-    begin = time.monotonic()
-    with pytest.raises(LostWorkersError):
-        crew.call("exchange", 1)
-    assert time.monotonic() - begin < 5
-    check_recovery(crew)
-
-
 def test_a_suspended_worker_is_lost_after_a_while(crew):
     process, address = process_of(crew, 1), crew._machines[1].address
     crew.silence = 2.0
@@ -116,27 +107,10 @@ def test_a_suspended_worker_is_lost_after_a_while(crew):
     check_recovery(crew)
 
 
-def test_a_worker_that_leaves(crew, later):
-    later(0.3, crew._client.retire_workers, [crew._machines[0].address])
-    with pytest.raises(LostWorkersError):
-        crew.call("wait_for_others")
-    check_recovery(crew)
-
-
 def test_ctrl_c_during_a_call(crew, later):
     later(0.4, os.kill, os.getpid(), signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):
         crew.call("wait_for_others")
-    wait_until(lambda: seats(crew) == [], 2)
-    check_recovery(crew)
-
-
-@pytest.mark.slow
-def test_ctrl_c_during_the_start(crew, later):
-    argument = crew._client.submit(time.sleep, 2, pure=False)
-    later(0.4, os.kill, os.getpid(), signal.SIGINT)
-    with pytest.raises(KeyboardInterrupt):
-        start(crew, argument)
     wait_until(lambda: seats(crew) == [], 2)
     check_recovery(crew)
 

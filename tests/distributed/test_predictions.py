@@ -20,14 +20,11 @@ from sklboost import (
     XGBDistributionLite,
     XGBRankerLite,
     XGBRegressorLite,
-    XGBRFClassifierLite,
-    XGBRFRegressorLite,
     XGBSurvivalLite,
     bin_features,
     survival_targets,
 )
 from sklboost.estimators.predict.dask_collections import PartMethod
-from tests.kinds_of_tables import CASES, VALUES, with_missing
 
 N_ROWS = 90
 CHUNKS = (40, 0, 30, 20)
@@ -58,7 +55,6 @@ TIMES = survival_targets(SIGNAL < 1.0, np.exp(SIGNAL))
 
 FEW = dict(n_estimators=3, max_depth=3)
 LABELS = np.column_stack([SIGNAL > 0, SIGNAL > 1]).astype(int)
-QUANTILES = dict(FEW, objective="reg:quantileerror", quantile_alpha=[0.1, 0.5, 0.9])
 
 
 @pytest.fixture(autouse=True)
@@ -76,13 +72,9 @@ OF_TIMES = ["predict_survival_function", "predict_cumulative_hazard_function"]
 WAYS = {
     "regressor": (XGBRegressorLite(**FEW), SIGNAL, SHARED),
     "targets": (XGBRegressorLite(**FEW), SEVERAL, SHARED),
-    "quantiles": (XGBRegressorLite(**QUANTILES), SIGNAL, ["predict"]),
-    "dart": (XGBRegressorLite(**FEW, booster="dart"), SIGNAL, ["predict"]),
     "classes": (XGBClassifierLite(**FEW), CLASSES, [*SHARED, *OF_CLASSES]),
     "two classes": (XGBClassifierLite(**FEW), SIGNAL > 0, ["predict", *OF_CLASSES]),
     "labels": (XGBClassifierLite(**FEW), LABELS, ["predict", *OF_CLASSES]),
-    "forest": (XGBRFRegressorLite(**FEW), SIGNAL, ["predict"]),
-    "forest of classes": (XGBRFClassifierLite(**FEW), CLASSES, ["predict", "predict_proba"]),
     "distribution": (XGBDistributionLite(**FEW), SIGNAL, [*SHARED, "predict_interval"]),
     "ranker": (XGBRankerLite(**FEW), RELEVANCE, SHARED),
     "survival": (XGBSurvivalLite(**FEW), TIMES, [*SHARED, *OF_TIMES]),
@@ -206,20 +198,6 @@ def test_categories_that_dask_does_not_know_yet():
     assert same(local.predict(lazy), local.predict(frame))
 
 
-PANDAS = [case for case in CASES if case.library == "pandas"]
-
-
-@pytest.mark.parametrize("case", PANDAS, ids=str)
-def test_columns_of_every_dtype(case):
-    columns = VALUES[case.values]
-    frame = case.make(with_missing(columns) if case.missing else columns)
-    named = list(frame) if case.kind in ("text", "category") else None
-    local = XGBRegressorLite(**FEW, categorical_features=named).fit(frame, range(len(frame)))
-    with dask.config.set({"dataframe.convert-string": False}):  # objects stay what they are
-        lazy = local.predict(dd.from_pandas(frame, npartitions=3))
-        assert same(lazy, local.predict(frame))
-
-
 def test_columns_are_matched_by_name():
     local = model_of_frames()
     turned = FRAME[FRAME.columns[::-1]]
@@ -232,13 +210,6 @@ def test_columns_are_matched_by_name():
     assert str(lazy.value) == str(direct.value)
     positional = local.predict_proba(parts(renamed), validate_features=False)
     assert same(positional, local.predict_proba(FRAME))
-
-
-def test_wrong_number_of_features():
-    with pytest.raises(ValueError, match="X has 2 features, but XGBRegressorLite is expecting 3"):
-        model("regressor").predict(da.ones((5, 2)))
-    with pytest.raises(ValueError, match="Expected 2D array, got 1D array instead"):
-        model("regressor").predict(da.ones(5))
 
 
 def test_unknown_categories_where_they_are():
@@ -525,13 +496,9 @@ def test_arguments_that_each_part_would_need_whole():
 def test_errors_come_at_once():
     with pytest.raises(NotFittedError):
         XGBRegressorLite().predict(ARRAY)
-    with pytest.raises(ValueError, match="iteration_range"):
-        model("regressor").predict(ARRAY, iteration_range=(0, 99))
     with pytest.raises(TypeError, match="did you mean 'base_margin'"):
         model("regressor").predict(ARRAY, base_margins=MARGIN)
     with pytest.raises(TypeError, match="too many positional arguments"):
         model("regressor").apply(ARRAY, (0, 1), 3)
     with pytest.raises(ValueError, match="q=2"):
         model("distribution").predict_quantile(ARRAY, 2)
-    with pytest.raises(ValueError, match="has no formula for times"):
-        model("survival").predict_time(ARRAY)

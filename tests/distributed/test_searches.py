@@ -1,11 +1,16 @@
-"""scikit-learn's searches over a Dask cluster, and fits in its tasks."""
+"""scikit-learn's searches over a Dask cluster, fits in its tasks, lazy predictions there."""
 
+import threading
+
+import dask.array as da
+import dask.dataframe as dd
 import joblib
 import numpy as np
+import pandas as pd
 import pytest
 from dask.tokenize import tokenize
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, cross_val_predict
+from sklearn.model_selection import GridSearchCV
 
 from sklboost import BinnedMatrix, XGBClassifierLite, XGBRegressorLite, bin_features
 from sklboost.boosting.callbacks import TrainingCallback
@@ -62,12 +67,6 @@ def test_bins_go_to_a_cluster_once(client, monkeypatch):
     assert (found.cv_results_["mean_test_score"] == local.cv_results_["mean_test_score"]).all()
 
 
-def test_predictions_of_folds(client):
-    estimator = XGBClassifierLite(n_estimators=5)
-    found = in_dask(cross_val_predict, estimator, X, Y, method="predict_proba", cv=3)
-    assert (found == cross_val_predict(estimator, X, Y, method="predict_proba", cv=3)).all()
-
-
 # --- tasks
 
 
@@ -91,18 +90,6 @@ def test_threads_beside_a_cluster(threads, monkeypatch):
     assert default_n_threads() == 8
 
 
-def fit_and_predict(n_jobs, seed):
-    rows = np.random.default_rng(seed).normal(size=(5_000, 4))
-    return XGBRegressorLite(n_estimators=5, n_jobs=n_jobs).fit(rows, rows[:, 0]).predict(rows)
-
-
-def test_fits_at_the_same_time_in_the_threads_of_a_worker(client):
-    for n_jobs in (None, 3):
-        futures = client.map(fit_and_predict, [n_jobs] * 6, range(6), pure=False)
-        for seed, found in enumerate(client.gather(futures)):
-            assert (found == fit_and_predict(1, seed)).all()
-
-
 def test_names_of_results_tell_fits_apart(threads):
     estimator = XGBRegressorLite(n_estimators=2)
     one, other = clone(estimator).fit(X, SIGNAL), clone(estimator).fit(X, -SIGNAL)
@@ -114,3 +101,54 @@ def test_names_of_results_tell_fits_apart(threads):
     predict = XGBRegressorLite.predict
     found = threads.gather([threads.submit(predict, each, X[:3]) for each in (one, other)])
     assert not (found[0] == found[1]).any()
+
+
+# --- lazy predictions that workers compute
+
+# How often an estimator of this class came to this process.
+arrivals = []
+
+
+class Counted(XGBRegressorLite):
+    """Notes when it comes from another process."""
+
+    def __setstate__(self, state):
+        arrivals.append(1)
+        super().__setstate__(state)
+
+
+def n_arrivals():
+    return len(arrivals)
+
+
+def test_predictions_on_a_cluster(client):
+    local = XGBClassifierLite(n_estimators=5).fit(X, Y)
+    array = da.from_array(X, chunks=(70, 2))
+    frame = dd.from_pandas(pd.DataFrame(X), npartitions=5)
+    assert (local.predict_proba(array).compute() == local.predict_proba(X)).all()
+    assert (local.predict_proba(array).persist().compute() == local.predict_proba(X)).all()
+    assert (local.predict_proba(frame).compute() == local.predict_proba(X)).all(axis=None)
+    assert (client.compute(local.apply(array)).result() == local.apply(X)).all()
+    assert local.score(frame, da.from_array(Y)) == local.score(X, Y)
+
+
+class Locked(TrainingCallback):
+    """Has what cannot be sent to another process."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+
+
+def test_models_of_what_is_hard_to_send(client):
+    parameters = dict(callbacks=[Locked()], objective=lambda y, score: (score - y, score**0))
+    local = XGBRegressorLite(n_estimators=5, **parameters).fit(X, SIGNAL)
+    assert (local.predict(da.from_array(X, chunks=70)).compute() == local.predict(X)).all()
+    assert len(local.callbacks) == 1
+
+
+def test_the_model_comes_to_a_worker_once(processes):
+    local = Counted(n_estimators=5).fit(X, SIGNAL)
+    with processes.as_current():
+        found = local.predict(da.from_array(X, chunks=10)).compute()
+    assert (found == local.predict(X)).all()
+    assert max(processes.run(n_arrivals).values()) == 1

@@ -1,16 +1,13 @@
 """Many fits at once, and one after the other.
 
-Forks and Ctrl-C while others fit are in ``tests/test_robustness.py``.
+Forks and Ctrl-C while others fit are in ``tests/test_robustness.py``, fits again while others
+predict in ``tests/estimators/test_refit_in_threads.py``.
 """
 
 import os
 import sys
-import threading
 from concurrent.futures import ThreadPoolExecutor
 
-import numpy as np
-
-from sklboost import XGBRegressorLite
 from tests.soak.cases import Case, draw_case
 from tests.soak.promises import ALLOWED, digest, quiet
 
@@ -21,7 +18,7 @@ _GROWTH = 24 * 2**20  # bytes that the memory may grow by in so many fits
 
 def check_together(seed: int, number: int) -> str:
     """Check one of the ways to fit together; return its name."""
-    checks = [in_threads, while_another_thread_predicts, in_a_row]
+    checks = [in_threads, in_a_row]
     chosen = checks[number % len(checks)]
     with quiet():
         chosen(seed, number)
@@ -49,32 +46,6 @@ def in_threads(seed: int, number: int) -> None:
         at_once = list(threads.map(_told, cases * 2))
     alone = list(map(_told, cases))
     assert at_once == alone * 2
-
-
-def while_another_thread_predicts(seed: int, number: int) -> None:
-    """Who predicts while a model is fitted again gets the old model or the new one."""
-    random = np.random.default_rng([seed, number])
-    X = random.normal(size=(2_000, 5))
-    targets = [X[:, 0], X[:, 1] * X[:, 2]]
-    one = XGBRegressorLite(n_estimators=10, n_jobs=2)
-    known = {one.fit(X, y).predict(X).tobytes() for y in targets}
-    done = threading.Event()
-
-    def predict() -> set[bytes]:
-        seen = set()
-        while not done.is_set():
-            seen.add(one.predict(X).tobytes())
-        return seen
-
-    with ThreadPoolExecutor(2) as threads:
-        predicting = [threads.submit(predict) for _ in range(2)]
-        try:
-            for i in range(6):
-                one.fit(X, targets[i % 2])
-        finally:
-            done.set()
-        for future in predicting:
-            assert future.result() <= known
 
 
 def in_a_row(seed: int, number: int) -> None:
