@@ -3,6 +3,7 @@
 Whatever could hang runs in a process of its own with a limit on its time.
 """
 
+import multiprocessing
 import os
 import signal
 import threading
@@ -30,7 +31,7 @@ def data():
 
 # What every script begins with. Children that are spawned import it again.
 COMMON = """
-import os, signal, sys, threading, time
+import multiprocessing, os, signal, sys, threading, time
 import joblib
 import numpy as np
 from sklboost import XGBClassifierLite, XGBRegressorLite
@@ -46,6 +47,38 @@ def fit_and_predict(n_jobs=2):
 """
 
 # --- processes -----------------------------------------------------------------------------------
+
+START_METHOD = """
+def in_child(queue, model):
+    X, _ = make_data()
+    queue.put((model.predict(X), fit_and_predict()))
+
+if __name__ == "__main__":
+    X, y = make_data()
+    model = XGBRegressorLite(n_estimators=5, n_jobs=2).fit(X, y)
+    expected = model.predict(X)
+    assert threading.active_count() == 1, "threads of a fit outlive it"
+    context = multiprocessing.get_context("{method}")
+    queue = context.Queue()
+    children = [context.Process(target=in_child, args=(queue, model)) for _ in range(2)]
+    for child in children:
+        child.start()
+    for _ in children:
+        for result in queue.get(timeout=120):
+            assert np.array_equal(result, expected)
+    for child in children:
+        child.join(timeout=60)
+        assert child.exitcode == 0
+    assert np.array_equal(fit_and_predict(), expected)
+    print("ended well")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
+def test_child_processes_fit_and_predict_after_a_fit_in_the_parent(method, tmp_path):
+    assert run_python(COMMON + START_METHOD.format(method=method), tmp_path) == "ended well"
+
 
 FORK_WHILE_FITTING = """
 X, y = make_data()

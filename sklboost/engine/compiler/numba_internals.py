@@ -3,8 +3,8 @@
 Kernels are compiled by numba, with changes (see ``docs/explanation/compilation.md``) that need
 names which no release of numba promises. All are fetched here. :data:`MISSING` lists those that are
 not there. If it lists any, :mod:`sklboost.engine.compiling` makes plain functions of numba's:
-slower to compile, with the same results. ``tests/compiler/test_numba_assumptions.py`` says what is
-assumed of each name.
+slower to compile, with the same results. ``tests/compiler/test_numba_assumptions.py`` tests what
+would go wrong silently if numba changed it.
 """
 
 from importlib import import_module
