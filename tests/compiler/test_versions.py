@@ -110,6 +110,7 @@ def test_another_dtype_adds_only_what_reads_the_raw_data(after_fits):
     assert 1 <= len(changed) <= 21
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "fits", ["after_fits", pytest.param("after_all_fits", marks=pytest.mark.slow)]
 )

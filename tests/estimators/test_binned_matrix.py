@@ -13,6 +13,7 @@ from sklearn.model_selection import (
 
 from sklboost import XGBClassifierLite, XGBRegressorLite, bin_features
 from sklboost.data import features, raw_values
+from sklboost.data.features import join_rows
 from sklboost.estimators import progress
 from tests.data.test_binning import binned, make_X
 
@@ -236,6 +237,15 @@ def test_bins_of_other_cuts_are_refused(estimator):
             words = rf"(?s)<BinnedMatrix of 40 rows .*{estimator.__name__}.*pass the raw values"
             with pytest.raises(ValueError, match=words):
                 list(getattr(fitted, name)(rows, *rest))
+
+
+def test_a_refit_joins_bins_with_bins_and_values_with_values():
+    X, y = make_data(60)
+    B = bin_features(X)
+    model = XGBRegressorLite(n_estimators=3, early_stopping_rounds=2, refit=True)
+    assert model.fit(B[:40], y[:40], eval_set=[(B[40:], y[40:])]).n_estimators_ >= 1
+    with pytest.raises(ValueError, match="both as raw values, or both as rows of one BinnedMatrix"):
+        join_rows(B, X)
 
 
 @pytest.mark.interpreted

@@ -124,6 +124,8 @@ def test_what_training_would_not_take():
         check_loss(lambda t, p: (t - p, np.full_like(p, -1.0)), Y, value=half_the_square)
     with pytest.raises(ValueError, match=r"raw_score has shape \(3,\): .* needs 1 .* the 30 rows"):
         check_loss("l2", Y, raw_score=[1.0, 2.0, 3.0])
+    with pytest.raises(ValueError, match=r"raw_score has shape \(30, 2\): .* needs 3 raw score"):
+        check_loss(softmax, CLASSES, np.zeros((30, 2)), n_outputs=3)
     with pytest.raises(ValueError, match="'reg:squared' is not known; did you mean"):
         check_loss("reg:squared", Y)
     with pytest.raises(TypeError, match="must be a name, a function or an object of a Loss"):

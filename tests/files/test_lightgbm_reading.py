@@ -172,6 +172,7 @@ def test_zero_can_be_missing():
         ("cat_boundaries=0 3", "cat_boundaries=0 2", "cat_boundaries: does not divide"),
         ("cat_boundaries=0 3", "cat_boundaries=0 4", r"cat_boundaries\[1\]: must be an integer"),
         ("cat_threshold=5 0 64", "cat_threshold=5 0 -1", r"cat_threshold\[2\]"),
+        ("cat_threshold=5 0 64", f"cat_threshold=5 0 {2**32}", r"cat_threshold\[2\]"),
         ("num_cat=1", "num_cat=2", r"num_cat\[0\]: must be an integer from 1 to 1"),
         ("[lambda_l2: 0]", "[lambda_l2: -1]", "lambda_l2: must be a finite number >= 0"),
         (":null", ':[["a", "b"]]', "more categories than the feature has"),

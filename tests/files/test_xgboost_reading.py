@@ -205,6 +205,7 @@ _TREE = ["learner", "gradient_booster", "model", "trees", 0]
         ([*_TREE, "split_indices", 0], 3, r"trees\[0\]: splits on a feature that does not exist"),
         ([*_TREE, "sum_hessian", 0], -1.0, "sum_hessian"),
         ([*_TREE, "split_conditions", 0], "x", "split_conditions"),
+        ([*_TREE, "base_weights", 0], float("inf"), "base_weights"),
         ([*_TREE, "categories_sizes", 0], 10, "categories_sizes"),
         ([*_TREE, "tree_param", "size_leaf_vector"], "3", "size_leaf_vector"),
     ],
@@ -212,6 +213,14 @@ _TREE = ["learner", "gradient_booster", "model", "trees", 0]
 def test_damaged_files(path, value, place):
     with pytest.raises(ModelFileError, match=place):
         from_xgboost(damaged(path, value))
+
+
+def test_dart_has_a_weight_for_each_tree():
+    booster = xgboost.XGBRegressor(booster="dart", n_estimators=3).fit(X, NUMBER).get_booster()
+    document = json.loads(booster.save_raw("json"))
+    document["learner"]["gradient_booster"]["weight_drop"].pop()
+    with pytest.raises(ModelFileError, match="dart needs a weight for each tree"):
+        from_xgboost(json.dumps(document).encode())
 
 
 @pytest.mark.parametrize("digits", ["9" * 10**6, "0" * 30, "9" * 19, "-1", "²", ""])

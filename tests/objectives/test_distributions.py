@@ -103,6 +103,13 @@ def test_crps_is_the_integral_of_the_squared_distance_of_the_distribution_functi
         assert_allclose(found[row], expected, rtol=1e-6)
 
 
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_equal_targets_have_a_spread_above_0(name):
+    loss = find_distribution(name)()
+    for target in (1.0, 3.0):
+        assert loss.spread_of(np.full(9, target), np.empty(0)) > 0.0
+
+
 @pytest.mark.parametrize(
     ("log_mean", "log_size"),
     [(-6, -3), (0, -3), (0, 0), (2, 0), (2, 1.2), (5, 3), (5, 6), (8, 6), (8, 10), (2, 13.9)],

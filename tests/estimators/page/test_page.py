@@ -100,6 +100,15 @@ def test_errors_name_what_is_wrong(tmp_path, arguments, options, words):
     assert not (tmp_path / "model.html").exists()
 
 
+def test_nodes_have_derivations_unless_they_are_not_wanted(tmp_path):
+    model, sizes = XGBRegressorLite(**WORKED).fit(DOSAGE, EFFECT), {}
+    for options in ({}, dict(derivations=True), dict(derivations=False)):
+        model.to_html(tmp_path / "model.html", **options)
+        sizes[str(options)] = (tmp_path / "model.html").stat().st_size
+    plain, wanted, unwanted = sizes.values()
+    assert plain == wanted > unwanted
+
+
 @pytest.mark.parametrize("dtype", [object, "category"])
 def test_targets_that_are_text_stand_beside_predictions(tmp_path, dtype):
     labels = pd.Series(["low", "high", "high", "low"], dtype=dtype)
