@@ -110,10 +110,8 @@ def test_another_dtype_adds_only_what_reads_the_raw_data(after_fits):
     assert 1 <= len(changed) <= 21
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "fits", ["after_fits", pytest.param("after_all_fits", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow  # the whole warm-up
+@pytest.mark.parametrize("fits", ["after_fits", "after_all_fits"])
 def test_after_warmup_nothing_is_left_to_compile(request, after_warmup, fits):
     *_, last = request.getfixturevalue(fits).values()
     left = {
