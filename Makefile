@@ -28,7 +28,7 @@ test-slow: $(VENV)/.has-test browser  ## more combinations, whole compilations, 
 
 test-all: test test-slow  ## all tests
 
-mutations: $(VENV)/.has-test  ## which of some hundred small mistakes in the package "make test" notices
+mutations: $(VENV)/.has-test browser  ## which of some 120 small mistakes in the package the tests of "make test" notice
 	$(RUN) -m tests.mutations run -m "not slow and not timing" $(ARGS)
 
 browser:
@@ -70,7 +70,7 @@ check-wheel: wheel  ## that wheel in an environment without numba: import, first
 	SKLBOOST_WHEEL=dist $(RUN) -m pytest -rP tests/wheel $(ARGS)
 
 clean:  ## remove what the other targets made
-	rm -rf $(VENV) build dist .coverage .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist mutations.jsonl .coverage .hypothesis .import_linter_cache
 	rm -rf .mypy_cache .pytest_cache .ruff_cache
 	rm -rf docs/_build docs/reference/api docs/tutorials sklboost_quickstart
 	find sklboost tests benchmarks docs -type d -name __pycache__ -exec rm -rf {} +

@@ -5,9 +5,10 @@
     python -m tests.mutations table --out found.jsonl  what came out, as a table in Markdown
 
 A mutation changes one expression of the package: a comparison, a number, a term, two arguments, a
-default, a check or a condition. A seed draws as many from each folder, kind by kind. Each is tried
+default, a check or a condition. The same number is drawn from each folder, by a seed. Each is tried
 on copies of the tracked files, against the doctests of its module, the test files that are nearest
-to it, by imports and by words, and some files that test everything, until a test fails.
+to it, by imports and by words, and some files that test everything, until a test fails. All tests
+must pass before. A mutation with which the package cannot be imported is not counted.
 """
 
 import argparse
@@ -22,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from itertools import cycle
 from pathlib import Path
@@ -40,7 +41,7 @@ OTHER = {
 # Run for every mutation, after the test files that are nearest to it.
 GENERAL = ["worked_examples", "reference", "properties", "same_bits", "sampling", "errors"]
 SECONDS = 900  # for one mutation
-PYTEST = ["pytest", "-x", "-q", "-rfE", "-p", "no:cacheprovider", "--tb=line", "--timeout=200"]
+PYTEST = ["pytest", "-x", "-q", "-rfE", "-p", "no:cacheprovider", "--tb=line", "--timeout=600"]
 
 
 class Mutation(NamedTuple):
@@ -50,8 +51,11 @@ class Mutation(NamedTuple):
     start: int  # of the bytes of the file that are replaced
     stop: int
     new: str
+    old: str  # what is replaced
 
     def apply(self, source: bytes) -> bytes:
+        if source[self.start : self.stop].decode() != self.old:
+            raise ValueError(f"{self.path} is no longer as it was when {self} was drawn")
         return source[: self.start] + self.new.encode() + source[self.stop :]
 
 
@@ -69,7 +73,8 @@ class Sites(ast.NodeVisitor):
 
     def add(self, kind, start, stop, new):
         line = self.source.count(b"\n", 0, start) + 1
-        self.found.append(Mutation(self.path, line, kind, start, stop, new))
+        old = self.source[start:stop].decode()
+        self.found.append(Mutation(self.path, line, kind, start, stop, new, old))
 
     def span(self, node):
         starts = self.starts
@@ -231,7 +236,8 @@ def words(text):
 
 
 def copy_of_the_tree(folder):
-    names = subprocess.check_output(["git", "ls-files", "-z"], cwd=ROOT, text=True).split("\0")
+    listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.check_output(listing, cwd=ROOT, text=True).split("\0")
     for name in filter(None, names):
         if (ROOT / name).exists():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -240,8 +246,11 @@ def copy_of_the_tree(folder):
 
 
 def run_tests(folder, arguments):
-    """Return "caught", "survived" or "too slow", and the test that failed."""
+    """Return "caught", "survived", "too slow", "no import" or "error", and what failed."""
     environment = dict(os.environ, PYTHONPATH=str(folder), PYTHONDONTWRITEBYTECODE="1", CI="1")
+    imported = [sys.executable, "-c", "import sklboost; sklboost.XGBRankerLite"]
+    if subprocess.run(imported, cwd=folder, env=environment, capture_output=True).returncode:
+        return "no import", ""
     process = subprocess.Popen(
         [sys.executable, "-m", *PYTEST, *arguments],
         cwd=folder,
@@ -260,14 +269,18 @@ def run_tests(folder, arguments):
     if process.returncode == 0:
         return "survived", ""
     failed = [line for line in output.splitlines() if line.startswith(("FAILED ", "ERROR "))]
-    return "caught", failed[0].split(" - ")[0] if failed else output.strip().splitlines()[-1]
+    what = failed[0].split(" - ")[0] if failed else output.strip().splitlines()[-1]
+    # 1: a test failed; 2: a file of tests could not be read; below 0: the process was killed
+    return "caught" if process.returncode in (1, 2) or process.returncode < 0 else "error", what
 
 
-def run(mutations, n_files, n_workers, out, extra):
+def run(mutations, n_files, n_workers, out, go_on, extra):
     arguments = nearest_tests(n_files)
     folders = Queue()
     known = {}
-    if out.exists():  # continue a run that was interrupted
+    if out.exists():
+        if not go_on:
+            sys.exit(f"{out} exists: --continue that run, or remove it")
         known = {tuple(row["mutation"]): row for row in map(json.loads, out.open())}
     with tempfile.TemporaryDirectory() as parent:
         for i in range(n_workers):
@@ -294,8 +307,8 @@ def run(mutations, n_files, n_workers, out, extra):
 
         with ThreadPoolExecutor(n_workers) as pool:
             rows = list(pool.map(attempt, mutations))
-    n_caught = sum(row["outcome"] == "caught" for row in rows)
-    print(f"{n_caught} of {len(rows)} caught")
+    outcomes = Counter(row["outcome"] for row in rows)
+    print(f"{outcomes['caught']} of {len(rows) - outcomes['no import']} caught; {dict(outcomes)}")
 
 
 def print_table(path):
@@ -309,9 +322,8 @@ def print_table(path):
 
 
 def described(mutation):
-    source = (ROOT / mutation.path).read_bytes()
-    old = source[mutation.start : mutation.stop].decode().strip()
-    return f"{mutation.path}:{mutation.line} {mutation.kind}: {old} -> {mutation.new.strip()}"
+    place = f"{mutation.path}:{mutation.line}"
+    return f"{place} {mutation.kind}: {mutation.old.strip()} -> {mutation.new.strip()}"
 
 
 def main():
@@ -322,6 +334,7 @@ def main():
     parser.add_argument("--of", type=Path, help="file of an earlier run: make its mutations again")
     parser.add_argument("--files", type=int, default=10, help="nearest test files of a mutation")
     parser.add_argument("--workers", type=int, default=2, help="mutations at the same time")
+    parser.add_argument("--continue", action="store_true", dest="go_on", help="--out of that run")
     parser.add_argument("--out", type=Path, default=Path("mutations.jsonl"))
     given, extra = parser.parse_known_args()  # what is left over goes to pytest
     if given.of:
@@ -333,7 +346,7 @@ def main():
     elif given.do == "table":
         print_table(given.out)
     else:
-        run(mutations, given.files, given.workers, given.out, extra)
+        run(mutations, given.files, given.workers, given.out, given.go_on, extra)
 
 
 if __name__ == "__main__":

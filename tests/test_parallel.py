@@ -85,6 +85,12 @@ def note_rank(team, ranks):
     ranks[team.rank] += team.size
 
 
+@kernel
+def count_to(team, n, total):
+    for _ in range(n):
+        atomic_add(total, 0, 1)
+
+
 def run(function, *arguments, size):
     with ThreadTeam(size) as team:
         assert team.size == size
@@ -174,6 +180,13 @@ def test_shares_are_neighbours_of_about_equal_size(size, n_items):
 
 
 # --- several members -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [2, 5])
+def test_atomic_additions_lose_nothing(size):
+    total = np.zeros(1, dtype=np.int64)
+    run(count_to, 100_000, total, size=size)
+    assert total[0] == 100_000 * size
 
 
 @pytest.mark.parametrize("size", [*SIZES, 21])

@@ -150,7 +150,6 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.slow
 def test_nested_in_joblib_processes(tmp_path):
     assert run_python(COMMON + NESTED_JOBLIB, tmp_path) == "ended well"
 

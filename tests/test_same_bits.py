@@ -88,6 +88,7 @@ SETTINGS = {
     "random thresholds": ("regression", dict(extra_trees=True)),
     "weighted columns": ("binary", dict(feature_weights=[1, 2, 3, 4, 5, 6]) | LOSSGUIDE | COLUMNS),
     "several metrics": ("regression", dict(eval_metric=["mae", "rmse"])),
+    "metrics of ranks": ("binary", dict(eval_metric=["auc", "error"], subsample=0.9)),
     "quantiles": (
         "regression",
         dict(objective="reg:quantileerror", quantile_alpha=[0.2, 0.8], subsample=0.7),
@@ -108,11 +109,13 @@ def test_number_of_threads_changes_no_bit(data, name, n_jobs):
     X, signal = data
     task, settings = SETTINGS[name]
     weight = None
-    if "max_bin" in settings:
+    if "max_bin" in settings or settings.get("subsample", 1.0) < 1.0:
         weight = np.random.default_rng(1).exponential(size=N_ROWS)
         weight[::10] = 0.0
     y = targets(signal, task)
-    one, several = (bits(fit(X, y, task, n, weight, **settings), X) for n in (1, n_jobs))
+    models = [fit(X, y, task, n, weight, **settings) for n in (1, n_jobs)]
+    assert [model.fit_report_.n_threads for model in models] == [1, n_jobs]
+    one, several = (bits(model, X) for model in models)
     assert len(one[1]) > 3 * 30  # three trees worth the name
     assert_same_bits(one, several)
 

@@ -6,14 +6,18 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context
 from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_linnerud
 from sklearn.ensemble import BaggingClassifier, StackingClassifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.inspection import PartialDependenceDisplay
-from sklearn.metrics import get_scorer, log_loss
+from sklearn.metrics import balanced_accuracy_score, get_scorer, log_loss
 from sklearn.model_selection import (
     GridSearchCV,
     StratifiedKFold,
+    TunedThresholdClassifierCV,
     cross_val_predict,
+    train_test_split,
 )
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import make_pipeline
@@ -116,6 +120,37 @@ def test_stacking(binary, weight):
         for model in (first, second)
     ]
     assert_array_equal(stack.predict_proba(X), by_hand.predict_proba(np.column_stack(inputs)))
+
+
+def test_calibration_of_a_frozen_model(binary):
+    X, y = binary
+    X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0, stratify=y)
+    model = small(XGBClassifierLite, n_estimators=2).fit(X_train, y_train)
+    before = model.predict_proba(X_test)
+    frozen = FrozenEstimator(model)
+    assert clone(frozen).fit(X_test, y_test).estimator is model
+    calibrated = CalibratedClassifierCV(frozen).fit(X_test, y_test)
+    assert_array_equal(model.predict_proba(X_test), before)
+    # two rounds are far too careful
+    assert log_loss(y_test, calibrated.predict_proba(X_test)) < 0.8 * log_loss(y_test, before)
+
+
+@pytest.mark.usefixtures("routing")
+def test_tuned_threshold(binary, weight):
+    X, y = binary
+    scoring = get_scorer("balanced_accuracy").set_score_request(sample_weight=False)
+    tuned = TunedThresholdClassifierCV(
+        weighted_classifier(n_estimators=2), scoring=scoring, cv=FOLDS
+    )
+    tuned.fit(X, y, sample_weight=weight)
+    by_hand = small(XGBClassifierLite, n_estimators=2).fit(X, y, sample_weight=weight)
+    probability = by_hand.predict_proba(X)[:, 1]
+    assert_array_equal(tuned.predict(X), (probability >= tuned.best_threshold_).astype(int))
+    # the weights have made zeros out of many ones, and the threshold makes up for it
+    assert tuned.best_threshold_ < 0.4
+    assert balanced_accuracy_score(y, tuned.predict(X)) > balanced_accuracy_score(
+        y, by_hand.predict(X)
+    )
 
 
 def test_bagging(binary):

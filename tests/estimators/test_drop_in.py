@@ -461,7 +461,7 @@ def of_theirs(snippet, library):
         return snippet(library)
 
 
-# What the tools do with our estimators is also tested in tests/test_scikit_learn_tools.py.
+# Of the tools of scikit-learn these are quick; others are in tests/test_scikit_learn_tools.py.
 QUICK_TOOLS = {"tool: alias", "tool: arguments", "tool: pipeline", "tool: selection"}
 
 

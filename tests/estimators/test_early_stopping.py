@@ -111,6 +111,20 @@ def test_metrics_of_which_more_is_better(name):
     assert model.best_iteration_ > 0
 
 
+@pytest.mark.parametrize("task", TASKS)
+def test_weights_of_the_validation_are_rows_so_often(task):
+    estimator, load = TASKS[task]
+    train, (X_val, y_val) = parts(load)
+    weight = np.random.default_rng(2).integers(0, 4, len(y_val))
+    weighted = make(estimator).fit(*train, X_val=X_val, y_val=y_val, sample_weight_val=weight)
+    rows = np.repeat(np.arange(len(weight)), weight)
+    repeated = make(estimator).fit(*train, X_val=X_val[rows], y_val=y_val[rows])
+    assert weighted.best_iteration_ == repeated.best_iteration_
+    assert weighted.best_score_ == pytest.approx(repeated.best_score_, rel=1e-12)
+    expected = losses(weighted, X_val, y_val, weight)[-1]
+    assert weighted.best_score_ == pytest.approx(expected, rel=1e-12)
+
+
 def test_classes_weigh_the_same_in_training_and_validation():
     train, (X_val, y_val) = parts(load_breast_cancer)
     model = make(XGBClassifierLite, class_weight={0: 5.0, 1: 0.5})

@@ -322,15 +322,22 @@ def test_early_stopping_with_the_default_metric(plain, data):
     assert model.n_estimators_ == model.best_iteration_ + 1
 
 
-def test_renewed_leaves_are_the_same_on_any_number_of_threads():
-    """Losses that renew no leaves are fitted in ``test_same_bits.py``."""
-    random = np.random.default_rng(0)
-    X = random.normal(size=(20_000, 4))
-    y = X[:, 0] + random.normal(size=len(X))
-    settings = {"objective": "reg:absoluteerror", "n_estimators": 3, "max_depth": 4}
-    one, other = (XGBRegressorLite(n_jobs=n, **settings).fit(X, y).model_ for n in (1, 3))
+def test_models_are_the_same_on_any_number_of_threads(plain):
+    X, y = np.random.default_rng(0).normal(size=(20_000, 2)), plain.targets(20_000)
+    X[:, 0] += y
+    settings = {"n_estimators": 2, "max_depth": 4}
+    fits = [plain.estimator(n_jobs=n, **settings).fit(X, y) for n in (1, 2)]
+    assert [model.fit_report_.n_threads for model in fits] == [1, 2]
+    one, other = (model.model_ for model in fits)
     assert one.nodes.tobytes() == other.nodes.tobytes()
     assert one.base_score.tobytes() == other.base_score.tobytes()
+
+
+def test_base_score_is_a_prediction(plain, data):
+    X, y = data
+    model = plain.estimator(n_estimators=1, base_score=0.7, learning_rate=1e-9).fit(X, y)
+    expected = plain.loss().raw_of(0.7)
+    assert_allclose(model._raw_scores(X), np.tile(expected[:, np.newaxis], len(y)), atol=1e-6)
 
 
 def test_what_counts_rows_does_not_depend_on_the_unit_of_the_target(plain):
