@@ -208,10 +208,9 @@ def nearest_tests(n_files):
                 if importer not in distance:
                     distance[importer] = distance[path] + 1
                     queue.append(importer)
-        found = [path for path in tests if path in distance]
         own = start.stem.rstrip("s"), start.parent.name.rstrip("s")
-        same = {path: sum(name in path.stem for name in own) for path in found}
-        by_imports = sorted(found, key=lambda path: distance[path] - 2 * same[path])
+        same = {path: sum(name in path.stem for name in own) for path in tests}
+        by_imports = sorted(tests, key=lambda path: (-same[path], distance.get(path, len(tests))))
         lines = start.read_text("utf-8").splitlines()[max(mutation.line - 6, 0) : mutation.line + 5]
         shared = words("\n".join(lines))
         score = {
