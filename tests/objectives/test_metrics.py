@@ -73,6 +73,12 @@ def log_loss_of_labels(y, probability, sample_weight=None):
     )
 
 
+def brier_of_classes(y, probability, sample_weight=None):
+    """As brier_score_loss says of several classes since scikit-learn 1.7."""
+    distances = (np.eye(probability.shape[1])[y.astype(int)] - probability) ** 2
+    return np.average(distances.sum(axis=1), weights=sample_weight)
+
+
 def brier_of_labels(y, probability, sample_weight=None):
     return sklearn_metrics.mean_squared_error(y, probability, sample_weight=sample_weight)
 
@@ -120,7 +126,7 @@ EQUALS = {
     ("multiclass", "auc"): partial(
         sklearn_metrics.roc_auc_score, multi_class="ovr", average="weighted"
     ),
-    ("multiclass", "brier"): sklearn_metrics.brier_score_loss,
+    ("multiclass", "brier"): brier_of_classes,
     ("multilabel", "logloss"): log_loss_of_labels,
     ("multilabel", "error"): error_of_labels,
     ("multilabel", "error@0.3"): partial(error_of_labels, threshold=0.3),
