@@ -3,7 +3,7 @@
 In come the page of parameters (docs/reference/parameters.md), which says of each in a line what it
 is, and the pages of classes. On these each parameter gets an anchor, to which its name in the
 signature leads; the pages of estimators begin with the lines of their parameters as a table. The
-names on the page of parameters lead to the class that has all of them.
+names on the page of parameters lead to the class that has most of them, or to the only one.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from sphinx.application import Sphinx
 
 PAGE = "docs/reference/parameters"
 CLASS_WITH_ALL = "api/sklboost.XGBClassifierLite.html"  # beside that page
+OF_ONE_CLASS = re.compile(r"`(XGB\w+)` only")  # in the heading of a group
 GROUP_OR_ROW = re.compile(
     r"^## (?P<group>.*)$|^\| `(?P<name>\w+)` \| `[^|]*` \| (?P<line>[^|]*) \|$", re.MULTILINE
 )
@@ -69,7 +70,10 @@ def link_names(doctree: nodes.document, lines: dict[str, Line]) -> None:
     for row in list(doctree.findall(nodes.row)):
         names = list(row[0].findall(nodes.literal))
         if names and names[0].astext() in lines:
-            uri = f"{CLASS_WITH_ALL}#{anchor(names[0].astext())}"
+            name = names[0].astext()
+            of_one = OF_ONE_CLASS.search(lines[name].group)
+            page = f"api/sklboost.{of_one[1]}.html" if of_one else CLASS_WITH_ALL
+            uri = f"{page}#{anchor(name)}"
             names[0].replace_self(nodes.reference("", "", names[0].deepcopy(), refuri=uri))
 
 
