@@ -12,7 +12,13 @@ import pandas as pd
 from . import aims, environment, plots, tables, workloads
 
 # by the name of the report
-TITLES = {"memory": "Memory", "validation": "Time added by validation rows"}
+TITLES = {
+    "speed-zen3": "Speed, Zen 3",
+    "speed-zen4": "Speed, Zen 4",
+    "waits": "Waiting",
+    "memory": "Memory",
+    "validation": "Time added by validation rows",
+}
 
 
 def main(arguments=None):
