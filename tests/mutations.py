@@ -6,7 +6,7 @@
 
 A mutation changes one expression of the package: a comparison, a number, a term, two arguments, a
 default, a check or a condition. The same number is drawn from each folder, by a seed. Each is tried
-on copies of the tracked files, against the doctests of its module, the test files that are nearest
+on copies of the checkout, against the doctests of its module, the test files that are nearest
 to it, by imports and by words, and some files that test everything, until a test fails. All tests
 must pass before. A mutation with which the package cannot be imported is not counted.
 """
@@ -267,10 +267,12 @@ def run_tests(folder, arguments):
         return "too slow", ""
     if process.returncode == 0:
         return "survived", ""
+    if process.returncode < 0:
+        return "caught", f"the process was ended by signal {-process.returncode}"
     failed = [line for line in output.splitlines() if line.startswith(("FAILED ", "ERROR "))]
     what = failed[0].split(" - ")[0] if failed else output.strip().splitlines()[-1]
-    # 1: a test failed; 2: a file of tests could not be read; below 0: the process was killed
-    return "caught" if process.returncode in (1, 2) or process.returncode < 0 else "error", what
+    # 1: a test failed; 2: a file of tests could not be read
+    return "caught" if process.returncode in (1, 2) else "error", what
 
 
 def run(mutations, n_files, n_workers, out, go_on, extra):
