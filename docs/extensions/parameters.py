@@ -17,7 +17,7 @@ from sphinx import addnodes
 from sphinx.application import Sphinx
 
 PAGE = "docs/reference/parameters"
-CLASS_WITH_ALL = "api/sklboost.XGBClassifierLite.html"  # beside that page
+CLASS_WITH_MOST = "api/sklboost.XGBClassifierLite.html"  # beside that page
 OF_ONE_CLASS = re.compile(r"`(XGB\w+)` only")  # in the heading of a group
 GROUP_OR_ROW = re.compile(
     r"^## (?P<group>.*)$|^\| `(?P<name>\w+)` \| `[^|]*` \| (?P<line>[^|]*) \|$", re.MULTILINE
@@ -60,7 +60,7 @@ def link_parameters(app: Sphinx, doctree: nodes.document) -> None:
             if len(listed) > 20:  # an estimator
                 first = content.first_child_matching_class(nodes.field_list)
                 content.insert(first, summary(listed, entries, lines))
-            if app.env.docname.endswith(CLASS_WITH_ALL.removesuffix(".html")):
+            if app.env.docname.endswith(CLASS_WITH_MOST.removesuffix(".html")):
                 for name in listed:  # the search finds it there
                     app.env.get_domain("std").note_object("parameter", name, anchor(name))
 
@@ -72,7 +72,7 @@ def link_names(doctree: nodes.document, lines: dict[str, Line]) -> None:
         if names and names[0].astext() in lines:
             name = names[0].astext()
             of_one = OF_ONE_CLASS.search(lines[name].group)
-            page = f"api/sklboost.{of_one[1]}.html" if of_one else CLASS_WITH_ALL
+            page = f"api/sklboost.{of_one[1]}.html" if of_one else CLASS_WITH_MOST
             uri = f"{page}#{anchor(name)}"
             names[0].replace_self(nodes.reference("", "", names[0].deepcopy(), refuri=uri))
 

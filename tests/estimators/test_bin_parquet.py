@@ -270,7 +270,7 @@ def test_a_dask_frame_partition_by_partition(n_parts, tmp_path):
     assert sum(computed) == len(frame)  # each row once
 
 
-def test_partitions_that_are_empty_or_differ(tmp_path):
+def test_partitions_that_are_empty_or_differ():
     frame = pd.DataFrame({"x": [1.0, 2.0, 3.0, 4.0], "y": [0, 1, 0, 1]})
     frame["town"] = pd.Categorical(["York", "Bath", "York", "Rome"])
     lazy = dd.from_pandas(frame, npartitions=4)
