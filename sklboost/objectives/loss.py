@@ -203,7 +203,7 @@ class Loss:
         """
         return np.zeros(self.n_outputs)
 
-    def unit(self, y: np.ndarray, weight: np.ndarray) -> float:
+    def unit(self, y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
         """Return the hessian of a typical row if it depends on the unit of the targets, else 1.
 
         Whatever is compared with sums of hessians or derived from them (`reg_lambda`, `reg_alpha`,
@@ -212,6 +212,9 @@ class Loss:
         Parameters
         ----------
         y : ndarray of float64, shape (n_targets, n_samples)
+        raw_score : ndarray of float64, shape (n_outputs, n_samples) or (0, 0)
+            What the training starts from, if that differs from row to row: margins, or the scores
+            of a continued model. Empty: the same for all rows.
         weight : ndarray of float64, shape (n_samples,) or (0,)
 
         Returns

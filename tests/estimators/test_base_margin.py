@@ -60,6 +60,38 @@ def test_margins_are_a_first_model(case):
     assert_allclose(raw(model, X, base_margin=margin), raw(continued, X), rtol=1e-12, atol=1e-12)
 
 
+DIFFERENCES = [
+    *("reg:squarederror", "reg:absoluteerror", "reg:quantileerror", "reg:expectileerror"),
+    *("reg:huber", "reg:pseudohubererror", "reg:fair", "reg:logcosh"),
+]
+
+
+@pytest.mark.parametrize("objective", DIFFERENCES)
+@pytest.mark.parametrize("n_targets", [1, 2])
+def test_an_offset_in_targets_and_margins_changes_nothing(objective, n_targets):
+    rng = np.random.default_rng(0)
+    X, offset = rng.normal(size=(1000, 4)), rng.integers(0, 2**17, (1000, n_targets))
+    y = X[:, :1] + rng.standard_t(2, (1000, n_targets))
+    y, offset = np.round(y * 2**10) / 2**10, offset.astype(float)  # their sum is not rounded
+    if n_targets == 1:
+        y, offset = y[:, 0], offset[:, 0]
+    train, valid = slice(0, 600), slice(600, None)
+    model = XGBRegressorLite(objective=objective, base_score=0.0, early_stopping_rounds=3)
+    model.set_params(n_estimators=40, min_child_weight=20, max_depth=4)
+    model.fit(X[train], y[train], X_val=X[valid], y_val=y[valid])
+    moved = XGBRegressorLite(**model.get_params() | dict(base_score=None))
+    moved.fit(
+        X[train],
+        y[train] + offset[train],
+        base_margin=offset[train],
+        **dict(X_val=X[valid], y_val=y[valid] + offset[valid], base_margin_val=offset[valid]),
+    )
+    assert moved.best_iteration_ == model.best_iteration_
+    for name in ("feature", "left", "threshold"):
+        assert_array_equal(moved.model_.nodes[name], model.model_.nodes[name])
+    assert_allclose(moved.predict(X, base_margin=np.zeros_like(y)), model.predict(X), atol=1e-4)
+
+
 @pytest.mark.parametrize("kind", [list, np.float32, np.asfortranarray])
 def test_forms_of_margins(case, kind):
     model, X, y, margin = case

@@ -11,7 +11,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.exceptions import NotFittedError
 
-from sklboost import XGBClassifierLite, XGBRegressorLite, bin_features
+from sklboost import XGBClassifierLite, XGBRegressorLite, XGBSurvivalLite, bin_features
 from tests.small_models import outputs
 
 TASKS = {
@@ -187,6 +187,25 @@ def test_parameters_changed_in_between(task):
     assert new["Tree"].min() == n_trees
 
 
+@pytest.mark.parametrize("is_warm", [True, False])
+def test_another_loss_continues_from_the_scores_as_from_margins(data, is_warm):
+    X, y = data
+    y = 1000 * y
+    first = make(XGBRegressorLite, n_estimators=60, warm_start=is_warm).fit(X, y)
+    margin = first.predict(X)
+    settings = dict(objective="reg:pseudohubererror", huber_slope=100.0, min_child_weight=20)
+    rest = make(XGBRegressorLite, **settings).fit(X, y, base_margin=margin)
+    if is_warm:
+        own = first.set_params(**settings, n_estimators=69).fit(X, y)
+    else:
+        own = make(XGBRegressorLite, **settings).fit(X, y, init_model=first)
+    assert own.model_.nodes[-len(rest.model_.nodes) :].tobytes() == rest.model_.nodes.tobytes()
+    # more rounds of this loss are the rest of one training
+    whole = make(XGBRegressorLite, **settings, n_estimators=18).fit(X, y)
+    for more in in_goes(make(XGBRegressorLite, **settings), X, y, (7, 11)):
+        check_same_model(more, whole)
+
+
 def test_validation_goes_on(data):
     X, y = data
     valid = dict(X_val=X[300:], y_val=y[300:])
@@ -261,6 +280,45 @@ def test_other_estimators_cannot_be_continued(data):
             make(XGBRegressorLite).fit(X, y, init_model=wrong)
     with pytest.raises(NotFittedError):
         make(XGBRegressorLite).fit(X, y, init_model=make(XGBRegressorLite))
+
+
+@pytest.mark.parametrize("is_warm", [True, False])
+@pytest.mark.parametrize(
+    ("task", "before", "after"),
+    [
+        ("regression", "reg:squarederror", "reg:gamma"),
+        ("regression", "reg:tweedie", "reg:absoluteerror"),
+        ("regression", "reg:gamma", "reg:squaredlogerror"),
+        ("regression", "reg:squarederror", "reg:logistic"),
+        ("binary", "binary:logistic", "binary:hinge"),
+        ("softmax", "multi:softprob", "multi:onevsrest"),
+        ("survival", "survival:cox", "survival:aft"),
+    ],
+)
+def test_raw_scores_of_another_meaning_cannot_be_continued(task, before, after, is_warm):
+    if task == "survival":
+        estimator, (X, y) = XGBSurvivalLite, load_diabetes(return_X_y=True)
+    else:
+        estimator, load = TASKS[task]
+        X, y = load(return_X_y=True)
+        y = y / y.max() if task == "regression" else y
+    first = make(estimator, objective=before, warm_start=is_warm).fit(X, y)
+    expected, name = first.predict(X), "the model of warm_start=True" if is_warm else "init_model"
+    own = first if is_warm else make(estimator)
+    own.set_params(objective=after, n_estimators=20)
+    words = rf"^objective='{after}' .*, but {name} was fitted with '{before}' .*fit anew$"
+    with pytest.raises(ValueError, match=words):
+        own.fit(X, y, **({} if is_warm else dict(init_model=first)))
+    assert_array_equal(first.predict(X), expected)
+
+
+def test_as_many_outputs_of_other_targets_cannot_be_continued(data):
+    X, y = data
+    settings = dict(objective="reg:quantileerror")
+    two = make(XGBRegressorLite, **settings).fit(X, np.column_stack([y, -y]))
+    model = make(XGBRegressorLite, **settings, quantile_alpha=[0.1, 0.9])
+    with pytest.raises(ValueError, match=r"1 target.* 2 raw .*but init_model .*2 target.* 2 raw"):
+        model.fit(X, y, init_model=two)
 
 
 @pytest.mark.parametrize("is_warm", [True, False])

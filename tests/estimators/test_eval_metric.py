@@ -114,6 +114,22 @@ def test_a_loss_decides_its_metric_and_parameters(regression):
     assert_allclose(several.value(regression.y, raw_score, NO_WEIGHT), np.mean(expected))
 
 
+@pytest.mark.parametrize("name", ["quantile", "expectile"])
+def test_a_metric_of_several_alphas_is_that_of_the_predictions(name):
+    rng = np.random.default_rng(0)
+    X, alphas = rng.normal(size=(400, 3)), np.array([0.4, 0.5, 0.6])
+    y = X[:, 0] + rng.normal(size=400)
+    settings = {"objective": f"reg:{name}error", f"{name}_alpha": alphas, "learning_rate": 0.5}
+    model = XGBRegressorLite(**settings, n_estimators=30).fit(
+        X[:200], y[:200], X_val=X[200:], y_val=y[200:]
+    )
+    below = y[200:, np.newaxis] - model.predict(X[200:])
+    losses = np.where(below > 0, alphas, 1 - alphas) * abs(below) ** (1 + (name == "expectile"))
+    assert_allclose(model.evals_result_["validation_0"][name][-1], losses.mean())
+    raw_score = model._raw_scores(X[200:])
+    assert (np.diff(raw_score, axis=0) < 0).any()  # which predictions put in order
+
+
 def test_a_target_outside_the_domain_of_a_metric_fails_before_the_training():
     X, y = np.zeros((20, 1)), np.r_[np.ones(19), -3.0]
     model = XGBRegressorLite(eval_metric="poisson-deviance")

@@ -15,7 +15,7 @@ from sklboost.objectives.loss import Loss, RowLoss
 from sklboost.objectives.registry import OBJECTIVES
 from tests.objectives.training import derivatives_in_training
 
-NO_WEIGHT = np.empty(0)
+NO_WEIGHT, NO_SCORES = np.empty(0), np.empty((0, 0))
 N_CLASSES = 3
 DEFAULTS = {own.name: own.default for own in fields(LossParameters)}
 # Beside the defaults, for the losses that have these parameters.
@@ -343,13 +343,13 @@ def test_base_score_is_a_prediction(plain, data):
 def test_what_counts_rows_does_not_depend_on_the_unit_of_the_target(plain):
     loss, y = plain.loss(), plain.targets(400)
     if type(loss).unit is Loss.unit:
-        assert loss.unit(y, NO_WEIGHT) == 1.0
+        assert loss.unit(y, NO_SCORES, NO_WEIGHT) == 1.0
         return
     X = np.column_stack([y, np.random.default_rng(0).normal(size=len(y))])
     # far from where the loss is the squared error: hessians are tiny, and yet leaves are split
     model = plain.estimator(n_estimators=3, max_depth=3).fit(X, 1e6 * y)
     # 400 hessians come to less than min_child_weight: not counted in the unit, nothing is split
-    assert 0.0 < 400 * loss.unit(1e6 * y, NO_WEIGHT) < 1.0
+    assert 0.0 < 400 * loss.unit(1e6 * y, NO_SCORES, NO_WEIGHT) < 1.0
     assert len(np.unique(model.predict(X))) > 2  # more than one split
 
 

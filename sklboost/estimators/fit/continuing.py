@@ -24,6 +24,7 @@ class Continued(NamedTuple):
     model : Model
     features : FittedFeatures
     targets : Targets
+    loss : Loss
     has_margin : bool
         Whether its scores start from the user's `base_margin`.
     n_jobs : int or None
@@ -39,10 +40,16 @@ class Continued(NamedTuple):
     model: Model
     features: FittedFeatures
     targets: Targets
+    loss: Loss
     has_margin: bool
     n_jobs: int | None
     split_seed: int | None
     before_refit: Model | None
+
+    def has_loss(self, loss: Loss) -> bool:
+        """Whether it was trained with this loss, so that new rounds are more of the same."""
+        parameters, parameters_before = loss.parameters, self.loss.parameters
+        return loss.name == self.loss.name and np.array_equal(parameters, parameters_before)
 
 
 def known_encodings(continued: Continued | None) -> Encodings:
@@ -83,13 +90,25 @@ def check_continued(
                 f"y has the classes {classes}, but {name} was fitted with {classes_before}: "
                 "continue with the same classes, or fit anew"
             )
-    ours = (targets.task, loss.n_outputs)
-    theirs = (continued.targets.task, continued.model.n_outputs)
+    ours = (targets.task, targets.size, loss.n_outputs)
+    theirs = (continued.targets.task, continued.targets.size, continued.model.n_outputs)
     if theirs != ours:
-        words = (f"{TASK_WORDS[task]} with {n} raw score(s) a row" for task, n in (ours, theirs))
+        words = (
+            f"{TASK_WORDS[task]} with {size} target(s) or classes and {n} raw score(s) a row"
+            for task, size, n in (ours, theirs)
+        )
         raise ValueError(
             f"this fit is for {next(words)}, but {name} for {next(words)}: continue with "
             "the same targets, and the same number of quantiles or expectiles"
+        )
+    before_loss = continued.loss
+    # where no link says what raw scores are, and for hazards and times, only the loss itself does
+    needs_same = loss.link == "other" or targets.task == "survival"
+    if loss.link != before_loss.link or (needs_same and loss.name != before_loss.name):
+        raise ValueError(
+            f"objective={loss.name!r} (link {loss.link!r}), but {name} was fitted with "
+            f"{before_loss.name!r} (link {before_loss.link!r}), whose raw scores mean something "
+            "else: continue with an objective of the same link, or fit anew"
         )
 
 

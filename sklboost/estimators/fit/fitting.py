@@ -197,6 +197,10 @@ def _train(
     """Train on the rows of the task; the schedule says for how long and who watches."""
     rows, parameters, continued = task.rows, request.parameters, request.continued
     seed, sampling_seed = task.seeds
+    raw_score = _raw_scores(rows, base_score, continued)
+    # rounds of the same loss are those of one training, which started from the margins
+    has_other_loss = continued is not None and not continued.has_loss(task.loss)
+    first_score = raw_score if has_other_loss else rows.margin.T
     boosting_task = BoostingTask(
         X=rows.X,
         matrix=binned.matrix,
@@ -204,10 +208,10 @@ def _train(
         y=_targets_to_learn(rows, task.loss),
         weight=rows.weight,
         sample_weight=task.targets.unweigh(rows.y, rows.weight),
-        raw_score=_raw_scores(rows, base_score, continued),
+        raw_score=raw_score,
         trees_before=no_trees() if continued is None else trees_of(continued.model),
         loss=task.loss,
-        params=tree_settings(parameters, request.n_parallel_trees, task.loss, rows),
+        params=tree_settings(parameters, request.n_parallel_trees, task.loss, rows, first_score),
         rules=task.rules,
         seed=seed,
         sampling_seed=sampling_seed,

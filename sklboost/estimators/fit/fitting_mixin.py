@@ -206,6 +206,7 @@ class FittingMixin(Parameters):
             model=trained.model,
             features=trained.features,
             targets=trained.targets,
+            loss=trained.loss,
             has_margin=trained.has_margin,
             n_jobs=other.n_jobs,
             split_seed=state.get("_split_seed"),

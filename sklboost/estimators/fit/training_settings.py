@@ -29,11 +29,14 @@ _PER_ROW = (
 
 @np.errstate(all="ignore")
 def tree_settings(
-    parameters: Parameters, n_parallel_trees: int, loss: Loss, rows: Rows
+    parameters: Parameters, n_parallel_trees: int, loss: Loss, rows: Rows, raw_score: np.ndarray
 ) -> TreeParams:
-    """Return the settings of the trees that are grown for a loss on these rows."""
+    """Return the settings of the trees that are grown for a loss on these rows.
+
+    `raw_score` is what the rounds of this loss start from, see `Loss.unit`.
+    """
     settings = {name: getattr(parameters, name) for name in TREE_PARAMETERS}
-    unit = loss.unit(rows.targets, rows.weight)
+    unit = loss.unit(rows.targets, raw_score, rows.weight)
     settings |= {name: unit * settings[name] for name in _PER_ROW}
     params = tree_params(**settings, num_parallel_tree=n_parallel_trees)
     if params.min_child_samples > 0 and _cover_counts_rows(params, loss, rows.weight):

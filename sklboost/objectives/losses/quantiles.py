@@ -28,6 +28,8 @@ class OrderedAlphas(RowLoss):
     def __init__(self, n_targets: int = 1, parameters: tuple[float, ...] = (0.5,)):
         super().__init__(n_targets, tuple(sorted(parameters)))
         self._n_alphas = len(parameters)
+        if self._n_alphas > 1:
+            self.link = "other"  # they are put in order
 
     def predictions(self, raw_score: np.ndarray) -> np.ndarray:
         """Return them in order, shape (n_samples,) or (n_samples, n_alphas * n_targets)."""
@@ -46,8 +48,6 @@ class QuantileError(OrderedAlphas):
     def __init__(self, n_targets: int = 1, parameters: tuple[float, ...] = (0.5,)):
         super().__init__(n_targets, parameters)
         self.renewal = self.parameters
-        if len(parameters) > 1:
-            self.link = "other"  # they are put in order
 
     @staticmethod
     @inlined

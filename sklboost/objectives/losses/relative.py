@@ -90,7 +90,7 @@ class AbsolutePercentageError(RowLoss):
         pairs = zip(targets, shares, strict=True)
         return np.array([weighted_quantile(target, share, 0.5) for target, share in pairs])
 
-    def unit(self, y: np.ndarray, weight: np.ndarray) -> float:
+    def unit(self, y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
         """Return the mean of ``1 / |y|``."""
         return mean_over_targets(1.0 / np.abs(np.atleast_2d(y)), y, weight)
 

@@ -50,10 +50,15 @@ class _RobustLoss(RowLoss):
         medians = np.array([weighted_quantile(target, weight, 0.5) for target in targets])
         return find_constants(self, targets, weight, medians)
 
-    def unit(self, y: np.ndarray, weight: np.ndarray) -> float:
-        """Return the mean hessian of the rows at the start: tiny, if their residuals are large."""
+    def unit(self, y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
+        """Return the mean hessian at the best constant: tiny, if residuals are large there.
+
+        The loss depends on differences only, so what scores explain of the targets is taken off.
+        """
         targets = np.atleast_2d(y)
-        start = self.start(y, weight)[:, np.newaxis]
+        if raw_score.size > 0:
+            targets = targets - raw_score
+        start = self.start(targets, weight)[:, np.newaxis]
         _, hessian = self.gradients(targets, np.repeat(start, targets.shape[1], axis=1))
         return mean_over_targets(hessian, targets, weight)
 
