@@ -317,18 +317,14 @@ def fill_numbers(files: ParquetFiles, i: int, target: np.ndarray) -> None:
 def read_labels(files: ParquetFiles, i: int) -> np.ndarray:
     """Return a column as it is: numbers, NaN where missing; or labels, None where missing."""
     column = files.column(i)
-    if column.kind == "number":
-        values, absent = column.numbers()
-        if absent is None:
+    if column.kind in ("number", "text", "category"):
+        values, missing = column.numbers() if column.kind == "number" else column.values()
+        if missing is None or not missing.any():
             return np.array(values)
-        numbers = values.astype(np.float64)
-        numbers[absent] = np.nan
-        return numbers
-    if column.kind in ("text", "category"):
-        codes, categories = column.categories()
-        if (codes >= 0).all():
-            return categories[codes]
-        return np.array([*categories.tolist(), None], dtype=object)[codes]
+        are_numbers = column.kind == "number"
+        values = values.astype(np.float64 if are_numbers else object)
+        values[missing] = np.nan if are_numbers else None
+        return values
     raise ValueError(
         f"{files.label(i)} is of type {column.dtype_name}: a target is numbers or labels"
     )

@@ -5,7 +5,7 @@ Each library has a file with a :class:`~sklboost.data.frames.adapter.FrameAdapte
 from.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from sklboost.data.frames.adapter import FrameAdapter
-from sklboost.data.frames.numpy_arrays import array_adapter, list_adapter
+from sklboost.data.frames.adapter import ColumnAdapter, FrameAdapter, may_be_rounded
+from sklboost.data.frames.numpy_arrays import array_adapter, column_of, list_adapter
 
 
 def adapter_for(X: Any) -> FrameAdapter | None:  # noqa: C901, a line or two a library
@@ -46,8 +46,7 @@ def adapter_for(X: Any) -> FrameAdapter | None:  # noqa: C901, a line or two a l
         )
     if dask_kind(X):
         raise TypeError(f"X is a dask.{dask_kind(X)}, which has no values yet: pass X.compute()")
-    # subclasses, such as geopandas', are read as what they are made from
-    bases = [(base.__module__.partition(".")[0], base.__name__) for base in type(X).__mro__]
+    bases = _bases(X)
     if ("pandas", "DataFrame") in bases:
         from sklboost.data.frames.pandas_frame import PandasFrame
 
@@ -60,7 +59,7 @@ def adapter_for(X: Any) -> FrameAdapter | None:  # noqa: C901, a line or two a l
         return _arrow_adapter(X)
     if ("narwhals", "DataFrame") in bases:
         return adapter_for(X.to_native())
-    if _is_one_column(bases):
+    if _library_of_column(bases):
         return None
     found = _other_adapter(X)
     if found is None and hasattr(X, "__array__"):
@@ -77,10 +76,114 @@ def dask_kind(X: Any) -> str:
     return next(names, "")
 
 
-def _is_one_column(bases: list[tuple[str, str]]) -> bool:
+def read_values(given: Any) -> tuple[Any, np.ndarray | None]:
+    """Read a column, or a table, of any library as one array: what is given beside features.
+
+    Returns
+    -------
+    values : ndarray, shape (n_rows,) or (n_rows, n_columns)
+        Exactly what was given, in its dtype of NumPy: text is objects, but in lists, arrays and
+        series of polars, and what is of several types is, and decimals. Columns of a table have the
+        dtype that NumPy promotes theirs to. Plain arrays, and what is no data, are returned as they
+        are.
+    missing : ndarray of bool of that shape, or None
+        As `ColumnAdapter.values` returns it: NaN among floats is not marked.
+
+    Raises
+    ------
+    ValueError
+        For lists of lists that differ in length.
+    TypeError, ImportError
+        As :func:`adapter_for` does.
+    """
+    if isinstance(given, ColumnAdapter):
+        return given.values()
+    if isinstance(given, Sequence) and not isinstance(given, str | bytes):
+        given = _array_of_list(given)
+    if isinstance(given, np.ndarray):
+        return _array_values(given)
+    library = _library_of_column(_bases(given))
+    if library:
+        return _column(given, library).values()
+    table = adapter_for(given) if is_frame(given) else None
+    if table is not None:
+        return _stacked(table)
+    is_array = hasattr(given, "__array__") and not isinstance(given, np.generic)
+    return _array_values(np.asarray(given)) if is_array else (given, None)
+
+
+def is_frame(given: Any) -> bool:
+    """Whether something has columns, as tables of all libraries have but arrays."""
+    return any(hasattr(type(given), n) for n in ("columns", "column_names", "__dataframe__"))
+
+
+def _array_of_list(given: Sequence[Any]) -> np.ndarray:
+    """Return an array in which nothing is rounded, and no number or None has become text."""
+    if any(isinstance(part, np.ma.MaskedArray) for part in given):
+        return np.ma.array(given)
+    array = np.asarray(given)
+    is_rounded = array.dtype.kind == "f" and may_be_rounded(array)
+    if is_rounded or (array.dtype.kind == "U" and not all(isinstance(v, str) for v in given)):
+        return np.array(given, dtype=object)
+    return array
+
+
+def _array_values(array: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+    is_masked = isinstance(array, np.ma.MaskedArray)
+    if array.dtype.names is not None or not (is_masked or array.dtype.kind in "OTmM"):
+        return array, None
+    marked = np.ma.getmaskarray(array).ravel() if is_masked else None
+    values, missing = column_of(np.asarray(array).ravel(), marked).values()
+    return values.reshape(array.shape), None if missing is None else missing.reshape(array.shape)
+
+
+def _column(values: Any, library: str) -> ColumnAdapter:
+    if library == "pandas":
+        from sklboost.data.frames.pandas_frame import pandas_column, stored
+
+        return pandas_column(stored(values))
+    if library == "polars":
+        from sklboost.data.frames.polars_frame import polars_column
+
+        return polars_column(values)
+    if library == "narwhals":
+        native = values.to_native()
+        return _column(native, _library_of_column(_bases(native)))
+    from sklboost.data.frames.arrow_table import ArrowColumn
+
+    return ArrowColumn(values)
+
+
+def _stacked(table: FrameAdapter) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return all columns in one array of their common dtype, of objects if there is none."""
+    columns = [table.column(i).values() for i in range(table.n_columns)]
+    dtypes = [values.dtype for values, _ in columns]
+    try:
+        dtype = np.result_type(*dtypes) if dtypes else np.dtype(np.float64)
+    except TypeError:  # times and numbers
+        dtype = np.dtype(object)
+    stacked = np.empty(table.shape, dtype)
+    missing = np.zeros(table.shape, dtype=bool)
+    for i, (values, absent) in enumerate(columns):
+        stacked[:, i] = values
+        missing[:, i] = False if absent is None else absent
+    return stacked, missing
+
+
+def _bases(X: Any) -> list[tuple[str, str]]:
+    """Return the libraries and names of an object's classes.
+
+    Subclasses, such as geopandas', are read as what they are made from.
+    """
+    return [(base.__module__.partition(".")[0], base.__name__) for base in type(X).__mro__]
+
+
+def _library_of_column(bases: list[tuple[str, str]]) -> str:
+    """Return the library of a series, an index or an array of Arrow; "" if it is none of these."""
     libraries = ("pandas", "polars", "pyarrow", "narwhals")
     columns = ("Series", "Index", "ExtensionArray", "Array", "ChunkedArray")
-    return any(library in libraries and name in columns for library, name in bases)
+    found = (library for library, name in bases if library in libraries and name in columns)
+    return next(found, "")
 
 
 def _other_adapter(X: Any) -> FrameAdapter | None:

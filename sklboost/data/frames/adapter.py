@@ -85,6 +85,20 @@ class ColumnAdapter(ABC):
             return distinct(values.view(unit), missing)
         return self._labels()
 
+    def values(self) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return the values of a column of any kind, exactly, and which of them are missing.
+
+        Numbers and times have a dtype of NumPy, text is Python objects. Where a value is missing,
+        `values` have no meaning. NaN among floats need not be marked. None: nothing is marked.
+        """
+        if self.kind == "number":
+            return self.numbers()
+        if self.kind == "time":
+            values, missing, unit = self.times()
+            return values.view(unit), missing
+        codes, found = self.categories()
+        return np.append(found, np.zeros(1, found.dtype))[codes], codes < 0  # -1 is the last one
+
     @abstractmethod
     def _labels(self) -> tuple[np.ndarray, np.ndarray]:
         """Return what `categories` returns for kinds other than "number" and "time"."""

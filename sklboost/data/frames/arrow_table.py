@@ -10,9 +10,11 @@ from sklboost.data.frames.adapter import (
     ColumnAdapter,
     FrameAdapter,
     Kind,
+    as_objects,
     relabel,
     used_categories,
 )
+from sklboost.data.frames.numpy_arrays import ObjectColumn
 from sklboost.engine.cached import cached_property
 
 
@@ -77,6 +79,11 @@ class ArrowColumn(ColumnAdapter):
             _missing(array),
             f"{'datetime64' if is_instant else 'timedelta64'}[{unit}]",
         )
+
+    def values(self) -> tuple[np.ndarray, np.ndarray | None]:
+        if self.kind == "unsupported" or types.is_decimal(self._values.type):
+            return ObjectColumn(as_objects(self._values.to_pylist())).values()
+        return super().values()
 
     def _labels(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the codes and values of a dictionary, which text is turned into."""

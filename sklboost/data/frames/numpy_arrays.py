@@ -1,6 +1,7 @@
 """Arrays of NumPy of any dtype, objects included, masked arrays, and lists of lists."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from decimal import Decimal
 from numbers import Integral, Real
 from types import NoneType
@@ -165,6 +166,11 @@ class NumpyColumn(ColumnAdapter):
         values = self._values.astype(dtype, copy=False)
         return values.view(np.int64), is_missing(values, self._missing), str(dtype)
 
+    def values(self) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return the array itself; NaT is missing."""
+        is_time = self._values.dtype.kind in "mM"
+        return self._values, is_missing(self._values, self._missing) if is_time else self._missing
+
     def _labels(self) -> tuple[np.ndarray, np.ndarray]:
         codes, values = distinct(self._values, self._missing)
         return codes, values.astype(object)
@@ -229,6 +235,19 @@ class ObjectColumn(ColumnAdapter):
         values = np.zeros(len(self._values), dtype=present.dtype)
         values[~self.missing] = present
         return values, self.missing
+
+    def values(self) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return bool, integers or floats if all are of that type; else the objects themselves.
+
+        So none is rounded: neither decimals nor integers beside floats, nor those beyond 64 bits.
+        """
+        are_bool = [issubclass(t, bool | np.bool_) for t in self._types]
+        are_integers = [issubclass(t, Integral) for t in self._types]
+        are_floats = [issubclass(t, float) for t in self._types]
+        if all(are_bool) or all(are_floats) or (all(are_integers) and not any(are_bool)):
+            with suppress(ValueError):
+                return self.numbers()[0], self.missing
+        return self._values, self.missing
 
     def categories(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the distinct values, of any kind, in the order in which they are met."""

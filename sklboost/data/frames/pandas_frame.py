@@ -64,12 +64,13 @@ def _array(frame: pd.DataFrame, i: int) -> Any:
     """
     if hasattr(frame, "_get_column_array"):
         return frame._get_column_array(i)
-    return _stored(frame.iloc[:, i])
+    return stored(frame.iloc[:, i])
 
 
-def _stored(values: pd.Series | pd.Index) -> Any:
-    """Return the array that a series or an index holds."""
-    return values.to_numpy() if isinstance(values.dtype, np.dtype) else values.array
+def stored(values: Any) -> Any:
+    """Return the array that a series or an index holds; an extension array is one itself."""
+    is_plain = isinstance(values.dtype, np.dtype)
+    return values.to_numpy() if is_plain else getattr(values, "array", values)
 
 
 def _is_wide(dtype: Any) -> bool:
@@ -131,7 +132,7 @@ class PandasLabels(ColumnAdapter):
             categories = categories.take(used)
         if isinstance(categories.dtype, pd.StringDtype):
             return codes, categories.to_numpy(object)
-        new_codes, values = pandas_column(_stored(categories)).categories()
+        new_codes, values = pandas_column(stored(categories)).categories()
         return relabel(codes, new_codes), values
 
     def examples(self) -> list[Any]:

@@ -33,10 +33,7 @@ class PolarsFrame(FrameAdapter):
         self._frame = frame
 
     def read_column(self, i: int) -> ColumnAdapter:
-        series = self._frame.to_series(i)
-        if series.dtype == pl.Object:
-            return ObjectColumn(as_objects(series.to_list()))
-        return PolarsColumn(series)
+        return polars_column(self._frame.to_series(i))
 
     def matrix(self) -> np.ndarray | None:
         """Return the array that polars makes of a small frame of one dtype."""
@@ -46,8 +43,15 @@ class PolarsFrame(FrameAdapter):
         return super().matrix()
 
 
+def polars_column(series: pl.Series) -> ColumnAdapter:
+    """Read a series of any dtype."""
+    if series.dtype == pl.Object:
+        return ObjectColumn(as_objects(series.to_list()))
+    return PolarsColumn(series)
+
+
 class PolarsColumn(ColumnAdapter):
-    """A series of polars."""
+    """A series of polars, of any dtype but objects."""
 
     def __init__(self, series: pl.Series) -> None:
         self._series = series
@@ -76,6 +80,15 @@ class PolarsColumn(ColumnAdapter):
         what = "datetime64" if dtype in (pl.Date, pl.Datetime) else "timedelta64"
         unit = "D" if dtype == pl.Date else getattr(dtype, "time_unit", "ns")
         return values.astype(np.int64, copy=False), missing, f"{what}[{unit}]"
+
+    def values(self) -> tuple[np.ndarray, np.ndarray | None]:
+        if self.kind == "text" and self._series.null_count() == 0:
+            return np.asarray(self._series), None  # text of fixed width, as scikit-learn has it
+        dtype = self._series.dtype
+        is_wide = dtype.is_integer() and dtype not in _INTEGERS
+        if self.kind == "unsupported" or dtype == pl.Decimal or is_wide:
+            return ObjectColumn(as_objects(self._series.to_list())).values()
+        return super().values()
 
     def _labels(self) -> tuple[np.ndarray, np.ndarray]:
         """Return codes by what polars has instead of strings."""
