@@ -89,7 +89,7 @@ def _array(dtype: Any) -> Callable:
     return lambda columns: np.array(list(columns.values()), dtype=dtype).T
 
 
-def _rows(columns: dict[str, list]) -> list[list]:
+def rows_of(columns: dict[str, list]) -> list[list]:
     return [list(row) for row in zip(*columns.values(), strict=True)]
 
 
@@ -125,10 +125,10 @@ def _array_cases() -> list[Case]:
         Case("NumPy", "str", "text", "words", _array(str)),
     ]
     cases += [
-        Case("list of lists", "numbers", "number", what, _rows, "None, NaN")
+        Case("list of lists", "numbers", "number", what, rows_of, "None, NaN")
         for what in ("fractions", "integers", "large integers", "huge counts", "truths")
     ]
-    return [*cases, Case("list of lists", "str", "text", "words", _rows, "None, NaN")]
+    return [*cases, Case("list of lists", "str", "text", "words", rows_of, "None, NaN")]
 
 
 def _masked(columns: dict[str, list]) -> np.ma.MaskedArray:

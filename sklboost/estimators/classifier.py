@@ -8,6 +8,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from sklboost.estimators.base import BaseBooster
+from sklboost.estimators.input.arguments import score_arguments
 from sklboost.estimators.input.target_kinds import (
     ClassTargets,
     LabelTargets,
@@ -161,7 +162,7 @@ class XGBClassifierLite(ClassifierParameters, ClassifierMixin, BaseBooster):
         -------
         float
         """
-        return super().score(X, y, sample_weight)
+        return super().score(X, *score_arguments(y, sample_weight, numeric=False))
 
     def staged_predict(self, X: Any, *, base_margin: Any = None) -> Iterator[np.ndarray]:
         """Yield the predicted classes after 1, 2, ... rounds.

@@ -8,6 +8,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import check_consistent_length
 
 from sklboost.estimators.base import BaseBooster
+from sklboost.estimators.input.arguments import score_arguments
 from sklboost.estimators.input.targets import check_columns, has_columns, read_columns
 from sklboost.estimators.input.weights import row_weights
 from sklboost.estimators.parameters.docstrings import documented
@@ -102,6 +103,7 @@ class XGBRegressorLite(RegressorParameters, RegressorMixin, BaseBooster):
         float
             With several targets the mean of their R², each from the known values.
         """
+        y, sample_weight = score_arguments(y, sample_weight, numeric=True)
         if not has_columns(y):
             return super().score(X, y, sample_weight)
         fitted, raw_score = self._scored(X)

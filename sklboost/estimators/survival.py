@@ -7,7 +7,6 @@ import numpy as np
 from sklearn.utils import check_consistent_length
 
 from sklboost.estimators.base import BaseBooster
-from sklboost.estimators.input.arguments import computed
 from sklboost.estimators.input.survival_kind import SurvivalTargets
 from sklboost.estimators.input.survival_targets import read_survival, with_fields
 from sklboost.estimators.input.weights import row_weights
@@ -133,7 +132,6 @@ class XGBSurvivalLite(SurvivalParameters, BaseBooster):
             If there is no such argument, or if one is of a type that cannot be read.
         """
         if entry_time is not None or strata is not None:
-            y, entry_time, strata = map(computed, (y, entry_time, strata))
             y = with_fields(read_survival(y, "y", type(self).__name__), entry_time, strata)
         return super().fit(
             X,

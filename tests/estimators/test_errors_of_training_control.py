@@ -100,9 +100,9 @@ def test_an_empty_list_is_no_validation_data():
         ),
         (
             dict(groups=Y[1:]),
-            r"^groups has shape \(19,\): it must be 1-D, one label .* the 20 rows",
+            r"^groups has shape \(19,\): it must be 1-D, one for each of the 20 rows",
         ),
-        (dict(groups=np.ones((20, 2))), r"^groups has shape \(20, 2\): it must be 1-D, one label"),
+        (dict(groups=np.ones((20, 2))), r"^groups has shape \(20, 2\): it must be 1-D, one for"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

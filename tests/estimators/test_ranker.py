@@ -202,14 +202,14 @@ def test_tools_of_scikit_learn():
     [
         (dict(qid=None), "neither is given of qid and group: a ranker needs one of them"),
         (dict(group=[1]), "both are given of qid and group"),
-        (dict(qid=QID[:-1]), r"qid has shape \(\d+,\): it must be 1-D, the query of each of the"),
+        (dict(qid=QID[:-1]), r"qid has shape \(\d+,\): it must be 1-D, one for each of the"),
         (dict(qid=None, group=[3, 4]), r"group=\[3, 4\]: it must be whole numbers >= 1 whose sum"),
         (
             dict(qid=np.where(QID == 3, np.nan, QID)),
-            r"qid\[\d+\]=.*nan.*: every row needs",
+            r"qid has no value in \d+ row\(s\), .*: every row needs the label of its query",
         ),
         (dict(qid=pd.Series([[query] for query in QID])), "qid has labels that are none: unhash"),
-        (dict(qid=np.where(QID == 3, None, QID)), r"qid\[\d+\]=None: every row needs the label"),
+        (dict(qid=np.where(QID == 3, None, QID)), "qid has no value in .* the label of its query"),
         (dict(y=np.column_stack([Y, Y])), r"y has shape \(\d+, 2\): it must be 1-D, one relevance"),
         (dict(y=Y + 0.5), r"y\[0\]=\d.5: objective='rank:ndcg' needs whole numbers from 0 to 31"),
         (dict(y=Y[:-1]), "qid has shape"),

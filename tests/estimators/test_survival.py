@@ -98,7 +98,7 @@ def test_strata_have_baselines_of_their_own():
     assert_allclose(found, hazards, rtol=1e-11)
     with pytest.raises(ValueError, match=r"fitted with the strata \['a', 'b'\], .*: pass strata"):
         model.predict_survival_function(X)
-    with pytest.raises(ValueError, match=r"strata has shape \(1,\): .* the 400 rows of X"):
+    with pytest.raises(ValueError, match=r"strata has shape \(1,\): .* the 400 rows"):
         model.predict_survival_function(X, strata=["a"])
     with pytest.raises(ValueError, match="strata that the fit had no rows of, 'c': they have no b"):
         model.predict_survival_function(X[:1], strata=["c"])

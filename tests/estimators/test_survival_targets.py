@@ -119,18 +119,18 @@ def test_what_is_no_target(y, message):
         (dict(event=[True], time=[-1.0]), "=-1: times are finite and >= 0"),
         (dict(event=[True], time=[1.0, 2.0]), "inconsistent numbers of samples"),
         (dict(event=[[True]], time=[1.0]), r"event of survival_targets has shape \(1, 1\)"),
-        (dict(event=pd.array([True, None]), time=[1.0, 2.0]), "it must be True, or 1"),
+        (dict(event=pd.array([True, None]), time=[1.0, 2.0]), r"^event has no value in 1 row"),
         (dict(lower=[2], upper=[1]), "it is below the lower bound"),
         (
             dict(event=[True, True], time=[1.0, 2.0], strata=[1.0, np.nan]),
-            r"stratum\[1\]=.*nan.*: every row needs the label of its stratum",
+            r"^strata has no value in 1 row\(s\), the first is row 1: every row needs the label",
         ),
-        (dict(event=[True], time=[1.0], strata=[None]), r"stratum\[0\]=None: every row needs"),
+        (dict(event=[True], time=[1.0], strata=[None]), "^strata has no value .* row 0: every"),
         (
             dict(event=[True, True], time=[1.0, 2.0], strata=np.array([1, "a"], object)),
             "strata: labels must have an order",
         ),
-        (dict(event=[True], time=[1.0], entry_time=[np.nan]), "a row is observed from before"),
+        (dict(event=[True], time=[1.0], entry_time=[np.nan]), "^entry_time has no value in 1"),
     ],
 )
 def test_what_survival_targets_refuses(given, message):

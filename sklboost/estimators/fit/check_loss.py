@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_array
 
+from sklboost.estimators.input.arguments import row_values
 from sklboost.estimators.input.user_warnings import warn_user
 from sklboost.estimators.parameters.boosting import LossParameters
 from sklboost.objectives.custom import FunctionLoss
@@ -85,8 +86,8 @@ def check_loss(
     ...     print(error)
     the gradient of turned_round is off in 2 of 2 rows, most in row 1 (y_true=2, y_pred=0.5): it is 1.5, and should be -1.5 by finite differences of the loss
     """  # noqa: E501
-    targets = _by_outputs(y, "y")
-    given = None if raw_score is None else _by_outputs(raw_score, "raw_score")
+    targets = _by_outputs(y, "y", "targets")
+    given = None if raw_score is None else _by_outputs(raw_score, "raw_score", "raw scores")
     if given is not None and n_outputs is None:
         n_outputs = len(given)
     checked = _loss_of(loss, targets, n_outputs, parameters)
@@ -110,12 +111,13 @@ def check_loss(
     compare_derivatives(checked, targets, scores, values, tolerance)
 
 
-def _by_outputs(values: Any, name: str) -> np.ndarray:
+def _by_outputs(given: Any, name: str, what: str) -> np.ndarray:
     """Return float64, shape (n_columns, n_samples)."""
+    values = row_values(given, name, what, unknown=True)
     array = check_array(
         values, dtype=np.float64, ensure_2d=False, ensure_all_finite="allow-nan", input_name=name
     )
-    return np.ascontiguousarray(array.reshape(len(array), -1).T)
+    return np.require(array.reshape(len(array), -1).T, requirements=["C", "W"])  # for kernels
 
 
 def _loss_of(

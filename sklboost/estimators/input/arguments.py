@@ -4,10 +4,26 @@
 ``validation_0``, ``validation_1``, ... as in XGBoost.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from datetime import date, time, timedelta
 from typing import Any, NamedTuple
 
-from sklboost.data.frames import dask_kind
+import numpy as np
+
+from sklboost.data.frames import dask_kind, read_values
+from sklboost.data.frames.adapter import is_missing
+from sklboost.data.frames.numpy_arrays import ObjectColumn
+
+# What is given beside features, row by row: what to do where there is no value.
+_REMEDIES = {
+    "targets": "leave out rows without a target",
+    "weights": "every row needs a weight, and 0 leaves it out",
+    "raw scores": "every row needs its raw scores",
+    "times": "leave out such rows",
+    "sizes": "every query needs its number of rows",
+    **{of: f"every row needs the label of its {of}" for of in ("group", "query", "stratum")},
+}
+_TIMES = (date, time, timedelta, np.datetime64, np.timedelta64)
 
 
 class GivenSet(NamedTuple):
@@ -43,6 +59,108 @@ def computed(given: Any) -> Any:
 def _holds_collection(given: Any) -> bool:
     is_pair = isinstance(given, list | tuple) and len(given) == 2
     return dask_kind(given) != "" or (is_pair and any(map(dask_kind, given)))
+
+
+# --- arguments that have an entry for each row
+
+
+def row_values(
+    given: Any, name: str, what: str, *, numeric: bool = True, unknown: bool = False
+) -> Any:
+    """Return what is given row by row, of any container, as an array; plain ones themselves.
+
+    The array has what was given exactly: see :func:`~sklboost.data.frames.read_values`. Shapes are
+    left to the caller, or to scikit-learn, as are NaN and infinity among floats.
+
+    Parameters
+    ----------
+    given : array-like, or a Dask collection
+    name : str
+        Of the argument, for errors.
+    what : str
+        What the values are: a key of the remedies.
+    numeric : bool
+        Whether they are numbers, rather than labels.
+    unknown : bool
+        Whether what is missing in several columns becomes NaN, which stands for not known.
+
+    Raises
+    ------
+    ValueError
+        For values that are missing or masked; for times and text, if `numeric`.
+    """
+    try:
+        values, missing = read_values(given.compute() if dask_kind(given) else given)
+    except (TypeError, ValueError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{name}: {error}") from error
+    if missing is not None and missing.any():
+        if not (unknown and values.ndim == 2 and values.shape[1] > 1):
+            raise ValueError(f"{name} has no value in {places(missing)}: {_REMEDIES[what]}")
+        values = values.astype(np.float64 if values.dtype.kind in "biuf" else object)
+        values[missing] = np.nan
+    if numeric:
+        _check_numbers(values, name, what)
+    return values
+
+
+def one_each(given: Any, name: str, what: str, n_rows: int, *, numeric: bool = False) -> np.ndarray:
+    """Return one value for each row, such as the label of its query.
+
+    ValueError for other shapes than (n_rows,), and for what is missing, as NaN is.
+    """
+    values = np.asarray(row_values(given, name, what, numeric=numeric))
+    if values.shape != (n_rows,):
+        raise ValueError(
+            f"{name} has shape {values.shape}: it must be 1-D, one for each of the {n_rows} rows"
+        )
+    missing = is_missing(values, None)
+    if missing is not None:
+        raise ValueError(f"{name} has no value in {places(missing)}: {_REMEDIES[what]}")
+    return values
+
+
+def score_arguments(y: Any, sample_weight: Any, *, numeric: bool) -> tuple[Any, Any]:
+    """Return targets and weights, or None, as arrays, for scores that scikit-learn computes."""
+    y = row_values(y, "y", "targets", numeric=numeric, unknown=True)
+    if sample_weight is not None:
+        sample_weight = row_values(sample_weight, "sample_weight", "weights")
+    return y, sample_weight
+
+
+def places(is_wrong: np.ndarray) -> str:
+    """Say in how many rows there is a wrong value, and where the first is."""
+    rows = np.flatnonzero(is_wrong.reshape(len(is_wrong), -1).any(axis=1))
+    words = f"{len(rows)} row(s), the first is row {rows[0]}"
+    is_one = is_wrong.size == len(is_wrong)
+    return words if is_one else f"{words}, column {np.argmax(is_wrong[rows[0]])}"
+
+
+def _check_numbers(values: Any, name: str, what: str) -> None:
+    """Raise ValueError for times, and for text that is no written number."""
+    examples: Iterable[Any] = ()
+    if isinstance(values, np.ndarray) and values.dtype.kind in "mMUO":
+        is_plain = values.dtype.kind != "O"
+        examples = values.ravel()[:1] if is_plain else ObjectColumn(values.ravel()).examples()
+    for example in examples:
+        if isinstance(example, _TIMES):
+            raise ValueError(
+                f"{name} holds times, such as {example!r}: {what} are numbers; subtract a date and "
+                "divide by np.timedelta64(1, 'D'), say, to count days"
+            )
+        if isinstance(example, str) and not _is_written_number(example):
+            hint = "; labels are for XGBClassifierLite" if what == "targets" else ""
+            raise ValueError(
+                f"{name} holds text, such as {str(example)!r}: {what} are numbers{hint}"
+            )
+
+
+def _is_written_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 class FitArguments(NamedTuple):

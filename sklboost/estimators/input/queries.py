@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import check_array, column_or_1d
 
-from sklboost.estimators.input.arguments import computed
+from sklboost.estimators.input.arguments import one_each, row_values
 from sklboost.estimators.input.target_kinds import Targets
-from sklboost.estimators.input.targets import missing_labels, validation_targets
+from sklboost.estimators.input.targets import validation_targets
 
 
 class GivenQueries(NamedTuple):
@@ -70,7 +70,6 @@ def read_given(
         If there are no queries, or both forms; for wrong lengths, labels that are missing, weights
         that differ within a query.
     """
-    y, qid, group, sample_weight = map(computed, (y, qid, group, sample_weight))
     is_validation, names = names is not None, names or QueryNames()
     relevances = validation_targets(y, names.y, numeric=True)
     if relevances.ndim != 1:
@@ -95,8 +94,9 @@ def _query_labels(qid: Any, group: Any, n_rows: int, names: QueryNames) -> np.nd
             f"({names.group}=[2, 1])"
         )
     if group is not None:
+        sizes = row_values(group, names.group, "sizes")
         sizes = column_or_1d(
-            check_array(group, ensure_2d=False, dtype=None, input_name=names.group)
+            check_array(sizes, ensure_2d=False, dtype=None, input_name=names.group)
         )
         if sizes.dtype.kind not in "iu" or (sizes < 1).any() or sizes.sum() != n_rows:
             raise ValueError(
@@ -104,21 +104,11 @@ def _query_labels(qid: Any, group: Any, n_rows: int, names: QueryNames) -> np.nd
                 f"of rows, {n_rows}; for one label a row, use {names.qid}"
             )
         return np.repeat(np.arange(len(sizes)), sizes)
-    labels = np.asarray(qid)
-    if labels.shape != (n_rows,):
-        raise ValueError(
-            f"{names.qid} has shape {labels.shape}: it must be 1-D, the query of each of the "
-            f"{n_rows} rows"
-        )
-    return labels
+    return one_each(qid, names.qid, "query", n_rows)
 
 
 def _number_queries(labels: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
     """Return the number of each row's query, in the order in which they first appear, and where."""
-    is_missing = missing_labels(labels)
-    if is_missing.any():
-        row = int(np.argmax(is_missing))
-        raise ValueError(f"{name}[{row}]={labels[row]!r}: every row needs the label of its query")
     if labels.dtype.kind == "O":
         codes: dict[Any, int] = {}
         try:
@@ -135,7 +125,8 @@ def _spread_weights(given: Any, numbers: np.ndarray, first: np.ndarray, name: st
     """Return the weight of each row, given by rows or by queries."""
     if isinstance(given, Real):
         given = np.full(len(first), given)
-    weight = check_array(given, dtype=np.float64, ensure_2d=False, input_name=name)
+    weight = row_values(given, name, "weights")
+    weight = check_array(weight, dtype=np.float64, ensure_2d=False, input_name=name)
     if weight.shape == (len(first),):
         spread: np.ndarray = weight[numbers]
         return spread

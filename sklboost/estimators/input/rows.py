@@ -12,7 +12,7 @@ from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.data.features import RemoteFeatures, join_rows, row_arrays_of
 from sklboost.data.frames import dask_kind
 from sklboost.data.frames.adapter import FrameAdapter
-from sklboost.estimators.input.arguments import FitArguments, GivenSet
+from sklboost.estimators.input.arguments import FitArguments, GivenSet, one_each, row_values
 from sklboost.estimators.input.check_features import SHAPE_CHECKS, fit_source, read_features
 from sklboost.estimators.input.feature_names import Encodings, FittedFeatures
 from sklboost.estimators.input.feature_tables import (
@@ -22,10 +22,7 @@ from sklboost.estimators.input.feature_tables import (
     shape_of,
 )
 from sklboost.estimators.input.target_kinds import Targets
-from sklboost.estimators.input.targets import (
-    check_known,
-    known_rows,
-)
+from sklboost.estimators.input.targets import check_known, known_rows
 from sklboost.estimators.input.weights import row_weights
 from sklboost.objectives.loss import Loss
 from sklboost.tree.core.quantization import FEW_ROWS
@@ -159,12 +156,9 @@ def training_rows(
         fitted = FittedFeatures(
             settings.caller, X.shape[1], names, encodings, None, settings.missing
         )
-    groups = np.empty(0) if given.groups is None else np.asarray(given.groups)
-    if given.groups is not None and groups.shape != (len(X),):
-        raise ValueError(
-            f"groups has shape {groups.shape}: it must be 1-D, one label for each of the {len(X)} "
-            "rows of X"
-        )
+    groups = np.empty(0)
+    if given.groups is not None:
+        groups = one_each(given.groups, "groups", "group", len(X))
     rows = Rows(X, y, np.empty(0), base_margins(given.base_margin, X, ""), groups=groups)
     rows = _used(rows, given.sample_weight, "sample_weight")
     check_known(rows.y, "every row of positive weight: leave this target out")
@@ -238,9 +232,8 @@ def base_margins(base_margin: Any, X: Any, of: str) -> np.ndarray:
     if base_margin is None:
         return np.empty((0, 0))
     name = f"base_margin{of}"
-    margin = check_array(
-        base_margin, dtype=np.float64, ensure_2d=False, allow_nd=True, input_name=name
-    )
+    margin = row_values(base_margin, name, "raw scores")
+    margin = check_array(margin, dtype=np.float64, ensure_2d=False, allow_nd=True, input_name=name)
     if margin.ndim == 1:
         margin = margin[:, np.newaxis]
     if margin.ndim != 2 or len(margin) != len(X):

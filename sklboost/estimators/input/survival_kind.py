@@ -5,6 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from sklboost.estimators.input.arguments import one_each
 from sklboost.estimators.input.survival_targets import read_survival
 from sklboost.estimators.input.target_kinds import Targets
 from sklboost.estimators.parameters.groups import Parameters
@@ -142,14 +143,9 @@ class SurvivalTargets(Targets):
                     "baseline of its own: pass strata, one for each row"
                 )
             return np.zeros(n_rows, dtype=np.intp)
-        labels = np.asarray(strata)
         if len(self.strata) == 0:
             raise ValueError("strata are given, but the model was fitted without: leave them out")
-        if labels.shape != (n_rows,):
-            raise ValueError(
-                f"strata has shape {labels.shape}: it must be 1-D, one for each of the {n_rows} "
-                "rows of X"
-            )
+        labels = one_each(strata, "strata", "stratum", n_rows)
         return self.codes(labels, "strata").astype(np.intp)
 
     def cumulative_hazards(

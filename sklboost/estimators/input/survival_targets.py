@@ -10,12 +10,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_array, check_consistent_length
 
-from sklboost.estimators.input.targets import (
-    check_targets,
-    missing_labels,
-    training_targets,
-    validation_targets,
-)
+from sklboost.data.frames import adapter_for, is_frame
+from sklboost.estimators.input.arguments import computed, one_each, row_values
+from sklboost.estimators.input.targets import training_targets, validation_targets
 from sklboost.objectives.domains import refuse_first
 
 _FORMS = (
@@ -74,12 +71,10 @@ def survival_targets(
     given = [name for name, values in pairs.items() if values is not None]
     if given not in (["event", "time"], ["lower", "upper"]):
         raise ValueError(f"survival_targets got {given}: give event and time, or lower and upper")
-    fields = {name: np.asarray(pairs[name]) for name in given}
+    fields = {name: row_values(pairs[name], name, "times") for name in given}
     if given[0] == "event":
         fields["event"] = _flags(fields["event"], "event")
-    for name, values in {"entry_time": entry_time, "stratum": strata}.items():
-        if values is not None:
-            fields[name] = np.asarray(values)
+    _add_fields(fields, entry_time, strata)
     y = _records(fields, "survival_targets")
     _standard(y, "survival_targets")
     return y
@@ -103,23 +98,25 @@ def read_survival(y: Any, name: str, caller: str = "") -> np.ndarray:
     """
     if y is None:
         training_targets(y, numeric=True, caller=caller)
-    columns = getattr(y, "columns", None)
-    if columns is not None and not hasattr(columns, "dtype"):  # of polars, a list
-        columns = np.asarray(columns, dtype=object)
-    if columns is not None and len(columns) > 1:
-        fields = {str(column): np.asarray(y[column]) for column in columns}
+    y = computed(y)
+    table = adapter_for(y) if is_frame(y) else None
+    if table is not None and table.n_columns > 1:
+        fields = {
+            str(field): row_values(table.column(i), f"{field} of {name}", "times", numeric=False)
+            for i, field in enumerate(table.names or ())
+        }
         return _standard(_records(fields, name), name)
-    array = np.asarray(y)
-    if array.dtype.names is not None:
-        return _standard(array, name)
+    if isinstance(y, np.ndarray) and y.dtype.names is not None:
+        return _standard(y, name)
+    array = np.asarray(row_values(y, name, "times"))
     if array.ndim == 2 and array.shape[1] == 2:
         return _standard(_bounds(array, name), name)
     if array.ndim > 1 and array.shape[1] > 2:
         raise ValueError(f"{name} has shape {array.shape}: targets are {_FORMS}")
     if caller:
-        times = training_targets(y, numeric=True, caller=caller)
+        times = training_targets(array, numeric=True, caller=caller)
     else:
-        times = validation_targets(y, name, numeric=True)
+        times = validation_targets(array, name, numeric=True)
     times = times.astype(np.float64)
     refuse_first(
         times == 0,
@@ -140,17 +137,20 @@ def with_fields(y: np.ndarray, entry_time: Any, strata: Any) -> np.ndarray:
         ("entry_time", "entry_time", entry_time),
         ("stratum", "strata", strata),
     ):
-        if values is None:
-            continue
-        if name in fields and (name != "entry_time" or (y[name] > -np.inf).any()):
+        is_given = values is not None and name in fields
+        if is_given and (name != "entry_time" or (y[name] > -np.inf).any()):
             raise ValueError(f"{argument} is given, and y has the field {name!r}: give it once")
-        fields[name] = np.asarray(values)
-        if fields[name].shape != y.shape:
-            raise ValueError(
-                f"{argument} has shape {fields[name].shape}: it must be 1-D, one for each of the "
-                f"{len(y)} rows"
-            )
+    _add_fields(fields, entry_time, strata)
     return _standard(_records(fields, "y"), "y")
+
+
+def _add_fields(fields: dict[str, np.ndarray], entry_time: Any, strata: Any) -> None:
+    """Add what is given with an entry for each row."""
+    n_rows = next(iter(fields.values())).size
+    if entry_time is not None:
+        fields["entry_time"] = one_each(entry_time, "entry_time", "times", n_rows, numeric=True)
+    if strata is not None:
+        fields["stratum"] = one_each(strata, "strata", "stratum", n_rows)
 
 
 def _records(fields: dict[str, np.ndarray], name: str) -> np.ndarray:
@@ -174,7 +174,7 @@ def _records(fields: dict[str, np.ndarray], name: str) -> np.ndarray:
 
 
 def _numbers(values: np.ndarray, name: str) -> np.ndarray:
-    check_targets(values[:0] if values.dtype.kind == "f" else values, name, numeric=True)
+    values = row_values(values, name, "times")
     if values.dtype.kind not in "biufO":
         raise ValueError(f"{name} has dtype {values.dtype}: times are numbers")
     return values.astype(np.float64)
@@ -186,8 +186,7 @@ def _flags(values: np.ndarray, name: str) -> np.ndarray:
         return values  # which is refused with the other columns
     is_other = np.ones(values.shape, dtype=bool)
     if values.dtype.kind in "biufO":
-        is_other = missing_labels(values)
-        is_other[~is_other] = ~np.isin(values[~is_other], (0, 1))
+        is_other = ~np.isin(values, (0, 1))
     if is_other.any():
         place, other = int(np.argmax(is_other)), values[is_other][0]
         raise ValueError(
@@ -218,7 +217,8 @@ def _standard(y: np.ndarray, name: str) -> np.ndarray:
         lower, upper = (_numbers(y[field], f"{field} of {name}") for field in fields[:2])
     elif y.dtype[0].kind == "b":
         # of whatever names, as in scikit-survival
-        event, lower = y[fields[0]], _numbers(y[fields[1]], f"{fields[1]} of {name}")
+        event = row_values(y[fields[0]], f"{fields[0]} of {name}", "times")
+        lower = _numbers(y[fields[1]], f"{fields[1]} of {name}")
         refuse_first(~np.isfinite(lower), lower, f"{fields[1]} of {name}", "times are finite")
         upper = np.where(event, lower, np.inf)
     else:
@@ -239,19 +239,13 @@ def _standard(y: np.ndarray, name: str) -> np.ndarray:
     _check_times(lower, upper, entry, name)
     standard = {"lower": lower, "upper": upper, "entry_time": entry}
     if "stratum" in fields:
-        standard["stratum"] = y["stratum"]
-        _check_strata(y["stratum"], name)
+        standard["stratum"] = one_each(y["stratum"], f"stratum of {name}", "stratum", len(y))
+        _check_strata(standard["stratum"], name)
     return _records(standard, name)
 
 
 def _check_strata(strata: np.ndarray, name: str) -> None:
-    """Raise ValueError for the first label that is missing, or labels that have no order."""
-    is_wrong = missing_labels(strata)
-    if is_wrong.any():
-        row = int(np.argmax(is_wrong))
-        raise ValueError(
-            f"{name}, stratum[{row}]={strata[row]!r}: every row needs the label of its stratum"
-        )
+    """Raise ValueError for labels that have no order."""
     try:
         np.unique(strata)
     except TypeError as error:

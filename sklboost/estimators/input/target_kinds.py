@@ -13,12 +13,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from sklboost.estimators.input.targets import (
+    LABELS_OF_A_BYTE,
     check_columns,
     check_known,
     check_labels,
     check_target_range,
     distinct_labels,
     label_numbers,
+    listed,
+    places_among,
     read_indicator,
     training_targets,
     validation_targets,
@@ -225,14 +228,18 @@ class ClassTargets(Targets):
     def encode(self, y: np.ndarray, name: str) -> np.ndarray:
         """Return numbers of classes, uint8 or float64; ValueError for labels that are no class."""
         check_columns(y, 1, name)
-        unknown = [label for label in distinct_labels(y).tolist() if label not in self.classes]
-        if unknown:
+        labels = distinct_labels(y)
+        codes = places_among(self.classes, labels)
+        if (codes < 0).any():
             raise ValueError(
-                f"{name} has the labels {unknown}, which y does not have: the classes are "
-                f"{self.classes.tolist()}"
+                f"{name} has the labels {listed(labels[codes < 0])}, which y does not have: the "
+                f"classes are {listed(self.classes)}"
             )
-        codes = label_numbers(y, self.classes)
-        return codes if codes.dtype == np.uint8 else codes.astype(np.float64)
+        numbers = label_numbers(y, labels)
+        dtype = np.uint8 if len(self.classes) <= LABELS_OF_A_BYTE else np.float64
+        if np.array_equal(codes, np.arange(len(codes))):
+            return numbers.astype(dtype, copy=False)
+        return codes.astype(dtype)[numbers]
 
     def weigh(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Return the weights times those of the classes; ValueError if they become too large."""

@@ -1,11 +1,10 @@
 """Targets as users give them, checked: numbers, labels, one a row or several.
 
-Some mistakes are found before scikit-learn sees the targets, for clearer errors. In several columns
-NaN is a value that is not known: it has no gradient, so each column is learnt from its own known
-rows, and no row needs to be left out for one of its columns.
+In several columns NaN is a value that is not known: it has no gradient, so each column is learnt
+from its own known rows, and no row needs to be left out for one of its columns.
 """
 
-from datetime import date, time, timedelta
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -14,16 +13,15 @@ from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from sklboost.data.frames.numpy_arrays import ObjectColumn
 from sklboost.data.row_arrays import row_blocks
+from sklboost.estimators.input.arguments import places, row_values
 
-_TIMES = (date, time, timedelta, np.datetime64, np.timedelta64)
 _PROBABILITIES = "for probabilities as targets, use XGBRegressorLite(objective='reg:logistic')"
 
 # Gradients are float32: beyond these they would overflow, or vanish, without a word.
 _LARGEST_TARGET = 1e30
 _SMALLEST_SPREAD = 1e-30
-_LABELS_OF_A_BYTE = 256
+LABELS_OF_A_BYTE = 256
 # The first so many rows of a block are sorted; if they have at most so many labels, the other rows
 # are compared with these.
 _FIRST_ROWS, _MOST_COMPARED = 1000, 10
@@ -37,72 +35,32 @@ def training_targets(y: Any, *, numeric: bool, caller: str) -> np.ndarray:
         raise ValueError(
             f"This {caller} estimator requires y to be passed, but the target y is None."
         )
+    y = _values(y, "y", numeric)
     if has_columns(y):
         return read_columns(y, "y", numeric=numeric)
-    check_targets(y, "y", numeric=numeric)
     return validate_data(BaseEstimator(), y=y, y_numeric=numeric, estimator=caller)
 
 
 def validation_targets(y: Any, name: str, *, numeric: bool) -> np.ndarray:
     """Check the targets of validation rows; `name` is that of the argument, for errors."""
+    y = _values(y, name, numeric)
     if has_columns(y):
         return read_columns(y, name, numeric=numeric)
-    check_targets(y, name, numeric=numeric)
     kind = "numeric" if numeric else None
     return column_or_1d(check_array(y, dtype=kind, ensure_2d=False, input_name=name))
+
+
+def _values(y: Any, name: str, numeric: bool) -> Any:
+    values = row_values(y, name, "targets", numeric=numeric, unknown=True)
+    if isinstance(values, np.ndarray) and values.dtype.kind == "f" and not has_columns(values):
+        _check_finite(values.ravel(), name)
+    return values
 
 
 def is_missing(label: Any) -> bool:
     """Whether the label of a query, a group or a stratum is None, NaN, or pandas' NA."""
     is_same = label == label
     return label is None or not isinstance(is_same, bool | np.bool_) or not is_same
-
-
-def missing_labels(labels: np.ndarray) -> np.ndarray:
-    """Return which labels are missing, bool, shape (n_samples,)."""
-    found: np.ndarray = (
-        labels != labels if labels.dtype.kind in "fcmM" else np.zeros(len(labels), bool)
-    )
-    if labels.dtype.kind == "O":
-        found = np.fromiter(map(is_missing, labels), bool, len(labels))
-    return found
-
-
-def check_targets(y: Any, name: str, *, numeric: bool) -> None:
-    """Raise ValueError for a target that is missing in some rows, or no number if `numeric`.
-
-    Wrong shapes are left to scikit-learn.
-    """
-    try:
-        values = np.asarray(y)
-    except ValueError:  # rows of different lengths
-        return
-    if values.ndim == 0 or values.size != len(values) or values.dtype.kind not in "OmMUf":
-        return
-    values = values.ravel()
-    if values.dtype.kind == "f":
-        _check_finite(values, name)
-        return
-    examples = [*values[:1]]
-    if values.dtype.kind == "O":
-        column = ObjectColumn(values)
-        if column.missing.any():
-            raise ValueError(
-                f"{name} has no value in {_places(column.missing)}, "
-                f"{values[np.argmax(column.missing)]!r}: leave out rows without a target"
-            )
-        examples = column.examples()
-    for example in examples if numeric else ():
-        if isinstance(example, _TIMES):
-            raise ValueError(
-                f"{name} holds times, such as {example!r}: targets are numbers; subtract a date "
-                "and divide by np.timedelta64(1, 'D'), say, to count days"
-            )
-        if isinstance(example, str) and not _is_written_number(example):
-            raise ValueError(
-                f"{name} holds text, such as {str(example)!r}: targets of a regressor are numbers; "
-                "labels are for XGBClassifierLite"
-            )
 
 
 def _check_finite(values: np.ndarray, name: str) -> None:
@@ -116,45 +74,26 @@ def _check_finite(values: np.ndarray, name: str) -> None:
     is_nan = np.isnan(values)
     if values.ndim == 1 and is_nan.any():
         raise ValueError(
-            f"Input {name} contains NaN: there is no value in {_places(is_nan)}; leave out rows "
+            f"Input {name} contains NaN: there is no value in {places(is_nan)}; leave out rows "
             "without a target"
         )
     is_infinite = np.isinf(values)
     if is_infinite.any():
         raise ValueError(
             f"Input {name} contains infinity or a value too large for {values.dtype!r}: in "
-            f"{_places(is_infinite)}; targets are finite numbers"
+            f"{places(is_infinite)}; targets are finite numbers"
         )
-
-
-def _places(is_wrong: np.ndarray) -> str:
-    """Say in how many rows there is a wrong value, and where the first is."""
-    rows = np.flatnonzero(is_wrong.reshape(len(is_wrong), -1).any(axis=1))
-    words = f"{len(rows)} row(s), the first is row {rows[0]}"
-    return words if is_wrong.ndim == 1 else f"{words}, column {np.argmax(is_wrong[rows[0]])}"
-
-
-def _is_written_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 # --- in several columns
 
 
 def has_columns(y: Any) -> bool:
-    """Whether `y` has several columns.
+    """Whether targets that are read have several columns.
 
     One column is one target in another form, which scikit-learn takes with a warning.
     """
-    try:
-        shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
-    except ValueError:  # rows of different lengths: scikit-learn has an error for that
-        return False
-    return len(shape) > 1 and shape[1] != 1
+    return len(getattr(y, "shape", ())) > 1 and y.shape[1] != 1
 
 
 def read_columns(y: Any, name: str, *, numeric: bool) -> np.ndarray:
@@ -233,7 +172,7 @@ def distinct_labels(y: np.ndarray) -> np.ndarray:
 def label_numbers(y: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Return where each is among the sorted labels; uint8 if there are up to 256, else int64."""
     numbers: np.ndarray = np.zeros(
-        len(y), np.uint8 if len(labels) <= _LABELS_OF_A_BYTE else np.int64
+        len(y), np.uint8 if len(labels) <= LABELS_OF_A_BYTE else np.int64
     )
     for rows in row_blocks(len(y)):
         if len(labels) <= _MOST_COMPARED and y.dtype.kind in "biuf":
@@ -244,13 +183,35 @@ def label_numbers(y: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return numbers
 
 
+def places_among(classes: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Return where each label is among the classes, int64; -1 if it is none.
+
+    Numbers of different dtypes are compared exactly, which NumPy does not always do, and times
+    whatever their units are. Objects may be labels of any dtype.
+    """
+    if classes.dtype.kind in "mM" and labels.dtype.kind == "O":
+        with suppress(TypeError, ValueError):  # of what is no time
+            labels = np.array(labels.tolist(), dtype=f"{classes.dtype.kind}8")
+    if labels.dtype.kind in "mM" and classes.dtype.kind == labels.dtype.kind:
+        unit = np.result_type(labels, classes)
+        labels, classes = labels.astype(unit).view(np.int64), classes.astype(unit).view(np.int64)
+    known = {label: place for place, label in enumerate(classes.tolist())}
+    return np.array([known.get(label, -1) for label in labels.tolist()], dtype=np.int64)
+
+
+def listed(labels: np.ndarray) -> list[Any]:
+    """Return labels as errors show them: times as dates, which are numbers to Python."""
+    shown: list[Any] = (labels.astype(str) if labels.dtype.kind in "mM" else labels).tolist()
+    return shown
+
+
 def read_indicator(y: np.ndarray, name: str) -> np.ndarray:
     """Return 1 where a row has a label, 0 where not, NaN where that is not known.
 
     Float64, shape (n_samples, n_labels). ValueError for any other value, with the remedy.
     """
     try:
-        is_text = y.dtype.kind in "US"
+        is_text = y.dtype.kind in "USmM"
         indicator = (y[:0] if is_text else y).astype(np.float64)
         values = set(y.flat if is_text else np.unique(indicator[~np.isnan(indicator)]).tolist())
     except (TypeError, ValueError):  # objects that are no numbers

@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.utils import check_array
 
 from sklboost.data.features import Features
+from sklboost.estimators.input.arguments import row_values
 from sklboost.estimators.input.user_warnings import warn_user
 from sklboost.objectives.loss import Loss
 from sklboost.objectives.start_values import weighted_mean
@@ -33,7 +34,8 @@ def row_weights(sample_weight: Any, X: Features, name: str = "sample_weight") ->
     """Return the weights as float64, shape (n_samples,); a single number counts for every row."""
     if isinstance(sample_weight, Real):
         sample_weight = np.full(len(X), sample_weight)
-    weight = check_array(sample_weight, dtype=np.float64, ensure_2d=False, input_name=name)
+    weight = row_values(sample_weight, name, "weights")
+    weight = check_array(weight, dtype=np.float64, ensure_2d=False, input_name=name)
     if weight.ndim != 1:
         raise ValueError(
             f"{name} has shape {weight.shape}: it must be 1-D, one weight for each row"

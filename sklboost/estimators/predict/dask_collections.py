@@ -15,6 +15,7 @@ import numpy as np
 from dask.tokenize import tokenize
 
 from sklboost.data.frames import dask_kind
+from sklboost.estimators.input.arguments import row_values
 from sklboost.estimators.predict.fitted_model import FittedModel
 from sklboost.estimators.predict.raw_scores import RawScores
 
@@ -140,7 +141,8 @@ def _like_array(name: str, value: Any, X: Any) -> Any:
     if dask_kind(value) in _FRAMES:
         value = value.to_dask_array()
     elif not dask_kind(value):
-        value = da.asarray(np.asarray(value))
+        what = "raw scores" if name == "base_margin" else "stratum"
+        value = da.asarray(row_values(value, name, what, numeric=name == "base_margin"))
     is_known = not np.isnan([value.shape[0], X.shape[0]]).any()
     theirs, own = (value.shape, X.shape) if is_known else (value.numblocks, X.numblocks)
     if theirs[0] != own[0]:

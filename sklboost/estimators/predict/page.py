@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from sklboost.data.features import Features
+from sklboost.estimators.input.arguments import row_values
 from sklboost.estimators.parameters.groups import Parameters
 from sklboost.estimators.parameters.rules import is_integer, value_of
 from sklboost.estimators.predict.contributions import single_values
@@ -133,7 +134,7 @@ def mean_contributions(contributions: Sequence[Any], n_features: int) -> np.ndar
 
 
 def _targets(y: Any, n_rows: int) -> np.ndarray:
-    targets = np.asarray(y)
+    targets = np.asarray(row_values(y, "y", "targets", numeric=False, unknown=True))
     if targets.ndim == 0 or len(targets) != n_rows:
         raise ValueError(
             f"y has shape {targets.shape}, but X has {n_rows} rows: pass the targets of these rows"

@@ -21,6 +21,7 @@ from sklboost.data.frames import adapter_for
 from sklboost.data.frames.adapter import FrameAdapter
 from sklboost.data.frames.arranged import ArrangedColumns, Arrangement
 from sklboost.data.frames.numpy_arrays import ArrayTable
+from sklboost.estimators.input.arguments import score_arguments
 from sklboost.estimators.input.check_features import FEATURE_CHECKS
 from sklboost.estimators.input.feature_names import column_names, feature_names, order_of_fit
 from sklboost.estimators.input.feature_rules import by_feature, read_categories, read_groups
@@ -72,7 +73,7 @@ def shadowed_importances(
     named = column_names(training[0])
     names = None if named is None else named.tolist()
     fitted, held_out = (
-        Sample(_columns(X, names, argument), y, weight)
+        Sample(_columns(X, names, argument), *score_arguments(y, weight, numeric=False))
         for argument, (X, y, weight) in (("X", training), ("X_val", validation))
     )
     n_features = fitted.X.n_columns
