@@ -1,6 +1,7 @@
 """Class weights: hand-worked numbers, and the same as scikit-learn's."""
 
 import math
+from datetime import date, datetime
 
 import numpy as np
 import pytest
@@ -59,6 +60,10 @@ def test_weights_by_label():
     assert_array_equal(multipliers({True: 3}, classes=np.array([False, True])), [1, 3])
     huge = np.array([0, 2**63 + 1], dtype=np.uint64)
     assert_array_equal(multipliers({2**63 + 1: 3}, classes=huge), [1, 3])
+    for unit in ("D", "us", "ns"):  # a day is the same day in any unit
+        days = np.array(["2025-01-01", "2026-01-01"], dtype=f"M8[{unit}]")
+        for day in (days[1], np.datetime64("2026-01-01"), date(2026, 1, 1), datetime(2026, 1, 1)):
+            assert_array_equal(multipliers({day: 3}, classes=days), [1, 3])
 
 
 def test_labels_that_are_no_class():
@@ -69,6 +74,9 @@ def test_labels_that_are_no_class():
     # 1 is not "1"
     with pytest.raises(ValueError, match=r"no class of y, \['3', '5'\]"):
         multipliers({"3": 1, "5": 5}, classes=THREE)
+    days = np.array(["2025-01-01", "2026-01-01"], dtype="M8[ns]")
+    with pytest.raises(ValueError, match=r"no class of y, \[1\], and leaves out \['2025-01-01T"):
+        multipliers({1: 3}, classes=days)
 
 
 def test_scale_pos_weight_is_for_the_second_of_two_classes():

@@ -13,7 +13,9 @@ import numpy as np
 from sklearn.utils import check_array
 
 from sklboost.data.features import Features
+from sklboost.data.frames.adapter import as_objects
 from sklboost.estimators.input.arguments import row_values
+from sklboost.estimators.input.targets import listed, places_among
 from sklboost.estimators.input.user_warnings import warn_user
 from sklboost.objectives.loss import Loss
 from sklboost.objectives.start_values import weighted_mean
@@ -125,7 +127,7 @@ def class_multipliers(
         totals = np.bincount(codes, weight if len(weight) else None, minlength=n_classes)
         multipliers = totals.sum() / (n_classes * totals)
     else:
-        multipliers = _from_dict(class_weight, classes.tolist())
+        multipliers = _from_dict(class_weight, classes)
     if n_classes == 2:
         multipliers[1] *= scale_pos_weight
     return multipliers
@@ -143,16 +145,19 @@ def refuse_class_weights(parameters: Mapping[str, Any], n_labels: int) -> None:
             )
 
 
-def _from_dict(class_weight: Mapping[Hashable, float], labels: list[Any]) -> np.ndarray:
-    unknown = [label for label in class_weight if label not in labels]
-    left_out = [label for label in labels if label not in class_weight]
+def _from_dict(class_weight: Mapping[Hashable, float], classes: np.ndarray) -> np.ndarray:
+    places = places_among(classes, as_objects(class_weight))
+    unknown = [label for label, place in zip(class_weight, places, strict=True) if place < 0]
+    left_out = listed(np.delete(classes, places[places >= 0]))
     # one of them alone is well meant: a fold without a rare class, a dict of the rare class only
     if unknown and left_out:
         raise ValueError(
             f"class_weight={dict(class_weight)!r} has labels that are no class of y, {unknown}, "
-            f"and leaves out {left_out}: use the labels of y, {labels}"
+            f"and leaves out {left_out}: use the labels of y, {listed(classes)}"
         )
-    return np.array([class_weight.get(label, 1.0) for label in labels], dtype=np.float64)
+    multipliers = np.ones(len(classes))
+    multipliers[places[places >= 0]] = np.array([*class_weight.values()], float)[places >= 0]
+    return multipliers
 
 
 def multiply_weights(weight: np.ndarray, multipliers: np.ndarray, codes: np.ndarray) -> np.ndarray:
