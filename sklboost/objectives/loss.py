@@ -65,6 +65,10 @@ class Loss:
         Where the hessian says nothing, leaf weights are renewed after the tree is grown: they
         become the quantile of this alpha of ``y - raw score`` in each leaf, rows weighted with
         hessians. Empty: they are not renewed.
+    can_repeat : bool
+        Whether a row of weight 2 is the row twice, so that rows whose weights are whole numbers may
+        be repeated before `subsample` draws from them. Set it to False where the derivatives of a
+        row depend on other rows, such as their number.
     made_of : mapping of str to str
         Parameters of the estimator that a built-in loss was made of, beside `parameters`.
 
@@ -103,6 +107,7 @@ class Loss:
     hessian_is_bound = False
     hessian_is_one = False
     renewal = np.empty(0)
+    can_repeat = True
     made_of: Mapping[str, Any] = MappingProxyType({})
     # Of raw scores, where these are neither targets nor classes.
     output_names: ClassVar[tuple[str, ...]] = ()

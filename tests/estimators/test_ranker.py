@@ -83,6 +83,18 @@ def test_queries_in_any_order_and_form(objective):
         assert_allclose(model.predict(X_TEST), expected, atol=1e-6)
 
 
+def test_a_preset_does_not_repeat_documents():
+    random = np.random.default_rng(2)
+    qid, X = np.repeat(np.arange(60), 10), random.normal(size=(600, 4))
+    y = np.clip(np.round(X[:, 0] + X[:, 1] * X[:, 2] + random.normal(size=600)), 0, 4)
+    settings = dict(preset="auto", max_depth=3, colsample_bylevel=0.5)
+    one, other = (
+        XGBRankerLite(**settings).fit(X, y, qid=qid, sample_weight=weight).chosen_params_
+        for weight in (2.0, 2.0 + 1e-9)
+    )
+    assert one == pytest.approx(other)
+
+
 def test_weight_2_is_the_query_twice_and_0_is_none():
     weight = np.random.default_rng(0).integers(0, 3, QID.max() + 1)
     queries = np.repeat(np.arange(len(weight)), weight)

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from sklboost import XGBClassifierLite, bin_features
+from sklboost import Loss, XGBClassifierLite, bin_features
 from sklboost.estimators.input.rows import Rows
+from sklboost.objectives.losses.cox import Cox
+from sklboost.objectives.losses.ranking import LambdaRank, RankingSettings
 
 X = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0]])
 Y = np.array([0.0, 1.0, 2.0, 3.0])
@@ -19,20 +21,26 @@ def rows(weight=NONE, margin=NO_MARGIN, X=X):
 
 def test_whole_weights_are_rows_so_often():
     margin = 10.0 * Y[:, np.newaxis]
-    repeated = rows([1.0, 3.0, 1.0, 2.0], margin).repeat()
+    repeated = rows([1.0, 3.0, 1.0, 2.0], margin).repeat(Loss())
     assert_array_equal(repeated.y, [0, 1, 1, 1, 2, 3, 3])
     assert_array_equal(repeated.X[:, 0], [1, 3, 3, 3, 5, 7, 7])
     assert_array_equal(repeated.margin[:, 0], 10 * repeated.y)
     assert len(repeated.weight) == 0
     B = bin_features(X)
-    assert_array_equal(rows([1, 1, 2, 1], X=B).repeat().X.bins, B.bins[[0, 1, 2, 2, 3]])
-    assert len(rows([4093.0, 1.0, 1.0, 1.0]).repeat().y) == 4096  # no sum beyond it is repeated
+    assert_array_equal(rows([1, 1, 2, 1], X=B).repeat(Loss()).X.bins, B.bins[[0, 1, 2, 2, 3]])
+    assert (
+        len(rows([4093.0, 1.0, 1.0, 1.0]).repeat(Loss()).y) == 4096
+    )  # no sum beyond it is repeated
 
 
 @pytest.mark.parametrize("weight", [NONE, [1.0, 1.5, 1.0, 2.0], [4094.0, 1.0, 1.0, 1.0]])
 def test_other_weights_are_left_alone(weight):
     given = rows(weight)
-    assert given.repeat() is given
+    assert given.repeat(Loss()) is given
+    # of which a row of weight 2 is not the row twice
+    for loss in (Cox("efron"), LambdaRank(RankingSettings())):
+        whole = rows([1.0, 3.0, 1.0, 2.0])
+        assert whole.repeat(loss) is whole
 
 
 def test_chosen_rows():
@@ -44,7 +52,7 @@ def test_chosen_rows():
     assert len(chosen.groups) == 0
     given = rows([1.0, 2.0, 1.0, 1.0])._replace(groups=np.array(["a", "b", "b", "c"]))
     assert given.take(np.array([True, False, True, False])).groups.tolist() == ["a", "b"]
-    assert given.repeat().groups.tolist() == ["a", "b", "b", "b", "c"]
+    assert given.repeat(Loss()).groups.tolist() == ["a", "b", "b", "b", "c"]
     everything = rows()
     assert everything.take(np.ones(4, dtype=bool)) is everything
 
@@ -68,7 +76,7 @@ def test_numbers_are_those_of_the_user():
     assert chosen.words_for(1) == "row 3 of X"
     both = chosen.join(given)
     assert [both.words_for(row) for row in (0, 2)] == ["row 1 of X", "row 0 of the validation data"]
-    assert_array_equal(rows([1.0, 3.0, 1.0, 1.0]).repeat().numbers, [0, 1, 1, 1, 2, 3])
+    assert_array_equal(rows([1.0, 3.0, 1.0, 1.0]).repeat(Loss()).numbers, [0, 1, 1, 1, 2, 3])
 
 
 @pytest.mark.parametrize(
@@ -79,5 +87,5 @@ def test_a_class_that_the_training_would_not_see(settings, groups):
     model = XGBClassifierLite(
         early_stopping_rounds=1, validation_fraction=0.5, random_state=0, **settings
     )
-    with pytest.raises(ValueError, match=r"classes \['(no|yes)'\] are held out.*pass X_val"):
+    with pytest.raises(ValueError, match=r"no row of class '(no|yes)' is left.*pass X_val"):
         model.fit(X, y, groups=groups)

@@ -81,6 +81,9 @@ def test_keys_of_few_rows_go_by_their_content():
     columns = random.integers(0, 3, (3, 100)).astype(np.uint8)
     y = random.integers(0, 2, 100).astype(float)
     keys = row_keys(matrix_of(columns), y[np.newaxis], NO_WEIGHT)
+    for weight in (0.3, 1.0, 1.0 + 1e-9):  # which all rows have
+        same = row_keys(matrix_of(columns), y[np.newaxis], np.full(len(y), weight))
+        assert_array_equal(same, keys)
     assert keys.dtype == np.uint32
     assert_array_equal(np.sort(keys), np.arange(100))  # equal rows, too, are told apart
     order = random.permutation(100)

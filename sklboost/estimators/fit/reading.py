@@ -239,8 +239,8 @@ def _hold_out(task: FitTask, parameters: Parameters, continued: Continued | None
         task.targets.check_left(rows.y, validation["validation_0"].y)
     elif stops_early(parameters) and parameters.refit:
         everything = rows.join(list(validation.values())[-1])
-    if parameters.subsample < 1.0 and task.targets.can_repeat:
-        rows, everything = rows.repeat(), everything.repeat()
+    if parameters.subsample < 1.0:
+        rows, everything = rows.repeat(task.loss), everything.repeat(task.loss)
     return task._replace(rows=rows, everything=everything, validation=validation, split_seed=seed)
 
 

@@ -219,7 +219,6 @@ class RankingTargets(Targets):
     task = "ranking"
     classes = None
     size = 1
-    can_repeat = False
 
     @classmethod
     def learn(cls, y: np.ndarray, weight: np.ndarray, parameters: Any) -> "RankingTargets":

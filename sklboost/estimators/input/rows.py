@@ -97,14 +97,16 @@ class Rows(NamedTuple):
         numbers = np.concatenate([self.known_numbers, ~other.known_numbers])
         return Rows(join_rows(self.X, other.X), y, weight, margin, numbers)
 
-    def repeat(self) -> "Rows":
+    def repeat(self, loss: Loss) -> "Rows":
         """Repeat each row as often as its weight says, if that is whole and the sum is small.
 
         Each of the repeated rows is then drawn on its own, so that weight 2 is the row twice where
         rows are drawn, too. The sum may be 4,096, as everywhere.
         """
         weight = self.weight
-        if len(weight) == 0 or weight.sum() > FEW_ROWS or (weight != np.floor(weight)).any():
+        if len(weight) == 0 or not loss.can_repeat or weight.sum() > FEW_ROWS:
+            return self
+        if (weight != np.floor(weight)).any():
             return self
         rows = np.repeat(np.arange(len(weight)), weight.astype(np.intp))
         return self._replace(weight=np.empty(0))._at(rows)

@@ -43,7 +43,6 @@ class Targets(ABC):
 
     numeric: ClassVar[bool] = False  # targets are numbers, not labels
     classes: np.ndarray | None  # the labels, sorted; None: numbers
-    can_repeat: ClassVar[bool] = True  # a row of weight 2 is the same as the row twice
     is_calibrated: bool = False  # raw scores are shifted after the training
     is_constant: bool = False  # there is one label only, which is predicted for every row
     reads_scores: bool = False  # `finish` has something to do

@@ -196,9 +196,9 @@ class SamplingParameters:
         """
         Fraction of the rows that a tree is grown from, greater than 0, at most 1. Rows are drawn
         anew for each round, and for each of its parallel trees; independently of one another, so
-        their number varies a little. Weight 2 is equivalent to the row twice if all weights are
-        whole and their sum is at most 4,096, whatever those of the classes are; otherwise a row is
-        drawn as a whole, whatever its weight.
+        their number varies a little. Where weight 2 is equivalent to the row twice for the loss,
+        it is here if all weights are whole and their sum is at most 4,096, whatever those of the
+        classes are; otherwise a row is drawn as a whole, whatever its weight.
         """,
     )
     sampling_method: str | None = parameter(

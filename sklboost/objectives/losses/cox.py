@@ -224,6 +224,7 @@ class Cox(Loss):
 
     def __init__(self, ties: str = "breslow"):
         self.ties = ties
+        self.can_repeat = ties == "breslow"  # copies of an event are tied
         self.made_of = {"ties": ties}
 
     def hazards(

@@ -91,6 +91,7 @@ class RankingLoss(Loss):
     """
 
     n_targets = 2  # relevances, and the numbers of queries
+    can_repeat = False  # a document twice makes the query longer
 
     def __init__(self, settings: RankingSettings):
         self.settings = settings

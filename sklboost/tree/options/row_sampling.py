@@ -80,8 +80,8 @@ def row_keys(matrix: TrainingBins, y: np.ndarray, weight: np.ndarray) -> np.ndar
     """Return the keys by which rows are drawn; uint32, shape (n_samples,).
 
     Of up to 4,096 rows the key is the place among all rows in the order of a hash of their content.
-    So the order in which they come does not matter, and of equal rows each is drawn on its own. Of
-    more rows it is the row's number.
+    So the order in which they come does not matter, and of equal rows each is drawn on its own; a
+    weight that all rows have changes nothing. Of more rows it is the row's number.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def row_keys(matrix: TrainingBins, y: np.ndarray, weight: np.ndarray) -> np.ndar
         content += bits_of_cells[cells][bins]  # modulo 2^64
     # -0.0 becomes 0.0, which equals it; NaN, for an unknown target, has many forms and becomes one
     numbers = [*np.where(np.isnan(y), np.nan, y + 0.0).view(np.uint64)]
-    if len(weight) > 0:
+    if len(weight) > 0 and (weight != weight[0]).any():
         numbers.append(weight.view(np.uint64))
     for number in numbers:
         content = content * _FACTOR + number

@@ -192,7 +192,7 @@ def _parts(request: FitRequest, data: FitTask) -> list[FitTask]:
 def _task(request: FitRequest, data: FitTask, rows: Rows, judges: tuple[str, Rows]) -> FitTask:
     """Return the task of a trial. Rows are held out by the user's weights, before this."""
     if request.parameters.subsample < 1.0:
-        rows = rows.repeat()  # as in a fit: each is drawn on its own
+        rows = rows.repeat(data.loss)  # as in a fit: each is drawn on its own
     rows, (name, held_out) = weigh_classes(rows, data.targets), judges
     validation = {name: weigh_classes(held_out, data.targets)}
     return data._replace(rows=rows, everything=rows, validation=validation)
