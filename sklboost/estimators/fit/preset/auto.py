@@ -6,7 +6,6 @@ the rest, and take the best settings, and as many rounds as were best, for the f
 
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -15,9 +14,10 @@ from sklboost.data.binning import VALUES_PER_THREAD
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.engine.thread_counts import n_threads_for
 from sklboost.estimators.fit.preset.plan import Choice, Stage, plan_for, values_of
-from sklboost.estimators.fit.preset.trials import Outcome, OutOfTimeError, Trials, sample
+from sklboost.estimators.fit.preset.trials import Outcome, Trials, sample
 from sklboost.estimators.fit.reading import FitRequest, FitTask
 from sklboost.estimators.fit.result import ChosenParams
+from sklboost.estimators.fit.training_settings import stops_early
 from sklboost.estimators.input.seeds import seeds
 from sklboost.estimators.parameters.rules import is_integer
 from sklboost.estimators.progress import log_line
@@ -78,14 +78,17 @@ class Search:
             n_settings = 1 + sum(len(stage.values) - 1 for stage in stages)
             log_line(f"{n_settings} settings to compare, with {trials.n_folds} training(s) each")
         outcome = trials.judge(first)
-        if not np.isfinite(outcome.loss):
-            return  # a class that no row of the part was trained on, for one
+        if outcome is None or not np.isfinite(outcome.loss):
+            return
         self.outcome = outcome
         for name, value in first.items():
             self.chosen[name] = Choice(value, "there was no time to compare it with others")
         for stage in stages:
             name, before = stage.parameter, self.settings
-            outcomes = {value: trials.judge(before | {name: value}) for value in stage.values}
+            judged = ((value, trials.judge(before | {name: value})) for value in stage.values)
+            outcomes = {value: outcome for value, outcome in judged if outcome is not None}
+            if len(outcomes) < min(2, len(stage.values)):
+                return
             best = min(outcomes, key=lambda value: outcomes[value].loss)
             self.chosen[name] = Choice(best, _comparison(stage, outcomes, best))
             self.outcome = outcomes[best]
@@ -99,16 +102,20 @@ class Search:
     def count_rounds(self, trials: Trials) -> None:
         """Find the best number of rounds of the chosen values once more, on all rows."""
         known, found = self.outcome, trials.judge(self.settings)
-        if known is not None and found.is_cut and found.n_rounds < known.n_rounds:
-            seconds = found.seconds * known.n_rounds / found.n_rounds
-            found = found._replace(n_rounds=known.n_rounds, seconds=seconds)
+        assert known is not None
+        assert found is not None
+        if found.is_cut and found.n_rounds < known.n_rounds:
+            more = known.n_rounds / found.n_rounds
+            found = known._replace(
+                seconds=more * found.seconds, seconds_to_judge=more * found.seconds_to_judge
+            )
         self.outcome = found
 
 
 def _comparison(stage: Stage, outcomes: Mapping[Any, Outcome], best: Any) -> str:
     won = outcomes[best]
     if len(outcomes) > 1 and all(outcome.loss == won.loss for outcome in outcomes.values()):
-        return f"{won.metric} {won.value:.5g} with any of {stage.values}"
+        return f"{won.metric} {won.value:.5g} with any of {tuple(outcomes)}"
     others = ", ".join(
         f"{outcome.value:.5g} with {value}" for value, outcome in outcomes.items() if value != best
     )
@@ -175,13 +182,15 @@ def _search(
     """Compare settings until all stages are done, or there is no time left."""
     n_jobs, n_values = request.parameters.n_jobs, data.rows.X.size
     n_threads = n_threads_for(n_jobs, n_values, VALUES_PER_THREAD, n_times=_MOST_ROUNDS)
-    with ThreadTeam(n_threads) as team, suppress(OutOfTimeError):
+    with ThreadTeam(n_threads) as team:
         compared = sample(request, data)
         trials = Trials(request, compared, team, begin)
         if trials.n_folds > 0:
             search.compare(trials, stages)
         if search.outcome is not None and compared is not data:  # more rows bear more rounds
-            search.count_rounds(Trials(request, data, team, begin))
+            trials = Trials(request, data, team, begin)
+            if trials.n_folds > 0:
+                search.count_rounds(trials)
 
 
 def _steps(request: FitRequest, outcome: Outcome, n_scores: int, begin: float) -> dict[str, Choice]:
@@ -189,30 +198,47 @@ def _steps(request: FitRequest, outcome: Outcome, n_scores: int, begin: float) -
 
     Their product is how far it is to the best model, and the trial has found that.
     """
-    free = request.free
-    best = f"{outcome.metric} is best after {outcome.n_rounds} rounds of learning rate "
+    free, parameters = request.free, request.parameters
+    n_rounds, rate = outcome.n_rounds, parameters.learning_rate
+    rate = _TRIAL_RATE if "learning_rate" in free else rate
+    of = ", as many as there was time for," if outcome.is_cut else ""
+    best = f"{outcome.metric} is best after {n_rounds} rounds{of} of learning rate {rate:g}"
+    in_time = _rounds_in_time(request, outcome, begin)
     if "learning_rate" not in free:
-        rate = request.parameters.learning_rate
-        chosen = {"n_estimators": Choice(outcome.n_rounds, f"{best}{rate:g}")}
+        chosen = {"n_estimators": Choice(n_rounds, best)}
     elif "n_estimators" not in free:
-        rate = min(_LARGEST_RATE, _TRIAL_RATE * outcome.n_rounds / request.n_rounds)
-        chosen = {"learning_rate": Choice(rate, f"{best}{_TRIAL_RATE:g}")}
+        rate = min(_LARGEST_RATE, rate * n_rounds / min(request.n_rounds, in_time))
+        chosen = {"learning_rate": Choice(rate, best)}
     else:
-        is_dart = request.parameters.booster == "dart"
-        finer = (
-            1 if is_dart else _finer_steps(n_scores, outcome, request.parameters.max_time, begin)
-        )
+        finer = _finer_steps(n_scores, n_rounds, in_time)
+        if parameters.booster == "dart":
+            finer = min(finer, 1.0)
+        why = "smaller steps are better, but slower" if finer >= 1.0 else "for want of time"
         chosen = {
-            "n_estimators": Choice(finer * outcome.n_rounds, f"{best}{_TRIAL_RATE:g}"),
-            "learning_rate": Choice(_TRIAL_RATE / finer, "smaller steps are better, but slower"),
+            "n_estimators": Choice(max(1, int(finer * n_rounds)), best),
+            "learning_rate": Choice(rate / finer, why),
         }
     return {name: choice for name, choice in chosen.items() if name in free}
 
 
-def _finer_steps(n_scores: int, outcome: Outcome, max_time: float | None, begin: float) -> int:
-    """Return how much smaller the steps of the fit are than those of the trials."""
+def _rounds_in_time(request: FitRequest, outcome: Outcome, begin: float) -> float:
+    """Return for how many rounds of the fit there is time, at least 1."""
+    parameters, arguments = request.parameters, request.arguments
+    if parameters.max_time is None:
+        return np.inf
+    stops = stops_early(parameters)
+    seconds = outcome.seconds * (2 if stops and parameters.refit else 1)
+    if stops or arguments.X_val is not None or arguments.eval_set is not None:
+        seconds += outcome.seconds_to_judge
+    seconds_left = parameters.max_time - (time.perf_counter() - begin)
+    return max(1.0, _SAFE_SHARE * seconds_left / seconds * outcome.n_rounds)
+
+
+def _finer_steps(n_scores: int, n_rounds: int, in_time: float) -> float:
+    """Return how much smaller the steps of the fit are than those of the trials.
+
+    Larger ones, where there is not the time for as many rounds.
+    """
     finer = next(finer for most, finer in _FINER_STEPS if n_scores <= most)
-    if max_time is None:
-        return finer
-    seconds_left = max_time - (time.perf_counter() - begin)
-    return int(np.clip(_SAFE_SHARE * seconds_left / outcome.seconds, 1, finer))
+    share = min(finer, in_time / n_rounds)
+    return int(share) if share >= 1.0 else max(share, _TRIAL_RATE / _LARGEST_RATE)

@@ -1,5 +1,6 @@
 """Trials: trainings on some rows, judged on the others, to compare settings before the real fit."""
 
+import time
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -31,10 +32,6 @@ _MOST_SCORES = 75_000
 _LARGEST_DENSE = 2**26
 
 
-class OutOfTimeError(Exception):
-    """The time for trials was up before one was done."""
-
-
 class Fold(NamedTuple):
     """Rows to train on with their bins; the rows that judge are the task's validation data."""
 
@@ -54,8 +51,8 @@ class Outcome(NamedTuple):
         The same, or its negative if greater is better.
     n_rounds : int
         Up to the best round.
-    seconds : float
-        That these rounds took on one fold.
+    seconds, seconds_to_judge : float
+        That these rounds took on one fold, and their metrics.
     is_cut : bool
         Whether `max_time` ended the training before it was known that no later round is better.
     """
@@ -67,6 +64,7 @@ class Outcome(NamedTuple):
     seconds: float
     is_cut: bool = False
 
+    seconds_to_judge: float = 0.0
 
 class Trials:
     """Trains models of different settings on the same folds.
@@ -91,36 +89,52 @@ class Trials:
 
     @property
     def n_folds(self) -> int:
-        """How many trainings a trial has; 0: there are too few rows of some class or target."""
+        """How many trainings a trial has; 0: no part of the rows can be trained on and judged."""
         return len(self._folds)
 
-    def judge(self, settings: dict[str, Any]) -> Outcome:
-        """Return how good models of these parameters are.
+    def judge(self, settings: dict[str, Any]) -> Outcome | None:
+        """Return how good models of these parameters are; None if there is no time to find out.
 
         The first fold decides how many rounds are looked at: until its metric no longer improves.
-
-        Raises
-        ------
-        OutOfTimeError
+        Of the first settings, what there is time for has to do: some of the folds, some rounds.
         """
         key = repr(sorted(settings.items()))
         if key not in self._outcomes:
-            self._outcomes[key] = self._judge(self._request.with_settings(settings))
+            outcome = self._judge(self._request.with_settings(settings))
+            if outcome is None:
+                return None
+            self._outcomes[key] = outcome
         return self._outcomes[key]
 
-    def _judge(self, request: FitRequest) -> Outcome:
+    def _judge(self, request: FitRequest) -> Outcome | None:
+        is_first = not self._outcomes
+        if self._is_late() and not is_first:
+            return None
         training = self._train(request, self._folds[0], {"early_stopping_rounds": _PATIENCE})
         metric, *curves = _last_metric(training)
         n_rounds = len(curves[0])
-        is_cut = training.stop_reason == "max_time"  # then what there is has to do
-        for fold in [] if is_cut else self._folds[1:]:
-            settings = {} if request.is_forest else {"n_estimators": n_rounds}
-            curves.append(_last_metric(self._train(request, fold, settings))[1])
+        is_cut = training.stop_reason == "max_time"
+        settings = {} if request.is_forest else {"n_estimators": n_rounds}
+        for fold in self._folds[1:]:
+            if not self._is_late():
+                curve = _last_metric(self._train(request, fold, settings))[1]
+                curves += [curve] if len(curve) == n_rounds else []
+        if not is_first and (is_cut or len(curves) < self.n_folds):
+            return None  # others were judged by more
         mean = np.mean(curves, axis=0)
         loss = -mean if training.greater_is_better(metric) else mean
         best = int(np.argmin(loss))
-        seconds = training.seconds["boosting"] * (best + 1) / n_rounds
-        return Outcome(metric, float(mean[best]), float(loss[best]), best + 1, seconds, is_cut)
+        share = (best + 1) / n_rounds
+        return Outcome(
+            *(metric, float(mean[best]), float(loss[best]), best + 1),
+            seconds=training.seconds["boosting"] * share,
+            seconds_to_judge=training.seconds["evaluation"] * share,
+            is_cut=is_cut,
+        )
+
+    def _is_late(self) -> bool:
+        most = self._request.parameters.max_time
+        return most is not None and time.perf_counter() - self._begin > most
 
     def _train(self, request: FitRequest, fold: Fold, settings: dict[str, Any]) -> Training:
         request = request.with_settings(settings)
@@ -132,9 +146,6 @@ class Trials:
             raise
         if training.stop_reason == "interrupted":
             raise KeyboardInterrupt
-        is_first = not self._outcomes and fold is self._folds[0]
-        if training.stop_reason == "max_time" and not is_first:
-            raise OutOfTimeError
         return training
 
 
