@@ -92,6 +92,14 @@ def check_metric_domain(
         )
 
 
+def no_rows(metric: str, needs: str) -> ValueError:
+    """Return the error of a metric that is not defined without rows of some kind."""
+    return ValueError(
+        f"{metric} needs validation rows of {needs}, and there are none; choose another "
+        "eval_metric, or other validation rows, X_val and y_val"
+    )
+
+
 def check_base_score(prediction: float, objective: str, domain: Domain) -> None:
     """Raise ValueError unless an objective can make this prediction."""
     if not domain.has(prediction):

@@ -293,6 +293,33 @@ class Loss:
             Of the argument, for the error.
         """
 
+    def needs(self, y: np.ndarray) -> dict[str, np.ndarray]:
+        """Return what there must be among the rows to learn from them.
+
+        Parameters
+        ----------
+        y : ndarray, shape (n_samples,) or (n_samples, n_targets)
+
+        Returns
+        -------
+        dict of str to ndarray of float64, shape (n_samples,)
+            For each need, in words: a number where a row meets it, else NaN. Rows with different
+            numbers cannot stand in for one another. By default a known value of each of several
+            targets.
+        """
+        columns = enumerate(y.T if y.ndim > 1 else ())
+        return {f"known value of y[:, {i}]": meets(~np.isnan(column)) for i, column in columns}
+
+
+def meets(rows: np.ndarray) -> np.ndarray:
+    """Return 0 for the rows of a mask, which meet a need, and NaN for the others."""
+    return np.where(rows, 0.0, np.nan)
+
+
+def lacking(loss: Loss, y: np.ndarray) -> str:
+    """Return the first need of a loss that none of these rows meets; empty: they meet all."""
+    return next((need for need, of in loss.needs(y).items() if np.isnan(of).all()), "")
+
 
 def by_rows(raw_score: np.ndarray) -> np.ndarray:
     """Return a copy of raw scores of shape (n_outputs, n_samples) in the shape that users know."""

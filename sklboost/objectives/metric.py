@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklboost.objectives.blocks import Formula
-from sklboost.objectives.domains import Domain, check_metric_domain
+from sklboost.objectives.domains import Domain, check_metric_domain, no_rows
 from sklboost.objectives.links import IDENTITY, PREDICTIONS, PROBABILITY, change_of_scale
-from sklboost.objectives.loss import Loss
+from sklboost.objectives.loss import Loss, lacking
 from sklboost.objectives.means import MeanLoss, mean_of_rows
 
 # function(y, prediction, weight) -> value, see Metric.
@@ -167,28 +167,20 @@ class LossOfRows(NamedTuple):
     ----------
     make : callable
         ``make(1, parameters) -> Loss``, as of an Objective.
-    needs : str
-        A parameter that the training loss must have: else its raw scores mean something else.
     """
 
     make: Callable[[int, Mapping[str, Any]], Loss]
-    needs: str = ""
 
-    def function(self, parameters: Mapping[str, Any]) -> Function:
-        """Return the function of a Metric; ValueError if the training loss is another.
-
-        It refuses targets that the loss is not defined for.
-        """
+    def function(self, name: str, parameters: Mapping[str, Any]) -> Function:
+        """Return the function of a Metric, which refuses rows that the loss is not defined for."""
         loss = self.make(1, parameters)
-        if self.needs and parameters and self.needs not in parameters:
-            raise ValueError(
-                f"a metric that is the value of {loss.name!r} needs its raw scores: choose this "
-                "objective, or another eval_metric"
-            )
 
         def value(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
             loss.check_targets(y, "y of a metric")
-            return loss.value(as_rows(y), as_rows(prediction), weight)
+            found = loss.value(as_rows(y), as_rows(prediction), weight)
+            if math.isnan(found) and lacking(loss, y):
+                raise no_rows(name, f"an {lacking(loss, y)}")
+            return found
 
         return value
 
@@ -213,6 +205,8 @@ class MetricEntry(NamedTuple):
         Whether the metric is the root of that.
     parameter : Parameter or None
         Which the formula has; ``name@value`` gives a value.
+    needs : str
+        A parameter that the training loss must have: the raw scores of others mean something else.
     """
 
     name: str
@@ -222,6 +216,7 @@ class MetricEntry(NamedTuple):
     factor: float = 1.0
     is_root: bool = False
     parameter: Parameter | None = None
+    needs: str = ""
 
     @property
     def needs_value(self) -> bool:
@@ -252,8 +247,13 @@ class MetricEntry(NamedTuple):
 
     def metric(self, name: str, task: str, parameters: Mapping[str, Any]) -> Metric:
         """Make the metric of this name; `parameters` are those of the objective."""
+        if self.needs and parameters and self.needs not in parameters:
+            raise ValueError(
+                f"eval_metric={name!r} is for the raw scores of {self.objective!r}: choose this "
+                "objective, or another eval_metric"
+            )
         if isinstance(self.of, LossOfRows):
-            return Metric(name, False, self.of.function(parameters))
+            return Metric(name, False, self.of.function(name, parameters))
         if not isinstance(self.of, Formula):
             return Metric(name, True, self.of)
         _, at, text = name.partition("@")

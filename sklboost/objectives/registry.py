@@ -340,9 +340,15 @@ METRICS: dict[str, tuple[MetricEntry, ...]] = {
     "survival": (
         MetricEntry("cox-nloglik", LossOfRows(_cox), ("cox",), "survival:cox"),
         MetricEntry(
-            "aft-nloglik", LossOfRows(_aft, "aft_loss_distribution"), ("aft",), "survival:aft"
+            *("aft-nloglik", LossOfRows(_aft), ("aft",), "survival:aft"),
+            needs="aft_loss_distribution",
         ),
-        MetricEntry("interval-regression-accuracy", _later("metrics.survival:share_between")),
+        MetricEntry(
+            "interval-regression-accuracy",
+            _later("metrics.survival:share_between"),
+            objective="survival:aft",
+            needs="aft_loss_distribution",
+        ),
         MetricEntry(
             "cindex", _later("metrics.survival:cindex"), ("concordance_index", "concordance")
         ),

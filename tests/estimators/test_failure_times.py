@@ -113,7 +113,7 @@ def test_base_score_is_a_time():
         (survival_targets([True], [0.0]), r"=0: objective='survival:aft' needs times above 0"),
         (survival_targets([True], [1.0], entry_time=[0.5]), "entry times or strata, which obj"),
         (survival_targets([True, False], [1, 2], strata=[1, 2]), "entry times or strata, which"),
-        (survival_targets([False], [1.0]), "y has no event, all rows are censored"),
+        (survival_targets([False], [1.0]), "y has no event: there is nothing"),
         (survival_targets(lower=[0.0], upper=[1.0]), "y has no lower bound above 0"),
     ],
 )
@@ -138,8 +138,9 @@ def test_parameters(parameters):
 
 
 def test_times_are_not_for_cox():
-    with pytest.raises(ValueError, match="is the value of 'survival:aft' needs its raw scores"):
-        XGBSurvivalLite(eval_metric="aft-nloglik").fit(X, np.arange(N_ROWS) + 1)
+    for name in ("aft-nloglik", "interval-regression-accuracy"):
+        with pytest.raises(ValueError, match=f"{name}' is for the raw scores of 'survival:aft'"):
+            XGBSurvivalLite(eval_metric=name).fit(X, np.arange(N_ROWS) + 1)
     y = survival_targets(np.ones(N_ROWS, bool), Y["lower"])
     with pytest.raises(ValueError, match="objective='survival:cox' has no formula for times"):
         XGBSurvivalLite(n_estimators=2).fit(X, y).predict_time(X)

@@ -134,6 +134,21 @@ def test_the_last_row_of_a_class_is_for_training():
 
 
 @pytest.mark.interpreted
+def test_the_last_row_of_a_need_is_for_training():
+    X, y = np.arange(40.0)[:, np.newaxis], np.zeros(40)
+    plain = choose(X, y, fraction=0.5)
+    rare = np.full(40, np.nan)
+    rare[np.flatnonzero(plain)[:3]] = [0.0, 0.0, 1.0]
+    mask = choose(X, y, fraction=0.5, needs=[rare, np.zeros(40)])
+    kept = np.flatnonzero(mask != plain)
+    assert sorted(rare[kept]) == [0, 1]
+    # what is not lost changes nothing
+    rare[~plain] = 0.0
+    rare[rare == 1.0] = np.nan
+    assert_array_equal(choose(X, y, fraction=0.5, needs=[rare]), plain)
+
+
+@pytest.mark.interpreted
 @pytest.mark.parametrize("how", ["random", "time"])
 def test_one_row_cannot_be_divided(how):
     with pytest.raises(ValueError, match=r"n_samples=1: too few rows .* pass X_val and y_"):
@@ -187,6 +202,14 @@ def test_groups_are_the_same_in_every_process():
     groups = np.array(list("abcdefghij"))
     mask = choose(np.zeros((10, 1)), np.zeros(10), groups=groups, fraction=0.3, seed=1)
     assert "".join(groups[mask]) == "cej"
+
+
+def test_equal_labels_are_one_group_whatever_their_type():
+    X, labels = np.arange(60.0)[:, np.newaxis], np.arange(60) % 6
+    expected = choose(X, X[:, 0], groups=labels, fraction=0.4)
+    objects = np.array([np.int64(label) if label % 2 else label for label in labels], dtype=object)
+    for groups in (labels.astype(np.float32), labels.astype(np.uint8), objects):
+        assert_array_equal(choose(X, X[:, 0], groups=groups, fraction=0.4), expected)
 
 
 @pytest.mark.interpreted

@@ -12,6 +12,7 @@ from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.metrics import log_loss
 from sklearn.model_selection import cross_val_score, train_test_split
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -19,14 +20,18 @@ from sklboost import (
     EarlyStopping,
     TrainingCallback,
     XGBClassifierLite,
+    XGBDistributionLite,
+    XGBRankerLite,
     XGBRegressorLite,
     XGBRFClassifierLite,
     XGBRFRegressorLite,
+    XGBSurvivalLite,
     bin_features,
     load_model,
+    survival_targets,
 )
 from sklboost.estimators.fit.preset import trials
-from sklboost.estimators.fit.preset.auto import _finer_steps
+from sklboost.estimators.fit.preset.auto import _steps
 from sklboost.estimators.fit.preset.trials import Outcome, Trials
 from sklboost.estimators.fit.reading import read_data
 from sklboost.estimators.input.arguments import FitArguments
@@ -344,15 +349,33 @@ def test_ctrl_c_in_a_trial_leaves_the_model_as_it_was(monkeypatch):
 
 
 def test_steps_grow_with_the_raw_scores_and_shrink_with_the_time():
-    outcome = Outcome("rmse", 1.0, 1.0, n_rounds=100, seconds=2.0)
-    now = time.perf_counter()
-    assert [_finer_steps(n, outcome, None, now) for n in (1, 50_000, 50_001, 500_000, 500_001)] == [
-        *(4, 4, 2, 2, 1),
-    ]
-    # 2 s in steps as large as those of the trials, and a reserve
-    assert _finer_steps(1, outcome, 100.0, now) == 4
-    assert _finer_steps(1, outcome, 8.0, now) == 2
-    assert _finer_steps(1, outcome, 1.0, now) == 1
+    # 2 s in steps as large as those of the trials, 1 s to score them, and a reserve
+    outcome = Outcome("rmse", 1.0, 1.0, n_rounds=100, seconds=2.0, seconds_to_judge=1.0)
+    X, y = data_of(XGBRegressorLite)
+
+    def steps(n_scores=1, max_time=None, **settings):
+        model = XGBRegressorLite(preset="auto", max_time=max_time, **settings)
+        request = model._fit_request(X, y, FitArguments())
+        return list(_steps(request, outcome, n_scores, time.perf_counter()).values())
+
+    def finer(*arguments, **settings):
+        (n_rounds, why), (rate, _) = steps(*arguments, **settings)
+        assert n_rounds * rate == pytest.approx(100 * 0.1, rel=0.02)
+        assert why == "rmse is best after 100 rounds of learning rate 0.1"
+        return n_rounds / 100
+
+    assert [finer(n) for n in (1, 50_000, 50_001, 500_000, 500_001)] == [4, 4, 2, 2, 1]
+    assert [finer(1, max_time) for max_time in (100.0, 8.0, 4.0)] == [4, 2, 1]
+    # with larger steps there is the time for as long a way, but not with any
+    assert finer(1, 2.0) == pytest.approx(0.6, abs=0.02)
+    assert finer(1, 0.1) == pytest.approx(1 / 3, abs=0.02)
+    # early stopping scores rows, and a fit on all rows follows
+    assert finer(1, 8.0, early_stopping_rounds=5) == 1
+    assert finer(1, 12.0, early_stopping_rounds=5) == 2
+    assert finer(1, 12.0, early_stopping_rounds=5, refit=True) == 1
+    # of 400 rounds there is time for 60
+    ((rate, _),) = steps(1, 2.0, n_estimators=400)
+    assert rate == pytest.approx(0.1 * 100 / 60, rel=0.01)
 
 
 # --- where there is nothing to compare
@@ -381,6 +404,80 @@ def test_a_loss_that_is_infinite_is_no_verdict():
     y = np.arange(90) // 30
     model = XGBClassifierLite(**QUICK, **ONE_STAGE).fit(X, y, groups=y)
     assert set(model.chosen_params_) == {"subsample", "random_state"}
+
+
+def test_parts_that_cannot_be_trained_on_or_judged_are_left_out():
+    settings = {**QUICK, **ONE_STAGE}
+    rain, one_event = np.zeros(60), np.arange(60) == 7
+    rain[7] = 3.0
+    events = one_event | (np.arange(60) == 11)
+    for seed in range(5):
+        X = np.random.default_rng(seed).normal(size=(60, 2))
+        model = XGBDistributionLite(distribution="zero_inflated_gamma", **settings).fit(X, rain)
+        assert model.chosen_params_.reasons["extra_trees"].startswith("nll ")
+        y = survival_targets(events, X[:, 0] - X[:, 0].min() + 1.0)
+        XGBSurvivalLite(eval_metric="cindex", **settings).fit(X, y)
+        XGBSurvivalLite(**settings).fit(X, survival_targets(one_event, np.arange(1.0, 61.0)))
+        model = XGBRegressorLite(**settings).fit(X, rain, groups=np.zeros(60))
+        assert set(model.chosen_params_) == {"subsample", "random_state"}  # there is one group
+        XGBRankerLite(**settings).fit(X, rain, qid=np.zeros(60))
+        classes = (rain > 0) + 2 * events
+        XGBClassifierLite(eval_metric="roc_auc_ovr", **settings).fit(X, classes)
+
+
+def test_metrics_that_fail():
+    X, y = np.arange(60.0)[:, np.newaxis], np.sin(np.arange(60.0))
+    model = XGBRegressorLite(**QUICK, **ONE_STAGE)
+
+    def correlation(estimator, X, y):  # is not defined for the constant that comes first
+        return np.corrcoef(estimator.predict(X), y)[0, 1]
+
+    model.set_params(eval_metric=correlation).fit(X, y)
+    assert model.chosen_params_.reasons["extra_trees"].startswith("correlation 0.")
+    # of all rows: the error
+    with pytest.raises(ValueError, match=r"^rmsle of a target of -2 in row 3: it needs"):
+        model.set_params(eval_metric="rmsle").fit(X, np.where(np.arange(60) == 3, -2.0, y))
+
+    def of_all_rows(y_true, y_pred):
+        return np.mean(np.abs(y - y_pred))
+
+    with pytest.warns(UserWarning, match="compares nothing, since eval_metric cannot be computed"):
+        model.set_params(eval_metric=of_all_rows).fit(X, y)
+    assert set(model.chosen_params_) == {"subsample", "random_state"}
+
+
+def test_more_time_is_no_worse(monkeypatch):
+    X, noise = np.random.default_rng(0).normal(size=(2, 800, 8))
+    y = np.digitize(X[:, 0] + noise[:, 0], np.linspace(-2, 2, 5))
+    now = [0.0]
+
+    def clock():
+        now[0] += 1e-9
+        return now[0]
+
+    def loss(y_true, y_pred):
+        now[0] += 1.0  # a round takes a second
+        return log_loss(y_true, y_pred, labels=range(6))
+
+    monkeypatch.setattr(time, "perf_counter", clock)
+    # in trials of some rounds, of the first fold, some folds, all folds, two settings and more
+    times, losses, compared = [30, 100, 300, 600, 1200, 10_000], [], []
+    for max_time in times:
+        model = XGBClassifierLite(preset="auto", max_time=max_time, eval_metric=loss, n_jobs=1)
+        start, chosen = now[0], model.fit(X[:400], y[:400]).chosen_params_
+        assert now[0] - start <= 0.5 * max_time + 20  # the probes, and a round
+        assert chosen["learning_rate"] <= 0.1
+        reasons = chosen.reasons
+        assert ("as many as there was time for" in reasons["n_estimators"]) == (max_time <= 100)
+        names = ("extra_trees", "max_depth", "min_child_weight", "colsample_bylevel")
+        compared.append(sum("no time" not in reasons[name] for name in names))
+        losses.append(log_loss(y[400:], model.predict_proba(X[400:]), labels=range(6)))
+    assert compared[:2] == [0, 0]
+    assert sorted(compared) == compared
+    assert compared[-1] == 4
+    shares = np.bincount(y[:400], minlength=6) / 400
+    assert max(losses) < -np.log(shares[y[400:]]).mean()
+    assert max(np.diff(losses)) < 0.01
 
 
 def test_max_time_bounds_all_of_it():

@@ -168,7 +168,7 @@ def test_early_stopping_and_metrics():
     assert model.best_score_ == max(log["cindex"])
     X_val, y_val = make_data(1)
     no_pair = survival_targets([False, True], [1.0, 2.0])
-    with pytest.raises(ValueError, match="cindex needs a pair of validation rows"):
+    with pytest.raises(ValueError, match="cindex needs validation rows of which it is known"):
         XGBSurvivalLite(**SMALL, eval_metric="cindex").fit(X, Y, X_val=X[:2], y_val=no_pair)
     model = XGBSurvivalLite(**SMALL, eval_metric=["cox-nloglik", "cindex"])
     model.fit(X, Y, X_val=X_val, y_val=y_val)
@@ -191,18 +191,56 @@ def test_events_on_both_sides_of_what_is_held_out():
     few["event"] = False
     few["event"][:1] = True
     model = XGBSurvivalLite(early_stopping_rounds=2, **SMALL)
-    with pytest.raises(ValueError, match="no row that had an event is held out for early stopping"):
+    with pytest.raises(ValueError, match="cox-nloglik needs validation rows of an event, and"):
         model.fit(X[:100], few)
     few["event"][:3] = True
     model.fit(X[:100], few)
 
 
+def test_a_stratum_is_not_held_out_whole():
+    # all rows have an event, and two of the strata few rows
+    random = np.random.default_rng(0)
+    strata = np.array([2] * 56 + [0] * 2 + [1] * 2)
+    times = random.exponential(size=60)
+    y = survival_targets(np.ones(60, bool), times, strata=strata)
+    settings = dict(early_stopping_rounds=2, validation_fraction=0.5, **SMALL)
+    for seed in range(10):
+        model = XGBSurvivalLite(random_state=seed, **settings).fit(X[:60], y)
+        survives = model.predict_survival_function(X[:3], True, strata=[0.0, np.int64(1), True])
+        assert (survives[:, -1] < 1.0).all()
+    words = "no event of stratum 0 is left to train on, since all of them are held out"
+    with pytest.raises(ValueError, match=words):
+        XGBSurvivalLite(validation_split="time", **settings).fit(X[:60], y[::-1][np.r_[4:60, :4]])
+    with pytest.raises(ValueError, match=r"no event of stratum . is left to train on"):
+        XGBSurvivalLite(**settings).fit(X[:60], y, groups=strata)
+    # censored rows of a stratum do not stand in for its event
+    y["event"][strata == 0] = [True, False]
+    for seed in range(10):
+        model = XGBSurvivalLite(random_state=seed, **settings).fit(X[:60], y)
+        assert model.predict_survival_function(X[:1], True, strata=[0])[0, -1] < 1.0
+    with pytest.raises(ValueError, match=r"no rows of, 'a', 3: they have"):
+        model.predict_survival_function(X[:3], strata=np.array([0, "a", 3], dtype=object))
+
+
+def test_copies_of_events_would_be_tied():
+    # a weight that all rows have cancels, and there are no ties
+    y = survival_targets(np.ones(40, bool), np.random.default_rng(0).exponential(size=40))
+    settings = dict(ties="efron", subsample=0.9, n_estimators=5, random_state=0, reg_lambda=0.0)
+    one, other = (
+        XGBSurvivalLite(**settings, min_child_weight=weight)
+        .fit(X[:40], y, sample_weight=np.full(40, weight))
+        .predict_cumulative_hazard_function(X[:40], return_array=True)
+        for weight in (30.0, 30.5)
+    )
+    assert_allclose(one, other, rtol=1e-4)
+
+
 def test_targets_without_events_or_with_bounds():
     y = Y.copy()
     y["event"] = False
-    with pytest.raises(ValueError, match="y has no event, all rows are censored: there is nothing"):
+    with pytest.raises(ValueError, match="y has no event: there is nothing to learn from"):
         XGBSurvivalLite().fit(X, y)
-    with pytest.raises(ValueError, match="y of X_val has no event"):
+    with pytest.raises(ValueError, match="cox-nloglik needs validation rows of an event, and"):
         XGBSurvivalLite().fit(X, Y, X_val=X, y_val=y)
     with pytest.raises(ValueError, match="no pair of rows of which it is known"):
         XGBSurvivalLite(**SMALL).fit(X, Y).score(X, y)

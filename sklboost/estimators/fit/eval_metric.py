@@ -172,6 +172,11 @@ def _from_scorer(
                 f"eval_metric: the scorer {name!r} takes no sample_weight, and the validation rows "
                 "have weights; to go without them, give a function (estimator, X, y) that calls it"
             ) from error
+        except ValueError as error:  # a class that the rows do not have, for one
+            raise ValueError(
+                f"eval_metric: the scorer {name!r} failed on the validation rows: {error} Choose "
+                "another eval_metric, or other validation rows, X_val and y_val"
+            ) from error
         return _number(name, score)
 
     return RoundMetric(name, True, None, value)
@@ -239,7 +244,8 @@ def _number(name: str, value: Any) -> float:
     """Return the value as a float; ValueError if it is no number."""
     if not isinstance(value, Real) or math.isnan(value):
         raise ValueError(
-            f"the metric {name!r} gave {value!r}: it must be one real number, and not NaN"
+            f"the metric {name!r} gave {value!r}: it must be one real number, and not NaN; choose "
+            "another eval_metric, or other validation rows, X_val and y_val"
         )
     return float(value)
 

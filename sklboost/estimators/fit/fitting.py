@@ -156,6 +156,21 @@ def train(
     return base_score, _train(request, team, binned, task, base_score, schedule)
 
 
+def metrics_before(request: FitRequest, task: FitTask) -> list[float]:
+    """Return the metrics of the last validation data before the first round.
+
+    ValueError if one is not defined for these rows.
+    """
+    schedule = _schedule(request, task, _base_score(request, task), begin=0.0)
+    last = schedule.validation[-1]
+    # as after a round, rows differ a little: a correlation is not defined for a constant
+    apart = 1e-6 * np.linspace(0.0, 1.0, len(last.y)) * (1.0 + np.abs(last.raw_score))
+    return [
+        metric.value(last.y, last.raw_score + (metric.mean_loss is None) * apart, last.weight)
+        for metric in schedule.metrics
+    ]
+
+
 def _before_refit(request: FitRequest, task: FitTask) -> FitRequest:
     """Continue the model that has not seen the validation data, if there is one, and such data."""
     continued = request.continued

@@ -7,7 +7,9 @@ the same features. Whole groups are held out by a hash of their label.
 """
 
 import hashlib
-from collections.abc import Iterator
+import math
+from collections.abc import Iterable, Iterator
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -22,21 +24,38 @@ _ROUNDING = 1e-9
 
 
 def hold_out(
-    rows: Rows, *, fraction: float, how: str, parts: np.ndarray | None, seed: int
+    rows: Rows,
+    *,
+    fraction: float,
+    how: str,
+    parts: np.ndarray | None,
+    seed: int,
+    needs: Iterable[np.ndarray] = (),
 ) -> np.ndarray:
     """Choose the rows to hold out; bool, shape (n_samples,).
 
     They are those whose place in :func:`order_to_hold_out` is below the fraction: random rows until
     they have the fraction of the weight, so many of each part; whole groups; or by
-    time the last rows, as many as make up the fraction of the rows.
+    time the last rows, as many as make up the fraction of the rows. Of random rows, one of each
+    number of the `needs` is left: the last in that order.
 
     Raises
     ------
     ValueError
-        If one side would have no rows, or a class none in the training; for groups that do not fit.
+        If one side would have no rows; for groups that do not fit.
     """
     places = order_to_hold_out(rows, how=how, parts=parts, seed=seed)
     mask = places < fraction * (1.0 - _ROUNDING)
+    for numbers in needs if how == "random" and len(rows.groups) == 0 else ():
+        for number in lost_numbers(numbers, mask):
+            those = np.flatnonzero(numbers == number)
+            mask[those[np.argmax(places[those])]] = False
+    if not mask.any() and len(rows.groups) > 0:
+        (label,) = set(rows.groups.tolist())
+        raise ValueError(
+            f"groups, or queries, have one label only, {label!r}: they are held out whole, so "
+            "there must be at least 2; pass X_val and y_val, or leave groups out"
+        )
     if not mask.any():
         raise ValueError(
             f"n_samples={len(mask)}: too few rows to hold out a share of {fraction:g} for "
@@ -44,6 +63,15 @@ def hold_out(
             "pass X_val and y_val, or early_stopping_rounds=None"
         )
     return mask
+
+
+def lost_numbers(numbers: np.ndarray, held_out: np.ndarray) -> np.ndarray:
+    """Return the numbers, from 0 on, all of whose rows are held out; NaN is none."""
+    is_known = ~np.isnan(numbers)
+    known = numbers[is_known].astype(np.intp)
+    n_left = np.bincount(known[~held_out[is_known]], minlength=known.max(initial=-1) + 1)
+    lost: np.ndarray = np.flatnonzero((np.bincount(known) > 0) & (n_left == 0))
+    return lost
 
 
 def divide(
@@ -69,7 +97,7 @@ def order_to_hold_out(rows: Rows, *, how: str, parts: np.ndarray | None, seed: i
     ----------
     rows : Rows
         With targets as the loss has them, and the user's weights: a row is held out whole, with its
-        weight, whatever that is. Groups are told apart by their ``repr``.
+        weight, whatever that is.
     how : {"random", "time"}
     parts : ndarray, shape (n_samples,), or None
         Numbers, such as those of classes.
@@ -120,11 +148,6 @@ def _ranks_of_groups(labels: np.ndarray, seed: int) -> np.ndarray:
     for label in codes:
         if is_missing(label):
             raise ValueError(f"groups contains {label!r}: every row needs the label of its group")
-    if len(codes) < 2:
-        raise ValueError(
-            f"groups, or queries, have one label only, {next(iter(codes))!r}: they are held out "
-            "whole, so there must be at least 2; pass X_val and y_val, or leave groups out"
-        )
     hashes = [_hash_of_label(label, seed) for label in codes]
     ranks = np.empty(len(codes), dtype=np.intp)
     ranks[sorted(range(len(codes)), key=hashes.__getitem__)] = np.arange(len(codes))
@@ -132,6 +155,10 @@ def _ranks_of_groups(labels: np.ndarray, seed: int) -> np.ndarray:
 
 
 def _hash_of_label(label: Any, seed: int) -> bytes:
+    if isinstance(label, np.generic):
+        label = label.item()
+    if isinstance(label, Real) and label % 1 == 0:
+        label = math.trunc(label)  # 0 and 0.0 are one label
     # not hash(), which differs from one Python process to the next
     return hashlib.blake2b(f"{seed} {label!r}".encode(), digest_size=16).digest()
 

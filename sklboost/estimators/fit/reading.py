@@ -18,7 +18,7 @@ from sklboost.estimators.fit.continuing import (
     known_encodings,
     rounds_to_do,
 )
-from sklboost.estimators.fit.holdout import hold_out
+from sklboost.estimators.fit.holdout import hold_out, lost_numbers
 from sklboost.estimators.fit.training_settings import check_combination, is_sampling, stops_early
 from sklboost.estimators.input.arguments import FitArguments, GivenSet, computed, given_sets
 from sklboost.estimators.input.check_features import check_has_values, check_is_dense
@@ -38,7 +38,7 @@ from sklboost.estimators.input.user_warnings import warn_user
 from sklboost.estimators.parameters.boosting import rounds_and_trees
 from sklboost.estimators.parameters.groups import Parameters
 from sklboost.estimators.predict.fitted_model import TrainedModel
-from sklboost.objectives.loss import Loss
+from sklboost.objectives.loss import Loss, lacking
 
 
 class FitRequest(NamedTuple):
@@ -154,6 +154,8 @@ def read_data(request: FitRequest) -> FitTask:
     if parameters.linear_tree:
         _check_linear(rows, loss, rules)
     rows = encode_targets(rows, targets, loss, "y")
+    if need := lacking(loss, rows.y):
+        raise ValueError(f"y has no {need}: there is nothing to learn from")
     task = FitTask(
         features=features,
         targets=targets,
@@ -228,15 +230,23 @@ def _hold_out(task: FitTask, parameters: Parameters, continued: Continued | None
         if continued is not None and continued.is_warm_start:
             # the same again: what the model has learnt from tells nothing of new rounds
             seed = _seed_of_split(continued, seed)
+        needs = task.targets.needs(rows.y, task.loss)
         held_out = hold_out(
             rows,
             fraction=parameters.validation_fraction,
             how=parameters.validation_split,
             parts=task.targets.parts(rows.y),
             seed=seed,
+            needs=[*needs.values(), *task.targets.wanted(rows.y)],
         )
+        for need, numbers in needs.items():
+            for number in lost_numbers(numbers, held_out):
+                raise ValueError(
+                    f"no {need}{task.targets.words_of(number)} is left to train on, since all of "
+                    "them are held out for early stopping: pass X_val and y_val, or "
+                    "early_stopping_rounds=None"
+                )
         validation, rows = {"validation_0": rows.take(held_out).here()}, rows.take(~held_out)
-        task.targets.check_left(rows.y, validation["validation_0"].y)
     elif stops_early(parameters) and parameters.refit:
         everything = rows.join(list(validation.values())[-1])
     if parameters.subsample < 1.0:

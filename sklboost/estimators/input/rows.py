@@ -101,7 +101,7 @@ class Rows(NamedTuple):
         """Repeat each row as often as its weight says, if that is whole and the sum is small.
 
         Each of the repeated rows is then drawn on its own, so that weight 2 is the row twice where
-        rows are drawn, too. The sum may be 4,096, as everywhere.
+        rows are drawn, too, if it is that for the loss. The sum may be 4,096, as everywhere.
         """
         weight = self.weight
         if len(weight) == 0 or not loss.can_repeat or weight.sum() > FEW_ROWS:

@@ -72,7 +72,7 @@ class SurvivalTargets(Targets):
     def codes(self, strata: np.ndarray, name: str) -> np.ndarray:
         """Return the numbers of strata."""
         known = {label: code for code, label in enumerate(self.strata.tolist())}
-        unknown = sorted({repr(label) for label in strata.tolist()} - set(map(repr, known)))
+        unknown = sorted({repr(label) for label in strata.tolist() if label not in known})
         if unknown:
             raise ValueError(
                 f"{name} has strata that the fit had no rows of, {', '.join(unknown)}: they have "
@@ -103,18 +103,13 @@ class SurvivalTargets(Targets):
         """Return whether a row is known to have had its event."""
         return (y[:, 1] < np.inf).astype(np.float64)
 
-    def is_complete(self, y: np.ndarray) -> bool:
-        """Whether there is an event."""
-        return bool((y[:, 1] < np.inf).any())
+    def needs(self, y: np.ndarray, loss: Loss) -> dict[str, np.ndarray]:
+        """Return what the loss needs, and the strata: each has a baseline of its own."""
+        return {**loss.needs(y), "row": y[:, 3]}
 
-    def check_left(self, y: np.ndarray, held_out: np.ndarray) -> None:
-        """Raise ValueError unless there are events on both sides."""
-        for rows, where in ((y, "left to train on"), (held_out, "held out for early stopping")):
-            if not self.is_complete(rows):
-                raise ValueError(
-                    f"no row that had an event is {where}: pass X_val and y_val, or "
-                    "early_stopping_rounds=None"
-                )
+    def words_of(self, number: float) -> str:
+        """Return the name of the stratum."""
+        return f" of stratum {self.strata.tolist()[int(number)]!r}" if len(self.strata) > 0 else ""
 
     def finish(
         self, loss: Loss, raw_score: np.ndarray, y: np.ndarray, weight: np.ndarray

@@ -15,7 +15,6 @@ import numpy as np
 from sklboost.estimators.input.targets import (
     LABELS_OF_A_BYTE,
     check_columns,
-    check_known,
     check_labels,
     check_target_range,
     distinct_labels,
@@ -113,13 +112,20 @@ class Targets(ABC):
         """Whether a metric can be computed of these encoded targets."""
         return len(y) > 0 and (y.ndim == 1 or not np.isnan(y).all(axis=0).any())
 
-    def check_left(self, y: np.ndarray, held_out: np.ndarray) -> None:
-        """Raise ValueError if too little is left to train on, or held out to judge it."""
-        check_known(
-            y,
-            "all rows that are not held out for early stopping: pass X_val and y_val, or leave "
-            "this target out",
-        )
+    def needs(self, y: np.ndarray, loss: Loss) -> dict[str, np.ndarray]:
+        """Return what there must be among rows of encoded targets, as :meth:`Loss.needs`.
+
+        Where rows are held out, each of these numbers must be left in the training.
+        """
+        return loss.needs(y)
+
+    def words_of(self, number: float) -> str:
+        """Return which rows have this number in :meth:`needs`, for errors."""
+        return ""
+
+    def wanted(self, y: np.ndarray) -> list[np.ndarray]:
+        """Return numbers like those of :meth:`needs` that a training can do without."""
+        return []
 
     def finish(
         self, loss: Loss, raw_score: np.ndarray, y: np.ndarray, weight: np.ndarray
@@ -287,15 +293,13 @@ class ClassTargets(Targets):
         """Whether there are two classes or more."""
         return len(np.unique(y)) > 1
 
-    def check_left(self, y: np.ndarray, held_out: np.ndarray) -> None:
-        """Raise ValueError unless rows of all classes are left."""
-        left = np.bincount(y.astype(np.intp), minlength=len(self.classes)) > 0
-        if not left.all():
-            lost = self.classes[~left].tolist()
-            raise ValueError(
-                f"all rows of the classes {lost} are held out for early stopping, so none are left "
-                "to train on: pass X_val and y_val instead"
-            )
+    def needs(self, y: np.ndarray, loss: Loss) -> dict[str, np.ndarray]:
+        """Return the classes."""
+        return {"row": y}
+
+    def words_of(self, number: float) -> str:
+        """Return the name of the class."""
+        return f" of class {self.classes.tolist()[int(number)]!r}"
 
     def finish(
         self, loss: Loss, raw_score: np.ndarray, y: np.ndarray, weight: np.ndarray
@@ -340,6 +344,10 @@ class LabelTargets(Targets):
         """Return 1 where a row has a label, 0 where not, NaN where that is not known."""
         check_columns(y, len(self.classes), name)
         return read_indicator(y, name)
+
+    def wanted(self, y: np.ndarray) -> list[np.ndarray]:
+        """Return whether rows have the labels: else a label would seem to be none's, or all's."""
+        return [*y.T]
 
     def labels(self, raw_score: np.ndarray) -> np.ndarray:
         """Return 1 where a label is likelier than not, else 0; shape (n_samples, n_labels)."""

@@ -36,7 +36,7 @@ from sklboost.objectives.blocks import (
     limited,
 )
 from sklboost.objectives.domains import POSITIVE, check_base_score, refuse_first
-from sklboost.objectives.loss import Loss
+from sklboost.objectives.loss import Loss, meets
 from sklboost.objectives.start_values import find_constants, weighted_mean
 
 DISTRIBUTIONS = ("normal", "logistic", "extreme")
@@ -262,24 +262,18 @@ class AcceleratedFailureTime(Loss):
         return hazards
 
     def check_targets(self, y: np.ndarray, name: str) -> None:
-        """Raise ValueError for an event at 0, for entries and strata, and if no constant is best.
-
-        `y` has shape (n_samples, 4).
-        """
-        lower, upper, entry, stratum = y.T
+        """Raise ValueError for an event at 0, and for entries and strata; shape (n_samples, 4)."""
+        _, upper, entry, stratum = y.T
         refuse_first(upper == 0.0, upper, name, f"objective={self.name!r} needs times above 0")
         if (entry > -np.inf).any() or (stratum > 0.0).any():
             raise ValueError(
                 f"{name} has entry times or strata, which objective={self.name!r} does not know: "
                 "choose 'survival:cox', or leave them out"
             )
-        if not (upper < np.inf).any():
-            raise ValueError(
-                f"{name} has no event, all rows are censored: there is nothing to learn from, or "
-                "to judge by"
-            )
-        if not (lower > 0.0).any():
-            raise ValueError(f"{name} has no lower bound above 0: times could be anything below")
+
+    def needs(self, y: np.ndarray) -> dict[str, np.ndarray]:
+        """Return which rows keep times from being anything above, and anything below."""
+        return {"event": meets(y[:, 1] < np.inf), "lower bound above 0": meets(y[:, 0] > 0.0)}
 
 
 def make_aft(_: int, parameters: Mapping[str, Any]) -> AcceleratedFailureTime:

@@ -264,18 +264,17 @@ class Cox(Loss):
         return gradient, hessian
 
     def check_targets(self, y: np.ndarray, name: str) -> None:
-        """Raise ValueError for bounds that are neither equal nor without end, and for no events."""
+        """Raise ValueError for bounds that are neither equal nor without end."""
         time, upper = y[:, _TIME], y[:, _UPPER]
         refuse_first(
             (upper != time) & (upper < np.inf),
             *(upper, f"upper bound of {name}"),
             f"objective={self.name!r} needs times of events, or of right censoring",
         )
-        if not (upper == time).any():
-            raise ValueError(
-                f"{name} has no event, all rows are censored: there is nothing to learn from, or "
-                "to judge by"
-            )
+
+    def needs(self, y: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the strata of the rows that had an event."""
+        return {"event": np.where(y[:, _UPPER] < np.inf, y[:, _STRATUM], np.nan)}
 
     def value(self, y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
         """Return the negative logarithm of the partial likelihood per event; NaN without any."""

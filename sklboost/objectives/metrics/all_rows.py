@@ -11,6 +11,7 @@ from itertools import combinations
 import numpy as np
 
 from sklboost.engine.sorting import order_floats
+from sklboost.objectives.domains import no_rows
 from sklboost.objectives.links import LEAST_PROBABILITY
 
 _TWO_CLASSES = "two classes or more"
@@ -48,7 +49,7 @@ def multiclass_auc(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) ->
     """
     classes, counts = np.unique(_weighted_rows(y, weight), return_counts=True)
     if len(classes) < 2:
-        raise _no_rows("auc", _TWO_CLASSES)
+        raise no_rows("auc", _TWO_CLASSES)
     shares = counts if len(weight) == 0 else [weight[y == k].sum() for k in classes]
     areas = [_area((y == k) * 1.0, prediction[:, int(k)], weight) for k in classes]
     return float(np.average(areas, weights=shares))
@@ -92,7 +93,7 @@ def _areas_of_labels(
 
 def _mean(name: str, needs: str, areas: list[float]) -> float:
     if not areas:
-        raise _no_rows(name, needs)
+        raise no_rows(name, needs)
     return float(np.mean(areas))
 
 
@@ -136,13 +137,6 @@ def _has_both(y: np.ndarray) -> bool:
 
 def _has_ones(y: np.ndarray) -> bool:
     return bool((y > 0.0).any())
-
-
-def _no_rows(name: str, needs: str) -> ValueError:
-    return ValueError(
-        f"{name} needs validation rows of {needs}, and there are none; choose another eval_metric, "
-        "or other validation rows"
-    )
 
 
 # --- variance

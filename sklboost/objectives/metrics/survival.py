@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklboost.engine.compiling import kernel
+from sklboost.objectives.domains import no_rows
 
 
 class _Orders(NamedTuple):
@@ -81,10 +82,7 @@ def cindex(y: np.ndarray, risk: np.ndarray, weight: np.ndarray) -> float:
     """Return the concordance index as a metric of validation rows; ValueError without pairs."""
     index = concordance(y, risk, weight)
     if math.isnan(index):
-        raise ValueError(
-            "cindex needs a pair of validation rows of which it is known whose event was first, "
-            "and there is none; choose another eval_metric, or other validation rows"
-        )
+        raise no_rows("cindex", "which it is known whose event was first")
     return index
 
 

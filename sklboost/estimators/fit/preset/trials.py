@@ -11,12 +11,14 @@ from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.data.sparse_table import SparseTable
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.estimators.fit.binned import Binned, bin_rows
-from sklboost.estimators.fit.fitting import train
+from sklboost.estimators.fit.fitting import metrics_before, train
 from sklboost.estimators.fit.holdout import divide, order_to_hold_out
 from sklboost.estimators.fit.reading import FitRequest, FitTask
 from sklboost.estimators.input.bin_features import Means, bin_checked
 from sklboost.estimators.input.feature_tables import feature_settings
 from sklboost.estimators.input.rows import Rows, weigh_classes
+from sklboost.estimators.input.user_warnings import warn_user
+from sklboost.objectives.loss import lacking
 
 # A trial ends when its metric has not improved for so many rounds.
 _PATIENCE = 50
@@ -62,9 +64,9 @@ class Outcome(NamedTuple):
     loss: float
     n_rounds: int
     seconds: float
+    seconds_to_judge: float = 0.0
     is_cut: bool = False
 
-    seconds_to_judge: float = 0.0
 
 class Trials:
     """Trains models of different settings on the same folds.
@@ -179,7 +181,8 @@ def _last_metric(training: Training) -> tuple[str, list[float]]:
 def _parts(request: FitRequest, data: FitTask) -> list[FitTask]:
     """Return tasks of a part of the rows each, whose validation data are the others.
 
-    A part without a row of some class, or a known value of some target, is left out.
+    A part that cannot be trained on, or whose others cannot judge, is left out: because of the loss
+    or the metric, or without a row of some class, or a known value of some target.
     """
     rows, targets = data.rows, data.targets
     if data.validation:
@@ -190,14 +193,29 @@ def _parts(request: FitRequest, data: FitTask) -> list[FitTask]:
     # the last rows are one part
     if request.parameters.validation_split == "time" or n_scores > _MOST_SCORES:
         n_used = 1
+    metrics_before(request, _task(request, data, rows, ("validation_0", rows)))  # or the error
     masks = divide(rows, n_parts, **_how_to_divide(request, data))
     rows = rows._replace(X=_binned(request, rows))
     pairs = ((rows.take(~mask), rows.take(mask)) for mask in islice(masks, n_used))
-    return [
+    tasks = (
         _task(request, data, kept, ("validation_0", held_out))
         for kept, held_out in pairs
         if targets.is_complete(kept.y) and targets.is_complete(held_out.y)
-    ]
+    )
+    parts, errors = [], []
+    for task in tasks:
+        try:
+            can_learn = not lacking(task.loss, task.rows.y)
+            if can_learn and np.isfinite(metrics_before(request, task)[-1]):
+                parts.append(task)
+        except ValueError as error:  # of a metric that there is for all rows
+            errors.append(error)
+    if errors and not parts and callable(request.parameters.eval_metric):
+        warn_user(
+            "preset='auto' compares nothing, since eval_metric cannot be computed for any part of "
+            f"the rows: {errors[-1]}. Pass X_val and y_val, or choose another eval_metric"
+        )
+    return parts
 
 
 def _task(request: FitRequest, data: FitTask, rows: Rows, judges: tuple[str, Rows]) -> FitTask:

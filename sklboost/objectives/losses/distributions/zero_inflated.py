@@ -20,6 +20,7 @@ from sklboost.engine.compiling import inlined, made_kernel
 from sklboost.engine.elementary import exp, log
 from sklboost.objectives.blocks import LEAST_HESSIAN
 from sklboost.objectives.domains import NOT_NEGATIVE
+from sklboost.objectives.loss import meets
 from sklboost.objectives.losses.distributions.base import (
     DistributionLoss,
     Parameters,
@@ -129,6 +130,10 @@ class _ZeroInflated(DistributionLoss):
                 "above 0 are needed, too"
             )
         return cls.base.spread_of(known, weights)
+
+    def needs(self, y: np.ndarray) -> dict[str, np.ndarray]:
+        """Return which rows tell of the other distribution, unless 0 does, too."""
+        return {} if self.is_of_counts else {"target above 0": meets(y > 0.0)}
 
     def guess(self, y: np.ndarray, weight: np.ndarray) -> list[float]:
         """Return those of the share of zeros, half of it for counts, and of the other targets."""
