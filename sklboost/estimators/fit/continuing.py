@@ -78,7 +78,7 @@ def check_continued(
             "continue with the same features, in the same order"
         )
     missing, missing_before = float(features.missing), float(before.missing)
-    if repr(missing) != repr(missing_before):  # NaN equals NaN
+    if not np.array_equal(missing, missing_before, equal_nan=True):
         raise ValueError(
             f"missing={missing:g}, but {name} was fitted with missing={missing_before:g}, and its "
             "trees depend on it: continue with the same value"
