@@ -168,6 +168,21 @@ def test_the_start_has_the_largest_likelihood(name):
     assert_allclose(loss.start(y[np.newaxis], weight), loss.start(twice[np.newaxis], NO_WEIGHT))
 
 
+@pytest.mark.parametrize("df", [0.3, 0.7, 1.05, 1.2, 2.0, 300.0])
+@pytest.mark.parametrize("shift", [0.0, 1e9])
+def test_the_start_of_heavy_and_of_light_tails_has_the_largest_likelihood(df, shift):
+    """Also where the best degrees of freedom are at an end of their range."""
+    y = shift + np.random.default_rng(1).standard_t(df, 200)
+    student_t = find_distribution("student_t")
+    loss = student_t(student_t.spread_of(y, NO_WEIGHT))
+    start = loss.start(y[np.newaxis], NO_WEIGHT)
+    moves = [scale * move for move in np.eye(3) for scale in (-0.1, -0.003, 0.003, 0.1)]
+    for move in [*moves, np.array([0.0, 0.05, 0.1]), np.array([0.0, -0.05, -0.1])]:
+        both = [np.repeat(each, 200).reshape(3, -1) for each in (start, start + move)]
+        best, other = (loss.value(y[np.newaxis], scores, NO_WEIGHT) for scores in both)
+        assert other >= best - 1e-9
+
+
 @pytest.mark.interpreted
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_extreme_rows_have_finite_derivatives(name):
