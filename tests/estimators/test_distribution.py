@@ -104,10 +104,24 @@ def test_weight_2_is_the_row_twice_and_weight_0_none(name):
     assert_allclose(score, model.score(X[twice], y[twice]))
 
 
-def test_the_unit_of_the_targets_does_not_matter():
-    model, scaled = fitted(), fitted(y=1e6 * Y)
-    for q in (0.1, 0.5):
-        assert_allclose(scaled.predict_quantile(X, q), 1e6 * model.predict_quantile(X, q))
+@pytest.mark.parametrize("name", ["normal", "student_t", "laplace", "lognormal", "gamma"])
+def test_neither_unit_nor_origin_of_the_targets_matters(name):
+    """Origins as far as float64 can tell the targets apart."""
+    quantiles = fitted(name).predict_quantile(X, [0.1, 0.5, 0.9])
+    for factor in (1e-9, 1e6, 1e25):
+        scaled = fitted(name, factor * targets_for(name)).predict_quantile(X, [0.1, 0.5, 0.9])
+        assert_allclose(scaled, factor * quantiles, rtol=1e-9)
+    if name in ("normal", "student_t", "laplace"):
+        for origin in (1e6, -1e9, 1e12):
+            moved = fitted(name, origin + Y).predict_quantile(X, [0.1, 0.5, 0.9])
+            assert_allclose(moved - origin, quantiles, atol=1e-15 * abs(origin))
+
+
+@pytest.mark.parametrize("name", ["normal", "student_t", "laplace", "lognormal"])
+def test_intervals_of_large_numbers_that_hardly_differ(name):
+    y = 1e12 + 0.5 * RNG.normal(size=400)
+    ends = fitted(name, y).predict_interval(X, 0.9)
+    assert_allclose(ends[:, 1] - ends[:, 0], 1.645, rtol=0.5)
 
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)

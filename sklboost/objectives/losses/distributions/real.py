@@ -46,9 +46,9 @@ class LocationScale(DistributionLoss):
     def spread_of(cls, y: np.ndarray, weight: np.ndarray) -> float:
         """Return the scale of all targets together; of equal ones, their size or 1."""
         size = float(np.abs(y).max(initial=0.0)) or 1.0
-        spread = cls._scale_of(y, weight)
-        # of equal targets rounding may leave a little
-        return spread if spread > 1e-12 * size else size
+        if y.min(initial=np.inf) >= y.max(initial=-np.inf):
+            return size
+        return max(cls._scale_of(y, weight), float(np.spacing(size)))
 
     @classmethod
     def _scale_of(cls, y: np.ndarray, weight: np.ndarray) -> float:
@@ -127,8 +127,8 @@ class Lognormal(LocationScale):
     def spread_of(cls, y: np.ndarray, weight: np.ndarray) -> float:
         """Return the standard deviation of the logarithms; of equal targets 1."""
         logarithms = np.log(y)
-        spread = cls._scale_of(logarithms, weight)
-        return spread if spread > 1e-12 * np.abs(logarithms).max() else 1.0
+        is_constant = logarithms.min(initial=np.inf) >= logarithms.max(initial=-np.inf)
+        return 1.0 if is_constant else super().spread_of(logarithms, weight)
 
     def guess(self, y: np.ndarray, weight: np.ndarray) -> list[float]:
         """Return those of the logarithms."""
