@@ -70,9 +70,10 @@ class XGBDistributionLite(DistributionParameters, XGBRegressorLite):
         frozen distribution
             As `scipy.stats` has them, such as ``scipy.stats.norm(loc, scale)`` with arrays of shape
             (n_samples,): ``pdf`` or ``pmf``, ``cdf``, ``ppf``, ``interval``, ``mean``, ``std``,
-            ``rvs`` and others. For "negative_binomial" with mean m and size k it is ``nbinom(k, k /
-            (k + m))``. The zero-inflated ones have the same methods and attributes ``base`` and
-            ``inflation``; for amounts, 0 has the probability ``pmf(0)``.
+            ``rvs`` and others. For "negative_binomial" with mean m and size k it is that of
+            ``nbinom(k, k / (k + m))``, with ``args`` m and k. The zero-inflated ones have the same
+            methods and attributes ``base`` and ``inflation``; for amounts, 0 has the probability
+            ``pmf(0)``.
         """
         fitted, raw_score = self._scored(X, base_margin, iteration_range)
         return fitted.loss.frozen(fitted.loss.parameters_of(raw_score))  # type: ignore[attr-defined]
@@ -113,7 +114,8 @@ class XGBDistributionLite(DistributionParameters, XGBRegressorLite):
         distribution = self.predict_dist(
             X, base_margin=base_margin, iteration_range=iteration_range
         )
-        quantiles = distribution.ppf(levels.astype(np.float64)[..., np.newaxis])
+        with np.errstate(over="ignore"):  # of amounts whose logarithms vary by hundreds
+            quantiles = distribution.ppf(levels.astype(np.float64)[..., np.newaxis])
         return np.ascontiguousarray(quantiles.T, dtype=np.float64)
 
     @by_partitions

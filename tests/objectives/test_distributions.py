@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import integrate, special
 
 from sklboost.objectives.distributions import DISTRIBUTIONS, find_distribution
@@ -103,6 +103,105 @@ def test_crps_is_the_integral_of_the_squared_distance_of_the_distribution_functi
         assert_allclose(found[row], expected, rtol=1e-6)
 
 
+@np.errstate(over="ignore", under="ignore")
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_frozen_distributions_have_no_nan_at_the_ends(name):
+    """Of tiny, usual and huge parameters, and at all probabilities and values."""
+    loss = find_distribution(name)(1.0)
+    logarithms = np.array([-30.0, 0.0, 13.9, 69.0])
+    raw_score = np.array(np.meshgrid(*[logarithms] * loss.n_outputs)).reshape(loss.n_outputs, -1)
+    distribution = loss.frozen(loss.parameters_of(raw_score))
+    low = -np.inf if name in ("normal", "laplace", "student_t") else 0.0
+    levels = np.array([[0.0], [5e-324], [1e-300], [1e-9], [0.5], [1.0 - 2.0**-53], [1.0]])
+    quantiles = distribution.ppf(levels)
+    assert (quantiles[0] == low).all()
+    assert (quantiles[-1] == np.inf).all()
+    assert (np.diff(quantiles[:-1], axis=0) >= 0.0).all()
+    upper = distribution.isf(levels)
+    assert (upper[0] == np.inf).all()
+    assert (upper[-1] == low).all()
+    assert (upper[:-1] >= upper[1:]).all()
+    assert_array_equal(distribution.interval(1.0), quantiles[[0, -1]])
+    assert_array_equal(distribution.median(), quantiles[4])
+    values = np.array([[-np.inf], [-1.0], [0.0], [0.5], [1.0], [1e12], [np.inf]])
+    probability = "pmf" if loss.is_of_counts else "pdf"
+    for method in ("cdf", "sf", "logcdf", "logsf", probability, f"log{probability}"):
+        assert not np.isnan(getattr(distribution, method)(values)).any(), method
+    for method in ("mean", "var", "std"):
+        assert not np.isnan(getattr(distribution, method)()).any(), method
+    if loss.is_of_counts:  # the smallest count that is enough
+        inner = quantiles[1:-1]
+        assert (distribution.cdf(inner) >= levels[1:-1]).all()
+        below = np.minimum(inner - 1.0, np.nextafter(inner, 0.0))
+        assert (distribution.cdf(below) < levels[1:-1]).all()
+        counts = np.arange(6.0)[:, np.newaxis]
+        usual = loss.frozen(loss.parameters_of(np.full((loss.n_outputs, 1), 0.5)))
+        assert_array_equal(usual.ppf(usual.cdf(counts)), counts)
+        assert_array_equal(usual.isf(usual.sf(counts)), counts)
+    entropy = loss.frozen(loss.parameters_of(raw_score[:, ::7])).entropy()
+    assert not np.isnan(entropy).any()
+    drawn = distribution.rvs(random_state=0)
+    assert not np.isnan(drawn).any()
+    assert (drawn >= low).all()
+
+
+def test_quantiles_far_out_in_the_tails_of_students_t():
+    """Against the closed form of 2 degrees of freedom, and the distribution function of others."""
+    q = np.array([1e-300, 1e-200, 1e-120, 1e-90])
+    frozen = find_distribution("student_t")().frozen
+    assert_allclose(frozen((2.0, 0.0, 1.0)).ppf(q), -1.0 / np.sqrt(2.0 * q), rtol=1e-13)
+    assert_allclose(frozen((2.0, 3.0, 5.0)).isf(q), 5.0 / np.sqrt(2.0 * q), rtol=1e-13)
+    for df in (1.1, 3.7, 30.0, 100.0, 1000.0):
+        distribution = frozen((df, 0.0, 1.0))
+        assert_allclose(distribution.cdf(distribution.ppf(q)), q, rtol=1e-11)
+        assert_allclose(distribution.ppf(distribution.cdf(-50.0)), -50.0, rtol=1e-12)
+
+
+def test_probabilities_of_large_and_of_rare_counts():
+    """By Stirling's series at the mean, and by all digits of few counts."""
+    poisson = find_distribution("poisson")().frozen
+    mean = np.array([1e4, 5e10, 1e15, 1e20])
+    log_chance = -0.5 * np.log(2.0 * np.pi * mean) - 1.0 / (12.0 * mean)
+    assert_allclose(poisson((mean,)).logpmf(mean), log_chance, rtol=1e-12)
+    assert_allclose(poisson((mean,)).entropy(), 0.5 - log_chance, rtol=1e-5)
+    assert_allclose(poisson((mean,)).ppf(0.5), mean, rtol=1e-4)
+    rare = np.array([1e-13, 1e-6])
+    assert_allclose(poisson((rare,)).pmf([[1], [2]]), [rare, rare**2 / 2.0], rtol=1.1e-6)
+    binomial = find_distribution("negative_binomial")().frozen
+    large = binomial((mean, np.ones(4)))  # of size 1 it is geometric
+    assert_allclose(large.logpmf(mean), -np.log(mean) - 1.0, rtol=1e-4)
+    assert_allclose(large.ppf(0.5), np.log(2.0) * mean, rtol=1e-4)
+    assert_allclose(large.isf(1e-12), 12.0 * np.log(10.0) * mean, rtol=1e-4)
+    assert_allclose(large.entropy(), np.log(mean) + 1.0, rtol=1e-4)
+    few = binomial((rare, np.full(2, 1.2e6)))
+    assert_allclose(few.mean(), rare, rtol=1e-15)
+    assert_allclose(few.sf(0), rare, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", [name for name in DISTRIBUTIONS if name.startswith("zero")])
+def test_zero_inflated_distributions_have_the_moments_of_their_probabilities(name):
+    loss, raw_score, _ = make(name, n_rows=1, seed=4, width=0.1)
+    distribution = loss.frozen(loss.parameters_of(raw_score[:, 0]))
+    if loss.is_of_counts:
+        values = np.arange(3000.0)
+        chances = distribution.pmf(values)
+        entropy = special.entr(chances).sum()
+    else:
+        values = np.concatenate([[0.0], np.exp(np.arange(-50.0, 50.0, 0.01))])
+        density = distribution.pdf(values)
+        widths = 0.01 * values
+        chances = widths * density + (values == 0.0) * distribution.pmf(0.0)
+        entropy = special.entr(chances[0]) + (widths * special.entr(density)).sum()
+    assert_allclose(distribution.mean(), values @ chances, rtol=1e-6)
+    for order in (0, 1, 2):
+        assert_allclose(distribution.moment(order), values**order @ chances, rtol=1e-6)
+    assert_allclose(distribution.var(), values**2 @ chances - distribution.mean() ** 2, rtol=1e-6)
+    assert_allclose(distribution.entropy(), entropy, rtol=1e-6)
+    q = 1e-30
+    assert distribution.isf(q) < np.inf
+    assert distribution.sf(distribution.isf(q)) <= q * (1.0 + 1e-9)
+
+
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_equal_targets_have_a_spread_above_0(name):
     loss = find_distribution(name)()
@@ -122,7 +221,7 @@ def test_crps_of_the_negative_binomial_at_any_size(log_mean, log_size):
     k = np.arange(int(distribution.isf(1e-14)) + 2)
     y = np.round(distribution.mean())
     expected = ((distribution.cdf(k) - (y <= k)) ** 2).sum()
-    assert_allclose(loss.crps(np.array([y]), parameters), [expected], rtol=1e-5, atol=1e-9)
+    assert_allclose(loss.crps(np.array([y]), parameters), [expected], rtol=1e-8, atol=1e-12)
 
 
 @pytest.mark.interpreted

@@ -184,9 +184,17 @@ class DistributionLoss(Loss):
         """Return the means of distributions, from their parameters."""
         raise NotImplementedError
 
+    def mean_distance(self, y: np.ndarray, parameters: Parameters) -> Any:
+        """Return the mean distances of targets from what is drawn, ``E abs(X - y)``."""
+        raise NotImplementedError
+
+    def half_distance(self, parameters: Parameters) -> Any:
+        """Return half the mean distances of two draws, ``E abs(X - X') / 2``."""
+        raise NotImplementedError
+
     def crps(self, y: np.ndarray, parameters: Parameters) -> Any:
         """Return the continuous ranked probability scores of targets, in the targets' unit."""
-        raise NotImplementedError
+        return self.mean_distance(y, parameters) - self.half_distance(parameters)
 
     def frozen(self, parameters: Parameters) -> Any:
         """Return the distributions as one frozen distribution, as of scipy.stats."""

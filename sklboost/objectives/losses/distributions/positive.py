@@ -74,19 +74,25 @@ class Gamma(DistributionLoss):
         """Return the means."""
         return parameters[0]
 
-    def crps(self, y: np.ndarray, parameters: Parameters) -> Any:
-        """Return ``y (2 F_k(y) - 1) - m (2 F_(k + 1)(y) - 1) - m / (k B(1 / 2, k))``; m: mean."""
+    def mean_distance(self, y: np.ndarray, parameters: Parameters) -> Any:
+        """Return ``y (2 F_k(y) - 1) - m (2 F_(k + 1)(y) - 1)``; m: mean."""
         mean, shape = parameters
-        from scipy.special import betaln, gammainc
+        from scipy.special import gammainc
 
         x = shape * y / mean
-        spread = np.exp(-betaln(0.5, shape)) / shape
-        others = 2.0 * gammainc(shape + 1.0, x) - 1.0 + spread
+        others = 2.0 * gammainc(shape + 1.0, x) - 1.0
         return y * (2.0 * gammainc(shape, x) - 1.0) - mean * others
 
-    def frozen(self, parameters: Parameters) -> Any:
-        """Return ``scipy.stats.gamma``."""
+    def half_distance(self, parameters: Parameters) -> Any:
+        """Return ``m / (k B(1 / 2, k))``; m: mean."""
         mean, shape = parameters
-        from scipy import stats
+        from scipy.special import betaln
 
-        return stats.gamma(shape, scale=mean / shape)
+        return mean * (np.exp(-betaln(0.5, shape)) / shape)
+
+    def frozen(self, parameters: Parameters) -> Any:
+        """Return that of amounts, by shape and scale."""
+        mean, shape = parameters
+        from sklboost.objectives.losses.distributions.frozen import gamma
+
+        return gamma(shape, scale=mean / shape)

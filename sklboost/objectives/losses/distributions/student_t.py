@@ -125,8 +125,7 @@ class StudentT(LocationScale):
         return scale * (r * (2.0 * stdtr(df, r) - 1.0) + (near - spread) / (df - 1.0))
 
     def frozen(self, parameters: Parameters) -> Any:
-        """Return ``scipy.stats.t``."""
-        df, loc, scale = parameters
-        from scipy import stats
+        """Return that of Student's t."""
+        from sklboost.objectives.losses.distributions.frozen import student_t
 
-        return stats.t(df, loc, scale)
+        return student_t(*parameters)

@@ -155,18 +155,16 @@ class _ZeroInflated(DistributionLoss):
         means: np.ndarray = (1.0 - inflation) * self._base.mean(others)
         return means
 
-    def crps(self, y: np.ndarray, parameters: Parameters) -> Any:
-        """Return the score of the mixture, by its means of distances.
-
-        It is ``E abs(X - y) - E abs(X - X') / 2``, and where X >= 0, the other distribution's at 0
-        is ``E X - E abs(X - X') / 2``.
-        """
+    def mean_distance(self, y: np.ndarray, parameters: Parameters) -> Any:
+        """Return those of the mixture."""
         inflation, *others = parameters
-        mean, rest = self._base.mean(others), 1.0 - inflation
-        tiny = np.full_like(y, 0.0 if self.is_of_counts else 1e-290)
-        half_distance = mean - self._base.crps(tiny, others)
-        near = self._base.crps(np.maximum(y, tiny), others) + half_distance
-        return inflation * (y - rest * mean) + rest * (near - rest * half_distance)
+        return inflation * y + (1.0 - inflation) * self._base.mean_distance(y, others)
+
+    def half_distance(self, parameters: Parameters) -> Any:
+        """Return those of the mixture; of 0 and a draw it is half the draw."""
+        inflation, *others = parameters
+        rest, mean = 1.0 - inflation, self._base.mean(others)
+        return rest * (inflation * mean + rest * self._base.half_distance(others))
 
     def frozen(self, parameters: Parameters) -> Any:
         """Return the mixture, with the methods of scipy.stats."""
