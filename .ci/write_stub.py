@@ -41,7 +41,7 @@ def stub_of(module):
         "import numpy as np",
         "",
         "from sklboost.boosting.callbacks import TrainingCallback",
-        *source[source.index("from sklboost") : source.index("\n\n\n")].splitlines(),
+        *(ast.unparse(one) for one in ast.parse(source).body if is_own_import(one)),
         "from sklboost.objectives.loss import Loss",
     ]
     head = ['"""The parameters of the estimators; made by .ci/write_stub.py."""', ""]
@@ -52,12 +52,19 @@ def needed(imports, body):
     """Yield the imports of names that a stub has."""
     for line in imports:
         module, is_of_names, names = line.partition(" import ")
-        if not is_of_names or names == "(":  # it has several lines
+        if not is_of_names:
             yield line
             continue
         used = [name for name in names.split(", ") if re.search(rf"\b{name.split()[-1]}\b", body)]
-        if used:
-            yield f"{module} import {', '.join(used)}"
+        short = f"{module} import {', '.join(used)}"
+        if len(short) > 100:
+            yield from (f"{module} import (", *(f"    {name}," for name in used), ")")
+        elif used:
+            yield short
+
+
+def is_own_import(statement):
+    return isinstance(statement, ast.ImportFrom) and statement.module.startswith("sklboost")
 
 
 def lines_of(group):
@@ -72,10 +79,10 @@ def lines_of(group):
     known = {own.name for base in group.__bases__ if base in ALL for own in fields(base)}
     for own in fields(group):
         is_new = none_is_default(own) or own.name in vars(group).get("__annotations__", ())
-        if is_new and own.name not in known:
+        if is_new and own.init and own.name not in known:
             yield f"    {own.name}: {types[own.name].removesuffix(' | None')}"
     yield from ("    def __init__(", "        self,", "        *,")
-    for own in fields(group):
+    for own in (own for own in fields(group) if own.init):
         yield f"        {own.name}: {types[own.name]} = {default_of(own)},"
     yield "    ) -> None: ..."
 

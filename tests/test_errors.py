@@ -74,7 +74,6 @@ OUT_OF_RANGE = [
     ("huber_slope", 0, "a .*number"),
     ("fair_c", -1.0, "a .*number"),
     ("tweedie_variance_power", 2.1, "a .*number"),
-    ("focal_gamma", -0.1, "a .*number"),
     ("expectile_alpha", [0.5, 1.0], "a .*number"),
     ("quantile_alpha", 1, "a number between 0 and 1"),
     ("objective", 3, "None, a name, a function"),
@@ -83,6 +82,7 @@ OF_CLASSES_OUT_OF_RANGE = [
     *[("class_weight", value, "None, 'balanced' or a") for value in ("even", {1: -5})],
     ("scale_pos_weight", 0, "a finite number > 0"),
     ("calibrated_prior", "yes", "True or False"),
+    ("focal_gamma", -0.1, "a .*number"),
 ]
 
 

@@ -33,6 +33,8 @@ class Meaning(NamedTuple):
         `num_parallel_tree`, `multi_strategy`, `learning_rate`, `reg_lambda`, ...).
     best_iteration : int or None
         The round at which early stopping found the best metric.
+    chosen_by : str
+        The parameter of our estimators that names the objective.
     """
 
     task: str
@@ -46,3 +48,4 @@ class Meaning(NamedTuple):
     missing: float = np.nan
     parameters: dict[str, Any] = {}  # noqa: RUF012, never modified
     best_iteration: int | None = None
+    chosen_by: str = "objective"

@@ -109,6 +109,7 @@ class Loss:
     renewal = np.empty(0)
     can_repeat = True
     made_of: Mapping[str, Any] = MappingProxyType({})
+    chosen_by = "objective"  # the parameter of the estimator, for errors
     # Of raw scores, where these are neither targets nor classes.
     output_names: ClassVar[tuple[str, ...]] = ()
     # Metrics of raw scores besides those of the registry, the smaller the better; the first is the

@@ -141,7 +141,7 @@ class Parameter(NamedTuple):
         values = np.atleast_1d(parameters.get(self.key, self.default))
         if values[0] is None:
             raise ValueError(
-                f"eval_metric={name!r} needs {self.domain.words}, and the objective has none: give "
+                f"eval_metric={name!r} needs {self.domain.words}, and the loss has none: give "
                 f"{name}@{self._example}"
             )
         for value in values:

@@ -149,7 +149,7 @@ def _convertible(operator: Any) -> FittedModel:
         )
     if not has_formula(fitted):
         raise ValueError(
-            f"objective={fitted.loss.name} computes predictions by a method of its own, which is "
-            f"Python and no part of a graph: {remedy} make predictions of the scores"
+            f"{fitted.loss.chosen_by}={fitted.loss.name} computes predictions by a method of its "
+            f"own, which is Python and no part of a graph: {remedy} make predictions of the scores"
         )
     return fitted

@@ -1,5 +1,6 @@
 """XGBDistributionLite: fits, predictions, errors, and what goes with the rest of the package."""
 
+import json
 import pickle
 import re
 
@@ -10,7 +11,17 @@ from sklearn.base import clone
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sklboost import XGBDistributionLite, load_model
+from sklboost import (
+    XGBClassifierLite,
+    XGBDistributionLite,
+    XGBRankerLite,
+    XGBRegressorLite,
+    XGBRFClassifierLite,
+    XGBRFRegressorLite,
+    XGBSurvivalLite,
+    load_model,
+)
+from sklboost.estimators.parameters.names import UnknownParameterError
 from sklboost.objectives.distributions import DISTRIBUTIONS
 
 RNG = np.random.default_rng(0)
@@ -191,6 +202,43 @@ def test_parameters_that_are_refused(parameters, words):
         XGBDistributionLite(**parameters).fit(X, Y)
 
 
+def test_parameters_without_a_use_are_not_taken(tmp_path):
+    """Of no setting of an estimator: neither by name nor in searches; files may have them."""
+    losses = {"quantile_alpha", "expectile_alpha", "huber_slope", "fair_c"}
+    losses |= {"tweedie_variance_power", "focal_gamma"}
+    rounds = {"rate_drop", "skip_drop", "one_drop", "sample_type", "normalize_type"}
+    rounds |= {"validation_fraction", "refit"}
+    of_class, of_regression = {"focal_gamma"}, losses - {"focal_gamma"}
+    unused = {
+        XGBRegressorLite: of_class,
+        XGBClassifierLite: of_regression,
+        XGBRFRegressorLite: of_class | rounds,
+        XGBRFClassifierLite: of_regression | rounds,
+        XGBRankerLite: losses,
+        XGBSurvivalLite: losses,
+        XGBDistributionLite: losses | {"objective", "base_score", "monotone_constraints"},
+    }
+    everything = set(XGBRegressorLite().get_params()) | of_class
+    for estimator, names in unused.items():
+        assert everything - set(estimator().get_params()) == names, estimator
+        for name in names:
+            assert repr(estimator(**{name: None})) == repr(estimator())
+            for value in (0.25, [1, 0]):
+                words = rf"^{name}={re.escape(repr(value))} is not supported by "
+                with pytest.raises(UnknownParameterError, match=words):
+                    estimator(**{name: value})
+                with pytest.raises(UnknownParameterError, match=words):
+                    estimator().set_params(**{name: value})
+    model, path = fitted(), tmp_path / "model.json"
+    model.save_model(path, format="sklboost")
+    document = json.loads(path.read_text("utf-8"))
+    (of_file,) = [part["parameters"] for part in document.values() if "parameters" in part]
+    assert losses.isdisjoint(of_file)
+    of_file.update(quantile_alpha=0.3, objective=None)  # as earlier versions wrote them
+    path.write_text(json.dumps(document), "utf-8")
+    assert_array_equal(load_model(path).predict(X), model.predict(X))
+
+
 def test_several_targets_are_refused_with_the_remedy():
     both = np.column_stack([Y, -Y])
     with pytest.raises(ValueError, match=r"y has 2 columns.*MultiOutputRegressor"):
@@ -285,7 +333,7 @@ def test_other_options(parameters):
 def test_other_libraries_have_no_such_models():
     model = fitted()
     for method in (model.to_xgboost, model.to_lightgbm):
-        with pytest.raises(ValueError, match="objective='normal'"):
+        with pytest.raises(ValueError, match="has no distribution='normal' with the same"):
             method()
 
 

@@ -160,7 +160,7 @@ def test_levels_have_no_default():
     assert parameters_of("quantile", "regression", {"quantile_alpha": np.float64(0.4)}) == (0.4,)
     assert parameters_of("expectile@0.3", "regression", {}) == (0.3,)
     message = (
-        "eval_metric='quantile' needs an alpha above 0 and below 1, and the objective has none: "
+        "eval_metric='quantile' needs an alpha above 0 and below 1, and the loss has none: "
         "give quantile@0.9"
     )
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):

@@ -237,7 +237,9 @@ def read_fit(section: Section, estimator_name: str, own_loss: Any = None) -> Fit
 
 
 def _read_parameters(section: Section, kind: Any) -> dict[str, Any]:
-    given = dict(section.items())
+    # an earlier version took some that have no effect, and wrote them
+    without_effect = {own.name for own in dataclasses.fields(kind) if not own.init}
+    given = {name: value for name, value in section.items() if name not in without_effect}
     unknown = sorted(set(given) - set(kind._get_param_names()))
     if unknown:
         section.fail(

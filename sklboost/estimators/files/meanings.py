@@ -39,6 +39,7 @@ def meaning_of(fitted: FittedModel) -> Meaning:
         missing=fitted.features.missing,
         parameters=known,
         best_iteration=fitted.state.get("best_iteration_"),
+        chosen_by=loss.chosen_by,
     )
 
 

@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import Any, ClassVar, Self
 
 from sklboost.boosting.callbacks import TrainingCallback
@@ -14,12 +15,7 @@ from sklboost.estimators.input.arguments import FitArguments
 from sklboost.estimators.input.target_kinds import RegressionTargets, Targets
 from sklboost.estimators.parameters.groups import Parameters
 from sklboost.estimators.parameters.names import checks_arguments
-from sklboost.estimators.parameters.rules import (
-    check_parameters,
-    is_default,
-    names_of,
-    value_of,
-)
+from sklboost.estimators.parameters.rules import check_parameters, is_default, value_of
 from sklboost.estimators.predict.fitted_model import TrainedModel, fitted_state, trained_model
 
 
@@ -166,7 +162,7 @@ class FittingMixin(Parameters):
     ) -> FitRequest:
         """Return all that a fit reads, once the parameters keep their rules."""
         group = self._parameter_group
-        values = {name: value_of(self, name) for name in names_of(group)}
+        values = {own.name: value_of(self, own.name) for own in fields(group) if own.init}
         if given.verbose is not None:
             values["verbose"] = given.verbose
         check_parameters(type(self), values)

@@ -1,21 +1,26 @@
 """The parameters of the estimator of distributions: those of boosters, some with other defaults."""
 
 from dataclasses import dataclass
-from typing import Any
 
-from sklboost.estimators.parameters.groups import Parameters
-from sklboost.estimators.parameters.rules import Rule, one_of, parameter, redeclared
+from sklboost.estimators.parameters.groups import (
+    Parameters,
+    without_class_losses,
+    without_regression_losses,
+)
+from sklboost.estimators.parameters.rules import one_of, parameter, redeclared, unused
 from sklboost.objectives.distributions import DISTRIBUTIONS
 
 
-def _none(why: str) -> dict[str, Any]:
-    return {
-        "rule": Rule("None", f"None: {why}", lambda value: value is None),
-        "text": f"Must be None: {why}.",
-    }
-
-
 @dataclass(kw_only=True, eq=False, repr=False)
+@without_class_losses
+@without_regression_losses
+@unused(Parameters, "the loss is the log-likelihood of `distribution`", "objective")
+@unused(
+    Parameters,
+    "the start is the distribution of largest likelihood without features",
+    "base_score",
+)
+@unused(Parameters, "they would bind all parameters alike, the scale, too", "monotone_constraints")
 class DistributionParameters(Parameters):
     """The parameters of the estimator of distributions."""
 
@@ -53,19 +58,6 @@ class DistributionParameters(Parameters):
         "multi_output_tree": a round grows one tree, whose leaves have a step for every parameter of
         the distribution. "one_output_per_tree": a tree for each of them.
         """,
-    )
-    base_score: None = redeclared(
-        Parameters,
-        "base_score",
-        **_none("the start is the distribution of largest likelihood without features"),
-    )
-    objective: None = redeclared(
-        Parameters, "objective", **_none("the loss is the log-likelihood of `distribution`")
-    )
-    monotone_constraints: None = redeclared(
-        Parameters,
-        "monotone_constraints",
-        **_none("they would bind all parameters alike, the scale, too"),
     )
     distribution: str = parameter(
         "normal",

@@ -115,7 +115,7 @@ def documented(estimator: Class) -> Class:
     """Decorate an estimator: add its parameters to its docstring, and complete the methods."""
     if estimator.__doc__ is not None:  # as it is with python -OO
         before, after = _completed(estimator.__doc__).split("Attributes\n", maxsplit=1)
-        entries = map(_field_entry, fields(estimator))
+        entries = [_field_entry(own) for own in fields(estimator) if own.init]
         parameters = "\n".join(["Parameters", "----------", *entries, ""])
         estimator.__doc__ = f"{before}{parameters}\nAttributes\n{after}"
     return methods_documented(estimator)

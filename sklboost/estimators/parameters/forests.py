@@ -3,8 +3,13 @@
 from dataclasses import dataclass
 from typing import Any
 
-from sklboost.estimators.parameters.groups import ClassifierParameters, Parameters
-from sklboost.estimators.parameters.rules import Rule, redeclared
+from sklboost.estimators.parameters.groups import (
+    ClassifierParameters,
+    Parameters,
+    without_class_losses,
+    without_regression_losses,
+)
+from sklboost.estimators.parameters.rules import Rule, redeclared, unused
 
 
 def _only(value: Any, why: str = "a forest is one round") -> dict[str, Any]:
@@ -14,7 +19,16 @@ def _only(value: Any, why: str = "a forest is one round") -> dict[str, Any]:
     return {"default": value, "rule": rule, "text": f"Must have its default: {why}."}
 
 
+# Of what is between rounds, and of when to stop.
+_OF_ROUNDS = (
+    *("rate_drop", "skip_drop", "one_drop", "sample_type", "normalize_type"),
+    *("validation_fraction", "refit"),
+)
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
+@without_class_losses
+@unused(Parameters, "a forest is one round", *_OF_ROUNDS)
 class ForestParameters(Parameters):
     """The parameters of random forests: other defaults, and nothing that needs several rounds."""
 
@@ -33,5 +47,8 @@ class ForestParameters(Parameters):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
+@without_regression_losses
 class ForestClassifierParameters(ForestParameters, ClassifierParameters):
     """The parameters of random forests that classify."""
+
+    focal_gamma: float = redeclared(Parameters, "focal_gamma")

@@ -8,6 +8,7 @@ from sklboost.estimators.parameters.boosting import (
     LossParameters,
 )
 from sklboost.estimators.parameters.features import FeatureParameters
+from sklboost.estimators.parameters.rules import unused
 from sklboost.estimators.parameters.training import InspectionParameters, TrainingParameters
 from sklboost.estimators.parameters.trees import SamplingParameters, TreeParameters
 
@@ -27,11 +28,22 @@ class Parameters(
     """The parameters of all estimators."""
 
 
+# Decorators of groups for tasks that have none of the losses of these parameters.
+without_class_losses = unused(Parameters, "it is a parameter of classifiers", "focal_gamma")
+without_regression_losses = unused(
+    Parameters,
+    "it is a parameter of regressors",
+    *("quantile_alpha", "expectile_alpha", "huber_slope", "fair_c", "tweedie_variance_power"),
+)
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
+@without_class_losses
 class RegressorParameters(Parameters):
     """The parameters of regressors."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
+@without_regression_losses
 class ClassifierParameters(ClassParameters, Parameters):
     """The parameters of classifiers."""

@@ -4,6 +4,7 @@ import difflib
 import functools
 import inspect
 from collections.abc import Callable, Collection, Mapping
+from types import MappingProxyType
 from typing import Any, Self, TypeVar
 
 from sklboost.estimators.parameters.aliases import (
@@ -12,6 +13,7 @@ from sklboost.estimators.parameters.aliases import (
     OTHER_ARGUMENTS,
     OTHER_NAMES,
     WITHOUT_EFFECT,
+    Ignored,
     are_categories,
 )
 
@@ -60,11 +62,16 @@ class ChecksNames:
         """
         known = _arguments(type(self).__init__)
         _check_alpha({"objective": getattr(self, "objective", None), **params})
-        own = read_names(params, known, type(self).__name__)
+        own = read_names(params, known, type(self).__name__, _unused(type(self)))
         return super().set_params(**own)  # type: ignore[misc]  # of BaseEstimator
 
 
-def read_names(given: Mapping[str, Any], known: Collection[str], owner: str) -> dict[str, Any]:
+def read_names(
+    given: Mapping[str, Any],
+    known: Collection[str],
+    owner: str,
+    unused: Mapping[str, Ignored] = MappingProxyType({}),
+) -> dict[str, Any]:
     """Return parameters under the names that they have here, without those that have no effect.
 
     Parameters
@@ -75,6 +82,8 @@ def read_names(given: Mapping[str, Any], known: Collection[str], owner: str) -> 
         The parameters of the estimator.
     owner : str
         Name of its class, for errors.
+    unused : mapping of str to Ignored, optional
+        Parameters of other estimators that it has no use for.
 
     Raises
     ------
@@ -88,7 +97,7 @@ def read_names(given: Mapping[str, Any], known: Collection[str], owner: str) -> 
         if name == "feature_types" and are_categories(value) is not None:
             own, value = "categorical_features", are_categories(value)
         if own.partition("__")[0] not in known:
-            _check_ignored(name, value, known, owner)
+            _check_ignored(name, value, known, owner, unused)
         elif own not in read or read[own] is None:
             read[own], spelled[own] = value, name
         elif value is not None:
@@ -109,11 +118,13 @@ def _check_alpha(given: Mapping[str, Any]) -> None:
         )
 
 
-def _check_ignored(name: str, value: Any, known: Collection[str], owner: str) -> None:
-    """Raise UnknownParameterError unless this is a value without effect of a name of XGBoost's."""
-    ignored = WITHOUT_EFFECT.get(name)
+def _check_ignored(
+    name: str, value: Any, known: Collection[str], owner: str, unused: Mapping[str, Ignored]
+) -> None:
+    """Raise UnknownParameterError unless this is a value without effect of a known name."""
+    ignored = unused.get(name, WITHOUT_EFFECT.get(name))
     if ignored is None:
-        near = _nearest(name, {**dict.fromkeys(WITHOUT_EFFECT), **_spellings(known)})
+        near = _nearest(name, {**dict.fromkeys(WITHOUT_EFFECT), **_spellings([*known, *unused])})
         remedy = "" if near is None else f" did you mean {near!r}?"
         raise UnknownParameterError(
             f"{owner} has no parameter {name!r};{remedy} help({owner}) lists its parameters"
@@ -186,6 +197,22 @@ def _nearest(name: str, meant: Mapping[str, str | None]) -> str | None:
 # --- constructors
 
 
+def _unused(group: type) -> dict[str, Ignored]:
+    """Return the parameters that a class has no use for: their defaults, or None, change nothing.
+
+    A user's class need be no dataclass.
+    """
+    return {
+        name: Ignored(functools.partial(_is_idle, known.default), known.metadata["unused"])
+        for name, known in getattr(group, "__dataclass_fields__", {}).items()
+        if "unused" in known.metadata
+    }
+
+
+def _is_idle(default: Any, value: Any) -> bool:
+    return value is None or (type(value) is type(default) and bool(value == default))
+
+
 def _arguments(method: Callable[..., Any]) -> list[str]:
     return list(inspect.signature(method).parameters)[1:]
 
@@ -195,7 +222,7 @@ def _wrap_constructor(estimator: type) -> None:
     owner = next(base for base in estimator.__mro__ if "__init__" in vars(base))
     constructor = vars(owner)["__init__"]
     if "__dataclass_fields__" in vars(owner):  # it was made of the parameters
-        estimator.__init__ = _reading_names(constructor)  # type: ignore[misc]
+        estimator.__init__ = _reading_names(constructor, owner)  # type: ignore[misc]
         # Python's errors name a function so, such as for a parameter given twice by a subclass
         estimator.__init__.__qualname__ = f"{estimator.__qualname__}.__init__"  # type: ignore[misc]
         estimator.__init__.__module__ = estimator.__module__  # type: ignore[misc]
@@ -203,10 +230,10 @@ def _wrap_constructor(estimator: type) -> None:
         estimator.__init__ = _passing_on(constructor, estimator)  # type: ignore[misc]
 
 
-def _reading_names(constructor: Callable[..., None]) -> Callable[..., None]:
-    """Wrap a constructor: other names for its arguments, and helpful errors."""
+def _reading_names(constructor: Callable[..., None], group: type) -> Callable[..., None]:
+    """Wrap the constructor of a dataclass: other names for its arguments, and helpful errors."""
     signature = inspect.signature(constructor)
-    known = list(signature.parameters)[1:]
+    known, unused = list(signature.parameters)[1:], _unused(group)
 
     @functools.wraps(constructor)
     def __init__(self: Any, *arguments: Any, **parameters: Any) -> None:  # noqa: N807
@@ -216,7 +243,7 @@ def _reading_names(constructor: Callable[..., None]) -> Callable[..., None]:
                 f"{owner} takes no positional arguments: name them, {owner}(n_estimators=100)"
             )
         _check_alpha(parameters)
-        constructor(self, **read_names(parameters, known, owner))
+        constructor(self, **read_names(parameters, known, owner, unused))
 
     # scikit-learn asks for it whenever it reads parameters, and making it takes 0.4 ms
     __init__.__signature__ = signature  # type: ignore[attr-defined]

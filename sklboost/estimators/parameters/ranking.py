@@ -3,11 +3,17 @@
 from dataclasses import dataclass
 
 from sklboost.estimators.parameters.boosting import LambdaParameters
-from sklboost.estimators.parameters.groups import Parameters
+from sklboost.estimators.parameters.groups import (
+    Parameters,
+    without_class_losses,
+    without_regression_losses,
+)
 from sklboost.estimators.parameters.rules import Rule, redeclared
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
+@without_class_losses
+@without_regression_losses
 class RankerParameters(LambdaParameters, Parameters):
     """The parameters of rankers."""
 

@@ -11,9 +11,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import Field, field, fields
 from numbers import Integral, Real
 from types import NoneType
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple, TypeVar, get_args
 
 import numpy as np
+
+Class = TypeVar("Class", bound=type)
 
 
 class Rule(NamedTuple):
@@ -46,6 +48,23 @@ def redeclared(group: type, name: str, **changes: Any) -> Any:
     """Declare a parameter of `group` for a subclass, with another `default`, `rule` or `text`."""
     known = group.__dataclass_fields__[name]  # type: ignore[attr-defined]
     return parameter(**{"default": known.default, **known.metadata, **changes})
+
+
+def unused(group: type, why: str, *names: str) -> Callable[[Class], Class]:
+    """Decorate a subclass, before it becomes a dataclass, that has no use for some parameters.
+
+    Its constructor does not take them, and fits read their defaults.
+    """
+
+    def mark(subclass: Class) -> Class:
+        for name in names:
+            known = group.__dataclass_fields__[name]  # type: ignore[attr-defined]
+            subclass.__annotations__[name] = known.type
+            metadata = {**known.metadata, "unused": why}
+            setattr(subclass, name, field(default=known.default, init=False, metadata=metadata))
+        return subclass
+
+    return mark
 
 
 def names_of(group: type) -> list[str]:

@@ -3,11 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sklboost.estimators.parameters.groups import Parameters
+from sklboost.estimators.parameters.groups import (
+    Parameters,
+    without_class_losses,
+    without_regression_losses,
+)
 from sklboost.estimators.parameters.rules import Rule, number, one_of, parameter, redeclared
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
+@without_class_losses
+@without_regression_losses
 class SurvivalParameters(Parameters):
     """The parameters of survival models."""
 

@@ -87,7 +87,7 @@ def _objective(model: Model, meaning: Meaning) -> str:
         _refuse(f"model of a single class, {meaning.classes.tolist()[0]!r}")
     shared = _OBJECTIVES.get(meaning.task, {})
     if meaning.objective not in shared:
-        _refuse(f"objective={meaning.objective!r} with the same predictions")
+        _refuse(f"{meaning.chosen_by}={meaning.objective!r} with the same predictions")
     if model.n_outputs > 1 and meaning.task == "regression":
         _refuse("several quantiles or expectiles")
     return shared[meaning.objective].format(model.n_outputs)

@@ -59,7 +59,7 @@ def _check(model: Model, meaning: Meaning) -> None:
     if meaning.objective == "":
         _refuse("loss of your own")
     if meaning.objective not in SHARED.get(meaning.task, ()):
-        _refuse(f"objective={meaning.objective!r} with the same predictions")
+        _refuse(f"{meaning.chosen_by}={meaning.objective!r} with the same predictions")
     if len(meaning.parameters.get("quantile_alpha", ())) > 1:
         _refuse("several values of quantile_alpha whose predictions are put in order")
     if model.linear is not None:

@@ -138,6 +138,7 @@ class DistributionLoss(Loss):
     """
 
     link = "other"
+    chosen_by = "distribution"
     # a step of a logarithm by 2 is a factor of 7
     largest_step = 2.0
     hessian_is_bound = True
