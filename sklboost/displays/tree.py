@@ -158,6 +158,8 @@ class TreeDisplay(Display):
         return figure.add_axes((0.0, 0.0, 1.0, 1.0))
 
     def _draw(self, ax: Any) -> None:
+        from matplotlib.collections import LineCollection
+
         layout = self._layout
         self._scale = _fit(ax, layout)
         self.node_texts_: dict[int, Any] = {}
@@ -165,14 +167,21 @@ class TreeDisplay(Display):
         self.edge_texts_: dict[int, Any] = {}
         self._write(layout.width / 2, -_TITLE / 2, literal(self.title), 1.2 * _FONT)
         largest = max(abs(node.value) for node in self.nodes) or 1.0
+        ground = dict(facecolor=ax.get_facecolor(), edgecolor="none", pad=self._scale)
+        edges = []
         for node, box in zip(self.nodes, layout.boxes, strict=True):
             self._draw_node(node, box, node_colour(node.value / largest))
             for child, word in zip(node.children, ("yes", "no"), strict=True):
                 if child >= 0:
                     is_missing = node.default_left == (word == "yes")
                     label = f"{word}, missing" if is_missing else word
-                    text = self._draw_edge(box, layout.boxes[child], label)
+                    edge, place = self._edge(box, layout.boxes[child])
+                    edges.append(edge)
+                    text = self._write(*place, label, _SMALL, color=DARK, zorder=3, bbox=ground)
                     self.edge_texts_[self.nodes[child].number] = text
+        style: dict[str, Any] = dict(color="#606060", linewidth=0.9 * self._scale, zorder=1)
+        style |= dict(capstyle="projecting", joinstyle="round")
+        ax.add_collection(LineCollection(edges, **style), autolim=False)
 
     def _write(self, x: float, y: float, text: str, size: float, **style: Any) -> Any:
         style |= dict(ha="center", va="center", fontsize=size * self._scale)
@@ -186,34 +195,25 @@ class TreeDisplay(Display):
         patch = FancyBboxPatch(corner, box.width, box.height, boxstyle=shape, zorder=2)
         thickness = (1.6 if node.is_leaf else 0.7) * self._scale
         patch.set(facecolor=colour, edgecolor=DARK, linewidth=thickness)
-        self.node_boxes_[node.number] = self.ax_.add_patch(patch)
+        self.node_boxes_[node.number] = self.ax_.add_artist(patch)
         text, style = literal("\n".join(node.lines)), dict(color="black", linespacing=1.2, zorder=3)
         middle = box.top + box.height / 2
         self.node_texts_[node.number] = self._write(box.centre, middle, text, _FONT, **style)
 
-    def _draw_edge(self, parent: "_Box", child: "_Box", label: str) -> Any:
-        """Draw what leads from a node to a child; return the text on it."""
+    def _edge(self, parent: "_Box", child: "_Box") -> tuple[list[Any], tuple[float, float]]:
+        """Return the corners of what leads from a node to a child, and the place of its label."""
         if self.rankdir == "LR":
             left, y = child.centre - child.width / 2, child.top + child.height / 2
             bend = left - _text_width(_LONGEST_LABEL, _SMALL) - 12.0
             xs = [parent.centre + parent.width / 2, bend, bend, left]
             ys = [parent.top + parent.height / 2] * 2 + [y, y]
-            x = (bend + left) / 2
+            place = (bend + left) / 2, y
         else:
             bend, x = child.top - _DROP + 12.0, child.centre
             xs = [parent.centre] * 2 + [x, x]
             ys = [parent.top + parent.height, bend, bend, child.top]
-            y = (bend + child.top) / 2 + 1.0
-        self.ax_.plot(
-            xs,
-            ys,
-            color="#606060",
-            linewidth=0.9 * self._scale,
-            solid_joinstyle="round",
-            zorder=1,
-        )
-        ground = dict(facecolor=self.ax_.get_facecolor(), edgecolor="none", pad=self._scale)
-        return self._write(x, y, label, _SMALL, color=DARK, zorder=3, bbox=ground)
+            place = x, (bend + child.top) / 2 + 1.0
+        return [*zip(xs, ys, strict=True)], place
 
 
 @draws_like(TreeDisplay.from_estimator)
@@ -317,9 +317,11 @@ def _lay_out_boxes(nodes: Sequence[DrawnNode], grows_right: bool) -> _Layout:
 
 
 def _text_width(text: str, size: float) -> float:
-    from matplotlib.textpath import TextPath
+    """Width by the measures of the font; by the outlines of the letters it takes much longer."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
 
-    return TextPath((0, 0), literal(text), size=size).get_extents().width
+    return text_to_path.get_text_width_height_descent(text, FontProperties(size=size), False)[0]
 
 
 def _fit(ax: Any, layout: _Layout) -> float:

@@ -1,6 +1,7 @@
 """Contents and places of what is drawn, not pixels."""
 
 from itertools import pairwise
+from time import process_time
 
 import numpy as np
 import pandas as pd
@@ -255,6 +256,17 @@ def test_a_tree_from_left_to_right(regressor, drawn):
         assert not any(label.overlaps(box) for box in placed), node
     with pytest.raises(ValueError, match=r"^rankdir='UT': it must be 'TB' or 'LR'$"):
         plot_tree(regressor, rankdir="UT")
+
+
+def test_to_lay_out_a_tree_takes_less_time_than_to_paint_it():
+    X = np.random.default_rng(0).normal(size=(1000, 2))
+    model = small(XGBRegressorLite, n_estimators=1, max_depth=6).fit(X, X[:, 0] * X[:, 1])
+    plot_tree(model, max_depth=1).figure.canvas.draw()  # reads fonts
+    start = process_time()
+    figure = plot_tree(model).figure
+    laid_out = process_time()
+    figure.canvas.draw()
+    assert laid_out - start < 0.7 * (process_time() - laid_out)
 
 
 def test_without_gains_and_covers(regressor):
