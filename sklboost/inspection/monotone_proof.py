@@ -215,21 +215,24 @@ def _worst_pair(
     has_values = paths.start[:, place] < paths.stop[:, place]
     for split in np.flatnonzero(nodes.feature == feature):
         left, right = (
-            [leaf for leaf in _leaves_under(nodes, child) if has_values[leaf]]
+            np.array([leaf for leaf in _leaves_under(nodes, child) if has_values[leaf]], int)
             for child in (nodes.left[split], nodes.right[split])
         )
-        if not left or not right or (sign * values[left]).max() <= (sign * values[right]).min():
+        largest = (sign * values[left]).max(initial=-np.inf)
+        if largest <= (sign * values[right]).min(initial=np.inf):
             continue
-        for lower in left:
+        for lower in left.tolist():
             steps = values[right] - values[lower]
-            is_wrong = (sign * steps < 0) & _agree(paths, lower, right, place)
-            for upper, step in zip(np.array(right)[is_wrong], steps[is_wrong], strict=True):
-                if worst is None or abs(step) > abs(worst[2]):
-                    worst = lower, int(upper), float(step)
+            least = 0.0 if worst is None else -abs(worst[2])
+            worse = np.flatnonzero(sign * steps < least)
+            worse = worse[_agree(paths, lower, right[worse], place)]
+            if len(worse) > 0:
+                upper = worse[np.argmin(sign * steps[worse])]
+                worst = lower, int(right[upper]), float(steps[upper])
     return worst
 
 
-def _agree(paths: _Paths, leaf: int, others: list[int], except_for: int) -> np.ndarray:
+def _agree(paths: _Paths, leaf: int, others: np.ndarray, except_for: int) -> np.ndarray:
     """Whether rows of a leaf and of each other leaf may be alike in all features but one."""
     first = np.maximum(paths.start[leaf], paths.start[others])
     agrees = first < np.minimum(paths.stop[leaf], paths.stop[others])

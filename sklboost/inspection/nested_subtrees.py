@@ -57,75 +57,83 @@ def pruning_path(
     params : TreeParams
     """
     parent, rank = parents_and_ranks(nodes)
-    impurity = impurities_of_nodes(nodes, leaf, gradient, hessian, params)
-    branch, n_leaves = impurity.copy(), np.ones(len(nodes), dtype=np.int64)
-    splits = np.flatnonzero(nodes.left >= 0)
-    for node in splits[::-1]:
-        children = [nodes.left[node], nodes.right[node]]
-        branch[node], n_leaves[node] = branch[children].sum(), n_leaves[children].sum()
+    children = np.stack([nodes.left, nodes.right], axis=1).tolist()
+    impurity = impurities_of_nodes(children, leaf, gradient, hessian, params)
+    branch, n_leaves = impurity.copy(), [1] * len(nodes)
+    splits = np.flatnonzero(nodes.left >= 0).tolist()
+    for node in reversed(splits):
+        left, right = children[node]
+        branch[node] = branch[left] + branch[right]
+        n_leaves[node] = n_leaves[left] + n_leaves[right]
 
     def link(node: int) -> tuple[float, int, int]:
         return (impurity[node] - branch[node]) / (n_leaves[node] - 1), rank[node], node
 
-    # A heap with an entry for every state that a split has been in. An entry of a former state, or
-    # of a split below a collapsed one, is skipped when it comes up.
-    links = [link(node) for node in splits.tolist()]
+    # A heap with an entry for every split, at its link or before it. A collapse makes no link above
+    # it weaker, but for rounding: entries are put right when they come up.
+    links = [link(node) for node in splits]
     heapq.heapify(links)
+    listed = dict(zip(splits, links, strict=True))
     path = [(0.0, branch[0])]
     while n_leaves[0] > 1:
         weakest = heapq.heappop(links)
         alpha, _, node = weakest
-        if n_leaves[node] == 1 or weakest != link(node) or is_swallowed(node, parent, n_leaves):
+        if n_leaves[node] == 1:
+            continue
+        if weakest != link(node):
+            listed[node] = link(node)
+            heapq.heappush(links, listed[node])
             continue
         rise, n_fewer = impurity[node] - branch[node], n_leaves[node] - 1
-        above: int = node
+        below = [node]
+        for own in below:  # splits that are none any more
+            below += [child for child in children[own] if n_leaves[child] > 1]
+            n_leaves[own] = 1
+        branch[node] += rise
+        above = parent[node]
         while above >= 0:
             branch[above] += rise
             n_leaves[above] -= n_fewer
-            if n_leaves[above] > 1:
-                heapq.heappush(links, link(above))
-            above = int(parent[above])
+            if n_leaves[above] > 1 and link(above) < listed[above]:
+                listed[above] = link(above)
+                heapq.heappush(links, listed[above])
+            above = parent[above]
         path.append((alpha, branch[0]))
     alphas, impurities = np.array(path).T
     return PruningPath(alphas, impurities)
 
 
-def parents_and_ranks(nodes: np.recarray) -> tuple[np.ndarray, np.ndarray]:
+def parents_and_ranks(nodes: np.recarray) -> tuple[list[int], list[int]]:
     """Return each node's parent, -1 for the root, and its place in the order root, left, right."""
-    parent, rank = np.full((2, len(nodes)), -1)
+    left, right = nodes.left.tolist(), nodes.right.tolist()
+    parent, rank = [-1] * len(nodes), [-1] * len(nodes)
     waiting = [0]
     for place in range(len(nodes)):
         node = waiting.pop()
         rank[node] = place
-        if nodes.left[node] >= 0:
-            children = [nodes.right[node], nodes.left[node]]
-            parent[children] = node
-            waiting += children
+        if left[node] >= 0:
+            parent[left[node]] = parent[right[node]] = node
+            waiting += [right[node], left[node]]
     return parent, rank
 
 
-def is_swallowed(node: int, parent: np.ndarray, n_leaves: np.ndarray) -> bool:
-    """Whether a node lies below one that has become a leaf."""
-    above = parent[node]
-    while above >= 0 and n_leaves[above] > 1:
-        above = parent[above]
-    return bool(above >= 0)
-
-
 def impurities_of_nodes(
-    nodes: np.recarray,
+    children: list[list[int]],
     leaf: np.ndarray,
     gradient: np.ndarray,
     hessian: np.ndarray,
     params: TreeParams,
-) -> np.ndarray:
+) -> list[float]:
     """Return ``(sum g^2 / h - similarity) / H`` of every node, H being the root's.
 
     From the rows themselves: the sums that a node keeps are those of rounded gradients.
     """
     terms = (gradient, hessian, gradient * (gradient / hessian))  # a square may be out of range
-    sums = np.array([np.bincount(leaf, values, len(nodes)) for values in terms])
-    for node in np.flatnonzero(nodes.left >= 0)[::-1]:
-        sums[:, node] = sums[:, nodes.left[node]] + sums[:, nodes.right[node]]
-    similarities = np.array([similarity(g, h, params) for g, h in sums[:2].T.tolist()])
-    return (sums[2] - similarities) / sums[1, 0]
+    sums = [np.bincount(leaf, values, len(children)).tolist() for values in terms]
+    for node, (left, right) in reversed(list(enumerate(children))):
+        if left >= 0:
+            for values in sums:
+                values[node] = values[left] + values[right]
+    similarities = [similarity(g, h, params) for g, h in zip(*sums[:2], strict=True)]
+    impurities: list[float] = ((np.array(sums[2]) - similarities) / sums[1][0]).tolist()
+    return impurities
