@@ -370,3 +370,21 @@ def test_errors_of_rows():
     for method in ("explain_split", "explain_prediction"):
         with pytest.raises(NotFittedError):
             getattr(XGBRegressorLite(), method)(0)
+
+
+def test_a_node_below_a_thousand_others_that_smooth_its_output(tmp_path):
+    n = 1_100
+    X, y = np.arange(n)[:, np.newaxis], np.random.default_rng(0).normal(size=n)
+    model = XGBRegressorLite(
+        **dict(n_estimators=1, max_depth=n, max_bin=n, max_cat_to_onehot=n + 1, path_smooth=0.5),
+        **dict(reg_lambda=0.0, min_child_weight=0.0, categorical_features=[0]),
+    ).fit(X, y)
+    table = model.trees_to_dataframe()
+    last = len(table) - 1
+    assert table["Cover"].nunique() == n  # each split parts one row from the others
+    above = table.index[table["Yes"].eq(f"0-{last}") | table["No"].eq(f"0-{last}")][0]
+    derivation = model.explain_split(0, last)
+    (share,) = [step for step in derivation.steps if "w_above" in step.values]
+    assert_allclose(share.values["w_above"], table["Output"][above], rtol=1e-9)
+    assert_allclose(derivation.result("w"), table["Output"][last], rtol=1e-9)
+    model.to_html(tmp_path / "page.html")

@@ -182,7 +182,7 @@ class ExplainingMixin(HasFittedModel):
         rows : sequence of int, optional
             Numbers of the rows of `X` to explain, from 0; the first 20 if not given.
         derivations : bool, default=True
-            Whether nodes have derivations: a second and 360 kB for about 3,400 nodes.
+            Whether nodes have derivations: a second and 0.8 MB for 5,000 nodes.
         title : str, optional
             Title of the page; the name of the estimator and its number of trees if not given.
 

@@ -3,7 +3,7 @@
 Nodes of the model keep their numbers, and the removed ones are numbered after them.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,8 @@ class GrownTree(NamedTuple):
         Leaf values, after renewal.
     parents : ndarray of int64, shape (n_nodes,)
         -1 for the root.
+    depths : list of int
+        Number of splits above each node.
     is_split : ndarray of bool, shape (n_nodes,)
         Whether the node has a split in the model.
     n_kept : int
@@ -38,6 +40,8 @@ class GrownTree(NamedTuple):
         Whether gamma removes the split.
     categories : dict of int to ndarray of int64
         The codes that go left where a node is split on a category.
+    known : dict
+        What derivations of nodes have computed, for those of other nodes.
     """
 
     number: int
@@ -46,11 +50,13 @@ class GrownTree(NamedTuple):
     sums: np.ndarray
     values: np.ndarray
     parents: np.ndarray
+    depths: list[int]
     is_split: np.ndarray
     n_kept: int
     n_forgotten: int
     goes_by_gamma: np.ndarray
     categories: dict[int, np.ndarray]
+    known: dict[Any, Any]
 
     @property
     def n_outputs(self) -> int:
@@ -60,10 +66,6 @@ class GrownTree(NamedTuple):
     def children(self, node: int) -> tuple[int, int]:
         """Left and right child of a split."""
         return int(self.nodes.left[node]), int(self.nodes.right[node])
-
-    def depth(self, node: int) -> int:
-        """Number of splits above a node."""
-        return len(self.path(node)) - 1
 
     def goes_left(self, node: int, values: np.ndarray) -> np.ndarray:
         """Which values of its feature, float64, go left at a split; bool."""
@@ -106,19 +108,22 @@ def grown_tree(model: Model, number: int) -> GrownTree:
     splits = np.flatnonzero(nodes.left >= 0)
     parents = np.full(len(nodes), -1)
     parents[nodes.left[splits]] = parents[nodes.right[splits]] = splits
+    depths = [0]
+    for above in parents[1:].tolist():  # parents come first
+        depths.append(depths[above] + 1)
     is_split = np.zeros(len(nodes), bool)
     is_split[:n_kept] = kept.left >= 0
     n_forgotten = int(model.n_pruned[number]) - (len(nodes) - n_kept) // 2
     categories = {
         node: listed_categories(bits, begin + int(order[node]))
-        for node in splits.tolist()
-        if np.isnan(nodes.threshold[node])
+        for node in splits[np.isnan(nodes.threshold[splits])].tolist()
     }
     params = model.params_of(number)
     return GrownTree(
-        *(number, params, nodes, sums, values, parents, is_split, n_kept, n_forgotten),
+        *(number, params, nodes, sums, values, parents, depths, is_split, n_kept, n_forgotten),
         _pruned_by_gamma(nodes, params.prune_gain) & ~is_split,
         categories,
+        {},
     )
 
 

@@ -122,7 +122,7 @@ def _comparison(
     similarities = Section("Similarities", _each(NodeOutput.similarity_steps, everything))
     gain = Section("Gain", _gain(tree, node, similarities, everything[0].names.is_foreign))
     # what constrains outputs comes first: similarities depend on it
-    if all(output.is_plain() for output in everything):
+    if all(output.known.is_plain for output in everything):
         return similarities, gain, weights
     return weights, similarities, gain
 
@@ -219,7 +219,7 @@ def _compared(output: NodeOutput, rows: NodeRows) -> str:
     """Whether the sums are those of the training, but for what rounding gradients may do."""
     if not output.has_sums:
         return "The sums of the training are not known."
-    expected = (output.gradient, output.hessian)
+    expected = output.known[:2]
     agrees = True
     for values, known in zip((rows.gradients, rows.hessians), expected, strict=True):
         values = values[output.output]

@@ -162,8 +162,8 @@ def _tree_section(
     for column, value in enumerate(tree.values[leaf].tolist()):
         output = column if is_vector else number % n_outputs
         name = f"raw score{names.of_output(output)} after leaf {leaf}"
-        searched = NodeOutput(tree, names, leaf, column, "", "").weight
-        formula, terms = "η · w", {"η": rate, "w": value / rate if rate > 0.0 else searched()}
+        searched = NodeOutput(tree, names, leaf, column, "", "").known.weight
+        formula, terms = "η · w", {"η": rate, "w": value / rate if rate > 0.0 else searched}
         if model.linear is not None:
             formula, terms["l"] = "η · w + l", line
         lines.append(scores.add(output, name, formula, terms, value + line))

@@ -76,7 +76,9 @@ def _why_removed(tree: GrownTree, node: int) -> list[Line]:
         gains = f"gain {number(gain)} < gamma {number(gamma)}"
         return [f"Pruned: {gains}, and no split beneath it stays."]
     top = _leaf_above(tree, node)
-    total, n_splits = gain_beneath(tree, top)
+    if top not in tree.known:
+        tree.known[top] = gain_beneath(tree, top)
+    total, n_splits = tree.known[top]
     alpha, cover = tree.params.ccp_alpha, float(tree.nodes.cover[0])
     where = "its branch" if top == node else f"the branch of node {top}, which it is part of,"
     values = {"n": float(n_splits), "a": alpha, "H_0": cover}
@@ -94,13 +96,13 @@ def why_leaf(tree: GrownTree, node: int) -> str:
     params, cover = tree.params, float(tree.nodes.cover[node])
     if node >= tree.n_kept:
         return f"Removed by pruning. {where_rows_end(tree, node)}"
-    n_leaves = int((tree.nodes.left < 0).sum())
+    n_leaves = (len(tree.nodes) + 1) // 2
     if tree.n_forgotten > 0:
         return (
             f"A leaf. Pruning removed {tree.n_forgotten} split{'s' * (tree.n_forgotten > 1)} of "
             "this tree, perhaps the one of this node: keep_pruned=True keeps them."
         )
-    if tree.depth(node) >= params.max_depth:
+    if tree.depths[node] >= params.max_depth:
         return f"A leaf: it lies at max_depth, {params.max_depth} splits below the root."
     if n_leaves >= params.max_leaves:
         return f"A leaf: the tree has max_leaves, {n_leaves}, leaves."

@@ -19,7 +19,7 @@ SCRIPTS = (
     *("rows.js", "start.js"),
 )
 # What could end the element of the data, or begin another; and what ends lines in JavaScript.
-_ESCAPED = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
+_ESCAPED = "<>&\u2028\u2029"
 
 
 def html_document(title: str, data: dict[str, Any]) -> str:
@@ -48,7 +48,9 @@ def html_document(title: str, data: dict[str, Any]) -> str:
 def as_json(data: Any) -> str:
     """Return JSON that may stand inside a script element."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return text.translate(_ESCAPED)
+    for letter in _ESCAPED:
+        text = text.replace(letter, f"\\u{ord(letter):04x}")
+    return text
 
 
 def _text_of(name: str) -> str:

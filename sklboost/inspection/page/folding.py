@@ -73,6 +73,8 @@ def _fold(derivation: Derivation, sentences: dict[str, int]) -> tuple[_Shape, li
 
 def _fold_sentence(sentence: str, sentences: dict[str, int]) -> list[float]:
     """Return the number of a sentence without its numbers, and these."""
+    if sentence in sentences:  # without numbers, and not new
+        return [sentences[sentence]]
     found: list[str] = []
 
     def marked(match: re.Match[str]) -> str:
