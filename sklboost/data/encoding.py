@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sklboost.data.feature_cuts import heaviest_first
 from sklboost.data.frames.adapter import FrameAdapter, Kind, as_objects, is_wide
 from sklboost.data.table import Column, floats_below
 from sklboost.engine.cached import cached_property
@@ -214,7 +215,7 @@ def _fit_category(
     categories = _in_order(list(mass_of))
     numbers = np.arange(len(categories))
     if len(categories) > MOST_CATEGORIES:
-        heaviest = np.argsort([-mass_of[category] for category in categories], kind="stable")
+        heaviest = heaviest_first(np.array([mass_of[category] for category in categories]))
         kept = np.sort(heaviest[: MOST_CATEGORIES - 1])
         numbers = np.full(len(categories), MOST_CATEGORIES - 1)
         numbers[kept] = np.arange(len(kept))

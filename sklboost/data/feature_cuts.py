@@ -13,6 +13,11 @@ from sklboost.data.row_arrays import row_blocks
 from sklboost.engine.compiling import inlined, kernel
 from sklboost.engine.sorting import order_floats, sort_floats
 
+# Weights of bins that differ by less than this part of their mean are equal: a tie stays one when
+# all weights are multiplied by a number, which rounds them. Ties of whole weights that add up to
+# less than 2^29 differ by 0, and all others by more, half a row at least divided by the bins.
+_TIE = 2.0**-30
+
 
 class FeatureCuts(NamedTuple):
     """The cuts of one feature and the extreme values of its bins, as in BinCuts."""
@@ -99,13 +104,14 @@ def distinct_values(ordered, weight, absent, values, mass):
 
 
 @inlined
-def fair_share(mass, total, n_bins):
+def fair_share(mass, total, n_bins, room):
     """Return the weight of a bin if every value heavier than that has a bin of its own.
 
-    And the weight of all others together, and how many are heavier. `total` is the sum of `mass`.
+    And the weight of all others together, and how many are heavier. `total` is the sum of `mass`;
+    what is heavier by less than `room` is not.
     """
     light, n_heavy = total, 0
-    share_ = total / n_bins
+    share_ = total / n_bins + room
     while True:
         n_heavy_before, n_heavy = n_heavy, 0
         for weight in mass:
@@ -117,7 +123,7 @@ def fair_share(mass, total, n_bins):
         # ends: each time round there are more heavy values, or it is over
         if n_heavy <= n_heavy_before or n_heavy >= n_bins:
             return share_, light, n_heavy
-        share_ = light / (n_bins - n_heavy)  # smaller, so perhaps more values are heavy
+        share_ = light / (n_bins - n_heavy) + room  # smaller, so perhaps more values are heavy
 
 
 @inlined
@@ -138,9 +144,10 @@ def merge_values(values, mass, total, n_bins, lower, upper):
     lower, upper : ndarray of float64, shape (n_bins,)
         Filled with the smallest and largest value of each bin.
     """
-    heavy, light_left, n_heavy = fair_share(mass, total, n_bins)
+    room = _TIE * total / n_bins
+    heavy, light_left, n_heavy = fair_share(mass, total, n_bins, room)
     light_bins = n_bins - n_heavy
-    target = light_left / max(light_bins, 1)
+    target = light_left / max(light_bins, 1) + room
     filled = 0.0  # light weight in the open bin
     bin_ = 0
     lower[0] = values[0]
@@ -159,7 +166,7 @@ def merge_values(values, mass, total, n_bins, lower, upper):
             lower[bin_] = values[position + 1]
             light_left -= filled
             light_bins -= 0 if is_heavy else 1
-            target = light_left / max(light_bins, 1)
+            target = light_left / max(light_bins, 1) + room
             filled = 0.0
     upper[bin_] = values[-1]
     return bin_ + 1
@@ -173,12 +180,22 @@ def exact_weights(weight: np.ndarray) -> np.ndarray:
     """
     if len(weight) == 0:
         return weight
-    _, exponent = math.frexp(float(weight.max()) * len(weight))
-    step = math.ldexp(1.0, exponent - 52)
-    exact = np.empty(len(weight))
-    for rows in row_blocks(len(weight)):
-        exact[rows] = np.maximum(np.rint(weight[rows] / step), weight[rows] > 0.0) * step
+    exact, most = np.empty(len(weight)), float(weight.max()) * len(weight)
+    for _ in range(2):  # a sum in floats would depend on the order, that of rounded ones does not
+        step = math.ldexp(1.0, math.frexp(most)[1] - 52)
+        for rows in row_blocks(len(weight)):
+            exact[rows] = np.maximum(np.rint(weight[rows] / step), weight[rows] > 0.0) * step
+        most = float(exact.sum())
     return exact
+
+
+def heaviest_first(masses: np.ndarray) -> np.ndarray:
+    """Order masses, sums of exact weights, from the largest on; equal ones by their place."""
+    order = np.argsort(-masses)
+    falls = -np.diff(masses[order], prepend=masses.max()) > _TIE * masses.mean()
+    rank = np.empty(len(masses), dtype=np.int64)
+    rank[order] = falls.cumsum()
+    return rank.argsort(kind="stable")
 
 
 def cut_feature(

@@ -10,6 +10,7 @@ from numpy.testing import assert_array_equal
 
 from sklboost.data import encoding as module
 from sklboost.data.encoding import Encoding, encode, fit_encoding
+from sklboost.data.feature_cuts import exact_weights
 from sklboost.data.frames import adapter_for
 from sklboost.data.frames.numpy_arrays import ArrayTable
 from sklboost.data.table import Column
@@ -146,6 +147,11 @@ def test_rare_categories_share_a_code(monkeypatch):
     assert encoding.codes.tolist() == [2, 0, 1, 2, 2]
     assert encoding.n_categories == 3
     assert numbers(encoding, values)[0] == [2, 0, 1, 2, 2, 1, 1, 2]
+    # a factor of the weights, which rounds them, changes nothing
+    for factor in np.exp(np.random.default_rng(0).uniform(-9, 9, 20)):
+        weight = exact_weights(factor * np.array([3.0, 1, 2, 9, 1]))
+        scaled = learn(np.array(list("bddca"), dtype=object), weight, is_declared=True)
+        assert scaled.codes.tolist() == [2, 0, 1, 2]
     # as many as there may be
     assert learn(np.array(["c", "a", "b"], dtype=object), is_declared=True).n_categories == 3
     assert module.encode(table_of(values), 0, encoding, nan)[0].is_short

@@ -192,6 +192,33 @@ def test_weights_are_repetitions(seed):
     assert_same_cuts(weighted, cut(values, max_bin=9, weight=weight * 1024.0))
 
 
+@pytest.mark.parametrize(
+    "draw_weight",
+    [
+        lambda random, values: random.integers(1, 4, len(values)),
+        lambda random, values: random.poisson(3, len(values)) + 1,
+        lambda random, values: np.rint(np.exp(2 * random.normal(size=len(values)))) + 1,
+        lambda random, values: np.where(values > 0, 1000, 1),
+        lambda random, values: random.exponential(size=len(values)) ** 3,
+    ],
+    ids=["few", "counts", "of_many_sizes", "by_value", "real"],
+)
+def test_a_factor_of_all_weights_changes_no_cut(draw_weight):
+    random = np.random.default_rng(0)
+    for n_rows in np.exp(random.uniform(np.log(20), np.log(20_000), 60)).astype(int):
+        values = random.normal(size=n_rows)
+        if n_rows % 2:
+            values = values.round(int(random.integers(1, 4)))
+        max_bin = int(random.integers(2, 300))
+        weight = draw_weight(random, values).astype(float)
+        expected = cut(values, max_bin, exact_weights(weight))
+        for factor in (1 / weight.mean(), 1 / weight.sum(), 0.1, np.exp(random.uniform(-99, 99))):
+            assert_same_cuts(cut(values, max_bin, exact_weights(weight * factor)), expected)
+        if (weight == weight.astype(int)).all():
+            copies = np.repeat(values, weight.astype(int))
+            assert_same_cuts(cut(copies, max_bin), expected)
+
+
 def test_the_order_of_the_rows_does_not_matter():
     random = np.random.default_rng(0)
     values, weight = random.normal(size=500).round(1), random.integers(1, 9, 500)

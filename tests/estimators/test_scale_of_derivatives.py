@@ -1,6 +1,7 @@
 """The unit of a user's loss does not matter, however small or large its derivatives are."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -54,6 +55,21 @@ def test_a_power_of_two_changes_nothing(problem, settings, powers):
     expected = fit(scaled(1.0, 1.0), X, y, **settings).predict(X)
     for factor in 2.0 ** np.array(powers):
         assert_array_equal(fit(scaled(factor, factor), X, y, **settings).predict(X), expected)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_factor_of_the_weights_moves_no_threshold(seed):
+    random = np.random.default_rng(seed)
+    X, weight = random.normal(size=(1000, 4)), random.integers(1, 4, 1000).astype(float)
+    y = X[:, 0] + np.sin(3 * X[:, 1]) + random.normal(size=1000)
+    model, expected = XGBRegressorLite(**FREE), XGBRegressorLite(**FREE)
+    expected.fit(X, y, sample_weight=weight)
+    for factor in (1 / weight.mean(), 1 / weight.sum(), 1e3 / 7):
+        model.fit(X, y, sample_weight=weight * factor)
+        tables = (own.trees_to_dataframe()[["Feature", "Split"]] for own in (model, expected))
+        pd.testing.assert_frame_equal(*tables, check_exact=True)
+        # gradients are rounded to another unit
+        assert_allclose(model.predict(X), expected.predict(X), atol=1e-5)
 
 
 @pytest.mark.parametrize("factor", [1e-300, 1e-38, 1e-7, 1e9, 1e300])
