@@ -13,19 +13,21 @@ from collections.abc import Iterator
 from functools import partial
 
 from tests.soak.cases import draw_case
+from tests.soak.presets import check_presets
 from tests.soak.promises import check
 from tests.soak.together import check_together
 from tests.watched import watch, work
 
 # Cases of these kinds for each other one.
-SHARES = {"tiny": 0.1, "together": 0.05}
+SHARES = {"tiny": 0.1, "together": 0.05, "presets": 0.2}
+_ALONE = {"together": check_together, "presets": check_presets}
 _AT_ONCE = 200
 
 
 def outcome_of(seed: int, number: int, kind: str) -> str:
     """Check a case; of a tiny one only the digest is asked."""
-    if kind == "together":
-        return check_together(seed, number)
+    if kind in _ALONE:
+        return _ALONE[kind](seed, number)
     is_tiny = kind == "tiny"
     return check(draw_case(seed, number, is_tiny=is_tiny), number, only_digest=is_tiny)
 

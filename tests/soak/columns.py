@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 from scipy.sparse import csc_array, csr_array
 
 from sklboost import bin_features
@@ -43,6 +45,7 @@ NUMBERS: dict[str, Callable[[Random, int], np.ndarray]] = {
     "zeros of both signs": lambda random, n: random.choice([-0.0, 0.0, 1.0], n),
     "neighbours": lambda random, n: np.nextafter(1.0, random.choice([0.0, 2.0], n)),
     "heavy tails": lambda random, n: random.standard_cauchy(n),
+    "codes": lambda random, n: random.choice([3.0, 7.0, 12.0, 45.0], n),
     "sorted": lambda random, n: np.sort(random.normal(size=n)),
     "large integers": lambda random, n: 2.0**53 + random.integers(0, 9, n),
     "mostly 0": lambda random, n: np.where(random.random(n) < 0.1, random.normal(size=n), 0.0),
@@ -111,6 +114,85 @@ def carry(X: np.ndarray, carrier: str, max_bin: int) -> Any:
     return bin_features(X, max_bin=max_bin, path=_FOLDERS[-1].name)
 
 
+# --- targets, weights, labels ... in other hands
+
+_NULLABLE = {"b": "boolean", "i": "Int64", "u": "UInt64", "f": "Float64"}
+
+
+def _masked(values: list[Any], dtype: np.dtype) -> np.ndarray:
+    is_missing = [value is None for value in values]
+    some = next(value for value in values if value is not None)
+    return np.ma.array([some if v is None else v for v in values], dtype, mask=is_missing)
+
+
+def _series(values: list[Any], dtype: Any) -> pd.Series:
+    return pd.Series(values, index=range(len(values))[::-1], dtype=dtype)
+
+
+def _pieces(values: list[Any]) -> pa.ChunkedArray:
+    kind = pa.array(values).type
+    return pa.chunked_array([pa.array(part, kind) for part in (values[:1], values[1:])])
+
+
+# From a list of values, None where one is missing, and the dtype that they had; and from such
+# columns by name.
+Hold = Callable[[list[Any], np.dtype], Any]
+HOLDERS: dict[str, tuple[Hold, Callable[[dict[str, Any]], Any]]] = {
+    "masked": (_masked, lambda columns: np.ma.column_stack([*columns.values()])),
+    "objects": (
+        lambda values, dtype: np.array(values, dtype=object),
+        lambda columns: np.column_stack([*columns.values()]),
+    ),
+    "objects with pandas.NA": (
+        lambda values, dtype: np.array([pd.NA if v is None else v for v in values], dtype=object),
+        lambda columns: np.column_stack([*columns.values()]),
+    ),
+    "lists": (lambda values, dtype: values, lambda columns: [*zip(*columns.values(), strict=True)]),
+    "pandas": (lambda values, dtype: _series(values, None), pd.DataFrame),
+    "nullable": (
+        lambda values, dtype: _series(values, _NULLABLE.get(dtype.kind, "string")),
+        pd.DataFrame,
+    ),
+    "categories": (lambda values, dtype: _series(values, "category"), pd.DataFrame),
+    "ArrowDtype": (
+        lambda values, dtype: _series(values, pd.ArrowDtype(pa.array(values).type)),
+        pd.DataFrame,
+    ),
+    "Arrow": (lambda values, dtype: _pieces(values), pa.table),
+    "polars": (lambda values, dtype: pl.Series(values), pl.DataFrame),
+}
+# The same values, as far as they are: labels 0, 0.0, False and numpy.int64(0) are one.
+_MIXED = (int, float, np.int64, np.float32, bool, np.uint8)
+CASTS = ["float64", "float32", "float16", "int8", "int64", ">i4", "uint64", "bool", "longdouble"]
+
+
+def hold(values: np.ndarray, holder: str, is_missing: np.ndarray | None = None) -> Any:
+    """Return the values of one or two axes in other hands, without those that are missing."""
+    if holder == "mixed":
+        return _mixed(values)
+    if holder in CASTS:
+        with np.errstate(all="ignore"):
+            cast = values.astype(holder)
+        return cast if (cast == values).all() else values
+    one, several = HOLDERS[holder]
+    listed = values.astype(object)
+    if is_missing is not None:
+        listed[is_missing] = None
+    if values.ndim == 1:
+        return one(listed.tolist(), values.dtype)
+    columns = (one(column, values.dtype) for column in listed.T.tolist())
+    return several({f"column {i}": column for i, column in enumerate(columns)})
+
+
+def _mixed(values: np.ndarray) -> np.ndarray:
+    listed = values.astype(object)
+    for place, value in np.ndenumerate(listed):
+        cast = _MIXED[sum(place) % len(_MIXED)]
+        if 0 <= value < 128 and float(cast(value)) == value:
+            listed[place] = cast(value)
+    return listed
+
+
 # --- tables with other things than numbers
 
 
@@ -133,12 +215,26 @@ COLUMNS: dict[str, Callable[[Random, int], pd.Series]] = {
     "numbers of categories": lambda random, n: pd.Series(
         pd.Categorical(random.choice([-5, 0, 2**60], n))
     ),
+    "small numbers of categories": lambda random, n: pd.Series(
+        pd.Categorical(random.choice([3, 7, 12, 45], n))
+    ),
+    "truths of categories": lambda random, n: pd.Series(pd.Categorical(random.random(n) < 0.5)),
     "bool": lambda random, n: pd.Series(random.random(n) < 0.5),
     "nullable": lambda random, n: pd.Series(
         pd.array(random.choice([1, 2, None], n), dtype="Int64")
     ),
+    "nullable fractions": lambda random, n: pd.Series(
+        pd.array(random.choice([0.5, 1.5, -2.5, None], n), dtype="Float64")
+    ),
+    "large int64": lambda random, n: pd.Series(2**60 + random.integers(0, 5, n)),
+    "huge uint64": lambda random, n: pd.Series(np.uint64(2**63) + random.integers(0, 5, n, "u8")),
+    "nullable large": lambda random, n: pd.Series(
+        pd.array(random.choice([2**60, 2**60 + 1, 2**60 + 2, None], n), dtype="Int64")
+    ),
+    "durations": lambda random, n: pd.Series(pd.to_timedelta(random.integers(-50, 50, n), "min")),
     "times": lambda random, n: _times(random, n, None),
     "times of a zone": lambda random, n: _times(random, n, "Pacific/Apia"),
+    "codes": lambda random, n: pd.Series(random.choice([3, 7, 12, 45], n)),
     "int8": lambda random, n: pd.Series(random.integers(-128, 128, n).astype(np.int8)),
     "text": lambda random, n: pd.Series(random.choice(WORDS, n)),
 }

@@ -7,18 +7,40 @@ import re
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 from unittest import mock
 
+import lightgbm
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
+import xgboost
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone, is_classifier
 
-from sklboost import XGBDistributionLite, XGBSurvivalLite, load_model
+from sklboost import (
+    XGBDistributionLite,
+    XGBRankerLite,
+    XGBRegressorLite,
+    XGBRFClassifierLite,
+    XGBRFRegressorLite,
+    XGBSurvivalLite,
+    load_model,
+    survival_targets,
+)
 from sklboost.files.errors import NotExpressibleError
 from tests.soak.cases import Case
-from tests.soak.columns import BINS, CARRIERS, carry, draw_frame, draw_matrix
+from tests.soak.columns import (
+    BINS,
+    CARRIERS,
+    CASTS,
+    HOLDERS,
+    carry,
+    draw_frame,
+    draw_matrix,
+    hold,
+)
 
 ALLOWED = (ValueError, TypeError)
 # Words of NumPy, pandas or Python for what a user cannot understand.
@@ -237,6 +259,375 @@ def contributions_add_up(case: Case, model: Any, told: np.ndarray, number: int) 
         assert_allclose(parts.sum(axis=-1), margin, rtol=1e-6, atol=1e-9 * largest)
 
 
+# --- promises about two fits of one problem
+
+
+def _without(parameters: dict[str, Any], names: set[str]) -> dict[str, Any]:
+    return {name: value for name, value in parameters.items() if name not in names}
+
+
+def _margin(model: Any, X: Any, **arguments: Any) -> np.ndarray:
+    return np.asarray(model.predict(X, output_margin=True, **arguments)).reshape(len(X), -1)
+
+
+def offsets_are_margins(case: Case, model: Any, told: np.ndarray, number: int) -> None:
+    """For losses of differences an offset in y and in base_margin changes nothing."""
+    n_rows = len(case.y)
+    if case.estimator is not XGBRegressorLite or n_rows > FEW_ROWS:
+        return
+    random = np.random.default_rng(number)
+    name = DIFFERENCES[random.integers(len(DIFFERENCES))]
+    parameters = _without(case.parameters, UNPROMISED_OF_OFFSETS) | {"objective": name}
+    if parameters.get("learning_rate", 0.0) >= 1.0:  # a leaf's median would be right to the bit
+        parameters["learning_rate"] = 0.3
+    # whole numbers of a unit: sums with them are exact
+    y = np.round(random.standard_t(2, n_rows) * 2**20) / 2**20
+    offset = np.round(random.choice([10.0, 1e5]) * 2**10 * random.random(n_rows)) / 2**10
+    if random.random() < 0.5:
+        offset[:] = offset[0]
+    kept = _without(case.arguments, {"X_val", "y_val", "base_margin"})
+    given, moved = dict(kept), dict(kept)
+    is_held_out = random.random(n_rows) < 0.5
+    if is_held_out.any() and random.random() < 0.5:
+        parameters["early_stopping_rounds"] = 2
+        given |= {"X_val": case.X[is_held_out], "y_val": y[is_held_out]}
+        moved |= given | {"y_val": (y + offset)[is_held_out]}
+        moved["base_margin_val"] = offset[is_held_out]
+    n_outputs = np.size(case.estimator(**parameters).get_params().get(OF_OUTPUTS.get(name, ""), 0))
+    if n_outputs > 1:
+        moved |= {
+            argument: np.column_stack([values] * n_outputs)
+            for argument, values in {"base_margin": offset, **moved}.items()
+            if argument.startswith("base_margin")
+        }
+    plain = Case(case.estimator, parameters | {"base_score": 0.0}, case.X, y, given).fit()
+    other = Case(
+        *(case.estimator, parameters, case.X, y + offset), {"base_margin": offset, **moved}
+    ).fit()
+    if "X_val" in given and plain.n_estimators_ != other.n_estimators_:
+        # a metric may not change in a round, but for its last bits
+        assert_allclose(other.best_score_, plain.best_score_, rtol=1e-6, err_msg=f"{name}")
+        return
+    assert_array_equal(other.apply(case.X), plain.apply(case.X), f"leaves of {name}, {parameters}")
+    margin = moved.get("base_margin", offset)
+    difference = _margin(other, case.X, base_margin=margin) - offset[:, np.newaxis]
+    assert_allclose(
+        *(difference, _margin(plain, case.X)),
+        rtol=0.0,
+        atol=1e-6 * (1.0 + np.abs(y).max()),
+        err_msg=f"{name}, {parameters}",
+    )
+
+
+def margins_are_models_before(case: Case, model: Any, told: np.ndarray, number: int) -> None:
+    """`init_model`, of a loss of the same link, is its raw scores as `base_margin`."""
+    name = model._fitted.loss.name
+    is_large = len(case.y) > FEW_ROWS or model.model_.n_outputs > 1
+    # a shift is no tree; and draws depend on the number of the round
+    is_unpromised = "calibrated_prior" in case.parameters or name == "rank:xendcg"
+    if is_large or is_unpromised or isinstance(model, FORESTS) or "base_margin" in case.arguments:
+        return
+    parameters = _without(case.parameters, UNPROMISED_OF_MARGINS) | {"n_estimators": 3}
+    same_link = next((names for names in SAME_LINKS if name in names), ())
+    if same_link:
+        parameters["objective"] = same_link[number % len(same_link)]
+    given = case.arguments
+    margins = {"base_margin": model.predict(case.X, output_margin=True)}
+    if "X_val" in given and len(given["y_val"]):
+        parameters["early_stopping_rounds"] = 2
+        margins["base_margin_val"] = model.predict(given["X_val"], output_margin=True)
+    fits = []
+    for more in ({"init_model": model}, margins):
+        try:
+            fits.append(case._replace(parameters=parameters, arguments=given | more).fit())
+        except ALLOWED as error:
+            fits.append(str(error))
+    more, again = fits
+    if isinstance(more, str) or isinstance(again, str):  # other losses may not take such targets
+        assert isinstance(more, str) == isinstance(again, str), f"refused: {more} or: {again}"
+        return
+    words = f"{parameters} after {name}"
+    assert_array_equal(more.apply(case.X)[:, model.model_.n_trees :], again.apply(case.X), words)
+    one, other = _margin(more, case.X), _margin(again, case.X, base_margin=margins["base_margin"])
+    with np.errstate(all="ignore"):
+        assert_allclose(one, other, rtol=1e-6, atol=1e-6 * np.abs(one).max(), err_msg=words)
+
+
+def factors_of_weights_cancel(case: Case, model: Any, told: np.ndarray, number: int) -> None:
+    """All weights times 4 are nothing new if all that is measured in weight is, too."""
+    # the noise of categories is the less, the more rows they have; pairs and sums of outputs tie
+    if hasattr(model, "categories_") or isinstance(model, UNPROMISED_FACTORS):
+        return
+    if len(case.y) > FEW_ROWS or not UNPROMISED_OF_FACTORS.isdisjoint(case.parameters):
+        return
+    weight = case.arguments.get("sample_weight", np.ones(len(case.y)))
+    values = case.estimator(**case.parameters).get_params()
+    scaled = {name: 4 * values[name] for name in IN_UNITS_OF_WEIGHT if name in values}
+    arguments = case.arguments | {"sample_weight": 4.0 * weight}
+    again = case._replace(arguments=arguments).fit(**scaled)
+    assert_array_equal(again.apply(case.X), model.apply(case.X), "leaves")
+    with np.errstate(all="ignore"):
+        unit = np.abs(told).max() + isinstance(model, XGBSurvivalLite)
+        assert_allclose(outputs(again, case.X), told, rtol=0.0, atol=1e-6 * unit)
+
+
+# --- promises about what is given in other hands
+
+
+class Held(NamedTuple):
+    """What of a fit is given in other hands.
+
+    Attributes
+    ----------
+    name : str
+        Of the argument of `fit`.
+    field : str
+        Of targets of survival; else empty.
+    values : ndarray
+    holder : str
+    """
+
+    name: str
+    field: str
+    values: np.ndarray
+    holder: str
+
+    def __str__(self) -> str:
+        return f"{self.field or self.name} as {self.holder}"
+
+    @property
+    def words(self) -> str:
+        """What an error has to say, a regular expression: the name of the argument or field."""
+        name = (self.field or self.name).removesuffix("_val")  # "sample_weight of X_val"
+        return rf"\b{name}".replace("stratum", "strat(a|um)")
+
+    def fit(self, case: Case, is_missing: np.ndarray | None = None) -> Any:
+        """Fit with the values in these hands, perhaps without some."""
+        held = hold(self.values[self.field] if self.field else self.values, self.holder, is_missing)
+        if self.field:
+            fields = {name: self.values[name] for name in self.values.dtype.names or ()}
+            fields[self.field] = held
+            if "stratum" in fields:
+                fields["strata"] = fields.pop("stratum")
+            held = survival_targets(**fields)
+        if self.name == "y":
+            return case._replace(y=held).fit()
+        return case._replace(arguments=case.arguments | {self.name: held}).fit()
+
+
+def _held_of(case: Case, random: np.random.Generator, *, with_casts: bool) -> Held:
+    """Choose an argument with a value for each row, and other hands for it."""
+    given = {"y": case.y} | case.arguments
+    names = [name for name in given if name != "X_val" and len(given[name])]
+    name = names[random.integers(len(names))]
+    values, field = given[name], ""
+    if values.dtype.names:
+        field = values.dtype.names[random.integers(len(values.dtype.names))]
+    is_number = values.dtype.kind in "biuf"
+    holders = [*HOLDERS, *["mixed", *CASTS] * (is_number and with_casts)]
+    return Held(name, field, values, holders[random.integers(len(holders))])
+
+
+def other_types_change_no_bit(case: Case, model: Any, told: np.ndarray, number: int) -> None:
+    """y and what else has a value a row, in another type: the same bits, or refused by its name."""
+    held = _held_of(case, np.random.default_rng(number), with_casts=True)
+    try:
+        again = held.fit(case)
+    except ALLOWED as error:
+        if not re.search(held.words, str(error)):
+            raise AssertionError(f"{held}: refused without its name: {error}") from error
+        return
+    assert digest(again, case.X) == digest(model, case.X), str(held)
+    if is_classifier(model):
+        assert_array_equal(np.asarray(again.classes_), np.asarray(model.classes_), str(held))
+
+
+def missing_values_are_refused(case: Case, model: Any, told: np.ndarray, number: int) -> None:
+    """Of y and of what else has a value a row; those of one of several targets are not known."""
+    random = np.random.default_rng(number)
+    held = _held_of(case, random, with_casts=False)
+    shape = held.values.shape
+    counts = case.arguments.get("sample_weight", np.ones(len(case.y)))[: shape[0]] > 0
+    is_missing = random.random(shape) < 0.1
+    is_missing[counts & (np.cumsum(counts) == 1)] = True
+    is_read = held.name != "groups" or "early_stopping_rounds" in case.parameters
+    if not counts.any() or is_missing.all() or not is_read:
+        return
+    if len(shape) == 2 and held.name != "base_margin":
+        if held.name == "y":
+            _are_not_known(case, held, is_missing)
+        return
+    n_rows = np.count_nonzero(is_missing.reshape(len(is_missing), -1).any(axis=1))
+    try:
+        held.fit(case, is_missing)
+    except ALLOWED as error:
+        if re.search(rf"{held.words}(?s:.*)\b{n_rows}\b.{{0,12}}\brow", str(error)):
+            return
+        raise AssertionError(f"{held}, {n_rows} rows missing: {error}") from error
+    raise AssertionError(f"{held}, {n_rows} rows missing: not refused")
+
+
+def _are_not_known(case: Case, held: Held, is_missing: np.ndarray) -> None:
+    try:
+        expected = case._replace(y=np.where(is_missing, np.nan, case.y)).fit()
+    except ALLOWED:  # nothing is known of a target
+        return
+    again = held.fit(case, is_missing)
+    assert digest(again, case.X) == digest(expected, case.X), f"{held}, some not known"
+
+
+# --- promises about what others read
+
+
+def tables_give_the_predictions(case: Case, model: Any, told: np.ndarray, number: int) -> None:
+    """Rows that walk down `trees_to_dataframe()` get the raw scores, but for a constant."""
+    table, n_outputs = model.trees_to_dataframe(), model.model_.n_outputs
+    nodes = {record["ID"]: record for record in table.to_dict("records")}
+    rows = np.random.default_rng(number).permutation(len(case.y))[:8]
+    X = case.X
+    if not isinstance(X, pd.DataFrame):
+        X = pd.DataFrame(X, columns=[f"f{i}" for i in range(X.shape[1])])
+    columns = {name: X[name].array for name in X}
+    walked = np.zeros((len(rows), n_outputs))
+    for place, row in enumerate(rows):
+        for tree in range(model.model_.n_trees):
+            node = nodes[f"{tree}-0"]
+            while node["Feature"] != "Leaf":
+                value = columns[node["Feature"]][row]
+                node = nodes[node[_side(node, value, case.parameters.get("missing", np.nan))]]
+            if isinstance(node["Gain"], list):
+                walked[place] += node["Gain"]
+            else:
+                walked[place, tree % n_outputs] += node["Gain"] + _line(node, columns, row)
+    margin = _margin(model, case.X)[rows]
+    with np.errstate(all="ignore"):
+        largest = np.abs(margin).max() + np.abs(model.model_.values).sum()
+        assert_allclose(walked - walked[0], margin - margin[0], rtol=1e-9, atol=1e-9 * largest)
+
+
+def _side(node: dict[str, Any], value: Any, missing: float) -> str:
+    """Return which column of the table says where a value goes."""
+    if pd.isna(value) or (not isinstance(value, str) and value == missing):
+        return "Missing"
+    if isinstance(node["Category"], list):
+        return "Yes" if value in node["Category"] else "No"
+    return "Yes" if value < node["Split"] else "No"
+
+
+def _line(leaf: dict[str, Any], columns: dict[str, Any], row: int) -> float:
+    """Return what the line of a leaf adds: nothing where a value is missing or infinite."""
+    if not isinstance(leaf.get("Slopes"), dict):
+        return 0.0
+    values = {name: columns[name][row] for name in leaf["Slopes"]}
+    if any(pd.isna(value) or not np.isfinite(float(value)) for value in values.values()):
+        return 0.0
+    terms = (leaf["Slopes"][name] * (values[name] - leaf["Centres"][name]) for name in values)
+    return float(np.clip(leaf["Shift"] + sum(terms), leaf["Least"], leaf["Most"]))
+
+
+def other_libraries_predict_the_same(case: Case, model: Any, told: np.ndarray, number: int) -> None:
+    """XGBoost and LightGBM predict the same of numbers that they tell apart, in any table."""
+    if len(case.y) > FEW_ROWS or not np.isfinite(np.abs(model.model_.values).sum()):
+        return
+    tables, margin = _tables(case.X, model), case.arguments.get("base_margin")
+    own = _margin(model, tables["as given"], base_margin=margin)
+    unit = np.abs(own).max() + np.abs(model.model_.values).sum()
+    for open_with, tolerance in ((_in_xgboost, 1e-5), (_in_lightgbm, 1e-9)):
+        try:
+            predict = open_with(model)
+        except ALLOWED:
+            continue
+        for kind, table in tables.items():
+            try:
+                scores = np.asarray(predict(table, margin)).reshape(own.shape)
+            except Exception:  # theirs, of any kind
+                continue
+            if kind in ("Arrow", "polars") and open_with is _in_lightgbm:
+                continue  # takes the values of categories there for their codes
+            words = f"{open_with.__name__}, {kind}"
+            assert_allclose(scores, own, rtol=0.0, atol=tolerance * unit, err_msg=words)
+
+
+def _in_xgboost(model: Any) -> Callable[[Any, Any], np.ndarray]:
+    booster, file = xgboost.Booster(), io.BytesIO()
+    model.save_model(file, raw_format="ubj")
+    booster.load_model(bytearray(file.getvalue()))
+    return lambda X, margin: booster.predict(
+        xgboost.DMatrix(X, base_margin=margin, enable_categorical=True, nthread=1),
+        output_margin=True,
+    )
+
+
+def _in_lightgbm(model: Any) -> Callable[[Any, Any], np.ndarray]:
+    booster = lightgbm.Booster(model_str=model.to_lightgbm(), params={"verbose": -1})
+    return lambda X, margin: (
+        booster.predict(X, raw_score=True, num_threads=1) + (0.0 if margin is None else margin)
+    )
+
+
+def _told_apart(values: np.ndarray) -> np.ndarray:
+    """Return finite numbers that float32 holds, and that LightGBM does not take for 0."""
+    values = np.clip(values, -1e38, 1e38)
+    return np.where(np.abs(values) < 1e-30, 0.0, values).astype(np.float32).astype(np.float64)
+
+
+def _tables(X: Any, model: Any) -> dict[str, Any]:
+    """Return rows of such numbers, and the same categories, in tables that the others may take."""
+    known = {*getattr(model, "categories_", ())}
+    frame = pd.DataFrame(X)
+    names = {name for i, name in enumerate(frame) if not known.isdisjoint((name, i, f"f{i}"))}
+    for name in {*frame} - names:
+        if frame[name].dtype.kind in "iuf":
+            frame[name] = _told_apart(frame[name].to_numpy(float, na_value=np.nan))
+    given = frame if isinstance(X, pd.DataFrame) else frame.to_numpy()
+    frame = frame.rename(columns=str)
+    columns = {str(name): frame[str(name)].astype("category") for name in names}
+    tables = {"as given": given, "pandas": frame, "categories": frame.assign(**columns)}
+    dtypes = [getattr(dtype, "categories", pd.Index([""])).dtype.kind for dtype in frame.dtypes]
+    if not {*"iufb"}.isdisjoint(dtypes):  # XGBoost reads numbers of another order in odd ways
+        return tables
+    turned = {
+        name: column.cat.set_categories(column.cat.categories[::-1])
+        for name, column in columns.items()
+    }
+    arrow = pa.Table.from_pandas(frame, preserve_index=False)
+    return tables | {
+        "categories in another order": frame.assign(**turned),
+        "Arrow": arrow,
+        "polars": pl.from_arrow(arrow),
+    }
+
+
+FEW_ROWS = 300
+FORESTS = (XGBRFClassifierLite, XGBRFRegressorLite)  # draw rows by default
+# Losses of the difference of target and prediction, and which parameter has several outputs.
+DIFFERENCES = (
+    *("reg:squarederror", "reg:absoluteerror", "reg:quantileerror", "reg:expectileerror"),
+    *("reg:huber", "reg:pseudohubererror", "reg:logcosh", "reg:fair"),
+)
+OF_OUTPUTS = {"reg:quantileerror": "quantile_alpha", "reg:expectileerror": "expectile_alpha"}
+SAME_LINKS = [
+    DIFFERENCES,
+    ("count:poisson", "reg:gamma", "reg:tweedie"),
+    ("binary:logistic", "binary:focal"),
+]
+# Which rows are drawn or held out depends on the targets; and metrics that are no differences.
+UNPROMISED_OF_OFFSETS = {
+    *("preset", "base_score", "subsample", "sampling_method", "early_stopping_rounds"),
+    *("callbacks", "eval_metric", "linear_tree"),
+}
+# What is drawn depends on the number of the round.
+UNPROMISED_OF_MARGINS = UNPROMISED_OF_OFFSETS | {
+    *("booster", "colsample_bytree", "colsample_bylevel", "colsample_bynode", "extra_trees"),
+    *("refit", "warm_start", "lambdarank_pair_method"),
+    *("lambdarank_unbiased",),
+}
+UNPROMISED_FACTORS = (XGBDistributionLite, XGBRankerLite, *FORESTS)
+UNPROMISED_OF_FACTORS = {"subsample", "sampling_method", "preset", "ties"}
+IN_UNITS_OF_WEIGHT = (
+    *("reg_lambda", "reg_alpha", "gamma", "min_child_weight", "min_child_samples"),
+    *("linear_lambda", "path_smooth", "cat_smooth"),
+)
 MOST_DRAWN_BY_VALUES = 4096  # rows, of which others are drawn by their numbers
 UNPROMISED_OF_COPIES = {
     *("linear_tree", "sampling_method", "early_stopping_rounds", "callbacks", "preset"),
@@ -252,4 +643,11 @@ PROMISES: list[Callable[[Case, Any, np.ndarray, int], None]] = [
     weights_are_copies,
     other_rows_are_predicted,
     contributions_add_up,
+    offsets_are_margins,
+    margins_are_models_before,
+    factors_of_weights_cancel,
+    other_types_change_no_bit,
+    missing_values_are_refused,
+    tables_give_the_predictions,
+    other_libraries_predict_the_same,
 ]

@@ -16,8 +16,10 @@ def test_all_parameters_are_drawn():
     [
         ("one", 20),
         ("together", 1),
+        ("presets", 5),
         pytest.param("one", 150, marks=pytest.mark.slow),
         pytest.param("together", 2, marks=pytest.mark.slow),
+        pytest.param("presets", 24, marks=pytest.mark.slow),
     ],
 )
 def test_promises_are_kept(kind, n_cases):
