@@ -74,13 +74,16 @@ def draw_case(seed: int, number: int, *, is_tiny: bool = False) -> Case:
     is_frame = random.random() < 0.25
     X = (draw_frame if is_frame else draw_matrix)(random, n_rows, n_features)
     estimator = ESTIMATORS[random.integers(len(ESTIMATORS))]
-    y = _draw_targets_of(estimator, random, X)
     names = estimator().get_params()
     parameters = {
         name: draw(random, n_features)
         for name, draw in PARAMETERS.items()
         if name in names and random.random() < _likely(name)
     }
+    if random.random() < 0.5:  # as other libraries have categories in columns of numbers
+        for feature in parameters.get("categorical_features", ()):
+            _set_codes(random, X, feature)
+    y = _draw_targets_of(estimator, random, X)
     # a preset compares many fits
     for name in [*_SELDOM_WITH.get(estimator, ()), *["preset"] * (n_rows > 300)]:
         parameters.pop(name, None)
@@ -106,6 +109,14 @@ def _draw_shape(random: Random, is_tiny: bool) -> tuple[int, int]:
         return int(random.choice([5, 60])), 3000
     n_rows = int(random.choice([1, 2, 3, 7, 30, 100, 300, 1000, 5000]))
     return n_rows, int(random.choice([1, 2, 3, 5, 9, 40 if n_rows < 1000 else 9]))
+
+
+def _set_codes(random: Random, X: Any, feature: int) -> None:
+    codes = random.choice([3, 7, 12, 45], len(X))
+    if isinstance(X, pd.DataFrame):
+        X.isetitem(feature, codes)
+    else:
+        X[:, feature] = codes
 
 
 def _draw_signal(random: Random, X: Any) -> np.ndarray:

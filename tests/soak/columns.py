@@ -45,7 +45,6 @@ NUMBERS: dict[str, Callable[[Random, int], np.ndarray]] = {
     "zeros of both signs": lambda random, n: random.choice([-0.0, 0.0, 1.0], n),
     "neighbours": lambda random, n: np.nextafter(1.0, random.choice([0.0, 2.0], n)),
     "heavy tails": lambda random, n: random.standard_cauchy(n),
-    "codes": lambda random, n: random.choice([3.0, 7.0, 12.0, 45.0], n),
     "sorted": lambda random, n: np.sort(random.normal(size=n)),
     "large integers": lambda random, n: 2.0**53 + random.integers(0, 9, n),
     "mostly 0": lambda random, n: np.where(random.random(n) < 0.1, random.normal(size=n), 0.0),
@@ -234,7 +233,6 @@ COLUMNS: dict[str, Callable[[Random, int], pd.Series]] = {
     "durations": lambda random, n: pd.Series(pd.to_timedelta(random.integers(-50, 50, n), "min")),
     "times": lambda random, n: _times(random, n, None),
     "times of a zone": lambda random, n: _times(random, n, "Pacific/Apia"),
-    "codes": lambda random, n: pd.Series(random.choice([3, 7, 12, 45], n)),
     "int8": lambda random, n: pd.Series(random.integers(-128, 128, n).astype(np.int8)),
     "text": lambda random, n: pd.Series(random.choice(WORDS, n)),
 }
